@@ -86,13 +86,13 @@ type kindOfPod struct {
 }
 
 func kindsOfPods(all bool) []kindOfPod {
-	kinds := []kindOfPod{{"create a pod, dry run", attack.PodSpec(), false, false, admissionPairs, plainNamespace}}
+	kinds := []kindOfPod{{"create a pod, dry run", attack.NewPodSpec(), false, false, admissionPairs, plainNamespace}}
 	if all {
 		many := fmt.Sprintf("create a pod of %d containers, dry run", manyContainers)
 		kinds = append(kinds,
-			kindOfPod{"  by hand", attack.PodSpec(), false, true, admissionPairs, plainNamespace},
-			kindOfPod{"create a pod, stored", attack.PodSpec(), true, false, admissionPairs, countedNamespace},
-			kindOfPod{"  the same", attack.PodSpec(), true, false, admissionPairs, plainNamespace},
+			kindOfPod{"  by hand", attack.NewPodSpec(), false, true, admissionPairs, plainNamespace},
+			kindOfPod{"create a pod, stored", attack.NewPodSpec(), true, false, admissionPairs, countedNamespace},
+			kindOfPod{"  the same", attack.NewPodSpec(), true, false, admissionPairs, plainNamespace},
 			kindOfPod{many, large(), false, false, admissionPairs / 2, plainNamespace},
 			kindOfPod{"  by hand", large(), false, true, admissionPairs / 2, plainNamespace})
 	}
@@ -114,7 +114,7 @@ func (s *admissionSamples) compare(beside string) comparison {
 
 // large returns a pod of many containers, each with the fields of a realistic one.
 func large() corev1.PodSpec {
-	spec := attack.PodSpec()
+	spec := attack.NewPodSpec()
 	first := spec.Containers[0]
 	spec.Containers = nil
 	for i := range manyContainers {
@@ -192,7 +192,7 @@ func (a *admission) grow(ctx context.Context, count int) error {
 	for _, namespace := range append(a.namespaces, plainNamespace, countedNamespace) {
 		var last error
 		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			pod := a.pod(namespace, attack.PodSpec())
+			pod := a.pod(namespace, attack.NewPodSpec())
 			last = a.client.Create(ctx, pod, client.DryRunAll)
 			return last == nil && (namespace == plainNamespace || namespace == countedNamespace || len(pod.Spec.NodeSelector) > 0), nil
 		})

@@ -173,7 +173,7 @@ func (l *line) create(ctx context.Context, i int, dry bool, labels ...map[string
 	// end.
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[i*7919%len(l.namespaces)], GenerateName: "p-"},
-		Spec:       attack.PodSpec(),
+		Spec:       attack.NewPodSpec(),
 	}
 	for _, more := range labels {
 		pod.Labels = more

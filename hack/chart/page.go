@@ -99,10 +99,10 @@ func (p *page) roles(o *unstructured.Unstructured) {
 	for _, rule := range rules {
 		names, _ := rule.(map[string]any)["resourceNames"].([]any)
 		for i := range names {
-			if names[i] == identity.ClusterRole(roleMark) {
+			if names[i] == identity.ClusterRoleName(roleMark) {
 				names[i] = p.slot(func(indent string) string {
 					return `{{- range include "croft.roles" . | fromYamlArray }}` + "\n" +
-						indent + "- " + identity.ClusterRole("{{ . }}") + "\n{{- end }}"
+						indent + "- " + identity.ClusterRoleName("{{ . }}") + "\n{{- end }}"
 				})
 			}
 		}

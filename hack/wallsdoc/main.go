@@ -57,7 +57,7 @@ func limits(b *strings.Builder, platform v1alpha1.Platform) {
 	all := &estate.Platform{PlatformSpec: platform.Spec}
 	all.Network.Dialect = v1alpha1.DialectCalico
 	policies := map[row][]string{}
-	for _, policy := range wall.Bounded(all) {
+	for _, policy := range wall.ListBoundedPolicies(all) {
 		for _, bound := range policy.Bounds {
 			of := ""
 			if bound.Of != "" {

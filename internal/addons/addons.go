@@ -141,9 +141,9 @@ type Label struct {
 // externalDNS is the default prefix of external-dns.
 const externalDNS = "external-dns.alpha.kubernetes.io"
 
-// Table returns the lookup table of the rules for one group of kinds: the class of each entry
+// BuildTable returns the lookup table of the rules for one group of kinds: the class of each entry
 // that Entries may return. Classes with values have them after a colon.
-func Table(on Kinds) map[string]string {
+func BuildTable(on Kinds) map[string]string {
 	table := map[string]string{}
 	for i := range catalogue {
 		a := &catalogue[i]
@@ -161,14 +161,14 @@ func Table(on Kinds) map[string]string {
 			table[prefix] = string(rest)
 		}
 		for _, n := range a.Names {
-			class := code(n)
+			class := formatCode(n)
 			if a.On&on == 0 {
 				class = string(Harmless)
 			}
 			if class == string(rest) {
 				continue
 			}
-			for _, key := range keys(a, n) {
+			for _, key := range listKeys(a, n) {
 				table[key] = class
 			}
 		}
@@ -176,9 +176,9 @@ func Table(on Kinds) map[string]string {
 	return table
 }
 
-// HarmlessPrefixes returns the prefixes, without the slash, whose annotations are all
+// ListHarmlessPrefixes returns the prefixes, without the slash, whose annotations are all
 // harmless on the kinds. Most annotations have one of these.
-func HarmlessPrefixes(on Kinds) []string {
+func ListHarmlessPrefixes(on Kinds) []string {
 	var all []string
 	for i := range catalogue {
 		a := &catalogue[i]
@@ -191,14 +191,14 @@ func HarmlessPrefixes(on Kinds) []string {
 	return all
 }
 
-func code(n Names) string {
+func formatCode(n Names) string {
 	if len(n.Values) == 0 {
 		return string(n.Class)
 	}
 	return string(n.Class) + ":" + strings.Join(n.Values, ",")
 }
 
-func keys(a *Addon, n Names) []string {
+func listKeys(a *Addon, n Names) []string {
 	if len(a.Prefixes) == 0 {
 		return n.Names
 	}
@@ -215,9 +215,9 @@ func keys(a *Addon, n Names) []string {
 // the hints, as in co.elastic.logs.sidecar/enabled.
 const elastic = "co.elastic."
 
-// Normal returns the key of an annotation in the table. external-dns can be configured with
+// NormalizeKey returns the key of an annotation in the table. external-dns can be configured with
 // any prefix, and Elastic's hints may apply to one container.
-func Normal(key string) string {
+func NormalizeKey(key string) string {
 	prefix, name, ok := strings.Cut(key, "/")
 	switch {
 	case ok && strings.Contains(prefix, "external-dns"):
@@ -228,11 +228,11 @@ func Normal(key string) string {
 	return key
 }
 
-// Entries returns the entries of a table that may match a key, the most specific first. A key
+// ListEntries returns the entries of a table that may match a key, the most specific first. A key
 // without a slash is also looked up as a prefix: some add-ons read both devices.nri.io and
 // devices.nri.io/pod.
-func Entries(key string) []string {
-	key = Normal(key)
+func ListEntries(key string) []string {
+	key = NormalizeKey(key)
 	prefix, name, ok := strings.Cut(key, "/")
 	all := []string{key}
 	if ok {
@@ -257,9 +257,9 @@ const BareDomain = `^[a-z0-9.-]+[.](io|dev|com|org|net|sh|cloud)$`
 
 var bareDomain = regexp.MustCompile(BareDomain)
 
-// ClassOf returns the class of a key, with the same lookup as the rules.
-func ClassOf(table map[string]string, key string) string {
-	for _, entry := range Entries(key) {
+// FindClass returns the class of a key, with the same lookup as the rules.
+func FindClass(table map[string]string, key string) string {
+	for _, entry := range ListEntries(key) {
 		if class, ok := table[entry]; ok {
 			return class
 		}
@@ -282,9 +282,9 @@ func Labels(on Kinds) []Label {
 	return slices.DeleteFunc(slices.Clone(labels), func(l Label) bool { return l.On&on == 0 })
 }
 
-// Installing returns the add-on that an API group, or a controller of an IngressClass,
+// FindAddon returns the add-on that an API group, or a controller of an IngressClass,
 // belongs to. It returns "" if the catalogue has none.
-func Installing(name string) string {
+func FindAddon(name string) string {
 	for i := range catalogue {
 		for _, known := range catalogue[i].Installs {
 			if name == known || strings.HasSuffix(name, "."+known) {

@@ -19,7 +19,7 @@ func TestEveryFormOfPrefix(t *testing.T) {
 		if !slices.Contains(refusing, string(a.Rest)) {
 			continue
 		}
-		table := addons.Table(a.On)
+		table := addons.BuildTable(a.On)
 		for _, prefix := range a.Prefixes {
 			forms := []string{prefix}
 			if domain, below := strings.CutPrefix(prefix, "*."); below {
@@ -27,7 +27,7 @@ func TestEveryFormOfPrefix(t *testing.T) {
 			}
 			for _, form := range forms {
 				for _, key := range []string{form, form + "/pod", form + "/container.app", form + "/app", form + "/of-next-release"} {
-					if class := addons.ClassOf(table, key); !slices.Contains(refusing, class) {
+					if class := addons.FindClass(table, key); !slices.Contains(refusing, class) {
 						t.Errorf("%s: %s is %s, and %s is %s", a.Name, prefix, a.Rest, key, class)
 					}
 				}
@@ -94,7 +94,7 @@ func TestKeysOfAddons(t *testing.T) {
 		"example.net/act":                                    addons.Unknown,
 		"virtual.internal.external-dns.example.org/hostname": addons.Hosts,
 	} {
-		got, _, _ := strings.Cut(addons.ClassOf(addons.Table(addons.Pods), key), ":")
+		got, _, _ := strings.Cut(addons.FindClass(addons.BuildTable(addons.Pods), key), ":")
 		if got != string(want) {
 			t.Errorf("%s is %s on pods, want %s", key, got, want)
 		}

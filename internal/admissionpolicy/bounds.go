@@ -75,9 +75,9 @@ const (
 	templateView view = "variables"
 )
 
-// field splits a path into an expression that always has a value, and the optional fields
+// splitPath splits a path into an expression that always has a value, and the optional fields
 // below it.
-func (v view) field(path string) (string, []string) {
+func (v view) splitPath(path string) (string, []string) {
 	fields := strings.Split(path, ".")
 	switch {
 	case v == templateView && fields[0] == "metadata":
@@ -89,57 +89,57 @@ func (v view) field(path string) (string, []string) {
 	}
 }
 
-// under returns the optional field at the beginning of a path, if the path continues below
+// findOptionalParent returns the optional field at the beginning of a path, if the path continues below
 // it: bounds below the same field are checked only if the field is set.
-func (v view) under(path string) string {
-	start, fields := v.field(strings.ReplaceAll(path, "[]", ""))
+func (v view) findOptionalParent(path string) string {
+	start, fields := v.splitPath(strings.ReplaceAll(path, "[]", ""))
 	if len(fields) < 2 {
 		return ""
 	}
 	return start + "." + fields[0]
 }
 
-// size returns a CEL expression for the number of entries that a bound counts.
-func (b Bound) size(v view) string {
+// buildSizeExpression returns a CEL expression for the number of entries that a bound counts.
+func (b Bound) buildSizeExpression(v view) string {
 	if b.Size != "" {
 		return b.Size
 	}
 	first, inside, nested := strings.Cut(b.Path, "[].")
 	if !nested {
-		return counting(v, first, func(field string) string { return field + ".size()" }, "0")
+		return buildFieldExpression(v, first, func(field string) string { return field + ".size()" }, "0")
 	}
-	return counting(v, first, func(field string) string { return sumOf(field, inside, 0) }, "0")
+	return buildFieldExpression(v, first, func(field string) string { return buildSumExpression(field, inside, 0) }, "0")
 }
 
-// fits returns a CEL expression that is true if the object is within the bound.
-func (b Bound) fits(v view) string {
+// buildFitsExpression returns a CEL expression that is true if the object is within the bound.
+func (b Bound) buildFitsExpression(v view) string {
 	if b.Unless != "" && v != beforeView {
-		return fmt.Sprintf("(%s || %s <= %d)", b.Unless, b.size(v), b.Max)
+		return fmt.Sprintf("(%s || %s <= %d)", b.Unless, b.buildSizeExpression(v), b.Max)
 	}
 	if b.Size != "" || strings.Contains(b.Path, "[]") {
-		return fmt.Sprintf("%s <= %d", b.size(v), b.Max)
+		return fmt.Sprintf("%s <= %d", b.buildSizeExpression(v), b.Max)
 	}
-	return counting(v, b.Path, func(field string) string {
+	return buildFieldExpression(v, b.Path, func(field string) string {
 		return fmt.Sprintf("%s.size() <= %d", field, b.Max)
 	}, "true")
 }
 
-// sumOf returns an expression for the sum of the sizes of a field in all entries of a list.
-func sumOf(list, path string, depth int) string {
+// buildSumExpression returns an expression for the sum of the sizes of a field in all entries of a list.
+func buildSumExpression(list, path string, depth int) string {
 	entry := view("e" + strconv.Itoa(depth))
 	first, inside, nested := strings.Cut(path, "[].")
-	each := counting(entry, first, func(field string) string {
+	each := buildFieldExpression(entry, first, func(field string) string {
 		if nested {
-			return sumOf(field, inside, depth+1)
+			return buildSumExpression(field, inside, depth+1)
 		}
 		return field + ".size()"
 	}, "0")
 	return fmt.Sprintf("%s.map(%s, %s).sum()", list, entry, each)
 }
 
-// counting returns an expression about a field, with another value if the field is absent.
-func counting(v view, path string, about func(field string) string, otherwise string) string {
-	start, fields := v.field(path)
+// buildFieldExpression returns an expression about a field, with another value if the field is absent.
+func buildFieldExpression(v view, path string, about func(field string) string, otherwise string) string {
+	start, fields := v.splitPath(path)
 	var there []string
 	for _, f := range fields {
 		start += "." + f
@@ -151,10 +151,10 @@ func counting(v view, path string, about func(field string) string, otherwise st
 	return "(" + strings.Join(there, " && ") + " ? " + about(start) + " : " + otherwise + ")"
 }
 
-// within returns a CEL expression that is true if an object is within all bounds. It stops at
+// buildWithinExpression returns a CEL expression that is true if an object is within all bounds. It stops at
 // the first bound that is exceeded, so that no list is iterated over before its own size is
 // checked.
-func within(bounds []Bound, v view) string {
+func buildWithinExpression(bounds []Bound, v view) string {
 	var each []string
 	for i := 0; i < len(bounds); {
 		if bounds[i].Size != "" && v == beforeView {
@@ -162,13 +162,13 @@ func within(bounds []Bound, v view) string {
 			continue
 		}
 		// Bounds below one optional field are checked together.
-		under, end := v.under(bounds[i].Path), i+1
-		for end < len(bounds) && under != "" && v.under(bounds[end].Path) == under {
+		under, end := v.findOptionalParent(bounds[i].Path), i+1
+		for end < len(bounds) && under != "" && v.findOptionalParent(bounds[end].Path) == under {
 			end++
 		}
 		var together []string
 		for _, b := range bounds[i:end] {
-			together = append(together, b.fits(v))
+			together = append(together, b.buildFitsExpression(v))
 		}
 		text := strings.Join(together, " &&\n")
 		if len(together) > 1 {
@@ -179,11 +179,11 @@ func within(bounds []Bound, v view) string {
 	return cmp.Or(strings.Join(each, " &&\n"), "true")
 }
 
-// excess returns a CEL expression for a text that names the first list over its bound.
-func excess(bounds []Bound, v view) string {
+// buildExcessMessage returns a CEL expression for a text that names the first list over its bound.
+func buildExcessMessage(bounds []Bound, v view) string {
 	text := `""`
 	for _, b := range slices.Backward(bounds) {
-		size := b.size(v)
+		size := b.buildSizeExpression(v)
 		text = fmt.Sprintf("%s > %d ? %s + string(%s) + %s :\n%s", size, b.Max, Quote(b.Path+": "), size,
 			Quote(fmt.Sprintf(" %s are more than the %d that an object of a tenant may have: %s",
 				cmp.Or(b.Of, "entries"), b.Max, cmp.Or(b.Instead, "write several objects"))), text)
@@ -191,11 +191,11 @@ func excess(bounds []Bound, v view) string {
 	return "(" + text + ")"
 }
 
-// asBefore returns a CEL expression that is true if no field that rules with these bounds
+// buildUnchangedExpression returns a CEL expression that is true if no field that rules with these bounds
 // read has changed, apart from removed finalizers. So objects that are older than the bounds
 // can be labelled, finish and be deleted. A list that becomes shorter but still exceeds its
 // bound is refused, because no rule has checked its entries.
-func asBefore(bounds []Bound) string {
+func buildUnchangedExpression(bounds []Bound) string {
 	same := []string{`request.operation == "UPDATE"`}
 	var seen []string
 	for _, b := range bounds {
@@ -227,17 +227,17 @@ const fewerFinalizers = `(!has(object.metadata.finalizers) || has(oldObject.meta
 		(oldObject.metadata.finalizers.size() > MAX ||
 			object.metadata.finalizers.all(f, f in oldObject.metadata.finalizers))))`
 
-// Bounded reports whether the policy has bounds.
-func (v Validating) Bounded() bool { return len(v.Bounds) > 0 }
+// HasBounds reports whether the policy has bounds.
+func (v Validating) HasBounds() bool { return len(v.Bounds) > 0 }
 
-// Asked returns the policy's rules, preceded by the rule on its bounds. Other rules, unless
+// ListRules returns the policy's rules, preceded by the rule on its bounds. Other rules, unless
 // they are Cheap, are evaluated only for objects within the bounds.
-func (v Validating) Asked() []Rule {
-	if !v.Bounded() {
+func (v Validating) ListRules() []Rule {
+	if !v.HasBounds() {
 		rules := slices.Clone(v.Rules)
 		for i, r := range rules {
 			if r.Fine != "" {
-				rules[i].Holds = clean(r.Fine) + " || " + clean(r.Holds)
+				rules[i].Holds = removeIndentation(r.Fine) + " || " + removeIndentation(r.Holds)
 			}
 		}
 		return rules
@@ -245,46 +245,46 @@ func (v Validating) Asked() []Rule {
 	rules := []Rule{{
 		Name: BoundsRule, Says: "lists and maps are not longer than croft's policies can go through",
 		Holds:   "variables." + withinVariable + " || variables." + asBeforeVariable,
-		Message: excess(v.Bounds, v.view()),
+		Message: buildExcessMessage(v.Bounds, v.selectView()),
 	}}
 	if v.ofTemplates {
-		rules = ofTemplates(rules)
+		rules = makeTemplateRules(rules)
 	}
 	for _, r := range v.Rules {
 		if r.Rare {
-			r.Holds = "(" + clean(r.Fine) + ") || " + clean(r.Holds)
+			r.Holds = "(" + removeIndentation(r.Fine) + ") || " + removeIndentation(r.Holds)
 		}
 		if r.guarded = !r.Cheap; r.guarded {
-			r.Holds = "!variables." + withinVariable + " || (" + clean(r.Holds) + ")"
+			r.Holds = "!variables." + withinVariable + " || (" + removeIndentation(r.Holds) + ")"
 		}
 		if r.Fine != "" && !r.Rare {
-			r.Holds = clean(r.Fine) + " || " + r.Holds
+			r.Holds = removeIndentation(r.Fine) + " || " + r.Holds
 		}
 		rules = append(rules, r)
 	}
 	return rules
 }
 
-func (v Validating) view() view {
+func (v Validating) selectView() view {
 	if v.ofTemplates {
 		return templateView
 	}
 	return nowView
 }
 
-// declared returns the policy's variables, including the variables for its bounds.
-func (v Validating) declared() []Variable {
-	if !v.Bounded() {
-		if v.mentions(Comparable) {
+// listVariables returns the policy's variables, including the variables for its bounds.
+func (v Validating) listVariables() []Variable {
+	if !v.HasBounds() {
+		if v.readsVariable(Comparable) {
 			updated := Variable{Name: comparableVariable, Expression: `request.operation == "UPDATE"`}
 			return slices.Concat(v.Early, []Variable{updated}, v.Variables)
 		}
 		return slices.Concat(v.Early, v.Variables)
 	}
 	bounds := []Variable{
-		{Name: withinVariable, Expression: within(v.Bounds, v.view())},
-		{Name: asBeforeVariable, Expression: asBefore(v.Bounds)},
-		{Name: comparableVariable, Expression: `request.operation == "UPDATE" && ` + within(v.Bounds, beforeView)},
+		{Name: withinVariable, Expression: buildWithinExpression(v.Bounds, v.selectView())},
+		{Name: asBeforeVariable, Expression: buildUnchangedExpression(v.Bounds)},
+		{Name: comparableVariable, Expression: `request.operation == "UPDATE" && ` + buildWithinExpression(v.Bounds, beforeView)},
 	}
 	deletes := func(r Resource) bool { return slices.Contains(r.Operations, admissionv1.Delete) }
 	if slices.ContainsFunc(v.Resources, deletes) {
@@ -297,17 +297,17 @@ func (v Validating) declared() []Variable {
 	return slices.Concat(v.Early, bounds, v.Variables)
 }
 
-func (v Validating) mentions(variable string) bool {
-	return slices.ContainsFunc(expressionsOf(v.Variables, v.Rules), func(expression string) bool {
+func (v Validating) readsVariable(variable string) bool {
+	return slices.ContainsFunc(listExpressions(v.Variables, v.Rules), func(expression string) bool {
 		return strings.Contains(expression, variable)
 	})
 }
 
-// Within returns a CEL expression for the match conditions of a mutating policy, which cannot
+// BuildBoundsCondition returns a CEL expression for the match conditions of a mutating policy, which cannot
 // use variables. It is true if the policy may iterate over the lists of the object and of the
 // old object. An object that exceeds a bound is left unchanged, and the validating policy
 // refuses it.
-func Within(bounds []Bound) string {
-	return "(" + within(bounds, nowView) + ") && " +
-		"(request.operation != \"UPDATE\" || oldObject == null ||\n" + within(bounds, beforeView) + ")"
+func BuildBoundsCondition(bounds []Bound) string {
+	return "(" + buildWithinExpression(bounds, nowView) + ") && " +
+		"(request.operation != \"UPDATE\" || oldObject == null ||\n" + buildWithinExpression(bounds, beforeView) + ")"
 }

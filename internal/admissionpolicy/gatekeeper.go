@@ -58,19 +58,19 @@ const (
 // Template returns the ConstraintTemplate.
 func (c Constrained) Template() client.Object {
 	var validations []any
-	variables := []any{variable(gatekeeperRules, namespaceAnnotations)}
-	expressions := expressionsOf(c.Policy.declared(), c.Policy.Asked())
-	for _, r := range rulesIn(rulesOf(v1alpha1.TenantRulesSpec{}), expressions...) {
-		variables = append(variables, variable(variableOf(r.field), r.leniently()))
+	variables := []any{makeVariable(gatekeeperRules, namespaceAnnotations)}
+	expressions := listExpressions(c.Policy.listVariables(), c.Policy.ListRules())
+	for _, r := range findReadRules(listRuleFields(v1alpha1.TenantRulesSpec{}), expressions...) {
+		variables = append(variables, makeVariable(formatVariableName(r.field), r.buildLenientRead()))
 	}
-	translate := func(expression string) string { return fromVariables(clean(expression)) }
-	for _, v := range c.Policy.declared() {
-		variables = append(variables, variable(v.Name, translate(v.Expression)))
+	translate := func(expression string) string { return readFromVariables(removeIndentation(expression)) }
+	for _, v := range c.Policy.listVariables() {
+		variables = append(variables, makeVariable(v.Name, translate(v.Expression)))
 	}
-	for _, r := range c.Policy.Asked() {
+	for _, r := range c.Policy.ListRules() {
 		validations = append(validations, map[string]any{
 			"expression":        fmt.Sprintf("%s || (%s)", namespaceUnknown, translate(r.Holds)),
-			"messageExpression": translate(r.message()),
+			"messageExpression": translate(r.buildMessageExpression()),
 		})
 	}
 	// A deletion has no object to evaluate, and an audit has no operation.
@@ -78,7 +78,7 @@ func (c Constrained) Template() client.Object {
 	if !c.Audits {
 		only = `request.operation in ["CREATE", "UPDATE"]`
 	}
-	u := object(gatekeeperTemplates.WithKind("ConstraintTemplate"), strings.ToLower(c.Kind), map[string]any{
+	u := newObject(gatekeeperTemplates.WithKind("ConstraintTemplate"), strings.ToLower(c.Kind), map[string]any{
 		"crd": map[string]any{"spec": map[string]any{"names": map[string]any{"kind": c.Kind}}},
 		"targets": []any{map[string]any{
 			"target": "admission.k8s.gatekeeper.sh",
@@ -92,11 +92,11 @@ func (c Constrained) Template() client.Object {
 			}}},
 		}},
 	})
-	u.SetAnnotations(said(c.Policy.Asked()))
+	u.SetAnnotations(describeRules(c.Policy.ListRules()))
 	return u
 }
 
-func variable(name, expression string) map[string]any {
+func makeVariable(name, expression string) map[string]any {
 	return map[string]any{"name": name, "expression": expression}
 }
 
@@ -107,9 +107,9 @@ const constraintName = "croft"
 func (c Constrained) Constraint() client.Object {
 	var kinds []any
 	for _, group := range slices.Sorted(maps.Keys(c.Matches)) {
-		kinds = append(kinds, map[string]any{"apiGroups": []any{group}, "kinds": anyList(c.Matches[group])})
+		kinds = append(kinds, map[string]any{"apiGroups": []any{group}, "kinds": toAnyList(c.Matches[group])})
 	}
-	return object(gatekeeperConstraints.WithKind(c.Kind), constraintName, map[string]any{
+	return newObject(gatekeeperConstraints.WithKind(c.Kind), constraintName, map[string]any{
 		"enforcementAction": "deny",
 		"match": map[string]any{
 			"kinds": kinds,
@@ -167,15 +167,15 @@ func (m Mutator) Object(tenant string, namespaces []string) client.Object {
 	if m.Within != "" {
 		parameters["pathTests"] = []any{map[string]any{"subPath": m.Within, "condition": "MustExist"}}
 	}
-	return object(gatekeeperMutations.WithKind(m.Kind), gatekeeperName("croft-"+m.Name+"."+tenant), map[string]any{
+	return newObject(gatekeeperMutations.WithKind(m.Kind), shortenName("croft-"+m.Name+"."+tenant), map[string]any{
 		"applyTo": []any{map[string]any{
 			"groups": []any{m.Group}, "versions": []any{m.Version}, "kinds": []any{m.ObjectKind},
-			"operations": anyList(m.Operations),
+			"operations": toAnyList(m.Operations),
 		}},
 		"match": map[string]any{
 			"scope":             "Namespaced",
-			"namespaces":        anyList(namespaces),
-			"namespaceSelector": ofTenant(tenant),
+			"namespaces":        toAnyList(namespaces),
+			"namespaceSelector": selectTenant(tenant),
 			"labelSelector": map[string]any{"matchExpressions": []any{map[string]any{
 				"key": v1alpha1.ProbeLabel, "operator": "NotIn", "values": []any{string(v1alpha1.PlacementNative)},
 			}}},
@@ -189,8 +189,8 @@ func (m Mutator) Object(tenant string, namespaces []string) client.Object {
 // constraints into labels.
 const longestName = 63
 
-// gatekeeperName shortens a name that is too long. A hash keeps shortened names distinct.
-func gatekeeperName(name string) string {
+// shortenName shortens a name that is too long. A hash keeps shortened names distinct.
+func shortenName(name string) string {
 	if len(name) <= longestName {
 		return name
 	}
@@ -199,19 +199,19 @@ func gatekeeperName(name string) string {
 	return strings.TrimRight(name[:longestName-len(suffix)], "-.") + suffix
 }
 
-// ofTenant selects the namespaces that croft has accepted as the tenant's.
-func ofTenant(name string) map[string]any {
+// selectTenant selects the namespaces that croft has accepted as the tenant's.
+func selectTenant(name string) map[string]any {
 	return map[string]any{"matchLabels": map[string]any{v1alpha1.TenantLabel: name}}
 }
 
-func object(kind schema.GroupVersionKind, name string, spec map[string]any) *unstructured.Unstructured {
+func newObject(kind schema.GroupVersionKind, name string, spec map[string]any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetGroupVersionKind(kind)
 	u.SetName(name)
 	return u
 }
 
-func anyList(values []string) []any {
+func toAnyList(values []string) []any {
 	all := make([]any, len(values))
 	for i, v := range values {
 		all[i] = v

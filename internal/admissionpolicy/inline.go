@@ -18,32 +18,32 @@ var variableRead = regexp.MustCompile(`variables\.([A-Za-z]+)`)
 var otherName = regexp.MustCompile(
 	`^((object|oldObject|request)(\.[A-Za-z]+)*|"[^"\\]*"|\[\]|true|false|request\.operation == "CREATE")$`)
 
-// orEmpty reports whether the variable is an optional field, and empty if the field is
+// isOptionalField reports whether the variable is an optional field, and empty if the field is
 // absent.
-func (v Variable) orEmpty() bool {
+func (v Variable) isOptionalField() bool {
 	field, rest, _ := strings.Cut(strings.TrimPrefix(v.Expression, "has("), ") ? ")
 	return otherName.MatchString(field) && strings.HasPrefix(v.Expression, "has(") &&
 		(rest == field+" : []" || rest == field+" : {}")
 }
 
-// inlined replaces reads of variables by their expressions, and removes unused variables.
+// inlineVariables replaces reads of variables by their expressions, and removes unused variables.
 //
 // few is the number of reads up to which variables for a tenant's rules are inlined. For
 // rules it is 2: the rules read a tenant's allowances only if a pod uses them, which is rare.
 // Two such reads are cheaper than one variable for all pods.
-func inlined(variables []Variable, rules []Rule, few int) ([]Variable, []Rule) {
+func inlineVariables(variables []Variable, rules []Rule, few int) ([]Variable, []Rule) {
 	variables, rules = slices.Clone(variables), slices.Clone(rules)
 	for _, v := range slices.Clone(variables) {
-		if otherName.MatchString(v.Expression) || v.orEmpty() {
-			v.into(variables, rules, true)
+		if otherName.MatchString(v.Expression) || v.isOptionalField() {
+			v.inlineInto(variables, rules, true)
 		}
 	}
 	for again := true; again; {
 		again = false
-		live := readBy(variables, holdsOf(rules))
+		live := findReadVariables(variables, listRuleExpressions(rules))
 		for _, v := range slices.Backward(variables) {
-			if live[v.Name] && v.onceIn(variables, rules, live, few) {
-				v.into(variables, rules, false)
+			if live[v.Name] && v.isReadOnce(variables, rules, live, few) {
+				v.inlineInto(variables, rules, false)
 				again = true
 				break
 			}
@@ -51,21 +51,21 @@ func inlined(variables []Variable, rules []Rule, few int) ([]Variable, []Rule) {
 	}
 	// Variables that only messages read are inlined, too: a declared variable has a cost even
 	// if it is not read.
-	live := readBy(variables, holdsOf(rules))
+	live := findReadVariables(variables, listRuleExpressions(rules))
 	for _, v := range slices.Backward(variables) {
-		if !live[v.Name] && v.outsideLoops(variables, rules) {
-			v.into(variables, rules, true)
+		if !live[v.Name] && v.isOutsideLoops(variables, rules) {
+			v.inlineInto(variables, rules, true)
 		}
 	}
-	texts := holdsOf(rules)
+	texts := listRuleExpressions(rules)
 	for _, r := range rules {
 		texts = append(texts, r.Message, r.Fine)
 	}
-	read := readBy(variables, texts)
+	read := findReadVariables(variables, texts)
 	return slices.DeleteFunc(variables, func(v Variable) bool { return !read[v.Name] }), rules
 }
 
-func holdsOf(rules []Rule) []string {
+func listRuleExpressions(rules []Rule) []string {
 	all := make([]string, 0, len(rules))
 	for _, r := range rules {
 		all = append(all, r.Holds)
@@ -73,8 +73,8 @@ func holdsOf(rules []Rule) []string {
 	return all
 }
 
-// readBy returns the variables that the texts read, directly or through other variables.
-func readBy(variables []Variable, texts []string) map[string]bool {
+// findReadVariables returns the variables that the texts read, directly or through other variables.
+func findReadVariables(variables []Variable, texts []string) map[string]bool {
 	read := map[string]bool{}
 	for len(texts) > 0 {
 		var more []string
@@ -96,8 +96,8 @@ func readBy(variables []Variable, texts []string) map[string]bool {
 	return read
 }
 
-// at returns the positions in a text that read the variable.
-func (v Variable) at(text string) [][]int {
+// findReads returns the positions in a text that read the variable.
+func (v Variable) findReads(text string) [][]int {
 	if !strings.Contains(text, "variables."+v.Name) {
 		return nil
 	}
@@ -106,17 +106,17 @@ func (v Variable) at(text string) [][]int {
 	})
 }
 
-// onceIn reports whether the variable is read in one position, or at most few positions for a
+// isReadOnce reports whether the variable is read in one position, or at most few positions for a
 // variable of a tenant's rules, and only once for an object in each of them.
-func (v Variable) onceIn(variables []Variable, rules []Rule, live map[string]bool, few int) bool {
+func (v Variable) isReadOnce(variables []Variable, rules []Rule, live map[string]bool, few int) bool {
 	reads, once := 0, true
 	if !strings.HasPrefix(v.Name, rulesVariable) {
 		few = 1
 	}
 	look := func(text string) {
-		for _, at := range v.at(text) {
+		for _, at := range v.findReads(text) {
 			reads++
-			once = once && !repeated(text[:at[0]])
+			once = once && !isRepeated(text[:at[0]])
 		}
 	}
 	for _, other := range variables {
@@ -130,8 +130,8 @@ func (v Variable) onceIn(variables []Variable, rules []Rule, live map[string]boo
 	return reads <= few && once
 }
 
-// outsideLoops reports whether no position reads the variable more than once for an object.
-func (v Variable) outsideLoops(variables []Variable, rules []Rule) bool {
+// isOutsideLoops reports whether no position reads the variable more than once for an object.
+func (v Variable) isOutsideLoops(variables []Variable, rules []Rule) bool {
 	var texts []string
 	for _, other := range variables {
 		texts = append(texts, other.Expression)
@@ -140,19 +140,19 @@ func (v Variable) outsideLoops(variables []Variable, rules []Rule) bool {
 		texts = append(texts, r.Message, r.Fine)
 	}
 	return !slices.ContainsFunc(texts, func(text string) bool {
-		return slices.ContainsFunc(v.at(text), func(at []int) bool { return repeated(text[:at[0]]) })
+		return slices.ContainsFunc(v.findReads(text), func(at []int) bool { return isRepeated(text[:at[0]]) })
 	})
 }
 
-// into replaces reads of the variable by its expression in rules and other variables, and
+// inlineInto replaces reads of the variable by its expression in rules and other variables, and
 // also in messages if messages is set.
-func (v Variable) into(variables []Variable, rules []Rule, messages bool) {
+func (v Variable) inlineInto(variables []Variable, rules []Rule, messages bool) {
 	written := v.Expression
 	if !otherName.MatchString(written) || strings.Contains(written, "==") {
 		written = "(" + written + ")"
 	}
 	write := func(text string) string {
-		for _, at := range slices.Backward(v.at(text)) {
+		for _, at := range slices.Backward(v.findReads(text)) {
 			text = text[:at[0]] + written + text[at[1]:]
 		}
 		return text
@@ -174,22 +174,22 @@ var loops = map[string]bool{
 	"transformList": true, "transformMap": true, "sortBy": true,
 }
 
-// loop reports whether a text ends with the name of such a macro.
-func loop(text string) bool {
+// endsWithLoop reports whether a text ends with the name of such a macro.
+func endsWithLoop(text string) bool {
 	begin := len(text)
-	for begin > 0 && inName(text[begin-1]) {
+	for begin > 0 && isNameCharacter(text[begin-1]) {
 		begin--
 	}
 	return begin > 0 && text[begin-1] == '.' && loops[text[begin:]]
 }
 
-// inName reports whether a character can be part of a macro's name.
-func inName(c byte) bool {
+// isNameCharacter reports whether a character can be part of a macro's name.
+func isNameCharacter(c byte) bool {
 	return c == '_' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
-// repeated reports whether the expression after a text is evaluated more than once.
-func repeated(text string) bool {
+// isRepeated reports whether the expression after a text is evaluated more than once.
+func isRepeated(text string) bool {
 	var open []bool
 	quoted := false
 	for i := 0; i < len(text); i++ {
@@ -200,7 +200,7 @@ func repeated(text string) bool {
 			quoted = !quoted
 		case quoted:
 		case strings.IndexByte("([{", c) >= 0:
-			open = append(open, c == '(' && loop(text[:i]))
+			open = append(open, c == '(' && endsWithLoop(text[:i]))
 		case strings.IndexByte(")]}", c) >= 0:
 			open = open[:len(open)-1]
 		}

@@ -56,7 +56,7 @@ func TestInlined(t *testing.T) {
 		},
 		"what nobody reads is left out": {[]Variable{{"a", "object.a + 1"}}, Rule{Holds: "true"}, nil, Rule{Holds: "true"}},
 	} {
-		left, rules := inlined(c.variables, []Rule{c.rule}, 2)
+		left, rules := inlineVariables(c.variables, []Rule{c.rule}, 2)
 		if len(left) != len(c.left) || len(left) > 0 && !equality.Semantic.DeepEqual(left, c.left) {
 			t.Errorf("%s: the variables %v are left, want %v", name, left, c.left)
 		}
@@ -71,7 +71,7 @@ func TestConstant(t *testing.T) {
 		`"a"`: "a", `"a " + "b"`: "a b", "\"a \\\"x\\\" \" +\n\t\"b\"": `a "x" b`,
 		`"a" + x`: "", `x`: "", `"a" + string(1) + "b"`: "", `"a" + ("b")`: "", ``: "",
 	} {
-		got, same := constant(expression)
+		got, same := parseConstant(expression)
 		if got != want || same != (want != "") {
 			t.Errorf("%s is %q, %t; want %q", expression, got, same, want)
 		}

@@ -48,19 +48,19 @@ type Pods struct {
 	Patch, Says, Done string
 }
 
-// PodPolicies merges the walls' parts into the policies that mutate pods, validate them,
+// BuildPodPolicies merges the walls' parts into the policies that mutate pods, validate them,
 // and warn about templates.
-func PodPolicies(parts []Pods) []client.Object {
-	return append(changePods(parts).Objects(), PodChecks(parts)...)
+func BuildPodPolicies(parts []Pods) []client.Object {
+	return append(mutatePods(parts).Objects(), BuildPodChecks(parts)...)
 }
 
-// PodChecks returns PodPolicies without the mutating one, for use with another placement
+// BuildPodChecks returns PodPolicies without the mutating one, for use with another placement
 // engine.
-func PodChecks(parts []Pods) []client.Object {
+func BuildPodChecks(parts []Pods) []client.Object {
 	return slices.Concat(CheckPods(parts...).Objects(), WarnOfTemplates(parts...).Objects())
 }
 
-func changePods(parts []Pods) Mutating {
+func mutatePods(parts []Pods) Mutating {
 	change := Mutating{
 		Name: PodsPolicy, lean: true,
 		Resources: []Resource{
@@ -86,20 +86,20 @@ func changePods(parts []Pods) Mutating {
 		if p.Patch != "" {
 			change.Variables = append(change.Variables, p.PatchVariables...)
 			patches, says = append(patches, "("+p.Patch+")"), append(says, p.Says)
-			done = append(done, "("+clean(p.Done)+")")
+			done = append(done, "("+removeIndentation(p.Done)+")")
 		}
 	}
 	change.Only = map[string]string{
-		"not-done": Within(patched) +
+		"not-done": BuildBoundsCondition(patched) +
 			` && (request.operation != "CREATE" || !(` + strings.Join(done, " &&\n") + `))`,
-		"not-of-another-engine": probes(v1alpha1.PlacementNative),
+		"not-of-another-engine": buildProbeCondition(v1alpha1.PlacementNative),
 	}
 	change.Patch, change.Says = strings.Join(patches, " + "), strings.Join(says, "; ")
 	return change
 }
 
-// probes returns a CEL expression that is false for the probe pods of other engines.
-func probes(engine v1alpha1.PlacementEngine) string {
+// buildProbeCondition returns a CEL expression that is false for the probe pods of other engines.
+func buildProbeCondition(engine v1alpha1.PlacementEngine) string {
 	return strings.NewReplacer("LABEL", Quote(v1alpha1.ProbeLabel), "ENGINE", Quote(string(engine))).Replace(
 		`!has(object.metadata.labels) || !(LABEL in object.metadata.labels) || object.metadata.labels[LABEL] == ENGINE`)
 }
@@ -151,7 +151,7 @@ func CheckPods(parts ...Pods) Validating {
 // WarnOfTemplates merges the walls' parts into the policy that warns about templates.
 func WarnOfTemplates(parts ...Pods) Validating {
 	warn := Validating{
-		Name: PodTemplatesPolicy, Resources: templates(), Warns: true,
+		Name: PodTemplatesPolicy, Resources: listTemplateResources(), Warns: true,
 		// The object may be of several kinds, so its fields are looked up without type
 		// checks.
 		ofTemplates: true,
@@ -183,9 +183,9 @@ func WarnOfTemplates(parts ...Pods) Validating {
 	warn.Bounds = []Bound{claimTemplates}
 	for _, p := range parts {
 		warn.Early = append(warn.Early, p.Early...)
-		warn.Bounds = append(warn.Bounds, onTemplates(p.Bounds)...)
+		warn.Bounds = append(warn.Bounds, selectTemplateBounds(p.Bounds)...)
 		warn.Variables = append(warn.Variables, p.Variables...)
-		warn.Rules = slices.Concat(warn.Rules, ofTemplates(p.Rules), p.TemplateRules)
+		warn.Rules = slices.Concat(warn.Rules, makeTemplateRules(p.Rules), p.TemplateRules)
 	}
 	return warn
 }
@@ -193,9 +193,9 @@ func WarnOfTemplates(parts ...Pods) Validating {
 // ClaimTemplatesPath is the path of a StatefulSet's claims for its pods.
 const ClaimTemplatesPath = "spec.volumeClaimTemplates"
 
-// onTemplates returns the bounds of pods that apply to templates. No rule reads a template's
+// selectTemplateBounds returns the bounds of pods that apply to templates. No rule reads a template's
 // owners.
-func onTemplates(bounds []Bound) []Bound {
+func selectTemplateBounds(bounds []Bound) []Bound {
 	return slices.DeleteFunc(slices.Clone(bounds), func(b Bound) bool { return b.Path == "metadata.ownerReferences" })
 }
 
@@ -208,10 +208,10 @@ var claimTemplates = Bound{
 		`"spec": {"storageClassName": "s", "resources": {"requests": {"storage": "1Gi"}}}}`,
 }
 
-// ofTemplates turns rules on pods into rules on templates. Without them, pods would be
+// makeTemplateRules turns rules on pods into rules on templates. Without them, pods would be
 // refused only when a controller creates them, and the author of a Deployment would not
 // notice.
-func ofTemplates(rules []Rule) []Rule {
+func makeTemplateRules(rules []Rule) []Rule {
 	all := slices.Clone(rules)
 	for i := range all {
 		all[i].Message = `"its pods will be refused: " + ` + all[i].Message
@@ -219,8 +219,8 @@ func ofTemplates(rules []Rule) []Rule {
 	return all
 }
 
-// templates returns the kinds from which controllers create pods.
-func templates() []Resource {
+// listTemplateResources returns the kinds from which controllers create pods.
+func listTemplateResources() []Resource {
 	write := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 	return []Resource{
 		{

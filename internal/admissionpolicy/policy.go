@@ -38,10 +38,10 @@ type Resource struct {
 	Operations []admissionv1.OperationType
 }
 
-// scope limits a wildcard to namespaced objects. A namespace selector alone does not: it also
+// findScope limits a wildcard to namespaced objects. A namespace selector alone does not: it also
 // matches cluster-scoped objects, such as the CSINode that each kubelet creates. A resource
 // that is named has only one scope.
-func (r Resource) scope() admissionv1.ScopeType {
+func (r Resource) findScope() admissionv1.ScopeType {
 	if slices.Contains(r.Resources, "*") {
 		return admissionv1.NamespacedScope
 	}
@@ -97,27 +97,27 @@ const (
 	SaysAnnotation      = "croft.dev/says"
 )
 
-// validation returns the rule in the API server's form. The API server evaluates a message
+// toValidation returns the rule in the API server's form. The API server evaluates a message
 // expression for every request, also for allowed ones. A constant message costs nothing.
-func (r Rule) validation() admissionv1.Validation {
-	v := admissionv1.Validation{Expression: clean(r.Holds), Reason: ptr.To(metav1.StatusReasonForbidden)}
-	if text, same := constant(r.Message); same {
-		v.Message = Refusal(r.Name) + text
+func (r Rule) toValidation() admissionv1.Validation {
+	v := admissionv1.Validation{Expression: removeIndentation(r.Holds), Reason: ptr.To(metav1.StatusReasonForbidden)}
+	if text, same := parseConstant(r.Message); same {
+		v.Message = RefusalPrefix(r.Name) + text
 	} else {
-		v.MessageExpression = r.message()
+		v.MessageExpression = r.buildMessageExpression()
 	}
 	return v
 }
 
-// validations returns rules in the API server's form. The API server reports the first
+// toValidations returns rules in the API server's form. The API server reports the first
 // violated rule. Merged rare rules take the position of the first of them.
-func validations(asked []Rule, lean bool) []admissionv1.Validation {
+func toValidations(asked []Rule, lean bool) []admissionv1.Validation {
 	var all []admissionv1.Validation
 	var rare []Rule
 	at := 0
 	for _, r := range asked {
 		if !lean || !r.Rare {
-			all = append(all, r.validation())
+			all = append(all, r.toValidation())
 			continue
 		}
 		if len(rare) == 0 {
@@ -126,13 +126,15 @@ func validations(asked []Rule, lean bool) []admissionv1.Validation {
 		rare = append(rare, r)
 	}
 	if len(rare) > 0 {
-		all = slices.Insert(all, at, together(rare))
+		all = slices.Insert(all, at, mergeRules(rare))
 	}
 	return all
 }
 
-// says returns a CEL expression for the message to the tenant.
-func (r Rule) says() string { return Quote(Refusal(r.Name)) + " + (" + clean(r.Message) + ")" }
+// buildRefusalMessage returns a CEL expression for the message to the tenant.
+func (r Rule) buildRefusalMessage() string {
+	return Quote(RefusalPrefix(r.Name)) + " + (" + removeIndentation(r.Message) + ")"
+}
 
 // literals matches string literals that are concatenated.
 var (
@@ -140,9 +142,9 @@ var (
 	literal  = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 )
 
-// constant returns the value of an expression that consists of string literals only.
-func constant(expression string) (string, bool) {
-	expression = clean(expression)
+// parseConstant returns the value of an expression that consists of string literals only.
+func parseConstant(expression string) (string, bool) {
+	expression = removeIndentation(expression)
 	if !literals.MatchString(expression) {
 		return "", false
 	}
@@ -157,16 +159,16 @@ func constant(expression string) (string, bool) {
 	return all.String(), true
 }
 
-// message returns an expression that is empty unless the rule is violated. Message
+// buildMessageExpression returns an expression that is empty unless the rule is violated. Message
 // expressions cannot call the authorizer, so they do not evaluate such a rule again.
-func (r Rule) message() string {
-	message := r.says()
+func (r Rule) buildMessageExpression() string {
+	message := r.buildRefusalMessage()
 	if !r.Costly && !strings.Contains(r.Holds, "authorizer.") {
-		return "(" + clean(r.Holds) + `) ? "" : ` + message
+		return "(" + removeIndentation(r.Holds) + `) ? "" : ` + message
 	}
 	var none []string
 	if r.Fine != "" {
-		none = append(none, clean(r.Fine))
+		none = append(none, removeIndentation(r.Fine))
 	}
 	if r.guarded {
 		none = append(none, "!variables."+withinVariable)
@@ -177,8 +179,8 @@ func (r Rule) message() string {
 	return message
 }
 
-// Refusal returns the prefix of a rule's messages to tenants.
-func Refusal(rule string) string { return "[" + rule + "] " }
+// RefusalPrefix returns the prefix of a rule's messages to tenants.
+func RefusalPrefix(rule string) string { return "[" + rule + "] " }
 
 // Selection selects the objects that a policy matches by croft's label.
 type Selection string
@@ -229,9 +231,9 @@ type Validating struct {
 	lean bool
 }
 
-// Has reports whether the policy has a rule of the given name.
-func (v Validating) Has(rule string) bool {
-	return slices.ContainsFunc(v.Asked(), func(r Rule) bool { return r.Name == rule })
+// HasRule reports whether the policy has a rule of the given name.
+func (v Validating) HasRule(rule string) bool {
+	return slices.ContainsFunc(v.ListRules(), func(r Rule) bool { return r.Name == rule })
 }
 
 // Objects returns the policy and its binding.
@@ -240,26 +242,26 @@ func (v Validating) Objects() []client.Object {
 	if v.Warns {
 		action = admissionv1.Warn
 	}
-	declared, asked := v.declared(), v.Asked()
-	read := readingOf(v.Resources, expressionsOf(declared, asked)...)
-	all := variables(read.variables(), declared)
+	declared, asked := v.listVariables(), v.ListRules()
+	read := newRuleRewriter(v.Resources, listExpressions(declared, asked)...)
+	all := combineVariables(read.buildVariables(), declared)
 	for i := range asked {
-		asked[i] = read.rule(asked[i])
+		asked[i] = read.rewriteRule(asked[i])
 	}
 	if v.lean {
-		all, asked = inlined(all, asked, 2)
+		all, asked = inlineVariables(all, asked, 2)
 	}
 	policy := &admissionv1.ValidatingAdmissionPolicy{
-		TypeMeta:   typeMeta("ValidatingAdmissionPolicy"),
-		ObjectMeta: metav1.ObjectMeta{Name: v.Name, Annotations: said(asked)},
+		TypeMeta:   makeTypeMeta("ValidatingAdmissionPolicy"),
+		ObjectMeta: metav1.ObjectMeta{Name: v.Name, Annotations: describeRules(asked)},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy:    ptr.To(admissionv1.Fail),
-			MatchConstraints: tenants(v.Resources, v.Selection),
-			MatchConditions:  conditions(v.Only),
-			Variables:        written(all),
+			MatchConstraints: matchTenantResources(v.Resources, v.Selection),
+			MatchConditions:  toMatchConditions(v.Only),
+			Variables:        toAPIVariables(all),
 		},
 	}
-	policy.Spec.MatchConstraints.ExcludeResourceRules = resourceRules(v.Except)
+	policy.Spec.MatchConstraints.ExcludeResourceRules = toResourceRules(v.Except)
 	selector := policy.Spec.MatchConstraints.ObjectSelector
 	for _, label := range v.Unlabelled {
 		selector.MatchExpressions = append(selector.MatchExpressions,
@@ -268,9 +270,9 @@ func (v Validating) Objects() []client.Object {
 	if v.Anywhere {
 		policy.Spec.MatchConstraints.NamespaceSelector = &metav1.LabelSelector{}
 	}
-	policy.Spec.Validations = validations(asked, v.lean)
+	policy.Spec.Validations = toValidations(asked, v.lean)
 	return []client.Object{policy, &admissionv1.ValidatingAdmissionPolicyBinding{
-		TypeMeta:   typeMeta("ValidatingAdmissionPolicyBinding"),
+		TypeMeta:   makeTypeMeta("ValidatingAdmissionPolicyBinding"),
 		ObjectMeta: metav1.ObjectMeta{Name: v.Name},
 		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
 			PolicyName:        v.Name,
@@ -302,23 +304,23 @@ type Mutating struct {
 
 // Objects returns the policy and its binding.
 func (m Mutating) Objects() []client.Object {
-	read := readingOf(m.Resources, append(expressionsOf(m.Variables, nil), m.Patch)...)
-	all, patch := variables(read.variables(), m.Variables), read.patch(m.Patch)
+	read := newRuleRewriter(m.Resources, append(listExpressions(m.Variables, nil), m.Patch)...)
+	all, patch := combineVariables(read.buildVariables(), m.Variables), read.rewritePatch(m.Patch)
 	if m.lean {
 		var rules []Rule
-		all, rules = inlined(all, []Rule{{Holds: patch}}, 1)
+		all, rules = inlineVariables(all, []Rule{{Holds: patch}}, 1)
 		patch = rules[0].Holds
 	}
 	return []client.Object{
 		&admissionv1.MutatingAdmissionPolicy{
-			TypeMeta:   typeMeta("MutatingAdmissionPolicy"),
+			TypeMeta:   makeTypeMeta("MutatingAdmissionPolicy"),
 			ObjectMeta: metav1.ObjectMeta{Name: m.Name, Annotations: map[string]string{SaysAnnotation: m.Says}},
 			Spec: admissionv1.MutatingAdmissionPolicySpec{
 				FailurePolicy:      ptr.To(admissionv1.Fail),
 				ReinvocationPolicy: admissionv1.IfNeededReinvocationPolicy,
-				MatchConstraints:   tenants(m.Resources, ""),
-				MatchConditions:    conditions(m.Only),
-				Variables:          written(all),
+				MatchConstraints:   matchTenantResources(m.Resources, ""),
+				MatchConditions:    toMatchConditions(m.Only),
+				Variables:          toAPIVariables(all),
 				Mutations: []admissionv1.Mutation{{
 					PatchType: admissionv1.PatchTypeJSONPatch,
 					JSONPatch: &admissionv1.JSONPatch{Expression: patch},
@@ -326,14 +328,14 @@ func (m Mutating) Objects() []client.Object {
 			},
 		},
 		&admissionv1.MutatingAdmissionPolicyBinding{
-			TypeMeta:   typeMeta("MutatingAdmissionPolicyBinding"),
+			TypeMeta:   makeTypeMeta("MutatingAdmissionPolicyBinding"),
 			ObjectMeta: metav1.ObjectMeta{Name: m.Name},
 			Spec:       admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: m.Name},
 		},
 	}
 }
 
-func said(rules []Rule) map[string]string {
+func describeRules(rules []Rule) map[string]string {
 	all := make(map[string]string, len(rules))
 	for _, r := range rules {
 		all[RuleAnnotation+r.Name] = r.Says
@@ -349,15 +351,15 @@ func said(rules []Rule) map[string]string {
 func NotByPlatform(admins []string) map[string]string {
 	return map[string]string{"not-by-the-platform": fmt.Sprintf(
 		"!(request.userInfo.username in [%s, %s]) && !request.userInfo.groups.exists(g, g in %s)",
-		Quote(OperatorUser), Quote(namespaceController), adminGroups(admins))}
+		Quote(OperatorUser), Quote(namespaceController), formatAdminGroups(admins))}
 }
 
 // ByAdmins returns a CEL expression that is true for requests of the platform's admins.
 func ByAdmins(admins []string) string {
-	return fmt.Sprintf("request.userInfo.groups.exists(g, g in %s)", adminGroups(admins))
+	return fmt.Sprintf("request.userInfo.groups.exists(g, g in %s)", formatAdminGroups(admins))
 }
 
-func adminGroups(admins []string) string {
+func formatAdminGroups(admins []string) string {
 	groups := make([]string, 0, len(admins)+1)
 	for _, g := range append([]string{"system:masters"}, admins...) {
 		groups = append(groups, Quote(g))
@@ -368,12 +370,12 @@ func adminGroups(admins []string) string {
 // Quote returns a string as a CEL literal.
 func Quote(s string) string { return fmt.Sprintf("%q", s) }
 
-func typeMeta(kind string) metav1.TypeMeta {
+func makeTypeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: kind}
 }
 
-// tenants matches the resources in tenants' namespaces, in any version of their API.
-func tenants(resources []Resource, selection Selection) *admissionv1.MatchResources {
+// matchTenantResources matches the resources in tenants' namespaces, in any version of their API.
+func matchTenantResources(resources []Resource, selection Selection) *admissionv1.MatchResources {
 	match := &admissionv1.MatchResources{
 		MatchPolicy: ptr.To(admissionv1.Equivalent),
 		NamespaceSelector: &metav1.LabelSelector{
@@ -390,11 +392,11 @@ func tenants(resources []Resource, selection Selection) *admissionv1.MatchResour
 			Values:   []string{v1alpha1.ManagedBy},
 		}}
 	}
-	match.ResourceRules = resourceRules(resources)
+	match.ResourceRules = toResourceRules(resources)
 	return match
 }
 
-func resourceRules(resources []Resource) []admissionv1.NamedRuleWithOperations {
+func toResourceRules(resources []Resource) []admissionv1.NamedRuleWithOperations {
 	var rules []admissionv1.NamedRuleWithOperations
 	for _, r := range resources {
 		rules = append(rules, admissionv1.NamedRuleWithOperations{
@@ -404,7 +406,7 @@ func resourceRules(resources []Resource) []admissionv1.NamedRuleWithOperations {
 					APIGroups:   []string{r.Group},
 					APIVersions: []string{r.Version},
 					Resources:   r.Resources,
-					Scope:       ptr.To(r.scope()),
+					Scope:       ptr.To(r.findScope()),
 				},
 			},
 		})
@@ -412,25 +414,25 @@ func resourceRules(resources []Resource) []admissionv1.NamedRuleWithOperations {
 	return rules
 }
 
-func conditions(only map[string]string) []admissionv1.MatchCondition {
+func toMatchConditions(only map[string]string) []admissionv1.MatchCondition {
 	var list []admissionv1.MatchCondition
 	for _, name := range slices.Sorted(maps.Keys(only)) {
-		list = append(list, admissionv1.MatchCondition{Name: name, Expression: clean(only[name])})
+		list = append(list, admissionv1.MatchCondition{Name: name, Expression: removeIndentation(only[name])})
 	}
 	return list
 }
 
-// variables returns the variables that read the rules, followed by those that are computed
+// combineVariables returns the variables that read the rules, followed by those that are computed
 // from them.
-func variables(read, made []Variable) []Variable {
+func combineVariables(read, made []Variable) []Variable {
 	all := slices.Concat(read, made)
 	for i := range all {
-		all[i].Expression = fromNamespace(clean(all[i].Expression))
+		all[i].Expression = readFromNamespace(removeIndentation(all[i].Expression))
 	}
 	return all
 }
 
-func written(variables []Variable) []admissionv1.Variable {
+func toAPIVariables(variables []Variable) []admissionv1.Variable {
 	list := make([]admissionv1.Variable, 0, len(variables))
 	for _, v := range variables {
 		list = append(list, admissionv1.Variable{Name: v.Name, Expression: v.Expression})
@@ -438,9 +440,9 @@ func written(variables []Variable) []admissionv1.Variable {
 	return list
 }
 
-// clean removes the indentation that an expression has in Go source, so that it is readable
+// removeIndentation removes the indentation that an expression has in Go source, so that it is readable
 // in `kubectl get -o yaml`.
-func clean(expression string) string {
+func removeIndentation(expression string) string {
 	lines := strings.Split(strings.TrimSpace(expression), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])

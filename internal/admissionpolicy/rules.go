@@ -45,27 +45,27 @@ const RulelessUpdate = `variables.` + unruledVariable + ` ? [] : (`
 // rulesVariable begins the names of the variables for fields of TenantRules.
 const rulesVariable = "rules"
 
-// variableOf returns the name of the variable for a field of TenantRules.
-func variableOf(field string) string {
+// formatVariableName returns the name of the variable for a field of TenantRules.
+func formatVariableName(field string) string {
 	return rulesVariable + strings.ToUpper(field[:1]) + field[1:]
 }
 
-// fromVariables makes an expression read all of a tenant's rules from variables.
-func fromVariables(expression string) string {
+// readFromVariables makes an expression read all of a tenant's rules from variables.
+func readFromVariables(expression string) string {
 	expression = writtenRead.ReplaceAllStringFunc(expression, func(read string) string {
 		annotations := "variables." + gatekeeperRules
 		key := v1alpha1.RulesAnnotationPrefix + writtenRead.FindStringSubmatch(read)[1]
 		return fmt.Sprintf(`(%[1]q in %[2]s ? %[2]s[%[1]q] : "")`, key, annotations)
 	})
 	return ruleRead.ReplaceAllStringFunc(expression, func(read string) string {
-		return "variables." + variableOf(ruleRead.FindStringSubmatch(read)[1])
+		return "variables." + formatVariableName(ruleRead.FindStringSubmatch(read)[1])
 	})
 }
 
-// fromNamespace makes an expression read a tenant's rules in the way that the API server
+// readFromNamespace makes an expression read a tenant's rules in the way that the API server
 // evaluates fastest. Lists are read from variables, which are evaluated once. For all other
 // values a variable would cost more than it saves.
-func fromNamespace(expression string) string {
+func readFromNamespace(expression string) string {
 	expression = writtenRead.ReplaceAllStringFunc(expression, func(read string) string {
 		key := v1alpha1.RulesAnnotationPrefix + writtenRead.FindStringSubmatch(read)[1]
 		return fmt.Sprintf("%s[%q]", namespaceRules, key)
@@ -73,9 +73,9 @@ func fromNamespace(expression string) string {
 	return ruleRead.ReplaceAllStringFunc(expression, func(read string) string {
 		field := ruleRead.FindStringSubmatch(read)[1]
 		if r, ok := fieldsOfRules[field]; ok && r.kind != reflect.Slice {
-			return "(" + r.read(namespaceRules) + ")"
+			return "(" + r.buildReadExpression(namespaceRules) + ")"
 		}
-		return "variables." + variableOf(field)
+		return "variables." + formatVariableName(field)
 	})
 }
 
@@ -86,18 +86,18 @@ const namespaceRules = "namespaceObject.metadata.annotations"
 // hasRules is the CEL condition that the namespace has rules. All rules include the tenant.
 var hasRules = fmt.Sprintf(`has(%[1]s) && %[2]q in %[1]s`, namespaceRules, v1alpha1.RulesAnnotationPrefix+"tenant")
 
-// reading describes how the expressions of a policy read a tenant's rules.
-type reading struct {
+// ruleRewriter describes how the expressions of a policy read a tenant's rules.
+type ruleRewriter struct {
 	rules []rule
 	// updates is set if the policy matches updates or deletions of whole objects, not only of
 	// their subresources.
 	updates bool
 }
 
-func readingOf(resources []Resource, expressions ...string) reading {
+func newRuleRewriter(resources []Resource, expressions ...string) ruleRewriter {
 	whole := func(name string) bool { return !strings.Contains(name, "/") }
-	return reading{
-		rules: rulesIn(rulesOf(v1alpha1.TenantRulesSpec{}), expressions...),
+	return ruleRewriter{
+		rules: findReadRules(listRuleFields(v1alpha1.TenantRulesSpec{}), expressions...),
 		updates: slices.ContainsFunc(resources, func(r Resource) bool {
 			return slices.ContainsFunc(r.Resources, whole) &&
 				(slices.Contains(r.Operations, admissionv1.Update) || slices.Contains(r.Operations, admissionv1.Delete))
@@ -105,33 +105,33 @@ func readingOf(resources []Resource, expressions ...string) reading {
 	}
 }
 
-// lenient reports whether the policy must allow updates and deletions in a namespace without
+// allowsRulelessUpdates reports whether the policy must allow updates and deletions in a namespace without
 // rules. In such a namespace creation is refused, but existing objects may be changed: if the
 // removal of finalizers were denied, the namespace could never be deleted. Subresources are
 // not exempt, because deleting an object requires none of the matched ones.
-func (r reading) lenient() bool { return r.updates && len(r.rules) > 0 }
+func (r ruleRewriter) allowsRulelessUpdates() bool { return r.updates && len(r.rules) > 0 }
 
-// variables returns the variables that read rules. They precede the variables that use them.
-func (r reading) variables() []Variable {
+// buildVariables returns the variables that read rules. They precede the variables that use them.
+func (r ruleRewriter) buildVariables() []Variable {
 	var all []Variable
-	if r.lenient() {
+	if r.allowsRulelessUpdates() {
 		all = append(all, Variable{unruledVariable, fmt.Sprintf(`request.operation in ["UPDATE", "DELETE"] &&
 			(!has(request.subResource) || request.subResource == "") && !(%s)`, hasRules)})
 	}
 	for _, rule := range r.rules {
 		if rule.kind == reflect.Slice {
-			all = append(all, Variable{variableOf(rule.field), rule.read(namespaceRules)})
+			all = append(all, Variable{formatVariableName(rule.field), rule.buildReadExpression(namespaceRules)})
 		}
 	}
 	return all
 }
 
-// rule replaces reads of params by reads of the namespace.
-func (r reading) rule(asked Rule) Rule {
-	asked.Holds = fromNamespace(clean(asked.Holds))
-	asked.Message = fromNamespace(clean(asked.Message))
-	asked.Fine = fromNamespace(clean(asked.Fine))
-	if r.lenient() {
+// rewriteRule replaces reads of params by reads of the namespace.
+func (r ruleRewriter) rewriteRule(asked Rule) Rule {
+	asked.Holds = readFromNamespace(removeIndentation(asked.Holds))
+	asked.Message = readFromNamespace(removeIndentation(asked.Message))
+	asked.Fine = readFromNamespace(removeIndentation(asked.Fine))
+	if r.allowsRulelessUpdates() {
 		// This comes last, so it is evaluated only if the rule is violated or the rules are
 		// missing.
 		asked.Holds = "(" + asked.Holds + ") || variables." + unruledVariable
@@ -139,16 +139,16 @@ func (r reading) rule(asked Rule) Rule {
 	return asked
 }
 
-// patch replaces reads of params by reads of the namespace in a patch.
-func (r reading) patch(expression string) string {
-	if expression = fromNamespace(clean(expression)); r.lenient() {
+// rewritePatch replaces reads of params by reads of the namespace in a patch.
+func (r ruleRewriter) rewritePatch(expression string) string {
+	if expression = readFromNamespace(removeIndentation(expression)); r.allowsRulelessUpdates() {
 		return RulelessUpdate + expression + ")"
 	}
 	return expression
 }
 
-// expressionsOf returns the expressions of variables and rules.
-func expressionsOf(variables []Variable, rules []Rule) []string {
+// listExpressions returns the expressions of variables and rules.
+func listExpressions(variables []Variable, rules []Rule) []string {
 	var all []string
 	for _, v := range variables {
 		all = append(all, v.Expression)
@@ -159,8 +159,8 @@ func expressionsOf(variables []Variable, rules []Rule) []string {
 	return all
 }
 
-// rulesIn returns the rules that the expressions read.
-func rulesIn(rules []rule, expressions ...string) []rule {
+// findReadRules returns the rules that the expressions read.
+func findReadRules(rules []rule, expressions ...string) []rule {
 	read := map[string]bool{}
 	for _, match := range ruleRead.FindAllStringSubmatch(strings.Join(expressions, "\n"), -1) {
 		read[match[1]] = true
@@ -168,14 +168,14 @@ func rulesIn(rules []rule, expressions ...string) []rule {
 	return slices.DeleteFunc(rules, func(r rule) bool { return !read[r.field] })
 }
 
-// Annotations returns a tenant's rules as annotations of its namespaces, from which the
+// BuildAnnotations returns a tenant's rules as annotations of its namespaces, from which the
 // policies read them. Rules that allow nothing are left out: the API server copies a
 // namespace's annotations four times for each pod that is created.
-func Annotations(rules v1alpha1.TenantRulesSpec) map[string]string {
+func BuildAnnotations(rules v1alpha1.TenantRulesSpec) map[string]string {
 	all := map[string]string{}
-	for _, r := range rulesOf(rules) {
+	for _, r := range listRuleFields(rules) {
 		if !r.allowsNothing() || slices.Contains(alwaysWritten, r.field) {
-			all[r.annotation()] = r.value
+			all[r.annotationKey()] = r.value
 		}
 	}
 	return all
@@ -190,8 +190,8 @@ func (r rule) allowsNothing() bool {
 	return r.kind == reflect.Slice && r.value == "" || r.kind == reflect.Bool && r.value == "false"
 }
 
-// PoolsOf returns the pools in a namespace's rules. The default pool is the first.
-func PoolsOf(namespace client.Object) []string {
+// ListPools returns the pools in a namespace's rules. The default pool is the first.
+func ListPools(namespace client.Object) []string {
 	names := namespace.GetAnnotations()[v1alpha1.RulesAnnotationPrefix+"pools"]
 	if names == "" {
 		return nil
@@ -199,19 +199,19 @@ func PoolsOf(namespace client.Object) []string {
 	return strings.Split(names, ",") // names of pools need no escaping
 }
 
-// OnPool returns the namespaces whose pods may run on a pool, except namespaces that are
+// FindNamespacesOnPool returns the namespaces whose pods may run on a pool, except namespaces that are
 // being deleted. If no Tenant uses the pool, these are the namespaces of deleted Tenants.
-func OnPool(pool string, namespaces []corev1.Namespace) []corev1.Namespace {
+func FindNamespacesOnPool(pool string, namespaces []corev1.Namespace) []corev1.Namespace {
 	return slices.DeleteFunc(slices.Clone(namespaces), func(n corev1.Namespace) bool {
-		return n.DeletionTimestamp != nil || !slices.Contains(PoolsOf(&n), pool)
+		return n.DeletionTimestamp != nil || !slices.Contains(ListPools(&n), pool)
 	})
 }
 
-// Annotate writes a tenant's rules to annotations of its namespace.
-func Annotate(namespace client.Object, rules v1alpha1.TenantRulesSpec) {
+// AnnotateNamespace writes a tenant's rules to annotations of its namespace.
+func AnnotateNamespace(namespace client.Object, rules v1alpha1.TenantRulesSpec) {
 	annotations := map[string]string{}
 	maps.Copy(annotations, namespace.GetAnnotations())
-	maps.Copy(annotations, Annotations(rules))
+	maps.Copy(annotations, BuildAnnotations(rules))
 	namespace.SetAnnotations(annotations)
 }
 
@@ -221,39 +221,39 @@ type rule struct {
 	kind         reflect.Kind
 }
 
-func (r rule) annotation() string { return v1alpha1.RulesAnnotationPrefix + r.field }
+func (r rule) annotationKey() string { return v1alpha1.RulesAnnotationPrefix + r.field }
 
-// read returns a CEL expression that reads the rule from annotations. A missing list is
+// buildReadExpression returns a CEL expression that reads the rule from annotations. A missing list is
 // empty, and so allows nothing. A missing boolean is false. The expression fails for any
 // other missing rule, and for a missing list that is always written.
-func (r rule) read(annotations string) string {
-	value := fmt.Sprintf("%s[%q]", annotations, r.annotation())
+func (r rule) buildReadExpression(annotations string) string {
+	value := fmt.Sprintf("%s[%q]", annotations, r.annotationKey())
 	switch r.kind {
 	case reflect.Slice:
 		none := ""
 		if !slices.Contains(alwaysWritten, r.field) {
-			none = fmt.Sprintf("!(%q in %s) || ", r.annotation(), annotations)
+			none = fmt.Sprintf("!(%q in %s) || ", r.annotationKey(), annotations)
 		}
 		return none + strings.ReplaceAll(`V == "" ? [] : !V.contains("%") ? V.split(",") : `+
 			`V.split(",").map(v, v.replace("%2C", ",").replace("%25", "%"))`, "V", value)
 	case reflect.Int64:
 		return fmt.Sprintf(`int(%s)`, value)
 	case reflect.Bool:
-		return fmt.Sprintf(`%q in %s && %s == "true"`, r.annotation(), annotations, value)
+		return fmt.Sprintf(`%q in %s && %s == "true"`, r.annotationKey(), annotations, value)
 	default:
 		return value
 	}
 }
 
-// leniently returns read for Gatekeeper, without failures: any missing rule allows nothing.
-func (r rule) leniently() string {
+// buildLenientRead returns read for Gatekeeper, without failures: any missing rule allows nothing.
+func (r rule) buildLenientRead() string {
 	annotations := "variables." + gatekeeperRules
-	read := r.read(annotations)
+	read := r.buildReadExpression(annotations)
 	none, ok := map[reflect.Kind]string{reflect.Slice: "[]", reflect.Int64: "0", reflect.String: `""`}[r.kind]
 	if !ok || r.kind == reflect.Slice && !slices.Contains(alwaysWritten, r.field) {
 		return read
 	}
-	return fmt.Sprintf(`%q in %s ? (%s) : %s`, r.annotation(), annotations, read, none)
+	return fmt.Sprintf(`%q in %s ? (%s) : %s`, r.annotationKey(), annotations, read, none)
 }
 
 // escaper escapes the entries of a list, so that they contain no commas. Names of groups may
@@ -263,15 +263,15 @@ var escaper = strings.NewReplacer("%", "%25", ",", "%2C")
 // fieldsOfRules has all fields of TenantRules, by their JSON names.
 var fieldsOfRules = func() map[string]rule {
 	all := map[string]rule{}
-	for _, r := range rulesOf(v1alpha1.TenantRulesSpec{}) {
+	for _, r := range listRuleFields(v1alpha1.TenantRulesSpec{}) {
 		all[r.field] = r
 	}
 	return all
 }()
 
-// rulesOf returns the fields of a tenant's rules. Each is a string, a number, a boolean or a
+// listRuleFields returns the fields of a tenant's rules. Each is a string, a number, a boolean or a
 // list of strings: annotations can represent nothing else.
-func rulesOf(rules v1alpha1.TenantRulesSpec) []rule {
+func listRuleFields(rules v1alpha1.TenantRulesSpec) []rule {
 	var all []rule
 	v := reflect.ValueOf(rules)
 	for i := range v.NumField() {

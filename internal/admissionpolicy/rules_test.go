@@ -23,7 +23,7 @@ import (
 func TestAnnotations(t *testing.T) {
 	namespace := &corev1.Namespace{}
 	namespace.Annotations = map[string]string{"kept": "yes", v1alpha1.RulesAnnotationPrefix + "egress": "Open"}
-	admissionpolicy.Annotate(namespace, v1alpha1.TenantRulesSpec{
+	admissionpolicy.AnnotateNamespace(namespace, v1alpha1.TenantRulesSpec{
 		Tenant: "shop", Pools: []string{"small", "large"}, Egress: v1alpha1.EgressRestricted, StorageClasses: []string{""}, CSIDrivers: []string{},
 		RuntimeClasses: []string{"kata", "a,b%"}, MaxTerminationGracePeriodSeconds: 600, DoNotDisrupt: true,
 	})
@@ -62,7 +62,7 @@ func TestOnPool(t *testing.T) {
 		namespaces = append(namespaces, namespace)
 	}
 	var names []string
-	for _, n := range admissionpolicy.OnPool("apps", namespaces) {
+	for _, n := range admissionpolicy.FindNamespacesOnPool("apps", namespaces) {
 		names = append(names, n.Name)
 	}
 	if want := []string{"only", "second"}; !slices.Equal(names, want) {
@@ -190,7 +190,7 @@ func TestReadBack(t *testing.T) {
 		return out.Value()
 	}
 	for _, want := range [][]string{{}, {"", ""}, {"gp3"}, {"", "gp3"}, {"gp3", ""}, {"a", "b", "c"}, {"cn=devs,ou=groups", "%2C", "100%", "%25"}} {
-		got := read("params.spec.storageClasses", admissionpolicy.Annotations(v1alpha1.TenantRulesSpec{StorageClasses: want}))
+		got := read("params.spec.storageClasses", admissionpolicy.BuildAnnotations(v1alpha1.TenantRulesSpec{StorageClasses: want}))
 		if list, ok := got.([]string); !ok || !slices.Equal(list, want) {
 			t.Errorf("%q comes back as %v", want, got)
 		}
@@ -204,7 +204,7 @@ func TestReadBack(t *testing.T) {
 			t.Errorf("%v is read as %v", of, got)
 		}
 	}
-	if got := read("params.spec.doNotDisrupt", admissionpolicy.Annotations(v1alpha1.TenantRulesSpec{DoNotDisrupt: true})); got != true {
+	if got := read("params.spec.doNotDisrupt", admissionpolicy.BuildAnnotations(v1alpha1.TenantRulesSpec{DoNotDisrupt: true})); got != true {
 		t.Errorf("true is read as %v", got)
 	}
 	for _, field := range []string{"tenant", "pools", "maxVolumeSize", "maxTerminationGracePeriodSeconds"} {

@@ -16,18 +16,18 @@ import (
 // has two dozen rules on pods, most of them on fields that are rare. These are merged into
 // one validation, in which one program finds that a pod has none of the fields.
 
-// together merges several rules into one validation. A CEL comment with its name precedes
+// mergeRules merges several rules into one validation. A CEL comment with its name precedes
 // each rule.
-func together(rules []Rule) admissionv1.Validation {
+func mergeRules(rules []Rule) admissionv1.Validation {
 	fine := []string{"variables." + withinVariable}
 	var holds, says []string
 	for _, r := range rules {
-		asked := "(" + clean(r.Holds) + ")"
-		if text := "(" + clean(r.Fine) + ")"; !slices.Contains(fine, text) {
+		asked := "(" + removeIndentation(r.Holds) + ")"
+		if text := "(" + removeIndentation(r.Fine) + ")"; !slices.Contains(fine, text) {
 			fine = append(fine, text)
 		}
-		holds = append(holds, heading(r.Name)+asked)
-		says = append(says, heading(r.Name)+"!"+asked+" ? "+r.says()+" :\n")
+		holds = append(holds, formatHeading(r.Name)+asked)
+		says = append(says, formatHeading(r.Name)+"!"+asked+" ? "+r.buildRefusalMessage()+" :\n")
 	}
 	allFine := strings.Join(fine, " &&\n")
 	return admissionv1.Validation{
@@ -37,7 +37,7 @@ func together(rules []Rule) admissionv1.Validation {
 	}
 }
 
-func heading(rule string) string { return "// " + strings.TrimSpace(Refusal(rule)) + "\n" }
+func formatHeading(rule string) string { return "// " + strings.TrimSpace(RefusalPrefix(rule)) + "\n" }
 
 // headings matches the comments that heading writes, and inMessage the name at the start of a
 // message.
@@ -46,41 +46,43 @@ var (
 	inMessage = regexp.MustCompile(`"\[([a-z0-9-]+)\] `)
 )
 
-// MessageOf returns a CEL expression for the message of a validation.
-func MessageOf(v admissionv1.Validation) string { return cmp.Or(v.MessageExpression, Quote(v.Message)) }
+// GetMessage returns a CEL expression for the message of a validation.
+func GetMessage(v admissionv1.Validation) string {
+	return cmp.Or(v.MessageExpression, Quote(v.Message))
+}
 
-// Asked is a rule as it appears in a policy.
-type Asked struct {
+// ParsedRule is a rule as it appears in a policy.
+type ParsedRule struct {
 	// Rule is the rule's name.
 	Rule string
 	// Message is a CEL expression for the message if the rule is violated.
 	Message string
 }
 
-// AskedBy returns the rules of a validation: one, or several that are merged.
-func AskedBy(v admissionv1.Validation) []Asked {
-	message := MessageOf(v)
+// ParseRules returns the rules of a validation: one, or several that are merged.
+func ParseRules(v admissionv1.Validation) []ParsedRule {
+	message := GetMessage(v)
 	found := headings.FindAllStringSubmatchIndex(message, -1)
 	if len(found) == 0 {
-		one := Asked{Rule: message, Message: message}
+		one := ParsedRule{Rule: message, Message: message}
 		if match := inMessage.FindStringSubmatch(message); match != nil {
 			one.Rule = match[1]
 		}
-		return []Asked{one}
+		return []ParsedRule{one}
 	}
-	var all []Asked
+	var all []ParsedRule
 	for i, at := range found {
 		end := len(message)
 		if i+1 < len(found) {
 			end = found[i+1][0]
 		}
-		all = append(all, Asked{Rule: message[at[2]:at[3]], Message: message[at[1]:end]})
+		all = append(all, ParsedRule{Rule: message[at[2]:at[3]], Message: message[at[1]:end]})
 	}
 	return all
 }
 
-// Waive disables one rule of a validation.
-func Waive(v *admissionv1.Validation, rule string) {
+// WaiveRule disables one rule of a validation.
+func WaiveRule(v *admissionv1.Validation, rule string) {
 	found := headings.FindAllStringSubmatchIndex(v.Expression, -1)
 	if len(found) == 0 {
 		v.Expression = "true"

@@ -7,7 +7,7 @@ import (
 
 // TestTogether fails if a merged rule cannot be identified, or cannot be waived alone.
 func TestTogether(t *testing.T) {
-	v := together([]Rule{
+	v := mergeRules([]Rule{
 		{Name: "first", Fine: "!has(object.a)", Holds: "object.a == 1", Message: `"a: " + string(object.a)`},
 		{Name: "second-2", Fine: "!has(object.a)", Holds: "object.b == 2", Message: `"b"`},
 	})
@@ -29,7 +29,7 @@ func TestTogether(t *testing.T) {
 		t.Errorf("says %s\nwant %s", v.MessageExpression, want)
 	}
 	var names []string
-	for _, asked := range AskedBy(v) {
+	for _, asked := range ParseRules(v) {
 		names = append(names, asked.Rule)
 	}
 	if !slices.Equal(names, []string{"first", "second-2"}) {
@@ -40,7 +40,7 @@ func TestTogether(t *testing.T) {
 		"second-2": "variables.within &&\n(!has(object.a)) ||\n// [first]\n(object.a == 1) &&\n// [second-2]\ntrue",
 	} {
 		waived := v
-		if Waive(&waived, rule); waived.Expression != want {
+		if WaiveRule(&waived, rule); waived.Expression != want {
 			t.Errorf("without %s it asks %s\nwant %s", rule, waived.Expression, want)
 		}
 	}
@@ -51,11 +51,11 @@ func TestAskedAlone(t *testing.T) {
 		"message":            {Name: "r", Holds: "object.a", Message: `"a"`},
 		"message expression": {Name: "r", Holds: "object.a", Message: `"a" + object.b`},
 	} {
-		validation := v.validation()
-		if asked := AskedBy(validation); len(asked) != 1 || asked[0].Rule != "r" {
+		validation := v.toValidation()
+		if asked := ParseRules(validation); len(asked) != 1 || asked[0].Rule != "r" {
 			t.Errorf("%s: asked are %+v", name, asked)
 		}
-		if Waive(&validation, "r"); validation.Expression != "true" {
+		if WaiveRule(&validation, "r"); validation.Expression != "true" {
 			t.Errorf("%s: asks %s without its rule", name, validation.Expression)
 		}
 	}

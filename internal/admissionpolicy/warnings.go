@@ -7,6 +7,6 @@ import "regexp"
 // the API server evaluates the expressions nevertheless.
 var untyped = regexp.MustCompile(`undefined field 'limits'|error during formatting: string clause .* was given Pod\d+`)
 
-// Untyped reports whether a warning in a policy's status.typeChecking is about a field without
+// IsUntypedWarning reports whether a warning in a policy's status.typeChecking is about a field without
 // a type. On every cluster some of croft's policies have such warnings.
-func Untyped(warning string) bool { return untyped.MatchString(warning) }
+func IsUntypedWarning(warning string) bool { return untyped.MatchString(warning) }

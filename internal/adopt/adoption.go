@@ -29,7 +29,7 @@ type Adoption struct {
 // Adoption applies the Platform, the tenant, and the tenant's pools with their dependencies, so
 // that other tenants can follow in their own runs.
 func New(c client.Client, e *estate.Estate, tenant string, declared []client.Object) (*Adoption, error) {
-	t := e.Tenant(tenant)
+	t := e.FindTenant(tenant)
 	if t == nil {
 		return nil, fmt.Errorf("there is no tenant %s in the file or in the cluster", tenant)
 	}

@@ -28,7 +28,7 @@ func (a *Adoption) fit(p *Plan) {
 // cloud knows.
 func (a *Adoption) misfit(pod *corev1.Pod, pool string) string {
 	var nodes *karpenterv1.NodePool
-	if declared := a.estate.Pool(pool); declared != nil {
+	if declared := a.estate.FindPool(pool); declared != nil {
 		for _, o := range wall.PoolObjects(&a.estate.Platform, declared) {
 			if made, ok := o.(*karpenterv1.NodePool); ok {
 				nodes = made

@@ -55,7 +55,7 @@ func TestMisfit(t *testing.T) {
 // has.
 func TestFitOfAWS(t *testing.T) {
 	a := adopting(t, "{}", "")
-	a.estate.Pool("apps").Class = v1alpha1.NodeClass{Ref: &v1alpha1.NodeClassRef{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "default"}}
+	a.estate.FindPool("apps").Class = v1alpha1.NodeClass{Ref: &v1alpha1.NodeClassRef{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "default"}}
 	pod := corev1.Pod{Spec: corev1.PodSpec{NodeSelector: map[string]string{
 		"karpenter.k8s.aws/instance-family": "m5", "topology.k8s.aws/zone-id": "usw2-az1",
 	}}}

@@ -47,7 +47,7 @@ func texts(o *unstructured.Unstructured, field string) ([]string, bool) {
 }
 
 func globs(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool { return gatekeeper.Globs(pattern, name) })
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return gatekeeper.MatchesGlob(pattern, name) })
 }
 
 // judgeRule reports whether croft replaces a mutator or a constraint. One that also selects

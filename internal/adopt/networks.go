@@ -61,7 +61,7 @@ func (a *Adoption) walled(namespaces []corev1.Namespace) ([]corev1.Namespace, []
 // traffic compares the connections to and from the tenant's namespaces before and after the
 // adoption.
 func (a *Adoption) traffic(ctx context.Context, p *Plan) error {
-	now, err := netpol.Take(ctx, a.client)
+	now, err := netpol.TakeSnapshot(ctx, a.client)
 	if err != nil {
 		return err
 	}
@@ -72,11 +72,11 @@ func (a *Adoption) traffic(ctx context.Context, p *Plan) error {
 // changes returns the connections that change with the walls. Other policies remain, and apply
 // in both states.
 func (a *Adoption) changes(now *netpol.Snapshot, p *Plan) ([]Traffic, error) {
-	was, err := netpol.Of(now.Namespaces, now.Policies)
+	was, err := netpol.NewFromObjects(now.Namespaces, now.Policies)
 	if err != nil {
 		return nil, err
 	}
-	will, err := netpol.Of(a.after(now, p))
+	will, err := netpol.NewFromObjects(a.after(now, p))
 	if err != nil {
 		return nil, err
 	}

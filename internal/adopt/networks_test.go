@@ -114,7 +114,7 @@ func TestJudgeAddresses(t *testing.T) {
 	}
 	excepted := func(ipv6 bool) string {
 		var all []string
-		for _, a := range estate.Metadata(&v1alpha1.PlatformNetwork{}) {
+		for _, a := range estate.ListMetadataAddresses(&v1alpha1.PlatformNetwork{}) {
 			if a.Is6() == ipv6 {
 				all = append(all, fmt.Sprintf("%q", netip.PrefixFrom(a, a.BitLen())))
 			}

@@ -103,7 +103,7 @@ func (a *Adoption) Plan(ctx context.Context) (*Plan, error) {
 		p.Namespaces = append(p.Namespaces, n)
 		p.Blocking = append(p.Blocking, blocking...)
 	}
-	for _, kind := range networkwall.Kinds(&a.estate.Platform) {
+	for _, kind := range networkwall.ListKinds(&a.estate.Platform) {
 		if _, err := a.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
 			missing := apply.DialectError{Dialect: a.estate.Platform.Network.Dialect, Kind: kind, Err: err}
 			p.Blocking = append(p.Blocking, missing.Error())

@@ -94,7 +94,7 @@ func (c *comparison) moreOf(s side, ports []port, ingress bool) (string, error) 
 	if s.namespace != nil {
 		namespaces = append(slices.DeleteFunc(namespaces, func(n corev1.Namespace) bool { return n.Name == s.namespace.Name }), *s.namespace)
 	}
-	judge, err := netpol.Of(namespaces, c.walls)
+	judge, err := netpol.NewFromObjects(namespaces, c.walls)
 	if err != nil {
 		return "", err
 	}
@@ -106,7 +106,7 @@ func (c *comparison) moreOf(s side, ports []port, ingress bool) (string, error) 
 			} else {
 				f.FromNamespace, f.ToNamespace, f.ToIP, f.ToLabels = c.own, s.name(), s.ip, pod
 			}
-			v, err := judge.Judge(f)
+			v, err := judge.Evaluate(f)
 			if err != nil {
 				return "", err
 			}

@@ -109,8 +109,8 @@ func (a *Adoption) lost(t *testing.T, spec string) string {
 	before, after := a.reach(t, labelled, typed(t, spec)), a.reach(t, labelled, walls...)
 	ingress := strings.Contains(spec, "ingress: [")
 	for _, f := range flowsOfWorld(ingress) {
-		was, err := before.Judge(f)
-		is, alsoErr := after.Judge(f)
+		was, err := before.Evaluate(f)
+		is, alsoErr := after.Evaluate(f)
 		if err != nil || alsoErr != nil {
 			t.Fatal(err, alsoErr)
 		}
@@ -123,7 +123,7 @@ func (a *Adoption) lost(t *testing.T, spec string) string {
 
 func (a *Adoption) reach(t *testing.T, namespaces []corev1.Namespace, policies ...client.Object) *netpol.Map {
 	t.Helper()
-	m, err := netpol.Of(namespaces, policies)
+	m, err := netpol.NewFromObjects(namespaces, policies)
 	if err != nil {
 		t.Fatal(err)
 	}

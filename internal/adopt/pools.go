@@ -34,7 +34,7 @@ func (a *Adoption) pools(ctx context.Context, p *Plan) error {
 	}
 	key := a.estate.Platform.NodePoolKey
 	for _, name := range a.tenant.Pools {
-		for _, o := range wall.PoolObjects(&a.estate.Platform, a.estate.Pool(name)) {
+		for _, o := range wall.PoolObjects(&a.estate.Platform, a.estate.FindPool(name)) {
 			if wanted, ok := o.(*karpenterv1.NodePool); ok {
 				i := slices.IndexFunc(live.Items, func(n karpenterv1.NodePool) bool { return n.Name == name })
 				if i < 0 {

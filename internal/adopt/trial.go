@@ -95,7 +95,7 @@ func (s scratch) objects(like *estate.Tenant) []client.Object {
 		case *v1alpha1.TenantRules:
 			o.Spec.Namespaces = slices.Concat(like.Namespaces, s.Namespaces)
 			if namespace != nil { // the namespace comes before its objects
-				admissionpolicy.Annotate(namespace, o.Spec)
+				admissionpolicy.AnnotateNamespace(namespace, o.Spec)
 			}
 		}
 	}
@@ -156,8 +156,8 @@ func (a *Adoption) tryNamespaces(ctx context.Context, p *Plan, s scratch) error 
 
 // ordinary returns a pod that every tenant may create.
 func (a *Adoption) ordinary() *corev1.Pod {
-	pod := fresh(attack.Pod("", "croft-ordinary"))
-	pod.Spec.Containers[0].Image = attack.ImageOf(a.tenant.Allowances.Registries)
+	pod := fresh(attack.NewPod("", "croft-ordinary"))
+	pod.Spec.Containers[0].Image = attack.ChooseImage(a.tenant.Allowances.Registries)
 	return pod
 }
 

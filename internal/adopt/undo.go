@@ -95,8 +95,8 @@ func (u *Undoing) enforced(ctx context.Context, o *unstructured.Unstructured) er
 		if err := u.client.Get(ctx, client.ObjectKeyFromObject(o), live); err != nil {
 			return false, err
 		}
-		seen = gatekeeper.Enforced(live)
-		return seen.Holds(), nil
+		seen = gatekeeper.ReadEnforcement(live)
+		return seen.IsEnforced(), nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		return fmt.Errorf("after %s, %s: is Gatekeeper running? croft goes on placing the pods", enforcing, seen.Message)

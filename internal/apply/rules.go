@@ -41,7 +41,7 @@ func (a *Applier) CarryRules(ctx context.Context) error {
 			continue
 		}
 		missing := map[string]any{}
-		for key, value := range admissionpolicy.Annotations(rules.Spec) {
+		for key, value := range admissionpolicy.BuildAnnotations(rules.Spec) {
 			if _, ok := have[key]; !ok {
 				missing[key] = value
 			}

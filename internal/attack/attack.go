@@ -28,9 +28,9 @@ const (
 // Verifier is the user name of `croft verify` if a tenant's access names only groups.
 const Verifier = "croft-verify"
 
-// Member returns the user that `croft verify` impersonates for a role of a tenant's access:
+// FindMember returns the user that `croft verify` impersonates for a role of a tenant's access:
 // the first user that the access names.
-func Member(access []v1alpha1.Access, role v1alpha1.Role) string {
+func FindMember(access []v1alpha1.Access, role v1alpha1.Role) string {
 	for _, a := range access {
 		if a.Role == role && a.User != "" {
 			return a.User
@@ -183,13 +183,13 @@ func ByPolicy(policy, rule string) Stopper {
 	return Stopper{
 		Name: "policy " + policy + ", rule " + rule, Policy: policy, Rule: rule,
 		Refuses: func(err error) bool {
-			return apierrors.IsForbidden(err) && strings.Contains(err.Error(), refusal(policy, rule))
+			return apierrors.IsForbidden(err) && strings.Contains(err.Error(), formatRefusal(policy, rule))
 		},
 	}
 }
 
-func refusal(policy, rule string) string {
-	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", policy, policy, admissionpolicy.Refusal(rule))
+func formatRefusal(policy, rule string) string {
+	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", policy, policy, admissionpolicy.RefusalPrefix(rule))
 }
 
 // OrByConstraint is a rule of a policy that Gatekeeper also enforces, by a constraint of a
@@ -199,7 +199,7 @@ func OrByConstraint(policy Stopper, kind string) Stopper {
 	policy.Constraint = kind
 	policy.Refuses = func(err error) bool {
 		return refuses(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), gatekeeperDenied) &&
-			strings.Contains(err.Error(), "] "+admissionpolicy.Refusal(policy.Rule))
+			strings.Contains(err.Error(), "] "+admissionpolicy.RefusalPrefix(policy.Rule))
 	}
 	return policy
 }
@@ -214,22 +214,22 @@ func ByWarning(policy, rule string) Stopper {
 	return Stopper{
 		Name: "warning of policy " + policy + ", rule " + rule, Policy: policy, Rule: rule,
 		Warns: func(got string) bool {
-			return strings.HasPrefix(got, "Validation failed for ValidatingAdmissionPolicy '"+policy+"'") && strings.Contains(got, "': "+admissionpolicy.Refusal(rule))
+			return strings.HasPrefix(got, "Validation failed for ValidatingAdmissionPolicy '"+policy+"'") && strings.Contains(got, "': "+admissionpolicy.RefusalPrefix(rule))
 		},
 	}
 }
 
-// WarnsOfCroft reports whether a warning comes from one of croft's policies.
-func WarnsOfCroft(got string) bool {
+// IsCroftWarning reports whether a warning comes from one of croft's policies.
+func IsCroftWarning(got string) bool {
 	return strings.HasPrefix(got, "Validation failed for ValidatingAdmissionPolicy 'croft-")
 }
 
 // policyOfCroft matches the API server's refusals by croft's policies.
 var policyOfCroft = regexp.MustCompile(`(?i)policy ['"]croft-`)
 
-// RefusedByCroft reports whether an error is a refusal by one of croft's policies or
+// IsCroftRefusal reports whether an error is a refusal by one of croft's policies or
 // constraints.
-func RefusedByCroft(err error) bool {
+func IsCroftRefusal(err error) bool {
 	_, byGatekeeper, _ := strings.Cut(err.Error(), gatekeeperDenied)
 	return policyOfCroft.MatchString(err.Error()) || strings.HasPrefix(byGatekeeper, "croft")
 }

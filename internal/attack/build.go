@@ -10,25 +10,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Creating returns an attack, or a mirror if by is Nobody, that creates an object.
-func Creating(name, summary string, by Stopper, object client.Object) Attack {
-	return of(name, summary, by, &Request{Verb: Create, Object: object})
+// NewCreate returns an attack, or a mirror if by is Nobody, that creates an object.
+func NewCreate(name, summary string, by Stopper, object client.Object) Attack {
+	return newAttack(name, summary, by, &Request{Verb: Create, Object: object})
 }
 
-// Changing returns an attack, or a mirror if by is Nobody, that changes an object. The object
+// NewUpdate returns an attack, or a mirror if by is Nobody, that changes an object. The object
 // is created before the attack.
-func Changing[T client.Object](name, summary string, by Stopper, object T, change func(T)) Attack {
-	a := of(name, summary, by, &Request{Verb: Update, Object: object, Change: As(func(o T) error { change(o); return nil })})
+func NewUpdate[T client.Object](name, summary string, by Stopper, object T, change func(T)) Attack {
+	a := newAttack(name, summary, by, &Request{Verb: Update, Object: object, Change: ExpectType(func(o T) error { change(o); return nil })})
 	a.Setup = []client.Object{object}
 	return a
 }
 
-// Deleting returns an attack, or a mirror if by is Nobody, that deletes an existing object.
-func Deleting(name, summary string, by Stopper, object client.Object) Attack {
-	return of(name, summary, by, &Request{Verb: Delete, Object: object})
+// NewDelete returns an attack, or a mirror if by is Nobody, that deletes an existing object.
+func NewDelete(name, summary string, by Stopper, object client.Object) Attack {
+	return newAttack(name, summary, by, &Request{Verb: Delete, Object: object})
 }
 
-func of(name, summary string, by Stopper, r *Request) Attack {
+func newAttack(name, summary string, by Stopper, r *Request) Attack {
 	kind := Breach
 	if by.Name == "" {
 		kind = Mirror
@@ -39,8 +39,8 @@ func of(name, summary string, by Stopper, r *Request) Attack {
 // Nobody is the stopper of mirrors, which must not be stopped.
 var Nobody = Stopper{}
 
-// Because sets the harm and the references of attacks that have none.
-func Because(why string, references []string, attacks ...Attack) []Attack {
+// WithReason sets the harm and the references of attacks that have none.
+func WithReason(why string, references []string, attacks ...Attack) []Attack {
 	for i := range attacks {
 		if attacks[i].Why == "" {
 			attacks[i].Why = why
@@ -52,9 +52,9 @@ func Because(why string, references []string, attacks ...Attack) []Attack {
 	return attacks
 }
 
-// Mistake grants every authenticated user a permission in a namespace, as a careless platform
+// GrantToEveryone grants every authenticated user a permission in a namespace, as a careless platform
 // might. It shows that a policy denies a request that RBAC allows.
-func Mistake(a Attack, rule rbacv1.PolicyRule) Attack {
+func GrantToEveryone(a Attack, rule rbacv1.PolicyRule) Attack {
 	namespace := a.Request.Object.GetNamespace()
 	if namespace == "" { // permissions for a Namespace are granted in it
 		namespace = a.Request.Object.GetName()
@@ -78,10 +78,10 @@ func Mistake(a Attack, rule rbacv1.PolicyRule) Attack {
 	return a
 }
 
-// InNobodys sends a mirror's request in a namespace outside of all tenants, as a user with
+// SendOutsideTenants sends a mirror's request in a namespace outside of all tenants, as a user with
 // permission there: the walls must not restrict it. The namespace is created for the mirror,
 // and its name is derived from a namespace of the tenant.
-func InNobodys(own string, a Attack, right rbacv1.PolicyRule) Attack {
+func SendOutsideTenants(own string, a Attack, right rbacv1.PolicyRule) Attack {
 	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: own + "-" + a.Name}}
 	for _, o := range append(slices.Clone(a.Setup), a.Request.Object) {
 		o.SetNamespace(namespace.Name)
@@ -90,30 +90,30 @@ func InNobodys(own string, a Attack, right rbacv1.PolicyRule) Attack {
 		a.Request.Body.SetNamespace(namespace.Name)
 	}
 	summary := a.Summary
-	a = Mistake(a, right)
+	a = GrantToEveryone(a, right)
 	a.Unruled = true
 	a.Summary = summary + ", in a namespace that is no tenant's"
 	a.Setup = append([]client.Object{namespace}, a.Setup...)
 	return a
 }
 
-// ByPlatform sends a mirror's request as a cluster administrator, to whom no policy applies.
-func ByPlatform(a Attack) Attack {
+// SendAsAdmin sends a mirror's request as a cluster administrator, to whom no policy applies.
+func SendAsAdmin(a Attack) Attack {
 	a.AsGroups, a.Unruled = []string{"system:masters"}, true
 	a.Summary += ", as a platform admin"
 	return a
 }
 
-// ByKubelet sends a mirror's request as the kubelet of a node. No policy may refuse a
+// SendAsKubelet sends a mirror's request as the kubelet of a node. No policy may refuse a
 // kubelet's own objects. The node need not exist.
-func ByKubelet(node string, a Attack) Attack {
+func SendAsKubelet(node string, a Attack) Attack {
 	a.AsUser, a.AsGroups, a.Unruled = "system:node:"+node, []string{"system:nodes"}, true
 	a.Summary += ", as a kubelet"
 	return a
 }
 
-// Custom returns an object of a kind that a cluster may lack.
-func Custom(apiVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+// NewCustomObject returns an object of a kind that a cluster may lack.
+func NewCustomObject(apiVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": apiVersion, "kind": kind,
 		"metadata": map[string]any{"namespace": namespace, "name": name},
@@ -121,24 +121,24 @@ func Custom(apiVersion, kind, namespace, name string, spec map[string]any) *unst
 	}}
 }
 
-// Pull replaces Image in the pods of an attack by an image that the tenant may pull.
-func Pull(a Attack, image string) Attack {
+// ReplaceImages replaces Image in the pods of an attack by an image that the tenant may pull.
+func ReplaceImages(a Attack, image string) Attack {
 	if image == Image {
 		return a
 	}
 	a.Setup = slices.Clone(a.Setup)
 	for i := range a.Setup {
-		a.Setup[i] = pull(a.Setup[i], image)
+		a.Setup[i] = replaceImage(a.Setup[i], image)
 	}
 	if a.Request != nil {
 		request := *a.Request
-		request.Object = pull(request.Object, image)
+		request.Object = replaceImage(request.Object, image)
 		a.Request = &request
 	}
 	return a
 }
 
-func pull(o client.Object, image string) client.Object {
+func replaceImage(o client.Object, image string) client.Object {
 	pod, ok := o.(*corev1.Pod)
 	if !ok {
 		return o
@@ -155,8 +155,8 @@ func pull(o client.Object, image string) client.Object {
 // FreeClusterIP is replaced by an unused address of a Service in the cluster's range.
 const FreeClusterIP = "0.0.0.0"
 
-// AtClusterIP replaces FreeClusterIP by an address.
-func AtClusterIP(o client.Object, address func() (string, error)) error {
+// SetClusterIP replaces FreeClusterIP by an address.
+func SetClusterIP(o client.Object, address func() (string, error)) error {
 	service, ok := o.(*corev1.Service)
 	if !ok || service.Spec.ClusterIP != FreeClusterIP {
 		return nil

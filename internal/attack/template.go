@@ -9,26 +9,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Template returns a pod template that every wall allows, changed by edits.
-func Template(edits ...func(*corev1.PodTemplateSpec)) corev1.PodTemplateSpec {
-	t := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "croft-verify"}}, Spec: PodSpec()}
+// NewTemplate returns a pod template that every wall allows, changed by edits.
+func NewTemplate(edits ...func(*corev1.PodTemplateSpec)) corev1.PodTemplateSpec {
+	t := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "croft-verify"}}, Spec: NewPodSpec()}
 	for _, edit := range edits {
 		edit(&t)
 	}
 	return t
 }
 
-// Deployment returns a Deployment with a template.
-func Deployment(namespace, name string, template corev1.PodTemplateSpec) *appsv1.Deployment {
+// NewDeployment returns a Deployment with a template.
+func NewDeployment(namespace, name string, template corev1.PodTemplateSpec) *appsv1.Deployment {
 	return &appsv1.Deployment{
-		TypeMeta: apps("Deployment"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		TypeMeta: makeAppsMeta("Deployment"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template},
 	}
 }
 
-// Makers returns one object of each kind from which controllers create pods, all with the
+// NewPodControllers returns one object of each kind from which controllers create pods, all with the
 // same template.
-func Makers(namespace, name string, template corev1.PodTemplateSpec) []client.Object {
+func NewPodControllers(namespace, name string, template corev1.PodTemplateSpec) []client.Object {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	selector := &metav1.LabelSelector{MatchLabels: template.Labels}
 	once := template
@@ -39,10 +39,10 @@ func Makers(namespace, name string, template corev1.PodTemplateSpec) []client.Ob
 		return metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: kind}
 	}
 	return []client.Object{
-		Deployment(namespace, name, template),
-		&appsv1.StatefulSet{TypeMeta: apps("StatefulSet"), ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: template}},
-		&appsv1.DaemonSet{TypeMeta: apps("DaemonSet"), ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}},
-		&appsv1.ReplicaSet{TypeMeta: apps("ReplicaSet"), ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: template}},
+		NewDeployment(namespace, name, template),
+		&appsv1.StatefulSet{TypeMeta: makeAppsMeta("StatefulSet"), ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: template}},
+		&appsv1.DaemonSet{TypeMeta: makeAppsMeta("DaemonSet"), ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}},
+		&appsv1.ReplicaSet{TypeMeta: makeAppsMeta("ReplicaSet"), ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: template}},
 		&corev1.ReplicationController{TypeMeta: core("ReplicationController"), ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{
 			Replicas: ptr.To[int32](0), Selector: template.Labels, Template: &template}},
 		&corev1.PodTemplate{TypeMeta: core("PodTemplate"), ObjectMeta: meta, Template: template},
@@ -51,6 +51,6 @@ func Makers(namespace, name string, template corev1.PodTemplateSpec) []client.Ob
 	}
 }
 
-func apps(kind string) metav1.TypeMeta {
+func makeAppsMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: kind}
 }

@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Pod returns a pod that every wall allows, changed by edits. It has a scheduling gate, so
+// NewPod returns a pod that every wall allows, changed by edits. It has a scheduling gate, so
 // that an attack never costs a node.
-func Pod(namespace, name string, edits ...func(*corev1.Pod)) *corev1.Pod {
+func NewPod(namespace, name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       PodSpec(),
+		Spec:       NewPodSpec(),
 	}
 	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "croft.dev/verify"}}
 	for _, edit := range edits {
@@ -29,8 +29,8 @@ func Pod(namespace, name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 // Image is the image of attacks' containers.
 const Image = "pause:3.10"
 
-// ImageOf returns an image that a tenant with these registries may run. It is never pulled.
-func ImageOf(registries []string) string {
+// ChooseImage returns an image that a tenant with these registries may run. It is never pulled.
+func ChooseImage(registries []string) string {
 	if len(registries) == 0 {
 		return Image
 	}
@@ -42,8 +42,8 @@ func ImageOf(registries []string) string {
 	return registries[0] + "/" + Image
 }
 
-// PodSpec returns the spec of a pod that even the restricted Pod Security level allows.
-func PodSpec() corev1.PodSpec {
+// NewPodSpec returns the spec of a pod that even the restricted Pod Security level allows.
+func NewPodSpec() corev1.PodSpec {
 	return corev1.PodSpec{
 		SecurityContext: &corev1.PodSecurityContext{
 			RunAsNonRoot:   ptr.To(true),
@@ -65,9 +65,9 @@ func PodSpec() corev1.PodSpec {
 	}
 }
 
-// As returns a Change, or an Outcome, that expects an object of type T. The caller passes the
+// ExpectType returns a Change, or an Outcome, that expects an object of type T. The caller passes the
 // API server's response.
-func As[T client.Object](do func(T) error) func(client.Object) error {
+func ExpectType[T client.Object](do func(T) error) func(client.Object) error {
 	return func(got client.Object) error {
 		object, ok := got.(T)
 		if !ok {

@@ -82,7 +82,7 @@ type moment struct {
 
 // Add records a line if it is an event. Lines may be added in any order.
 func (l *Log) Add(line Line) {
-	if event := eventOf(line); event != "" {
+	if event := matchEvent(line); event != "" {
 		l.seen = append(l.seen, moment{event, line.Time.UTC()})
 	}
 }
@@ -94,7 +94,7 @@ func (l *Log) Add(line Line) {
 func (l *Log) Boot(created time.Time) Times {
 	seen := slices.Clone(l.seen)
 	slices.SortStableFunc(seen, func(a, b moment) int {
-		return cmp.Or(a.time.Compare(b.time), rank(a.event)-rank(b.event))
+		return cmp.Or(a.time.Compare(b.time), rankEvent(a.event)-rankEvent(b.event))
 	})
 	boot := Times{}
 	for _, m := range seen {
@@ -113,7 +113,7 @@ func (l *Log) Boot(created time.Time) Times {
 	return boot
 }
 
-func rank(e Event) int { return slices.Index(Events(), e) }
+func rankEvent(e Event) int { return slices.Index(Events(), e) }
 
 // MaxEncoded is the maximum length of an encoding, in bytes. The policy croft-agent refuses
 // longer ones.
@@ -121,14 +121,14 @@ const MaxEncoded = 2048
 
 // Encode returns times as a JSON object, with milliseconds.
 func Encode(t Times) string {
-	text, err := json.Marshal(t.cut(time.Millisecond))
+	text, err := json.Marshal(t.truncate(time.Millisecond))
 	if err != nil { // a year beyond 9999
 		return "{}"
 	}
 	return string(text)
 }
 
-func (t Times) cut(to time.Duration) Times {
+func (t Times) truncate(to time.Duration) Times {
 	all := maps.Clone(t)
 	for event, at := range all {
 		all[event] = at.UTC().Truncate(to)
@@ -146,6 +146,6 @@ func Decode(text string) (Times, error) {
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return nil, fmt.Errorf("boot times: %w", err)
 	}
-	maps.DeleteFunc(t, func(e Event, at time.Time) bool { return rank(e) < 0 || at.IsZero() })
+	maps.DeleteFunc(t, func(e Event, at time.Time) bool { return rankEvent(e) < 0 || at.IsZero() })
 	return t, nil
 }

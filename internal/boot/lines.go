@@ -112,7 +112,7 @@ func parseISO(text string) (Line, bool) {
 			return Line{Time: t.UTC(), Text: message}, true
 		}
 	}
-	return sourced(t.UTC(), rest), true
+	return parseSource(t.UTC(), rest), true
 }
 
 // parseSyslog parses "Nov 28 02:59:07 host kernel: text".
@@ -124,11 +124,11 @@ func parseSyslog(text string, near time.Time) (Line, bool) {
 	if err != nil {
 		return Line{}, false
 	}
-	return sourced(inYear(t, near), strings.TrimPrefix(text[len(time.Stamp):], " ")), true
+	return parseSource(moveToNearestYear(t, near), strings.TrimPrefix(text[len(time.Stamp):], " ")), true
 }
 
-// inYear moves a time of the year 0 to the year in which it is nearest to another time.
-func inYear(t, near time.Time) time.Time {
+// moveToNearestYear moves a time of the year 0 to the year in which it is nearest to another time.
+func moveToNearestYear(t, near time.Time) time.Time {
 	near = near.UTC()
 	best := t.AddDate(near.Year(), 0, 0)
 	for _, year := range []int{near.Year() - 1, near.Year() + 1} {
@@ -139,8 +139,8 @@ func inYear(t, near time.Time) time.Time {
 	return best
 }
 
-// sourced parses "host source[pid]: text". Some journals omit the host.
-func sourced(t time.Time, rest string) Line {
+// parseSource parses "host source[pid]: text". Some journals omit the host.
+func parseSource(t time.Time, rest string) Line {
 	head, message, is := strings.Cut(rest, ": ")
 	if !is {
 		return Line{Time: t}

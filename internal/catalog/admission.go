@@ -13,7 +13,7 @@ const PolicyRefusedID = "policy-refused"
 var admissionRows = []Row{
 	{
 		ID: "quota-exceeded", Sees: "event FailedCreate of a ReplicaSet, Job, StatefulSet or DaemonSet",
-		Signature: anyOf(`exceeded quota: `),
+		Signature: compileAny(`exceeded quota: `),
 		Texts:     []string{`Error creating: pods "web-6d4cf56db6-x2x9p" is forbidden: exceeded quota: croft, requested: pods=1, used: pods=3, limited: pods=3`},
 		Cause:     "the tenant's quota, or the namespace's share of it, is used up",
 		Cure:      "ask for less, or free what is not needed (`kubectl describe quota`); a platform admin raises `quota` of the Tenant",
@@ -36,7 +36,7 @@ var admissionRows = []Row{
 	},
 	{
 		ID: "quota-unstated", Sees: "event FailedCreate of a ReplicaSet, Job, StatefulSet or DaemonSet",
-		Signature: anyOf(`failed quota: .*must specify `),
+		Signature: compileAny(`failed quota: .*must specify `),
 		Texts:     []string{`Error creating: pods "web-6d4cf56db6-x2x9p" is forbidden: failed quota: croft: must specify limits.memory for: nginx`},
 		Cause:     "the quota counts something that a container does not say",
 		Cure:      "write the container's requests and limits that the message names; a platform admin can give defaults by `limits` of the Tenant",
@@ -45,7 +45,7 @@ var admissionRows = []Row{
 	},
 	{
 		ID: "limit-range", Sees: "event FailedCreate of a ReplicaSet, Job, StatefulSet or DaemonSet",
-		Signature: anyOf(`(maximum|minimum) \S+ usage per (Container|Pod|PersistentVolumeClaim) is`),
+		Signature: compileAny(`(maximum|minimum) \S+ usage per (Container|Pod|PersistentVolumeClaim) is`),
 		Texts:     []string{`Error creating: pods "web-6d4cf56db6-x2x9p" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi`},
 		Cause:     "a container is larger or smaller than the tenant's limits let it be",
 		Cure:      "stay within them (`kubectl describe limitrange`); a platform admin changes `limits` of the Tenant",
@@ -54,7 +54,7 @@ var admissionRows = []Row{
 	},
 	{
 		ID: PolicyRefusedID, Sees: "event FailedCreate of a ReplicaSet, Job, StatefulSet or DaemonSet; the condition Ready of a Kustomization",
-		Signature: anyOf(`ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request`, `admission webhook "[^"]*" denied the request`),
+		Signature: compileAny(`ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request`, `admission webhook "[^"]*" denied the request`),
 		Texts: []string{
 			`Error creating: pods "web-6d4cf56db6-x2x9p" is forbidden: ValidatingAdmissionPolicy 'croft-pods' with binding 'croft-pods' denied request: [tolerations] spec.tolerations: pods tolerate only keys below node.kubernetes.io/`,
 			`Service/shop/web dry-run failed (Forbidden): services "web" is forbidden: ValidatingAdmissionPolicy 'croft-services' with binding 'croft-services' denied request: [service-type] spec.type: NodePort is not allowed`,
@@ -67,7 +67,7 @@ var admissionRows = []Row{
 	},
 	{
 		ID: "pod-security", Sees: "event FailedCreate of a ReplicaSet, Job, StatefulSet or DaemonSet",
-		Signature: anyOf(`violates PodSecurity`),
+		Signature: compileAny(`violates PodSecurity`),
 		Texts:     []string{`Error creating: pods "web-6d4cf56db6-x2x9p" is forbidden: violates PodSecurity "baseline:latest": privileged (container "web" must not set securityContext.privileged=true)`},
 		Cause:     "the pod is less secure than the Pod Security level of its namespace asks",
 		Cure:      "set what the message names in the pod's securityContext; a platform admin changes `podSecurity` of the Tenant",
@@ -76,7 +76,7 @@ var admissionRows = []Row{
 	},
 	{
 		ID: "webhook-fails", Sees: "event FailedCreate of a ReplicaSet, Job, StatefulSet or DaemonSet",
-		Signature: anyOf(`failed calling webhook "`),
+		Signature: compileAny(`failed calling webhook "`),
 		Texts:     []string{`Error creating: Internal error occurred: failed calling webhook "mutation.gatekeeper.sh": failed to call webhook: Post "https://gatekeeper-webhook-service.gatekeeper-system.svc:443/v1/mutate?timeout=10s": no endpoints available for service "gatekeeper-webhook-service"`},
 		Cause:     "the API server cannot reach a webhook that must answer before a pod comes in",
 		Cure:      "bring the webhook's pods back, on nodes that are not tenants'; the message names it",
@@ -92,7 +92,7 @@ var admissionRows = []Row{
 	},
 	{
 		ID: "old-crds", Sees: "an error of `croft apply`, the operator or kubectl; or the CustomResourceDefinitions",
-		Signature: anyOf(`strict decoding error: unknown field`, `field not declared in schema`),
+		Signature: compileAny(`strict decoding error: unknown field`, `field not declared in schema`),
 		Texts: []string{
 			`Error from server (BadRequest): error when creating "pool.yaml": NodePool in version "v1" cannot be handled as a NodePool: strict decoding error: unknown field "spec.replicas"`,
 			`failed to create typed patch object (/pool-a; karpenter.sh/v1, Kind=NodePool): .spec.template.spec.terminationGracePeriod: field not declared in schema`,

@@ -67,11 +67,11 @@ type Produced struct {
 	How   string
 }
 
-// Judged reports whether the row is detected only from several objects.
-func (r *Row) Judged() bool { return r.Signature == nil }
+// NeedsSeveralObjects reports whether the row is detected only from several objects.
+func (r *Row) NeedsSeveralObjects() bool { return r.Signature == nil }
 
-func (r *Row) matches(text string) []int {
-	if r.Judged() || r.Unless != nil && r.Unless.MatchString(text) {
+func (r *Row) findSymptom(text string) []int {
+	if r.NeedsSeveralObjects() || r.Unless != nil && r.Unless.MatchString(text) {
 		return nil
 	}
 	return r.Signature.FindStringIndex(text)
@@ -120,48 +120,48 @@ func Rows() []Row {
 	return all
 }
 
-// Lookup returns the row with an ID, or nil.
-func Lookup(id string) *Row {
+// FindRow returns the row with an ID, or nil.
+func FindRow(id string) *Row {
 	if i := slices.IndexFunc(rows, func(r Row) bool { return r.ID == id }); i >= 0 {
 		return &rows[i]
 	}
 	return nil
 }
 
-// Match returns the rows that match a text, in the order of their symptoms in the text.
-func Match(text string) []Finding {
+// FindMatches returns the rows that match a text, in the order of their symptoms in the text.
+func FindMatches(text string) []Finding {
 	type hit struct {
 		at  int
 		row *Row
 	}
 	var hits []hit
 	for i := range rows {
-		if at := rows[i].matches(text); at != nil {
+		if at := rows[i].findSymptom(text); at != nil {
 			hits = append(hits, hit{at[0], &rows[i]})
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return a.at - b.at })
 	all := make([]Finding, len(hits))
 	for i, h := range hits {
-		all[i] = h.row.Finding(text)
+		all[i] = h.row.ToFinding(text)
 	}
 	return all
 }
 
-// Finding returns the row as a finding with the text in which it was detected.
-func (r *Row) Finding(seen string) Finding {
+// ToFinding returns the row as a finding with the text in which it was detected.
+func (r *Row) ToFinding(seen string) Finding {
 	return Finding{ID: r.ID, Seen: strings.TrimSpace(seen), Cause: r.Cause, Cure: r.Cure, Run: r.Run, Who: r.Who, Link: r.Link}
 }
 
-// Condition returns a condition in the form that rows match.
-func Condition(kind, status, reason, message string) string {
+// FormatCondition returns a condition in the form that rows match.
+func FormatCondition(kind, status, reason, message string) string {
 	return strings.TrimSuffix(kind+"="+status+" "+reason+": "+message, ": ")
 }
 
 var rows = Rows()
 
-// anyOf returns a signature that matches any of several expressions. They are constants: an
+// compileAny returns a signature that matches any of several expressions. They are constants: an
 // invalid one panics at the start of every test.
-func anyOf(texts ...string) *regexp.Regexp {
+func compileAny(texts ...string) *regexp.Regexp {
 	return regexp.MustCompile("(?s)" + strings.Join(texts, "|"))
 }

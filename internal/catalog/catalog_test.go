@@ -17,7 +17,7 @@ import (
 func TestEachTextIsItsOwnRows(t *testing.T) {
 	for _, row := range catalog.Rows() {
 		for _, text := range row.Texts {
-			found := catalog.Match(text)
+			found := catalog.FindMatches(text)
 			if len(found) != 1 || found[0].ID != row.ID {
 				t.Errorf("%s: %q is found to be %v", row.ID, text, ids(found))
 			}
@@ -36,15 +36,15 @@ func TestRowsAreWhole(t *testing.T) {
 			t.Errorf("%s: something is not said: %+v", row.ID, row)
 		case row.Produced.Means == "" || row.Produced.How == "":
 			t.Errorf("%s: how it is produced is not said", row.ID)
-		case row.Judged() != (len(row.Texts) == 0):
+		case row.NeedsSeveralObjects() != (len(row.Texts) == 0):
 			t.Errorf("%s: a signature without a text that shows it, or the other way round", row.ID)
 		}
 		seen[row.ID] = true
-		if got := catalog.Lookup(row.ID); got == nil || got.ID != row.ID {
+		if got := catalog.FindRow(row.ID); got == nil || got.ID != row.ID {
 			t.Errorf("%s is not found by its name", row.ID)
 		}
 	}
-	if catalog.Lookup("nobody") != nil {
+	if catalog.FindRow("nobody") != nil {
 		t.Error("a row that is not there was found")
 	}
 }
@@ -52,12 +52,12 @@ func TestRowsAreWhole(t *testing.T) {
 // TestSeveral fails if findings are not in the order of their symptoms in the text, or if a
 // healthy text matches.
 func TestSeveral(t *testing.T) {
-	got := ids(catalog.Match(`did not tolerate taint (taint=a=b:NoSchedule); incompatible requirements, label "c" does not have known values`))
+	got := ids(catalog.FindMatches(`did not tolerate taint (taint=a=b:NoSchedule); incompatible requirements, label "c" does not have known values`))
 	if strings.Join(got, " ") != "taint-not-tolerated label-unknown" {
 		t.Errorf("found %v", got)
 	}
-	for _, fine := range []string{"", "Successfully assigned tenant-a/web to node-1", catalog.Condition("Ready", "True", "Ready", "")} {
-		if got := catalog.Match(fine); len(got) > 0 {
+	for _, fine := range []string{"", "Successfully assigned tenant-a/web to node-1", catalog.FormatCondition("Ready", "True", "Ready", "")} {
+		if got := catalog.FindMatches(fine); len(got) > 0 {
 			t.Errorf("%q is found to be %v", fine, ids(got))
 		}
 	}
@@ -97,11 +97,11 @@ func TestDecoded(t *testing.T) {
 		"not at all": {"UnauthorizedOperation: no", says(""), []string{"decode the message"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := catalog.Match(c.text)
+			found := catalog.FindMatches(c.text)
 			if len(found) != 1 || found[0].ID != catalog.UnauthorizedID {
 				t.Fatalf("found %v", ids(found))
 			}
-			f := catalog.Decoded(t.Context(), found[0], c.decode)
+			f := catalog.DecodeFinding(t.Context(), found[0], c.decode)
 			for _, want := range c.want {
 				if !strings.Contains(f.Cause+"\n"+f.Cure+"\n"+f.Run, want) {
 					t.Errorf("want %q in:\n%s\n%s", want, f.Cause, f.Cure)
@@ -119,8 +119,8 @@ func FuzzMatch(f *testing.F) {
 	}
 	f.Add(byNode)
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, finding := range catalog.Match(text) {
-			catalog.Decoded(context.Background(), finding, func(context.Context, string) (string, error) { return text, nil })
+		for _, finding := range catalog.FindMatches(text) {
+			catalog.DecodeFinding(context.Background(), finding, func(context.Context, string) (string, error) { return text, nil })
 		}
 		if d, err := catalog.ParseDenial(text); err == nil {
 			if because, cure := d.Explain(); because == "" || cure == "" {

@@ -6,7 +6,7 @@ const podDocs = kubeDocs + "workloads/pods/"
 var containerRows = []Row{
 	{
 		ID: "image-pull", Sees: "the pod's containers",
-		Signature: anyOf(`ImagePullBackOff`, `ErrImagePull`, `InvalidImageName`, `ErrImageNeverPull`, `ImageInspectError`, `RegistryUnavailable`, `SignatureValidationFailed`),
+		Signature: compileAny(`ImagePullBackOff`, `ErrImagePull`, `InvalidImageName`, `ErrImageNeverPull`, `ImageInspectError`, `RegistryUnavailable`, `SignatureValidationFailed`),
 		Texts:     []string{`ImagePullBackOff: Back-off pulling image "nginx:alpne"`, `ErrImageNeverPull: Container image "web:1" is not present with pull policy of Never`},
 		Cause:     "this is not placement: the node cannot get the container's image",
 		Cure:      "check the image's name and tag, and the credentials for its registry (imagePullSecrets)",
@@ -15,7 +15,7 @@ var containerRows = []Row{
 	},
 	{
 		ID: "container-config", Sees: "the pod's containers",
-		Signature: anyOf(`CreateContainerConfigError`, `CreateContainerError`),
+		Signature: compileAny(`CreateContainerConfigError`, `CreateContainerError`),
 		Texts: []string{
 			`CreateContainerConfigError: configmap "settings" not found`,
 			`CreateContainerConfigError: container has runAsNonRoot and image will run as root (pod: "web-1_shop(8c2d)", container: web)`,
@@ -27,7 +27,7 @@ var containerRows = []Row{
 	},
 	{
 		ID: "command-not-run", Sees: "the pod's containers",
-		Signature: anyOf(`RunContainerError`, `ContainerCannotRun`, `OCI runtime create failed`, `exec format error`, `executable file not found`),
+		Signature: compileAny(`RunContainerError`, `ContainerCannotRun`, `OCI runtime create failed`, `exec format error`, `executable file not found`),
 		Texts: []string{
 			`RunContainerError: failed to create containerd task: failed to create shim task: runc create failed: unable to start container process: error during container init: exec: "serve": executable file not found in $PATH`,
 			`exec /app/server: exec format error`,
@@ -39,7 +39,7 @@ var containerRows = []Row{
 	},
 	{
 		ID: "out-of-memory", Sees: "the pod's containers: state and lastState",
-		Signature: anyOf(`OOMKilled`),
+		Signature: compileAny(`OOMKilled`),
 		Texts:     []string{`web   0/1   OOMKilled   3 (41s ago)   2m10s`},
 		Cause:     "a container used more memory than its limit, or than its node has, and the kernel killed it",
 		Cure:      "raise the container's memory limit and request, or let the program use less: `kubectl top pod --containers` shows its use",
@@ -56,7 +56,7 @@ var containerRows = []Row{
 	},
 	{
 		ID: "crash-loop", Sees: "the pod's containers: state and lastState",
-		Signature: anyOf(`CrashLoopBackOff`, `Back-off restarting failed container`),
+		Signature: compileAny(`CrashLoopBackOff`, `Back-off restarting failed container`),
 		Texts: []string{
 			`CrashLoopBackOff: back-off 5m0s restarting failed container=web pod=web-1_shop(8c2d)`,
 			`Back-off restarting failed container web in pod web-1_shop(8c2d)`,
@@ -68,7 +68,7 @@ var containerRows = []Row{
 	},
 	{
 		ID: "probe-fails", Sees: "event Unhealthy of the pod, by kubelet",
-		Signature: anyOf(`(Readiness|Liveness|Startup) probe (failed|errored)`),
+		Signature: compileAny(`(Readiness|Liveness|Startup) probe (failed|errored)`),
 		Texts: []string{
 			`Readiness probe failed: HTTP probe failed with statuscode: 503`,
 			`Liveness probe failed: Get "http://10.0.4.7:8080/healthz": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
@@ -80,7 +80,7 @@ var containerRows = []Row{
 	},
 	{
 		ID: "pod-evicted", Sees: "the pod's status: reason Evicted",
-		Signature: anyOf(`The node was low on resource`, `[Ee]phemeral(-| local )storage (usage )?(exceeds|limit)`, `Usage of EmptyDir volume "[^"]*" exceeds the limit`, `exceeded its local ephemeral storage limit`),
+		Signature: compileAny(`The node was low on resource`, `[Ee]phemeral(-| local )storage (usage )?(exceeds|limit)`, `Usage of EmptyDir volume "[^"]*" exceeds the limit`, `exceeded its local ephemeral storage limit`),
 		Texts: []string{
 			`Evicted: The node was low on resource: memory. Threshold quantity: 100Mi, available: 80Mi. Container web was using 900Mi, request is 100Mi, has larger consumption of memory.`,
 			`Pod ephemeral local storage usage exceeds the total limit of containers 1Gi.`,
@@ -107,8 +107,8 @@ var containerRows = []Row{
 	},
 	{
 		ID: "node-unreachable", Sees: "condition Ready of the node; the pod's status: reason NodeLost, or a container with ContainerStatusUnknown",
-		Signature: anyOf(`Kubelet stopped posting node status`, `ContainerStatusUnknown`),
-		Texts:     []string{Condition("Ready", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")},
+		Signature: compileAny(`Kubelet stopped posting node status`, `ContainerStatusUnknown`),
+		Texts:     []string{FormatCondition("Ready", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")},
 		Cause:     "the node no longer reports: its instance was ended or hangs, or it does not reach the API server. Its pods count as not ready; those of a StatefulSet are created elsewhere only when the node is deleted",
 		Cure:      "see whether the instance still runs (`croft why node/NAME`); delete the NodeClaim of an instance that does not come back: Karpenter then ends it and frees its pods and volumes",
 		Who:       Platform, Link: kubeDocs + "architecture/nodes/#condition",
@@ -116,8 +116,8 @@ var containerRows = []Row{
 	},
 	{
 		ID: "rollout-stuck", Sees: "condition Progressing of the Deployment",
-		Signature: anyOf(`ProgressDeadlineExceeded`),
-		Texts:     []string{Condition("Progressing", "False", "ProgressDeadlineExceeded", `ReplicaSet "web-6d4cf56db6" has timed out progressing.`)},
+		Signature: compileAny(`ProgressDeadlineExceeded`),
+		Texts:     []string{FormatCondition("Progressing", "False", "ProgressDeadlineExceeded", `ReplicaSet "web-6d4cf56db6" has timed out progressing.`)},
 		Cause:     "the rollout made no progress for progressDeadlineSeconds (10 minutes by default): pods of the new template are not created or do not become ready, while those of the earlier one go on serving",
 		Cure:      "fix what the pods lack, or return to the earlier template: `kubectl rollout undo`",
 		Who:       Team, Link: kubeDocs + "workloads/controllers/deployment/#failed-deployment",
@@ -125,8 +125,8 @@ var containerRows = []Row{
 	},
 	{
 		ID: "job-deadline", Sees: "condition Failed of the Job, or the pod's status: reason DeadlineExceeded",
-		Signature: anyOf(`\bDeadlineExceeded: `, `was active longer than specified deadline`, `was active on the node longer than the specified deadline`),
-		Texts:     []string{Condition("Failed", "True", "DeadlineExceeded", "Job was active longer than specified deadline"), `Pod was active on the node longer than the specified deadline`},
+		Signature: compileAny(`\bDeadlineExceeded: `, `was active longer than specified deadline`, `was active on the node longer than the specified deadline`),
+		Texts:     []string{FormatCondition("Failed", "True", "DeadlineExceeded", "Job was active longer than specified deadline"), `Pod was active on the node longer than the specified deadline`},
 		Cause:     "the Job or pod took longer than its activeDeadlineSeconds, which also count the time without a node; its pods were deleted",
 		Cure:      "raise activeDeadlineSeconds, or see what its pods wait for while they exist: create the Job again, and ask `croft why job/NAME` before the deadline",
 		Who:       Team, Link: kubeDocs + "workloads/controllers/job/#job-termination-and-cleanup",
@@ -134,11 +134,11 @@ var containerRows = []Row{
 	},
 	{
 		ID: "job-failed", Sees: "condition Failed of the Job",
-		Signature: anyOf(`BackoffLimitExceeded`, `PodFailurePolicy`, `MaxFailedIndexesExceeded`, `FailedIndexes`),
+		Signature: compileAny(`BackoffLimitExceeded`, `PodFailurePolicy`, `MaxFailedIndexesExceeded`, `FailedIndexes`),
 		Texts: []string{
-			Condition("Failed", "True", "BackoffLimitExceeded", "Job has reached the specified backoff limit"),
-			Condition("Failed", "True", "PodFailurePolicy", "Container main for pod shop/report-x2x9p failed with exit code 42 matching FailJob rule at index 0"),
-			Condition("Failed", "True", "FailedIndexes", "Job has failed indexes"),
+			FormatCondition("Failed", "True", "BackoffLimitExceeded", "Job has reached the specified backoff limit"),
+			FormatCondition("Failed", "True", "PodFailurePolicy", "Container main for pod shop/report-x2x9p failed with exit code 42 matching FailJob rule at index 0"),
+			FormatCondition("Failed", "True", "FailedIndexes", "Job has failed indexes"),
 		},
 		Cause: "as many of the Job's pods failed as it allows (backoffLimit, maxFailedIndexes), or one failed in a way that its podFailurePolicy does not allow; it creates no others",
 		Cure:  "fix what made its pods fail, and create the Job again: `kubectl logs job/NAME` has the last words of one",
@@ -147,7 +147,7 @@ var containerRows = []Row{
 	},
 	{
 		ID: "schedule-missed", Sees: "event MissSchedule of the CronJob, by cronjob-controller",
-		Signature: anyOf(`Missed scheduled time to start a job`),
+		Signature: compileAny(`Missed scheduled time to start a job`),
 		Texts:     []string{`Missed scheduled time to start a job: Thu, 26 Nov 2026 06:00:00 UTC`},
 		Cause:     "the controller came later to the schedule than startingDeadlineSeconds allow, and started no Job: it did not run, or the value is below the 10 seconds between its looks",
 		Cure:      "raise startingDeadlineSeconds, or leave it out; `kubectl create job --from=cronjob/NAME` starts one now",

@@ -18,9 +18,9 @@ type Decode func(ctx context.Context, encoded string) (string, error)
 // encoded matches AWS's encoding, which is base64 in the URL alphabet.
 var encoded = regexp.MustCompile(`Encoded authorization failure message: ([A-Za-z0-9_-]+)(\.\.\.)?`)
 
-// Encoded returns the encoded message in a text, and whether it is complete: Karpenter
+// FindEncoded returns the encoded message in a text, and whether it is complete: Karpenter
 // truncates messages in conditions and events.
-func Encoded(text string) (message string, whole bool) {
+func FindEncoded(text string) (message string, whole bool) {
 	m := encoded.FindStringSubmatch(text)
 	if m == nil {
 		return "", false
@@ -77,11 +77,11 @@ func (d Denial) Explain() (because, cure string) {
 			"find the Deny in the organization's and the role's policies; where it is about tags, write them as `tags` of the Pool"
 	default:
 		return asked + ", and no policy allows it",
-			fmt.Sprintf("add %s on %s to the policy of %s", d.Action, d.Resource, roleOf(d.Principal))
+			fmt.Sprintf("add %s on %s to the policy of %s", d.Action, d.Resource, parseRole(d.Principal))
 	}
 }
 
-func roleOf(principal string) string {
+func parseRole(principal string) string {
 	if _, after, ok := strings.Cut(principal, ":assumed-role/"); ok {
 		role, _, _ := strings.Cut(after, "/")
 		return "the role " + role
@@ -89,10 +89,10 @@ func roleOf(principal string) string {
 	return principal
 }
 
-// Decoded returns the finding with its encoded message decoded. If it cannot be decoded here,
+// DecodeFinding returns the finding with its encoded message decoded. If it cannot be decoded here,
 // the finding has a command that helps.
-func Decoded(ctx context.Context, f Finding, decode Decode) Finding {
-	message, whole := Encoded(f.Seen)
+func DecodeFinding(ctx context.Context, f Finding, decode Decode) Finding {
+	message, whole := FindEncoded(f.Seen)
 	switch {
 	case message == "":
 		return f
@@ -101,9 +101,9 @@ func Decoded(ctx context.Context, f Finding, decode Decode) Finding {
 		f.Run = LogCommand
 		return f
 	}
-	denial, err := decoded(ctx, message, decode)
+	denial, err := decodeDenial(ctx, message, decode)
 	if err != nil {
-		f.Cure += ". It could not be decoded here: " + oneLine(err.Error())
+		f.Cure += ". It could not be decoded here: " + joinLines(err.Error())
 		f.Run = DecodeCommand(message)
 		return f
 	}
@@ -112,7 +112,7 @@ func Decoded(ctx context.Context, f Finding, decode Decode) Finding {
 	return f
 }
 
-func decoded(ctx context.Context, message string, decode Decode) (Denial, error) {
+func decodeDenial(ctx context.Context, message string, decode Decode) (Denial, error) {
 	if decode == nil {
 		return Denial{}, errors.New("nobody was asked")
 	}
@@ -123,4 +123,4 @@ func decoded(ctx context.Context, message string, decode Decode) (Denial, error)
 	return ParseDenial(text)
 }
 
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+func joinLines(text string) string { return strings.Join(strings.Fields(text), " ") }

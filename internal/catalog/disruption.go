@@ -5,7 +5,7 @@ package catalog
 var disruptionRows = []Row{
 	{
 		ID: "node-held", Sees: "events DisruptionBlocked and FailedDraining of the node; the node: deleted, drifted or expired, and still there",
-		Signature: anyOf(`[Pp]db prevents pod evictions`, `[Pp]od has "karpenter.sh/do-not-disrupt" annotation`, `blocked through the "karpenter.sh/do-not-disrupt" annotation`,
+		Signature: compileAny(`[Pp]db prevents pod evictions`, `[Pp]od has "karpenter.sh/do-not-disrupt" annotation`, `blocked through the "karpenter.sh/do-not-disrupt" annotation`,
 			`evicting pod violates a PDB`, `pods are waiting to be evicted`, `violate the pod's disruption budget`),
 		Texts: []string{
 			`Pdb prevents pod evictions (PodDisruptionBudget=[tenant-a/web])`,
@@ -21,7 +21,7 @@ var disruptionRows = []Row{
 	},
 	{
 		ID: "budgets-overlap", Sees: "the PodDisruptionBudgets that select a pod; events FailedDraining of the node and MultiplePodDisruptionBudgets of the pod",
-		Signature: anyOf(`[Ee]viction does not support multiple PDBs`, `has more than one PodDisruptionBudget`, `matches multiple PodDisruptionBudgets`),
+		Signature: compileAny(`[Ee]viction does not support multiple PDBs`, `has more than one PodDisruptionBudget`, `matches multiple PodDisruptionBudgets`),
 		Texts: []string{
 			`Failed to drain node, eviction does not support multiple PDBs (Pod=tenant-a/web-1)`,
 			`error when evicting pods/"web-1" -n "tenant-a": This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.`,
@@ -51,7 +51,7 @@ var disruptionRows = []Row{
 	},
 	{
 		ID: "finalizer-held", Sees: "metadata.deletionTimestamp and finalizers of an object; the condition NamespaceFinalizersRemaining of a namespace",
-		Signature: anyOf(`has finalizers remaining`),
+		Signature: compileAny(`has finalizers remaining`),
 		Texts:     []string{`NamespaceFinalizersRemaining: Some content in the namespace has finalizers remaining: example.org/x in 2 resource instances`},
 		Cause:     "the object is deleted when the controller that the finalizer belongs to has removed it, and that has not happened",
 		Cure:      "see whether that controller runs, and its log. Only if it was uninstalled, and nothing outside of the cluster remains to be deleted, remove the finalizer by hand (`kubectl edit`)",
@@ -67,7 +67,7 @@ var disruptionRows = []Row{
 	},
 	{
 		ID: "api-unavailable", Sees: "the condition NamespaceDeletionDiscoveryFailure of a namespace; the condition Available of an APIService",
-		Signature: anyOf(`Discovery failed for some groups`),
+		Signature: compileAny(`Discovery failed for some groups`),
 		Texts:     []string{`NamespaceDeletionDiscoveryFailure: Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale GroupVersion discovery: metrics.k8s.io/v1beta1`},
 		Cause:     "an aggregated API server does not answer: Kubernetes cannot tell which of its objects a namespace has, and so deletes no namespace",
 		Cure:      "bring the pods of the APIService's Service back; if its add-on was uninstalled, delete the APIService",

@@ -17,7 +17,7 @@ var fluxRows = []Row{
 	},
 	{
 		ID: "flux-rights", Sees: kustomization,
-		Signature: anyOf(`dry-run failed( \(\w+\))?: .* User "[^"]*" cannot \w+ resource`, `dry-run failed( \(\w+\))?: .* is attempting to grant RBAC permissions not currently held`),
+		Signature: compileAny(`dry-run failed( \(\w+\))?: .* User "[^"]*" cannot \w+ resource`, `dry-run failed( \(\w+\))?: .* is attempting to grant RBAC permissions not currently held`),
 		Texts: []string{
 			`ClusterRole/mine dry-run failed (Forbidden): clusterroles.rbac.authorization.k8s.io "mine" is forbidden: User "system:serviceaccount:shop:croft-deployer" cannot patch resource "clusterroles" in API group "rbac.authorization.k8s.io" at the cluster scope`,
 			`RoleBinding/shop/mine dry-run failed (Forbidden): rolebindings.rbac.authorization.k8s.io "mine" is forbidden: user "system:serviceaccount:shop:croft-deployer" (groups=["system:serviceaccounts" "system:serviceaccounts:shop" "system:authenticated"]) is attempting to grant RBAC permissions not currently held:`,
@@ -29,7 +29,7 @@ var fluxRows = []Row{
 	},
 	{
 		ID: "flux-kind-unknown", Sees: kustomization,
-		Signature: anyOf(`dry-run failed.*: no matches for kind "`),
+		Signature: compileAny(`dry-run failed.*: no matches for kind "`),
 		Texts:     []string{`Gateway/shop/web dry-run failed: no matches for kind "Gateway" in version "gateway.networking.k8s.io/v1"`},
 		Cause:     "the cluster does not have the kind, or not in this version",
 		Cure:      "write a version that the cluster has (`kubectl api-resources`), or have a platform admin install the kind",
@@ -38,7 +38,7 @@ var fluxRows = []Row{
 	},
 	{
 		ID: "flux-outside", Sees: kustomization + ", with the reason BuildFailed",
-		Signature: anyOf(`kustomize build failed: .*fs-security-constraint`),
+		Signature: compileAny(`kustomize build failed: .*fs-security-constraint`),
 		Texts:     []string{`kustomize build failed: accumulating resources: accumulation err='accumulating resources from 'https://git.example.org/bases.git?ref=main': URL is a git repository': fs-security-constraint abs /tmp/kustomize-1595895835: path '/tmp/kustomize-1595895835' is not in or below '/tmp/kustomization-2557904049'`},
 		Cause:     "a kustomization.yaml names a base in another repository, or a file outside of its own; Flux builds with neither, since several tenants share it",
 		Cure:      "copy what it needs into the repository",

@@ -4,11 +4,11 @@ package catalog
 var launchRows = []Row{
 	{
 		ID: UnauthorizedID, Sees: "Karpenter's log; condition Launched of the NodeClaim",
-		Signature: anyOf(`UnauthorizedOperation`, `Launched=\w+ Unauthorized: .*no identity-based policy allows it`),
-		Unless:    anyOf(`iam:PassRole`, `explicit deny`, `AuthCheckFailed`),
+		Signature: compileAny(`UnauthorizedOperation`, `Launched=\w+ Unauthorized: .*no identity-based policy allows it`),
+		Unless:    compileAny(`iam:PassRole`, `explicit deny`, `AuthCheckFailed`),
 		Texts: []string{
 			`launching instances, getting launch template configs, getting launch templates, creating launch template, UnauthorizedOperation: You are not authorized to perform this operation. Encoded authorization failure message: u3BZrZUSziC6V7RjV0uPSiwFLaqJMFHwZIuPvJPp-p7sYQMP0EUtzbldDO7xSZD5XrdTLdFz_zxjzNhOPtnmenOgb`,
-			Condition("Launched", "Unknown", "Unauthorized", "Error creating fleet request: User is not authorized to perform this operation because no identity-based policy allows it"),
+			FormatCondition("Launched", "Unknown", "Unauthorized", "Error creating fleet request: User is not authorized to perform this operation because no identity-based policy allows it"),
 		},
 		Cause: "AWS does not let Karpenter's controller do this",
 		Cure:  "decode the message: it tells the action, the resource and who asked. A node's role means that the controller's service account is not wired to its own IAM role (IRSA or Pod Identity); an explicit deny, that an SCP or a rule on tags forbids it; otherwise the controller's policy lacks the action",
@@ -17,10 +17,10 @@ var launchRows = []Row{
 	},
 	{
 		ID: "explicit-deny", Sees: "Karpenter's log; condition Launched of the NodeClaim",
-		Signature: anyOf(`with an explicit deny in an? `, `due to a (service control policy|permission boundary)`),
+		Signature: compileAny(`with an explicit deny in an? `, `due to a (service control policy|permission boundary)`),
 		Texts: []string{
 			`UnauthorizedOperation: You are not authorized to perform this operation. User: arn:aws:sts::123456789012:assumed-role/KarpenterController/1700000000 is not authorized to perform: ec2:CreateFleet on resource: arn:aws:ec2:eu-central-1:123456789012:fleet/* with an explicit deny in a service control policy. Encoded authorization failure message: u3BZrZUSziC6V7Rj`,
-			Condition("Launched", "Unknown", "Unauthorized", "Error creating fleet request: User is not authorized to perform this operation due to a service control policy"),
+			FormatCondition("Launched", "Unknown", "Unauthorized", "Error creating fleet request: User is not authorized to perform this operation due to a service control policy"),
 		},
 		Cause: "a service control policy or a permissions boundary forbids what Karpenter's controller may otherwise do",
 		Cure:  "ask whoever keeps the organization's policies for an exception, or tag what Karpenter makes as they ask (`tags` of the Pool)",
@@ -29,7 +29,7 @@ var launchRows = []Row{
 	},
 	{
 		ID: "pass-role", Sees: "Karpenter's log",
-		Signature: anyOf(`is not authorized to perform: iam:PassRole`),
+		Signature: compileAny(`is not authorized to perform: iam:PassRole`),
 		Texts:     []string{`creating instance profile, adding role to instance profile, operation error IAM: AddRoleToInstanceProfile, https response error StatusCode: 403, api error AccessDenied: User: arn:aws:sts::123456789012:assumed-role/KarpenterController/1700000000 is not authorized to perform: iam:PassRole on resource: arn:aws:iam::123456789012:role/KarpenterNodeRole-demo because no identity-based policy allows the iam:PassRole action`},
 		Cause:     "Karpenter's controller may not give the nodes their role",
 		Cure:      "allow iam:PassRole on the nodes' role in the controller's policy, for ec2.amazonaws.com",
@@ -38,7 +38,7 @@ var launchRows = []Row{
 	},
 	{
 		ID: "role-not-found", Sees: "Karpenter's log",
-		Signature: anyOf(`NoSuchEntity: The role with name \S+ cannot be found`),
+		Signature: compileAny(`NoSuchEntity: The role with name \S+ cannot be found`),
 		Texts:     []string{`creating instance profile, adding role to instance profile, operation error IAM: AddRoleToInstanceProfile, https response error StatusCode: 404, RequestID: 8c2d, NoSuchEntity: The role with name NoSuchRole cannot be found.`},
 		Cause:     "there is no IAM role of that name for the nodes",
 		Cure:      "correct `role`, or make the role: `croft iam` prints it",
@@ -47,10 +47,10 @@ var launchRows = []Row{
 	},
 	{
 		ID: "instance-profile-name", Sees: "Karpenter's log; condition Launched of the NodeClaim",
-		Signature: anyOf(`iamInstanceProfile\.name is invalid`, `InstanceProfileNameInvalid`),
+		Signature: compileAny(`iamInstanceProfile\.name is invalid`, `InstanceProfileNameInvalid`),
 		Texts: []string{
 			`launching instances, with fleet error(s), InvalidParameterValue: Value (eks-node-role-dev) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name`,
-			Condition("Launched", "Unknown", "InstanceProfileNameInvalid", "Instance profile name used from EC2NodeClass status does not exist"),
+			FormatCondition("Launched", "Unknown", "InstanceProfileNameInvalid", "Instance profile name used from EC2NodeClass status does not exist"),
 		},
 		Cause: "there is no instance profile of that name: a role's name, or an ARN, was written where a profile's name is wanted",
 		Cure:  "write `role` instead, and Karpenter makes the profile; or make it: `aws iam create-instance-profile --instance-profile-name NAME` and `aws iam add-role-to-instance-profile --instance-profile-name NAME --role-name ROLE`",
@@ -59,10 +59,10 @@ var launchRows = []Row{
 	},
 	{
 		ID: "spot-service-linked-role", Sees: "event InsufficientCapacityError of the NodeClaim; condition Launched of the NodeClaim; Karpenter's log",
-		Signature: anyOf(`ServiceLinkedRoleCreationNotPermitted`, `SpotSLRCreationFailed`),
+		Signature: compileAny(`ServiceLinkedRoleCreationNotPermitted`, `SpotSLRCreationFailed`),
 		Texts: []string{
 			`NodeClaim pool-b-x2x9p event: creating instance, insufficient capacity, with fleet error(s), AuthFailure.ServiceLinkedRoleCreationNotPermitted: The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances.`,
-			Condition("Launched", "Unknown", "SpotSLRCreationFailed", "User does not have sufficient permission to create the Spot ServiceLinkedRole to launch spot instances"),
+			FormatCondition("Launched", "Unknown", "SpotSLRCreationFailed", "User does not have sufficient permission to create the Spot ServiceLinkedRole to launch spot instances"),
 		},
 		Cause: "the account has never had a spot instance, and Karpenter may not make the role that spot needs",
 		Cure:  "once in the account: `aws iam create-service-linked-role --aws-service-name spot.amazonaws.com`; or take spot out of the pool's `capacityTypes`",
@@ -71,7 +71,7 @@ var launchRows = []Row{
 	},
 	{
 		ID: "sts-unreachable", Sees: "Karpenter's log",
-		Signature: anyOf(`(WebIdentityErr|AssumeRoleWithWebIdentity).*sts.*i/o timeout`),
+		Signature: compileAny(`(WebIdentityErr|AssumeRoleWithWebIdentity).*sts.*i/o timeout`),
 		Texts: []string{
 			`Checking EC2 API connectivity, WebIdentityErr: failed to retrieve credentials caused by: RequestError: send request failed caused by: Post "https://sts.eu-central-1.amazonaws.com/": dial tcp: lookup sts.eu-central-1.amazonaws.com: i/o timeout`,
 			`get identity: get credentials: failed to refresh cached credentials, failed to retrieve credentials, operation error STS: AssumeRoleWithWebIdentity, exceeded maximum number of attempts, 3, https response error StatusCode: 0, RequestID: , request send failed, Post "https://sts.eu-central-1.amazonaws.com/": dial tcp: lookup sts.eu-central-1.amazonaws.com: i/o timeout`,
@@ -83,7 +83,7 @@ var launchRows = []Row{
 	},
 	{
 		ID: "insufficient-capacity", Sees: "event InsufficientCapacityError of the NodeClaim",
-		Signature: anyOf(`InsufficientInstanceCapacity`, `UnfulfillableCapacity`, `all requested instance types were unavailable during launch`, `no capacity offerings are currently available`),
+		Signature: compileAny(`InsufficientInstanceCapacity`, `UnfulfillableCapacity`, `all requested instance types were unavailable during launch`, `no capacity offerings are currently available`),
 		Texts: []string{
 			`NodeClaim pool-a-x2x9p event: creating instance, insufficient capacity, with fleet error(s), InsufficientInstanceCapacity: We currently do not have sufficient t3a.large capacity in the Availability Zone you requested (eu-central-1a).`,
 			`NodeClaim pool-a-x2x9p event: creating instance, insufficient capacity, all requested instance types were unavailable during launch`,
@@ -95,11 +95,11 @@ var launchRows = []Row{
 	},
 	{
 		ID: "account-quota", Sees: "event InsufficientCapacityError of the NodeClaim; condition Launched of the NodeClaim",
-		Signature: anyOf(`VcpuLimitExceeded`, `MaxSpotInstanceCountExceeded`, `MaxFleetCountExceeded`, `VCPULimitExceeded`, `(Spot|Fleet)QuotaExceeded`),
+		Signature: compileAny(`VcpuLimitExceeded`, `MaxSpotInstanceCountExceeded`, `MaxFleetCountExceeded`, `VCPULimitExceeded`, `(Spot|Fleet)QuotaExceeded`),
 		Texts: []string{
 			`NodeClaim pool-a-x2x9p event: creating instance, insufficient capacity, with fleet error(s), VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to.`,
 			`NodeClaim pool-b-x2x9p event: creating instance, insufficient capacity, with fleet error(s), MaxSpotInstanceCountExceeded: Max spot instance count exceeded`,
-			Condition("Launched", "Unknown", "VCPULimitExceeded", "An instance was requested that would exceed your VCPU quota"),
+			FormatCondition("Launched", "Unknown", "VCPULimitExceeded", "An instance was requested that would exceed your VCPU quota"),
 		},
 		Cause: "the AWS account is at its quota for such instances",
 		Cure:  "raise the account's quota (Service Quotas, Amazon EC2), or allow types and capacity types of another quota in the pool",
@@ -108,7 +108,7 @@ var launchRows = []Row{
 	},
 	{
 		ID: "subnet-full", Sees: "event InsufficientCapacityError of the NodeClaim; condition Launched of the NodeClaim",
-		Signature: anyOf(`InsufficientFreeAddressesInSubnet`),
+		Signature: compileAny(`InsufficientFreeAddressesInSubnet`),
 		Texts:     []string{`NodeClaim pool-a-x2x9p event: creating instance, insufficient capacity, with fleet error(s), InsufficientFreeAddressesInSubnet: There are not enough free addresses in subnet 'subnet-0abc' to satisfy the requested number of instances.`},
 		Cause:     "the subnet has no addresses left for a node",
 		Cure:      "select larger or more subnets, or add a CIDR to the VPC",
@@ -117,8 +117,8 @@ var launchRows = []Row{
 	},
 	{
 		ID: "network-mismatch", Sees: "condition Launched of the NodeClaim; Karpenter's log",
-		Signature: anyOf(`SecurityGroupSubnetVPCMismatch`, `belong to different networks`),
-		Texts:     []string{Condition("Launched", "Unknown", "SecurityGroupSubnetVPCMismatch", "Error creating fleet request: Security groups and subnets must be in the same VPC.")},
+		Signature: compileAny(`SecurityGroupSubnetVPCMismatch`, `belong to different networks`),
+		Texts:     []string{FormatCondition("Launched", "Unknown", "SecurityGroupSubnetVPCMismatch", "Error creating fleet request: Security groups and subnets must be in the same VPC.")},
 		Cause:     "the node class selects subnets of one VPC and security groups of another",
 		Cure:      "make the tags that it selects by unique to the cluster's VPC",
 		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/#specsecuritygroupselectorterms",
@@ -126,7 +126,7 @@ var launchRows = []Row{
 	},
 	{
 		ID: "ends-at-once", Sees: "the instance's state reason; the NodeClaim goes within a minute of its launch",
-		Signature: anyOf(`Client\.InternalError`, `Client\.InvalidKMSKey`, `Client error on launch`),
+		Signature: compileAny(`Client\.InternalError`, `Client\.InvalidKMSKey`, `Client error on launch`),
 		Texts: []string{
 			`Server.InternalError: Client.InternalError: Client error on launch`,
 			`Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state`,
@@ -138,9 +138,9 @@ var launchRows = []Row{
 	},
 	{
 		ID: "launch-failed", Sees: "condition Launched of the NodeClaim",
-		Signature: anyOf(`Launched=\w+ (LaunchFailed|InstanceTypeResolutionFailed|SubnetResolutionFailed|LaunchTemplateNotFound|UserDataSizeLimitExceeded|RequestLimitExceeded|InternalError)\b`),
-		Unless:    anyOf(`UnauthorizedOperation`, `iamInstanceProfile`, `iam:PassRole`),
-		Texts:     []string{Condition("Launched", "Unknown", "LaunchFailed", "Error creating fleet request: Instance launch failed")},
+		Signature: compileAny(`Launched=\w+ (LaunchFailed|InstanceTypeResolutionFailed|SubnetResolutionFailed|LaunchTemplateNotFound|UserDataSizeLimitExceeded|RequestLimitExceeded|InternalError)\b`),
+		Unless:    compileAny(`UnauthorizedOperation`, `iamInstanceProfile`, `iam:PassRole`),
+		Texts:     []string{FormatCondition("Launched", "Unknown", "LaunchFailed", "Error creating fleet request: Instance launch failed")},
 		Cause:     "the cloud did not launch the instance, and Karpenter says no more here than this",
 		Cure:      "Karpenter's log has the cloud's whole answer",
 		Run:       LogCommand,

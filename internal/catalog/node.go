@@ -4,10 +4,10 @@ package catalog
 var nodeRows = []Row{
 	{
 		ID: "not-registered", Sees: "condition Registered of the NodeClaim; condition NodeRegistrationHealthy of the NodePool; kubelet's log",
-		Signature: anyOf(`Node not registered with cluster`, `NodeRegistrationHealthy=False RegistrationFailed`, `(register node|contact API server|node lease).{0,400}Unauthorized`),
+		Signature: compileAny(`Node not registered with cluster`, `NodeRegistrationHealthy=False RegistrationFailed`, `(register node|contact API server|node lease).{0,400}Unauthorized`),
 		Texts: []string{
-			Condition("Registered", "Unknown", "NodeNotFound", "Node not registered with cluster"),
-			Condition("NodeRegistrationHealthy", "False", "RegistrationFailed", "Failed to register node"),
+			FormatCondition("Registered", "Unknown", "NodeNotFound", "Node not registered with cluster"),
+			FormatCondition("NodeRegistrationHealthy", "False", "RegistrationFailed", "Failed to register node"),
 			`"Unable to register node with API server" err="Unauthorized" node="ip-10-0-0-1.eu-central-1.compute.internal"`,
 		},
 		Cause: "the instance runs, and its kubelet does not join the cluster; Karpenter gives up after 15 minutes and tries another",
@@ -17,7 +17,7 @@ var nodeRows = []Row{
 	},
 	{
 		ID: "unregistered-taint-missing", Sees: "event UnregisteredTaintMissing of the NodeClaim; Karpenter's log",
-		Signature: anyOf(`[Mm]issing (karpenter.sh/unregistered )?taint,? (which )?prevents registration[- ]related race`),
+		Signature: compileAny(`[Mm]issing (karpenter.sh/unregistered )?taint,? (which )?prevents registration[- ]related race`),
 		Texts: []string{
 			`missing taint prevents registration-related race conditions on Karpenter-managed nodes`,
 			`Missing karpenter.sh/unregistered taint which prevents registration related race conditions on Karpenter-managed nodes`,
@@ -29,10 +29,10 @@ var nodeRows = []Row{
 	},
 	{
 		ID: "startup-taint", Sees: "condition Initialized of the NodeClaim; the node, where the taint came back later",
-		Signature: anyOf(`StartupTaint .* still exists`, `KnownEphemeralTaint .* still exists`),
+		Signature: compileAny(`StartupTaint .* still exists`, `KnownEphemeralTaint .* still exists`),
 		Texts: []string{
-			Condition("Initialized", "Unknown", "StartupTaintsExist", `StartupTaint "example.org/agent:NoSchedule" still exists`),
-			Condition("Initialized", "Unknown", "KnownEphemeralTaintsExist", `KnownEphemeralTaint "node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule" still exists`),
+			FormatCondition("Initialized", "Unknown", "StartupTaintsExist", `StartupTaint "example.org/agent:NoSchedule" still exists`),
+			FormatCondition("Initialized", "Unknown", "KnownEphemeralTaintsExist", `KnownEphemeralTaint "node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule" still exists`),
 		},
 		Cause: "the program that removes the startup taint is not ready on the node; or it removed the taint before the node had registered, and Karpenter put it back (karpenter#1479, #1772)",
 		Cure:  "let the DaemonSet that removes it run on the node (does it tolerate the pool's taint?), and remove the taint only once the node has the label karpenter.sh/registered=true; or drop it from the Pool's `startupTaints`",
@@ -41,10 +41,10 @@ var nodeRows = []Row{
 	},
 	{
 		ID: "networks-pending", Sees: "condition croft.dev/PodNetworksReady of the node",
-		Signature: anyOf(`croft\.dev/PodNetworksReady=False`),
+		Signature: compileAny(`croft\.dev/PodNetworksReady=False`),
 		Texts: []string{
-			Condition("croft.dev/PodNetworksReady", "False", "PluginsPending", "DaemonSet kube-system/whereabouts has no pod on the node, since it does not tolerate the taint croft.node-restriction.kubernetes.io/pool=telco:NoExecute"),
-			Condition("croft.dev/PodNetworksReady", "False", "LinksPending", "LinkMissing: the node does not show the interface of n4"),
+			FormatCondition("croft.dev/PodNetworksReady", "False", "PluginsPending", "DaemonSet kube-system/whereabouts has no pod on the node, since it does not tolerate the taint croft.node-restriction.kubernetes.io/pool=telco:NoExecute"),
+			FormatCondition("croft.dev/PodNetworksReady", "False", "LinksPending", "LinkMissing: the node does not show the interface of n4"),
 		},
 		Cause: "the node's secondary networks are not ready, and so croft's operator leaves the startup taint on it: an interface is not attached, " +
 			"croft's agent has not set it up, or Multus or whereabouts is not Ready there",
@@ -63,8 +63,8 @@ var nodeRows = []Row{
 	},
 	{
 		ID: "cni-not-initialized", Sees: "condition Ready of the node",
-		Signature: anyOf(`cni plugin not initialized`, `cni config uninitialized`),
-		Texts:     []string{Condition("Ready", "False", "KubeletNotReady", "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized")},
+		Signature: compileAny(`cni plugin not initialized`, `cni config uninitialized`),
+		Texts:     []string{FormatCondition("Ready", "False", "KubeletNotReady", "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized")},
 		Cause:     "the network plugin has not started on the node",
 		Cure:      "look at its pods there (`kubectl get pods -n kube-system -o wide`; on EKS aws-node): the nodes' role, or the plugin's own, needs AmazonEKS_CNI_Policy, and the DaemonSet must tolerate the pool's taint",
 		Who:       Platform, Link: karpenterDocs + "#node-notready",
@@ -72,8 +72,8 @@ var nodeRows = []Row{
 	},
 	{
 		ID: "resource-not-registered", Sees: "condition Initialized of the NodeClaim",
-		Signature: anyOf(`ResourceNotRegistered`),
-		Texts:     []string{Condition("Initialized", "Unknown", "ResourceNotRegistered", `Resource "nvidia.com/gpu" was requested but not registered`)},
+		Signature: compileAny(`ResourceNotRegistered`),
+		Texts:     []string{FormatCondition("Initialized", "Unknown", "ResourceNotRegistered", `Resource "nvidia.com/gpu" was requested but not registered`)},
 		Cause:     "a device that pods ask for is not offered by the node: its device plugin does not run there",
 		Cure:      "let the device plugin's DaemonSet run on the pool: it must tolerate the pool's taint",
 		Who:       Platform, Link: kubeDocs + "extend-kubernetes/compute-storage-net/device-plugins/",
@@ -81,7 +81,7 @@ var nodeRows = []Row{
 	},
 	{
 		ID: "pod-address", Sees: "event FailedCreatePodSandBox of the pod",
-		Signature: anyOf(`failed to assign an IP address to container`),
+		Signature: compileAny(`failed to assign an IP address to container`),
 		Texts:     []string{`Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "8c2d": plugin type="aws-cni" name="aws-cni" failed (add): add cmd: failed to assign an IP address to container`},
 		Cause:     "the node has no address left for the pod: the subnet is full, or the node takes more pods than its interfaces have addresses",
 		Cure:      "use larger subnets or prefix delegation; lower `kubelet.maxPods` of the node class",
@@ -90,10 +90,10 @@ var nodeRows = []Row{
 	},
 	{
 		ID: "network-range-full", Sees: "event FailedCreatePodSandBox of the pod; condition AddressesAvailable of the SecondaryNetwork",
-		Signature: anyOf(`Could not allocate IP in range`, `AddressesAvailable=False RangeFull`),
+		Signature: compileAny(`Could not allocate IP in range`, `AddressesAvailable=False RangeFull`),
 		Texts: []string{
 			`Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "8c2d": plugin type="multus" name="multus" failed (add): [core/web-1/5f0c:n4]: error adding container to network "n4": error at storage engine: Could not allocate IP in range: ip: 10.0.4.32 / - 10.0.4.63 / range: 10.0.4.0/24 / excludeRanges: []`,
-			Condition("AddressesAvailable", "False", "RangeFull", "us-west-2a: 32 of 32 addresses of 10.0.4.32/27 are used"),
+			FormatCondition("AddressesAvailable", "False", "RangeFull", "us-west-2a: 32 of 32 addresses of 10.0.4.32/27 are used"),
 		},
 		Cause: "a secondary network has no address left for the pod: all of the zone are used or, with `prefixesPerNode`, all of the node's own. " +
 			"The pod waits until another gives its address back",

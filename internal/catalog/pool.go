@@ -6,8 +6,8 @@ const awsIAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/"
 var poolRows = []Row{
 	{
 		ID: "node-class-not-found", Sees: "condition NodeClassReady of the NodePool",
-		Signature: anyOf(`NodeClassNotFound`, `NodeClass not found on cluster`),
-		Texts:     []string{Condition("NodeClassReady", "False", "NodeClassNotFound", "NodeClass not found on cluster")},
+		Signature: compileAny(`NodeClassNotFound`, `NodeClass not found on cluster`),
+		Texts:     []string{FormatCondition("NodeClassReady", "False", "NodeClassNotFound", "NodeClass not found on cluster")},
 		Cause:     "the NodePool names a node class that is not there",
 		Cure:      "correct `nodeClassRef` (group, kind and name), or create the node class; for a class of croft's, `croft status` says why it was not written",
 		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/",
@@ -15,10 +15,10 @@ var poolRows = []Row{
 	},
 	{
 		ID: "node-class-unknown", Sees: "condition NodeClassReady of the NodePool, condition Launched of the NodeClaim",
-		Signature: anyOf(`NodeClassReadinessUnknown`, `Node Class Readiness Unknown`),
+		Signature: compileAny(`NodeClassReadinessUnknown`, `Node Class Readiness Unknown`),
 		Texts: []string{
-			Condition("NodeClassReady", "False", "NodeClassReadinessUnknown", "Node Class Readiness Unknown"),
-			Condition("Launched", "Unknown", "NodeClassReadinessUnknown", "NodeClass is in Ready=Unknown"),
+			FormatCondition("NodeClassReady", "False", "NodeClassReadinessUnknown", "Node Class Readiness Unknown"),
+			FormatCondition("Launched", "Unknown", "NodeClassReadinessUnknown", "NodeClass is in Ready=Unknown"),
 		},
 		Cause: "nobody has said yet whether the node class is ready: the provider's controller does not run, cannot reach the cloud, or does not know the class's group",
 		Cure:  "look at the node class's conditions and at Karpenter's log; check `nodeClassRef`",
@@ -28,8 +28,8 @@ var poolRows = []Row{
 	},
 	{
 		ID: "node-class-terminating", Sees: "condition NodeClassReady of the NodePool",
-		Signature: anyOf(`NodeClassTerminating`),
-		Texts:     []string{Condition("NodeClassReady", "False", "NodeClassTerminating", "NodeClass is Terminating")},
+		Signature: compileAny(`NodeClassTerminating`),
+		Texts:     []string{FormatCondition("NodeClassReady", "False", "NodeClassTerminating", "NodeClass is Terminating")},
 		Cause:     "the node class is being deleted, and waits for its last node",
 		Cure:      "name another class in the pool, or let the old one go and create it anew",
 		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/",
@@ -37,8 +37,8 @@ var poolRows = []Row{
 	},
 	{
 		ID: "pool-invalid", Sees: "condition ValidationSucceeded of the NodePool",
-		Signature: anyOf(`NodePoolValidationFailed`),
-		Texts:     []string{Condition("ValidationSucceeded", "False", "NodePoolValidationFailed", `invalid value: label domain "karpenter.sh" is restricted`)},
+		Signature: compileAny(`NodePoolValidationFailed`),
+		Texts:     []string{FormatCondition("ValidationSucceeded", "False", "NodePoolValidationFailed", `invalid value: label domain "karpenter.sh" is restricted`)},
 		Cause:     "Karpenter does not accept the NodePool",
 		Cure:      "correct what the message names in the Pool's `instances.requirements`",
 		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodepools/",
@@ -46,8 +46,8 @@ var poolRows = []Row{
 	},
 	{
 		ID: "subnets-not-found", Sees: "condition SubnetsReady of the EC2NodeClass",
-		Signature: anyOf(`SubnetsNotFound`, `SubnetSelector did not match any Subnets`),
-		Texts:     []string{Condition("SubnetsReady", "False", "SubnetsNotFound", "SubnetSelector did not match any Subnets")},
+		Signature: compileAny(`SubnetsNotFound`, `SubnetSelector did not match any Subnets`),
+		Texts:     []string{FormatCondition("SubnetsReady", "False", "SubnetsNotFound", "SubnetSelector did not match any Subnets")},
 		Cause:     "no subnet has the tags or the id that the node class selects, in the region of Karpenter",
 		Cure:      "tag the subnets as `subnetSelectorTerms` ask (croft: karpenter.sh/discovery with the cluster's name, or `aws.discovery`), or correct the terms; check the region",
 		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/#specsubnetselectorterms",
@@ -55,8 +55,8 @@ var poolRows = []Row{
 	},
 	{
 		ID: "security-groups-not-found", Sees: "condition SecurityGroupsReady of the EC2NodeClass",
-		Signature: anyOf(`SecurityGroupsNotFound`, `SecurityGroupSelector did not match any SecurityGroups`),
-		Texts:     []string{Condition("SecurityGroupsReady", "False", "SecurityGroupsNotFound", "SecurityGroupSelector did not match any SecurityGroups")},
+		Signature: compileAny(`SecurityGroupsNotFound`, `SecurityGroupSelector did not match any SecurityGroups`),
+		Texts:     []string{FormatCondition("SecurityGroupsReady", "False", "SecurityGroupsNotFound", "SecurityGroupSelector did not match any SecurityGroups")},
 		Cause:     "no security group has the tags, the name or the id that the node class selects",
 		Cure:      "tag the security groups as `securityGroupSelectorTerms` ask, or correct the terms; check the region",
 		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/#specsecuritygroupselectorterms",
@@ -64,10 +64,10 @@ var poolRows = []Row{
 	},
 	{
 		ID: "amis-not-found", Sees: "condition AMIsReady of the EC2NodeClass, condition Launched of the NodeClaim",
-		Signature: anyOf(`AMINotFound`, `AMISelector did not match any AMIs`, `UnsupportedAlias`, `InvalidAMIID`),
+		Signature: compileAny(`AMINotFound`, `AMISelector did not match any AMIs`, `UnsupportedAlias`, `InvalidAMIID`),
 		Texts: []string{
-			Condition("AMIsReady", "False", "AMINotFound", "AMISelector did not match any AMIs"),
-			Condition("Launched", "Unknown", "AMINotFound", "Error creating fleet request: AMI used for instance launch either does not exist or you don't have permissions to use it"),
+			FormatCondition("AMIsReady", "False", "AMINotFound", "AMISelector did not match any AMIs"),
+			FormatCondition("Launched", "Unknown", "AMINotFound", "Error creating fleet request: AMI used for instance launch either does not exist or you don't have permissions to use it"),
 		},
 		Cause: "no image is what the node class selects: an alias that this Kubernetes version does not have, another region, or an image that is not shared with the account",
 		Cure:  "correct `amiSelectorTerms` (croft: `aws.amiAlias`, such as al2023@latest)",
@@ -76,11 +76,11 @@ var poolRows = []Row{
 	},
 	{
 		ID: "dry-run-denied", Sees: "condition ValidationSucceeded of the EC2NodeClass",
-		Signature: anyOf(`(RunInstances|CreateFleet|CreateLaunchTemplate)AuthCheckFailed`, `Controller isn't authorized to call ec2:`),
-		Unless:    anyOf(`due to a (service control policy|permission boundary)`),
+		Signature: compileAny(`(RunInstances|CreateFleet|CreateLaunchTemplate)AuthCheckFailed`, `Controller isn't authorized to call ec2:`),
+		Unless:    compileAny(`due to a (service control policy|permission boundary)`),
 		Texts: []string{
-			Condition("ValidationSucceeded", "False", "RunInstancesAuthCheckFailed", "Controller isn't authorized to call ec2:RunInstances: User is not authorized to perform this operation because no identity-based policy allows it"),
-			Condition("ValidationSucceeded", "False", "CreateLaunchTemplateAuthCheckFailed", "Controller isn't authorized to call ec2:CreateLaunchTemplate: User is not authorized to perform this operation because no identity-based policy allows it"),
+			FormatCondition("ValidationSucceeded", "False", "RunInstancesAuthCheckFailed", "Controller isn't authorized to call ec2:RunInstances: User is not authorized to perform this operation because no identity-based policy allows it"),
+			FormatCondition("ValidationSucceeded", "False", "CreateLaunchTemplateAuthCheckFailed", "Controller isn't authorized to call ec2:CreateLaunchTemplate: User is not authorized to perform this operation because no identity-based policy allows it"),
 		},
 		Cause: "AWS refused the dry run with which Karpenter tries the node class",
 		Cure:  "give the action to the controller's IAM policy, and check the tags and resources that it is bound to; Karpenter's log has AWS's whole answer, which decodes to the action",
@@ -90,10 +90,10 @@ var poolRows = []Row{
 	},
 	{
 		ID: "class-unresolved", Sees: "conditions of the EC2NodeClass that stay Unknown",
-		Signature: anyOf(`(Subnets|SecurityGroups|AMIs|InstanceProfile|CapacityReservations)Ready=Unknown`),
+		Signature: compileAny(`(Subnets|SecurityGroups|AMIs|InstanceProfile|CapacityReservations)Ready=Unknown`),
 		Texts: []string{
-			Condition("InstanceProfileReady", "Unknown", "AwaitingReconciliation", "object is awaiting reconciliation"),
-			Condition("SubnetsReady", "Unknown", "AwaitingReconciliation", "object is awaiting reconciliation"),
+			FormatCondition("InstanceProfileReady", "Unknown", "AwaitingReconciliation", "object is awaiting reconciliation"),
+			FormatCondition("SubnetsReady", "Unknown", "AwaitingReconciliation", "object is awaiting reconciliation"),
 		},
 		Cause: "Karpenter cannot find out, or not make, what the node class needs: AWS refuses the request, or is not reached; of an instance profile it is most often iam:PassRole or a role that is not there",
 		Cure:  "Karpenter's log has AWS's answer; give the controller's role the right that it names",
@@ -103,8 +103,8 @@ var poolRows = []Row{
 	},
 	{
 		ID: "tags-invalid", Sees: "condition ValidationSucceeded of the EC2NodeClass",
-		Signature: anyOf(`TagValidationFailed`),
-		Texts:     []string{Condition("ValidationSucceeded", "False", "TagValidationFailed", `tag key "karpenter.sh/nodepool" is restricted`)},
+		Signature: compileAny(`TagValidationFailed`),
+		Texts:     []string{FormatCondition("ValidationSucceeded", "False", "TagValidationFailed", `tag key "karpenter.sh/nodepool" is restricted`)},
 		Cause:     "the node class sets a tag that Karpenter keeps for itself",
 		Cure:      "take the tag out of `tags`",
 		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/nodeclasses/#spectags",
@@ -112,8 +112,8 @@ var poolRows = []Row{
 	},
 	{
 		ID: "cluster-cidr", Sees: "condition ValidationSucceeded of the EC2NodeClass",
-		Signature: anyOf(`ClusterCIDRResolutionFailed`, `[Ff]ailed to detect the cluster CIDR`),
-		Texts:     []string{Condition("ValidationSucceeded", "False", "ClusterCIDRResolutionFailed", "Failed to detect the cluster CIDR")},
+		Signature: compileAny(`ClusterCIDRResolutionFailed`, `[Ff]ailed to detect the cluster CIDR`),
+		Texts:     []string{FormatCondition("ValidationSucceeded", "False", "ClusterCIDRResolutionFailed", "Failed to detect the cluster CIDR")},
 		Cause:     "Karpenter cannot ask EKS for the cluster's service addresses, which AL2023 nodes need",
 		Cure:      "allow eks:DescribeCluster, check CLUSTER_NAME, or use another AMI family",
 		Who:       Platform, Link: karpenterDocs,

@@ -4,7 +4,7 @@ package catalog
 var schedulingRows = []Row{
 	{
 		ID: "taint-not-tolerated", Sees: "event FailedScheduling of the pod, by karpenter or the scheduler",
-		Signature: anyOf(`did not tolerate taint`, `had untolerated taint`),
+		Signature: compileAny(`did not tolerate taint`, `had untolerated taint`),
 		Texts: []string{
 			`Failed to schedule pod, did not tolerate taint (taint=croft.node-restriction.kubernetes.io/pool=pool-a:NoSchedule)`,
 			`0/1 nodes are available: 1 node(s) had untolerated taint(s). no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.`,
@@ -16,7 +16,7 @@ var schedulingRows = []Row{
 	},
 	{
 		ID: "label-unknown", Sees: "event FailedScheduling of the pod, by karpenter",
-		Signature: anyOf(`label "[^"]+" does not have known values`),
+		Signature: compileAny(`label "[^"]+" does not have known values`),
 		Texts:     []string{`Failed to schedule pod, incompatible requirements, label "example.org/gpu" does not have known values`},
 		Cause:     "the pod asks for a label that nodes of its pool do not have",
 		Cure:      "drop the label from the pod's nodeSelector or nodeAffinity, or have a platform admin add it to the pool (`instances.requirements`)",
@@ -25,8 +25,8 @@ var schedulingRows = []Row{
 	},
 	{
 		ID: "requirement-unmet", Sees: "event FailedScheduling of the pod, by karpenter",
-		Signature: anyOf(`incompatible requirements, key `, `key \S+, \S+ (In|NotIn) \[.*\] not in `),
-		Unless:    anyOf(`incompatible volume requirements`),
+		Signature: compileAny(`incompatible requirements, key `, `key \S+, \S+ (In|NotIn) \[.*\] not in `),
+		Unless:    compileAny(`incompatible volume requirements`),
 		Texts:     []string{`Failed to schedule pod, incompatible requirements, key node.kubernetes.io/instance-type, node.kubernetes.io/instance-type In [p4d.24xlarge] not in node.kubernetes.io/instance-type In [m5.large t3a.large t3a.medium]`},
 		Cause:     "the pod asks for a kind of node that its pool does not make",
 		Cure:      "ask for one of the values that the message names last, or have a platform admin add yours to the pool's `instances`",
@@ -35,7 +35,7 @@ var schedulingRows = []Row{
 	},
 	{
 		ID: "limits-exceeded", Sees: "event FailedScheduling of the pod, by karpenter",
-		Signature: anyOf(`all available instance types exceed limits for nodepool`, `node limits have been exhausted for nodepool`),
+		Signature: compileAny(`all available instance types exceed limits for nodepool`, `node limits have been exhausted for nodepool`),
 		Texts: []string{
 			`Failed to schedule pod, all available instance types exceed limits for nodepool (NodePool=pool-a)`,
 			`Failed to schedule pod, node limits have been exhausted for nodepool (NodePool=pool-a)`,
@@ -47,7 +47,7 @@ var schedulingRows = []Row{
 	},
 	{
 		ID: "no-instance-type", Sees: "event FailedScheduling of the pod, by karpenter; event NoCompatibleInstanceTypes of the NodePool",
-		Signature: anyOf(`no instance type (met|had|has|which) `, `no instance type satisfies both`, `requirements filtered out all (compatible )?available instance types`, `minValues requirement is not met`),
+		Signature: compileAny(`no instance type (met|had|has|which) `, `no instance type satisfies both`, `requirements filtered out all (compatible )?available instance types`, `minValues requirement is not met`),
 		Texts: []string{
 			`Failed to schedule pod, no instance type met the scheduling requirements or had a required offering, requirements=karpenter.sh/capacity-type In [spot], resources={"cpu":"100m","pods":"1"}`,
 			`Failed to schedule pod, no instance type has enough resources, requirements=kubernetes.io/arch In [amd64], resources={"cpu":"500","pods":"1"}`,
@@ -61,7 +61,7 @@ var schedulingRows = []Row{
 	},
 	{
 		ID: "volume-zone", Sees: "event FailedScheduling of the pod, by karpenter or the scheduler",
-		Signature: anyOf(`incompatible volume requirements`, `had volume node affinity conflict`, `didn't match PersistentVolume's node affinity`),
+		Signature: compileAny(`incompatible volume requirements`, `had volume node affinity conflict`, `didn't match PersistentVolume's node affinity`),
 		Texts: []string{
 			`Failed to schedule pod, incompatible volume requirements, key topology.kubernetes.io/zone, topology.kubernetes.io/zone In [eu-central-1c] not in topology.kubernetes.io/zone In [eu-central-1a eu-central-1b]`,
 			`0/2 nodes are available: 2 node(s) didn't match PersistentVolume's node affinity. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.`,
@@ -73,7 +73,7 @@ var schedulingRows = []Row{
 	},
 	{
 		ID: "claim-unbound", Sees: "event FailedScheduling of the pod, by the scheduler or karpenter",
-		Signature: anyOf(`(?i:persistentvolumeclaim) "[^"]+" not found`, `unbound immediate PersistentVolumeClaims`, `unbound pvc must define a storage class`),
+		Signature: compileAny(`(?i:persistentvolumeclaim) "[^"]+" not found`, `unbound immediate PersistentVolumeClaims`, `unbound pvc must define a storage class`),
 		Texts: []string{
 			`0/1 nodes are available: persistentvolumeclaim "data" not found. not found`,
 			`0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found`,
@@ -86,7 +86,7 @@ var schedulingRows = []Row{
 	},
 	{
 		ID: "anti-affinity-of-others", Sees: "event FailedScheduling of the pod, by the scheduler or karpenter",
-		Signature: anyOf(`didn't satisfy existing pods anti-affinity rules`),
+		Signature: compileAny(`didn't satisfy existing pods anti-affinity rules`),
 		Texts: []string{
 			`0/2 nodes are available: 2 node(s) didn't satisfy existing pods anti-affinity rules. no new claims to deallocate, preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod.`,
 		},
@@ -97,7 +97,7 @@ var schedulingRows = []Row{
 	},
 	{
 		ID: "affinity-unmet", Sees: "event FailedScheduling of the pod, by karpenter or the scheduler",
-		Signature: anyOf(`unsatisfiable topology constraint for `, `didn't match pod (anti-)?affinity rules`, `didn't match pod topology spread constraints`),
+		Signature: compileAny(`unsatisfiable topology constraint for `, `didn't match pod (anti-)?affinity rules`, `didn't match pod topology spread constraints`),
 		Texts: []string{
 			`Failed to schedule pod, unsatisfiable topology constraint for pod affinity, key=kubernetes.io/os (counts = map[linux:1], podDomains = kubernetes.io/os Exists, nodeDomains = kubernetes.io/os In [linux]`,
 			`0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules. no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.`,
@@ -109,7 +109,7 @@ var schedulingRows = []Row{
 	},
 	{
 		ID: "provisioning-held", Sees: "a NodeClaim without an instance, of any pool; Karpenter's log",
-		Signature: anyOf(`waiting on cluster sync`),
+		Signature: compileAny(`waiting on cluster sync`),
 		Texts:     []string{`cluster is waiting on sync for extended duration, duration: 30s, error: waiting on cluster sync`},
 		Cause:     "Karpenter decides on no node, for nobody, while a NodeClaim of any pool has no instance yet. It tries the launch again for five minutes, gives the NodeClaim up, and mostly begins anew",
 		Cure:      "mend that NodeClaim's launch (`croft why nodeclaim/NAME`), or delete it and the pods that it is for",
@@ -118,7 +118,7 @@ var schedulingRows = []Row{
 	},
 	{
 		ID: "no-pool", Sees: "event FailedScheduling of the pod, by karpenter; or that it says nothing",
-		Signature: anyOf(`no nodepools found`),
+		Signature: compileAny(`no nodepools found`),
 		Texts:     []string{`Failed to schedule pod, no nodepools found`},
 		Cause:     "Karpenter does not consider the pod's pool: its NodePool is not there, is not Ready or is being deleted",
 		Cure:      "`croft why nodepool/NAME` and `croft status` say what the pool lacks",

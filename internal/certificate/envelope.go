@@ -57,13 +57,13 @@ func Sign(s *Statement, key ed25519.PrivateKey) (*Envelope, error) {
 	if !ok {
 		return nil, fmt.Errorf("%T has no public key", key)
 	}
-	id, err := keyID(public)
+	id, err := computeKeyID(public)
 	if err != nil {
 		return nil, err
 	}
 	return &Envelope{
 		PayloadType: payloadType, Payload: base64.StdEncoding.EncodeToString(payload),
-		Signatures: []Signature{{KeyID: id, Sig: base64.StdEncoding.EncodeToString(ed25519.Sign(key, signed(payload)))}},
+		Signatures: []Signature{{KeyID: id, Sig: base64.StdEncoding.EncodeToString(ed25519.Sign(key, encodePayload(payload)))}},
 	}, nil
 }
 
@@ -78,7 +78,7 @@ func Open(e *Envelope, key ed25519.PublicKey) (*Statement, error) {
 	}
 	for _, s := range e.Signatures {
 		sig, err := base64.StdEncoding.DecodeString(s.Sig)
-		if err == nil && ed25519.Verify(key, signed(payload), sig) {
+		if err == nil && ed25519.Verify(key, encodePayload(payload), sig) {
 			statement := &Statement{}
 			return statement, json.Unmarshal(payload, statement)
 		}
@@ -86,12 +86,12 @@ func Open(e *Envelope, key ed25519.PublicKey) (*Statement, error) {
 	return nil, errors.New("no signature is of this key")
 }
 
-// signed returns the signed text: DSSE's encoding of the type and the payload.
-func signed(payload []byte) []byte {
+// encodePayload returns the signed text: DSSE's encoding of the type and the payload.
+func encodePayload(payload []byte) []byte {
 	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload)
 }
 
-func keyID(key ed25519.PublicKey) (string, error) {
+func computeKeyID(key ed25519.PublicKey) (string, error) {
 	der, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {
 		return "", err

@@ -80,7 +80,7 @@ type Attacks struct {
 func New(p Predicate, objects []client.Object, results []verify.Result) (*Statement, error) {
 	p.Attacks = Attacks{Held: map[string][]string{}, NotTried: map[string][]string{}, Failed: map[string][]string{}}
 	for _, r := range results {
-		p.Attacks.Tried += r.Tried()
+		p.Attacks.Tried += r.CountRequests()
 		in := p.Attacks.Failed
 		switch r.Result {
 		case verify.Held:
@@ -92,7 +92,7 @@ func New(p Predicate, objects []client.Object, results []verify.Result) (*Statem
 		in[r.Wall] = append(in[r.Wall], r.Name)
 	}
 	p.Verified = len(p.Attacks.Held) > 0 && len(p.Attacks.Failed) == 0
-	digest, err := digestOf(objects)
+	digest, err := hashObjects(objects)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +102,8 @@ func New(p Predicate, objects []client.Object, results []verify.Result) (*Statem
 	}, nil
 }
 
-// digestOf returns the hash of the objects in the order of their names.
-func digestOf(objects []client.Object) (string, error) {
+// hashObjects returns the hash of the objects in the order of their names.
+func hashObjects(objects []client.Object) (string, error) {
 	var texts []string
 	for _, o := range objects {
 		text, err := json.Marshal(o)

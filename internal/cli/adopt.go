@@ -60,12 +60,12 @@ croft-system. After an interruption at any step, the same command continues, and
   croft adopt tenant shop -f croft.yaml
   croft adopt tenant shop -f croft.yaml --remove-old
   croft adopt tenant shop --undo`,
-		Args: oneName("tenant"),
+		Args: requireOneName("tenant"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.undo {
 				return a.undoAdoption(cmd.Context(), args[0], &o)
 			}
-			return a.adopt(cmd.Context(), args[0], &o)
+			return a.runAdopt(cmd.Context(), args[0], &o)
 		},
 	}
 	flags := c.Flags()
@@ -76,7 +76,7 @@ croft-system. After an interruption at any step, the same command continues, and
 	flags.BoolVar(&o.undo, "undo", false, "restore the namespaces to their previous state")
 	flags.BoolVar(&o.force, "force", false, "overwrite fields of declared objects that other field managers have set")
 	flags.DurationVar(&o.timeout, "wait-timeout", 5*time.Minute, "how long to wait for each step")
-	o.output.add(c, formatTable, formatJSON, formatYAML)
+	o.output.addFlags(c, formatTable, formatJSON, formatYAML)
 	c.MarkFlagsOneRequired("filename", "undo")
 	c.MarkFlagsMutuallyExclusive("filename", "undo")
 	c.MarkFlagsMutuallyExclusive("remove-old", "undo")
@@ -98,7 +98,7 @@ type adoption struct {
 	refused []string
 }
 
-func (a *app) adopt(ctx context.Context, tenant string, o *adoptOptions) error {
+func (a *app) runAdopt(ctx context.Context, tenant string, o *adoptOptions) error {
 	p, err := a.propose(ctx, &o.files)
 	if err != nil {
 		return err
@@ -107,32 +107,32 @@ func (a *app) adopt(ctx context.Context, tenant string, o *adoptOptions) error {
 	if err != nil {
 		return err
 	}
-	conflicts, err := p.conflicts(ad.Declared(), nil)
+	conflicts, err := p.findConflicts(ad.Declared(), nil)
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
-	if err := a.overwrites(conflicts, o.force || o.dryRun); err != nil {
+	if err := a.checkConflicts(conflicts, o.force || o.dryRun); err != nil {
 		return err
 	}
-	say(a.err, "looking at what runs\n")
+	printSafely(a.err, "looking at what runs\n")
 	plan, err := ad.Plan(ctx)
 	if err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
 	if err := a.printPlan(plan, o); err != nil {
 		return err
 	}
 	if len(plan.Blocking) > 0 {
-		return failedf("tenant %s was not taken over: put right first what is said above", tenant)
+		return failuref("tenant %s was not taken over: put right first what is said above", tenant)
 	}
 	if o.dryRun {
 		return nil
 	}
 	run := &adoption{app: a, Adoption: ad, client: p.client, tenant: tenant, plan: plan, o: o}
-	if !o.yes && (!plan.Done() || o.removeOld && len(plan.Replaced()) > 0) && !a.confirmed(tenant) {
-		return failedf("nothing was changed")
+	if !o.yes && (!plan.Done() || o.removeOld && len(plan.Replaced()) > 0) && !a.confirmTenant(tenant) {
+		return failuref("nothing was changed")
 	}
-	return run.steps(ctx)
+	return run.runSteps(ctx)
 }
 
 // step is one step of an adoption. Steps are idempotent: the next run continues from a
@@ -142,44 +142,44 @@ type step struct {
 	do   func(context.Context) error
 }
 
-func (r *adoption) steps(ctx context.Context) error {
+func (r *adoption) runSteps(ctx context.Context) error {
 	steps := []step{
-		{"the Platform stands, which touches no namespace", func(ctx context.Context) error { return r.declare(ctx, r.Platform()) }},
-		{"what happens to its pods was tried", r.tried},
+		{"the Platform stands, which touches no namespace", func(ctx context.Context) error { return r.applyAndWait(ctx, r.Platform()) }},
+		{"what happens to its pods was tried", r.tryPods},
 		{"how things are is written down in " + adopt.RecordName(r.tenant), func(ctx context.Context) error { return r.Note(ctx, r.plan) }},
 		{"its namespaces may be taken over", r.Permit},
-		{"its walls stand", func(ctx context.Context) error { return r.declare(ctx, r.Declared()) }},
-		{"pods were tried where they are", r.look},
+		{"its walls stand", func(ctx context.Context) error { return r.applyAndWait(ctx, r.Declared()) }},
+		{"pods were tried where they are", r.recheckPods},
 	}
 	if r.o.removeOld && len(r.plan.Replaced()) > 0 {
 		steps = append(steps,
 			step{"what the walls replace is gone", func(ctx context.Context) error { return r.Remove(ctx, r.plan) }},
-			step{"pods were tried without it", r.look})
+			step{"pods were tried without it", r.recheckPods})
 	}
 	for i, s := range steps {
 		if err := ctx.Err(); err != nil {
-			return interrupted(fmt.Sprintf(" after step %d of %d: run the same command again to go on, or `croft adopt tenant %s --undo`", i, len(steps), r.tenant))
+			return newInterruption(fmt.Sprintf(" after step %d of %d: run the same command again to go on, or `croft adopt tenant %s --undo`", i, len(steps), r.tenant))
 		}
 		if err := s.do(ctx); err != nil {
 			if ctx.Err() != nil {
-				return interrupted(fmt.Sprintf(" in step %d of %d, %s: run the same command again to go on, or `croft adopt tenant %s --undo` to go back", i+1, len(steps), s.says, r.tenant))
+				return newInterruption(fmt.Sprintf(" in step %d of %d, %s: run the same command again to go on, or `croft adopt tenant %s --undo` to go back", i+1, len(steps), s.says, r.tenant))
 			}
-			err = unreachable(err)
-			return failedf("step %d of %d, %s: %w\nrun the same command again to go on, or `croft adopt tenant %s --undo` to go back", i+1, len(steps), s.says, err, r.tenant)
+			err = explainUnreachable(err)
+			return failuref("step %d of %d, %s: %w\nrun the same command again to go on, or `croft adopt tenant %s --undo` to go back", i+1, len(steps), s.says, err, r.tenant)
 		}
-		say(r.err, "%d/%d %s\n", i+1, len(steps), s.says)
+		printSafely(r.err, "%d/%d %s\n", i+1, len(steps), s.says)
 	}
-	say(r.err, "tenant %s is taken over; `croft verify --tenant %s` tries its walls\n", r.tenant, r.tenant)
+	printSafely(r.err, "tenant %s is taken over; `croft verify --tenant %s` tries its walls\n", r.tenant, r.tenant)
 	if left := len(r.refused); left > 0 {
-		say(r.err, "the pods of %s run, and could not be created again: change them, or allow what they need, before they restart\n", count(left, "workload"))
+		printSafely(r.err, "the pods of %s run, and could not be created again: change them, or allow what they need, before they restart\n", formatCount(left, "workload"))
 	}
 	if left := len(r.plan.Replaced()); left > 0 && !r.o.removeOld {
-		say(r.err, "%s that its walls replace stand beside them: --remove-old takes them away\n", count(left, "object"))
+		printSafely(r.err, "%s that its walls replace stand beside them: --remove-old takes them away\n", formatCount(left, "object"))
 	}
 	return nil
 }
 
-func (r *adoption) declare(ctx context.Context, objects []client.Object) error {
+func (r *adoption) applyAndWait(ctx context.Context, objects []client.Object) error {
 	if len(objects) == 0 {
 		return nil
 	}
@@ -189,9 +189,9 @@ func (r *adoption) declare(ctx context.Context, objects []client.Object) error {
 	return awaitReady(ctx, r.client, newProgress(r.err), objects, r.o.timeout)
 }
 
-// tried runs the pods' dry runs if they were not possible before the Platform existed. New
+// tryPods runs the pods' dry runs if they were not possible before the Platform existed. New
 // findings are shown before the confirmation.
-func (r *adoption) tried(ctx context.Context) error {
+func (r *adoption) tryPods(ctx context.Context) error {
 	if r.plan.Tried {
 		return nil
 	}
@@ -207,27 +207,27 @@ func (r *adoption) tried(ctx context.Context) error {
 	return errors.New("some of it would not come back as it is, which could not be known before: nothing of the tenant's was touched")
 }
 
-// look runs the pods' dry runs in their namespaces. It fails on a refusal that the plan
+// recheckPods runs the pods' dry runs in their namespaces. It fails on a refusal that the plan
 // does not show, and prints the others.
-func (r *adoption) look(ctx context.Context) error {
+func (r *adoption) recheckPods(ctx context.Context) error {
 	wrong, err := r.Look(ctx, r.plan)
 	if err != nil {
 		return err
 	}
 	r.refused = nil
 	for _, w := range wrong {
-		if !expected(r.plan, w.Object) {
+		if !isRefusalPlanned(r.plan, w.Object) {
 			return fmt.Errorf("%s would not come back: %s", w.Object, w.Why)
 		}
 		r.refused = append(r.refused, w.Object)
-		say(r.err, "    %s is refused, as the plan shows: %s\n", w.Object, w.Why)
+		printSafely(r.err, "    %s is refused, as the plan shows: %s\n", w.Object, w.Why)
 	}
 	return nil
 }
 
-// expected reports whether the plan showed the refusal of a workload before the
+// isRefusalPlanned reports whether the plan showed the refusal of a workload before the
 // confirmation.
-func expected(p *adopt.Plan, workload string) bool {
+func isRefusalPlanned(p *adopt.Plan, workload string) bool {
 	for _, w := range p.Pods {
 		if w.String() == workload {
 			return w.Refused != ""

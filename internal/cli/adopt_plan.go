@@ -19,8 +19,8 @@ func (a *app) printPlan(p *adopt.Plan, o *adoptOptions) error {
 	for _, r := range p.Refused {
 		rows = append(rows, []string{r.Object, r.Why})
 	}
-	a.section("Stays as it is, and could not be written anew:", []string{"OBJECT", "WHY"}, rows)
-	a.printBeside(p, o)
+	a.printSection("Stays as it is, and could not be written anew:", []string{"OBJECT", "WHY"}, rows)
+	a.printOverlaps(p, o)
 	rows = nil
 	for _, t := range p.Traffic {
 		what := "begins"
@@ -29,19 +29,19 @@ func (a *app) printPlan(p *adopt.Plan, o *adoptOptions) error {
 		}
 		rows = append(rows, []string{t.From, t.To, what})
 	}
-	a.section("Connections that change:", []string{"FROM", "TO", "THEN"}, rows)
+	a.printSection("Connections that change:", []string{"FROM", "TO", "THEN"}, rows)
 	rows = nil
 	for _, pool := range p.Pools {
 		rows = append(rows, []string{pool.Name, pool.Is})
 	}
-	a.section("Node pools:", []string{"POOL", "WHAT BECOMES OF IT"}, rows)
+	a.printSection("Node pools:", []string{"POOL", "WHAT BECOMES OF IT"}, rows)
 	rows = nil
 	for _, e := range p.Quota {
 		rows = append(rows, []string{e.Resource, e.Used, e.Hard})
 	}
-	a.section("More than the quota allows; what runs goes on, and nothing more is let in:", []string{"RESOURCE", "USED", "QUOTA"}, rows)
+	a.printSection("More than the quota allows; what runs goes on, and nothing more is let in:", []string{"RESOURCE", "USED", "QUOTA"}, rows)
 	for _, why := range p.Blocking {
-		say(a.out, "\nTo be put right first: %s\n", why)
+		printSafely(a.out, "\nTo be put right first: %s\n", why)
 	}
 	return nil
 }
@@ -50,13 +50,13 @@ func (a *app) printNamespaces(p *adopt.Plan) {
 	states := map[adopt.NamespaceState]string{
 		adopt.Missing: "is made", adopt.Free: "is taken over as it is", adopt.Taken: "is the tenant's already", adopt.Foreign: "is another tenant's",
 	}
-	say(a.out, "Tenant %s\n", p.Tenant)
+	printSafely(a.out, "Tenant %s\n", p.Tenant)
 	for _, n := range p.Namespaces {
 		state := states[n.State]
 		if n.State == adopt.Kept {
 			state = fmt.Sprintf("was kept from tenant %s, which has given it up, and is taken over", n.From)
 		}
-		say(a.out, "  namespace %s %s\n", n.Name, state)
+		printSafely(a.out, "  namespace %s %s\n", n.Name, state)
 	}
 }
 
@@ -81,15 +81,15 @@ func (a *app) printPods(p *adopt.Plan) {
 		if w.Note != "" {
 			next += " (" + w.Note + ")"
 		}
-		rows = append(rows, []string{w.Namespace, w.Name, fmt.Sprint(w.Pods), dash(strings.Join(w.Now, ",")), fmt.Sprint(len(w.Nodes)), next})
+		rows = append(rows, []string{w.Namespace, w.Name, fmt.Sprint(w.Pods), dashIfEmpty(strings.Join(w.Now, ",")), fmt.Sprint(len(w.Nodes)), next})
 	}
-	a.section(title, []string{"NAMESPACE", "WORKLOAD", "PODS", "POOL NOW", "NODES", "NEXT TIME"}, rows)
+	a.printSection(title, []string{"NAMESPACE", "WORKLOAD", "PODS", "POOL NOW", "NODES", "NEXT TIME"}, rows)
 	if len(p.Pods) == 0 {
-		say(a.out, "\nNo pods run.\n")
+		printSafely(a.out, "\nNo pods run.\n")
 	}
 }
 
-func (a *app) printBeside(p *adopt.Plan, o *adoptOptions) {
+func (a *app) printOverlaps(p *adopt.Plan, o *adoptOptions) {
 	var rows [][]string
 	for _, b := range p.Beside {
 		what := "stays"
@@ -103,13 +103,13 @@ func (a *app) printBeside(p *adopt.Plan, o *adoptOptions) {
 		}
 		rows = append(rows, []string{b.Object, what, b.Why})
 	}
-	a.section("Beside the walls:", []string{"OBJECT", "THEN", "WHY"}, rows)
+	a.printSection("Beside the walls:", []string{"OBJECT", "THEN", "WHY"}, rows)
 }
 
-// section prints a table with a title. It prints nothing without rows.
-func (a *app) section(title string, header []string, rows [][]string) {
+// printSection prints a table with a title. It prints nothing without rows.
+func (a *app) printSection(title string, header []string, rows [][]string) {
 	if len(rows) > 0 {
-		say(a.out, "\n%s\n", title)
-		table(a.out, header, rows)
+		printSafely(a.out, "\n%s\n", title)
+		printTable(a.out, header, rows)
 	}
 }

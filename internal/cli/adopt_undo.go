@@ -13,50 +13,50 @@ import (
 // objects are restored first, while croft still places the pods, so that pods are placed at
 // all times.
 func (a *app) undoAdoption(ctx context.Context, tenant string, o *adoptOptions) error {
-	c, err := a.client()
+	c, err := a.newClient()
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	u, err := adopt.NewUndoing(ctx, c, tenant)
 	if err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
 	if u.Record == nil && u.Tenant != nil {
 		return fmt.Errorf("tenant %s was not taken over by `croft adopt`, so nobody knows how things were: `croft delete tenant %s` deletes it", tenant, tenant)
 	}
 	if u.Record == nil && len(u.Namespaces) == 0 {
-		say(a.err, "nothing of tenant %s is to be undone\n", tenant)
+		printSafely(a.err, "nothing of tenant %s is to be undone\n", tenant)
 		return nil
 	}
-	say(a.err, "Giving back the namespaces of tenant %s:\n%s", tenant, undone(u))
-	if !o.yes && !a.confirmed(tenant) {
-		return failedf("nothing was changed")
+	printSafely(a.err, "Giving back the namespaces of tenant %s:\n%s", tenant, describeUndo(u))
+	if !o.yes && !a.confirmTenant(tenant) {
+		return failuref("nothing was changed")
 	}
 	resume := func(err error) error {
-		return failedf("%w\nrun the same command again to go on", unreachable(err))
+		return failuref("%w\nrun the same command again to go on", explainUnreachable(err))
 	}
 	if err := u.Restore(ctx); err != nil {
 		return resume(err)
 	}
-	say(a.err, "1/3 what was taken away is back\n")
+	printSafely(a.err, "1/3 what was taken away is back\n")
 	if err := u.Dismiss(ctx); err != nil {
 		return resume(err)
 	}
 	if u.Tenant != nil {
-		if err := a.awaitGone(ctx, c, u.Tenant, o.timeout); err != nil {
+		if err := a.awaitTenantDeleted(ctx, c, u.Tenant, o.timeout); err != nil {
 			return err
 		}
 	}
-	say(a.err, "2/3 the tenant and its walls are gone\n")
+	printSafely(a.err, "2/3 the tenant and its walls are gone\n")
 	if err := u.Finish(ctx); err != nil {
 		return resume(err)
 	}
-	say(a.err, "3/3 the namespaces are as they were; the Platform and the pools stay\n")
+	printSafely(a.err, "3/3 the namespaces are as they were; the Platform and the pools stay\n")
 	return nil
 }
 
-// undone describes the consequences of undoing an adoption.
-func undone(u *adopt.Undoing) string {
+// describeUndo describes the consequences of undoing an adoption.
+func describeUndo(u *adopt.Undoing) string {
 	var b strings.Builder
 	for _, n := range u.Namespaces {
 		fmt.Fprintf(&b, "  - namespace %s stays with its pods, and loses its walls\n", n.Name)

@@ -31,11 +31,11 @@ docs/networks.md.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			machine, err := agent.ThisMachine()
 			if err != nil {
-				return failed(err)
+				return toFailure(err)
 			}
-			config, err := a.config()
+			config, err := a.loadConfig()
 			if err != nil {
-				return failed(err)
+				return toFailure(err)
 			}
 			log := slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))
 			klog.SetLogger(logr.FromSlogHandler(log.Handler()))
@@ -44,7 +44,7 @@ docs/networks.md.`,
 			if journal != "" {
 				boot = agent.Journal(journal)
 			}
-			return failed(unreachable(agent.Run(cmd.Context(), config, node, machine, boot, log)))
+			return toFailure(explainUnreachable(agent.Run(cmd.Context(), config, node, machine, boot, log)))
 		},
 	}
 	c.Flags().StringVar(&node, "node", "", "name of the Node")

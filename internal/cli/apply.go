@@ -52,18 +52,18 @@ With -o json or yaml standard output has one object, at the end:
 
 What is refused before anything is written is said on standard error alone.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.apply(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runApply(cmd.Context(), o) },
 	}
-	o.files.add(c)
-	o.output.add(c, formatText, formatJSON, formatYAML)
-	o.prune.add(c, "delete, after a question,")
+	o.files.addFlags(c)
+	o.output.addFlags(c, formatText, formatJSON, formatYAML)
+	o.prune.addFlags(c, "delete, after a question,")
 	c.Flags().BoolVarP(&o.prune.yes, "yes", "y", false, "with --prune: do not ask")
 	c.Flags().BoolVar(&o.wait, "wait", true, "wait until everything in the file is Ready")
 	c.Flags().DurationVar(&o.timeout, "wait-timeout", 5*time.Minute, "how long to wait")
 	c.Flags().BoolVar(&o.force, "force", false, "overwrite fields that other field managers have set")
-	addDowngrade(c, &o.downgrade, "apply although the operator is of a newer minor version than this croft")
-	pointless(c, "wait-timeout", "--wait=false waits for nothing", func() bool { return !o.wait })
-	pointless(c, "yes", "only --prune asks", func() bool { return !o.prune.prune })
+	addDowngradeFlag(c, &o.downgrade, "apply although the operator is of a newer minor version than this croft")
+	refusePointlessFlag(c, "wait-timeout", "--wait=false waits for nothing", func() bool { return !o.wait })
+	refusePointlessFlag(c, "yes", "only --prune asks", func() bool { return !o.prune.prune })
 	return c
 }
 
@@ -79,48 +79,48 @@ type applyOptions struct {
 	downgrade bool
 }
 
-func (a *app) apply(ctx context.Context, o *applyOptions) error {
+func (a *app) runApply(ctx context.Context, o *applyOptions) error {
 	o.files.whole = o.prune.prune
 	p, err := a.propose(ctx, &o.files)
 	if err != nil {
 		return err
 	}
 	c := p.client
-	if err := appliesOlder(ctx, c, o.downgrade); err != nil {
-		return failed(err)
+	if err := checkApplyDowngrade(ctx, c, o.downgrade); err != nil {
+		return toFailure(err)
 	}
-	rest := beyondFile(p.live, p.file)
+	rest := findExtraObjects(p.live, p.file)
 	objects := p.file.Objects()
 	if _, err := apply.New(c).Diff(ctx, objects...); err != nil {
-		return failedf("nothing was written: %w", unreachable(err))
+		return failuref("nothing was written: %w", explainUnreachable(err))
 	}
 	var pruned []client.Object
 	if o.prune.prune {
-		pruned = rest.objects()
+		pruned = rest.listObjects()
 	}
-	conflicts, err := p.conflicts(objects, pruned)
+	conflicts, err := p.findConflicts(objects, pruned)
 	if err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
-	if err := a.overwrites(conflicts, o.force); err != nil {
+	if err := a.checkConflicts(conflicts, o.force); err != nil {
 		return err
 	}
-	if o.prune.prune && !rest.empty() {
-		if err := rest.agreed(ctx, a, c, o.prune.yes); err != nil {
+	if o.prune.prune && !rest.isEmpty() {
+		if err := rest.confirmPruning(ctx, a, c, o.prune.yes); err != nil {
 			return err
 		}
 	}
 	mine, helms := objects, []apply.Change(nil)
 	if !o.force {
-		mine, helms = p.splitHelms(objects)
+		mine, helms = p.splitHelmManaged(objects)
 	}
-	changes, err := a.write(ctx, c, mine, rest, o)
+	changes, err := a.writeObjects(ctx, c, mine, rest, o)
 	if o.output == formatText {
 		a.printChanges(helms)
 	}
 	changes = append(changes, helms...)
 	if err == nil && !o.prune.prune {
-		rest.mention(a)
+		rest.printLeftAlone(a)
 	}
 	if err == nil {
 		err = a.warnIfNoOperator(ctx, c)
@@ -128,12 +128,12 @@ func (a *app) apply(ctx context.Context, o *applyOptions) error {
 	if err == nil && o.wait {
 		err = awaitReady(ctx, c, newProgress(a.err), objects, o.timeout)
 	}
-	return errors.Join(a.applyData(ctx, c, o.output, changes, objects), failed(unreachable(err)))
+	return errors.Join(a.printApplyReport(ctx, c, o.output, changes, objects), toFailure(explainUnreachable(err)))
 }
 
-// write deletes the objects to prune and applies the others, in an order in which no
+// writeObjects deletes the objects to prune and applies the others, in an order in which no
 // dependency is missing in between, and prints the outcome of each.
-func (a *app) write(ctx context.Context, c client.Client, objects []client.Object, rest *beyond, o *applyOptions) ([]apply.Change, error) {
+func (a *app) writeObjects(ctx context.Context, c client.Client, objects []client.Object, rest *extraObjects, o *applyOptions) ([]apply.Change, error) {
 	var all []apply.Change
 	tell := func(changes ...apply.Change) {
 		all = append(all, changes...)

@@ -24,69 +24,69 @@ const mostPending = 10
 func (a *app) warnIfNoOperator(ctx context.Context, c client.Reader) error {
 	beat, err := heartbeat.Read(ctx, c)
 	if now := time.Now(); err == nil && !beat.Believable(now) {
-		say(a.err, "%s: nothing becomes of what was written before one runs\n", beat.Say(now))
+		printSafely(a.err, "%s: nothing becomes of what was written before one runs\n", beat.Say(now))
 	}
-	return unreachable(err)
+	return explainUnreachable(err)
 }
 
 // awaitReady waits until every object is Ready in its current generation.
 func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []client.Object, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	defer p.done()
+	defer p.finish()
 	var (
 		last     string
 		patience patience
 	)
 	changed := time.Now()
-	operator, err := listen(ctx, c)
+	operator, err := newListener(ctx, c)
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	for {
-		live, err := declared(ctx, c)
+		live, err := readDeclaration(ctx, c)
 		if err != nil && ctx.Err() == nil {
-			return failed(err)
+			return toFailure(err)
 		}
 		if err == nil {
-			seen := readinessOf(live, objects)
+			seen := evaluateReadiness(live, objects)
 			seen.stuck = confirmOwnership(ctx, c, live, seen.stuck)
-			p.update("%d/%d ready%s", seen.ready, len(objects), seen.waitingFor())
+			p.update("%d/%d ready%s", seen.ready, len(objects), seen.describePending())
 			if now := strings.Join(seen.pending, "\n"); now != last {
 				operator.acted = operator.acted || last != ""
 				last, changed = now, time.Now()
 			}
-			silent := operator.silent(ctx, p)
-			gaveUp := patience.exhausted(seen, time.Now())
+			silent := operator.checkOperator(ctx, p)
+			gaveUp := patience.checkStuck(seen, time.Now())
 			switch {
-			case seen.ready == len(objects) && operator.hears(ctx):
+			case seen.ready == len(objects) && operator.isOperatorRunning(ctx):
 				return nil
 			case silent != nil:
-				return failed(silent)
+				return toFailure(silent)
 			case gaveUp != nil:
-				return failed(gaveUp)
+				return toFailure(gaveUp)
 			case time.Since(changed) > silence:
-				p.hint("nothing has happened for " + silence.String() + "; operator: " + operator.last.Say(time.Now()))
+				p.printOnce("nothing has happened for " + silence.String() + "; operator: " + operator.last.Say(time.Now()))
 			}
 		}
 		select {
 		case <-ctx.Done():
 			if !operator.last.Believable(time.Now()) && !operator.acted && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return failed(operator.errNoOperator())
+				return toFailure(operator.errNoOperator())
 			}
-			return failed(stillWaiting(ctx, live, objects, timeout))
+			return toFailure(explainTimeout(ctx, live, objects, timeout))
 		case <-time.After(300 * time.Millisecond):
 		}
 	}
 }
 
-func stillWaiting(ctx context.Context, live *manifest.Declaration, objects []client.Object, timeout time.Duration) error {
+func explainTimeout(ctx context.Context, live *manifest.Declaration, objects []client.Object, timeout time.Duration) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return interrupted(": what was written stays; run the same command again to go on waiting")
+		return newInterruption(": what was written stays; run the same command again to go on waiting")
 	}
 	lines := []string{fmt.Sprintf("not everything was ready after %s", timeout)}
 	if live != nil {
-		pending := readinessOf(live, objects).pending
+		pending := evaluateReadiness(live, objects).pending
 		for _, why := range pending[:min(len(pending), mostPending)] {
 			lines = append(lines, "  "+why)
 		}

@@ -43,7 +43,7 @@ With --key the statement is put into a DSSE envelope and signed with an Ed25519 
 openssl genpkey -algorithm ed25519 makes.`,
 		Example: `  croft certificate --tenant shop --key signing.pem > shop.intoto.json`,
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.certificate(cmd.Context(), o) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runCertificate(cmd.Context(), o) },
 	}
 	c.Flags().StringVar(&o.tenant, "tenant", "", "the tenant")
 	c.Flags().StringVar(&o.key, "key", "", "PEM file of an Ed25519 key (PKCS #8) to sign with; not signed by default")
@@ -54,13 +54,13 @@ openssl genpkey -algorithm ed25519 makes.`,
 	return c
 }
 
-func (a *app) certificate(ctx context.Context, o certificateOptions) error {
+func (a *app) runCertificate(ctx context.Context, o certificateOptions) error {
 	if o.tenant == "" {
 		return errors.New("--tenant: name a tenant: `croft status` lists them")
 	}
 	var key ed25519.PrivateKey
 	if o.key != "" {
-		text, err := read(o.key, nil)
+		text, err := readFile(o.key, nil)
 		if err != nil {
 			return fmt.Errorf("--key: %w", err)
 		}
@@ -68,41 +68,41 @@ func (a *app) certificate(ctx context.Context, o certificateOptions) error {
 			return fmt.Errorf("--key %s: %w", o.key, err)
 		}
 	}
-	stage, e, err := a.stage(ctx, verifyOptions{tenant: o.tenant})
+	stage, e, err := a.newStage(ctx, verifyOptions{tenant: o.tenant})
 	if err != nil {
 		return err
 	}
-	results, err := a.tryAll(ctx, stage, o.timeout)
+	results, err := a.tryAllAttacks(ctx, stage, o.timeout)
 	if err != nil {
 		return err
 	}
-	predicate, err := a.predicate(ctx, e, o.tenant)
+	predicate, err := a.buildPredicate(ctx, e, o.tenant)
 	if err != nil {
 		return err
 	}
-	statement, err := certificate.New(predicate, wall.TenantObjects(&e.Platform, e.Tenant(o.tenant)), results)
+	statement, err := certificate.New(predicate, wall.TenantObjects(&e.Platform, e.FindTenant(o.tenant)), results)
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	if !statement.Predicate.Verified {
 		a.printResults(results, false, 0)
-		return failedf("nothing is certified: not every attack on tenant %s was stopped by its wall", o.tenant)
+		return failuref("nothing is certified: not every attack on tenant %s was stopped by its wall", o.tenant)
 	}
 	if key == nil {
 		return formatJSON.print(a.out, statement)
 	}
 	envelope, err := certificate.Sign(statement, key)
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	return formatJSON.print(a.out, envelope)
 }
 
-// tryAll runs every attack of a stage.
-func (a *app) tryAll(ctx context.Context, s stage, timeout time.Duration) ([]verify.Result, error) {
-	config, err := a.config()
+// tryAllAttacks runs every attack of a stage.
+func (a *app) tryAllAttacks(ctx context.Context, s stage, timeout time.Duration) ([]verify.Result, error) {
+	config, err := a.loadConfig()
 	if err != nil {
-		return nil, failed(err)
+		return nil, toFailure(err)
 	}
 	timed, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -112,44 +112,44 @@ func (a *app) tryAll(ctx context.Context, s stage, timeout time.Duration) ([]ver
 		tried++
 		progress.update("%d tried, last %s/%s", tried, r.Wall, r.Name)
 	})
-	progress.done()
+	progress.finish()
 	switch {
 	case errors.Is(timed.Err(), context.DeadlineExceeded):
-		return nil, failedf("not all attacks were tried within %s: give it more with --timeout", timeout)
+		return nil, failuref("not all attacks were tried within %s: give it more with --timeout", timeout)
 	case err != nil:
-		return nil, failed(unreachable(err))
+		return nil, toFailure(explainUnreachable(err))
 	}
 	return results, nil
 }
 
-// predicate returns the cluster, the tenant and the user of a run of attacks.
-func (a *app) predicate(ctx context.Context, e *estate.Estate, tenant string) (certificate.Predicate, error) {
+// buildPredicate returns the cluster, the tenant and the user of a run of attacks.
+func (a *app) buildPredicate(ctx context.Context, e *estate.Estate, tenant string) (certificate.Predicate, error) {
 	p := certificate.Predicate{Tenant: tenant, At: time.Now().UTC().Truncate(time.Second), Version: version.String()}
-	config, err := a.config()
+	config, err := a.loadConfig()
 	if err != nil {
-		return p, failed(err)
+		return p, toFailure(err)
 	}
 	server, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return p, failed(err)
+		return p, toFailure(err)
 	}
 	info, err := server.ServerVersion()
 	if err != nil {
-		return p, failed(unreachable(err))
+		return p, toFailure(explainUnreachable(err))
 	}
-	c, err := a.client()
+	c, err := a.newClient()
 	if err != nil {
-		return p, failed(err)
+		return p, toFailure(err)
 	}
 	var system corev1.Namespace
 	if err := c.Get(ctx, client.ObjectKey{Name: "kube-system"}, &system); err != nil {
-		return p, failedf("asking which cluster it is: %w", unreachable(err))
+		return p, failuref("asking which cluster it is: %w", explainUnreachable(err))
 	}
 	p.Cluster = certificate.Cluster{Name: e.Platform.ClusterName, UID: string(system.UID), Kubernetes: info.GitVersion}
 	if version.MutationScore != "" {
 		score, err := strconv.ParseFloat(version.MutationScore, 64)
 		if err != nil {
-			return p, failedf("the mutation score of this release is %q: %w", version.MutationScore, err)
+			return p, failuref("the mutation score of this release is %q: %w", version.MutationScore, err)
 		}
 		p.MutationScore = &score
 	}

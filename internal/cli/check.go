@@ -39,27 +39,27 @@ With -o json or yaml standard output has one object:
 Files that cannot be read are said on standard error.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			e, err := files.build(a.in)
+			e, err := files.buildEstate(a.in)
 			var warnings manifest.Problems
 			if e != nil {
 				warnings = e.Warnings
 			}
 			if mistakes := warnings.Without(manifest.SeverityNote); err == nil && strict && len(mistakes) > 0 {
-				err = &toldBadInput{mistakes}
+				err = &reportedBadInput{mistakes}
 			}
 			if output != formatText {
-				return a.checkData(e, warnings, err, output)
+				return a.printCheck(e, warnings, err, output)
 			}
-			a.warn(warnings)
+			a.printWarnings(warnings)
 			if err != nil {
 				return err
 			}
-			say(a.out, "good: %s, %s\n", count(len(e.Tenants), "tenant"), count(len(e.Pools), "pool"))
+			printSafely(a.out, "good: %s, %s\n", formatCount(len(e.Tenants), "tenant"), formatCount(len(e.Pools), "pool"))
 			return nil
 		},
 	}
-	files.add(c)
-	output.add(c, formatText, formatJSON, formatYAML)
+	files.addFlags(c)
+	output.addFlags(c, formatText, formatJSON, formatYAML)
 	c.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")
 	return c
 }

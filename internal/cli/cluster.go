@@ -32,16 +32,16 @@ func newClusterFlags() *clusterFlags {
 	return &clusterFlags{rules: clientcmd.NewDefaultClientConfigLoadingRules(), overrides: &clientcmd.ConfigOverrides{}}
 }
 
-func (f *clusterFlags) add(flags *pflag.FlagSet) {
+func (f *clusterFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.rules.ExplicitPath, "kubeconfig", "", "path of the kubeconfig file")
 	flags.StringVar(&f.overrides.CurrentContext, "context", "", "name of the kubeconfig's context")
 	flags.StringVar(&f.overrides.AuthInfo.Impersonate, "as", "", "user to act as")
 	flags.StringArrayVar(&f.overrides.AuthInfo.ImpersonateGroups, "as-group", nil, "group to act as a member of; may be given several times")
 }
 
-// config returns the configuration of the chosen cluster. The client has no rate limit of
+// loadConfig returns the configuration of the chosen cluster. The client has no rate limit of
 // its own: the API server's priority and fairness covers that.
-func (a *app) config() (*rest.Config, error) {
+func (a *app) loadConfig() (*rest.Config, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.cluster.rules, a.cluster.overrides).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("no cluster to talk to: %w: name one with --kubeconfig or --context", err)
@@ -61,8 +61,8 @@ func (a *app) config() (*rest.Config, error) {
 	return config, nil
 }
 
-// namespace returns the namespace of the kubeconfig's context, or default.
-func (a *app) namespace() string {
+// currentNamespace returns the namespace of the kubeconfig's context, or default.
+func (a *app) currentNamespace() string {
 	namespace, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.cluster.rules, a.cluster.overrides).Namespace()
 	if err != nil {
 		return "default" // a missing cluster is reported at the first request
@@ -70,18 +70,18 @@ func (a *app) namespace() string {
 	return namespace
 }
 
-func (a *app) client() (client.Client, error) {
-	config, err := a.config()
+func (a *app) newClient() (client.Client, error) {
+	config, err := a.loadConfig()
 	if err != nil {
 		return nil, err
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme.New()})
-	return c, unreachable(err)
+	return c, explainUnreachable(err)
 }
 
-// unreachable adds the remedy to errors of the network and of refused credentials. After an
+// explainUnreachable adds the remedy to errors of the network and of refused credentials. After an
 // interruption by the user it returns the error unchanged.
-func unreachable(err error) error {
+func explainUnreachable(err error) error {
 	const logIn = ": log in again (`croft login`, or your provider's own command), or name another user with --kubeconfig or --context"
 	if apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("the cluster does not accept your credentials: %w%s", err, logIn)
@@ -96,8 +96,8 @@ func unreachable(err error) error {
 	return err
 }
 
-// declared reads croft's objects from the cluster.
-func declared(ctx context.Context, c client.Reader) (*manifest.Declaration, error) {
+// readDeclaration reads croft's objects from the cluster.
+func readDeclaration(ctx context.Context, c client.Reader) (*manifest.Declaration, error) {
 	var (
 		platforms v1alpha1.PlatformList
 		pools     v1alpha1.PoolList
@@ -109,13 +109,13 @@ func declared(ctx context.Context, c client.Reader) (*manifest.Declaration, erro
 			if meta.IsNoMatchError(err) {
 				return nil, errors.New("this cluster does not know croft's kinds: run `croft install` first")
 			}
-			return nil, fmt.Errorf("reading what is declared in the cluster: %w", unreachable(err))
+			return nil, fmt.Errorf("reading what is declared in the cluster: %w", explainUnreachable(err))
 		}
 	}
 	// An older installation of croft does not have this kind.
 	var requests v1alpha1.TenantNamespaceList
 	if err := c.List(ctx, &requests); err != nil && !meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("reading the namespaces that tenants ask for: %w", unreachable(err))
+		return nil, fmt.Errorf("reading the namespaces that tenants ask for: %w", explainUnreachable(err))
 	}
 	return &manifest.Declaration{
 		Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items,

@@ -26,45 +26,45 @@ import (
 // suggestion.
 const completing = 2 * time.Second
 
-// complete registers a flag's values. It panics on an unknown flag, which is a bug in
+// registerCompletion registers a flag's values. It panics on an unknown flag, which is a bug in
 // croft.
-func complete(c *cobra.Command, flag string, with cobra.CompletionFunc) {
+func registerCompletion(c *cobra.Command, flag string, with cobra.CompletionFunc) {
 	if err := c.RegisterFlagCompletionFunc(flag, with); err != nil {
 		panic(err)
 	}
 }
 
-// names returns suggestions. It is called only when they are needed.
-type names func() []string
+// nameLister returns suggestions. It is called only when they are needed.
+type nameLister func() []string
 
-// one suggests values for a single word.
-func one(of names) cobra.CompletionFunc {
+// completeWord suggests values for a single word.
+func completeWord(of nameLister) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return beginning(of(), "", typed), cobra.ShellCompDirectiveNoFileComp
+		return filterByPrefix(of(), "", typed), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// completeFrom suggests values for a comma-separated list, without the values that it
+// completeList suggests values for a comma-separated list, without the values that it
 // contains.
-func completeFrom(of names) cobra.CompletionFunc {
+func completeList(of nameLister) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		done := typed[:strings.LastIndexByte(typed, ',')+1]
 		rest := slices.DeleteFunc(of(), func(n string) bool { return slices.Contains(strings.Split(done, ","), n) })
-		return beginning(rest, done, typed), cobra.ShellCompDirectiveNoFileComp
+		return filterByPrefix(rest, done, typed), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// first suggests values for the first argument only.
-func first(of names) cobra.CompletionFunc {
+// completeFirst suggests values for the first argument only.
+func completeFirst(of nameLister) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return one(of)(c, args, typed)
+		return completeWord(of)(c, args, typed)
 	}
 }
 
-func beginning(of []string, before, typed string) []cobra.Completion {
+func filterByPrefix(of []string, before, typed string) []cobra.Completion {
 	var all []cobra.Completion
 	for _, name := range of {
 		if name = before + name; strings.HasPrefix(name, typed) {
@@ -74,35 +74,37 @@ func beginning(of []string, before, typed string) []cobra.Completion {
 	return all
 }
 
-func fixed(values ...string) names { return func() []string { return slices.Clone(values) } }
+func newFixedNames(values ...string) nameLister {
+	return func() []string { return slices.Clone(values) }
+}
 
 // addCompletions adds completion to all commands.
 func (a *app) addCompletions(root *cobra.Command) {
-	tenants, pools, namespaces := a.namesOf("Tenant"), a.namesOf("Pool"), a.namesOf("Namespace")
+	tenants, pools, namespaces := a.newNameLister("Tenant"), a.newNameLister("Pool"), a.newNameLister("Namespace")
 	arguments := map[string]cobra.CompletionFunc{
-		"croft adopt tenant": a.adoptable, "croft delete tenant": first(tenants), "croft delete pool": first(pools),
-		"croft status": one(a.subjects), "croft why": a.targets,
+		"croft adopt tenant": a.completeAdoptable, "croft delete tenant": completeFirst(tenants), "croft delete pool": completeFirst(pools),
+		"croft status": completeWord(a.listSubjects), "croft why": a.completeTarget,
 	}
 	flags := map[string]map[string]cobra.CompletionFunc{
-		"croft status": {"tenant": completeFrom(tenants)},
-		"croft verify": {"tenant": one(tenants), "attack": completeFrom(attackNames), "explain": one(attackNames), "wall": completeFrom(wallNames)},
-		"croft reach":  {"from": one(namespaces), "to": one(namespaces), "protocol": one(fixed("TCP", "UDP", "SCTP"))},
-		"croft why":    {"namespace": one(namespaces)}, "croft latency": {"pool": one(pools)},
-		"croft login": {"token-storage": one(login.Storages)}, "croft login get-token": {"token-storage": one(login.Storages)}, "croft login forget": {"token-storage": one(login.Storages)},
+		"croft status": {"tenant": completeList(tenants)},
+		"croft verify": {"tenant": completeWord(tenants), "attack": completeList(listAttackNames), "explain": completeWord(listAttackNames), "wall": completeList(listWallNames)},
+		"croft reach":  {"from": completeWord(namespaces), "to": completeWord(namespaces), "protocol": completeWord(newFixedNames("TCP", "UDP", "SCTP"))},
+		"croft why":    {"namespace": completeWord(namespaces)}, "croft latency": {"pool": completeWord(pools)},
+		"croft login": {"token-storage": completeWord(login.Storages)}, "croft login get-token": {"token-storage": completeWord(login.Storages)}, "croft login forget": {"token-storage": completeWord(login.Storages)},
 		"croft kubeconfig": {
-			"tenant": one(tenants), "namespace": one(namespaces), "token-storage": one(login.Storages),
+			"tenant": completeWord(tenants), "namespace": completeWord(namespaces), "token-storage": completeWord(login.Storages),
 		},
-		"croft kubeconfig token": {"namespace": one(namespaces)},
-		"croft iam":              {"identity": one(fixed("pod-identity", "irsa"))},
+		"croft kubeconfig token": {"namespace": completeWord(namespaces)},
+		"croft iam":              {"identity": completeWord(newFixedNames("pod-identity", "irsa"))},
 		"croft migrate": {
-			"report": one(fixed("text", "markdown", "json")), "node-class": one(fixed("kwok")),
+			"report": completeWord(newFixedNames("text", "markdown", "json")), "node-class": completeWord(newFixedNames("kwok")),
 		},
 	}
-	complete(root, "context", one(a.contexts))
+	registerCompletion(root, "context", completeWord(a.listContexts))
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		for flag, with := range flags[c.CommandPath()] {
-			complete(c, flag, with)
+			registerCompletion(c, flag, with)
 		}
 		if c.ValidArgsFunction == nil {
 			c.ValidArgsFunction = cobra.NoFileCompletions
@@ -136,13 +138,13 @@ func completeFiles(c *cobra.Command, flag string) {
 		return
 	}
 	if _, known := c.GetFlagCompletionFunc(flag); !known {
-		complete(c, flag, with)
+		registerCompletion(c, flag, with)
 	}
 }
 
-// namesOf returns the names of objects in the cluster. It returns none if the cluster does
+// newNameLister returns the names of objects in the cluster. It returns none if the cluster does
 // not answer in time, or if there is no cluster: a shell cannot show an error.
-func (a *app) namesOf(kind string) names {
+func (a *app) newNameLister(kind string) nameLister {
 	gvk := v1alpha1.GroupVersion.WithKind(kind)
 	if kind == "Namespace" {
 		gvk = corev1.SchemeGroupVersion.WithKind(kind)
@@ -164,7 +166,7 @@ func (a *app) namesOf(kind string) names {
 }
 
 func (a *app) listNames(list *metav1.PartialObjectMetadataList) []string {
-	config, err := a.config()
+	config, err := a.loadConfig()
 	if err != nil {
 		return nil
 	}
@@ -186,20 +188,20 @@ func (a *app) listNames(list *metav1.PartialObjectMetadataList) []string {
 	return all
 }
 
-// subjects returns the possible arguments of status.
-func (a *app) subjects() []string {
+// listSubjects returns the possible arguments of status.
+func (a *app) listSubjects() []string {
 	var all []string
 	for _, kind := range []string{"Pool", "Tenant"} {
-		for _, name := range a.namesOf(kind)() {
+		for _, name := range a.newNameLister(kind)() {
 			all = append(all, strings.ToLower(kind)+"/"+name)
 		}
 	}
 	return all
 }
 
-// targets suggests the kinds that why accepts. It does not suggest names, since there are
+// completeTarget suggests the kinds that why accepts. It does not suggest names, since there are
 // too many pods.
-func (a *app) targets(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) completeTarget(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	if len(args) > 0 || strings.Contains(typed, "/") {
 		return nil, directive
@@ -208,10 +210,10 @@ func (a *app) targets(_ *cobra.Command, args []string, typed string) ([]cobra.Co
 	for i := range kinds {
 		kinds[i] += "/"
 	}
-	return beginning(kinds, "", typed), directive
+	return filterByPrefix(kinds, "", typed), directive
 }
 
-func wallNames() []string {
+func listWallNames() []string {
 	var all []string
 	for _, w := range wall.All() {
 		all = append(all, w.Name())
@@ -219,8 +221,8 @@ func wallNames() []string {
 	return all
 }
 
-func attackNames() []string {
-	scratch, err := verify.NewScratch(undeclared())
+func listAttackNames() []string {
+	scratch, err := verify.NewScratch(newDefaultPlatform())
 	if err != nil {
 		return nil
 	}
@@ -232,10 +234,10 @@ func attackNames() []string {
 	return slices.Compact(all)
 }
 
-// adoptable suggests the tenants of the file and of the cluster.
-func (a *app) adoptable(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return first(func() []string {
-		all := a.namesOf("Tenant")()
+// completeAdoptable suggests the tenants of the file and of the cluster.
+func (a *app) completeAdoptable(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return completeFirst(func() []string {
+		all := a.newNameLister("Tenant")()
 		files := fileFlags{}
 		if names, err := c.Flags().GetStringSlice("filename"); err == nil && !slices.Contains(names, "-") {
 			files.names = names
@@ -250,8 +252,8 @@ func (a *app) adoptable(c *cobra.Command, args []string, typed string) ([]cobra.
 	})(c, args, typed)
 }
 
-// contexts returns the contexts of the kubeconfig.
-func (a *app) contexts() []string {
+// listContexts returns the contexts of the kubeconfig.
+func (a *app) listContexts() []string {
 	config, err := a.cluster.rules.Load()
 	if err != nil {
 		return nil

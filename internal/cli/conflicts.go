@@ -10,12 +10,12 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// conflicts returns the fields and objects of other field managers that would be
+// findConflicts returns the fields and objects of other field managers that would be
 // overwritten by writing objects of the file, or deleted.
-func (p *proposal) conflicts(written, deleted []client.Object) ([]apply.Conflict, error) {
+func (p *proposal) findConflicts(written, deleted []client.Object) ([]apply.Conflict, error) {
 	// Without its origin in a file, an object has the defaults of its kind.
-	defaulted := objectsByRef(&manifest.Declaration{Platforms: p.file.Platforms, Pools: p.file.Pools, Tenants: p.file.Tenants, Networks: p.file.Networks})
-	live := objectsByRef(p.live)
+	defaulted := indexByRef(&manifest.Declaration{Platforms: p.file.Platforms, Pools: p.file.Pools, Tenants: p.file.Tenants, Networks: p.file.Networks})
+	live := indexByRef(p.live)
 	var all []apply.Conflict
 	for _, o := range written {
 		ref := apply.RefOf(o)
@@ -36,7 +36,7 @@ func (p *proposal) conflicts(written, deleted []client.Object) ([]apply.Conflict
 	return all, nil
 }
 
-func objectsByRef(d *manifest.Declaration) map[apply.Ref]client.Object {
+func indexByRef(d *manifest.Declaration) map[apply.Ref]client.Object {
 	all := map[apply.Ref]client.Object{}
 	for _, o := range d.Objects() {
 		all[apply.RefOf(o)] = o
@@ -44,27 +44,27 @@ func objectsByRef(d *manifest.Declaration) map[apply.Ref]client.Object {
 	return all
 }
 
-// overwrites refuses conflicts, or prints them with force.
-func (a *app) overwrites(conflicts []apply.Conflict, force bool) error {
+// checkConflicts refuses conflicts, or prints them with force.
+func (a *app) checkConflicts(conflicts []apply.Conflict, force bool) error {
 	if len(conflicts) == 0 {
 		return nil
 	}
 	lines := make([]string, len(conflicts))
 	for i, c := range conflicts {
-		lines[i] = inline(c.String())
+		lines[i] = escapeLine(c.String())
 	}
 	if force {
-		say(a.err, "overwriting %s\n", strings.Join(lines, "\noverwriting "))
+		printSafely(a.err, "overwriting %s\n", strings.Join(lines, "\noverwriting "))
 		return nil
 	}
-	return failed(errors.New("nothing was written: this would overwrite\n  " + strings.Join(lines, "\n  ") +
+	return toFailure(errors.New("nothing was written: this would overwrite\n  " + strings.Join(lines, "\n  ") +
 		"\nchange it there (the values of a Helm release, or a Git repository), put it into this file, or add --force"))
 }
 
-// splitHelms separates the objects to write from the objects that Helm manages. The latter
+// splitHelmManaged separates the objects to write from the objects that Helm manages. The latter
 // equal the file's: otherwise they are conflicts.
-func (p *proposal) splitHelms(objects []client.Object) (mine []client.Object, helms []apply.Change) {
-	live := objectsByRef(p.live)
+func (p *proposal) splitHelmManaged(objects []client.Object) (mine []client.Object, helms []apply.Change) {
+	live := indexByRef(p.live)
 	for _, o := range objects {
 		if ref := apply.RefOf(o); live[ref] != nil && apply.HelmKeeps(live[ref]) {
 			helms = append(helms, apply.Change{Ref: ref, Action: apply.Unchanged})

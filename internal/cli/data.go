@@ -43,7 +43,7 @@ type problemData struct {
 	Message  string `json:"message"`
 }
 
-func problemsData(problems manifest.Problems, severity string) []problemData {
+func toProblemData(problems manifest.Problems, severity string) []problemData {
 	all := []problemData{}
 	for _, p := range problems {
 		object := p.Kind
@@ -59,26 +59,26 @@ func problemsData(problems manifest.Problems, severity string) []problemData {
 	return all
 }
 
-// checkData prints the problems of files. It returns other errors unchanged.
-func (a *app) checkData(e *estate.Estate, warnings manifest.Problems, err error, output format) error {
+// printCheck prints the problems of files. It returns other errors unchanged.
+func (a *app) printCheck(e *estate.Estate, warnings manifest.Problems, err error, output format) error {
 	var problems manifest.Problems
-	var strict *toldBadInput
+	var strict *reportedBadInput
 	if err != nil && !errors.As(err, &strict) && !errors.As(err, &problems) {
 		return err
 	}
-	report := checkReport{Good: err == nil, Problems: append(problemsData(problems, severityError), problemsData(warnings, severityWarning)...)}
+	report := checkReport{Good: err == nil, Problems: append(toProblemData(problems, severityError), toProblemData(warnings, severityWarning)...)}
 	if e != nil {
 		report.Tenants, report.Pools = len(e.Tenants), len(e.Pools)
 	}
 	if told := output.print(a.out, report); told != nil || err == nil {
 		return told
 	}
-	return &toldBadInput{err}
+	return &reportedBadInput{err}
 }
 
 // diffReport is the output of diff.
 type diffReport struct {
-	Changes      []changed                 `json:"changes"`
+	Changes      []differenceData          `json:"changes"`
 	Consequences []consequence.Consequence `json:"consequences"`
 	Conflicts    []conflictData            `json:"conflicts"`
 }
@@ -90,8 +90,8 @@ type conflictData struct {
 	Fields  []string `json:"fields"`
 }
 
-// changed is the change of one object.
-type changed struct {
+// differenceData is the change of one object.
+type differenceData struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
@@ -102,13 +102,13 @@ type changed struct {
 // diffActions maps planned actions to the words of diff.
 var diffActions = map[apply.Action]string{apply.Created: "create", apply.Configured: "update", apply.Deleted: "delete"}
 
-func diffReportOf(p *planned) diffReport {
-	report := diffReport{Changes: []changed{}, Consequences: append([]consequence.Consequence{}, p.consequences...), Conflicts: []conflictData{}}
+func newDiffReport(p *diffPlan) diffReport {
+	report := diffReport{Changes: []differenceData{}, Consequences: append([]consequence.Consequence{}, p.consequences...), Conflicts: []conflictData{}}
 	for _, c := range p.conflicts {
 		report.Conflicts = append(report.Conflicts, conflictData{c.Kind + "/" + c.Name, c.Manager, append([]string{}, c.Fields...)})
 	}
 	for _, d := range p.differences {
-		report.Changes = append(report.Changes, changed{d.Kind, d.Namespace, d.Name, diffActions[d.Action], d.Text})
+		report.Changes = append(report.Changes, differenceData{d.Kind, d.Namespace, d.Name, diffActions[d.Action], d.Text})
 	}
 	return report
 }
@@ -141,9 +141,9 @@ type objectData struct {
 // readTimeout is the time limit for reading the last state, also after an interruption.
 const readTimeout = 5 * time.Second
 
-// applyData prints the written objects and their state as data. It prints nothing in the
+// printApplyReport prints the written objects and their state as data. It prints nothing in the
 // text format, whose output was printed before.
-func (a *app) applyData(ctx context.Context, c client.Reader, output format, changes []apply.Change, objects []client.Object) error {
+func (a *app) printApplyReport(ctx context.Context, c client.Reader, output format, changes []apply.Change, objects []client.Object) error {
 	if output == formatText {
 		return nil
 	}
@@ -157,13 +157,13 @@ func (a *app) applyData(ctx context.Context, c client.Reader, output format, cha
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
-	live, err := declared(ctx, c)
+	live, err := readDeclaration(ctx, c)
 	if err != nil {
 		live = &manifest.Declaration{} // the changes are reported nevertheless
 	}
 	for _, o := range objects {
 		data := objectData{Kind: o.GetObjectKind().GroupVersionKind().Kind, Name: o.GetName(), Reason: "NotSeenYet"}
-		if ready := conditionOf(live, o); ready != nil {
+		if ready := findCondition(live, o); ready != nil {
 			data.Ready, data.Reason, data.Message = ready.Status == metav1.ConditionTrue, ready.Reason, ready.Message
 		}
 		if data.Ready {
@@ -174,33 +174,33 @@ func (a *app) applyData(ctx context.Context, c client.Reader, output format, cha
 	return output.print(a.out, report)
 }
 
-// conditionOf returns the condition Ready of a declared object, or nil if there is none
+// findCondition returns the condition Ready of a declared object, or nil if there is none
 // yet.
-func conditionOf(live *manifest.Declaration, o client.Object) *metav1.Condition {
+func findCondition(live *manifest.Declaration, o client.Object) *metav1.Condition {
 	name := o.GetName()
 	switch o.GetObjectKind().GroupVersionKind().Kind {
 	case "Platform":
 		for _, p := range live.Platforms {
 			if p.Name == name {
-				return readyOf(p.Generation, p.Status.Status)
+				return findReady(p.Generation, p.Status.Status)
 			}
 		}
 	case "Pool":
 		for _, p := range live.Pools {
 			if p.Name == name {
-				return readyOf(p.Generation, p.Status.Status)
+				return findReady(p.Generation, p.Status.Status)
 			}
 		}
 	case "Tenant":
 		for _, t := range live.Tenants {
 			if t.Name == name {
-				return readyOf(t.Generation, t.Status.Status)
+				return findReady(t.Generation, t.Status.Status)
 			}
 		}
 	case "SecondaryNetwork":
 		for _, n := range live.Networks {
 			if n.Name == name {
-				return readyOf(n.Generation, n.Status)
+				return findReady(n.Generation, n.Status)
 			}
 		}
 	}

@@ -40,11 +40,11 @@ func newDeleteTenant(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tenant NAME",
 		Short: "Delete a tenant, after listing what is deleted and what stays",
-		Args:  oneName("tenant"),
+		Args:  requireOneName("tenant"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
+			c, err := a.newClient()
 			if err != nil {
-				return failed(err)
+				return toFailure(err)
 			}
 			return a.deleteTenant(cmd.Context(), c, args[0], yes, timeout)
 		},
@@ -60,24 +60,24 @@ func (a *app) deleteTenant(ctx context.Context, c client.Client, name string, ye
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("there is no tenant %s: `croft status` lists those that there are", name)
 		}
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
-	consequences, err := consequencesOf(ctx, c, &tenant)
+	consequences, err := describeDeletion(ctx, c, &tenant)
 	if err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
-	say(a.err, "Deleting tenant %s (deletion: %s):\n%s", name, tenant.Spec.Deletion, consequences)
-	if !yes && !a.confirmed(name) {
-		return failedf("nothing was deleted")
+	printSafely(a.err, "Deleting tenant %s (deletion: %s):\n%s", name, tenant.Spec.Deletion, consequences)
+	if !yes && !a.confirmTenant(name) {
+		return failuref("nothing was deleted")
 	}
 	if err := client.IgnoreNotFound(c.Delete(ctx, &tenant)); err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
-	return a.awaitGone(ctx, c, &tenant, timeout)
+	return a.awaitTenantDeleted(ctx, c, &tenant, timeout)
 }
 
-// consequencesOf describes the effects of deleting a tenant on each of its namespaces.
-func consequencesOf(ctx context.Context, c client.Reader, tenant *v1alpha1.Tenant) (string, error) {
+// describeDeletion describes the effects of deleting a tenant on each of its namespaces.
+func describeDeletion(ctx context.Context, c client.Reader, tenant *v1alpha1.Tenant) (string, error) {
 	var namespaces corev1.NamespaceList
 	if err := c.List(ctx, &namespaces, client.MatchingLabels{v1alpha1.TenantLabel: tenant.Name}); err != nil {
 		return "", err
@@ -89,9 +89,9 @@ func consequencesOf(ctx context.Context, c client.Reader, tenant *v1alpha1.Tenan
 		if err := c.List(ctx, &pods, client.InNamespace(n.Name)); err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "  - %s\n", consequence.Withdrawn(&n, tenant.Spec.Deletion, len(pods.Items)))
+		fmt.Fprintf(&b, "  - %s\n", consequence.DescribeWithdrawal(&n, tenant.Spec.Deletion, len(pods.Items)))
 		if tenant.Spec.Deletion != v1alpha1.DeletionDelete || n.Annotations[v1alpha1.CreatedAnnotation] == "" {
-			if err := namePrivateAccess(ctx, c, n.Name, &b); err != nil {
+			if err := describePrivateAccess(ctx, c, n.Name, &b); err != nil {
 				return "", err
 			}
 		}
@@ -99,9 +99,9 @@ func consequencesOf(ctx context.Context, c client.Reader, tenant *v1alpha1.Tenan
 	return b.String(), nil
 }
 
-// namePrivateAccess names RoleBindings that give users access and that croft did not
+// describePrivateAccess names RoleBindings that give users access and that croft did not
 // create: a tenant's operator or the platform team may have. croft does not delete them.
-func namePrivateAccess(ctx context.Context, c client.Reader, namespace string, b *strings.Builder) error {
+func describePrivateAccess(ctx context.Context, c client.Reader, namespace string, b *strings.Builder) error {
 	var bindings rbacv1.RoleBindingList
 	if err := c.List(ctx, &bindings, client.InNamespace(namespace)); err != nil {
 		return err
@@ -109,24 +109,24 @@ func namePrivateAccess(ctx context.Context, c client.Reader, namespace string, b
 	for _, binding := range bindings.Items {
 		people := slices.ContainsFunc(binding.Subjects, func(s rbacv1.Subject) bool { return s.Kind != rbacv1.ServiceAccountKind })
 		if people && binding.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
-			fmt.Fprintf(b, "    RoleBinding %s, which croft did not make, stays and lets people in: delete it if they are to lose that too\n", inline(binding.Name))
+			fmt.Fprintf(b, "    RoleBinding %s, which croft did not make, stays and lets people in: delete it if they are to lose that too\n", escapeLine(binding.Name))
 		}
 	}
 	return nil
 }
 
-// confirmed asks for the tenant's name, to prevent deletion of the wrong tenant by habit.
-func (a *app) confirmed(name string) bool { return a.confirmedName("tenant", name) }
+// confirmTenant asks for the tenant's name, to prevent deletion of the wrong tenant by habit.
+func (a *app) confirmTenant(name string) bool { return a.confirmName("tenant", name) }
 
-// confirmedName asks for the name of a tenant or a pool. An interruption counts as a
+// confirmName asks for the name of a tenant or a pool. An interruption counts as a
 // refusal.
-func (a *app) confirmedName(kind, name string) bool {
-	say(a.err, "Type the %s's name to go on: ", kind)
-	return a.answer() == name
+func (a *app) confirmName(kind, name string) bool {
+	printSafely(a.err, "Type the %s's name to go on: ", kind)
+	return a.readAnswer() == name
 }
 
-// answer reads a line from the user. An interruption returns an empty line.
-func (a *app) answer() string {
+// readAnswer reads a line from the user. An interruption returns an empty line.
+func (a *app) readAnswer() string {
 	answered := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(a.in).ReadString('\n')
@@ -140,12 +140,12 @@ func (a *app) answer() string {
 	case line := <-answered:
 		return line
 	case <-over:
-		say(a.err, "\n")
+		printSafely(a.err, "\n")
 		return ""
 	}
 }
 
-func (a *app) awaitGone(ctx context.Context, c client.Reader, tenant *v1alpha1.Tenant, timeout time.Duration) error {
+func (a *app) awaitTenantDeleted(ctx context.Context, c client.Reader, tenant *v1alpha1.Tenant, timeout time.Duration) error {
 	return a.awaitDeleted(ctx, c, tenant, "tenant", timeout)
 }
 
@@ -157,34 +157,34 @@ func (a *app) awaitDeleted(ctx context.Context, c client.Reader, object client.O
 	p.update("%s", waiting)
 	holder := ""
 	for {
-		live, err := emptyLike(object)
+		live, err := newEmptyLike(object)
 		if err != nil {
-			return failed(err)
+			return toFailure(err)
 		}
 		err = c.Get(ctx, client.ObjectKeyFromObject(object), live)
 		if apierrors.IsNotFound(err) || err == nil && live.GetUID() != object.GetUID() {
 			p.update("%s %s deleted", kind, object.GetName())
-			p.done()
+			p.finish()
 			return nil
 		}
 		if err == nil {
-			holder = heldUpBy(live)
+			holder = explainDeletionDelay(live)
 			p.update("%s%s", waiting, holder)
 		}
 		select {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.Canceled) {
-				return interrupted(fmt.Sprintf(": %s %s is being deleted; `croft status` shows whether it is gone", kind, object.GetName()))
+				return newInterruption(fmt.Sprintf(": %s %s is being deleted; `croft status` shows whether it is gone", kind, object.GetName()))
 			}
-			return failedf("%s %s is being deleted, but still exists%s: `croft why %s/%s` names what holds it up, and `croft doctor` checks that croft's operator runs",
+			return failuref("%s %s is being deleted, but still exists%s: `croft why %s/%s` names what holds it up, and `croft doctor` checks that croft's operator runs",
 				kind, object.GetName(), holder, kind, object.GetName())
 		case <-time.After(300 * time.Millisecond):
 		}
 	}
 }
 
-// heldUpBy returns the operator's reason why an object is not deleted yet.
-func heldUpBy(o client.Object) string {
+// explainDeletionDelay returns the operator's reason why an object is not deleted yet.
+func explainDeletionDelay(o client.Object) string {
 	var conditions []metav1.Condition
 	switch o := o.(type) {
 	case *v1alpha1.Tenant:
@@ -199,8 +199,8 @@ func heldUpBy(o client.Object) string {
 	return ": " + ready.Message
 }
 
-// emptyLike returns an empty object of the same type.
-func emptyLike(o client.Object) (client.Object, error) {
+// newEmptyLike returns an empty object of the same type.
+func newEmptyLike(o client.Object) (client.Object, error) {
 	empty, ok := reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
 	if !ok {
 		return nil, fmt.Errorf("%T is no object", o)

@@ -29,11 +29,11 @@ func newDeletePool(a *app) *cobra.Command {
 		Long: `Delete a pool that no tenant uses, after listing its nodes. Karpenter drains them
 first. If tenants use the pool, or if it has nodes and namespaces of deleted tenants are left,
 the command names them and deletes nothing.`,
-		Args: oneName("pool"),
+		Args: requireOneName("pool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
+			c, err := a.newClient()
 			if err != nil {
-				return failed(err)
+				return toFailure(err)
 			}
 			return a.deletePool(cmd.Context(), c, args[0], yes, timeout)
 		},
@@ -44,41 +44,41 @@ the command names them and deletes nothing.`,
 }
 
 func (a *app) deletePool(ctx context.Context, c client.Client, name string, yes bool, timeout time.Duration) error {
-	live, err := declared(ctx, c)
+	live, err := readDeclaration(ctx, c)
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	i := slices.IndexFunc(live.Pools, func(p v1alpha1.Pool) bool { return p.Name == name })
 	if i < 0 {
 		return fmt.Errorf("there is no pool %s: `croft status` lists those that there are", name)
 	}
-	if users := usersOf(name, live.Tenants); len(users) > 0 {
-		return failedf("pool %s is used by %s %s: give another pool to each, or delete it, first", name, nounOf(len(users), "tenant"), strings.Join(users, ", "))
+	if users := listPoolUsers(name, live.Tenants); len(users) > 0 {
+		return failuref("pool %s is used by %s %s: give another pool to each, or delete it, first", name, pluralize(len(users), "tenant"), strings.Join(users, ", "))
 	}
-	nodes, err := nodesOf(ctx, c, live, name)
+	nodes, err := countNodes(ctx, c, live, name)
 	if err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
-	if left, err := retainedOn(ctx, c, live.Tenants, name); err != nil {
-		return failed(unreachable(err))
+	if left, err := listRetainedOnPool(ctx, c, live.Tenants, name); err != nil {
+		return toFailure(explainUnreachable(err))
 	} else if len(left) > 0 && nodes != 0 {
-		return failedf("pool %s has nodes, and deleted tenants have left %s whose pods belong on them: %s: declare these tenants again, or delete what they left, first",
-			name, nounOf(len(left), "namespace"), strings.Join(left, ", "))
+		return failuref("pool %s has nodes, and deleted tenants have left %s whose pods belong on them: %s: declare these tenants again, or delete what they left, first",
+			name, pluralize(len(left), "namespace"), strings.Join(left, ", "))
 	}
-	say(a.err, "Deleting pool %s:\n  - no tenant uses it\n  - its %s drained, and deleted\n", name, going(nodes))
-	if !yes && !a.confirmedName("pool", name) {
-		return failedf("nothing was deleted")
+	printSafely(a.err, "Deleting pool %s:\n  - no tenant uses it\n  - its %s drained, and deleted\n", name, describeNodes(nodes))
+	if !yes && !a.confirmName("pool", name) {
+		return failuref("nothing was deleted")
 	}
 	pool := &live.Pools[i]
 	// A pool of the same name that was created in the meantime has another UID.
 	if err := client.IgnoreNotFound(c.Delete(ctx, pool, client.Preconditions{UID: ptr.To(pool.UID)})); err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
 	return a.awaitDeleted(ctx, c, pool, "pool", timeout)
 }
 
-// usersOf returns the tenants that name a pool.
-func usersOf(pool string, tenants []v1alpha1.Tenant) []string {
+// listPoolUsers returns the tenants that name a pool.
+func listPoolUsers(pool string, tenants []v1alpha1.Tenant) []string {
 	var users []string
 	for _, t := range tenants {
 		if t.Spec.Pool == pool || slices.Contains(t.Spec.Pools, pool) {
@@ -88,14 +88,14 @@ func usersOf(pool string, tenants []v1alpha1.Tenant) []string {
 	return users
 }
 
-// retainedOn returns the namespaces of deleted tenants whose pods belong on a pool.
-func retainedOn(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant, pool string) ([]string, error) {
+// listRetainedOnPool returns the namespaces of deleted tenants whose pods belong on a pool.
+func listRetainedOnPool(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant, pool string) ([]string, error) {
 	var namespaces corev1.NamespaceList
 	if err := c.List(ctx, &namespaces, client.HasLabels{v1alpha1.TenantLabel}); err != nil {
 		return nil, err
 	}
 	var names []string
-	for _, n := range admissionpolicy.OnPool(pool, namespaces.Items) {
+	for _, n := range admissionpolicy.FindNamespacesOnPool(pool, namespaces.Items) {
 		// A tenant may have just left the pool; its namespaces still have the pool until
 		// the operator reconciles.
 		if !slices.ContainsFunc(tenants, func(t v1alpha1.Tenant) bool { return t.Name == n.Labels[v1alpha1.TenantLabel] }) {
@@ -105,9 +105,9 @@ func retainedOn(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant,
 	return names, nil
 }
 
-// nodesOf returns the number of nodes with a pool's label, or -1 if the caller may not list
+// countNodes returns the number of nodes with a pool's label, or -1 if the caller may not list
 // nodes.
-func nodesOf(ctx context.Context, c client.Reader, live *manifest.Declaration, pool string) (int, error) {
+func countNodes(ctx context.Context, c client.Reader, live *manifest.Declaration, pool string) (int, error) {
 	key := v1alpha1.DefaultNodePoolKey
 	if len(live.Platforms) > 0 && live.Platforms[0].Spec.NodePoolKey != "" {
 		key = live.Platforms[0].Spec.NodePoolKey
@@ -120,18 +120,18 @@ func nodesOf(ctx context.Context, c client.Reader, live *manifest.Declaration, p
 	return len(nodes.Items), err
 }
 
-func going(nodes int) string {
+func describeNodes(nodes int) string {
 	switch nodes {
 	case -1:
 		return "nodes (you may not list them) are"
 	case 1:
 		return "1 node is"
 	default:
-		return count(nodes, "node") + " are"
+		return formatCount(nodes, "node") + " are"
 	}
 }
 
-func nounOf(n int, noun string) string {
+func pluralize(n int, noun string) string {
 	if n == 1 {
 		return noun
 	}

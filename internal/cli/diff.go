@@ -52,7 +52,7 @@ With -o json or yaml standard output has one object:
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			files.whole = prune.prune
-			report, err := a.diff(cmd.Context(), &files, prune.prune)
+			report, err := a.buildDiffPlan(cmd.Context(), &files, prune.prune)
 			if report != nil {
 				if told := a.printDiff(report, output); told != nil {
 					return told
@@ -62,77 +62,77 @@ With -o json or yaml standard output has one object:
 				return withStatus(exitBadInput, err)
 			}
 			if len(report.differences) > 0 {
-				return errTold()
+				return errReported()
 			}
 			return nil
 		},
 	}
-	files.add(c)
-	output.add(c, formatText, formatJSON, formatYAML)
-	prune.add(c, "show, too, the deletion of")
+	files.addFlags(c)
+	output.addFlags(c, formatText, formatJSON, formatYAML)
+	prune.addFlags(c, "show, too, the deletion of")
 	return c
 }
 
-// planned lists the effects of applying a file, before it is applied.
-type planned struct {
+// diffPlan lists the effects of applying a file, before it is applied.
+type diffPlan struct {
 	differences  apply.Differences
 	consequences []consequence.Consequence
 	conflicts    []apply.Conflict
 }
 
-// diff returns the differences found so far even if it returns an error.
-func (a *app) diff(ctx context.Context, files *fileFlags, prune bool) (*planned, error) {
+// buildDiffPlan returns the differences found so far even if it returns an error.
+func (a *app) buildDiffPlan(ctx context.Context, files *fileFlags, prune bool) (*diffPlan, error) {
 	p, err := a.propose(ctx, files)
 	if err != nil {
 		return nil, err
 	}
 	applier := apply.New(p.client)
-	differences, err := p.difference(ctx, applier)
-	rest := beyondFile(p.live, p.file)
+	differences, err := p.diffObjects(ctx, applier)
+	rest := findExtraObjects(p.live, p.file)
 	var pruned []client.Object
 	if prune {
-		pruned = rest.objects()
-		deleted, deletedErr := rest.difference(ctx, p.client, applier)
+		pruned = rest.listObjects()
+		deleted, deletedErr := rest.diffDeletions(ctx, p.client, applier)
 		differences = append(differences, deleted...)
 		err = errors.Join(err, deletedErr)
 	} else {
-		rest.mention(a)
+		rest.printLeftAlone(a)
 	}
-	consequences, consequencesErr := p.consequences(ctx)
-	conflicts, conflictsErr := p.conflicts(p.file.Objects(), pruned)
-	return &planned{differences, consequences, conflicts}, failed(unreachable(errors.Join(err, consequencesErr, conflictsErr)))
+	consequences, consequencesErr := p.findConsequences(ctx)
+	conflicts, conflictsErr := p.findConflicts(p.file.Objects(), pruned)
+	return &diffPlan{differences, consequences, conflicts}, toFailure(explainUnreachable(errors.Join(err, consequencesErr, conflictsErr)))
 }
 
 // printDiff prints nothing if there is no difference, so that scripts may test for it.
-func (a *app) printDiff(p *planned, output format) error {
+func (a *app) printDiff(p *diffPlan, output format) error {
 	if output != formatText {
-		return output.print(a.out, diffReportOf(p))
+		return output.print(a.out, newDiffReport(p))
 	}
-	say(a.out, "%s", p.differences)
+	printSafely(a.out, "%s", p.differences)
 	if len(p.differences) > 0 {
-		say(a.out, "\n%s\n", summaryOf(p.differences))
+		printSafely(a.out, "\n%s\n", summarizeDiff(p.differences))
 	}
 	for _, c := range p.consequences {
-		say(a.out, "  - %s\n", inline(c.Message))
+		printSafely(a.out, "  - %s\n", escapeLine(c.Message))
 	}
 	for _, c := range p.conflicts {
-		say(a.out, "  - croft apply needs --force for %s\n", inline(c.String()))
+		printSafely(a.out, "  - croft apply needs --force for %s\n", escapeLine(c.String()))
 	}
 	return nil
 }
 
-func summaryOf(differences apply.Differences) string {
+func summarizeDiff(differences apply.Differences) string {
 	n := map[apply.Action]int{}
 	for _, d := range differences {
 		n[d.Action]++
 	}
-	return count(len(differences), "change") + ": " + count(n[apply.Created], "object") + " to create, " +
-		count(n[apply.Configured], "object") + " to update, " + count(n[apply.Deleted], "object") + " to delete"
+	return formatCount(len(differences), "change") + ": " + formatCount(n[apply.Created], "object") + " to create, " +
+		formatCount(n[apply.Configured], "object") + " to update, " + formatCount(n[apply.Deleted], "object") + " to delete"
 }
 
-// difference returns the planned writes. It includes the planned deletions of cluster-wide
+// diffObjects returns the planned writes. It includes the planned deletions of cluster-wide
 // objects and of the walls' objects of the tenants and pools in the file.
-func (p *proposal) difference(ctx context.Context, applier *apply.Applier) (apply.Differences, error) {
+func (p *proposal) diffObjects(ctx context.Context, applier *apply.Applier) (apply.Differences, error) {
 	e := p.after
 	all, err := applier.Diff(ctx, append(p.file.Objects(), wall.Objects(e)...)...)
 	errs := []error{err}
@@ -143,7 +143,7 @@ func (p *proposal) difference(ctx context.Context, applier *apply.Applier) (appl
 	add(applier.DiffPrune(ctx, apply.OfPlatform(), "", wall.PlatformObjects(&e.Platform),
 		slices.Concat(apply.PlatformKinds, apply.NativePlatformKinds, apply.GatekeeperPlatformKinds)...))
 	for i := range p.file.Tenants {
-		tenant := e.Tenant(p.file.Tenants[i].Name)
+		tenant := e.FindTenant(p.file.Tenants[i].Name)
 		if tenant == nil {
 			continue // refused; the problems are reported elsewhere
 		}
@@ -155,10 +155,10 @@ func (p *proposal) difference(ctx context.Context, applier *apply.Applier) (appl
 			prune(namespace, slices.Concat(apply.TenantKinds, apply.DialectKinds, apply.OptionalKinds)...)
 		}
 		prune("", slices.Concat(apply.ClusterDialectKinds, apply.GatekeeperTenantKinds)...)
-		add(withdrawals(ctx, p.client, applier, tenant.Name, tenant.Deletion, tenant.Namespaces))
+		add(diffWithdrawals(ctx, p.client, applier, tenant.Name, tenant.Deletion, tenant.Namespaces))
 	}
 	for i := range p.file.Pools {
-		pool := e.Pool(p.file.Pools[i].Name)
+		pool := e.FindPool(p.file.Pools[i].Name)
 		if pool == nil {
 			continue // refused; the problems are reported elsewhere
 		}

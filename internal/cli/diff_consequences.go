@@ -19,26 +19,26 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// consequences returns the effects of a proposal on running pods and nodes.
-func (p *proposal) consequences(ctx context.Context) ([]consequence.Consequence, error) {
+// findConsequences returns the effects of a proposal on running pods and nodes.
+func (p *proposal) findConsequences(ctx context.Context) ([]consequence.Consequence, error) {
 	before, _ := estate.Build(p.live)
 	if before == nil || p.after == nil {
 		return nil, nil // there is no valid Platform yet
 	}
-	facts, err := p.facts(ctx, before)
+	facts, err := p.readFacts(ctx, before)
 	if err != nil {
 		return nil, fmt.Errorf("look for consequences: %w", err)
 	}
-	return consequence.Of(before, p.after, facts, func(pool *estate.Pool) drift.Pool {
-		return drift.Of(wall.PoolObjects(&p.after.Platform, pool))
+	return consequence.Compare(before, p.after, facts, func(pool *estate.Pool) drift.Pool {
+		return drift.FindPool(wall.PoolObjects(&p.after.Platform, pool))
 	}), nil
 }
 
-// facts reads the objects that consequences depend on. A kind that the cluster does not
+// readFacts reads the objects that consequences depend on. A kind that the cluster does not
 // serve counts as a kind without objects.
-func (p *proposal) facts(ctx context.Context, before *estate.Estate) (consequence.Facts, error) {
+func (p *proposal) readFacts(ctx context.Context, before *estate.Estate) (consequence.Facts, error) {
 	f := consequence.Facts{Pools: map[string]consequence.PoolFacts{}}
-	if err := p.poolFacts(ctx, &f); err != nil {
+	if err := p.readPoolFacts(ctx, &f); err != nil {
 		return f, err
 	}
 	var namespaces corev1.NamespaceList
@@ -47,7 +47,7 @@ func (p *proposal) facts(ctx context.Context, before *estate.Estate) (consequenc
 	}
 	f.Namespaces = namespaces.Items
 	for i := range f.Namespaces {
-		if !p.changes(before, f.Namespaces[i].Labels[v1alpha1.TenantLabel]) {
+		if !p.changesTenant(before, f.Namespaces[i].Labels[v1alpha1.TenantLabel]) {
 			continue
 		}
 		var pods corev1.PodList
@@ -66,14 +66,14 @@ func (p *proposal) facts(ctx context.Context, before *estate.Estate) (consequenc
 	return f, err
 }
 
-// changes reports whether a tenant's pools, namespaces or deletion policy change, which may
+// changesTenant reports whether a tenant's pools, namespaces or deletion policy change, which may
 // affect its pods.
-func (p *proposal) changes(before *estate.Estate, tenant string) bool {
-	was, will := before.Tenant(tenant), p.after.Tenant(tenant)
+func (p *proposal) changesTenant(before *estate.Estate, tenant string) bool {
+	was, will := before.FindTenant(tenant), p.after.FindTenant(tenant)
 	return was != nil && (will == nil || fmt.Sprint(was.Pools, was.Namespaces, was.Deletion) != fmt.Sprint(will.Pools, will.Namespaces, will.Deletion))
 }
 
-func (p *proposal) poolFacts(ctx context.Context, f *consequence.Facts) error {
+func (p *proposal) readPoolFacts(ctx context.Context, f *consequence.Facts) error {
 	var nodePools karpenterv1.NodePoolList
 	var claims karpenterv1.NodeClaimList
 	classes := &unstructured.UnstructuredList{}

@@ -33,40 +33,40 @@ with croft render | kubectl apply.
 
 Exit status 0 means that all checks ran and found no problems; there may be warnings.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), &files, output) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDoctor(cmd.Context(), &files, output) },
 	}
-	files.add(c)
-	output.add(c, formatTable, formatJSON, formatYAML)
+	files.addFlags(c)
+	output.addFlags(c, formatTable, formatJSON, formatYAML)
 	return c
 }
 
-func (a *app) doctor(ctx context.Context, files *subjectFlags, output format) error {
+func (a *app) runDoctor(ctx context.Context, files *subjectFlags, output format) error {
 	var file []*manifest.Declaration
-	if files.rendered() {
-		d, err := a.subject(ctx, nil, files)
+	if files.isRendered() {
+		d, err := a.readSubject(ctx, nil, files)
 		if err != nil {
 			return err
 		}
 		file = append(file, d)
 	}
-	config, err := a.config()
+	config, err := a.loadConfig()
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	version, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
-	c, err := a.client()
+	c, err := a.newClient()
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	seen, err := doctor.Gather(ctx, c, version, file...)
 	if err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
 	if err := doctor.Try(ctx, config, c, seen); err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
 	results := doctor.Check(seen)
 	doctor.Decode(ctx, results, iam.Decode)
@@ -75,8 +75,8 @@ func (a *app) doctor(ctx context.Context, files *subjectFlags, output format) er
 	} else {
 		a.printCheckup(results)
 	}
-	if err == nil && (doctor.Problems(results) > 0 || doctor.Unread(results) > 0) {
-		return errTold()
+	if err == nil && (doctor.CountProblems(results) > 0 || doctor.CountUnread(results) > 0) {
+		return errReported()
 	}
 	return err
 }
@@ -86,11 +86,11 @@ func (a *app) printCheckup(results []doctor.Result) {
 	for _, r := range results {
 		wide = max(wide, len(r.Check))
 	}
-	problems, warnings := doctor.Problems(results), 0
+	problems, warnings := doctor.CountProblems(results), 0
 	for _, r := range results {
-		say(a.out, "%s %-*s   %s\n", resultMark(r), wide, r.Check, r.Says)
+		printSafely(a.out, "%s %-*s   %s\n", formatResultMark(r), wide, r.Check, r.Says)
 		for _, what := range r.Unread {
-			say(a.out, "    %s not checked: %s\n", yellow("?"), what)
+			printSafely(a.out, "    %s not checked: %s\n", yellow("?"), what)
 		}
 		told := map[string]bool{}
 		for _, f := range r.Findings {
@@ -103,31 +103,31 @@ func (a *app) printCheckup(results []doctor.Result) {
 			if f.Object != "" {
 				line = f.Object + ": " + line
 			}
-			say(a.out, "    %s %s\n", mark, strings.TrimLeft(folded(line, "  ", "      "), " "))
+			printSafely(a.out, "    %s %s\n", mark, strings.TrimLeft(foldText(line, "  ", "      "), " "))
 			if told[f.Cure] {
 				continue // many objects may have one cure
 			}
 			told[f.Cure] = true
 			if f.Cause != "" {
-				say(a.out, "%s\n", folded(f.Cause, "      cause: ", "             "))
+				printSafely(a.out, "%s\n", foldText(f.Cause, "      cause: ", "             "))
 			}
-			say(a.out, "%s\n", folded(f.Cure, "      mend:  ", "             "))
+			printSafely(a.out, "%s\n", foldText(f.Cure, "      mend:  ", "             "))
 			if f.Run != "" {
-				say(a.out, "      run:   %s\n", f.Run)
+				printSafely(a.out, "      run:   %s\n", f.Run)
 			}
 			if f.Link != "" {
-				say(a.out, "      more:  %s\n", f.Link)
+				printSafely(a.out, "      more:  %s\n", f.Link)
 			}
 		}
 	}
-	say(a.out, "\n%s, %s", count(problems, "problem"), count(warnings, "warning"))
-	if n := doctor.Unread(results); n > 0 {
-		say(a.out, "; %s could not look at everything: ask a platform admin, or for the checks holds and kubelets a cluster admin, to run this", count(n, "check"))
+	printSafely(a.out, "\n%s, %s", formatCount(problems, "problem"), formatCount(warnings, "warning"))
+	if n := doctor.CountUnread(results); n > 0 {
+		printSafely(a.out, "; %s could not look at everything: ask a platform admin, or for the checks holds and kubelets a cluster admin, to run this", formatCount(n, "check"))
 	}
-	say(a.out, "\n")
+	printSafely(a.out, "\n")
 }
 
-func resultMark(r doctor.Result) painted {
+func formatResultMark(r doctor.Result) paintedText {
 	switch {
 	case len(r.Findings) > 0 && r.Findings[0].Severity == doctor.Problem:
 		return red("✗")

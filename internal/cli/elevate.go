@@ -45,7 +45,7 @@ kubectl get elevations -A.`,
 		Example: `  croft elevate --tenant shop --for 1h --reason "INC-42: the queue is stuck" --write
   croft elevate approve eve-7f3k2 --tenant shop`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.elevate(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runElevate(cmd.Context(), o) },
 	}
 	flags := c.Flags()
 	flags.StringVar(&o.tenant, "tenant", "", "name of the tenant")
@@ -67,9 +67,9 @@ func newElevateApprove(a *app) *cobra.Command {
 		Short: "Approve somebody else's request for elevation",
 		Long: `Approve somebody else's request for elevation, as a member of one of the Platform's
 elevation.approvers. The API server refuses approvals of your own requests.`,
-		Args: oneName("elevation"),
+		Args: requireOneName("elevation"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.approve(cmd.Context(), tenant, namespace, args[0])
+			return a.approveElevation(cmd.Context(), tenant, namespace, args[0])
 		},
 	}
 	c.Flags().StringVar(&tenant, "tenant", "", "name of the tenant")
@@ -78,127 +78,127 @@ elevation.approvers. The API server refuses approvals of your own requests.`,
 	return c
 }
 
-// elevate creates a request, waits until it is granted, and writes the kubeconfig.
-func (a *app) elevate(ctx context.Context, o *elevateOptions) error {
+// runElevate creates a request, waits until it is granted, and writes the kubeconfig.
+func (a *app) runElevate(ctx context.Context, o *elevateOptions) error {
 	switch {
 	case o.role != string(v1alpha1.ElevationOperator):
-		return fmt.Errorf("--role %s: people are elevated to the role operator; write that", inline(o.role))
+		return fmt.Errorf("--role %s: people are elevated to the role operator; write that", escapeLine(o.role))
 	case o.duration < 15*time.Minute || o.duration > 24*time.Hour:
 		return fmt.Errorf("--for %s: write between 15m and 24h", o.duration)
 	case strings.TrimSpace(o.reason) == "":
 		return fmt.Errorf("--reason: say why, for the approver and the record")
 	}
-	cluster, err := (&kubeconfigOptions{}).clusterEntry(a)
+	cluster, err := (&kubeconfigOptions{}).buildClusterEntry(a)
 	if err != nil {
 		return err
 	}
-	c, user, err := a.self(ctx)
+	c, user, err := a.newClientWithUser(ctx)
 	if err != nil {
 		return err
 	}
 	if o.namespace == "" {
-		if o.namespace, err = firstNamespace(ctx, c, o.tenant, user, a.namespace()); err != nil {
+		if o.namespace, err = findFirstNamespace(ctx, c, o.tenant, user, a.currentNamespace()); err != nil {
 			return err
 		}
 	}
 	key, public, err := elevation.NewKey()
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	e := &v1alpha1.Elevation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, GenerateName: beginningOf(user) + "-"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, GenerateName: deriveNamePrefix(user) + "-"},
 		Spec: v1alpha1.ElevationSpec{
 			RequestedBy: user, Role: v1alpha1.ElevationOperator, Duration: metav1.Duration{Duration: o.duration.Truncate(time.Second)},
 			Reason: o.reason, PublicKey: public,
 		},
 	}
 	if err := c.Create(ctx, e); err != nil {
-		return failed(oneLine{unreachable(err)})
+		return toFailure(oneLineError{explainUnreachable(err)})
 	}
-	say(a.err, "requested: elevation %s in namespace %s\n", e.Name, e.Namespace)
-	if err := a.granted(ctx, c, e, o.wait); err != nil {
+	printSafely(a.err, "requested: elevation %s in namespace %s\n", e.Name, e.Namespace)
+	if err := a.awaitGranted(ctx, c, e, o.wait); err != nil {
 		return err
 	}
 	token, err := elevation.Open(key, e.Status.Token)
 	if err != nil {
-		return failedf("the token of elevation %s is not encrypted for this request: %w", e.Name, err)
+		return failuref("the token of elevation %s is not encrypted for this request: %w", e.Name, err)
 	}
-	say(a.err, "granted (%s): you are %s until %s\n", e.Status.Message, e.Status.User, e.Status.Until.Local().Format(time.DateTime))
+	printSafely(a.err, "granted (%s): you are %s until %s\n", e.Status.Message, e.Status.User, e.Status.Until.Local().Format(time.DateTime))
 	name := "croft-" + o.tenant + "-elevated"
-	return a.giveContext(name, o.namespace, cluster, &clientcmdapi.AuthInfo{Token: token}, o.write)
+	return a.writeContext(name, o.namespace, cluster, &clientcmdapi.AuthInfo{Token: token}, o.write)
 }
 
-func (a *app) granted(ctx context.Context, c client.Client, e *v1alpha1.Elevation, patience time.Duration) error {
+func (a *app) awaitGranted(ctx context.Context, c client.Client, e *v1alpha1.Elevation, patience time.Duration) error {
 	said := ""
 	err := wait.PollUntilContextTimeout(ctx, time.Second, patience, true, func(ctx context.Context) (bool, error) {
 		switch err := c.Get(ctx, client.ObjectKeyFromObject(e), e); {
 		case apierrors.IsNotFound(err):
 			return false, fmt.Errorf("elevation %s was deleted before it was granted: kubectl get events -n %s shows why", e.Name, e.Namespace)
 		case err != nil:
-			return false, oneLine{unreachable(err)}
+			return false, oneLineError{explainUnreachable(err)}
 		}
 		switch e.Status.Phase {
 		case v1alpha1.ElevationActive:
 			return true, nil
 		case v1alpha1.ElevationRefused, v1alpha1.ElevationEnded:
-			return false, fmt.Errorf("elevation %s is refused: %s", e.Name, inline(e.Status.Message))
+			return false, fmt.Errorf("elevation %s is refused: %s", e.Name, escapeLine(e.Status.Message))
 		case v1alpha1.ElevationPending:
 		}
 		if e.Status.Message != said {
 			said = e.Status.Message
-			say(a.err, "%s\n", inline(said))
+			printSafely(a.err, "%s\n", escapeLine(said))
 		}
 		return false, nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return failedf("elevation %s was not granted within %s: ask an approver, and make a new request; does the operator run?", e.Name, patience)
+		return failuref("elevation %s was not granted within %s: ask an approver, and make a new request; does the operator run?", e.Name, patience)
 	}
-	return failed(err)
+	return toFailure(err)
 }
 
-// approve writes the approver's name into a request.
-func (a *app) approve(ctx context.Context, tenant, namespace, name string) error {
-	c, user, err := a.self(ctx)
+// approveElevation writes the approver's name into a request.
+func (a *app) approveElevation(ctx context.Context, tenant, namespace, name string) error {
+	c, user, err := a.newClientWithUser(ctx)
 	if err != nil {
 		return err
 	}
 	if namespace == "" {
-		if namespace, err = firstNamespace(ctx, c, tenant, user, a.namespace()); err != nil {
+		if namespace, err = findFirstNamespace(ctx, c, tenant, user, a.currentNamespace()); err != nil {
 			return err
 		}
 	}
 	e := &v1alpha1.Elevation{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, e); err != nil {
-		return failed(oneLine{unreachable(err)})
+		return toFailure(oneLineError{explainUnreachable(err)})
 	}
-	say(a.err, "%s asks for the role %s in namespace %s for %s: %s\n", inline(e.Spec.RequestedBy), e.Spec.Role, namespace, e.Spec.Duration.Duration, inline(e.Spec.Reason))
+	printSafely(a.err, "%s asks for the role %s in namespace %s for %s: %s\n", escapeLine(e.Spec.RequestedBy), e.Spec.Role, namespace, e.Spec.Duration.Duration, escapeLine(e.Spec.Reason))
 	before := e.DeepCopy()
 	e.Spec.ApprovedBy = user
 	// The patch fails if the request changed since the approver read it.
 	if err := c.Patch(ctx, e, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return failed(oneLine{unreachable(err)})
+		return toFailure(oneLineError{explainUnreachable(err)})
 	}
-	say(a.out, "approved: elevation %s\n", name)
+	printSafely(a.out, "approved: elevation %s\n", name)
 	return nil
 }
 
-// self returns a client, and the user name that the API server authenticates it as.
-func (a *app) self(ctx context.Context) (client.Client, string, error) {
-	c, err := a.client()
+// newClientWithUser returns a client, and the user name that the API server authenticates it as.
+func (a *app) newClientWithUser(ctx context.Context) (client.Client, string, error) {
+	c, err := a.newClient()
 	if err != nil {
-		return nil, "", failed(err)
+		return nil, "", toFailure(err)
 	}
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := c.Create(ctx, review); err != nil {
-		return nil, "", failed(oneLine{unreachable(err)})
+		return nil, "", toFailure(oneLineError{explainUnreachable(err)})
 	}
 	return c, review.Status.UserInfo.Username, nil
 }
 
 var noName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// beginningOf derives the beginning of an object's name from a user name.
-func beginningOf(user string) string {
+// deriveNamePrefix derives the beginning of an object's name from a user name.
+func deriveNamePrefix(user string) string {
 	name := strings.Trim(noName.ReplaceAllString(strings.ToLower(user), "-"), "-")
 	if name == "" {
 		return "elevation"

@@ -26,7 +26,7 @@ type fileFlags struct {
 	whole bool
 }
 
-func (f *fileFlags) add(c *cobra.Command) {
+func (f *fileFlags) addFlags(c *cobra.Command) {
 	c.Flags().StringSliceVarP(&f.names, "filename", "f", nil, "croft.yaml, a stream of croft's objects, a directory of either, or - for standard input")
 	if err := c.MarkFlagRequired("filename"); err != nil {
 		panic(err) // the flag was added in the line above
@@ -38,16 +38,16 @@ func (f *fileFlags) parse(in io.Reader) (*manifest.Declaration, error) {
 	whole := &manifest.Declaration{Now: time.Now()}
 	var problems manifest.Problems
 	for _, name := range f.names {
-		files, err := expand(name)
+		files, err := listFiles(name)
 		if err != nil {
 			return nil, err
 		}
 		for _, file := range files {
-			data, err := read(file, in)
+			data, err := readFile(file, in)
 			if err != nil {
 				return nil, err
 			}
-			open := beside(file)
+			open := newFileOpener(file)
 			if file == "-" {
 				file = "standard input"
 			}
@@ -64,14 +64,14 @@ func (f *fileFlags) parse(in io.Reader) (*manifest.Declaration, error) {
 	return whole, nil
 }
 
-// build reads all files and checks them together.
-func (f *fileFlags) build(in io.Reader) (*estate.Estate, error) {
-	_, e, err := f.load(in)
+// buildEstate reads all files and checks them together.
+func (f *fileFlags) buildEstate(in io.Reader) (*estate.Estate, error) {
+	_, e, err := f.loadEstate(in)
 	return e, err
 }
 
-// load is like build, and also returns the declarations.
-func (f *fileFlags) load(in io.Reader) (*manifest.Declaration, *estate.Estate, error) {
+// loadEstate is like build, and also returns the declarations.
+func (f *fileFlags) loadEstate(in io.Reader) (*manifest.Declaration, *estate.Estate, error) {
 	d, err := f.parse(in)
 	if err != nil {
 		return nil, nil, err
@@ -80,22 +80,22 @@ func (f *fileFlags) load(in io.Reader) (*manifest.Declaration, *estate.Estate, e
 	return d, e, problems.Err()
 }
 
-// expand lists the files of a directory, without its subdirectories, as kubectl does
+// listFiles lists the files of a directory, without its subdirectories, as kubectl does
 // without --recursive.
-func expand(name string) ([]string, error) {
+func listFiles(name string) ([]string, error) {
 	if name == "-" {
 		return []string{name}, nil
 	}
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, readable(name, err)
+		return nil, explainFileError(name, err)
 	}
 	if !info.IsDir() {
 		return []string{name}, nil
 	}
 	entries, err := os.ReadDir(name)
 	if err != nil {
-		return nil, readable(name, err)
+		return nil, explainFileError(name, err)
 	}
 	var files []string
 	for _, e := range entries {
@@ -109,9 +109,9 @@ func expand(name string) ([]string, error) {
 	return files, nil
 }
 
-// beside returns a function that opens files relative to the file that names them. Standard
+// newFileOpener returns a function that opens files relative to the file that names them. Standard
 // input cannot name files.
-func beside(file string) manifest.Open {
+func newFileOpener(file string) manifest.Open {
 	if file == "-" {
 		return nil
 	}
@@ -119,32 +119,32 @@ func beside(file string) manifest.Open {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(filepath.Dir(file), path)
 		}
-		return read(path, nil)
+		return readFile(path, nil)
 	}
 }
 
-func read(name string, in io.Reader) ([]byte, error) {
+func readFile(name string, in io.Reader) ([]byte, error) {
 	if name == "-" {
-		return limited(in, "standard input")
+		return readLimited(in, "standard input")
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, readable(name, err)
+		return nil, explainFileError(name, err)
 	}
 	defer file.Close()
-	return limited(file, name)
+	return readLimited(file, name)
 }
 
-func limited(r io.Reader, name string) ([]byte, error) {
+func readLimited(r io.Reader, name string) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFile))
 	if err != nil {
-		return nil, readable(name, err)
+		return nil, explainFileError(name, err)
 	}
 	return data, nil
 }
 
-// readable turns the error of an unreadable file into a user-facing message.
-func readable(name string, err error) error {
+// explainFileError turns the error of an unreadable file into a user-facing message.
+func explainFileError(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: there is no such file", name)
 	}

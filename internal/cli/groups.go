@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// refuseStrays makes every group of commands answer an unknown or a missing subcommand with
+// refuseUnknownCommands makes every group of commands answer an unknown or a missing subcommand with
 // a one-line error. By default, cobra prints the help and succeeds. Only `croft` without
 // arguments prints its help, as kubectl does.
-func refuseStrays(root *cobra.Command) {
+func refuseUnknownCommands(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	var walk func(c *cobra.Command)
@@ -21,27 +21,27 @@ func refuseStrays(root *cobra.Command) {
 		}
 		switch {
 		case c.Name() == "help" && c.Parent() == root:
-			c.Run, c.RunE = nil, help
+			c.Run, c.RunE = nil, printHelp
 		case c.HasParent() && c.HasSubCommands() && !c.Runnable():
-			c.Args, c.RunE = cobra.ArbitraryArgs, stray
+			c.Args, c.RunE = cobra.ArbitraryArgs, rejectSubcommand
 		}
 	}
 	walk(root)
 }
 
-// stray returns the error for a group without a valid subcommand.
-func stray(c *cobra.Command, args []string) error {
+// rejectSubcommand returns the error for a group without a valid subcommand.
+func rejectSubcommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("%s what? write one of %s", c.CommandPath(), strings.Join(commandsOf(c), ", "))
+		return fmt.Errorf("%s what? write one of %s", c.CommandPath(), strings.Join(listCommands(c), ", "))
 	}
-	return unknownCommand(c, args[0])
+	return errUnknownCommand(c, args[0])
 }
 
-func unknownCommand(c *cobra.Command, word string) error {
-	return fmt.Errorf("unknown command %q for %q: write one of %s", word, c.CommandPath(), strings.Join(commandsOf(c), ", "))
+func errUnknownCommand(c *cobra.Command, word string) error {
+	return fmt.Errorf("unknown command %q for %q: write one of %s", word, c.CommandPath(), strings.Join(listCommands(c), ", "))
 }
 
-func commandsOf(c *cobra.Command) []string {
+func listCommands(c *cobra.Command) []string {
 	var names []string
 	for _, sub := range c.Commands() {
 		if !sub.Hidden {
@@ -51,8 +51,8 @@ func commandsOf(c *cobra.Command) []string {
 	return names
 }
 
-// help prints the help of a command, or reports an unknown one.
-func help(c *cobra.Command, args []string) error {
+// printHelp prints the help of a command, or reports an unknown one.
+func printHelp(c *cobra.Command, args []string) error {
 	found, rest, err := c.Root().Find(args)
 	if err != nil || found == nil || len(rest) > 0 {
 		if found == nil {
@@ -62,14 +62,14 @@ func help(c *cobra.Command, args []string) error {
 		if len(rest) > 0 {
 			word = rest[0]
 		}
-		return unknownCommand(found, word)
+		return errUnknownCommand(found, word)
 	}
 	found.InitDefaultHelpFlag()
 	return found.Help()
 }
 
-// oneName accepts exactly one argument, a name.
-func oneName(of string) cobra.PositionalArgs {
+// requireOneName accepts exactly one argument, a name.
+func requireOneName(of string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:

@@ -64,14 +64,14 @@ func TestSaidOnce(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out)
 	p.update("%d/%d ready", 10, 10)
-	p.done()
+	p.finish()
 	if got := out.String(); got != "10/10 ready\n" {
 		t.Errorf("it says %q", got)
 	}
 	out.Reset()
 	p = newProgress(&out)
 	p.update("0/1 ready, waiting for %s", "Tenant/shop (Invalid: one\ntwo\n)")
-	p.done()
+	p.finish()
 	if got := out.String(); got != "0/1 ready, waiting for Tenant/shop (Invalid: one; two; )\n" {
 		t.Errorf("it says %q", got)
 	}
@@ -79,7 +79,7 @@ func TestSaidOnce(t *testing.T) {
 	p = newProgress(&out)
 	p.update("1/2 ready")
 	p.update("2/2 ready") // too soon for another line
-	p.done()
+	p.finish()
 	if got := out.String(); got != "1/2 ready\n2/2 ready\n" {
 		t.Errorf("it says %q", got)
 	}

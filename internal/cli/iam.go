@@ -43,35 +43,35 @@ disks' keys or capacity reservations.`,
   croft iam -f croft.yaml --identity irsa --oidc-provider oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLE`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			e, err := files.build(a.in)
+			e, err := files.buildEstate(a.in)
 			if err != nil {
 				return err
 			}
-			if options.Namespace, options.ServiceAccount, err = accountOf(account); err != nil {
+			if options.Namespace, options.ServiceAccount, err = parseServiceAccount(account); err != nil {
 				return err
 			}
 			stack, err := iam.Plan(e, options)
 			if err != nil {
 				return err
 			}
-			if own := ownClasses(e); len(own) > 0 {
-				say(a.err, "croft: not in it: what %s needs, since its EC2NodeClass is not croft's to know\n", strings.Join(own, ", "))
+			if own := listOwnClasses(e); len(own) > 0 {
+				printSafely(a.err, "croft: not in it: what %s needs, since its EC2NodeClass is not croft's to know\n", strings.Join(own, ", "))
 			}
 			return printStack(a, stack, output)
 		},
 	}
-	files.add(c)
+	files.addFlags(c)
 	c.Flags().StringVar((*string)(&options.Identity), "identity", string(iam.PodIdentity), "how Karpenter's service account comes by its role: pod-identity or irsa")
 	c.Flags().StringVar(&options.OIDCProvider, "oidc-provider", "", "the cluster's OIDC provider, for --identity irsa")
 	c.Flags().StringVar(&account, "service-account", "kube-system/karpenter", "namespace and name of Karpenter's service account")
 	c.Flags().BoolVar(&options.WithoutCNI, "without-cni", false, "leave the rights of the VPC CNI out of nodes' roles, if aws-node has a role of its own")
-	output.add(c, formatCloudFormation, formatTerraform, formatJSON)
+	output.addFlags(c, formatCloudFormation, formatTerraform, formatJSON)
 	return c
 }
 
-// accountOf splits a service account into namespace and name. They become part of an IAM
+// parseServiceAccount splits a service account into namespace and name. They become part of an IAM
 // condition, where no character may have a special meaning.
-func accountOf(text string) (namespace, name string, err error) {
+func parseServiceAccount(text string) (namespace, name string, err error) {
 	namespace, name, _ = strings.Cut(text, "/")
 	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return "", "", fmt.Errorf("--service-account %s: write its namespace too, such as kube-system/karpenter", text)
@@ -84,7 +84,7 @@ func printStack(a *app, stack *iam.Stack, output format) error {
 	case formatTerraform:
 		content, err := stack.Terraform()
 		if err != nil {
-			return failed(err)
+			return toFailure(err)
 		}
 		return formatJSON.print(a.out, content)
 	case formatJSON:
@@ -94,8 +94,8 @@ func printStack(a *app, stack *iam.Stack, output format) error {
 	}
 }
 
-// ownClasses returns the pools whose EC2NodeClass is managed by the platform team.
-func ownClasses(e *estate.Estate) []string {
+// listOwnClasses returns the pools whose EC2NodeClass is managed by the platform team.
+func listOwnClasses(e *estate.Estate) []string {
 	var own []string
 	for _, p := range e.Pools {
 		if p.Class.Ref != nil && p.Class.Ref.Kind == "EC2NodeClass" {

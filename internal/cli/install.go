@@ -79,35 +79,35 @@ service account may act as anybody, as an administrator may: see docs/observabil
 			if export {
 				objects, err := install.Objects(options)
 				if err != nil {
-					return failed(err)
+					return toFailure(err)
 				}
-				platform, err := platformObjects(&manifest.Declaration{})
+				platform, err := buildPlatformObjects(&manifest.Declaration{})
 				if err != nil {
-					return failed(err)
+					return toFailure(err)
 				}
 				return printObjects(a.out, append(objects, platform...), formatYAML)
 			}
 			if check {
-				return a.installCheck(cmd.Context(), options)
+				return a.runInstallCheck(cmd.Context(), options)
 			}
-			return a.install(cmd.Context(), options, dryRun, downgrade)
+			return a.runInstall(cmd.Context(), options, dryRun, downgrade)
 		},
 	}
 	c.Flags().StringVar(&options.Image, "image", "", "container image of the operator; without it the operator is not deployed")
 	c.Flags().StringSliceVar(&options.Roles, "role", nil, "names of platform.roles that the operator may write, in addition to the declared ones")
 	c.Flags().StringVar(&authentication, "authentication-config", "", "path of an AuthenticationConfiguration (apiserver.config.k8s.io): deploy croft proxy, too, which lets in the people whom it describes")
-	pointless(c, "authentication-config", "croft proxy is deployed with an image only; give --image", func() bool { return options.Image == "" })
+	refusePointlessFlag(c, "authentication-config", "croft proxy is deployed with an image only; give --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&options.Agent, "agent", false, "deploy croft agent, too, which sets up secondary networks on nodes")
-	pointless(c, "agent", "croft agent is deployed with an image only; give --image", func() bool { return options.Image == "" })
+	refusePointlessFlag(c, "agent", "croft agent is deployed with an image only; give --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&options.AgentJournal, "agent-journal", false, "croft agent reads the journal of its node once, for croft latency")
-	pointless(c, "agent-journal", "croft agent reads it; give --agent", func() bool { return !options.Agent })
+	refusePointlessFlag(c, "agent-journal", "croft agent reads it; give --agent", func() bool { return !options.Agent })
 	c.Flags().StringVar(&options.PluginsNamespace, "network-plugins-namespace", secondary.PluginsNamespace, "namespace of the DaemonSets of Multus and whereabouts, which nodes wait for")
 	c.Flags().StringVar(&options.PluginsLabels, "network-plugins", secondary.PluginsLabels, "labels of these DaemonSets' pods; nodes wait for none if empty")
 	for _, of := range []string{"network-plugins-namespace", "network-plugins"} {
-		pointless(c, of, "nodes wait for it with croft agent only; give --agent", func() bool { return !options.Agent })
+		refusePointlessFlag(c, of, "nodes wait for it with croft agent only; give --agent", func() bool { return !options.Agent })
 	}
 	c.Flags().StringVar(&options.VerifySchedule, "verify-schedule", "", "when a CronJob runs croft verify --record, such as \"17 3 * * *\"; without it none is deployed")
-	pointless(c, "verify-schedule", "croft verify runs by the clock with an image only; give --image", func() bool { return options.Image == "" })
+	refusePointlessFlag(c, "verify-schedule", "croft verify runs by the clock with an image only; give --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&export, "export", false, "print the objects instead of writing them")
 	c.Flags().BoolVar(&kinds, "kinds", false, "install croft's kinds and nothing else, as the chart's upgrade does")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "show what would change, and write nothing")
@@ -115,12 +115,12 @@ service account may act as anybody, as an administrator may: see docs/observabil
 	for _, other := range []string{"dry-run", "export", "kinds"} {
 		c.MarkFlagsMutuallyExclusive("check", other)
 	}
-	addDowngrade(c, &downgrade, "install although the operator is of a newer version than this croft; croft's kinds stay as they are")
+	addDowngradeFlag(c, &downgrade, "install although the operator is of a newer version than this croft; croft's kinds stay as they are")
 	for _, of := range []string{"kubeconfig", "context", "as", "as-group", "dry-run", "allow-downgrade"} {
-		pointless(c, of, "--export asks no cluster", func() bool { return export })
+		refusePointlessFlag(c, of, "--export asks no cluster", func() bool { return export })
 	}
 	for _, of := range []string{"image", "role", "authentication-config", "agent", "agent-journal", "network-plugins", "network-plugins-namespace", "verify-schedule", "export"} {
-		pointless(c, of, "--kinds installs the kinds alone", func() bool { return kinds })
+		refusePointlessFlag(c, of, "--kinds installs the kinds alone", func() bool { return kinds })
 	}
 	return c
 }
@@ -129,80 +129,80 @@ service account may act as anybody, as an administrator may: see docs/observabil
 // the heartbeat, so the check for a downgrade does not apply to it: Helm decides about
 // downgrades.
 func (a *app) installKinds(ctx context.Context, dryRun, downgrade bool) error {
-	c, err := a.client()
+	c, err := a.newClient()
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
-	older, err := installsOlder(ctx, c, downgrade)
+	older, err := checkInstallDowngrade(ctx, c, downgrade)
 	switch {
 	case err != nil:
-		return failed(err)
+		return toFailure(err)
 	case older:
-		say(a.err, "croft's kinds stay as they are, since they are of a newer croft\n")
+		printSafely(a.err, "croft's kinds stay as they are, since they are of a newer croft\n")
 		return nil
 	case dryRun:
 		objects, err := install.KindObjects()
 		if err != nil {
-			return failed(err)
+			return toFailure(err)
 		}
-		return a.showInstall(ctx, c, objects)
+		return a.printInstallDiff(ctx, c, objects)
 	}
 	changes, err := install.Kinds(ctx, c)
 	a.printChanges(changes)
-	return failed(unreachable(err))
+	return toFailure(explainUnreachable(err))
 }
 
-func (a *app) install(ctx context.Context, options install.Options, dryRun, downgrade bool) error {
-	c, err := a.client()
+func (a *app) runInstall(ctx context.Context, options install.Options, dryRun, downgrade bool) error {
+	c, err := a.newClient()
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
-	if err := notHelms(ctx, c, "use helm upgrade, or helm uninstall first (release %s in namespace %s), "+
+	if err := checkNotHelm(ctx, c, "use helm upgrade, or helm uninstall first (release %s in namespace %s), "+
 		"which leaves tenants and walls as they are; croft install --kinds upgrades the kinds alone"); err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
-	if options.KeepKinds, err = installsOlder(ctx, c, downgrade); err != nil {
-		return failed(err)
+	if options.KeepKinds, err = checkInstallDowngrade(ctx, c, downgrade); err != nil {
+		return toFailure(err)
 	}
-	if options.Roles, err = ownRoles(ctx, c, options.Roles); err != nil {
-		return failed(unreachable(err))
+	if options.Roles, err = addOwnRoles(ctx, c, options.Roles); err != nil {
+		return toFailure(explainUnreachable(err))
 	}
 	if dryRun {
-		return a.installDryRun(ctx, c, options)
+		return a.runInstallDryRun(ctx, c, options)
 	}
 	changes, err := install.Install(ctx, c, options)
 	a.printChanges(changes)
 	if err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
-	live, err := declared(ctx, c)
+	live, err := readDeclaration(ctx, c)
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
-	objects, err := platformObjects(live)
+	objects, err := buildPlatformObjects(live)
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	if len(live.Platforms) == 0 {
 		// The placement engine is not declared yet.
-		objects = a.withoutUnserved(c, objects)
+		objects = a.dropUnserved(c, objects)
 	}
 	applier := apply.New(c)
 	if err := applier.CarryRules(ctx); err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
 	changes, err = applier.Apply(ctx, objects...)
 	a.printChanges(changes)
 	if err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
-	return a.sayIfNoOperator(ctx, c, options)
+	return a.warnIfOperatorMissing(ctx, c, options)
 }
 
-// notHelms refuses to change objects of a Helm release. Helm could then neither upgrade nor
+// checkNotHelm refuses to change objects of a Helm release. Helm could then neither upgrade nor
 // uninstall it, since it recognises its objects by their labels. instead is a format of the
 // release's name and namespace.
-func notHelms(ctx context.Context, c client.Client, instead string) error {
+func checkNotHelm(ctx context.Context, c client.Client, instead string) error {
 	role := &rbacv1.ClusterRole{}
 	if err := c.Get(ctx, client.ObjectKey{Name: v1alpha1.ManagedBy}, role); err != nil {
 		return client.IgnoreNotFound(err)
@@ -213,21 +213,21 @@ func notHelms(ctx context.Context, c client.Client, instead string) error {
 	return fmt.Errorf("croft is installed by Helm: "+instead, role.Annotations["meta.helm.sh/release-name"], role.Annotations["meta.helm.sh/release-namespace"])
 }
 
-// sayIfNoOperator warns that the installed objects do nothing without an operator.
-func (a *app) sayIfNoOperator(ctx context.Context, c client.Client, options install.Options) error {
-	listener, err := listen(ctx, c)
+// warnIfOperatorMissing warns that the installed objects do nothing without an operator.
+func (a *app) warnIfOperatorMissing(ctx context.Context, c client.Client, options install.Options) error {
+	listener, err := newListener(ctx, c)
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
-	if options.Image == "" && !listener.hears(ctx) && listener.coming(ctx) == "" {
-		say(a.err, "no operator was deployed and none runs, so nothing will be made of what is declared: %s\n", mendOperator)
+	if options.Image == "" && !listener.isOperatorRunning(ctx) && listener.describeDeployment(ctx) == "" {
+		printSafely(a.err, "no operator was deployed and none runs, so nothing will be made of what is declared: %s\n", mendOperator)
 	}
 	return nil
 }
 
-// ownRoles adds the Platform's own roles to names. It includes removed roles: the operator
+// addOwnRoles adds the Platform's own roles to names. It includes removed roles: the operator
 // has to delete them.
-func ownRoles(ctx context.Context, c client.Reader, names []string) ([]string, error) {
+func addOwnRoles(ctx context.Context, c client.Reader, names []string) ([]string, error) {
 	all := sets.New(names...)
 	var platforms v1alpha1.PlatformList
 	if err := c.List(ctx, &platforms); err != nil && !meta.IsNoMatchError(err) {
@@ -243,20 +243,20 @@ func ownRoles(ctx context.Context, c client.Reader, names []string) ([]string, e
 		return nil, err
 	}
 	for _, role := range roles.Items {
-		if name, ok := identity.OwnRole(role.Name); ok {
+		if name, ok := identity.FindOwnRole(role.Name); ok {
 			all.Insert(name)
 		}
 	}
 	return sets.List(all), nil
 }
 
-// withoutUnserved leaves out kinds that an API server older than Kubernetes 1.36 may not
+// dropUnserved leaves out kinds that an API server older than Kubernetes 1.36 may not
 // serve, and prints the consequences.
-func (a *app) withoutUnserved(c client.Client, objects []client.Object) []client.Object {
+func (a *app) dropUnserved(c client.Client, objects []client.Object) []client.Object {
 	if native, err := apply.ServesNative(c.RESTMapper()); native || err != nil {
 		return objects
 	}
-	say(a.err, "%s\n", apply.NoEngine)
+	printSafely(a.err, "%s\n", apply.NoEngine)
 	return slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool {
 		return slices.Contains(apply.NativePlatformKinds, o.GetObjectKind().GroupVersionKind())
 	})
@@ -264,17 +264,17 @@ func (a *app) withoutUnserved(c client.Client, objects []client.Object) []client
 
 func (a *app) printChanges(changes []apply.Change) {
 	for _, change := range changes {
-		say(a.out, "%s\n", change)
+		printSafely(a.out, "%s\n", change)
 	}
 }
 
-// platformObjects returns the cluster-wide objects of the declared Platform. They depend on
+// buildPlatformObjects returns the cluster-wide objects of the declared Platform. They depend on
 // the groups of its tenants; an invalid tenant is left out. Without a declared Platform it
 // uses a Platform with every default: the objects affect only tenants' namespaces, and none
 // exists yet.
-func platformObjects(d *manifest.Declaration) ([]client.Object, error) {
+func buildPlatformObjects(d *manifest.Declaration) ([]client.Object, error) {
 	if len(d.Platforms) == 0 {
-		d = &manifest.Declaration{Platforms: []v1alpha1.Platform{undeclared()}}
+		d = &manifest.Declaration{Platforms: []v1alpha1.Platform{newDefaultPlatform()}}
 	}
 	e, problems := estate.Build(d)
 	if e == nil {
@@ -283,8 +283,8 @@ func platformObjects(d *manifest.Declaration) ([]client.Object, error) {
 	return wall.PlatformObjects(&e.Platform), nil
 }
 
-// undeclared returns a Platform with only the required fields.
-func undeclared() v1alpha1.Platform {
+// newDefaultPlatform returns a Platform with only the required fields.
+func newDefaultPlatform() v1alpha1.Platform {
 	var p v1alpha1.Platform
 	p.Name = v1alpha1.PlatformName
 	p.Spec.ClusterName = "undeclared"

@@ -15,12 +15,12 @@ import (
 	"croft.dev/croft/internal/version"
 )
 
-// installCheck prints whether croft can be installed and whether it will work. The exit
+// runInstallCheck prints whether croft can be installed and whether it will work. The exit
 // status is 0 if so, 1 if there is a problem, and 2 if the check itself fails.
-func (a *app) installCheck(ctx context.Context, options install.Options) error {
-	found, err := a.preflight(ctx, options)
+func (a *app) runInstallCheck(ctx context.Context, options install.Options) error {
+	found, err := a.runPreflight(ctx, options)
 	if err != nil {
-		return withStatus(exitBadInput, failed(unreachable(err)))
+		return withStatus(exitBadInput, toFailure(explainUnreachable(err)))
 	}
 	rows, problems := make([][]string, len(found)), 0
 	for i, f := range found {
@@ -29,15 +29,15 @@ func (a *app) installCheck(ctx context.Context, options install.Options) error {
 		}
 		rows[i] = []string{f.Check, string(f.State), f.Message}
 	}
-	table(a.out, []string{"CHECK", "STATE", "MESSAGE"}, rows)
+	printTable(a.out, []string{"CHECK", "STATE", "MESSAGE"}, rows)
 	if problems > 0 {
-		return failedf("%s to put right before croft install", count(problems, "problem"))
+		return failuref("%s to put right before croft install", formatCount(problems, "problem"))
 	}
 	return nil
 }
 
-func (a *app) preflight(ctx context.Context, options install.Options) ([]install.Finding, error) {
-	config, err := a.config()
+func (a *app) runPreflight(ctx context.Context, options install.Options) ([]install.Finding, error) {
+	config, err := a.loadConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (a *app) preflight(ctx context.Context, options install.Options) ([]install
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.client()
+	c, err := a.newClient()
 	if err != nil {
 		return nil, err
 	}
@@ -57,14 +57,14 @@ func (a *app) preflight(ctx context.Context, options install.Options) ([]install
 	if err != nil {
 		return nil, err
 	}
-	live, err := declaredIfServed(ctx, c)
+	live, err := readDeclarationIfServed(ctx, c)
 	if apierrors.IsForbidden(err) {
 		live, err = &manifest.Declaration{}, nil // the rights are checked below
 	}
 	if err != nil {
 		return nil, err
 	}
-	platform, err := platformObjects(live)
+	platform, err := buildPlatformObjects(live)
 	if err != nil {
 		return nil, err
 	}
@@ -72,15 +72,15 @@ func (a *app) preflight(ctx context.Context, options install.Options) ([]install
 	if err != nil {
 		return nil, err
 	}
-	present, err := checkPresent(ctx, c)
+	present, err := checkInstalled(ctx, c)
 	return append(found, present), err
 }
 
-// checkPresent checks for another installation of croft.
-func checkPresent(ctx context.Context, c client.Client) (install.Finding, error) {
+// checkInstalled checks for another installation of croft.
+func checkInstalled(ctx context.Context, c client.Client) (install.Finding, error) {
 	f := install.Finding{Check: "croft", State: install.Good, Message: "not installed yet"}
 	const unknown = "not known, since you may not read its objects"
-	helm := notHelms(ctx, c, "upgrade release %s in namespace %s with helm upgrade")
+	helm := checkNotHelm(ctx, c, "upgrade release %s in namespace %s with helm upgrade")
 	switch {
 	case apierrors.IsForbidden(helm):
 		f.State, f.Message = install.Warning, unknown
@@ -95,7 +95,7 @@ func checkPresent(ctx context.Context, c client.Client) (install.Finding, error)
 		f.State, f.Message = install.Warning, unknown
 	case err != nil:
 		return f, err
-	case version.Older(version.String(), beat.Version):
+	case version.IsOlder(version.String(), beat.Version):
 		f.State, f.Message = install.Problem, fmt.Sprintf("the operator is croft %s, and this is the older %s: use %[1]s or a newer one, or --allow-downgrade", beat.Version, version.String())
 	case beat.Version != "":
 		f.Message = fmt.Sprintf("the operator is croft %s (%s), and this is %s", beat.Version, beat.Say(time.Now()), version.String())

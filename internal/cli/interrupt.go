@@ -15,12 +15,12 @@ type interruption struct{ says string }
 
 func (i *interruption) Error() string { return i.says }
 
-// interrupted returns an interruption with a hint how to continue.
-func interrupted(says string) error { return failed(&interruption{says: "interrupted" + says}) }
+// newInterruption returns an interruption with a hint how to continue.
+func newInterruption(says string) error { return toFailure(&interruption{says: "interrupted" + says}) }
 
-// interruptionOf returns the interruption that caused err, or nil if err has another cause.
+// findInterruption returns the interruption that caused err, or nil if err has another cause.
 // Errors that a library has rewritten are recognised by their text.
-func interruptionOf(ctx context.Context, err error) error {
+func findInterruption(ctx context.Context, err error) error {
 	var said *interruption
 	var failed *failure
 	switch {

@@ -66,13 +66,13 @@ func printJUnit(w io.Writer, name string, suites []junitSuite, took time.Duratio
 		report.Suites = append(report.Suites, suite)
 	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	encoder := xml.NewEncoder(w)
 	encoder.Indent("", "  ")
 	if err := encoder.Encode(report); err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
-	say(w, "\n")
+	printSafely(w, "\n")
 	return nil
 }

@@ -52,7 +52,7 @@ machines without croft, --embed-token writes a token that ends after --duration.
   croft kubeconfig --tenant shop --robot deployer --write
   croft kubeconfig --tenant shop --robot deployer --embed-token --duration 1h > deployer.kubeconfig`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.kubeconfig(cmd, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runKubeconfig(cmd, o) },
 	}
 	flags := c.Flags()
 	flags.StringVar(&o.tenant, "tenant", "", "name of the tenant")
@@ -62,27 +62,27 @@ machines without croft, --embed-token writes a token that ends after --duration.
 	flags.BoolVar(&o.kubelogin, "kubelogin", false, "have kubelogin (kubectl oidc-login) log in instead of croft")
 	flags.BoolVar(&o.write, "write", false, "merge the context into the kubeconfig file and make it the current one, instead of printing it")
 	flags.BoolVar(&o.embed, "embed-token", false, "with --robot: write a token that ends after --duration, instead of a plugin that requests new ones")
-	o.robot.add(c)
-	o.login.add(flags)
+	o.robot.addFlags(c)
+	o.login.addFlags(flags)
 	_ = c.MarkFlagRequired("tenant")
 	c.MarkFlagsMutuallyExclusive("robot", "kubelogin")
 	c.MarkFlagsMutuallyExclusive("robot", "issuer")
-	pointless(c, "embed-token", "it is for --robot", func() bool { return o.robot.name == "" })
-	pointless(c, "duration", "it is for --robot", func() bool { return o.robot.name == "" })
-	pointless(c, "certificate-authority", "it is for --server", func() bool { return o.server == "" })
+	refusePointlessFlag(c, "embed-token", "it is for --robot", func() bool { return o.robot.name == "" })
+	refusePointlessFlag(c, "duration", "it is for --robot", func() bool { return o.robot.name == "" })
+	refusePointlessFlag(c, "certificate-authority", "it is for --server", func() bool { return o.server == "" })
 	c.AddCommand(newRobotToken(a))
 	return c
 }
 
-// kubeconfig prints or writes a kubeconfig.
-func (a *app) kubeconfig(cmd *cobra.Command, o *kubeconfigOptions) error {
+// runKubeconfig prints or writes a kubeconfig.
+func (a *app) runKubeconfig(cmd *cobra.Command, o *kubeconfigOptions) error {
 	if len(validation.IsDNS1123Label(o.tenant)) > 0 {
-		return fmt.Errorf("--tenant %s: write the name of a tenant: lower-case letters, digits and '-'", inline(o.tenant))
+		return fmt.Errorf("--tenant %s: write the name of a tenant: lower-case letters, digits and '-'", escapeLine(o.tenant))
 	}
 	if o.namespace != "" && len(validation.IsDNS1123Label(o.namespace)) > 0 {
-		return fmt.Errorf("--namespace %s: write the name of a namespace: lower-case letters, digits and '-'", inline(o.namespace))
+		return fmt.Errorf("--namespace %s: write the name of a namespace: lower-case letters, digits and '-'", escapeLine(o.namespace))
 	}
-	cluster, err := o.clusterEntry(a)
+	cluster, err := o.buildClusterEntry(a)
 	if err != nil {
 		return err
 	}
@@ -90,18 +90,18 @@ func (a *app) kubeconfig(cmd *cobra.Command, o *kubeconfigOptions) error {
 	var user *clientcmdapi.AuthInfo
 	if o.robot.name != "" {
 		name += "-" + o.robot.name
-		user, err = a.robotUser(cmd.Context(), o, name)
+		user, err = a.buildRobotUser(cmd.Context(), o, name)
 	} else {
-		user, err = a.personUser(cmd, o, cluster)
+		user, err = a.buildPersonUser(cmd, o, cluster)
 	}
 	if err != nil {
 		return err
 	}
-	return a.giveContext(name, o.namespace, cluster, user, o.write)
+	return a.writeContext(name, o.namespace, cluster, user, o.write)
 }
 
-// giveContext prints a kubeconfig with one context, or merges it into the user's own.
-func (a *app) giveContext(name, namespace string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo, merge bool) error {
+// writeContext prints a kubeconfig with one context, or merges it into the user's own.
+func (a *app) writeContext(name, namespace string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo, merge bool) error {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[name], config.AuthInfos[name] = cluster, user
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: namespace}
@@ -111,17 +111,17 @@ func (a *app) giveContext(name, namespace string, cluster *clientcmdapi.Cluster,
 	}
 	content, err := clientcmd.Write(*config)
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	_, err = a.out.Write(content)
-	return failed(err)
+	return toFailure(err)
 }
 
 // mergeKubeconfig writes a context, its cluster and its user as `kubectl config` does.
 func (a *app) mergeKubeconfig(added *clientcmdapi.Config) error {
 	config, err := a.cluster.rules.GetStartingConfig()
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	name := added.CurrentContext
 	// Existing entries stay in their own file.
@@ -137,29 +137,29 @@ func (a *app) mergeKubeconfig(added *clientcmdapi.Config) error {
 	}
 	config.Clusters[name], config.AuthInfos[name], config.Contexts[name], config.CurrentContext = cluster, user, context, name
 	if err := clientcmd.ModifyConfig(a.cluster.rules, *config, true); err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
-	say(a.err, "context %s is in the kubeconfig, and is the current one: try kubectl get pods\n", name)
+	printSafely(a.err, "context %s is in the kubeconfig, and is the current one: try kubectl get pods\n", name)
 	return nil
 }
 
-// clusterEntry returns the kubeconfig's cluster entry, with the certificate authorities
+// buildClusterEntry returns the kubeconfig's cluster entry, with the certificate authorities
 // embedded.
-func (o *kubeconfigOptions) clusterEntry(a *app) (*clientcmdapi.Cluster, error) {
+func (o *kubeconfigOptions) buildClusterEntry(a *app) (*clientcmdapi.Cluster, error) {
 	if o.server == "" {
-		name, context, config, err := a.kubeContext()
+		name, context, config, err := a.findKubeContext()
 		if err != nil {
-			return nil, failedf("no cluster to write about: %w, or the server with --server", err)
+			return nil, failuref("no cluster to write about: %w, or the server with --server", err)
 		}
 		cluster := config.Clusters[context.Cluster]
 		if cluster == nil {
-			return nil, failedf("the kubeconfig's context %s names cluster %s, which is not there", name, context.Cluster)
+			return nil, failuref("the kubeconfig's context %s names cluster %s, which is not there", name, context.Cluster)
 		}
 		cluster = cluster.DeepCopy()
 		cluster.LocationOfOrigin, cluster.Extensions = "", nil
 		if cluster.CertificateAuthority != "" && len(cluster.CertificateAuthorityData) == 0 {
 			if cluster.CertificateAuthorityData, err = os.ReadFile(cluster.CertificateAuthority); err != nil {
-				return nil, failed(err)
+				return nil, toFailure(err)
 			}
 		}
 		cluster.CertificateAuthority = ""
@@ -167,7 +167,7 @@ func (o *kubeconfigOptions) clusterEntry(a *app) (*clientcmdapi.Cluster, error) 
 	}
 	server, err := url.Parse(o.server)
 	if err != nil || server.Scheme != "https" || server.Host == "" || server.User != nil {
-		return nil, fmt.Errorf("--server %s: write an https URL, such as https://k8s.example.org", inline(o.server))
+		return nil, fmt.Errorf("--server %s: write an https URL, such as https://k8s.example.org", escapeLine(o.server))
 	}
 	cluster := &clientcmdapi.Cluster{Server: o.server}
 	if o.authority != "" {
@@ -175,40 +175,40 @@ func (o *kubeconfigOptions) clusterEntry(a *app) (*clientcmdapi.Cluster, error) 
 			return nil, fmt.Errorf("--certificate-authority: %w", err)
 		}
 		if _, err := cert.ParseCertsPEM(cluster.CertificateAuthorityData); err != nil {
-			return nil, fmt.Errorf("--certificate-authority %s: the file holds no certificate in PEM", inline(o.authority))
+			return nil, fmt.Errorf("--certificate-authority %s: the file holds no certificate in PEM", escapeLine(o.authority))
 		}
 	}
 	return cluster, nil
 }
 
-// personUser returns a user that logs in with croft login. It sets o.namespace if it is
+// buildPersonUser returns a user that logs in with croft login. It sets o.namespace if it is
 // empty.
-func (a *app) personUser(cmd *cobra.Command, o *kubeconfigOptions, cluster *clientcmdapi.Cluster) (*clientcmdapi.AuthInfo, error) {
-	session, err := o.login.session(a, cmd)
+func (a *app) buildPersonUser(cmd *cobra.Command, o *kubeconfigOptions, cluster *clientcmdapi.Cluster) (*clientcmdapi.AuthInfo, error) {
+	session, err := o.login.newSession(a, cmd)
 	if err != nil {
 		return nil, err
 	}
 	if o.namespace == "" {
-		if o.namespace, err = a.namespaceOf(cmd.Context(), o, session, cluster); err != nil {
+		if o.namespace, err = a.findNamespace(cmd.Context(), o, session, cluster); err != nil {
 			return nil, err
 		}
 	}
 	if path := o.login.options.CertificateAuthority; path != "" {
 		if o.login.options.CertificateAuthority, err = filepath.Abs(path); err != nil {
-			return nil, failed(err)
+			return nil, toFailure(err)
 		}
 	}
 	if o.kubelogin {
-		return o.kubeloginUser(cmd.Context(), session)
+		return o.buildKubeloginUser(cmd.Context(), session)
 	}
-	return execUser(ownCommand(), append(getToken[:len(getToken):len(getToken)], o.login.args()...), installHint), nil
+	return buildExecUser(findOwnCommand(), append(getToken[:len(getToken):len(getToken)], o.login.buildArgs()...), installHint), nil
 }
 
-// kubeloginUser returns a user that logs in with kubelogin (github.com/int128/kubelogin).
-func (o *kubeconfigOptions) kubeloginUser(ctx context.Context, session *login.Session) (*clientcmdapi.AuthInfo, error) {
+// buildKubeloginUser returns a user that logs in with kubelogin (github.com/int128/kubelogin).
+func (o *kubeconfigOptions) buildKubeloginUser(ctx context.Context, session *login.Session) (*clientcmdapi.AuthInfo, error) {
 	scopes, err := session.Scopes(ctx)
 	if err != nil {
-		return nil, loginFailed(err)
+		return nil, classifyLoginError(err)
 	}
 	l := &o.login.options
 	args := []string{"oidc-login", "get-token", "--oidc-issuer-url=" + l.Issuer, "--oidc-client-id=" + l.ClientID}
@@ -233,30 +233,30 @@ func (o *kubeconfigOptions) kubeloginUser(ctx context.Context, session *login.Se
 	if o.login.noBrowser {
 		args = append(args, "--skip-open-browser")
 	}
-	return execUser("kubectl", args, "install kubelogin: https://github.com/int128/kubelogin"), nil
+	return buildExecUser("kubectl", args, "install kubelogin: https://github.com/int128/kubelogin"), nil
 }
 
-func execUser(command string, args []string, hint string) *clientcmdapi.AuthInfo {
+func buildExecUser(command string, args []string, hint string) *clientcmdapi.AuthInfo {
 	return &clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{
 		APIVersion: clientauthenticationv1.SchemeGroupVersion.String(), Command: command, Args: args,
 		InstallHint: hint, InteractiveMode: clientcmdapi.IfAvailableExecInteractiveMode,
 	}}
 }
 
-// ownCommand returns the command that starts this program: its name if PATH leads to it,
+// findOwnCommand returns the command that starts this program: its name if PATH leads to it,
 // and otherwise its path.
-func ownCommand() string {
+func findOwnCommand() string {
 	own, err := os.Executable()
 	if err != nil {
 		return "croft"
 	}
-	if found, err := exec.LookPath("croft"); err == nil && sameFile(found, own) {
+	if found, err := exec.LookPath("croft"); err == nil && isSameFile(found, own) {
 		return "croft"
 	}
 	return own
 }
 
-func sameFile(one, other string) bool {
+func isSameFile(one, other string) bool {
 	first, err := os.Stat(one)
 	second, err2 := os.Stat(other)
 	return errors.Join(err, err2) == nil && os.SameFile(first, second)

@@ -23,7 +23,7 @@ type robotFlags struct {
 	duration time.Duration
 }
 
-func (f *robotFlags) add(c *cobra.Command) {
+func (f *robotFlags) addFlags(c *cobra.Command) {
 	c.Flags().StringVar(&f.name, "robot", "", "name of a service account in the tenant's namespace")
 	c.Flags().DurationVar(&f.duration, "duration", time.Hour, "how long a token of the service account lives; at least 10m, and the API server may shorten it")
 }
@@ -32,7 +32,7 @@ func (f *robotFlags) add(c *cobra.Command) {
 func (f *robotFlags) validate() error {
 	switch {
 	case len(validation.IsDNS1123Subdomain(f.name)) > 0:
-		return fmt.Errorf("--robot %s: write the name of a service account: lower-case letters, digits, '-' and '.'", inline(f.name))
+		return fmt.Errorf("--robot %s: write the name of a service account: lower-case letters, digits, '-' and '.'", escapeLine(f.name))
 	case f.duration < 10*time.Minute:
 		return fmt.Errorf("--duration %s: write at least 10m", f.duration)
 	default:
@@ -54,69 +54,69 @@ kubeconfig that ` + "`croft kubeconfig --robot`" + ` writes has clients call thi
 			if err := robot.validate(); err != nil {
 				return err
 			}
-			request, err := a.execRequest()
+			request, err := a.readExecRequest()
 			if err != nil {
 				return err
 			}
-			c, err := a.client()
+			c, err := a.newClient()
 			if err != nil {
-				return failed(err)
+				return toFailure(err)
 			}
-			status, err := robot.token(cmd.Context(), c, namespace)
+			status, err := robot.requestToken(cmd.Context(), c, namespace)
 			if err != nil {
 				return err
 			}
-			return request.answer(a.out, status.Token, status.ExpirationTimestamp.Time)
+			return request.printToken(a.out, status.Token, status.ExpirationTimestamp.Time)
 		},
 	}
-	robot.add(c)
+	robot.addFlags(c)
 	c.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the service account")
 	_, _ = c.MarkFlagRequired("robot"), c.MarkFlagRequired("namespace")
 	return c
 }
 
-// token requests a token.
-func (f *robotFlags) token(ctx context.Context, c client.Client, namespace string) (*authenticationv1.TokenRequestStatus, error) {
+// requestToken requests a token.
+func (f *robotFlags) requestToken(ctx context.Context, c client.Client, namespace string) (*authenticationv1.TokenRequestStatus, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: f.name}}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(f.duration.Seconds()))}}
 	err := c.SubResource("token").Create(ctx, account, request)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, failedf("namespace %s has no service account %s: create it with kubectl create serviceaccount %s -n %s", namespace, f.name, f.name, namespace)
+		return nil, failuref("namespace %s has no service account %s: create it with kubectl create serviceaccount %s -n %s", namespace, f.name, f.name, namespace)
 	case err != nil:
-		return nil, failed(oneLine{unreachable(err)})
+		return nil, toFailure(oneLineError{explainUnreachable(err)})
 	}
 	return &request.Status, nil
 }
 
-// robotUser returns a service account's user. It sets o.namespace if it is empty.
-func (a *app) robotUser(ctx context.Context, o *kubeconfigOptions, name string) (*clientcmdapi.AuthInfo, error) {
+// buildRobotUser returns a service account's user. It sets o.namespace if it is empty.
+func (a *app) buildRobotUser(ctx context.Context, o *kubeconfigOptions, name string) (*clientcmdapi.AuthInfo, error) {
 	if err := o.robot.validate(); err != nil {
 		return nil, err
 	}
-	own, context, config, err := a.kubeContext()
+	own, context, config, err := a.findKubeContext()
 	if err != nil {
-		return nil, failed(err)
+		return nil, toFailure(err)
 	}
 	if own == name {
 		return nil, fmt.Errorf("context %s is the robot's own, which cannot request its tokens: name yours with --context", name)
 	}
-	c, err := a.client()
+	c, err := a.newClient()
 	if err != nil {
-		return nil, failed(err)
+		return nil, toFailure(err)
 	}
 	if o.namespace == "" {
-		if o.namespace, err = firstNamespace(ctx, c, o.tenant, "the context in use", a.namespace()); err != nil {
+		if o.namespace, err = findFirstNamespace(ctx, c, o.tenant, "the context in use", a.currentNamespace()); err != nil {
 			return nil, err
 		}
 	}
 	// The token is always requested, so that errors appear now.
-	status, err := o.robot.token(ctx, c, o.namespace)
+	status, err := o.robot.requestToken(ctx, c, o.namespace)
 	if err != nil {
 		return nil, err
 	}
 	if o.embed {
-		say(a.err, "the token ends at %s\n", status.ExpirationTimestamp.Local().Format(time.DateTime))
+		printSafely(a.err, "the token ends at %s\n", status.ExpirationTimestamp.Local().Format(time.DateTime))
 		return &clientcmdapi.AuthInfo{Token: status.Token}, nil
 	}
 	args := []string{"kubeconfig", "token", "--robot=" + o.robot.name, "--namespace=" + o.namespace, "--duration=" + o.robot.duration.String(), "--context=" + own}
@@ -125,9 +125,9 @@ func (a *app) robotUser(ctx context.Context, o *kubeconfigOptions, name string) 
 	cluster, user := config.Clusters[context.Cluster], config.AuthInfos[context.AuthInfo]
 	if cluster != nil && user != nil && cluster.LocationOfOrigin == file && user.LocationOfOrigin == file && file != "" {
 		if file, err = filepath.Abs(file); err != nil {
-			return nil, failed(err)
+			return nil, toFailure(err)
 		}
 		args = append(args, "--kubeconfig="+file)
 	}
-	return execUser(ownCommand(), args, installHint), nil
+	return buildExecUser(findOwnCommand(), args, installHint), nil
 }

@@ -18,20 +18,20 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// namespaceOf returns the tenant's first namespace. With --server it is the first namespace
+// findNamespace returns the tenant's first namespace. With --server it is the first namespace
 // that the user may read there; otherwise it is read from the cluster of the current
 // context.
-func (a *app) namespaceOf(ctx context.Context, o *kubeconfigOptions, session *login.Session, cluster *clientcmdapi.Cluster) (string, error) {
+func (a *app) findNamespace(ctx context.Context, o *kubeconfigOptions, session *login.Session, cluster *clientcmdapi.Cluster) (string, error) {
 	if o.server == "" {
-		c, err := a.client()
+		c, err := a.newClient()
 		if err != nil {
-			return "", failed(err)
+			return "", toFailure(err)
 		}
-		return firstNamespace(ctx, c, o.tenant, "the context in use", a.namespace())
+		return findFirstNamespace(ctx, c, o.tenant, "the context in use", a.currentNamespace())
 	}
-	token, err := session.Token(ctx, a.interactive())
+	token, err := session.Token(ctx, a.isInteractive())
 	if err != nil {
-		return "", loginFailed(err)
+		return "", classifyLoginError(err)
 	}
 	config := &rest.Config{
 		Host: cluster.Server, BearerToken: token.Raw, TLSClientConfig: rest.TLSClientConfig{CAData: cluster.CertificateAuthorityData},
@@ -43,29 +43,29 @@ func (a *app) namespaceOf(ctx context.Context, o *kubeconfigOptions, session *lo
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme.New()})
 	if err != nil {
-		return "", failed(oneLine{unreachable(err)})
+		return "", toFailure(oneLineError{explainUnreachable(err)})
 	}
-	namespace, err := firstNamespace(ctx, c, o.tenant, fmt.Sprintf("%s, whose token has %s,", token.User, groups))
+	namespace, err := findFirstNamespace(ctx, c, o.tenant, fmt.Sprintf("%s, whose token has %s,", token.User, groups))
 	if apierrors.IsUnauthorized(err) {
-		return "", failedf("%s does not accept tokens of %s for client %s: ask the platform team which issuer and client it expects",
-			inline(cluster.Server), o.login.options.Issuer, o.login.options.ClientID)
+		return "", failuref("%s does not accept tokens of %s for client %s: ask the platform team which issuer and client it expects",
+			escapeLine(cluster.Server), o.login.options.Issuer, o.login.options.ClientID)
 	}
 	return namespace, err
 }
 
-// firstNamespace returns the first namespace of a tenant that the user may read. Without
+// findFirstNamespace returns the first namespace of a tenant that the user may read. Without
 // the proxy, members may not list namespaces: then it is the namespace with the tenant's
 // name, or one of guesses. who names the user in errors.
-func firstNamespace(ctx context.Context, c client.Reader, tenant, who string, guesses ...string) (string, error) {
+func findFirstNamespace(ctx context.Context, c client.Reader, tenant, who string, guesses ...string) (string, error) {
 	var declared v1alpha1.Tenant
 	err := c.Get(ctx, client.ObjectKey{Name: tenant}, &declared)
 	switch {
 	case err == nil:
 		return append(declared.Spec.Namespaces, tenant)[0], nil // a tenant without namespaces has one with its own name
 	case apierrors.IsNotFound(err):
-		return "", failedf("there is no tenant %s", tenant)
+		return "", failuref("there is no tenant %s", tenant)
 	case !apierrors.IsForbidden(err) && !meta.IsNoMatchError(err):
-		return "", failed(oneLine{unreachable(err)})
+		return "", toFailure(oneLineError{explainUnreachable(err)})
 	}
 	var namespaces corev1.NamespaceList
 	err = c.List(ctx, &namespaces, client.MatchingLabels{v1alpha1.TenantLabel: tenant})
@@ -77,11 +77,11 @@ func firstNamespace(ctx context.Context, c client.Reader, tenant, who string, gu
 				return name, nil
 			}
 		}
-		return "", failed(oneLine{fmt.Errorf("%s may not list the namespaces of tenant %s, and has no role in a namespace %s: name one with --namespace", who, tenant, tenant)})
+		return "", toFailure(oneLineError{fmt.Errorf("%s may not list the namespaces of tenant %s, and has no role in a namespace %s: name one with --namespace", who, tenant, tenant)})
 	case err != nil:
-		return "", failed(oneLine{unreachable(err)})
+		return "", toFailure(oneLineError{explainUnreachable(err)})
 	case len(namespaces.Items) == 0:
-		return "", failed(oneLine{fmt.Errorf("%s may see no namespace of tenant %s: ask the platform team which group the tenant gives access to", who, tenant)})
+		return "", toFailure(oneLineError{fmt.Errorf("%s may see no namespace of tenant %s: ask the platform team which group the tenant gives access to", who, tenant)})
 	}
 	names := make([]string, len(namespaces.Items))
 	for i := range namespaces.Items {

@@ -49,7 +49,7 @@ func TestFirstNamespaceOfMembers(t *testing.T) {
 						return forbidden("")
 					},
 				}).Build()
-			got, err := firstNamespace(t.Context(), c, test.tenant, "ann", test.context)
+			got, err := findFirstNamespace(t.Context(), c, test.tenant, "ann", test.context)
 			if got != test.want || (err != nil) != (test.refused != "") || err != nil && !strings.Contains(err.Error(), test.refused) {
 				t.Errorf("%q, %v; want %q, %q", got, err, test.want, test.refused)
 			}

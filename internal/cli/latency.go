@@ -33,8 +33,8 @@ type latencyOptions struct {
 	output               format
 }
 
-// compares reports whether the nodes are compared with others.
-func (o *latencyOptions) compares() bool { return o.against != "" || o.againstPool != "" }
+// needsComparison reports whether the nodes are compared with others.
+func (o *latencyOptions) needsComparison() bool { return o.against != "" || o.againstPool != "" }
 
 func newLatency(a *app) *cobra.Command {
 	var o latencyOptions
@@ -72,7 +72,7 @@ phases in Prometheus' text format.`,
   croft latency --against monday.json
   croft latency --pool telco --against-pool apps`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.latency(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runLatency(cmd.Context(), o) },
 	}
 	c.Flags().StringVar(&o.pool, "pool", "", "only nodes of this pool")
 	c.Flags().DurationVar(&o.since, "since", time.Hour, "only nodes that were requested within this time; all if 0")
@@ -82,15 +82,15 @@ phases in Prometheus' text format.`,
 		"compare with the nodes in this file, which -o json has written; - is standard input")
 	c.Flags().StringVar(&o.againstPool, "against-pool", "",
 		"compare with nodes of this pool, of the file if there is one")
-	o.output.add(c, formatTable, formatWide, formatMarkdown, formatJSON, formatSVG, formatPrometheus)
+	o.output.addFlags(c, formatTable, formatWide, formatMarkdown, formatJSON, formatSVG, formatPrometheus)
 	return c
 }
 
-func (a *app) latency(ctx context.Context, o latencyOptions) error {
+func (a *app) runLatency(ctx context.Context, o latencyOptions) error {
 	if o.since < 0 {
 		return fmt.Errorf("--since %s: write how far to look back, such as 1h, or 0 for all nodes", o.since)
 	}
-	saved, err := a.savedNodes(o)
+	saved, err := a.readSavedNodes(o)
 	if err != nil {
 		return err
 	}
@@ -99,15 +99,15 @@ func (a *app) latency(ctx context.Context, o latencyOptions) error {
 		return err
 	}
 	defer journals.close()
-	c, err := a.client()
+	c, err := a.newClient()
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
-	objects, err := latencyObjects(ctx, c)
+	objects, err := readLatencyObjects(ctx, c)
 	if err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
-	if objects.Boots, err = journals.read(objects.Nodes); err != nil {
+	if objects.Boots, err = journals.readBootTimes(objects.Nodes); err != nil {
 		return err
 	}
 	opts := latency.Options{}
@@ -115,20 +115,20 @@ func (a *app) latency(ctx context.Context, o latencyOptions) error {
 		opts.Since = time.Now().Add(-o.since)
 	}
 	all := latency.Build(objects, opts)
-	nodes := latency.OfPool(all, o.pool)
-	if o.compares() {
+	nodes := latency.FilterByPool(all, o.pool)
+	if o.needsComparison() {
 		if o.against == "" {
 			saved = all
 		}
 		return a.compareLatency(saved, nodes, o)
 	}
 	if len(nodes) == 0 {
-		say(a.err, "%s\n", noNodes(o))
+		printSafely(a.err, "%s\n", explainNoNodes(o))
 	}
 	return a.printLatency(nodes, o.output)
 }
 
-func noNodes(o latencyOptions) string {
+func explainNoNodes(o latencyOptions) string {
 	text := "no node"
 	if o.pool != "" {
 		text += " of pool " + o.pool
@@ -137,12 +137,12 @@ func noNodes(o latencyOptions) string {
 		return text + " is there"
 	}
 	return fmt.Sprintf("%s was asked for in the last %s; --since looks further back", text,
-		latency.Seconds(o.since.Seconds()))
+		latency.FormatSeconds(o.since.Seconds()))
 }
 
-// latencyObjects reads the objects that contain times. A cluster without Karpenter has
+// readLatencyObjects reads the objects that contain times. A cluster without Karpenter has
 // no NodeClaims.
-func latencyObjects(ctx context.Context, c client.Reader) (latency.Objects, error) {
+func readLatencyObjects(ctx context.Context, c client.Reader) (latency.Objects, error) {
 	var (
 		claims  karpenterv1.NodeClaimList
 		nodes   corev1.NodeList
@@ -158,7 +158,7 @@ func latencyObjects(ctx context.Context, c client.Reader) (latency.Objects, erro
 	} {
 		var err error
 		if kind.name == "events" {
-			err = latencyEvents(ctx, c, &events)
+			err = readLatencyEvents(ctx, c, &events)
 		} else {
 			err = c.List(ctx, kind.list)
 		}
@@ -166,7 +166,7 @@ func latencyObjects(ctx context.Context, c client.Reader) (latency.Objects, erro
 		case apierrors.IsForbidden(err):
 			missing = append(missing, kind.name)
 		case err != nil && !meta.IsNoMatchError(err):
-			return latency.Objects{}, fmt.Errorf("read %s: %w", kind.name, unreachable(err))
+			return latency.Objects{}, fmt.Errorf("read %s: %w", kind.name, explainUnreachable(err))
 		}
 	}
 	if len(missing) > 0 {
@@ -177,8 +177,8 @@ func latencyObjects(ctx context.Context, c client.Reader) (latency.Objects, erro
 	return latency.Objects{Claims: claims.Items, Nodes: nodes.Items, Pods: pods.Items, Events: events.Items}, nil
 }
 
-// latencyEvents reads only the relevant events, since a cluster has many others.
-func latencyEvents(ctx context.Context, c client.Reader, to *corev1.EventList) error {
+// readLatencyEvents reads only the relevant events, since a cluster has many others.
+func readLatencyEvents(ctx context.Context, c client.Reader, to *corev1.EventList) error {
 	for _, reason := range latency.EventReasons() {
 		var some corev1.EventList
 		if err := c.List(ctx, &some, client.MatchingFields{"reason": reason}); err != nil {
@@ -195,14 +195,14 @@ func (a *app) printLatency(nodes []latency.Timeline, output format) error {
 	case formatJSON:
 		return output.print(a.out, map[string]any{"nodes": nodes, "summary": groups})
 	case formatSVG:
-		_, err := io.WriteString(a.out, latency.SVG(nodes))
-		return failed(err)
+		_, err := io.WriteString(a.out, latency.RenderSVG(nodes))
+		return toFailure(err)
 	case formatPrometheus:
-		return failed(latency.WriteMetrics(a.out, nodes))
+		return toFailure(latency.WriteMetrics(a.out, nodes))
 	case formatMarkdown:
-		a.latencyMarkdown(nodes, groups)
+		a.printLatencyMarkdown(nodes, groups)
 	default:
-		a.latencyTables(nodes, groups, output == formatWide)
+		a.printLatencyTables(nodes, groups, output == formatWide)
 	}
 	return nil
 }

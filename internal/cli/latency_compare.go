@@ -9,9 +9,9 @@ import (
 	"croft.dev/croft/internal/latency"
 )
 
-// savedNodes reads the nodes to compare with. It returns none without --against.
-func (a *app) savedNodes(o latencyOptions) ([]latency.Timeline, error) {
-	if o.compares() && (o.output == formatSVG || o.output == formatPrometheus || o.output == formatWide) {
+// readSavedNodes reads the nodes to compare with. It returns none without --against.
+func (a *app) readSavedNodes(o latencyOptions) ([]latency.Timeline, error) {
+	if o.needsComparison() && (o.output == formatSVG || o.output == formatPrometheus || o.output == formatWide) {
 		return nil, fmt.Errorf("-o %s: a comparison is written as table, markdown or json", o.output)
 	}
 	switch {
@@ -22,7 +22,7 @@ func (a *app) savedNodes(o latencyOptions) ([]latency.Timeline, error) {
 	case o.against == "":
 		return nil, nil
 	}
-	text, err := read(o.against, a.in)
+	text, err := readFile(o.against, a.in)
 	if err != nil {
 		return nil, fmt.Errorf("--against %w", err)
 	}
@@ -39,31 +39,31 @@ func (a *app) compareLatency(with, nodes []latency.Timeline, o latencyOptions) e
 	if pool == "" {
 		pool = o.pool
 	}
-	before, after := side{o.against, pool, latency.OfPool(with, pool)}, side{"", o.pool, nodes}
+	before, after := side{o.against, pool, latency.FilterByPool(with, pool)}, side{"", o.pool, nodes}
 	for _, s := range []side{before, after} {
 		if len(s.nodes) == 0 {
-			return failedf("there is nothing to compare: %s", s)
+			return failuref("there is nothing to compare: %s", s)
 		}
 	}
 	phases := latency.Compare(before.nodes, after.nodes)
 	if o.output == formatJSON {
-		return o.output.print(a.out, map[string]any{"before": before.data(), "after": after.data(), "phases": phases})
+		return o.output.print(a.out, map[string]any{"before": before.toData(), "after": after.toData(), "phases": phases})
 	}
-	say(a.out, "before: %s; after: %s\n\n", before, after)
+	printSafely(a.out, "before: %s; after: %s\n\n", before, after)
 	header := []string{"PHASE", "NODES", "P50 BEFORE", "P50 AFTER", "DIFFERENCE", "RATIO", "P90 BEFORE", "P90 AFTER",
 		"DIFFERENCE", "RATIO"}
 	var rows [][]string
 	for _, d := range phases {
 		was, is := d.Before, d.After
-		row := []string{d.Phase.Title(), having(was) + "/" + having(is)}
-		row = append(row, compared(was, is, d.P50, func(p *latency.Percentiles) float64 { return p.P50 })...)
-		row = append(row, compared(was, is, d.P90, func(p *latency.Percentiles) float64 { return p.P90 })...)
+		row := []string{d.Phase.Title(), formatPhaseCount(was) + "/" + formatPhaseCount(is)}
+		row = append(row, formatComparison(was, is, d.P50, func(p *latency.Percentiles) float64 { return p.P50 })...)
+		row = append(row, formatComparison(was, is, d.P90, func(p *latency.Percentiles) float64 { return p.P90 })...)
 		rows = append(rows, row)
 	}
 	if o.output == formatMarkdown {
-		a.markdownTable(header, rows)
+		a.printMarkdownTable(header, rows)
 	} else {
-		table(a.out, header, rows)
+		printTable(a.out, header, rows)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ type side struct {
 func (s side) String() string {
 	text := "no node"
 	if len(s.nodes) > 0 {
-		text = count(len(s.nodes), "node")
+		text = formatCount(len(s.nodes), "node")
 	}
 	if s.pool != "" {
 		text += " of pool " + s.pool
@@ -88,7 +88,7 @@ func (s side) String() string {
 	return text
 }
 
-func (s side) data() map[string]any {
+func (s side) toData() map[string]any {
 	data := map[string]any{"nodes": len(s.nodes)}
 	if s.pool != "" {
 		data["pool"] = s.pool
@@ -99,31 +99,31 @@ func (s side) data() map[string]any {
 	return data
 }
 
-// having returns the number of nodes that have a phase.
-func having(p *latency.Percentiles) string {
+// formatPhaseCount returns the number of nodes that have a phase.
+func formatPhaseCount(p *latency.Percentiles) string {
 	if p == nil {
 		return "0"
 	}
 	return strconv.Itoa(p.Count)
 }
 
-// compared returns the four cells of a percentile.
-func compared(was, is *latency.Percentiles, c *latency.Change, of func(*latency.Percentiles) float64) []string {
+// formatComparison returns the four cells of a percentile.
+func formatComparison(was, is *latency.Percentiles, c *latency.Change, of func(*latency.Percentiles) float64) []string {
 	cells := []string{"-", "-", "-", "-"}
 	if was != nil {
-		cells[0] = latency.Seconds(of(was))
+		cells[0] = latency.FormatSeconds(of(was))
 	}
 	if is != nil {
-		cells[1] = latency.Seconds(of(is))
+		cells[1] = latency.FormatSeconds(of(is))
 	}
 	if c == nil {
 		return cells
 	}
 	switch {
 	case c.Seconds > 0:
-		cells[2] = "+" + latency.Seconds(c.Seconds)
+		cells[2] = "+" + latency.FormatSeconds(c.Seconds)
 	case c.Seconds < 0:
-		cells[2] = "-" + latency.Seconds(-c.Seconds)
+		cells[2] = "-" + latency.FormatSeconds(-c.Seconds)
 	default:
 		cells[2] = "0s"
 	}

@@ -36,7 +36,7 @@ func openJournals(flags []string) (all journals, err error) {
 		file, err := os.Open(path)
 		if err != nil {
 			all.close()
-			return nil, fmt.Errorf("--journal %w", readable(path, err))
+			return nil, fmt.Errorf("--journal %w", explainFileError(path, err))
 		}
 		all = append(all, nodeLog{node, file})
 	}
@@ -49,8 +49,8 @@ func (j journals) close() {
 	}
 }
 
-// read finds the times of nodes' boots in their logs.
-func (j journals) read(nodes []corev1.Node) (map[string]boot.Times, error) {
+// readBootTimes finds the times of nodes' boots in their logs.
+func (j journals) readBootTimes(nodes []corev1.Node) (map[string]boot.Times, error) {
 	logs := map[string]*boot.Log{}
 	created := map[string]time.Time{}
 	for _, l := range j {

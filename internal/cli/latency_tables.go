@@ -9,22 +9,22 @@ import (
 	"croft.dev/croft/internal/latency"
 )
 
-// latencyColumns returns the phases that a table shows.
-func latencyColumns(wide bool) []latency.Definition {
-	return slices.DeleteFunc(latency.Definitions(), func(d latency.Definition) bool { return !wide && d.Wide() })
+// listLatencyColumns returns the phases that a table shows.
+func listLatencyColumns(wide bool) []latency.Definition {
+	return slices.DeleteFunc(latency.Definitions(), func(d latency.Definition) bool { return !wide && d.IsWide() })
 }
 
-func columnTitle(d latency.Definition) string { return strings.ToUpper(d.Phase.Title()) }
+func formatColumnTitle(d latency.Definition) string { return strings.ToUpper(d.Phase.Title()) }
 
-func (a *app) latencyTables(nodes []latency.Timeline, groups []latency.Group, wide bool) {
+func (a *app) printLatencyTables(nodes []latency.Timeline, groups []latency.Group, wide bool) {
 	if len(nodes) == 0 {
 		return
 	}
-	columns := slices.DeleteFunc(latencyColumns(wide),
+	columns := slices.DeleteFunc(listLatencyColumns(wide),
 		func(d latency.Definition) bool { return d.Phase == latency.ClaimToNodeReady })
 	header := []string{"NODE", "POOL", "TYPE", "POD"}
 	for _, d := range columns {
-		header = append(header, columnTitle(d))
+		header = append(header, formatColumnTitle(d))
 	}
 	var rows [][]string
 	for i := range nodes {
@@ -33,28 +33,28 @@ func (a *app) latencyTables(nodes []latency.Timeline, groups []latency.Group, wi
 		for _, d := range columns {
 			cell := "-"
 			if seconds, known := t.Phases[d.Phase]; known {
-				cell = latency.Seconds(seconds)
+				cell = latency.FormatSeconds(seconds)
 			}
 			row = append(row, cell)
 		}
 		rows = append(rows, row)
 	}
-	table(a.out, header, rows)
+	printTable(a.out, header, rows)
 	for i := range nodes {
 		for _, note := range nodes[i].Notes {
-			say(a.out, "%s: %s\n", nodes[i].Title(), note)
+			printSafely(a.out, "%s: %s\n", nodes[i].Title(), note)
 		}
 	}
-	say(a.out, "\np50/p90/p99 in seconds:\n")
-	header, rows = latencySummary(groups, wide)
-	table(a.out, header, rows)
+	printSafely(a.out, "\np50/p90/p99 in seconds:\n")
+	header, rows = buildLatencySummary(groups, wide)
+	printTable(a.out, header, rows)
 }
 
-// latencySummary returns the table of percentiles.
-func latencySummary(groups []latency.Group, wide bool) (header []string, rows [][]string) {
+// buildLatencySummary returns the table of percentiles.
+func buildLatencySummary(groups []latency.Group, wide bool) (header []string, rows [][]string) {
 	header = []string{"BY", "VALUE", "NODES"}
-	for _, d := range latencyColumns(wide) {
-		header = append(header, columnTitle(d))
+	for _, d := range listLatencyColumns(wide) {
+		header = append(header, formatColumnTitle(d))
 	}
 	words := map[string]string{"instanceType": "instance type"}
 	for _, g := range groups {
@@ -63,10 +63,10 @@ func latencySummary(groups []latency.Group, wide bool) (header []string, rows []
 			by = words[by]
 		}
 		row := []string{by, orDash(g.Value), strconv.Itoa(g.Nodes)}
-		for _, d := range latencyColumns(wide) {
+		for _, d := range listLatencyColumns(wide) {
 			cell := "-"
 			if p, known := g.Phases[d.Phase]; known {
-				cell = decimal(p.P50) + "/" + decimal(p.P90) + "/" + decimal(p.P99)
+				cell = formatDecimal(p.P50) + "/" + formatDecimal(p.P90) + "/" + formatDecimal(p.P99)
 			}
 			row = append(row, cell)
 		}
@@ -75,7 +75,7 @@ func latencySummary(groups []latency.Group, wide bool) (header []string, rows []
 	return header, rows
 }
 
-func decimal(seconds float64) string { return strconv.FormatFloat(seconds, 'f', -1, 64) }
+func formatDecimal(seconds float64) string { return strconv.FormatFloat(seconds, 'f', -1, 64) }
 
 func orDash(text string) string {
 	if text == "" {
@@ -84,8 +84,8 @@ func orDash(text string) string {
 	return text
 }
 
-// latencyMarkdown prints a table with the columns of node-latency-for-k8s.
-func (a *app) latencyMarkdown(nodes []latency.Timeline, groups []latency.Group) {
+// printLatencyMarkdown prints a table with the columns of node-latency-for-k8s.
+func (a *app) printLatencyMarkdown(nodes []latency.Timeline, groups []latency.Group) {
 	if len(nodes) == 0 {
 		return
 	}
@@ -103,47 +103,47 @@ func (a *app) latencyMarkdown(nodes []latency.Timeline, groups []latency.Group) 
 				title += " | " + part
 			}
 		}
-		say(a.out, "### %s\n\n", markdownText(title))
+		printSafely(a.out, "### %s\n\n", escapeMarkdown(title))
 		var rows [][]string
 		for _, e := range t.Events {
-			rows = append(rows, []string{e.Name, e.Time.Format(time.RFC3339), latency.Seconds(e.Seconds), e.Comment})
+			rows = append(rows, []string{e.Name, e.Time.Format(time.RFC3339), latency.FormatSeconds(e.Seconds), e.Comment})
 		}
-		a.markdownTable([]string{"EVENT", "TIMESTAMP", "T", "COMMENT"}, rows)
+		a.printMarkdownTable([]string{"EVENT", "TIMESTAMP", "T", "COMMENT"}, rows)
 		for _, note := range t.Notes {
-			say(a.out, "\n%s\n", markdownText(note))
+			printSafely(a.out, "\n%s\n", escapeMarkdown(note))
 		}
-		say(a.out, "\n")
+		printSafely(a.out, "\n")
 	}
-	say(a.out, "### p50/p90/p99 in seconds\n\n")
-	a.markdownTable(latencySummary(groups, true))
+	printSafely(a.out, "### p50/p90/p99 in seconds\n\n")
+	a.printMarkdownTable(buildLatencySummary(groups, true))
 }
 
-func (a *app) markdownTable(header []string, rows [][]string) {
+func (a *app) printMarkdownTable(header []string, rows [][]string) {
 	widths := make([]int, len(header))
 	all := append([][]string{header}, rows...)
 	for _, row := range all {
 		for i := range row {
-			row[i] = strings.ReplaceAll(markdownText(row[i]), "|", `\|`)
+			row[i] = strings.ReplaceAll(escapeMarkdown(row[i]), "|", `\|`)
 			widths[i] = max(widths[i], len([]rune(row[i])))
 		}
 	}
 	for n, row := range all {
 		for i, cell := range row {
-			say(a.out, "| %s%s ", cell, strings.Repeat(" ", widths[i]-len([]rune(cell))))
+			printSafely(a.out, "| %s%s ", cell, strings.Repeat(" ", widths[i]-len([]rune(cell))))
 		}
-		say(a.out, "|\n")
+		printSafely(a.out, "|\n")
 		if n > 0 {
 			continue
 		}
 		for _, width := range widths {
-			say(a.out, "|%s", strings.Repeat("-", width+2))
+			printSafely(a.out, "|%s", strings.Repeat("-", width+2))
 		}
-		say(a.out, "|\n")
+		printSafely(a.out, "|\n")
 	}
 }
 
-// markdownText escapes a text for one line of Markdown, since tenants choose the names of
+// escapeMarkdown escapes a text for one line of Markdown, since tenants choose the names of
 // objects.
-func markdownText(text string) string {
-	return strings.NewReplacer("<", "&lt;", "`", "\\`", "[", `\[`).Replace(inline(text))
+func escapeMarkdown(text string) string {
+	return strings.NewReplacer("<", "&lt;", "`", "\\`", "[", `\[`).Replace(escapeLine(text))
 }

@@ -34,15 +34,15 @@ type listener struct {
 	acted bool
 }
 
-func listen(ctx context.Context, c client.Reader) (*listener, error) {
+func newListener(ctx context.Context, c client.Reader) (*listener, error) {
 	beat, err := heartbeat.Read(ctx, c)
 	now := time.Now()
-	return &listener{client: c, since: now, first: beat, last: beat, asked: now}, unreachable(err)
+	return &listener{client: c, since: now, first: beat, last: beat, asked: now}, explainUnreachable(err)
 }
 
-// hears reports whether an operator runs. An operator with a different clock is detected by
+// isOperatorRunning reports whether an operator runs. An operator with a different clock is detected by
 // its next heartbeat.
-func (l *listener) hears(ctx context.Context) bool {
+func (l *listener) isOperatorRunning(ctx context.Context) bool {
 	if time.Since(l.asked) > time.Second {
 		l.asked = time.Now()
 		if beat, err := heartbeat.Read(ctx, l.client); err == nil {
@@ -52,14 +52,14 @@ func (l *listener) hears(ctx context.Context) bool {
 	return l.acted || l.last.Believable(time.Now()) || l.last.Holder != "" && l.last.At.After(l.first.At)
 }
 
-// silent returns an error if waiting is useless, and nil while an operator runs or may
+// checkOperator returns an error if waiting is useless, and nil while an operator runs or may
 // still start.
-func (l *listener) silent(ctx context.Context, p *progress) error {
-	if l.hears(ctx) || time.Since(l.since) < grace {
+func (l *listener) checkOperator(ctx context.Context, p *progress) error {
+	if l.isOperatorRunning(ctx) || time.Since(l.since) < grace {
 		return nil
 	}
-	if coming := l.coming(ctx); coming != "" {
-		p.hint("waiting for the operator: " + coming)
+	if coming := l.describeDeployment(ctx); coming != "" {
+		p.printOnce("waiting for the operator: " + coming)
 		return nil
 	}
 	return l.errNoOperator()
@@ -70,8 +70,8 @@ func (l *listener) errNoOperator() error {
 	return fmt.Errorf("written; but %s, so nothing will be made of it: %s", l.last.Say(time.Now()), mendOperator)
 }
 
-// coming describes the operator's Deployment, if it exists and is not available yet.
-func (l *listener) coming(ctx context.Context) string {
+// describeDeployment describes the operator's Deployment, if it exists and is not available yet.
+func (l *listener) describeDeployment(ctx context.Context) string {
 	var d appsv1.Deployment
 	err := l.client.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: v1alpha1.ManagedBy}, &d)
 	if err != nil || d.Spec.Replicas != nil && *d.Spec.Replicas == 0 || d.Status.AvailableReplicas > 0 {

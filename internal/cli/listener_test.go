@@ -31,12 +31,12 @@ func TestListener(t *testing.T) {
 	var out bytes.Buffer
 	silent := func(since time.Duration) error {
 		t.Helper()
-		l, err := listen(t.Context(), c)
+		l, err := newListener(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		l.since = time.Now().Add(-since)
-		return l.silent(t.Context(), newProgress(&out))
+		return l.checkOperator(t.Context(), newProgress(&out))
 	}
 	wants := func(err error) {
 		t.Helper()
@@ -67,13 +67,13 @@ func TestListener(t *testing.T) {
 	wants(silent(grace))
 
 	acting := &listener{client: c, since: time.Now().Add(-time.Hour), acted: true}
-	if err := acting.silent(t.Context(), newProgress(&out)); err != nil {
+	if err := acting.checkOperator(t.Context(), newProgress(&out)); err != nil {
 		t.Errorf("something became of what was declared: %v", err)
 	}
 	late := &listener{client: c, since: time.Now().Add(-time.Hour), first: heartbeat.Beat{At: time.Now().Add(-time.Hour), Holder: "croft-0"}}
 	late.last = heartbeat.Beat{At: late.first.At.Add(heartbeat.Interval), Holder: "croft-0"}
 	late.asked = time.Now()
-	if err := late.silent(t.Context(), newProgress(&out)); err != nil {
+	if err := late.checkOperator(t.Context(), newProgress(&out)); err != nil {
 		t.Errorf("a clock that is an hour late, and a new sign: %v", err)
 	}
 }

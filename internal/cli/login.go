@@ -54,19 +54,19 @@ If the kubeconfig's context uses that plugin, its flags are the defaults here.`,
   croft login forget         # delete the tokens that are kept`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			session, err := f.session(a, cmd)
+			session, err := f.newSession(a, cmd)
 			if err != nil {
 				return err
 			}
 			token, err := session.Login(cmd.Context())
 			if err != nil {
-				return loginFailed(err)
+				return classifyLoginError(err)
 			}
 			a.printLogin(token, &f)
 			return nil
 		},
 	}
-	f.add(c.Flags())
+	f.addFlags(c.Flags())
 	c.AddCommand(newGetToken(a), newForget(a))
 	return c
 }
@@ -83,22 +83,22 @@ It prints the stored token, or a new one by the refresh token. Without either, y
 in as with ` + "`croft login`" + `; clients without a terminal get an error instead.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			request, err := a.execRequest()
+			request, err := a.readExecRequest()
 			if err != nil {
 				return err
 			}
-			session, err := f.session(a, cmd)
+			session, err := f.newSession(a, cmd)
 			if err != nil {
 				return err
 			}
 			token, err := session.Token(cmd.Context(), request.interactive)
 			if err != nil {
-				return loginFailed(err)
+				return classifyLoginError(err)
 			}
-			return request.answer(a.out, token.Raw, token.Expiry)
+			return request.printToken(a.out, token.Raw, token.Expiry)
 		},
 	}
-	f.add(c.Flags())
+	f.addFlags(c.Flags())
 	return c
 }
 
@@ -111,14 +111,14 @@ func newForget(a *app) *cobra.Command {
 session in the browser continues, and issued tokens stay valid until they expire.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			session, err := f.session(a, cmd)
+			session, err := f.newSession(a, cmd)
 			if err != nil {
 				return err
 			}
-			return loginFailed(session.Forget(cmd.Context()))
+			return classifyLoginError(session.Forget(cmd.Context()))
 		},
 	}
-	f.add(c.Flags())
+	f.addFlags(c.Flags())
 	return c
 }
 
@@ -128,7 +128,7 @@ type loginFlags struct {
 	noBrowser bool
 }
 
-func (f *loginFlags) add(flags *pflag.FlagSet) {
+func (f *loginFlags) addFlags(flags *pflag.FlagSet) {
 	o := &f.options
 	flags.StringVar(&o.Issuer, "issuer", "", "URL of the identity provider, as in its tokens")
 	flags.StringVar(&o.ClientID, "client-id", "croft", "ID of the client that the identity provider knows")
@@ -144,12 +144,12 @@ func (f *loginFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.noBrowser, "no-browser", false, "print the URL, and do not open it")
 }
 
-// args returns the flags that differ from their defaults. It always includes the client's
+// buildArgs returns the flags that differ from their defaults. It always includes the client's
 // ID, so that the kubeconfig shows its purpose.
-func (f *loginFlags) args() []string {
+func (f *loginFlags) buildArgs() []string {
 	written := *f
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	written.add(flags) // sets the defaults
+	written.addFlags(flags) // sets the defaults
 	written = *f
 	var args []string
 	flags.VisitAll(func(flag *pflag.Flag) {
@@ -166,26 +166,26 @@ func (f *loginFlags) args() []string {
 	return args
 }
 
-// session returns the login that the flags describe. Missing flags are taken from the
+// newSession returns the login that the flags describe. Missing flags are taken from the
 // kubeconfig's context.
-func (f *loginFlags) session(a *app, cmd *cobra.Command) (*login.Session, error) {
+func (f *loginFlags) newSession(a *app, cmd *cobra.Command) (*login.Session, error) {
 	if !cmd.Flags().Changed("issuer") {
-		if err := f.fromContext(a, cmd.Flags()); err != nil {
+		if err := f.fillFromContext(a, cmd.Flags()); err != nil {
 			return nil, err
 		}
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return nil, failedf("no place to keep tokens at: %w", err)
+		return nil, failuref("no place to keep tokens at: %w", err)
 	}
 	o := f.options
-	o.Dir, o.Out, o.Sanitize = filepath.Join(cache, "croft", "login"), a.err, inline
+	o.Dir, o.Out, o.Sanitize = filepath.Join(cache, "croft", "login"), a.err, escapeLine
 	if !f.noBrowser && hasBrowser() {
 		browser.Stdout, browser.Stderr = io.Discard, io.Discard
 		o.OpenBrowser = browser.OpenURL
 	}
 	session, err := login.New(o)
-	return session, loginFailed(err)
+	return session, classifyLoginError(err)
 }
 
 // hasBrowser reports whether a browser can open outside of the terminal: on a machine
@@ -197,17 +197,17 @@ func hasBrowser() bool {
 	return os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != ""
 }
 
-// fromContext takes missing flags from the credential plugin of the kubeconfig's context.
-func (f *loginFlags) fromContext(a *app, flags *pflag.FlagSet) error {
-	args := a.pluginArgs()
+// fillFromContext takes missing flags from the credential plugin of the kubeconfig's context.
+func (f *loginFlags) fillFromContext(a *app, flags *pflag.FlagSet) error {
+	args := a.findPluginArgs()
 	if len(args) == 0 {
 		return nil
 	}
 	var written loginFlags
 	known := pflag.NewFlagSet("", pflag.ContinueOnError)
 	known.SetOutput(io.Discard)
-	written.add(known)
-	newClusterFlags().add(known)
+	written.addFlags(known)
+	newClusterFlags().addFlags(known)
 	if err := known.Parse(args); err != nil {
 		return fmt.Errorf("the credential plugin of the kubeconfig's context is wrong: %w: write it again with croft kubeconfig", err)
 	}
@@ -227,10 +227,10 @@ func (f *loginFlags) fromContext(a *app, flags *pflag.FlagSet) error {
 	return err
 }
 
-// pluginArgs returns the arguments of `croft login get-token` in the kubeconfig's context,
+// findPluginArgs returns the arguments of `croft login get-token` in the kubeconfig's context,
 // or nil if the context uses another way to log in.
-func (a *app) pluginArgs() []string {
-	_, context, config, err := a.kubeContext()
+func (a *app) findPluginArgs() []string {
+	_, context, config, err := a.findKubeContext()
 	if err != nil {
 		return nil
 	}
@@ -241,8 +241,8 @@ func (a *app) pluginArgs() []string {
 	return user.Exec.Args[len(getToken):]
 }
 
-// kubeContext returns the context that --context names, or the kubeconfig's current one.
-func (a *app) kubeContext() (name string, context *clientcmdapi.Context, config *clientcmdapi.Config, err error) {
+// findKubeContext returns the context that --context names, or the kubeconfig's current one.
+func (a *app) findKubeContext() (name string, context *clientcmdapi.Context, config *clientcmdapi.Config, err error) {
 	raw, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.cluster.rules, a.cluster.overrides).RawConfig()
 	if err != nil {
 		return "", nil, nil, err
@@ -263,17 +263,17 @@ func (a *app) kubeContext() (name string, context *clientcmdapi.Context, config 
 
 // printLogin prints the user's identity.
 func (a *app) printLogin(token *login.Token, f *loginFlags) {
-	say(a.err, "logged in as %s until %s, groups: %s\n", inline(token.User), token.Expiry.Local().Format(time.DateTime), inline(list(token.Groups)))
+	printSafely(a.err, "logged in as %s until %s, groups: %s\n", escapeLine(token.User), token.Expiry.Local().Format(time.DateTime), escapeLine(formatList(token.Groups)))
 	if !token.Renewable {
-		say(a.err, "croft: the identity provider gave no refresh token, so that you log in again after that: request the scope offline_access, or try --prompt consent\n")
+		printSafely(a.err, "croft: the identity provider gave no refresh token, so that you log in again after that: request the scope offline_access, or try --prompt consent\n")
 	}
 	if len(token.Groups) == 0 {
-		say(a.err, "croft: the token has no claim %s: have the identity provider add it for client %s\n", f.options.GroupsClaim, f.options.ClientID)
+		printSafely(a.err, "croft: the token has no claim %s: have the identity provider add it for client %s\n", f.options.GroupsClaim, f.options.ClientID)
 	}
 }
 
-// interactive reports whether standard input is a terminal, so that a user can log in.
-func (a *app) interactive() bool {
+// isInteractive reports whether standard input is a terminal, so that a user can log in.
+func (a *app) isInteractive() bool {
 	file, ok := a.in.(*os.File)
 	return ok && isatty.IsTerminal(file.Fd())
 }
@@ -284,11 +284,11 @@ type execRequest struct {
 	interactive bool
 }
 
-// execRequest reads the client's request. Without one, it assumes the newest version.
-func (a *app) execRequest() (*execRequest, error) {
+// readExecRequest reads the client's request. Without one, it assumes the newest version.
+func (a *app) readExecRequest() (*execRequest, error) {
 	asked := os.Getenv(envExecInfo)
 	if asked == "" {
-		return &execRequest{apiVersion: clientauthenticationv1.SchemeGroupVersion.String(), interactive: a.interactive()}, nil
+		return &execRequest{apiVersion: clientauthenticationv1.SchemeGroupVersion.String(), interactive: a.isInteractive()}, nil
 	}
 	var credential clientauthenticationv1.ExecCredential
 	if err := json.Unmarshal([]byte(asked), &credential); err != nil || credential.Kind != "ExecCredential" {
@@ -297,14 +297,14 @@ func (a *app) execRequest() (*execRequest, error) {
 	switch credential.APIVersion {
 	case clientauthenticationv1.SchemeGroupVersion.String(), clientauthenticationv1beta1.SchemeGroupVersion.String():
 	default:
-		return nil, fmt.Errorf("%s: apiVersion %s is not supported: write client.authentication.k8s.io/v1 into the kubeconfig", envExecInfo, inline(credential.APIVersion))
+		return nil, fmt.Errorf("%s: apiVersion %s is not supported: write client.authentication.k8s.io/v1 into the kubeconfig", envExecInfo, escapeLine(credential.APIVersion))
 	}
 	return &execRequest{apiVersion: credential.APIVersion, interactive: credential.Spec.Interactive}, nil
 }
 
-// answer prints a token. The versions v1 and v1beta1 of ExecCredential have the token in
+// printToken prints a token. The versions v1 and v1beta1 of ExecCredential have the token in
 // the same field.
-func (r *execRequest) answer(w io.Writer, token string, expiry time.Time) error {
+func (r *execRequest) printToken(w io.Writer, token string, expiry time.Time) error {
 	end := metav1.NewTime(expiry)
 	return formatJSON.print(w, &clientauthenticationv1.ExecCredential{
 		TypeMeta: metav1.TypeMeta{APIVersion: r.apiVersion, Kind: "ExecCredential"},
@@ -312,22 +312,22 @@ func (r *execRequest) answer(w io.Writer, token string, expiry time.Time) error 
 	})
 }
 
-// oneLine is an error whose text comes partly from the network. It prints as one line.
-type oneLine struct{ error }
+// oneLineError is an error whose text comes partly from the network. It prints as one line.
+type oneLineError struct{ error }
 
-func (e oneLine) Error() string { return inline(e.error.Error()) }
+func (e oneLineError) Error() string { return escapeLine(e.error.Error()) }
 
-func (e oneLine) Unwrap() error { return e.error }
+func (e oneLineError) Unwrap() error { return e.error }
 
-// loginFailed distinguishes bad input from errors of the identity provider.
-func loginFailed(err error) error {
+// classifyLoginError distinguishes bad input from errors of the identity provider.
+func classifyLoginError(err error) error {
 	var wrong *login.BadInputError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong), errors.Is(err, context.Canceled):
-		return oneLine{err}
+		return oneLineError{err}
 	default:
-		return failed(oneLine{err})
+		return toFailure(oneLineError{err})
 	}
 }

@@ -31,20 +31,20 @@ others.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if namespace == "" {
-				namespace = a.namespace()
+				namespace = a.currentNamespace()
 			}
-			return a.me(cmd.Context(), namespace, output)
+			return a.runMe(cmd.Context(), namespace, output)
 		},
 	}
 	c.Flags().StringVarP(&namespace, "namespace", "n", "", "a namespace of your tenant; that of the kubeconfig's context if none is given")
-	output.add(c, formatTable, formatJSON, formatYAML)
+	output.addFlags(c, formatTable, formatJSON, formatYAML)
 	return c
 }
 
-func (a *app) me(ctx context.Context, namespace string, output format) error {
-	c, err := a.client()
+func (a *app) runMe(ctx context.Context, namespace string, output format) error {
+	c, err := a.newClient()
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	m, err := me.Gather(ctx, c, namespace)
 	var elsewhere *me.NotTenantsError
@@ -52,7 +52,7 @@ func (a *app) me(ctx context.Context, namespace string, output format) error {
 	case errors.As(err, &elsewhere):
 		return err
 	case err != nil:
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	case output != formatTable:
 		return output.print(a.out, m)
 	}
@@ -62,65 +62,65 @@ func (a *app) me(ctx context.Context, namespace string, output format) error {
 
 func (a *app) printMe(m *me.Me) {
 	r := &m.Rules
-	table(a.out, []string{"TENANT", "YOU", "POOLS", "EGRESS"},
-		[][]string{{m.Tenant, m.User, list(r.Pools), string(r.Egress)}})
+	printTable(a.out, []string{"TENANT", "YOU", "POOLS", "EGRESS"},
+		[][]string{{m.Tenant, m.User, formatList(r.Pools), string(r.Egress)}})
 
 	var rows, quota [][]string
 	for _, n := range m.Namespaces {
-		rows = append(rows, []string{n.Name, list(n.Roles), list(n.May)})
+		rows = append(rows, []string{n.Name, formatList(n.Roles), formatList(n.May)})
 		for _, u := range n.Quota {
 			// Object counts are shown only if they are nearly used up.
-			if !u.Counts() || u.Percent >= 80 {
+			if !u.IsObjectCount() || u.Percent >= 80 {
 				quota = append(quota, []string{n.Name, string(u.Resource), u.Used, u.Hard, strconv.Itoa(u.Percent) + "%"})
 			}
 		}
 	}
-	say(a.out, "\n")
-	table(a.out, []string{"NAMESPACE", "YOUR ROLES", "YOU MAY"}, rows)
+	printSafely(a.out, "\n")
+	printTable(a.out, []string{"NAMESPACE", "YOUR ROLES", "YOU MAY"}, rows)
 	if len(quota) > 0 {
-		say(a.out, "\n")
-		table(a.out, []string{"NAMESPACE", "QUOTA", "USED", "OF", ""}, quota)
+		printSafely(a.out, "\n")
+		printTable(a.out, []string{"NAMESPACE", "QUOTA", "USED", "OF", ""}, quota)
 	}
 
 	if len(m.Refused) > 0 {
-		say(a.out, "\n")
+		printSafely(a.out, "\n")
 		a.printRefused(m.Refused)
 	}
 
-	say(a.out, "\n")
-	table(a.out, []string{"YOU MAY USE", ""}, [][]string{
-		{"domains", list(r.Domains)},
-		{"images from", allowed(r.Registries, nil)},
-		{"Service types", list(words(r.ServiceTypes))},
-		{"StorageClasses", allowed(r.StorageClasses, m.Classes["storageClasses"])},
-		{"IngressClasses", allowed(r.IngressClasses, m.Classes["ingressClasses"])},
-		{"GatewayClasses", allowed(r.GatewayClasses, m.Classes["gatewayClasses"])},
-		{"issuers", allowed(r.Issuers, nil)},
-		{"Flux sources at", allowed(r.SourceHosts, nil)},
-		{"PriorityClasses", allowed(r.PriorityClasses, m.Classes["priorityClasses"])},
-		{"RuntimeClasses", allowed(r.RuntimeClasses, m.Classes["runtimeClasses"])},
+	printSafely(a.out, "\n")
+	printTable(a.out, []string{"YOU MAY USE", ""}, [][]string{
+		{"domains", formatList(r.Domains)},
+		{"images from", formatAllowed(r.Registries, nil)},
+		{"Service types", formatList(toStrings(r.ServiceTypes))},
+		{"StorageClasses", formatAllowed(r.StorageClasses, m.Classes["storageClasses"])},
+		{"IngressClasses", formatAllowed(r.IngressClasses, m.Classes["ingressClasses"])},
+		{"GatewayClasses", formatAllowed(r.GatewayClasses, m.Classes["gatewayClasses"])},
+		{"issuers", formatAllowed(r.Issuers, nil)},
+		{"Flux sources at", formatAllowed(r.SourceHosts, nil)},
+		{"PriorityClasses", formatAllowed(r.PriorityClasses, m.Classes["priorityClasses"])},
+		{"RuntimeClasses", formatAllowed(r.RuntimeClasses, m.Classes["runtimeClasses"])},
 	})
-	say(a.out, "\nYou may not have:\n")
+	printSafely(a.out, "\nYou may not have:\n")
 	for _, line := range m.MayNot {
-		say(a.out, "  - %s\n", line)
+		printSafely(a.out, "  - %s\n", line)
 	}
 }
 
-func list(names []string) string {
+func formatList(names []string) string {
 	names = slices.Clone(names)
 	for i, n := range names {
 		if n == "" {
 			names[i] = "(none named)"
 		}
 	}
-	return dash(strings.Join(names, ", "))
+	return dashIfEmpty(strings.Join(names, ", "))
 }
 
-// allowed formats a list in which "*" means any name, together with the existing names.
-func allowed(names, there []string) string {
+// formatAllowed formats a list in which "*" means any name, together with the existing names.
+func formatAllowed(names, there []string) string {
 	switch {
 	case !slices.Contains(names, "*"):
-		return list(names)
+		return formatList(names)
 	case len(there) == 0:
 		return "any"
 	default:
@@ -128,7 +128,7 @@ func allowed(names, there []string) string {
 	}
 }
 
-func words[T ~string](all []T) []string {
+func toStrings[T ~string](all []T) []string {
 	names := make([]string, len(all))
 	for i, w := range all {
 		names[i] = string(w)

@@ -52,7 +52,7 @@ input is converted nevertheless. It is 1 if a cluster or a file could not be rea
   croft migrate -f values.yaml -f karpenter.yaml --cluster-name demo --out migrated
   croft migrate --live --out migrated`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.migrate(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runMigrate(cmd.Context(), o) },
 	}
 	flags := c.Flags()
 	flags.StringSliceVarP(&o.names, "filename", "f", nil, "file of objects or values, a directory with its subdirectories, or - for standard input")
@@ -65,12 +65,12 @@ input is converted nevertheless. It is 1 if a cluster or a file could not be rea
 	flags.BoolVar(&o.replace, "replace-nodes", false, "with --live: let Karpenter replace the running nodes, one by one, when croft adopts their pool")
 	flags.BoolVar(&o.force, "force", false, "with --out: overwrite existing files with other content")
 	c.MarkFlagsOneRequired("filename", "live")
-	pointless(c, "replace-nodes", "it is for --live: files have no nodes", func() bool { return !o.live })
-	pointless(c, "force", "it is for --out", func() bool { return o.out == "" })
+	refusePointlessFlag(c, "replace-nodes", "it is for --live: files have no nodes", func() bool { return !o.live })
+	refusePointlessFlag(c, "force", "it is for --out", func() bool { return o.out == "" })
 	return c
 }
 
-func (o *migrateOptions) check() error {
+func (o *migrateOptions) validate() error {
 	if !slices.Contains([]string{"text", "markdown", "json"}, o.report) {
 		return fmt.Errorf("--report %s: no such form: write one of text|markdown|json", o.report)
 	}
@@ -82,11 +82,11 @@ func (o *migrateOptions) check() error {
 	return nil
 }
 
-func (a *app) migrate(ctx context.Context, o migrateOptions) error {
-	if err := o.check(); err != nil {
+func (a *app) runMigrate(ctx context.Context, o migrateOptions) error {
+	if err := o.validate(); err != nil {
 		return err
 	}
-	objects, problems, err := a.toMigrate(ctx, o)
+	objects, problems, err := a.readSources(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -95,24 +95,24 @@ func (a *app) migrate(ctx context.Context, o migrateOptions) error {
 		return err
 	}
 	if err := result.Problems.Err(); err != nil && o.report == "json" && o.out == "" {
-		return &toldBadInput{err} // the report contains the problems; more lines would make its JSON invalid
+		return &reportedBadInput{err} // the report contains the problems; more lines would make its JSON invalid
 	}
 	return result.Problems.Err()
 }
 
-// toMigrate reads the files, the cluster, or both.
-func (a *app) toMigrate(ctx context.Context, o migrateOptions) ([]*source.Object, manifest.Problems, error) {
+// readSources reads the files, the cluster, or both.
+func (a *app) readSources(ctx context.Context, o migrateOptions) ([]*source.Object, manifest.Problems, error) {
 	var (
 		all      []*source.Object
 		problems manifest.Problems
 	)
 	for _, name := range o.names {
-		files, err := below(name)
+		files, err := listFilesBelow(name)
 		if err != nil {
 			return nil, nil, err
 		}
 		for _, file := range files {
-			data, err := read(file, a.in)
+			data, err := readFile(file, a.in)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -125,14 +125,14 @@ func (a *app) toMigrate(ctx context.Context, o migrateOptions) ([]*source.Object
 		}
 	}
 	if o.live {
-		c, err := a.client()
+		c, err := a.newClient()
 		if err != nil {
-			return nil, nil, failed(err)
+			return nil, nil, toFailure(err)
 		}
 		// A migration only reads.
 		objects, wrong, err := migrate.Live(ctx, client.Reader(c))
 		if err != nil {
-			return nil, nil, failed(unreachable(err))
+			return nil, nil, toFailure(explainUnreachable(err))
 		}
 		all = append(all, objects...)
 		problems = append(problems, wrong...)
@@ -140,11 +140,11 @@ func (a *app) toMigrate(ctx context.Context, o migrateOptions) ([]*source.Object
 	return all, problems, nil
 }
 
-// below lists the files of a directory and its subdirectories.
-func below(name string) ([]string, error) {
+// listFilesBelow lists the files of a directory and its subdirectories.
+func listFilesBelow(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if name == "-" || err != nil || !info.IsDir() {
-		return expand(name)
+		return listFiles(name)
 	}
 	var files []string
 	err = filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
@@ -154,7 +154,7 @@ func below(name string) ([]string, error) {
 		return err
 	})
 	if err != nil {
-		return nil, readable(name, err)
+		return nil, explainFileError(name, err)
 	}
 	if len(files) == 0 {
 		return nil, fmt.Errorf("%s: no .yaml, .yml or .json file in this directory or below it", name)
@@ -166,24 +166,24 @@ func below(name string) ([]string, error) {
 func (a *app) writeMigrated(r *migrate.Result, o migrateOptions) error {
 	file, err := r.File.YAML()
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	if o.out == "" {
 		if _, err := a.out.Write(file); err != nil {
-			return failed(err)
+			return toFailure(err)
 		}
 		// Standard output contains croft.yaml, which must not contain other objects.
 		if len(r.Manifests) > 0 {
-			say(a.err, "croft.yaml refers to %s that --out DIR writes to nodeclasses.yaml\n", count(len(r.Manifests), "node class"))
+			printSafely(a.err, "croft.yaml refers to %s that --out DIR writes to nodeclasses.yaml\n", formatCount(len(r.Manifests), "node class"))
 		}
-		return a.account(a.err, r, o.report)
+		return a.printMigration(a.err, r, o.report)
 	}
 	files := map[string]func(io.Writer) error{
-		"croft.yaml": func(w io.Writer) error { _, err := w.Write(file); return failed(err) },
-		"report.md":  func(w io.Writer) error { return a.account(w, r, "markdown") },
+		"croft.yaml": func(w io.Writer) error { _, err := w.Write(file); return toFailure(err) },
+		"report.md":  func(w io.Writer) error { return a.printMigration(w, r, "markdown") },
 	}
 	if o.report == "json" {
-		files["report.json"] = func(w io.Writer) error { return a.account(w, r, "json") }
+		files["report.json"] = func(w io.Writer) error { return a.printMigration(w, r, "json") }
 	}
 	if len(r.Manifests) > 0 {
 		files["nodeclasses.yaml"] = func(w io.Writer) error {
@@ -197,18 +197,18 @@ func (a *app) writeMigrated(r *migrate.Result, o migrateOptions) error {
 	if err := writeFiles(o.out, files, o.force); err != nil {
 		return err
 	}
-	say(a.err, "%s: wrote croft.yaml and what became of everything, report.md\n%s\n", o.out, r.Summary())
+	printSafely(a.err, "%s: wrote croft.yaml and what became of everything, report.md\n%s\n", o.out, r.Summary())
 	return nil
 }
 
-func (a *app) account(w io.Writer, r *migrate.Result, form string) error {
+func (a *app) printMigration(w io.Writer, r *migrate.Result, form string) error {
 	switch form {
 	case "json":
 		return formatJSON.print(w, r.Report())
 	case "markdown":
-		say(w, "%s", r.Markdown())
+		printSafely(w, "%s", r.Markdown())
 	default:
-		say(w, "%s", r.Text())
+		printSafely(w, "%s", r.Text())
 	}
 	return nil
 }

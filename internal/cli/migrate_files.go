@@ -27,28 +27,28 @@ func writeFiles(directory string, files map[string]func(io.Writer) error, force 
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			return readable(path, err)
+			return explainFileError(path, err)
 		case !force && !bytes.Equal(there, contents[name]):
 			return fmt.Errorf("%s: is there already, and says something else: nothing was written; move it away, or write over it with --force", path)
 		}
 	}
 	if err := os.MkdirAll(directory, 0o755); err != nil {
-		return failed(readable(directory, err))
+		return toFailure(explainFileError(directory, err))
 	}
 	for _, name := range slices.Sorted(maps.Keys(contents)) {
-		if err := replace(filepath.Join(directory, name), contents[name]); err != nil {
-			return failed(err)
+		if err := replaceFile(filepath.Join(directory, name), contents[name]); err != nil {
+			return toFailure(err)
 		}
 	}
 	return nil
 }
 
-// replace writes a file atomically: a reader gets the old content or the new one, also
+// replaceFile writes a file atomically: a reader gets the old content or the new one, also
 // after a crash.
-func replace(path string, content []byte) error {
+func replaceFile(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {
-		return readable(path, err)
+		return explainFileError(path, err)
 	}
 	_, err = f.Write(content)
 	err = errors.Join(err, f.Chmod(0o644), f.Close())
@@ -57,7 +57,7 @@ func replace(path string, content []byte) error {
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
-		return readable(path, err)
+		return explainFileError(path, err)
 	}
 	return nil
 }

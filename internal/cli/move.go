@@ -61,7 +61,7 @@ the plan is complete.`,
   croft move tenant shop
   croft move tenant shop --undo`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.move(cmd.Context(), args[0], &o) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runMove(cmd.Context(), args[0], &o) },
 	}
 	flags := c.Flags()
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "move the pods of this namespace only")
@@ -70,48 +70,48 @@ the plan is complete.`,
 	flags.BoolVar(&o.evict, "evict", false, "evict pods without a rollout, too; bare pods are not re-created")
 	flags.BoolVar(&o.undo, "undo", false, "declare the pool that the pods were moved from, and move them back")
 	flags.DurationVar(&o.timeout, "wait-timeout", 10*time.Minute, "how long to wait for each workload")
-	o.output.add(c, formatTable, formatJSON, formatYAML)
+	o.output.addFlags(c, formatTable, formatJSON, formatYAML)
 	c.MarkFlagsMutuallyExclusive("dry-run", "undo")
 	c.MarkFlagsMutuallyExclusive("namespace", "undo")
 	return c
 }
 
-func (a *app) move(ctx context.Context, name string, o *moveOptions) error {
-	c, err := a.client()
+func (a *app) runMove(ctx context.Context, name string, o *moveOptions) error {
+	c, err := a.newClient()
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	if o.undo {
-		if err := a.putBack(ctx, c, name, o); err != nil {
+		if err := a.undoMove(ctx, c, name, o); err != nil {
 			return err
 		}
 	}
-	m, err := a.mover(ctx, c, name, o)
+	m, err := a.newMover(ctx, c, name, o)
 	if err != nil {
 		return err
 	}
 	plan, err := m.Plan(ctx)
 	if err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
 	if err := a.printMove(name, plan, o.output); err != nil || o.dryRun {
 		return err
 	}
 	moving := slices.DeleteFunc(slices.Clone(plan), func(w move.Workload) bool { return w.Way != move.Restart && w.Way != move.Evict })
-	if len(moving) > 0 && !o.yes && !o.undo && !a.confirmed(name) {
-		return failedf("nothing was changed")
+	if len(moving) > 0 && !o.yes && !o.undo && !a.confirmTenant(name) {
+		return failuref("nothing was changed")
 	}
 	if err := m.Remember(ctx, plan); err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
 	if err := a.moveEach(ctx, m, moving, o); err != nil {
 		return err
 	}
-	return left(name, plan)
+	return checkAllMoved(name, plan)
 }
 
-// left returns an error that names the pods that were not moved and still have to be.
-func left(tenant string, plan []move.Workload) error {
+// checkAllMoved returns an error that names the pods that were not moved and still have to be.
+func checkAllMoved(tenant string, plan []move.Workload) error {
 	var names []string
 	for i := range plan {
 		if plan[i].Way == move.Leave {
@@ -119,7 +119,7 @@ func left(tenant string, plan []move.Workload) error {
 		}
 	}
 	if len(names) > 0 {
-		return failedf("pods of tenant %s still run where they may not: %s", tenant, strings.Join(names, ", "))
+		return failuref("pods of tenant %s still run where they may not: %s", tenant, strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -128,50 +128,50 @@ func (a *app) moveEach(ctx context.Context, m *move.Mover, moving []move.Workloa
 	for i := range moving {
 		p := newProgress(a.err)
 		err := m.Move(ctx, &moving[i], o.timeout, func(text string) { p.update("%s", text) })
-		p.done()
+		p.finish()
 		if err != nil {
-			return failedf("%w\n%d of %d are moved; run the same command again to go on", unreachable(err), i, len(moving))
+			return failuref("%w\n%d of %d are moved; run the same command again to go on", explainUnreachable(err), i, len(moving))
 		}
-		say(a.err, "%d/%d %s runs on its tenant's pool\n", i+1, len(moving), &moving[i])
+		printSafely(a.err, "%d/%d %s runs on its tenant's pool\n", i+1, len(moving), &moving[i])
 	}
 	return nil
 }
 
-// mover reads the declared objects and returns a mover of the tenant's pods.
-func (a *app) mover(ctx context.Context, c client.Client, name string, o *moveOptions) (*move.Mover, error) {
-	live, err := declared(ctx, c)
+// newMover reads the declared objects and returns a mover of the tenant's pods.
+func (a *app) newMover(ctx context.Context, c client.Client, name string, o *moveOptions) (*move.Mover, error) {
+	live, err := readDeclaration(ctx, c)
 	if err != nil {
-		return nil, failed(err)
+		return nil, toFailure(err)
 	}
 	e, problems := estate.Build(live)
 	if e == nil {
-		return nil, failed(problems)
+		return nil, toFailure(problems)
 	}
-	tenant := e.Tenant(name)
+	tenant := e.FindTenant(name)
 	if tenant == nil {
 		return nil, fmt.Errorf("there is no tenant %s, or it is not valid: `croft status` lists them", name)
 	}
 	return move.New(c, e, tenant, o.namespace, o.evict)
 }
 
-// putBack declares the tenant's former pool again, and waits until its walls exist.
-func (a *app) putBack(ctx context.Context, c client.Client, name string, o *moveOptions) error {
+// undoMove declares the tenant's former pool again, and waits until its walls exist.
+func (a *app) undoMove(ctx context.Context, c client.Client, name string, o *moveOptions) error {
 	var tenant v1alpha1.Tenant
 	if err := c.Get(ctx, client.ObjectKey{Name: name}, &tenant); err != nil {
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("there is no tenant %s: `croft status` lists those that there are", name)
 		}
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
-	say(a.err, "Moving tenant %s back to pool %s\n", name, dash(tenant.Annotations[move.FromAnnotation]))
-	if tenant.Annotations[move.FromAnnotation] != "" && !o.yes && !a.confirmed(name) {
-		return failedf("nothing was changed")
+	printSafely(a.err, "Moving tenant %s back to pool %s\n", name, dashIfEmpty(tenant.Annotations[move.FromAnnotation]))
+	if tenant.Annotations[move.FromAnnotation] != "" && !o.yes && !a.confirmTenant(name) {
+		return failuref("nothing was changed")
 	}
 	pool, err := move.PutBack(ctx, c, &tenant)
 	if err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
-	say(a.err, "tenant %s declares pool %s again; write it into your file, too\n", name, pool)
+	printSafely(a.err, "tenant %s declares pool %s again; write it into your file, too\n", name, pool)
 	tenant.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tenant"))
 	return awaitReady(ctx, c, newProgress(a.err), []client.Object{&tenant}, o.timeout)
 }
@@ -181,7 +181,7 @@ func (a *app) printMove(tenant string, plan []move.Workload, f format) error {
 		return f.print(a.out, map[string]any{"tenant": tenant, "workloads": slices.Concat([]move.Workload{}, plan)})
 	}
 	if len(plan) == 0 {
-		say(a.out, "every pod of tenant %s runs on a pool of the tenant\n", tenant)
+		printSafely(a.out, "every pod of tenant %s runs on a pool of the tenant\n", tenant)
 		return nil
 	}
 	thens := map[move.Way]string{move.Restart: "is restarted", move.Evict: "is evicted, one pod after the other", move.Wait: "is left to end", move.Leave: "STAYS"}
@@ -194,30 +194,30 @@ func (a *app) printMove(tenant string, plan []move.Workload, f format) error {
 		}
 		var pools []string
 		for _, s := range w.Pods {
-			if pool := dash(s.Pool); !slices.Contains(pools, pool) {
+			if pool := dashIfEmpty(s.Pool); !slices.Contains(pools, pool) {
 				pools = append(pools, pool)
 			}
 		}
 		rows = append(rows, []string{w.Namespace, w.Kind + "/" + w.Name, fmt.Sprint(len(w.Pods)), strings.Join(pools, ","), then})
 	}
-	a.section("Pods that run where they may not:", []string{"NAMESPACE", "WORKLOAD", "PODS", "POOL NOW", "THEN"}, rows)
+	a.printSection("Pods that run where they may not:", []string{"NAMESPACE", "WORKLOAD", "PODS", "POOL NOW", "THEN"}, rows)
 	return nil
 }
 
-// warnOfStrays warns of pods that run outside of their tenant's pools, and so behind
+// warnOfMisplacedPods warns of pods that run outside of their tenant's pools, and so behind
 // another tenant's node wall. New pods are placed correctly.
-func (a *app) warnOfStrays(ctx context.Context, e *estate.Estate, tenant string) error {
-	c, err := a.client()
+func (a *app) warnOfMisplacedPods(ctx context.Context, e *estate.Estate, tenant string) error {
+	c, err := a.newClient()
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
-	m, err := move.New(c, e, e.Tenant(tenant), "", false)
+	m, err := move.New(c, e, e.FindTenant(tenant), "", false)
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	strays, err := m.Strays(ctx)
 	if err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
 	if len(strays) == 0 {
 		return nil
@@ -226,5 +226,5 @@ func (a *app) warnOfStrays(ctx context.Context, e *estate.Estate, tenant string)
 	if len(strays) > 1 {
 		says = fmt.Sprintf("%d pods run where they may not: restart them", len(strays))
 	}
-	return failedf("tenant %s: %s, such as %s/%s on %s; `croft move tenant %s` does it", tenant, says, strays[0].Namespace, strays[0].Pod, strays[0].Where(), tenant)
+	return failuref("tenant %s: %s, such as %s/%s on %s; `croft move tenant %s` does it", tenant, says, strays[0].Namespace, strays[0].Pod, strays[0].Where(), tenant)
 }

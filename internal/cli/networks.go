@@ -48,19 +48,19 @@ types with too few network interfaces.`,
   croft networks plan -f croft.yaml -o terraform > reservations.tf.json`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			e, err := files.build(a.in)
+			e, err := files.buildEstate(a.in)
 			if err != nil {
 				return err
 			}
 			p := plan.Of(e)
 			if len(p.Ranges) == 0 {
-				say(a.err, "croft: the file has no secondaryNetworks\n")
+				printSafely(a.err, "croft: the file has no secondaryNetworks\n")
 			}
 			return a.printNetworksPlan(&p, output)
 		},
 	}
-	files.add(c)
-	output.add(c, formatTable, formatCLI, formatCloudFormation, formatTerraform, formatJSON)
+	files.addFlags(c)
+	output.addFlags(c, formatTable, formatCLI, formatCloudFormation, formatTerraform, formatJSON)
 	return c
 }
 
@@ -68,7 +68,7 @@ func (a *app) printNetworksPlan(p *plan.Plan, output format) error {
 	switch output {
 	case formatCLI:
 		_, err := io.WriteString(a.out, p.Commands())
-		return failed(err)
+		return toFailure(err)
 	case formatCloudFormation:
 		return formatYAML.print(a.out, p.CloudFormation())
 	case formatTerraform:
@@ -76,12 +76,12 @@ func (a *app) printNetworksPlan(p *plan.Plan, output format) error {
 	case formatJSON:
 		return formatJSON.print(a.out, p)
 	default:
-		a.planTables(p)
+		a.printPlanTables(p)
 		return nil
 	}
 }
 
-func (a *app) planTables(p *plan.Plan) {
+func (a *app) printPlanTables(p *plan.Plan) {
 	var rows [][]string
 	for i := range p.Ranges {
 		r := &p.Ranges[i]
@@ -91,15 +91,15 @@ func (a *app) planTables(p *plan.Plan) {
 		})
 	}
 	if len(rows) > 0 {
-		table(a.out, []string{"NETWORK", "ZONE", "SUBNET", "CIDR", "RESERVATION", "GATEWAY", "EXCLUDED", "PODS", "NODES", "TENANTS"}, rows)
+		printTable(a.out, []string{"NETWORK", "ZONE", "SUBNET", "CIDR", "RESERVATION", "GATEWAY", "EXCLUDED", "PODS", "NODES", "TENANTS"}, rows)
 	}
-	if rows = poolRows(p.Pools); len(rows) > 0 {
-		say(a.out, "\n")
-		table(a.out, []string{"POOL", "NETWORKS", "ZONES", "TYPE", "INTERFACES", "NEEDED", "LEFT FOR CNI", "PODS/NODE", "WITH PREFIXES"}, rows)
+	if rows = buildPoolRows(p.Pools); len(rows) > 0 {
+		printSafely(a.out, "\n")
+		printTable(a.out, []string{"POOL", "NETWORKS", "ZONES", "TYPE", "INTERFACES", "NEEDED", "LEFT FOR CNI", "PODS/NODE", "WITH PREFIXES"}, rows)
 	}
 }
 
-func poolRows(pools []plan.Pool) [][]string {
+func buildPoolRows(pools []plan.Pool) [][]string {
 	var rows [][]string
 	for i := range pools {
 		pool := &pools[i]

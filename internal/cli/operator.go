@@ -23,11 +23,11 @@ its service account, elsewhere as the kubeconfig's user. The walls stand without
 			if options.Plugins, err = secondary.ParsePlugins(of, plugins); err != nil {
 				return fmt.Errorf("--network-plugins: %w", err)
 			}
-			config, err := a.config()
+			config, err := a.loadConfig()
 			if err != nil {
-				return failed(err)
+				return toFailure(err)
 			}
-			return failed(unreachable(operator.Run(cmd.Context(), config, options)))
+			return toFailure(explainUnreachable(operator.Run(cmd.Context(), config, options)))
 		},
 	}
 	c.Flags().StringVar(&options.HealthAddr, "health-addr", ":8081", "address of /healthz and /readyz; 0 for none")

@@ -29,7 +29,7 @@ const (
 	formatYAML format = "yaml"
 )
 
-func (f *format) add(c *cobra.Command, allowed ...format) {
+func (f *format) addFlags(c *cobra.Command, allowed ...format) {
 	*f = allowed[0]
 	names := make([]string, len(allowed))
 	for i, a := range allowed {
@@ -37,7 +37,7 @@ func (f *format) add(c *cobra.Command, allowed ...format) {
 	}
 	list := strings.Join(names, "|")
 	c.Flags().StringVarP((*string)(f), "output", "o", string(*f), "output format: "+list)
-	complete(c, "output", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+	registerCompletion(c, "output", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	run := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if !slices.Contains(allowed, *f) {
@@ -53,42 +53,42 @@ func (f format) print(w io.Writer, value any) error {
 	encoder := json.NewEncoder(&document)
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(value); err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
-	text := escaped(document.Bytes())
+	text := escapeJSON(document.Bytes())
 	// A YAML printer may write escaped characters raw, which YAML does not allow. Such
 	// output stays JSON, which is also valid YAML.
 	if f == formatYAML && bytes.Equal(text, document.Bytes()) {
 		var err error
 		if text, err = yaml.JSONToYAML(text); err != nil {
-			return failed(err)
+			return toFailure(err)
 		}
 	}
 	_, err := w.Write(text)
-	return failed(err)
+	return toFailure(err)
 }
 
-// table aligns rows below a header, as kubectl does.
-func table(w io.Writer, header []string, rows [][]string) {
+// printTable aligns rows below a header, as kubectl does.
+func printTable(w io.Writer, header []string, rows [][]string) {
 	tw := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
 	for _, row := range append([][]string{header}, rows...) {
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			cells[i] = inline(cell)
+			cells[i] = escapeLine(cell)
 		}
-		say(tw, "%s\n", strings.Join(cells, "\t"))
+		printSafely(tw, "%s\n", strings.Join(cells, "\t"))
 	}
 	_ = tw.Flush()
 }
 
-func age(t time.Time) string {
+func formatAge(t time.Time) string {
 	if t.IsZero() {
 		return "<unknown>"
 	}
 	return duration.HumanDuration(time.Since(t))
 }
 
-func count(n int, noun string) string {
+func formatCount(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -102,7 +102,7 @@ func printObjects(w io.Writer, objects []client.Object, f format) error {
 	for i, o := range objects {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 		if err != nil {
-			return failed(err)
+			return toFailure(err)
 		}
 		delete(content, "status")
 		if metadata, ok := content["metadata"].(map[string]any); ok {
@@ -117,9 +117,9 @@ func printObjects(w io.Writer, objects []client.Object, f format) error {
 	for _, content := range list {
 		data, err := yaml.Marshal(content)
 		if err != nil {
-			return failed(err)
+			return toFailure(err)
 		}
-		say(buffered, "---\n%s", data)
+		printSafely(buffered, "---\n%s", data)
 	}
-	return failed(buffered.Flush())
+	return toFailure(buffered.Flush())
 }

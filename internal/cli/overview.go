@@ -30,7 +30,7 @@ type overview struct {
 	// Usage is the quota usage of the tenants' namespaces.
 	Usage []usage `json:"usage"`
 	// Retained lists the namespaces that were retained when their tenant was deleted.
-	Retained []retained `json:"retained"`
+	Retained []retainedNamespace `json:"retained"`
 
 	*selection
 	// rendered means that the walls are rendered from a file, and that no operator
@@ -70,60 +70,60 @@ type wallStatus struct {
 	Unread []string `json:"unread,omitempty"`
 }
 
-// look reads the data of status.
-func (a *app) look(ctx context.Context, c client.Client, files *subjectFlags, pick *selection) (*overview, error) {
-	subject, err := a.subject(ctx, c, files)
+// readOverview reads the data of status.
+func (a *app) readOverview(ctx context.Context, c client.Client, files *subjectFlags, pick *selection) (*overview, error) {
+	subject, err := a.readSubject(ctx, c, files)
 	if err != nil {
 		return nil, err
 	}
-	withoutManagedFields(subject)
+	dropManagedFields(subject)
 	look := &overview{
 		Platform: subject.Platforms[0], Pools: subject.Pools, Tenants: subject.Tenants, Networks: subject.Networks,
-		selection: pick, rendered: files.rendered(), wrong: map[string]sets.Set[apply.State]{},
+		selection: pick, rendered: files.isRendered(), wrong: map[string]sets.Set[apply.State]{},
 	}
 	if look.rendered {
 		look.Operator = operatorStatus{believable: true, Says: "none is asked: the walls of " + strings.Join(files.names, ", ") + ", without an operator"}
 	} else {
 		beat, err := heartbeat.Read(ctx, c)
 		if err != nil {
-			return nil, failed(unreachable(err))
+			return nil, toFailure(explainUnreachable(err))
 		}
-		look.Operator = operatorOf(beat, time.Now())
+		look.Operator = newOperatorStatus(beat, time.Now())
 	}
 	if e, _ := estate.Build(subject); e != nil {
-		objects, err := survey.Of(ctx, c, e, look.rendered)
+		objects, err := survey.CompareWalls(ctx, c, e, look.rendered)
 		if err != nil {
-			return nil, failed(unreachable(err))
+			return nil, toFailure(explainUnreachable(err))
 		}
-		look.count(objects)
+		look.countObjects(objects)
 		if look.rendered {
-			look.resolve(e)
+			look.resolveTenants(e)
 		}
 	}
-	if err := look.pick(); err != nil {
+	if err := look.applySelection(); err != nil {
 		return nil, err
 	}
-	if look.Usage, err = usageOf(ctx, c, look.Tenants); err != nil {
-		return nil, failed(unreachable(err))
+	if look.Usage, err = readUsage(ctx, c, look.Tenants); err != nil {
+		return nil, toFailure(explainUnreachable(err))
 	}
-	if look.Retained, err = retainedOf(ctx, c, subject.Tenants); err != nil {
-		return nil, failed(unreachable(err))
+	if look.Retained, err = findRetained(ctx, c, subject.Tenants); err != nil {
+		return nil, toFailure(explainUnreachable(err))
 	}
 	return look, nil
 }
 
-// resolve fills in the pools and namespaces of a file's tenants. The operator writes them
+// resolveTenants fills in the pools and namespaces of a file's tenants. The operator writes them
 // into the status of tenants in the cluster.
-func (o *overview) resolve(e *estate.Estate) {
+func (o *overview) resolveTenants(e *estate.Estate) {
 	for i := range o.Tenants {
-		if t := e.Tenant(o.Tenants[i].Name); t != nil {
+		if t := e.FindTenant(o.Tenants[i].Name); t != nil {
 			o.Tenants[i].Status.Pools, o.Tenants[i].Status.Namespaces = t.Pools, t.Namespaces
 		}
 	}
 }
 
-// withoutManagedFields removes the managed fields, as kubectl does.
-func withoutManagedFields(d *manifest.Declaration) {
+// dropManagedFields removes the managed fields, as kubectl does.
+func dropManagedFields(d *manifest.Declaration) {
 	for i := range d.Platforms {
 		d.Platforms[i].ManagedFields = nil
 	}
@@ -138,7 +138,7 @@ func withoutManagedFields(d *manifest.Declaration) {
 	}
 }
 
-func operatorOf(beat heartbeat.Beat, now time.Time) operatorStatus {
+func newOperatorStatus(beat heartbeat.Beat, now time.Time) operatorStatus {
 	s := operatorStatus{Alive: beat.Alive(now), Holder: beat.Holder, Version: beat.Version, Says: beat.Say(now), believable: beat.Believable(now)}
 	if !beat.At.IsZero() {
 		at := metav1.NewTime(beat.At)
@@ -154,8 +154,8 @@ func operatorOf(beat heartbeat.Beat, now time.Time) operatorStatus {
 	return s
 }
 
-// count sums up the missing and changed objects, by wall and by owner.
-func (o *overview) count(objects []survey.Object) {
+// countObjects sums up the missing and changed objects, by wall and by owner.
+func (o *overview) countObjects(objects []survey.Object) {
 	at := map[string]int{}
 	for i, w := range wall.All() {
 		at[w.Name()] = i
@@ -188,10 +188,10 @@ func (o *overview) count(objects []survey.Object) {
 // reasonNoOperator is the reason of READY Unknown without an operator.
 const reasonNoOperator = "NoOperator"
 
-// verdict returns READY and REASON of a declared object. Without an operator the condition
+// evaluateReady returns READY and REASON of a declared object. Without an operator the condition
 // may be out of date, so READY is Unknown. For a file's walls, READY is derived from the
 // state of their objects.
-func (o *overview) verdict(kind, name string, generation int64, status v1alpha1.Status) (ready, reason string) {
+func (o *overview) evaluateReady(kind, name string, generation int64, status v1alpha1.Status) (ready, reason string) {
 	owner := kind + "/" + name
 	if kind == survey.OfPlatform {
 		owner = kind
@@ -201,7 +201,7 @@ func (o *overview) verdict(kind, name string, generation int64, status v1alpha1.
 	case !o.Operator.believable:
 		return string(metav1.ConditionUnknown), reasonNoOperator
 	case !o.rendered:
-		c := readyOf(generation, status)
+		c := findReady(generation, status)
 		if c == nil {
 			return string(metav1.ConditionUnknown), "NotSeenYet"
 		}
@@ -219,33 +219,33 @@ func (o *overview) verdict(kind, name string, generation int64, status v1alpha1.
 
 // isReady reports whether READY of a declared object is True.
 func (o *overview) isReady(kind, name string, generation int64, status v1alpha1.Status) bool {
-	ready, _ := o.verdict(kind, name, generation, status)
+	ready, _ := o.evaluateReady(kind, name, generation, status)
 	return ready == string(metav1.ConditionTrue)
 }
 
-func (o *overview) poolReady(p *v1alpha1.Pool) bool {
+func (o *overview) isPoolReady(p *v1alpha1.Pool) bool {
 	return o.isReady("Pool", p.Name, p.Generation, p.Status.Status)
 }
 
-func (o *overview) tenantReady(t *v1alpha1.Tenant) bool {
+func (o *overview) isTenantReady(t *v1alpha1.Tenant) bool {
 	return o.isReady("Tenant", t.Name, t.Generation, t.Status.Status)
 }
 
-// good reports whether all shown objects are known to be Ready and as desired. If pools and
+// isGood reports whether all shown objects are known to be Ready and as desired. If pools and
 // tenants are selected, only they and their objects count.
-func (o *overview) good() bool {
+func (o *overview) isGood() bool {
 	good := o.rendered || o.Operator.Alive
-	if !o.named() {
+	if !o.hasNames() {
 		good = good && len(o.wrong) == 0 && o.isReady("Platform", o.Platform.Name, o.Platform.Generation, o.Platform.Status.Status)
 		for _, n := range o.Networks {
 			good = good && o.isReady("SecondaryNetwork", n.Name, n.Generation, n.Status)
 		}
 	}
 	for i := range o.Pools {
-		good = good && o.poolReady(&o.Pools[i]) && o.wrong["Pool/"+o.Pools[i].Name] == nil
+		good = good && o.isPoolReady(&o.Pools[i]) && o.wrong["Pool/"+o.Pools[i].Name] == nil
 	}
 	for i := range o.Tenants {
-		good = good && o.tenantReady(&o.Tenants[i]) && o.wrong["Tenant/"+o.Tenants[i].Name] == nil
+		good = good && o.isTenantReady(&o.Tenants[i]) && o.wrong["Tenant/"+o.Tenants[i].Name] == nil
 	}
 	return good
 }

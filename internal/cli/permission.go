@@ -14,12 +14,12 @@ import (
 // confirmOwnership drops tenants whose refused namespace is permitted by now, and marks the
 // others as confirmed. The operator may have refused the namespace before it was permitted,
 // and may not have reconciled since.
-func confirmOwnership(ctx context.Context, c client.Reader, live *manifest.Declaration, all []stuck) []stuck {
-	var kept []stuck
+func confirmOwnership(ctx context.Context, c client.Reader, live *manifest.Declaration, all []stuckObject) []stuckObject {
+	var kept []stuckObject
 	for _, s := range all {
 		if s.reason == v1alpha1.ReasonNamespaceNotOwned {
 			i := slices.IndexFunc(live.Tenants, func(t v1alpha1.Tenant) bool { return "Tenant/"+t.Name == s.id })
-			if i >= 0 && permitted(ctx, c, &live.Tenants[i]) {
+			if i >= 0 && isPermitted(ctx, c, &live.Tenants[i]) {
 				continue
 			}
 			s.confirmed = true
@@ -29,8 +29,8 @@ func confirmOwnership(ctx context.Context, c client.Reader, live *manifest.Decla
 	return kept
 }
 
-// permitted reports whether a tenant may have every namespace that it declares.
-func permitted(ctx context.Context, c client.Reader, tenant *v1alpha1.Tenant) bool {
+// isPermitted reports whether a tenant may have every namespace that it declares.
+func isPermitted(ctx context.Context, c client.Reader, tenant *v1alpha1.Tenant) bool {
 	names := tenant.Spec.Namespaces
 	if len(names) == 0 {
 		names = []string{tenant.Name}

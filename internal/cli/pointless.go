@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// pointless refuses a flag that would have no effect, since the user expects one.
-func pointless(c *cobra.Command, flag, why string, ignored func() bool) {
+// refusePointlessFlag refuses a flag that would have no effect, since the user expects one.
+func refusePointlessFlag(c *cobra.Command, flag, why string, ignored func() bool) {
 	run := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if f := cmd.Flag(flag); f != nil && f.Changed && ignored() {

@@ -31,46 +31,46 @@ func newProgress(w io.Writer) *progress {
 }
 
 func (p *progress) update(format string, args ...any) {
-	line := inline(strings.ReplaceAll(strings.TrimSpace(fmt.Sprintf(format, args...)), "\n", "; "))
+	line := escapeLine(strings.ReplaceAll(strings.TrimSpace(fmt.Sprintf(format, args...)), "\n", "; "))
 	if line == p.last {
 		return
 	}
 	p.last = line
 	switch {
 	case p.terminal:
-		say(p.w, "\r\x1b[K%s", shorten(line))
+		printSafely(p.w, "\r\x1b[K%s", shortenLine(line))
 	case time.Since(p.printed) >= between:
 		p.printed, p.shown = time.Now(), line
-		say(p.w, "%s\n", line)
+		printSafely(p.w, "%s\n", line)
 	}
 }
 
-// hint prints a line, once.
-func (p *progress) hint(line string) {
+// printOnce prints a line, once.
+func (p *progress) printOnce(line string) {
 	if p.hinted {
 		return
 	}
 	p.hinted = true
 	if p.terminal {
-		say(p.w, "\r\x1b[K")
+		printSafely(p.w, "\r\x1b[K")
 	}
-	say(p.w, "%s\n", line)
+	printSafely(p.w, "%s\n", line)
 }
 
-// done prints the last line permanently, unless it was printed already.
-func (p *progress) done() {
+// finish prints the last line permanently, unless it was printed already.
+func (p *progress) finish() {
 	if p.last == "" || p.last == p.shown {
 		return
 	}
 	p.shown = p.last
 	if p.terminal {
-		say(p.w, "\r\x1b[K")
+		printSafely(p.w, "\r\x1b[K")
 	}
-	say(p.w, "%s\n", p.last)
+	printSafely(p.w, "%s\n", p.last)
 }
 
-// shorten shortens a changing line, so that it stays on one row of any usual terminal.
-func shorten(line string) string {
+// shortenLine shortens a changing line, so that it stays on one row of any usual terminal.
+func shortenLine(line string) string {
 	const width = 118
 	if runes := []rune(line); len(runes) > width {
 		return string(runes[:width-1]) + "…"

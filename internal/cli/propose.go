@@ -30,28 +30,28 @@ func (a *app) propose(ctx context.Context, files *fileFlags) (*proposal, error) 
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.client()
+	c, err := a.newClient()
 	if err != nil {
-		return nil, failed(err)
+		return nil, toFailure(err)
 	}
-	live, err := declared(ctx, c)
+	live, err := readDeclaration(ctx, c)
 	if err != nil {
-		return nil, failed(err)
+		return nil, toFailure(err)
 	}
-	whole := overlay(live, file, files.whole)
+	whole := overlayFile(live, file, files.whole)
 	e, problems := estate.Build(whole)
 	if e != nil {
-		problems, e.Warnings = blame(problems, e.Warnings, live)
-		a.warn(e.Warnings)
+		problems, e.Warnings = splitProblems(problems, e.Warnings, live)
+		a.printWarnings(e.Warnings)
 	}
-	divide(e, whole.Tenants)
+	divideQuotas(e, whole.Tenants)
 	return &proposal{client: c, file: file, live: live, after: e}, problems.Err()
 }
 
-// blame separates problems that the file causes from problems of the cluster's other
+// splitProblems separates problems that the file causes from problems of the cluster's other
 // objects: an object outside of the file that was already invalid does not prevent the file
 // from being applied. Warnings about such objects are dropped here.
-func blame(problems, warnings manifest.Problems, live *manifest.Declaration) (errs, pointedOut manifest.Problems) {
+func splitProblems(problems, warnings manifest.Problems, live *manifest.Declaration) (errs, pointedOut manifest.Problems) {
 	type place struct{ kind, name, field string }
 	before := map[place]bool{}
 	if slices.ContainsFunc(problems, func(p manifest.Problem) bool { return p.Live }) {
@@ -76,22 +76,22 @@ func blame(problems, warnings manifest.Problems, live *manifest.Declaration) (er
 	return errs, pointedOut
 }
 
-// warn prints warnings, one a line, in addition to a command's output.
-func (a *app) warn(warnings manifest.Problems) {
+// printWarnings prints warnings, one a line, in addition to a command's output.
+func (a *app) printWarnings(warnings manifest.Problems) {
 	for _, w := range warnings {
-		say(a.err, "%v\n", w)
+		printSafely(a.err, "%v\n", w)
 	}
 }
 
-// divide divides quotas as recorded in the tenants' status. New namespaces begin without a
+// divideQuotas divides quotas as recorded in the tenants' status. New namespaces begin without a
 // share.
-func divide(e *estate.Estate, tenants []v1alpha1.Tenant) {
+func divideQuotas(e *estate.Estate, tenants []v1alpha1.Tenant) {
 	for i := range tenants {
 		ledger := tenants[i].Status.Shares
 		if len(ledger) == 0 || e == nil {
 			continue
 		}
-		t := e.Tenant(tenants[i].Name)
+		t := e.FindTenant(tenants[i].Name)
 		// A retained namespace that has left the tenant may still have a share.
 		if t == nil || len(t.Quota) == 0 || len(t.Namespaces) == 1 && len(ledger) == 1 {
 			continue
@@ -100,14 +100,14 @@ func divide(e *estate.Estate, tenants []v1alpha1.Tenant) {
 		for _, entry := range ledger {
 			given[entry.Namespace] = entry.Hard
 		}
-		t.Shares = quotaplan.Standing(t.Quota, t.Namespaces, given)
+		t.Shares = quotaplan.CurrentShares(t.Quota, t.Namespaces, given)
 	}
 }
 
-// overlay returns the declared state of the cluster after applying the file. If the file
+// overlayFile returns the declared state of the cluster after applying the file. If the file
 // contains every desired object, only the Platform and the requested namespaces remain of
 // the cluster's other objects.
-func overlay(cluster, file *manifest.Declaration, isWhole bool) *manifest.Declaration {
+func overlayFile(cluster, file *manifest.Declaration, isWhole bool) *manifest.Declaration {
 	// A new tenant is younger than all existing ones: it loses a conflict about a domain.
 	live := map[string]v1alpha1.Tenant{}
 	for _, t := range cluster.Tenants {
@@ -122,10 +122,10 @@ func overlay(cluster, file *manifest.Declaration, isWhole bool) *manifest.Declar
 		}
 	}
 	whole := &manifest.Declaration{
-		Platforms: without(cluster.Platforms, file.Platforms, func(p v1alpha1.Platform) string { return p.Name }),
-		Pools:     without(cluster.Pools, file.Pools, func(p v1alpha1.Pool) string { return p.Name }),
-		Tenants:   without(cluster.Tenants, file.Tenants, func(t v1alpha1.Tenant) string { return t.Name }),
-		Networks:  without(cluster.Networks, file.Networks, func(n v1alpha1.SecondaryNetwork) string { return n.Name }),
+		Platforms: excludeNamed(cluster.Platforms, file.Platforms, func(p v1alpha1.Platform) string { return p.Name }),
+		Pools:     excludeNamed(cluster.Pools, file.Pools, func(p v1alpha1.Pool) string { return p.Name }),
+		Tenants:   excludeNamed(cluster.Tenants, file.Tenants, func(t v1alpha1.Tenant) string { return t.Name }),
+		Networks:  excludeNamed(cluster.Networks, file.Networks, func(n v1alpha1.SecondaryNetwork) string { return n.Name }),
 	}
 	whole.Requests = cluster.Requests
 	if isWhole {
@@ -135,8 +135,8 @@ func overlay(cluster, file *manifest.Declaration, isWhole bool) *manifest.Declar
 	return whole
 }
 
-// without returns the elements of all whose names are not in others.
-func without[T any](all, others []T, name func(T) string) []T {
+// excludeNamed returns the elements of all whose names are not in others.
+func excludeNamed[T any](all, others []T, name func(T) string) []T {
 	named := sets.New[string]()
 	for _, o := range others {
 		named.Insert(name(o))

@@ -35,29 +35,29 @@ who needs permission to impersonate.`,
 			if _, err := readAuthentication(options.AuthenticationConfig); err != nil {
 				return err
 			}
-			config, err := a.config()
+			config, err := a.loadConfig()
 			if err != nil {
-				return failed(err)
+				return toFailure(err)
 			}
 			options.Upstream, options.Log = config, slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))
 			tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
 			if clientCA != "" {
 				authority, err := dynamiccertificates.NewDynamicCAContentFromFile("clients", clientCA)
 				if err != nil {
-					return failed(err)
+					return toFailure(err)
 				}
 				go authority.Run(cmd.Context(), 1)
 				options.Clients = authority
 				tlsConfig.ClientAuth = tls.RequestClientCert
 			}
-			if options.Audit.Out, err = a.auditLog(auditLog); err != nil {
-				return failed(err)
+			if options.Audit.Out, err = a.openAuditLog(auditLog); err != nil {
+				return toFailure(err)
 			}
 			handler, err := proxy.New(cmd.Context(), options)
 			if err != nil {
-				return failed(err)
+				return toFailure(err)
 			}
-			return failed(serving.Serve(cmd.Context(), handler, tlsConfig))
+			return toFailure(serving.Serve(cmd.Context(), handler, tlsConfig))
 		},
 	}
 	// Flags that kube-apiserver also has keep its names.
@@ -89,8 +89,8 @@ func readAuthentication(file string) (string, error) {
 	return string(content), nil
 }
 
-// auditLog opens the audit log. It returns nil if path is empty.
-func (a *app) auditLog(path string) (io.Writer, error) {
+// openAuditLog opens the audit log. It returns nil if path is empty.
+func (a *app) openAuditLog(path string) (io.Writer, error) {
 	switch path {
 	case "":
 		return nil, nil

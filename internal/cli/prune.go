@@ -22,23 +22,23 @@ import (
 // pruneFlags select the deletion of objects in the cluster that are not in the file.
 type pruneFlags struct{ prune, yes bool }
 
-func (f *pruneFlags) add(c *cobra.Command, does string) {
+func (f *pruneFlags) addFlags(c *cobra.Command, does string) {
 	c.Flags().BoolVar(&f.prune, "prune", false, does+" tenants, pools and secondary networks that the cluster has and the file does not name")
 }
 
-// beyond contains the declared objects of the cluster that are not in the file, except the
+// extraObjects contains the declared objects of the cluster that are not in the file, except the
 // Platform.
-type beyond struct {
+type extraObjects struct {
 	tenants  []v1alpha1.Tenant
 	pools    []v1alpha1.Pool
 	networks []v1alpha1.SecondaryNetwork
 }
 
-func beyondFile(live, file *manifest.Declaration) *beyond {
-	b := &beyond{
-		tenants:  without(live.Tenants, file.Tenants, func(t v1alpha1.Tenant) string { return t.Name }),
-		pools:    without(live.Pools, file.Pools, func(p v1alpha1.Pool) string { return p.Name }),
-		networks: without(live.Networks, file.Networks, func(n v1alpha1.SecondaryNetwork) string { return n.Name }),
+func findExtraObjects(live, file *manifest.Declaration) *extraObjects {
+	b := &extraObjects{
+		tenants:  excludeNamed(live.Tenants, file.Tenants, func(t v1alpha1.Tenant) string { return t.Name }),
+		pools:    excludeNamed(live.Pools, file.Pools, func(p v1alpha1.Pool) string { return p.Name }),
+		networks: excludeNamed(live.Networks, file.Networks, func(n v1alpha1.SecondaryNetwork) string { return n.Name }),
 	}
 	for i := range b.tenants {
 		b.tenants[i].SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tenant"))
@@ -52,8 +52,8 @@ func beyondFile(live, file *manifest.Declaration) *beyond {
 	return b
 }
 
-// objects returns all objects, tenants first.
-func (b *beyond) objects() []client.Object {
+// listObjects returns all objects, tenants first.
+func (b *extraObjects) listObjects() []client.Object {
 	var all []client.Object
 	for i := range b.tenants {
 		all = append(all, &b.tenants[i])
@@ -67,10 +67,10 @@ func (b *beyond) objects() []client.Object {
 	return all
 }
 
-func (b *beyond) empty() bool { return len(b.tenants)+len(b.pools)+len(b.networks) == 0 }
+func (b *extraObjects) isEmpty() bool { return len(b.tenants)+len(b.pools)+len(b.networks) == 0 }
 
 // String returns a list such as "tenants a, b and pool c".
-func (b *beyond) String() string {
+func (b *extraObjects) String() string {
 	var parts []string
 	add := func(noun string, names []string) {
 		switch len(names) {
@@ -82,9 +82,9 @@ func (b *beyond) String() string {
 		}
 		parts = append(parts, noun+" "+strings.Join(names, ", "))
 	}
-	add("tenant", namesOf(b.tenants, func(t v1alpha1.Tenant) string { return t.Name }))
-	add("pool", namesOf(b.pools, func(p v1alpha1.Pool) string { return p.Name }))
-	add("secondary network", namesOf(b.networks, func(n v1alpha1.SecondaryNetwork) string { return n.Name }))
+	add("tenant", listFirstNames(b.tenants, func(t v1alpha1.Tenant) string { return t.Name }))
+	add("pool", listFirstNames(b.pools, func(p v1alpha1.Pool) string { return p.Name }))
+	add("secondary network", listFirstNames(b.networks, func(n v1alpha1.SecondaryNetwork) string { return n.Name }))
 	if len(parts) < 2 {
 		return strings.Join(parts, "")
 	}
@@ -95,7 +95,7 @@ func (b *beyond) String() string {
 // mostNames is the maximum number of names of one kind in a line.
 const mostNames = 10
 
-func namesOf[T any](all []T, name func(T) string) []string {
+func listFirstNames[T any](all []T, name func(T) string) []string {
 	var names []string
 	for i, o := range all {
 		if i == mostNames {
@@ -106,15 +106,15 @@ func namesOf[T any](all []T, name func(T) string) []string {
 	return names
 }
 
-// mention lists the objects in one line.
-func (b *beyond) mention(a *app) {
-	if !b.empty() {
-		say(a.err, "the cluster also has %s, which this file does not name: left alone; --prune deletes what the file does not name\n", b)
+// printLeftAlone lists the objects in one line.
+func (b *extraObjects) printLeftAlone(a *app) {
+	if !b.isEmpty() {
+		printSafely(a.err, "the cluster also has %s, which this file does not name: left alone; --prune deletes what the file does not name\n", b)
 	}
 }
 
-// difference shows the objects that pruning would delete.
-func (b *beyond) difference(ctx context.Context, c client.Reader, applier *apply.Applier) (apply.Differences, error) {
+// diffDeletions shows the objects that pruning would delete.
+func (b *extraObjects) diffDeletions(ctx context.Context, c client.Reader, applier *apply.Applier) (apply.Differences, error) {
 	var all apply.Differences
 	var errs []error
 	add := func(differences apply.Differences, err error) {
@@ -124,7 +124,7 @@ func (b *beyond) difference(ctx context.Context, c client.Reader, applier *apply
 	for i := range b.tenants {
 		tenant := &b.tenants[i]
 		add(apply.DiffDeleted(tenant))
-		add(withdrawals(ctx, c, applier, tenant.Name, tenant.Spec.Deletion, nil))
+		add(diffWithdrawals(ctx, c, applier, tenant.Name, tenant.Spec.Deletion, nil))
 	}
 	for i := range b.pools {
 		add(apply.DiffDeleted(&b.pools[i]))
@@ -136,8 +136,8 @@ func (b *beyond) difference(ctx context.Context, c client.Reader, applier *apply
 	return all, errors.Join(errs...)
 }
 
-// withdrawals shows the objects that are deleted in namespaces that leave a tenant.
-func withdrawals(ctx context.Context, c client.Reader, applier *apply.Applier, tenant string, policy v1alpha1.DeletionPolicy, keep []string) (apply.Differences, error) {
+// diffWithdrawals shows the objects that are deleted in namespaces that leave a tenant.
+func diffWithdrawals(ctx context.Context, c client.Reader, applier *apply.Applier, tenant string, policy v1alpha1.DeletionPolicy, keep []string) (apply.Differences, error) {
 	var mine corev1.NamespaceList
 	if err := c.List(ctx, &mine, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
 		return nil, fmt.Errorf("list namespaces of tenant %s: %w", tenant, err)
@@ -156,39 +156,39 @@ func withdrawals(ctx context.Context, c client.Reader, applier *apply.Applier, t
 	return all, errors.Join(errs...)
 }
 
-// agreed shows the effect of pruning on each object and asks for confirmation. Without a
+// confirmPruning shows the effect of pruning on each object and asks for confirmation. Without a
 // terminal, nothing is deleted.
-func (b *beyond) agreed(ctx context.Context, a *app, c client.Reader, yes bool) error {
-	say(a.err, "Deleting %s, which this file does not name:\n", b)
+func (b *extraObjects) confirmPruning(ctx context.Context, a *app, c client.Reader, yes bool) error {
+	printSafely(a.err, "Deleting %s, which this file does not name:\n", b)
 	for i := range b.tenants {
-		consequences, err := consequencesOf(ctx, c, &b.tenants[i])
+		consequences, err := describeDeletion(ctx, c, &b.tenants[i])
 		if err != nil {
-			return failed(unreachable(err))
+			return toFailure(explainUnreachable(err))
 		}
-		say(a.err, "Tenant %s (deletion: %s):\n%s", b.tenants[i].Name, b.tenants[i].Spec.Deletion, consequences)
+		printSafely(a.err, "Tenant %s (deletion: %s):\n%s", b.tenants[i].Name, b.tenants[i].Spec.Deletion, consequences)
 	}
 	for i := range b.pools {
-		say(a.err, "Pool %s:\n  - its nodes are drained and removed\n", b.pools[i].Name)
+		printSafely(a.err, "Pool %s:\n  - its nodes are drained and removed\n", b.pools[i].Name)
 	}
 	for i := range b.networks {
-		say(a.err, "SecondaryNetwork %s:\n  - no pool of this file uses it\n", b.networks[i].Name)
+		printSafely(a.err, "SecondaryNetwork %s:\n  - no pool of this file uses it\n", b.networks[i].Name)
 	}
 	if yes {
 		return nil
 	}
 	if file, ok := a.in.(*os.File); !ok || !isatty.IsTerminal(file.Fd()) {
-		return failedf("nothing was written: --prune asks before it deletes, and standard input is no terminal: run it on one, or add --yes")
+		return failuref("nothing was written: --prune asks before it deletes, and standard input is no terminal: run it on one, or add --yes")
 	}
-	say(a.err, "Type yes to go on: ")
-	if a.answer() != "yes" {
-		return failedf("nothing was written")
+	printSafely(a.err, "Type yes to go on: ")
+	if a.readAnswer() != "yes" {
+		return failuref("nothing was written")
 	}
 	return nil
 }
 
 // deleteTenants runs before the file's objects are written: a tenant of the file may take
 // over a deleted tenant's domain or namespace.
-func (b *beyond) deleteTenants(ctx context.Context, a *app, c client.Client, o *applyOptions, tell func(...apply.Change)) error {
+func (b *extraObjects) deleteTenants(ctx context.Context, a *app, c client.Client, o *applyOptions, tell func(...apply.Change)) error {
 	for i := range b.tenants {
 		if err := deleteDeclared(ctx, c, &b.tenants[i], tell); err != nil {
 			return err
@@ -198,7 +198,7 @@ func (b *beyond) deleteTenants(ctx context.Context, a *app, c client.Client, o *
 		if !o.wait {
 			return nil
 		}
-		if err := a.awaitGone(ctx, c, &b.tenants[i], o.timeout); err != nil {
+		if err := a.awaitTenantDeleted(ctx, c, &b.tenants[i], o.timeout); err != nil {
 			return err
 		}
 	}
@@ -207,7 +207,7 @@ func (b *beyond) deleteTenants(ctx context.Context, a *app, c client.Client, o *
 
 // deleteRest runs after the file's objects are written: until then a tenant of the file may
 // use a pool that is not in the file.
-func (b *beyond) deleteRest(ctx context.Context, c client.Client, tell func(...apply.Change)) error {
+func (b *extraObjects) deleteRest(ctx context.Context, c client.Client, tell func(...apply.Change)) error {
 	for i := range b.pools {
 		if err := deleteDeclared(ctx, c, &b.pools[i], tell); err != nil {
 			return err

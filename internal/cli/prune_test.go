@@ -18,14 +18,14 @@ func TestBeyondIsNamed(t *testing.T) {
 	}
 	pools := []v1alpha1.Pool{{ObjectMeta: metav1.ObjectMeta{Name: "p"}}}
 	networks := []v1alpha1.SecondaryNetwork{{ObjectMeta: metav1.ObjectMeta{Name: "n"}}}
-	for want, b := range map[string]beyond{
+	for want, b := range map[string]extraObjects{
 		"":                          {},
 		"pool p":                    {pools: pools},
 		"tenants t0, t1 and pool p": {tenants: tenants(2), pools: pools},
 		"tenant t0, pool p and secondary network n":              {tenants: tenants(1), pools: pools, networks: networks},
 		"tenants t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, 2 more": {tenants: tenants(12)},
 	} {
-		if got := b.String(); got != want || b.empty() != (want == "") {
+		if got := b.String(); got != want || b.isEmpty() != (want == "") {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -41,39 +41,39 @@ network plugin enforces them.
 
 With --from and --to it names the policies that decide.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.reach(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runReach(cmd.Context(), o) },
 	}
 	c.Flags().StringVar(&o.from, "from", "", "namespace of the source")
 	c.Flags().StringVar(&o.to, "to", "", "namespace, or IP address, of the destination")
 	c.Flags().IntVar(&o.port, "port", 0, "port of the destination; any port that the policies name if 0")
 	c.Flags().StringVar(&o.protocol, "protocol", "TCP", "TCP, UDP or SCTP")
 	c.MarkFlagsRequiredTogether("from", "to")
-	o.output.add(c, formatTable, formatJSON, formatYAML)
+	o.output.addFlags(c, formatTable, formatJSON, formatYAML)
 	return c
 }
 
-func (a *app) reach(ctx context.Context, o reachOptions) error {
+func (a *app) runReach(ctx context.Context, o reachOptions) error {
 	if !slices.Contains([]string{"TCP", "UDP", "SCTP"}, o.protocol) {
 		return fmt.Errorf("--protocol %s: write TCP, UDP or SCTP", o.protocol)
 	}
 	if o.port < 0 || o.port > 65535 {
 		return fmt.Errorf("--port %d: write a port from 1 to 65535, or 0 for any", o.port)
 	}
-	c, err := a.client()
+	c, err := a.newClient()
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
-	policies, err := netpol.Read(ctx, c)
+	policies, err := netpol.ReadMap(ctx, c)
 	if err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
 	if o.from != "" {
-		return a.reachOne(policies, o)
+		return a.printConnection(policies, o)
 	}
 	var platform v1alpha1.Platform
 	err = c.Get(ctx, client.ObjectKey{Name: v1alpha1.PlatformName}, &platform)
 	if client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
 	tenants := policies.Tenants()
 	var names []string
@@ -81,7 +81,7 @@ func (a *app) reach(ctx context.Context, o reachOptions) error {
 		names = append(names, tenants[tenant]...)
 	}
 	if len(names) == 0 {
-		return failedf("no namespace of this cluster belongs to a tenant")
+		return failuref("no namespace of this cluster belongs to a tenant")
 	}
 	for _, service := range platform.Spec.Network.PlatformNamespaces {
 		if policies.Has(service) {
@@ -89,11 +89,11 @@ func (a *app) reach(ctx context.Context, o reachOptions) error {
 		}
 	}
 	if len(names) > widest && o.output == formatTable {
-		return a.reachSummary(policies, o)
+		return a.printReachSummary(policies, o)
 	}
 	rows, err := policies.Matrix(names, o.port, o.protocol)
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	if o.output != formatTable {
 		return o.output.print(a.out, map[string]any{"namespaces": rows})
@@ -102,8 +102,8 @@ func (a *app) reach(ctx context.Context, o reachOptions) error {
 	return nil
 }
 
-// reachOne explains which policies allow or deny one connection.
-func (a *app) reachOne(policies *netpol.Map, o reachOptions) error {
+// printConnection explains which policies allow or deny one connection.
+func (a *app) printConnection(policies *netpol.Map, o reachOptions) error {
 	for _, n := range []string{o.from, o.to} {
 		if _, err := netip.ParseAddr(n); !policies.Has(n) && (err != nil || n == o.from) {
 			return fmt.Errorf("there is no namespace %s: `croft reach` lists those of tenants", n)
@@ -117,24 +117,24 @@ func (a *app) reachOne(policies *netpol.Map, o reachOptions) error {
 		if o.port == 0 {
 			return errors.New("--port: say which port of the address is connected to")
 		}
-		verdict, err = policies.Judge(attack.Flow{FromNamespace: o.from, ToIP: o.to, Port: o.port, Protocol: o.protocol})
+		verdict, err = policies.Evaluate(attack.Flow{FromNamespace: o.from, ToIP: o.to, Port: o.port, Protocol: o.protocol})
 	}
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	if o.output != formatTable {
 		return o.output.print(a.out, verdict)
 	}
 	word := map[bool]string{true: "can connect", false: "cannot connect"}[verdict.Allowed]
-	say(a.out, "%s: %s\n", verdict.Connection, word)
-	say(a.out, "  out of %s: %s\n", o.from, decided(verdict.Egress))
+	printSafely(a.out, "%s: %s\n", verdict.Connection, word)
+	printSafely(a.out, "  out of %s: %s\n", o.from, describeDecision(verdict.Egress))
 	if policies.Has(o.to) {
-		say(a.out, "  into %s: %s\n", o.to, decided(verdict.Ingress))
+		printSafely(a.out, "  into %s: %s\n", o.to, describeDecision(verdict.Ingress))
 	}
 	return nil
 }
 
-func decided(d netpol.Direction) string {
+func describeDecision(d netpol.Direction) string {
 	switch {
 	case d.DecidedBy != "" && d.Allowed:
 		return "allowed by " + d.DecidedBy
@@ -155,23 +155,23 @@ func decided(d netpol.Direction) string {
 func (a *app) printMatrix(rows []netpol.Row) {
 	width := len("FROM")
 	for _, r := range rows {
-		width = max(width, len(rowName(r)))
+		width = max(width, len(formatRowName(r)))
 	}
-	say(a.out, "    %-*s", width, "FROM")
+	printSafely(a.out, "    %-*s", width, "FROM")
 	for i := range rows {
-		say(a.out, " %3d", i+1)
+		printSafely(a.out, " %3d", i+1)
 	}
-	say(a.out, "   DNS  INTERNET  METADATA\n")
+	printSafely(a.out, "   DNS  INTERNET  METADATA\n")
 	for i, r := range rows {
-		say(a.out, "%3d %-*s", i+1, width, rowName(r))
+		printSafely(a.out, "%3d %-*s", i+1, width, formatRowName(r))
 		for _, to := range rows {
-			say(a.out, "   %s", mark(slices.Contains(r.Reaches, to.Namespace), r.Tenant != to.Tenant && r.Tenant != "" && to.Tenant != ""))
+			printSafely(a.out, "   %s", formatMark(slices.Contains(r.Reaches, to.Namespace), r.Tenant != to.Tenant && r.Tenant != "" && to.Tenant != ""))
 		}
-		say(a.out, "     %s         %s         %s\n", mark(r.DNS, false), mark(r.Internet, false), mark(r.Metadata, r.Tenant != ""))
+		printSafely(a.out, "     %s         %s         %s\n", formatMark(r.DNS, false), formatMark(r.Internet, false), formatMark(r.Metadata, r.Tenant != ""))
 	}
 }
 
-func rowName(r netpol.Row) string {
+func formatRowName(r netpol.Row) string {
 	switch r.Tenant {
 	case "":
 		return r.Namespace + " (platform)"
@@ -182,8 +182,8 @@ func rowName(r netpol.Row) string {
 	}
 }
 
-// mark returns a cell of the matrix. A connection that should be denied is red.
-func mark(reached, wrong bool) painted {
+// formatMark returns a cell of the matrix. A connection that should be denied is red.
+func formatMark(reached, wrong bool) paintedText {
 	switch {
 	case !reached:
 		return "·"
@@ -194,8 +194,8 @@ func mark(reached, wrong bool) painted {
 	}
 }
 
-// reachSummary shows the findings of a cluster that is too large for a matrix.
-func (a *app) reachSummary(policies *netpol.Map, o reachOptions) error {
+// printReachSummary shows the findings of a cluster that is too large for a matrix.
+func (a *app) printReachSummary(policies *netpol.Map, o reachOptions) error {
 	var strange []string
 	judged, total := policies.EachPair(netpol.MaxPairs, func(from, to string) bool {
 		if verdict, err := policies.Connects(from, to, o.port, o.protocol); err == nil && verdict.Allowed {
@@ -209,9 +209,9 @@ func (a *app) reachSummary(policies *netpol.Map, o reachOptions) error {
 	for _, tenant := range slices.Sorted(maps.Keys(tenants)) {
 		for _, n := range tenants[tenant] {
 			namespaces++
-			row, err := policies.Outside(n)
+			row, err := policies.EvaluateOutside(n)
 			if err != nil {
-				return failed(err)
+				return toFailure(err)
 			}
 			if !row.DNS {
 				nameless = append(nameless, n)
@@ -221,15 +221,15 @@ func (a *app) reachSummary(policies *netpol.Map, o reachOptions) error {
 			}
 		}
 	}
-	say(a.out, "%s, %s: too many for a matrix; -o json has it, and --from and --to ask about two\n", count(len(tenants), "tenant"), count(namespaces, "namespace"))
+	printSafely(a.out, "%s, %s: too many for a matrix; -o json has it, and --from and --to ask about two\n", formatCount(len(tenants), "tenant"), formatCount(namespaces, "namespace"))
 	sample := ""
 	if judged < total {
 		sample = fmt.Sprintf(", a sample of %d", total)
 	}
-	say(a.out, "%d of %d pairs of different tenants' namespaces can connect%s\n", len(strange), judged, sample)
+	printSafely(a.out, "%d of %d pairs of different tenants' namespaces can connect%s\n", len(strange), judged, sample)
 	for _, connection := range strange {
-		say(a.out, "  %s\n", connection)
+		printSafely(a.out, "  %s\n", connection)
 	}
-	say(a.out, "%d reach instance metadata %s\n%d do not reach DNS %s\n", len(metadata), strings.Join(metadata, " "), len(nameless), strings.Join(nameless, " "))
+	printSafely(a.out, "%d reach instance metadata %s\n%d do not reach DNS %s\n", len(metadata), strings.Join(metadata, " "), len(nameless), strings.Join(nameless, " "))
 	return nil
 }

@@ -21,11 +21,11 @@ type readiness struct {
 	// pending contains the reason of each object that is not ready.
 	pending []string
 	// stuck contains objects that may need a user's action.
-	stuck []stuck
+	stuck []stuckObject
 }
 
-// stuck is an object that a user must correct, according to the operator.
-type stuck struct {
+// stuckObject is an object that a user must correct, according to the operator.
+type stuckObject struct {
 	id, reason, message string
 	// confirmed means that the current declarations make the object invalid. Without it,
 	// the operator may have written the status before it observed another object of the
@@ -43,10 +43,10 @@ const (
 )
 
 // patience records since when objects have been stuck for the same reason.
-type patience map[stuck]time.Time
+type patience map[stuckObject]time.Time
 
-// exhausted returns an error if waiting longer is useless.
-func (p *patience) exhausted(r readiness, now time.Time) error {
+// checkStuck returns an error if waiting longer is useless.
+func (p *patience) checkStuck(r readiness, now time.Time) error {
 	before := *p
 	*p = patience{}
 	for _, s := range r.stuck {
@@ -66,23 +66,23 @@ func (p *patience) exhausted(r readiness, now time.Time) error {
 	return nil
 }
 
-// waitingFor names the first object that is not ready.
-func (r readiness) waitingFor() string {
+// describePending names the first object that is not ready.
+func (r readiness) describePending() string {
 	if len(r.pending) == 0 {
 		return ""
 	}
 	return ", waiting for " + r.pending[0]
 }
 
-// readyOf returns the condition Ready, or nil if the status is from an older generation.
-func readyOf(generation int64, status v1alpha1.Status) *metav1.Condition {
+// findReady returns the condition Ready, or nil if the status is from an older generation.
+func findReady(generation int64, status v1alpha1.Status) *metav1.Condition {
 	if status.ObservedGeneration != generation {
 		return nil
 	}
 	return meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 }
 
-func readinessOf(live *manifest.Declaration, objects []client.Object) readiness {
+func evaluateReadiness(live *manifest.Declaration, objects []client.Object) readiness {
 	type state struct {
 		generation int64
 		status     v1alpha1.Status
@@ -109,7 +109,7 @@ func readinessOf(live *manifest.Declaration, objects []client.Object) readiness 
 		kind := o.GetObjectKind().GroupVersionKind().Kind
 		id := kind + "/" + o.GetName()
 		s := states[id]
-		ready := readyOf(s.generation, s.status)
+		ready := findReady(s.generation, s.status)
 		switch {
 		case ready == nil:
 			r.pending = append(r.pending, id)
@@ -120,10 +120,10 @@ func readinessOf(live *manifest.Declaration, objects []client.Object) readiness 
 			r.pending = append(r.pending, why)
 			switch ready.Reason {
 			case v1alpha1.ReasonInvalid:
-				confirmed := len(problems().For(kind, o.GetName())) > 0
-				r.stuck = append(r.stuck, stuck{id, ready.Reason, ready.Message, confirmed})
+				confirmed := len(problems().ForObject(kind, o.GetName())) > 0
+				r.stuck = append(r.stuck, stuckObject{id, ready.Reason, ready.Message, confirmed})
 			case v1alpha1.ReasonNamespaceNotOwned, v1alpha1.ReasonRejected:
-				r.stuck = append(r.stuck, stuck{id, ready.Reason, ready.Message, false})
+				r.stuck = append(r.stuck, stuckObject{id, ready.Reason, ready.Message, false})
 			}
 		}
 	}

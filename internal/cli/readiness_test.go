@@ -53,13 +53,13 @@ func TestHopeless(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var p patience
 			now := time.Now()
-			seen := readinessOf(test.live, []client.Object{shop})
-			err := p.exhausted(seen, now)
+			seen := evaluateReadiness(test.live, []client.Object{shop})
+			err := p.checkStuck(seen, now)
 			if test.waited > 0 {
 				if err != nil {
 					t.Errorf("it gave up at once: %v", err)
 				}
-				err = p.exhausted(seen, now.Add(test.waited))
+				err = p.checkStuck(seen, now.Add(test.waited))
 			}
 			if (err != nil) != (test.says != "") || err != nil && !strings.Contains(err.Error(), test.says) {
 				t.Errorf("error = %v, want %q", err, test.says)

@@ -6,8 +6,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// refusedCount returns the number of a tenant's workloads whose pods are refused.
-func refusedCount(t *v1alpha1.Tenant) string {
+// formatRefusedCount returns the number of a tenant's workloads whose pods are refused.
+func formatRefusedCount(t *v1alpha1.Tenant) string {
 	if t.Status.RefusedPods == nil {
 		return "-"
 	}
@@ -24,7 +24,7 @@ func (a *app) printFirstRefused(tenants []v1alpha1.Tenant) {
 		}
 	}
 	if len(first) > 0 {
-		say(a.out, "\n")
+		printSafely(a.out, "\n")
 		a.printRefused(first)
 	}
 }
@@ -32,11 +32,11 @@ func (a *app) printFirstRefused(tenants []v1alpha1.Tenant) {
 // printRefused prints workloads whose pods are refused. It prints no table, since messages
 // may be long.
 func (a *app) printRefused(refused []v1alpha1.RefusedWorkload) {
-	say(a.out, "Pods are refused:\n")
+	printSafely(a.out, "Pods are refused:\n")
 	for _, w := range refused[:min(len(refused), mostRows)] {
-		say(a.out, "%s\n", folded(w.Kind+" "+w.Namespace+"/"+w.Name+": "+w.Message, "  - ", "    "))
+		printSafely(a.out, "%s\n", foldText(w.Kind+" "+w.Namespace+"/"+w.Name+": "+w.Message, "  - ", "    "))
 	}
 	if more := len(refused) - mostRows; more > 0 {
-		say(a.out, "  and %d more\n", more)
+		printSafely(a.out, "  and %d more\n", more)
 	}
 }

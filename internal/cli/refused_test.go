@@ -21,8 +21,8 @@ func TestRefusedPods(t *testing.T) {
 	a := &app{out: &out}
 	status := func(pick *selection) func() {
 		return func() {
-			look := &overview{selection: pick, Platform: undeclared(), Tenants: []v1alpha1.Tenant{shop, bank}, Operator: operatorStatus{believable: true}}
-			if err := look.pick(); err != nil {
+			look := &overview{selection: pick, Platform: newDefaultPlatform(), Tenants: []v1alpha1.Tenant{shop, bank}, Operator: operatorStatus{believable: true}}
+			if err := look.applySelection(); err != nil {
 				t.Fatal(err)
 			}
 			a.printStatus(look)

@@ -51,7 +51,7 @@ manifests with its own rights.`,
   croft render -f croft.yaml --argocd > argocd/tenants.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			d, e, err := files.load(a.in)
+			d, e, err := files.loadEstate(a.in)
 			if err != nil {
 				return err
 			}
@@ -67,8 +67,8 @@ manifests with its own rights.`,
 			return printObjects(a.out, wall.Objects(e), output)
 		},
 	}
-	files.add(c)
-	output.add(c, formatYAML, formatJSON)
+	files.addFlags(c)
+	output.addFlags(c, formatYAML, formatJSON)
 	flags := c.Flags()
 	flags.BoolVar(&declared, "objects", false, "print the declared objects (Platform, Pools, Tenants), instead of what croft makes from them")
 	flags.BoolVar(&withDex, "dex", false, "print the configuration of Dex for croft login, instead of objects")
@@ -77,9 +77,9 @@ manifests with its own rights.`,
 	flags.BoolVar(&withArgoCD, "argocd", false, "print Argo CD's objects for tenants' sources, instead of croft's")
 	flags.StringVar(&namespace, "argocd-namespace", "argocd", "with --argocd: namespace that Argo CD runs in")
 	for _, flag := range []string{"issuer", "client-id"} {
-		pointless(c, flag, "it is for --dex", func() bool { return !withDex })
+		refusePointlessFlag(c, flag, "it is for --dex", func() bool { return !withDex })
 	}
-	pointless(c, "argocd-namespace", "it is for --argocd", func() bool { return !withArgoCD })
+	refusePointlessFlag(c, "argocd-namespace", "it is for --argocd", func() bool { return !withArgoCD })
 	c.MarkFlagsMutuallyExclusive("objects", "dex", "argocd")
 	return c
 }
@@ -104,12 +104,12 @@ func (a *app) renderDex(e *estate.Estate, o dex.Options, output format) error {
 		return fmt.Errorf("-o %s: the configuration of Dex is YAML with comments: write -o yaml", output)
 	}
 	if _, err := login.New(login.Options{Issuer: o.Issuer, ClientID: o.ClientID}); err != nil {
-		return loginFailed(err)
+		return classifyLoginError(err)
 	}
 	content, err := dex.Config(e, o)
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	_, err = a.out.Write(content)
-	return failed(err)
+	return toFailure(err)
 }

@@ -57,28 +57,28 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 		return exitGood
 	}
 	err = explainUsage(command, args, err)
-	if i := interruptionOf(ctx, err); i != nil {
-		say(errOut, "croft: %v\n", i)
+	if i := findInterruption(ctx, err); i != nil {
+		printSafely(errOut, "croft: %v\n", i)
 		return exitInterrupted
 	}
 	var failed *failure
 	if errors.As(err, &failed) {
 		if !failed.told {
-			say(errOut, "croft: %v\n", err)
+			printSafely(errOut, "croft: %v\n", err)
 			printCures(errOut, err)
 		}
 		return cmp.Or(failed.status, exitFailed)
 	}
-	var told *toldBadInput
+	var told *reportedBadInput
 	if errors.As(err, &told) {
 		return exitBadInput
 	}
 	var problems manifest.Problems
 	if errors.As(err, &problems) {
 		// Each line begins with a file and a line number, which editors recognise.
-		say(errOut, "%v\n", err)
+		printSafely(errOut, "%v\n", err)
 	} else {
-		say(errOut, "croft: %v\n", err)
+		printSafely(errOut, "croft: %v\n", err)
 	}
 	return exitBadInput
 }
@@ -102,7 +102,7 @@ tenant (network, nodes, identity, policy), keeps them up, and proves that they h
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	a.cluster.add(root.PersistentFlags())
+	a.cluster.addFlags(root.PersistentFlags())
 	root.AddGroup(
 		&cobra.Group{ID: "declare", Title: "Declare:"},
 		&cobra.Group{ID: "look", Title: "Look:"},
@@ -121,7 +121,7 @@ tenant (network, nodes, identity, policy), keeps them up, and proves that they h
 			root.AddCommand(c)
 		}
 	}
-	refuseStrays(root)
+	refuseUnknownCommands(root)
 	a.addCompletions(root)
 	return root
 }
@@ -135,21 +135,21 @@ type failure struct {
 	status int
 }
 
-// toldBadInput ends the command with exit status 2 without another message.
-type toldBadInput struct{ error }
+// reportedBadInput ends the command with exit status 2 without another message.
+type reportedBadInput struct{ error }
 
 func (f *failure) Unwrap() error { return f.error }
 
-// failed makes err end the command with exit status 1.
-func failed(err error) error {
+// toFailure makes err end the command with exit status 1.
+func toFailure(err error) error {
 	if err == nil {
 		return nil
 	}
 	return &failure{error: err}
 }
 
-// failedf is failed with fmt.Errorf.
-func failedf(format string, args ...any) error { return failed(fmt.Errorf(format, args...)) }
+// failuref is failed with fmt.Errorf.
+func failuref(format string, args ...any) error { return toFailure(fmt.Errorf(format, args...)) }
 
 // withStatus gives a failure an exit status other than 1, for commands whose exit status 1
 // is an answer.
@@ -161,5 +161,5 @@ func withStatus(status int, err error) error {
 	return err
 }
 
-// errTold ends the command with exit status 1 without another message.
-func errTold() error { return &failure{error: errors.New("failed"), told: true} }
+// errReported ends the command with exit status 1 without another message.
+func errReported() error { return &failure{error: errors.New("failed"), told: true} }

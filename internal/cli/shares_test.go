@@ -46,9 +46,9 @@ func TestShares(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	divide(e, live.Tenants)
+	divideQuotas(e, live.Tenants)
 	for namespace, want := range map[string]string{"web": "7", "db": "3", "new": "0"} {
-		if pods := e.Tenant("shop").Shares[namespace]["pods"]; pods.String() != want {
+		if pods := e.FindTenant("shop").Shares[namespace]["pods"]; pods.String() != want {
 			t.Errorf("%s: %s pods, want %s", namespace, pods.String(), want)
 		}
 	}
@@ -59,13 +59,13 @@ func TestShares(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	divide(e, live.Tenants)
-	if pods := e.Tenant("shop").Shares["web"]["pods"]; pods.String() != "7" {
+	divideQuotas(e, live.Tenants)
+	if pods := e.FindTenant("shop").Shares["web"]["pods"]; pods.String() != "7" {
 		t.Errorf("the namespace that is left has %s pods, want 7", pods.String())
 	}
 
 	live.Tenants[0].Spec.Quota = nil
-	if rows := shares(live); len(rows) > 0 {
+	if rows := listShares(live); len(rows) > 0 {
 		t.Errorf("bounds that nobody declared: %v", rows)
 	}
 }

@@ -11,20 +11,20 @@ import (
 	"croft.dev/croft/internal/version"
 )
 
-// addDowngrade adds the flag --allow-downgrade.
-func addDowngrade(c *cobra.Command, allow *bool, means string) {
+// addDowngradeFlag adds the flag --allow-downgrade.
+func addDowngradeFlag(c *cobra.Command, allow *bool, means string) {
 	c.Flags().BoolVar(allow, "allow-downgrade", false, means)
 }
 
-// installsOlder reports whether this croft is older than the cluster's operator, which may
+// checkInstallDowngrade reports whether this croft is older than the cluster's operator, which may
 // have stopped since. Without --allow-downgrade that is an error: an older croft removes
 // fields and objects that the newer one relies on.
-func installsOlder(ctx context.Context, c client.Reader, allowed bool) (bool, error) {
+func checkInstallDowngrade(ctx context.Context, c client.Reader, allowed bool) (bool, error) {
 	beat, err := heartbeat.Read(ctx, c)
 	if err != nil {
-		return false, unreachable(err)
+		return false, explainUnreachable(err)
 	}
-	older := version.Older(version.String(), beat.Version)
+	older := version.IsOlder(version.String(), beat.Version)
 	if older && !allowed {
 		return true, fmt.Errorf("the operator is croft %s, and this is the older %s: nothing was written; use %[1]s "+
 			"or a newer one, or go back to %[2]s with --allow-downgrade, which leaves croft's kinds as they are",
@@ -33,15 +33,15 @@ func installsOlder(ctx context.Context, c client.Reader, allowed bool) (bool, er
 	return older, nil
 }
 
-// appliesOlder returns an error if this croft is older than the running operator by more
+// checkApplyDowngrade returns an error if this croft is older than the running operator by more
 // than a patch version. An older croft does not know the fields that were added since, and
 // would remove them.
-func appliesOlder(ctx context.Context, c client.Reader, allowed bool) error {
+func checkApplyDowngrade(ctx context.Context, c client.Reader, allowed bool) error {
 	beat, err := heartbeat.Read(ctx, c)
 	if err != nil {
-		return unreachable(err)
+		return explainUnreachable(err)
 	}
-	if allowed || !version.OlderMinor(version.String(), beat.Version) {
+	if allowed || !version.IsOlderMinor(version.String(), beat.Version) {
 		return nil
 	}
 	return fmt.Errorf("the operator is croft %s, and this is the older %s, which does not know all of its fields: "+

@@ -40,11 +40,11 @@ only those count.`,
   croft status tenant/shop pool/apps
   croft status --not-ready`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.client()
+			c, err := a.newClient()
 			if err != nil {
-				return failed(err)
+				return toFailure(err)
 			}
-			look, err := a.look(cmd.Context(), c, &files, &pick)
+			look, err := a.readOverview(cmd.Context(), c, &files, &pick)
 			if err != nil {
 				return err
 			}
@@ -53,57 +53,57 @@ only those count.`,
 			} else if err := output.print(a.out, look); err != nil {
 				return err
 			}
-			if !look.good() {
-				return errTold()
+			if !look.isGood() {
+				return errReported()
 			}
 			return nil
 		},
 	}
-	files.add(c)
-	pick.add(c)
-	output.add(c, formatTable, formatJSON, formatYAML)
+	files.addFlags(c)
+	pick.addFlags(c)
+	output.addFlags(c, formatTable, formatJSON, formatYAML)
 	return c
 }
 
 func (a *app) printStatus(look *overview) {
-	say(a.out, "OPERATOR   %s\n", look.Operator.Says)
+	printSafely(a.out, "OPERATOR   %s\n", look.Operator.Says)
 	if look.Operator.Skew != "" {
-		say(a.out, "SKEW       %s\n", look.Operator.Skew)
+		printSafely(a.out, "SKEW       %s\n", look.Operator.Skew)
 	}
-	say(a.out, "\n")
-	if look.named() {
+	printSafely(a.out, "\n")
+	if look.hasNames() {
 		a.printDeclared(look)
 		return
 	}
-	ready, why := look.verdict("Platform", look.Platform.Name, look.Platform.Generation, look.Platform.Status.Status)
+	ready, why := look.evaluateReady("Platform", look.Platform.Name, look.Platform.Generation, look.Platform.Status.Status)
 	header, cells := []string{"PLATFORM", "READY", "REASON"}, []string{look.Platform.Spec.ClusterName, ready, why}
 	if !look.rendered {
-		header, cells = append(header, "AGE"), append(cells, age(look.Platform.CreationTimestamp.Time))
+		header, cells = append(header, "AGE"), append(cells, formatAge(look.Platform.CreationTimestamp.Time))
 	}
-	table(a.out, header, [][]string{cells})
+	printTable(a.out, header, [][]string{cells})
 
 	var rows [][]string
 	for _, w := range look.Walls {
-		rows = append(rows, []string{w.Name, fmt.Sprintf("%d/%d", w.Stands, w.Wanted), few(w.Missing), few(w.Changed), few(w.Unread)})
+		rows = append(rows, []string{w.Name, fmt.Sprintf("%d/%d", w.Stands, w.Wanted), shortenToFirst(w.Missing), shortenToFirst(w.Changed), shortenToFirst(w.Unread)})
 	}
-	say(a.out, "\n")
-	table(a.out, []string{"WALL", "STANDS", "MISSING", "CHANGED", "UNREADABLE"}, rows)
+	printSafely(a.out, "\n")
+	printTable(a.out, []string{"WALL", "STANDS", "MISSING", "CHANGED", "UNREADABLE"}, rows)
 
 	rows = nil
 	for _, n := range look.Networks {
-		ready, why := look.verdict("SecondaryNetwork", n.Name, n.Generation, n.Status)
-		rows = append(rows, []string{n.Name, ready, why, age(n.CreationTimestamp.Time)})
+		ready, why := look.evaluateReady("SecondaryNetwork", n.Name, n.Generation, n.Status)
+		rows = append(rows, []string{n.Name, ready, why, formatAge(n.CreationTimestamp.Time)})
 	}
 	if len(rows) > 0 {
-		say(a.out, "\n")
-		table(a.out, []string{"SECONDARY NETWORK", "READY", "REASON", "AGE"}, rows)
+		printSafely(a.out, "\n")
+		printTable(a.out, []string{"SECONDARY NETWORK", "READY", "REASON", "AGE"}, rows)
 	}
 
 	a.printDeclared(look)
 }
 
-// few returns the first of several names and the number of the others.
-func few(names []string) string {
+// shortenToFirst returns the first of several names and the number of the others.
+func shortenToFirst(names []string) string {
 	switch len(names) {
 	case 0:
 		return "-"
@@ -114,8 +114,8 @@ func few(names []string) string {
 	}
 }
 
-// shares returns the shares of declared quotas, by namespace.
-func shares(live *manifest.Declaration) [][]string {
+// listShares returns the shares of declared quotas, by namespace.
+func listShares(live *manifest.Declaration) [][]string {
 	var rows [][]string
 	for _, t := range live.Tenants {
 		if t.Spec.Quota == nil && live.Platforms[0].Spec.TenantDefaults.Quota == nil {
@@ -133,7 +133,7 @@ func shares(live *manifest.Declaration) [][]string {
 	return rows
 }
 
-func quantity(q string) string {
+func dashIfZero(q string) string {
 	if q == "0" {
 		return "-"
 	}

@@ -15,21 +15,21 @@ func (a *app) printDeclared(look *overview) {
 	var rows []row
 	for i := range look.Pools {
 		p := &look.Pools[i]
-		ready, why := look.verdict("Pool", p.Name, p.Generation, p.Status.Status)
+		ready, why := look.evaluateReady("Pool", p.Name, p.Generation, p.Status.Status)
 		cells := []string{p.Name, ready, why}
 		if !look.rendered {
 			cells = append(cells, strconv.FormatInt(p.Status.Nodes, 10),
-				quantity(p.Status.Resources.Cpu().String()), quantity(p.Status.Resources.Memory().String()),
-				strconv.FormatInt(p.Status.Tenants, 10), age(p.CreationTimestamp.Time))
+				dashIfZero(p.Status.Resources.Cpu().String()), dashIfZero(p.Status.Resources.Memory().String()),
+				strconv.FormatInt(p.Status.Tenants, 10), formatAge(p.CreationTimestamp.Time))
 		}
-		rows = append(rows, row{look.poolReady(p), cells})
+		rows = append(rows, row{look.isPoolReady(p), cells})
 	}
 	header := []string{"POOL", "READY", "REASON"}
 	if !look.rendered { // only an operator counts nodes and tenants, and objects of a file have no age
 		header = append(header, "NODES", "CPU", "MEMORY", "TENANTS", "AGE")
 	}
-	if len(rows) > 0 || !look.named() {
-		a.rows(look.selection, "pool", header, rows)
+	if len(rows) > 0 || !look.hasNames() {
+		a.printRows(look.selection, "pool", header, rows)
 	}
 
 	rows = nil
@@ -39,36 +39,36 @@ func (a *app) printDeclared(look *overview) {
 	}
 	for i := range look.Tenants {
 		t := &look.Tenants[i]
-		ready, why := look.verdict("Tenant", t.Name, t.Generation, t.Status.Status)
+		ready, why := look.evaluateReady("Tenant", t.Name, t.Generation, t.Status.Status)
 		cells := []string{
-			t.Name, ready, why, short(t.Status.Pools), short(t.Status.Namespaces),
-			used(byTenant[t.Name], corev1.ResourceRequestsCPU, corev1.ResourceCPU),
-			used(byTenant[t.Name], corev1.ResourceRequestsMemory, corev1.ResourceMemory),
-			used(byTenant[t.Name], corev1.ResourcePods, "count/pods"),
+			t.Name, ready, why, shortenNames(t.Status.Pools), shortenNames(t.Status.Namespaces),
+			formatUsage(byTenant[t.Name], corev1.ResourceRequestsCPU, corev1.ResourceCPU),
+			formatUsage(byTenant[t.Name], corev1.ResourceRequestsMemory, corev1.ResourceMemory),
+			formatUsage(byTenant[t.Name], corev1.ResourcePods, "count/pods"),
 		}
 		if !look.rendered {
-			cells = append(cells, refusedCount(t), age(t.CreationTimestamp.Time))
+			cells = append(cells, formatRefusedCount(t), formatAge(t.CreationTimestamp.Time))
 		}
-		rows = append(rows, row{look.tenantReady(t), cells})
+		rows = append(rows, row{look.isTenantReady(t), cells})
 	}
 	header = []string{"TENANT", "READY", "REASON", "POOLS", "NAMESPACES", "CPU", "MEMORY", "PODS"}
 	if !look.rendered {
 		header = append(header, "REFUSED", "AGE")
 	}
-	if len(rows) > 0 || !look.named() {
-		a.rows(look.selection, "tenant", header, rows)
+	if len(rows) > 0 || !look.hasNames() {
+		a.printRows(look.selection, "tenant", header, rows)
 	}
 
-	if look.named() {
+	if look.hasNames() {
 		a.printUsage(look.Usage)
 		a.printFirstRefused(look.Tenants)
 	}
 	rows = nil
-	for _, cells := range shares(&manifest.Declaration{Platforms: []v1alpha1.Platform{look.Platform}, Tenants: look.Tenants}) {
+	for _, cells := range listShares(&manifest.Declaration{Platforms: []v1alpha1.Platform{look.Platform}, Tenants: look.Tenants}) {
 		rows = append(rows, row{true, cells})
 	}
 	if len(rows) > 0 {
-		a.rows(look.selection, "namespace", []string{"TENANT", "NAMESPACE", "SHARE OF THE QUOTA"}, rows)
+		a.printRows(look.selection, "namespace", []string{"TENANT", "NAMESPACE", "SHARE OF THE QUOTA"}, rows)
 	}
 	a.printRetained(look.selection, look.Retained)
 }

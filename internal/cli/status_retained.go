@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/internal/scratch"
 )
 
-// retained is a namespace that was retained when its tenant was deleted.
-type retained struct {
+// retainedNamespace is a namespace that was retained when its tenant was deleted.
+type retainedNamespace struct {
 	Namespace string `json:"namespace"`
 	Tenant    string `json:"tenant"`
 	// State is RETAINED, TERMINATING, or SCRATCH for a namespace of a run of verify.
@@ -19,8 +19,8 @@ type retained struct {
 	age   string
 }
 
-// retainedOf returns the namespaces whose label names a Tenant that does not exist.
-func retainedOf(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant) ([]retained, error) {
+// findRetained returns the namespaces whose label names a Tenant that does not exist.
+func findRetained(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant) ([]retainedNamespace, error) {
 	var namespaces corev1.NamespaceList
 	if err := c.List(ctx, &namespaces, client.HasLabels{v1alpha1.TenantLabel}); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func retainedOf(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant)
 	for _, t := range tenants {
 		declared[t.Name] = true
 	}
-	all := []retained{}
+	all := []retainedNamespace{}
 	for i := range namespaces.Items {
 		n := &namespaces.Items[i]
 		tenant := n.Labels[v1alpha1.TenantLabel]
@@ -43,23 +43,23 @@ func retainedOf(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant)
 		case scratch.RunOf(tenant) != "":
 			state = "SCRATCH"
 		}
-		all = append(all, retained{n.Name, tenant, state, age(n.CreationTimestamp.Time)})
+		all = append(all, retainedNamespace{n.Name, tenant, state, formatAge(n.CreationTimestamp.Time)})
 	}
 	return all, nil
 }
 
-func (a *app) printRetained(s *selection, all []retained) {
-	if len(all) == 0 || s.named() {
+func (a *app) printRetained(s *selection, all []retainedNamespace) {
+	if len(all) == 0 || s.hasNames() {
 		return
 	}
 	var rows []row
 	for _, r := range all {
 		rows = append(rows, row{true, []string{r.Namespace, r.Tenant, r.State, r.age}})
 	}
-	a.rows(s, "namespace", []string{"NAMESPACE", "OF TENANT", "STATE", "AGE"}, rows)
+	a.printRows(s, "namespace", []string{"NAMESPACE", "OF TENANT", "STATE", "AGE"}, rows)
 	for _, r := range all {
 		if r.State == "RETAINED" {
-			say(a.out, "namespaces that are RETAINED keep their walls, and lose the access that croft gave: declare the tenant again to have them back, or delete them\n")
+			printSafely(a.out, "namespaces that are RETAINED keep their walls, and lose the access that croft gave: declare the tenant again to have them back, or delete them\n")
 			return
 		}
 	}

@@ -22,21 +22,21 @@ type selection struct {
 // were selected by name.
 const mostRows = 30
 
-func (s *selection) add(c *cobra.Command) {
+func (s *selection) addFlags(c *cobra.Command) {
 	c.Flags().StringSliceVar(&s.tenants, "tenant", nil, "only these tenants, with the use of each of their namespaces")
 	c.Flags().BoolVar(&s.notReady, "not-ready", false, "only pools and tenants that are not Ready")
 	c.Flags().BoolVar(&s.all, "all", false, fmt.Sprintf("all pools and tenants, also where there are more than %d", mostRows))
 	run := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := s.read(args); err != nil {
+		if err := s.parseArgs(args); err != nil {
 			return err
 		}
 		return run(cmd, args)
 	}
 }
 
-// read accepts tenant/NAME and pool/NAME, and kubectl's other spellings of the kinds.
-func (s *selection) read(args []string) error {
+// parseArgs accepts tenant/NAME and pool/NAME, and kubectl's other spellings of the kinds.
+func (s *selection) parseArgs(args []string) error {
 	for _, arg := range args {
 		kind, name, _ := strings.Cut(arg, "/")
 		switch {
@@ -53,11 +53,11 @@ func (s *selection) read(args []string) error {
 	return nil
 }
 
-// named reports whether objects were selected by name.
-func (s *selection) named() bool { return len(s.tenants)+len(s.pools) > 0 }
+// hasNames reports whether objects were selected by name.
+func (s *selection) hasNames() bool { return len(s.tenants)+len(s.pools) > 0 }
 
-// pick keeps only the selected pools and tenants. An unknown name is bad input.
-func (o *overview) pick() error {
+// applySelection keeps only the selected pools and tenants. An unknown name is bad input.
+func (o *overview) applySelection() error {
 	for _, name := range o.tenants {
 		if !slices.ContainsFunc(o.Tenants, func(t v1alpha1.Tenant) bool { return t.Name == name }) {
 			return fmt.Errorf("there is no tenant %s: `croft status --all` lists those that there are", name)
@@ -69,10 +69,10 @@ func (o *overview) pick() error {
 		}
 	}
 	o.Tenants = slices.DeleteFunc(slices.Clone(o.Tenants), func(t v1alpha1.Tenant) bool {
-		return o.named() && !slices.Contains(o.tenants, t.Name) || o.notReady && o.tenantReady(&t)
+		return o.hasNames() && !slices.Contains(o.tenants, t.Name) || o.notReady && o.isTenantReady(&t)
 	})
 	o.Pools = slices.DeleteFunc(slices.Clone(o.Pools), func(p v1alpha1.Pool) bool {
-		return o.named() && !slices.Contains(o.pools, p.Name) || o.notReady && o.poolReady(&p)
+		return o.hasNames() && !slices.Contains(o.pools, p.Name) || o.notReady && o.isPoolReady(&p)
 	})
 	return nil
 }
@@ -83,44 +83,44 @@ type row struct {
 	cells []string
 }
 
-// rows prints a table with at most mostRows rows. If there are more, objects that are not
+// printRows prints a table with at most mostRows rows. If there are more, objects that are not
 // Ready come first, and the number of rows left out follows.
-func (a *app) rows(s *selection, noun string, header []string, all []row) {
+func (a *app) printRows(s *selection, noun string, header []string, all []row) {
 	shown := all
-	if len(all) > mostRows && !s.all && !s.named() {
+	if len(all) > mostRows && !s.all && !s.hasNames() {
 		shown = slices.Clone(all)
-		slices.SortStableFunc(shown, func(x, y row) int { return rank(x) - rank(y) })
+		slices.SortStableFunc(shown, func(x, y row) int { return rankRow(x) - rankRow(y) })
 		shown = shown[:mostRows]
 	}
 	cells := make([][]string, len(shown))
 	for i, r := range shown {
 		cells[i] = r.cells
 	}
-	if s.begun || !s.named() {
-		say(a.out, "\n")
+	if s.begun || !s.hasNames() {
+		printSafely(a.out, "\n")
 	}
 	s.begun = true
-	table(a.out, header, cells)
+	printTable(a.out, header, cells)
 	if len(shown) == len(all) {
 		return
 	}
 	bad := 0
 	for _, r := range all {
-		bad += 1 - rank(r)
+		bad += 1 - rankRow(r)
 	}
-	say(a.out, "%d of %s, %d of them not Ready: --not-ready lists those, --all lists all\n", len(shown), count(len(all), noun), bad)
+	printSafely(a.out, "%d of %s, %d of them not Ready: --not-ready lists those, --all lists all\n", len(shown), formatCount(len(all), noun), bad)
 }
 
-// rank sorts rows that are not Ready first.
-func rank(r row) int {
+// rankRow sorts rows that are not Ready first.
+func rankRow(r row) int {
 	if r.ready {
 		return 1
 	}
 	return 0
 }
 
-// short lists a few names and the number of the others.
-func short(names []string) string {
+// shortenNames lists a few names and the number of the others.
+func shortenNames(names []string) string {
 	const most = 4
 	if len(names) <= most {
 		return strings.Join(names, ",")

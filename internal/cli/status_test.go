@@ -16,7 +16,7 @@ import (
 
 // TestStatusOfAThousandTenants expects short output, with tenants that are not Ready first.
 func TestStatusOfAThousandTenants(t *testing.T) {
-	live := &manifest.Declaration{Platforms: []v1alpha1.Platform{undeclared()}}
+	live := &manifest.Declaration{Platforms: []v1alpha1.Platform{newDefaultPlatform()}}
 	for i := range 1000 {
 		tenant := v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("t%04d", i)}}
 		state := metav1.ConditionTrue
@@ -29,7 +29,7 @@ func TestStatusOfAThousandTenants(t *testing.T) {
 	print := func(s *selection) string {
 		t.Helper()
 		look := &overview{selection: s, Platform: live.Platforms[0], Tenants: slices.Clone(live.Tenants), Operator: operatorStatus{believable: true}}
-		if err := look.pick(); err != nil {
+		if err := look.applySelection(); err != nil {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
@@ -64,7 +64,7 @@ tenants: {shop: {pools: [apps, jobs], namespaces: [shop, shop-ci]}}
 		selection: &selection{}, rendered: true, Platform: d.Platforms[0], Pools: d.Pools, Tenants: d.Tenants,
 		Operator: operatorStatus{believable: true},
 	}
-	look.resolve(e)
+	look.resolveTenants(e)
 	var out bytes.Buffer
 	(&app{out: &out}).printStatus(look)
 	for _, want := range []string{

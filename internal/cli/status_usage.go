@@ -20,8 +20,8 @@ type usage struct {
 	Used      corev1.ResourceList `json:"used"`
 }
 
-// usageOf reads the quotas of the tenants' namespaces with one list request.
-func usageOf(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant) ([]usage, error) {
+// readUsage reads the quotas of the tenants' namespaces with one list request.
+func readUsage(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant) ([]usage, error) {
 	var quotas corev1.ResourceQuotaList
 	if err := c.List(ctx, &quotas, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}); err != nil {
 		return nil, err
@@ -43,9 +43,9 @@ func usageOf(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant) ([
 	return all, nil
 }
 
-// used returns the usage of a resource by all namespaces together, as used/hard. names are
+// formatUsage returns the usage of a resource by all namespaces together, as used/hard. names are
 // the resource's possible names in a quota.
-func used(all []usage, names ...corev1.ResourceName) string {
+func formatUsage(all []usage, names ...corev1.ResourceName) string {
 	for _, name := range names {
 		var hard, sum resource.Quantity
 		bounded := false
@@ -78,7 +78,7 @@ func (a *app) printUsage(all []usage) {
 		}
 	}
 	if len(rows) > 0 {
-		say(a.out, "\n")
-		table(a.out, []string{"TENANT", "NAMESPACE", "RESOURCE", "USED", "HARD"}, rows)
+		printSafely(a.out, "\n")
+		printTable(a.out, []string{"TENANT", "NAMESPACE", "RESOURCE", "USED", "HARD"}, rows)
 	}
 }

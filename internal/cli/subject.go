@@ -14,18 +14,18 @@ import (
 // cluster are read.
 type subjectFlags struct{ fileFlags }
 
-func (f *subjectFlags) add(c *cobra.Command) {
+func (f *subjectFlags) addFlags(c *cobra.Command) {
 	c.Flags().StringSliceVarP(&f.names, "filename", "f", nil,
 		"look at the walls of this file, for a cluster without croft's operator; by default of what the cluster declares")
 }
 
-// rendered reports whether the walls are rendered from a file and applied by another tool
+// isRendered reports whether the walls are rendered from a file and applied by another tool
 // than croft's operator.
-func (f *subjectFlags) rendered() bool { return len(f.names) > 0 }
+func (f *subjectFlags) isRendered() bool { return len(f.names) > 0 }
 
-// subject returns the declared objects of the files, or of the cluster without files.
-func (a *app) subject(ctx context.Context, c client.Reader, files *subjectFlags) (*manifest.Declaration, error) {
-	if files.rendered() {
+// readSubject returns the declared objects of the files, or of the cluster without files.
+func (a *app) readSubject(ctx context.Context, c client.Reader, files *subjectFlags) (*manifest.Declaration, error) {
+	if files.isRendered() {
 		file, err := files.parse(a.in)
 		if err != nil {
 			return nil, err
@@ -33,12 +33,12 @@ func (a *app) subject(ctx context.Context, c client.Reader, files *subjectFlags)
 		_, problems := estate.Build(file)
 		return file, problems.Err()
 	}
-	live, err := declared(ctx, c)
+	live, err := readDeclaration(ctx, c)
 	if err != nil {
-		return nil, failed(err)
+		return nil, toFailure(err)
 	}
 	if len(live.Platforms) == 0 {
-		return nil, failedf("this cluster has no Platform yet: declare one with `croft apply -f croft.yaml`, or name the file whose walls it has with -f")
+		return nil, failuref("this cluster has no Platform yet: declare one with `croft apply -f croft.yaml`, or name the file whose walls it has with -f")
 	}
 	return live, nil
 }

@@ -53,7 +53,7 @@ It reads with your own rights, and says what it could not read.`,
 		Example: `  croft support-bundle
   croft support-bundle -o case-42.tar.gz --redact=false`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.supportBundle(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSupportBundle(cmd.Context(), o) },
 	}
 	c.Flags().StringVarP(&o.output, "output", "o", "",
 		"file to write; croft-support-DATE.tar.gz in the working directory by default")
@@ -64,7 +64,7 @@ It reads with your own rights, and says what it could not read.`,
 // archiveSuffix is the required end of a bundle's name.
 const archiveSuffix = ".tar.gz"
 
-func (a *app) supportBundle(ctx context.Context, o supportOptions) error {
+func (a *app) runSupportBundle(ctx context.Context, o supportOptions) error {
 	at := time.Now().UTC()
 	if o.output == "" {
 		o.output = "croft-support-" + at.Format("20060102-150405") + archiveSuffix
@@ -80,41 +80,41 @@ func (a *app) supportBundle(ctx context.Context, o supportOptions) error {
 			return fmt.Errorf("-o %s: %w", o.output, err)
 		}
 	}
-	config, err := a.config()
+	config, err := a.loadConfig()
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
-	bundle, redactor, err := a.collect(ctx, config, o, at)
+	bundle, redactor, err := a.collectBundle(ctx, config, o, at)
 	if err != nil {
 		return err
 	}
-	if err := create(o.output, func(f *os.File) error { return bundle.Write(f, filepath.Base(base), at) }); err != nil {
-		return failed(err)
+	if err := createFile(o.output, func(f *os.File) error { return bundle.Write(f, filepath.Base(base), at) }); err != nil {
+		return toFailure(err)
 	}
 	size, err := os.Stat(o.output)
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
-	say(a.out, "%s\n", o.output)
-	say(a.err, "%s, %d KB\n", count(len(bundle.Files), "file"), (size.Size()+1023)/1024)
+	printSafely(a.out, "%s\n", o.output)
+	printSafely(a.err, "%s, %d KB\n", formatCount(len(bundle.Files), "file"), (size.Size()+1023)/1024)
 	for _, line := range bundle.Unread {
-		say(a.err, "left out: %s\n", line)
+		printSafely(a.err, "left out: %s\n", line)
 	}
 	if redactor == nil {
-		say(a.err, "names are not redacted: send it to nobody who may not know them\n")
+		printSafely(a.err, "names are not redacted: send it to nobody who may not know them\n")
 		return nil
 	}
-	err = create(base+".names.json", func(f *os.File) error {
+	err = createFile(base+".names.json", func(f *os.File) error {
 		encoder := json.NewEncoder(f)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(redactor.Names())
 	})
-	say(a.err, "names are redacted; %s says which is which: keep it, and do not send it\n", base+".names.json")
-	return failed(err)
+	printSafely(a.err, "names are redacted; %s says which is which: keep it, and do not send it\n", base+".names.json")
+	return toFailure(err)
 }
 
-// create writes a new file that only its owner may read.
-func create(name string, write func(*os.File) error) error {
+// createFile writes a new file that only its owner may read.
+func createFile(name string, write func(*os.File) error) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -122,48 +122,48 @@ func create(name string, write func(*os.File) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// collect returns the bundle and its redactor, which is nil without redaction.
-func (a *app) collect(
+// collectBundle returns the bundle and its redactor, which is nil without redaction.
+func (a *app) collectBundle(
 	ctx context.Context, config *rest.Config, o supportOptions, at time.Time,
 ) (*supportbundle.Bundle, *supportbundle.Redactor, error) {
-	c, err := a.client()
+	c, err := a.newClient()
 	if err != nil {
-		return nil, nil, failed(err)
+		return nil, nil, toFailure(err)
 	}
 	// A caller who may not read the declared objects gets no bundle: it would be empty.
-	if _, err := declared(ctx, c); err != nil {
-		return nil, nil, failed(err)
+	if _, err := readDeclaration(ctx, c); err != nil {
+		return nil, nil, toFailure(err)
 	}
 	logs, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, nil, failed(err)
+		return nil, nil, toFailure(err)
 	}
 	collector := supportbundle.Collector{Client: c, Logs: logs, Server: config.Host}
 	if o.redact {
 		key := make([]byte, 32)
 		if _, err := rand.Read(key); err != nil {
-			return nil, nil, failed(err)
+			return nil, nil, toFailure(err)
 		}
 		collector.Redactor = supportbundle.NewRedactor(key)
 	}
 	progress := newProgress(a.err)
 	progress.update("asking croft doctor and croft status")
 	reports := map[string]any{
-		"versions.yaml": a.versions(ctx, config, c, o, at),
-		"doctor.yaml":   a.doctorReport(ctx, config, c),
-		"status.yaml":   a.statusReport(ctx, c),
+		"versions.yaml": a.collectVersions(ctx, config, c, o, at),
+		"doctor.yaml":   a.buildDoctorReport(ctx, config, c),
+		"status.yaml":   a.buildStatusReport(ctx, c),
 	}
 	progress.update("reading objects, events and logs")
 	bundle, err := collector.Collect(ctx, reports)
-	progress.done()
+	progress.finish()
 	if err != nil {
-		return nil, nil, failed(unreachable(err))
+		return nil, nil, toFailure(explainUnreachable(err))
 	}
 	return bundle, collector.Redactor, nil
 }
 
-// versions returns the versions of the components.
-func (a *app) versions(ctx context.Context, config *rest.Config, c client.Client, o supportOptions, at time.Time) any {
+// collectVersions returns the versions of the components.
+func (a *app) collectVersions(ctx context.Context, config *rest.Config, c client.Client, o supportOptions, at time.Time) any {
 	all := map[string]any{"bundle": at.Format(time.RFC3339), "redacted": o.redact, "croft": version.String()}
 	if server, err := discovery.NewDiscoveryClientForConfig(config); err != nil {
 		all["kubernetes"] = err.Error()
@@ -183,8 +183,8 @@ func (a *app) versions(ctx context.Context, config *rest.Config, c client.Client
 // sending lists doctor's checks that send dry runs.
 var sending = []string{"holds", "kubelets"}
 
-// doctorReport returns the findings of croft doctor without sending dry runs.
-func (a *app) doctorReport(ctx context.Context, config *rest.Config, c client.Client) any {
+// buildDoctorReport returns the findings of croft doctor without sending dry runs.
+func (a *app) buildDoctorReport(ctx context.Context, config *rest.Config, c client.Client) any {
 	server, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return map[string]string{"error": err.Error()}
@@ -197,10 +197,10 @@ func (a *app) doctorReport(ctx context.Context, config *rest.Config, c client.Cl
 	return map[string]any{"checks": checks}
 }
 
-// statusReport returns the output of croft status without the objects, which have their own
+// buildStatusReport returns the output of croft status without the objects, which have their own
 // files.
-func (a *app) statusReport(ctx context.Context, c client.Client) any {
-	look, err := a.look(ctx, c, &subjectFlags{}, &selection{})
+func (a *app) buildStatusReport(ctx context.Context, c client.Client) any {
+	look, err := a.readOverview(ctx, c, &subjectFlags{}, &selection{})
 	if err != nil {
 		return map[string]string{"error": err.Error()}
 	}

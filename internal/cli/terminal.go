@@ -10,29 +10,33 @@ import (
 	"github.com/fatih/color"
 )
 
-// painted is croft's own text, which may contain escape sequences: say prints it unchanged.
+// paintedText is croft's own text, which may contain escape sequences: say prints it unchanged.
 // Text from other sources in it was escaped by plain.
-type painted string
+type paintedText string
 
-func green(text string) painted  { return painted(color.GreenString("%s", plain(text))) }
-func red(text string) painted    { return painted(color.RedString("%s", plain(text))) }
-func yellow(text string) painted { return painted(color.YellowString("%s", plain(text))) }
+func green(text string) paintedText {
+	return paintedText(color.GreenString("%s", escapeControls(text)))
+}
+func red(text string) paintedText { return paintedText(color.RedString("%s", escapeControls(text))) }
+func yellow(text string) paintedText {
+	return paintedText(color.YellowString("%s", escapeControls(text)))
+}
 
-// say prints to the user. Errors of a closed terminal are ignored. Text from other sources
+// printSafely prints to the user. Errors of a closed terminal are ignored. Text from other sources
 // must be an argument, never the format: say escapes control characters in arguments, since
 // tenants write events and names.
-func say(w io.Writer, format string, args ...any) {
+func printSafely(w io.Writer, format string, args ...any) {
 	safe := make([]any, len(args))
 	for i, arg := range args {
 		switch arg := arg.(type) {
-		case painted:
+		case paintedText:
 			safe[i] = string(arg)
 		case string:
-			safe[i] = plain(arg)
+			safe[i] = escapeControls(arg)
 		case error:
-			safe[i] = plain(arg.Error())
+			safe[i] = escapeControls(arg.Error())
 		case fmt.Stringer:
-			safe[i] = plain(arg.String())
+			safe[i] = escapeControls(arg.String())
 		default:
 			safe[i] = arg
 		}
@@ -40,21 +44,21 @@ func say(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format, safe...)
 }
 
-// plain escapes control characters, and characters that change the direction of text. It
+// escapeControls escapes control characters, and characters that change the direction of text. It
 // keeps line breaks and tabs.
-func plain(text string) string {
-	return shown(text, func(r rune) bool { return r != '\n' && r != '\t' && controls(r) })
+func escapeControls(text string) string {
+	return escapeRunes(text, func(r rune) bool { return r != '\n' && r != '\t' && isControl(r) })
 }
 
-// inline is like plain, for a name or a cell: it also escapes line breaks and tabs, so that
+// escapeLine is like plain, for a name or a cell: it also escapes line breaks and tabs, so that
 // a text cannot forge a line.
-func inline(text string) string { return shown(text, controls) }
+func escapeLine(text string) string { return escapeRunes(text, isControl) }
 
-func controls(r rune) bool { return unicode.IsControl(r) || steers(r) }
+func isControl(r rune) bool { return unicode.IsControl(r) || isLayoutControl(r) }
 
-// steers reports whether a character has no shape of its own and changes the layout of
+// isLayoutControl reports whether a character has no shape of its own and changes the layout of
 // others: Unicode's bidirectional controls, and its line separators.
-func steers(r rune) bool {
+func isLayoutControl(r rune) bool {
 	switch {
 	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
 		return true
@@ -63,7 +67,7 @@ func steers(r rune) bool {
 	}
 }
 
-func shown(text string, hidden func(rune) bool) string {
+func escapeRunes(text string, hidden func(rune) bool) string {
 	if utf8.ValidString(text) && strings.IndexFunc(text, hidden) < 0 {
 		return text
 	}
@@ -89,13 +93,13 @@ func shown(text string, hidden func(rune) bool) string {
 	return b.String()
 }
 
-// escaped writes characters that JSON allows and that a terminal interprets as \u escapes.
+// escapeJSON writes characters that JSON allows and that a terminal interprets as \u escapes.
 // The data stays the same.
-func escaped(document []byte) []byte {
-	return []byte(shownAs(string(document), func(r rune) bool { return r >= 0x7f && controls(r) }))
+func escapeJSON(document []byte) []byte {
+	return []byte(escapeRunesJSON(string(document), func(r rune) bool { return r >= 0x7f && isControl(r) }))
 }
 
-func shownAs(text string, hidden func(rune) bool) string {
+func escapeRunesJSON(text string, hidden func(rune) bool) string {
 	if strings.IndexFunc(text, hidden) < 0 {
 		return text
 	}

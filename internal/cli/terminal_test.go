@@ -38,13 +38,13 @@ func TestNothingRawOnATerminal(t *testing.T) {
 		{Wall: "nodes", Kind: attack.Breach, Name: "b", Result: verify.NotTried, Message: evil},
 	}
 	for name, show := range map[string]func(){
-		"say":      func() { say(&out, "%s, %v, %q\n", evil, failedf("%s", evil), evil) },
-		"table":    func() { table(&out, []string{"A", "B"}, [][]string{{evil, "b"}, {"a", evil}}) },
-		"progress": func() { p := newProgress(&out); p.update("%s", evil); p.done(); p.hint(evil) },
+		"say":      func() { printSafely(&out, "%s, %v, %q\n", evil, failuref("%s", evil), evil) },
+		"table":    func() { printTable(&out, []string{"A", "B"}, [][]string{{evil, "b"}, {"a", evil}}) },
+		"progress": func() { p := newProgress(&out); p.update("%s", evil); p.finish(); p.printOnce(evil) },
 		"why":      func() { printStory(&out, story) },
 		"doctor":   func() { a.printCheckup(checks) },
 		"verify":   func() { a.printResults(tried, true, 0); a.printResults(tried, false, 0) },
-		"junit":    func() { _ = printJUnit(&out, "croft verify", suitesOf(tried), 0) },
+		"junit":    func() { _ = printJUnit(&out, "croft verify", buildVerifySuites(tried), 0) },
 		"json":     func() { _ = formatJSON.print(&out, map[string]string{evil: evil}) },
 		"yaml":     func() { _ = formatYAML.print(&out, map[string]string{evil: evil}) },
 	} {
@@ -67,7 +67,7 @@ func TestNothingRawOnATerminal(t *testing.T) {
 		})
 	}
 	out.Reset()
-	table(&out, []string{"NAME"}, [][]string{{"one\nforged   line"}})
+	printTable(&out, []string{"NAME"}, [][]string{{"one\nforged   line"}})
 	if lines := strings.Count(out.String(), "\n"); lines != 2 {
 		t.Errorf("a name with a line break in it makes %d lines of 2: %q", lines, out.String())
 	}

@@ -65,7 +65,7 @@ Exit status 0 means that no object is refused, 1 that some are, 2 bad input.`,
 	c.Flags().StringVar(&o.options.StorageClass, "storage-class", "", "the cluster's default storage class (default the first that the tenant may use)")
 	c.MarkFlagsMutuallyExclusive("filename", "live")
 	c.MarkFlagsMutuallyExclusive("storage-class", "live")
-	o.output.add(c, formatTable, formatJSON, formatYAML, formatJUnit, formatSARIF)
+	o.output.addFlags(c, formatTable, formatJSON, formatYAML, formatJUnit, formatSARIF)
 	return c
 }
 
@@ -77,7 +77,7 @@ func (a *app) tryManifests(ctx context.Context, o tryOptions, names []string) er
 	if slices.Contains(names, "-") && slices.Contains(o.files.names, "-") {
 		return errors.New("-f - and the manifest - are both standard input: name a file for one of them")
 	}
-	manifests, err := a.manifests(names)
+	manifests, err := a.readManifests(names)
 	if err != nil {
 		return err
 	}
@@ -96,16 +96,16 @@ func (a *app) tryManifests(ctx context.Context, o tryOptions, names []string) er
 	report, err := t.Try(ctx, manifests)
 	var impersonation *trial.ImpersonationError
 	if errors.As(err, &impersonation) {
-		return failedf("nothing was tried: %w: leave out --tenant and --as-service-account to ask as yourself (docs/rights.md says why)", err)
+		return failuref("nothing was tried: %w: leave out --tenant and --as-service-account to ask as yourself (docs/rights.md says why)", err)
 	}
 	if err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
 	if err := a.printTrial(report, o, time.Since(started)); err != nil {
 		return err
 	}
 	if report.Refuses() {
-		return errTold()
+		return errReported()
 	}
 	return nil
 }
@@ -115,11 +115,11 @@ func (a *app) tryOffline(o tryOptions) (*trial.Trial, error) {
 	if len(o.files.names) == 0 || o.tenant == "" {
 		return nil, errors.New("name the file that declares the tenant with -f and the tenant with --tenant, or ask the cluster with --live")
 	}
-	e, err := o.files.build(a.in)
+	e, err := o.files.buildEstate(a.in)
 	if err != nil {
 		return nil, err
 	}
-	tenant := e.Tenant(o.tenant)
+	tenant := e.FindTenant(o.tenant)
 	if tenant == nil {
 		return nil, fmt.Errorf("--tenant %s: %s declares no such tenant", o.tenant, strings.Join(o.files.names, ", "))
 	}
@@ -129,56 +129,56 @@ func (a *app) tryOffline(o tryOptions) (*trial.Trial, error) {
 // tryLive sends requests to the cluster: as a member of a declared tenant, or as the
 // caller.
 func (a *app) tryLive(ctx context.Context, o tryOptions) (*trial.Trial, error) {
-	config, err := a.config()
+	config, err := a.loadConfig()
 	if err != nil {
-		return nil, failed(err)
+		return nil, toFailure(err)
 	}
 	var tenant *estate.Tenant
 	if o.tenant != "" {
-		c, err := a.client()
+		c, err := a.newClient()
 		if err != nil {
-			return nil, failed(err)
+			return nil, toFailure(err)
 		}
-		declaration, err := a.subject(ctx, c, &subjectFlags{})
+		declaration, err := a.readSubject(ctx, c, &subjectFlags{})
 		if apierrors.IsForbidden(err) {
-			return nil, failedf("nothing was tried: you may not read what is declared (%w): leave out --tenant to ask as yourself", err)
+			return nil, failuref("nothing was tried: you may not read what is declared (%w): leave out --tenant to ask as yourself", err)
 		}
 		if err != nil {
 			return nil, err
 		}
 		e, problems := estate.Build(declaration)
 		if e == nil {
-			return nil, failed(problems)
+			return nil, toFailure(problems)
 		}
-		if tenant = e.Tenant(o.tenant); tenant == nil {
+		if tenant = e.FindTenant(o.tenant); tenant == nil {
 			return nil, fmt.Errorf("--tenant %s: there is no such tenant, or it is not valid: `croft status` lists them", o.tenant)
 		}
 	} else if o.options.Namespace == "" {
-		o.options.Namespace = a.namespace()
+		o.options.Namespace = a.currentNamespace()
 	}
 	t, err := trial.NewLive(config, tenant, o.options)
 	if err != nil && tenant == nil {
-		return nil, failed(unreachable(err))
+		return nil, toFailure(explainUnreachable(err))
 	}
 	return t, err
 }
 
-func (a *app) manifests(names []string) ([]trial.Manifest, error) {
+func (a *app) readManifests(names []string) ([]trial.Manifest, error) {
 	var all []trial.Manifest
 	for _, name := range names {
-		files, err := expand(name)
+		files, err := listFiles(name)
 		if err != nil {
 			return nil, err
 		}
 		for _, file := range files {
-			data, err := read(file, a.in)
+			data, err := readFile(file, a.in)
 			if err != nil {
 				return nil, err
 			}
 			if file == "-" {
 				file = "<stdin>"
 			}
-			some, err := trial.Read(file, data)
+			some, err := trial.ReadManifests(file, data)
 			if err != nil {
 				return nil, err
 			}

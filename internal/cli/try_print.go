@@ -15,7 +15,7 @@ func (a *app) printTrial(report *trial.Report, o tryOptions, took time.Duration)
 		a.printVerdicts(report, took)
 		return nil
 	case formatJUnit:
-		return printJUnit(a.out, "croft try", trialSuites(report), took)
+		return printJUnit(a.out, "croft try", buildTrialSuites(report), took)
 	case formatSARIF:
 		return printSARIF(a.out, report)
 	default:
@@ -31,9 +31,9 @@ func (a *app) printVerdicts(report *trial.Report, took time.Duration) {
 	counts := map[trial.Verdict]int{}
 	for i, r := range results {
 		counts[r.Verdict]++
-		rows[i] = []string{fmt.Sprintf("%s:%d", r.File, r.Line), objectOf(r), string(r.Verdict), dash(reasonOf(r))}
+		rows[i] = []string{fmt.Sprintf("%s:%d", r.File, r.Line), formatObject(r), string(r.Verdict), dashIfEmpty(describeReasons(r))}
 	}
-	table(a.out, []string{"MANIFEST", "OBJECT", "RESULT", "REASON"}, rows)
+	printTable(a.out, []string{"MANIFEST", "OBJECT", "RESULT", "REASON"}, rows)
 	for i, r := range results {
 		var lines []string
 		for _, reason := range slices.Concat(r.Refusals, r.Warnings) {
@@ -44,27 +44,27 @@ func (a *app) printVerdicts(report *trial.Report, took time.Duration) {
 			lines = append(lines, line)
 		}
 		for _, c := range r.Changes {
-			lines = append(lines, fmt.Sprintf("%s: %s → %s", c.Path, dash(c.Before), dash(c.After)))
+			lines = append(lines, fmt.Sprintf("%s: %s → %s", c.Path, dashIfEmpty(c.Before), dashIfEmpty(c.After)))
 		}
 		if len(lines) > 0 {
-			say(a.out, "\n%s  %s\n  %s\n", inline(rows[i][0]), inline(rows[i][1]), plain(strings.Join(lines, "\n  ")))
+			printSafely(a.out, "\n%s  %s\n  %s\n", escapeLine(rows[i][0]), escapeLine(rows[i][1]), escapeControls(strings.Join(lines, "\n  ")))
 		}
 	}
-	say(a.out, "\nNot known:\n")
+	printSafely(a.out, "\nNot known:\n")
 	for _, unknown := range report.Unknown {
-		say(a.out, "%s\n", folded(unknown, "  - ", "    "))
+		printSafely(a.out, "%s\n", foldText(unknown, "  - ", "    "))
 	}
-	summary := fmt.Sprintf("%d of %s refused", counts[trial.Refused], count(len(results), "object"))
+	summary := fmt.Sprintf("%d of %s refused", counts[trial.Refused], formatCount(len(results), "object"))
 	for _, v := range []trial.Verdict{trial.Warned, trial.Changed, trial.Fine} {
 		if counts[v] > 0 {
 			summary += fmt.Sprintf(", %d %s", counts[v], v)
 		}
 	}
-	say(a.out, "\n%s; tried in %.1f s\n", summary, took.Seconds())
+	printSafely(a.out, "\n%s; tried in %.1f s\n", summary, took.Seconds())
 }
 
-// reasonOf names the rules that refuse an object, or the number of changes.
-func reasonOf(r trial.Result) string {
+// describeReasons names the rules that refuse an object, or the number of changes.
+func describeReasons(r trial.Result) string {
 	var names []string
 	for _, refusal := range r.Refusals {
 		name := refusal.By
@@ -79,55 +79,55 @@ func reasonOf(r trial.Result) string {
 	case len(names) > 0:
 		return strings.Join(names, "; ")
 	case len(r.Warnings) > 0:
-		return count(len(r.Warnings), "warning")
+		return formatCount(len(r.Warnings), "warning")
 	case len(r.Changes) > 0:
-		return count(len(r.Changes), "field")
+		return formatCount(len(r.Changes), "field")
 	default:
 		return ""
 	}
 }
 
-// objectOf returns an object's name for people.
-func objectOf(r trial.Result) string {
+// formatObject returns an object's name for people.
+func formatObject(r trial.Result) string {
 	if r.Of == "" {
 		return r.Object
 	}
 	return r.Object + " of " + r.Of
 }
 
-// trialSuites returns a suite for each file and a case for each object. Objects of unknown
+// buildTrialSuites returns a suite for each file and a case for each object. Objects of unknown
 // kinds count as not tried.
-func trialSuites(report *trial.Report) []junitSuite {
+func buildTrialSuites(report *trial.Report) []junitSuite {
 	var suites []junitSuite
 	for _, r := range report.Results {
-		if len(suites) == 0 || suites[len(suites)-1].Name != inline(r.File) {
-			suites = append(suites, junitSuite{Name: inline(r.File)})
+		if len(suites) == 0 || suites[len(suites)-1].Name != escapeLine(r.File) {
+			suites = append(suites, junitSuite{Name: escapeLine(r.File)})
 		}
 		suite := &suites[len(suites)-1]
-		c := junitCase{Name: inline(objectOf(r)), Class: "croft.try." + string(r.Verdict), File: inline(r.File), Line: r.Line}
+		c := junitCase{Name: escapeLine(formatObject(r)), Class: "croft.try." + string(r.Verdict), File: escapeLine(r.File), Line: r.Line}
 		if r.Verdict == trial.Refused {
 			c.Failure = &junitFailure{
-				Type: inline(reasonOf(r)), Message: plain(r.Refusals[0].Message),
-				Text: messagesOf(r.File, r.Refusals),
+				Type: escapeLine(describeReasons(r)), Message: escapeControls(r.Refusals[0].Message),
+				Text: formatMessages(r.File, r.Refusals),
 			}
 		}
-		c.Output = messagesOf(r.File, r.Warnings)
+		c.Output = formatMessages(r.File, r.Warnings)
 		for _, change := range r.Changes {
-			c.Output += plain(fmt.Sprintf("%s: %s → %s\n", change.Path, dash(change.Before), dash(change.After)))
+			c.Output += escapeControls(fmt.Sprintf("%s: %s → %s\n", change.Path, dashIfEmpty(change.Before), dashIfEmpty(change.After)))
 		}
 		suite.Cases = append(suite.Cases, c)
 	}
 	unknown := junitSuite{Name: "not known"}
 	for _, u := range report.Unknown {
-		unknown.Cases = append(unknown.Cases, junitCase{Name: inline(u), Class: "croft.try.unknown", Skipped: &junitSkipped{Message: plain(u)}})
+		unknown.Cases = append(unknown.Cases, junitCase{Name: escapeLine(u), Class: "croft.try.unknown", Skipped: &junitSkipped{Message: escapeControls(u)}})
 	}
 	return append(suites, unknown)
 }
 
-func messagesOf(file string, reasons []trial.Reason) string {
+func formatMessages(file string, reasons []trial.Reason) string {
 	var text strings.Builder
 	for _, r := range reasons {
 		fmt.Fprintf(&text, "%s:%d: %s\n", file, r.Line, r.Message)
 	}
-	return plain(text.String())
+	return escapeControls(text.String())
 }

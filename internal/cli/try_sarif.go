@@ -86,8 +86,8 @@ func printSARIF(w io.Writer, report *trial.Report) error {
 			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{id, sarifText{about}})
 		}
 		run.Results = append(run.Results, sarifResult{
-			RuleID: id, Level: level, Message: sarifText{objectOf(r) + ": " + text},
-			Locations: []sarifLocation{{sarifPhysical{sarifArtifact{uriOf(r.File)}, sarifRegion{max(1, line)}}}},
+			RuleID: id, Level: level, Message: sarifText{formatObject(r) + ": " + text},
+			Locations: []sarifLocation{{sarifPhysical{sarifArtifact{formatURI(r.File)}, sarifRegion{max(1, line)}}}},
 		})
 	}
 	for _, r := range report.Results {
@@ -106,7 +106,7 @@ func printSARIF(w io.Writer, report *trial.Report) error {
 		if len(r.Changes) > 0 {
 			var fields []string
 			for _, c := range r.Changes {
-				fields = append(fields, fmt.Sprintf("%s: %s → %s", c.Path, dash(c.Before), dash(c.After)))
+				fields = append(fields, fmt.Sprintf("%s: %s → %s", c.Path, dashIfEmpty(c.Before), dashIfEmpty(c.After)))
 			}
 			add(r, changedRule, "fields that the walls set", "note", strings.Join(fields, "; "), r.Line)
 		}
@@ -117,9 +117,9 @@ func printSARIF(w io.Writer, report *trial.Report) error {
 	return formatJSON.print(w, sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
 }
 
-// uriOf returns a file as a URI reference relative to the working directory, as code hosts
+// formatURI returns a file as a URI reference relative to the working directory, as code hosts
 // require.
-func uriOf(file string) string {
+func formatURI(file string) string {
 	uri := url.URL{Path: filepath.ToSlash(filepath.Clean(file))}
 	if filepath.IsAbs(file) {
 		uri.Scheme = "file"

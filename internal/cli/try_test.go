@@ -210,7 +210,7 @@ func BenchmarkTry(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			read, err := trial.Read(file, data)
+			read, err := trial.ReadManifests(file, data)
 			if err != nil {
 				b.Fatal(err)
 			}

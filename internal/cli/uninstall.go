@@ -49,50 +49,50 @@ A release of the chart is removed with helm uninstall.`,
 		Example: `  croft uninstall
   croft uninstall --all`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.uninstall(cmd.Context(), &o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runUninstall(cmd.Context(), &o) },
 	}
 	c.Flags().BoolVar(&o.all, "all", false, "take down tenants, pools, walls and croft's kinds, too")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.timeout, "wait-timeout", 10*time.Minute, "with --all: how long to wait for each tenant and pool")
-	pointless(c, "wait-timeout", "only --all waits", func() bool { return !o.all })
+	refusePointlessFlag(c, "wait-timeout", "only --all waits", func() bool { return !o.all })
 	return c
 }
 
-func (a *app) uninstall(ctx context.Context, o *uninstallOptions) error {
-	c, err := a.client()
+func (a *app) runUninstall(ctx context.Context, o *uninstallOptions) error {
+	c, err := a.newClient()
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
-	if err := notHelms(ctx, c, "helm uninstall %s -n %s removes it"); err != nil {
-		return failed(unreachable(err))
+	if err := checkNotHelm(ctx, c, "helm uninstall %s -n %s removes it"); err != nil {
+		return toFailure(explainUnreachable(err))
 	}
-	live, err := declaredIfServed(ctx, c)
+	live, err := readDeclarationIfServed(ctx, c)
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
-	plan, err := uninstallPlan(ctx, c, live, o.all)
+	plan, err := describeUninstall(ctx, c, live, o.all)
 	if err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
-	say(a.err, "%s", plan)
+	printSafely(a.err, "%s", plan)
 	if o.all && len(live.Tenants)+len(live.Pools) > 0 {
-		if err := operatorWorks(ctx, c); err != nil {
-			return failed(err)
+		if err := checkOperatorWorks(ctx, c); err != nil {
+			return toFailure(err)
 		}
 	}
 	if !o.yes {
-		say(a.err, "Type yes to go on: ")
-		if a.answer() != "yes" {
-			return failedf("nothing was removed")
+		printSafely(a.err, "Type yes to go on: ")
+		if a.readAnswer() != "yes" {
+			return failuref("nothing was removed")
 		}
 	}
-	return failed(unreachable(a.remove(ctx, c, live, o)))
+	return toFailure(explainUnreachable(a.removeCroft(ctx, c, live, o)))
 }
 
-// operatorWorks returns an error if no operator runs, or if an earlier uninstall deleted
+// checkOperatorWorks returns an error if no operator runs, or if an earlier uninstall deleted
 // its rights: the deletion of tenants and pools would wait for it for ever.
-func operatorWorks(ctx context.Context, c client.Client) error {
-	operator, err := listen(ctx, c)
+func checkOperatorWorks(ctx context.Context, c client.Client) error {
+	operator, err := newListener(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -102,8 +102,8 @@ func operatorWorks(ctx context.Context, c client.Client) error {
 	case apierrors.IsNotFound(err):
 		why = "the operator has no rights"
 	case err != nil:
-		return unreachable(err)
-	case !operator.hears(ctx):
+		return explainUnreachable(err)
+	case !operator.isOperatorRunning(ctx):
 		why = operator.last.Say(time.Now())
 	default:
 		return nil
@@ -111,27 +111,27 @@ func operatorWorks(ctx context.Context, c client.Client) error {
 	return fmt.Errorf("nothing was removed: %s, and tenants and pools wait for it when they are deleted: run `croft install --image IMAGE` first, or leave --all out", why)
 }
 
-// declaredIfServed is like declared, and returns no objects if croft's kinds are not
+// readDeclarationIfServed is like declared, and returns no objects if croft's kinds are not
 // installed.
-func declaredIfServed(ctx context.Context, c client.Client) (*manifest.Declaration, error) {
+func readDeclarationIfServed(ctx context.Context, c client.Client) (*manifest.Declaration, error) {
 	if err := c.List(ctx, &v1alpha1.PlatformList{}); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		return &manifest.Declaration{}, nil
 	}
-	return declared(ctx, c)
+	return readDeclaration(ctx, c)
 }
 
-// uninstallPlan lists the objects to delete, and the objects that stay.
-func uninstallPlan(ctx context.Context, c client.Reader, live *manifest.Declaration, all bool) (string, error) {
+// describeUninstall lists the objects to delete, and the objects that stay.
+func describeUninstall(ctx context.Context, c client.Reader, live *manifest.Declaration, all bool) (string, error) {
 	var b strings.Builder
 	b.WriteString("Removing:\n  - croft's operator, proxy and agent, and their rights\n  - running elevations end\n")
 	if !all {
 		fmt.Fprintf(&b, "Staying:\n  - %s, %s and their walls, which the API server enforces\n  - namespaces, workloads, nodes, and croft's kinds\n",
-			count(len(live.Tenants), "tenant"), count(len(live.Pools), "pool"))
+			formatCount(len(live.Tenants), "tenant"), formatCount(len(live.Pools), "pool"))
 		b.WriteString("Without an operator nothing is put back, no access with an end ends, and tenants and pools cannot be deleted: croft install takes all over again\n")
 		return b.String(), nil
 	}
 	for i := range live.Tenants {
-		consequences, err := consequencesOf(ctx, c, &live.Tenants[i])
+		consequences, err := describeDeletion(ctx, c, &live.Tenants[i])
 		if err != nil {
 			return "", err
 		}
@@ -140,20 +140,20 @@ func uninstallPlan(ctx context.Context, c client.Reader, live *manifest.Declarat
 		fmt.Fprintf(&b, "  - tenant %s (deletion: %s):\n%s", live.Tenants[i].Name, live.Tenants[i].Spec.Deletion, strings.ReplaceAll(consequences, "  - ", "      - "))
 	}
 	for i := range live.Pools {
-		nodes, err := nodesOf(ctx, c, live, live.Pools[i].Name)
+		nodes, err := countNodes(ctx, c, live, live.Pools[i].Name)
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "  - pool %s: its %s drained, and deleted; pods that stay need other nodes\n", live.Pools[i].Name, going(nodes))
+		fmt.Fprintf(&b, "  - pool %s: its %s drained, and deleted; pods that stay need other nodes\n", live.Pools[i].Name, describeNodes(nodes))
 	}
 	b.WriteString("  - all policies, roles and kinds of croft, and the namespaces " + strings.Join(install.Namespaces(), ", ") + "\n")
 	b.WriteString("Staying:\n  - namespaces with deletion: Retain, and those that were adopted, with their workloads and without walls\n  - Karpenter\n")
 	return b.String(), nil
 }
 
-// remove uninstalls croft. With --all, it first deletes the objects whose deletion needs
+// removeCroft uninstalls croft. With --all, it first deletes the objects whose deletion needs
 // the operator.
-func (a *app) remove(ctx context.Context, c client.Client, live *manifest.Declaration, o *uninstallOptions) error {
+func (a *app) removeCroft(ctx context.Context, c client.Client, live *manifest.Declaration, o *uninstallOptions) error {
 	applier := apply.New(c)
 	if o.all {
 		if err := a.takeDown(ctx, c, applier, live, o.timeout); err != nil {
@@ -213,7 +213,7 @@ func (a *app) removeKinds(ctx context.Context, c client.Client, applier *apply.A
 // that they use, and between them the walls of namespaces that stay, which would keep the
 // pools.
 func (a *app) takeDown(ctx context.Context, c client.Client, applier *apply.Applier, live *manifest.Declaration, timeout time.Duration) error {
-	rest := beyondFile(live, &manifest.Declaration{})
+	rest := findExtraObjects(live, &manifest.Declaration{})
 	tell := func(changes ...apply.Change) { a.printChanges(changes) }
 	for i := range rest.tenants {
 		if err := deleteDeclared(ctx, c, &rest.tenants[i], tell); err != nil {
@@ -221,7 +221,7 @@ func (a *app) takeDown(ctx context.Context, c client.Client, applier *apply.Appl
 		}
 	}
 	for i := range rest.tenants {
-		if err := a.awaitGone(ctx, c, &rest.tenants[i], timeout); err != nil {
+		if err := a.awaitTenantDeleted(ctx, c, &rest.tenants[i], timeout); err != nil {
 			return err
 		}
 	}

@@ -50,9 +50,9 @@ func explainUsage(c *cobra.Command, args []string, err error) error {
 	case errors.As(err, &unknown):
 		return explainUnknownFlag(c, unknown)
 	case errors.As(err, &empty):
-		return fmt.Errorf("%s: %s needs a value: %s", path, flagName(empty.GetFlag()), empty.GetFlag().Usage)
+		return fmt.Errorf("%s: %s needs a value: %s", path, formatFlagName(empty.GetFlag()), empty.GetFlag().Usage)
 	case errors.As(err, &invalid):
-		return fmt.Errorf("%s: %s %q: write %s", path, flagName(invalid.GetFlag()), invalid.GetValue(), valueOf(invalid))
+		return fmt.Errorf("%s: %s %q: write %s", path, formatFlagName(invalid.GetFlag()), invalid.GetValue(), describeValues(invalid))
 	case errors.As(err, &syntax):
 		return fmt.Errorf("%s: %s is no flag: `%[1]s --help` lists them", path, syntax.GetSpecifiedFlag())
 	case !c.HasParent() && strings.HasPrefix(err.Error(), "unknown command "):
@@ -85,10 +85,10 @@ func explainUnknownCommand(c *cobra.Command, args []string, err error) error {
 		}
 		return fmt.Errorf("croft has no command %s: write %s", word, instead)
 	}
-	if near, ok := wording.Nearest(word, commandsOf(c)); ok {
+	if near, ok := wording.Nearest(word, listCommands(c)); ok {
 		return fmt.Errorf("unknown command %q for %q; did you mean %s?", word, c.CommandPath(), near)
 	}
-	return unknownCommand(c, word)
+	return errUnknownCommand(c, word)
 }
 
 // These match cobra's errors that have no type.
@@ -105,7 +105,7 @@ func explainArguments(c *cobra.Command, err error) error {
 	flags := func(list string) []string {
 		names := strings.Fields(strings.NewReplacer(`"`, "", ",", "").Replace(list))
 		for i, name := range names {
-			names[i] = flagName(c.Flag(name))
+			names[i] = formatFlagName(c.Flag(name))
 		}
 		return names
 	}
@@ -133,8 +133,8 @@ func explainArguments(c *cobra.Command, err error) error {
 	return err
 }
 
-// flagName returns a flag as users write it: "--filename (-f)".
-func flagName(f *pflag.Flag) string {
+// formatFlagName returns a flag as users write it: "--filename (-f)".
+func formatFlagName(f *pflag.Flag) string {
 	switch {
 	case f == nil:
 		return "a flag"
@@ -145,8 +145,8 @@ func flagName(f *pflag.Flag) string {
 	}
 }
 
-// valueOf describes the values that a flag accepts.
-func valueOf(err *pflag.InvalidValueError) string {
+// describeValues describes the values that a flag accepts.
+func describeValues(err *pflag.InvalidValueError) string {
 	switch err.GetFlag().Value.Type() {
 	case "duration":
 		return "a duration, such as 30s, 10m or 1h"

@@ -57,9 +57,9 @@ In a cluster without croft's policies, such as before an operator runs, nothing 
 
 Exit status 0 means that every wall held.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.verify(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runVerify(cmd.Context(), o) },
 	}
-	o.files.add(c)
+	o.files.addFlags(c)
 	c.Flags().StringSliceVar(&o.walls, "wall", nil, "only these walls: network, nodes, identity, policy")
 	c.Flags().StringSliceVar(&o.attacks, "attack", nil, "only these attacks, by name")
 	c.Flags().BoolVar(&o.all, "all", false, "show a line for each attack, not for each wall; --attack does, too")
@@ -79,18 +79,18 @@ Exit status 0 means that every wall held.`,
 	for _, quick := range []string{"list", "explain"} {
 		c.MarkFlagsMutuallyExclusive(quick, "timeout")
 	}
-	o.output.add(c, formatTable, formatJSON, formatYAML, formatJUnit)
+	o.output.addFlags(c, formatTable, formatJSON, formatYAML, formatJUnit)
 	return c
 }
 
-func (a *app) verify(ctx context.Context, o verifyOptions) error {
-	if err := knownWalls(o.walls); err != nil {
+func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
+	if err := checkWallNames(o.walls); err != nil {
 		return err
 	}
 	if o.list || o.explain != "" {
-		platform := undeclared()
-		if o.files.rendered() {
-			file, err := a.subject(ctx, nil, &o.files)
+		platform := newDefaultPlatform()
+		if o.files.isRendered() {
+			file, err := a.readSubject(ctx, nil, &o.files)
 			if err != nil {
 				return err
 			}
@@ -98,38 +98,38 @@ func (a *app) verify(ctx context.Context, o verifyOptions) error {
 		}
 		scratch, err := verify.NewScratch(platform)
 		if err != nil {
-			return failed(err)
+			return toFailure(err)
 		}
-		return a.describe(scratch, o)
+		return a.describeAttacks(scratch, o)
 	}
-	stage, e, err := a.stage(ctx, o)
+	stage, e, err := a.newStage(ctx, o)
 	if err != nil {
 		return err
 	}
 	attacks := stage.Attacks()
-	if err := knownAttacks(o.attacks, attacks); err != nil {
+	if err := checkAttackNames(o.attacks, attacks); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(attacks, o.wants) {
+	if !slices.ContainsFunc(attacks, o.matchesAttack) {
 		return fmt.Errorf("--attack %s: the wall %s has none of these: leave out --wall", strings.Join(o.attacks, ","), strings.Join(o.walls, ","))
 	}
-	config, err := a.config()
+	config, err := a.loadConfig()
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
-	err = a.try(ctx, stage, e, config, o)
+	err = a.tryAttacks(ctx, stage, e, config, o)
 	if o.tenant == "" || ctx.Err() != nil {
 		return err
 	}
-	strays := a.warnOfStrays(ctx, e, o.tenant)
+	strays := a.warnOfMisplacedPods(ctx, e, o.tenant)
 	if err != nil && strays != nil {
-		say(a.err, "%v\n", strays)
+		printSafely(a.err, "%v\n", strays)
 		return err
 	}
 	return cmp.Or(err, strays)
 }
 
-func (a *app) try(ctx context.Context, stage stage, e *estate.Estate, config *rest.Config, o verifyOptions) error {
+func (a *app) tryAttacks(ctx context.Context, stage stage, e *estate.Estate, config *rest.Config, o verifyOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	started := time.Now()
@@ -138,7 +138,7 @@ func (a *app) try(ctx context.Context, stage stage, e *estate.Estate, config *re
 		progress.update("making two scratch tenants")
 	}
 	tried := 0
-	results, err := stage.Run(ctx, config, scheme.New(), o.wants, func(r verify.Result) {
+	results, err := stage.Run(ctx, config, scheme.New(), o.matchesAttack, func(r verify.Result) {
 		tried++
 		progress.update("%d tried, last %s/%s", tried, r.Wall, r.Name)
 	})
@@ -148,28 +148,28 @@ func (a *app) try(ctx context.Context, stage stage, e *estate.Estate, config *re
 		objects, err = a.compareObjects(ctx, e, o)
 		results = append(results, objects...)
 	}
-	progress.done()
-	if err := a.report(results, time.Since(started), o); err != nil {
+	progress.finish()
+	if err := a.printVerifyReport(results, time.Since(started), o); err != nil {
 		return err
 	}
 	if o.record && err == nil && ctx.Err() == nil {
-		c, err := a.client()
+		c, err := a.newClient()
 		if err != nil {
-			return failed(err)
+			return toFailure(err)
 		}
-		if err := record(ctx, c, results); err != nil {
+		if err := recordResults(ctx, c, results); err != nil {
 			return err
 		}
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return failedf("not all attacks were tried within %s: give it more with --timeout", o.timeout)
+		return failuref("not all attacks were tried within %s: give it more with --timeout", o.timeout)
 	case errors.Is(ctx.Err(), context.Canceled):
-		return interrupted(": not all attacks were tried")
+		return newInterruption(": not all attacks were tried")
 	case err != nil:
-		return failed(unreachable(err))
-	case slices.ContainsFunc(results, func(r verify.Result) bool { return !r.Good() }):
-		return errTold()
+		return toFailure(explainUnreachable(err))
+	case slices.ContainsFunc(results, func(r verify.Result) bool { return !r.IsGood() }):
+		return errReported()
 	default:
 		return nil
 	}
@@ -177,34 +177,34 @@ func (a *app) try(ctx context.Context, stage stage, e *estate.Estate, config *re
 
 // compareObjects compares the objects of the selected walls with the desired ones.
 func (a *app) compareObjects(ctx context.Context, e *estate.Estate, o verifyOptions) ([]verify.Result, error) {
-	c, err := a.client()
+	c, err := a.newClient()
 	if err != nil {
 		return nil, err
 	}
-	results, err := verify.CompareObjects(ctx, c, e, o.tenant, o.files.rendered())
+	results, err := verify.CompareObjects(ctx, c, e, o.tenant, o.files.isRendered())
 	return slices.DeleteFunc(results, func(r verify.Result) bool {
 		return len(o.walls) > 0 && !slices.Contains(o.walls, r.Wall)
 	}), err
 }
 
-func (a *app) report(results []verify.Result, took time.Duration, o verifyOptions) error {
+func (a *app) printVerifyReport(results []verify.Result, took time.Duration, o verifyOptions) error {
 	switch o.output {
 	case formatTable:
 		a.printResults(results, o.all || len(o.attacks) > 0, took)
 		return nil
 	case formatJUnit:
-		return printJUnit(a.out, "croft verify", suitesOf(results), took)
+		return printJUnit(a.out, "croft verify", buildVerifySuites(results), took)
 	default:
 		return o.output.print(a.out, map[string]any{"results": slices.Concat([]verify.Result{}, results)})
 	}
 }
 
-func (o verifyOptions) wants(at attack.Attack) bool {
+func (o verifyOptions) matchesAttack(at attack.Attack) bool {
 	return (len(o.walls) == 0 || slices.Contains(o.walls, at.Wall)) &&
 		(len(o.attacks) == 0 || slices.Contains(o.attacks, at.Name))
 }
 
-func knownWalls(names []string) error {
+func checkWallNames(names []string) error {
 	var known []string
 	for _, w := range wall.All() {
 		known = append(known, w.Name())
@@ -217,7 +217,7 @@ func knownWalls(names []string) error {
 	return nil
 }
 
-func knownAttacks(names []string, attacks []attack.Attack) error {
+func checkAttackNames(names []string, attacks []attack.Attack) error {
 	for _, n := range names {
 		if !slices.ContainsFunc(attacks, func(a attack.Attack) bool { return a.Name == n }) {
 			return fmt.Errorf("--attack %s: there is no such attack: `croft verify --list` lists them", n)

@@ -13,13 +13,13 @@ import (
 func (a *app) explainAttack(attacks []attack.Attack, rules []wall.Rule, name string) error {
 	i := slices.IndexFunc(attacks, func(at attack.Attack) bool { return at.Name == name })
 	if i < 0 {
-		return unknownExplained(name)
+		return errUnknownAttack(name)
 	}
 	at := attacks[i]
-	say(a.out, "%s\n\n", at.Name)
+	printSafely(a.out, "%s\n\n", at.Name)
 	line := func(title, text string) {
 		if text != "" {
-			say(a.out, "  %-12s %s\n", title+":", text)
+			printSafely(a.out, "  %-12s %s\n", title+":", text)
 		}
 	}
 	line("wall", at.Wall)
@@ -29,7 +29,7 @@ func (a *app) explainAttack(attacks []attack.Attack, rules []wall.Rule, name str
 		line("kind", "attack: something that a tenant must not be able to do")
 	}
 	line("tries to", at.Summary)
-	line("by", means(at, actor(at)))
+	line("by", describeMeans(at, describeActor(at)))
 	line("why", at.Why)
 	line("stopped by", at.StoppedBy.Name)
 	for _, r := range rules {
@@ -43,13 +43,13 @@ func (a *app) explainAttack(attacks []attack.Attack, rules []wall.Rule, name str
 		if n == 0 {
 			title = "known from:"
 		}
-		say(a.out, "  %-12s %s\n", title, reference)
+		printSafely(a.out, "  %-12s %s\n", title, reference)
 	}
 	return nil
 }
 
-// actor describes the user that an attack is made as.
-func actor(at attack.Attack) string {
+// describeActor describes the user that an attack is made as.
+func describeActor(at attack.Attack) string {
 	switch {
 	case at.AsUser != "":
 		return at.AsUser
@@ -62,8 +62,8 @@ func actor(at attack.Attack) string {
 	}
 }
 
-// means describes how an attack is made.
-func means(at attack.Attack, who string) string {
+// describeMeans describes how an attack is made.
+func describeMeans(at attack.Attack, who string) string {
 	switch {
 	case at.Request != nil:
 		kind := at.Request.Object.GetObjectKind().GroupVersionKind().Kind

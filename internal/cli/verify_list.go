@@ -9,8 +9,8 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// listed is the data of an attack in `verify --list` and `--explain`.
-type listed struct {
+// attackData is the data of an attack in `verify --list` and `--explain`.
+type attackData struct {
 	Name      string      `json:"name"`
 	Wall      string      `json:"wall"`
 	Kind      attack.Kind `json:"kind"`
@@ -27,10 +27,10 @@ type listed struct {
 	References []string `json:"references,omitempty"`
 }
 
-func listedOf(at attack.Attack, rules []wall.Rule) listed {
-	l := listed{
+func toAttackData(at attack.Attack, rules []wall.Rule) attackData {
+	l := attackData{
 		Name: at.Name, Wall: at.Wall, Kind: at.Kind, StoppedBy: at.StoppedBy.Name, Summary: at.Summary,
-		By: means(at, actor(at)), Why: at.Why, References: at.References,
+		By: describeMeans(at, describeActor(at)), Why: at.Why, References: at.References,
 	}
 	for _, r := range rules {
 		if r.Policy == at.StoppedBy.Policy && r.Name == at.StoppedBy.Rule {
@@ -40,8 +40,8 @@ func listedOf(at attack.Attack, rules []wall.Rule) listed {
 	return l
 }
 
-// describe implements --list and --explain: it describes attacks and runs none.
-func (a *app) describe(scratch *verify.Scratch, o verifyOptions) error {
+// describeAttacks implements --list and --explain: it describes attacks and runs none.
+func (a *app) describeAttacks(scratch *verify.Scratch, o verifyOptions) error {
 	switch {
 	case o.output == formatJUnit:
 		return fmt.Errorf("-o junit is for what was tried, and --list and --explain try nothing: write one of table|json|yaml")
@@ -53,32 +53,32 @@ func (a *app) describe(scratch *verify.Scratch, o verifyOptions) error {
 	attacks := scratch.Attacks()
 	i := slices.IndexFunc(attacks, func(at attack.Attack) bool { return at.Name == o.explain })
 	if i < 0 {
-		return unknownExplained(o.explain)
+		return errUnknownAttack(o.explain)
 	}
-	return o.output.print(a.out, listedOf(attacks[i], scratch.Rules()))
+	return o.output.print(a.out, toAttackData(attacks[i], scratch.Rules()))
 }
 
-func unknownExplained(name string) error {
+func errUnknownAttack(name string) error {
 	return fmt.Errorf("--explain %s: there is no such attack: `croft verify --list` lists them; -f FILE adds those of your Platform's network dialect", name)
 }
 
 func (a *app) listAttacks(scratch *verify.Scratch, o verifyOptions) error {
 	attacks := scratch.Attacks()
-	if err := knownAttacks(o.attacks, attacks); err != nil {
+	if err := checkAttackNames(o.attacks, attacks); err != nil {
 		return err
 	}
-	attacks = slices.DeleteFunc(attacks, func(at attack.Attack) bool { return !o.wants(at) })
+	attacks = slices.DeleteFunc(attacks, func(at attack.Attack) bool { return !o.matchesAttack(at) })
 	if o.output != formatTable {
-		all, rules := make([]listed, len(attacks)), scratch.Rules()
+		all, rules := make([]attackData, len(attacks)), scratch.Rules()
 		for i, at := range attacks {
-			all[i] = listedOf(at, rules)
+			all[i] = toAttackData(at, rules)
 		}
 		return o.output.print(a.out, map[string]any{"attacks": all})
 	}
 	var rows [][]string
 	for _, at := range attacks {
-		rows = append(rows, []string{at.Wall, string(at.Kind), at.Name, dash(at.StoppedBy.Name), at.Summary})
+		rows = append(rows, []string{at.Wall, string(at.Kind), at.Name, dashIfEmpty(at.StoppedBy.Name), at.Summary})
 	}
-	table(a.out, []string{"WALL", "KIND", "NAME", "STOPPED BY", "WHAT IS TRIED"}, rows)
+	printTable(a.out, []string{"WALL", "KIND", "NAME", "STOPPED BY", "WHAT IS TRIED"}, rows)
 	return nil
 }

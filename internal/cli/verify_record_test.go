@@ -21,13 +21,13 @@ func TestRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := record(t.Context(), c, nil); err == nil {
+	if err := recordResults(t.Context(), c, nil); err == nil {
 		t.Error("there is no Platform, and no error")
 	}
 	if _, err := install.Install(t.Context(), c, install.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	platform := undeclared()
+	platform := newDefaultPlatform()
 	if err := c.Create(t.Context(), &platform); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestRecord(t *testing.T) {
 			results = append(results, verify.Result{Result: outcome})
 		}
 	}
-	if err := record(t.Context(), c, results); err != nil {
+	if err := recordResults(t.Context(), c, results); err != nil {
 		t.Fatal(err)
 	}
 	var live v1alpha1.Platform

@@ -15,42 +15,42 @@ import (
 // croft's policies exempt, too.
 const systemMasters = "system:masters"
 
-// mayTry reports the rights that the caller lacks to run attacks, before any attack:
+// checkRights reports the rights that the caller lacks to run attacks, before any attack:
 // otherwise each attack would fail for a reason unrelated to the walls.
-func mayTry(ctx context.Context, c client.Client, platform *v1alpha1.Platform, s stage) error {
-	lacking, err := verify.Lacking(ctx, c, s.Needs())
+func checkRights(ctx context.Context, c client.Client, platform *v1alpha1.Platform, s stage) error {
+	lacking, err := verify.FindLacking(ctx, c, s.Needs())
 	if err != nil {
-		return failedf("asking the cluster what you may do: %w", unreachable(err))
+		return failuref("asking the cluster what you may do: %w", explainUnreachable(err))
 	}
 	if len(lacking) > 0 {
 		rights := make([]string, len(lacking))
 		for i, r := range lacking {
 			rights[i] = r.String()
 		}
-		return failedf("nothing was tried: verify acts as tenants' people, and you may not %s: a cluster admin can run it (docs/rights.md says why)",
+		return failuref("nothing was tried: verify acts as tenants' people, and you may not %s: a cluster admin can run it (docs/rights.md says why)",
 			strings.Join(rights, ", "))
 	}
 	if _, scratch := s.(*verify.Scratch); !scratch {
 		return nil
 	}
-	me, err := verify.Self(ctx, c)
+	me, err := verify.GetSelf(ctx, c)
 	if err != nil {
-		return failedf("asking the cluster who you are: %w", unreachable(err))
+		return failuref("asking the cluster who you are: %w", explainUnreachable(err))
 	}
-	if slices.ContainsFunc(me.Groups, func(g string) bool { return slices.Contains(adminsOf(platform), g) }) {
+	if slices.ContainsFunc(me.Groups, func(g string) bool { return slices.Contains(listAdminGroups(platform), g) }) {
 		return nil
 	}
-	return failedf("nothing was tried: verify makes scratch tenants, which croft's policies let members of %s do alone, and %s is none: run it as a member of system:masters, or have a platform admin add a group of yours to platform.admins",
-		strings.Join(adminsOf(platform), " or "), me.Username)
+	return failuref("nothing was tried: verify makes scratch tenants, which croft's policies let members of %s do alone, and %s is none: run it as a member of system:masters, or have a platform admin add a group of yours to platform.admins",
+		strings.Join(listAdminGroups(platform), " or "), me.Username)
 }
 
-// adminsOf returns the groups whose members are platform admins.
-func adminsOf(platform *v1alpha1.Platform) []string {
+// listAdminGroups returns the groups whose members are platform admins.
+func listAdminGroups(platform *v1alpha1.Platform) []string {
 	return append(slices.Clone(platform.Spec.Admins), systemMasters)
 }
 
-// sweep removes the objects of killed runs of verify.
-func (a *app) sweep(ctx context.Context, c client.Client, s *verify.Scratch, tenants []v1alpha1.Tenant) {
+// sweepScratch removes the objects of killed runs of verify.
+func (a *app) sweepScratch(ctx context.Context, c client.Client, s *verify.Scratch, tenants []v1alpha1.Tenant) {
 	var declared []string
 	for _, t := range tenants {
 		declared = append(declared, t.Name)
@@ -61,9 +61,9 @@ func (a *app) sweep(ctx context.Context, c client.Client, s *verify.Scratch, ten
 		for i, r := range removed {
 			names[i] = r.String()
 		}
-		say(a.err, "removing what an earlier run left that was killed: %s\n", strings.Join(names, ", "))
+		printSafely(a.err, "removing what an earlier run left that was killed: %s\n", strings.Join(names, ", "))
 	}
 	if err != nil {
-		say(a.err, "croft: %v\n", err) // the sweep is not needed for this run
+		printSafely(a.err, "croft: %v\n", err) // the sweep is not needed for this run
 	}
 }

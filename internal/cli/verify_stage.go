@@ -24,16 +24,16 @@ type stage interface {
 	Run(context.Context, *rest.Config, *runtime.Scheme, func(attack.Attack) bool, func(verify.Result)) ([]verify.Result, error)
 }
 
-// stage reads the declared objects of the cluster, which determine the attacks, and returns
+// newStage reads the declared objects of the cluster, which determine the attacks, and returns
 // their estate, or nil if no valid Platform is declared.
-func (a *app) stage(ctx context.Context, o verifyOptions) (stage, *estate.Estate, error) {
-	c, err := a.client()
+func (a *app) newStage(ctx context.Context, o verifyOptions) (stage, *estate.Estate, error) {
+	c, err := a.newClient()
 	if err != nil {
-		return nil, nil, failed(err)
+		return nil, nil, toFailure(err)
 	}
-	live, err := a.subject(ctx, c, &o.files)
+	live, err := a.readSubject(ctx, c, &o.files)
 	if apierrors.IsForbidden(err) {
-		return nil, nil, failedf("nothing was tried: you may not read what is declared (%w): a cluster admin can run it (docs/rights.md says why)", err)
+		return nil, nil, failuref("nothing was tried: you may not read what is declared (%w): a cluster admin can run it (docs/rights.md says why)", err)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -41,57 +41,57 @@ func (a *app) stage(ctx context.Context, o verifyOptions) (stage, *estate.Estate
 	if o.tenant == "" {
 		scratch, err := verify.NewScratch(live.Platforms[0])
 		if err != nil {
-			return nil, nil, failed(err)
+			return nil, nil, toFailure(err)
 		}
-		if err := mayTry(ctx, c, &live.Platforms[0], scratch); err != nil {
+		if err := checkRights(ctx, c, &live.Platforms[0], scratch); err != nil {
 			return nil, nil, err
 		}
-		if err := hasWalls(ctx, c, scratch, o); err != nil {
+		if err := checkWallsExist(ctx, c, scratch, o); err != nil {
 			return nil, nil, err
 		}
-		a.sweep(ctx, c, scratch, live.Tenants)
+		a.sweepScratch(ctx, c, scratch, live.Tenants)
 		e, _ := estate.Build(live)
 		return scratch, e, nil
 	}
 	e, problems := estate.Build(live)
 	if e == nil {
-		return nil, nil, failed(problems)
+		return nil, nil, toFailure(problems)
 	}
-	tenant := e.Tenant(o.tenant)
+	tenant := e.FindTenant(o.tenant)
 	if tenant == nil {
 		return nil, nil, fmt.Errorf("--tenant %s: there is no such tenant, or it is not valid: `croft status` lists them", o.tenant)
 	}
 	existing := verify.NewExisting(e, tenant)
-	if err := mayTry(ctx, c, &live.Platforms[0], existing); err != nil {
+	if err := checkRights(ctx, c, &live.Platforms[0], existing); err != nil {
 		return nil, nil, err
 	}
-	return existing, e, hasWalls(ctx, c, existing, o)
+	return existing, e, checkWallsExist(ctx, c, existing, o)
 }
 
-// hasWalls returns an error if the cluster has no walls to test, as before an operator has
+// checkWallsExist returns an error if the cluster has no walls to test, as before an operator has
 // run. With --record it records a breach: an earlier result must not remain the last one.
-func hasWalls(ctx context.Context, c client.Client, s stage, o verifyOptions) error {
+func checkWallsExist(ctx context.Context, c client.Client, s stage, o verifyOptions) error {
 	absent, err := s.Absent(ctx, c)
 	if err != nil {
-		return failedf("looking for croft's policies: %w", unreachable(err))
+		return failuref("looking for croft's policies: %w", explainUnreachable(err))
 	}
 	if absent == "" {
 		return nil
 	}
 	if o.record {
-		if err := record(ctx, c, []verify.Result{{Result: verify.Breached}}); err != nil {
+		if err := recordResults(ctx, c, []verify.Result{{Result: verify.Breached}}); err != nil {
 			return err
 		}
 	}
-	if o.files.rendered() {
-		return failedf("nothing was tried: %s: `croft render -f FILE | kubectl apply --server-side -f -` applies them", absent)
+	if o.files.isRendered() {
+		return failuref("nothing was tried: %s: `croft render -f FILE | kubectl apply --server-side -f -` applies them", absent)
 	}
 	beat, err := heartbeat.Read(ctx, c)
 	if err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
 	if now := time.Now(); !beat.Believable(now) {
-		return failedf("nothing was tried: %s; %s: %s", absent, beat.Say(now), mendOperator)
+		return failuref("nothing was tried: %s; %s: %s", absent, beat.Say(now), mendOperator)
 	}
-	return failedf("nothing was tried: %s: `croft status` reports why the operator has not created them", absent)
+	return failuref("nothing was tried: %s: `croft status` reports why the operator has not created them", absent)
 }

@@ -6,18 +6,18 @@ import (
 	"croft.dev/croft/internal/verify"
 )
 
-// suitesOf returns a suite for each wall and a case for each attack. An attack that another
+// buildVerifySuites returns a suite for each wall and a case for each attack. An attack that another
 // wall stopped is a failure too: it does not test its own wall.
-func suitesOf(results []verify.Result) []junitSuite {
+func buildVerifySuites(results []verify.Result) []junitSuite {
 	var suites []junitSuite
-	for _, wall := range wallsOf(results) {
+	for _, wall := range listWalls(results) {
 		suite := junitSuite{Name: wall}
 		for _, r := range results {
 			if r.Wall != wall {
 				continue
 			}
-			r.Summary, r.Message = plain(r.Summary), plain(r.Message)
-			c := junitCase{Name: inline(r.Name), Class: "croft." + wall + "." + string(r.Kind)}
+			r.Summary, r.Message = escapeControls(r.Summary), escapeControls(r.Message)
+			c := junitCase{Name: escapeLine(r.Name), Class: "croft." + wall + "." + string(r.Kind)}
 			switch r.Result {
 			case verify.Held:
 			case verify.NotTried:
@@ -25,7 +25,7 @@ func suitesOf(results []verify.Result) []junitSuite {
 			default:
 				c.Failure = &junitFailure{
 					Type: string(r.Result), Message: r.Summary + ": " + string(r.Result),
-					Text: fmt.Sprintf("should be stopped by: %s\n%s", plain(dash(r.StoppedBy)), r.Message),
+					Text: fmt.Sprintf("should be stopped by: %s\n%s", escapeControls(dashIfEmpty(r.StoppedBy)), r.Message),
 				}
 			}
 			suite.Cases = append(suite.Cases, c)

@@ -27,7 +27,7 @@ const (
 // attacks were not run and the failures follow, next to the summary.
 func (a *app) printResults(results []verify.Result, each bool, took time.Duration) {
 	if each {
-		a.printEach(results)
+		a.printEachAttack(results)
 	} else {
 		printWalls(a.out, results)
 	}
@@ -35,19 +35,19 @@ func (a *app) printResults(results []verify.Result, each bool, took time.Duratio
 	counts, tried := map[verify.Outcome]int{}, 0
 	for _, r := range results {
 		counts[r.Result]++
-		tried += r.Tried()
-		if !r.Good() {
-			say(a.out, "\n%s/%s: %s\n  tried: %s\n  %s\n", r.Wall, r.Name, paint(r.Result, string(r.Result)), r.Summary, r.Message)
+		tried += r.CountRequests()
+		if !r.IsGood() {
+			printSafely(a.out, "\n%s/%s: %s\n  tried: %s\n  %s\n", r.Wall, r.Name, paintOutcome(r.Result, string(r.Result)), r.Summary, r.Message)
 		}
 	}
-	say(a.out, "\n%s\n", summary(counts, len(results), tried, took))
+	printSafely(a.out, "\n%s\n", summarizeResults(counts, len(results), tried, took))
 }
 
 // printWalls shows for each wall how many attacks were stopped and how many mirrors were
 // allowed.
 func printWalls(w io.Writer, results []verify.Result) {
 	var rows [][]string
-	for _, wall := range wallsOf(results) {
+	for _, wall := range listWalls(results) {
 		held, tried, notTried := map[attack.Kind]int{}, map[attack.Kind]int{}, 0
 		for _, r := range results {
 			switch {
@@ -65,9 +65,9 @@ func printWalls(w io.Writer, results []verify.Result) {
 		for _, kind := range []attack.Kind{attack.Breach, attack.Mirror} {
 			row = append(row, fmt.Sprintf("%d of %d", held[kind], tried[kind]))
 		}
-		rows = append(rows, append(row, dash(strings.TrimPrefix(strconv.Itoa(notTried), "0"))))
+		rows = append(rows, append(row, dashIfEmpty(strings.TrimPrefix(strconv.Itoa(notTried), "0"))))
 	}
-	table(w, []string{"WALL", "ATTACKS STOPPED", "MIRRORS ALLOWED", "NOT TRIED"}, rows)
+	printTable(w, []string{"WALL", "ATTACKS STOPPED", "MIRRORS ALLOWED", "NOT TRIED"}, rows)
 }
 
 // printNotTried shows each reason why attacks were not run, with their number.
@@ -85,20 +85,20 @@ func printNotTried(w io.Writer, results []verify.Result) {
 	}
 	for i, reason := range reasons {
 		if i == 0 {
-			say(w, "\n")
+			printSafely(w, "\n")
 		}
-		names := namesOf(attacks[reason], func(r verify.Result) string { return r.Wall + "/" + r.Name })
-		say(w, "%s: %s: %s\n", paint(verify.NotTried, string(verify.NotTried)), reason, strings.Join(names, ", "))
+		names := listFirstNames(attacks[reason], func(r verify.Result) string { return r.Wall + "/" + r.Name })
+		printSafely(w, "%s: %s: %s\n", paintOutcome(verify.NotTried, string(verify.NotTried)), reason, strings.Join(names, ", "))
 	}
 }
 
-// printEach shows a line for each attack.
-func (a *app) printEach(results []verify.Result) {
+// printEachAttack shows a line for each attack.
+func (a *app) printEachAttack(results []verify.Result) {
 	header := []string{"WALL", "KIND", "NAME", "RESULT", "STOPPED BY", "MESSAGE"}
 	const resultColumn = 3
 	rows := [][]string{header}
 	for _, r := range results {
-		rows = append(rows, []string{r.Wall, string(r.Kind), inline(r.Name), string(r.Result), inline(dash(r.StoppedBy)), inline(cell(r))})
+		rows = append(rows, []string{r.Wall, string(r.Kind), escapeLine(r.Name), string(r.Result), escapeLine(dashIfEmpty(r.StoppedBy)), escapeLine(formatMessageCell(r))})
 	}
 	widths := make([]int, len(header))
 	for _, row := range rows {
@@ -106,7 +106,7 @@ func (a *app) printEach(results []verify.Result) {
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
 	}
-	left := widthOf(a.out)
+	left := getWidth(a.out)
 	for _, w := range widths[:len(widths)-1] {
 		left -= w + gap
 	}
@@ -115,19 +115,19 @@ func (a *app) printEach(results []verify.Result) {
 		for i, text := range row[:len(row)-1] {
 			padded := text + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)+gap)
 			if n > 0 && i == resultColumn {
-				padded = string(paint(verify.Outcome(text), padded))
+				padded = string(paintOutcome(verify.Outcome(text), padded))
 			}
 			line.WriteString(padded)
 		}
-		line.WriteString(cut(row[len(row)-1], max(left, shortest)))
-		say(a.out, "%s\n", painted(strings.TrimRight(line.String(), " ")))
+		line.WriteString(truncateText(row[len(row)-1], max(left, shortest)))
+		printSafely(a.out, "%s\n", paintedText(strings.TrimRight(line.String(), " ")))
 	}
 }
 
 // gap is the number of spaces between columns.
 const gap = 3
 
-func summary(counts map[verify.Outcome]int, results, tried int, took time.Duration) string {
+func summarizeResults(counts map[verify.Outcome]int, results, tried int, took time.Duration) string {
 	line := fmt.Sprintf("%d of %d held", counts[verify.Held], results)
 	for _, other := range verify.Outcomes[1:] {
 		if counts[other] > 0 {
@@ -137,9 +137,9 @@ func summary(counts map[verify.Outcome]int, results, tried int, took time.Durati
 	return line + fmt.Sprintf("; %d requests and connections tried in %.1f s", tried, took.Seconds())
 }
 
-// cell returns a message for a table: on one line, and without the API server's prefix
+// formatMessageCell returns a message for a table: on one line, and without the API server's prefix
 // about the policy, which has its own column. Summaries of several variants are unchanged.
-func cell(r verify.Result) string {
+func formatMessageCell(r verify.Result) string {
 	message := r.Message
 	for _, said := range []string{" denied request: ", "is forbidden: ", "Validation failed for "} {
 		if _, after, ok := strings.Cut(message, said); ok && r.Variants < 2 {
@@ -150,15 +150,15 @@ func cell(r verify.Result) string {
 	return strings.Join(strings.Fields(message), " ")
 }
 
-func cut(text string, width int) string {
+func truncateText(text string, width int) string {
 	if runes := []rune(text); len(runes) > width {
 		return string(runes[:width-1]) + "…"
 	}
 	return text
 }
 
-// widthOf returns the maximum width of output to w.
-func widthOf(w io.Writer) int {
+// getWidth returns the maximum width of output to w.
+func getWidth(w io.Writer) int {
 	if file, ok := w.(*os.File); ok {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
 			return width
@@ -167,8 +167,8 @@ func widthOf(w io.Writer) int {
 	return noTerminal
 }
 
-// paint colours a result's text on a terminal.
-func paint(o verify.Outcome, text string) painted {
+// paintOutcome colours a result's text on a terminal.
+func paintOutcome(o verify.Outcome, text string) paintedText {
 	switch o {
 	case verify.Held:
 		return green(text)
@@ -179,15 +179,15 @@ func paint(o verify.Outcome, text string) painted {
 	}
 }
 
-func dash(s string) string {
+func dashIfEmpty(s string) string {
 	if s == "" {
 		return "-"
 	}
 	return s
 }
 
-// wallsOf returns the walls of results, in order.
-func wallsOf(results []verify.Result) []string {
+// listWalls returns the walls of results, in order.
+func listWalls(results []verify.Result) []string {
 	var walls []string
 	for _, r := range results {
 		if !slices.Contains(walls, r.Wall) {

@@ -26,7 +26,7 @@ var results = []verify.Result{
 // TestJUnit expects a report that CI systems can read, with any characters in messages.
 func TestJUnit(t *testing.T) {
 	var out bytes.Buffer
-	if err := printJUnit(&out, "croft verify", suitesOf(results), time.Second); err != nil {
+	if err := printJUnit(&out, "croft verify", buildVerifySuites(results), time.Second); err != nil {
 		t.Fatal(err)
 	}
 	var report junitSuites

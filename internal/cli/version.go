@@ -16,8 +16,8 @@ import (
 // versionPatience is the time limit of `croft version` for a cluster's answer.
 const versionPatience = 5 * time.Second
 
-// versions is the output of `croft version`.
-type versions struct {
+// versionReport is the output of `croft version`.
+type versionReport struct {
 	Version  string `json:"version"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
@@ -44,37 +44,37 @@ says what to do. Without a kubeconfig, or with --client, no cluster is asked. Th
 status is 0 even if the cluster does not answer.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v := versions{Version: version.String(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+			v := versionReport{Version: version.String(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 			if !alone {
-				a.operatorVersion(cmd.Context(), &v)
+				a.readOperatorVersion(cmd.Context(), &v)
 			}
 			if output != formatTable {
 				return output.print(a.out, v)
 			}
-			say(a.out, "croft %s (%s, %s)\n", v.Version, v.Go, v.Platform)
+			printSafely(a.out, "croft %s (%s, %s)\n", v.Version, v.Go, v.Platform)
 			switch {
 			case v.Operator != "":
-				say(a.out, "operator %s\n", v.Operator)
+				printSafely(a.out, "operator %s\n", v.Operator)
 			case v.Unknown != "":
-				say(a.err, "operator unknown: %s\n", v.Unknown)
+				printSafely(a.err, "operator unknown: %s\n", v.Unknown)
 			}
 			if v.Skew != "" {
-				say(a.err, "%s\n", v.Skew)
+				printSafely(a.err, "%s\n", v.Skew)
 			}
 			return nil
 		},
 	}
 	c.Flags().BoolVar(&alone, "client", false, "print this croft's version alone, and ask no cluster")
 	for _, of := range []string{"kubeconfig", "context", "as", "as-group"} {
-		pointless(c, of, "--client asks no cluster", func() bool { return alone })
+		refusePointlessFlag(c, of, "--client asks no cluster", func() bool { return alone })
 	}
-	output.add(c, formatTable, formatJSON, formatYAML)
+	output.addFlags(c, formatTable, formatJSON, formatYAML)
 	return c
 }
 
-// operatorVersion reads the operator's version from the cluster, if one is configured.
-func (a *app) operatorVersion(ctx context.Context, v *versions) {
-	config, err := a.config()
+// readOperatorVersion reads the operator's version from the cluster, if one is configured.
+func (a *app) readOperatorVersion(ctx context.Context, v *versionReport) {
+	config, err := a.loadConfig()
 	if err != nil {
 		return
 	}
@@ -88,7 +88,7 @@ func (a *app) operatorVersion(ctx context.Context, v *versions) {
 	}
 	switch {
 	case err != nil:
-		v.Unknown = unreachable(err).Error()
+		v.Unknown = explainUnreachable(err).Error()
 	case beat.Version == "":
 		v.Unknown = beat.Say(time.Now())
 	default:

@@ -54,37 +54,37 @@ Exit status 0 means that nothing has to be fixed.`,
 				if len(args) > 0 {
 					return errors.New("-f explains a text, and KIND/NAME an object: give one of them")
 				}
-				return a.whyText(cmd.Context(), o)
+				return a.explainText(cmd.Context(), o)
 			}
-			return a.why(cmd.Context(), args, o)
+			return a.runWhy(cmd.Context(), args, o)
 		},
 	}
 	c.Flags().StringVarP(&o.namespace, "namespace", "n", "", "namespace of the object; that of the kubeconfig's context if none is given")
 	c.Flags().StringVarP(&o.file, "filename", "f", "", "explain this text instead of an object; - for standard input")
 	c.MarkFlagsMutuallyExclusive("filename", "namespace")
-	o.output.add(c, formatTable, formatJSON, formatYAML)
+	o.output.addFlags(c, formatTable, formatJSON, formatYAML)
 	return c
 }
 
-func (a *app) why(ctx context.Context, args []string, o whyOptions) error {
+func (a *app) runWhy(ctx context.Context, args []string, o whyOptions) error {
 	if len(args) == 0 {
 		return fmt.Errorf("say what to ask about as KIND/NAME, such as pod/web-1; KIND is one of %s", strings.Join(why.Kinds(), ", "))
 	}
 	namespace := o.namespace
 	if namespace == "" {
-		namespace = a.namespace()
+		namespace = a.currentNamespace()
 	}
 	target, err := why.ParseTarget(args, namespace)
 	var unknown *why.UnknownKindError
 	if err != nil && !errors.As(err, &unknown) {
 		return err
 	}
-	c, clientErr := a.client()
+	c, clientErr := a.newClient()
 	switch {
 	case clientErr != nil && unknown != nil:
 		return err
 	case clientErr != nil:
-		return failed(clientErr)
+		return toFailure(clientErr)
 	case unknown != nil:
 		if target, err = why.Resolve(c.RESTMapper(), args, namespace); err != nil {
 			return err
@@ -92,9 +92,9 @@ func (a *app) why(ctx context.Context, args []string, o whyOptions) error {
 	}
 	seen, err := why.Gather(ctx, c, target)
 	if err != nil {
-		return failed(unreachable(err))
+		return toFailure(explainUnreachable(err))
 	}
-	story := why.Tell(seen)
+	story := why.ExplainSnapshot(seen)
 	story.Decode(ctx, iam.Decode)
 	if o.output != formatTable {
 		err = o.output.print(a.out, story)
@@ -102,12 +102,12 @@ func (a *app) why(ctx context.Context, args []string, o whyOptions) error {
 		printStory(a.out, story)
 	}
 	if err == nil && story.Verdict == why.Bad {
-		return errTold()
+		return errReported()
 	}
 	return err
 }
 
-func (a *app) whyText(ctx context.Context, o whyOptions) error {
+func (a *app) explainText(ctx context.Context, o whyOptions) error {
 	from := a.in
 	if o.file != "-" {
 		file, err := os.Open(o.file)
@@ -119,29 +119,29 @@ func (a *app) whyText(ctx context.Context, o whyOptions) error {
 	}
 	text, err := io.ReadAll(io.LimitReader(from, longest))
 	if err != nil {
-		return failed(err)
+		return toFailure(err)
 	}
 	found := why.Explain(string(text))
 	for i := range found {
-		found[i] = catalog.Decoded(ctx, found[i], iam.Decode)
+		found[i] = catalog.DecodeFinding(ctx, found[i], iam.Decode)
 	}
 	switch {
 	case o.output != formatTable:
 		err = o.output.print(a.out, map[string]any{"findings": append([]catalog.Finding{}, found...)})
 	case len(found) == 0:
-		say(a.out, "nothing in it is known to the catalogue of causes (docs/troubleshooting.md)\n")
+		printSafely(a.out, "nothing in it is known to the catalogue of causes (docs/troubleshooting.md)\n")
 	}
 	if o.output == formatTable {
 		for i := range found {
 			if i > 0 {
-				say(a.out, "\n")
+				printSafely(a.out, "\n")
 			}
-			say(a.out, "%s\n", folded(found[i].Seen, "", ""))
+			printSafely(a.out, "%s\n", foldText(found[i].Seen, "", ""))
 			printFinding(a.out, found[i])
 		}
 	}
 	if err == nil && len(found) > 0 {
-		return errTold()
+		return errReported()
 	}
 	return err
 }
@@ -152,13 +152,13 @@ func printStory(w io.Writer, s why.Story) {
 	if s.Target.Namespace != "" {
 		name += " in " + s.Target.Namespace
 	}
-	say(w, "%s: %s\n", name, s.Summary)
+	printSafely(w, "%s: %s\n", name, s.Summary)
 	if s.First != nil {
-		say(w, "\n")
+		printSafely(w, "\n")
 		printFinding(w, *s.First)
 	}
 	if len(s.Steps) > 0 {
-		say(w, "\n")
+		printSafely(w, "\n")
 	}
 	told := map[string]bool{}
 	if s.First != nil {
@@ -170,46 +170,46 @@ func printStory(w io.Writer, s why.Story) {
 	}
 	for _, step := range s.Steps {
 		indent := strings.Repeat(" ", wide+4)
-		say(w, "%s %-*s  %s\n", verdictMark(step.Verdict), wide, step.Link, strings.TrimLeft(folded(step.Object+": "+step.Seen, indent, indent), " "))
+		printSafely(w, "%s %-*s  %s\n", formatVerdictMark(step.Verdict), wide, step.Link, strings.TrimLeft(foldText(step.Object+": "+step.Seen, indent, indent), " "))
 		if f := step.Finding; f != nil && !told[f.ID] {
 			told[f.ID] = true
 			if step.Verdict == why.Waiting {
-				say(w, "%sthis takes its time; if it stays so:\n", indent)
+				printSafely(w, "%sthis takes its time; if it stays so:\n", indent)
 			}
-			say(w, "%s\n", folded(f.Cause, indent+"cause: ", indent+"       "))
-			say(w, "%s\n", folded(f.Cure, indent+"mend:  ", indent+"       "))
+			printSafely(w, "%s\n", foldText(f.Cause, indent+"cause: ", indent+"       "))
+			printSafely(w, "%s\n", foldText(f.Cure, indent+"mend:  ", indent+"       "))
 			if f.Run != "" {
-				say(w, "%srun:   %s\n", indent, f.Run)
+				printSafely(w, "%srun:   %s\n", indent, f.Run)
 			}
 		}
 	}
 	if s.Latency != "" {
-		say(w, "\n%s\n", s.Latency)
+		printSafely(w, "\n%s\n", s.Latency)
 	}
 }
 
 // printCures prints the remedies of a failure that is in the catalogue.
 func printCures(w io.Writer, err error) {
-	for _, f := range catalog.Match(err.Error()) {
+	for _, f := range catalog.FindMatches(err.Error()) {
 		printFinding(w, f)
 	}
 }
 
 func printFinding(w io.Writer, f catalog.Finding) {
-	say(w, "%s\n", folded(f.Cause, "  cause: ", "         "))
-	say(w, "%s\n", folded(f.Cure, "  mend:  ", "         "))
+	printSafely(w, "%s\n", foldText(f.Cause, "  cause: ", "         "))
+	printSafely(w, "%s\n", foldText(f.Cure, "  mend:  ", "         "))
 	if f.Run != "" {
-		say(w, "  run:   %s\n", f.Run)
+		printSafely(w, "  run:   %s\n", f.Run)
 	}
 	if f.Who == catalog.Platform {
-		say(w, "  who:   a platform admin\n")
+		printSafely(w, "  who:   a platform admin\n")
 	}
 	if f.Link != "" {
-		say(w, "  more:  %s\n", f.Link)
+		printSafely(w, "  more:  %s\n", f.Link)
 	}
 }
 
-func verdictMark(v why.Verdict) painted {
+func formatVerdictMark(v why.Verdict) paintedText {
 	switch v {
 	case why.Good:
 		return green("✓")
@@ -225,8 +225,8 @@ func verdictMark(v why.Verdict) painted {
 // foldAt is the maximum width of a line of prose.
 const foldAt = 116
 
-// folded breaks a text into lines between words.
-func folded(text, first, rest string) string {
+// foldText breaks a text into lines between words.
+func foldText(text, first, rest string) string {
 	var lines []string
 	line, empty := first, true
 	for _, word := range strings.Fields(text) {

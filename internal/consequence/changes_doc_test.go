@@ -125,7 +125,7 @@ secondaryNetworks: {n: {zones: [{zone: us-west-2a, subnet: subnet-0a4, securityG
 func TestChangesDocAgreesWithKarpenter(t *testing.T) {
 	pool := func(spec string) (drift.Pool, consequence.PoolFacts) {
 		e := build(t, strings.Replace(changesFile, "SPEC", spec, 1))
-		return objectsOf(e)(e.Pool("apps")), facts(build(t, before)).Pools["apps"]
+		return objectsOf(e)(e.FindPool("apps")), facts(build(t, before)).Pools["apps"]
 	}
 	live, made := pool("consolidation: WhenEmpty")
 	for _, row := range changesTable(t, "Pool") {

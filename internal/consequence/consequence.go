@@ -56,9 +56,9 @@ type PoolFacts struct {
 	Claims []karpenterv1.NodeClaim
 }
 
-// Of returns the consequences of changing one estate into another. desired returns the objects
+// Compare returns the consequences of changing one estate into another. desired returns the objects
 // of a pool in the second. If either estate is nil, there are no known consequences.
-func Of(before, after *estate.Estate, facts Facts, desired func(*estate.Pool) drift.Pool) []Consequence {
+func Compare(before, after *estate.Estate, facts Facts, desired func(*estate.Pool) drift.Pool) []Consequence {
 	if before == nil || after == nil {
 		return nil
 	}
@@ -66,20 +66,20 @@ func Of(before, after *estate.Estate, facts Facts, desired func(*estate.Pool) dr
 	for _, pool := range after.Pools {
 		was := facts.Pools[pool.Name]
 		will := desired(pool)
-		all = append(all, ofPool(pool.Name, drift.Compare(was.Live, will, was.Claims), changes{was.Live, will}, len(was.Claims))...)
+		all = append(all, describePool(pool.Name, drift.Compare(was.Live, will, was.Claims), poolChange{was.Live, will}, len(was.Claims))...)
 	}
 	for _, pool := range before.Pools {
-		if n := len(facts.Pools[pool.Name].Claims); n > 0 && after.Pool(pool.Name) == nil {
-			all = append(all, Consequence{Nodes, "Pool/" + pool.Name, fmt.Sprintf("pool %s is deleted: Karpenter drains and deletes %s", pool.Name, count(n, "node"))})
+		if n := len(facts.Pools[pool.Name].Claims); n > 0 && after.FindPool(pool.Name) == nil {
+			all = append(all, Consequence{Nodes, "Pool/" + pool.Name, fmt.Sprintf("pool %s is deleted: Karpenter drains and deletes %s", pool.Name, formatCount(n, "node"))})
 		}
 	}
 	for _, tenant := range before.Tenants {
-		all = append(all, ofTenant(before, tenant, after.Tenant(tenant.Name), facts)...)
+		all = append(all, describeTenant(before, tenant, after.FindTenant(tenant.Name), facts)...)
 	}
-	return append(all, ofPlatform(&before.Platform, &after.Platform)...)
+	return append(all, describePlatform(&before.Platform, &after.Platform)...)
 }
 
-func ofPool(name string, effect drift.Effect, c changes, nodes int) []Consequence {
+func describePool(name string, effect drift.Effect, c poolChange, nodes int) []Consequence {
 	if nodes == 0 {
 		return nil
 	}
@@ -89,15 +89,15 @@ func ofPool(name string, effect drift.Effect, c changes, nodes int) []Consequenc
 	}
 	var why string
 	if len(effect.Fields) > 0 {
-		why = strings.Join(c.declared(effect.Fields), ", ") + ", which Karpenter compares with each node"
+		why = strings.Join(c.findDeclaredFields(effect.Fields), ", ") + ", which Karpenter compares with each node"
 	} else {
 		why = "they no longer match the pool's requirements"
 	}
 	switch {
 	case effect.Replaced > 0 && effect.Held:
-		add("%s of pool %s would be replaced (drift: %s), and a budget holds them: new nodes only are as declared", count(effect.Replaced, "node"), name, why)
+		add("%s of pool %s would be replaced (drift: %s), and a budget holds them: new nodes only are as declared", formatCount(effect.Replaced, "node"), name, why)
 	case effect.Replaced > 0:
-		add("replaces %s of pool %s (drift: %s): their pods restart on new nodes, as the pool's budgets allow", count(effect.Replaced, "node"), name, why)
+		add("replaces %s of pool %s (drift: %s): their pods restart on new nodes, as the pool's budgets allow", formatCount(effect.Replaced, "node"), name, why)
 	}
 	if len(effect.Dynamic) > 0 && effect.Replaced < nodes {
 		add("may replace nodes of pool %s (drift): those that %s no longer select", name, strings.Join(effect.Dynamic, ", "))
@@ -108,12 +108,12 @@ func ofPool(name string, effect drift.Effect, c changes, nodes int) []Consequenc
 	return all
 }
 
-// changes are the objects of a pool before and after a change.
-type changes struct{ before, after drift.Pool }
+// poolChange are the objects of a pool before and after a change.
+type poolChange struct{ before, after drift.Pool }
 
-// declared returns the fields of a Pool or a Platform that lead to changed fields of a NodePool
+// findDeclaredFields returns the fields of a Pool or a Platform that lead to changed fields of a NodePool
 // or a node class.
-func (c changes) declared(fields []string) []string {
+func (c poolChange) findDeclaredFields(fields []string) []string {
 	names := map[string]string{
 		"annotations": "tags", "taints": "nodePoolKey", "nodeClassRef": "nodeClass",
 		"terminationGracePeriod": "terminationGracePeriod", "expireAfter": "ttl",
@@ -123,9 +123,9 @@ func (c changes) declared(fields []string) []string {
 		name, ok := names[field]
 		switch {
 		case field == "labels":
-			all = append(all, c.labels()...)
+			all = append(all, c.findLabelFields()...)
 		case field == "startupTaints":
-			all = append(all, c.startupTaints()...)
+			all = append(all, c.findTaintFields()...)
 		case ok:
 			all = append(all, name)
 		default:
@@ -136,8 +136,8 @@ func (c changes) declared(fields []string) []string {
 	return slices.Compact(all)
 }
 
-// startupTaints returns the fields that lead to the changed startup taints of nodes.
-func (c changes) startupTaints() []string {
+// findTaintFields returns the fields that lead to the changed startup taints of nodes.
+func (c poolChange) findTaintFields() []string {
 	before, after := c.before.NodePool.Spec.Template.Spec.StartupTaints, c.after.NodePool.Spec.Template.Spec.StartupTaints
 	var all []string
 	for taint := range sets.New(before...).SymmetricDifference(sets.New(after...)) {
@@ -150,8 +150,8 @@ func (c changes) startupTaints() []string {
 	return all
 }
 
-// labels returns the fields that lead to the changed labels of nodes.
-func (c changes) labels() []string {
+// findLabelFields returns the fields that lead to the changed labels of nodes.
+func (c poolChange) findLabelFields() []string {
 	before, after := c.before.NodePool.Spec.Template.Labels, c.after.NodePool.Spec.Template.Labels
 	names := map[string]string{v1alpha1.CostCodeLabel: "costCode", v1alpha1.NodeNetworksLabel: "waitForNetworks"}
 	for _, pool := range []drift.Pool{c.before, c.after} {
@@ -170,7 +170,7 @@ func (c changes) labels() []string {
 	return all
 }
 
-func ofPlatform(before, after *estate.Platform) []Consequence {
+func describePlatform(before, after *estate.Platform) []Consequence {
 	var all []Consequence
 	add := func(format string, args ...any) {
 		all = append(all, Consequence{Access, "Platform/" + v1alpha1.PlatformName, fmt.Sprintf(format, args...)})
@@ -183,8 +183,8 @@ func ofPlatform(before, after *estate.Platform) []Consequence {
 		{before.Auditors, after.Auditors, "platform auditors: they may no longer read the platform"},
 		{before.ClassReaders, after.ClassReaders, "class readers"},
 	} {
-		if lost := missing(list.before, list.after); len(lost) > 0 {
-			add("%s %s %s no longer among the %s", noun(len(lost), "group"), some(lost), is(len(lost)), list.what)
+		if lost := findMissing(list.before, list.after); len(lost) > 0 {
+			add("%s %s %s no longer among the %s", formatNoun(len(lost), "group"), formatFirst(lost), conjugateBe(len(lost)), list.what)
 		}
 	}
 	if before.Proxy != nil && after.Proxy == nil {
@@ -196,34 +196,34 @@ func ofPlatform(before, after *estate.Platform) []Consequence {
 	return all
 }
 
-// missing returns the elements of before that are not in after.
-func missing(before, after []string) []string {
+// findMissing returns the elements of before that are not in after.
+func findMissing(before, after []string) []string {
 	return slices.DeleteFunc(slices.Clone(before), func(one string) bool { return slices.Contains(after, one) })
 }
 
 // mostNames is the maximum number of names in one line.
 const mostNames = 5
 
-// some lists the first of many names.
-func some(names []string) string {
+// formatFirst lists the first of many names.
+func formatFirst(names []string) string {
 	if more := len(names) - mostNames; more > 0 {
 		return strings.Join(names[:mostNames], ", ") + fmt.Sprintf(" and %d more", more)
 	}
 	return strings.Join(names, ", ")
 }
 
-func is(n int) string {
+func conjugateBe(n int) string {
 	if n == 1 {
 		return "is"
 	}
 	return "are"
 }
 
-func noun(n int, one string) string {
+func formatNoun(n int, one string) string {
 	if n == 1 {
 		return one
 	}
 	return one + "s"
 }
 
-func count(n int, one string) string { return fmt.Sprintf("%d %s", n, noun(n, one)) }
+func formatCount(n int, one string) string { return fmt.Sprintf("%d %s", n, formatNoun(n, one)) }

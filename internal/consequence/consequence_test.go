@@ -52,13 +52,13 @@ func build(t *testing.T, text string) *estate.Estate {
 
 // objectsOf returns the NodePool and the class of a pool.
 func objectsOf(e *estate.Estate) func(*estate.Pool) drift.Pool {
-	return func(p *estate.Pool) drift.Pool { return drift.Of(wall.PoolObjects(&e.Platform, p)) }
+	return func(p *estate.Pool) drift.Pool { return drift.FindPool(wall.PoolObjects(&e.Platform, p)) }
 }
 
 // facts returns two nodes of pool apps, and pods of both tenants on them.
 func facts(e *estate.Estate) consequence.Facts {
 	f := consequence.Facts{Pools: map[string]consequence.PoolFacts{}, Nodes: move.Nodes{"a": "apps", "b": "apps"}}
-	pool := consequence.PoolFacts{Live: objectsOf(e)(e.Pool("apps"))}
+	pool := consequence.PoolFacts{Live: objectsOf(e)(e.FindPool("apps"))}
 	for _, t := range []string{"t3a.large", "t3a.xlarge"} {
 		pool.Claims = append(pool.Claims, karpenterv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
 			corev1.LabelInstanceTypeStable: t, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64", karpenterv1.CapacityTypeLabelKey: "on-demand",
@@ -129,7 +129,7 @@ func TestOf(t *testing.T) {
 				t.Fatalf("%v %v", problems, more)
 			}
 			var got []string
-			for _, c := range consequence.Of(was, will, facts(was), objectsOf(will)) {
+			for _, c := range consequence.Compare(was, will, facts(was), objectsOf(will)) {
 				got = append(got, c.Message)
 			}
 			slices.Sort(test.want)

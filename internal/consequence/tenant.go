@@ -13,31 +13,31 @@ import (
 	"croft.dev/croft/internal/move"
 )
 
-// ofTenant returns the consequences for one tenant. after is nil if it is deleted.
-func ofTenant(estateBefore *estate.Estate, before, after *estate.Tenant, facts Facts) []Consequence {
+// describeTenant returns the consequences for one tenant. after is nil if it is deleted.
+func describeTenant(estateBefore *estate.Estate, before, after *estate.Tenant, facts Facts) []Consequence {
 	object := "Tenant/" + before.Name
-	all := accessLost(object, before, after)
+	all := describeLostAccess(object, before, after)
 	for i := range facts.Namespaces {
 		n := &facts.Namespaces[i]
-		if policy, leaves := leaving(n, before, after); leaves {
-			all = append(all, Consequence{Namespaces, object, Withdrawn(n, policy, len(podsIn(facts.Pods, n.Name)))})
+		if policy, leaves := findDeletionPolicy(n, before, after); leaves {
+			all = append(all, Consequence{Namespaces, object, DescribeWithdrawal(n, policy, len(filterPods(facts.Pods, n.Name)))})
 		}
 	}
 	if after == nil || slices.Equal(before.Pools, after.Pools) {
 		return all
 	}
-	counts := staying(estateBefore.Platform.NodePoolKey, after, facts)
+	counts := countMisplacedPods(estateBefore.Platform.NodePoolKey, after, facts)
 	for _, pool := range slices.Sorted(maps.Keys(counts)) {
 		n := counts[pool]
 		all = append(all, Consequence{Pods, object, fmt.Sprintf("%s of tenant %s stay%s on nodes of pool %s until re-created: croft move tenant %[2]s",
-			count(n, "pod"), before.Name, third(n), pool)})
+			formatCount(n, "pod"), before.Name, conjugateVerb(n), pool)})
 	}
 	return all
 }
 
-// leaving reports whether a namespace is withdrawn from its tenant, and by which policy. A
+// findDeletionPolicy reports whether a namespace is withdrawn from its tenant, and by which policy. A
 // namespace that was retained earlier is withdrawn when the policy becomes Delete.
-func leaving(n *corev1.Namespace, before, after *estate.Tenant) (v1alpha1.DeletionPolicy, bool) {
+func findDeletionPolicy(n *corev1.Namespace, before, after *estate.Tenant) (v1alpha1.DeletionPolicy, bool) {
 	switch {
 	case n.Labels[v1alpha1.TenantLabel] != before.Name, n.DeletionTimestamp != nil:
 		return "", false
@@ -50,26 +50,26 @@ func leaving(n *corev1.Namespace, before, after *estate.Tenant) (v1alpha1.Deleti
 	}
 }
 
-// staying counts the pods of a tenant that run on nodes of other pools than its own, by these
+// countMisplacedPods counts the pods of a tenant that run on nodes of other pools than its own, by these
 // pools.
-func staying(key string, tenant *estate.Tenant, facts Facts) map[string]int {
+func countMisplacedPods(key string, tenant *estate.Tenant, facts Facts) map[string]int {
 	counts := map[string]int{}
 	for _, namespace := range tenant.Namespaces {
-		for _, stray := range move.Strays(key, tenant.Pools, podsIn(facts.Pods, namespace), facts.Nodes) {
+		for _, stray := range move.Strays(key, tenant.Pools, filterPods(facts.Pods, namespace), facts.Nodes) {
 			counts[stray.Pool]++
 		}
 	}
 	return counts
 }
 
-func podsIn(pods []corev1.Pod, namespace string) []corev1.Pod {
+func filterPods(pods []corev1.Pod, namespace string) []corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return p.Namespace != namespace })
 }
 
-// Withdrawn describes the effect on a namespace that is withdrawn from its tenant, or whose
+// DescribeWithdrawal describes the effect on a namespace that is withdrawn from its tenant, or whose
 // tenant is deleted.
-func Withdrawn(n *corev1.Namespace, policy v1alpha1.DeletionPolicy, pods int) string {
-	inside := count(pods, "pod")
+func DescribeWithdrawal(n *corev1.Namespace, policy v1alpha1.DeletionPolicy, pods int) string {
+	inside := formatCount(pods, "pod")
 	switch {
 	case policy != v1alpha1.DeletionDelete:
 		return fmt.Sprintf("namespace %s stays, with its %s and its walls", n.Name, inside)
@@ -80,55 +80,55 @@ func Withdrawn(n *corev1.Namespace, policy v1alpha1.DeletionPolicy, pods int) st
 	}
 }
 
-// accessLost lists the users and groups that lose some or all of their access to a tenant.
-func accessLost(object string, before, after *estate.Tenant) []Consequence {
+// describeLostAccess lists the users and groups that lose some or all of their access to a tenant.
+func describeLostAccess(object string, before, after *estate.Tenant) []Consequence {
 	var all []Consequence
 	var lost []string
-	for _, person := range people(before.Access) {
-		was, will := rolesOf(person, before.Access), []v1alpha1.Role(nil)
+	for _, person := range listPeople(before.Access) {
+		was, will := listRoles(person, before.Access), []v1alpha1.Role(nil)
 		if after != nil {
-			will = rolesOf(person, after.Access)
+			will = listRoles(person, after.Access)
 		}
 		switch {
 		case len(will) == 0:
 			lost = append(lost, person)
-		case slices.ContainsFunc(was, func(r v1alpha1.Role) bool { return !includes(will, r) }):
-			all = append(all, Consequence{Access, object, fmt.Sprintf("%s has the role %s of tenant %s from now on, and no longer %s", person, joined(will), before.Name, joined(was))})
+		case slices.ContainsFunc(was, func(r v1alpha1.Role) bool { return !includesRole(will, r) }):
+			all = append(all, Consequence{Access, object, fmt.Sprintf("%s has the role %s of tenant %s from now on, and no longer %s", person, joinRoles(will), before.Name, joinRoles(was))})
 		}
 	}
 	if len(lost) > 0 {
-		all = append(all, Consequence{Access, object, fmt.Sprintf("%s lose%s the access to tenant %s: %s", holders(len(lost)), third(len(lost)), before.Name, some(lost))})
+		all = append(all, Consequence{Access, object, fmt.Sprintf("%s lose%s the access to tenant %s: %s", formatHolders(len(lost)), conjugateVerb(len(lost)), before.Name, formatFirst(lost))})
 	}
 	return all
 }
 
-// includes reports whether roles have all rights of another: an operator has a viewer's.
-func includes(roles []v1alpha1.Role, other v1alpha1.Role) bool {
+// includesRole reports whether roles have all rights of another: an operator has a viewer's.
+func includesRole(roles []v1alpha1.Role, other v1alpha1.Role) bool {
 	return slices.Contains(roles, other) || other == v1alpha1.RoleViewer && slices.Contains(roles, v1alpha1.RoleOperator)
 }
 
-// people returns the users and groups with access, in the order of their declaration.
-func people(access []v1alpha1.Access) []string {
+// listPeople returns the users and groups with access, in the order of their declaration.
+func listPeople(access []v1alpha1.Access) []string {
 	var all []string
 	for _, a := range access {
-		if name := person(a); !slices.Contains(all, name) {
+		if name := formatPerson(a); !slices.Contains(all, name) {
 			all = append(all, name)
 		}
 	}
 	return all
 }
 
-func person(a v1alpha1.Access) string {
+func formatPerson(a v1alpha1.Access) string {
 	if a.Group != "" {
 		return "group " + a.Group
 	}
 	return "user " + a.User
 }
 
-func rolesOf(name string, access []v1alpha1.Access) []v1alpha1.Role {
+func listRoles(name string, access []v1alpha1.Access) []v1alpha1.Role {
 	var roles []v1alpha1.Role
 	for _, a := range access {
-		if person(a) == name {
+		if formatPerson(a) == name {
 			roles = append(roles, a.Role)
 		}
 	}
@@ -136,7 +136,7 @@ func rolesOf(name string, access []v1alpha1.Access) []v1alpha1.Role {
 	return slices.Compact(roles)
 }
 
-func joined(roles []v1alpha1.Role) string {
+func joinRoles(roles []v1alpha1.Role) string {
 	names := make([]string, len(roles))
 	for i, r := range roles {
 		names[i] = string(r)
@@ -144,16 +144,16 @@ func joined(roles []v1alpha1.Role) string {
 	return strings.Join(names, ", ")
 }
 
-// holders counts users and groups.
-func holders(n int) string {
+// formatHolders counts users and groups.
+func formatHolders(n int) string {
 	if n == 1 {
 		return "1 user or group"
 	}
 	return fmt.Sprintf("%d users and groups", n)
 }
 
-// third returns the ending of a verb with a singular subject.
-func third(n int) string {
+// conjugateVerb returns the ending of a verb with a singular subject.
+func conjugateVerb(n int) string {
 	if n == 1 {
 		return "s"
 	}

@@ -42,9 +42,9 @@ type Block struct {
 	Text string
 }
 
-// Lasts reports whether the block remains until a user changes a budget, a label or the number
+// IsPersistent reports whether the block remains until a user changes a budget, a label or the number
 // of replicas.
-func (b *Block) Lasts() bool { return b.Cause != NotNow }
+func (b *Block) IsPersistent() bool { return b.Cause != NotNow }
 
 // Budgets are the budgets by namespace, with their compiled selectors.
 type Budgets map[string][]budget
@@ -67,12 +67,12 @@ func New(list []policyv1.PodDisruptionBudget) Budgets {
 	return all
 }
 
-// Find returns the blocks of several pods, ordered by namespace and budgets. Pods that are
+// FindBlocks returns the blocks of several pods, ordered by namespace and budgets. Pods that are
 // blocked for the same cause are in one Block.
-func (b Budgets) Find(pods []corev1.Pod) []Block {
+func (b Budgets) FindBlocks(pods []corev1.Pod) []Block {
 	found := map[string]*Block{}
 	for i := range pods {
-		block := b.BlockOf(&pods[i])
+		block := b.FindBlock(&pods[i])
 		if block == nil {
 			continue
 		}
@@ -91,9 +91,9 @@ func (b Budgets) Find(pods []corev1.Pod) []Block {
 	return all
 }
 
-// BlockOf returns the refusal to evict a pod, or nil if the API server would evict it.
-func (b Budgets) BlockOf(pod *corev1.Pod) *Block {
-	if evictedAnyway(pod) {
+// FindBlock returns the refusal to evict a pod, or nil if the API server would evict it.
+func (b Budgets) FindBlock(pod *corev1.Pod) *Block {
+	if ignoresBudgets(pod) {
 		return nil
 	}
 	var matching []budget
@@ -110,7 +110,7 @@ func (b Budgets) BlockOf(pod *corev1.Pod) *Block {
 		block.Budgets = append(block.Budgets, m.Name)
 	}
 	if len(matching) == 1 {
-		block.Cause, block.Text = refusal(matching[0].PodDisruptionBudget, pod)
+		block.Cause, block.Text = explainRefusal(matching[0].PodDisruptionBudget, pod)
 	} else {
 		slices.Sort(block.Budgets)
 		block.Cause = Overlap
@@ -122,8 +122,8 @@ func (b Budgets) BlockOf(pod *corev1.Pod) *Block {
 	return block
 }
 
-// evictedAnyway reports whether the API server evicts a pod regardless of budgets.
-func evictedAnyway(pod *corev1.Pod) bool {
+// ignoresBudgets reports whether the API server evicts a pod regardless of budgets.
+func ignoresBudgets(pod *corev1.Pod) bool {
 	switch pod.Status.Phase {
 	case corev1.PodPending, corev1.PodSucceeded, corev1.PodFailed:
 		return true
@@ -132,8 +132,8 @@ func evictedAnyway(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil
 }
 
-// refusal returns why a pod's only budget does not allow its eviction, or "" if it does.
-func refusal(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) (Cause, string) {
+// explainRefusal returns why a pod's only budget does not allow its eviction, or "" if it does.
+func explainRefusal(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) (Cause, string) {
 	name, s := "PodDisruptionBudget "+b.Name, b.Status
 	unready := !isReady(pod)
 	if unready && (ptr.Deref(b.Spec.UnhealthyPodEvictionPolicy, "") == policyv1.AlwaysAllow || s.CurrentHealthy >= s.DesiredHealthy && s.DesiredHealthy > 0) {

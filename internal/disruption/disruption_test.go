@@ -92,17 +92,17 @@ func TestBlockOf(t *testing.T) {
 		})}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := disruption.New(c.budgets).BlockOf(&c.pod)
+			got := disruption.New(c.budgets).FindBlock(&c.pod)
 			if (got == nil) != (c.cause == "") {
 				t.Fatalf("want %q, got %+v", c.cause, got)
 			}
 			if got == nil {
 				return
 			}
-			if got.Cause != c.cause || !strings.Contains(got.Text, c.text) || got.Lasts() == (c.cause == disruption.NotNow) {
+			if got.Cause != c.cause || !strings.Contains(got.Text, c.text) || got.IsPersistent() == (c.cause == disruption.NotNow) {
 				t.Errorf("want %s and %q: %+v", c.cause, c.text, got)
 			}
-			if catalog.Lookup(string(got.Cause)) == nil {
+			if catalog.FindRow(string(got.Cause)) == nil {
 				t.Errorf("the catalogue has no row %s", got.Cause)
 			}
 		})
@@ -117,7 +117,7 @@ func TestFind(t *testing.T) {
 		running("db", func(p *corev1.Pod) { p.Namespace = "bank" }), running("free", func(p *corev1.Pod) { p.Namespace = "free" }),
 	}
 	var got []string
-	for _, b := range disruption.New([]policyv1.PodDisruptionBudget{counted("web", 2, 3, 3, 0), other}).Find(pods) {
+	for _, b := range disruption.New([]policyv1.PodDisruptionBudget{counted("web", 2, 3, 3, 0), other}).FindBlocks(pods) {
 		got = append(got, b.Namespace+" "+strings.Join(b.Pods, ",")+" "+strings.Join(b.Budgets, ","))
 	}
 	if want := []string{"bank db db", "shop web-1,web-2 web", "shop web-3 web"}; !slices.Equal(got, want) {

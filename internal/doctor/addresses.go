@@ -8,21 +8,21 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// addresses reads whereabouts' IPPools, if secondary networks are declared.
-func (g *gatherer) addresses(ctx context.Context) error {
+// gatherAddresses reads whereabouts' IPPools, if secondary networks are declared.
+func (g *gatherer) gatherAddresses(ctx context.Context) error {
 	if g.Declared == nil || len(g.Declared.Networks) == 0 {
 		return nil
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(secondary.IPPool)
-	err := g.list(ctx, readIPPools, list)
+	err := g.listObjects(ctx, readIPPools, list)
 	g.IPPools = list.Items
 	return err
 }
 
-// addresses reports networks whose addresses run out. It counts the addresses instead of
+// checkAddresses reports networks whose addresses run out. It counts the addresses instead of
 // reading conditions, since the operator may not run.
-func addresses(s *Snapshot) []Finding {
+func checkAddresses(s *Snapshot) []Finding {
 	if s.Declared == nil {
 		return nil
 	}
@@ -33,7 +33,7 @@ func addresses(s *Snapshot) []Finding {
 			if !u.NearlyFull() {
 				continue
 			}
-			f := of("network-range-full", Warning, "SecondaryNetwork/"+n.Name, u.String())
+			f := newFinding("network-range-full", Warning, "SecondaryNetwork/"+n.Name, u.String())
 			if u.Full() {
 				f.Severity = Problem
 			} else {

@@ -24,7 +24,7 @@ func TestAddresses(t *testing.T) {
 		}
 		pool := unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"range": "10.0.4.0/24", "allocations": allocations}}}
 		s := &Snapshot{Declared: &manifest.Declaration{Networks: networks}, IPPools: []unstructured.Unstructured{pool}}
-		found := addresses(s)
+		found := checkAddresses(s)
 		switch {
 		case want == "" && len(found) > 0:
 			t.Errorf("with %d of 32: %+v", used, found)
@@ -34,7 +34,7 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("with %d of 32: %+v", used, found)
 		}
 	}
-	if found := addresses(&Snapshot{Declared: &manifest.Declaration{Networks: networks}}); len(found) > 0 {
+	if found := checkAddresses(&Snapshot{Declared: &manifest.Declaration{Networks: networks}}); len(found) > 0 {
 		t.Errorf("without whereabouts: %+v", found)
 	}
 }

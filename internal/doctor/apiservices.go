@@ -9,21 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// apiServices reads the APIServices, which assign servers to API groups.
-func (g *gatherer) apiServices(ctx context.Context) error {
+// gatherAPIServices reads the APIServices, which assign servers to API groups.
+func (g *gatherer) gatherAPIServices(ctx context.Context) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIServiceList"})
-	err := g.list(ctx, readAPIServices, list)
-	g.APIServices = withoutDeleted(list.Items)
+	err := g.listObjects(ctx, readAPIServices, list)
+	g.APIServices = dropDeleted(list.Items)
 	return err
 }
 
-// apiServices reports API groups whose server does not answer.
-func apiServices(s *Snapshot) []Finding {
+// checkAPIServices reports API groups whose server does not answer.
+func checkAPIServices(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.APIServices {
 		o := &s.APIServices[i]
-		reason := unavailable(s.Now, o)
+		reason := explainUnavailable(s.Now, o)
 		if reason == "" {
 			continue
 		}
@@ -40,9 +40,9 @@ func apiServices(s *Snapshot) []Finding {
 	return all
 }
 
-// unavailable returns the reason why an APIService does not answer. It returns "" if the
+// explainUnavailable returns the reason why an APIService does not answer. It returns "" if the
 // APIService is available, or if its server may be restarting.
-func unavailable(now time.Time, o *unstructured.Unstructured) string {
+func explainUnavailable(now time.Time, o *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, entry := range conditions {
 		c, _ := entry.(map[string]any)

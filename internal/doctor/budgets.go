@@ -10,26 +10,26 @@ import (
 	"croft.dev/croft/internal/disruption"
 )
 
-// budgets reports PodDisruptionBudgets that allow no eviction until they are changed. They
+// checkBudgets reports PodDisruptionBudgets that allow no eviction until they are changed. They
 // block the removal of nodes, on a shared pool also of other tenants' nodes.
-func budgets(s *Snapshot) []Finding {
+func checkBudgets(s *Snapshot) []Finding {
 	if s.Estate == nil {
 		return nil
 	}
 	var all []Finding
-	for _, block := range disruption.New(s.Budgets).Find(s.Guarded) {
-		if !block.Lasts() {
+	for _, block := range disruption.New(s.Budgets).FindBlocks(s.Guarded) {
+		if !block.IsPersistent() {
 			continue
 		}
-		tenant, nodes := s.tenantNamed(block.Namespace), s.nodesOf(&block)
-		message := fmt.Sprintf("%s; of namespace %s, pods %s", block.Text, block.Namespace, some(block.Pods))
+		tenant, nodes := s.findTenant(block.Namespace), s.listNodes(&block)
+		message := fmt.Sprintf("%s; of namespace %s, pods %s", block.Text, block.Namespace, formatSome(block.Pods))
 		if len(nodes) > 0 {
-			message += " on " + some(nodes)
+			message += " on " + formatSome(nodes)
 		}
-		if others := s.neighbours(tenant, nodes); len(others) > 0 {
-			message += ", of a pool that it shares with " + some(others)
+		if others := s.listNeighbours(tenant, nodes); len(others) > 0 {
+			message += ", of a pool that it shares with " + formatSome(others)
 		}
-		all = append(all, of(string(block.Cause), Warning, "Tenant/"+tenant, message))
+		all = append(all, newFinding(string(block.Cause), Warning, "Tenant/"+tenant, message))
 	}
 	if more := len(all) - mostOwners; more > 0 {
 		all = append(all[:mostOwners], Finding{Severity: Warning, Message: fmt.Sprintf("and %d more budgets", more), Cure: all[0].Cure})
@@ -37,8 +37,8 @@ func budgets(s *Snapshot) []Finding {
 	return all
 }
 
-// tenantNamed returns the tenant of a namespace.
-func (s *Snapshot) tenantNamed(namespace string) string {
+// findTenant returns the tenant of a namespace.
+func (s *Snapshot) findTenant(namespace string) string {
 	for _, t := range s.Estate.Tenants {
 		if slices.Contains(t.Namespaces, namespace) {
 			return t.Name
@@ -47,8 +47,8 @@ func (s *Snapshot) tenantNamed(namespace string) string {
 	return ""
 }
 
-// nodesOf returns the nodes of a block's pods.
-func (s *Snapshot) nodesOf(block *disruption.Block) []string {
+// listNodes returns the nodes of a block's pods.
+func (s *Snapshot) listNodes(block *disruption.Block) []string {
 	var all []string
 	for i := range s.Guarded {
 		pod := &s.Guarded[i]
@@ -59,8 +59,8 @@ func (s *Snapshot) nodesOf(block *disruption.Block) []string {
 	return sortUnique(all)
 }
 
-// neighbours returns the other tenants that share the pools of nodes.
-func (s *Snapshot) neighbours(tenant string, nodes []string) []string {
+// listNeighbours returns the other tenants that share the pools of nodes.
+func (s *Snapshot) listNeighbours(tenant string, nodes []string) []string {
 	var all []string
 	for _, node := range nodes {
 		i := slices.IndexFunc(s.Nodes, func(n corev1.Node) bool { return n.Name == node })

@@ -42,12 +42,12 @@ var classLists = []classList{
 	{
 		"storageClasses", schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"},
 		func(a *v1alpha1.Allowances) []string { return a.StorageClasses },
-		annotated("storageclass.kubernetes.io/is-default-class"), "all claims without a storageClassName", Warning,
+		matchAnnotation("storageclass.kubernetes.io/is-default-class"), "all claims without a storageClassName", Warning,
 	},
 	{
 		"ingressClasses", schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "IngressClass"},
 		func(a *v1alpha1.Allowances) []string { return a.IngressClasses },
-		annotated("ingressclass.kubernetes.io/is-default-class"), "all Ingresses without an ingressClassName", Warning,
+		matchAnnotation("ingressclass.kubernetes.io/is-default-class"), "all Ingresses without an ingressClassName", Warning,
 	},
 	{
 		"gatewayClasses", schema.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "GatewayClass"},
@@ -67,37 +67,37 @@ var classLists = []classList{
 	},
 }
 
-func annotated(key string) func(*unstructured.Unstructured) bool {
+func matchAnnotation(key string) func(*unstructured.Unstructured) bool {
 	return func(o *unstructured.Unstructured) bool { return o.GetAnnotations()[key] == "true" }
 }
 
-// policyClasses reads the kinds of classes that tenants' lists restrict.
-func (g *gatherer) policyClasses(ctx context.Context) error {
+// gatherPolicyClasses reads the kinds of classes that tenants' lists restrict.
+func (g *gatherer) gatherPolicyClasses(ctx context.Context) error {
 	for _, l := range classLists {
-		if !g.restricted(l) {
+		if !g.isRestricted(l) {
 			continue
 		}
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(l.kind.GroupVersion().WithKind(l.kind.Kind + "List"))
-		if err := g.list(ctx, readPolicyClasses, list); err != nil {
+		if err := g.listObjects(ctx, readPolicyClasses, list); err != nil {
 			return err
 		}
-		g.PolicyClasses[l.kind.Kind] = withoutDeleted(list.Items)
+		g.PolicyClasses[l.kind.Kind] = dropDeleted(list.Items)
 	}
 	return nil
 }
 
-// restricted reports whether a tenant's list restricts classes of this kind.
-func (s *Snapshot) restricted(l classList) bool {
-	return slices.ContainsFunc(s.tenants(), func(t *estate.Tenant) bool {
+// isRestricted reports whether a tenant's list restricts classes of this kind.
+func (s *Snapshot) isRestricted(l classList) bool {
+	return slices.ContainsFunc(s.listTenants(), func(t *estate.Tenant) bool {
 		names := l.names(&t.Allowances)
 		return !slices.Contains(names, "*") && (len(names) > 0 || l.isDefault != nil)
 	})
 }
 
-// policyClasses reports names in tenants' lists that do not exist in the cluster, and
+// checkPolicyClasses reports names in tenants' lists that do not exist in the cluster, and
 // default classes that are not in a tenant's list.
-func policyClasses(s *Snapshot) []Finding {
+func checkPolicyClasses(s *Snapshot) []Finding {
 	var all []Finding
 	for _, l := range classLists {
 		live, read := s.PolicyClasses[l.kind.Kind]
@@ -111,7 +111,7 @@ func policyClasses(s *Snapshot) []Finding {
 
 func findAbsentClasses(s *Snapshot, l classList, live []unstructured.Unstructured) []Finding {
 	tenants := map[string][]string{} // by class
-	for _, t := range s.tenants() {
+	for _, t := range s.listTenants() {
 		for _, name := range l.names(&t.Allowances) {
 			if name != "" && name != "*" && !slices.ContainsFunc(live, func(o unstructured.Unstructured) bool { return o.GetName() == name }) {
 				tenants[name] = append(tenants[name], t.Name)
@@ -119,10 +119,10 @@ func findAbsentClasses(s *Snapshot, l classList, live []unstructured.Unstructure
 		}
 	}
 	var all []Finding
-	for _, name := range sorted(tenants) {
+	for _, name := range sortKeys(tenants) {
 		all = append(all, Finding{
 			Severity: Warning, Object: l.kind.Kind + "/" + name,
-			Message: fmt.Sprintf("it does not exist, and policy.%s of %s names it", l.field, some(tenants[name])),
+			Message: fmt.Sprintf("it does not exist, and policy.%s of %s names it", l.field, formatSome(tenants[name])),
 			Cure:    fmt.Sprintf("correct the name in policy.%s of the Tenant or of the Platform's tenantDefaults, create the class, or take the name out", l.field),
 		})
 	}
@@ -137,7 +137,7 @@ func findRefusedDefaults(s *Snapshot, l classList, live []unstructured.Unstructu
 		}
 		name := live[i].GetName()
 		var without []string
-		for _, t := range s.tenants() {
+		for _, t := range s.listTenants() {
 			if names := l.names(&t.Allowances); !slices.Contains(names, "*") && !slices.Contains(names, name) {
 				without = append(without, t.Name)
 			}
@@ -145,7 +145,7 @@ func findRefusedDefaults(s *Snapshot, l classList, live []unstructured.Unstructu
 		if len(without) > 0 {
 			all = append(all, Finding{
 				Severity: l.severity, Object: l.kind.Kind + "/" + name,
-				Message: fmt.Sprintf("it is the cluster's default, and policy.%s of %s does not have it: %s are refused there", l.field, some(without), l.refused),
+				Message: fmt.Sprintf("it is the cluster's default, and policy.%s of %s does not have it: %s are refused there", l.field, formatSome(without), l.refused),
 				Cure:    fmt.Sprintf("add %s to policy.%s of the Platform's tenantDefaults or of the Tenants, or make it the default no longer", name, l.field),
 			})
 		}

@@ -12,17 +12,17 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// declared reads the tenants' namespaces, and the declared objects unless they come from a
+// gatherDeclared reads the tenants' namespaces, and the declared objects unless they come from a
 // file.
-func (g *gatherer) declared(ctx context.Context) error {
+func (g *gatherer) gatherDeclared(ctx context.Context) error {
 	if !g.Rendered {
-		if err := g.declarations(ctx); err != nil {
+		if err := g.gatherDeclarations(ctx); err != nil {
 			return err
 		}
 	}
 	g.buildEstate()
 	var namespaces corev1.NamespaceList
-	if err := g.list(ctx, readNamespaces, &namespaces, client.HasLabels{v1alpha1.TenantLabel}); err != nil {
+	if err := g.listObjects(ctx, readNamespaces, &namespaces, client.HasLabels{v1alpha1.TenantLabel}); err != nil {
 		return err
 	}
 	g.Namespaces = namespaces.Items
@@ -37,7 +37,7 @@ func (g *gatherer) buildEstate() {
 		return
 	}
 	g.Declared.Now = g.Now
-	for _, o := range g.owners() {
+	for _, o := range g.listOwners() {
 		if o.GetDeletionTimestamp() != nil {
 			g.Leaving[o.name] = true
 		}
@@ -47,8 +47,8 @@ func (g *gatherer) buildEstate() {
 	}
 }
 
-// declarations reads the cluster's declared objects.
-func (g *gatherer) declarations(ctx context.Context) error {
+// gatherDeclarations reads the cluster's declared objects.
+func (g *gatherer) gatherDeclarations(ctx context.Context) error {
 	var (
 		platforms v1alpha1.PlatformList
 		pools     v1alpha1.PoolList
@@ -57,7 +57,7 @@ func (g *gatherer) declarations(ctx context.Context) error {
 	)
 	var requests v1alpha1.TenantNamespaceList
 	for _, list := range []client.ObjectList{&platforms, &pools, &tenants, &networks, &requests} {
-		if err := g.list(ctx, readDeclared, list); err != nil {
+		if err := g.listObjects(ctx, readDeclared, list); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func (g *gatherer) checkNamespaces(ctx context.Context) error {
 			if live == nil && !g.Rendered {
 				live = &corev1.Namespace{}
 				err := g.Get(ctx, client.ObjectKey{Name: name}, live)
-				if err := g.ask(readNamespaces, err); err != nil {
+				if err := g.recordUnread(readNamespaces, err); err != nil {
 					return err
 				}
 				if err != nil {

@@ -22,8 +22,8 @@ type owner struct {
 	status v1alpha1.Status
 }
 
-// owners returns all declared objects.
-func (s *Snapshot) owners() []owner {
+// listOwners returns all declared objects.
+func (s *Snapshot) listOwners() []owner {
 	if s.Declared == nil {
 		return nil
 	}
@@ -47,24 +47,24 @@ func (s *Snapshot) owners() []owner {
 	return all
 }
 
-// deletions reports declared objects and namespaces whose deletion takes long.
-func deletions(s *Snapshot) []Finding {
+// checkDeletions reports declared objects and namespaces whose deletion takes long.
+func checkDeletions(s *Snapshot) []Finding {
 	var all []Finding
-	for _, o := range s.owners() {
-		if took := s.deletedFor(o); took > stays {
+	for _, o := range s.listOwners() {
+		if took := s.measureDeletion(o); took > stays {
 			all = append(all, Finding{
-				Severity: Warning, Object: o.name, Message: fmt.Sprintf("its deletion takes %s so far: %s", duration.HumanDuration(took), awaited(o)),
+				Severity: Warning, Object: o.name, Message: fmt.Sprintf("its deletion takes %s so far: %s", duration.HumanDuration(took), explainAwaited(o)),
 				Cure: "remove what it waits for, or see that the operator runs: the check operator",
 			})
 		}
 	}
 	for i := range s.Namespaces {
 		n := &s.Namespaces[i]
-		took := s.deletedFor(n)
+		took := s.measureDeletion(n)
 		if took <= stays {
 			continue
 		}
-		why := cmp.Or(strings.Join(terminating.Namespace(n), "; "), "kube-controller-manager has not reported why")
+		why := cmp.Or(strings.Join(terminating.ExplainNamespace(n), "; "), "kube-controller-manager has not reported why")
 		all = append(all, Finding{
 			Severity: Problem, Object: "Namespace/" + n.Name, Message: fmt.Sprintf("its deletion takes %s so far: %s", duration.HumanDuration(took), why),
 			Cure: "for an API group that does not answer see the check api-services; for a finalizer, run the controller that removes it, " +
@@ -75,17 +75,17 @@ func deletions(s *Snapshot) []Finding {
 	return all
 }
 
-// deletedFor returns the time since an object's deletion, or 0 if it is not being deleted.
-func (s *Snapshot) deletedFor(o client.Object) time.Duration {
+// measureDeletion returns the time since an object's deletion, or 0 if it is not being deleted.
+func (s *Snapshot) measureDeletion(o client.Object) time.Duration {
 	if o.GetDeletionTimestamp() == nil {
 		return 0
 	}
 	return s.Now.Sub(o.GetDeletionTimestamp().Time)
 }
 
-// awaited returns the operator's reason why the deletion of a declared object is not
+// explainAwaited returns the operator's reason why the deletion of a declared object is not
 // complete.
-func awaited(o owner) string {
+func explainAwaited(o owner) string {
 	ready := meta.FindStatusCondition(o.status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Message == "" {
 		return "it has the finalizers " + strings.Join(o.GetFinalizers(), ", ")

@@ -14,9 +14,9 @@ import (
 // dnsLabels select the cluster's DNS Service, whose name varies.
 var dnsLabels = client.MatchingLabels{"k8s-app": "kube-dns"}
 
-// resolvers maps the DNS addresses that nodes of croft's pools give to pods to the pools.
+// mapResolvers maps the DNS addresses that nodes of croft's pools give to pods to the pools.
 // Link-local addresses belong to a cache on the node, which has no Service.
-func (s *Snapshot) resolvers() map[string][]string {
+func (s *Snapshot) mapResolvers() map[string][]string {
 	all := map[string][]string{}
 	if s.Estate == nil {
 		return all
@@ -34,59 +34,59 @@ func (s *Snapshot) resolvers() map[string][]string {
 	return all
 }
 
-// dns reads the Services at the addresses of the nodes' resolvers, and the cluster's own
+// gatherDNS reads the Services at the addresses of the nodes' resolvers, and the cluster's own
 // DNS Services.
-func (g *gatherer) dns(ctx context.Context) error {
-	addresses := g.resolvers()
+func (g *gatherer) gatherDNS(ctx context.Context) error {
+	addresses := g.mapResolvers()
 	if len(addresses) == 0 {
 		return nil
 	}
 	reads := [][]client.ListOption{{client.InNamespace(metav1.NamespaceSystem), dnsLabels}}
-	for _, address := range sorted(addresses) {
+	for _, address := range sortKeys(addresses) {
 		reads = append(reads, []client.ListOption{client.MatchingFields{"spec.clusterIP": address}})
 	}
 	for _, options := range reads {
 		var services corev1.ServiceList
-		if err := g.list(ctx, readServices, &services, options...); err != nil {
+		if err := g.listObjects(ctx, readServices, &services, options...); err != nil {
 			return err
 		}
-		g.DNS = append(g.DNS, withoutDeleted(services.Items)...)
+		g.DNS = append(g.DNS, dropDeleted(services.Items)...)
 	}
 	return nil
 }
 
-// dns reports resolvers that are not the address of a DNS Service.
-func dns(s *Snapshot) []Finding {
+// checkDNS reports resolvers that are not the address of a DNS Service.
+func checkDNS(s *Snapshot) []Finding {
 	var all []Finding
-	addresses := s.resolvers()
-	for _, address := range sorted(addresses) {
-		if slices.ContainsFunc(s.DNS, func(service corev1.Service) bool { return answers(&service, address) }) {
+	addresses := s.mapResolvers()
+	for _, address := range sortKeys(addresses) {
+		if slices.ContainsFunc(s.DNS, func(service corev1.Service) bool { return answersDNS(&service, address) }) {
 			continue
 		}
 		f := Finding{
 			Severity: Warning, Object: "Platform/default",
-			Message: fmt.Sprintf("nodes of %s point pods to %s for DNS, and no Service with port 53 has that address", some(addresses[address]), address),
+			Message: fmt.Sprintf("nodes of %s point pods to %s for DNS, and no Service with port 53 has that address", formatSome(addresses[address]), address),
 			Cause:   "pods there resolve no name, unless a server outside of the cluster answers at that address",
 			Cure:    "write the address of the cluster's DNS Service into `platform.clusterDNS`, or leave it out: Karpenter finds it",
 			Run:     "kubectl -n kube-system get services -l k8s-app=kube-dns",
 		}
-		if own := s.dnsAddresses(); len(own) > 0 {
+		if own := s.listDNSAddresses(); len(own) > 0 {
 			f.Severity = Problem
-			f.Message += "; the cluster's own is at " + some(own)
+			f.Message += "; the cluster's own is at " + formatSome(own)
 		}
 		all = append(all, f)
 	}
 	return all
 }
 
-// answers reports whether a Service accepts DNS requests at an address.
-func answers(service *corev1.Service, address string) bool {
+// answersDNS reports whether a Service accepts DNS requests at an address.
+func answersDNS(service *corev1.Service, address string) bool {
 	return slices.Contains(append(service.Spec.ClusterIPs, service.Spec.ClusterIP), address) &&
 		slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == 53 })
 }
 
-// dnsAddresses returns the addresses of the cluster's own DNS Services.
-func (s *Snapshot) dnsAddresses() []string {
+// listDNSAddresses returns the addresses of the cluster's own DNS Services.
+func (s *Snapshot) listDNSAddresses() []string {
 	var all []string
 	for i := range s.DNS {
 		if s.DNS[i].Labels["k8s-app"] == dnsLabels["k8s-app"] && s.DNS[i].Spec.ClusterIP != corev1.ClusterIPNone {

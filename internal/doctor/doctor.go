@@ -104,7 +104,7 @@ type Snapshot struct {
 	Unserved map[schema.GroupVersionKind]bool
 	// Tried are the results of attacks by dry run. Writes are the dry runs of writes by
 	// Kubernetes' own components.
-	Tried  []Tries
+	Tried  []AttackResults
 	Writes []Write
 	// Absent are the Platform's platformNamespaces that do not exist.
 	Absent []string
@@ -149,7 +149,7 @@ type Result struct {
 
 // instead contains the statements that depend on the Snapshot. They replace the checks'
 // own.
-var instead = map[string]func(*Snapshot) string{"operator": operatorSays, "holds": holdsSays, "engine": engineSays}
+var instead = map[string]func(*Snapshot) string{"operator": summarizeOperator, "holds": summarizeAttacks, "engine": summarizeEngine}
 
 // Check runs the checks on the Snapshot. A check that lacks data lists it in Unread, and
 // still reports its findings.
@@ -162,11 +162,11 @@ func Check(s *Snapshot) []Result {
 }
 
 func (c *check) run(s *Snapshot) Result {
-	r := Result{Check: c.name, Says: c.says, Unread: s.unread(c.needs)}
+	r := Result{Check: c.name, Says: c.says, Unread: s.listUnread(c.needs)}
 	if len(r.Unread) > 0 {
 		return r
 	}
-	r.Findings, r.Unread = c.find(s), s.unread(c.reads)
+	r.Findings, r.Unread = c.find(s), s.listUnread(c.reads)
 	if says, ok := instead[c.name]; ok {
 		r.Says = says(s)
 	}
@@ -177,8 +177,8 @@ func (c *check) run(s *Snapshot) Result {
 	return r
 }
 
-// unread lists the parts that could not be read, with the reasons.
-func (s *Snapshot) unread(parts []string) []string {
+// listUnread lists the parts that could not be read, with the reasons.
+func (s *Snapshot) listUnread(parts []string) []string {
 	var all []string
 	for _, part := range parts {
 		if reason, ok := s.Unread[part]; ok {
@@ -188,8 +188,8 @@ func (s *Snapshot) unread(parts []string) []string {
 	return all
 }
 
-// Problems returns the number of problems.
-func Problems(results []Result) int {
+// CountProblems returns the number of problems.
+func CountProblems(results []Result) int {
 	n := 0
 	for _, r := range results {
 		for _, f := range r.Findings {
@@ -201,8 +201,8 @@ func Problems(results []Result) int {
 	return n
 }
 
-// Unread counts the checks that lack data.
-func Unread(results []Result) int {
+// CountUnread counts the checks that lack data.
+func CountUnread(results []Result) int {
 	n := 0
 	for _, r := range results {
 		if len(r.Unread) > 0 {
@@ -217,16 +217,16 @@ func Decode(ctx context.Context, results []Result, decode catalog.Decode) {
 	for i := range results {
 		for j := range results[i].Findings {
 			f := &results[i].Findings[j]
-			if message, _ := catalog.Encoded(f.Message); message != "" {
-				told := catalog.Decoded(ctx, catalog.Finding{Seen: f.Message, Cause: f.Cause, Cure: f.Cure, Run: f.Run}, decode)
+			if message, _ := catalog.FindEncoded(f.Message); message != "" {
+				told := catalog.DecodeFinding(ctx, catalog.Finding{Seen: f.Message, Cause: f.Cause, Cure: f.Cure, Run: f.Run}, decode)
 				f.Cause, f.Cure, f.Run = told.Cause, told.Cure, told.Run
 			}
 		}
 	}
 }
 
-// platform returns the declared Platform, even if it is invalid, or an empty one.
-func (s *Snapshot) platform() *v1alpha1.PlatformSpec {
+// platformSpec returns the declared Platform, even if it is invalid, or an empty one.
+func (s *Snapshot) platformSpec() *v1alpha1.PlatformSpec {
 	switch {
 	case s.Estate != nil:
 		return &s.Estate.Platform.PlatformSpec
@@ -238,18 +238,20 @@ func (s *Snapshot) platform() *v1alpha1.PlatformSpec {
 }
 
 // key returns the key of the label and taint of tenants' pools.
-func (s *Snapshot) key() string { return cmp.Or(s.platform().NodePoolKey, v1alpha1.DefaultNodePoolKey) }
+func (s *Snapshot) key() string {
+	return cmp.Or(s.platformSpec().NodePoolKey, v1alpha1.DefaultNodePoolKey)
+}
 
-// tenants returns the valid tenants that are not being deleted.
-func (s *Snapshot) tenants() []*estate.Tenant {
+// listTenants returns the valid tenants that are not being deleted.
+func (s *Snapshot) listTenants() []*estate.Tenant {
 	if s.Estate == nil {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(s.Estate.Tenants), func(t *estate.Tenant) bool { return s.Leaving["Tenant/"+t.Name] })
 }
 
-// serves reports whether a definition serves a kind.
-func (s *Snapshot) serves(gvk schema.GroupVersionKind) bool {
+// servesKind reports whether a definition serves a kind.
+func (s *Snapshot) servesKind(gvk schema.GroupVersionKind) bool {
 	for _, d := range s.Definitions {
 		if d.Spec.Group == gvk.Group && d.Spec.Names.Kind == gvk.Kind {
 			return slices.ContainsFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == gvk.Version && v.Served })

@@ -47,7 +47,7 @@ type clinic struct {
 	box     *sandbox.Cluster
 }
 
-func open(t *testing.T, o sandbox.Options, file string) *clinic {
+func acceptsAnyField(t *testing.T, o sandbox.Options, file string) *clinic {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -161,7 +161,7 @@ func (k *clinic) patch(t *testing.T, o client.Object, do, undo string) {
 // reverted come last.
 func TestChecks(t *testing.T) {
 	sandbox.EndToEnd(t)
-	k := open(t, sandbox.Options{}, served)
+	k := acceptsAnyField(t, sandbox.Options{}, served)
 	for _, test := range []struct {
 		name string
 		run  func(*clinic, *testing.T)
@@ -204,7 +204,7 @@ func (k *clinic) kinds(t *testing.T) {
 		k.until(t, "kinds", func(doctor.Result) bool {
 			for _, o := range wall.PoolObjects(&e.Platform, e.Pools[0]) {
 				err := k.Create(t.Context(), o, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
-				if err != nil && slices.ContainsFunc(catalog.Match(err.Error()), func(f catalog.Finding) bool { return f.ID == "old-crds" }) {
+				if err != nil && slices.ContainsFunc(catalog.FindMatches(err.Error()), func(f catalog.Finding) bool { return f.ID == "old-crds" }) {
 					return true
 				}
 			}
@@ -328,12 +328,12 @@ func (k *clinic) kyverno(t *testing.T) {
 func TestEngine(t *testing.T) {
 	t.Run("native where it is not served", func(t *testing.T) {
 		sandbox.Thorough(t)
-		k := open(t, sandbox.Options{Without: []string{"MutatingAdmissionPolicy"}}, declared)
+		k := acceptsAnyField(t, sandbox.Options{Without: []string{"MutatingAdmissionPolicy"}}, declared)
 		k.finds(t, "engine", doctor.Problem, "does not serve MutatingAdmissionPolicy")
 	})
 	t.Run("Gatekeeper that is not there", func(t *testing.T) {
 		sandbox.Thorough(t)
-		k := open(t, sandbox.Options{}, strings.Replace(declared, "clusterName: demo", "clusterName: demo, placement: Gatekeeper", 1))
+		k := acceptsAnyField(t, sandbox.Options{}, strings.Replace(declared, "clusterName: demo", "clusterName: demo, placement: Gatekeeper", 1))
 		k.finds(t, "engine", doctor.Problem, "does not serve mutations.gatekeeper.sh/v1 Assign")
 		if err := k.box.InstallCRDs(t.Context(), sandbox.Gatekeeper); err != nil {
 			t.Fatal(err)

@@ -44,15 +44,15 @@ var keys = map[string][]lock{
 	"kustomize-controller": {{"--sops-age-secret", Problem, "decrypts with the platform's age key for every Kustomization with a decryption.serviceAccountName and no secretRef: tenants read what is encrypted for that key, once they have the file"}},
 }
 
-// fluxControllers reads the Deployments of Flux.
-func (g *gatherer) fluxControllers(ctx context.Context) error {
+// gatherFlux reads the Deployments of Flux.
+func (g *gatherer) gatherFlux(ctx context.Context) error {
 	var list appsv1.DeploymentList
-	err := g.list(ctx, readFlux, &list, client.MatchingLabels{partOfLabel: "flux"})
+	err := g.listObjects(ctx, readFlux, &list, client.MatchingLabels{partOfLabel: "flux"})
 	tenants := map[string]bool{}
 	for i := range g.Namespaces {
 		tenants[g.Namespaces[i].Name] = true
 	}
-	for _, d := range withoutDeleted(list.Items) {
+	for _, d := range dropDeleted(list.Items) {
 		if !tenants[d.Namespace] { // a tenant's own Flux is not checked
 			g.Flux = append(g.Flux, d)
 		}
@@ -60,8 +60,8 @@ func (g *gatherer) fluxControllers(ctx context.Context) error {
 	return err
 }
 
-// flux reports controllers that are not locked down for several tenants.
-func flux(s *Snapshot) []Finding {
+// checkFlux reports controllers that are not locked down for several tenants.
+func checkFlux(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.Flux {
 		d := &s.Flux[i]
@@ -69,23 +69,23 @@ func flux(s *Snapshot) []Finding {
 		if _, known := locks[name]; !known {
 			name = d.Name
 		}
-		args := argumentsOf(d)
+		args := listArguments(d)
 		object := "Deployment/" + d.Namespace + "/" + d.Name
 		for _, l := range locks[name] {
 			if !isSet(args, l.flag) {
-				all = append(all, of("flux-unlocked", l.severity, object, fmt.Sprintf("runs without %s: it %s", l.flag, l.otherwise)))
+				all = append(all, newFinding("flux-unlocked", l.severity, object, fmt.Sprintf("runs without %s: it %s", l.flag, l.otherwise)))
 			}
 		}
 		for _, l := range keys[name] {
 			if isSet(args, l.flag) {
-				all = append(all, of("flux-shared-key", l.severity, object, fmt.Sprintf("runs with %s: it %s", l.flag, l.otherwise)))
+				all = append(all, newFinding("flux-shared-key", l.severity, object, fmt.Sprintf("runs with %s: it %s", l.flag, l.otherwise)))
 			}
 		}
 	}
 	return all
 }
 
-func argumentsOf(d *appsv1.Deployment) []string {
+func listArguments(d *appsv1.Deployment) []string {
 	var all []string
 	for _, c := range d.Spec.Template.Spec.Containers {
 		all = append(all, c.Command...)

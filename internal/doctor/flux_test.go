@@ -30,7 +30,7 @@ func TestFluxFlags(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			d := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "flux-system", Name: test.controller}}
 			d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "manager", Args: test.args}}
-			found := flux(&Snapshot{Flux: []appsv1.Deployment{d}})
+			found := checkFlux(&Snapshot{Flux: []appsv1.Deployment{d}})
 			if len(found) != len(test.want) {
 				t.Fatalf("got %v, want findings of %v", found, test.want)
 			}

@@ -69,7 +69,7 @@ type gatherer struct {
 // error. version returns the API server's version. A file replaces the cluster's declared
 // objects; its walls are maintained without the operator.
 func Gather(ctx context.Context, c client.Client, version discovery.ServerVersionInterface, file ...*manifest.Declaration) (*Snapshot, error) {
-	own, err := ownDefinitions()
+	own, err := loadOwnDefinitions()
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +89,8 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 	}
 	g.Version = *info
 	for _, step := range []func(context.Context) error{
-		g.definitions, g.declared, g.heartbeat, g.absent, g.survey, g.karpenter, g.classes, g.nodes, g.departing, g.budgets, g.strays, g.workloads,
-		g.mutations, g.gatekeeper, g.ingressClasses, g.fluxControllers, g.addresses, g.policyClasses, g.quotas, g.apiServices, g.dns, g.clusterIssuers,
+		g.gatherDefinitions, g.gatherDeclared, g.gatherHeartbeat, g.gatherAbsent, g.gatherWalls, g.gatherKarpenter, g.gatherClasses, g.gatherNodes, g.gatherDepartingPods, g.gatherBudgets, g.gatherMisplacedPods, g.gatherDaemonSets,
+		g.gatherMutations, g.gatherGatekeeper, g.gatherIngressClasses, g.gatherFlux, g.gatherAddresses, g.gatherPolicyClasses, g.gatherQuotas, g.gatherAPIServices, g.gatherDNS, g.gatherClusterIssuers,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -99,9 +99,9 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 	return g.Snapshot, nil
 }
 
-// ask records a missing right, or an API group whose server does not answer, as a reason in
+// recordUnread records a missing right, or an API group whose server does not answer, as a reason in
 // Unread. A missing kind counts as a kind without objects.
-func (g *gatherer) ask(what string, err error) error {
+func (g *gatherer) recordUnread(what string, err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return nil
@@ -116,20 +116,20 @@ func (g *gatherer) ask(what string, err error) error {
 	}
 }
 
-func (g *gatherer) list(ctx context.Context, what string, into client.ObjectList, opts ...client.ListOption) error {
-	return g.ask(what, g.List(ctx, into, opts...))
+func (g *gatherer) listObjects(ctx context.Context, what string, into client.ObjectList, opts ...client.ListOption) error {
+	return g.recordUnread(what, g.List(ctx, into, opts...))
 }
 
-// withoutDeleted leaves out objects that are being deleted: nothing about them has to be
+// dropDeleted leaves out objects that are being deleted: nothing about them has to be
 // fixed.
-func withoutDeleted[T any, P interface {
+func dropDeleted[T any, P interface {
 	*T
 	client.Object
 }](items []T) []T {
 	return slices.DeleteFunc(items, func(o T) bool { return P(&o).GetDeletionTimestamp() != nil })
 }
 
-func ownDefinitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+func loadOwnDefinitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	files, err := fs.Glob(crds.FS, "*.yaml")
 	if err != nil {
 		return nil, err
@@ -149,30 +149,30 @@ func ownDefinitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return all, nil
 }
 
-func (g *gatherer) definitions(ctx context.Context) error {
+func (g *gatherer) gatherDefinitions(ctx context.Context) error {
 	var list apiextensionsv1.CustomResourceDefinitionList
-	err := g.list(ctx, readDefinitions, &list)
+	err := g.listObjects(ctx, readDefinitions, &list)
 	for i := range list.Items {
 		g.Definitions[list.Items[i].Name] = &list.Items[i]
 	}
 	return err
 }
 
-func (g *gatherer) karpenter(ctx context.Context) error {
+func (g *gatherer) gatherKarpenter(ctx context.Context) error {
 	var pools karpenterv1.NodePoolList
 	var claims karpenterv1.NodeClaimList
 	var refusals corev1.EventList
 	err := errors.Join(
-		g.list(ctx, readNodePools, &pools),
-		g.list(ctx, readClaims, &claims),
-		g.list(ctx, readEvents, &refusals, client.InNamespace(metav1.NamespaceDefault), client.MatchingFields{"reason": "InsufficientCapacityError"}),
+		g.listObjects(ctx, readNodePools, &pools),
+		g.listObjects(ctx, readClaims, &claims),
+		g.listObjects(ctx, readEvents, &refusals, client.InNamespace(metav1.NamespaceDefault), client.MatchingFields{"reason": "InsufficientCapacityError"}),
 	)
-	g.NodePools, g.Claims, g.Refusals = withoutDeleted(pools.Items), claims.Items, refusals.Items
+	g.NodePools, g.Claims, g.Refusals = dropDeleted(pools.Items), claims.Items, refusals.Items
 	return err
 }
 
-// classes reads the node classes that NodePools name, of any provider.
-func (g *gatherer) classes(ctx context.Context) error {
+// gatherClasses reads the node classes that NodePools name, of any provider.
+func (g *gatherer) gatherClasses(ctx context.Context) error {
 	for i := range g.NodePools {
 		ref := g.NodePools[i].Spec.Template.Spec.NodeClassRef
 		if ref == nil || g.Classes[*ref] != nil {
@@ -186,33 +186,33 @@ func (g *gatherer) classes(ctx context.Context) error {
 				g.Classes[*ref] = class
 			}
 		}
-		if err := g.ask(readClasses, err); err != nil {
+		if err := g.recordUnread(readClasses, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (g *gatherer) nodes(ctx context.Context) error {
+func (g *gatherer) gatherNodes(ctx context.Context) error {
 	var nodes corev1.NodeList
-	err := g.list(ctx, readNodes, &nodes, client.HasLabels{karpenterv1.NodePoolLabelKey})
+	err := g.listObjects(ctx, readNodes, &nodes, client.HasLabels{karpenterv1.NodePoolLabelKey})
 	g.Nodes = nodes.Items
 	return err
 }
 
-// departing reads only the pods on nodes that are to be removed, since the whole cluster
+// gatherDepartingPods reads only the pods on nodes that are to be removed, since the whole cluster
 // may have many.
-func (g *gatherer) departing(ctx context.Context) error {
+func (g *gatherer) gatherDepartingPods(ctx context.Context) error {
 	for i := range g.Nodes {
-		claim := g.claimOf(&g.Nodes[i])
+		claim := g.findClaim(&g.Nodes[i])
 		if claim == nil {
 			continue
 		}
-		if how, _ := why.Leaving(g.Now, &g.Nodes[i], claim); how == "" {
+		if how, _ := why.FindRemovalReason(g.Now, &g.Nodes[i], claim); how == "" {
 			continue
 		}
 		var pods corev1.PodList
-		if err := g.list(ctx, readPods, &pods, client.MatchingFields{"spec.nodeName": g.Nodes[i].Name}); err != nil {
+		if err := g.listObjects(ctx, readPods, &pods, client.MatchingFields{"spec.nodeName": g.Nodes[i].Name}); err != nil {
 			return err
 		}
 		g.Pods = append(g.Pods, pods.Items...)
@@ -220,16 +220,16 @@ func (g *gatherer) departing(ctx context.Context) error {
 	return nil
 }
 
-func (g *gatherer) budgets(ctx context.Context) error {
+func (g *gatherer) gatherBudgets(ctx context.Context) error {
 	var budgets policyv1.PodDisruptionBudgetList
-	err := g.list(ctx, readBudgets, &budgets)
+	err := g.listObjects(ctx, readBudgets, &budgets)
 	g.Budgets = budgets.Items
 	return err
 }
 
-func (g *gatherer) workloads(ctx context.Context) error {
+func (g *gatherer) gatherDaemonSets(ctx context.Context) error {
 	var sets appsv1.DaemonSetList
-	err := g.list(ctx, readDaemonSets, &sets)
-	g.DaemonSets = withoutDeleted(sets.Items)
+	err := g.listObjects(ctx, readDaemonSets, &sets)
+	g.DaemonSets = dropDeleted(sets.Items)
 	return err
 }

@@ -25,14 +25,14 @@ var Sample = []string{
 // mostTried is the maximum number of tenants to test.
 const mostTried = 3
 
-// Tries are the results of attacks from inside one tenant.
-type Tries struct {
+// AttackResults are the results of attacks from inside one tenant.
+type AttackResults struct {
 	Tenant  string
 	Results []verify.Result
 }
 
-// names returns the attacks that were run.
-func (t *Tries) names() []string {
+// listNames returns the attacks that were run.
+func (t *AttackResults) listNames() []string {
 	var all []string
 	for _, r := range t.Results {
 		if r.Result != verify.NotTried {
@@ -55,9 +55,9 @@ func Try(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot)
 // first.
 func tryAttacks(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot) error {
 	delete(s.Unread, readHolds)
-	for _, t := range s.testable() {
+	for _, t := range s.listTestable() {
 		existing := verify.NewExisting(s.Estate, t)
-		may, err := mayImpersonate(ctx, c, existing.Needs())
+		may, err := canImpersonate(ctx, c, existing.Needs())
 		if err != nil {
 			return err
 		}
@@ -70,8 +70,8 @@ func tryAttacks(ctx context.Context, config *rest.Config, c client.Client, s *Sn
 		if err != nil {
 			return fmt.Errorf("try attacks from inside tenant %s: %w", t.Name, err)
 		}
-		tries := Tries{Tenant: t.Name, Results: results}
-		if len(tries.names()) == 0 {
+		tries := AttackResults{Tenant: t.Name, Results: results}
+		if len(tries.listNames()) == 0 {
 			s.Unread[readHolds] = "none could be tried from inside tenant " + t.Name
 			return nil
 		}
@@ -80,15 +80,15 @@ func tryAttacks(ctx context.Context, config *rest.Config, c client.Client, s *Sn
 	return nil
 }
 
-// testable returns tenants with members and a namespace. Tenants with broken walls come
+// listTestable returns tenants with members and a namespace. Tenants with broken walls come
 // first.
-func (s *Snapshot) testable() []*estate.Tenant {
+func (s *Snapshot) listTestable() []*estate.Tenant {
 	var trouble, fine []*estate.Tenant
-	for _, t := range s.tenants() {
+	for _, t := range s.listTenants() {
 		switch {
 		case !slices.ContainsFunc(t.Access, func(a v1alpha1.Access) bool { return a.Role == v1alpha1.RoleOperator }):
-		case s.Refused[t.Namespaces[0]] != nil || !s.tenantOf(t.Namespaces[0]):
-		case s.broken("Tenant/" + t.Name):
+		case s.Refused[t.Namespaces[0]] != nil || !s.isTenantNamespace(t.Namespaces[0]):
+		case s.isBroken("Tenant/" + t.Name):
 			trouble = append(trouble, t)
 		default:
 			fine = append(fine, t)
@@ -98,21 +98,21 @@ func (s *Snapshot) testable() []*estate.Tenant {
 	return all[:min(len(all), mostTried)]
 }
 
-// mayImpersonate reports whether the caller has the rights to impersonate. Without them
+// canImpersonate reports whether the caller has the rights to impersonate. Without them
 // every request would be refused, but not by a wall. It asks the API server, since an
 // attempt is no proof: it would replace the impersonation of --as, and use the rights of the
 // kubeconfig's own user.
-func mayImpersonate(ctx context.Context, c client.Client, rights []verify.Right) (bool, error) {
+func canImpersonate(ctx context.Context, c client.Client, rights []verify.Right) (bool, error) {
 	rights = slices.DeleteFunc(rights, func(r verify.Right) bool { return r.Verb != "impersonate" })
-	lacking, err := verify.Lacking(ctx, c, rights)
+	lacking, err := verify.FindLacking(ctx, c, rights)
 	if err != nil {
 		return false, fmt.Errorf("ask for the right to impersonate: %w", err)
 	}
 	return len(lacking) == 0, nil
 }
 
-// holds reports attacks that were not stopped by the expected rule.
-func holds(s *Snapshot) []Finding {
+// checkAttacks reports attacks that were not stopped by the expected rule.
+func checkAttacks(s *Snapshot) []Finding {
 	var all []Finding
 	for _, tries := range s.Tried {
 		tried, held := 0, 0
@@ -140,12 +140,12 @@ func holds(s *Snapshot) []Finding {
 	return all
 }
 
-// holdsSays returns the statement if no attack succeeded.
-func holdsSays(s *Snapshot) string {
+// summarizeAttacks returns the statement if no attack succeeded.
+func summarizeAttacks(s *Snapshot) string {
 	var tenants, attacks []string
 	for _, tries := range s.Tried {
 		tenants = append(tenants, tries.Tenant)
-		attacks = append(attacks, tries.names()...)
+		attacks = append(attacks, tries.listNames()...)
 	}
 	if _, unread := s.Unread[readHolds]; unread && len(tenants) == 0 {
 		return "no attack was tried"
@@ -154,5 +154,5 @@ func holdsSays(s *Snapshot) string {
 		return "no attack was tried: no tenant has people in the role operator yet"
 	}
 	slices.Sort(attacks)
-	return fmt.Sprintf("%d attacks bounce in dry runs, as the people of %s", len(slices.Compact(attacks)), some(tenants))
+	return fmt.Sprintf("%d attacks bounce in dry runs, as the people of %s", len(slices.Compact(attacks)), formatSome(tenants))
 }

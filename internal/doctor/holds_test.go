@@ -9,17 +9,17 @@ import (
 
 // TestTried fails if doctor counts attacks that were not run.
 func TestTried(t *testing.T) {
-	s := &Snapshot{Tried: []Tries{{Tenant: "shop", Results: []verify.Result{
+	s := &Snapshot{Tried: []AttackResults{{Tenant: "shop", Results: []verify.Result{
 		{Name: "a", Result: verify.Held}, {Name: "b", Result: verify.Held}, {Name: "c", Result: verify.NotTried},
 	}}}}
-	if found := holds(s); len(found) > 0 {
+	if found := checkAttacks(s); len(found) > 0 {
 		t.Errorf("it finds %+v", found)
 	}
-	if says := holdsSays(s); !strings.HasPrefix(says, "2 attacks bounce") {
+	if says := summarizeAttacks(s); !strings.HasPrefix(says, "2 attacks bounce") {
 		t.Errorf("of three attacks, one of which was not tried, it says %q", says)
 	}
 	s.Tried[0].Results[0].Result = verify.Breached
-	if found := holds(s); len(found) != 1 || !strings.Contains(found[0].Message, "1 of 2 attacks held") {
+	if found := checkAttacks(s); len(found) != 1 || !strings.Contains(found[0].Message, "1 of 2 attacks held") {
 		t.Errorf("it finds %+v", found)
 	}
 }

@@ -13,40 +13,40 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// clusterIssuers reads cert-manager's ClusterIssuers.
-func (g *gatherer) clusterIssuers(ctx context.Context) error {
+// gatherClusterIssuers reads cert-manager's ClusterIssuers.
+func (g *gatherer) gatherClusterIssuers(ctx context.Context) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(certmanager.ClusterIssuer.GroupVersion().WithKind("ClusterIssuerList"))
-	err := g.list(ctx, readClusterIssuers, list)
+	err := g.listObjects(ctx, readClusterIssuers, list)
 	g.ClusterIssuers = list.Items
 	return err
 }
 
-// solvers reports ClusterIssuers that make cert-manager create Services which croft
+// checkSolvers reports ClusterIssuers that make cert-manager create Services which croft
 // refuses. A certificate then stays pending, and only cert-manager's own objects show the
 // reason.
-func solvers(s *Snapshot) []Finding {
+func checkSolvers(s *Snapshot) []Finding {
 	if s.Estate == nil {
 		return nil
 	}
 	var all []Finding
 	for i := range s.ClusterIssuers {
 		issuer := &s.ClusterIssuers[i]
-		for _, serviceType := range solverServices(issuer) {
-			tenants := refusing(s.Estate.Tenants, issuer.GetName(), serviceType)
+		for _, serviceType := range listSolverServices(issuer) {
+			tenants := findRefusingTenants(s.Estate.Tenants, issuer.GetName(), serviceType)
 			if len(tenants) == 0 {
 				continue
 			}
-			all = append(all, of("solver-service", Problem, "ClusterIssuer/"+issuer.GetName(), fmt.Sprintf(
-				"an HTTP-01 solver makes Services of type %s, which tenants that may use the issuer may not have: %s", serviceType, someOf(tenants))))
+			all = append(all, newFinding("solver-service", Problem, "ClusterIssuer/"+issuer.GetName(), fmt.Sprintf(
+				"an HTTP-01 solver makes Services of type %s, which tenants that may use the issuer may not have: %s", serviceType, formatFirstNames(tenants))))
 		}
 	}
 	return all
 }
 
-// solverServices returns the types of the Services that an issuer's solvers create. The
+// listSolverServices returns the types of the Services that an issuer's solvers create. The
 // default is NodePort.
-func solverServices(issuer *unstructured.Unstructured) []string {
+func listSolverServices(issuer *unstructured.Unstructured) []string {
 	var all []string
 	for _, solver := range certmanager.Solvers(issuer) {
 		if serviceType := certmanager.SolverService(solver); serviceType != "" && !slices.Contains(all, serviceType) {
@@ -56,8 +56,8 @@ func solverServices(issuer *unstructured.Unstructured) []string {
 	return all
 }
 
-// refusing returns the tenants that may use a ClusterIssuer, but not its type of Service.
-func refusing(tenants []*estate.Tenant, issuer, serviceType string) []string {
+// findRefusingTenants returns the tenants that may use a ClusterIssuer, but not its type of Service.
+func findRefusingTenants(tenants []*estate.Tenant, issuer, serviceType string) []string {
 	var all []string
 	for _, t := range tenants {
 		uses := slices.ContainsFunc(t.Allowances.Issuers, func(allowed string) bool {
@@ -70,8 +70,8 @@ func refusing(tenants []*estate.Tenant, issuer, serviceType string) []string {
 	return all
 }
 
-// someOf returns the first of many names, and the number of the others.
-func someOf(names []string) string {
+// formatFirstNames returns the first of many names, and the number of the others.
+func formatFirstNames(names []string) string {
 	const most = 5
 	if len(names) <= most {
 		return strings.Join(names, ", ")

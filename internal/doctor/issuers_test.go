@@ -42,7 +42,7 @@ func TestSolverServices(t *testing.T) {
 			issuer := unstructured.Unstructured{Object: map[string]any{
 				"metadata": map[string]any{"name": "letsencrypt"}, "spec": map[string]any{"acme": map[string]any{"solvers": []any{test.solver}}},
 			}}
-			found := solvers(&Snapshot{Estate: &estate.Estate{Tenants: []*estate.Tenant{test.tenant}}, ClusterIssuers: []unstructured.Unstructured{issuer}})
+			found := checkSolvers(&Snapshot{Estate: &estate.Estate{Tenants: []*estate.Tenant{test.tenant}}, ClusterIssuers: []unstructured.Unstructured{issuer}})
 			if test.want == "" {
 				if len(found) > 0 {
 					t.Fatalf("got %+v, want none", found)

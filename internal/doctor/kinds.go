@@ -14,43 +14,43 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// definitions reports kinds that are missing, or older than croft's objects.
-func definitions(s *Snapshot) []Finding {
+// checkDefinitions reports kinds that are missing, or older than croft's objects.
+func checkDefinitions(s *Snapshot) []Finding {
 	if len(s.Definitions) == 0 {
 		if _, unread := s.Unread[readDefinitions]; unread {
 			return nil
 		}
 	}
-	all := own(s)
+	all := findOutdatedKinds(s)
 	told := map[string]bool{}
-	objects := written(s)
+	objects := listWrittenObjects(s)
 	for _, o := range objects {
-		for _, f := range unknown(s, o) {
+		for _, f := range findUnknownFields(s, o) {
 			if !told[f.Object+f.Message] {
 				told[f.Object+f.Message] = true
 				all = append(all, f)
 			}
 		}
 	}
-	if !s.serves(schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodePool"}) && len(objects) == 0 {
-		all = append(all, missing("NodePool", "karpenter.sh/v1", "install Karpenter 1.0 or later, with its CustomResourceDefinitions"))
+	if !s.servesKind(schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodePool"}) && len(objects) == 0 {
+		all = append(all, newMissingKind("NodePool", "karpenter.sh/v1", "install Karpenter 1.0 or later, with its CustomResourceDefinitions"))
 	}
 	return all
 }
 
-func missing(kind, version, cure string) Finding {
-	f := of("old-crds", Problem, "", fmt.Sprintf("the API server does not serve %s %s", version, kind))
+func newMissingKind(kind, version, cure string) Finding {
+	f := newFinding("old-crds", Problem, "", fmt.Sprintf("the API server does not serve %s %s", version, kind))
 	f.Cure = cure
 	return f
 }
 
-// own compares croft's CRDs in the cluster with this version's.
-func own(s *Snapshot) []Finding {
+// findOutdatedKinds compares croft's CRDs in the cluster with this version's.
+func findOutdatedKinds(s *Snapshot) []Finding {
 	var all []Finding
 	for _, want := range s.Own {
 		have := s.Definitions[want.Name]
 		if have == nil {
-			all = append(all, missing(want.Spec.Names.Kind, want.Spec.Group+"/"+want.Spec.Versions[0].Name, s.cureKinds()))
+			all = append(all, newMissingKind(want.Spec.Names.Kind, want.Spec.Group+"/"+want.Spec.Versions[0].Name, s.describeKindsCure()))
 			continue
 		}
 		if have.DeletionTimestamp != nil {
@@ -61,43 +61,43 @@ func own(s *Snapshot) []Finding {
 			continue
 		}
 		for _, version := range want.Spec.Versions {
-			live := versionOf(have, version.Name)
+			live := findVersion(have, version.Name)
 			if live == nil {
-				all = append(all, missing(want.Spec.Names.Kind, want.Spec.Group+"/"+version.Name, s.cureKinds()))
+				all = append(all, newMissingKind(want.Spec.Names.Kind, want.Spec.Group+"/"+version.Name, s.describeKindsCure()))
 				continue
 			}
-			if lacks := lacking(version.Schema.OpenAPIV3Schema, live.Schema.OpenAPIV3Schema, ""); len(lacks) > 0 {
-				all = append(all, old(want.Name, lacks))
+			if lacks := findMissingFields(version.Schema.OpenAPIV3Schema, live.Schema.OpenAPIV3Schema, ""); len(lacks) > 0 {
+				all = append(all, newOldDefinition(want.Name, lacks))
 			}
 		}
 	}
 	return all
 }
 
-// cureKinds returns the command that writes croft's definitions. Without an operator
+// describeKindsCure returns the command that writes croft's definitions. Without an operator
 // another tool applies them.
-func (s *Snapshot) cureKinds() string {
+func (s *Snapshot) describeKindsCure() string {
 	if s.Rendered {
 		return "`croft install --export | kubectl apply --server-side -f -`"
 	}
 	return "`croft install`"
 }
 
-func old(name string, fields []string) Finding {
-	return of("old-crds", Problem, "CustomResourceDefinition/"+name, "does not know "+some(fields))
+func newOldDefinition(name string, fields []string) Finding {
+	return newFinding("old-crds", Problem, "CustomResourceDefinition/"+name, "does not know "+formatSome(fields))
 }
 
 // many is the maximum number of names in a message.
 const many = 4
 
-func some(names []string) string {
+func formatSome(names []string) string {
 	if len(names) <= many {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:many], ", "), len(names)-many)
 }
 
-func versionOf(d *apiextensionsv1.CustomResourceDefinition, name string) *apiextensionsv1.CustomResourceDefinitionVersion {
+func findVersion(d *apiextensionsv1.CustomResourceDefinition, name string) *apiextensionsv1.CustomResourceDefinitionVersion {
 	i := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name && v.Served })
 	if i < 0 {
 		return nil
@@ -105,41 +105,41 @@ func versionOf(d *apiextensionsv1.CustomResourceDefinition, name string) *apiext
 	return &d.Spec.Versions[i]
 }
 
-// lacking returns the fields of one schema that the other lacks.
-func lacking(want, have *apiextensionsv1.JSONSchemaProps, path string) []string {
-	if want == nil || open(have) {
+// findMissingFields returns the fields of one schema that the other lacks.
+func findMissingFields(want, have *apiextensionsv1.JSONSchemaProps, path string) []string {
+	if want == nil || acceptsAnyField(have) {
 		return nil
 	}
 	var all []string
-	for _, name := range sorted(want.Properties) {
+	for _, name := range sortKeys(want.Properties) {
 		property := want.Properties[name]
 		live, ok := have.Properties[name]
 		if !ok {
-			all = append(all, join(path, name))
+			all = append(all, joinPath(path, name))
 			continue
 		}
-		all = append(all, lacking(&property, &live, join(path, name))...)
+		all = append(all, findMissingFields(&property, &live, joinPath(path, name))...)
 	}
 	if want.Items != nil && have.Items != nil {
-		all = append(all, lacking(want.Items.Schema, have.Items.Schema, path+"[]")...)
+		all = append(all, findMissingFields(want.Items.Schema, have.Items.Schema, path+"[]")...)
 	}
 	return all
 }
 
-// open reports whether a schema accepts any field.
-func open(s *apiextensionsv1.JSONSchemaProps) bool {
+// acceptsAnyField reports whether a schema accepts any field.
+func acceptsAnyField(s *apiextensionsv1.JSONSchemaProps) bool {
 	return s == nil || s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields || s.AdditionalProperties != nil || len(s.Properties) == 0 && s.Items == nil
 }
 
-func join(path, name string) string {
+func joinPath(path, name string) string {
 	if path == "" {
 		return name
 	}
 	return path + "." + name
 }
 
-// written returns the objects of other projects' kinds that croft writes.
-func written(s *Snapshot) []client.Object {
+// listWrittenObjects returns the objects of other projects' kinds that croft writes.
+func listWrittenObjects(s *Snapshot) []client.Object {
 	if s.Estate == nil {
 		return nil
 	}
@@ -150,15 +150,15 @@ func written(s *Snapshot) []client.Object {
 	return all
 }
 
-// unknown reports the fields of an object that its definition lacks: the API server refuses
+// findUnknownFields reports the fields of an object that its definition lacks: the API server refuses
 // or drops them.
-func unknown(s *Snapshot, o client.Object) []Finding {
+func findUnknownFields(s *Snapshot, o client.Object) []Finding {
 	gvk := o.GetObjectKind().GroupVersionKind()
 	for name, d := range s.Definitions {
 		if d.Spec.Group != gvk.Group || d.Spec.Names.Kind != gvk.Kind {
 			continue
 		}
-		live := versionOf(d, gvk.Version)
+		live := findVersion(d, gvk.Version)
 		if live == nil {
 			break
 		}
@@ -167,36 +167,36 @@ func unknown(s *Snapshot, o client.Object) []Finding {
 			return nil
 		}
 		spec := live.Schema.OpenAPIV3Schema.Properties["spec"]
-		if fields := strange(content["spec"], &spec, "spec"); len(fields) > 0 {
-			return []Finding{old(name, fields)}
+		if fields := listUnknownFields(content["spec"], &spec, "spec"); len(fields) > 0 {
+			return []Finding{newOldDefinition(name, fields)}
 		}
 		return nil
 	}
-	return []Finding{missing(gvk.Kind, gvk.GroupVersion().String(), "install the Karpenter provider that has this kind, in a version that serves it, with its CustomResourceDefinitions")}
+	return []Finding{newMissingKind(gvk.Kind, gvk.GroupVersion().String(), "install the Karpenter provider that has this kind, in a version that serves it, with its CustomResourceDefinitions")}
 }
 
-// strange returns the fields of a value that a schema lacks.
-func strange(value any, have *apiextensionsv1.JSONSchemaProps, path string) []string {
-	if open(have) {
+// listUnknownFields returns the fields of a value that a schema lacks.
+func listUnknownFields(value any, have *apiextensionsv1.JSONSchemaProps, path string) []string {
+	if acceptsAnyField(have) {
 		return nil
 	}
 	var all []string
 	switch value := value.(type) {
 	case map[string]any:
-		for _, name := range sorted(value) {
+		for _, name := range sortKeys(value) {
 			property, ok := have.Properties[name]
 			if !ok {
-				all = append(all, join(path, name))
+				all = append(all, joinPath(path, name))
 				continue
 			}
-			all = append(all, strange(value[name], &property, join(path, name))...)
+			all = append(all, listUnknownFields(value[name], &property, joinPath(path, name))...)
 		}
 	case []any:
 		if have.Items == nil {
 			return nil
 		}
 		for _, entry := range value {
-			for _, field := range strange(entry, have.Items.Schema, path+"[]") {
+			for _, field := range listUnknownFields(entry, have.Items.Schema, path+"[]") {
 				if !slices.Contains(all, field) {
 					all = append(all, field)
 				}
@@ -206,7 +206,7 @@ func strange(value any, have *apiextensionsv1.JSONSchemaProps, path string) []st
 	return all
 }
 
-func sorted[M ~map[K]V, K ~string, V any](m M) []K { return slices.Sorted(maps.Keys(m)) }
+func sortKeys[M ~map[K]V, K ~string, V any](m M) []K { return slices.Sorted(maps.Keys(m)) }
 
 // sortUnique sorts names and removes duplicates.
 func sortUnique(names []string) []string {

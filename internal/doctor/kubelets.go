@@ -36,9 +36,9 @@ type Write struct {
 // probe is the name of the objects in dry runs, and of the node if no node can be read.
 const probe = "croft-doctor"
 
-// nodeWrites returns the writes of kubelets and of volume controllers for a node. Several
+// buildNodeWrites returns the writes of kubelets and of volume controllers for a node. Several
 // objects have the Node as their owner, which tenants' objects may not have.
-func nodeWrites(node *corev1.Node) []Write {
+func buildNodeWrites(node *corev1.Node) []Write {
 	owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
 	owned := func(namespace, name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name, OwnerReferences: owners}
@@ -49,7 +49,7 @@ func nodeWrites(node *corev1.Node) []Write {
 		{By: kubelet, Harm: "no new node registers", Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name}}},
 		{By: kubelet, Harm: "no new node becomes Ready", Object: &storagev1.CSINode{ObjectMeta: owned("", node.Name)}},
 		{By: kubelet, Harm: "new nodes are taken for dead", Object: &coordinationv1.Lease{ObjectMeta: owned(corev1.NamespaceNodeLease, node.Name)}},
-		{By: kubelet, Harm: "static pods do not show in the API", Object: mirrorPod(node, owned(metav1.NamespaceSystem, probe))},
+		{By: kubelet, Harm: "static pods do not show in the API", Object: buildMirrorPod(node, owned(metav1.NamespaceSystem, probe))},
 		{By: kubelet, Harm: "devices of nodes are not offered", Object: &resourcev1.ResourceSlice{
 			ObjectMeta: owned("", probe),
 			Spec: resourcev1.ResourceSliceSpec{
@@ -65,8 +65,8 @@ func nodeWrites(node *corev1.Node) []Write {
 	}
 }
 
-// mirrorPod returns a pod as a kubelet creates it for a static pod.
-func mirrorPod(node *corev1.Node, metadata metav1.ObjectMeta) *corev1.Pod {
+// buildMirrorPod returns a pod as a kubelet creates it for a static pod.
+func buildMirrorPod(node *corev1.Node, metadata metav1.ObjectMeta) *corev1.Pod {
 	metadata.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "0"}
 	metadata.OwnerReferences = []metav1.OwnerReference{metadata.OwnerReferences[0]}
 	metadata.OwnerReferences[0].Controller = ptr.To(true)
@@ -78,13 +78,13 @@ func mirrorPod(node *corev1.Node, metadata metav1.ObjectMeta) *corev1.Pod {
 
 // tryWrites sends the writes of a node's components as dry runs.
 func tryWrites(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot) error {
-	node, err := anyNode(ctx, c)
+	node, err := findAnyNode(ctx, c)
 	if err != nil {
 		return err
 	}
 	delete(s.Unread, readWrites)
 	var left []string
-	for _, w := range nodeWrites(node) {
+	for _, w := range buildNodeWrites(node) {
 		if _, pod := w.Object.(*corev1.Pod); pod && node.UID == probe {
 			continue // the API server looks up the node of a pod
 		}
@@ -98,13 +98,13 @@ func tryWrites(ctx context.Context, config *rest.Config, c client.Client, s *Sna
 		s.Writes = append(s.Writes, w)
 	}
 	if len(left) > 0 {
-		s.Unread[readWrites] = some(sortUnique(left))
+		s.Unread[readWrites] = formatSome(sortUnique(left))
 	}
 	return nil
 }
 
-// anyNode returns a node of the cluster, or the probe if no node can be read.
-func anyNode(ctx context.Context, c client.Client) (*corev1.Node, error) {
+// findAnyNode returns a node of the cluster, or the probe if no node can be read.
+func findAnyNode(ctx context.Context, c client.Client) (*corev1.Node, error) {
 	var nodes corev1.NodeList
 	err := c.List(ctx, &nodes, client.Limit(1))
 	switch {
@@ -124,7 +124,7 @@ var refusedByAdmission = regexp.MustCompile(`(?i)policy ['"][^'"]*['"]( with bin
 // try sends a write as a dry run and records a refusal. It returns a reason if the result
 // is not conclusive, and "" otherwise.
 func (w *Write) try(ctx context.Context, config *rest.Config, c client.Client) (reason string, err error) {
-	if may, err := mayImpersonate(ctx, c, impersonation(w.By)); !may {
+	if may, err := canImpersonate(ctx, c, listImpersonationRights(w.By)); !may {
 		return "you may not impersonate " + w.By.UserName, err
 	}
 	as := rest.CopyConfig(config)
@@ -145,9 +145,9 @@ func (w *Write) try(ctx context.Context, config *rest.Config, c client.Client) (
 	}
 }
 
-// impersonation returns the rights to impersonate a node or a service account. A service
+// listImpersonationRights returns the rights to impersonate a node or a service account. A service
 // account's groups need no right of their own.
-func impersonation(as rest.ImpersonationConfig) []verify.Right {
+func listImpersonationRights(as rest.ImpersonationConfig) []verify.Right {
 	if _, name, err := serviceaccount.SplitUsername(as.UserName); err == nil {
 		return []verify.Right{{Verb: "impersonate", Resource: "serviceaccounts", Name: name}}
 	}
@@ -163,8 +163,8 @@ func (w *Write) kind() string {
 	return kinds[0].Kind
 }
 
-// kubelets reports writes of kubelets and of volume controllers that admission refuses.
-func kubelets(s *Snapshot) []Finding {
+// checkKubelets reports writes of kubelets and of volume controllers that admission refuses.
+func checkKubelets(s *Snapshot) []Finding {
 	var all []Finding
 	for _, w := range s.Writes {
 		if w.Refusal == nil {
@@ -176,7 +176,7 @@ func kubelets(s *Snapshot) []Finding {
 			Cure: "limit the policy or webhook that the message names to the namespaces that it is for, " +
 				"or exempt the group system:nodes and the service accounts of kube-system; let a webhook that does not answer run again",
 		}
-		if attack.RefusedByCroft(w.Refusal) {
+		if attack.IsCroftRefusal(w.Refusal) {
 			f.Cure = "it is croft's own policy: install a version of croft that does not refuse this, by `croft install --image IMAGE` or `helm upgrade`"
 		}
 		all = append(all, f)

@@ -13,42 +13,42 @@ import (
 	"croft.dev/croft/internal/gatekeeper"
 )
 
-// mutations reads the components that change new pods.
-func (g *gatherer) mutations(ctx context.Context) error {
+// gatherMutations reads the components that change new pods.
+func (g *gatherer) gatherMutations(ctx context.Context) error {
 	var err error
 	if g.Native, err = apply.ServesNative(g.RESTMapper()); err != nil {
 		return err
 	}
 	var webhooks admissionv1.MutatingWebhookConfigurationList
-	if err := g.list(ctx, readWebhooks, &webhooks); err != nil {
+	if err := g.listObjects(ctx, readWebhooks, &webhooks); err != nil {
 		return err
 	}
-	g.Webhooks = withoutDeleted(webhooks.Items)
+	g.Webhooks = dropDeleted(webhooks.Items)
 	if g.Native {
-		if g.Mutations, err = g.mutatingPolicies(ctx); err != nil {
+		if g.Mutations, err = g.listMutatingPolicies(ctx); err != nil {
 			return err
 		}
 	}
 	for _, kind := range []string{"ClusterPolicyList", "PolicyList"} {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(schema.GroupVersionKind{Group: "kyverno.io", Version: "v1", Kind: kind})
-		if err := g.list(ctx, readWebhooks, list); err != nil {
+		if err := g.listObjects(ctx, readWebhooks, list); err != nil {
 			return err
 		}
-		g.Kyverno = append(g.Kyverno, withoutDeleted(list.Items)...)
+		g.Kyverno = append(g.Kyverno, dropDeleted(list.Items)...)
 	}
 	return nil
 }
 
-// mutatingPolicies reads the MutatingAdmissionPolicies, in the version that is served.
-func (g *gatherer) mutatingPolicies(ctx context.Context) ([]admissionv1.MutatingAdmissionPolicy, error) {
+// listMutatingPolicies reads the MutatingAdmissionPolicies, in the version that is served.
+func (g *gatherer) listMutatingPolicies(ctx context.Context) ([]admissionv1.MutatingAdmissionPolicy, error) {
 	kind, err := apply.ServedKind(g.RESTMapper(), admissionv1.SchemeGroupVersion.WithKind("MutatingAdmissionPolicy"))
 	if err != nil {
 		return nil, err
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := g.list(ctx, readWebhooks, list); err != nil {
+	if err := g.listObjects(ctx, readWebhooks, list); err != nil {
 		return nil, err
 	}
 	all := make([]admissionv1.MutatingAdmissionPolicy, len(list.Items))
@@ -57,26 +57,26 @@ func (g *gatherer) mutatingPolicies(ctx context.Context) ([]admissionv1.Mutating
 			return nil, err
 		}
 	}
-	return withoutDeleted(all), nil
+	return dropDeleted(all), nil
 }
 
-// gatekeeper reads Gatekeeper's configuration, if it is the engine.
-func (g *gatherer) gatekeeper(ctx context.Context) error {
-	if placement(g.Snapshot) != v1alpha1.PlacementGatekeeper {
+// gatherGatekeeper reads Gatekeeper's configuration, if it is the engine.
+func (g *gatherer) gatherGatekeeper(ctx context.Context) error {
+	if getPlacement(g.Snapshot) != v1alpha1.PlacementGatekeeper {
 		return nil
 	}
 	if reason, unread := g.Unread[readWebhooks]; unread {
 		g.Unread[readGatekeeper] = reason
 	}
 	var validating admissionv1.ValidatingWebhookConfigurationList
-	if err := g.list(ctx, readGatekeeper, &validating); err != nil {
+	if err := g.listObjects(ctx, readGatekeeper, &validating); err != nil {
 		return err
 	}
 	in := &g.Gatekeeper
-	in.Mutating, in.Validating = gatekeeper.Webhooks(g.Webhooks, validating.Items)
-	for _, kind := range gatekeeper.Kinds() {
+	in.Mutating, in.Validating = gatekeeper.FindWebhooks(g.Webhooks, validating.Items)
+	for _, kind := range gatekeeper.ListKinds() {
 		mappings, err := g.RESTMapper().RESTMappings(kind)
-		if err := g.ask(readGatekeeper, err); err != nil {
+		if err := g.recordUnread(readGatekeeper, err); err != nil {
 			return err
 		}
 		for _, m := range mappings {
@@ -85,7 +85,7 @@ func (g *gatherer) gatekeeper(ctx context.Context) error {
 	}
 	configs := &unstructured.UnstructuredList{}
 	configs.SetGroupVersionKind(schema.GroupVersionKind{Group: "config.gatekeeper.sh", Version: "v1alpha1", Kind: "ConfigList"})
-	if err := g.list(ctx, readGatekeeper, configs); err != nil {
+	if err := g.listObjects(ctx, readGatekeeper, configs); err != nil {
 		return err
 	}
 	for i := range configs.Items {
@@ -93,7 +93,7 @@ func (g *gatherer) gatekeeper(ctx context.Context) error {
 			continue // Gatekeeper ignores all others
 		}
 		var err error
-		if in.Exclusions, err = gatekeeper.ExclusionsOf(&configs.Items[i]); err != nil {
+		if in.Exclusions, err = gatekeeper.ParseExclusions(&configs.Items[i]); err != nil {
 			return err
 		}
 	}

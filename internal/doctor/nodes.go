@@ -24,8 +24,8 @@ const (
 	recent = 15 * time.Minute
 )
 
-// launches reports NodeClaims that are not initialized in time, and refused launches.
-func launches(s *Snapshot) []Finding {
+// checkLaunches reports NodeClaims that are not initialized in time, and refused launches.
+func checkLaunches(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.Claims {
 		claim := &s.Claims[i]
@@ -33,24 +33,24 @@ func launches(s *Snapshot) []Finding {
 			continue
 		}
 		for _, kind := range []string{karpenterv1.ConditionTypeLaunched, karpenterv1.ConditionTypeRegistered, karpenterv1.ConditionTypeInitialized} {
-			c := condition(claim, kind)
+			c := findCondition(claim, kind)
 			if c.Status == metav1.ConditionTrue {
 				continue
 			}
-			text := catalog.Condition(kind, string(c.Status), c.Reason, c.Message)
-			refused := kind == karpenterv1.ConditionTypeLaunched && len(catalog.Match(text)) > 0
+			text := catalog.FormatCondition(kind, string(c.Status), c.Reason, c.Message)
+			refused := kind == karpenterv1.ConditionTypeLaunched && len(catalog.FindMatches(text)) > 0
 			if refused || s.Now.Sub(claim.CreationTimestamp.Time) > why.Usual {
-				all = append(all, wrong("NodeClaim/"+claim.Name, text, "`croft why nodeclaim/"+claim.Name+"` tells more"))
+				all = append(all, newProblem("NodeClaim/"+claim.Name, text, "`croft why nodeclaim/"+claim.Name+"` tells more"))
 			}
 			break
 		}
 	}
-	return append(all, refusals(s)...)
+	return append(all, findRefusedLaunches(s)...)
 }
 
-// refusals reports launches that the cloud refused: the NodeClaim is deleted at once, and
+// findRefusedLaunches reports launches that the cloud refused: the NodeClaim is deleted at once, and
 // only its event remains. Each cause is reported once per pool.
-func refusals(s *Snapshot) []Finding {
+func findRefusedLaunches(s *Snapshot) []Finding {
 	told := map[string]bool{}
 	var all []Finding
 	for _, e := range s.Refusals {
@@ -62,17 +62,17 @@ func refusals(s *Snapshot) []Finding {
 		if cut := strings.LastIndex(pool, "-"); cut > 0 {
 			pool = pool[:cut]
 		}
-		for _, f := range catalog.Match(e.Message) {
+		for _, f := range catalog.FindMatches(e.Message) {
 			if key := pool + f.ID; s.Now.Sub(at) < recent && !told[key] {
 				told[key] = true
-				all = append(all, wrong("NodePool/"+pool, e.Message, ""))
+				all = append(all, newProblem("NodePool/"+pool, e.Message, ""))
 			}
 		}
 	}
 	return all
 }
 
-func condition(claim *karpenterv1.NodeClaim, kind string) metav1.Condition {
+func findCondition(claim *karpenterv1.NodeClaim, kind string) metav1.Condition {
 	for _, c := range claim.Status.Conditions {
 		if c.Type == kind {
 			return metav1.Condition(c)
@@ -81,26 +81,26 @@ func condition(claim *karpenterv1.NodeClaim, kind string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown}
 }
 
-// taints reports taints of nodes that Karpenter does not expect.
-func taints(s *Snapshot) []Finding {
+// checkTaints reports taints of nodes that Karpenter does not expect.
+func checkTaints(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.Nodes {
 		node := &s.Nodes[i]
-		claim := s.claimOf(node)
+		claim := s.findClaim(node)
 		if claim == nil || node.DeletionTimestamp != nil || claim.DeletionTimestamp != nil {
 			continue
 		}
-		if stray := why.Undeclared(node, claim); stray != nil {
-			all = append(all, of("undeclared-taint", Problem, "Node/"+node.Name, "it has the taint "+stray.ToString()+", which pool "+claim.Labels[karpenterv1.NodePoolLabelKey]+" does not declare"))
+		if stray := why.FindUndeclaredTaint(node, claim); stray != nil {
+			all = append(all, newFinding("undeclared-taint", Problem, "Node/"+node.Name, "it has the taint "+stray.ToString()+", which pool "+claim.Labels[karpenterv1.NodePoolLabelKey]+" does not declare"))
 		}
-		if back := why.StartupTaintBack(node, claim); back != nil {
-			all = append(all, of("startup-taint", Warning, "Node/"+node.Name, "it has the startup taint "+back.ToString()+" again, after it was initialized: no new pod can start there"))
+		if back := why.FindReturnedStartupTaint(node, claim); back != nil {
+			all = append(all, newFinding("startup-taint", Warning, "Node/"+node.Name, "it has the startup taint "+back.ToString()+" again, after it was initialized: no new pod can start there"))
 		}
 	}
 	return all
 }
 
-func (s *Snapshot) claimOf(node *corev1.Node) *karpenterv1.NodeClaim {
+func (s *Snapshot) findClaim(node *corev1.Node) *karpenterv1.NodeClaim {
 	i := slices.IndexFunc(s.Claims, func(c karpenterv1.NodeClaim) bool { return c.Status.NodeName == node.Name })
 	if i < 0 {
 		return nil
@@ -108,23 +108,23 @@ func (s *Snapshot) claimOf(node *corev1.Node) *karpenterv1.NodeClaim {
 	return &s.Claims[i]
 }
 
-// departures checks nodes that are to be removed. It reports the obstacles to the removal,
+// checkRemovals checks nodes that are to be removed. It reports the obstacles to the removal,
 // and nodes without an obstacle that still exist after stays.
-func departures(s *Snapshot) []Finding {
+func checkRemovals(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.Nodes {
 		node := &s.Nodes[i]
-		claim := s.claimOf(node)
+		claim := s.findClaim(node)
 		if claim == nil {
 			continue
 		}
-		going, since := why.Leaving(s.Now, node, claim)
+		going, since := why.FindRemovalReason(s.Now, node, claim)
 		if going == "" {
 			continue
 		}
 		object := "Node/" + node.Name
 		var holders []string
-		for _, h := range why.Holders(s.Now, node, s.Pods, s.Budgets) {
+		for _, h := range why.FindHolders(s.Now, node, s.Pods, s.Budgets) {
 			holders = append(holders, h.Text)
 		}
 		waited := s.Now.Sub(since)
@@ -133,9 +133,9 @@ func departures(s *Snapshot) []Finding {
 			if claim.Spec.TerminationGracePeriod != nil {
 				severity = Warning // the grace period ends it
 			}
-			all = append(all, of("node-held", severity, object, "it is "+going+", and held: "+some(holders)))
+			all = append(all, newFinding("node-held", severity, object, "it is "+going+", and held: "+formatSome(holders)))
 		} else if len(holders) == 0 && waited > stays {
-			f := of("node-outdated", Warning, object, "it is "+going+", and still there")
+			f := newFinding("node-outdated", Warning, object, "it is "+going+", and still there")
 			f.Run = "croft why node/" + node.Name
 			all = append(all, f)
 		}

@@ -19,8 +19,8 @@ const (
 	withoutOperator = "the walls are a file's, and are kept without croft's operator"
 )
 
-// heartbeat reads the operator's heartbeat.
-func (g *gatherer) heartbeat(ctx context.Context) error {
+// gatherHeartbeat reads the operator's heartbeat.
+func (g *gatherer) gatherHeartbeat(ctx context.Context) error {
 	if g.Rendered {
 		return nil
 	}
@@ -31,16 +31,16 @@ func (g *gatherer) heartbeat(ctx context.Context) error {
 	return err
 }
 
-// operator checks whether an operator of the same version runs.
-func operator(s *Snapshot) []Finding {
+// checkOperator checks whether an operator of the same version runs.
+func checkOperator(s *Snapshot) []Finding {
 	beat := s.Heartbeat
 	switch {
-	case s.believable() && (s.Rendered || beat.Hidden || beat.Version == version.String()):
+	case s.isBelievable() && (s.Rendered || beat.Hidden || beat.Version == version.String()):
 		return nil
-	case s.believable():
+	case s.isBelievable():
 		return []Finding{{
 			Severity: Warning, Message: fmt.Sprintf("it is of version %s, and this croft of %s: what one writes may differ from what the other wants", beat.Version, version.String()),
-			Cure: cureSkew(beat.Version),
+			Cure: describeSkewCure(beat.Version),
 		}}
 	default:
 		return []Finding{{
@@ -51,30 +51,30 @@ func operator(s *Snapshot) []Finding {
 	}
 }
 
-// cureSkew returns the way to a common version. An older croft cannot upgrade the operator.
-func cureSkew(operator string) string {
-	if version.Older(version.String(), operator) {
+// describeSkewCure returns the way to a common version. An older croft cannot upgrade the operator.
+func describeSkewCure(operator string) string {
+	if version.IsOlder(version.String(), operator) {
 		return "use croft " + operator + " here: an older one takes away what the operator relies on"
 	}
 	return "use one version: `helm upgrade`, or `croft install --image IMAGE`, upgrades the operator"
 }
 
-// believable reports whether the operator's conditions are current.
-func (s *Snapshot) believable() bool { return s.Rendered || s.Heartbeat.Believable(s.Now) }
+// isBelievable reports whether the operator's conditions are current.
+func (s *Snapshot) isBelievable() bool { return s.Rendered || s.Heartbeat.Believable(s.Now) }
 
-// operatorSays returns the statement if the check of the operator has no findings.
-func operatorSays(s *Snapshot) string {
+// summarizeOperator returns the statement if the check of the operator has no findings.
+func summarizeOperator(s *Snapshot) string {
 	switch {
 	case s.Rendered:
 		return withoutOperator
-	case !s.believable():
+	case !s.isBelievable():
 		return "the operator runs"
 	}
 	return "the operator is " + s.Heartbeat.Say(s.Now)
 }
 
-// absent finds the Platform's platformNamespaces that do not exist.
-func (g *gatherer) absent(ctx context.Context) error {
+// gatherAbsent finds the Platform's platformNamespaces that do not exist.
+func (g *gatherer) gatherAbsent(ctx context.Context) error {
 	if g.Estate == nil {
 		return nil
 	}
@@ -83,16 +83,16 @@ func (g *gatherer) absent(ctx context.Context) error {
 		err := g.Get(ctx, client.ObjectKey{Name: name}, &namespace)
 		if apierrors.IsNotFound(err) {
 			g.Absent = append(g.Absent, name)
-		} else if err := g.ask(readNamespaces, err); err != nil {
+		} else if err := g.recordUnread(readNamespaces, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// absentNamespaces warns of platformNamespaces that do not exist: traffic from a namespace
+// findAbsentNamespaces warns of platformNamespaces that do not exist: traffic from a namespace
 // that is created with such a name would be allowed.
-func absentNamespaces(s *Snapshot) []Finding {
+func findAbsentNamespaces(s *Snapshot) []Finding {
 	var all []Finding
 	for _, name := range s.Absent {
 		all = append(all, Finding{

@@ -14,39 +14,39 @@ import (
 	"croft.dev/croft/internal/gatekeeper"
 )
 
-// others reports other components that change tenants' pods. Webhooks run after the API
+// checkOtherMutators reports other components that change tenants' pods. Webhooks run after the API
 // server's own mutating policies. croft's rules validate the result, so they cannot be
 // bypassed, but pods may be refused because of changes that their team did not make.
-func others(s *Snapshot) []Finding {
+func checkOtherMutators(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.Webhooks {
 		for _, w := range s.Webhooks[i].Webhooks {
-			if w.Name == gatekeeper.MutationWebhook && placement(s) == v1alpha1.PlacementGatekeeper || !changesPods(w.Rules) {
+			if w.Name == gatekeeper.MutationWebhook && getPlacement(s) == v1alpha1.PlacementGatekeeper || !changesPods(w.Rules) {
 				continue
 			}
-			if hit := among(s.Namespaces, w.NamespaceSelector); len(hit) > 0 {
-				all = append(all, of("foreign-mutation", Warning, "MutatingWebhookConfiguration/"+s.Webhooks[i].Name, fmt.Sprintf("webhook %s changes pods in %s", w.Name, some(hit))))
+			if hit := listMatching(s.Namespaces, w.NamespaceSelector); len(hit) > 0 {
+				all = append(all, newFinding("foreign-mutation", Warning, "MutatingWebhookConfiguration/"+s.Webhooks[i].Name, fmt.Sprintf("webhook %s changes pods in %s", w.Name, formatSome(hit))))
 			}
 		}
 	}
 	for i := range s.Mutations {
 		m := &s.Mutations[i]
-		if m.Labels[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy || m.Spec.MatchConstraints == nil || !changesPods(plain(m.Spec.MatchConstraints.ResourceRules)) {
+		if m.Labels[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy || m.Spec.MatchConstraints == nil || !changesPods(toPlainRules(m.Spec.MatchConstraints.ResourceRules)) {
 			continue
 		}
-		if hit := among(s.Namespaces, m.Spec.MatchConstraints.NamespaceSelector); len(hit) > 0 {
-			all = append(all, of("foreign-mutation", Warning, "MutatingAdmissionPolicy/"+m.Name, "changes pods in "+some(hit)))
+		if hit := listMatching(s.Namespaces, m.Spec.MatchConstraints.NamespaceSelector); len(hit) > 0 {
+			all = append(all, newFinding("foreign-mutation", Warning, "MutatingAdmissionPolicy/"+m.Name, "changes pods in "+formatSome(hit)))
 		}
 	}
 	for i := range s.Namespaces {
 		all = append(all, findPluginAnnotations(&s.Namespaces[i])...)
 	}
 	for i := range s.Kyverno {
-		if namespace := s.Kyverno[i].GetNamespace(); namespace != "" && !s.tenantOf(namespace) {
+		if namespace := s.Kyverno[i].GetNamespace(); namespace != "" && !s.isTenantNamespace(namespace) {
 			continue // a Policy applies only to its own namespace
 		}
-		if rule := mutatesPods(&s.Kyverno[i]); rule != "" {
-			all = append(all, of("foreign-mutation", Warning, s.Kyverno[i].GetKind()+"/"+s.Kyverno[i].GetName(), "Kyverno's rule "+rule+" changes pods"))
+		if rule := findMutatingRule(&s.Kyverno[i]); rule != "" {
+			all = append(all, newFinding("foreign-mutation", Warning, s.Kyverno[i].GetKind()+"/"+s.Kyverno[i].GetName(), "Kyverno's rule "+rule+" changes pods"))
 		}
 	}
 	return all
@@ -66,11 +66,11 @@ func findPluginAnnotations(n *corev1.Namespace) []Finding {
 		return nil
 	}
 	var all []Finding
-	for _, key := range sorted(plugins) {
+	for _, key := range sortKeys(plugins) {
 		if _, ok := n.Annotations[key]; !ok {
 			continue
 		}
-		f := of("foreign-mutation", Warning, "Namespace/"+n.Name, fmt.Sprintf("it has the annotation %s: where the API server's admission plugin %s is on, pods get it and are refused, or never fit the nodes of their pool", key, plugins[key]))
+		f := newFinding("foreign-mutation", Warning, "Namespace/"+n.Name, fmt.Sprintf("it has the annotation %s: where the API server's admission plugin %s is on, pods get it and are refused, or never fit the nodes of their pool", key, plugins[key]))
 		f.Cure = "take the annotation off: the tenant's pools place its pods, and `instances` of a Pool says what nodes they are"
 		f.Run = "kubectl annotate namespace " + n.Name + " " + key + "-"
 		all = append(all, f)
@@ -78,8 +78,8 @@ func findPluginAnnotations(n *corev1.Namespace) []Finding {
 	return all
 }
 
-// among returns the namespaces that a selector matches, or all if it is nil.
-func among(namespaces []corev1.Namespace, selector *metav1.LabelSelector) []string {
+// listMatching returns the namespaces that a selector matches, or all if it is nil.
+func listMatching(namespaces []corev1.Namespace, selector *metav1.LabelSelector) []string {
 	if selector == nil {
 		selector = &metav1.LabelSelector{}
 	}
@@ -96,7 +96,7 @@ func among(namespaces []corev1.Namespace, selector *metav1.LabelSelector) []stri
 	return hit
 }
 
-func plain(rules []admissionv1.NamedRuleWithOperations) []admissionv1.RuleWithOperations {
+func toPlainRules(rules []admissionv1.NamedRuleWithOperations) []admissionv1.RuleWithOperations {
 	all := make([]admissionv1.RuleWithOperations, len(rules))
 	for i, r := range rules {
 		all[i] = r.RuleWithOperations
@@ -114,10 +114,10 @@ func changesPods(rules []admissionv1.RuleWithOperations) bool {
 	})
 }
 
-// mutatesPods returns the name of a rule of a Kyverno policy that changes pods, or "".
+// findMutatingRule returns the name of a rule of a Kyverno policy that changes pods, or "".
 // Kyverno generates the rules for pod controllers, such as Deployments, from the rules for
 // pods.
-func mutatesPods(policy *unstructured.Unstructured) string {
+func findMutatingRule(policy *unstructured.Unstructured) string {
 	rules, _, _ := unstructured.NestedSlice(policy.Object, "spec", "rules")
 	for _, entry := range rules {
 		rule, _ := entry.(map[string]any)

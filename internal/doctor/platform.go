@@ -24,30 +24,30 @@ const (
 	oldestGatekeeper = 30
 )
 
-// kubernetes checks the API server's version for each engine.
-func kubernetes(s *Snapshot) []Finding {
+// checkVersion checks the API server's version for each engine.
+func checkVersion(s *Snapshot) []Finding {
 	minor, err := strconv.Atoi(strings.TrimRight(s.Version.Minor, "+"))
 	if s.Version.Major != "1" || err != nil {
 		return nil // not a version of Kubernetes 1
 	}
 	oldest, engine := oldestNative, v1alpha1.PlacementNative
-	if placement(s) == v1alpha1.PlacementGatekeeper {
+	if getPlacement(s) == v1alpha1.PlacementGatekeeper {
 		oldest, engine = oldestGatekeeper, v1alpha1.PlacementGatekeeper
 	}
 	if minor >= oldest {
 		return nil
 	}
-	return []Finding{of("version-too-old", Problem, "", fmt.Sprintf("the API server is %s, and placement by %s needs 1.%d", s.Version.GitVersion, engine, oldest))}
+	return []Finding{newFinding("version-too-old", Problem, "", fmt.Sprintf("the API server is %s, and placement by %s needs 1.%d", s.Version.GitVersion, engine, oldest))}
 }
 
-func placement(s *Snapshot) v1alpha1.PlacementEngine {
-	return cmp.Or(s.platform().Placement, v1alpha1.PlacementNative)
+func getPlacement(s *Snapshot) v1alpha1.PlacementEngine {
+	return cmp.Or(s.platformSpec().Placement, v1alpha1.PlacementNative)
 }
 
-// engine checks the placement engine itself, instead of the operator's conditions about it,
+// checkEngine checks the placement engine itself, instead of the operator's conditions about it,
 // since the operator may not run.
-func engine(s *Snapshot) []Finding {
-	if placement(s) == v1alpha1.PlacementNative {
+func checkEngine(s *Snapshot) []Finding {
+	if getPlacement(s) == v1alpha1.PlacementNative {
 		if s.Native {
 			return nil
 		}
@@ -63,43 +63,43 @@ func engine(s *Snapshot) []Finding {
 		if f.Severity == gatekeeper.Unsafe {
 			severity = Problem
 		}
-		finding := of("engine-not-ready", severity, f.Object, strings.TrimSpace(f.Field+" "+f.Message))
+		finding := newFinding("engine-not-ready", severity, f.Object, strings.TrimSpace(f.Field+" "+f.Message))
 		finding.Link = "docs/gatekeeper.md"
 		all = append(all, finding)
 	}
 	return all
 }
 
-// engineSays states only what this check covers: the check walls covers the engine's
+// summarizeEngine states only what this check covers: the check walls covers the engine's
 // objects.
-func engineSays(s *Snapshot) string {
-	if placement(s) == v1alpha1.PlacementNative {
+func summarizeEngine(s *Snapshot) string {
+	if getPlacement(s) == v1alpha1.PlacementNative {
 		return "the API server serves MutatingAdmissionPolicies, which place pods"
 	}
 	return "Gatekeeper is there, and is set up so that nothing gets past it"
 }
 
-// platform reports the operator's conditions of declared objects.
-func platform(s *Snapshot) []Finding {
+// checkPlatform reports the operator's conditions of declared objects.
+func checkPlatform(s *Snapshot) []Finding {
 	if s.Declared == nil {
 		return nil
 	}
 	if len(s.Declared.Platforms) == 0 {
 		return []Finding{{Severity: Problem, Message: "no Platform is declared", Cure: "declare one: `croft apply -f croft.yaml`", Link: "README.md"}}
 	}
-	all := absentNamespaces(s)
+	all := findAbsentNamespaces(s)
 	if s.Rendered {
 		return all // no operator writes conditions
 	}
-	if !s.believable() {
+	if !s.isBelievable() {
 		all = append(all, Finding{
 			Severity: Warning, Message: "what conditions say of the Platform, its Pools and Tenants is what the operator last saw: Ready is not believed",
 			Cure: "run the operator: see the check operator",
 		})
 	}
-	for _, o := range s.owners() {
+	for _, o := range s.listOwners() {
 		if o.GetDeletionTimestamp() == nil { // the check deletions covers the others
-			all = append(all, s.unready(o)...)
+			all = append(all, s.findUnready(o)...)
 		}
 	}
 	return all
@@ -109,19 +109,19 @@ func platform(s *Snapshot) []Finding {
 // effect.
 const soon = 30 * time.Second
 
-func (s *Snapshot) unready(o owner) []Finding {
+func (s *Snapshot) findUnready(o owner) []Finding {
 	ready := meta.FindStatusCondition(o.status.Conditions, v1alpha1.ConditionReady)
 	unseen := ready == nil || o.status.ObservedGeneration != o.GetGeneration()
 	pending := unseen || ready.Status == metav1.ConditionUnknown || ready.Reason == v1alpha1.ReasonNotEnforcedYet
 	switch {
-	case pending && s.believable() && s.Now.Sub(declaredAt(o)) < soon:
+	case pending && s.isBelievable() && s.Now.Sub(findWriteTime(o)) < soon:
 		return nil
 	case unseen:
 		return []Finding{{
 			Severity: Problem, Object: o.name, Message: "the operator has not looked at what it declares",
 			Cure: "see that the operator runs: `kubectl get pods -n " + v1alpha1.SystemNamespace + "`, and its log",
 		}}
-	case ready.Status == metav1.ConditionTrue, s.waits(ready):
+	case ready.Status == metav1.ConditionTrue, s.waitsForDeletion(ready):
 		return nil
 	default:
 		// Only the first line: Gatekeeper's configuration may take many.
@@ -130,12 +130,12 @@ func (s *Snapshot) unready(o owner) []Finding {
 		if pool, ok := strings.CutPrefix(o.name, "Pool/"); ok {
 			otherwise = "`croft why nodepool/" + pool + "` tells more"
 		}
-		return []Finding{wrong(o.name, ready.Reason+": "+line, otherwise)}
+		return []Finding{newProblem(o.name, ready.Reason+": "+line, otherwise)}
 	}
 }
 
-// declaredAt returns the time of the last write to an object, other than to its status.
-func declaredAt(o owner) time.Time {
+// findWriteTime returns the time of the last write to an object, other than to its status.
+func findWriteTime(o owner) time.Time {
 	at := o.GetCreationTimestamp().Time
 	for _, entry := range o.GetManagedFields() {
 		if entry.Subresource == "" && entry.Time != nil && entry.Time.After(at) {
@@ -145,8 +145,8 @@ func declaredAt(o owner) time.Time {
 	return at
 }
 
-// waits reports whether a tenant only waits for the deletion of a namespace.
-func (s *Snapshot) waits(ready *metav1.Condition) bool {
+// waitsForDeletion reports whether a tenant only waits for the deletion of a namespace.
+func (s *Snapshot) waitsForDeletion(ready *metav1.Condition) bool {
 	return !slices.ContainsFunc(strings.Split(ready.Message, "\n"), func(line string) bool {
 		return !slices.ContainsFunc(slices.Collect(maps.Values(s.Refused)), func(err error) bool {
 			var terminating *apply.NamespaceTerminatingError

@@ -45,7 +45,7 @@ func TestUnready(t *testing.T) {
 			s.Heartbeat = heartbeat.Beat{}
 		}
 		tenant := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "shop", Generation: 1, CreationTimestamp: metav1.NewTime(now.Add(-test.declared))}}
-		found := s.unready(owner{"Tenant/shop", tenant, v1alpha1.Status{ObservedGeneration: test.generation, Conditions: test.conditions}})
+		found := s.findUnready(owner{"Tenant/shop", tenant, v1alpha1.Status{ObservedGeneration: test.generation, Conditions: test.conditions}})
 		if len(found) != test.want {
 			t.Errorf("%s: it finds %+v", test.name, found)
 		}

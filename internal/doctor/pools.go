@@ -16,8 +16,8 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// nodeClasses checks the node classes of NodePools.
-func nodeClasses(s *Snapshot) []Finding {
+// checkNodeClasses checks the node classes of NodePools.
+func checkNodeClasses(s *Snapshot) []Finding {
 	var all []Finding
 	told := map[karpenterv1.NodeClassReference]bool{}
 	for i := range s.NodePools {
@@ -30,46 +30,46 @@ func nodeClasses(s *Snapshot) []Finding {
 		class, ok := s.Classes[*ref]
 		if !ok {
 			if _, unread := s.Unread[readClasses]; !unread {
-				all = append(all, of("node-class-not-found", Problem, object, "it is not there, and NodePool "+s.NodePools[i].Name+" names it"))
+				all = append(all, newFinding("node-class-not-found", Problem, object, "it is not there, and NodePool "+s.NodePools[i].Name+" names it"))
 			}
 			continue
 		}
-		for _, step := range why.ClassSteps(object, class, s.Now) {
+		for _, step := range why.EvaluateClass(object, class, s.Now) {
 			if step.Verdict == why.Bad {
-				all = append(all, byStep(step, "Karpenter's log says more"))
+				all = append(all, toProblem(step, "Karpenter's log says more"))
 			}
 		}
 	}
 	return all
 }
 
-// nodePools reports conditions of NodePools, and NodePools of others that could be mistaken
+// checkNodePools reports conditions of NodePools, and NodePools of others that could be mistaken
 // for croft's.
-func nodePools(s *Snapshot) []Finding {
+func checkNodePools(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.NodePools {
 		pool := &s.NodePools[i]
 		object := "NodePool/" + pool.Name
 		for _, c := range pool.Status.Conditions {
 			if c.Type != "Ready" && c.Status == metav1.ConditionFalse {
-				all = append(all, wrong(object, catalog.Condition(c.Type, string(c.Status), c.Reason, c.Message), "do what the message says"))
+				all = append(all, newProblem(object, catalog.FormatCondition(c.Type, string(c.Status), c.Reason, c.Message), "do what the message says"))
 			}
 		}
 		if len(pool.Status.Conditions) == 0 && s.Now.Sub(pool.CreationTimestamp.Time) > why.Usual {
-			all = append(all, of("node-class-unknown", Problem, object, "no Karpenter has looked at it: none speaks for node classes of its group, or none runs"))
+			all = append(all, newFinding("node-class-unknown", Problem, object, "no Karpenter has looked at it: none speaks for node classes of its group, or none runs"))
 		}
 		if pool.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
-			if message := overlap(s, pool); message != "" {
-				all = append(all, of("pool-overlaps", Problem, object, message))
+			if message := describeOverlap(s, pool); message != "" {
+				all = append(all, newFinding("pool-overlaps", Problem, object, message))
 			}
 		}
 	}
 	return all
 }
 
-// overlap describes how a NodePool that is not croft's could get tenants' pods, which
+// describeOverlap describes how a NodePool that is not croft's could get tenants' pods, which
 // select nodes by the label of pools.
-func overlap(s *Snapshot, pool *karpenterv1.NodePool) string {
+func describeOverlap(s *Snapshot, pool *karpenterv1.NodePool) string {
 	key := s.key()
 	value, labelled := pool.Spec.Template.Labels[key]
 	for _, r := range pool.Spec.Template.Spec.Requirements {
@@ -89,11 +89,11 @@ func overlap(s *Snapshot, pool *karpenterv1.NodePool) string {
 // full is the used fraction of a pool's limit from which a warning is reported.
 const full = 0.9
 
-func limits(s *Snapshot) []Finding {
+func checkLimits(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.NodePools {
 		pool := &s.NodePools[i]
-		for _, name := range sorted(pool.Spec.Limits) {
+		for _, name := range sortKeys(pool.Spec.Limits) {
 			limit, used := pool.Spec.Limits[name], pool.Status.Resources[name]
 			share := used.AsApproximateFloat64() / max(limit.AsApproximateFloat64(), 1e-9)
 			if share < full {
@@ -103,25 +103,25 @@ func limits(s *Snapshot) []Finding {
 			if share >= 1 {
 				severity = Problem
 			}
-			all = append(all, of("pool-full", severity, "NodePool/"+pool.Name, fmt.Sprintf("its nodes have %s of %s %s", used.String(), limit.String(), name)))
+			all = append(all, newFinding("pool-full", severity, "NodePool/"+pool.Name, fmt.Sprintf("its nodes have %s of %s %s", used.String(), limit.String(), name)))
 		}
 	}
 	return all
 }
 
-// daemonSets reports DaemonSets that have no pod on the nodes of a tenants' pool only
+// checkDaemonSets reports DaemonSets that have no pod on the nodes of a tenants' pool only
 // because of its taint.
-func daemonSets(s *Snapshot) []Finding {
+func checkDaemonSets(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.DaemonSets {
 		set := &s.DaemonSets[i]
-		if s.tenantOf(set.Namespace) {
+		if s.isTenantNamespace(set.Namespace) {
 			continue
 		}
 		var without []string
 		for j := range s.NodePools {
 			pool := &s.NodePools[j]
-			if taint := untolerated(pool, set, s.key()); taint != "" && wants(set, pool) {
+			if taint := findUntolerated(pool, set, s.key()); taint != "" && selectsPool(set, pool) {
 				without = append(without, pool.Name)
 			}
 		}
@@ -133,18 +133,18 @@ func daemonSets(s *Snapshot) []Finding {
 		if set.Spec.Template.Spec.PriorityClassName == "system-node-critical" {
 			severity = Problem
 		}
-		all = append(all, of("daemonset-left-out", severity, "DaemonSet/"+set.Namespace+"/"+set.Name, "it does not tolerate the taint "+s.key()+" of "+some(without)))
+		all = append(all, newFinding("daemonset-left-out", severity, "DaemonSet/"+set.Namespace+"/"+set.Name, "it does not tolerate the taint "+s.key()+" of "+formatSome(without)))
 	}
 	return all
 }
 
-// tenantOf reports whether a namespace belongs to a tenant. A tenant's DaemonSets are
+// isTenantNamespace reports whether a namespace belongs to a tenant. A tenant's DaemonSets are
 // placed like its other pods.
-func (s *Snapshot) tenantOf(namespace string) bool {
+func (s *Snapshot) isTenantNamespace(namespace string) bool {
 	return slices.ContainsFunc(s.Namespaces, func(n corev1.Namespace) bool { return n.Name == namespace })
 }
 
-func untolerated(pool *karpenterv1.NodePool, set *appsv1.DaemonSet, key string) string {
+func findUntolerated(pool *karpenterv1.NodePool, set *appsv1.DaemonSet, key string) string {
 	for _, taint := range pool.Spec.Template.Spec.Taints {
 		if taint.Key != key {
 			continue
@@ -156,9 +156,9 @@ func untolerated(pool *karpenterv1.NodePool, set *appsv1.DaemonSet, key string) 
 	return ""
 }
 
-// wants reports whether a DaemonSet selects nodes of a pool. A DaemonSet for Windows, or
+// selectsPool reports whether a DaemonSet selects nodes of a pool. A DaemonSet for Windows, or
 // for another team's nodes, does not.
-func wants(set *appsv1.DaemonSet, pool *karpenterv1.NodePool) bool {
+func selectsPool(set *appsv1.DaemonSet, pool *karpenterv1.NodePool) bool {
 	for key, value := range set.Spec.Template.Spec.NodeSelector {
 		if got, ok := pool.Spec.Template.Labels[key]; ok {
 			if got != value {
@@ -166,15 +166,15 @@ func wants(set *appsv1.DaemonSet, pool *karpenterv1.NodePool) bool {
 			}
 			continue
 		}
-		if !required(pool, key, value) {
+		if !allowsLabel(pool, key, value) {
 			return false
 		}
 	}
 	return true
 }
 
-// required reports whether nodes of a pool may have a value of a label.
-func required(pool *karpenterv1.NodePool, key, value string) bool {
+// allowsLabel reports whether nodes of a pool may have a value of a label.
+func allowsLabel(pool *karpenterv1.NodePool, key, value string) bool {
 	for _, r := range pool.Spec.Template.Spec.Requirements {
 		if r.Key == key {
 			return r.Operator == corev1.NodeSelectorOpExists || (r.Operator == corev1.NodeSelectorOpIn) == slices.Contains(r.Values, value)

@@ -12,21 +12,21 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// quotas reads the LimitRanges and ResourceQuotas of tenants' namespaces.
-func (g *gatherer) quotas(ctx context.Context) error {
+// gatherQuotas reads the LimitRanges and ResourceQuotas of tenants' namespaces.
+func (g *gatherer) gatherQuotas(ctx context.Context) error {
 	var ranges corev1.LimitRangeList
-	if err := g.list(ctx, readQuotas, &ranges); err != nil {
+	if err := g.listObjects(ctx, readQuotas, &ranges); err != nil {
 		return err
 	}
 	var quotas corev1.ResourceQuotaList
-	err := g.list(ctx, readQuotas, &quotas)
-	g.Ranges, g.Quotas = withoutDeleted(ranges.Items), withoutDeleted(quotas.Items)
+	err := g.listObjects(ctx, readQuotas, &quotas)
+	g.Ranges, g.Quotas = dropDeleted(ranges.Items), dropDeleted(quotas.Items)
 	return err
 }
 
-// quotas reports LimitRanges and ResourceQuotas in one namespace that contradict each
+// checkQuotas reports LimitRanges and ResourceQuotas in one namespace that contradict each
 // other: the API server enforces all of them, regardless of their author.
-func quotas(s *Snapshot) []Finding {
+func checkQuotas(s *Snapshot) []Finding {
 	ranges, quotas := map[string][]corev1.LimitRange{}, map[string][]corev1.ResourceQuota{}
 	for _, r := range s.Ranges {
 		ranges[r.Namespace] = append(ranges[r.Namespace], r)
@@ -35,7 +35,7 @@ func quotas(s *Snapshot) []Finding {
 		quotas[q.Namespace] = append(quotas[q.Namespace], q)
 	}
 	var all []Finding
-	for _, tenant := range s.tenants() {
+	for _, tenant := range s.listTenants() {
 		for _, namespace := range tenant.Namespaces {
 			if s.Refused[namespace] != nil {
 				continue
@@ -57,9 +57,9 @@ type bound struct {
 
 func (b bound) String() string { return b.value.String() + " of LimitRange " + b.by }
 
-// strictest returns for each resource the value that better prefers to all others. A
+// findStrictest returns for each resource the value that better prefers to all others. A
 // maximum for pods also limits each of their containers.
-func strictest(ranges []corev1.LimitRange, types []corev1.LimitType, values func(corev1.LimitRangeItem) corev1.ResourceList, better func(int) bool) map[corev1.ResourceName]bound {
+func findStrictest(ranges []corev1.LimitRange, types []corev1.LimitType, values func(corev1.LimitRangeItem) corev1.ResourceList, better func(int) bool) map[corev1.ResourceName]bound {
 	all := map[corev1.ResourceName]bound{}
 	for _, r := range ranges {
 		for _, item := range r.Spec.Limits {
@@ -86,10 +86,10 @@ var (
 // findContradictions reports minimums and defaults of LimitRanges that another LimitRange
 // refuses.
 func findContradictions(ranges []corev1.LimitRange) []Finding {
-	most := strictest(ranges, ofPods, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Max }, less)
-	least := strictest(ranges, ofContainers, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Min }, more)
-	high := strictest(ranges, ofContainers, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Default }, more)
-	low := strictest(ranges, ofContainers, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.DefaultRequest }, less)
+	most := findStrictest(ranges, ofPods, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Max }, less)
+	least := findStrictest(ranges, ofContainers, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Min }, more)
+	high := findStrictest(ranges, ofContainers, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Default }, more)
+	low := findStrictest(ranges, ofContainers, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.DefaultRequest }, less)
 	var all []Finding
 	add := func(severity Severity, format string, args ...any) {
 		all = append(all, Finding{
@@ -97,7 +97,7 @@ func findContradictions(ranges []corev1.LimitRange) []Finding {
 			Cure: "change one of the two, or delete the one that is not croft's; croft's LimitRange follows `limits` of the Tenant",
 		})
 	}
-	for _, name := range sorted(most) {
+	for _, name := range sortKeys(most) {
 		limit := most[name]
 		if b, ok := least[name]; ok && b.value.Cmp(limit.value) > 0 {
 			add(Problem, "no container is admitted: the minimum of %s is %s, and the maximum %s", name, b, limit)
@@ -106,7 +106,7 @@ func findContradictions(ranges []corev1.LimitRange) []Finding {
 			add(Problem, "containers without a limit are refused: the default limit of %s is %s, and the maximum %s", name, b, limit)
 		}
 	}
-	for _, name := range sorted(least) {
+	for _, name := range sortKeys(least) {
 		if b, ok := low[name]; ok && b.value.Cmp(least[name].value) < 0 {
 			add(Problem, "containers without a request are refused: the default request of %s is %s, and the minimum %s", name, b, least[name])
 		}
@@ -122,11 +122,11 @@ func findNarrower(quotas []corev1.ResourceQuota) []Finding {
 	}
 	var all []Finding
 	for _, q := range quotas {
-		if q.Name == quotas[i].Name || !everything(&q) {
+		if q.Name == quotas[i].Name || !countsEverything(&q) {
 			continue
 		}
 		var texts []string
-		for _, name := range sorted(q.Spec.Hard) {
+		for _, name := range sortKeys(q.Spec.Hard) {
 			value, share := q.Spec.Hard[name], quotas[i].Spec.Hard[name]
 			if _, ok := quotas[i].Spec.Hard[name]; ok && value.Cmp(share) < 0 {
 				texts = append(texts, fmt.Sprintf("%s %s instead of %s", name, value.String(), share.String()))
@@ -134,7 +134,7 @@ func findNarrower(quotas []corev1.ResourceQuota) []Finding {
 		}
 		if len(texts) > 0 {
 			all = append(all, Finding{
-				Severity: Warning, Message: "ResourceQuota " + q.Name + " allows less than croft's: " + some(texts),
+				Severity: Warning, Message: "ResourceQuota " + q.Name + " allows less than croft's: " + formatSome(texts),
 				Cure: "set `quota` of the Tenant to what is meant, and delete that ResourceQuota",
 			})
 		}
@@ -142,20 +142,20 @@ func findNarrower(quotas []corev1.ResourceQuota) []Finding {
 	return all
 }
 
-// everything reports whether a quota has no scopes, and so counts all objects.
-func everything(q *corev1.ResourceQuota) bool {
+// countsEverything reports whether a quota has no scopes, and so counts all objects.
+func countsEverything(q *corev1.ResourceQuota) bool {
 	return len(q.Spec.Scopes) == 0 && q.Spec.ScopeSelector == nil
 }
 
 // findUndefaulted reports requests and limits of CPU and memory that a quota counts and no
 // LimitRange sets: the API server refuses every pod that does not specify them.
 func findUndefaulted(quotas []corev1.ResourceQuota, ranges []corev1.LimitRange) []Finding {
-	limits := strictest(ranges, ofContainers, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Default }, more)
-	requests := strictest(ranges, ofContainers, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.DefaultRequest }, more)
+	limits := findStrictest(ranges, ofContainers, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Default }, more)
+	requests := findStrictest(ranges, ofContainers, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.DefaultRequest }, more)
 	var all []Finding
 	for _, q := range quotas {
 		var texts []string
-		for _, name := range sorted(q.Spec.Hard) {
+		for _, name := range sortKeys(q.Spec.Hard) {
 			limit, isLimit := strings.CutPrefix(string(name), "limits.")
 			counted := corev1.ResourceName(strings.TrimPrefix(limit, "requests."))
 			_, set := limits[counted] // a limit is also the request if no request is set
@@ -166,9 +166,9 @@ func findUndefaulted(quotas []corev1.ResourceQuota, ranges []corev1.LimitRange) 
 				texts = append(texts, string(name))
 			}
 		}
-		if len(texts) > 0 && everything(&q) {
+		if len(texts) > 0 && countsEverything(&q) {
 			all = append(all, Finding{
-				Severity: Warning, Message: "ResourceQuota " + q.Name + " counts " + some(texts) + ", and no LimitRange has a default: pods that do not set it are refused",
+				Severity: Warning, Message: "ResourceQuota " + q.Name + " counts " + formatSome(texts) + ", and no LimitRange has a default: pods that do not set it are refused",
 				Cure: "add a default to `limits` of the Tenant, or take it out of the quota",
 			})
 		}

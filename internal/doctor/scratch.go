@@ -8,8 +8,8 @@ import (
 	"croft.dev/croft/internal/scratch"
 )
 
-// leftovers reports namespaces of runs of `croft verify` that were killed.
-func leftovers(s *Snapshot) []Finding {
+// checkLeftovers reports namespaces of runs of `croft verify` that were killed.
+func checkLeftovers(s *Snapshot) []Finding {
 	var declared []string
 	if s.Declared != nil {
 		for _, t := range s.Declared.Tenants {
@@ -23,7 +23,7 @@ func leftovers(s *Snapshot) []Finding {
 		}
 	}
 	var all []Finding
-	for _, run := range scratch.Left(namespaces, declared, s.Now) {
+	for _, run := range scratch.FindExpired(namespaces, declared, s.Now) {
 		for _, o := range run.Objects {
 			all = append(all, Finding{
 				Severity: Warning, Object: "Namespace/" + o.GetName(),

@@ -23,7 +23,7 @@ func TestLeftovers(t *testing.T) {
 	s := &Snapshot{Now: now, Namespaces: []corev1.Namespace{
 		namespace("croft-verify-aaaaa-a", now.Add(-time.Hour)), namespace("croft-verify-bbbbb-a", now), namespace("shop", now.Add(-time.Hour)),
 	}}
-	found := leftovers(s)
+	found := checkLeftovers(s)
 	if len(found) != 1 || found[0].Object != "Namespace/croft-verify-aaaaa-a" || found[0].Severity != Warning || found[0].Cure == "" {
 		t.Errorf("found %+v", found)
 	}

@@ -14,14 +14,14 @@ import (
 // kept.
 const page = 500
 
-// strays reads the pods of tenants that run on nodes of a pool that their tenant may not
+// gatherMisplacedPods reads the pods of tenants that run on nodes of a pool that their tenant may not
 // use, and the pods in tenants' namespaces with PodDisruptionBudgets.
-func (g *gatherer) strays(ctx context.Context) error {
+func (g *gatherer) gatherMisplacedPods(ctx context.Context) error {
 	if g.Estate == nil {
 		return nil
 	}
 	pools := map[string][]string{}
-	for _, tenant := range g.tenants() {
+	for _, tenant := range g.listTenants() {
 		for _, namespace := range tenant.Namespaces {
 			if g.Refused[namespace] == nil {
 				pools[namespace] = tenant.Pools
@@ -33,12 +33,12 @@ func (g *gatherer) strays(ctx context.Context) error {
 		guarded[g.Budgets[i].Namespace] = true
 	}
 	nodes, err := move.ReadNodes(ctx, g.Client, g.key())
-	if err := g.ask(readNodes, err); err != nil {
+	if err := g.recordUnread(readNodes, err); err != nil {
 		return err
 	}
 	for next := ""; ; {
 		var pods corev1.PodList
-		if err := g.list(ctx, readPods, &pods, client.Limit(page), client.Continue(next)); err != nil {
+		if err := g.listObjects(ctx, readPods, &pods, client.Limit(page), client.Continue(next)); err != nil {
 			return err
 		}
 		for i := range pods.Items {
@@ -58,8 +58,8 @@ func (g *gatherer) strays(ctx context.Context) error {
 	}
 }
 
-// strays reports misplaced pods, by tenant.
-func strays(s *Snapshot) []Finding {
+// checkMisplacedPods reports misplaced pods, by tenant.
+func checkMisplacedPods(s *Snapshot) []Finding {
 	if s.Estate == nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func strays(s *Snapshot) []Finding {
 		if count > 1 {
 			says = fmt.Sprintf("%d pods run where they may not", count)
 		}
-		f := of("wrong-pool", Problem, "Tenant/"+tenant.Name, fmt.Sprintf("%s: restart them; such as %s/%s on %s", says, first.Namespace, first.Pod, first.Where()))
+		f := newFinding("wrong-pool", Problem, "Tenant/"+tenant.Name, fmt.Sprintf("%s: restart them; such as %s/%s on %s", says, first.Namespace, first.Pod, first.Where()))
 		f.Run = "croft move tenant " + tenant.Name + " --dry-run"
 		all = append(all, f)
 	}

@@ -40,8 +40,8 @@ var tried = []string{"holds", "kubelets"}
 // yesterday is the same for all calls of faults: findings contain it in their messages.
 var yesterday = metav1.NewTime(time.Now().Add(-24 * time.Hour))
 
-// faults returns objects with a fault for every check.
-func faults() []client.Object {
+// faultKey returns objects with a fault for every check.
+func faultKey() []client.Object {
 	old := yesterday
 	key := v1alpha1.DefaultNodePoolKey
 	pool := func(name string) *karpenterv1.NodePool {
@@ -116,7 +116,7 @@ func faults() []client.Object {
 // have found a fault there must not succeed, and no check may have a false finding.
 func TestUnread(t *testing.T) {
 	visit := func(t *testing.T, denied string) (results []doctor.Result, read map[string]bool) {
-		c := newFakeCluster(t, faulty, faults()...)
+		c := newFakeCluster(t, faulty, faultKey()...)
 		c.minor = "29"
 		return doctor.Check(c.gather(t, denied)), c.read
 	}

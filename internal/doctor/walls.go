@@ -18,14 +18,14 @@ import (
 // mostOwners is the maximum number of pools and tenants that are reported individually.
 const mostOwners = 20
 
-// survey compares the declared walls with those in the cluster.
-func (g *gatherer) survey(ctx context.Context) error {
+// gatherWalls compares the declared walls with those in the cluster.
+func (g *gatherer) gatherWalls(ctx context.Context) error {
 	if g.Estate == nil {
 		return nil
 	}
 	var err error
-	if g.Walls, err = survey.Of(ctx, g, g.Estate, g.Rendered); err != nil {
-		if err := g.ask(readWalls, err); err != nil {
+	if g.Walls, err = survey.CompareWalls(ctx, g, g.Estate, g.Rendered); err != nil {
+		if err := g.recordUnread(readWalls, err); err != nil {
 			return fmt.Errorf("compare the walls: %w", err)
 		}
 	}
@@ -41,34 +41,34 @@ func (g *gatherer) survey(ctx context.Context) error {
 		}
 	}
 	if len(unread) > 0 {
-		g.Unread[readWalls] = "you may not read " + strings.Join(sorted(unread), ", ")
+		g.Unread[readWalls] = "you may not read " + strings.Join(sortKeys(unread), ", ")
 	}
 	return nil
 }
 
-// faults identifies the faults of one owner's objects that have the same cure.
-type faults struct{ owner, cure string }
+// faultKey identifies the faults of one owner's objects that have the same cure.
+type faultKey struct{ owner, cure string }
 
-// walls reports missing and changed objects of the walls: the platform's, each pool's and
+// checkWalls reports missing and changed objects of the walls: the platform's, each pool's and
 // each tenant's.
-func walls(s *Snapshot) []Finding {
-	texts := map[faults][]string{}
+func checkWalls(s *Snapshot) []Finding {
+	texts := map[faultKey][]string{}
 	for _, o := range s.Walls {
 		if text := s.describeFault(o); text != "" {
-			key := faults{o.Owner, s.cureWall(o)}
+			key := faultKey{o.Owner, s.describeObjectCure(o)}
 			texts[key] = append(texts[key], text)
 		}
 	}
 	// The order is the Platform, then Pools, then Tenants.
-	order := slices.SortedFunc(maps.Keys(texts), func(a, b faults) int {
+	order := slices.SortedFunc(maps.Keys(texts), func(a, b faultKey) int {
 		return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.cure, b.cure))
 	})
 	all := s.findForeign()
 	for _, key := range order[:min(len(order), mostOwners)] {
-		all = append(all, Finding{Severity: Problem, Object: key.owner, Message: some(texts[key]), Cure: key.cure})
+		all = append(all, Finding{Severity: Problem, Object: key.owner, Message: formatSome(texts[key]), Cure: key.cure})
 	}
 	if more := len(order) - mostOwners; more > 0 {
-		all = append(all, Finding{Severity: Problem, Message: fmt.Sprintf("and %d more pools and tenants", more), Cure: s.cureWalls()})
+		all = append(all, Finding{Severity: Problem, Message: fmt.Sprintf("and %d more pools and tenants", more), Cure: s.describeWallsCure()})
 	}
 	return all
 }
@@ -97,7 +97,7 @@ func (s *Snapshot) describeFault(o survey.Object) string {
 // does not change them.
 func (s *Snapshot) findForeign() []Finding {
 	var all []Finding
-	for _, name := range sorted(s.Refused) {
+	for _, name := range sortKeys(s.Refused) {
 		var foreign *apply.NamespaceNotOwnedError
 		if !errors.As(s.Refused[name], &foreign) {
 			continue // the namespace is being deleted
@@ -118,30 +118,30 @@ func (s *Snapshot) findForeign() []Finding {
 	return all
 }
 
-// cureWall returns the cure for one object.
-func (s *Snapshot) cureWall(o survey.Object) string {
+// describeObjectCure returns the cure for one object.
+func (s *Snapshot) describeObjectCure(o survey.Object) string {
 	switch {
 	case s.Unserved[o.GroupVersionKind] && slices.Contains(apply.GatekeeperConstraintKinds, o.GroupVersionKind):
 		return "Gatekeeper creates the kind from croft's ConstraintTemplate of its name: see the check engine, and `kubectl get constrainttemplates -o yaml`"
 	case s.Unserved[o.GroupVersionKind]:
 		return fmt.Sprintf("install the component that serves %s %s, with its CustomResourceDefinitions, or take out of the declaration what asks for it", o.GroupVersion(), o.Kind)
 	default:
-		return s.cureWalls()
+		return s.describeWallsCure()
 	}
 }
 
-func (s *Snapshot) cureWalls() string {
+func (s *Snapshot) describeWallsCure() string {
 	switch {
 	case s.Rendered:
 		return "apply the file again: `croft render -f FILE | kubectl apply --server-side --force-conflicts -f -`"
-	case s.believable():
+	case s.isBelievable():
 		return "the operator puts it back within a second; if it is still so, its log and `kubectl describe` of the Platform, Pool or Tenant say why"
 	default:
 		return "run the operator, which puts it back: see the check operator"
 	}
 }
 
-// broken reports whether an owner has missing or changed objects of the walls.
-func (s *Snapshot) broken(owner string) bool {
+// isBroken reports whether an owner has missing or changed objects of the walls.
+func (s *Snapshot) isBroken(owner string) bool {
 	return slices.ContainsFunc(s.Walls, func(o survey.Object) bool { return o.Owner == owner && o.State != apply.Stands })
 }

@@ -22,8 +22,8 @@ type Pool struct {
 	Class *unstructured.Unstructured
 }
 
-// Of returns the NodePool and the node class among a pool's objects.
-func Of(objects []client.Object) Pool {
+// FindPool returns the NodePool and the node class among a pool's objects.
+func FindPool(objects []client.Object) Pool {
 	var p Pool
 	for _, o := range objects {
 		switch o := o.(type) {
@@ -61,11 +61,11 @@ func Compare(live, desired Pool, claims []karpenterv1.NodeClaim) Effect {
 		return Effect{}
 	}
 	effect := Effect{
-		Fields:  changedTemplate(live.NodePool, desired.NodePool),
-		Held:    holdsDrifted(desired.NodePool),
-		Gathers: gathers(live.NodePool, desired.NodePool),
+		Fields:  findTemplateChanges(live.NodePool, desired.NodePool),
+		Held:    blocksDrifted(desired.NodePool),
+		Gathers: enablesConsolidation(live.NodePool, desired.NodePool),
 	}
-	static, dynamic := changedClass(live.Class, desired.Class)
+	static, dynamic := findClassChanges(live.Class, desired.Class)
 	effect.Fields, effect.Dynamic = append(effect.Fields, static...), dynamic
 	effect.Replaced = len(claims)
 	if len(effect.Fields) == 0 {
@@ -91,7 +91,7 @@ var templateParts = []struct {
 	{"expireAfter", func(from, to *karpenterv1.NodeClaimTemplate) { to.Spec.ExpireAfter = from.Spec.ExpireAfter }},
 }
 
-func changedTemplate(live, desired *karpenterv1.NodePool) []string {
+func findTemplateChanges(live, desired *karpenterv1.NodePool) []string {
 	var changed []string
 	before := live.Hash()
 	for _, part := range templateParts {
@@ -112,13 +112,13 @@ var dynamicFields = []string{"subnetSelectorTerms", "securityGroupSelectorTerms"
 // is the one of the alias in amiSelectorTerms.
 const familyField = "amiFamily"
 
-// changedClass returns the changed fields of an EC2NodeClass. If only one of the two exists, it
+// findClassChanges returns the changed fields of an EC2NodeClass. If only one of the two exists, it
 // returns none: then nodeClassRef changes too.
-func changedClass(live, desired *unstructured.Unstructured) (static, dynamic []string) {
+func findClassChanges(live, desired *unstructured.Unstructured) (static, dynamic []string) {
 	if live == nil || desired == nil {
 		return nil, nil
 	}
-	before, after := classSpec(live), classSpec(desired)
+	before, after := readClassSpec(live), readClassSpec(desired)
 	names := map[string]bool{}
 	for _, spec := range []map[string]any{before, after} {
 		for name := range spec {
@@ -127,7 +127,7 @@ func changedClass(live, desired *unstructured.Unstructured) (static, dynamic []s
 	}
 	for name := range names {
 		switch {
-		case sameHash(before[name], after[name]):
+		case hasSameHash(before[name], after[name]):
 		case slices.Contains(dynamicFields, name):
 			dynamic = append(dynamic, name)
 		default:
@@ -139,8 +139,8 @@ func changedClass(live, desired *unstructured.Unstructured) (static, dynamic []s
 	return static, dynamic
 }
 
-// classSpec returns the fields of an EC2NodeClass, with the effective family.
-func classSpec(class *unstructured.Unstructured) map[string]any {
+// readClassSpec returns the fields of an EC2NodeClass, with the effective family.
+func readClassSpec(class *unstructured.Unstructured) map[string]any {
 	spec, _, _ := unstructured.NestedMap(class.Object, "spec")
 	family, _ := spec[familyField].(string)
 	if terms, _ := spec["amiSelectorTerms"].([]any); family == "" && len(terms) > 0 {
@@ -154,8 +154,8 @@ func classSpec(class *unstructured.Unstructured) map[string]any {
 	return spec
 }
 
-// sameHash compares two values as Karpenter does: the order of lists does not matter.
-func sameHash(before, after any) bool {
+// hasSameHash compares two values as Karpenter does: the order of lists does not matter.
+func hasSameHash(before, after any) bool {
 	o := &hashstructure.HashOptions{SlicesAsSets: true, IgnoreZeroValue: true, ZeroNil: true}
 	b, err := hashstructure.Hash(before, hashstructure.FormatV2, o)
 	if err != nil {
@@ -170,27 +170,27 @@ func sameHash(before, after any) bool {
 func countUnmatched(live, desired *karpenterv1.NodePool, claims []karpenterv1.NodeClaim) int {
 	n := 0
 	for i := range claims {
-		if matches(live, &claims[i]) && !matches(desired, &claims[i]) {
+		if matchesRequirements(live, &claims[i]) && !matchesRequirements(desired, &claims[i]) {
 			n++
 		}
 	}
 	return n
 }
 
-func matches(pool *karpenterv1.NodePool, claim *karpenterv1.NodeClaim) bool {
+func matchesRequirements(pool *karpenterv1.NodePool, claim *karpenterv1.NodeClaim) bool {
 	required := scheduling.NewNodeSelectorRequirementsWithMinValues(pool.Spec.Template.Spec.Requirements...)
 	return scheduling.NewLabelRequirements(claim.Labels).Compatible(required) == nil
 }
 
-// holdsDrifted reports whether a budget keeps Karpenter from replacing drifted nodes at
+// blocksDrifted reports whether a budget keeps Karpenter from replacing drifted nodes at
 // any time.
-func holdsDrifted(pool *karpenterv1.NodePool) bool {
+func blocksDrifted(pool *karpenterv1.NodePool) bool {
 	return slices.ContainsFunc(pool.Spec.Disruption.Budgets, func(b karpenterv1.Budget) bool {
 		return (b.Nodes == "0" || b.Nodes == "0%") && b.Schedule == nil && (len(b.Reasons) == 0 || slices.Contains(b.Reasons, karpenterv1.DisruptionReasonDrifted))
 	})
 }
 
-func gathers(live, desired *karpenterv1.NodePool) bool {
+func enablesConsolidation(live, desired *karpenterv1.NodePool) bool {
 	return live.Spec.Disruption.ConsolidationPolicy == karpenterv1.ConsolidationPolicyWhenEmpty &&
 		desired.Spec.Disruption.ConsolidationPolicy != karpenterv1.ConsolidationPolicyWhenEmpty
 }

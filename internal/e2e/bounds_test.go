@@ -60,7 +60,7 @@ func TestBounds(t *testing.T) {
 		c.counted(t, name)
 	}
 	t.Run("finished pods are counted", func(t *testing.T) { finishedPods(t, c) })
-	t.Run("a tenant is filled", func(t *testing.T) { fill(t, c, e.Tenant("full")) })
+	t.Run("a tenant is filled", func(t *testing.T) { fill(t, c, e.FindTenant("full")) })
 }
 
 // finishedPods fails if the quota does not count finished pods: a Job with many completions
@@ -262,7 +262,7 @@ func fill(t *testing.T, c *cluster, tenant *estate.Tenant) {
 		}
 		sum, number = sum+made*kind.bytes, number+made
 	}
-	grown, promised := c.stored(t)-before, estate.TenantBytes(tenant)
+	grown, promised := c.stored(t)-before, estate.MaxTenantBytes(tenant)
 	t.Logf("%d objects, %d MiB, in %.0f s: etcd has grown by %d MiB; promised are %d MiB of objects", number, sum>>20, time.Since(started).Seconds(), grown>>20, promised>>20)
 	// Controllers write some of the objects a second time, and etcd keeps both versions for a
 	// while.

@@ -54,7 +54,7 @@ func testBreaches(t *testing.T, c *twoTenants) {
 			[]string{"--wall", "network"}, "call-any-tenant",
 		},
 		{
-			&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: a, Name: identity.ClusterRole(v1alpha1.RoleOperator)}},
+			&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: a, Name: identity.ClusterRoleName(v1alpha1.RoleOperator)}},
 			[]string{"--wall", "identity", "--tenant", a}, "write-secret",
 		},
 	} {

@@ -118,7 +118,7 @@ func TestChartIsInstall(t *testing.T) {
 // that only Helm reads.
 func objectsOf(t testing.TB, stream string) map[string]*unstructured.Unstructured {
 	t.Helper()
-	documents, problems := manifest.Documents("", []byte(stream))
+	documents, problems := manifest.ReadDocuments("", []byte(stream))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -106,7 +106,7 @@ func TestDoctor(t *testing.T) {
 		if err := json.Unmarshal([]byte(out.stdout), &report); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		if n := doctor.Problems(report.Checks); n < 3 {
+		if n := doctor.CountProblems(report.Checks); n < 3 {
 			t.Errorf("%d problems: %s", n, out)
 		}
 		if out := c.croft(t, "doctor").exits(t, 1); !strings.Contains(out.stdout, "mend:") || !strings.Contains(out.stdout, "✓ kinds") {

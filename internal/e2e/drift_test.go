@@ -44,7 +44,7 @@ func testDrift(t *testing.T, c *twoTenants) {
 		},
 		{
 			name:   "a RoleBinding gets other subjects",
-			object: &rbacv1.RoleBinding{ObjectMeta: in(identity.ClusterRole(v1alpha1.RoleOperator))},
+			object: &rbacv1.RoleBinding{ObjectMeta: in(identity.ClusterRoleName(v1alpha1.RoleOperator))},
 			patch:  `{"subjects": [{"kind": "Group", "name": "system:authenticated", "apiGroup": "rbac.authorization.k8s.io"}]}`,
 		},
 		{

@@ -194,7 +194,7 @@ func (o *observer) judge(moment string) {
 			{"to the internet", true, attack.Flow{FromNamespace: n, ToIP: "203.0.113.10"}},
 		} {
 			flow.Port, flow.Protocol = 8080, "TCP"
-			if got, err := m.Judge(flow.Flow); err != nil || got.Allowed != flow.allowed {
+			if got, err := m.Evaluate(flow.Flow); err != nil || got.Allowed != flow.allowed {
 				o.notes("%s: %s %s: open is %t, want %t (%v)", moment, n, flow.what, got.Allowed, flow.allowed, err)
 			}
 		}

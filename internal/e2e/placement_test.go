@@ -204,7 +204,7 @@ func (c *cluster) runsOn(t testing.TB, e *estate.Estate, pod *corev1.Pod, pool s
 			t.Errorf("node %s has the taints %v, without %s", node.Name, node.Spec.Taints, want.ToString())
 		}
 	}
-	instances := e.Pool(pool).Instances
+	instances := e.FindPool(pool).Instances
 	if got := node.Labels[corev1.LabelInstanceTypeStable]; len(instances.InstanceTypes) > 0 && !slices.Contains(instances.InstanceTypes, got) {
 		t.Errorf("node %s is a %s, want one of %v", node.Name, got, instances.InstanceTypes)
 	}

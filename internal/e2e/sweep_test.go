@@ -67,7 +67,7 @@ type sweptRequest struct {
 func (p *proxiedCluster) sweep(t testing.TB, u testUser) (tried int, problems []string) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{}
-	if err := p.admin.Get(t.Context(), client.ObjectKey{Name: identity.ClusterRole(v1alpha1.RoleOperator)}, role); err != nil {
+	if err := p.admin.Get(t.Context(), client.ObjectKey{Name: identity.ClusterRoleName(v1alpha1.RoleOperator)}, role); err != nil {
 		t.Fatal(err)
 	}
 	_, lists, err := kubernetes.NewForConfigOrDie(p.Config).Discovery().ServerGroupsAndResources()

@@ -307,7 +307,7 @@ func testObserver(t *testing.T, u *upgrading) {
 	}
 	plant("a network policy that is gone", "open from "+b.tenant+" to "+a.tenant, &networkingv1.NetworkPolicy{ObjectMeta: in(a.tenant, formerIsolation)})
 	plant("access that is lost", "a member of "+b.tenant+" cannot list the pods of "+b.tenant,
-		&rbacv1.RoleBinding{ObjectMeta: in(b.tenant, identity.ClusterRole(v1alpha1.RoleOperator))})
+		&rbacv1.RoleBinding{ObjectMeta: in(b.tenant, identity.ClusterRoleName(v1alpha1.RoleOperator))})
 	pod := u.atWork(t, a.tenant)
 	plant("a pod that was deleted", "pod "+a.tenant+"/"+pod.Name+" was deleted", pod)
 	plant("the pod in its place", "is new: another one was replaced")

@@ -104,7 +104,7 @@ func extract(t testing.TB, archive, to string) {
 // apply recognises tenants' namespaces.
 func objectsIn(t testing.TB, stream string) []client.Object {
 	t.Helper()
-	documents, problems := manifest.Documents("", []byte(stream))
+	documents, problems := manifest.ReadDocuments("", []byte(stream))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

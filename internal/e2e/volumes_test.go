@@ -40,7 +40,7 @@ func testVolumes(t *testing.T, c *twoTenants) {
 		create(t, member, set)
 		t.Cleanup(func() { c.remove(t, set) })
 		defer c.isNobodys(t, ofB)
-		c.isToldOf(t, a.tenant, "StatefulSet", set.Name, admissionpolicy.Refusal(policy.VolumeRule))
+		c.isToldOf(t, a.tenant, "StatefulSet", set.Name, admissionpolicy.RefusalPrefix(policy.VolumeRule))
 	})
 	t.Run("by the older annotation", func(t *testing.T) {
 		claim := claimOf(a.tenant, "annotated", class.Name, "5Gi", func(claim *corev1.PersistentVolumeClaim) {
@@ -68,7 +68,7 @@ func testVolumes(t *testing.T, c *twoTenants) {
 		create(t, member, deployment)
 		t.Cleanup(func() { c.remove(t, deployment) })
 		defer c.mountsNo(t, a.tenant, func(v corev1.Volume) bool { return v.AWSElasticBlockStore != nil })
-		c.isToldOf(t, a.tenant, "ReplicaSet", deployment.Name+"-", admissionpolicy.Refusal(policy.VolumeTypesRule))
+		c.isToldOf(t, a.tenant, "ReplicaSet", deployment.Name+"-", admissionpolicy.RefusalPrefix(policy.VolumeTypesRule))
 	})
 	t.Run("as a team does", func(t *testing.T) {
 		create(t, c.admin, fit)

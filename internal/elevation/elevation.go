@@ -33,9 +33,9 @@ func Name(namespace, name string) string {
 	return fmt.Sprintf("%s.%08x", name, hash.Sum32())
 }
 
-// labels mark an object as croft's. They do not mark it as part of a wall: walls are
+// buildLabels mark an object as croft's. They do not mark it as part of a wall: walls are
 // pruned.
-func labels(account string) map[string]string {
+func buildLabels(account string) map[string]string {
 	return map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.ElevationLabel: account}
 }
 
@@ -43,7 +43,7 @@ func labels(account string) map[string]string {
 func Account(account string) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.ElevationsNamespace, Name: account, Labels: labels(account)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.ElevationsNamespace, Name: account, Labels: buildLabels(account)},
 	}
 }
 
@@ -56,7 +56,7 @@ func Bindings(e *v1alpha1.Elevation, namespaces []string) []client.Object {
 		all[i] = &rbacv1.RoleBinding{
 			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: namespace, Name: "croft-elevation-" + account, Labels: labels(account),
+				Namespace: namespace, Name: "croft-elevation-" + account, Labels: buildLabels(account),
 				Annotations: map[string]string{
 					v1alpha1.ElevationLabel:  e.Namespace + "/" + e.Name,
 					v1alpha1.UntilAnnotation: account + "=" + e.Status.Until.UTC().Format(time.RFC3339),

@@ -333,7 +333,7 @@ func unchecked(t *testing.T, d *manifest.Declaration) *estate.Estate {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	pool, tenant, spec := e.Pool("jobs"), e.Tenant("shop"), d.Tenants[0].Spec
+	pool, tenant, spec := e.FindPool("jobs"), e.FindTenant("shop"), d.Tenants[0].Spec
 	e.Platform.PlatformSpec = d.Platforms[0].Spec
 	pool.Class = e.Platform.NodeClass
 	if quota := e.Platform.TenantDefaults.Quota; quota != nil {

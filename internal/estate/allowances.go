@@ -21,31 +21,31 @@ const (
 	MaxNoteBytes = 8 << 10
 )
 
-// allowancesOf returns the tenant's own allowances. A missing value is taken from the platform,
+// mergeAllowances returns the tenant's own allowances. A missing value is taken from the platform,
 // and if it has none, from the built-in allowances.
-func allowancesOf(defaults, own *v1alpha1.Allowances) v1alpha1.Allowances {
+func mergeAllowances(defaults, own *v1alpha1.Allowances) v1alpha1.Allowances {
 	builtin := builtinAllowances()
 	maxObjectBytes := cmp.Or(own.MaxObjectBytes, defaults.MaxObjectBytes, builtin.MaxObjectBytes)
 	return v1alpha1.Allowances{
-		ServiceTypes:                     first(own.ServiceTypes, defaults.ServiceTypes, builtin.ServiceTypes),
-		Registries:                       first(own.Registries, defaults.Registries, builtin.Registries),
-		ImagePullPolicies:                first(own.ImagePullPolicies, defaults.ImagePullPolicies, builtin.ImagePullPolicies),
-		PriorityClasses:                  first(own.PriorityClasses, defaults.PriorityClasses, builtin.PriorityClasses),
-		RuntimeClasses:                   first(own.RuntimeClasses, defaults.RuntimeClasses, builtin.RuntimeClasses),
-		StorageClasses:                   first(own.StorageClasses, defaults.StorageClasses, builtin.StorageClasses),
-		IngressClasses:                   first(own.IngressClasses, defaults.IngressClasses, builtin.IngressClasses),
-		GatewayClasses:                   first(own.GatewayClasses, defaults.GatewayClasses, builtin.GatewayClasses),
-		Issuers:                          first(own.Issuers, defaults.Issuers, builtin.Issuers),
-		IssuerTypes:                      first(own.IssuerTypes, defaults.IssuerTypes, builtin.IssuerTypes),
-		SourceHosts:                      first(own.SourceHosts, defaults.SourceHosts, builtin.SourceHosts),
-		CSIDrivers:                       first(own.CSIDrivers, defaults.CSIDrivers, builtin.CSIDrivers),
-		DeviceClasses:                    first(own.DeviceClasses, defaults.DeviceClasses, builtin.DeviceClasses),
-		VolumeTypes:                      first(own.VolumeTypes, defaults.VolumeTypes, builtin.VolumeTypes),
-		VolumeAttributesClasses:          first(own.VolumeAttributesClasses, defaults.VolumeAttributesClasses, builtin.VolumeAttributesClasses),
+		ServiceTypes:                     firstSet(own.ServiceTypes, defaults.ServiceTypes, builtin.ServiceTypes),
+		Registries:                       firstSet(own.Registries, defaults.Registries, builtin.Registries),
+		ImagePullPolicies:                firstSet(own.ImagePullPolicies, defaults.ImagePullPolicies, builtin.ImagePullPolicies),
+		PriorityClasses:                  firstSet(own.PriorityClasses, defaults.PriorityClasses, builtin.PriorityClasses),
+		RuntimeClasses:                   firstSet(own.RuntimeClasses, defaults.RuntimeClasses, builtin.RuntimeClasses),
+		StorageClasses:                   firstSet(own.StorageClasses, defaults.StorageClasses, builtin.StorageClasses),
+		IngressClasses:                   firstSet(own.IngressClasses, defaults.IngressClasses, builtin.IngressClasses),
+		GatewayClasses:                   firstSet(own.GatewayClasses, defaults.GatewayClasses, builtin.GatewayClasses),
+		Issuers:                          firstSet(own.Issuers, defaults.Issuers, builtin.Issuers),
+		IssuerTypes:                      firstSet(own.IssuerTypes, defaults.IssuerTypes, builtin.IssuerTypes),
+		SourceHosts:                      firstSet(own.SourceHosts, defaults.SourceHosts, builtin.SourceHosts),
+		CSIDrivers:                       firstSet(own.CSIDrivers, defaults.CSIDrivers, builtin.CSIDrivers),
+		DeviceClasses:                    firstSet(own.DeviceClasses, defaults.DeviceClasses, builtin.DeviceClasses),
+		VolumeTypes:                      firstSet(own.VolumeTypes, defaults.VolumeTypes, builtin.VolumeTypes),
+		VolumeAttributesClasses:          firstSet(own.VolumeAttributesClasses, defaults.VolumeAttributesClasses, builtin.VolumeAttributesClasses),
 		MaxVolumeSize:                    cmp.Or(own.MaxVolumeSize, defaults.MaxVolumeSize, builtin.MaxVolumeSize),
-		ShareWith:                        first(own.ShareWith, defaults.ShareWith, builtin.ShareWith),
-		CloudIdentities:                  first(own.CloudIdentities, defaults.CloudIdentities, builtin.CloudIdentities),
-		ClusterIPs:                       first(own.ClusterIPs, defaults.ClusterIPs, builtin.ClusterIPs),
+		ShareWith:                        firstSet(own.ShareWith, defaults.ShareWith, builtin.ShareWith),
+		CloudIdentities:                  firstSet(own.CloudIdentities, defaults.CloudIdentities, builtin.CloudIdentities),
+		ClusterIPs:                       firstSet(own.ClusterIPs, defaults.ClusterIPs, builtin.ClusterIPs),
 		MaxTokenExpirationSeconds:        cmp.Or(own.MaxTokenExpirationSeconds, defaults.MaxTokenExpirationSeconds, builtin.MaxTokenExpirationSeconds),
 		TokenSecrets:                     cmp.Or(own.TokenSecrets, defaults.TokenSecrets, builtin.TokenSecrets),
 		MaxTerminationGracePeriodSeconds: cmp.Or(own.MaxTerminationGracePeriodSeconds, defaults.MaxTerminationGracePeriodSeconds, builtin.MaxTerminationGracePeriodSeconds),
@@ -53,7 +53,7 @@ func allowancesOf(defaults, own *v1alpha1.Allowances) v1alpha1.Allowances {
 		MaxHelmReleaseBytes:              cmp.Or(own.MaxHelmReleaseBytes, defaults.MaxHelmReleaseBytes, maxObjectBytes),
 		MaxOtherObjectBytes:              cmp.Or(own.MaxOtherObjectBytes, defaults.MaxOtherObjectBytes, builtin.MaxOtherObjectBytes),
 		DoNotDisrupt:                     cmp.Or(own.DoNotDisrupt, defaults.DoNotDisrupt, builtin.DoNotDisrupt),
-		Annotations:                      first(own.Annotations, defaults.Annotations, builtin.Annotations),
+		Annotations:                      firstSet(own.Annotations, defaults.Annotations, builtin.Annotations),
 		UnknownAnnotations:               cmp.Or(own.UnknownAnnotations, defaults.UnknownAnnotations, builtin.UnknownAnnotations),
 	}
 }
@@ -94,8 +94,8 @@ func builtinAllowances() v1alpha1.Allowances {
 	}
 }
 
-// first returns the first list that is not nil. An empty list counts as set.
-func first[T any](lists ...[]T) []T {
+// firstSet returns the first list that is not nil. An empty list counts as set.
+func firstSet[T any](lists ...[]T) []T {
 	for _, l := range lists {
 		if l != nil {
 			return l

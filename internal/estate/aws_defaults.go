@@ -12,9 +12,9 @@ import (
 // discoveryTag is the tag with which Karpenter's own guides mark a cluster's resources.
 const discoveryTag = "karpenter.sh/discovery"
 
-// writeOut sets unset fields to safe values, so that nothing depends on the provider's
+// setAWSDefaults sets unset fields to safe values, so that nothing depends on the provider's
 // defaults. docs/aws.md gives the reasons.
-func writeOut(p *v1alpha1.PlatformSpec, c *v1alpha1.AWSNodeClass) {
+func setAWSDefaults(p *v1alpha1.PlatformSpec, c *v1alpha1.AWSNodeClass) {
 	if c.AMISelectorTerms == nil && c.AMIFamily != v1alpha1.FamilyCustom {
 		c.AMIFamily = cmp.Or(c.AMIFamily, v1alpha1.FamilyAL2023)
 		alias := strings.ToLower(string(c.AMIFamily)) + "@latest"
@@ -29,24 +29,24 @@ func writeOut(p *v1alpha1.PlatformSpec, c *v1alpha1.AWSNodeClass) {
 	c.AssociatePublicIPAddress = cmp.Or(c.AssociatePublicIPAddress, ptr.To(false))
 	c.DetailedMonitoring = cmp.Or(c.DetailedMonitoring, ptr.To(false))
 	// With a hop limit of one, only the node itself gets a response, and no pod on it.
-	c.MetadataOptions = metadataOver(&v1alpha1.MetadataOptions{
+	c.MetadataOptions = mergeMetadataOptions(&v1alpha1.MetadataOptions{
 		HTTPEndpoint: "enabled", HTTPProtocolIPv6: "disabled", HTTPPutResponseHopLimit: ptr.To[int64](1), HTTPTokens: "required",
 	}, c.MetadataOptions)
 	if len(p.ClusterDNS) > 0 {
-		c.Kubelet = kubeletOver(&v1alpha1.AWSKubelet{ClusterDNS: p.ClusterDNS}, c.Kubelet)
+		c.Kubelet = mergeKubelets(&v1alpha1.AWSKubelet{ClusterDNS: p.ClusterDNS}, c.Kubelet)
 	}
 	if c.BlockDeviceMappings == nil {
-		c.BlockDeviceMappings = disks(c.AMIFamily)
+		c.BlockDeviceMappings = buildDefaultDisks(c.AMIFamily)
 	}
 	for i := range c.BlockDeviceMappings {
-		protect(&c.BlockDeviceMappings[i].EBS)
+		protectVolume(&c.BlockDeviceMappings[i].EBS)
 	}
 }
 
-// disks returns the disks that a family's images use, in Karpenter's default sizes.
+// buildDefaultDisks returns the disks that a family's images use, in Karpenter's default sizes.
 // Bottlerocket uses one disk for itself and one for pods' data. The disks of custom images are
 // unknown.
-func disks(family v1alpha1.AMIFamily) []v1alpha1.BlockDeviceMapping {
+func buildDefaultDisks(family v1alpha1.AMIFamily) []v1alpha1.BlockDeviceMapping {
 	disk := func(name string, size v1alpha1.VolumeSize) v1alpha1.BlockDeviceMapping {
 		return v1alpha1.BlockDeviceMapping{DeviceName: name, EBS: v1alpha1.EBSVolume{VolumeSize: size}}
 	}
@@ -60,8 +60,8 @@ func disks(family v1alpha1.AMIFamily) []v1alpha1.BlockDeviceMapping {
 	}
 }
 
-// protect sets the defaults of a volume: it is encrypted and deleted with its node.
-func protect(v *v1alpha1.EBSVolume) {
+// protectVolume sets the defaults of a volume: it is encrypted and deleted with its node.
+func protectVolume(v *v1alpha1.EBSVolume) {
 	v.DeleteOnTermination = cmp.Or(v.DeleteOnTermination, ptr.To(true))
 	v.VolumeType = cmp.Or(v.VolumeType, "gp3")
 	if v.SnapshotID == "" {

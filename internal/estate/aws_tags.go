@@ -14,9 +14,9 @@ const (
 	nodePoolTag = "NodePool"
 )
 
-// awsTags returns the effective tags of a pool. They are merged from the general to the
+// buildAWSTags returns the effective tags of a pool. They are merged from the general to the
 // specific, and the most specific value of a key is used.
-func awsTags(p *v1alpha1.PlatformSpec, pool *v1alpha1.Pool, keys *v1alpha1.AWSTagKeys) map[string]string {
+func buildAWSTags(p *v1alpha1.PlatformSpec, pool *v1alpha1.Pool, keys *v1alpha1.AWSTagKeys) map[string]string {
 	if keys == nil {
 		keys = &v1alpha1.AWSTagKeys{}
 	}

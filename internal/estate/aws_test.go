@@ -17,11 +17,11 @@ import (
 // base's where the upper class has none. It reads the fields from the type, so it covers new
 // fields.
 func TestLayOver(t *testing.T) {
-	base, upper := inFull(filled(t, "base", 1)), inFull(filled(t, "upper", 2))
-	if diff := cmp.Diff(base, layOver(base, &v1alpha1.AWSNodeClass{})); diff != "" {
+	base, upper := expandShortForms(filled(t, "base", 1)), expandShortForms(filled(t, "upper", 2))
+	if diff := cmp.Diff(base, mergeClasses(base, &v1alpha1.AWSNodeClass{})); diff != "" {
 		t.Errorf("over the base lies nothing, and something changed:\n%s", diff)
 	}
-	got := layOver(base, upper)
+	got := mergeClasses(base, upper)
 	want := upper.DeepCopy()
 	want.Tags = map[string]string{"base": "base", "upper": "upper"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -33,7 +33,7 @@ func TestLayOver(t *testing.T) {
 		"metadata": {MetadataOptions: &v1alpha1.MetadataOptions{}},
 		"tag keys": {TagKeys: &v1alpha1.AWSTagKeys{}},
 	} {
-		if diff := cmp.Diff(base, layOver(base, part)); diff != "" {
+		if diff := cmp.Diff(base, mergeClasses(base, part)); diff != "" {
 			t.Errorf("an empty %s hides the base's:\n%s", name, diff)
 		}
 	}
@@ -108,7 +108,7 @@ func TestAWSClass(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, e := valid(t, "platform: {clusterName: demo, nodeClass: {aws: {"+c.platform+"}}}\npools: {jobs: {costCode: org1, nodeClass: {aws: {"+c.pool+"}}}}\n")
-			class := e.Pool("jobs").Class.AWS
+			class := e.FindPool("jobs").Class.AWS
 			if got := c.want(class); got != c.is {
 				t.Errorf("got %v, want %v of %+v", got, c.is, class)
 			}
@@ -122,7 +122,7 @@ func TestAWSClass(t *testing.T) {
 // TestClassOfAnotherKind fails unless a class of another kind replaces the platform's.
 func TestClassOfAnotherKind(t *testing.T) {
 	_, e := valid(t, "platform: {clusterName: demo, nodeClass: {aws: {role: a}}}\npools:\n  a: {nodeClass: {kwok: {}}}\n  b: {nodeClass: {ref: {group: g, kind: K, name: n}}}\n  c:\n")
-	if a, b, c := e.Pool("a").Class, e.Pool("b").Class, e.Pool("c").Class; a.AWS != nil || a.Kwok == nil || b.AWS != nil || b.Ref == nil || c.AWS == nil {
+	if a, b, c := e.FindPool("a").Class, e.FindPool("b").Class, e.FindPool("c").Class; a.AWS != nil || a.Kwok == nil || b.AWS != nil || b.Ref == nil || c.AWS == nil {
 		t.Errorf("%+v %+v %+v", a, b, c)
 	}
 }
@@ -154,7 +154,7 @@ func TestUserDataFile(t *testing.T) {
 			continue
 		}
 		e, _ := Build(d)
-		if got := e.Pool("jobs").Class.AWS.UserData; got != "echo boot\n" {
+		if got := e.FindPool("jobs").Class.AWS.UserData; got != "echo boot\n" {
 			t.Errorf("%s: user data %q", says, got)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 // Without a valid Platform, Build returns nil and never an empty estate, which would be a
 // request to delete everything.
 func Build(d *manifest.Declaration) (*Estate, manifest.Problems) {
-	w := newWhole(d)
+	w := newChecker(d)
 	for _, check := range rules {
 		check(w)
 	}
@@ -32,31 +32,31 @@ func Build(d *manifest.Declaration) (*Estate, manifest.Problems) {
 	}
 	e := &Estate{Platform: Platform{PlatformSpec: w.platform}, Warnings: w.warnings.Sorted()}
 	for i := range d.Networks {
-		if n := &d.Networks[i]; w.valid(manifest.KindNetwork, i) {
+		if n := &d.Networks[i]; w.isValid(manifest.KindNetwork, i) {
 			e.Networks = append(e.Networks, n)
 		}
 	}
 	for i := range d.Pools {
-		if p := &d.Pools[i]; w.valid(manifest.KindPool, i) {
+		if p := &d.Pools[i]; w.isValid(manifest.KindPool, i) {
 			e.Pools = append(e.Pools, resolvePool(&e.Platform, p))
 		}
 	}
 	for i := range d.Tenants {
-		if t := &d.Tenants[i]; w.valid(manifest.KindTenant, i) {
-			resolved := resolveTenant(&e.Platform, t, w.requested(t), d.Now)
-			resolved.Networks = w.networksOf(t)
+		if t := &d.Tenants[i]; w.isValid(manifest.KindTenant, i) {
+			resolved := resolveTenant(&e.Platform, t, w.listRequested(t), d.Now)
+			resolved.Networks = w.resolveNetworks(t)
 			e.Tenants = append(e.Tenants, resolved)
 		}
 	}
 	slices.SortFunc(e.Networks, func(a, b *v1alpha1.SecondaryNetwork) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(e.Pools, func(a, b *Pool) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(e.Tenants, func(a, b *Tenant) int { return cmp.Compare(a.Name, b.Name) })
-	e.Platform.Groups = groupsOf(e)
+	e.Platform.Groups = listGroups(e)
 	return e, problems
 }
 
-// groupsOf returns all groups with rights.
-func groupsOf(e *Estate) []string {
+// listGroups returns all groups with rights.
+func listGroups(e *Estate) []string {
 	all := slices.Concat(e.Platform.Admins, e.Platform.Auditors, e.Platform.ClassReaders)
 	if e.Platform.Elevation != nil {
 		all = append(all, e.Platform.Elevation.Approvers...)
@@ -87,7 +87,7 @@ var builtinTolerations = []string{
 func resolvePlatform(p v1alpha1.PlatformSpec) v1alpha1.PlatformSpec {
 	p.NodePoolKey = cmp.Or(p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
 	p.Placement = cmp.Or(p.Placement, v1alpha1.PlacementNative)
-	p.Tolerations = first(p.Tolerations, builtinTolerations)
+	p.Tolerations = firstSet(p.Tolerations, builtinTolerations)
 	p.GitOps = cmp.Or(p.GitOps, v1alpha1.GitOpsFlux)
 	p.Network.Dialect = cmp.Or(p.Network.Dialect, v1alpha1.DialectKubernetes)
 	if len(p.Network.MetadataAddresses) == 0 {
@@ -107,16 +107,16 @@ func resolvePlatform(p v1alpha1.PlatformSpec) v1alpha1.PlatformSpec {
 }
 
 func resolvePool(platform *Platform, p *v1alpha1.Pool) *Pool {
-	pool := &Pool{Name: p.Name, PoolSpec: p.Spec, Class: classOf(&platform.PlatformSpec, p)}
+	pool := &Pool{Name: p.Name, PoolSpec: p.Spec, Class: resolveClass(&platform.PlatformSpec, p)}
 	if aws := pool.Class.AWS; aws != nil {
-		aws.Tags, aws.TagKeys = awsTags(&platform.PlatformSpec, p, aws.TagKeys), nil
+		aws.Tags, aws.TagKeys = buildAWSTags(&platform.PlatformSpec, p, aws.TagKeys), nil
 	}
 	return pool
 }
 
-// classOf returns the effective node class: the pool's own or the platform's, or, for AWS, the
+// resolveClass returns the effective node class: the pool's own or the platform's, or, for AWS, the
 // pool's merged over the platform's.
-func classOf(platform *v1alpha1.PlatformSpec, p *v1alpha1.Pool) v1alpha1.NodeClass {
+func resolveClass(platform *v1alpha1.PlatformSpec, p *v1alpha1.Pool) v1alpha1.NodeClass {
 	class := platform.NodeClass
 	if p.Spec.NodeClass != nil {
 		class = *p.Spec.NodeClass
@@ -128,51 +128,51 @@ func classOf(platform *v1alpha1.PlatformSpec, p *v1alpha1.Pool) v1alpha1.NodeCla
 	if p.Spec.NodeClass != nil {
 		own = p.Spec.NodeClass.AWS
 	}
-	return v1alpha1.NodeClass{AWS: AWSClass(platform, own)}
+	return v1alpha1.NodeClass{AWS: ResolveAWSClass(platform, own)}
 }
 
 func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]string, now time.Time) *Tenant {
 	defaults := &platform.TenantDefaults
-	namespaces := slices.Concat(namespacesOf(t), slices.Sorted(maps.Keys(requested)))
-	quota := quotaOf(&platform.PlatformSpec, t)
+	namespaces := slices.Concat(listNamespaces(t), slices.Sorted(maps.Keys(requested)))
+	quota := resolveQuota(&platform.PlatformSpec, t)
 	return &Tenant{
 		Name:        t.Name,
-		Pools:       poolsOf(t),
+		Pools:       listPools(t),
 		Namespaces:  namespaces,
 		Requested:   requested,
 		MayRequest:  int(t.Spec.SelfService.Namespaces),
-		Access:      prefixed(platform.GroupPrefix, current(t.Spec.Access, now)),
-		Domains:     domainsOf(platform.TenantDomain, t),
+		Access:      prefixGroups(platform.GroupPrefix, filterCurrentAccess(t.Spec.Access, now)),
+		Domains:     listDomains(platform.TenantDomain, t),
 		Quota:       quota,
 		Minimums:    t.Spec.QuotaMinimums,
-		Shares:      quotaplan.Even(quota, namespaces, t.Spec.QuotaMinimums),
-		Limits:      limitsOf(defaults, t),
+		Shares:      quotaplan.DivideEvenly(quota, namespaces, t.Spec.QuotaMinimums),
+		Limits:      resolveLimits(defaults, t),
 		Egress:      cmp.Or(t.Spec.Network.Egress, defaults.Egress),
 		AllowCIDRs:  t.Spec.Network.AllowCIDRs,
 		PodSecurity: cmp.Or(t.Spec.Policy.PodSecurity, defaults.PodSecurity),
-		Allowances:  allowancesOf(&defaults.Policy, &t.Spec.Policy.Allowances),
-		Sources:     sourcesOf(t),
+		Allowances:  mergeAllowances(&defaults.Policy, &t.Spec.Policy.Allowances),
+		Sources:     listSources(t),
 		CostCode:    t.Spec.CostCode,
 		Deletion:    cmp.Or(t.Spec.Deletion, v1alpha1.DeletionRetain),
 	}
 }
 
-func poolsOf(t *v1alpha1.Tenant) []string {
+func listPools(t *v1alpha1.Tenant) []string {
 	if len(t.Spec.Pools) > 0 {
 		return t.Spec.Pools
 	}
 	return []string{t.Spec.Pool}
 }
 
-func namespacesOf(t *v1alpha1.Tenant) []string {
+func listNamespaces(t *v1alpha1.Tenant) []string {
 	if len(t.Spec.Namespaces) > 0 {
 		return t.Spec.Namespaces
 	}
 	return []string{t.Name}
 }
 
-// current returns the access that has not ended.
-func current(access []v1alpha1.Access, now time.Time) []v1alpha1.Access {
+// filterCurrentAccess returns the access that has not ended.
+func filterCurrentAccess(access []v1alpha1.Access, now time.Time) []v1alpha1.Access {
 	ended := func(a v1alpha1.Access) bool { return a.Ended(now) }
 	if !slices.ContainsFunc(access, ended) {
 		return access
@@ -180,9 +180,9 @@ func current(access []v1alpha1.Access, now time.Time) []v1alpha1.Access {
 	return slices.DeleteFunc(slices.Clone(access), ended)
 }
 
-// NextEnd returns the time at which the next access of a tenant ends, or the zero time if none
+// FindNextExpiry returns the time at which the next access of a tenant ends, or the zero time if none
 // does.
-func (e *Estate) NextEnd() time.Time {
+func (e *Estate) FindNextExpiry() time.Time {
 	var next time.Time
 	for _, t := range e.Tenants {
 		for _, a := range t.Access {
@@ -194,7 +194,7 @@ func (e *Estate) NextEnd() time.Time {
 	return next
 }
 
-func prefixed(prefix string, access []v1alpha1.Access) []v1alpha1.Access {
+func prefixGroups(prefix string, access []v1alpha1.Access) []v1alpha1.Access {
 	if prefix == "" {
 		return access
 	}
@@ -207,9 +207,9 @@ func prefixed(prefix string, access []v1alpha1.Access) []v1alpha1.Access {
 	return all
 }
 
-// domainsOf returns all domains that the tenant may serve, starting with those derived from its
+// listDomains returns all domains that the tenant may serve, starting with those derived from its
 // name.
-func domainsOf(tenantDomain string, t *v1alpha1.Tenant) []string {
+func listDomains(tenantDomain string, t *v1alpha1.Tenant) []string {
 	if tenantDomain == "" {
 		return t.Spec.Domains
 	}
@@ -223,9 +223,9 @@ func domainsOf(tenantDomain string, t *v1alpha1.Tenant) []string {
 	return all
 }
 
-// quotaOf returns the tenant's effective quota. An empty quota of the tenant removes the
+// resolveQuota returns the tenant's effective quota. An empty quota of the tenant removes the
 // platform's or croft's default; a missing one does not.
-func quotaOf(platform *v1alpha1.PlatformSpec, t *v1alpha1.Tenant) corev1.ResourceList {
+func resolveQuota(platform *v1alpha1.PlatformSpec, t *v1alpha1.Tenant) corev1.ResourceList {
 	switch {
 	case t.Spec.Quota != nil:
 		return t.Spec.Quota
@@ -236,7 +236,7 @@ func quotaOf(platform *v1alpha1.PlatformSpec, t *v1alpha1.Tenant) corev1.Resourc
 	}
 }
 
-func limitsOf(defaults *v1alpha1.TenantDefaults, t *v1alpha1.Tenant) *v1alpha1.ContainerLimits {
+func resolveLimits(defaults *v1alpha1.TenantDefaults, t *v1alpha1.Tenant) *v1alpha1.ContainerLimits {
 	switch {
 	case t.Spec.Limits != nil:
 		return t.Spec.Limits

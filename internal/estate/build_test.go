@@ -86,14 +86,14 @@ tenants:
 	if diff := cmp.Diff(want, e.Tenants); diff != "" {
 		t.Errorf("tenants (-want +got):\n%s", diff)
 	}
-	jobs, apps := e.Pool("jobs"), e.Pool("apps")
+	jobs, apps := e.FindPool("jobs"), e.FindPool("apps")
 	if jobs.Class.Kwok == nil || jobs.EmptyTTL != "1h" || jobs.TTL != v1alpha1.Never || jobs.Instances.CapacityTypes[0] != "on-demand" {
 		t.Errorf("pool jobs: %+v", jobs)
 	}
 	if apps.Class.AWS == nil || apps.Class.AWS.AMISelectorTerms[0].Alias != "al2023@latest" || apps.Class.Kwok != nil {
 		t.Errorf("pool apps: %+v", apps)
 	}
-	if e.Tenant("shop") == nil || e.Tenant("none") != nil {
+	if e.FindTenant("shop") == nil || e.FindTenant("none") != nil {
 		t.Error("Tenant does not find shop, or finds none")
 	}
 }
@@ -125,7 +125,7 @@ func TestBuildLiterals(t *testing.T) {
 		"Tenant/lost: spec.pool: there is no pool jbos; did you mean jobs?",
 		"Tenant/young: spec.domains[0]: x.example.org overlaps with *.example.org of tenant old; a domain belongs to one tenant",
 	)
-	if got := problems.For("Tenant", "lost"); len(got) != 1 || got[0].Field != "spec.pool" {
+	if got := problems.ForObject("Tenant", "lost"); len(got) != 1 || got[0].Field != "spec.pool" {
 		t.Errorf("problems of lost: %v", got)
 	}
 	if len(e.Tenants) != 1 || len(e.Pools) != 1 {
@@ -156,7 +156,7 @@ func TestByAge(t *testing.T) {
 		return tenant
 	}
 	list := []v1alpha1.Tenant{born("new-b", 0), born("c", 2), born("b", 2), born("new-a", 0), born("z", 1)}
-	if got, want := byAge(list), []int{4, 2, 1, 0, 3}; !slices.Equal(got, want) {
+	if got, want := sortByAge(list), []int{4, 2, 1, 0, 3}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -274,7 +274,7 @@ tenants:
 	special.ServiceTypes = []corev1.ServiceType{corev1.ServiceTypeNodePort}
 	special.PriorityClasses, special.Registries, special.DoNotDisrupt = []string{}, []string{"ghcr.io/special"}, ptr.To(false)
 	for name, want := range map[string]v1alpha1.Allowances{"plain": plain, "special": special} {
-		if diff := cmp.Diff(want, e.Tenant(name).Allowances); diff != "" {
+		if diff := cmp.Diff(want, e.FindTenant(name).Allowances); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -289,7 +289,7 @@ func TestBuiltinQuota(t *testing.T) {
 			t.Errorf("any number of %s", name)
 		}
 	}
-	for _, name := range written(&v1alpha1.PlatformSpec{Addons: []v1alpha1.Addon{
+	for _, name := range listWritableKinds(&v1alpha1.PlatformSpec{Addons: []v1alpha1.Addon{
 		{APIGroup: "argoproj.io", Resources: []string{"rollouts", "rollouts/scale"}}, {APIGroup: "monitoring.coreos.com", Resources: []string{"podmonitors"}, ReadOnly: true},
 	}}) {
 		if _, known := quota[name]; !known && name != "count/rollouts.argoproj.io" {
@@ -322,7 +322,7 @@ func TestBuiltinQuota(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			_, e := valid(t, "platform: {clusterName: demo, nodeClass: {kwok: {}}, tenantDefaults: {"+test.defaults+"}}\n"+
 				"pools: {a: {}}\ntenants: {shop: {pool: a, namespaces: [x, y], "+test.own+"}}\n")
-			shop := e.Tenant("shop")
+			shop := e.FindTenant("shop")
 			if len(shop.Quota) != test.want || len(shop.Shares["x"]) != test.want || len(shop.Shares["y"]) != test.want {
 				t.Errorf("quota %v, shares %v", shop.Quota, shop.Shares)
 			}
@@ -336,15 +336,15 @@ func TestTenantBytes(t *testing.T) {
 	const promised = 384 << 20
 	_, e := valid(t, "platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {a: {}}\ntenants: {\n"+
 		"shop: {pool: a},\ncharts: {pool: a, policy: {maxHelmReleaseBytes: 1048576}},\nsmall: {pool: a, quota: {pods: 7, secrets: 10, count/pods: 10, requests.cpu: 4}, policy: {maxOtherObjectBytes: 32768}}\n}\n")
-	if got := TenantBytes(e.Tenant("shop")); got > promised {
+	if got := MaxTenantBytes(e.FindTenant("shop")); got > promised {
 		t.Errorf("a tenant can hold %d MiB", got>>20)
 	} else {
 		t.Logf("a tenant can hold %d MiB", got>>20)
 	}
-	if got, want := TenantBytes(e.Tenant("charts"))-TenantBytes(e.Tenant("shop")), int64(250*(1<<20-MaxObjectBytes)); got != want {
+	if got, want := MaxTenantBytes(e.FindTenant("charts"))-MaxTenantBytes(e.FindTenant("shop")), int64(250*(1<<20-MaxObjectBytes)); got != want {
 		t.Errorf("releases of Helm add %d bytes, not %d", got, want)
 	}
-	if got, want := TenantBytes(e.Tenant("small")), int64(10*MaxObjectBytes+10*32768); got != want {
+	if got, want := MaxTenantBytes(e.FindTenant("small")), int64(10*MaxObjectBytes+10*32768); got != want {
 		t.Errorf("a small tenant can hold %d bytes, not %d", got, want)
 	}
 }
@@ -362,8 +362,8 @@ func TestTenantBytesInDocs(t *testing.T) {
 		t.Fatal("docs/walls.md has no bounds for small teams")
 	}
 	_, e := valid(t, "platform:\n  clusterName: demo\n  nodeClass: {kwok: {}}\n"+text+"pools: {a: {}}\ntenants: {shop: {pool: a}}\n")
-	shop := e.Tenant("shop")
-	if got := TenantBytes(shop) >> 20; got != 62 {
+	shop := e.FindTenant("shop")
+	if got := MaxTenantBytes(shop) >> 20; got != 62 {
 		t.Errorf("a tenant can hold %d MiB, not 62", got)
 	}
 	for name := range BuiltinQuota(&v1alpha1.PlatformSpec{}) {
@@ -419,7 +419,7 @@ pools:
     instances: *instances
 `)
 	for name, want := range map[string]string{"apps": "10m", "jobs": "5m", "more": "3m"} {
-		p := e.Pool(name)
+		p := e.FindPool(name)
 		if string(p.EmptyTTL) != want || len(p.Instances.InstanceTypes) != 1 {
 			t.Errorf("pool %s: emptyTTL %s, instances %v", name, p.EmptyTTL, p.Instances)
 		}
@@ -428,7 +428,7 @@ pools:
 
 func TestJSON(t *testing.T) {
 	_, e := valid(t, "{\n\t\"platform\": {\"clusterName\": \"demo\", \"nodeClass\": {\"kwok\": {}}},\n\t\"pools\": {\"jobs\": null}\n}\n")
-	if e.Pool("jobs") == nil {
+	if e.FindPool("jobs") == nil {
 		t.Error("no pool jobs")
 	}
 }

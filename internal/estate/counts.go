@@ -19,9 +19,9 @@ const otherCount = 50
 // elevationCount is the quota's name for Elevations.
 const elevationCount corev1.ResourceName = "count/elevations.croft.dev"
 
-// ElevationRoom returns the maximum number of Elevations of one user in a tenant: a fifth of
+// MaxElevationsPerPerson returns the maximum number of Elevations of one user in a tenant: a fifth of
 // the tenant's, so that no user exhausts the quota of the others.
-func ElevationRoom(t *Tenant) int {
+func MaxElevationsPerPerson(t *Tenant) int {
 	total, limited := t.Quota[elevationCount]
 	if !limited {
 		total = BuiltinQuota(&v1alpha1.PlatformSpec{})[elevationCount]
@@ -76,7 +76,7 @@ func BuiltinQuota(p *v1alpha1.PlatformSpec) corev1.ResourceList {
 	} {
 		set(name, most)
 	}
-	for _, name := range written(p) {
+	for _, name := range listWritableKinds(p) {
 		if _, known := quota[name]; !known {
 			set(name, otherCount)
 		}
@@ -84,11 +84,11 @@ func BuiltinQuota(p *v1alpha1.PlatformSpec) corev1.ResourceList {
 	return quota
 }
 
-// written returns the kinds that tenants may write, in a quota's format: the kinds of the role
+// listWritableKinds returns the kinds that tenants may write, in a quota's format: the kinds of the role
 // operator, which has the most rights.
-func written(p *v1alpha1.PlatformSpec) []corev1.ResourceName {
+func listWritableKinds(p *v1alpha1.PlatformSpec) []corev1.ResourceName {
 	var all []corev1.ResourceName
-	for _, rule := range rights.Of(v1alpha1.RoleOperator, p) {
+	for _, rule := range rights.ForRole(v1alpha1.RoleOperator, p) {
 		if !slices.Contains(rule.Verbs, "create") {
 			continue
 		}
@@ -111,11 +111,11 @@ func written(p *v1alpha1.PlatformSpec) []corev1.ResourceName {
 	return all
 }
 
-// TenantBytes returns the maximum size of a tenant's objects in etcd: for each kind in its
+// MaxTenantBytes returns the maximum size of a tenant's objects in etcd: for each kind in its
 // quota the maximum number, each with the maximum size. It includes neither Events nor the old
 // versions of changed objects, which etcd keeps until the API server compacts them after five
 // minutes.
-func TenantBytes(t *Tenant) int64 {
+func MaxTenantBytes(t *Tenant) int64 {
 	var sum int64
 	for name, most := range t.Quota {
 		size := *t.Allowances.MaxOtherObjectBytes

@@ -26,9 +26,9 @@ var usualDNSPods = []v1alpha1.DNSPods{
 	{Namespace: "openshift-dns", Labels: map[string]string{"dns.operator.openshift.io/daemonset-dns": "default"}, Port: 5353},
 }
 
-// DNSPods returns the pods that resolve names: the usual ones and the platform's own, ordered
+// ListDNSPods returns the pods that resolve names: the usual ones and the platform's own, ordered
 // by port.
-func DNSPods(n *v1alpha1.PlatformNetwork) []v1alpha1.DNSPods {
+func ListDNSPods(n *v1alpha1.PlatformNetwork) []v1alpha1.DNSPods {
 	all := slices.Clone(usualDNSPods)
 	for _, pods := range n.DNSPods {
 		pods.Port = cmp.Or(pods.Port, DNSPort)
@@ -38,9 +38,9 @@ func DNSPods(n *v1alpha1.PlatformNetwork) []v1alpha1.DNSPods {
 	return all
 }
 
-// Resolvers returns the addresses that resolve names in addition to the DNS pods: the
+// ListResolvers returns the addresses that resolve names in addition to the DNS pods: the
 // platform's clusterDNS and the address of NodeLocal DNSCache. It skips invalid addresses.
-func Resolvers(p *v1alpha1.PlatformSpec) []netip.Addr {
+func ListResolvers(p *v1alpha1.PlatformSpec) []netip.Addr {
 	var all []netip.Addr
 	add := func(address netip.Addr) {
 		if !slices.Contains(all, address) {

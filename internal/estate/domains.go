@@ -15,27 +15,27 @@ type claim struct {
 	domain string
 }
 
-// base is the domain without its wildcard.
-func (c claim) base() string { return strings.TrimPrefix(c.domain, "*.") }
+// baseDomain is the domain without its wildcard.
+func (c claim) baseDomain() string { return strings.TrimPrefix(c.domain, "*.") }
 
-func (c claim) wildcard() bool { return strings.HasPrefix(c.domain, "*.") }
+func (c claim) isWildcard() bool { return strings.HasPrefix(c.domain, "*.") }
 
-// domainsHaveOneTenant refuses claims that overlap with a claim of an older tenant. A refused
+// checkDomainOwners refuses claims that overlap with a claim of an older tenant. A refused
 // claim does not block younger tenants. Claims of a tenant that is refused for another reason
 // do, since they may have been granted before.
-func domainsHaveOneTenant(w *whole) {
+func checkDomainOwners(w *checker) {
 	granted := newGrants()
-	for _, i := range byAge(w.Tenants) {
+	for _, i := range sortByAge(w.Tenants) {
 		for j, domain := range w.Tenants[i].Spec.Domains {
 			c := claim{w.objects[manifest.KindTenant][i], domain}
 			at := field.NewPath("spec", "domains").Index(j)
-			if why := reserved(w.platform.TenantDomain, c); why != "" {
+			if why := explainReserved(w.platform.TenantDomain, c); why != "" {
 				w.refuse(c.by, at, "%s", why)
 				continue
 			}
-			if other, overlaps := granted.overlap(c); overlaps {
+			if other, overlaps := granted.findOverlap(c); overlaps {
 				w.refuse(c.by, at, "%s overlaps with %s of tenant %s%s; a domain belongs to one tenant",
-					c.domain, other.domain, other.by.Name, w.Where(other.by))
+					c.domain, other.domain, other.by.Name, w.FormatLocation(other.by))
 				continue
 			}
 			granted.add(c)
@@ -43,21 +43,21 @@ func domainsHaveOneTenant(w *whole) {
 	}
 }
 
-// reserved returns why no tenant may claim a domain, regardless of the claim's age: domains
+// explainReserved returns why no tenant may claim a domain, regardless of the claim's age: domains
 // below the tenant domain belong to the tenants of those names, including future ones, and the
 // cluster's DNS domains belong to the owners of the Services.
-func reserved(tenantDomain string, c claim) string {
-	if c.inCluster() {
+func explainReserved(tenantDomain string, c claim) string {
+	if c.isInCluster() {
 		return c.domain + " holds names that the cluster's DNS gives to Services, which are their own tenants'; claim hosts outside of the cluster"
 	}
 	if tenantDomain == "" {
 		return ""
 	}
-	base := c.base()
-	if base == tenantDomain || c.wildcard() && below(tenantDomain, base) {
+	base := c.baseDomain()
+	if base == tenantDomain || c.isWildcard() && isSubdomain(tenantDomain, base) {
 		return c.domain + " holds the platform's tenantDomain " + tenantDomain + ", which is no tenant's; claim domains outside of it"
 	}
-	if !below(base, tenantDomain) {
+	if !isSubdomain(base, tenantDomain) {
 		return ""
 	}
 	owner := strings.TrimSuffix(base, "."+tenantDomain)
@@ -68,8 +68,8 @@ func reserved(tenantDomain string, c claim) string {
 	return c.domain + " belongs to the tenant named " + owner + ", as everything below " + owner + "." + tenantDomain + " does; leave it out"
 }
 
-// below reports whether a domain is a subdomain of another.
-func below(domain, of string) bool { return strings.HasSuffix(domain, "."+of) }
+// isSubdomain reports whether a domain is a subdomain of another.
+func isSubdomain(domain, of string) bool { return strings.HasSuffix(domain, "."+of) }
 
 // grants are the granted claims, indexed so that the number of steps to find an overlap equals
 // the number of labels in the domain.
@@ -86,29 +86,29 @@ func newGrants() *grants {
 }
 
 func (g *grants) add(c claim) {
-	if c.wildcard() {
-		g.wildcard[c.base()] = c
+	if c.isWildcard() {
+		g.wildcard[c.baseDomain()] = c
 	} else {
-		g.exact[c.base()] = c
+		g.exact[c.baseDomain()] = c
 	}
-	for parent := range parents(c.base()) {
+	for parent := range listParents(c.baseDomain()) {
 		if claims := g.beneath[parent]; len(claims) == 0 || len(claims) == 1 && claims[0].by.Name != c.by.Name {
 			g.beneath[parent] = append(claims, c)
 		}
 	}
 }
 
-// overlap returns a claim of another tenant that shares a host with c. A wildcard contains all
+// findOverlap returns a claim of another tenant that shares a host with c. A wildcard contains all
 // domains below its base at any depth, but not the base itself.
-func (g *grants) overlap(c claim) (claim, bool) {
+func (g *grants) findOverlap(c claim) (claim, bool) {
 	var candidates []claim
-	if c.wildcard() {
-		candidates = append(candidates, g.beneath[c.base()]...)
-		candidates = append(candidates, g.wildcard[c.base()])
+	if c.isWildcard() {
+		candidates = append(candidates, g.beneath[c.baseDomain()]...)
+		candidates = append(candidates, g.wildcard[c.baseDomain()])
 	} else {
-		candidates = append(candidates, g.exact[c.base()])
+		candidates = append(candidates, g.exact[c.baseDomain()])
 	}
-	for parent := range parents(c.base()) {
+	for parent := range listParents(c.baseDomain()) {
 		candidates = append(candidates, g.wildcard[parent])
 	}
 	for _, other := range candidates {
@@ -119,8 +119,8 @@ func (g *grants) overlap(c claim) (claim, bool) {
 	return claim{}, false
 }
 
-// parents returns the parent domains of a domain: b.c and c for a.b.c.
-func parents(domain string) iter.Seq[string] {
+// listParents returns the parent domains of a domain: b.c and c for a.b.c.
+func listParents(domain string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {
 			_, parent, ok := strings.Cut(domain, ".")

@@ -77,7 +77,7 @@ func TestGrantsAgreeWithPairwiseComparison(t *testing.T) {
 			for _, other := range stands {
 				want = want || other.by.Name != c.by.Name && overlap(c, other)
 			}
-			if _, got := granted.overlap(c); got != want {
+			if _, got := granted.findOverlap(c); got != want {
 				t.Fatalf("%s of %s against %v: overlap is %v", c.domain, c.by.Name, stands, got)
 			}
 			if !want {
@@ -102,14 +102,14 @@ func randomClaim(rnd *rand.Rand) claim {
 
 func overlap(a, b claim) bool {
 	switch {
-	case !a.wildcard() && !b.wildcard():
+	case !a.isWildcard() && !b.isWildcard():
 		return a.domain == b.domain
-	case a.wildcard() && b.wildcard():
-		return a.base() == b.base() || below(a.base(), b.base()) || below(b.base(), a.base())
-	case a.wildcard():
-		return below(b.base(), a.base())
+	case a.isWildcard() && b.isWildcard():
+		return a.baseDomain() == b.baseDomain() || isSubdomain(a.baseDomain(), b.baseDomain()) || isSubdomain(b.baseDomain(), a.baseDomain())
+	case a.isWildcard():
+		return isSubdomain(b.baseDomain(), a.baseDomain())
 	default:
-		return below(a.base(), b.base())
+		return isSubdomain(a.baseDomain(), b.baseDomain())
 	}
 }
 

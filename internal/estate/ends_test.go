@@ -51,7 +51,7 @@ tenants:
 			if got := e.Warnings.Error(); (got == "") != (test.warned == "") || !strings.Contains(got, test.warned) {
 				t.Errorf("warnings %q, want %q", got, test.warned)
 			}
-			if got := e.NextEnd(); !got.Equal(test.nextEnd) {
+			if got := e.FindNextExpiry(); !got.Equal(test.nextEnd) {
 				t.Errorf("the next end is %s, want %s", got, test.nextEnd)
 			}
 			if len(d.Tenants[0].Spec.Access) != 3 {

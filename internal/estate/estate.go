@@ -100,8 +100,8 @@ func (t *Tenant) Declares(namespace string) bool {
 	return !requested && slices.Contains(t.Namespaces, namespace)
 }
 
-// Tenant returns the tenant with the name, or nil.
-func (e *Estate) Tenant(name string) *Tenant {
+// FindTenant returns the tenant with the name, or nil.
+func (e *Estate) FindTenant(name string) *Tenant {
 	i, ok := slices.BinarySearchFunc(e.Tenants, name, func(t *Tenant, n string) int { return cmp.Compare(t.Name, n) })
 	if !ok {
 		return nil
@@ -109,8 +109,8 @@ func (e *Estate) Tenant(name string) *Tenant {
 	return e.Tenants[i]
 }
 
-// Pool returns the pool with the name, or nil.
-func (e *Estate) Pool(name string) *Pool {
+// FindPool returns the pool with the name, or nil.
+func (e *Estate) FindPool(name string) *Pool {
 	i, ok := slices.BinarySearchFunc(e.Pools, name, func(p *Pool, n string) int { return cmp.Compare(p.Name, n) })
 	if !ok {
 		return nil

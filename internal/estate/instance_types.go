@@ -20,35 +20,35 @@ var kwokType = regexp.MustCompile(`^[a-z]-\d+x-(amd64|arm64)-(linux|windows)$`)
 // awsGroup is the API group of the node classes of Karpenter's provider for AWS.
 const awsGroup = "karpenter.k8s.aws"
 
-// instanceTypesExist warns of instance types that are not in the tables. It refuses none:
+// checkInstanceTypes warns of instance types that are not in the tables. It refuses none:
 // clouds add types, and the tables become outdated.
-func instanceTypesExist(w *whole, p *v1alpha1.Pool) []finding {
-	class := classOf(&w.platform, p)
+func checkInstanceTypes(w *checker, p *v1alpha1.Pool) []finding {
+	class := resolveClass(&w.platform, p)
 	if class.Ref != nil && class.Ref.Group != awsGroup {
 		return nil
 	}
 	at := field.NewPath("spec", "instances")
-	all := unknownTypes(at.Child("instanceTypes"), p.Spec.Instances.InstanceTypes)
+	all := findUnknownTypes(at.Child("instanceTypes"), p.Spec.Instances.InstanceTypes)
 	for i, r := range p.Spec.Instances.Requirements {
-		if normal(r.Key) == corev1.LabelInstanceTypeStable && r.Operator == corev1.NodeSelectorOpIn {
-			all = append(all, unknownTypes(at.Child("requirements").Index(i).Child("values"), r.Values)...)
+		if normalizeLabel(r.Key) == corev1.LabelInstanceTypeStable && r.Operator == corev1.NodeSelectorOpIn {
+			all = append(all, findUnknownTypes(at.Child("requirements").Index(i).Child("values"), r.Values)...)
 		}
 	}
 	return all
 }
 
-func unknownTypes(at *field.Path, types []string) []finding {
+func findUnknownTypes(at *field.Path, types []string) []finding {
 	var all []finding
 	for i, name := range types {
 		family, size, _ := strings.Cut(name, ".")
 		if kwokType.MatchString(name) || slices.Contains(strings.Fields(awsSizes[family]), size) {
 			continue
 		}
-		hint := didYouMean(name, awsTypes())
+		hint := suggestName(name, awsTypes())
 		if hint == "" {
 			hint = "; look it up in the cloud's list, and leave it as it is if it is new"
 		}
-		all = append(all, warned(at.Index(i), "%s: no instance type that croft knows%s", name, hint)...)
+		all = append(all, makeWarning(at.Index(i), "%s: no instance type that croft knows%s", name, hint)...)
 	}
 	return all
 }

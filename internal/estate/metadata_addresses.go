@@ -12,10 +12,10 @@ import (
 // 6052): a pod with IPv6 only reaches the metadata addresses there.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// Metadata returns the platform's metadata addresses: first IPv4, then IPv6, then the NAT64
+// ListMetadataAddresses returns the platform's metadata addresses: first IPv4, then IPv6, then the NAT64
 // addresses of the first. It skips invalid addresses, which are possible if no schema has
 // validated them.
-func Metadata(n *v1alpha1.PlatformNetwork) []netip.Addr {
+func ListMetadataAddresses(n *v1alpha1.PlatformNetwork) []netip.Addr {
 	named := n.MetadataAddresses
 	if len(named) == 0 {
 		named = v1alpha1.DefaultMetadataAddresses()
@@ -29,7 +29,7 @@ func Metadata(n *v1alpha1.PlatformNetwork) []netip.Addr {
 		address = address.Unmap()
 		all = append(all, address)
 		if address.Is4() {
-			translated = append(translated, throughNAT64(address))
+			translated = append(translated, translateNAT64(address))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b netip.Addr) int { return cmp.Compare(a.BitLen(), b.BitLen()) })
@@ -42,7 +42,7 @@ func Metadata(n *v1alpha1.PlatformNetwork) []netip.Addr {
 	})
 }
 
-func throughNAT64(address netip.Addr) netip.Addr {
+func translateNAT64(address netip.Addr) netip.Addr {
 	whole, v4 := nat64.Addr().As16(), address.As4()
 	copy(whole[12:], v4[:])
 	return netip.AddrFrom16(whole)

@@ -21,7 +21,7 @@ func TestMetadata(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, a := range estate.Metadata(&v1alpha1.PlatformNetwork{MetadataAddresses: c.named}) {
+			for _, a := range estate.ListMetadataAddresses(&v1alpha1.PlatformNetwork{MetadataAddresses: c.named}) {
 				got = append(got, a.String())
 			}
 			if !slices.Equal(got, c.want) {

@@ -21,12 +21,12 @@ const (
 // the types that the cloud offers at the moment, nor labels that an administrator sets on a
 // node.
 func (p *Pool) ExplainUnschedulable(nodePoolKey string, pod *corev1.PodSpec) string {
-	labels := p.nodeLabels(nodePoolKey)
+	labels := p.buildNodeLabels(nodePoolKey)
 	for _, key := range slices.Sorted(maps.Keys(pod.NodeSelector)) {
-		if why := labels.whyNot("spec.nodeSelector", key, corev1.NodeSelectorOpIn, []string{pod.NodeSelector[key]}); why != "" {
+		if why := labels.explainMismatch("spec.nodeSelector", key, corev1.NodeSelectorOpIn, []string{pod.NodeSelector[key]}); why != "" {
 			return why + " in pool " + p.Name
 		}
-		labels[normal(key)] = valuesOf(corev1.NodeSelectorOpIn, []string{pod.NodeSelector[key]})
+		labels[normalizeLabel(key)] = newValues(corev1.NodeSelectorOpIn, []string{pod.NodeSelector[key]})
 	}
 	if pod.Affinity == nil || pod.Affinity.NodeAffinity == nil || pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return ""
@@ -35,7 +35,7 @@ func (p *Pool) ExplainUnschedulable(nodePoolKey string, pod *corev1.PodSpec) str
 	for _, term := range pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 		why := ""
 		for _, r := range term.MatchExpressions {
-			if why = labels.whyNot("spec.affinity.nodeAffinity", r.Key, r.Operator, r.Values); why != "" {
+			if why = labels.explainMismatch("spec.affinity.nodeAffinity", r.Key, r.Operator, r.Values); why != "" {
 				break
 			}
 		}
@@ -52,24 +52,24 @@ func (p *Pool) ExplainUnschedulable(nodePoolKey string, pod *corev1.PodSpec) str
 // nodeLabels maps labels of a pool's nodes to their possible values.
 type nodeLabels map[string]values
 
-func (p *Pool) nodeLabels(nodePoolKey string) nodeLabels {
+func (p *Pool) buildNodeLabels(nodePoolKey string) nodeLabels {
 	labels := nodeLabels{}
-	for _, c := range constraints(&p.Instances) {
+	for _, c := range listConstraints(&p.Instances) {
 		before, ok := labels[c.key]
 		if !ok {
-			before = anything()
+			before = newAnyValues()
 		}
-		labels[c.key] = before.and(c.values)
+		labels[c.key] = before.intersect(c.values)
 	}
-	labels[nodePoolKey] = valuesOf(corev1.NodeSelectorOpIn, []string{p.Name})
-	labels[karpenterv1.NodePoolLabelKey] = valuesOf(corev1.NodeSelectorOpIn, []string{p.Name})
+	labels[nodePoolKey] = newValues(corev1.NodeSelectorOpIn, []string{p.Name})
+	labels[karpenterv1.NodePoolLabelKey] = newValues(corev1.NodeSelectorOpIn, []string{p.Name})
 	types, ok := labels[corev1.LabelInstanceTypeStable]
 	if !ok || types.others || p.Class.Ref != nil && p.Class.Ref.Group != awsGroup {
 		return labels
 	}
 	var architectures, families, sizes []string
 	for name := range types.listed {
-		architecture := architectureOf(name)
+		architecture := parseArchitecture(name)
 		if architecture == "" {
 			return labels
 		}
@@ -79,35 +79,35 @@ func (p *Pool) nodeLabels(nodePoolKey string) nodeLabels {
 	for key, list := range map[string][]string{corev1.LabelArchStable: architectures, awsFamily: families, awsSize: sizes} {
 		before, ok := labels[key]
 		if !ok {
-			before = anything()
+			before = newAnyValues()
 		}
-		labels[key] = before.and(valuesOf(corev1.NodeSelectorOpIn, list))
+		labels[key] = before.intersect(newValues(corev1.NodeSelectorOpIn, list))
 	}
 	return labels
 }
 
-// whyNot explains why no value of a label meets a requirement, or returns "" if one does.
-func (l nodeLabels) whyNot(field, key string, operator corev1.NodeSelectorOperator, list []string) string {
-	asked := strings.TrimSpace(fmt.Sprintf("%s %s %s", key, operator, abridged(list)))
-	possible, ok := l[normal(key)]
+// explainMismatch explains why no value of a label meets a requirement, or returns "" if one does.
+func (l nodeLabels) explainMismatch(field, key string, operator corev1.NodeSelectorOperator, list []string) string {
+	asked := strings.TrimSpace(fmt.Sprintf("%s %s %s", key, operator, abridgeList(list)))
+	possible, ok := l[normalizeLabel(key)]
 	if !ok {
-		if mayBeSet(normal(key)) || operator == corev1.NodeSelectorOpNotIn || operator == corev1.NodeSelectorOpDoesNotExist {
+		if isProviderLabel(normalizeLabel(key)) || operator == corev1.NodeSelectorOpNotIn || operator == corev1.NodeSelectorOpDoesNotExist {
 			return ""
 		}
 		return fmt.Sprintf("%s: %s: the label %s is on no node", field, asked, key)
 	}
-	if !possible.and(valuesOf(operator, list)).empty() {
+	if !possible.intersect(newValues(operator, list)).isEmpty() {
 		return ""
 	}
 	if possible.others {
 		return fmt.Sprintf("%s: %s: no node has such a value", field, asked)
 	}
-	return fmt.Sprintf("%s: %s: nodes have %s", field, asked, abridged(possible.sorted()))
+	return fmt.Sprintf("%s: %s: nodes have %s", field, asked, abridgeList(possible.listSorted()))
 }
 
-// mayBeSet reports whether Karpenter, its providers, the kubelet or a storage driver set a
+// isProviderLabel reports whether Karpenter, its providers, the kubelet or a storage driver set a
 // label on nodes with values that the Pool does not determine.
-func mayBeSet(key string) bool {
+func isProviderLabel(key string) bool {
 	if karpenterv1.WellKnownLabels.Has(key) || key == corev1.LabelHostname {
 		return true
 	}

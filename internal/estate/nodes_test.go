@@ -57,7 +57,7 @@ tenants:
 		if err := yaml.UnmarshalStrict([]byte(c.pod), &pod); err != nil {
 			t.Fatal(err)
 		}
-		why := e.Pool(c.pool).ExplainUnschedulable("node-pool", &pod)
+		why := e.FindPool(c.pool).ExplainUnschedulable("node-pool", &pod)
 		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%s in pool %s: %q, want %q", c.pod, c.pool, why, c.why)
 		}

@@ -46,28 +46,28 @@ var notGiven = []struct {
 	}},
 }
 
-// addonsAreHarmless refuses add-ons that would give tenants rights that a wall denies. It cannot
+// checkAddons refuses add-ons that would give tenants rights that a wall denies. It cannot
 // tell whether a kind affects only its namespace: docs/addons.md lists the hazards of the known
 // kinds.
-func addonsAreHarmless(p *v1alpha1.PlatformSpec) []finding {
+func checkAddons(p *v1alpha1.PlatformSpec) []finding {
 	var all []finding
 	for i, addon := range p.Addons {
 		at := field.NewPath("spec", "addons").Index(i)
-		if why := withheld(addon.APIGroup); why != "" {
-			all = append(all, found(at.Child("apiGroup"), "the API group %s %s; leave it out", addon.APIGroup, why)...)
+		if why := explainWithheld(addon.APIGroup); why != "" {
+			all = append(all, makeFinding(at.Child("apiGroup"), "the API group %s %s; leave it out", addon.APIGroup, why)...)
 			continue
 		}
 		for j, resource := range addon.Resources {
-			if why := withheld(addon.APIGroup + "/" + resource); why != "" {
-				all = append(all, found(at.Child("resources").Index(j), "%s of %s %s; leave it out", resource, addon.APIGroup, why)...)
+			if why := explainWithheld(addon.APIGroup + "/" + resource); why != "" {
+				all = append(all, makeFinding(at.Child("resources").Index(j), "%s of %s %s; leave it out", resource, addon.APIGroup, why)...)
 			}
 		}
 	}
 	return all
 }
 
-// withheld returns why a group, or a resource of a group, is not given, or "" if it may be.
-func withheld(name string) string {
+// explainWithheld returns why a group, or a resource of a group, is not given, or "" if it may be.
+func explainWithheld(name string) string {
 	for _, entry := range notGiven {
 		if slices.ContainsFunc(entry.groups, func(g string) bool {
 			return name == g || strings.HasPrefix(g, ".") && strings.HasSuffix(name, g)

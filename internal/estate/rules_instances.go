@@ -23,42 +23,42 @@ type constraint struct {
 	said string
 }
 
-// constraints returns all constraints, which an instance must meet together.
-func constraints(in *v1alpha1.Instances) []constraint {
-	all := []constraint{oneOf(corev1.LabelOSStable, "linux, which croft's nodes run", "linux")}
+// listConstraints returns all constraints, which an instance must meet together.
+func listConstraints(in *v1alpha1.Instances) []constraint {
+	all := []constraint{newConstraint(corev1.LabelOSStable, "linux, which croft's nodes run", "linux")}
 	if len(in.CapacityTypes) > 0 {
-		all = append(all, listed(karpenterv1.CapacityTypeLabelKey, "capacityTypes", in.CapacityTypes))
+		all = append(all, newListConstraint(karpenterv1.CapacityTypeLabelKey, "capacityTypes", in.CapacityTypes))
 	}
 	if len(in.InstanceTypes) > 0 {
-		all = append(all, listed(corev1.LabelInstanceTypeStable, "instanceTypes", in.InstanceTypes))
+		all = append(all, newListConstraint(corev1.LabelInstanceTypeStable, "instanceTypes", in.InstanceTypes))
 	}
 	switch {
 	case len(in.Architectures) > 0:
-		all = append(all, listed(corev1.LabelArchStable, "architectures", in.Architectures))
+		all = append(all, newListConstraint(corev1.LabelArchStable, "architectures", in.Architectures))
 	case len(in.InstanceTypes) == 0:
-		all = append(all, oneOf(corev1.LabelArchStable, "architecture amd64, the default", karpenterv1.ArchitectureAmd64))
+		all = append(all, newConstraint(corev1.LabelArchStable, "architecture amd64, the default", karpenterv1.ArchitectureAmd64))
 	}
 	for i, r := range in.Requirements {
-		said := strings.TrimSpace(fmt.Sprintf("requirements[%d] %s %s", i, r.Operator, abridged(r.Values)))
-		all = append(all, constraint{normal(r.Key), valuesOf(r.Operator, r.Values), said})
+		said := strings.TrimSpace(fmt.Sprintf("requirements[%d] %s %s", i, r.Operator, abridgeList(r.Values)))
+		all = append(all, constraint{normalizeLabel(r.Key), newValues(r.Operator, r.Values), said})
 	}
 	return all
 }
 
-func oneOf(key, said string, list ...string) constraint {
-	return constraint{key, valuesOf(corev1.NodeSelectorOpIn, list), said}
+func newConstraint(key, said string, list ...string) constraint {
+	return constraint{key, newValues(corev1.NodeSelectorOpIn, list), said}
 }
 
-func listed[S ~string](key, name string, list []S) constraint {
+func newListConstraint[S ~string](key, name string, list []S) constraint {
 	plain := make([]string, len(list))
 	for i, v := range list {
 		plain[i] = string(v)
 	}
-	return oneOf(key, name+" "+abridged(plain), plain...)
+	return newConstraint(key, name+" "+abridgeList(plain), plain...)
 }
 
-// abridged shortens a long list, so that a message remains readable.
-func abridged(list []string) string {
+// abridgeList shortens a long list, so that a message remains readable.
+func abridgeList(list []string) string {
 	switch {
 	case len(list) == 0:
 		return ""
@@ -69,43 +69,43 @@ func abridged(list []string) string {
 	}
 }
 
-// someInstanceIsLeft refuses a pool whose requirements no instance can meet: pods would wait
+// checkInstances refuses a pool whose requirements no instance can meet: pods would wait
 // there for ever. It does not know which types the cloud offers; Karpenter reports that.
-func someInstanceIsLeft(w *whole, p *v1alpha1.Pool) []finding {
+func checkInstances(w *checker, p *v1alpha1.Pool) []finding {
 	at := field.NewPath("spec", "instances")
 	byLabel := map[string][]constraint{}
-	for _, c := range constraints(&p.Spec.Instances) {
+	for _, c := range listConstraints(&p.Spec.Instances) {
 		byLabel[c.key] = append(byLabel[c.key], c)
 	}
 	var all []finding
 	for _, key := range slices.Sorted(maps.Keys(byLabel)) {
-		if asked := byLabel[key]; together(asked).empty() && !absent(key, asked) {
-			all = append(all, found(at, "no instance can become a node of this pool: nothing is left of %s after %s; leave one out, or let them agree",
-				key, saidBy(asked))...)
+		if asked := byLabel[key]; intersectValues(asked).isEmpty() && !requiresAbsence(key, asked) {
+			all = append(all, makeFinding(at, "no instance can become a node of this pool: nothing is left of %s after %s; leave one out, or let them agree",
+				key, formatConstraints(asked))...)
 		}
 	}
-	if len(all) > 0 || classOf(&w.platform, p).Ref != nil {
+	if len(all) > 0 || resolveClass(&w.platform, p).Ref != nil {
 		return all
 	}
-	return architecturesExist(at, byLabel[corev1.LabelInstanceTypeStable], byLabel[corev1.LabelArchStable])
+	return checkArchitectures(at, byLabel[corev1.LabelInstanceTypeStable], byLabel[corev1.LabelArchStable])
 }
 
-// together returns the values that meet all constraints.
-func together(constraints []constraint) values {
-	rest := anything()
+// intersectValues returns the values that meet all constraints.
+func intersectValues(constraints []constraint) values {
+	rest := newAnyValues()
 	for _, c := range constraints {
-		rest = rest.and(c.values)
+		rest = rest.intersect(c.values)
 	}
 	return rest
 }
 
-// absent reports whether the only requirement is that nodes lack the label. Nodes can meet it
+// requiresAbsence reports whether the only requirement is that nodes lack the label. Nodes can meet it
 // unless the label is one that every node has.
-func absent(key string, constraints []constraint) bool {
-	return !karpenterv1.WellKnownLabels.Has(key) && !slices.ContainsFunc(constraints, func(c constraint) bool { return !c.values.empty() })
+func requiresAbsence(key string, constraints []constraint) bool {
+	return !karpenterv1.WellKnownLabels.Has(key) && !slices.ContainsFunc(constraints, func(c constraint) bool { return !c.values.isEmpty() })
 }
 
-func saidBy(constraints []constraint) string {
+func formatConstraints(constraints []constraint) string {
 	said := make([]string, len(constraints))
 	for i, c := range constraints {
 		said[i] = c.said
@@ -113,18 +113,18 @@ func saidBy(constraints []constraint) string {
 	return wording.Enumerate(said, "and")
 }
 
-// architecturesExist refuses instance types if none of them has an architecture that the pool
+// checkArchitectures refuses instance types if none of them has an architecture that the pool
 // accepts. It accepts types whose name does not show their architecture.
-func architecturesExist(at *field.Path, askedTypes, askedArchitectures []constraint) []finding {
-	types, architectures := together(askedTypes), together(askedArchitectures)
+func checkArchitectures(at *field.Path, askedTypes, askedArchitectures []constraint) []finding {
+	types, architectures := intersectValues(askedTypes), intersectValues(askedArchitectures)
 	if types.others {
 		return nil
 	}
 	for t := range types.listed {
-		if arch := architectureOf(t); arch == "" || architectures.has(arch) {
+		if arch := parseArchitecture(t); arch == "" || architectures.has(arch) {
 			return nil
 		}
 	}
-	return found(at, "no instance can become a node of this pool: none of the instance types %s fits %s; name others, or ask for their architecture",
-		abridged(types.sorted()), saidBy(askedArchitectures))
+	return makeFinding(at, "no instance can become a node of this pool: none of the instance types %s fits %s; name others, or ask for their architecture",
+		abridgeList(types.listSorted()), formatConstraints(askedArchitectures))
 }

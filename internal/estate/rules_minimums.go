@@ -11,24 +11,24 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// minimumsFit refuses minimums that cannot be guaranteed: for namespaces of others, for
+// checkMinimums refuses minimums that cannot be guaranteed: for namespaces of others, for
 // resources that the quota does not count, and for more than the quota in total.
-func minimumsFit(w *whole, t *v1alpha1.Tenant) []finding {
+func checkMinimums(w *checker, t *v1alpha1.Tenant) []finding {
 	at := field.NewPath("spec", "quotaMinimums")
-	quota, namespaces := quotaOf(&w.platform, t), namespacesOf(t)
+	quota, namespaces := resolveQuota(&w.platform, t), listNamespaces(t)
 	if len(t.Spec.QuotaMinimums) > 0 && len(quota) == 0 {
-		return found(at, "the tenant has no quota to reserve a part of; set quota, or leave quotaMinimums out")
+		return makeFinding(at, "the tenant has no quota to reserve a part of; set quota, or leave quotaMinimums out")
 	}
 	var all []finding
 	sums := corev1.ResourceList{}
 	for _, namespace := range slices.Sorted(maps.Keys(t.Spec.QuotaMinimums)) {
 		if !slices.Contains(namespaces, namespace) {
-			all = append(all, found(at.Key(namespace), "is none of the tenant's namespaces, which are %s", strings.Join(namespaces, ", "))...)
+			all = append(all, makeFinding(at.Key(namespace), "is none of the tenant's namespaces, which are %s", strings.Join(namespaces, ", "))...)
 			continue
 		}
 		minimum := t.Spec.QuotaMinimums[namespace]
-		all = append(all, amounts(at.Key(namespace), minimum)...)
-		all = append(all, uncounted(at.Key(namespace), minimum, quota)...)
+		all = append(all, checkAmounts(at.Key(namespace), minimum)...)
+		all = append(all, findUncounted(at.Key(namespace), minimum, quota)...)
 		for name, amount := range minimum {
 			sum := sums[name]
 			sum.Add(amount)
@@ -38,14 +38,14 @@ func minimumsFit(w *whole, t *v1alpha1.Tenant) []finding {
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		sum := sums[name]
 		if total, ok := quota[name]; ok && sum.Cmp(total) > 0 {
-			all = append(all, found(at, "reserve %s of %s together, and the quota is %s; lower them, or raise the quota", sum.String(), name, total.String())...)
+			all = append(all, makeFinding(at, "reserve %s of %s together, and the quota is %s; lower them, or raise the quota", sum.String(), name, total.String())...)
 		}
 	}
 	return all
 }
 
-// uncounted refuses resources of a minimum that the quota does not count.
-func uncounted(at *field.Path, minimum, quota corev1.ResourceList) []finding {
+// findUncounted refuses resources of a minimum that the quota does not count.
+func findUncounted(at *field.Path, minimum, quota corev1.ResourceList) []finding {
 	var all []finding
 	for _, name := range slices.Sorted(maps.Keys(minimum)) {
 		if _, ok := quota[name]; ok {
@@ -56,7 +56,7 @@ func uncounted(at *field.Path, minimum, quota corev1.ResourceList) []finding {
 			names = append(names, string(counted))
 		}
 		slices.Sort(names)
-		all = append(all, found(at.Key(string(name)), "the tenant's quota does not count %s, but %s; add it to quota, or leave it out here",
+		all = append(all, makeFinding(at.Key(string(name)), "the tenant's quota does not count %s, but %s; add it to quota, or leave it out here",
 			name, strings.Join(names, ", "))...)
 	}
 	return all

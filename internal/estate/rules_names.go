@@ -18,34 +18,34 @@ var clusterLabels = []string{"cluster", "home", "internal", "intranet", "lan", "
 // namespace of that name is the platform's choice.
 var busyDomains = []string{"app", "arpa", "biz", "cloud", "com", "dev", "edu", "gov", "info", "int", "mil", "net", "org"}
 
-// namesAreNotTopLevel refuses namespaces whose Services would answer for hosts outside of the
+// checkTopLevelNames refuses namespaces whose Services would answer for hosts outside of the
 // cluster. A pod's search path ends in svc.cluster.local and its ndots are 5 (see
 // dns-pod-service in Kubernetes' documentation): google.com is first resolved as
 // google.com.svc.cluster.local, which is the Service google of the namespace com.
-func namesAreNotTopLevel(w *whole, t *v1alpha1.Tenant) []finding {
+func checkTopLevelNames(w *checker, t *v1alpha1.Tenant) []finding {
 	if len(t.Spec.Namespaces) == 0 {
-		if w.topLevel(t.Name) {
-			return found(field.NewPath("metadata", "name"), "%s", answersFor(t.Name))
+		if w.isTopLevel(t.Name) {
+			return makeFinding(field.NewPath("metadata", "name"), "%s", explainTopLevel(t.Name))
 		}
 		return nil
 	}
 	var all []finding
 	for i, ns := range t.Spec.Namespaces {
-		if w.topLevel(ns) {
-			all = append(all, found(field.NewPath("spec", "namespaces").Index(i), "%s", answersFor(ns))...)
+		if w.isTopLevel(ns) {
+			all = append(all, makeFinding(field.NewPath("spec", "namespaces").Index(i), "%s", explainTopLevel(ns))...)
 		}
 	}
 	return all
 }
 
-func answersFor(namespace string) string {
+func explainTopLevel(namespace string) string {
 	return "a Service NAME of a namespace " + namespace + " would answer for the host NAME." + namespace +
 		" in every pod of the cluster; choose another name, or list it in platform.topLevelNamespaces"
 }
 
-// topLevel reports whether a name is the last label of hosts that pods call, unless the
+// isTopLevel reports whether a name is the last label of hosts that pods call, unless the
 // platform allows it.
-func (w *whole) topLevel(namespace string) bool {
+func (w *checker) isTopLevel(namespace string) bool {
 	if slices.Contains(w.platform.TopLevelNamespaces, namespace) {
 		return false
 	}
@@ -57,10 +57,10 @@ func (w *whole) topLevel(namespace string) bool {
 // clusterDomains contain the names of Services and pods in the cluster's DNS.
 var clusterDomains = []string{"cluster.local", "svc"}
 
-// inCluster reports whether a domain overlaps with the cluster's DNS domains, and so contains
+// isInCluster reports whether a domain overlaps with the cluster's DNS domains, and so contains
 // names of any owner's Services.
-func (c claim) inCluster() bool {
+func (c claim) isInCluster() bool {
 	return slices.ContainsFunc(clusterDomains, func(domain string) bool {
-		return c.base() == domain || below(c.base(), domain) || c.wildcard() && below(domain, c.base())
+		return c.baseDomain() == domain || isSubdomain(c.baseDomain(), domain) || c.isWildcard() && isSubdomain(domain, c.baseDomain())
 	})
 }

@@ -20,16 +20,16 @@ type subnet struct {
 	prefix netip.Prefix
 }
 
-func (s subnet) at() *field.Path {
+func (s subnet) fieldPath() *field.Path {
 	return field.NewPath("spec", "zones").Index(s.zone).Child("cidr")
 }
 
-// networksAreApart refuses networks that share addresses: the route of a packet between them
+// checkNetworkOverlaps refuses networks that share addresses: the route of a packet between them
 // would be ambiguous. The networks are sorted by address, so a network can only overlap with
 // those that are still open.
-func networksAreApart(w *whole) {
+func checkNetworkOverlaps(w *checker) {
 	var all []subnet
-	for age, i := range byAge(w.Networks) {
+	for age, i := range sortByAge(w.Networks) {
 		for zone, z := range w.Networks[i].Spec.Zones {
 			if prefix, err := netip.ParsePrefix(z.CIDR); err == nil {
 				all = append(all, subnet{w.objects[manifest.KindNetwork][i], age, zone, prefix.Masked()})
@@ -49,21 +49,21 @@ func networksAreApart(w *whole) {
 			if earlier.age > later.age {
 				earlier, later = later, earlier
 			}
-			w.refuse(later.of, later.at(), "%s overlaps with %s of secondary network %s%s; networks must not share addresses",
-				later.prefix, earlier.prefix, earlier.of.Name, w.Where(earlier.of))
+			w.refuse(later.of, later.fieldPath(), "%s overlaps with %s of secondary network %s%s; networks must not share addresses",
+				later.prefix, earlier.prefix, earlier.of.Name, w.FormatLocation(earlier.of))
 		}
 		open = append(open, s)
 	}
 }
 
-// gatewayIsNoPod refuses a gateway within the addresses for pods.
-func gatewayIsNoPod(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
+// checkGateways refuses a gateway within the addresses for pods.
+func checkGateways(_ *checker, n *v1alpha1.SecondaryNetwork) []finding {
 	var all []finding
 	for i, z := range n.Spec.Zones {
 		gateway, errGateway := netip.ParseAddr(z.Gateway)
 		pods, errPods := netip.ParsePrefix(z.PodCIDR)
 		if errGateway == nil && errPods == nil && pods.Contains(gateway) {
-			all = append(all, found(field.NewPath("spec", "zones").Index(i).Child("gateway"),
+			all = append(all, makeFinding(field.NewPath("spec", "zones").Index(i).Child("gateway"),
 				"%s is one of the pods' addresses in %s; reserve others for the pods, or name the right gateway", gateway, pods)...)
 		}
 	}

@@ -11,14 +11,14 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// dnsAtMetadata reports name servers at metadata addresses: the walls open the DNS port there,
+// checkDNSAtMetadata reports name servers at metadata addresses: the walls open the DNS port there,
 // which is right on such platforms and not obvious.
-func dnsAtMetadata(p *v1alpha1.PlatformSpec) []finding {
+func checkDNSAtMetadata(p *v1alpha1.PlatformSpec) []finding {
 	var all []finding
-	metadata := Metadata(&p.Network)
+	metadata := ListMetadataAddresses(&p.Network)
 	for i, name := range p.ClusterDNS {
 		if address, err := netip.ParseAddr(name); err == nil && slices.Contains(metadata, address.Unmap()) {
-			all = append(all, noted(field.NewPath("spec", "clusterDNS").Index(i),
+			all = append(all, makeNote(field.NewPath("spec", "clusterDNS").Index(i),
 				"%s is a metadata address, too: tenants may reach its port %d, to resolve names, and none of its other ports", name, DNSPort)...)
 		}
 	}
@@ -33,45 +33,45 @@ var nameServers = map[string]string{
 	"eks.amazonaws.com":   "EKS Auto Mode: the cluster's DNS address, such as 172.20.0.10, which each node serves",
 }
 
-// nameServersAreDeclared warns of platforms on which names may not be resolved by pods that
+// checkNameServers warns of platforms on which names may not be resolved by pods that
 // croft's policies select.
-func nameServersAreDeclared(p *v1alpha1.PlatformSpec) []finding {
+func checkNameServers(p *v1alpha1.PlatformSpec) []finding {
 	if len(p.ClusterDNS) > 0 || p.NodeClass.Ref == nil || nameServers[p.NodeClass.Ref.Group] == "" {
 		return nil
 	}
-	return warned(field.NewPath("spec", "clusterDNS"),
+	return makeWarning(field.NewPath("spec", "clusterDNS"),
 		"where no pod of kube-dns answers, tenants may resolve no names; list the nameservers of a pod's /etc/resolv.conf here (%s)", nameServers[p.NodeClass.Ref.Group])
 }
 
-// dnsPodsFit refuses invalid labels.
-func dnsPodsFit(p *v1alpha1.PlatformSpec) []finding {
+// checkDNSPods refuses invalid labels.
+func checkDNSPods(p *v1alpha1.PlatformSpec) []finding {
 	var all []finding
 	for i, pods := range p.Network.DNSPods {
 		at := field.NewPath("spec", "network", "dnsPods").Index(i).Child("labels")
 		for _, key := range slices.Sorted(maps.Keys(pods.Labels)) {
 			switch value := pods.Labels[key]; {
 			case !isLabel(key):
-				all = append(all, found(at.Key(key), "%q is no label; write one such as k8s-app", key)...)
+				all = append(all, makeFinding(at.Key(key), "%q is no label; write one such as k8s-app", key)...)
 			case len(validation.IsValidLabelValue(value)) > 0:
-				all = append(all, found(at.Key(key), "%q cannot be the value of a label; write letters, digits, '-', '_' and '.', beginning and ending with a letter or digit", value)...)
+				all = append(all, makeFinding(at.Key(key), "%q cannot be the value of a label; write letters, digits, '-', '_' and '.', beginning and ending with a letter or digit", value)...)
 			}
 		}
 	}
 	return all
 }
 
-// kubeletsAskThePlatforms warns of a pool whose kubelets give pods a name server that the
+// checkKubeletDNS warns of a pool whose kubelets give pods a name server that the
 // network wall allows only for tenants with Open egress.
-func kubeletsAskThePlatforms(w *whole, p *v1alpha1.Pool) []finding {
-	class := classOf(&w.platform, p).AWS
+func checkKubeletDNS(w *checker, p *v1alpha1.Pool) []finding {
+	class := resolveClass(&w.platform, p).AWS
 	if class == nil || class.Kubelet == nil {
 		return nil
 	}
 	var all []finding
-	known := Resolvers(&w.platform)
+	known := ListResolvers(&w.platform)
 	for i, name := range class.Kubelet.ClusterDNS {
 		if address, err := netip.ParseAddr(name); err == nil && !slices.Contains(known, address.Unmap()) {
-			all = append(all, warned(field.NewPath("spec", "nodeClass", "aws", "kubelet", "clusterDNS").Index(i),
+			all = append(all, makeWarning(field.NewPath("spec", "nodeClass", "aws", "kubelet", "clusterDNS").Index(i),
 				"%s is not in platform.clusterDNS: unless pods of kube-dns answer there, tenants with Restricted egress resolve no names on these nodes; add it to platform.clusterDNS", name)...)
 		}
 	}

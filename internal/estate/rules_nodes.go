@@ -26,15 +26,15 @@ import (
 // the nodes themselves.
 var nodeNames = []string{"cpu", "ephemeral-storage", "memory", "nodes", "pods"}
 
-// limitsAreOfNodes refuses limits on resources that no node has: they would never be reached.
-func limitsAreOfNodes(_ *whole, p *v1alpha1.Pool) []finding {
+// checkLimitNames refuses limits on resources that no node has: they would never be reached.
+func checkLimitNames(_ *checker, p *v1alpha1.Pool) []finding {
 	var all []finding
 	for _, key := range slices.Sorted(maps.Keys(p.Spec.Limits)) {
 		name := string(key)
 		here := field.NewPath("spec", "limits").Key(name)
 		if size, huge := strings.CutPrefix(name, hugePages); huge {
-			if why := whyNoPageSize(name, size); why != "" {
-				all = append(all, found(here, "%s", why)...)
+			if why := explainInvalidPageSize(name, size); why != "" {
+				all = append(all, makeFinding(here, "%s", why)...)
 			}
 			continue
 		}
@@ -42,13 +42,13 @@ func limitsAreOfNodes(_ *whole, p *v1alpha1.Pool) []finding {
 		switch {
 		case slices.Contains(nodeNames, name), strings.Contains(name, "/") && !asked && isLabel(name):
 		case asked && (slices.Contains(nodeNames, plain) || manifest.IsDevice(plain)):
-			all = append(all, found(here, "no node has %s, so that this limits nothing; did you mean %s?", name, plain)...)
+			all = append(all, makeFinding(here, "no node has %s, so that this limits nothing; did you mean %s?", name, plain)...)
 		default:
-			hint := didYouMean(plain, nodeNames)
+			hint := suggestName(plain, nodeNames)
 			if hint == "" {
 				hint = "; there is " + wording.Enumerate(nodeNames, "and") + ", and devices such as nvidia.com/gpu"
 			}
-			all = append(all, found(here, "no node has %s, so that this limits nothing%s", name, hint)...)
+			all = append(all, makeFinding(here, "no node has %s, so that this limits nothing%s", name, hint)...)
 		}
 	}
 	return all
@@ -59,17 +59,17 @@ func limitsAreOfNodes(_ *whole, p *v1alpha1.Pool) []finding {
 // start in seconds.
 const shortestTTL = 10 * time.Minute
 
-// nodesLiveLongEnough refuses nodes that expire when they are created.
-func nodesLiveLongEnough(_ *whole, p *v1alpha1.Pool) []finding {
+// checkNodeTTL refuses nodes that expire when they are created.
+func checkNodeTTL(_ *checker, p *v1alpha1.Pool) []finding {
 	at := field.NewPath("spec", "ttl")
 	span, err := time.ParseDuration(string(p.Spec.TTL))
 	switch {
 	case err != nil: // Never, or too long, which durationsEnd refuses
 		return nil
 	case span == 0:
-		return found(at, "with %s each node would be replaced as soon as it is made, and no pod would run; leave it out, or write Never, or a time such as 168h", p.Spec.TTL)
+		return makeFinding(at, "with %s each node would be replaced as soon as it is made, and no pod would run; leave it out, or write Never, or a time such as 168h", p.Spec.TTL)
 	case span < shortestTTL:
-		return warned(at, "each node is replaced %s after it is made, and takes minutes to start; write a longer time, such as 168h", p.Spec.TTL)
+		return makeWarning(at, "each node is replaced %s after it is made, and takes minutes to start; write a longer time, such as 168h", p.Spec.TTL)
 	}
 	return nil
 }
@@ -81,9 +81,9 @@ var karpentersSchedule = regexp.MustCompile(`^(@(annually|yearly|monthly|weekly|
 // someDay is an arbitrary time from which the next time of a schedule is computed.
 var someDay = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// budgetsBegin refuses schedules that Karpenter cannot parse or that never match, and budgets
+// checkBudgets refuses schedules that Karpenter cannot parse or that never match, and budgets
 // without a duration.
-func budgetsBegin(_ *whole, p *v1alpha1.Pool) []finding {
+func checkBudgets(_ *checker, p *v1alpha1.Pool) []finding {
 	var all []finding
 	for i, b := range p.Spec.Budgets {
 		if b.Schedule == "" {
@@ -93,57 +93,57 @@ func budgetsBegin(_ *whole, p *v1alpha1.Pool) []finding {
 		schedule, err := cron.ParseStandard("TZ=UTC " + b.Schedule)
 		switch {
 		case err != nil || !karpentersSchedule.MatchString(b.Schedule):
-			all = append(all, found(at.Child("schedule"),
-				"%q is no cron schedule%s; write minute, hour, day of the month, month and day of the week in UTC, such as \"0 9 * * mon-fri\", or @daily", b.Schedule, because(err))...)
+			all = append(all, makeFinding(at.Child("schedule"),
+				"%q is no cron schedule%s; write minute, hour, day of the month, month and day of the week in UTC, such as \"0 9 * * mon-fri\", or @daily", b.Schedule, formatCause(err))...)
 		case schedule.Next(someDay).IsZero():
-			all = append(all, found(at.Child("schedule"), "the time %q never comes, and Karpenter takes such a budget to hold always; write a day that there is", b.Schedule)...)
+			all = append(all, makeFinding(at.Child("schedule"), "the time %q never comes, and Karpenter takes such a budget to hold always; write a day that there is", b.Schedule)...)
 		}
 		if span, err := time.ParseDuration(b.Duration); err == nil && span == 0 {
-			all = append(all, found(at.Child("duration"), "a budget that holds for %s never holds; write at least 1m", b.Duration)...)
+			all = append(all, makeFinding(at.Child("duration"), "a budget that holds for %s never holds; write at least 1m", b.Duration)...)
 		}
 	}
 	return all
 }
 
-// because returns the parser's message about a schedule, if it helps the author.
-func because(err error) string {
+// formatCause returns the parser's message about a schedule, if it helps the author.
+func formatCause(err error) string {
 	if err == nil || strings.Contains(err.Error(), "location") {
 		return ""
 	}
 	return " (" + err.Error() + ")"
 }
 
-// classRefFits refuses a reference to a node class that is invalid in a NodePool.
-func classRefFits(_ *whole, p *v1alpha1.Pool) []finding {
+// checkClassRef refuses a reference to a node class that is invalid in a NodePool.
+func checkClassRef(_ *checker, p *v1alpha1.Pool) []finding {
 	if p.Spec.NodeClass == nil {
 		return nil
 	}
-	return refFits(p.Spec.NodeClass.Ref)
+	return checkRef(p.Spec.NodeClass.Ref)
 }
 
-func platformClassRefFits(p *v1alpha1.PlatformSpec) []finding { return refFits(p.NodeClass.Ref) }
+func checkPlatformClassRef(p *v1alpha1.PlatformSpec) []finding { return checkRef(p.NodeClass.Ref) }
 
-func refFits(ref *v1alpha1.NodeClassRef) []finding {
+func checkRef(ref *v1alpha1.NodeClassRef) []finding {
 	if ref == nil || len(validation.IsDNS1123Subdomain(ref.Group)) == 0 {
 		return nil
 	}
 	at := field.NewPath("spec", "nodeClass", "ref", "group")
 	if group, _, versioned := strings.Cut(ref.Group, "/"); versioned {
-		return found(at, "%s is no API group; write it without a version, such as %s", ref.Group, group)
+		return makeFinding(at, "%s is no API group; write it without a version, such as %s", ref.Group, group)
 	}
-	return found(at, "%s is no API group; write one such as karpenter.k8s.aws", ref.Group)
+	return makeFinding(at, "%s is no API group; write one such as karpenter.k8s.aws", ref.Group)
 }
 
-// endsAsKarpenters reports whether Karpenter's CRD takes a label for one of its own, by the
+// hasKarpenterDomain reports whether Karpenter's CRD takes a label for one of its own, by the
 // suffix of its domain: this includes mykarpenter.sh.
-func endsAsKarpenters(key string) bool {
+func hasKarpenterDomain(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	return strings.HasSuffix(domain, "karpenter.sh") && key != karpenterv1.CapacityTypeLabelKey
 }
 
-// isBeyondCounting reports whether a requirement compares with a number that is too large for
+// exceedsInteger reports whether a requirement compares with a number that is too large for
 // Karpenter.
-func isBeyondCounting(r *v1alpha1.Requirement) bool {
+func exceedsInteger(r *v1alpha1.Requirement) bool {
 	if r.Operator != corev1.NodeSelectorOpGt && r.Operator != corev1.NodeSelectorOpLt || len(r.Values) == 0 {
 		return false
 	}

@@ -12,9 +12,9 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// onePlatform requires exactly one Platform.
-func onePlatform(w *whole) {
-	if _, refused := w.Refused(manifest.ID{Kind: manifest.KindPlatform, Name: v1alpha1.PlatformName}); len(w.Platforms) == 0 && !refused && !w.Incomplete() {
+// checkOnePlatform requires exactly one Platform.
+func checkOnePlatform(w *checker) {
+	if _, refused := w.FindRefused(manifest.ID{Kind: manifest.KindPlatform, Name: v1alpha1.PlatformName}); len(w.Platforms) == 0 && !refused && !w.IsIncomplete() {
 		w.problems = append(w.problems, manifest.Problem{
 			Kind: manifest.KindPlatform, Name: v1alpha1.PlatformName,
 			Message: "there is none; declare the cluster's platform with its clusterName and nodeClass",
@@ -22,14 +22,14 @@ func onePlatform(w *whole) {
 	}
 	for i, o := range w.objects[manifest.KindPlatform] {
 		if i > 0 {
-			w.refuse(o, nil, "a cluster has one platform, and it is declared already%s; keep one of them", w.Where(w.objects[manifest.KindPlatform][0]))
+			w.refuse(o, nil, "a cluster has one platform, and it is declared already%s; keep one of them", w.FormatLocation(w.objects[manifest.KindPlatform][0]))
 		}
 	}
 }
 
-// adminsArePeople refuses the built-in groups of Kubernetes that contain all users, or
+// checkAdmins refuses the built-in groups of Kubernetes that contain all users, or
 // machines. system:masters may do everything anyway.
-func adminsArePeople(p *v1alpha1.PlatformSpec) []finding {
+func checkAdmins(p *v1alpha1.PlatformSpec) []finding {
 	var all []finding
 	for _, list := range []struct {
 		field  string
@@ -38,22 +38,22 @@ func adminsArePeople(p *v1alpha1.PlatformSpec) []finding {
 		var tools []string
 		hint := ""
 		if list.field == "admins" {
-			tools, hint = toolsOf(p), ", or system:serviceaccounts:NAMESPACE of a namespace in network.platformNamespaces"
+			tools, hint = listToolGroups(p), ", or system:serviceaccounts:NAMESPACE of a namespace in network.platformNamespaces"
 		}
 		for i, group := range list.groups {
 			if strings.HasPrefix(group, "system:") && group != "system:masters" && !slices.Contains(tools, group) {
-				all = append(all, found(field.NewPath("spec", list.field).Index(i),
+				all = append(all, makeFinding(field.NewPath("spec", list.field).Index(i),
 					"%s is Kubernetes' own group and does not hold the platform's %s; name a group of your identity provider%s", group, list.field, hint)...)
 			}
 		}
 	}
-	return append(all, classReadersAreUsers(p)...)
+	return append(all, checkClassReaders(p)...)
 }
 
-// toolsOf returns the groups of the service accounts in the platform's namespaces, such as the
+// listToolGroups returns the groups of the service accounts in the platform's namespaces, such as the
 // service accounts of Flux or of a backup tool. No tenant can have such a namespace. Kubernetes'
 // own namespaces are left out: their controllers write objects on behalf of tenants.
-func toolsOf(p *v1alpha1.PlatformSpec) []string {
+func listToolGroups(p *v1alpha1.PlatformSpec) []string {
 	var all []string
 	for _, namespace := range p.Network.PlatformNamespaces {
 		if namespace != metav1.NamespaceDefault && !strings.HasPrefix(namespace, "kube-") {
@@ -63,41 +63,41 @@ func toolsOf(p *v1alpha1.PlatformSpec) []string {
 	return all
 }
 
-// classReadersAreUsers refuses the built-in groups of Kubernetes, except for the group of all
+// checkClassReaders refuses the built-in groups of Kubernetes, except for the group of all
 // authenticated users.
-func classReadersAreUsers(p *v1alpha1.PlatformSpec) []finding {
+func checkClassReaders(p *v1alpha1.PlatformSpec) []finding {
 	var all []finding
 	for i, group := range p.ClassReaders {
 		if strings.HasPrefix(group, "system:") && group != "system:authenticated" {
-			all = append(all, found(field.NewPath("spec", "classReaders").Index(i),
+			all = append(all, makeFinding(field.NewPath("spec", "classReaders").Index(i),
 				"%s is Kubernetes' own group; name a group of your identity provider, or system:authenticated for all who have an account", group)...)
 		}
 	}
 	return all
 }
 
-// poolKeyIsFree refuses a key for nodes that has another meaning already.
-func poolKeyIsFree(p *v1alpha1.PlatformSpec) []finding {
+// checkPoolKey refuses a key for nodes that has another meaning already.
+func checkPoolKey(p *v1alpha1.PlatformSpec) []finding {
 	if !isLabel(p.NodePoolKey) {
-		return found(field.NewPath("spec", "nodePoolKey"), "%q is no label; write one such as %s", p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
+		return makeFinding(field.NewPath("spec", "nodePoolKey"), "%q is no label; write one such as %s", p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
 	}
-	if ownerOfKey(p.NodePoolKey) == "" && !endsAsKarpenters(p.NodePoolKey) && !karpenterv1.WellKnownLabels.Has(normal(p.NodePoolKey)) {
+	if findKeyOwner(p.NodePoolKey) == "" && !hasKarpenterDomain(p.NodePoolKey) && !karpenterv1.WellKnownLabels.Has(normalizeLabel(p.NodePoolKey)) {
 		return nil
 	}
-	return found(field.NewPath("spec", "nodePoolKey"), "the label %s has a meaning already; choose one of your own, such as %s",
+	return makeFinding(field.NewPath("spec", "nodePoolKey"), "the label %s has a meaning already; choose one of your own, such as %s",
 		p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
 }
 
-// poolKeyIsNotTolerated refuses a toleration for the taints of all pools.
-func poolKeyIsNotTolerated(p *v1alpha1.PlatformSpec) []finding {
+// checkTolerations refuses a toleration for the taints of all pools.
+func checkTolerations(p *v1alpha1.PlatformSpec) []finding {
 	i := slices.Index(p.Tolerations, p.NodePoolKey)
 	if i < 0 {
 		return nil
 	}
-	return found(field.NewPath("spec", "tolerations").Index(i), "%s is the nodePoolKey, and croft adds the toleration of a pod's own pool; remove it", p.NodePoolKey)
+	return makeFinding(field.NewPath("spec", "tolerations").Index(i), "%s is the nodePoolKey, and croft adds the toleration of a pod's own pool; remove it", p.NodePoolKey)
 }
 
-func defaultsAreOrdered(p *v1alpha1.PlatformSpec) []finding {
+func checkTenantDefaults(p *v1alpha1.PlatformSpec) []finding {
 	at := field.NewPath("spec", "tenantDefaults")
-	return resourcesFit(at.Child("quota"), p.TenantDefaults.Quota, at.Child("limits"), p.TenantDefaults.Limits)
+	return checkResources(at.Child("quota"), p.TenantDefaults.Quota, at.Child("limits"), p.TenantDefaults.Limits)
 }

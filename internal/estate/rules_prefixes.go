@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// prefixesFit refuses reservations with too few prefixes for a single node.
-func prefixesFit(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
+// checkPrefixes refuses reservations with too few prefixes for a single node.
+func checkPrefixes(_ *checker, n *v1alpha1.SecondaryNetwork) []finding {
 	if n.Spec.PrefixesPerNode == 0 {
 		return nil
 	}
@@ -22,16 +22,16 @@ func prefixesFit(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
 		switch {
 		case err != nil: // the schema refuses it
 		case r.PrefixesIn() < uint64(n.Spec.PrefixesPerNode): //nolint:gosec // the schema refuses negative ones
-			all = append(all, found(at, "%s has %d prefixes of 16 IPv4 addresses, and prefixesPerNode asks for %d for each "+
+			all = append(all, makeFinding(at, "%s has %d prefixes of 16 IPv4 addresses, and prefixesPerNode asks for %d for each "+
 				"node; reserve more, or ask for less", r.Pods, r.PrefixesIn(), n.Spec.PrefixesPerNode)...)
 		}
 	}
 	return all
 }
 
-// prefixesAreKnown refuses pools whose nodes cannot know the prefixes of their interfaces, and
+// checkPoolPrefixes refuses pools whose nodes cannot know the prefixes of their interfaces, and
 // instance types that support too few of them.
-func prefixesAreKnown(w *whole, p *v1alpha1.Pool) []finding {
+func checkPoolPrefixes(w *checker, p *v1alpha1.Pool) []finding {
 	var all []finding
 	types, listed := secondary.Types(&p.Spec.Instances)
 	for i, name := range p.Spec.SecondaryNetworks {
@@ -42,7 +42,7 @@ func prefixesAreKnown(w *whole, p *v1alpha1.Pool) []finding {
 		}
 		prefixes := int(w.Networks[o.Index].Spec.PrefixesPerNode)
 		if !p.Spec.WaitForNetworks {
-			all = append(all, found(at, "%s has prefixesPerNode, which only croft's agent tells the node of; set "+
+			all = append(all, makeFinding(at, "%s has prefixesPerNode, which only croft's agent tells the node of; set "+
 				"waitForNetworks, which is for pools on AWS, or leave prefixesPerNode out", name)...)
 		}
 		var small []string
@@ -53,7 +53,7 @@ func prefixesAreKnown(w *whole, p *v1alpha1.Pool) []finding {
 		}
 		if listed && len(small) > 0 {
 			l, _ := secondary.LimitsOf(small[0])
-			all = append(all, found(at, "%s gives each interface %d prefixes, and one of %s has room for %d; leave out %s, "+
+			all = append(all, makeFinding(at, "%s gives each interface %d prefixes, and one of %s has room for %d; leave out %s, "+
 				"or ask for less", name, prefixes, small[0], l.Addresses-1, strings.Join(small, ", "))...)
 		}
 	}

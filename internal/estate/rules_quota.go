@@ -37,34 +37,34 @@ const (
 	requests  = corev1.DefaultResourceRequestsPrefix
 )
 
-// quotaFits refuses a quota that is invalid as a ResourceQuota, and warns of a quota that
+// checkQuota refuses a quota that is invalid as a ResourceQuota, and warns of a quota that
 // counts nothing.
-func quotaFits(at *field.Path, quota corev1.ResourceList) []finding {
+func checkQuota(at *field.Path, quota corev1.ResourceList) []finding {
 	var all []finding
 	for _, key := range slices.Sorted(maps.Keys(quota)) {
 		name, amount := string(key), quota[key]
 		here := at.Key(name)
-		if why := whyNoQuota(name); why != "" {
-			all = append(all, found(here, "%s", why)...)
+		if why := explainInvalidQuota(name); why != "" {
+			all = append(all, makeFinding(here, "%s", why)...)
 			continue
 		}
 		if manifest.IsWhole(name) && amount.MilliValue()%1000 != 0 {
-			all = append(all, found(here, "%s is counted in whole numbers; write %d, not %s", name, amount.Value(), amount.String())...)
+			all = append(all, makeFinding(here, "%s is counted in whole numbers; write %d, not %s", name, amount.Value(), amount.String())...)
 		}
 		if countsNothing(name) {
-			all = append(all, warned(here, "a quota of %s counts nothing; to limit a device write %s", name, requests+strings.TrimPrefix(name, "limits."))...)
+			all = append(all, makeWarning(here, "a quota of %s counts nothing; to limit a device write %s", name, requests+strings.TrimPrefix(name, "limits."))...)
 		}
 	}
 	return all
 }
 
-func whyNoQuota(name string) string {
+func explainInvalidQuota(name string) string {
 	if strings.Contains(name, "/") {
-		return whyNoQualifiedName(name)
+		return explainInvalidName(name)
 	}
 	size, huge := strings.CutPrefix(strings.TrimPrefix(name, requests), hugePages)
 	if huge {
-		return whyNoPageSize(name, size)
+		return explainInvalidPageSize(name, size)
 	}
 	if quotaNames.Has(name) {
 		return ""
@@ -74,25 +74,25 @@ func whyNoQuota(name string) string {
 			return "no quota knows " + name + "; did you mean " + string(known) + "?"
 		}
 	}
-	return "no quota knows " + name + cmp.Or(didYouMean(name, sets.List(quotaNames)),
+	return "no quota knows " + name + cmp.Or(suggestName(name, sets.List(quotaNames)),
 		"; write one such as requests.cpu, memory, pods, count/deployments.apps or requests.nvidia.com/gpu")
 }
 
-func whyNoQualifiedName(name string) string {
+func explainInvalidName(name string) string {
 	if len(validation.IsQualifiedName(name)) == 0 {
 		return ""
 	}
 	return "\"" + name + "\" is no name of a resource; write a domain in lower case, a '/' and a name, such as nvidia.com/gpu or count/deployments.apps"
 }
 
-func whyNoPageSize(name, size string) string {
+func explainInvalidPageSize(name, size string) string {
 	if q, err := resource.ParseQuantity(size); err == nil && q.Sign() > 0 {
 		return ""
 	}
 	return "\"" + size + "\" is not a page size; write one such as " + strings.TrimSuffix(name, size) + "2Mi"
 }
 
-func didYouMean(name string, known []string) string {
+func suggestName(name string, known []string) string {
 	if like, ok := wording.Nearest(name, known); ok {
 		return "; did you mean " + like + "?"
 	}
@@ -110,43 +110,43 @@ func countsNothing(name string) bool {
 		!slices.ContainsFunc(countedDomains, func(end string) bool { return strings.HasSuffix(domain, end) })
 }
 
-// containersFit refuses limits that are invalid in a LimitRange.
-func containersFit(at *field.Path, limits *v1alpha1.ContainerLimits) []finding {
+// checkContainerLimits refuses limits that are invalid in a LimitRange.
+func checkContainerLimits(at *field.Path, limits *v1alpha1.ContainerLimits) []finding {
 	if limits == nil {
 		return nil
 	}
 	var all []finding
-	for _, part := range partsOf(limits) {
+	for _, part := range listParts(limits) {
 		for _, name := range slices.Sorted(maps.Keys(part.list)) {
-			if why := whyNoContainers(string(name)); why != "" {
-				all = append(all, found(at.Child(part.name).Key(string(name)), "%s", why)...)
+			if why := explainInvalidResource(string(name)); why != "" {
+				all = append(all, makeFinding(at.Child(part.name).Key(string(name)), "%s", why)...)
 			}
 		}
 	}
-	return append(all, requestsAreLimits(at.Child("defaultRequest"), limits)...)
+	return append(all, checkRequestsEqualLimits(at.Child("defaultRequest"), limits)...)
 }
 
-func whyNoContainers(name string) string {
+func explainInvalidResource(name string) string {
 	if strings.Contains(name, "/") {
 		if device, is := strings.CutPrefix(name, requests); is {
 			return "no container asks for " + name + "; did you mean " + device + "?"
 		}
-		return whyNoQualifiedName(name)
+		return explainInvalidName(name)
 	}
 	if size, huge := strings.CutPrefix(name, hugePages); huge {
-		return whyNoPageSize(name, size)
+		return explainInvalidPageSize(name, size)
 	}
 	if slices.Contains(containerNames, name) {
 		return ""
 	}
 	plain := strings.TrimPrefix(strings.TrimPrefix(name, requests), "limits.")
-	return "no container asks for " + name + cmp.Or(didYouMean(plain, containerNames), "; there is "+wording.Enumerate(containerNames, "and")+", and devices such as nvidia.com/gpu")
+	return "no container asks for " + name + cmp.Or(suggestName(plain, containerNames), "; there is "+wording.Enumerate(containerNames, "and")+", and devices such as nvidia.com/gpu")
 }
 
-// requestsAreLimits refuses a default request that differs from the default limit for resources
+// checkRequestsEqualLimits refuses a default request that differs from the default limit for resources
 // that cannot be overcommitted: devices and huge pages. The default limit is max if default is
 // not set.
-func requestsAreLimits(at *field.Path, limits *v1alpha1.ContainerLimits) []finding {
+func checkRequestsEqualLimits(at *field.Path, limits *v1alpha1.ContainerLimits) []finding {
 	var all []finding
 	for _, name := range slices.Sorted(maps.Keys(limits.DefaultRequest)) {
 		if native := !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix); native && !strings.HasPrefix(string(name), hugePages) {
@@ -159,7 +159,7 @@ func requestsAreLimits(at *field.Path, limits *v1alpha1.ContainerLimits) []findi
 			limit, given = limits.Max[name]
 		}
 		if request := limits.DefaultRequest[name]; given && request.Cmp(limit) < 0 { // ordered refuses a higher request
-			all = append(all, found(at.Key(string(name)), "of %s a container gets what it requests, so that this and %s must be the same; write %s in both", name, from, limit.String())...)
+			all = append(all, makeFinding(at.Key(string(name)), "of %s a container gets what it requests, so that this and %s must be the same; write %s in both", name, from, limit.String())...)
 		}
 	}
 	return all

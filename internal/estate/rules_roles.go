@@ -14,19 +14,19 @@ import (
 // builtinRoles are the roles that every Platform has.
 var builtinRoles = []string{string(v1alpha1.RoleViewer), string(v1alpha1.RoleOperator)}
 
-// rolesStayWithinOperator refuses roles with more rights than the role operator. So every
+// checkRoles refuses roles with more rights than the role operator. So every
 // request that a wall refuses to operators is refused to every role.
-func rolesStayWithinOperator(p *v1alpha1.PlatformSpec) []finding {
+func checkRoles(p *v1alpha1.PlatformSpec) []finding {
 	within := slices.Concat(rights.Operator(), rights.Addons(p.Addons, true))
 	var all []finding
 	for _, name := range slices.Sorted(maps.Keys(p.Roles)) {
 		at := field.NewPath("spec", "roles", name)
 		if slices.Contains(builtinRoles, name) {
-			all = append(all, found(at, "%s is a role of croft's; give yours another name", name)...)
+			all = append(all, makeFinding(at, "%s is a role of croft's; give yours another name", name)...)
 		}
 		for i, rule := range p.Roles[name].Rules {
-			if more := rights.Beyond(rule, within); more != "" {
-				all = append(all, found(at.Child("rules").Index(i),
+			if more := rights.FindUngranted(rule, within); more != "" {
+				all = append(all, makeFinding(at.Child("rules").Index(i),
 					"%s is more than the role operator may; take it out, or, for a kind of an add-on, name it in addons", more)...)
 			}
 		}
@@ -34,8 +34,8 @@ func rolesStayWithinOperator(p *v1alpha1.PlatformSpec) []finding {
 	return all
 }
 
-// rolesExist refuses access with a role that the Platform does not have.
-func rolesExist(w *whole, t *v1alpha1.Tenant) []finding {
+// checkAccessRoles refuses access with a role that the Platform does not have.
+func checkAccessRoles(w *checker, t *v1alpha1.Tenant) []finding {
 	if !w.hasPlatform() {
 		return nil
 	}
@@ -43,7 +43,7 @@ func rolesExist(w *whole, t *v1alpha1.Tenant) []finding {
 	var all []finding
 	for i, a := range t.Spec.Access {
 		if !slices.Contains(known, string(a.Role)) {
-			all = append(all, found(field.NewPath("spec", "access").Index(i).Child("role"), "there is no role %s; write one of %s, or declare it in platform.roles",
+			all = append(all, makeFinding(field.NewPath("spec", "access").Index(i).Child("role"), "there is no role %s; write one of %s, or declare it in platform.roles",
 				a.Role, strings.Join(known, ", "))...)
 		}
 	}

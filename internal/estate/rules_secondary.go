@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// networksOf returns the networks that are granted to a valid tenant.
-func (w *whole) networksOf(t *v1alpha1.Tenant) []Network {
+// resolveNetworks returns the networks that are granted to a valid tenant.
+func (w *checker) resolveNetworks(t *v1alpha1.Tenant) []Network {
 	var all []Network
 	for _, name := range t.Spec.Networks {
 		if o, ok := w.first[manifest.ID{Kind: manifest.KindNetwork, Name: name}]; ok {
@@ -26,42 +26,42 @@ func (w *whole) networksOf(t *v1alpha1.Tenant) []Network {
 	return all
 }
 
-// networksAreGranted refuses networks that do not exist, and networks that no pool of the
+// checkTenantNetworks refuses networks that do not exist, and networks that no pool of the
 // tenant has: its pods would wait for an interface that no node gets.
-func networksAreGranted(w *whole, t *v1alpha1.Tenant) []finding {
+func checkTenantNetworks(w *checker, t *v1alpha1.Tenant) []finding {
 	var all []finding
-	pools := poolsOf(t)
+	pools := listPools(t)
 	for i, name := range t.Spec.Networks {
 		at := field.NewPath("spec", "networks").Index(i)
-		if why := w.missing(manifest.KindNetwork, name); why != "" {
-			all = append(all, found(at, "%s", why)...)
+		if why := w.explainMissing(manifest.KindNetwork, name); why != "" {
+			all = append(all, makeFinding(at, "%s", why)...)
 			continue
 		}
-		if !w.carried(pools, name) {
-			all = append(all, found(at, "no pool of tenant %s has secondary network %s: add it to the secondaryNetworks of pool %s, "+
+		if !w.hasNetwork(pools, name) {
+			all = append(all, makeFinding(at, "no pool of tenant %s has secondary network %s: add it to the secondaryNetworks of pool %s, "+
 				"name a pool that has it, or leave it out here", t.Name, name, strings.Join(pools, " or "))...)
 		}
 	}
 	return all
 }
 
-// carried reports whether one of the pools has a network. It returns true for an unknown pool,
+// hasNetwork reports whether one of the pools has a network. It returns true for an unknown pool,
 // which another rule refuses.
-func (w *whole) carried(pools []string, network string) bool {
+func (w *checker) hasNetwork(pools []string, network string) bool {
 	return slices.ContainsFunc(pools, func(name string) bool {
 		o, known := w.first[manifest.ID{Kind: manifest.KindPool, Name: name}]
 		return !known || slices.Contains(w.Pools[o.Index].Spec.SecondaryNetworks, network)
 	})
 }
 
-// definitionsAreApart refuses names that would be ambiguous in a pod: the name of a network,
+// checkDefinitionNames refuses names that would be ambiguous in a pod: the name of a network,
 // and the name of another network in a zone.
-func definitionsAreApart(w *whole) {
+func checkDefinitionNames(w *checker) {
 	names := map[string]string{}
 	for i := range w.Networks {
 		names[w.Networks[i].Name] = "secondary network " + w.Networks[i].Name
 	}
-	for _, i := range byAge(w.Networks) {
+	for _, i := range sortByAge(w.Networks) {
 		n := &w.Networks[i]
 		for j := range n.Spec.Zones {
 			zone := n.Spec.Zones[j].Zone
@@ -80,37 +80,37 @@ func definitionsAreApart(w *whole) {
 	}
 }
 
-// networksAreWritten refuses an address within a network instead of the network's own.
-func networksAreWritten(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
+// checkNetworkAddresses refuses an address within a network instead of the network's own.
+func checkNetworkAddresses(_ *checker, n *v1alpha1.SecondaryNetwork) []finding {
 	var all []finding
 	spec := field.NewPath("spec")
 	for i := range n.Spec.Zones {
 		at := spec.Child("zones").Index(i)
-		all = append(all, notMasked(at.Child("cidr"), n.Spec.Zones[i].CIDR)...)
-		all = append(all, notMasked(at.Child("podCIDR"), n.Spec.Zones[i].PodCIDR)...)
+		all = append(all, checkMasked(at.Child("cidr"), n.Spec.Zones[i].CIDR)...)
+		all = append(all, checkMasked(at.Child("podCIDR"), n.Spec.Zones[i].PodCIDR)...)
 	}
 	for i, destination := range n.Spec.Routes {
-		all = append(all, notMasked(spec.Child("routes").Index(i), destination)...)
+		all = append(all, checkMasked(spec.Child("routes").Index(i), destination)...)
 	}
 	return all
 }
 
-func notMasked(at *field.Path, cidr string) []finding {
+func checkMasked(at *field.Path, cidr string) []finding {
 	prefix, err := netip.ParsePrefix(cidr)
 	switch {
 	case err != nil: // the schema refuses it
 		return nil
 	case prefix.Addr().Is4In6():
-		return found(at, "%s is an IPv4 network written as IPv6; write it as 10.0.0.0/8 is written", cidr)
+		return makeFinding(at, "%s is an IPv4 network written as IPv6; write it as 10.0.0.0/8 is written", cidr)
 	case prefix != prefix.Masked():
-		return found(at, "%s is not a network; write %s", cidr, prefix.Masked())
+		return makeFinding(at, "%s is not a network; write %s", cidr, prefix.Masked())
 	}
 	return nil
 }
 
-// reservationsFit refuses reservations that leave no address for pods, or none for the nodes'
+// checkReservations refuses reservations that leave no address for pods, or none for the nodes'
 // interfaces, which use the rest of the subnet.
-func reservationsFit(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
+func checkReservations(_ *checker, n *v1alpha1.SecondaryNetwork) []finding {
 	var all []finding
 	for i := range n.Spec.Zones {
 		at := field.NewPath("spec", "zones").Index(i)
@@ -118,20 +118,20 @@ func reservationsFit(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
 		switch {
 		case err != nil: // the schema refuses it
 		case r.CIDR.Addr().Is4() && (r.CIDR.Bits() < 16 || r.CIDR.Bits() > 28):
-			all = append(all, found(at.Child("cidr"), "%s is no subnet of a VPC: these are from /16 to /28", r.CIDR)...)
+			all = append(all, makeFinding(at.Child("cidr"), "%s is no subnet of a VPC: these are from /16 to /28", r.CIDR)...)
 		case r.Left() == 0:
-			all = append(all, found(at.Child("podCIDR"), "%s leaves no address of %s for the nodes' own interfaces; reserve less",
+			all = append(all, makeFinding(at.Child("podCIDR"), "%s leaves no address of %s for the nodes' own interfaces; reserve less",
 				r.Pods, r.CIDR)...)
 		case r.Usable() == 0:
-			all = append(all, found(at.Child("podCIDR"), "the VPC keeps all of %s for itself: it takes the first four addresses of a subnet and the last; "+
+			all = append(all, makeFinding(at.Child("podCIDR"), "the VPC keeps all of %s for itself: it takes the first four addresses of a subnet and the last; "+
 				"reserve others", r.Pods)...)
 		}
 	}
 	return all
 }
 
-// routesHaveGateways refuses routes, and the routing table of sbr, in zones without a gateway.
-func routesHaveGateways(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
+// checkRoutes refuses routes, and the routing table of sbr, in zones without a gateway.
+func checkRoutes(_ *checker, n *v1alpha1.SecondaryNetwork) []finding {
 	what := "routes lead"
 	if len(n.Spec.Routes) == 0 {
 		if !n.Spec.SBR {
@@ -142,19 +142,19 @@ func routesHaveGateways(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
 	var all []finding
 	for i := range n.Spec.Zones {
 		if n.Spec.Zones[i].Gateway == "" {
-			all = append(all, found(field.NewPath("spec", "zones").Index(i).Child("gateway"),
+			all = append(all, makeFinding(field.NewPath("spec", "zones").Index(i).Child("gateway"),
 				"%s to the zone's gateway; write it, which in a VPC is the first address of the subnet", what)...)
 		}
 	}
 	return all
 }
 
-// interfacesSuffice refuses instance types that have fewer network interfaces than the pool's
+// checkInterfaces refuses instance types that have fewer network interfaces than the pool's
 // nodes need: the node would never become ready. For a pool that names no types it only warns,
 // since other requirements may exclude the small ones.
-func interfacesSuffice(w *whole, p *v1alpha1.Pool) []finding {
+func checkInterfaces(w *checker, p *v1alpha1.Pool) []finding {
 	n := len(p.Spec.SecondaryNetworks)
-	if n == 0 || !w.onAWS(p) {
+	if n == 0 || !w.isOnAWS(p) {
 		return nil
 	}
 	types, listed := secondary.Types(&p.Spec.Instances)
@@ -166,24 +166,24 @@ func interfacesSuffice(w *whole, p *v1alpha1.Pool) []finding {
 	at := field.NewPath("spec", "secondaryNetworks")
 	needs := fmt.Sprintf("a node needs %d network interfaces, its own and one for each of %s", n+1, strings.Join(p.Spec.SecondaryNetworks, ", "))
 	if listed {
-		return found(at, "%s, and %s has %d; leave out %s, or networks", needs, small[0], limits.Interfaces, strings.Join(small, ", "))
+		return makeFinding(at, "%s, and %s has %d; leave out %s, or networks", needs, small[0], limits.Interfaces, strings.Join(small, ", "))
 	}
-	return warned(at, "%s, and %s, which the pool may get, has %d; name instanceTypes, or families and sizes, that have enough",
+	return makeWarning(at, "%s, and %s, which the pool may get, has %d; name instanceTypes, or families and sizes, that have enough",
 		needs, small[0], limits.Interfaces)
 }
 
-// waitsOnAWS refuses pools that wait for interfaces outside of AWS, where croft attaches none.
-func waitsOnAWS(w *whole, p *v1alpha1.Pool) []finding {
-	if !p.Spec.WaitForNetworks || classOf(&w.platform, p).AWS != nil {
+// checkWaitForNetworks refuses pools that wait for interfaces outside of AWS, where croft attaches none.
+func checkWaitForNetworks(w *checker, p *v1alpha1.Pool) []finding {
+	if !p.Spec.WaitForNetworks || resolveClass(&w.platform, p).AWS != nil {
 		return nil
 	}
-	return found(field.NewPath("spec", "waitForNetworks"),
+	return makeFinding(field.NewPath("spec", "waitForNetworks"),
 		"croft attaches interfaces where nodeClass is aws; elsewhere nodes would wait for ever: leave it out")
 }
 
-// networksShareZones refuses pools whose networks have no zone in common, and pools that
+// checkNetworkZones refuses pools whose networks have no zone in common, and pools that
 // require a zone that one of their networks does not have.
-func networksShareZones(w *whole, p *v1alpha1.Pool) []finding {
+func checkNetworkZones(w *checker, p *v1alpha1.Pool) []finding {
 	var specs []*v1alpha1.SecondaryNetworkSpec
 	for _, name := range p.Spec.SecondaryNetworks {
 		o, ok := w.first[manifest.ID{Kind: manifest.KindNetwork, Name: name}]
@@ -194,33 +194,33 @@ func networksShareZones(w *whole, p *v1alpha1.Pool) []finding {
 	}
 	zones := secondary.Zones(specs...)
 	if len(specs) > 0 && len(zones) == 0 {
-		return found(field.NewPath("spec", "secondaryNetworks"), "%s have no zone in common, so that no node can have all of them; "+
+		return makeFinding(field.NewPath("spec", "secondaryNetworks"), "%s have no zone in common, so that no node can have all of them; "+
 			"add a zone to one, or leave one out", strings.Join(p.Spec.SecondaryNetworks, " and "))
 	}
 	var all []finding
 	chosen := false
 	for i, r := range p.Spec.Instances.Requirements {
-		if len(specs) == 0 || normal(r.Key) != corev1.LabelTopologyZone || r.Operator != corev1.NodeSelectorOpIn {
+		if len(specs) == 0 || normalizeLabel(r.Key) != corev1.LabelTopologyZone || r.Operator != corev1.NodeSelectorOpIn {
 			continue
 		}
 		chosen = true
 		for j, zone := range r.Values {
 			if !slices.Contains(zones, zone) {
-				all = append(all, found(field.NewPath("spec", "instances", "requirements").Index(i).Child("values").Index(j),
+				all = append(all, makeFinding(field.NewPath("spec", "instances", "requirements").Index(i).Child("values").Index(j),
 					"%s: the pool's secondary networks have subnets in %s; leave this zone out, or add it to them", zone, strings.Join(zones, ", "))...)
 			}
 		}
 	}
-	if len(specs) > 0 && !chosen && w.onAWS(p) {
-		all = append(all, warned(field.NewPath("spec", "instances", "requirements"),
+	if len(specs) > 0 && !chosen && w.isOnAWS(p) {
+		all = append(all, makeWarning(field.NewPath("spec", "instances", "requirements"),
 			"the pool's secondary networks have subnets in %s, and nodes may come up in other zones; require %s to be in these",
 			strings.Join(zones, ", "), corev1.LabelTopologyZone)...)
 	}
 	return all
 }
 
-// onAWS reports whether Karpenter's provider for AWS creates the pool's nodes.
-func (w *whole) onAWS(p *v1alpha1.Pool) bool {
-	class := classOf(&w.platform, p)
+// isOnAWS reports whether Karpenter's provider for AWS creates the pool's nodes.
+func (w *checker) isOnAWS(p *v1alpha1.Pool) bool {
+	class := resolveClass(&w.platform, p)
 	return class.AWS != nil || class.Ref != nil && class.Ref.Group == awsGroup
 }

@@ -13,22 +13,22 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// sourcesFit refuses sources in namespaces that are not the tenant's, sources at hosts that the
+// checkSources refuses sources in namespaces that are not the tenant's, sources at hosts that the
 // policy croft-flux-sources does not allow Flux to connect to, and URLs with credentials, which
 // every reader of the Tenant could see.
-func sourcesFit(w *whole, t *v1alpha1.Tenant) []finding {
+func checkSources(w *checker, t *v1alpha1.Tenant) []finding {
 	var all []finding
-	namespaces := namespacesOf(t)
-	hosts := allowancesOf(&w.platform.TenantDefaults.Policy, &t.Spec.Policy.Allowances).SourceHosts
+	namespaces := listNamespaces(t)
+	hosts := mergeAllowances(&w.platform.TenantDefaults.Policy, &t.Spec.Policy.Allowances).SourceHosts
 	services := slices.Concat(namespaces, w.platform.Network.PlatformNamespaces)
 	for _, name := range slices.Sorted(maps.Keys(t.Spec.Sources)) {
 		source, at := t.Spec.Sources[name], field.NewPath("spec", "sources").Key(name)
 		if source.Namespace != "" && !slices.Contains(namespaces, source.Namespace) {
-			all = append(all, found(at.Child("namespace"), "%s is none of the tenant's namespaces, which are %s; name one of them",
+			all = append(all, makeFinding(at.Child("namespace"), "%s is none of the tenant's namespaces, which are %s; name one of them",
 				source.Namespace, strings.Join(namespaces, ", "))...)
 		}
 		if w.platform.GitOps == v1alpha1.GitOpsArgoCD {
-			all = append(all, argoCDFits(source, at)...)
+			all = append(all, checkArgoCDSource(source, at)...)
 		}
 		text, at := source.Git, at.Child("git")
 		if text == "" {
@@ -36,31 +36,31 @@ func sourcesFit(w *whole, t *v1alpha1.Tenant) []finding {
 		}
 		u, err := url.Parse(text)
 		if err != nil || u.Hostname() == "" {
-			all = append(all, found(at, "is no URL; write one such as https://git.example.org/shop/deploy")...)
+			all = append(all, makeFinding(at, "is no URL; write one such as https://git.example.org/shop/deploy")...)
 			continue
 		}
 		if _, secret := u.User.Password(); secret || u.User != nil && u.Scheme != "ssh" {
-			all = append(all, found(at, "holds credentials, which everybody who reads the Tenant would see; put them into a Secret, and name it in secretRef")...)
+			all = append(all, makeFinding(at, "holds credentials, which everybody who reads the Tenant would see; put them into a Secret, and name it in secretRef")...)
 			continue
 		}
-		if host := strings.ToLower(u.Hostname()); !sourceHostAllowed(host, hosts, services) {
-			all = append(all, found(at, "%s may not connect to %s for tenant %s, whose policy.sourceHosts are %s (* is every host outside of the cluster that has a name); add the host there, or name another",
-				gitOpsName(w.platform.GitOps), host, t.Name, cmp.Or(strings.Join(hosts, ", "), "none"))...)
+		if host := strings.ToLower(u.Hostname()); !allowsSourceHost(host, hosts, services) {
+			all = append(all, makeFinding(at, "%s may not connect to %s for tenant %s, whose policy.sourceHosts are %s (* is every host outside of the cluster that has a name); add the host there, or name another",
+				formatGitOpsTool(w.platform.GitOps), host, t.Name, cmp.Or(strings.Join(hosts, ", "), "none"))...)
 		}
 	}
 	return all
 }
 
-// gitOpsName returns the tool's product name.
-func gitOpsName(tool v1alpha1.GitOpsTool) string {
+// formatGitOpsTool returns the tool's product name.
+func formatGitOpsTool(tool v1alpha1.GitOpsTool) string {
 	if tool == v1alpha1.GitOpsArgoCD {
 		return "Argo CD"
 	}
 	return "Flux"
 }
 
-// argoCDFits refuses fields that an Argo CD Application does not have, and would ignore.
-func argoCDFits(source v1alpha1.Source, at *field.Path) []finding {
+// checkArgoCDSource refuses fields that an Argo CD Application does not have, and would ignore.
+func checkArgoCDSource(source v1alpha1.Source, at *field.Path) []finding {
 	var all []finding
 	for _, f := range []struct {
 		name string
@@ -75,7 +75,7 @@ func argoCDFits(source v1alpha1.Source, at *field.Path) []finding {
 		{"git", strings.ContainsAny(source.Git, repositoryPattern), "Argo CD would take any of " + repositoryPattern + " for a pattern that other repositories match, too; name a repository without them"},
 	} {
 		if f.set {
-			all = append(all, found(at.Child(f.name), "%s", f.why)...)
+			all = append(all, makeFinding(at.Child(f.name), "%s", f.why)...)
 		}
 	}
 	return all
@@ -93,9 +93,9 @@ var (
 	insideName     = regexp.MustCompile(`(^|[.])((svc|pod)([.]|$)|(local|localhost|localdomain|internal)$)`)
 )
 
-// sourceHostAllowed returns the decision of the policy croft-flux-sources on a host in lower
+// allowsSourceHost returns the decision of the policy croft-flux-sources on a host in lower
 // case; a test compares the two. Services of the given namespaces need not be listed in hosts.
-func sourceHostAllowed(host string, hosts, services []string) bool {
+func allowsSourceHost(host string, hosts, services []string) bool {
 	if slices.Contains(hosts, host) {
 		return true
 	}

@@ -19,25 +19,25 @@ var Specified = []corev1.ResourceName{
 	corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory,
 }
 
-// SpecifiedBy returns the name of a container's resource that a quota's name counts, and
+// ParseQuotaName returns the name of a container's resource that a quota's name counts, and
 // whether it is a limit.
-func SpecifiedBy(name corev1.ResourceName) (of corev1.ResourceName, limit bool) {
+func ParseQuotaName(name corev1.ResourceName) (of corev1.ResourceName, limit bool) {
 	plain, limit := strings.CutPrefix(string(name), "limits.")
 	return corev1.ResourceName(strings.TrimPrefix(plain, corev1.DefaultResourceRequestsPrefix)), limit
 }
 
-// platformContainersFitQuota applies containersFitQuota to the defaults of tenants.
-func platformContainersFitQuota(p *v1alpha1.PlatformSpec) []finding {
+// checkPlatformContainers applies containersFitQuota to the defaults of tenants.
+func checkPlatformContainers(p *v1alpha1.PlatformSpec) []finding {
 	if p.TenantDefaults.Quota == nil {
 		return nil
 	}
 	at := field.NewPath("spec", "tenantDefaults", "quota").Key
-	return containersFitQuota(at, p.TenantDefaults.Quota, cmp.Or(p.TenantDefaults.Limits, BuiltinLimits()))
+	return checkContainerDefaults(at, p.TenantDefaults.Quota, cmp.Or(p.TenantDefaults.Limits, BuiltinLimits()))
 }
 
-// tenantContainersFitQuota applies containersFitQuota to tenants with their own quota or
+// checkTenantContainers applies containersFitQuota to tenants with their own quota or
 // limits.
-func tenantContainersFitQuota(w *whole, t *v1alpha1.Tenant) []finding {
+func checkTenantContainers(w *checker, t *v1alpha1.Tenant) []finding {
 	at := field.NewPath("spec", "quota").Key
 	switch {
 	case t.Spec.Quota != nil:
@@ -46,37 +46,37 @@ func tenantContainersFitQuota(w *whole, t *v1alpha1.Tenant) []finding {
 	default:
 		return nil
 	}
-	return containersFitQuota(at, quotaOf(&w.platform, t), limitsOf(&w.platform.TenantDefaults, t))
+	return checkContainerDefaults(at, resolveQuota(&w.platform, t), resolveLimits(&w.platform.TenantDefaults, t))
 }
 
-// containersFitQuota warns of a quota that refuses every container without requests and limits,
+// checkContainerDefaults warns of a quota that refuses every container without requests and limits,
 // as in many charts and in injected containers: the quota counts a resource that has no
 // default, or the default exceeds the whole quota.
-func containersFitQuota(at func(name string) *field.Path, quota corev1.ResourceList, limits *v1alpha1.ContainerLimits) []finding {
+func checkContainerDefaults(at func(name string) *field.Path, quota corev1.ResourceList, limits *v1alpha1.ContainerLimits) []finding {
 	var all []finding
 	for _, name := range Specified {
 		most, counted := quota[name]
 		if !counted {
 			continue
 		}
-		of, isLimit := SpecifiedBy(name)
-		value, fieldName := defaultOf(limits, of, isLimit)
+		of, isLimit := ParseQuotaName(name)
+		value, fieldName := findDefault(limits, of, isLimit)
 		want := map[bool]string{true: "limits.default.", false: "limits.defaultRequest."}[isLimit] + string(of)
 		switch {
 		case value == nil:
-			all = append(all, warned(at(string(name)), "every container must set %s then, and there is no default: pods of charts and injected containers without it are refused; set %s, or leave %s out of the quota",
+			all = append(all, makeWarning(at(string(name)), "every container must set %s then, and there is no default: pods of charts and injected containers without it are refused; set %s, or leave %s out of the quota",
 				name, want, name)...)
 		case value.Cmp(most) > 0:
-			all = append(all, warned(at(string(name)), "the quota is %s, and a container without its own gets %s by limits.%s.%s: each is refused; raise the quota, or lower the default",
+			all = append(all, makeWarning(at(string(name)), "the quota is %s, and a container without its own gets %s by limits.%s.%s: each is refused; raise the quota, or lower the default",
 				most.String(), value.String(), fieldName, of)...)
 		}
 	}
 	return all
 }
 
-// defaultOf returns the value for a container that sets none, and the field that it comes from.
+// findDefault returns the value for a container that sets none, and the field that it comes from.
 // As in a LimitRange, max and min replace missing defaults.
-func defaultOf(limits *v1alpha1.ContainerLimits, of corev1.ResourceName, isLimit bool) (*resource.Quantity, string) {
+func findDefault(limits *v1alpha1.ContainerLimits, of corev1.ResourceName, isLimit bool) (*resource.Quantity, string) {
 	parts := []limitsPart{{"default", limits.Default}, {"max", limits.Max}}
 	if !isLimit {
 		parts = []limitsPart{{"defaultRequest", limits.DefaultRequest}, parts[0], parts[1], {"min", limits.Min}}

@@ -12,32 +12,32 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// startupTaintsFit refuses startup taints that the API server or Karpenter would refuse, and
+// checkStartupTaints refuses startup taints that the API server or Karpenter would refuse, and
 // taints of croft and Karpenter. It warns of taints that tenants' pods may tolerate: these pods
 // do not wait.
-func startupTaintsFit(w *whole, p *v1alpha1.Pool) []finding {
+func checkStartupTaints(w *checker, p *v1alpha1.Pool) []finding {
 	var all []finding
 	for i, t := range p.Spec.StartupTaints {
 		at := field.NewPath("spec", "startupTaints").Index(i)
 		same := func(other v1alpha1.StartupTaint) bool { return other.Key == t.Key && other.Effect == t.Effect }
-		if why := WhyNoStartupTaint(w.platform.NodePoolKey, t.Key); why != "" {
-			all = append(all, found(at.Child("key"), "%s", why)...)
+		if why := ExplainInvalidStartupTaint(w.platform.NodePoolKey, t.Key); why != "" {
+			all = append(all, makeFinding(at.Child("key"), "%s", why)...)
 		} else if first := slices.IndexFunc(p.Spec.StartupTaints, same); first < i {
-			all = append(all, found(at, "startupTaints[%d] has the key %s and the effect %s, too; leave one of them out", first, t.Key, t.Effect)...)
+			all = append(all, makeFinding(at, "startupTaints[%d] has the key %s and the effect %s, too; leave one of them out", first, t.Key, t.Effect)...)
 		} else if slices.Contains(w.platform.Tolerations, t.Key) {
-			all = append(all, warned(at.Child("key"), "tenants' pods may tolerate %s, since platform.tolerations has it: "+
+			all = append(all, makeWarning(at.Child("key"), "tenants' pods may tolerate %s, since platform.tolerations has it: "+
 				"those that do start before the taint is removed", t.Key)...)
 		}
 		if len(validation.IsValidLabelValue(t.Value)) > 0 {
-			all = append(all, found(at.Child("value"), "%q cannot be the value of a taint; "+
+			all = append(all, makeFinding(at.Child("value"), "%q cannot be the value of a taint; "+
 				"write letters, digits, '-', '_' and '.', beginning and ending with a letter or digit", t.Value)...)
 		}
 	}
 	return all
 }
 
-// WhyNoStartupTaint returns why a pool cannot have a startup taint with a key, or "" if it can.
-func WhyNoStartupTaint(nodePoolKey, key string) string {
+// ExplainInvalidStartupTaint returns why a pool cannot have a startup taint with a key, or "" if it can.
+func ExplainInvalidStartupTaint(nodePoolKey, key string) string {
 	domain := "." + karpenterv1.GetLabelDomain(key)
 	switch {
 	case !isLabel(key):

@@ -13,56 +13,56 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-func poolsExist(w *whole, t *v1alpha1.Tenant) []finding {
+func checkTenantPools(w *checker, t *v1alpha1.Tenant) []finding {
 	if len(t.Spec.Pools) == 0 {
-		if why := w.missing(manifest.KindPool, t.Spec.Pool); why != "" {
-			return found(field.NewPath("spec", "pool"), "%s", why)
+		if why := w.explainMissing(manifest.KindPool, t.Spec.Pool); why != "" {
+			return makeFinding(field.NewPath("spec", "pool"), "%s", why)
 		}
 		return nil
 	}
 	var all []finding
 	for i, name := range t.Spec.Pools {
-		if why := w.missing(manifest.KindPool, name); why != "" {
-			all = append(all, found(field.NewPath("spec", "pools").Index(i), "%s", why)...)
+		if why := w.explainMissing(manifest.KindPool, name); why != "" {
+			all = append(all, makeFinding(field.NewPath("spec", "pools").Index(i), "%s", why)...)
 		}
 	}
 	return all
 }
 
-// namesAreNotTheSystems keeps tenants out of the namespaces of Kubernetes, of croft and of the
+// checkSystemNames keeps tenants out of the namespaces of Kubernetes, of croft and of the
 // platform's services. The rule includes the tenant's own name, even if its namespaces have
 // other names, because users would confuse the two.
-func namesAreNotTheSystems(w *whole, t *v1alpha1.Tenant) []finding {
-	if whose := w.systemOf(t.Name); whose != "" {
-		return found(field.NewPath("metadata", "name"), "%s is the name of a namespace of %s; name the tenant otherwise", t.Name, whose)
+func checkSystemNames(w *checker, t *v1alpha1.Tenant) []finding {
+	if whose := w.findSystemOwner(t.Name); whose != "" {
+		return makeFinding(field.NewPath("metadata", "name"), "%s is the name of a namespace of %s; name the tenant otherwise", t.Name, whose)
 	}
 	var all []finding
 	for i, ns := range t.Spec.Namespaces {
-		if whose := w.systemOf(ns); whose != "" {
-			all = append(all, found(field.NewPath("spec", "namespaces").Index(i), "%s is a namespace of %s; choose another", ns, whose)...)
+		if whose := w.findSystemOwner(ns); whose != "" {
+			all = append(all, makeFinding(field.NewPath("spec", "namespaces").Index(i), "%s is a namespace of %s; choose another", ns, whose)...)
 		}
 	}
 	return all
 }
 
-// systemOf returns the owner of a namespace that no tenant can have, or "".
-func (w *whole) systemOf(namespace string) string {
+// findSystemOwner returns the owner of a namespace that no tenant can have, or "".
+func (w *checker) findSystemOwner(namespace string) string {
 	switch {
 	case namespace == "default" || strings.HasPrefix(namespace, "kube-"):
 		return "Kubernetes"
 	case slices.Contains([]string{v1alpha1.SystemNamespace, v1alpha1.ElevationsNamespace, v1alpha1.AgentNamespace}, namespace):
 		return "croft"
 	case slices.Contains(w.platform.Network.PlatformNamespaces, namespace),
-		slices.ContainsFunc(DNSPods(&w.platform.Network), func(p v1alpha1.DNSPods) bool { return p.Namespace == namespace }):
+		slices.ContainsFunc(ListDNSPods(&w.platform.Network), func(p v1alpha1.DNSPods) bool { return p.Namespace == namespace }):
 		return "the platform"
 	}
 	return ""
 }
 
-// metadataStaysDenied refuses exceptions that would give access to a node's credentials.
-func metadataStaysDenied(w *whole, t *v1alpha1.Tenant) []finding {
+// checkMetadataDenied refuses exceptions that would give access to a node's credentials.
+func checkMetadataDenied(w *checker, t *v1alpha1.Tenant) []finding {
 	var all []finding
-	metadata := Metadata(&w.platform.Network)
+	metadata := ListMetadataAddresses(&w.platform.Network)
 	for i, cidr := range t.Spec.Network.AllowCIDRs {
 		prefix, err := netip.ParsePrefix(cidr)
 		if err != nil {
@@ -71,7 +71,7 @@ func metadataStaysDenied(w *whole, t *v1alpha1.Tenant) []finding {
 		// One finding is enough: the others would have the same message.
 		held := slices.IndexFunc(metadata, prefix.Contains)
 		if held >= 0 {
-			all = append(all, found(field.NewPath("spec", "network", "allowCIDRs").Index(i),
+			all = append(all, makeFinding(field.NewPath("spec", "network", "allowCIDRs").Index(i),
 				"%s holds the instance metadata address %s, which no tenant may reach; name smaller networks around it, or take it out of platform.network.metadataAddresses if no cloud of yours has it",
 				cidr, metadata[held])...)
 		}
@@ -79,9 +79,9 @@ func metadataStaysDenied(w *whole, t *v1alpha1.Tenant) []finding {
 	return all
 }
 
-// cidrsAreNetworks refuses CIDRs that NetworkPolicies refuse: an address within a network
+// checkAllowCIDRs refuses CIDRs that NetworkPolicies refuse: an address within a network
 // instead of the network's own.
-func cidrsAreNetworks(_ *whole, t *v1alpha1.Tenant) []finding {
+func checkAllowCIDRs(_ *checker, t *v1alpha1.Tenant) []finding {
 	var all []finding
 	for i, cidr := range t.Spec.Network.AllowCIDRs {
 		at := field.NewPath("spec", "network", "allowCIDRs").Index(i)
@@ -89,34 +89,34 @@ func cidrsAreNetworks(_ *whole, t *v1alpha1.Tenant) []finding {
 		switch {
 		case err != nil: // the schema refuses it
 		case prefix.Addr().Is4In6():
-			all = append(all, found(at, "%s is an IPv4 network written as IPv6; write it as 10.0.0.0/8 is written", cidr)...)
+			all = append(all, makeFinding(at, "%s is an IPv4 network written as IPv6; write it as 10.0.0.0/8 is written", cidr)...)
 		case prefix != prefix.Masked():
-			all = append(all, found(at, "%s is not a network; write %s, or %s for that address alone",
+			all = append(all, makeFinding(at, "%s is not a network; write %s, or %s for that address alone",
 				cidr, prefix.Masked(), netip.PrefixFrom(prefix.Addr(), prefix.Addr().BitLen()))...)
 		}
 	}
 	return all
 }
 
-// adminsAreNoTenants warns of a tenant's group whose members are the platform's admins, and so
+// checkTenantAdmins warns of a tenant's group whose members are the platform's admins, and so
 // may remove the tenant's walls.
-func adminsAreNoTenants(w *whole, t *v1alpha1.Tenant) []finding {
+func checkTenantAdmins(w *checker, t *v1alpha1.Tenant) []finding {
 	var all []finding
-	for i, access := range prefixed(w.platform.GroupPrefix, t.Spec.Access) {
+	for i, access := range prefixGroups(w.platform.GroupPrefix, t.Spec.Access) {
 		if access.Group != "" && slices.Contains(w.platform.Admins, access.Group) {
-			all = append(all, warned(field.NewPath("spec", "access").Index(i).Child("group"),
+			all = append(all, makeWarning(field.NewPath("spec", "access").Index(i).Child("group"),
 				"%s is among the platform's admins, so that its members may delete the walls of tenant %s; name another group here, or take it out of platform.admins", access.Group, t.Name)...)
 		}
 	}
 	return all
 }
 
-// accessHasNotEnded warns of access that has ended.
-func accessHasNotEnded(w *whole, t *v1alpha1.Tenant) []finding {
+// checkAccessExpiry warns of access that has ended.
+func checkAccessExpiry(w *checker, t *v1alpha1.Tenant) []finding {
 	var all []finding
 	for i, access := range t.Spec.Access {
 		if access.Ended(w.Now) {
-			all = append(all, warned(field.NewPath("spec", "access").Index(i).Child("until"),
+			all = append(all, makeWarning(field.NewPath("spec", "access").Index(i).Child("until"),
 				"this access ended at %s and gives nothing; remove the entry, or write a later time",
 				access.Until.UTC().Format(time.RFC3339))...)
 		}
@@ -124,25 +124,25 @@ func accessHasNotEnded(w *whole, t *v1alpha1.Tenant) []finding {
 	return all
 }
 
-func limitsAreOrdered(_ *whole, t *v1alpha1.Tenant) []finding {
+func checkTenantResources(_ *checker, t *v1alpha1.Tenant) []finding {
 	at := field.NewPath("spec")
-	return resourcesFit(at.Child("quota"), t.Spec.Quota, at.Child("limits"), t.Spec.Limits)
+	return checkResources(at.Child("quota"), t.Spec.Quota, at.Child("limits"), t.Spec.Limits)
 }
 
-// namespacesHaveOneTenant refuses a namespace to all tenants except the oldest that declares
+// checkNamespaceOwners refuses a namespace to all tenants except the oldest that declares
 // it. A namespace that was granted on request belongs to its tenant: declared names are never
 // granted, so the declaration is younger.
-func namespacesHaveOneTenant(w *whole) {
+func checkNamespaceOwners(w *checker) {
 	owners, asked := map[string]manifest.Object{}, map[string]string{}
 	for i := range w.Tenants {
-		for ns, anchor := range w.requested(&w.Tenants[i]) {
+		for ns, anchor := range w.listRequested(&w.Tenants[i]) {
 			owners[ns] = w.objects[manifest.KindTenant][i]
 			asked[ns] = fmt.Sprintf(", by its TenantNamespace %s/%s", anchor, ns)
 		}
 	}
-	for _, i := range byAge(w.Tenants) {
+	for _, i := range sortByAge(w.Tenants) {
 		t := w.objects[manifest.KindTenant][i]
-		for j, ns := range namespacesOf(&w.Tenants[i]) {
+		for j, ns := range listNamespaces(&w.Tenants[i]) {
 			owner, taken := owners[ns]
 			if !taken {
 				owners[ns] = t
@@ -155,7 +155,7 @@ func namespacesHaveOneTenant(w *whole) {
 			if len(w.Tenants[i].Spec.Namespaces) > 0 {
 				at = field.NewPath("spec", "namespaces").Index(j)
 			}
-			w.refuse(t, at, "namespace %s belongs to tenant %s%s already%s; choose another for %s", ns, owner.Name, w.Where(owner), asked[ns], t.Name)
+			w.refuse(t, at, "namespace %s belongs to tenant %s%s already%s; choose another for %s", ns, owner.Name, w.FormatLocation(owner), asked[ns], t.Name)
 		}
 	}
 }

@@ -11,23 +11,23 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// MayRequest returns why a tenant may not request a namespace by a TenantNamespace, and the
+// CheckRequest returns why a tenant may not request a namespace by a TenantNamespace, and the
 // reason for its condition. Both are empty if it may. known reports whether a Tenant of a name
 // exists, valid or not.
 //
 // A name belongs to the tenant with the longest name that it begins with: shop-ci-x belongs to
 // shop-ci and not to shop. A namespace that was granted before keeps its tenant when a tenant
 // with a longer name is created.
-func MayRequest(platform *v1alpha1.PlatformSpec, tenant, name string, known func(tenant string) bool) (reason, why string) {
+func CheckRequest(platform *v1alpha1.PlatformSpec, tenant, name string, known func(tenant string) bool) (reason, why string) {
 	if len(name) <= len(tenant)+1 || !strings.HasPrefix(name, tenant+"-") {
 		return v1alpha1.ReasonNameNotAllowed, "the name must begin with " + tenant + "-: name it " + tenant + "-" + name
 	}
-	w := &whole{platform: *platform}
-	if whose := w.systemOf(name); whose != "" {
+	w := &checker{platform: *platform}
+	if whose := w.findSystemOwner(name); whose != "" {
 		return v1alpha1.ReasonNameNotAllowed, name + " is a namespace of " + whose + ": choose another name"
 	}
-	if w.topLevel(name) {
-		return v1alpha1.ReasonNameNotAllowed, answersFor(name)
+	if w.isTopLevel(name) {
+		return v1alpha1.ReasonNameNotAllowed, explainTopLevel(name)
 	}
 	for i := len(tenant) + 1; i <= len(name); i++ {
 		if (i == len(name) || name[i] == '-') && known(name[:i]) {
@@ -38,12 +38,12 @@ func MayRequest(platform *v1alpha1.PlatformSpec, tenant, name string, known func
 	return "", ""
 }
 
-// requested maps the names of the namespaces that were granted to a tenant to the declared
+// listRequested maps the names of the namespaces that were granted to a tenant to the declared
 // namespaces of their TenantNamespaces. It is nil if there are none. Declared namespaces are
 // not included.
-func (w *whole) requested(t *v1alpha1.Tenant) map[string]string {
+func (w *checker) listRequested(t *v1alpha1.Tenant) map[string]string {
 	var all map[string]string
-	declared := namespacesOf(t)
+	declared := listNamespaces(t)
 	for _, anchor := range declared {
 		for _, name := range w.granted[grant{t.Name, anchor}] {
 			if slices.Contains(declared, name) {
@@ -61,20 +61,20 @@ func (w *whole) requested(t *v1alpha1.Tenant) map[string]string {
 // mostNamespaces is the maximum number of namespaces in a tenant's rules.
 const mostNamespaces = 64
 
-// requestsFit refuses a declaration that conflicts with granted namespaces: if one of them has
+// checkRequests refuses a declaration that conflicts with granted namespaces: if one of them has
 // become a namespace of the platform, or if the tenant has too many namespaces in total.
-func requestsFit(w *whole, t *v1alpha1.Tenant) []finding {
-	requested := w.requested(t)
+func checkRequests(w *checker, t *v1alpha1.Tenant) []finding {
+	requested := w.listRequested(t)
 	var all []finding
 	at := field.NewPath("spec", "selfService")
 	for _, name := range slices.Sorted(maps.Keys(requested)) {
-		if whose := w.systemOf(name); whose != "" {
-			all = append(all, found(at, "%s was granted to the tenant by TenantNamespace %s/%s, and is a namespace of %s now; delete one of them",
+		if whose := w.findSystemOwner(name); whose != "" {
+			all = append(all, makeFinding(at, "%s was granted to the tenant by TenantNamespace %s/%s, and is a namespace of %s now; delete one of them",
 				name, requested[name], name, whose)...)
 		}
 	}
-	if n := len(namespacesOf(t)); n+len(requested) > mostNamespaces {
-		all = append(all, found(at, "the tenant declares %d namespaces and was granted %d by TenantNamespaces; together they are at most %d",
+	if n := len(listNamespaces(t)); n+len(requested) > mostNamespaces {
+		all = append(all, makeFinding(at, "the tenant declares %d namespaces and was granted %d by TenantNamespaces; together they are at most %d",
 			n, len(requested), mostNamespaces)...)
 	}
 	return all
@@ -83,9 +83,9 @@ func requestsFit(w *whole, t *v1alpha1.Tenant) []finding {
 // grant identifies a request by its tenant and its namespace.
 type grant struct{ tenant, anchor string }
 
-// grantedOf returns the names of granted namespaces. An object that is being deleted grants
+// indexGranted returns the names of granted namespaces. An object that is being deleted grants
 // nothing, even while a finalizer keeps it.
-func grantedOf(d *manifest.Declaration) map[grant][]string {
+func indexGranted(d *manifest.Declaration) map[grant][]string {
 	all := map[grant][]string{}
 	for i := range d.Requests {
 		r := &d.Requests[i]

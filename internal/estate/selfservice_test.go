@@ -48,7 +48,7 @@ func TestMayRequest(t *testing.T) {
 		{"croft", v1alpha1.SystemNamespace, false},
 		{"croft", v1alpha1.ElevationsNamespace, false},
 	} {
-		reason, why := MayRequest(platform, test.tenant, test.name, known)
+		reason, why := CheckRequest(platform, test.tenant, test.name, known)
 		if (reason == "") != test.may || (why == "") != test.may {
 			t.Errorf("%s asks for %s: %s %s", test.tenant, test.name, reason, why)
 		}
@@ -116,7 +116,7 @@ tenants:
 			}
 			for name, want := range map[string]string{"shop": test.shop, "bank": test.bank} {
 				var got []string
-				if tenant := e.Tenant(name); tenant != nil {
+				if tenant := e.FindTenant(name); tenant != nil {
 					got = tenant.Namespaces
 					if shares := slices.Sorted(maps.Keys(tenant.Shares)); name == "shop" && !slices.Equal(shares, slices.Sorted(slices.Values(got))) {
 						t.Errorf("shares are of %v, namespaces are %v", shares, got)

@@ -23,8 +23,8 @@ type Source struct {
 	v1alpha1.Source
 }
 
-// sourcesOf returns a tenant's sources, sorted by name.
-func sourcesOf(t *v1alpha1.Tenant) []Source {
+// listSources returns a tenant's sources, sorted by name.
+func listSources(t *v1alpha1.Tenant) []Source {
 	var all []Source
 	for _, name := range slices.Sorted(maps.Keys(t.Spec.Sources)) {
 		s := t.Spec.Sources[name]
@@ -37,7 +37,7 @@ func sourcesOf(t *v1alpha1.Tenant) []Source {
 		s.Path = cmp.Or(s.Path, DefaultSourcePath)
 		s.Interval = cmp.Or(s.Interval, DefaultSourceInterval)
 		s.Timeout = cmp.Or(s.Timeout, DefaultSourceTimeout)
-		s.Namespace = cmp.Or(s.Namespace, namespacesOf(t)[0])
+		s.Namespace = cmp.Or(s.Namespace, listNamespaces(t)[0])
 		all = append(all, Source{Name: name, Source: s})
 	}
 	return all

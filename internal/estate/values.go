@@ -19,9 +19,9 @@ type values struct {
 	above, under *int
 }
 
-func anything() values { return values{others: true} }
+func newAnyValues() values { return values{others: true} }
 
-func valuesOf(operator corev1.NodeSelectorOperator, list []string) values {
+func newValues(operator corev1.NodeSelectorOperator, list []string) values {
 	v := values{listed: map[string]bool{}}
 	switch operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
@@ -32,15 +32,15 @@ func valuesOf(operator corev1.NodeSelectorOperator, list []string) values {
 	case corev1.NodeSelectorOpExists:
 		v.others = true
 	case corev1.NodeSelectorOpGt:
-		v.others, v.above = true, number(list)
+		v.others, v.above = true, parseNumber(list)
 	case corev1.NodeSelectorOpLt:
-		v.others, v.under = true, number(list)
+		v.others, v.under = true, parseNumber(list)
 	case corev1.NodeSelectorOpDoesNotExist: // no value at all
 	}
 	return v
 }
 
-func number(list []string) *int {
+func parseNumber(list []string) *int {
 	if len(list) == 0 {
 		return nil
 	}
@@ -51,13 +51,13 @@ func number(list []string) *int {
 	return &n
 }
 
-// and returns the values in both.
-func (v values) and(w values) values {
+// intersect returns the values in both.
+func (v values) intersect(w values) values {
 	both := values{listed: map[string]bool{}, others: v.others && w.others}
 	if both.others {
 		maps.Copy(both.listed, v.listed)
 		maps.Copy(both.listed, w.listed)
-		both.above, both.under = stricter(v.above, w.above, true), stricter(v.under, w.under, false)
+		both.above, both.under = stricterBound(v.above, w.above, true), stricterBound(v.under, w.under, false)
 		return both
 	}
 	if v.others {
@@ -71,7 +71,7 @@ func (v values) and(w values) values {
 	return both
 }
 
-func stricter(a, b *int, higher bool) *int {
+func stricterBound(a, b *int, higher bool) *int {
 	if a == nil || b != nil && (*b > *a) == higher {
 		return b
 	}
@@ -92,11 +92,11 @@ func (v values) has(value string) bool {
 	return err == nil && (v.above == nil || n > *v.above) && (v.under == nil || n < *v.under)
 }
 
-func (v values) empty() bool {
+func (v values) isEmpty() bool {
 	if !v.others {
 		return len(v.listed) == 0
 	}
 	return v.above != nil && v.under != nil && *v.under-*v.above < 2
 }
 
-func (v values) sorted() []string { return slices.Sorted(maps.Keys(v.listed)) }
+func (v values) listSorted() []string { return slices.Sorted(maps.Keys(v.listed)) }

@@ -49,8 +49,8 @@ func newCompiler(c *cache) (*plugincel.CompositedCompiler, *compiler, error) {
 	return composited, cached, nil
 }
 
-// declared records a variable of the policy, on which later expressions depend.
-func (c *compiler) declared(name string, r plugincel.CompilationResult) {
+// recordVariable records a variable of the policy, on which later expressions depend.
+func (c *compiler) recordVariable(name string, r plugincel.CompilationResult) {
 	fmt.Fprintf(&c.variables, "%s %s\n", name, r.OutputType)
 }
 

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// fill sets the API server's defaults that precede all policies, as far as policies read
+// fillDefaults sets the API server's defaults that precede all policies, as far as policies read
 // them. No package with Kubernetes' own defaults can be imported without all of Kubernetes.
-func fill(u *unstructured.Unstructured, subresource string) {
+func fillDefaults(u *unstructured.Unstructured, subresource string) {
 	kind := u.GroupVersionKind().GroupKind().String()
 	if kind == "Namespace" {
 		labels := u.GetLabels()
@@ -21,16 +21,16 @@ func fill(u *unstructured.Unstructured, subresource string) {
 		return
 	}
 	if kind == "Pod" {
-		fillPod(object(u.Object, "spec"))
+		fillPod(ensureObject(u.Object, "spec"))
 		if subresource == "" {
-			fillAdmittedPod(object(u.Object, "spec"))
+			fillAdmittedPod(ensureObject(u.Object, "spec"))
 		}
 		return
 	}
 	if kind == "Service" && subresource == "" {
-		spec := object(u.Object, "spec")
-		absent(spec, "type", "ClusterIP")
-		absent(spec, "sessionAffinity", "None")
+		spec := ensureObject(u.Object, "spec")
+		setIfMissing(spec, "type", "ClusterIP")
+		setIfMissing(spec, "sessionAffinity", "None")
 		fillPorts(spec)
 		fillTargetPorts(spec)
 		return
@@ -63,7 +63,7 @@ func fillPod(spec map[string]any) {
 		"restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler",
 		"terminationGracePeriodSeconds": int64(30), "securityContext": map[string]any{},
 	} {
-		absent(spec, field, value)
+		setIfMissing(spec, field, value)
 	}
 	for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
 		containers, _ := spec[list].([]any)
@@ -76,10 +76,10 @@ func fillPod(spec map[string]any) {
 }
 
 func fillContainer(c map[string]any) {
-	absent(c, "terminationMessagePath", "/dev/termination-log")
-	absent(c, "terminationMessagePolicy", "File")
+	setIfMissing(c, "terminationMessagePath", "/dev/termination-log")
+	setIfMissing(c, "terminationMessagePolicy", "File")
 	image, _ := c["image"].(string)
-	absent(c, "imagePullPolicy", string(pullPolicy(image)))
+	setIfMissing(c, "imagePullPolicy", string(defaultPullPolicy(image)))
 	fillPorts(c)
 }
 
@@ -87,7 +87,7 @@ func fillPorts(in map[string]any) {
 	ports, _ := in["ports"].([]any)
 	for _, p := range ports {
 		if p, ok := p.(map[string]any); ok {
-			absent(p, "protocol", "TCP")
+			setIfMissing(p, "protocol", "TCP")
 		}
 	}
 }
@@ -110,14 +110,14 @@ func fillTargetPorts(spec map[string]any) {
 // fillAdmittedPod sets the fields of a pod that the API server's plugins ServiceAccount,
 // Priority and DefaultTolerationSeconds set before policies are evaluated.
 func fillAdmittedPod(spec map[string]any) {
-	absent(spec, "serviceAccountName", "default")
-	absent(spec, "priority", int64(0))
-	absent(spec, "preemptionPolicy", "PreemptLowerPriority")
-	absent(spec, "enableServiceLinks", true)
+	setIfMissing(spec, "serviceAccountName", "default")
+	setIfMissing(spec, "priority", int64(0))
+	setIfMissing(spec, "preemptionPolicy", "PreemptLowerPriority")
+	setIfMissing(spec, "enableServiceLinks", true)
 	fillToken(spec)
 	tolerations, _ := spec["tolerations"].([]any)
 	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
-		if !tolerated(tolerations, key) {
+		if !hasToleration(tolerations, key) {
 			tolerations = append(tolerations, map[string]any{"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": int64(300)})
 		}
 	}
@@ -150,7 +150,7 @@ func fillToken(spec map[string]any) {
 		containers, _ := spec[list].([]any)
 		for _, c := range containers {
 			c, ok := c.(map[string]any)
-			if !ok || mountsAt(c, tokenPath) {
+			if !ok || hasMountAt(c, tokenPath) {
 				continue
 			}
 			mounts, _ := c["volumeMounts"].([]any)
@@ -172,7 +172,7 @@ func fillToken(spec map[string]any) {
 	}})
 }
 
-func mountsAt(container map[string]any, path string) bool {
+func hasMountAt(container map[string]any, path string) bool {
 	mounts, _ := container["volumeMounts"].([]any)
 	for _, m := range mounts {
 		if m, _ := m.(map[string]any); m["mountPath"] == path {
@@ -182,7 +182,7 @@ func mountsAt(container map[string]any, path string) bool {
 	return false
 }
 
-func tolerated(tolerations []any, key string) bool {
+func hasToleration(tolerations []any, key string) bool {
 	for _, t := range tolerations {
 		t, _ := t.(map[string]any)
 		effect, _ := t["effect"].(string)
@@ -193,15 +193,15 @@ func tolerated(tolerations []any, key string) bool {
 	return false
 }
 
-// absent sets a field that is missing, or empty if empty means missing.
-func absent(in map[string]any, field string, value any) {
+// setIfMissing sets a field that is missing, or empty if empty means missing.
+func setIfMissing(in map[string]any, field string, value any) {
 	if now, ok := in[field]; !ok || now == nil || now == "" {
 		in[field] = value
 	}
 }
 
-// object returns a field that is an object, and creates it if it is missing.
-func object(in map[string]any, field string) map[string]any {
+// ensureObject returns a field that is an object, and creates it if it is missing.
+func ensureObject(in map[string]any, field string) map[string]any {
 	o, ok := in[field].(map[string]any)
 	if !ok {
 		o = map[string]any{}
@@ -210,16 +210,16 @@ func object(in map[string]any, field string) map[string]any {
 	return o
 }
 
-// pullPolicy returns Kubernetes' default: Always for the tag latest and for an image without
+// defaultPullPolicy returns Kubernetes' default: Always for the tag latest and for an image without
 // a tag.
-func pullPolicy(image string) corev1.PullPolicy {
-	if tagOf(image) == "latest" {
+func defaultPullPolicy(image string) corev1.PullPolicy {
+	if parseTag(image) == "latest" {
 		return corev1.PullAlways
 	}
 	return corev1.PullIfNotPresent
 }
 
-func tagOf(image string) string {
+func parseTag(image string) string {
 	if strings.Contains(image, "@") {
 		return ""
 	}

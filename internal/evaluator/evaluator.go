@@ -109,14 +109,14 @@ type Evaluator struct {
 // New returns an Evaluator of a cluster with these objects. Kinds without a role in admission
 // are ignored. The error names the policies that do not compile.
 func New(objects []client.Object) (*Evaluator, error) {
-	return (&Evaluator{cache: newCache()}).Of(objects)
+	return (&Evaluator{cache: newCache()}).WithObjects(objects)
 }
 
-// Lazy is like New, for callers that evaluate requests of a few kinds and need not wait for
+// NewLazy is like New, for callers that evaluate requests of a few kinds and need not wait for
 // the policies on others. A policy is compiled when a request first matches it, and Judge
 // returns the error of a policy that does not compile.
-func Lazy(objects []client.Object) (*Evaluator, error) {
-	return (&Evaluator{lazy: true, cache: newCache()}).Of(objects)
+func NewLazy(objects []client.Object) (*Evaluator, error) {
+	return (&Evaluator{lazy: true, cache: newCache()}).WithObjects(objects)
 }
 
 // With returns an Evaluator of the same cluster with more objects. They replace objects of
@@ -125,13 +125,15 @@ func (e *Evaluator) With(more ...client.Object) (*Evaluator, error) {
 	if len(more) == 0 {
 		return e, nil
 	}
-	return e.Of(append(e.without(more), more...))
+	return e.WithObjects(append(e.removeObjects(more), more...))
 }
 
 // Without returns an Evaluator of the same cluster without some objects, by kind and name.
-func (e *Evaluator) Without(less ...client.Object) (*Evaluator, error) { return e.Of(e.without(less)) }
+func (e *Evaluator) Without(less ...client.Object) (*Evaluator, error) {
+	return e.WithObjects(e.removeObjects(less))
+}
 
-func (e *Evaluator) without(less []client.Object) []client.Object {
+func (e *Evaluator) removeObjects(less []client.Object) []client.Object {
 	return slices.DeleteFunc(slices.Clone(e.objects), func(o client.Object) bool {
 		return slices.ContainsFunc(less, func(l client.Object) bool {
 			return reflect.TypeOf(o) == reflect.TypeOf(l) && o.GetName() == l.GetName() && o.GetNamespace() == l.GetNamespace()
@@ -139,9 +141,9 @@ func (e *Evaluator) without(less []client.Object) []client.Object {
 	})
 }
 
-// Of returns an Evaluator of a cluster with other objects. A policy is not compiled again if
+// WithObjects returns an Evaluator of a cluster with other objects. A policy is not compiled again if
 // only its scope has changed.
-func (e *Evaluator) Of(objects []client.Object) (*Evaluator, error) {
+func (e *Evaluator) WithObjects(objects []client.Object) (*Evaluator, error) {
 	next := &Evaluator{
 		lazy: e.lazy, cache: e.cache, objects: objects, namespaces: namespaces{},
 		limits: map[string][]*corev1.LimitRange{}, quotas: map[string][]*corev1.ResourceQuota{},
@@ -151,7 +153,7 @@ func (e *Evaluator) Of(objects []client.Object) (*Evaluator, error) {
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *corev1.Namespace:
-			next.namespaces[o.Name] = named(o)
+			next.namespaces[o.Name] = addNameLabel(o)
 		case *corev1.LimitRange:
 			next.limits[o.Namespace] = append(next.limits[o.Namespace], o)
 		case *corev1.ResourceQuota:
@@ -175,12 +177,12 @@ func (e *Evaluator) Of(objects []client.Object) (*Evaluator, error) {
 		switch o := o.(type) {
 		case *admissionv1.MutatingAdmissionPolicy:
 			var p mutatingPolicy
-			if p, err = e.compiledMutating(o); err == nil {
+			if p, err = e.getMutating(o); err == nil {
 				p.hook.Bindings = slices.DeleteFunc(slices.Clone(mutatingBindings), func(b *admissionv1.MutatingAdmissionPolicyBinding) bool { return b.Spec.PolicyName != o.Name })
 				next.mutating = append(next.mutating, p)
 			}
 		case *admissionv1.ValidatingAdmissionPolicy:
-			p := e.validatingOf(o)
+			p := e.getValidating(o)
 			if !e.lazy {
 				err = p.compile()
 			}
@@ -198,7 +200,7 @@ func (e *Evaluator) Of(objects []client.Object) (*Evaluator, error) {
 	return next, err
 }
 
-func (e *Evaluator) compiledMutating(o *admissionv1.MutatingAdmissionPolicy) (mutatingPolicy, error) {
+func (e *Evaluator) getMutating(o *admissionv1.MutatingAdmissionPolicy) (mutatingPolicy, error) {
 	for _, p := range e.mutating {
 		if p.hook.Policy == o {
 			return p, nil
@@ -214,8 +216,8 @@ func (e *Evaluator) compiledMutating(o *admissionv1.MutatingAdmissionPolicy) (mu
 	return e.cache.compileMutating(o)
 }
 
-// validatingOf returns the policy, to be compiled at most once.
-func (e *Evaluator) validatingOf(o *admissionv1.ValidatingAdmissionPolicy) validatingPolicy {
+// getValidating returns the policy, to be compiled at most once.
+func (e *Evaluator) getValidating(o *admissionv1.ValidatingAdmissionPolicy) validatingPolicy {
 	for _, p := range e.validating {
 		if p.policy == o {
 			return p
@@ -240,14 +242,14 @@ func (p validatingPolicy) compile() error {
 	return err
 }
 
-// Judge answers a request. It returns an error if the evaluator fails, not if the request is
+// Evaluate answers a request. It returns an error if the evaluator fails, not if the request is
 // refused.
-func (e *Evaluator) Judge(ctx context.Context, r Request) (Answer, error) {
+func (e *Evaluator) Evaluate(ctx context.Context, r Request) (Answer, error) {
 	if r.Resource.Group == "" && r.Resource.Resource == "namespaces" && r.Verb != "create" {
 		r.Namespace = r.Name // as in the API server
 	}
 	if !r.Authorized {
-		if denied := e.rbac.judge(r); denied != nil {
+		if denied := e.rbac.evaluate(r); denied != nil {
 			return Answer{Denials: []Denial{*denied}}, nil
 		}
 	}
@@ -262,43 +264,43 @@ func (e *Evaluator) Judge(ctx context.Context, r Request) (Answer, error) {
 	if connects[r.Subresource] {
 		operation = admission.Connect
 	}
-	a := e.attributes(r, operation)
+	a := e.buildAttributes(r, operation)
 	o := admission.NewObjectInterfacesFromScheme(scheme)
 	ctx, warnings := recordWarnings(ctx)
 	var answer Answer
-	if denied := e.rbac.escalates(r); denied != nil && !r.Authorized {
+	if denied := e.rbac.checkEscalation(r); denied != nil && !r.Authorized {
 		answer.Denials = append(answer.Denials, *denied)
 	}
 	if r.Object != nil && operation != admission.Delete {
 		answer.Sent = a.GetObject().(*unstructured.Unstructured).DeepCopy()
 		if err := e.mutate(ctx, a, o); err != nil {
-			answer.Denials = append(answer.Denials, denialOf("mutation", err))
+			answer.Denials = append(answer.Denials, newDenial("mutation", err))
 		}
 		answer.Object = a.GetObject().(*unstructured.Unstructured)
 	}
-	answer.Denials = append(answer.Denials, e.resourceDenials(a, answer.Object)...)
-	answer.Denials = append(answer.Denials, e.podSecurity.judge(ctx, a)...)
+	answer.Denials = append(answer.Denials, e.listResourceDenials(a, answer.Object)...)
+	answer.Denials = append(answer.Denials, e.podSecurity.evaluate(ctx, a)...)
 	denials, err := e.validate(ctx, a, o)
 	if err != nil {
 		return Answer{}, err
 	}
 	answer.Denials = append(answer.Denials, denials...)
-	answer.Warnings = warnings.all()
+	answer.Warnings = warnings.listTexts()
 	return answer, nil
 }
 
 // validate evaluates the policies that match a request.
 func (e *Evaluator) validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) ([]Denial, error) {
-	questions, err := e.questions(a, o)
+	questions, err := e.matchPolicies(a, o)
 	if err == nil && e.lazy {
-		err = compileAll(questions)
+		err = compilePolicies(questions)
 	}
 	if err != nil {
 		return nil, err
 	}
 	var all []Denial
 	for _, q := range questions {
-		denials, err := q.ask(ctx, a, o, e.rbac, e.namespaces)
+		denials, err := q.evaluate(ctx, a, o, e.rbac, e.namespaces)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", q.policy.policy.Name, err)
 		}
@@ -315,7 +317,7 @@ var operations = map[string]admission.Operation{
 // connects has the subresources that open a stream.
 var connects = map[string]bool{"exec": true, "attach": true, "portforward": true, "proxy": true}
 
-func (e *Evaluator) attributes(r Request, operation admission.Operation) admission.Attributes {
+func (e *Evaluator) buildAttributes(r Request, operation admission.Operation) admission.Attributes {
 	var object, old runtime.Object
 	var kind schema.GroupVersionKind
 	if r.Old != nil {
@@ -325,7 +327,7 @@ func (e *Evaluator) attributes(r Request, operation admission.Operation) admissi
 	if r.Object != nil && operation != admission.Delete {
 		kind = r.Object.GroupVersionKind()
 		copied := r.Object.DeepCopy()
-		fill(copied, r.Subresource)
+		fillDefaults(copied, r.Subresource)
 		if copied.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Pod"}) && operation == admission.Create {
 			fillResources(copied, e.limits[r.Namespace])
 		}
@@ -334,18 +336,18 @@ func (e *Evaluator) attributes(r Request, operation admission.Operation) admissi
 	return admission.NewAttributesRecord(object, old, kind, r.Namespace, r.Name, r.Resource, r.Subresource, operation, r.Options, !r.Stored, r.User)
 }
 
-// denialOf returns a refusal with the API server's message.
-func denialOf(by string, err error) Denial {
+// newDenial returns a refusal with the API server's message.
+func newDenial(by string, err error) Denial {
 	d := Denial{By: by, Message: err.Error(), Err: err}
 	if _, after, ok := strings.Cut(d.Message, "denied request: "); ok {
 		d.Message = after
 	}
-	d.Rule = ruleIn(d.Message)
+	d.Rule = parseRule(d.Message)
 	return d
 }
 
-// ruleIn returns the name in brackets at the beginning of a message.
-func ruleIn(message string) string {
+// parseRule returns the name in brackets at the beginning of a message.
+func parseRule(message string) string {
 	inner, ok := strings.CutPrefix(message, "[")
 	if !ok {
 		return ""
@@ -357,8 +359,8 @@ func ruleIn(message string) string {
 	return name
 }
 
-// named returns a namespace with the label that the API server adds to each.
-func named(n *corev1.Namespace) *corev1.Namespace {
+// addNameLabel returns a namespace with the label that the API server adds to each.
+func addNameLabel(n *corev1.Namespace) *corev1.Namespace {
 	n = n.DeepCopy()
 	if n.Labels == nil {
 		n.Labels = map[string]string{}
@@ -367,8 +369,8 @@ func named(n *corev1.Namespace) *corev1.Namespace {
 	return n
 }
 
-// ResourceOf returns the resource of a kind, as it appears in API paths.
-func ResourceOf(kind schema.GroupVersionKind) schema.GroupVersionResource {
+// FindResource returns the resource of a kind, as it appears in API paths.
+func FindResource(kind schema.GroupVersionKind) schema.GroupVersionResource {
 	if plural, ok := plurals[kind.GroupKind()]; ok {
 		return kind.GroupVersion().WithResource(plural)
 	}
@@ -383,8 +385,8 @@ var plurals = map[schema.GroupKind]string{
 	{Group: "gateway.networking.k8s.io", Kind: "Gateway"}:           "gateways",
 }
 
-// forbidden returns the API server's error for a request that RBAC does not permit.
-func forbidden(r Request) error {
+// newForbidden returns the API server's error for a request that RBAC does not permit.
+func newForbidden(r Request) error {
 	what := r.Resource.Resource
 	if r.Subresource != "" {
 		what += "/" + r.Subresource

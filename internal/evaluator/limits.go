@@ -9,7 +9,7 @@ import (
 // then the defaults of the namespace's LimitRanges. It corresponds to SetDefaults_Pod and the
 // plugin LimitRanger of k8s.io/kubernetes.
 func fillResources(pod *unstructured.Unstructured, limits []*corev1.LimitRange) {
-	spec := object(pod.Object, "spec")
+	spec := ensureObject(pod.Object, "spec")
 	for _, list := range []string{"containers", "initContainers"} {
 		containers, _ := spec[list].([]any)
 		for _, c := range containers {
@@ -17,35 +17,35 @@ func fillResources(pod *unstructured.Unstructured, limits []*corev1.LimitRange) 
 			if !ok {
 				continue
 			}
-			resources := object(c, "resources")
+			resources := ensureObject(c, "resources")
 			if own, ok := resources["limits"].(map[string]any); ok {
 				for name, quantity := range own {
-					absent(object(resources, "requests"), name, quantity)
+					setIfMissing(ensureObject(resources, "requests"), name, quantity)
 				}
 			}
 			for _, l := range limits {
-				fillFrom(resources, l)
+				fillFromLimitRange(resources, l)
 			}
 		}
 	}
 }
 
-func fillFrom(resources map[string]any, l *corev1.LimitRange) {
+func fillFromLimitRange(resources map[string]any, l *corev1.LimitRange) {
 	for _, item := range l.Spec.Limits {
 		if item.Type != corev1.LimitTypeContainer {
 			continue
 		}
-		limits := or(item.Default, item.Max)
-		for field, defaults := range map[string]corev1.ResourceList{"limits": limits, "requests": or(item.DefaultRequest, limits, item.Min)} {
+		limits := mergeLists(item.Default, item.Max)
+		for field, defaults := range map[string]corev1.ResourceList{"limits": limits, "requests": mergeLists(item.DefaultRequest, limits, item.Min)} {
 			for name, quantity := range defaults {
-				absent(object(resources, field), string(name), quantity.String())
+				setIfMissing(ensureObject(resources, field), string(name), quantity.String())
 			}
 		}
 	}
 }
 
-// or merges lists. For each resource, the quantity of the first list that has it is used.
-func or(lists ...corev1.ResourceList) corev1.ResourceList {
+// mergeLists merges lists. For each resource, the quantity of the first list that has it is used.
+func mergeLists(lists ...corev1.ResourceList) corev1.ResourceList {
 	all := corev1.ResourceList{}
 	for _, list := range lists {
 		for name, quantity := range list {

@@ -34,14 +34,14 @@ func newPodSecurity(in namespaces) (podSecurity, error) {
 		Configuration: &podsecurityconfig.PodSecurityConfiguration{Defaults: podsecurityconfig.PodSecurityDefaults{
 			Enforce: "privileged", EnforceVersion: "latest", Warn: "privileged", WarnVersion: "latest", Audit: "privileged", AuditVersion: "latest",
 		}},
-		Evaluator: evaluator, Metrics: unmeasured{}, NamespaceGetter: in, PodLister: noPods{},
+		Evaluator: evaluator, Metrics: noMetrics{}, NamespaceGetter: in, PodLister: noPods{},
 		PodSpecExtractor: podsecurityadmission.DefaultPodSpecExtractor{},
 	}
 	return podSecurity{a}, errors.Join(a.CompleteConfiguration(), a.ValidateConfiguration())
 }
 
-// judge returns the refusals of a request by Pod Security.
-func (p podSecurity) judge(ctx context.Context, a admission.Attributes) []Denial {
+// evaluate returns the refusals of a request by Pod Security.
+func (p podSecurity) evaluate(ctx context.Context, a admission.Attributes) []Denial {
 	resource := a.GetResource().GroupResource()
 	if a.GetObject() == nil || resource != (schema.GroupResource{Resource: "namespaces"}) && !p.PodSpecExtractor.HasPodSpec(resource) {
 		return nil
@@ -65,9 +65,11 @@ type typedAttributes struct{ admission.Attributes }
 
 var _ podsecurityapi.Attributes = &typedAttributes{}
 
-func (t *typedAttributes) GetObject() (runtime.Object, error) { return typed(t.Attributes.GetObject()) }
+func (t *typedAttributes) GetObject() (runtime.Object, error) {
+	return convertToTyped(t.Attributes.GetObject())
+}
 func (t *typedAttributes) GetOldObject() (runtime.Object, error) {
-	return typed(t.Attributes.GetOldObject())
+	return convertToTyped(t.Attributes.GetOldObject())
 }
 func (t *typedAttributes) GetName() string     { return t.Attributes.GetName() }
 func (t *typedAttributes) GetUserName() string { return t.GetUserInfo().GetName() }
@@ -75,7 +77,7 @@ func (t *typedAttributes) GetOperation() admissionapiv1.Operation {
 	return admissionapiv1.Operation(t.Attributes.GetOperation())
 }
 
-func typed(o runtime.Object) (runtime.Object, error) {
+func convertToTyped(o runtime.Object) (runtime.Object, error) {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {
 		return o, nil
@@ -95,10 +97,10 @@ type noPods struct{}
 
 func (noPods) ListPods(context.Context, string) ([]*corev1.Pod, error) { return nil, nil }
 
-// unmeasured records no metrics.
-type unmeasured struct{}
+// noMetrics records no metrics.
+type noMetrics struct{}
 
-func (unmeasured) RecordEvaluation(metrics.Decision, podsecurityapi.LevelVersion, metrics.Mode, podsecurityapi.Attributes) {
+func (noMetrics) RecordEvaluation(metrics.Decision, podsecurityapi.LevelVersion, metrics.Mode, podsecurityapi.Attributes) {
 }
-func (unmeasured) RecordExemption(podsecurityapi.Attributes)   {}
-func (unmeasured) RecordError(bool, podsecurityapi.Attributes) {}
+func (noMetrics) RecordExemption(podsecurityapi.Attributes)   {}
+func (noMetrics) RecordError(bool, podsecurityapi.Attributes) {}

@@ -70,23 +70,23 @@ type mutatingPolicy struct {
 	hook mutating.PolicyHook
 }
 
-// compiled has the common parts of the two kinds of policies.
-type compiled struct {
+// compiledPolicy has the common parts of the two kinds of policies.
+type compiledPolicy struct {
 	compiler *plugincel.CompositedCompiler
 	options  plugincel.OptionalVariableDeclarations
 	matcher  matchconditions.Matcher
 	errs     []error
 }
 
-func (k *cache) compile(name string, failure *admissionv1.FailurePolicyType, variables []admissionv1.Variable, conditions []admissionv1.MatchCondition, params bool) (*compiled, error) {
+func (k *cache) compile(name string, failure *admissionv1.FailurePolicyType, variables []admissionv1.Variable, conditions []admissionv1.MatchCondition, params bool) (*compiledPolicy, error) {
 	compiler, cached, err := newCompiler(k)
 	if err != nil {
 		return nil, err
 	}
-	c := &compiled{compiler: compiler, options: plugincel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true}}
+	c := &compiledPolicy{compiler: compiler, options: plugincel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true}}
 	for _, v := range variables {
 		r := compiler.CompileAndStoreVariable(&validating.Variable{Name: v.Name, Expression: v.Expression}, c.options, environment.StoredExpressions)
-		cached.declared(v.Name, r)
+		cached.recordVariable(v.Name, r)
 		if r.Error != nil {
 			c.errs = append(c.errs, fmt.Errorf("variable %s: %w", v.Name, r.Error))
 		}
@@ -96,12 +96,12 @@ func (k *cache) compile(name string, failure *admissionv1.FailurePolicyType, var
 		for i := range conditions {
 			all = append(all, (*matchconditions.MatchCondition)(&conditions[i]))
 		}
-		c.matcher = matchconditions.NewMatcher(c.conditions("match condition", all, c.options), failure, "policy", "validate", name)
+		c.matcher = matchconditions.NewMatcher(c.compileConditions("match condition", all, c.options), failure, "policy", "validate", name)
 	}
 	return c, nil
 }
 
-func (c *compiled) conditions(what string, all []plugincel.ExpressionAccessor, options plugincel.OptionalVariableDeclarations) plugincel.ConditionEvaluator {
+func (c *compiledPolicy) compileConditions(what string, all []plugincel.ExpressionAccessor, options plugincel.OptionalVariableDeclarations) plugincel.ConditionEvaluator {
 	evaluator := c.compiler.CompileCondition(all, options, environment.StoredExpressions)
 	for _, err := range evaluator.CompilationErrors() {
 		c.errs = append(c.errs, fmt.Errorf("%s: %w", what, err))
@@ -122,13 +122,13 @@ func (k *cache) compileValidating(p *admissionv1.ValidatingAdmissionPolicy) (*va
 			messages[i] = &validating.MessageExpressionCondition{MessageExpression: v.MessageExpression}
 		}
 	}
-	asked := c.conditions("rule", rules, c.options)
+	asked := c.compileConditions("rule", rules, c.options)
 	with := func(said plugincel.ConditionEvaluator) validating.Validator {
 		return validating.NewValidator(asked, c.matcher, silent{}, said, p.Spec.FailurePolicy, nil)
 	}
 	return &validator{quick: with(silent{}), full: sync.OnceValues(func() (validating.Validator, error) {
 		withoutAuthorizer := plugincel.OptionalVariableDeclarations{HasParams: c.options.HasParams}
-		said := c.conditions("message", messages, withoutAuthorizer)
+		said := c.compileConditions("message", messages, withoutAuthorizer)
 		return with(said), errors.Join(c.errs...)
 	})}, errors.Join(c.errs...)
 }
@@ -165,7 +165,7 @@ func (e *Evaluator) mutate(ctx context.Context, a admission.Attributes, o admiss
 	for i := range e.mutating {
 		hooks[i] = e.mutating[i].hook
 	}
-	dispatcher := mutating.NewDispatcher(e.rbac, e.namespaces.matcher(), untyped{})
+	dispatcher := mutating.NewDispatcher(e.rbac, e.namespaces.newMatcher(), untypedConverters{})
 	if err := dispatcher.Dispatch(ctx, a, o, hooks); err != nil {
 		return err
 	}
@@ -176,18 +176,18 @@ func (e *Evaluator) mutate(ctx context.Context, a admission.Attributes, o admiss
 	return nil
 }
 
-// question is a request in the form in which a policy evaluates it.
-type question struct {
+// matchedPolicy is a request in the form in which a policy evaluates it.
+type matchedPolicy struct {
 	policy   validatingPolicy
 	bindings []*admissionv1.ValidatingAdmissionPolicyBinding
 	resource schema.GroupVersionResource
 	kind     schema.GroupVersionKind
 }
 
-// questions returns a question for each policy that matches a request.
-func (e *Evaluator) questions(a admission.Attributes, o admission.ObjectInterfaces) ([]question, error) {
-	matcher := generic.NewPolicyMatcher(e.namespaces.matcher())
-	var all []question
+// matchPolicies returns a question for each policy that matches a request.
+func (e *Evaluator) matchPolicies(a admission.Attributes, o admission.ObjectInterfaces) ([]matchedPolicy, error) {
+	matcher := generic.NewPolicyMatcher(e.namespaces.newMatcher())
+	var all []matchedPolicy
 	for _, p := range e.validating {
 		matches, resource, kind, err := matcher.DefinitionMatches(a, o, validating.NewValidatingAdmissionPolicyAccessor(p.policy))
 		if err != nil {
@@ -196,7 +196,7 @@ func (e *Evaluator) questions(a admission.Attributes, o admission.ObjectInterfac
 		if !matches {
 			continue
 		}
-		q := question{policy: p, resource: resource, kind: kind}
+		q := matchedPolicy{policy: p, resource: resource, kind: kind}
 		for _, binding := range p.bindings {
 			matches, err := matcher.BindingMatches(a, o, validating.NewValidatingAdmissionPolicyBindingAccessor(binding))
 			if err != nil {
@@ -213,8 +213,8 @@ func (e *Evaluator) questions(a admission.Attributes, o admission.ObjectInterfac
 	return all, nil
 }
 
-// compileAll compiles the policies of some questions in parallel.
-func compileAll(questions []question) error {
+// compilePolicies compiles the policies of some questions in parallel.
+func compilePolicies(questions []matchedPolicy) error {
 	errs := make([]error, len(questions))
 	var group sync.WaitGroup
 	for i, q := range questions {
@@ -228,8 +228,8 @@ func compileAll(questions []question) error {
 	return errors.Join(errs...)
 }
 
-// ask evaluates the policy for a request, and returns all violated rules.
-func (q question) ask(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, authz authorizer.Authorizer, in namespaces) ([]Denial, error) {
+// evaluate evaluates the policy for a request, and returns all violated rules.
+func (q matchedPolicy) evaluate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, authz authorizer.Authorizer, in namespaces) ([]Denial, error) {
 	policy := q.policy.policy
 	compiled, err := q.policy.compiled()
 	if err != nil {
@@ -242,7 +242,7 @@ func (q question) ask(ctx context.Context, a admission.Attributes, o admission.O
 			return nil, err
 		}
 		asked := func(v validating.Validator) validating.ValidateResult {
-			return v.Validate(ctx, q.resource, versioned, nil, in.of(a), celconfig.RuntimeCELCostBudget, authz)
+			return v.Validate(ctx, q.resource, versioned, nil, in.findNamespace(a), celconfig.RuntimeCELCostBudget, authz)
 		}
 		result := asked(compiled.quick)
 		if !slices.ContainsFunc(result.Decisions, func(d validating.PolicyDecision) bool { return d.Action == validating.ActionDeny }) {
@@ -262,34 +262,34 @@ func (q question) ask(ctx context.Context, a admission.Attributes, o admission.O
 			}
 			if slices.Contains(binding.Spec.ValidationActions, admissionv1.Deny) {
 				err := admission.NewForbidden(a, fmt.Errorf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", policy.Name, binding.Name, d.Message))
-				denials = append(denials, Denial{By: policy.Name, Rule: ruleIn(d.Message), Message: d.Message, Err: err})
+				denials = append(denials, Denial{By: policy.Name, Rule: parseRule(d.Message), Message: d.Message, Err: err})
 			}
 		}
 	}
 	return denials, nil
 }
 
-// untyped merges objects without their schema: croft's policies patch by JSONPatch, which
+// untypedConverters merges objects without their schema: croft's policies patch by JSONPatch, which
 // needs no schema.
-type untyped struct{}
+type untypedConverters struct{}
 
-func (untyped) GetTypeConverter(schema.GroupVersionKind) managedfields.TypeConverter {
+func (untypedConverters) GetTypeConverter(schema.GroupVersionKind) managedfields.TypeConverter {
 	return managedfields.NewDeducedTypeConverter()
 }
-func (untyped) Run(context.Context) {}
+func (untypedConverters) Run(context.Context) {}
 
 // namespaces has the cluster's namespaces by name.
 type namespaces map[string]*corev1.Namespace
 
-// of returns the namespace that expressions read. It is nil for a request on a Namespace.
-func (n namespaces) of(a admission.Attributes) *corev1.Namespace {
+// findNamespace returns the namespace that expressions read. It is nil for a request on a Namespace.
+func (n namespaces) findNamespace(a admission.Attributes) *corev1.Namespace {
 	if kind := a.GetKind(); kind.Group == "" && kind.Kind == "Namespace" {
 		return nil
 	}
 	return n[a.GetNamespace()]
 }
 
-func (n namespaces) matcher() *matching.Matcher { return matching.NewMatcher(lister{n}, nil) }
+func (n namespaces) newMatcher() *matching.Matcher { return matching.NewMatcher(lister{n}, nil) }
 
 // GetNamespace implements the NamespaceGetter of Pod Security.
 func (n namespaces) GetNamespace(_ context.Context, name string) (*corev1.Namespace, error) {
@@ -339,7 +339,7 @@ func (w *warnings) AddWarning(_, text string) {
 	}
 }
 
-func (w *warnings) all() []string {
+func (w *warnings) listTexts() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.texts)

@@ -25,8 +25,8 @@ type rbac struct {
 	clusterBindings []*rbacv1.ClusterRoleBinding
 }
 
-// judge returns a refusal if no role permits the request.
-func (a rbac) judge(r Request) *Denial {
+// evaluate returns a refusal if no role permits the request.
+func (a rbac) evaluate(r Request) *Denial {
 	resource := r.Resource.Resource
 	if r.Subresource != "" {
 		resource += "/" + r.Subresource
@@ -35,51 +35,51 @@ func (a rbac) judge(r Request) *Denial {
 	if r.Verb == "create" && r.Subresource == "" {
 		name = "" // the name is in the object, which the authorizer does not read
 	}
-	if a.permits(r.User, r.Namespace, asked(r.Verb, r.Resource.Group, resource, name)) {
+	if a.permits(r.User, r.Namespace, makeRule(r.Verb, r.Resource.Group, resource, name)) {
 		return nil
 	}
-	err := forbidden(r)
+	err := newForbidden(r)
 	return &Denial{By: "RBAC", Message: err.Error(), Err: err}
 }
 
-// escalates returns a refusal if a role or a binding grants permissions that the user lacks,
+// checkEscalation returns a refusal if a role or a binding grants permissions that the user lacks,
 // unless a role permits the verb escalate or bind.
-func (a rbac) escalates(r Request) *Denial {
+func (a rbac) checkEscalation(r Request) *Denial {
 	if r.Object == nil || r.Resource.Group != rbacv1.GroupName || r.Subresource != "" {
 		return nil
 	}
 	var given []rbacv1.PolicyRule
-	permitted := asked("escalate", rbacv1.GroupName, r.Resource.Resource, r.Name)
+	permitted := makeRule("escalate", rbacv1.GroupName, r.Resource.Resource, r.Name)
 	switch r.Resource.Resource {
 	case "roles", "clusterroles":
 		var role rbacv1.Role
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.Object.Object, &role); err != nil {
-			return refusedGrant(r, err.Error())
+			return newGrantDenial(r, err.Error())
 		}
 		given = role.Rules
 	case "rolebindings", "clusterrolebindings":
 		var binding rbacv1.RoleBinding
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.Object.Object, &binding); err != nil {
-			return refusedGrant(r, err.Error())
+			return newGrantDenial(r, err.Error())
 		}
 		ref := binding.RoleRef
-		permitted = asked("bind", rbacv1.GroupName, strings.ToLower(ref.Kind)+"s", ref.Name)
-		rules, known := a.rulesIn(ref, r.Namespace)
+		permitted = makeRule("bind", rbacv1.GroupName, strings.ToLower(ref.Kind)+"s", ref.Name)
+		rules, known := a.getRoleRules(ref, r.Namespace)
 		if !known && !a.permits(r.User, r.Namespace, permitted) {
-			return refusedGrant(r, fmt.Sprintf("%s %q is not known here", ref.Kind, ref.Name))
+			return newGrantDenial(r, fmt.Sprintf("%s %q is not known here", ref.Kind, ref.Name))
 		}
 		given = rules
 	}
 	if a.permits(r.User, r.Namespace, permitted) {
 		return nil
 	}
-	if ok, missing := validation.Covers(a.rulesOf(r.User, r.Namespace), given); !ok {
-		return refusedGrant(r, fmt.Sprint(missing))
+	if ok, missing := validation.Covers(a.listRules(r.User, r.Namespace), given); !ok {
+		return newGrantDenial(r, fmt.Sprint(missing))
 	}
 	return nil
 }
 
-func refusedGrant(r Request, why string) *Denial {
+func newGrantDenial(r Request, why string) *Denial {
 	err := apierrors.NewForbidden(schema.GroupResource{Group: r.Resource.Group, Resource: r.Resource.Resource}, r.Name,
 		fmt.Errorf("user %q (groups=%q) is attempting to grant RBAC permissions not currently held:\n%s", r.User.GetName(), r.User.GetGroups(), why))
 	return &Denial{By: "RBAC", Message: err.Error(), Err: err}
@@ -93,7 +93,7 @@ func (a rbac) Authorize(_ context.Context, what authorizer.Attributes) (authoriz
 		if sub := what.GetSubresource(); sub != "" {
 			resource += "/" + sub
 		}
-		rule = asked(what.GetVerb(), what.GetAPIGroup(), resource, what.GetName())
+		rule = makeRule(what.GetVerb(), what.GetAPIGroup(), resource, what.GetName())
 	}
 	if a.permits(what.GetUser(), what.GetNamespace(), rule) {
 		return authorizer.DecisionAllow, "", nil
@@ -101,7 +101,7 @@ func (a rbac) Authorize(_ context.Context, what authorizer.Attributes) (authoriz
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-func asked(verb, group, resource, name string) rbacv1.PolicyRule {
+func makeRule(verb, group, resource, name string) rbacv1.PolicyRule {
 	rule := rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{group}, Resources: []string{resource}}
 	if name != "" {
 		rule.ResourceNames = []string{name}
@@ -113,16 +113,16 @@ func (a rbac) permits(who user.Info, namespace string, what rbacv1.PolicyRule) b
 	if slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup) {
 		return true
 	}
-	ok, _ := validation.Covers(a.rulesOf(who, namespace), []rbacv1.PolicyRule{what})
+	ok, _ := validation.Covers(a.listRules(who, namespace), []rbacv1.PolicyRule{what})
 	return ok
 }
 
-// rulesOf returns a user's rules in a namespace, or in the whole cluster.
-func (a rbac) rulesOf(who user.Info, namespace string) []rbacv1.PolicyRule {
+// listRules returns a user's rules in a namespace, or in the whole cluster.
+func (a rbac) listRules(who user.Info, namespace string) []rbacv1.PolicyRule {
 	var all []rbacv1.PolicyRule
 	for _, b := range a.clusterBindings {
-		if binds(b.Subjects, who, "") {
-			rules, _ := a.rulesIn(b.RoleRef, "")
+		if bindsUser(b.Subjects, who, "") {
+			rules, _ := a.getRoleRules(b.RoleRef, "")
 			all = append(all, rules...)
 		}
 	}
@@ -130,16 +130,16 @@ func (a rbac) rulesOf(who user.Info, namespace string) []rbacv1.PolicyRule {
 		return all
 	}
 	for _, b := range a.bindings {
-		if b.Namespace == namespace && binds(b.Subjects, who, namespace) {
-			rules, _ := a.rulesIn(b.RoleRef, namespace)
+		if b.Namespace == namespace && bindsUser(b.Subjects, who, namespace) {
+			rules, _ := a.getRoleRules(b.RoleRef, namespace)
 			all = append(all, rules...)
 		}
 	}
 	return all
 }
 
-// rulesIn returns the rules of a role, and whether the role exists.
-func (a rbac) rulesIn(ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, bool) {
+// getRoleRules returns the rules of a role, and whether the role exists.
+func (a rbac) getRoleRules(ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, bool) {
 	if ref.Kind == "ClusterRole" {
 		for _, role := range a.clusterRoles {
 			if role.Name == ref.Name {
@@ -156,7 +156,7 @@ func (a rbac) rulesIn(ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule
 	return nil, false
 }
 
-func binds(subjects []rbacv1.Subject, who user.Info, namespace string) bool {
+func bindsUser(subjects []rbacv1.Subject, who user.Info, namespace string) bool {
 	return slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool {
 		switch s.Kind {
 		case rbacv1.UserKind:

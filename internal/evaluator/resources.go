@@ -24,9 +24,9 @@ const (
 	ResourceQuota = "ResourceQuota"
 )
 
-// resourceDenials returns the refusals of a new pod by the LimitRanges and ResourceQuotas of
+// listResourceDenials returns the refusals of a new pod by the LimitRanges and ResourceQuotas of
 // its namespace, as far as they follow from the pod alone. The usage of a quota is not known.
-func (e *Evaluator) resourceDenials(a admission.Attributes, object *unstructured.Unstructured) []Denial {
+func (e *Evaluator) listResourceDenials(a admission.Attributes, object *unstructured.Unstructured) []Denial {
 	if object == nil || a.GetOperation() != admission.Create || a.GetSubresource() != "" ||
 		a.GetResource().GroupResource() != (schema.GroupResource{Resource: "pods"}) {
 		return nil
@@ -42,7 +42,7 @@ func (e *Evaluator) resourceDenials(a admission.Attributes, object *unstructured
 		for _, item := range l.Spec.Limits {
 			if item.Type == corev1.LimitTypeContainer {
 				for _, c := range containers {
-					broken = append(broken, outsideLimits(item, c.Resources)...)
+					broken = append(broken, checkLimits(item, c.Resources)...)
 				}
 			}
 		}
@@ -51,7 +51,7 @@ func (e *Evaluator) resourceDenials(a admission.Attributes, object *unstructured
 		all = append(all, Denial{By: LimitRanger, Message: err.Error(), Err: admission.NewForbidden(a, err)})
 	}
 	for _, q := range e.quotas[a.GetNamespace()] {
-		if missing := unspecified(q, containers); missing != "" {
+		if missing := findUnspecified(q, containers); missing != "" {
 			err := errors.New("failed quota: " + q.Name + ": must specify " + missing)
 			all = append(all, Denial{By: ResourceQuota, Message: err.Error(), Err: admission.NewForbidden(a, err)})
 		}
@@ -59,22 +59,22 @@ func (e *Evaluator) resourceDenials(a admission.Attributes, object *unstructured
 	return all
 }
 
-// outsideLimits compares a container with the minimum and maximum of a LimitRange, as the
+// checkLimits compares a container with the minimum and maximum of a LimitRange, as the
 // plugin LimitRanger does. The defaults must already be set.
-func outsideLimits(item corev1.LimitRangeItem, of corev1.ResourceRequirements) []error {
+func checkLimits(item corev1.LimitRangeItem, of corev1.ResourceRequirements) []error {
 	var all []error
 	for _, name := range slices.Sorted(maps.Keys(item.Min)) {
-		all = append(all, outside("minimum", name, item.Min[name], "request", of.Requests, of.Limits, -1))
+		all = append(all, checkBound("minimum", name, item.Min[name], "request", of.Requests, of.Limits, -1))
 	}
 	for _, name := range slices.Sorted(maps.Keys(item.Max)) {
-		all = append(all, outside("maximum", name, item.Max[name], "limit", of.Limits, of.Requests, 1))
+		all = append(all, checkBound("maximum", name, item.Max[name], "limit", of.Limits, of.Requests, 1))
 	}
 	return all
 }
 
-// outside returns an error if the first list lacks the resource, or if either list has a
+// checkBound returns an error if the first list lacks the resource, or if either list has a
 // quantity beyond the bound in the direction of sign.
-func outside(bound string, name corev1.ResourceName, enforced resource.Quantity, kind string, first, second corev1.ResourceList, sign int) error {
+func checkBound(bound string, name corev1.ResourceName, enforced resource.Quantity, kind string, first, second corev1.ResourceList, sign int) error {
 	other := map[string]string{"request": "limit", "limit": "request"}[kind]
 	prefix := fmt.Sprintf("%s %s usage per Container is %s", bound, name, enforced.String())
 	value, ok := first[name]
@@ -90,14 +90,14 @@ func outside(bound string, name corev1.ResourceName, enforced resource.Quantity,
 	return nil
 }
 
-// unspecified returns the resources that a quota counts and containers do not set.
-func unspecified(quota *corev1.ResourceQuota, containers []corev1.Container) string {
+// findUnspecified returns the resources that a quota counts and containers do not set.
+func findUnspecified(quota *corev1.ResourceQuota, containers []corev1.Container) string {
 	var all []string
 	for _, name := range estate.Specified {
 		if _, counted := quota.Spec.Hard[name]; !counted {
 			continue
 		}
-		of, isLimit := estate.SpecifiedBy(name)
+		of, isLimit := estate.ParseQuotaName(name)
 		var lacking []string
 		for _, c := range containers {
 			list := c.Resources.Requests

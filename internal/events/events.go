@@ -9,15 +9,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// By reports whether one of these components wrote an event. It compares whole names, as
+// IsWrittenBy reports whether one of these components wrote an event. It compares whole names, as
 // the admission rule event-source does: a tenant may write an event as karpenter-x, but
 // not as karpenter.
-func By(e *corev1.Event, components ...string) bool {
+func IsWrittenBy(e *corev1.Event, components ...string) bool {
 	return slices.Contains(components, e.Source.Component) || slices.Contains(components, e.ReportingController)
 }
 
-// Last returns the time when an event was last observed.
-func Last(e *corev1.Event) time.Time {
+// LastObserved returns the time when an event was last observed.
+func LastObserved(e *corev1.Event) time.Time {
 	newest := e.CreationTimestamp.Time
 	for _, t := range []time.Time{e.FirstTimestamp.Time, e.EventTime.Time, e.LastTimestamp.Time} {
 		if t.After(newest) {

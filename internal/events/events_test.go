@@ -29,7 +29,7 @@ func TestBy(t *testing.T) {
 		"nobody":                   {corev1.Event{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := events.By(&c.event, "default-scheduler", "karpenter"); got != c.want {
+			if got := events.IsWrittenBy(&c.event, "default-scheduler", "karpenter"); got != c.want {
 				t.Errorf("got %t", got)
 			}
 		})
@@ -48,7 +48,7 @@ func TestLast(t *testing.T) {
 		"created alone": {corev1.Event{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: old}}, at(1)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := events.Last(&c.event); !got.Equal(c.want) {
+			if got := events.LastObserved(&c.event); !got.Equal(c.want) {
 				t.Errorf("got %s", got)
 			}
 		})

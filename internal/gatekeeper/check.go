@@ -8,18 +8,18 @@ func Check(in Installation) []Finding {
 	for _, rule := range ofInstallation {
 		all = append(all, rule(in)...)
 	}
-	for _, w := range webhooksOf(in) {
+	for _, w := range listWebhooks(in) {
 		for _, r := range ofWebhook {
 			if field, message := r.violated(w, in); message != "" {
-				all = append(all, Finding{r.severity, r.reason, w.configuration, w.path(field), message})
+				all = append(all, Finding{r.severity, r.reason, w.configuration, w.fieldPath(field), message})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Finding) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(all, func(a, b Finding) int { return rankFinding(a) - rankFinding(b) })
 	return all
 }
 
-func rank(f Finding) int {
+func rankFinding(f Finding) int {
 	if f.Severity == Unsafe {
 		return 0
 	}
@@ -29,12 +29,12 @@ func rank(f Finding) int {
 // ofInstallation are the rules on the existence of webhooks, and on Gatekeeper's own
 // exemptions.
 var ofInstallation = []func(Installation) []Finding{
-	mutationServed,
-	templatesServed,
-	mutationAsked,
-	validationAsked,
-	labelGuarded,
-	nobodyExcluded,
+	checkMutationServed,
+	checkTemplatesServed,
+	checkMutationWebhook,
+	checkValidationWebhook,
+	checkLabelWebhook,
+	checkExclusions,
 }
 
 // rule is a rule on a webhook. violated returns the field that violates it, and a message.
@@ -48,12 +48,12 @@ type rule struct {
 // ofWebhook are the rules on each of the two webhooks. There is none on side effects:
 // admissionregistration v1 requires webhooks without side effects on dry runs.
 var ofWebhook = []rule{
-	{ReasonFailsOpen, Unsafe, failsOpen},
-	{ReasonRequestsUnseen, Unsafe, requestsUnseen},
-	{ReasonNamespacesExempt, Unsafe, namespacesExempt},
-	{ReasonObjectsExempt, Unsafe, objectsExempt},
-	{ReasonConditionsUnknown, Advice, conditionsUnknown},
-	{ReasonTimeoutShort, Advice, timeoutShort},
-	{ReasonNotReinvoked, Advice, notReinvoked},
-	{ReasonDebugContainersUnseen, Advice, debugContainersUnseen},
+	{ReasonFailsOpen, Unsafe, checkFailurePolicy},
+	{ReasonRequestsUnseen, Unsafe, checkRules},
+	{ReasonNamespacesExempt, Unsafe, checkNamespaceSelector},
+	{ReasonObjectsExempt, Unsafe, checkObjectSelector},
+	{ReasonConditionsUnknown, Advice, checkConditions},
+	{ReasonTimeoutShort, Advice, checkTimeout},
+	{ReasonNotReinvoked, Advice, checkReinvocation},
+	{ReasonDebugContainersUnseen, Advice, checkDebugContainers},
 }

@@ -25,9 +25,9 @@ type Enforcement struct {
 	Message string
 }
 
-// Holds reports whether at least one pod has reported, and all of them enforce the current
+// IsEnforced reports whether at least one pod has reported, and all of them enforce the current
 // version of the object.
-func (e Enforcement) Holds() bool { return e.Message == "" }
+func (e Enforcement) IsEnforced() bool { return e.Message == "" }
 
 // podStatus has the common fields of the three kinds of status.byPod.
 type podStatus struct {
@@ -45,32 +45,32 @@ type podStatus struct {
 	} `json:"errors"`
 }
 
-// Enforced reads the status of a Gatekeeper object.
-func Enforced(object *unstructured.Unstructured) Enforcement {
+// ReadEnforcement reads the status of a Gatekeeper object.
+func ReadEnforcement(object *unstructured.Unstructured) Enforcement {
 	var read struct {
 		Status struct {
 			ByPod []podStatus `json:"byPod"`
 		} `json:"status"`
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &read); err != nil {
-		return Enforcement{Message: fmt.Sprintf("%s: its status cannot be read: %v", nameOf(object), err)}
+		return Enforcement{Message: fmt.Sprintf("%s: its status cannot be read: %v", formatName(object), err)}
 	}
 	var e Enforcement
 	var wrong []string
 	for _, pod := range read.Status.ByPod {
-		if !pod.answers(object) {
+		if !pod.servesWebhook(object) {
 			continue
 		}
 		e.Webhooks = append(e.Webhooks, pod.ID)
-		if why := pod.lacks(object); why != "" {
+		if why := pod.explainNotEnforced(object); why != "" {
 			wrong = append(wrong, pod.ID+" "+why)
 		}
 	}
 	switch {
 	case len(e.Webhooks) == 0:
-		e.Message = nameOf(object) + ": no pod of Gatekeeper that answers the webhook has reported it yet"
+		e.Message = formatName(object) + ": no pod of Gatekeeper that answers the webhook has reported it yet"
 	case len(wrong) > 0:
-		e.Message = fmt.Sprintf("%s: of %d pods of Gatekeeper that have reported it, %s", nameOf(object), len(e.Webhooks), strings.Join(wrong, "; "))
+		e.Message = fmt.Sprintf("%s: of %d pods of Gatekeeper that have reported it, %s", formatName(object), len(e.Webhooks), strings.Join(wrong, "; "))
 	}
 	return e
 }
@@ -84,9 +84,9 @@ func isTemplate(object *unstructured.Unstructured) bool {
 	return object.GroupVersionKind().Group == "templates.gatekeeper.sh"
 }
 
-// answers reports whether the pod serves the webhook for objects of this kind. A pod that
+// servesWebhook reports whether the pod serves the webhook for objects of this kind. A pod that
 // does not list its operations is assumed to serve all.
-func (p podStatus) answers(object *unstructured.Unstructured) bool {
+func (p podStatus) servesWebhook(object *unstructured.Unstructured) bool {
 	operation := "webhook"
 	if isMutator(object) {
 		operation = "mutation-webhook"
@@ -94,16 +94,16 @@ func (p podStatus) answers(object *unstructured.Unstructured) bool {
 	return len(p.Operations) == 0 || slices.Contains(p.Operations, operation)
 }
 
-// lacks returns the reason why the pod does not enforce the object, or "". Errors come first:
+// explainNotEnforced returns the reason why the pod does not enforce the object, or "". Errors come first:
 // after an error, Gatekeeper does not update the observed generation.
-func (p podStatus) lacks(object *unstructured.Unstructured) string {
+func (p podStatus) explainNotEnforced(object *unstructured.Unstructured) string {
 	switch {
 	case !slices.Contains([]types.UID{"", object.GetUID()}, p.uid()):
 		return "reports one that was there before"
 	case len(p.Errors) > 0 && (isTemplate(object) || !p.Enforced):
 		// The errors of an enforced constraint have another cause: Gatekeeper generated no
 		// admission policy of the API server from it.
-		return "reports: " + p.errors()
+		return "reports: " + p.formatErrors()
 	case p.ObservedGeneration != object.GetGeneration():
 		return fmt.Sprintf("has seen generation %d, and not yet %d", p.ObservedGeneration, object.GetGeneration())
 	case !p.Enforced && !isTemplate(object):
@@ -116,7 +116,7 @@ func (p podStatus) lacks(object *unstructured.Unstructured) string {
 // uid returns the UID of the object that the pod reports on.
 func (p podStatus) uid() types.UID { return p.MutatorUID + p.ConstraintUID + p.TemplateUID }
 
-func (p podStatus) errors() string {
+func (p podStatus) formatErrors() string {
 	var all []string
 	for _, e := range p.Errors {
 		text := e.Message
@@ -128,6 +128,6 @@ func (p podStatus) errors() string {
 	return strings.Join(all, ", ")
 }
 
-func nameOf(object *unstructured.Unstructured) string {
+func formatName(object *unstructured.Unstructured) string {
 	return object.GetKind() + "/" + object.GetName()
 }

@@ -103,8 +103,8 @@ func TestEnforced(t *testing.T) {
 		"a status of another kind": {object: assign + "metadata: {name: a}\nstatus: {byPod: many}", says: "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Enforced(parse(t, tc.object))
-			if len(got.Webhooks) != tc.pods || got.Holds() != (tc.says == "") || !strings.Contains(got.Message, tc.says) {
+			got := ReadEnforcement(parse(t, tc.object))
+			if len(got.Webhooks) != tc.pods || got.IsEnforced() != (tc.says == "") || !strings.Contains(got.Message, tc.says) {
 				t.Errorf("got %d pods, %q; want %d, %q", len(got.Webhooks), got.Message, tc.pods, tc.says)
 			}
 		})
@@ -112,14 +112,14 @@ func TestEnforced(t *testing.T) {
 }
 
 func TestExclusionsOf(t *testing.T) {
-	if got, err := ExclusionsOf(nil); got != nil || err != nil {
+	if got, err := ParseExclusions(nil); got != nil || err != nil {
 		t.Errorf("no Config: got %v, %v", got, err)
 	}
-	got, err := ExclusionsOf(parse(t, "kind: Config\nmetadata: {name: config}\nspec: {match: [{excludedNamespaces: [kube-*], processes: ['*']}], sync: {}}"))
+	got, err := ParseExclusions(parse(t, "kind: Config\nmetadata: {name: config}\nspec: {match: [{excludedNamespaces: [kube-*], processes: ['*']}], sync: {}}"))
 	if err != nil || len(got) != 1 || got[0].Namespaces[0] != "kube-*" || got[0].Processes[0] != "*" {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if _, err := ExclusionsOf(parse(t, "kind: Config\nmetadata: {name: config}\nspec: {match: none}")); err == nil || !strings.Contains(err.Error(), "Config config") {
+	if _, err := ParseExclusions(parse(t, "kind: Config\nmetadata: {name: config}\nspec: {match: none}")); err == nil || !strings.Contains(err.Error(), "Config config") {
 		t.Errorf("got %v, want an error that names the object", err)
 	}
 }
@@ -134,9 +134,9 @@ func FuzzStatus(f *testing.F) {
 		if u.UnmarshalJSON([]byte(text)) != nil {
 			t.Skip()
 		}
-		if e := Enforced(u); e.Holds() && len(e.Webhooks) == 0 {
+		if e := ReadEnforcement(u); e.IsEnforced() && len(e.Webhooks) == 0 {
 			t.Errorf("enforced by nobody: %s", text)
 		}
-		_, _ = ExclusionsOf(u)
+		_, _ = ParseExclusions(u)
 	})
 }

@@ -27,8 +27,8 @@ const (
 	neither  = "is neither placed nor held against the constraints"
 )
 
-// ExclusionsOf returns the exclusions of a Config, which may be nil.
-func ExclusionsOf(config *unstructured.Unstructured) ([]Exclusion, error) {
+// ParseExclusions returns the exclusions of a Config, which may be nil.
+func ParseExclusions(config *unstructured.Unstructured) ([]Exclusion, error) {
 	if config == nil {
 		return nil, nil
 	}
@@ -43,17 +43,17 @@ func ExclusionsOf(config *unstructured.Unstructured) ([]Exclusion, error) {
 	return read.Spec.Match, nil
 }
 
-func nobodyExcluded(in Installation) []Finding {
+func checkExclusions(in Installation) []Finding {
 	var all []Finding
 	for i, exclusion := range in.Exclusions {
-		undone := undoneBy(exclusion.Processes)
+		undone := describeExclusion(exclusion.Processes)
 		if undone == "" {
 			continue
 		}
 		var patterns, names []string
 		for _, pattern := range exclusion.Namespaces {
 			for _, namespace := range in.Namespaces {
-				if Globs(pattern, namespace.Name) {
+				if MatchesGlob(pattern, namespace.Name) {
 					patterns, names = append(patterns, pattern), append(names, namespace.Name)
 				}
 			}
@@ -65,15 +65,15 @@ func nobodyExcluded(in Installation) []Finding {
 			Severity: Unsafe, Reason: ReasonNamespacesExcluded, Object: configObject,
 			Field: fmt.Sprintf("spec.match[%d].excludedNamespaces", i),
 			Message: fmt.Sprintf("has %s, for %s: that takes in the tenants' namespaces %s, and what is in them %s; take it out, or write one that does not",
-				list(patterns), list(exclusion.Processes), list(names), undone),
+				joinNames(patterns), joinNames(exclusion.Processes), joinNames(names), undone),
 		})
 	}
 	return all
 }
 
-// undoneBy returns the consequence of excluding these processes. It is empty if croft depends
+// describeExclusion returns the consequence of excluding these processes. It is empty if croft depends
 // on none of them.
-func undoneBy(processes []string) string {
+func describeExclusion(processes []string) string {
 	all := slices.Contains(processes, "*")
 	mutation := all || slices.Contains(processes, "mutation-webhook")
 	validation := all || slices.Contains(processes, "webhook")
@@ -89,9 +89,9 @@ func undoneBy(processes []string) string {
 	}
 }
 
-// Globs reports whether a name matches a pattern of Gatekeeper: a star at either end of the
+// MatchesGlob reports whether a name matches a pattern of Gatekeeper: a star at either end of the
 // pattern is a wildcard, and a star in the middle is literal.
-func Globs(pattern, name string) bool {
+func MatchesGlob(pattern, name string) bool {
 	inner, ends := strings.CutPrefix(pattern, "*")
 	start, starts := strings.CutSuffix(inner, "*")
 	switch {

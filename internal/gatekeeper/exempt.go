@@ -9,19 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-func namespacesExempt(w webhook, in Installation) (field, message string) {
+func checkNamespaceSelector(w webhook, in Installation) (field, message string) {
 	if w.namespaces == nil {
 		return "", ""
 	}
 	selector, err := metav1.LabelSelectorAsSelector(w.namespaces)
 	if err != nil {
-		return "namespaceSelector", fmt.Sprintf("cannot be read (%v), so that croft cannot tell which pods and objects %s; put it right", err, w.meaning())
+		return "namespaceSelector", fmt.Sprintf("cannot be read (%v), so that croft cannot tell which pods and objects %s; put it right", err, w.describeEffect())
 	}
 	requirements, _ := selector.Requirements()
 	var exempt, by, labelled []string
 	for _, namespace := range in.Namespaces {
 		for _, requirement := range requirements {
-			if requirement.Matches(labelsOf(namespace)) {
+			if requirement.Matches(buildLabels(namespace)) {
 				continue
 			}
 			exempt, by = append(exempt, namespace.Name), append(by, requirement.String())
@@ -39,13 +39,13 @@ func namespacesExempt(w webhook, in Installation) (field, message string) {
 		advice += fmt.Sprintf("; take the label off: kubectl label namespace %s %s-", labelled[0], IgnoreLabel)
 	}
 	if len(labelled) < len(exempt) {
-		advice += "; take out of the selector what exempts them " + w.chartJSON("ExemptNamespacesLabels", "{}")
+		advice += "; take out of the selector what exempts them " + w.formatChartJSON("ExemptNamespacesLabels", "{}")
 	}
-	return "namespaceSelector", fmt.Sprintf("leaves out the tenants' namespaces %s, by %s: what is in them %s%s", list(exempt), list(by), w.undone(), advice)
+	return "namespaceSelector", fmt.Sprintf("leaves out the tenants' namespaces %s, by %s: what is in them %s%s", joinNames(exempt), joinNames(by), w.describeNamespaceEffect(), advice)
 }
 
-// labelsOf returns the labels with the one that the API server adds to every namespace.
-func labelsOf(n Namespace) labels.Set {
+// buildLabels returns the labels with the one that the API server adds to every namespace.
+func buildLabels(n Namespace) labels.Set {
 	set := labels.Set{}
 	maps.Copy(set, n.Labels)
 	set[corev1.LabelMetadataName] = n.Name

@@ -119,8 +119,8 @@ func (f Finding) String() string {
 // ConfigName is the name of the only Config that Gatekeeper reads.
 const ConfigName = "config"
 
-// Kinds returns the kinds that Served must cover.
-func Kinds() []schema.GroupKind {
+// ListKinds returns the kinds that Served must cover.
+func ListKinds() []schema.GroupKind {
 	all := []schema.GroupKind{
 		{Group: "mutations.gatekeeper.sh", Kind: "Assign"},
 		{Group: "mutations.gatekeeper.sh", Kind: "ModifySet"},
@@ -134,17 +134,17 @@ func Kinds() []schema.GroupKind {
 	return all
 }
 
-// Webhooks returns Gatekeeper's webhook configurations among those of a cluster, or nil.
-func Webhooks(mutating []admissionv1.MutatingWebhookConfiguration, validating []admissionv1.ValidatingWebhookConfiguration) (*admissionv1.MutatingWebhookConfiguration, *admissionv1.ValidatingWebhookConfiguration) {
+// FindWebhooks returns Gatekeeper's webhook configurations among those of a cluster, or nil.
+func FindWebhooks(mutating []admissionv1.MutatingWebhookConfiguration, validating []admissionv1.ValidatingWebhookConfiguration) (*admissionv1.MutatingWebhookConfiguration, *admissionv1.ValidatingWebhookConfiguration) {
 	var m *admissionv1.MutatingWebhookConfiguration
 	var v *admissionv1.ValidatingWebhookConfiguration
 	for i := range mutating {
-		if mutation(&mutating[i]) != nil {
+		if findMutationWebhook(&mutating[i]) != nil {
 			m = &mutating[i]
 		}
 	}
 	for i := range validating {
-		if validation(&validating[i], ValidationWebhook) != nil {
+		if findValidationWebhook(&validating[i], ValidationWebhook) != nil {
 			v = &validating[i]
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 const install = "install Gatekeeper 3.10 or later (helm upgrade --install gatekeeper gatekeeper/gatekeeper -n gatekeeper-system --create-namespace)"
 
-func mutationServed(in Installation) []Finding {
+func checkMutationServed(in Installation) []Finding {
 	for _, kind := range []string{"Assign", "ModifySet"} {
 		if !slices.Contains(in.Served, schema.GroupVersionKind{Group: "mutations.gatekeeper.sh", Version: "v1", Kind: kind}) {
 			return []Finding{{
@@ -21,7 +21,7 @@ func mutationServed(in Installation) []Finding {
 	return nil
 }
 
-func templatesServed(in Installation) []Finding {
+func checkTemplatesServed(in Installation) []Finding {
 	if slices.Contains(in.Served, schema.GroupVersionKind{Group: "templates.gatekeeper.sh", Version: "v1", Kind: "ConstraintTemplate"}) {
 		return nil
 	}
@@ -31,8 +31,8 @@ func templatesServed(in Installation) []Finding {
 	}}
 }
 
-func mutationAsked(in Installation) []Finding {
-	if mutation(in.Mutating) != nil {
+func checkMutationWebhook(in Installation) []Finding {
+	if findMutationWebhook(in.Mutating) != nil {
 		return nil
 	}
 	return []Finding{{
@@ -41,8 +41,8 @@ func mutationAsked(in Installation) []Finding {
 	}}
 }
 
-func validationAsked(in Installation) []Finding {
-	if validation(in.Validating, ValidationWebhook) != nil {
+func checkValidationWebhook(in Installation) []Finding {
+	if findValidationWebhook(in.Validating, ValidationWebhook) != nil {
 		return nil
 	}
 	return []Finding{{
@@ -51,18 +51,18 @@ func validationAsked(in Installation) []Finding {
 	}}
 }
 
-// labelGuarded is advice only, because croft's own policy protects the label in tenants'
+// checkLabelWebhook is advice only, because croft's own policy protects the label in tenants'
 // namespaces.
-func labelGuarded(in Installation) []Finding {
+func checkLabelWebhook(in Installation) []Finding {
 	if in.Validating == nil {
 		return nil
 	}
-	w := validation(in.Validating, LabelWebhook)
+	w := findValidationWebhook(in.Validating, LabelWebhook)
 	if w != nil && (w.FailurePolicy == nil || *w.FailurePolicy == admissionv1.Fail) {
 		return nil
 	}
 	f := Finding{
-		Severity: Advice, Reason: ReasonLabelUnguarded, Object: validatingName(in.Validating), Field: "webhooks",
+		Severity: Advice, Reason: ReasonLabelUnguarded, Object: formatValidatingName(in.Validating), Field: "webhooks",
 		Message: "has no " + LabelWebhook + ": every user who may label a namespace can exempt it with " + IgnoreLabel + "; put the webhook back, as the chart has it",
 	}
 	if w != nil {

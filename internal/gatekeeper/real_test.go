@@ -49,7 +49,7 @@ func TestRealGatekeeper(t *testing.T) {
 			if err != nil {
 				return false, err
 			}
-			last = Enforced(object)
+			last = ReadEnforcement(object)
 			return holds(last), nil
 		})
 		if err != nil {
@@ -71,7 +71,7 @@ func TestRealGatekeeper(t *testing.T) {
 		}
 	}
 	create("pull", "spec.containers[name: *].imagePullPolicy")
-	until("pull", Enforcement.Holds)
+	until("pull", Enforcement.IsEnforced)
 	// This mutator treats the list of containers as an object. Gatekeeper then skips both.
 	create("conflict", "spec.containers.imagePullPolicy")
 	conflict := func(e Enforcement) bool { return strings.Contains(e.Message, "ErrConflictingSchema") }

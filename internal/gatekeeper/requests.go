@@ -8,8 +8,8 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// needed are requests that a webhook must receive.
-type needed struct {
+// requiredRequest are requests that a webhook must receive.
+type requiredRequest struct {
 	group, kind, resource string
 	// version is set for kinds that every API server has. For other kinds, all served
 	// versions are checked.
@@ -26,15 +26,15 @@ var (
 // mutated are the requests that croft's mutators change. debugged are the requests that add
 // debug containers.
 var (
-	mutated = []needed{
+	mutated = []requiredRequest{
 		{"", "Pod", "pods", "v1", create},
 		{"apps", "DaemonSet", "daemonsets", "v1", write},
 	}
-	debugged = []needed{{"", "Pod", "pods/ephemeralcontainers", "v1", update}}
+	debugged = []requiredRequest{{"", "Pod", "pods/ephemeralcontainers", "v1", update}}
 )
 
 // constrained are the requests that croft's constraints check.
-var constrained = []needed{
+var constrained = []requiredRequest{
 	{"", "Pod", "pods", "v1", write},
 	{"", "Service", "services", "v1", write},
 	{"", "Secret", "secrets", "v1", write},
@@ -48,16 +48,16 @@ var constrained = []needed{
 	{"cert-manager.io", "Certificate", "certificates", "", write},
 }
 
-// unseen returns the requests that the webhook's rules do not match, such as UPDATE of
+// findUnmatchedRequests returns the requests that the webhook's rules do not match, such as UPDATE of
 // services.
-func (w webhook) unseen(in Installation, all []needed) []string {
+func (w webhook) findUnmatchedRequests(in Installation, all []requiredRequest) []string {
 	var unseen []string
 	for _, n := range all {
-		versions := n.versions(in)
+		versions := n.listVersions(in)
 		for _, operation := range n.operations {
 			seen := func(version string) bool {
 				return slices.ContainsFunc(w.rules, func(r admissionv1.RuleWithOperations) bool {
-					return sees(r, n.group, version, n.resource, operation)
+					return matchesRequest(r, n.group, version, n.resource, operation)
 				})
 			}
 			left := slices.DeleteFunc(slices.Clone(versions), seen)
@@ -71,7 +71,7 @@ func (w webhook) unseen(in Installation, all []needed) []string {
 	return unseen
 }
 
-func (n needed) versions(in Installation) []string {
+func (n requiredRequest) listVersions(in Installation) []string {
 	if n.version != "" {
 		return []string{n.version}
 	}
@@ -84,21 +84,21 @@ func (n needed) versions(in Installation) []string {
 	return served
 }
 
-// sees reports whether a rule matches a request in a namespace.
-func sees(r admissionv1.RuleWithOperations, group, version, resource string, operation admissionv1.OperationType) bool {
+// matchesRequest reports whether a rule matches a request in a namespace.
+func matchesRequest(r admissionv1.RuleWithOperations, group, version, resource string, operation admissionv1.OperationType) bool {
 	return (slices.Contains(r.Operations, admissionv1.OperationAll) || slices.Contains(r.Operations, operation)) &&
-		has(r.APIGroups, group) && has(r.APIVersions, version) &&
-		slices.ContainsFunc(r.Resources, func(pattern string) bool { return covers(pattern, resource) }) &&
-		or(r.Scope, admissionv1.AllScopes) != admissionv1.ClusterScope
+		containsValue(r.APIGroups, group) && containsValue(r.APIVersions, version) &&
+		slices.ContainsFunc(r.Resources, func(pattern string) bool { return matchesResource(pattern, resource) }) &&
+		valueOrDefault(r.Scope, admissionv1.AllScopes) != admissionv1.ClusterScope
 }
 
-func has(values []string, value string) bool {
+func containsValue(values []string, value string) bool {
 	return slices.Contains(values, "*") || slices.Contains(values, value)
 }
 
-// covers reports whether a pattern such as pods, *, */* or pods/* matches a resource or a
+// matchesResource reports whether a pattern such as pods, *, */* or pods/* matches a resource or a
 // subresource. A single star matches no subresource.
-func covers(pattern, resource string) bool {
+func matchesResource(pattern, resource string) bool {
 	name, sub, _ := strings.Cut(resource, "/")
 	patternName, patternSub, _ := strings.Cut(pattern, "/")
 	return (patternName == "*" || patternName == name) && (patternSub == sub || patternSub == "*")

@@ -20,14 +20,14 @@ func TestConstrained(t *testing.T) {
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}
-	all := wall.Constrained(&e.Platform)
+	all := wall.ListConstrainedPolicies(&e.Platform)
 	if len(all) == 0 {
 		t.Fatal("there are no constraints")
 	}
 	for _, c := range all {
 		for group, kinds := range c.Matches {
 			for _, kind := range kinds {
-				if !slices.ContainsFunc(constrained, func(n needed) bool { return n.group == group && n.kind == kind }) {
+				if !slices.ContainsFunc(constrained, func(n requiredRequest) bool { return n.group == group && n.kind == kind }) {
 					t.Errorf("%s is for %s, which no webhook is asked for", c.Kind, kind)
 				}
 			}

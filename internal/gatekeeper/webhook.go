@@ -24,30 +24,30 @@ type webhook struct {
 	rules              []admissionv1.RuleWithOperations
 }
 
-// webhooksOf returns the existing webhooks.
-func webhooksOf(in Installation) []webhook {
+// listWebhooks returns the existing webhooks.
+func listWebhooks(in Installation) []webhook {
 	var all []webhook
-	if w := mutation(in.Mutating); w != nil {
+	if w := findMutationWebhook(in.Mutating); w != nil {
 		all = append(all, webhook{
 			configuration: "MutatingWebhookConfiguration/" + in.Mutating.Name, name: w.Name, value: "mutatingWebhook", mutates: true,
-			failurePolicy: or(w.FailurePolicy, admissionv1.Fail), timeoutSeconds: or(w.TimeoutSeconds, defaultTimeout),
-			reinvocationPolicy: or(w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy),
-			exact:              or(w.MatchPolicy, admissionv1.Equivalent) == admissionv1.Exact,
+			failurePolicy: valueOrDefault(w.FailurePolicy, admissionv1.Fail), timeoutSeconds: valueOrDefault(w.TimeoutSeconds, defaultTimeout),
+			reinvocationPolicy: valueOrDefault(w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy),
+			exact:              valueOrDefault(w.MatchPolicy, admissionv1.Equivalent) == admissionv1.Exact,
 			namespaces:         w.NamespaceSelector, objects: w.ObjectSelector, conditions: w.MatchConditions, rules: w.Rules,
 		})
 	}
-	if w := validation(in.Validating, ValidationWebhook); w != nil {
+	if w := findValidationWebhook(in.Validating, ValidationWebhook); w != nil {
 		all = append(all, webhook{
-			configuration: validatingName(in.Validating), name: w.Name, value: "validatingWebhook",
-			failurePolicy: or(w.FailurePolicy, admissionv1.Fail), timeoutSeconds: or(w.TimeoutSeconds, defaultTimeout),
-			exact:      or(w.MatchPolicy, admissionv1.Equivalent) == admissionv1.Exact,
+			configuration: formatValidatingName(in.Validating), name: w.Name, value: "validatingWebhook",
+			failurePolicy: valueOrDefault(w.FailurePolicy, admissionv1.Fail), timeoutSeconds: valueOrDefault(w.TimeoutSeconds, defaultTimeout),
+			exact:      valueOrDefault(w.MatchPolicy, admissionv1.Equivalent) == admissionv1.Exact,
 			namespaces: w.NamespaceSelector, objects: w.ObjectSelector, conditions: w.MatchConditions, rules: w.Rules,
 		})
 	}
 	return all
 }
 
-func mutation(c *admissionv1.MutatingWebhookConfiguration) *admissionv1.MutatingWebhook {
+func findMutationWebhook(c *admissionv1.MutatingWebhookConfiguration) *admissionv1.MutatingWebhook {
 	if c == nil {
 		return nil
 	}
@@ -59,7 +59,7 @@ func mutation(c *admissionv1.MutatingWebhookConfiguration) *admissionv1.Mutating
 	return nil
 }
 
-func validation(c *admissionv1.ValidatingWebhookConfiguration, name string) *admissionv1.ValidatingWebhook {
+func findValidationWebhook(c *admissionv1.ValidatingWebhookConfiguration, name string) *admissionv1.ValidatingWebhook {
 	if c == nil {
 		return nil
 	}
@@ -71,40 +71,40 @@ func validation(c *admissionv1.ValidatingWebhookConfiguration, name string) *adm
 	return nil
 }
 
-func validatingName(c *admissionv1.ValidatingWebhookConfiguration) string {
+func formatValidatingName(c *admissionv1.ValidatingWebhookConfiguration) string {
 	return "ValidatingWebhookConfiguration/" + c.Name
 }
 
-// path returns a field's path in the configuration.
-func (w webhook) path(field string) string { return fmt.Sprintf("webhooks[%s].%s", w.name, field) }
+// fieldPath returns a field's path in the configuration.
+func (w webhook) fieldPath(field string) string { return fmt.Sprintf("webhooks[%s].%s", w.name, field) }
 
-// chart returns the chart's option for a value.
-func (w webhook) chart(value, to string) string {
+// formatChartOption returns the chart's option for a value.
+func (w webhook) formatChartOption(value, to string) string {
 	return fmt.Sprintf("(chart: --set %s%s=%s)", w.value, value, to)
 }
 
-// chartJSON returns the chart's option for a value that is not a word.
-func (w webhook) chartJSON(value, to string) string {
+// formatChartJSON returns the chart's option for a value that is not a word.
+func (w webhook) formatChartJSON(value, to string) string {
 	return fmt.Sprintf("(chart: --set-json '%s%s=%s')", w.value, value, to)
 }
 
-// meaning returns the consequence for objects that the webhook does not receive. undone
+// describeEffect returns the consequence for objects that the webhook does not receive. undone
 // returns the consequence for objects in a namespace.
-func (w webhook) meaning() string {
+func (w webhook) describeEffect() string {
 	if w.mutates {
 		return "are not placed"
 	}
 	return "are not held against the constraints"
 }
 
-func (w webhook) undone() string {
+func (w webhook) describeNamespaceEffect() string {
 	if w.mutates {
 		return unplaced
 	}
 	return unheld
 }
 
-func or[T any](value *T, otherwise T) T {
+func valueOrDefault[T any](value *T, otherwise T) T {
 	if value == nil {
 		return otherwise
 	}

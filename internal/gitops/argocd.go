@@ -31,18 +31,18 @@ func ArgoCD(e *estate.Estate, namespace string) []client.Object {
 		if len(t.Sources) == 0 {
 			continue
 		}
-		all = append(all, appProject(t, namespace))
+		all = append(all, buildAppProject(t, namespace))
 		for _, s := range t.Sources {
-			all = append(all, application(t, s, namespace))
+			all = append(all, buildApplication(t, s, namespace))
 		}
 	}
 	return all
 }
 
-// appProject limits a tenant's Applications, regardless of Git's content: it names the
+// buildAppProject limits a tenant's Applications, regardless of Git's content: it names the
 // tenant's repositories and namespaces, and no cluster-scoped kinds. It has no
 // sourceNamespaces, so that Applications outside of Argo CD's namespace cannot use it.
-func appProject(t *estate.Tenant, namespace string) *unstructured.Unstructured {
+func buildAppProject(t *estate.Tenant, namespace string) *unstructured.Unstructured {
 	var repositories, destinations, accounts []any
 	for _, s := range t.Sources {
 		if !slices.Contains(repositories, any(s.Git)) {
@@ -56,7 +56,7 @@ func appProject(t *estate.Tenant, namespace string) *unstructured.Unstructured {
 			accounts = append(accounts, map[string]any{"server": inCluster, "namespace": ns, "defaultServiceAccount": Deployer})
 		}
 	}
-	return argoObject(AppProject, t, namespace, Name(t.Name), map[string]any{
+	return buildArgoObject(AppProject, t, namespace, Name(t.Name), map[string]any{
 		"description":                "Sources of tenant " + t.Name,
 		"sourceRepos":                repositories,
 		"destinations":               destinations,
@@ -65,11 +65,11 @@ func appProject(t *estate.Tenant, namespace string) *unstructured.Unstructured {
 	})
 }
 
-// application applies a source. As with Flux, objects removed from the source are deleted,
+// buildApplication applies a source. As with Flux, objects removed from the source are deleted,
 // and changes in the cluster are reverted. An Application's objects stay when it is
 // deleted, since it has no finalizer.
-func application(t *estate.Tenant, s estate.Source, namespace string) *unstructured.Unstructured {
-	return argoObject(Application, t, namespace, applicationName(t, s), map[string]any{
+func buildApplication(t *estate.Tenant, s estate.Source, namespace string) *unstructured.Unstructured {
+	return buildArgoObject(Application, t, namespace, formatApplicationName(t, s), map[string]any{
 		"project": Name(t.Name),
 		"source": map[string]any{
 			"repoURL":        s.Git,
@@ -88,13 +88,13 @@ func application(t *estate.Tenant, s estate.Source, namespace string) *unstructu
 	})
 }
 
-// applicationName returns a name that is unique among all tenants' Applications: tenants'
+// formatApplicationName returns a name that is unique among all tenants' Applications: tenants'
 // names contain no dots.
-func applicationName(t *estate.Tenant, s estate.Source) string {
+func formatApplicationName(t *estate.Tenant, s estate.Source) string {
 	return Name(t.Name) + "." + s.Name
 }
 
-func argoObject(
+func buildArgoObject(
 	kind schema.GroupVersionKind, t *estate.Tenant, namespace, name string, spec map[string]any,
 ) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}

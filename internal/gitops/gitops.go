@@ -43,15 +43,15 @@ func Objects(p *estate.Platform, t *estate.Tenant, operator string) []client.Obj
 	if len(t.Sources) == 0 {
 		return nil
 	}
-	all := account(t, operator)
+	all := buildAccount(t, operator)
 	if p.GitOps == v1alpha1.GitOpsArgoCD {
 		return all
 	}
 	for _, s := range t.Sources {
-		source := repository(s)
-		all = append(all, source, kustomization(s, source))
+		source := buildRepository(s)
+		all = append(all, source, buildKustomization(s, source))
 		if s.Webhook != nil {
-			all = append(all, receiver(s, source))
+			all = append(all, buildReceiver(s, source))
 		}
 	}
 	return all
@@ -82,9 +82,9 @@ func Kinds(p *estate.Platform, t *estate.Tenant) []schema.GroupVersionKind {
 	return all
 }
 
-// account returns the service account in each namespace with a source, and the RoleBindings
+// buildAccount returns the service account in each namespace with a source, and the RoleBindings
 // that grant it the role operator in all of the tenant's namespaces.
-func account(t *estate.Tenant, operator string) []client.Object {
+func buildAccount(t *estate.Tenant, operator string) []client.Object {
 	var accounts, bindings []client.Object
 	var subjects []rbacv1.Subject
 	for _, namespace := range t.Namespaces {
@@ -114,7 +114,7 @@ func hasSource(t *estate.Tenant, namespace string) bool {
 	return slices.ContainsFunc(t.Sources, func(s estate.Source) bool { return s.Namespace == namespace })
 }
 
-func repository(s estate.Source) *unstructured.Unstructured {
+func buildRepository(s estate.Source) *unstructured.Unstructured {
 	spec := map[string]any{"interval": string(s.Interval)}
 	kind := GitRepository
 	if s.Git != "" {
@@ -131,15 +131,15 @@ func repository(s estate.Source) *unstructured.Unstructured {
 	if s.SecretRef != nil {
 		spec["secretRef"] = map[string]any{"name": s.SecretRef.Name}
 	}
-	return object(kind, s, spec)
+	return buildObject(kind, s, spec)
 }
 
-// kustomization applies a source. It deletes objects that are removed from the source. It
+// buildKustomization applies a source. It deletes objects that are removed from the source. It
 // deletes none when it is itself deleted, since croft does not delete tenants' workloads.
-func kustomization(s estate.Source, source *unstructured.Unstructured) *unstructured.Unstructured {
-	return object(Kustomization, s, map[string]any{
+func buildKustomization(s estate.Source, source *unstructured.Unstructured) *unstructured.Unstructured {
+	return buildObject(Kustomization, s, map[string]any{
 		"serviceAccountName": Deployer,
-		"sourceRef":          refTo(source),
+		"sourceRef":          buildSourceRef(source),
 		"path":               s.Path,
 		"targetNamespace":    s.Namespace,
 		"prune":              true,
@@ -151,20 +151,20 @@ func kustomization(s estate.Source, source *unstructured.Unstructured) *unstruct
 	})
 }
 
-func receiver(s estate.Source, source *unstructured.Unstructured) *unstructured.Unstructured {
-	return object(Receiver, s, map[string]any{
+func buildReceiver(s estate.Source, source *unstructured.Unstructured) *unstructured.Unstructured {
+	return buildObject(Receiver, s, map[string]any{
 		"type":      s.Webhook.Type,
 		"secretRef": map[string]any{"name": s.Webhook.SecretRef.Name},
-		"resources": []any{refTo(source)},
+		"resources": []any{buildSourceRef(source)},
 	})
 }
 
-// refTo returns a reference to a source in the same namespace.
-func refTo(source *unstructured.Unstructured) map[string]any {
+// buildSourceRef returns a reference to a source in the same namespace.
+func buildSourceRef(source *unstructured.Unstructured) map[string]any {
 	return map[string]any{"kind": source.GetKind(), "name": source.GetName()}
 }
 
-func object(kind schema.GroupVersionKind, s estate.Source, spec map[string]any) *unstructured.Unstructured {
+func buildObject(kind schema.GroupVersionKind, s estate.Source, spec map[string]any) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	o.SetGroupVersionKind(kind)
 	o.SetNamespace(s.Namespace)

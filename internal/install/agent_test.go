@@ -124,7 +124,7 @@ func TestWritesOfNodes(t *testing.T) {
 		before := node()
 		after := before.DeepCopy()
 		test.change(after)
-		answer, err := judge.Judge(t.Context(), evaluator.Request{
+		answer, err := judge.Evaluate(t.Context(), evaluator.Request{
 			User: test.as, Verb: "patch", Resource: corev1.SchemeGroupVersion.WithResource("nodes"), Subresource: test.subresource,
 			Name: "a", Object: untyped(t, after), Old: untyped(t, before),
 		})

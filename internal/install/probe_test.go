@@ -36,7 +36,7 @@ func TestOperatorStoresNoPods(t *testing.T) {
 		"the operator's pod":     {admissionpolicy.OperatorUser, true, install.ProbesName},
 		"a Deployment's pod":     {"system:serviceaccount:kube-system:replicaset-controller", true, ""},
 	} {
-		answer, err := judge.Judge(t.Context(), evaluator.Request{
+		answer, err := judge.Evaluate(t.Context(), evaluator.Request{
 			User: &user.DefaultInfo{Name: test.as}, Verb: "create", Resource: corev1.SchemeGroupVersion.WithResource("pods"),
 			Namespace: "kube-system", Object: untyped(t, pod), Authorized: true, Stored: test.stored,
 		})

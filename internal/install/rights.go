@@ -22,12 +22,12 @@ var (
 func givenRoles(own []string) []string {
 	var names []string
 	for _, role := range identity.Roles {
-		names = append(names, identity.ClusterRole(role))
+		names = append(names, identity.ClusterRoleName(role))
 	}
 	names = append(names, identity.PlatformRoles...)
 	names = append(names, identity.ProxyRole, identity.ElevatedRole)
 	for _, role := range own {
-		names = append(names, identity.ClusterRole(v1alpha1.Role(role)))
+		names = append(names, identity.ClusterRoleName(v1alpha1.Role(role)))
 	}
 	return names
 }

@@ -66,14 +66,14 @@ var le = binary.LittleEndian
 // entries before the damage.
 func Read(file io.ReaderAt, since, until time.Time, each func(Entry)) error {
 	f := &reader{file: file, other: map[uint64]bool{}}
-	if err := f.open(); err != nil {
+	if err := f.readHeader(); err != nil {
 		return err
 	}
 	if f.head.After(until) || f.tail.Before(since) {
 		return nil
 	}
 	for at := f.first; at <= f.last; {
-		header, err := f.read(at, objectHeader)
+		header, err := f.readAt(at, objectHeader)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func Read(file io.ReaderAt, since, until time.Time, each func(Entry)) error {
 			return fmt.Errorf("object at %d has %d bytes", at, size)
 		}
 		if header[0] == typeEntry {
-			entry, err := f.entry(at, size, since)
+			entry, err := f.readEntry(at, size, since)
 			if err != nil {
 				return err
 			}
@@ -108,7 +108,7 @@ type reader struct {
 	other map[uint64]bool
 }
 
-func (f *reader) read(at uint64, length int) ([]byte, error) {
+func (f *reader) readAt(at uint64, length int) ([]byte, error) {
 	if at > 1<<62 {
 		return nil, fmt.Errorf("offset %d is beyond the file", at)
 	}
@@ -119,8 +119,8 @@ func (f *reader) read(at uint64, length int) ([]byte, error) {
 	return b, nil
 }
 
-func (f *reader) open() error {
-	h, err := f.read(0, minHeader)
+func (f *reader) readHeader() error {
+	h, err := f.readAt(0, minHeader)
 	if err != nil {
 		return err
 	}
@@ -133,28 +133,28 @@ func (f *reader) open() error {
 	}
 	f.compact = flags&incompatibleCompact != 0
 	f.first, f.last = le.Uint64(h[88:]), le.Uint64(h[136:])
-	f.head, f.tail = micros(h[184:]), micros(h[192:])
+	f.head, f.tail = parseMicros(h[184:]), parseMicros(h[192:])
 	if f.first < minHeader || f.first%8 != 0 {
 		return fmt.Errorf("the header has %d bytes", f.first)
 	}
 	return nil
 }
 
-// micros decodes a time in microseconds since 1970.
-func micros(b []byte) time.Time {
+// parseMicros decodes a time in microseconds since 1970.
+func parseMicros(b []byte) time.Time {
 	return time.UnixMicro(int64(le.Uint64(b) &^ (1 << 63))).UTC() //nolint:gosec // it is below 1<<63
 }
 
-// entry reads an ENTRY object. For entries before since it only reads the time.
-func (f *reader) entry(at, size uint64, since time.Time) (Entry, error) {
+// readEntry reads an ENTRY object. For entries before since it only reads the time.
+func (f *reader) readEntry(at, size uint64, since time.Time) (Entry, error) {
 	if size < entryItems || size > maxEntry {
 		return Entry{}, fmt.Errorf("entry at %d has %d bytes", at, size)
 	}
-	b, err := f.read(at, int(size))
+	b, err := f.readAt(at, int(size))
 	if err != nil {
 		return Entry{}, err
 	}
-	e := Entry{Time: micros(b[24:])}
+	e := Entry{Time: parseMicros(b[24:])}
 	if e.Time.Before(since) {
 		return e, nil
 	}
@@ -172,17 +172,17 @@ func (f *reader) entry(at, size uint64, since time.Time) (Entry, error) {
 		if offset == 0 || f.other[offset] {
 			continue
 		}
-		if err := f.field(offset, &e); err != nil {
+		if err := f.readField(offset, &e); err != nil {
 			return e, err
 		}
 	}
 	return e, nil
 }
 
-// field reads a DATA object if Entry contains it. A compressed object begins with the marks
+// readField reads a DATA object if Entry contains it. A compressed object begins with the marks
 // of its compression instead of a field name.
-func (f *reader) field(at uint64, e *Entry) error {
-	header, err := f.read(at, objectHeader)
+func (f *reader) readField(at uint64, e *Entry) error {
+	header, err := f.readAt(at, objectHeader)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (f *reader) field(at uint64, e *Entry) error {
 	if size-payload > longest {
 		return nil
 	}
-	content, err := f.read(at+payload, int(size-payload)) //nolint:gosec // it is at most longest
+	content, err := f.readAt(at+payload, int(size-payload)) //nolint:gosec // it is at most longest
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ type Change struct {
 
 // Compare compares two sets of nodes, by phase. Phases that no node has are left out.
 func Compare(before, after []Timeline) []Difference {
-	was, is := group("all", "", refer(before)), group("all", "", refer(after))
+	was, is := newGroup("all", "", toPointers(before)), newGroup("all", "", toPointers(after))
 	all := []Difference{}
 	for _, d := range Definitions() {
 		of := Difference{Phase: d.Phase}
@@ -34,14 +34,14 @@ func Compare(before, after []Timeline) []Difference {
 		case of.Before == nil && of.After == nil:
 			continue
 		case of.Before != nil && of.After != nil:
-			of.P50, of.P90 = change(of.Before.P50, of.After.P50), change(of.Before.P90, of.After.P90)
+			of.P50, of.P90 = newChange(of.Before.P50, of.After.P50), newChange(of.Before.P90, of.After.P90)
 		}
 		all = append(all, of)
 	}
 	return all
 }
 
-func change(from, to float64) *Change {
+func newChange(from, to float64) *Change {
 	c := &Change{Seconds: to - from}
 	if from > 0 {
 		ratio := to / from
@@ -50,7 +50,7 @@ func change(from, to float64) *Change {
 	return c
 }
 
-func refer(all []Timeline) []*Timeline {
+func toPointers(all []Timeline) []*Timeline {
 	to := make([]*Timeline, len(all))
 	for i := range all {
 		to[i] = &all[i]
@@ -58,8 +58,8 @@ func refer(all []Timeline) []*Timeline {
 	return to
 }
 
-// OfPool returns the nodes of a pool, or all if it is empty.
-func OfPool(all []Timeline, pool string) []Timeline {
+// FilterByPool returns the nodes of a pool, or all if it is empty.
+func FilterByPool(all []Timeline, pool string) []Timeline {
 	var of []Timeline
 	for i := range all {
 		if pool == "" || all[i].Pool == pool {

@@ -49,13 +49,13 @@ func Summarize(all []Timeline) []Group {
 		}
 		slices.SortFunc(values, strings.Compare)
 		for _, value := range values {
-			groups = append(groups, group(dimension.by, value, byValue[value]))
+			groups = append(groups, newGroup(dimension.by, value, byValue[value]))
 		}
 	}
 	return groups
 }
 
-func group(by, value string, of []*Timeline) Group {
+func newGroup(by, value string, of []*Timeline) Group {
 	g := Group{By: by, Value: value, Nodes: len(of), Phases: map[Phase]Percentiles{}}
 	for _, d := range Definitions() {
 		var seconds []float64
@@ -68,15 +68,15 @@ func group(by, value string, of []*Timeline) Group {
 			continue
 		}
 		slices.Sort(seconds)
-		g.Phases[d.Phase] = Percentiles{len(seconds), nearestRank(seconds, 50), nearestRank(seconds, 90),
-			nearestRank(seconds, 99)}
+		g.Phases[d.Phase] = Percentiles{len(seconds), findNearestRank(seconds, 50), findNearestRank(seconds, 90),
+			findNearestRank(seconds, 99)}
 	}
 	return g
 }
 
-// nearestRank returns the smallest of sorted values that at least percent of them do not
+// findNearestRank returns the smallest of sorted values that at least percent of them do not
 // exceed.
-func nearestRank(sorted []float64, percent int) float64 {
+func findNearestRank(sorted []float64, percent int) float64 {
 	rank := int(math.Ceil(float64(percent*len(sorted)) / 100))
 	return sorted[max(rank, 1)-1]
 }

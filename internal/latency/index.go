@@ -50,20 +50,20 @@ func newIndex(o Objects) *index {
 	}
 	for i := range o.Events {
 		e := &o.Events[i]
-		for _, claim := range nominees(e) {
+		for _, claim := range parseNominees(e) {
 			x.nominations[claim] = append(x.nominations[claim], e)
 		}
-		if e.InvolvedObject.Kind == "NodeClaim" && events.By(e, "croft") {
+		if e.InvolvedObject.Kind == "NodeClaim" && events.IsWrittenBy(e, "croft") {
 			x.networks[e.InvolvedObject.Name] = append(x.networks[e.InvolvedObject.Name], e)
 		}
 	}
 	return x
 }
 
-// nominees returns the NodeClaims for a pod in Karpenter's event: "Pod should schedule on:
+// parseNominees returns the NodeClaims for a pod in Karpenter's event: "Pod should schedule on:
 // nodeclaim/NAME, node/NAME".
-func nominees(e *corev1.Event) []string {
-	if e.Reason != Nominated || e.InvolvedObject.Kind != "Pod" || !events.By(e, "karpenter") {
+func parseNominees(e *corev1.Event) []string {
+	if e.Reason != Nominated || e.InvolvedObject.Kind != "Pod" || !events.IsWrittenBy(e, "karpenter") {
 		return nil
 	}
 	var claims []string
@@ -76,14 +76,14 @@ func nominees(e *corev1.Event) []string {
 	return claims
 }
 
-// podOf returns the pod of an event, or nil if it was deleted.
-func (x *index) podOf(e *corev1.Event) *corev1.Pod {
+// findPod returns the pod of an event, or nil if it was deleted.
+func (x *index) findPod(e *corev1.Event) *corev1.Pod {
 	return x.pods[podKey{e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.InvolvedObject.UID}]
 }
 
-// nodeOf returns the node of a NodeClaim by its instance. The name is used only if the claim or
+// findNode returns the node of a NodeClaim by its instance. The name is used only if the claim or
 // the node has no provider ID yet, since another instance may have the same node name.
-func (x *index) nodeOf(claim *karpenterv1.NodeClaim) *corev1.Node {
+func (x *index) findNode(claim *karpenterv1.NodeClaim) *corev1.Node {
 	id := claim.Status.ProviderID
 	if node := x.nodesByID[id]; node != nil {
 		return node

@@ -116,8 +116,8 @@ type Event struct {
 // Title returns the name of the node, or of the NodeClaim if there is no node yet.
 func (t *Timeline) Title() string { return cmp.Or(t.Node, t.Claim) }
 
-// at returns the time of an event, and false if it is unknown.
-func (t *Timeline) at(name string) (time.Time, bool) {
+// findTime returns the time of an event, and false if it is unknown.
+func (t *Timeline) findTime(name string) (time.Time, bool) {
 	i := slices.IndexFunc(t.Events, func(e Event) bool { return e.Name == name })
 	if i < 0 {
 		return time.Time{}, false
@@ -125,14 +125,14 @@ func (t *Timeline) at(name string) (time.Time, bool) {
 	return t.Events[i].Time, true
 }
 
-// add adds an event, unless its time is zero.
-func (t *Timeline) add(name string, at time.Time, comment string) {
+// addEvent adds an event, unless its time is zero.
+func (t *Timeline) addEvent(name string, at time.Time, comment string) {
 	if !at.IsZero() {
 		t.Events = append(t.Events, Event{Name: name, Time: at.UTC().Truncate(time.Second), Comment: comment})
 	}
 }
 
-func (t *Timeline) note(format string, args ...any) {
+func (t *Timeline) addNote(format string, args ...any) {
 	t.Notes = append(t.Notes, fmt.Sprintf(format, args...))
 }
 
@@ -143,21 +143,21 @@ func Build(o Objects, opts Options) []Timeline {
 	all := []Timeline{}
 	found := map[string]bool{}
 	for i := range o.Claims {
-		node := x.nodeOf(&o.Claims[i])
+		node := x.findNode(&o.Claims[i])
 		if node != nil {
 			found[node.Name] = true
 		}
-		all = append(all, x.timeline(&o.Claims[i], node))
+		all = append(all, x.buildTimeline(&o.Claims[i], node))
 	}
 	for i := range o.Nodes {
 		if !found[o.Nodes[i].Name] {
-			all = append(all, x.timeline(nil, &o.Nodes[i]))
+			all = append(all, x.buildTimeline(nil, &o.Nodes[i]))
 		}
 	}
 	asked := func(t *Timeline) time.Time {
-		at, ok := t.at(ClaimCreated)
+		at, ok := t.findTime(ClaimCreated)
 		if !ok {
-			at, _ = t.at(NodeCreated)
+			at, _ = t.findTime(NodeCreated)
 		}
 		return at
 	}
@@ -170,29 +170,29 @@ func Build(o Objects, opts Options) []Timeline {
 	return all
 }
 
-// timeline collects the times of a node. claim or node may be nil.
-func (x *index) timeline(claim *karpenterv1.NodeClaim, node *corev1.Node) Timeline {
+// buildTimeline collects the times of a node. claim or node may be nil.
+func (x *index) buildTimeline(claim *karpenterv1.NodeClaim, node *corev1.Node) Timeline {
 	t := Timeline{Events: []Event{}}
 	if claim != nil {
-		t.describeClaim(claim)
+		t.setClaim(claim)
 		t.addClaim(claim)
-		t.addPod(x.neededBy(claim, node), node)
+		t.addPod(x.findNeed(claim, node), node)
 	}
 	if claim != nil {
 		x.addNetworks(&t, claim)
 	}
 	if node != nil {
-		t.describeNode(node)
+		t.setNode(node)
 		t.addNode(node, claim)
 		x.addBoot(&t, node)
 	}
-	t.order()
-	t.measure()
+	t.sortEvents()
+	t.measurePhases()
 	return t
 }
 
-// order sorts the events by time, and sets their seconds since the first.
-func (t *Timeline) order() {
+// sortEvents sorts the events by time, and sets their seconds since the first.
+func (t *Timeline) sortEvents() {
 	slices.SortFunc(t.Events, func(a, b Event) int {
 		return cmp.Or(a.Time.Compare(b.Time), slices.Index(usual, a.Name)-slices.Index(usual, b.Name))
 	})
@@ -201,14 +201,14 @@ func (t *Timeline) order() {
 	}
 }
 
-func (t *Timeline) describeClaim(claim *karpenterv1.NodeClaim) {
+func (t *Timeline) setClaim(claim *karpenterv1.NodeClaim) {
 	t.Claim, t.Node, t.Image = claim.Name, claim.Status.NodeName, claim.Status.ImageID
-	t.describe(claim.Labels, claim.Status.ProviderID)
+	t.setLabels(claim.Labels, claim.Status.ProviderID)
 }
 
-func (t *Timeline) describeNode(node *corev1.Node) {
+func (t *Timeline) setNode(node *corev1.Node) {
 	t.Node = node.Name
-	t.describe(node.Labels, node.Spec.ProviderID)
+	t.setLabels(node.Labels, node.Spec.ProviderID)
 	t.Image = cmp.Or(t.Image, node.Labels[imageLabel])
 	for _, address := range node.Status.Addresses {
 		if address.Type == corev1.NodeInternalIP {
@@ -217,7 +217,7 @@ func (t *Timeline) describeNode(node *corev1.Node) {
 	}
 }
 
-func (t *Timeline) describe(labels map[string]string, providerID string) {
+func (t *Timeline) setLabels(labels map[string]string, providerID string) {
 	t.Pool = cmp.Or(t.Pool, labels[karpenterv1.NodePoolLabelKey])
 	t.InstanceType = cmp.Or(t.InstanceType, labels[corev1.LabelInstanceTypeStable])
 	t.Zone = cmp.Or(t.Zone, labels[corev1.LabelTopologyZone])
@@ -226,10 +226,10 @@ func (t *Timeline) describe(labels map[string]string, providerID string) {
 }
 
 func (t *Timeline) addClaim(claim *karpenterv1.NodeClaim) {
-	t.add(ClaimCreated, claim.CreationTimestamp.Time, "")
+	t.addEvent(ClaimCreated, claim.CreationTimestamp.Time, "")
 	taints := ""
 	if len(claim.Spec.StartupTaints) > 0 {
-		taints = "startup taints are gone by then: " + keysOf(claim.Spec.StartupTaints)
+		taints = "startup taints are gone by then: " + formatKeys(claim.Spec.StartupTaints)
 	}
 	for _, c := range claim.Status.Conditions {
 		if c.Status != metav1.ConditionTrue {
@@ -237,18 +237,18 @@ func (t *Timeline) addClaim(claim *karpenterv1.NodeClaim) {
 		}
 		switch c.Type {
 		case karpenterv1.ConditionTypeLaunched:
-			t.add(ClaimLaunched, c.LastTransitionTime.Time, "")
+			t.addEvent(ClaimLaunched, c.LastTransitionTime.Time, "")
 		case karpenterv1.ConditionTypeRegistered:
-			t.add(ClaimRegistered, c.LastTransitionTime.Time, "")
+			t.addEvent(ClaimRegistered, c.LastTransitionTime.Time, "")
 		case karpenterv1.ConditionTypeInitialized:
-			t.add(ClaimInitialized, c.LastTransitionTime.Time, taints)
+			t.addEvent(ClaimInitialized, c.LastTransitionTime.Time, taints)
 		}
 	}
 }
 
 func (t *Timeline) addNode(node *corev1.Node, claim *karpenterv1.NodeClaim) {
-	t.add(NodeCreated, node.CreationTimestamp.Time, "kubelet registered")
-	initialized, isInitialized := t.at(ClaimInitialized)
+	t.addEvent(NodeCreated, node.CreationTimestamp.Time, "kubelet registered")
+	initialized, isInitialized := t.findTime(ClaimInitialized)
 	for _, c := range node.Status.Conditions {
 		if c.Status != corev1.ConditionTrue || c.Type != corev1.NodeReady && c.Type != v1alpha1.ConditionNetworksReady {
 			continue
@@ -259,10 +259,10 @@ func (t *Timeline) addNode(node *corev1.Node, claim *karpenterv1.NodeClaim) {
 		}
 		at := c.LastTransitionTime.Time
 		if isInitialized && at.After(initialized.Add(clockSkew)) {
-			t.note("%s at %s: when it did so first is not known", turned, at.UTC().Format(time.RFC3339))
+			t.addNote("%s at %s: when it did so first is not known", turned, at.UTC().Format(time.RFC3339))
 			continue
 		}
-		t.add(event, at, comment)
+		t.addEvent(event, at, comment)
 	}
 	if claim == nil || isInitialized {
 		return
@@ -272,11 +272,11 @@ func (t *Timeline) addNode(node *corev1.Node, claim *karpenterv1.NodeClaim) {
 			func(s corev1.Taint) bool { return s.MatchTaint(&taint) })
 	})
 	if len(left) > 0 {
-		t.note("still has startup taints: %s", keysOf(left))
+		t.addNote("still has startup taints: %s", formatKeys(left))
 	}
 }
 
-func keysOf(taints []corev1.Taint) string {
+func formatKeys(taints []corev1.Taint) string {
 	keys := make([]string, len(taints))
 	for i := range taints {
 		keys[i] = taints[i].Key

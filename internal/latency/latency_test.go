@@ -193,7 +193,7 @@ func TestEvents(t *testing.T) {
 	got := latency.Build(*one(), latency.Options{})[0]
 	var events []string
 	for _, e := range got.Events {
-		events = append(events, latency.Seconds(e.Seconds)+" "+e.Name)
+		events = append(events, latency.FormatSeconds(e.Seconds)+" "+e.Name)
 	}
 	want := []string{
 		"0s Pod Created", "2s NodeClaim Created", "3s Pod Nominated", "5s NodeClaim Launched", "20s Node Created",
@@ -301,7 +301,7 @@ func TestChoose(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, line := range latency.OfPool(latency.Build(*o, latency.Options{Since: c.since}), c.pool) {
+			for _, line := range latency.FilterByPool(latency.Build(*o, latency.Options{Since: c.since}), c.pool) {
 				got = append(got, line.Title())
 				if line.Node == "managed" && !maps.Equal(line.Phases, map[latency.Phase]float64{latency.Ready: 10}) {
 					t.Errorf("phases %v of a node without a NodeClaim", line.Phases)
@@ -377,7 +377,7 @@ func TestMetrics(t *testing.T) {
 func TestSeconds(t *testing.T) {
 	for seconds, want := range map[float64]string{0: "0s", 0.04: "0s", 57: "57s", 1.25: "1.3s", 119.9: "119.9s",
 		120: "2m", 125: "2m5s", 3600: "1h", 3661: "1h1m1s"} {
-		if got := latency.Seconds(seconds); got != want {
+		if got := latency.FormatSeconds(seconds); got != want {
 			t.Errorf("%v is written as %s, want %s", seconds, got, want)
 		}
 	}

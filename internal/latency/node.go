@@ -13,20 +13,20 @@ import (
 // addNetworks adds the times of a claim's secondary networks, for which croft's operator writes
 // events.
 func (x *index) addNetworks(t *Timeline, claim *karpenterv1.NodeClaim) {
-	t.add(InterfacesAttached, x.first(claim, networksAttached), "secondary networks")
-	t.add(NetworksReady, x.first(claim, networksReady), "startup taint removed")
+	t.addEvent(InterfacesAttached, x.findFirstEvent(claim, networksAttached), "secondary networks")
+	t.addEvent(NetworksReady, x.findFirstEvent(claim, networksReady), "startup taint removed")
 }
 
-// first returns the time of the first event with a reason on a NodeClaim. After a restart the
+// findFirstEvent returns the time of the first event with a reason on a NodeClaim. After a restart the
 // operator may write another.
-func (x *index) first(claim *karpenterv1.NodeClaim, reason string) time.Time {
+func (x *index) findFirstEvent(claim *karpenterv1.NodeClaim, reason string) time.Time {
 	var first time.Time
 	for _, e := range x.networks[claim.Name] {
 		of := e.InvolvedObject.UID
 		if e.Reason != reason || of != "" && claim.UID != "" && of != claim.UID {
 			continue
 		}
-		if at := seen(e); first.IsZero() || at.Before(first) {
+		if at := findObservedTime(e); first.IsZero() || at.Before(first) {
 			first = at
 		}
 	}
@@ -39,19 +39,19 @@ func (x *index) addBoot(t *Timeline, node *corev1.Node) {
 	if text := node.Annotations[v1alpha1.BootAnnotation]; !given && text != "" {
 		var err error
 		if times, err = boot.Decode(text); err != nil {
-			t.note("its annotation %s cannot be read: %v", v1alpha1.BootAnnotation, err)
+			t.addNote("its annotation %s cannot be read: %v", v1alpha1.BootAnnotation, err)
 		}
 	}
-	asked, isAsked := t.at(ClaimCreated)
+	asked, isAsked := t.findTime(ClaimCreated)
 	early := 0
 	for event, at := range times {
 		if isAsked && at.Before(asked.Add(-clockSkew)) {
 			early++
 			continue
 		}
-		t.add(string(event), at, "")
+		t.addEvent(string(event), at, "")
 	}
 	if early > 0 {
-		t.note("%d events of its logs are from before its NodeClaim: they are left out", early)
+		t.addNote("%d events of its logs are from before its NodeClaim: they are left out", early)
 	}
 }

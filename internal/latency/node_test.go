@@ -145,7 +145,7 @@ func TestParts(t *testing.T) {
 func TestPartsInOrder(t *testing.T) {
 	var events []string
 	for _, e := range latency.Build(*booted(), latency.Options{})[0].Events {
-		events = append(events, latency.Seconds(e.Seconds)+" "+e.Name)
+		events = append(events, latency.FormatSeconds(e.Seconds)+" "+e.Name)
 	}
 	want := []string{
 		"0s Pod Created", "2s NodeClaim Created", "3s Pod Nominated", "5s NodeClaim Launched", "7s VM Initialized",

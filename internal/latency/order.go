@@ -7,9 +7,9 @@ import (
 )
 
 // usual is the order of events within the same second.
-var usual = order()
+var usual = listUsualOrder()
 
-func order() []string {
+func listUsualOrder() []string {
 	all := []string{PodCreated, ClaimCreated, PodNominated, ClaimLaunched}
 	for _, e := range boot.Events() {
 		all = append(all, string(e))

@@ -74,9 +74,9 @@ type Definition struct {
 	Says string
 }
 
-// Wide reports whether a phase is only shown in detailed output, since its events are not
+// IsWide reports whether a phase is only shown in detailed output, since its events are not
 // always known.
-func (d *Definition) Wide() bool { return d.Lane == Booting || d.Lane == Networking }
+func (d *Definition) IsWide() bool { return d.Lane == Booting || d.Lane == Networking }
 
 // Definitions returns the definitions of all phases, in order.
 func Definitions() []Definition {
@@ -85,41 +85,41 @@ func Definitions() []Definition {
 	define := func(p Phase, from, to []string, says string) {
 		all = append(all, Definition{Phase: p, Lane: lane, From: from, To: to, Says: says})
 	}
-	define(Decision, just(PodCreated), just(ClaimCreated), "Karpenter decides")
-	define(Launch, just(ClaimCreated), just(ClaimLaunched), "cloud accepts the instance")
-	define(Boot, just(ClaimLaunched), just(NodeCreated), "instance boots, kubelet registers")
-	define(Ready, just(NodeCreated), just(NodeReady), "network plugin starts, node turns Ready")
+	define(Decision, toNames(PodCreated), toNames(ClaimCreated), "Karpenter decides")
+	define(Launch, toNames(ClaimCreated), toNames(ClaimLaunched), "cloud accepts the instance")
+	define(Boot, toNames(ClaimLaunched), toNames(NodeCreated), "instance boots, kubelet registers")
+	define(Ready, toNames(NodeCreated), toNames(NodeReady), "network plugin starts, node turns Ready")
 	lane = Initializing
-	define(Initialization, just(NodeReady), just(ClaimInitialized), "startup taints, devices")
+	define(Initialization, toNames(NodeReady), toNames(ClaimInitialized), "startup taints, devices")
 	lane = Main
-	define(Scheduling, just(NodeReady), just(PodScheduled), "pod is scheduled")
-	define(Start, just(PodScheduled), just(PodReady), "pod starts and turns Ready")
+	define(Scheduling, toNames(NodeReady), toNames(PodScheduled), "pod is scheduled")
+	define(Start, toNames(PodScheduled), toNames(PodReady), "pod starts and turns Ready")
 
 	lane = Booting
-	define(VMStart, just(ClaimLaunched), just(boot.VMInitialized), "machine starts, kernel boots")
-	define(System, just(boot.VMInitialized), just(boot.CloudInitFinalStart, boot.BootstrapStart, boot.ContainerdStart),
+	define(VMStart, toNames(ClaimLaunched), toNames(boot.VMInitialized), "machine starts, kernel boots")
+	define(System, toNames(boot.VMInitialized), toNames(boot.CloudInitFinalStart, boot.BootstrapStart, boot.ContainerdStart),
 		"system starts, before user data")
-	define(UserData, just(boot.CloudInitFinalStart, boot.BootstrapStart),
-		just(boot.CloudInitFinalFinish, boot.BootstrapFinish), "user data runs")
-	define(Nodeadm, just(boot.NodeadmRunStart), just(boot.NodeadmRunFinish), "nodeadm sets up the node")
-	define(Containerd, just(boot.ContainerdStart), just(boot.ContainerdInitialized), "containerd starts")
-	define(Kubelet, just(boot.KubeletStart), append(just(boot.KubeletRegistered), NodeCreated),
+	define(UserData, toNames(boot.CloudInitFinalStart, boot.BootstrapStart),
+		toNames(boot.CloudInitFinalFinish, boot.BootstrapFinish), "user data runs")
+	define(Nodeadm, toNames(boot.NodeadmRunStart), toNames(boot.NodeadmRunFinish), "nodeadm sets up the node")
+	define(Containerd, toNames(boot.ContainerdStart), toNames(boot.ContainerdInitialized), "containerd starts")
+	define(Kubelet, toNames(boot.KubeletStart), append(toNames(boot.KubeletRegistered), NodeCreated),
 		"kubelet starts, and registers")
 
 	lane = Networking
-	define(Interfaces, just(ClaimLaunched), just(InterfacesAttached), "cloud attaches interfaces")
-	define(Links, just(NodeCreated, InterfacesAttached), just(LinksUp), "agent sets up links")
-	define(Networks, just(LinksUp), just(NetworksReady), "operator lets pods onto the node")
+	define(Interfaces, toNames(ClaimLaunched), toNames(InterfacesAttached), "cloud attaches interfaces")
+	define(Links, toNames(NodeCreated, InterfacesAttached), toNames(LinksUp), "agent sets up links")
+	define(Networks, toNames(LinksUp), toNames(NetworksReady), "operator lets pods onto the node")
 
 	lane = Totals
-	define(ClaimToNodeReady, just(ClaimCreated), just(NodeReady), "NodeClaim to node Ready")
-	define(PodToNodeReady, just(PodCreated), just(NodeReady), "pod to node Ready")
-	define(PodToPodReady, just(PodCreated), just(PodReady), "pod to pod Ready")
+	define(ClaimToNodeReady, toNames(ClaimCreated), toNames(NodeReady), "NodeClaim to node Ready")
+	define(PodToNodeReady, toNames(PodCreated), toNames(NodeReady), "pod to node Ready")
+	define(PodToPodReady, toNames(PodCreated), toNames(PodReady), "pod to pod Ready")
 	return all
 }
 
-// just converts names of events, of this package or of package boot, to strings.
-func just[E ~string](events ...E) []string {
+// toNames converts names of events, of this package or of package boot, to strings.
+func toNames[E ~string](events ...E) []string {
 	names := make([]string, len(events))
 	for i, e := range events {
 		names[i] = string(e)
@@ -127,34 +127,34 @@ func just[E ~string](events ...E) []string {
 	return names
 }
 
-// measure computes the phases. Nodes' clocks differ: a phase that would end before it begins is
+// measurePhases computes the phases. Nodes' clocks differ: a phase that would end before it begins is
 // unknown. If the difference is within a second, the phase took no time: the times of
 // conditions are whole seconds, and those of events are not.
-func (t *Timeline) measure() {
+func (t *Timeline) measurePhases() {
 	t.Phases = map[Phase]float64{}
 	for _, d := range Definitions() {
-		from, begun := t.begin(d)
-		to, ended := t.end(d)
+		from, begun := t.findBegin(d)
+		to, ended := t.findEnd(d)
 		if begun && ended && !to.Before(from.Truncate(time.Second)) {
 			t.Phases[d.Phase] = max(0, to.Sub(from).Seconds())
 		}
 	}
 }
 
-// begin returns the time at which a phase began.
-func (t *Timeline) begin(d Definition) (begin time.Time, known bool) {
+// findBegin returns the time at which a phase began.
+func (t *Timeline) findBegin(d Definition) (begin time.Time, known bool) {
 	for _, name := range d.From {
-		if at, is := t.at(name); is && !at.Before(begin) {
+		if at, is := t.findTime(name); is && !at.Before(begin) {
 			begin, known = at, true
 		}
 	}
 	return begin, known
 }
 
-// end returns the time at which a phase ended.
-func (t *Timeline) end(d Definition) (end time.Time, known bool) {
+// findEnd returns the time at which a phase ended.
+func (t *Timeline) findEnd(d Definition) (end time.Time, known bool) {
 	for _, name := range d.To {
-		if at, is := t.at(name); is {
+		if at, is := t.findTime(name); is {
 			return at, true
 		}
 	}
@@ -171,23 +171,23 @@ func (t *Timeline) Sentence() string {
 			return ""
 		}
 	}
-	sentence := fmt.Sprintf("it took %s from %s to Ready", Seconds(total), from)
-	longest := t.longest(Decision, Launch, Boot, Ready)
+	sentence := fmt.Sprintf("it took %s from %s to Ready", FormatSeconds(total), from)
+	longest := t.findLongest(Decision, Launch, Boot, Ready)
 	if longest.Phase == "" {
 		return sentence
 	}
-	sentence = fmt.Sprintf("%s; %s of them in %s (%s)", sentence, Seconds(t.Phases[longest.Phase]), longest.Phase,
+	sentence = fmt.Sprintf("%s; %s of them in %s (%s)", sentence, FormatSeconds(t.Phases[longest.Phase]), longest.Phase,
 		longest.Says)
-	part := t.longest(VMStart, System, UserData, Nodeadm, Containerd, Kubelet)
+	part := t.findLongest(VMStart, System, UserData, Nodeadm, Containerd, Kubelet)
 	if longest.Phase != Boot || part.Phase == "" {
 		return sentence
 	}
-	return fmt.Sprintf("%s, and %s of these in %s (%s)", sentence, Seconds(t.Phases[part.Phase]), part.Phase.Title(),
+	return fmt.Sprintf("%s, and %s of these in %s (%s)", sentence, FormatSeconds(t.Phases[part.Phase]), part.Phase.Title(),
 		part.Says)
 }
 
-// longest returns the longest of some phases, or the zero Definition if none is known.
-func (t *Timeline) longest(of ...Phase) Definition {
+// findLongest returns the longest of some phases, or the zero Definition if none is known.
+func (t *Timeline) findLongest(of ...Phase) Definition {
 	var longest Definition
 	for _, d := range Definitions() {
 		for _, p := range of {

@@ -22,13 +22,13 @@ type need struct {
 	event *corev1.Event
 }
 
-// neededBy returns the pod for which a NodeClaim was created: the oldest pod that Karpenter
+// findNeed returns the pod for which a NodeClaim was created: the oldest pod that Karpenter
 // nominated for it, preferably one that runs there. Without an event it is the oldest pod on
 // the node that existed before the claim and was scheduled after it.
-func (x *index) neededBy(claim *karpenterv1.NodeClaim, node *corev1.Node) need {
+func (x *index) findNeed(claim *karpenterv1.NodeClaim, node *corev1.Node) need {
 	var candidates, gone []need
 	for _, e := range x.nominations[claim.Name] {
-		pod := x.podOf(e)
+		pod := x.findPod(e)
 		switch {
 		case pod == nil:
 			gone = append(gone, need{event: e})
@@ -38,7 +38,7 @@ func (x *index) neededBy(claim *karpenterv1.NodeClaim, node *corev1.Node) need {
 	}
 	if len(candidates) == 0 && node != nil {
 		for _, pod := range x.podsByNode[node.Name] {
-			if waited(pod, claim) {
+			if hasWaited(pod, claim) {
 				candidates = append(candidates, need{pod: pod})
 			}
 		}
@@ -47,45 +47,45 @@ func (x *index) neededBy(claim *karpenterv1.NodeClaim, node *corev1.Node) need {
 	case len(candidates) > 0:
 		return slices.MinFunc(candidates, func(a, b need) int {
 			return cmp.Or(
-				rank(runsOn(b.pod, node))-rank(runsOn(a.pod, node)),
+				toRank(runsOn(b.pod, node))-toRank(runsOn(a.pod, node)),
 				a.pod.CreationTimestamp.Compare(b.pod.CreationTimestamp.Time),
-				strings.Compare(name(a.pod), name(b.pod)),
+				strings.Compare(formatName(a.pod), formatName(b.pod)),
 			)
 		})
 	case len(gone) > 0:
-		return slices.MinFunc(gone, func(a, b need) int { return seen(a.event).Compare(seen(b.event)) })
+		return slices.MinFunc(gone, func(a, b need) int { return findObservedTime(a.event).Compare(findObservedTime(b.event)) })
 	default:
 		return need{}
 	}
 }
 
-func rank(is bool) int {
+func toRank(is bool) int {
 	if is {
 		return 1
 	}
 	return 0
 }
 
-func name(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Name }
+func formatName(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Name }
 
 func runsOn(pod *corev1.Pod, node *corev1.Node) bool {
 	return node != nil && pod.Spec.NodeName == node.Name
 }
 
-// waited reports whether a pod of a node was waiting when the node's claim was created. Pods of
+// hasWaited reports whether a pod of a node was waiting when the node's claim was created. Pods of
 // DaemonSets and static pods run on existing nodes, and do not cause new ones.
-func waited(pod *corev1.Pod, claim *karpenterv1.NodeClaim) bool {
+func hasWaited(pod *corev1.Pod, claim *karpenterv1.NodeClaim) bool {
 	if owner := metav1.GetControllerOf(pod); owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node") {
 		return false
 	}
-	scheduled := turned(pod, corev1.PodScheduled)
+	scheduled := findTurnTime(pod, corev1.PodScheduled)
 	return !pod.CreationTimestamp.After(claim.CreationTimestamp.Time) &&
 		!scheduled.Before(claim.CreationTimestamp.Time)
 }
 
-// turned returns the time at which a condition of a pod became true, or the zero time if it is
+// findTurnTime returns the time at which a condition of a pod became true, or the zero time if it is
 // not true.
-func turned(pod *corev1.Pod, kind corev1.PodConditionType) time.Time {
+func findTurnTime(pod *corev1.Pod, kind corev1.PodConditionType) time.Time {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == kind && c.Status == corev1.ConditionTrue {
 			return c.LastTransitionTime.Time
@@ -94,9 +94,9 @@ func turned(pod *corev1.Pod, kind corev1.PodConditionType) time.Time {
 	return time.Time{}
 }
 
-// seen returns the time at which an event was first observed, which the newer API has in
+// findObservedTime returns the time at which an event was first observed, which the newer API has in
 // another field.
-func seen(e *corev1.Event) time.Time {
+func findObservedTime(e *corev1.Event) time.Time {
 	for _, t := range []time.Time{e.EventTime.Time, e.FirstTimestamp.Time, e.CreationTimestamp.Time} {
 		if !t.IsZero() {
 			return t
@@ -109,35 +109,35 @@ func seen(e *corev1.Event) time.Time {
 func (t *Timeline) addPod(n need, node *corev1.Node) {
 	if n.event != nil {
 		t.Pod = n.event.InvolvedObject.Namespace + "/" + n.event.InvolvedObject.Name
-		t.add(PodNominated, seen(n.event), t.Pod)
+		t.addEvent(PodNominated, findObservedTime(n.event), t.Pod)
 	}
 	if n.pod == nil {
 		if n.event != nil {
-			t.note("pod %s, which the node was made for, is gone: its times are not known", t.Pod)
+			t.addNote("pod %s, which the node was made for, is gone: its times are not known", t.Pod)
 		}
 		return
 	}
-	t.Pod = name(n.pod)
-	t.add(PodCreated, n.pod.CreationTimestamp.Time, t.Pod)
+	t.Pod = formatName(n.pod)
+	t.addEvent(PodCreated, n.pod.CreationTimestamp.Time, t.Pod)
 	if !runsOn(n.pod, node) {
 		if n.pod.Spec.NodeName != "" {
-			t.note("pod %s, which the node was made for, runs on node %s", t.Pod, n.pod.Spec.NodeName)
+			t.addNote("pod %s, which the node was made for, runs on node %s", t.Pod, n.pod.Spec.NodeName)
 		}
 		return
 	}
-	t.add(PodScheduled, turned(n.pod, corev1.PodScheduled), "")
+	t.addEvent(PodScheduled, findTurnTime(n.pod, corev1.PodScheduled), "")
 	if started := n.pod.Status.StartTime; started != nil {
-		t.add(PodStarted, started.Time, "kubelet took the pod")
+		t.addEvent(PodStarted, started.Time, "kubelet took the pod")
 	}
-	if restarted(n.pod) {
-		t.note("containers of pod %s have restarted: when it was ready first is not known", t.Pod)
+	if hasRestarted(n.pod) {
+		t.addNote("containers of pod %s have restarted: when it was ready first is not known", t.Pod)
 		return
 	}
-	t.add(PodSandboxReady, turned(n.pod, corev1.PodReadyToStartContainers), "network attached")
-	t.add(PodReady, turned(n.pod, corev1.PodReady), "")
+	t.addEvent(PodSandboxReady, findTurnTime(n.pod, corev1.PodReadyToStartContainers), "network attached")
+	t.addEvent(PodReady, findTurnTime(n.pod, corev1.PodReady), "")
 }
 
-func restarted(pod *corev1.Pod) bool {
+func hasRestarted(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.ContainerStatuses,
 		func(c corev1.ContainerStatus) bool { return c.RestartCount > 0 })
 }

@@ -62,8 +62,8 @@ const pictureStyle = `.bg{fill:#fff}.ink{fill:#1f2328}.dim{fill:#59636e}.grid{st
 	`@media(prefers-color-scheme:dark){.bg{fill:#0d1117}.ink{fill:#f0f6fc}.dim{fill:#9198a1}` +
 	`.grid{stroke:#3d444d}.known{fill:#3d444d}}`
 
-// SVG draws a row for each node, with its phases one after the other.
-func SVG(all []Timeline) string {
+// RenderSVG draws a row for each node, with its phases one after the other.
+func RenderSVG(all []Timeline) string {
 	rows := slices.DeleteFunc(slices.Clone(all), func(t Timeline) bool { return len(t.Events) == 0 })
 	shown := fmt.Sprintf("%d nodes", len(rows))
 	if len(rows) == 1 {
@@ -71,19 +71,19 @@ func SVG(all []Timeline) string {
 	}
 	if len(rows) > maxRows {
 		shown = fmt.Sprintf("the slowest %d of %d nodes", maxRows, len(rows))
-		slices.SortStableFunc(rows, func(a, b Timeline) int { return cmp.Compare(b.total(), a.total()) })
+		slices.SortStableFunc(rows, func(a, b Timeline) int { return cmp.Compare(b.totalSeconds(), a.totalSeconds()) })
 		rows = rows[:maxRows]
 	}
 	longest := 1.0
 	for i := range rows {
-		longest = max(longest, rows[i].total())
+		longest = max(longest, rows[i].totalSeconds())
 	}
 	p := &picture{scale: (pictureWidth - namesWidth - totalWidth) / longest}
-	top := p.legend(shown, rows)
+	top := p.drawLegend(shown, rows)
 	bottom := top + rowHeight*len(rows)
-	p.axis(longest, top, bottom)
+	p.drawAxis(longest, top, bottom)
 	for i := range rows {
-		p.row(&rows[i], top+rowHeight*i)
+		p.drawRow(&rows[i], top+rowHeight*i)
 	}
 	height := bottom + 40
 	var svg strings.Builder
@@ -96,8 +96,8 @@ func SVG(all []Timeline) string {
 	return svg.String()
 }
 
-// total returns the time of the last event, in seconds since the first.
-func (t *Timeline) total() float64 { return t.Events[len(t.Events)-1].Seconds }
+// totalSeconds returns the time of the last event, in seconds since the first.
+func (t *Timeline) totalSeconds() float64 { return t.Events[len(t.Events)-1].Seconds }
 
 type picture struct {
 	strings.Builder
@@ -107,17 +107,17 @@ type picture struct {
 
 func (p *picture) draw(format string, args ...any) { fmt.Fprintf(&p.Builder, format, args...) }
 
-func (p *picture) x(seconds float64) float64 { return namesWidth + seconds*p.scale }
+func (p *picture) toX(seconds float64) float64 { return namesWidth + seconds*p.scale }
 
-func (p *picture) text(class, anchor string, x float64, y int, text string) {
-	p.draw("<text class=%q text-anchor=%q x=\"%.1f\" y=\"%d\">%s</text>\n", class, anchor, x, y, asText(text))
+func (p *picture) drawText(class, anchor string, x float64, y int, text string) {
+	p.draw("<text class=%q text-anchor=%q x=\"%.1f\" y=\"%d\">%s</text>\n", class, anchor, x, y, escapeXML(text))
 }
 
-// legend explains the colors, and returns the position of the first row. It explains optional
+// drawLegend explains the colors, and returns the position of the first row. It explains optional
 // phases only if a node has them.
-func (p *picture) legend(shown string, rows []Timeline) int {
+func (p *picture) drawLegend(shown string, rows []Timeline) int {
 	p.draw("<text class=\"ink\" x=\"16\" y=\"26\" font-size=\"15\" font-weight=\"700\">%s</text>\n",
-		asText("Where the time of "+shown+" went"))
+		escapeXML("Where the time of "+shown+" went"))
 	entries, y := 0, 0
 	place := func() (x int) {
 		x, y = 16+entries%3*legendColumn, 40+entries/3*legendRow
@@ -126,7 +126,7 @@ func (p *picture) legend(shown string, rows []Timeline) int {
 	}
 	for _, d := range Definitions() {
 		used := slices.ContainsFunc(rows, func(t Timeline) bool { _, has := t.Phases[d.Phase]; return has })
-		if d.Lane == Totals || d.Wide() && !used {
+		if d.Lane == Totals || d.IsWide() && !used {
 			continue
 		}
 		x := place()
@@ -136,27 +136,27 @@ func (p *picture) legend(shown string, rows []Timeline) int {
 		}
 		p.draw("<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"%d\" fill=%q/>\n", x, y+12-height, height,
 			colors[d.Phase].fill)
-		p.text("dim", "start", float64(x+18), y+11, says)
+		p.drawText("dim", "start", float64(x+18), y+11, says)
 	}
 	x := place()
 	p.draw("<rect class=\"known\" x=\"%d\" y=\"%d\" width=\"12\" height=\"4\"/>\n", x, y+4)
-	p.text("dim", "start", float64(x+18), y+11, "not known; … not Ready as far as is known")
+	p.drawText("dim", "start", float64(x+18), y+11, "not known; … not Ready as far as is known")
 	return y + legendRow + 20
 }
 
-// axis draws lines at round numbers of seconds.
-func (p *picture) axis(longest float64, top, bottom int) {
-	step := roundStep(longest / 8)
+// drawAxis draws lines at round numbers of seconds.
+func (p *picture) drawAxis(longest float64, top, bottom int) {
+	step := findRoundStep(longest / 8)
 	for at := 0.0; at <= longest; at += step {
-		p.draw("<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", p.x(at), p.x(at),
+		p.draw("<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", p.toX(at), p.toX(at),
 			top-6, bottom+4)
-		p.text("dim", "middle", p.x(at), bottom+20, Seconds(at))
+		p.drawText("dim", "middle", p.toX(at), bottom+20, FormatSeconds(at))
 	}
-	p.text("dim", "end", namesWidth-12, bottom+20, "since the first event")
+	p.drawText("dim", "end", namesWidth-12, bottom+20, "since the first event")
 }
 
-// roundStep returns the next round number of seconds, minutes or hours.
-func roundStep(atLeast float64) float64 {
+// findRoundStep returns the next round number of seconds, minutes or hours.
+func findRoundStep(atLeast float64) float64 {
 	for _, step := range []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800} {
 		if step >= atLeast {
 			return step
@@ -165,50 +165,50 @@ func roundStep(atLeast float64) float64 {
 	return math.Ceil(atLeast/3600) * 3600
 }
 
-// row draws one node.
-func (p *picture) row(t *Timeline, y int) {
-	p.text("ink", "end", namesWidth-12, y+13, cut(t.Title(), 38))
+// drawRow draws one node.
+func (p *picture) drawRow(t *Timeline, y int) {
+	p.drawText("ink", "end", namesWidth-12, y+13, shortenMiddle(t.Title(), 38))
 	var about []string
 	for _, part := range []string{t.Pool, t.InstanceType, t.Zone} {
 		if part != "" {
 			about = append(about, part)
 		}
 	}
-	p.text("dim", "end", namesWidth-12, y+28, cut(strings.Join(about, " · "), 42))
-	p.draw("<rect class=\"known\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"4\"/>\n", p.x(0), y+7,
-		t.total()*p.scale)
+	p.drawText("dim", "end", namesWidth-12, y+28, shortenMiddle(strings.Join(about, " · "), 42))
+	p.draw("<rect class=\"known\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"4\"/>\n", p.toX(0), y+7,
+		t.totalSeconds()*p.scale)
 	for _, d := range Definitions() {
 		seconds, known := t.Phases[d.Phase]
-		if begin, _ := t.begin(d); known && d.Lane != Totals {
-			p.bar(d, begin.Sub(t.Events[0].Time).Seconds(), seconds, y)
+		if begin, _ := t.findBegin(d); known && d.Lane != Totals {
+			p.drawBar(d, begin.Sub(t.Events[0].Time).Seconds(), seconds, y)
 		}
 	}
-	total := Seconds(t.total())
-	if _, ready := t.at(NodeReady); !ready {
+	total := FormatSeconds(t.totalSeconds())
+	if _, ready := t.findTime(NodeReady); !ready {
 		total += " …"
 	}
-	p.text("ink", "start", p.x(t.total())+8, y+13, total)
+	p.drawText("ink", "start", p.toX(t.totalSeconds())+8, y+13, total)
 }
 
-// bar draws a phase. Concurrent phases are drawn below the main ones.
-func (p *picture) bar(d Definition, from, seconds float64, y int) {
+// drawBar draws a phase. Concurrent phases are drawn below the main ones.
+func (p *picture) drawBar(d Definition, from, seconds float64, y int) {
 	height, width := barHeight, seconds*p.scale
 	if d.Lane != Main {
 		y, height = y+below[d.Lane], laneHeight
 	}
 	p.draw("<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=%q><title>%s</title></rect>\n",
-		p.x(from), y, width, height, colors[d.Phase].fill, asText(fmt.Sprintf("%s %s: %s", d.Phase.Title(), Seconds(seconds),
+		p.toX(from), y, width, height, colors[d.Phase].fill, escapeXML(fmt.Sprintf("%s %s: %s", d.Phase.Title(), FormatSeconds(seconds),
 			d.Says)))
-	label := Seconds(seconds)
+	label := FormatSeconds(seconds)
 	if d.Lane != Main || width < float64(8*len(label)) {
 		return
 	}
 	p.draw("<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" font-size=\"11\" fill=%q>%s</text>\n",
-		p.x(from)+width/2, y+13, colors[d.Phase].ink, label)
+		p.toX(from)+width/2, y+13, colors[d.Phase].ink, label)
 }
 
-// Seconds formats a number of seconds: 57s, 2m5s.
-func Seconds(seconds float64) string {
+// FormatSeconds formats a number of seconds: 57s, 2m5s.
+func FormatSeconds(seconds float64) string {
 	tenths := math.Round(seconds * 10)
 	if tenths < 1200 {
 		return strconv.FormatFloat(tenths/10, 'f', -1, 64) + "s"
@@ -227,8 +227,8 @@ func Seconds(seconds float64) string {
 	return text
 }
 
-// cut shortens a text in the middle: names differ at their ends.
-func cut(text string, most int) string {
+// shortenMiddle shortens a text in the middle: names differ at their ends.
+func shortenMiddle(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {
 		return text
@@ -237,8 +237,8 @@ func cut(text string, most int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-head-1):])
 }
 
-// asText escapes XML markup, and removes invisible characters.
-func asText(text string) string {
+// escapeXML escapes XML markup, and removes invisible characters.
+func escapeXML(text string) string {
 	visible := strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) || unicode.IsControl(r) {
 			return unicode.ReplacementChar

@@ -61,7 +61,7 @@ func appended[T any](to *[]T, item []byte) error {
 
 // TestPicture compares docs/latency.svg with the picture of the example.
 func TestPicture(t *testing.T) {
-	got := latency.SVG(latency.Build(fixture(t), latency.Options{}))
+	got := latency.RenderSVG(latency.Build(fixture(t), latency.Options{}))
 	const path = "../../docs/latency.svg"
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
@@ -101,7 +101,7 @@ func TestPictureEscapes(t *testing.T) {
 	for i := range o.Claims {
 		o.Claims[i].Labels[corev1.LabelTopologyZone] = "</text><script>alert(1)</script>\u202e\x00&"
 	}
-	got := latency.SVG(latency.Build(o, latency.Options{}))
+	got := latency.RenderSVG(latency.Build(o, latency.Options{}))
 	wellFormed(t, got)
 	if strings.Contains(got, "<script") || strings.ContainsAny(got, "\u202e\x00") {
 		t.Error("a label became a part of the picture")
@@ -110,7 +110,7 @@ func TestPictureEscapes(t *testing.T) {
 
 // TestPictureOfMany draws no nodes, and more nodes than a picture shows.
 func TestPictureOfMany(t *testing.T) {
-	wellFormed(t, latency.SVG(nil))
+	wellFormed(t, latency.RenderSVG(nil))
 	var many []latency.Timeline
 	for i := range 60 {
 		start := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
@@ -119,7 +119,7 @@ func TestPictureOfMany(t *testing.T) {
 			{Name: latency.NodeReady, Time: start.Add(time.Duration(i) * time.Second), Seconds: float64(i)},
 		}})
 	}
-	got := latency.SVG(many)
+	got := latency.RenderSVG(many)
 	wellFormed(t, got)
 	if !strings.Contains(got, "the slowest 40 of 60 nodes") || !strings.Contains(got, "node-20-") ||
 		strings.Contains(got, "node-19-") {
@@ -133,11 +133,11 @@ func TestPictureOfMany(t *testing.T) {
 // TestPictureOfPlainNodes expects the legend to omit the phases of nodes with logs and
 // networks.
 func TestPictureOfPlainNodes(t *testing.T) {
-	got := latency.SVG(latency.Build(*one(), latency.Options{}))
+	got := latency.RenderSVG(latency.Build(*one(), latency.Options{}))
 	wellFormed(t, got)
 	for _, d := range latency.Definitions() {
 		explained := strings.Contains(got, d.Phase.Title()+": "+d.Says)
-		if explained == d.Wide() && d.Lane != latency.Totals {
+		if explained == d.IsWide() && d.Lane != latency.Totals {
 			t.Errorf("%s: explained %v", d.Phase, explained)
 		}
 	}

@@ -39,8 +39,8 @@ func (e *providerError) Error() string {
 	}
 }
 
-// explain converts a library's error into one line that names the cause and the remedy.
-func (s *Session) explain(err error) error {
+// explainError converts a library's error into one line that names the cause and the remedy.
+func (s *Session) explainError(err error) error {
 	var (
 		response  *oauth2.RetrieveError
 		refused   *providerError
@@ -60,7 +60,7 @@ func (s *Session) explain(err error) error {
 	case errors.As(err, &response):
 		return fmt.Errorf("the identity provider %s returned %s", s.options.Issuer, response.Response.Status)
 	case errors.As(err, &expired):
-		return fmt.Errorf("the identity provider's new token expired at %s, but this machine's clock shows %s: set the clock", localTime(expired.Expiry), localTime(s.now()))
+		return fmt.Errorf("the identity provider's new token expired at %s, but this machine's clock shows %s: set the clock", formatLocalTime(expired.Expiry), formatLocalTime(s.now()))
 	case errors.Is(err, context.DeadlineExceeded):
 		return errors.New("timed out waiting for the login: run croft login again")
 	default:
@@ -68,4 +68,4 @@ func (s *Session) explain(err error) error {
 	}
 }
 
-func localTime(t time.Time) string { return t.Local().Format(time.DateTime) }
+func formatLocalTime(t time.Time) string { return t.Local().Format(time.DateTime) }

@@ -20,9 +20,9 @@ const maxInterval = 60
 
 const resultPage = "<!doctype html><html lang=en><meta charset=utf-8><title>croft</title><p>%s You can close this page."
 
-// browserLogin runs the authorization code flow with PKCE: the browser returns a code that
+// loginByBrowser runs the authorization code flow with PKCE: the browser returns a code that
 // only this process can exchange for a token, because only it has the code verifier.
-func (s *Session) browserLogin(ctx context.Context, provider *discoveredProvider) (*oauth2.Token, string, error) {
+func (s *Session) loginByBrowser(ctx context.Context, provider *discoveredProvider) (*oauth2.Token, string, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(s.redirect.Hostname(), cmp.Or(s.redirect.Port(), "0")))
 	if err != nil {
 		return nil, "", fmt.Errorf("listening for the redirect: %w", err)
@@ -83,7 +83,7 @@ func (s *Session) browserLogin(ctx context.Context, provider *discoveredProvider
 	if prompt != "" {
 		parameters = append(parameters, oauth2.SetAuthURLParam("prompt", prompt))
 	}
-	s.prompt("Log in at", config.AuthCodeURL(state, parameters...), "")
+	s.promptUser("Log in at", config.AuthCodeURL(state, parameters...), "")
 
 	select {
 	case received := <-results:
@@ -99,8 +99,8 @@ func (s *Session) browserLogin(ctx context.Context, provider *discoveredProvider
 	}
 }
 
-// deviceLogin runs the device flow (RFC 8628): the user enters a code on another device.
-func (s *Session) deviceLogin(ctx context.Context, provider *discoveredProvider) (*oauth2.Token, string, error) {
+// loginByDevice runs the device flow (RFC 8628): the user enters a code on another device.
+func (s *Session) loginByDevice(ctx context.Context, provider *discoveredProvider) (*oauth2.Token, string, error) {
 	if provider.oauth.Endpoint.DeviceAuthURL == "" {
 		return nil, "", errors.New("the device flow is not supported: omit --device")
 	}
@@ -112,13 +112,13 @@ func (s *Session) deviceLogin(ctx context.Context, provider *discoveredProvider)
 	if device.Interval < 0 || device.Interval > maxInterval {
 		return nil, "", fmt.Errorf("the polling interval is %d s: at most %d s are supported", device.Interval, maxInterval)
 	}
-	s.prompt("Log in from any device at", cmp.Or(device.VerificationURIComplete, device.VerificationURI), device.UserCode)
+	s.promptUser("Log in from any device at", cmp.Or(device.VerificationURIComplete, device.VerificationURI), device.UserCode)
 	token, err := provider.oauth.DeviceAccessToken(ctx, device)
 	return token, "", err
 }
 
-// prompt prints the login page's URL and opens it in the browser.
-func (s *Session) prompt(title, page, code string) {
+// promptUser prints the login page's URL and opens it in the browser.
+func (s *Session) promptUser(title, page, code string) {
 	if s.options.Out != nil {
 		_, _ = fmt.Fprintf(s.options.Out, "%s\n\n  %s\n\n", title, s.options.Sanitize(page))
 		if code != "" {

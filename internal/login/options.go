@@ -84,7 +84,7 @@ type BadInputError struct{ message string }
 // Error implements error.
 func (e *BadInputError) Error() string { return e.message }
 
-func badInput(format string, args ...any) error {
+func newBadInput(format string, args ...any) error {
 	return &BadInputError{message: fmt.Sprintf(format, args...)}
 }
 
@@ -93,38 +93,38 @@ func (o *Options) validate() (redirect *url.URL, client *http.Client, err error)
 	issuer, err := url.Parse(o.Issuer)
 	switch {
 	case o.Issuer == "":
-		return nil, nil, badInput("--issuer is not set: set it to the URL of your identity provider, such as https://login.example.org")
+		return nil, nil, newBadInput("--issuer is not set: set it to the URL of your identity provider, such as https://login.example.org")
 	case err != nil || issuer.Scheme != "https" || issuer.Host == "" || issuer.User != nil:
-		return nil, nil, badInput("--issuer %s: must be an https URL, such as https://login.example.org", o.Issuer)
+		return nil, nil, newBadInput("--issuer %s: must be an https URL, such as https://login.example.org", o.Issuer)
 	case issuer.RawQuery != "" || issuer.Fragment != "":
-		return nil, nil, badInput("--issuer %s: must not have a query or fragment", o.Issuer)
+		return nil, nil, newBadInput("--issuer %s: must not have a query or fragment", o.Issuer)
 	case o.ClientID == "":
-		return nil, nil, badInput("--client-id is empty: set it to the client's ID at your identity provider")
+		return nil, nil, newBadInput("--client-id is empty: set it to the client's ID at your identity provider")
 	}
 	switch o.Storage {
 	case "", Auto, Keyring, File:
 	default:
-		return nil, nil, badInput("--token-storage %s: must be one of auto, keyring, file", o.Storage)
+		return nil, nil, newBadInput("--token-storage %s: must be one of auto, keyring, file", o.Storage)
 	}
-	if redirect, err = loopback(o.RedirectURL); err != nil {
+	if redirect, err = parseLoopback(o.RedirectURL); err != nil {
 		return nil, nil, err
 	}
 	client, err = newClient(o.CertificateAuthority)
 	return redirect, client, err
 }
 
-// loopback parses a redirect URL, whose host must be a loopback address.
-func loopback(text string) (*url.URL, error) {
+// parseLoopback parses a redirect URL, whose host must be a loopback address.
+func parseLoopback(text string) (*url.URL, error) {
 	if text == "" {
 		text = DefaultRedirect
 	}
 	redirect, err := url.Parse(text)
 	if err != nil || redirect.Scheme != "http" || redirect.RawQuery != "" || redirect.Fragment != "" || redirect.User != nil {
-		return nil, badInput("--redirect-url %s: must be a URL such as %s", text, DefaultRedirect)
+		return nil, newBadInput("--redirect-url %s: must be a URL such as %s", text, DefaultRedirect)
 	}
 	if host := redirect.Hostname(); host != "localhost" {
 		if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-			return nil, badInput("--redirect-url %s: the host must be 127.0.0.1, [::1] or localhost", text)
+			return nil, newBadInput("--redirect-url %s: the host must be 127.0.0.1, [::1] or localhost", text)
 		}
 	}
 	return redirect, nil
@@ -141,11 +141,11 @@ func newClient(caFile string) (*http.Client, error) {
 	if caFile != "" {
 		content, err := os.ReadFile(caFile)
 		if err != nil {
-			return nil, badInput("--issuer-certificate-authority: %v", err)
+			return nil, newBadInput("--issuer-certificate-authority: %v", err)
 		}
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(content) {
-			return nil, badInput("--issuer-certificate-authority %s: the file has no PEM certificate", caFile)
+			return nil, newBadInput("--issuer-certificate-authority %s: the file has no PEM certificate", caFile)
 		}
 		transport.TLSClientConfig.RootCAs = pool
 	}

@@ -59,7 +59,7 @@ func TestKeyring(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if token, err := s.refreshToken(loaded); token != "swordfish" || err != nil {
+		if token, err := s.loadRefreshToken(loaded); token != "swordfish" || err != nil {
 			t.Errorf("the refresh token is %q, %v", token, err)
 		}
 	}

@@ -79,7 +79,7 @@ func (s *Session) Login(ctx context.Context) (*Token, error) {
 // it runs a login if interactive is true, and otherwise returns ErrLoginNeeded. A lock
 // ensures that only one process at a time contacts the provider.
 func (s *Session) Token(ctx context.Context, interactive bool) (*Token, error) {
-	if token, err := s.current(); token != nil || err != nil {
+	if token, err := s.loadCurrentToken(); token != nil || err != nil {
 		return token, err
 	}
 	unlock, err := s.store.lock(ctx)
@@ -88,7 +88,7 @@ func (s *Session) Token(ctx context.Context, interactive bool) (*Token, error) {
 	}
 	defer unlock()
 	// Another process may have renewed the token in the meantime.
-	if token, err := s.current(); token != nil || err != nil {
+	if token, err := s.loadCurrentToken(); token != nil || err != nil {
 		return token, err
 	}
 	token, err := s.refresh(ctx)
@@ -110,16 +110,16 @@ func (s *Session) Forget(ctx context.Context) error {
 	return s.store.delete()
 }
 
-// current returns the stored ID token; nil if there is none or if it expires soon.
-func (s *Session) current() (*Token, error) {
+// loadCurrentToken returns the stored ID token; nil if there is none or if it expires soon.
+func (s *Session) loadCurrentToken() (*Token, error) {
 	k, err := s.store.load()
 	if err != nil || k.Expiry.Sub(s.now()) < expiryMargin {
 		return nil, err
 	}
-	return k.token(), nil
+	return k.toToken(), nil
 }
 
-func (k *storedLogin) token() *Token {
+func (k *storedLogin) toToken() *Token {
 	return &Token{Raw: k.IDToken, Expiry: k.Expiry, User: k.User, Groups: k.Groups, Renewable: k.InKeyring || k.RefreshToken != ""}
 }
 
@@ -135,13 +135,13 @@ type discoveredProvider struct {
 func (s *Session) discover(ctx context.Context) (*discoveredProvider, error) {
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, s.client), s.options.Issuer)
 	if err != nil {
-		return nil, s.explain(err)
+		return nil, s.explainError(err)
 	}
 	var metadata struct {
 		Scopes []string `json:"scopes_supported"`
 	}
 	if err := provider.Claims(&metadata); err != nil {
-		return nil, s.explain(err)
+		return nil, s.explainError(err)
 	}
 	scopes := s.options.Scopes
 	if len(scopes) == 0 {
@@ -177,7 +177,7 @@ func (s *Session) refresh(ctx context.Context) (*Token, error) {
 	if err != nil {
 		return nil, err
 	}
-	token, err := s.store.refreshToken(k)
+	token, err := s.store.loadRefreshToken(k)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (s *Session) refresh(ctx context.Context) (*Token, error) {
 	}
 	response, err := provider.oauth.TokenSource(context.WithValue(ctx, oauth2.HTTPClient, s.client), &oauth2.Token{RefreshToken: token}).Token()
 	if err != nil {
-		return nil, s.explain(err)
+		return nil, s.explainError(err)
 	}
 	raw, id, err := s.verify(ctx, provider, response)
 	if err != nil {
@@ -210,13 +210,13 @@ func (s *Session) login(ctx context.Context) (*Token, error) {
 	if err != nil {
 		return nil, err
 	}
-	flow := s.browserLogin
+	flow := s.loginByBrowser
 	if s.options.Device {
-		flow = s.deviceLogin
+		flow = s.loginByDevice
 	}
 	response, nonce, err := flow(ctx, provider)
 	if err != nil {
-		return nil, s.explain(err)
+		return nil, s.explainError(err)
 	}
 	raw, id, err := s.verify(ctx, provider, response)
 	if err != nil {
@@ -236,7 +236,7 @@ func (s *Session) verify(ctx context.Context, provider *discoveredProvider, resp
 	}
 	verifier := provider.Verifier(&oidc.Config{ClientID: s.options.ClientID, Now: s.now})
 	if id, err = verifier.Verify(oidc.ClientContext(ctx, s.client), raw); err != nil {
-		return "", nil, s.explain(err)
+		return "", nil, s.explainError(err)
 	}
 	if ahead := id.IssuedAt.Sub(s.now()); ahead > maxClockSkew {
 		return "", nil, fmt.Errorf("this machine's clock is %s behind the identity provider's: set the clock", ahead.Round(time.Second))
@@ -248,9 +248,9 @@ func (s *Session) verify(ctx context.Context, provider *discoveredProvider, resp
 func (s *Session) save(raw string, id *oidc.IDToken, refreshToken string) (*Token, error) {
 	claims := map[string]any{}
 	if err := id.Claims(&claims); err != nil {
-		return nil, s.explain(err)
+		return nil, s.explainError(err)
 	}
-	user, groups := identity(claims, s.options.GroupsClaim)
+	user, groups := parseIdentity(claims, s.options.GroupsClaim)
 	if err := s.checkAccount(id.Subject, user, claims); err != nil {
 		return nil, err
 	}
@@ -261,7 +261,7 @@ func (s *Session) save(raw string, id *oidc.IDToken, refreshToken string) (*Toke
 	if err := s.store.save(k); err != nil {
 		return nil, err
 	}
-	return k.token(), nil
+	return k.toToken(), nil
 }
 
 // checkAccount rejects a login by another user than the session's: every kubeconfig with
@@ -284,8 +284,8 @@ func (s *Session) checkAccount(subject, user string, claims map[string]any) erro
 // userClaims are the claims with the user's name, in order of preference.
 var userClaims = []string{"preferred_username", "email", "sub"}
 
-// identity extracts the user and groups from claims.
-func identity(claims map[string]any, groupsClaim string) (user string, groups []string) {
+// parseIdentity extracts the user and groups from claims.
+func parseIdentity(claims map[string]any, groupsClaim string) (user string, groups []string) {
 	for _, name := range userClaims {
 		if text, ok := claims[name].(string); ok && text != "" {
 			user = text

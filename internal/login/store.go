@@ -92,8 +92,8 @@ func (s *store) load() (*storedLogin, error) {
 	return k, nil
 }
 
-// refreshToken returns the refresh token of a login; empty if there is none.
-func (s *store) refreshToken(k *storedLogin) (string, error) {
+// loadRefreshToken returns the refresh token of a login; empty if there is none.
+func (s *store) loadRefreshToken(k *storedLogin) (string, error) {
 	if !k.InKeyring {
 		return k.RefreshToken, nil
 	}

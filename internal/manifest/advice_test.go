@@ -164,7 +164,7 @@ func examine(t *testing.T, kind string, path []string, value any) manifest.Probl
 		documents = append(documents, string(data))
 	}
 	problems := read(strings.Join(documents, "\n---\n"))
-	return problems.For(kind, names[kind])
+	return problems.ForObject(kind, names[kind])
 }
 
 // makeRoom removes fields that exclude a field, and adds fields that it requires.

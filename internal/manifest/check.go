@@ -19,9 +19,9 @@ import (
 // issue is an error in a field of a single object.
 type issue struct{ field, message string }
 
-// check defaults an object and validates it against its schema like the API server on create,
+// checkObject defaults an object and validates it against its schema like the API server on create,
 // but reports all errors at once, after the given ones. It leaves declared unchanged.
-func check(kind string, declared map[string]any, issues []issue) (map[string]any, []issue, error) {
+func checkObject(kind string, declared map[string]any, issues []issue) (map[string]any, []issue, error) {
 	all, err := schemas()
 	if err != nil {
 		return nil, nil, err
@@ -30,28 +30,28 @@ func check(kind string, declared map[string]any, issues []issue) (map[string]any
 	obj := runtime.DeepCopyJSON(declared)
 	wrong := make([]string, len(issues))
 	for i := range issues {
-		wrong[i] = plainPath(issues[i].field)
+		wrong[i] = normalizePath(issues[i].field)
 	}
-	issues = append(issues, schema.name(obj)...)
-	issues = append(issues, schema.unknownFields(obj)...)
+	issues = append(issues, schema.checkName(obj)...)
+	issues = append(issues, schema.removeUnknownFields(obj)...)
 	defaulting.PruneNonNullableNullsWithoutDefaults(obj, schema.structure)
 	defaulting.Default(obj, schema.structure)
-	for _, e := range schema.values(obj) {
-		issues = append(issues, issue{e.Field, schema.explain(e, obj)})
+	for _, e := range schema.checkValues(obj) {
+		issues = append(issues, issue{e.Field, schema.explainError(e, obj)})
 		if e.Type != field.ErrorTypeNotSupported {
-			wrong = append(wrong, plainPath(e.Field))
+			wrong = append(wrong, normalizePath(e.Field))
 		}
 	}
-	issues = append(issues, quantities(schema.structure, obj, nil)...)
-	for _, e := range schema.broken(obj, wrong) {
+	issues = append(issues, checkQuantities(schema.structure, obj, nil)...)
+	for _, e := range schema.checkRules(obj, wrong) {
 		issues = append(issues, issue{e.Field, schema.explainRule(e)})
 	}
-	return obj, unique(issues), nil
+	return obj, removeDuplicates(issues), nil
 }
 
-// name checks the API server's rules on object names. The schemas' rules depend on the name,
+// checkName checks the API server's rules on object names. The schemas' rules depend on the name,
 // and their messages mention both.
-func (c *compiled) name(obj map[string]any) []issue {
+func (c *compiledSchema) checkName(obj map[string]any) []issue {
 	name, found, err := unstructured.NestedString(obj, "metadata", "name")
 	if !found || err != nil || len(c.structure.XValidations) == 0 || len(apivalidation.NameIsDNSSubdomain(name, false)) == 0 {
 		return nil
@@ -59,20 +59,20 @@ func (c *compiled) name(obj map[string]any) []issue {
 	return []issue{{rootPath, c.structure.XValidations[0].Message}}
 }
 
-// unknownFields removes and reports unknown fields, which the API server would drop silently.
-func (c *compiled) unknownFields(obj map[string]any) []issue {
+// removeUnknownFields removes and reports unknown fields, which the API server would drop silently.
+func (c *compiledSchema) removeUnknownFields(obj map[string]any) []issue {
 	var issues []issue
 	for _, path := range pruning.PruneWithOptions(obj, c.structure, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
-		around, name := c.deepest(path)
+		around, name := c.findDeepestSchema(path)
 		if around.Type == "object" { // otherwise the mapping itself is invalid
-			issues = append(issues, issue{path, unknownField(name, fieldsOf(around))})
+			issues = append(issues, issue{path, explainUnknownField(name, listFields(around))})
 		}
 	}
 	return issues
 }
 
-// values checks types and bounds.
-func (c *compiled) values(obj map[string]any) field.ErrorList {
+// checkValues checks types and bounds.
+func (c *compiledSchema) checkValues(obj map[string]any) field.ErrorList {
 	var errs field.ErrorList
 	for _, e := range validation.ValidateCustomResource(nil, obj, c.openAPI) {
 		// An error of the whole object only repeats an error of a field: the object is a
@@ -84,35 +84,35 @@ func (c *compiled) values(obj map[string]any) field.ErrorList {
 	return append(errs, listtype.ValidateListSetsAndMaps(nil, c.structure, obj)...)
 }
 
-// broken evaluates the rules. Rules can only be evaluated with values of the right type and
+// checkRules evaluates the rules. Rules can only be evaluated with values of the right type and
 // size, so wrong values are removed first. Rules on their parents would then find them missing,
 // so these are not reported.
-func (c *compiled) broken(obj map[string]any, wrong []string) field.ErrorList {
+func (c *compiledSchema) checkRules(obj map[string]any, wrong []string) field.ErrorList {
 	if len(wrong) > 0 {
 		obj = runtime.DeepCopyJSON(obj)
 		for _, path := range wrong {
-			if _, in, key := follow(obj, path); in != nil {
+			if _, in, key := followPath(obj, path); in != nil {
 				delete(in, key)
 			}
 		}
 	}
 	errs, _ := c.rules.Validate(context.Background(), nil, c.structure, obj, nil, celconfig.RuntimeCELCostBudget)
 	return slices.DeleteFunc(errs, func(e *field.Error) bool {
-		around := plainPath(e.Field)
-		return slices.ContainsFunc(wrong, func(path string) bool { return around == rootPath || begins(path, around) })
+		around := normalizePath(e.Field)
+		return slices.ContainsFunc(wrong, func(path string) bool { return around == rootPath || hasPathPrefix(path, around) })
 	})
 }
 
 // rootPath is the path of the object itself in the validators' errors.
 const rootPath = "<nil>"
 
-// unique keeps the first issue of each field: a value of the wrong type also violates every
+// removeDuplicates keeps the first issue of each field: a value of the wrong type also violates every
 // other constraint on it. The object as a whole may have several issues.
-func unique(issues []issue) []issue {
+func removeDuplicates(issues []issue) []issue {
 	seen := map[issue]bool{}
 	var kept []issue
 	for _, i := range issues {
-		key := issue{field: plainPath(i.field)}
+		key := issue{field: normalizePath(i.field)}
 		if i.field == rootPath {
 			i.field = ""
 			key = i

@@ -17,46 +17,46 @@ var sections = map[string]string{
 // platformKey is the key of the compact form for the single Platform.
 const platformKey = "platform"
 
-// compact expands croft.yaml into objects.
-func (r *reader) compact(root *yaml.Node) {
+// readCompact expands croft.yaml into objects.
+func (r *reader) readCompact(root *yaml.Node) {
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, body := root.Content[i], root.Content[i+1]
 		if key.Value == platformKey {
-			r.expand(KindPlatform, v1alpha1.PlatformName, key, body, platformKey)
+			r.expandEntry(KindPlatform, v1alpha1.PlatformName, key, body, platformKey)
 			continue
 		}
 		kind, ok := sections[key.Value]
 		if !ok {
 			known := []string{platformKey, "pools", "secondaryNetworks", "tenants"}
-			r.unreadable(key.Line, key.Value, "%s", unknownField(key.Value, known))
+			r.reportUnreadable(key.Line, key.Value, "%s", explainUnknownField(key.Value, known))
 			continue
 		}
-		r.section(kind, key, body)
+		r.readSection(kind, key, body)
 	}
 }
 
-// section expands the objects of one kind.
-func (r *reader) section(kind string, key, body *yaml.Node) {
+// readSection expands the objects of one kind.
+func (r *reader) readSection(kind string, key, body *yaml.Node) {
 	switch {
 	case body.Kind == yaml.MappingNode:
 		for i := 0; i+1 < len(body.Content); i += 2 {
 			name := body.Content[i]
-			r.expand(kind, name.Value, name, body.Content[i+1], join(key.Value, name.Value))
+			r.expandEntry(kind, name.Value, name, body.Content[i+1], joinPath(key.Value, name.Value))
 		}
 	case body.ShortTag() != "!!null":
-		r.unreadable(key.Line, key.Value, "must be a mapping from names to what each one is, not %s", wording.Describe(value(body)))
+		r.reportUnreadable(key.Line, key.Value, "must be a mapping from names to what each one is, not %s", wording.Describe(decodeNode(body)))
 	}
 }
 
-// expand creates the object of one entry. An entry without a value is an object with all
+// expandEntry creates the object of one entry. An entry without a value is an object with all
 // defaults.
-func (r *reader) expand(kind, name string, key, body *yaml.Node, path string) {
-	spec := value(body)
+func (r *reader) expandEntry(kind, name string, key, body *yaml.Node, path string) {
+	spec := decodeNode(body)
 	if spec == nil {
 		spec = map[string]any{}
 	}
-	issues := r.userData(spec)
-	r.take(kind, &origin{
+	issues := r.loadUserData(spec)
+	r.addObject(kind, &origin{
 		file: r.file, name: name, line: key.Line, node: body, path: path,
 		declared: map[string]any{
 			"apiVersion": v1alpha1.GroupVersion.String(),

@@ -74,7 +74,7 @@ func (d *Declaration) Add(other *Declaration) {
 		d.setOrigin(Object{at.ID, at.Index + offset[at.Kind]}, from)
 	}
 	for id, o := range other.refused {
-		d.refuse(id, o)
+		d.recordRefused(id, o)
 	}
 	d.partial = d.partial || other.partial
 	if other.Now.After(d.Now) {
@@ -89,8 +89,8 @@ func (d *Declaration) setOrigin(o Object, from *origin) {
 	d.origins[o] = from
 }
 
-// append adds an object that is valid alone.
-func (d *Declaration) append(kind string, checked map[string]any, from *origin) error {
+// appendObject adds an object that is valid alone.
+func (d *Declaration) appendObject(kind string, checked map[string]any, from *origin) error {
 	var (
 		index int
 		err   error
@@ -123,42 +123,42 @@ func appendTyped[T any](list []T, content map[string]any) ([]T, error) {
 	return append(list, typed), nil
 }
 
-// refuse records an object that is invalid alone.
-func (d *Declaration) refuse(id ID, from *origin) {
+// recordRefused records an object that is invalid alone.
+func (d *Declaration) recordRefused(id ID, from *origin) {
 	if d.refused == nil {
 		d.refused = map[ID]*origin{}
 	}
 	d.refused[id] = from
 }
 
-// Refused reports whether an object is in a file but invalid alone. where is its position in
+// FindRefused reports whether an object is in a file but invalid alone. where is its position in
 // parentheses, for the end of a message.
-func (d *Declaration) Refused(id ID) (where string, refused bool) {
+func (d *Declaration) FindRefused(id ID) (where string, refused bool) {
 	from, refused := d.refused[id]
-	return from.where(), refused
+	return from.formatLocation(), refused
 }
 
-// Incomplete reports whether a part could not be read at all, so that no object can be reported
+// IsIncomplete reports whether a part could not be read at all, so that no object can be reported
 // as missing.
-func (d *Declaration) Incomplete() bool { return d.partial }
+func (d *Declaration) IsIncomplete() bool { return d.partial }
 
-// Problem returns a problem of an object, with the position of its field. The field is a path
+// NewProblem returns a problem of an object, with the position of its field. The field is a path
 // such as spec.pool, or empty for the object as a whole.
-func (d *Declaration) Problem(o Object, field, message string) Problem {
+func (d *Declaration) NewProblem(o Object, field, message string) Problem {
 	p := Problem{Kind: o.Kind, Name: o.Name, Field: field, Message: message}
 	from := d.origins[o]
 	if from != nil {
-		from.place(&p)
+		from.locateProblem(&p)
 	}
 	p.Live = from == nil && len(d.origins) > 0
 	return p
 }
 
-// Where returns the position of an object in parentheses, for the end of a message. It is empty
+// FormatLocation returns the position of an object in parentheses, for the end of a message. It is empty
 // for an object from the API server or, if there are files too, says that it is in the cluster.
-func (d *Declaration) Where(o Object) string {
+func (d *Declaration) FormatLocation(o Object) string {
 	if from := d.origins[o]; from != nil {
-		return from.where()
+		return from.formatLocation()
 	}
 	if len(d.origins) > 0 {
 		return " (in the cluster)"
@@ -176,7 +176,7 @@ func (d *Declaration) Objects() []client.Object {
 			all = append(all, (&unstructured.Unstructured{Object: from.declared}).DeepCopy())
 			return
 		}
-		obj.GetObjectKind().SetGroupVersionKind(kindOf(kind))
+		obj.GetObjectKind().SetGroupVersionKind(withGroupVersion(kind))
 		all = append(all, obj)
 	}
 	for i := range d.Platforms {
@@ -194,6 +194,6 @@ func (d *Declaration) Objects() []client.Object {
 	return all
 }
 
-func kindOf(kind string) schema.GroupVersionKind {
+func withGroupVersion(kind string) schema.GroupVersionKind {
 	return v1alpha1.GroupVersion.WithKind(kind)
 }

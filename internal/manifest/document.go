@@ -12,13 +12,13 @@ import (
 // lines of aliases to aliases can expand to more values than fit into memory.
 const maxAliased = 1_000_000
 
-// simplify reduces the nodes of one document to mappings, sequences and scalars, so that later
+// simplifyDocument reduces the nodes of one document to mappings, sequences and scalars, so that later
 // code need not support YAML's other features: aliases are replaced by their values, merge keys
 // by their entries, and keys are unique. Errors are reported, and their nodes are left out.
-func simplify(file string, doc *yaml.Node) Problems {
+func simplifyDocument(file string, doc *yaml.Node) Problems {
 	s := simplifier{file: file, sizes: map[*yaml.Node]int{}}
-	if size := s.visit(doc, nil); len(s.sizes) > 0 && max(size, s.merged) > maxAliased {
-		s.report(doc, nil, "the aliases in this document stand for more than %d values; write out what you need", maxAliased)
+	if size := s.simplifyNode(doc, nil); len(s.sizes) > 0 && max(size, s.merged) > maxAliased {
+		s.reportProblem(doc, nil, "the aliases in this document stand for more than %d values; write out what you need", maxAliased)
 		doc.Content = nil
 	}
 	return s.problems
@@ -36,7 +36,7 @@ type simplifier struct {
 
 const unfinished = -1
 
-func (s *simplifier) report(at *yaml.Node, path *trail, format string, args ...any) {
+func (s *simplifier) reportProblem(at *yaml.Node, path *trail, format string, args ...any) {
 	s.problems = append(s.problems, Problem{File: s.file, Line: at.Line, Path: path.String(), Message: fmt.Sprintf(format, args...)})
 }
 
@@ -55,11 +55,11 @@ func (t *trail) String() string {
 	if t.key == "" {
 		return fmt.Sprintf("%s[%d]", t.up, t.index)
 	}
-	return join(t.up.String(), t.key)
+	return joinPath(t.up.String(), t.key)
 }
 
-// visit simplifies a node and everything in it, and returns the number of its values.
-func (s *simplifier) visit(n *yaml.Node, path *trail) int {
+// simplifyNode simplifies a node and everything in it, and returns the number of its values.
+func (s *simplifier) simplifyNode(n *yaml.Node, path *trail) int {
 	if size, known := s.sizes[n]; known {
 		return size
 	}
@@ -69,15 +69,15 @@ func (s *simplifier) visit(n *yaml.Node, path *trail) int {
 	size := 1
 	switch n.Kind {
 	case yaml.DocumentNode:
-		size += s.replace(&n.Content[0], path)
+		size += s.resolveAlias(&n.Content[0], path)
 	case yaml.SequenceNode:
 		for i := range n.Content {
-			size = atMost(size + s.replace(&n.Content[i], &trail{up: path, index: i}))
+			size = capSize(size + s.resolveAlias(&n.Content[i], &trail{up: path, index: i}))
 		}
 	case yaml.MappingNode:
-		size += s.entries(n, path)
+		size += s.simplifyEntries(n, path)
 	case yaml.ScalarNode:
-		s.tag(n, path)
+		s.checkTag(n, path)
 	case yaml.AliasNode: // replace has followed it to its target
 	}
 	if n.Anchor != "" {
@@ -86,27 +86,27 @@ func (s *simplifier) visit(n *yaml.Node, path *trail) int {
 	return size
 }
 
-// replace simplifies a node, or replaces an alias by its target.
-func (s *simplifier) replace(at **yaml.Node, path *trail) int {
+// resolveAlias simplifies a node, or replaces an alias by its target.
+func (s *simplifier) resolveAlias(at **yaml.Node, path *trail) int {
 	n := *at
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
-	size := s.visit(n, path)
+	size := s.simplifyNode(n, path)
 	if size == unfinished {
-		s.report(*at, path, "the alias *%s stands inside of what it stands for; write out what you need", (*at).Value)
+		s.reportProblem(*at, path, "the alias *%s stands inside of what it stands for; write out what you need", (*at).Value)
 		n, size = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: (*at).Line}, 1
 	}
 	*at = n
 	return size
 }
 
-// atMost keeps a size from overflowing. A size that is too large remains so.
-func atMost(size int) int { return min(size, 2*maxAliased) }
+// capSize keeps a size from overflowing. A size that is too large remains so.
+func capSize(size int) int { return min(size, 2*maxAliased) }
 
-// entries makes the keys of a mapping unique and expands its merge keys. It returns the number
+// simplifyEntries makes the keys of a mapping unique and expands its merge keys. It returns the number
 // of values of the mapping.
-func (s *simplifier) entries(n *yaml.Node, path *trail) int {
+func (s *simplifier) simplifyEntries(n *yaml.Node, path *trail) int {
 	size := 0
 	written := make([]*yaml.Node, 0, len(n.Content))
 	var merges []*yaml.Node
@@ -118,20 +118,20 @@ func (s *simplifier) entries(n *yaml.Node, path *trail) int {
 		}
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			s.report(key, path, "a key must be a plain word")
+			s.reportProblem(key, path, "a key must be a plain word")
 			continue
 		case key.ShortTag() == "!!merge":
-			size = atMost(size + s.replace(&value, path))
+			size = capSize(size + s.resolveAlias(&value, path))
 			merges = append(merges, value)
 			continue
 		case key.ShortTag() == "!!null":
-			s.report(key, path, "there is no key before the ':'; one called null or ~ must be in quotes")
+			s.reportProblem(key, path, "there is no key before the ':'; one called null or ~ must be in quotes")
 			continue
 		}
 		at := &trail{up: path, key: key.Value}
-		size = atMost(size + s.replace(&value, at))
+		size = capSize(size + s.resolveAlias(&value, at))
 		if line, twice := lines[key.Value]; twice {
-			s.report(key, at, "written twice, on line %d already; keep one of them", line)
+			s.reportProblem(key, at, "written twice, on line %d already; keep one of them", line)
 			continue
 		}
 		lines[key.Value] = key.Line
@@ -139,13 +139,13 @@ func (s *simplifier) entries(n *yaml.Node, path *trail) int {
 	}
 	n.Content = written
 	for _, from := range merges {
-		s.merge(n, from, lines, path)
+		s.mergeEntries(n, from, lines, path)
 	}
 	return size
 }
 
-// merge adds the entries of a mapping, or of a list of mappings, that n does not have itself.
-func (s *simplifier) merge(n, from *yaml.Node, lines map[string]int, path *trail) {
+// mergeEntries adds the entries of a mapping, or of a list of mappings, that n does not have itself.
+func (s *simplifier) mergeEntries(n, from *yaml.Node, lines map[string]int, path *trail) {
 	switch from.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(from.Content); i += 2 {
@@ -162,46 +162,46 @@ func (s *simplifier) merge(n, from *yaml.Node, lines map[string]int, path *trail
 	case yaml.SequenceNode:
 		for _, each := range from.Content {
 			if each.Kind != yaml.MappingNode {
-				s.report(each, path, "<< takes a mapping or a list of mappings")
+				s.reportProblem(each, path, "<< takes a mapping or a list of mappings")
 				continue
 			}
-			s.merge(n, each, lines, path)
+			s.mergeEntries(n, each, lines, path)
 		}
 	default:
-		s.report(from, path, "<< takes a mapping or a list of mappings")
+		s.reportProblem(from, path, "<< takes a mapping or a list of mappings")
 	}
 }
 
-// tag refuses types that JSON, and so the API server, does not have.
-func (s *simplifier) tag(n *yaml.Node, path *trail) {
+// checkTag refuses types that JSON, and so the API server, does not have.
+func (s *simplifier) checkTag(n *yaml.Node, path *trail) {
 	if tag := n.ShortTag(); !strings.HasPrefix(tag, "!!") || tag == "!!binary" {
-		s.report(n, path, "the tag %s means nothing here; leave it out", tag)
+		s.reportProblem(n, path, "the tag %s means nothing here; leave it out", tag)
 	}
 }
 
-// value converts a simplified node to the value that encoding/json would decode.
-func value(n *yaml.Node) any {
+// decodeNode converts a simplified node to the value that encoding/json would decode.
+func decodeNode(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.MappingNode:
 		m := make(map[string]any, len(n.Content)/2)
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			m[n.Content[i].Value] = value(n.Content[i+1])
+			m[n.Content[i].Value] = decodeNode(n.Content[i+1])
 		}
 		return m
 	case yaml.SequenceNode:
 		list := make([]any, len(n.Content))
 		for i, item := range n.Content {
-			list[i] = value(item)
+			list[i] = decodeNode(item)
 		}
 		return list
 	default:
-		return scalar(n)
+		return decodeScalar(n)
 	}
 }
 
-// scalar returns the value of a scalar. A value without a JSON type, such as a date, becomes
+// decodeScalar returns the value of a scalar. A value without a JSON type, such as a date, becomes
 // the text as written.
-func scalar(n *yaml.Node) any {
+func decodeScalar(n *yaml.Node) any {
 	var v any
 	if err := n.Decode(&v); err != nil {
 		return n.Value

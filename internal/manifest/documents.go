@@ -21,12 +21,12 @@ type Document struct {
 	above int
 }
 
-// Line returns the line of a field, or of the nearest parent if the field is not written. The
+// FindLine returns the line of a field, or of the nearest parent if the field is not written. The
 // indexes of lists are steps of the path, like keys.
-func (d *Document) Line(path ...string) int {
+func (d *Document) FindLine(path ...string) int {
 	line, at := d.root.Line, d.root
 	for _, step := range path {
-		next, from := child(at, step)
+		next, from := findChild(at, step)
 		if next == nil {
 			break
 		}
@@ -35,7 +35,7 @@ func (d *Document) Line(path ...string) int {
 	return line + d.above
 }
 
-func child(n *yaml.Node, step string) (value *yaml.Node, line int) {
+func findChild(n *yaml.Node, step string) (value *yaml.Node, line int) {
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -52,9 +52,9 @@ func child(n *yaml.Node, step string) (value *yaml.Node, line int) {
 	return nil, 0
 }
 
-// Documents reads a file of YAML or JSON documents of any content. An invalid document is a
+// ReadDocuments reads a file of YAML or JSON documents of any content. An invalid document is a
 // problem, and the others are returned nevertheless.
-func Documents(name string, data []byte) ([]Document, Problems) {
+func ReadDocuments(name string, data []byte) ([]Document, Problems) {
 	if len(data) > maxSize {
 		return nil, Problems{{File: name, Message: fmt.Sprintf(
 			"the file has %.1f MiB, and croft reads no more than %d MiB; is this the right file?", float64(len(data))/(1<<20), maxSize>>20)}}
@@ -63,8 +63,8 @@ func Documents(name string, data []byte) ([]Document, Problems) {
 		all      []Document
 		problems Problems
 	)
-	for _, part := range split(data) {
-		found, wrong := part.documents(name)
+	for _, part := range splitDocuments(data) {
+		found, wrong := part.decodeDocuments(name)
 		all = append(all, found...)
 		problems = append(problems, wrong...)
 	}
@@ -77,9 +77,9 @@ type part struct {
 	above int
 }
 
-// split divides a file where its documents begin, so that an invalid document does not affect
+// splitDocuments divides a file where its documents begin, so that an invalid document does not affect
 // the others. YAML forbids such a line within a document.
-func split(data []byte) []part {
+func splitDocuments(data []byte) []part {
 	var parts []part
 	start, above, line := 0, 0, 0
 	for at := 0; at < len(data); {
@@ -87,7 +87,7 @@ func split(data []byte) []part {
 		if end == 0 {
 			end = len(data) - at
 		}
-		if text := data[at : at+end]; at > start && begin(text) {
+		if text := data[at : at+end]; at > start && beginsDocument(text) {
 			parts = append(parts, part{data[start:at], above})
 			start, above = at, line
 		}
@@ -97,14 +97,14 @@ func split(data []byte) []part {
 	return append(parts, part{data[start:], above})
 }
 
-func begin(line []byte) bool {
+func beginsDocument(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("---"))
 	return ok && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)
 }
 
-// documents returns the documents of one part: more than one only if JSON documents follow one
+// decodeDocuments returns the documents of one part: more than one only if JSON documents follow one
 // another.
-func (p part) documents(name string) ([]Document, Problems) {
+func (p part) decodeDocuments(name string) ([]Document, Problems) {
 	r := &reader{file: name, into: &Declaration{}}
 	var all []Document
 	for decoder := yaml.NewDecoder(bytes.NewReader(p.text)); ; {
@@ -114,22 +114,22 @@ func (p part) documents(name string) ([]Document, Problems) {
 			break
 		}
 		if err != nil {
-			r.notYAML(p.text, err)
+			r.reportNotYAML(p.text, err)
 			break
 		}
 		if len(doc.Content) == 0 || doc.Content[0].Kind == yaml.ScalarNode && doc.Content[0].ShortTag() == "!!null" {
 			continue
 		}
 		if doc.Content[0].Kind != yaml.MappingNode {
-			r.unreadable(doc.Content[0].Line, "", "a document must be a mapping, such as an object with its apiVersion and kind")
+			r.reportUnreadable(doc.Content[0].Line, "", "a document must be a mapping, such as an object with its apiVersion and kind")
 			continue
 		}
-		r.problems = append(r.problems, simplify(name, &doc)...)
+		r.problems = append(r.problems, simplifyDocument(name, &doc)...)
 		if len(doc.Content) == 0 {
 			continue // refused as a whole
 		}
 		root := doc.Content[0]
-		content, _ := value(root).(map[string]any)
+		content, _ := decodeNode(root).(map[string]any)
 		all = append(all, Document{Content: content, Start: root.Line + p.above, root: root, above: p.above})
 	}
 	for i := range r.problems {

@@ -8,7 +8,7 @@ import (
 // TestDocuments expects an invalid document not to affect the others, and line numbers relative
 // to the file.
 func TestDocuments(t *testing.T) {
-	documents, problems := Documents("f.yaml", []byte("a: 1\n---\nb: [\n---\n# a comment\nc:\n- d: x\n--- \n---\n{\"e\": 1}\n"))
+	documents, problems := ReadDocuments("f.yaml", []byte("a: 1\n---\nb: [\n---\n# a comment\nc:\n- d: x\n--- \n---\n{\"e\": 1}\n"))
 	if len(documents) != 3 {
 		t.Fatalf("there are %d documents", len(documents))
 	}
@@ -18,7 +18,7 @@ func TestDocuments(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]int{"c": 6, "c/0": 7, "c/0/d": 7, "c/0/e": 7, "nothing": 6} {
-		if got := documents[1].Line(strings.Split(path, "/")...); got != want {
+		if got := documents[1].FindLine(strings.Split(path, "/")...); got != want {
 			t.Errorf("%s is on line %d, want %d", path, got, want)
 		}
 	}

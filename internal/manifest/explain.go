@@ -17,12 +17,12 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// explain rewords the API server's error about a value, so that the author knows what to write
+// explainError rewords the API server's error about a value, so that the author knows what to write
 // instead. It uses only the type of the error; the rest comes from the schema and the value.
-func (c *compiled) explain(e *field.Error, obj map[string]any) string {
-	schema, _ := c.deepest(e.Field)
-	at := place{c, obj, plainPath(e.Field)}
-	v, _, key := follow(obj, at.path)
+func (c *compiledSchema) explainError(e *field.Error, obj map[string]any) string {
+	schema, _ := c.findDeepestSchema(e.Field)
+	at := place{c, obj, normalizePath(e.Field)}
+	v, _, key := followPath(obj, at.path)
 	bounds := schema.ValueValidation
 	if bounds == nil {
 		bounds = &structural.ValueValidation{}
@@ -31,24 +31,24 @@ func (c *compiled) explain(e *field.Error, obj map[string]any) string {
 	case field.ErrorTypeRequired:
 		return "is missing, and must be set"
 	case field.ErrorTypeTypeInvalid:
-		return wrongType(at, schema, key, v)
+		return explainWrongType(at, schema, key, v)
 	case field.ErrorTypeNotSupported:
-		return notOneOf(v, bounds.Enum)
+		return explainUnsupported(v, bounds.Enum)
 	case field.ErrorTypeTooLong:
 		return fmt.Sprintf("has %d characters; write at most %d", wording.Length(v), ptr.Deref(bounds.MaxLength, 0))
 	case field.ErrorTypeTooMany:
-		return tooMany(v, bounds)
+		return explainTooMany(v, bounds)
 	case field.ErrorTypeDuplicate:
 		return "stands twice in the list; leave out one " + wording.Text(e.BadValue)
 	default:
-		return outOfBounds(at, schema, bounds, key, v)
+		return explainOutOfBounds(at, schema, bounds, key, v)
 	}
 }
 
 // explainRule returns the rule's own message, which is written for users. A message that begins
 // with "must" only concerns the value, and is appended to it.
-func (c *compiled) explainRule(e *field.Error) string {
-	schema, _ := c.deepest(e.Field)
+func (c *compiledSchema) explainRule(e *field.Error) string {
+	schema, _ := c.findDeepestSchema(e.Field)
 	for _, rule := range schema.XValidations {
 		if rule.Message != e.Detail {
 			continue
@@ -61,27 +61,27 @@ func (c *compiled) explainRule(e *field.Error) string {
 	return "is too large or too unusual to be checked; write it in a simpler way"
 }
 
-// wrongType names the required type and, if possible, the accepted notation of the same value.
-func wrongType(at place, schema *structural.Structural, key string, v any) string {
+// explainWrongType names the required type and, if possible, the accepted notation of the same value.
+func explainWrongType(at place, schema *structural.Structural, key string, v any) string {
 	switch {
 	case schema.XIntOrString:
-		return notAQuantity(key, v)
+		return explainInvalidQuantity(key, v)
 	case schema.Type == "object":
 		return fmt.Sprintf("must be a mapping, such as {key: value}, not %s", wording.Describe(v))
 	case schema.Type == "array":
 		for _, item := range []any{v, wording.Text(v)} {
-			if wording.IsScalar(v) && v != "" && at.takes([]any{item}) {
-				return fmt.Sprintf("must be a list; write [%s]", plain(item))
+			if wording.IsScalar(v) && v != "" && at.acceptsValue([]any{item}) {
+				return fmt.Sprintf("must be a list; write [%s]", formatListItem(item))
 			}
 		}
-		return fmt.Sprintf("must be a list, such as %s, not %s", example(schema.Items), wording.Describe(v))
+		return fmt.Sprintf("must be a list, such as %s, not %s", formatExample(schema.Items), wording.Describe(v))
 	case schema.Type == "boolean":
 		if meant, ok := truth[strings.ToLower(wording.Text(v))]; ok {
 			return fmt.Sprintf("must be true or false; write %t, not %s", meant, wording.Describe(v))
 		}
 		return fmt.Sprintf("must be true or false, not %s", wording.Describe(v))
 	case schema.Type == "integer":
-		if n, err := strconv.ParseInt(wording.Text(v), 10, 64); err == nil && at.takes(n) {
+		if n, err := strconv.ParseInt(wording.Text(v), 10, 64); err == nil && at.acceptsValue(n) {
 			return fmt.Sprintf("must be a whole number; write %d without quotes", n)
 		}
 		return fmt.Sprintf("must be a whole number, not %s", wording.Describe(v))
@@ -89,10 +89,10 @@ func wrongType(at place, schema *structural.Structural, key string, v any) strin
 	if schema.ValueValidation != nil && schema.ValueValidation.Format == "date-time" {
 		return fmt.Sprintf("must be a time, such as 2026-12-01T00:00:00Z, not %s", wording.Describe(v))
 	}
-	if wording.IsScalar(v) && at.takes(wording.Text(v)) {
+	if wording.IsScalar(v) && at.acceptsValue(wording.Text(v)) {
 		return fmt.Sprintf("must be text; put it in quotes: %q", wording.Text(v))
 	}
-	if hint := hint(schema); hint != "" {
+	if hint := describeForm(schema); hint != "" {
 		return fmt.Sprintf("%s will not do; write %s", wording.Describe(v), hint)
 	}
 	return fmt.Sprintf("must be text, not %s", wording.Describe(v))
@@ -104,8 +104,8 @@ var truth = map[string]bool{
 	"false": false, "no": false, "n": false, "off": false, "0": false,
 }
 
-// plain formats a value for a list: text that YAML would parse as another type is quoted.
-func plain(v any) string {
+// formatListItem formats a value for a list: text that YAML would parse as another type is quoted.
+func formatListItem(v any) string {
 	s, isText := v.(string)
 	if !isText {
 		return wording.Text(v)
@@ -117,40 +117,40 @@ func plain(v any) string {
 	return strconv.Quote(s)
 }
 
-// example returns an example of a list of such items.
-func example(items *structural.Structural) string {
+// formatExample returns an example of a list of such items.
+func formatExample(items *structural.Structural) string {
 	if items == nil || items.Type != "object" {
 		return "[a, b]"
 	}
-	fields := fieldsOf(items)
+	fields := listFields(items)
 	if items.ValueValidation != nil && len(items.ValueValidation.Required) > 0 {
 		fields = items.ValueValidation.Required
 	}
 	return "[{" + strings.Join(fields[:min(1, len(fields))], "") + ": …}]"
 }
 
-// hint describes the required form of a text, as the object of a sentence.
-func hint(schema *structural.Structural) string {
+// describeForm describes the required form of a text, as the object of a sentence.
+func describeForm(schema *structural.Structural) string {
 	for _, rule := range schema.XValidations {
 		if what, ok := strings.CutPrefix(rule.Message, "must be "); ok {
 			return what
 		}
 	}
 	if schema.ValueValidation != nil && len(schema.ValueValidation.Enum) > 0 {
-		return wording.Enumerate(allowed(schema.ValueValidation.Enum), "or")
+		return wording.Enumerate(listAllowed(schema.ValueValidation.Enum), "or")
 	}
 	return ""
 }
 
-func notOneOf(v any, enum []structural.JSON) string {
-	known := allowed(enum)
+func explainUnsupported(v any, enum []structural.JSON) string {
+	known := listAllowed(enum)
 	if like, ok := wording.Nearest(wording.Text(v), known); ok {
 		return fmt.Sprintf("%q is not one of %s; did you mean %s?", wording.Text(v), wording.Enumerate(known, "and"), like)
 	}
 	return fmt.Sprintf("%q will not do; write %s", wording.Text(v), wording.Enumerate(known, "or"))
 }
 
-func allowed(enum []structural.JSON) []string {
+func listAllowed(enum []structural.JSON) []string {
 	values := make([]string, len(enum))
 	for i, e := range enum {
 		values[i] = wording.Text(e.Object)
@@ -158,7 +158,7 @@ func allowed(enum []structural.JSON) []string {
 	return values
 }
 
-func tooMany(v any, bounds *structural.ValueValidation) string {
+func explainTooMany(v any, bounds *structural.ValueValidation) string {
 	switch v := v.(type) {
 	case []any:
 		return fmt.Sprintf("has %d entries; write at most %d", len(v), ptr.Deref(bounds.MaxItems, 0))
@@ -169,12 +169,12 @@ func tooMany(v any, bounds *structural.ValueValidation) string {
 	}
 }
 
-func outOfBounds(at place, schema *structural.Structural, bounds *structural.ValueValidation, key string, v any) string {
+func explainOutOfBounds(at place, schema *structural.Structural, bounds *structural.ValueValidation, key string, v any) string {
 	switch {
 	case schema.XIntOrString:
-		return notAQuantity(key, v)
+		return explainInvalidQuantity(key, v)
 	case bounds.MinLength != nil || bounds.MinItems != nil:
-		if at.canGo() {
+		if at.canBeRemoved() {
 			return "must not be empty; leave it out, or write what you need"
 		}
 		return "must not be empty; write what you need"
@@ -187,8 +187,8 @@ func outOfBounds(at place, schema *structural.Structural, bounds *structural.Val
 	}
 }
 
-// notAQuantity describes the notation of an amount of a resource.
-func notAQuantity(resourceName string, v any) string {
+// explainInvalidQuantity describes the notation of an amount of a resource.
+func explainInvalidQuantity(resourceName string, v any) string {
 	if number, ok := v.(float64); ok && number < 1e6 {
 		if q, err := resource.ParseQuantity(wording.Text(number)); err == nil {
 			if IsWhole(resourceName) && q.MilliValue()%1000 != 0 {
@@ -200,28 +200,28 @@ func notAQuantity(resourceName string, v any) string {
 	return fmt.Sprintf("%q is not a quantity; write one such as 500m, 2 or 4Gi", wording.Text(v))
 }
 
-// quantities finds invalid quantities that the schema's pattern accepts, such as 1e1.5.
-func quantities(schema *structural.Structural, v any, path *field.Path) []issue {
+// checkQuantities finds invalid quantities that the schema's pattern accepts, such as 1e1.5.
+func checkQuantities(schema *structural.Structural, v any, path *field.Path) []issue {
 	var issues []issue
 	switch v := v.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if next, ok := schema.Properties[key]; ok {
-				issues = append(issues, quantities(&next, v[key], path.Child(key))...)
+				issues = append(issues, checkQuantities(&next, v[key], path.Child(key))...)
 			} else if more := schema.AdditionalProperties; more != nil && more.Structural != nil {
-				issues = append(issues, quantities(more.Structural, v[key], path.Key(key))...)
+				issues = append(issues, checkQuantities(more.Structural, v[key], path.Key(key))...)
 			}
 		}
 	case string:
 		if _, err := resource.ParseQuantity(v); schema.XIntOrString && err != nil {
-			issues = append(issues, issue{path.String(), notAQuantity("", v)})
+			issues = append(issues, issue{path.String(), explainInvalidQuantity("", v)})
 		}
 	}
 	return issues
 }
 
-// unknownField names the most similar known field, or all of them.
-func unknownField(name string, known []string) string {
+// explainUnknownField names the most similar known field, or all of them.
+func explainUnknownField(name string, known []string) string {
 	if like, ok := wording.Nearest(name, known); ok {
 		return fmt.Sprintf("there is no such field; did you mean %s?", like)
 	}
@@ -231,6 +231,6 @@ func unknownField(name string, known []string) string {
 	return "there is no such field; there are " + wording.Enumerate(known, "and")
 }
 
-func fieldsOf(schema *structural.Structural) []string {
+func listFields(schema *structural.Structural) []string {
 	return slices.Sorted(maps.Keys(schema.Properties))
 }

@@ -8,8 +8,8 @@ const Base = base
 var (
 	Schemas             = schemas
 	Kinds               = kinds
-	PlainPath           = plainPath
-	FieldsOf            = fieldsOf
+	PlainPath           = normalizePath
+	FieldsOf            = listFields
 	Expect              = expect
 	Examples            = examples
 	Unreadable          = unreadable
@@ -17,7 +17,7 @@ var (
 )
 
 // Structure returns the kind's schema.
-func (c *compiled) Structure() *structural.Structural { return c.structure }
+func (c *compiledSchema) Structure() *structural.Structural { return c.structure }
 
 // Content returns the content of the file.
 func (b badInput) Content() string { return b.content }

@@ -28,7 +28,7 @@ func cleanMetadata(declared map[string]any) (string, []issue) {
 		switch {
 		case slices.Contains(serverMetadata, key):
 		case !slices.Contains(ownMetadata, key):
-			issues = append(issues, issue{"metadata." + key, unknownField(key, ownMetadata)})
+			issues = append(issues, issue{"metadata." + key, explainUnknownField(key, ownMetadata)})
 		default:
 			clean[key] = v
 		}

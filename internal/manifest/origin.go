@@ -24,93 +24,93 @@ type origin struct {
 	declared map[string]any
 }
 
-// place sets the position of a problem's field. If the field is not written, for example
+// locateProblem sets the position of a problem's field. If the field is not written, for example
 // because it is missing, the position is that of the nearest parent.
-func (o *origin) place(p *Problem) {
+func (o *origin) locateProblem(p *Problem) {
 	p.File, p.Line = o.file, o.line
-	rest := plainPath(p.Field)
+	rest := normalizePath(p.Field)
 	if o.path == "" {
-		p.Line, _ = descend(o.node, rest, o.line, "")
+		p.Line, _ = followNode(o.node, rest, o.line, "")
 		return
 	}
 	// The compact form has no metadata: its key is the name.
 	p.Path = o.path
 	if spec, ok := strings.CutPrefix(rest, "spec."); ok {
-		p.Line, p.Path = descend(o.node, spec, o.line, o.path)
+		p.Line, p.Path = followNode(o.node, spec, o.line, o.path)
 	}
 }
 
-// where returns the object's file and line in parentheses, for the end of a message about
+// formatLocation returns the object's file and line in parentheses, for the end of a message about
 // another object. It is empty for objects from the API server.
-func (o *origin) where() string {
+func (o *origin) formatLocation() string {
 	if o == nil {
 		return ""
 	}
 	return fmt.Sprintf(" (%s:%d)", o.file, o.line)
 }
 
-// plainPath normalizes field paths, since the validators' notations differ: limits[cpu],
+// normalizePath normalizes field paths, since the validators' notations differ: limits[cpu],
 // limits.cpu and zones[0] become limits.cpu and zones.0.
-func plainPath(field string) string {
+func normalizePath(field string) string {
 	return strings.Trim(bracketless.Replace(field), ".")
 }
 
 var bracketless = strings.NewReplacer("[", ".", "]", "")
 
-// descend follows a plain path as far as it is written. It returns the last line on the path,
+// followNode follows a plain path as far as it is written. It returns the last line on the path,
 // and the whole path in the notation for users.
-func descend(n *yaml.Node, rest string, line int, path string) (int, string) {
+func followNode(n *yaml.Node, rest string, line int, path string) (int, string) {
 	for rest != "" && n != nil {
 		var step string
 		switch n.Kind {
 		case yaml.MappingNode:
-			key, value := longestKey(n, rest)
+			key, value := findLongestKey(n, rest)
 			if key == nil {
-				return line, unwritten(path, rest)
+				return line, appendPath(path, rest)
 			}
 			step, line, n = key.Value, key.Line, value
-			path = join(path, step)
+			path = joinPath(path, step)
 		case yaml.SequenceNode:
 			step, _, _ = strings.Cut(rest, ".")
 			i, err := strconv.Atoi(step)
 			if err != nil || i < 0 || i >= len(n.Content) {
-				return line, unwritten(path, rest)
+				return line, appendPath(path, rest)
 			}
 			n = n.Content[i]
 			line = n.Line
 			path += "[" + step + "]"
 		default:
-			return line, unwritten(path, rest)
+			return line, appendPath(path, rest)
 		}
-		rest = strings.TrimPrefix(rest[len(plainKey(step)):], ".")
+		rest = strings.TrimPrefix(rest[len(normalizeKey(step)):], ".")
 	}
 	return line, path
 }
 
-// longestKey returns the entry with which a path continues. Keys may contain dots, so the
+// findLongestKey returns the entry with which a path continues. Keys may contain dots, so the
 // longest matching one is used.
-func longestKey(n *yaml.Node, rest string) (key, value *yaml.Node) {
+func findLongestKey(n *yaml.Node, rest string) (key, value *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
-		if begins(rest, plainKey(k.Value)) && (key == nil || len(k.Value) > len(key.Value)) {
+		if hasPathPrefix(rest, normalizeKey(k.Value)) && (key == nil || len(k.Value) > len(key.Value)) {
 			key, value = k, n.Content[i+1]
 		}
 	}
 	return key, value
 }
 
-func plainKey(key string) string { return bracketless.Replace(key) }
+func normalizeKey(key string) string { return bracketless.Replace(key) }
 
-// unwritten appends the unset part of a path.
-func unwritten(path, rest string) string {
+// appendPath appends the unset part of a path.
+func appendPath(path, rest string) string {
 	if path == "" {
 		return rest
 	}
 	return path + "." + rest
 }
 
-// join appends a key to a path. A key with dots is quoted.
-func join(path, key string) string {
+// joinPath appends a key to a path. A key with dots is quoted.
+func joinPath(path, key string) string {
 	switch {
 	case path == "":
 		return key

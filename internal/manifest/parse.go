@@ -27,7 +27,7 @@ func Parse(name string, data []byte) (*Declaration, Problems) { return ParseWith
 // ParseWith is like Parse, for a file that may refer to other files, which open reads.
 func ParseWith(name string, data []byte, open Open) (*Declaration, Problems) {
 	r := &reader{file: name, open: open, into: &Declaration{}}
-	r.read(data)
+	r.readStream(data)
 	return r.into, r.problems.Sorted()
 }
 
@@ -40,16 +40,16 @@ type reader struct {
 	problems Problems
 }
 
-// unreadable reports an error because of which a part of the file, or all of it, cannot be
+// reportUnreadable reports an error because of which a part of the file, or all of it, cannot be
 // read.
-func (r *reader) unreadable(line int, path, format string, args ...any) {
+func (r *reader) reportUnreadable(line int, path, format string, args ...any) {
 	r.into.partial = true
 	r.problems = append(r.problems, Problem{File: r.file, Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-func (r *reader) read(data []byte) {
+func (r *reader) readStream(data []byte) {
 	if len(data) > maxSize {
-		r.unreadable(0, "", "the file has %.1f MiB, and croft reads no more than %d MiB; is this the right file?",
+		r.reportUnreadable(0, "", "the file has %.1f MiB, and croft reads no more than %d MiB; is this the right file?",
 			float64(len(data))/(1<<20), maxSize>>20)
 		return
 	}
@@ -61,22 +61,22 @@ func (r *reader) read(data []byte) {
 			break
 		}
 		if err != nil {
-			r.notYAML(data, err)
+			r.reportNotYAML(data, err)
 			return
 		}
-		if r.document(&doc) {
+		if r.readDocument(&doc) {
 			documents++
 		}
 	}
 	if documents == 0 {
-		r.unreadable(0, "", "the file is empty; write a platform, its pools and its tenants")
+		r.reportUnreadable(0, "", "the file is empty; write a platform, its pools and its tenants")
 	}
 }
 
 // yamlError matches the parser's errors.
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
-func (r *reader) notYAML(data []byte, err error) {
+func (r *reader) reportNotYAML(data []byte, err error) {
 	line, message := 0, err.Error()
 	if match := yamlError.FindStringSubmatch(message); match != nil {
 		line, _ = strconv.Atoi(match[1])
@@ -85,11 +85,11 @@ func (r *reader) notYAML(data []byte, err error) {
 	if strings.Contains(message, "cannot start any token") && bytes.ContainsRune(data, '\t') {
 		message += "; YAML is indented with spaces, never with tabs"
 	}
-	r.unreadable(line, "", "not YAML: %s", message)
+	r.reportUnreadable(line, "", "not YAML: %s", message)
 }
 
-// document reads one document, and reports whether it has any content.
-func (r *reader) document(doc *yaml.Node) bool {
+// readDocument reads one document, and reports whether it has any content.
+func (r *reader) readDocument(doc *yaml.Node) bool {
 	if len(doc.Content) == 0 {
 		return false
 	}
@@ -100,64 +100,64 @@ func (r *reader) document(doc *yaml.Node) bool {
 	case root.Kind != yaml.MappingNode:
 		what := "a list"
 		if root.Kind == yaml.ScalarNode {
-			what = wording.Describe(scalar(root))
+			what = wording.Describe(decodeScalar(root))
 		}
-		r.unreadable(root.Line, "", "a document must be a mapping, such as \"platform: {...}\", not %s", what)
+		r.reportUnreadable(root.Line, "", "a document must be a mapping, such as \"platform: {...}\", not %s", what)
 		return true
 	}
-	if found := simplify(r.file, doc); len(found) > 0 {
+	if found := simplifyDocument(r.file, doc); len(found) > 0 {
 		r.problems = append(r.problems, found...)
 		r.into.partial = true
 	}
 	if len(doc.Content) == 0 {
 		return true // refused as a whole
 	}
-	if entry(root, "kind") != nil || entry(root, "apiVersion") != nil {
-		r.resource(root)
+	if findEntry(root, "kind") != nil || findEntry(root, "apiVersion") != nil {
+		r.readResource(root)
 	} else {
-		r.compact(root)
+		r.readCompact(root)
 	}
 	return true
 }
 
-// resource reads one object of a stream.
-func (r *reader) resource(root *yaml.Node) {
-	declared, _ := value(root).(map[string]any)
+// readResource reads one object of a stream.
+func (r *reader) readResource(root *yaml.Node) {
+	declared, _ := decodeNode(root).(map[string]any)
 	kind, version := declared["kind"], declared["apiVersion"]
 	if version != v1alpha1.GroupVersion.String() || !isKind(kind) {
-		r.unreadable(root.Line, "", "croft reads %s of %s, not %s of %s",
+		r.reportUnreadable(root.Line, "", "croft reads %s of %s, not %s of %s",
 			wording.Enumerate(kinds, "and"), v1alpha1.GroupVersion, wording.Text(kind), wording.Text(version))
 		return
 	}
 	name, issues := cleanMetadata(declared)
 	delete(declared, "status") // croft writes the status, users do not
-	r.take(kind.(string), &origin{file: r.file, name: name, line: root.Line, node: root, declared: declared}, issues)
+	r.addObject(kind.(string), &origin{file: r.file, name: name, line: root.Line, node: root, declared: declared}, issues)
 }
 
-// take checks one object alone and adds it to the Declaration.
-func (r *reader) take(kind string, from *origin, issues []issue) {
-	checked, issues, err := check(kind, from.declared, issues)
+// addObject checks one object alone and adds it to the Declaration.
+func (r *reader) addObject(kind string, from *origin, issues []issue) {
+	checked, issues, err := checkObject(kind, from.declared, issues)
 	if err != nil {
-		r.unreadable(from.line, from.path, "croft's own schema of %s is broken, please report it: %v", kind, err)
+		r.reportUnreadable(from.line, from.path, "croft's own schema of %s is broken, please report it: %v", kind, err)
 		return
 	}
 	if len(issues) == 0 {
-		if err := r.into.append(kind, checked, from); err != nil {
+		if err := r.into.appendObject(kind, checked, from); err != nil {
 			issues = []issue{{message: "cannot be read: " + err.Error()}}
 		} else {
 			return
 		}
 	}
-	r.into.refuse(ID{kind, from.name}, from)
+	r.into.recordRefused(ID{kind, from.name}, from)
 	for _, i := range issues {
 		p := Problem{Kind: kind, Name: from.name, Field: i.field, Message: i.message}
-		from.place(&p)
+		from.locateProblem(&p)
 		r.problems = append(r.problems, p)
 	}
 }
 
-// entry returns the value of a key of a mapping, or nil.
-func entry(mapping *yaml.Node, key string) *yaml.Node {
+// findEntry returns the value of a key of a mapping, or nil.
+func findEntry(mapping *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {
 			return mapping.Content[i+1]

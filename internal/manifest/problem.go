@@ -108,8 +108,8 @@ func (ps Problems) Without(severity Severity) Problems {
 	return slices.DeleteFunc(slices.Clone(ps), func(p Problem) bool { return p.Severity == severity })
 }
 
-// For returns the problems of one object.
-func (ps Problems) For(kind, name string) Problems {
+// ForObject returns the problems of one object.
+func (ps Problems) ForObject(kind, name string) Problems {
 	var of Problems
 	for _, p := range ps {
 		if p.Kind == kind && p.Name == name {

@@ -32,10 +32,10 @@ func isKind(kind any) bool {
 // schemas returns the compiled schemas of all kinds. They come from croft's
 // CustomResourceDefinitions, so that a rule is written once and has the same effect for a file
 // and in the API server. Compiling them takes a moment.
-var schemas = sync.OnceValues(func() (map[string]*compiled, error) {
-	all := map[string]*compiled{}
+var schemas = sync.OnceValues(func() (map[string]*compiledSchema, error) {
+	all := map[string]*compiledSchema{}
 	for _, kind := range kinds {
-		c, err := compile(kind)
+		c, err := compileSchema(kind)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", kind, err)
 		}
@@ -44,15 +44,15 @@ var schemas = sync.OnceValues(func() (map[string]*compiled, error) {
 	return all, nil
 })
 
-// compiled has the three forms of a schema for the API server's own packages: for defaulting
+// compiledSchema has the three forms of a schema for the API server's own packages: for defaulting
 // and pruning, for types and bounds, and for rules.
-type compiled struct {
+type compiledSchema struct {
 	structure *structural.Structural
 	openAPI   validation.SchemaCreateValidator
 	rules     *cel.Validator
 }
 
-func compile(kind string) (*compiled, error) {
+func compileSchema(kind string) (*compiledSchema, error) {
 	file := fmt.Sprintf("%s_%ss.yaml", v1alpha1.GroupVersion.Group, strings.ToLower(kind))
 	data, err := crds.FS.ReadFile(file)
 	if err != nil {
@@ -62,7 +62,7 @@ func compile(kind string) (*compiled, error) {
 	if err := yaml.UnmarshalStrict(data, &crd); err != nil {
 		return nil, err
 	}
-	schema, err := schemaOf(&crd)
+	schema, err := findSchema(&crd)
 	if err != nil {
 		return nil, err
 	}
@@ -74,10 +74,10 @@ func compile(kind string) (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &compiled{structure, openAPI, cel.NewValidator(structure, true, celconfig.PerCallLimit)}, nil
+	return &compiledSchema{structure, openAPI, cel.NewValidator(structure, true, celconfig.PerCallLimit)}, nil
 }
 
-func schemaOf(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensions.JSONSchemaProps, error) {
+func findSchema(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensions.JSONSchemaProps, error) {
 	for _, version := range crd.Spec.Versions {
 		if version.Name != v1alpha1.GroupVersion.Version || version.Schema == nil {
 			continue

@@ -11,10 +11,10 @@ type Open func(path string) ([]byte, error)
 // no such files.
 const userDataFile = "userDataFile"
 
-// userData replaces userDataFile by userData. The check of the object reports errors of the
+// loadUserData replaces userDataFile by userData. The check of the object reports errors of the
 // field itself.
-func (r *reader) userData(spec any) []issue {
-	class := inside(inside(spec, "nodeClass"), "aws")
+func (r *reader) loadUserData(spec any) []issue {
+	class := getMap(getMap(spec, "nodeClass"), "aws")
 	file, ok := class[userDataFile]
 	if !ok {
 		return nil
@@ -41,7 +41,7 @@ func (r *reader) userData(spec any) []issue {
 	return nil
 }
 
-func inside(around any, key string) map[string]any {
+func getMap(around any, key string) map[string]any {
 	m, _ := around.(map[string]any)
 	inner, _ := m[key].(map[string]any)
 	return inner

@@ -11,19 +11,19 @@ import (
 // path, one needs the structure that it leads through: nodes (descend), values (follow) or a
 // schema (deepest).
 
-// follow returns the value at a plain path, and the entry to delete to remove it: its own entry
+// followPath returns the value at a plain path, and the entry to delete to remove it: its own entry
 // or, since a list must keep its length, the entry of the list. The mapping is nil if there is
 // nothing at the path.
-func follow(v any, path string) (at any, in map[string]any, key string) {
+func followPath(v any, path string) (at any, in map[string]any, key string) {
 	for path != "" {
 		switch around := v.(type) {
 		case map[string]any:
-			next, ok := longest(around, path)
+			next, ok := findLongestMatch(around, path)
 			if !ok {
 				return nil, nil, ""
 			}
 			in, key, v = around, next, around[next]
-			path = strings.TrimPrefix(path[len(plainKey(next)):], ".")
+			path = strings.TrimPrefix(path[len(normalizeKey(next)):], ".")
 		case []any:
 			step, rest, _ := strings.Cut(path, ".")
 			i, err := strconv.Atoi(step)
@@ -38,25 +38,25 @@ func follow(v any, path string) (at any, in map[string]any, key string) {
 	return v, in, key
 }
 
-// longest returns the longest key of a mapping with which a plain path begins.
-func longest[V any](mapping map[string]V, path string) (key string, ok bool) {
+// findLongestMatch returns the longest key of a mapping with which a plain path begins.
+func findLongestMatch[V any](mapping map[string]V, path string) (key string, ok bool) {
 	for k := range mapping {
-		if begins(path, plainKey(k)) && (!ok || len(k) > len(key)) {
+		if hasPathPrefix(path, normalizeKey(k)) && (!ok || len(k) > len(key)) {
 			key, ok = k, true
 		}
 	}
 	return key, ok
 }
 
-// begins reports whether a plain path begins with a plain key.
-func begins(path, key string) bool {
+// hasPathPrefix reports whether a plain path begins with a plain key.
+func hasPathPrefix(path, key string) bool {
 	return path == key || strings.HasPrefix(path, key+".")
 }
 
-// deepest follows a path through the schema as far as it is known. It returns the schema that
+// findDeepestSchema follows a path through the schema as far as it is known. It returns the schema that
 // it reached and the rest of the path.
-func (c *compiled) deepest(field string) (*structural.Structural, string) {
-	s, path := c.structure, plainPath(field)
+func (c *compiledSchema) findDeepestSchema(field string) (*structural.Structural, string) {
+	s, path := c.structure, normalizePath(field)
 	for path != "" && path != rootPath {
 		step, rest, _ := strings.Cut(path, ".")
 		switch {
@@ -73,12 +73,12 @@ func (c *compiled) deepest(field string) (*structural.Structural, string) {
 				path = "" // in maps of plain values, the rest of the path is one key
 			}
 		default:
-			key, ok := longest(s.Properties, path)
+			key, ok := findLongestMatch(s.Properties, path)
 			if !ok {
 				return s, path
 			}
 			next := s.Properties[key]
-			s, path = &next, strings.TrimPrefix(path[len(plainKey(key)):], ".")
+			s, path = &next, strings.TrimPrefix(path[len(normalizeKey(key)):], ".")
 		}
 	}
 	return s, ""

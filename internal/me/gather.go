@@ -76,10 +76,10 @@ func Gather(ctx context.Context, c client.Client, namespace string) (*Me, error)
 	for _, w := range refusals.Workloads(refused, time.Now()) {
 		m.Refused = append(m.Refused, w.RefusedWorkload)
 	}
-	if m.Classes, err = classesOf(ctx, c, &rules.Spec); err != nil {
+	if m.Classes, err = listClasses(ctx, c, &rules.Spec); err != nil {
 		return nil, err
 	}
-	m.MayNot = mayNot(m)
+	m.MayNot = listRestrictions(m)
 	return m, nil
 }
 
@@ -103,26 +103,26 @@ func gatherNamespace(ctx context.Context, c client.Client, name string, caller *
 	}
 	slices.Sort(n.Unread)
 	for i := range bindings.Items {
-		if b := &bindings.Items[i]; slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return isUser(s, caller) }) {
+		if b := &bindings.Items[i]; slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return matchesUser(s, caller) }) {
 			n.Roles = append(n.Roles, b.RoleRef.Name)
 		}
 	}
 	slices.Sort(n.Roles)
 	n.Roles = slices.Compact(n.Roles)
-	n.Quota = usesOf(quotas.Items)
+	n.Quota = listUses(quotas.Items)
 	rules := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: name}}
 	if err := c.Create(ctx, rules); err != nil {
 		return n, nil, fmt.Errorf("ask what you may do in namespace %s: %w", name, err)
 	}
 	for _, a := range Abilities {
-		if a.givenBy(rules.Status.ResourceRules) {
+		if a.isGrantedBy(rules.Status.ResourceRules) {
 			n.May = append(n.May, a.Name)
 		}
 	}
 	return n, events.Items, nil
 }
 
-func isUser(s rbacv1.Subject, user *authenticationv1.UserInfo) bool {
+func matchesUser(s rbacv1.Subject, user *authenticationv1.UserInfo) bool {
 	switch s.Kind {
 	case rbacv1.GroupKind:
 		return slices.Contains(user.Groups, s.Name)
@@ -133,7 +133,7 @@ func isUser(s rbacv1.Subject, user *authenticationv1.UserInfo) bool {
 	}
 }
 
-func usesOf(quotas []corev1.ResourceQuota) []Use {
+func listUses(quotas []corev1.ResourceQuota) []Use {
 	var all []Use
 	for i := range quotas {
 		for name, hard := range quotas[i].Status.Hard {
@@ -162,9 +162,9 @@ var classKinds = []struct {
 	{"runtimeClasses", schema.GroupVersionKind{Group: "node.k8s.io", Version: "v1", Kind: "RuntimeClass"}, func(r *v1alpha1.TenantRulesSpec) []string { return r.RuntimeClasses }},
 }
 
-// classesOf reads the names of classes where the rules allow any. A user who may not read
+// listClasses reads the names of classes where the rules allow any. A user who may not read
 // them may use them nevertheless.
-func classesOf(ctx context.Context, c client.Reader, rules *v1alpha1.TenantRulesSpec) (map[string][]string, error) {
+func listClasses(ctx context.Context, c client.Reader, rules *v1alpha1.TenantRulesSpec) (map[string][]string, error) {
 	all := map[string][]string{}
 	for _, k := range classKinds {
 		if !slices.Contains(k.of(rules), "*") {

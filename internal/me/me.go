@@ -49,9 +49,9 @@ type Use struct {
 	Percent int `json:"percent"`
 }
 
-// Counts reports whether the quota limits a number of objects, and not resources that
+// IsObjectCount reports whether the quota limits a number of objects, and not resources that
 // workloads request.
-func (u Use) Counts() bool {
+func (u Use) IsObjectCount() bool {
 	switch u.Resource {
 	case corev1.ResourceServices, corev1.ResourceSecrets, corev1.ResourceConfigMaps,
 		corev1.ResourceReplicationControllers, corev1.ResourcePersistentVolumeClaims:

@@ -27,16 +27,16 @@ var Abilities = []Ability{
 	{"let colleagues in", "rbac.authorization.k8s.io", "rolebindings", "create"},
 }
 
-func (a Ability) givenBy(rules []authorizationv1.ResourceRule) bool {
+func (a Ability) isGrantedBy(rules []authorizationv1.ResourceRule) bool {
 	has := func(list []string, one string) bool { return slices.Contains(list, one) || slices.Contains(list, "*") }
 	return slices.ContainsFunc(rules, func(r authorizationv1.ResourceRule) bool {
 		return has(r.APIGroups, a.group) && has(r.Resources, a.resource) && has(r.Verbs, a.verb) && len(r.ResourceNames) == 0
 	})
 }
 
-// mayNot lists the restrictions that a developer may encounter: abilities that are missing
+// listRestrictions lists the restrictions that a developer may encounter: abilities that are missing
 // in every namespace, and exceptions that the rules do not allow.
-func mayNot(m *Me) []string {
+func listRestrictions(m *Me) []string {
 	var all []string
 	for _, a := range Abilities {
 		if !slices.ContainsFunc(m.Namespaces, func(n Namespace) bool { return slices.Contains(n.May, a.Name) }) {
@@ -52,7 +52,7 @@ func mayNot(m *Me) []string {
 	if len(r.PriorityClasses) == 0 {
 		all = append(all, "pods with a priorityClassName: ask for policy.priorityClasses")
 	}
-	all = append(all, "RoleBindings to others than your tenant's people"+people(r.Subjects)+" and service accounts: ask for policy.shareWith")
+	all = append(all, "RoleBindings to others than your tenant's people"+formatSubjects(r.Subjects)+" and service accounts: ask for policy.shareWith")
 	if len(r.CloudIdentities) == 0 {
 		all = append(all, "ServiceAccounts that name a role or an account at a cloud: ask for policy.cloudIdentities")
 	}
@@ -71,8 +71,8 @@ func mayNot(m *Me) []string {
 		"anything in other tenants' namespaces, and what is of the whole cluster")
 }
 
-// people formats subjects, such as Group:devs, in parentheses.
-func people(subjects []string) string {
+// formatSubjects formats subjects, such as Group:devs, in parentheses.
+func formatSubjects(subjects []string) string {
 	if len(subjects) == 0 {
 		return ""
 	}

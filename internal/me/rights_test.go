@@ -10,7 +10,7 @@ func TestPeople(t *testing.T) {
 		{nil, ""},
 		{[]string{"Group:oidc:devs", "User:jane"}, " (group oidc:devs, user jane)"},
 	} {
-		if got := people(c.subjects); got != c.want {
+		if got := formatSubjects(c.subjects); got != c.want {
 			t.Errorf("%q are %q, want %q", c.subjects, got, c.want)
 		}
 	}

@@ -17,9 +17,9 @@ import (
 func slim(d *draft.Draft, base, class *v1alpha1.AWSNodeClass, readBack bool) (*v1alpha1.AWSNodeClass, bool) {
 	alone, over := d.Platform, d.Platform
 	alone.NodeClass, over.NodeClass = v1alpha1.NodeClass{}, v1alpha1.NodeClass{AWS: base}
-	want := estate.AWSClass(&alone, class)
+	want := estate.ResolveAWSClass(&alone, class)
 	c := class.DeepCopy()
-	same := func() bool { return equality.Semantic.DeepEqual(want, estate.AWSClass(&over, c)) }
+	same := func() bool { return equality.Semantic.DeepEqual(want, estate.ResolveAWSClass(&over, c)) }
 	whole := same()
 	fields := reflect.ValueOf(c).Elem()
 	for i := range fields.NumField() {

@@ -46,30 +46,30 @@ type connection struct {
 func (c *connection) String() string {
 	from, to := c.fromIP, c.toIP
 	if c.from != nil {
-		from = podName(c.from, c.fromLabels)
+		from = formatPodName(c.from, c.fromLabels)
 	}
 	if c.to != nil {
-		to = podName(c.to, c.toLabels)
+		to = formatPodName(c.to, c.toLabels)
 	}
 	return fmt.Sprintf("%s to %s, %s", from, to, c.port)
 }
 
-func podName(n *namespace, pod map[string]string) string {
+func formatPodName(n *namespace, pod map[string]string) string {
 	if len(pod) == 0 {
 		return n.name
 	}
 	return n.name + "[" + labels.Set(pod).String() + "]"
 }
 
-// tiered returns the connection in the form of package tier.
-func (c *connection) tiered() *tier.Connection {
+// toTierConnection returns the connection in the form of package tier.
+func (c *connection) toTierConnection() *tier.Connection {
 	return &tier.Connection{
-		From: end(c.from, c.fromLabels, c.fromIP), To: end(c.to, c.toLabels, c.toIP),
+		From: makeEnd(c.from, c.fromLabels, c.fromIP), To: makeEnd(c.to, c.toLabels, c.toIP),
 		Port: c.port.number, PortName: c.port.name, Protocol: string(c.port.protocol),
 	}
 }
 
-func end(n *namespace, pod map[string]string, address string) tier.End {
+func makeEnd(n *namespace, pod map[string]string, address string) tier.End {
 	if n == nil {
 		ip, _ := netip.ParseAddr(address)
 		return tier.End{Address: ip}
@@ -77,30 +77,30 @@ func end(n *namespace, pod map[string]string, address string) tier.End {
 	return tier.End{Pod: &tier.Pod{Namespace: n.name, NamespaceLabels: n.labels, Labels: pod}, Address: podIP}
 }
 
-// allowed evaluates the destination first, because between tenants it is usually the
+// isAllowed evaluates the destination first, because between tenants it is usually the
 // destination that denies.
-func (c *connection) allowed() bool {
-	t := c.tiered()
+func (c *connection) isAllowed() bool {
+	t := c.toTierConnection()
 	return (c.to == nil || tier.Decide(c.to.tiers, t, tier.Ingress).Allowed) &&
 		(c.from == nil || tier.Decide(c.from.tiers, t, tier.Egress).Allowed)
 }
 
-func (c *connection) verdict() Verdict {
-	t := c.tiered()
+func (c *connection) buildVerdict() Verdict {
+	t := c.toTierConnection()
 	v := Verdict{Connection: c.String(), Egress: Direction{Allowed: true}, Ingress: Direction{Allowed: true}}
 	if c.from != nil {
-		v.Egress = c.from.direction(t, tier.Egress)
+		v.Egress = c.from.decideDirection(t, tier.Egress)
 	}
 	if c.to != nil {
-		v.Ingress = c.to.direction(t, tier.Ingress)
+		v.Ingress = c.to.decideDirection(t, tier.Ingress)
 	}
 	v.Allowed = v.Egress.Allowed && v.Ingress.Allowed
 	return v
 }
 
-// direction returns the decision and the deciding policies. NetworkPolicies are additive, so
+// decideDirection returns the decision and the deciding policies. NetworkPolicies are additive, so
 // each of them is evaluated separately.
-func (n *namespace) direction(c *tier.Connection, d tier.Direction) Direction {
+func (n *namespace) decideDirection(c *tier.Connection, d tier.Direction) Direction {
 	decision := tier.Decide(n.tiers, c, d)
 	v := Direction{Allowed: decision.Allowed, DecidedBy: decision.By}
 	for _, name := range decision.Selecting {
@@ -124,15 +124,15 @@ func (n *namespace) direction(c *tier.Connection, d tier.Direction) Direction {
 	return v
 }
 
-// connections returns all connections between two namespaces that their policies distinguish.
-func connections(from, to *namespace, number int, protocol corev1.Protocol) []connection {
+// listConnections returns all connections between two namespaces that their policies distinguish.
+func listConnections(from, to *namespace, number int, protocol corev1.Protocol) []connection {
 	ports := []port{{number: number, protocol: protocol}}
 	if number == 0 {
-		ports = distinct([]port{{number: somePort, protocol: corev1.ProtocolTCP}}, from.ports, to.ports)
+		ports = removeDuplicates([]port{{number: somePort, protocol: corev1.ProtocolTCP}}, from.ports, to.ports)
 	}
 	var all []connection
-	for _, source := range distinct(from.pods, to.peers) {
-		for _, destination := range distinct(to.pods, from.peers) {
+	for _, source := range removeDuplicates(from.pods, to.peers) {
+		for _, destination := range removeDuplicates(to.pods, from.peers) {
 			for _, p := range ports {
 				all = append(all, connection{from: from, to: to, fromLabels: source, toLabels: destination, port: p})
 			}
@@ -141,8 +141,8 @@ func connections(from, to *namespace, number int, protocol corev1.Protocol) []co
 	return all
 }
 
-// distinct returns the distinct values of several lists.
-func distinct[T any](lists ...[]T) []T {
+// removeDuplicates returns the distinct values of several lists.
+func removeDuplicates[T any](lists ...[]T) []T {
 	var all []T
 	seen := map[string]bool{}
 	for _, list := range lists {
@@ -156,9 +156,9 @@ func distinct[T any](lists ...[]T) []T {
 	return all
 }
 
-// tellApart collects the pods and ports that the namespace's policies treat differently: a
+// collectSamples collects the pods and ports that the namespace's policies treat differently: a
 // pod without labels, and a pod for each selector.
-func (n *namespace) tellApart(global []*calico.Policy, clusterWide []*cluster.Policy) {
+func (n *namespace) collectSamples(global []*calico.Policy, clusterWide []*cluster.Policy) {
 	n.pods, n.peers, n.ports = []map[string]string{{}}, nil, nil
 	for _, policies := range [][]*calico.Policy{global, n.calico} {
 		for _, p := range policies {
@@ -167,14 +167,14 @@ func (n *namespace) tellApart(global []*calico.Policy, clusterWide []*cluster.Po
 		}
 	}
 	for _, p := range clusterWide {
-		n.pods, n.peers = append(n.pods, selected(p.Pods)...), append(n.peers, selected(p.Peers)...)
+		n.pods, n.peers = append(n.pods, makeSamplePods(p.Pods)...), append(n.peers, makeSamplePods(p.Peers)...)
 		n.addPorts(p.Ports)
 	}
 	for _, p := range n.kubernetes {
-		n.pods, n.peers = append(n.pods, selected(p.Pods)...), append(n.peers, selected(p.Peers)...)
+		n.pods, n.peers = append(n.pods, makeSamplePods(p.Pods)...), append(n.peers, makeSamplePods(p.Peers)...)
 		n.addPorts(p.Ports)
 	}
-	n.pods, n.peers, n.ports = distinct(n.pods), distinct(n.peers), distinct(n.ports)
+	n.pods, n.peers, n.ports = removeDuplicates(n.pods), removeDuplicates(n.peers), removeDuplicates(n.ports)
 }
 
 // addPorts adds ports that a policy names: the first port of a range, and somePort for a
@@ -189,8 +189,8 @@ func (n *namespace) addPorts(ports []tier.Ports) {
 	}
 }
 
-// selected returns pods that the selectors distinguish from a pod without labels.
-func selected(selectors []*metav1.LabelSelector) []map[string]string {
+// makeSamplePods returns pods that the selectors distinguish from a pod without labels.
+func makeSamplePods(selectors []*metav1.LabelSelector) []map[string]string {
 	var pods []map[string]string
 	for _, s := range selectors {
 		pod := map[string]string{}

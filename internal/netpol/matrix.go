@@ -26,7 +26,7 @@ type Row struct {
 func (m *Map) Matrix(namespaces []string, port int, protocol string) ([]Row, error) {
 	rows := make([]Row, 0, len(namespaces))
 	for _, from := range namespaces {
-		row, err := m.Outside(from)
+		row, err := m.EvaluateOutside(from)
 		if err != nil {
 			return nil, err
 		}
@@ -44,8 +44,8 @@ func (m *Map) Matrix(namespaces []string, port int, protocol string) ([]Row, err
 	return rows, nil
 }
 
-// Outside evaluates the connections of a namespace to destinations outside of the matrix.
-func (m *Map) Outside(namespace string) (Row, error) {
+// EvaluateOutside evaluates the connections of a namespace to destinations outside of the matrix.
+func (m *Map) EvaluateOutside(namespace string) (Row, error) {
 	row := Row{Namespace: namespace, Tenant: m.Tenant(namespace), Reaches: []string{}}
 	for _, to := range []struct {
 		reached *bool

@@ -78,7 +78,7 @@ func TestTogether(t *testing.T) {
 			for i := range all {
 				all[i].Labels["name"] = all[i].Name
 			}
-			m, err := netpol.Of(all, written(t, test.policies...))
+			m, err := netpol.NewFromObjects(all, written(t, test.policies...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +93,7 @@ func TestTogether(t *testing.T) {
 // TestSuppose evaluates a connection with an additional policy, and without an existing one.
 // The map must not change.
 func TestSuppose(t *testing.T) {
-	m, err := netpol.Of(namespaces(2, 2), written(t, allowNone))
+	m, err := netpol.NewFromObjects(namespaces(2, 2), written(t, allowNone))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestSuppose(t *testing.T) {
 // TestCalicoTellsPodsApart expects a hole to be found that exists only for some pods on some
 // port. A connection between pods without labels would not reveal it.
 func TestCalicoTellsPodsApart(t *testing.T) {
-	m, err := netpol.Of(namespaces(2, 2), written(t, `{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: hole, namespace: n1}, spec: {selector: "app in {'db', 'web'}",
+	m, err := netpol.NewFromObjects(namespaces(2, 2), written(t, `{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: hole, namespace: n1}, spec: {selector: "app in {'db', 'web'}",
 		ingress: [{action: Allow, protocol: TCP, source: {namespaceSelector: all(), selector: "role == 'x' && has(y)"}, destination: {ports: [5432]}}]}}`, allowNone))
 	if err != nil {
 		t.Fatal(err)

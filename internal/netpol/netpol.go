@@ -58,11 +58,11 @@ func New(namespaces []corev1.Namespace, policies []networkingv1.NetworkPolicy) (
 	for i := range policies {
 		all[i] = &policies[i]
 	}
-	return Of(namespaces, all)
+	return NewFromObjects(namespaces, all)
 }
 
-// settle completes a Map after the last policy has been added.
-func (m *Map) settle() {
+// complete completes a Map after the last policy has been added.
+func (m *Map) complete() {
 	m.byLabel = map[label][]*cluster.Policy{}
 	for _, p := range m.cluster {
 		first := label{}
@@ -73,17 +73,17 @@ func (m *Map) settle() {
 		m.byLabel[first] = append(m.byLabel[first], p)
 	}
 	for _, n := range m.namespaces {
-		m.settleOne(n)
+		m.completeNamespace(n)
 	}
 }
 
-func (m *Map) settleOne(n *namespace) {
+func (m *Map) completeNamespace(n *namespace) {
 	clusterWide := slices.Clone(m.byLabel[label{}])
 	for key, value := range n.labels {
 		clusterWide = append(clusterWide, m.byLabel[label{key, value}]...)
 	}
-	n.tiers = m.tiersOf(n, clusterWide)
-	n.tellApart(m.global, clusterWide)
+	n.tiers = m.listTiers(n, clusterWide)
+	n.collectSamples(m.global, clusterWide)
 }
 
 // Tenants returns the namespaces of every tenant, both sorted.
@@ -139,15 +139,15 @@ type Direction struct {
 // Allows reports whether the policies allow a connection between pods without labels. It
 // returns an error if a namespace of the flow does not exist.
 func (m *Map) Allows(f attack.Flow) (bool, error) {
-	verdict, err := m.Judge(f)
+	verdict, err := m.Evaluate(f)
 	return verdict.Allowed, err
 }
 
-// Judge evaluates a connection like Allows, and returns the reasons.
-func (m *Map) Judge(f attack.Flow) (Verdict, error) {
+// Evaluate evaluates a connection like Allows, and returns the reasons.
+func (m *Map) Evaluate(f attack.Flow) (Verdict, error) {
 	if len(f.Beside)+len(f.Without) > 0 {
 		var err error
-		if m, err = m.as(f.Beside, f.Without); err != nil {
+		if m, err = m.copyWith(f.Beside, f.Without); err != nil {
 			return Verdict{}, err
 		}
 	}
@@ -161,11 +161,11 @@ func (m *Map) Judge(f attack.Flow) (Verdict, error) {
 		}
 		n, ok := m.namespaces[side.name]
 		if !ok {
-			return Verdict{}, missing(side.name)
+			return Verdict{}, newMissingError(side.name)
 		}
 		*side.to = n
 	}
-	return c.verdict(), nil
+	return c.buildVerdict(), nil
 }
 
 // Connects reports whether any pod of one namespace can connect to any pod of another, on the
@@ -173,22 +173,24 @@ func (m *Map) Judge(f attack.Flow) (Verdict, error) {
 func (m *Map) Connects(from, to string, number int, protocol string) (Verdict, error) {
 	source, ok := m.namespaces[from]
 	if !ok {
-		return Verdict{}, missing(from)
+		return Verdict{}, newMissingError(from)
 	}
 	destination, ok := m.namespaces[to]
 	if !ok {
-		return Verdict{}, missing(to)
+		return Verdict{}, newMissingError(to)
 	}
 	var first *connection
-	for _, c := range connections(source, destination, number, corev1.Protocol(protocol)) {
-		if c.allowed() {
-			return c.verdict(), nil
+	for _, c := range listConnections(source, destination, number, corev1.Protocol(protocol)) {
+		if c.isAllowed() {
+			return c.buildVerdict(), nil
 		}
 		if first == nil {
 			first = &c
 		}
 	}
-	return first.verdict(), nil
+	return first.buildVerdict(), nil
 }
 
-func missing(namespace string) error { return fmt.Errorf("there is no namespace %s", namespace) }
+func newMissingError(namespace string) error {
+	return fmt.Errorf("there is no namespace %s", namespace)
+}

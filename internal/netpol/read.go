@@ -41,20 +41,20 @@ type Snapshot struct {
 	Policies []client.Object
 }
 
-// Read reads every namespace and every network policy, and returns a Map of them.
-func Read(ctx context.Context, c client.Reader) (*Map, error) {
-	s, err := Take(ctx, c)
+// ReadMap reads every namespace and every network policy, and returns a Map of them.
+func ReadMap(ctx context.Context, c client.Reader) (*Map, error) {
+	s, err := TakeSnapshot(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return Of(s.Namespaces, s.Policies)
+	return NewFromObjects(s.Namespaces, s.Policies)
 }
 
-// Take reads every namespace and every network policy. Namespaces that are being deleted and
+// TakeSnapshot reads every namespace and every network policy. Namespaces that are being deleted and
 // have no pods are left out: their policies may be deleted already, and no pods remain to
 // connect.
-func Take(ctx context.Context, c client.Reader) (*Snapshot, error) {
-	namespaces, err := namespacesOf(ctx, c)
+func TakeSnapshot(ctx context.Context, c client.Reader) (*Snapshot, error) {
+	namespaces, err := listNamespaces(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func Take(ctx context.Context, c client.Reader) (*Snapshot, error) {
 	for _, group := range calicoGroups {
 		served := false
 		for _, kind := range calicoKinds {
-			has, err := s.list(ctx, c, group.WithKind(kind))
+			has, err := s.addKind(ctx, c, group.WithKind(kind))
 			if err != nil {
 				return nil, err
 			}
@@ -82,18 +82,18 @@ func Take(ctx context.Context, c client.Reader) (*Snapshot, error) {
 		}
 	}
 	for _, kind := range clusterKinds {
-		if _, err := s.list(ctx, c, kind); err != nil {
+		if _, err := s.addKind(ctx, c, kind); err != nil {
 			return nil, err
 		}
 	}
 	// Policies of namespaces whose deletion has begun since may already be deleted.
-	now, err := namespacesOf(ctx, c)
+	now, err := listNamespaces(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	for name, n := range namespaces {
 		live, ok := now[name]
-		if ok && (live.DeletionTimestamp == nil || crowded(ctx, c, name)) {
+		if ok && (live.DeletionTimestamp == nil || hasPods(ctx, c, name)) {
 			s.Namespaces = append(s.Namespaces, n)
 		}
 	}
@@ -101,7 +101,7 @@ func Take(ctx context.Context, c client.Reader) (*Snapshot, error) {
 	return s, nil
 }
 
-func namespacesOf(ctx context.Context, c client.Reader) (map[string]corev1.Namespace, error) {
+func listNamespaces(ctx context.Context, c client.Reader) (map[string]corev1.Namespace, error) {
 	var all corev1.NamespaceList
 	if err := c.List(ctx, &all); err != nil {
 		return nil, fmt.Errorf("reading namespaces: %w", err)
@@ -113,17 +113,17 @@ func namespacesOf(ctx context.Context, c client.Reader) (map[string]corev1.Names
 	return byName, nil
 }
 
-// crowded reports whether a namespace has pods. If the pods cannot be listed, it returns
+// hasPods reports whether a namespace has pods. If the pods cannot be listed, it returns
 // true.
-func crowded(ctx context.Context, c client.Reader, namespace string) bool {
+func hasPods(ctx context.Context, c client.Reader, namespace string) bool {
 	var pods metav1.PartialObjectMetadataList
 	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
 	err := c.List(ctx, &pods, client.InNamespace(namespace), client.Limit(1))
 	return err != nil || len(pods.Items) > 0
 }
 
-// list adds the objects of a kind, if the cluster serves the kind.
-func (s *Snapshot) list(ctx context.Context, c client.Reader, kind schema.GroupVersionKind) (served bool, err error) {
+// addKind adds the objects of a kind, if the cluster serves the kind.
+func (s *Snapshot) addKind(ctx context.Context, c client.Reader, kind schema.GroupVersionKind) (served bool, err error) {
 	all := &unstructured.UnstructuredList{}
 	all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	if err := c.List(ctx, all); meta.IsNoMatchError(err) {
@@ -137,8 +137,8 @@ func (s *Snapshot) list(ctx context.Context, c client.Reader, kind schema.GroupV
 	return true, nil
 }
 
-// Of returns a Map of namespaces and a Snapshot's policies.
-func Of(namespaces []corev1.Namespace, policies []client.Object) (*Map, error) {
+// NewFromObjects returns a Map of namespaces and a Snapshot's policies.
+func NewFromObjects(namespaces []corev1.Namespace, policies []client.Object) (*Map, error) {
 	m := &Map{namespaces: make(map[string]*namespace, len(namespaces)), calicoTiers: map[string]tier.Tier{}, calicoSets: &calico.Sets{}}
 	for i := range namespaces {
 		m.namespaces[namespaces[i].Name] = &namespace{name: namespaces[i].Name, labels: namespaces[i].Labels}
@@ -153,7 +153,7 @@ func Of(namespaces []corev1.Namespace, policies []client.Object) (*Map, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	m.settle()
+	m.complete()
 	return m, nil
 }
 

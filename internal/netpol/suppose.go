@@ -13,14 +13,14 @@ import (
 	"croft.dev/croft/internal/netpol/kubernetes"
 )
 
-// as returns a copy of the Map with additional policies, and without others.
-func (m *Map) as(beside, without []client.Object) (*Map, error) {
+// copyWith returns a copy of the Map with additional policies, and without others.
+func (m *Map) copyWith(beside, without []client.Object) (*Map, error) {
 	other := *m
 	other.namespaces = maps.Clone(m.namespaces)
 	for i, o := range slices.Concat(beside, without) {
 		n, ok := other.namespaces[o.GetNamespace()]
 		if !ok {
-			return nil, missing(o.GetNamespace())
+			return nil, newMissingError(o.GetNamespace())
 		}
 		copied := *n
 		change := copied.add
@@ -31,7 +31,7 @@ func (m *Map) as(beside, without []client.Object) (*Map, error) {
 			return nil, err
 		}
 		other.namespaces[n.name] = &copied
-		other.settleOne(&copied)
+		other.completeNamespace(&copied)
 	}
 	return &other, nil
 }
@@ -59,10 +59,10 @@ func (n *namespace) add(o client.Object, sets *calico.Sets) error {
 func (n *namespace) remove(o client.Object, _ *calico.Sets) error {
 	switch o := o.(type) {
 	case *networkingv1.NetworkPolicy:
-		name := kubernetes.NameOf(o)
+		name := kubernetes.FormatName(o)
 		n.kubernetes = slices.DeleteFunc(slices.Clone(n.kubernetes), func(p *kubernetes.Policy) bool { return p.Name == name })
 	case *unstructured.Unstructured:
-		name := calico.NameOf(o)
+		name := calico.FormatName(o)
 		n.calico = slices.DeleteFunc(slices.Clone(n.calico), func(p *calico.Policy) bool { return p.Name == name })
 	default:
 		return fmt.Errorf("%T is no policy of a namespace", o)

@@ -33,13 +33,13 @@ func TestTakeLeavesOutWhatGoes(t *testing.T) {
 		create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "default"}})
 	}
-	create(attack.Pod("goes-with-a-pod", "late"))
+	create(attack.NewPod("goes-with-a-pod", "late"))
 	for _, name := range []string{"goes", "goes-with-a-pod"} {
 		if err := c.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	seen, err := netpol.Take(t.Context(), c)
+	seen, err := netpol.TakeSnapshot(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

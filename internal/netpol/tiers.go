@@ -13,10 +13,10 @@ import (
 // additive is the common name of all NetworkPolicies, which have no order.
 const additive = "NetworkPolicies"
 
-// tiersOf returns all policies that may select a namespace's pods, in their order: the
+// listTiers returns all policies that may select a namespace's pods, in their order: the
 // cluster-wide ones of the tier Admin; Calico's by their tiers, with NetworkPolicies in the
 // default tier; and the cluster-wide ones of the tier Baseline.
-func (m *Map) tiersOf(n *namespace, clusterWide []*cluster.Policy) []tier.Tier {
+func (m *Map) listTiers(n *namespace, clusterWide []*cluster.Policy) []tier.Tier {
 	first, last := tier.Tier{Order: cluster.AdminOrder, Tied: true}, tier.Tier{Order: cluster.BaselineOrder, Tied: true}
 	for _, p := range clusterWide {
 		if p.Baseline {
@@ -42,26 +42,26 @@ func (m *Map) tiersOf(n *namespace, clusterWide []*cluster.Policy) []tier.Tier {
 	}
 	if len(n.kubernetes) > 0 {
 		own := named[calico.DefaultTier]
-		own.Policies = append(own.Policies, &tier.Policy{Name: additive, Order: calico.KubernetesOrder, Judge: n.together})
+		own.Policies = append(own.Policies, &tier.Policy{Name: additive, Order: calico.KubernetesOrder, Judge: n.evaluateTogether})
 	}
 	var all []tier.Tier
 	for _, name := range slices.Sorted(maps.Keys(named)) {
 		all = append(all, *named[name])
 	}
 	all = slices.DeleteFunc(append(all, first, last), func(t tier.Tier) bool { return len(t.Policies) == 0 })
-	tier.Sort(all)
+	tier.SortTiers(all)
 	return all
 }
 
-// together evaluates all NetworkPolicies of the namespace.
-func (n *namespace) together(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
+// evaluateTogether evaluates all NetworkPolicies of the namespace.
+func (n *namespace) evaluateTogether(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
 	selects := tier.No
 	for _, p := range n.kubernetes {
 		selected, decides := p.Judge(c, d)
 		if decides == tier.Allow {
 			return tier.Yes, tier.Allow
 		}
-		selects = tier.Any(selects, selected)
+		selects = tier.MatchAny(selects, selected)
 	}
 	return selects, ""
 }

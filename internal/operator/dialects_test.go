@@ -154,14 +154,14 @@ func TestDialects(t *testing.T) {
 
 // wrongs lists the connections that differ from the tenants' walls.
 func (f *field) wrongs() []string {
-	m, err := netpol.Read(f.Context(), f.client)
+	m, err := netpol.ReadMap(f.Context(), f.client)
 	if err != nil {
 		return []string{err.Error()}
 	}
 	var all []string
 	want := func(what string, allowed bool, flow attack.Flow) {
 		flow.Port, flow.Protocol = cmp.Or(flow.Port, 8080), "TCP"
-		got, err := m.Judge(flow)
+		got, err := m.Evaluate(flow)
 		if err != nil || got.Allowed != allowed {
 			all = append(all, fmt.Sprintf("%s: %v, want %v (%+v, %v)", what, got.Allowed, allowed, got, err))
 		}

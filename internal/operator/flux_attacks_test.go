@@ -287,7 +287,7 @@ func (f *field) explains(namespace, target, id, cause string) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		story := why.Tell(seen)
+		story := why.ExplainSnapshot(seen)
 		first := story.First
 		for _, step := range story.Steps {
 			if first == nil && step.Verdict == why.Waiting {

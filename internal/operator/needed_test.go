@@ -406,7 +406,7 @@ func (l *life) end() {
 	l.gone(&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: identity.ElevationsPolicy}})
 	l.gone(&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: identity.ElevationsPolicy}})
 	l.patch(l.platform, `{"spec": {"roles": null}}`)
-	l.gone(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: identity.ClusterRole("deployer")}})
+	l.gone(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: identity.ClusterRoleName("deployer")}})
 	for _, o := range []client.Object{l.shop, l.legacy, l.far, pool("apps"), pool("telco"), l.platform} {
 		l.delete(o)
 		l.gone(o)

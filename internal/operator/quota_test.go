@@ -118,7 +118,7 @@ func (f *field) settled(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
 			sum, used := resource.Quantity{}, resource.Quantity{}
 			for _, entry := range t.Status.Shares {
 				quota := quotas[entry.Namespace]
-				if !quotaplan.Same(entry.Hard, quota.Spec.Hard) || !quotaplan.Same(entry.Hard, quota.Status.Hard) {
+				if !quotaplan.IsEqual(entry.Hard, quota.Spec.Hard) || !quotaplan.IsEqual(entry.Hard, quota.Status.Hard) {
 					return fmt.Sprintf("%s: ledger %v, status %v", entry.Namespace, entry.Hard, quota.Status)
 				}
 				sum.Add(entry.Hard[name])
@@ -281,7 +281,7 @@ func quotaLate(f *field, stop *func()) {
 	ctx, cancel := context.WithCancel(f.Context())
 	f.rush(ctx, &clients, "late-a", 4, 10*time.Millisecond)
 	f.eventually("the share of late-b to be lowered", func() string {
-		if q := f.quotas("late")["late-b"]; quotaplan.Same(q.Spec.Hard, q.Status.Hard) {
+		if q := f.quotas("late")["late-b"]; quotaplan.IsEqual(q.Spec.Hard, q.Status.Hard) {
 			return fmt.Sprint(q.Spec.Hard)
 		}
 		return ""
@@ -310,7 +310,7 @@ func quotaLate(f *field, stop *func()) {
 	}
 	f.eventually("the shares to be in force", func() string {
 		for _, q := range f.quotas("late") {
-			if !quotaplan.Same(q.Spec.Hard, q.Status.Hard) {
+			if !quotaplan.IsEqual(q.Spec.Hard, q.Status.Hard) {
 				return fmt.Sprint(q.Status)
 			}
 		}
@@ -421,7 +421,7 @@ func quotaQuiet(f *field) {
 			f.Errorf("wrote %s: %v", write, t)
 		}
 	}
-	if after := f.quotas("quiet")["quiet-a"]; !quotaplan.Same(after.Spec.Hard, before["quiet-a"].Spec.Hard) {
+	if after := f.quotas("quiet")["quiet-a"]; !quotaplan.IsEqual(after.Spec.Hard, before["quiet-a"].Spec.Hard) {
 		f.Errorf("%v, and was %v", after.Spec.Hard, before["quiet-a"].Spec.Hard)
 	}
 
@@ -494,7 +494,7 @@ func quotaNamespaces(f *field) {
 		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(grow), grow); err != nil {
 			return err.Error()
 		}
-		if !quotaplan.Same(quota.Status.Hard, amounts("configmaps", "40")) || len(grow.Status.Shares) > 0 {
+		if !quotaplan.IsEqual(quota.Status.Hard, amounts("configmaps", "40")) || len(grow.Status.Shares) > 0 {
 			return fmt.Sprintf("%v, ledger %v", quota.Status.Hard, grow.Status.Shares)
 		}
 		return ""

@@ -42,7 +42,7 @@ func withAccessReviews(a *accessReviews, next http.Handler) http.Handler {
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReviewBytes))
 		if err != nil {
-			respond(w, r, apierrors.NewRequestEntityTooLargeError("an access review has some hundred bytes"))
+			respondError(w, r, apierrors.NewRequestEntityTooLargeError("an access review has some hundred bytes"))
 			return
 		}
 		if u, ok := request.UserFrom(r.Context()); ok && a.serve(w, r, u, body) {
@@ -65,11 +65,11 @@ func (a *accessReviews) serve(w http.ResponseWriter, r *http.Request, u user.Inf
 	if asked.Subresource != "" || !slices.Contains([]string{"get", "list", "watch"}, asked.Verb) {
 		return false
 	}
-	allowed, err := a.ask(r, *asked)
+	allowed, err := a.sendReview(r, *asked)
 	if err != nil || allowed {
 		return false // the API server's own response is right
 	}
-	if allowed, err = a.serves(r, u, *asked); err != nil || !allowed {
+	if allowed, err = a.canServe(r, u, *asked); err != nil || !allowed {
 		return false
 	}
 	review.Status = authorizationv1.SubjectAccessReviewStatus{
@@ -80,39 +80,39 @@ func (a *accessReviews) serve(w http.ResponseWriter, r *http.Request, u user.Inf
 	return true
 }
 
-// serves reports whether the proxy serves a request that the API server denies.
-func (a *accessReviews) serves(r *http.Request, u user.Info, asked authorizationv1.ResourceAttributes) (bool, error) {
+// canServe reports whether the proxy serves a request that the API server denies.
+func (a *accessReviews) canServe(r *http.Request, u user.Info, asked authorizationv1.ResourceAttributes) (bool, error) {
 	isList := asked.Verb != "get" && asked.Name == ""
 	is := func(k *kind) bool { return asked.Group == k.resource.Group && asked.Resource == k.resource.Resource }
 	if is(a.namespaces.kind) {
 		return isList, nil
 	}
-	for _, c := range a.tenants.collections() {
+	for _, c := range a.tenants.listCollections() {
 		if is(c.kind) {
-			return a.tenants.ready.Load() && a.tenants.answersFor(u, asked.Verb, asked.Name, c), nil
+			return a.tenants.ready.Load() && a.tenants.canAnswerFor(u, asked.Verb, asked.Name, c), nil
 		}
 	}
 	if !isList || asked.Namespace != "" {
 		return false, nil
 	}
-	for _, namespace := range a.namespaces.visibleNamesFrom(u, "") {
+	for _, namespace := range a.namespaces.listVisibleNamesFrom(u, "") {
 		asked.Namespace = namespace
-		if allowed, err := a.ask(r, asked); err != nil || allowed {
+		if allowed, err := a.sendReview(r, asked); err != nil || allowed {
 			return allowed, err
 		}
 	}
 	return false, nil
 }
 
-// ask sends a review to the API server with the user's identity.
-func (a *accessReviews) ask(r *http.Request, asked authorizationv1.ResourceAttributes) (bool, error) {
+// sendReview sends a review to the API server with the user's identity.
+func (a *accessReviews) sendReview(r *http.Request, asked authorizationv1.ResourceAttributes) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &asked}}
 	review.SetGroupVersionKind(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"))
 	body, err := json.Marshal(review)
 	if err != nil {
 		return false, err
 	}
-	response, err := a.post(r, body)
+	response, err := a.postReview(r, body)
 	if err != nil {
 		return false, err
 	}
@@ -127,7 +127,7 @@ func (a *accessReviews) ask(r *http.Request, asked authorizationv1.ResourceAttri
 	return answer.Status.Allowed, nil
 }
 
-func (a *accessReviews) post(r *http.Request, body []byte) (*http.Response, error) {
+func (a *accessReviews) postReview(r *http.Request, body []byte) (*http.Response, error) {
 	target := a.forward.location
 	out := (&http.Request{
 		Method: http.MethodPost, Host: target.Host, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),

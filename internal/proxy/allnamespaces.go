@@ -73,17 +73,17 @@ func (a *allNamespaces) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Users who may read the whole cluster get the API server's own response.
 	if !strings.HasPrefix(r.URL.Query().Get("continue"), continuePrefix) {
 		direct := &forbiddenBuffer{ResponseWriter: w, header: http.Header{}}
-		if a.next.ServeHTTP(direct, r); !direct.held() {
+		if a.next.ServeHTTP(direct, r); !direct.isBuffered() {
 			return
 		}
-		if a.answer(w, r, info) {
+		if a.serveReadable(w, r, info) {
 			return
 		}
 		direct.release()
 		return
 	}
-	if !a.answer(w, r, info) {
-		respond(w, r, apierrors.NewResourceExpired("none of the listed namespaces can be read any longer: list again"))
+	if !a.serveReadable(w, r, info) {
+		respondError(w, r, apierrors.NewResourceExpired("none of the listed namespaces can be read any longer: list again"))
 	}
 }
 
@@ -97,13 +97,13 @@ func resourcePath(info *request.RequestInfo, namespace string) string {
 	return path.Join(p, info.Resource)
 }
 
-// answer responds with the objects that the user may read. If the user may read none of the
+// serveReadable responds with the objects that the user may read. If the user may read none of the
 // namespaces, it sends nothing and returns false.
-func (a *allNamespaces) answer(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) bool {
+func (a *allNamespaces) serveReadable(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) bool {
 	if info.Verb == "watch" {
-		return a.watch(w, r, info)
+		return a.serveWatch(w, r, info)
 	}
-	return a.list(w, r, info)
+	return a.serveList(w, r, info)
 }
 
 // requestNamespace sends the request to the API server for a single namespace, with the
@@ -113,7 +113,7 @@ func (a *allNamespaces) requestNamespace(ctx context.Context, r *http.Request, i
 	target := a.next.location
 	out.RequestURI, out.Body, out.Host = "", http.NoBody, target.Host
 	out.URL = &url.URL{Scheme: target.Scheme, Host: target.Host, Path: path.Join(target.Path, resourcePath(info, namespace)), RawQuery: options.Encode()}
-	out.Header.Set("Accept", mergeableTypes(r.Header.Values("Accept")))
+	out.Header.Set("Accept", selectMergeableTypes(r.Header.Values("Accept")))
 	for _, name := range []string{"Accept-Encoding", "Connection"} { // specific to the client's connection
 		out.Header.Del(name)
 	}
@@ -172,9 +172,9 @@ func (b *bufferedResponse) writeTo(w http.ResponseWriter) {
 	_, _ = w.Write(b.body)
 }
 
-// hidden reports whether the namespace is left out of the result: the user may not read it,
+// isHidden reports whether the namespace is left out of the result: the user may not read it,
 // it no longer exists, or the resource is cluster-scoped.
-func (b *bufferedResponse) hidden() bool {
+func (b *bufferedResponse) isHidden() bool {
 	return b.status == http.StatusForbidden || b.status == http.StatusNotFound
 }
 
@@ -188,13 +188,13 @@ func (a *allNamespaces) getNamespace(ctx context.Context, r *http.Request, info 
 	return &bufferedResponse{response.StatusCode, response.Header, body}, err
 }
 
-// list serves a list. All namespaces are read at the resource version of the first one.
-func (a *allNamespaces) list(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) bool {
+// serveList serves a list. All namespaces are read at the resource version of the first one.
+func (a *allNamespaces) serveList(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) bool {
 	u, _ := request.UserFrom(r.Context())
 	options := r.URL.Query()
 	from, err := decodeContinue(options.Get("continue"))
 	if err != nil {
-		respond(w, r, err)
+		respondError(w, r, err)
 		return true
 	}
 	limit, _ := strconv.Atoi(options.Get("limit")) // the API server rejects an invalid limit
@@ -206,7 +206,7 @@ func (a *allNamespaces) list(w http.ResponseWriter, r *http.Request, info *reque
 			l.readable = names.Clone()
 		}
 	}
-	body, err := l.run(a.visibleNamesFrom(u, from.Namespace), from)
+	body, err := l.run(a.listVisibleNamesFrom(u, from.Namespace), from)
 	switch {
 	case err != nil:
 		responder{}.Error(w, r, err)
@@ -225,12 +225,12 @@ func (a *allNamespaces) list(w http.ResponseWriter, r *http.Request, info *reque
 	return true
 }
 
-// visibleNamesFrom returns the sorted names of the namespaces that a user may get, starting
+// listVisibleNamesFrom returns the sorted names of the namespaces that a user may get, starting
 // at from.
-func (n *namespaces) visibleNamesFrom(u user.Info, from string) []string {
+func (n *namespaces) listVisibleNamesFrom(u user.Info, from string) []string {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	return slices.DeleteFunc(n.visibleNames(u), func(name string) bool { return name < from })
+	return slices.DeleteFunc(n.listVisibleNames(u), func(name string) bool { return name < from })
 }
 
 // mergedList is a list in progress.
@@ -277,7 +277,7 @@ func (l *mergedList) run(names []string, from continueToken) ([]byte, error) {
 			names, from = names[parallel:], continueToken{}
 		}
 		if l.limit > 0 && l.count >= l.limit && len(names) > 0 {
-			return l.page(continueToken{Namespace: names[0], Continue: from.Continue, Version: l.version, List: uuid.NewUUID()})
+			return l.encodePage(continueToken{Namespace: names[0], Continue: from.Continue, Version: l.version, List: uuid.NewUUID()})
 		}
 	}
 	if l.merger == nil || l.failed != nil {
@@ -286,8 +286,8 @@ func (l *mergedList) run(names []string, from continueToken) ([]byte, error) {
 	return l.merger.list(metav1.ListMeta{ResourceVersion: l.version})
 }
 
-// page returns a list that has a continue token.
-func (l *mergedList) page(next continueToken) ([]byte, error) {
+// encodePage returns a list that has a continue token.
+func (l *mergedList) encodePage(next continueToken) ([]byte, error) {
 	encoded, err := next.encode()
 	if err != nil {
 		return nil, err
@@ -305,15 +305,15 @@ func (l *mergedList) fetch(names []string, from continueToken) ([]*bufferedRespo
 	group, ctx := errgroup.WithContext(l.r.Context())
 	for i, name := range names {
 		group.Go(func() (err error) {
-			answers[i], err = l.getNamespace(ctx, l.r, l.info, name, l.optionsFor(name, from))
+			answers[i], err = l.getNamespace(ctx, l.r, l.info, name, l.buildOptions(name, from))
 			return err
 		})
 	}
 	return answers, group.Wait()
 }
 
-// optionsFor returns the list options for one namespace.
-func (l *mergedList) optionsFor(name string, from continueToken) url.Values {
+// buildOptions returns the list options for one namespace.
+func (l *mergedList) buildOptions(name string, from continueToken) url.Values {
 	options := url.Values{}
 	for key, values := range l.options {
 		options[key] = values
@@ -338,7 +338,7 @@ func (l *mergedList) optionsFor(name string, from continueToken) url.Values {
 // last response is incomplete.
 func (l *mergedList) merge(names []string, answers []*bufferedResponse) (next string, err error) {
 	for i, response := range answers {
-		if response.hidden() {
+		if response.isHidden() {
 			continue
 		}
 		if response.status != http.StatusOK {

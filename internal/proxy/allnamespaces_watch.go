@@ -26,7 +26,7 @@ import (
 // JSON is a few times as large.
 const maxFrame = 64 << 20
 
-// watch merges the watches of the namespaces that the user may read into one.
+// serveWatch merges the watches of the namespaces that the user may read into one.
 //
 // Events are ordered within a namespace, but not across namespaces: a client that has
 // received version 110 in one namespace may have missed version 105 in another. A watch can
@@ -34,7 +34,7 @@ const maxFrame = 64 << 20
 // has read: the version of a list or of a bookmark. For any other version the response is
 // 410 Expired, as from an API server that has compacted the version, and the client lists
 // again.
-func (a *allNamespaces) watch(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) bool {
+func (a *allNamespaces) serveWatch(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) bool {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	m := &mergedWatch{
@@ -114,7 +114,7 @@ func (m *mergedWatch) start() (watch.Interface, error) {
 		}
 		streamOptions := options
 		if resumes && !known.common.Has(o.GetName()) {
-			streamOptions = m.freshOptions()
+			streamOptions = m.buildFreshOptions()
 		}
 		if err := m.open(o.GetName(), streamOptions); err != nil || m.failed != nil {
 			return nil, err
@@ -129,8 +129,8 @@ func (m *mergedWatch) start() (watch.Interface, error) {
 // watchedNamespaces returns the namespaces with an open stream.
 func (m *mergedWatch) watchedNamespaces() sets.Set[string] { return sets.KeySet(m.streams) }
 
-// freshOptions returns the options to watch a namespace that the client has not read yet.
-func (m *mergedWatch) freshOptions() url.Values {
+// buildFreshOptions returns the options to watch a namespace that the client has not read yet.
+func (m *mergedWatch) buildFreshOptions() url.Values {
 	options := m.r.URL.Query()
 	options.Del("resourceVersion")
 	if !m.initial {
@@ -158,14 +158,14 @@ func (m *mergedWatch) open(namespace string, options url.Values) error {
 		if err != nil {
 			return err
 		}
-		if answer := (&bufferedResponse{response.StatusCode, response.Header, body}); !answer.hidden() {
+		if answer := (&bufferedResponse{response.StatusCode, response.Header, body}); !answer.isHidden() {
 			m.failed = answer
 		}
 		return nil
 	}
 	contentType := response.Header.Get("Content-Type")
 	framer := runtime.Framer(jsonserializer.Framer)
-	if mediaType(contentType) == protobufType {
+	if parseMediaType(contentType) == protobufType {
 		framer = protobuf.LengthDelimitedFramer
 	}
 	m.contentType = contentType
@@ -231,7 +231,7 @@ func (m *mergedWatch) serve(w http.ResponseWriter, visible <-chan watch.Event) {
 		case e, ok := <-visible:
 			// The client drops its objects of a lost namespace by listing again.
 			if !ok || m.updateNamespaces(e) != nil {
-				_ = m.write(w, m.expiredEvent())
+				_ = m.writeFrame(w, m.encodeExpired())
 				return
 			}
 			continue
@@ -254,7 +254,7 @@ func (m *mergedWatch) updateNamespaces(e watch.Event) error {
 	case m.streams[o.GetName()] != nil:
 		return nil
 	}
-	if err := m.open(o.GetName(), m.freshOptions()); err != nil {
+	if err := m.open(o.GetName(), m.buildFreshOptions()); err != nil {
 		return err
 	}
 	if m.failed != nil {
@@ -271,7 +271,7 @@ func (m *mergedWatch) forward(w io.Writer, f frame) error {
 		return err
 	}
 	if e == nil {
-		return m.write(w, f.content)
+		return m.writeFrame(w, f.content)
 	}
 	s := m.streams[f.namespace]
 	if s.version, err = strconv.ParseUint(e.ResourceVersion, 10, 64); err != nil {
@@ -295,7 +295,7 @@ func (m *mergedWatch) forward(w io.Writer, f frame) error {
 	}
 	m.initial, m.lastBookmark = false, oldest.version
 	m.rememberVersion(m.r, m.info, strconv.FormatUint(oldest.version, 10), m.watchedNamespaces())
-	return m.write(w, oldest.bookmark)
+	return m.writeFrame(w, oldest.bookmark)
 }
 
 // parseBookmark returns the metadata of a bookmark, or nil for any other event.
@@ -304,7 +304,7 @@ func (m *mergedWatch) parseBookmark(content []byte) (*metav1.ObjectMeta, error) 
 		return nil, nil
 	}
 	var e metav1.WatchEvent
-	if mediaType(m.contentType) != protobufType {
+	if parseMediaType(m.contentType) != protobufType {
 		if err := json.Unmarshal(content, &e); err != nil || e.Type != string(watch.Bookmark) {
 			return nil, err
 		}
@@ -313,14 +313,14 @@ func (m *mergedWatch) parseBookmark(content []byte) (*metav1.ObjectMeta, error) 
 			return nil, err
 		}
 		if o.Kind == "Table" {
-			return tableBookmark(e.Object.Raw)
+			return parseTableBookmark(e.Object.Raw)
 		}
 		return &o.ObjectMeta, nil
 	}
 	if err := e.Unmarshal(content); err != nil || e.Type != string(watch.Bookmark) {
 		return nil, err
 	}
-	unknown, err := envelope(e.Object.Raw)
+	unknown, err := decodeEnvelope(e.Object.Raw)
 	if err != nil {
 		return nil, err
 	}
@@ -328,9 +328,9 @@ func (m *mergedWatch) parseBookmark(content []byte) (*metav1.ObjectMeta, error) 
 	return &o.ObjectMeta, o.Unmarshal(unknown.Raw)
 }
 
-// tableBookmark returns the metadata of a bookmark encoded as a Table, which is in the
+// parseTableBookmark returns the metadata of a bookmark encoded as a Table, which is in the
 // Table's only row.
-func tableBookmark(content []byte) (*metav1.ObjectMeta, error) {
+func parseTableBookmark(content []byte) (*metav1.ObjectMeta, error) {
 	var t metav1.Table
 	if err := json.Unmarshal(content, &t); err != nil {
 		return nil, err
@@ -346,21 +346,21 @@ func tableBookmark(content []byte) (*metav1.ObjectMeta, error) {
 	return meta, nil
 }
 
-func (m *mergedWatch) write(w io.Writer, content []byte) error {
+func (m *mergedWatch) writeFrame(w io.Writer, content []byte) error {
 	framer := runtime.Framer(jsonserializer.Framer)
-	if mediaType(m.contentType) == protobufType {
+	if parseMediaType(m.contentType) == protobufType {
 		framer = protobuf.LengthDelimitedFramer
 	}
 	_, err := framer.NewFrameWriter(w).Write(content)
 	return err
 }
 
-// expiredEvent returns the error event that makes the client list again.
-func (m *mergedWatch) expiredEvent() []byte {
+// encodeExpired returns the error event that makes the client list again.
+func (m *mergedWatch) encodeExpired() []byte {
 	status := m.errNamespacesChanged().Status()
 	status.Kind, status.APIVersion = "Status", "v1"
 	e := metav1.WatchEvent{Type: string(watch.Error)}
-	if mediaType(m.contentType) == protobufType {
+	if parseMediaType(m.contentType) == protobufType {
 		codec := protobuf.NewSerializer(clientgoscheme.Scheme, clientgoscheme.Scheme)
 		e.Object.Raw, _ = runtime.Encode(codec, &status) // a Status is always encoded
 		content, _ := e.Marshal()

@@ -28,9 +28,9 @@ var defaultPolicy = &auditinternal.Policy{
 	}},
 }
 
-// sink returns the audit backend and the policy evaluator; both are nil if nothing is
+// newSink returns the audit backend and the policy evaluator; both are nil if nothing is
 // recorded.
-func (a Audit) sink() (audit.Sink, audit.PolicyRuleEvaluator, error) {
+func (a Audit) newSink() (audit.Sink, audit.PolicyRuleEvaluator, error) {
 	if a.Out == nil {
 		return nil, nil, nil
 	}

@@ -31,10 +31,10 @@ func audited(t *testing.T, policy string, sent ...*http.Request) ([]auditv1.Even
 	}
 	c := chain{authenticator: authenticator, metrics: newMetrics(), next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })}
 	var err error
-	if c.sink, c.policy, err = a.sink(); err != nil {
+	if c.sink, c.policy, err = a.newSink(); err != nil {
 		t.Fatal(err)
 	}
-	h := c.handler()
+	h := c.buildHandler()
 	for _, r := range sent {
 		h.ServeHTTP(httptest.NewRecorder(), r)
 	}

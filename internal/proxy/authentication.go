@@ -128,8 +128,8 @@ func newIssuers(ctx context.Context, content []byte) (*issuers, error) {
 	return &issuers{content: content, token: token, checks: checks, cancel: cancel}, nil
 }
 
-// healthy returns nil once the keys of every provider have been fetched.
-func (i *issuers) healthy() error {
+// checkHealth returns nil once the keys of every provider have been fetched.
+func (i *issuers) checkHealth() error {
 	var errs []error
 	for _, check := range i.checks {
 		errs = append(errs, check())
@@ -137,8 +137,8 @@ func (i *issuers) healthy() error {
 	return errors.Join(errs...)
 }
 
-// keys returns the number of providers whose keys have been fetched.
-func (i *issuers) keys() int {
+// countKeys returns the number of providers whose keys have been fetched.
+func (i *issuers) countKeys() int {
 	n := 0
 	for _, check := range i.checks {
 		if check() == nil {
@@ -151,10 +151,10 @@ func (i *issuers) keys() int {
 // waitForKeys waits until the keys of every provider have been fetched.
 func (i *issuers) waitForKeys(ctx context.Context) error {
 	err := wait.PollUntilContextTimeout(ctx, keysInterval, keysTimeout, true, func(context.Context) (bool, error) {
-		return i.healthy() == nil, nil
+		return i.checkHealth() == nil, nil
 	})
 	if err != nil {
-		err = errors.Join(err, i.healthy())
+		err = errors.Join(err, i.checkHealth())
 	}
 	return err
 }
@@ -214,7 +214,7 @@ func (a *authentication) run(ctx context.Context) {
 		}
 		// An identity provider's tokens cannot be verified before its keys are fetched.
 		if err := next.waitForKeys(ctx); err != nil {
-			if next.keys() == 0 {
+			if next.countKeys() == 0 {
 				next.cancel()
 				a.log.ErrorContext(ctx, "cannot fetch the keys of any identity provider: keeping the previous authentication configuration and retrying", "file", a.file, "err", err)
 				return
@@ -234,7 +234,7 @@ func (a *authentication) run(ctx context.Context) {
 func newRequestAuthenticator(oidcTokens, reviewed authenticator.Token, clients dynamiccertificates.CAContentProvider) authenticator.Request {
 	tokens := []authenticator.Token{rejectSystemTokens(oidcTokens)}
 	if reviewed != nil {
-		tokens = append(tokens, serviceAccountsOrUsers(reviewed))
+		tokens = append(tokens, recordServiceAccountTokens(reviewed))
 	}
 	// tokenunion.New, not NewFailOnError: an unreachable identity provider must not lock
 	// out the users of others.
@@ -262,9 +262,9 @@ func newReviewer(reviews authenticationclient.AuthenticationV1Interface) (authen
 	return tokencache.New(limitReviews(review), false, reviewCacheTTL, reviewCacheTTL), nil
 }
 
-// serviceAccountsOrUsers records the tokens of service accounts, with which their requests
+// recordServiceAccountTokens records the tokens of service accounts, with which their requests
 // are forwarded. Other users that the API server authenticates are impersonated.
-func serviceAccountsOrUsers(reviewed authenticator.Token) authenticator.Token {
+func recordServiceAccountTokens(reviewed authenticator.Token) authenticator.Token {
 	return authenticator.TokenFunc(func(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 		response, ok, err := reviewed.AuthenticateToken(ctx, token)
 		if ok && isServiceAccount(response.User) {

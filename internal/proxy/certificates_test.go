@@ -94,7 +94,7 @@ func TestClientCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	tokens := tokenfile.New(map[string]*user.DefaultInfo{"janes": jane})
-	server := httptest.NewUnstartedServer(chain{authenticator: newRequestAuthenticator(tokens, nil, accepted), metrics: newMetrics(), next: forward}.handler())
+	server := httptest.NewUnstartedServer(chain{authenticator: newRequestAuthenticator(tokens, nil, accepted), metrics: newMetrics(), next: forward}.buildHandler())
 	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert} //nolint:gosec // a test
 	server.StartTLS()
 	defer server.Close()

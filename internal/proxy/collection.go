@@ -94,7 +94,7 @@ func (n *collection) put(o object) {
 		n.sorted = slices.Insert(n.sorted, at, o.GetName())
 	}
 	// A deleted object that other users could see may have had the same name.
-	n.record(change{version: resourceVersion(o), name: o.GetName(), before: before, accessChanged: before == nil})
+	n.record(change{version: parseResourceVersion(o), name: o.GetName(), before: before, accessChanged: before == nil})
 }
 
 // remove drops a deleted object. revoked contains the subjects that could see it, unless
@@ -107,7 +107,7 @@ func (n *collection) remove(o object, revoked ...subject) {
 	if at, found := slices.BinarySearch(n.sorted, o.GetName()); found {
 		n.sorted = slices.Delete(n.sorted, at, at+1)
 	}
-	n.record(change{version: resourceVersion(o), name: o.GetName(), before: before, revoked: revoked})
+	n.record(change{version: parseResourceVersion(o), name: o.GetName(), before: before, revoked: revoked})
 }
 
 // changeAccess records that the set of users who may see some objects changed at a resource
@@ -124,15 +124,15 @@ func (n *collection) changeAccess(version uint64, revoked map[string][]subject) 
 	}
 }
 
-// names returns the names of all objects.
-func (n *collection) names() []string {
+// listNames returns the names of all objects.
+func (n *collection) listNames() []string {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	return slices.Clone(n.sorted)
 }
 
-// shows reports whether an object exists and a user may see it.
-func (n *collection) shows(u user.Info, name string) bool {
+// isVisible reports whether an object exists and a user may see it.
+func (n *collection) isVisible(u user.Info, name string) bool {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	return n.objects[name] != nil && n.sight.canSee(u, name)
@@ -167,12 +167,12 @@ func (n *collection) record(c change) {
 		n.changes = n.changes[1:]
 	}
 	for w := range n.watchers {
-		w.enqueue(n.eventFor(w, c.name, c.before))
+		w.enqueue(n.buildEvent(w, c.name, c.before))
 	}
 }
 
-// eventFor returns the event that a watch receives about an object, or nil.
-func (n *collection) eventFor(w *watcher, name string, before object) *watch.Event {
+// buildEvent returns the event that a watch receives about an object, or nil.
+func (n *collection) buildEvent(w *watcher, name string, before object) *watch.Event {
 	now := n.objects[name]
 	visible := now != nil && w.matches(now) && n.sight.canSee(w.user, name)
 	sent := w.sent[name]
@@ -218,7 +218,7 @@ func (n *collection) List(ctx context.Context, o *metainternalversion.ListOption
 	}
 	listMeta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(n.version, 10)}
 	w := watcher{kind: n.kind, options: o}
-	names := n.visibleNames(u)
+	names := n.listVisibleNames(u)
 	items := make([]object, 0, len(names))
 	for _, name := range names {
 		one := n.objects[name]
@@ -255,8 +255,8 @@ func (n *collection) Get(ctx context.Context, name string, o *metav1.GetOptions)
 // continueRoot is the key prefix that storage.EncodeContinue requires.
 const continueRoot = "/"
 
-// visibleNames returns the sorted names of the objects that a user may see.
-func (n *collection) visibleNames(u user.Info) []string {
+// listVisibleNames returns the sorted names of the objects that a user may see.
+func (n *collection) listVisibleNames(u user.Info) []string {
 	visible, all := n.sight.visibleTo(u)
 	if all {
 		return slices.Clone(n.sorted)
@@ -298,7 +298,7 @@ func parseVersion(requested string) (uint64, error) {
 	return version, nil
 }
 
-func resourceVersion(o metav1.Object) uint64 {
+func parseResourceVersion(o metav1.Object) uint64 {
 	version, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
 	if err != nil {
 		return 0

@@ -96,8 +96,8 @@ func (n *collection) enqueueInitial(w *watcher, initial bool) error {
 	}
 	switch {
 	case initial, since == 0 && w.options.SendInitialEvents == nil:
-		for _, name := range n.visibleNames(w.user) {
-			if e := n.eventFor(w, name, nil); e != nil {
+		for _, name := range n.listVisibleNames(w.user) {
+			if e := n.buildEvent(w, name, nil); e != nil {
 				w.queue = append(w.queue, *e)
 			}
 		}
@@ -109,7 +109,7 @@ func (n *collection) enqueueInitial(w *watcher, initial bool) error {
 		n.replay(w, since)
 	}
 	if initial && w.options.AllowWatchBookmarks {
-		w.queue = append(w.queue, n.bookmark(map[string]string{metav1.InitialEventsAnnotationKey: "true"}))
+		w.queue = append(w.queue, n.newBookmark(map[string]string{metav1.InitialEventsAnnotationKey: "true"}))
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (n *collection) replay(w *watcher, since uint64) {
 			p.lastVisible = &last
 		}
 	}
-	for _, name := range n.visibleNames(w.user) {
+	for _, name := range n.listVisibleNames(w.user) {
 		w.sent[name] = summaries[name] == nil && w.matches(n.objects[name])
 	}
 	for _, name := range order {
@@ -162,7 +162,7 @@ func (n *collection) replay(w *watcher, since uint64) {
 		// An object to which the user was given access since then is new to the client.
 		now := n.objects[name]
 		w.sent[name] = last.matched && (!last.accessChanged || now == nil || !w.matches(now) || !n.sight.canSee(w.user, name))
-		if e := n.eventFor(w, name, last.before); e != nil {
+		if e := n.buildEvent(w, name, last.before); e != nil {
 			w.queue = append(w.queue, *e)
 		}
 	}
@@ -170,11 +170,11 @@ func (n *collection) replay(w *watcher, since uint64) {
 
 // revokes reports whether the user may no longer see an object because of a change.
 func (w *watcher) revokes(c change) bool {
-	return slices.ContainsFunc(subjectsOf(w.user), func(s subject) bool { return slices.Contains(c.revoked, s) })
+	return slices.ContainsFunc(listSubjects(w.user), func(s subject) bool { return slices.Contains(c.revoked, s) })
 }
 
-// bookmark returns a bookmark of the current version.
-func (n *collection) bookmark(annotations map[string]string) watch.Event {
+// newBookmark returns a bookmark of the current version.
+func (n *collection) newBookmark(annotations map[string]string) watch.Event {
 	o := n.empty()
 	o.SetResourceVersion(strconv.FormatUint(n.version, 10))
 	o.SetAnnotations(annotations)
@@ -211,7 +211,7 @@ func (n *collection) serve(w *watcher) {
 			}
 			// A bookmark must not overtake buffered events.
 			n.mutex.Lock()
-			b, buffered := n.bookmark(nil), len(w.events) > 0
+			b, buffered := n.newBookmark(nil), len(w.events) > 0
 			n.mutex.Unlock()
 			if !buffered && !w.send(b) {
 				return

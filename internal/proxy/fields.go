@@ -218,7 +218,7 @@ func (t fieldTree) pick(value any) any {
 
 // pickFields fills into from the shown fields of a typed or unstructured object.
 func (t fieldTree) pickFields(o runtime.Object, into any) error {
-	content, err := contentOf(o)
+	content, err := toContent(o)
 	if err != nil {
 		return err
 	}
@@ -226,16 +226,16 @@ func (t fieldTree) pickFields(o runtime.Object, into any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(kept, into)
 }
 
-func contentOf(o runtime.Object) (map[string]any, error) {
+func toContent(o runtime.Object) (map[string]any, error) {
 	if u, ok := o.(runtime.Unstructured); ok {
 		return u.UnstructuredContent(), nil
 	}
 	return runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 }
 
-// shownLabels returns the labels of a node that teams see. key is the Platform's
+// pickLabels returns the labels of a node that teams see. key is the Platform's
 // nodePoolKey.
-func shownLabels(labels map[string]string, key string) map[string]string {
+func pickLabels(labels map[string]string, key string) map[string]string {
 	kept := map[string]string{}
 	for name, value := range labels {
 		if name == key || isShownLabel(name) {

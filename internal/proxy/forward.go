@@ -55,10 +55,10 @@ func newForwarder(config *rest.Config) (*forwarder, error) {
 		return nil, err
 	}
 	logs := impersonatingTransport{}
-	if logs.withCredentials, err = rest.TransportFor(withoutHTTP2(config)); err != nil {
+	if logs.withCredentials, err = rest.TransportFor(disableHTTP2(config)); err != nil {
 		return nil, err
 	}
-	if logs.anonymous, err = rest.TransportFor(withoutHTTP2(anonymous)); err != nil {
+	if logs.anonymous, err = rest.TransportFor(disableHTTP2(anonymous)); err != nil {
 		return nil, err
 	}
 	users, err := newUpgrader(location, impersonating, config)
@@ -95,10 +95,10 @@ func newForwarder(config *rest.Config) (*forwarder, error) {
 	})}, nil
 }
 
-// withoutHTTP2 returns a configuration for HTTP/1.1 connections. A log over such a
+// disableHTTP2 returns a configuration for HTTP/1.1 connections. A log over such a
 // connection takes about 70 % of the processor time of HTTP/2, and does not consume the flow
 // control window of a connection that other requests share.
-func withoutHTTP2(config *rest.Config) *rest.Config {
+func disableHTTP2(config *rest.Config) *rest.Config {
 	c := rest.CopyConfig(config)
 	c.NextProtos = []string{"http/1.1"}
 	return c
@@ -153,7 +153,7 @@ func (p *bufferPool) Put(b []byte) { p.Pool.Put(&b) }
 // newUpgrader forwards requests with an upgrade, such as exec. It uses the credentials of
 // config, if there are any.
 func newUpgrader(location *url.URL, through http.RoundTripper, config *rest.Config) (http.Handler, error) {
-	upgrading, err := upgradeTransport(config)
+	upgrading, err := newUpgradeTransport(config)
 	if err != nil {
 		return nil, err
 	}
@@ -168,9 +168,9 @@ func isServiceAccount(u user.Info) bool {
 	return err == nil
 }
 
-// upgradeTransport returns the transport of upgraded connections (exec, attach,
+// newUpgradeTransport returns the transport of upgraded connections (exec, attach,
 // port-forward). It is HTTP/1.1, because HTTP/2 has no Upgrade.
-func upgradeTransport(config *rest.Config) (upgradeproxy.UpgradeRequestRoundTripper, error) {
+func newUpgradeTransport(config *rest.Config) (upgradeproxy.UpgradeRequestRoundTripper, error) {
 	c, err := config.TransportConfig()
 	if err != nil {
 		return nil, err
@@ -247,8 +247,8 @@ type responder struct{}
 // Error implements upgradeproxy.ErrorResponder.
 func (responder) Error(w http.ResponseWriter, r *http.Request, err error) {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-		respond(w, r, err)
+		respondError(w, r, err)
 		return
 	}
-	respond(w, r, apierrors.NewServiceUnavailable("croft proxy cannot reach the API server: "+err.Error()))
+	respondError(w, r, apierrors.NewServiceUnavailable("croft proxy cannot reach the API server: "+err.Error()))
 }

@@ -39,10 +39,10 @@ func isIdentityHeader(name string) bool {
 // authenticated connection.
 var upgradeProtocols = map[string]bool{"websocket": true, "spdy/3.1": true}
 
-// malformed returns an error message for a request with ambiguous credentials or with
+// explainMalformed returns an error message for a request with ambiguous credentials or with
 // connection headers that no Kubernetes client sends, and "" for any other. Such requests
 // are rejected rather than repaired.
-func malformed(r *http.Request) string {
+func explainMalformed(r *http.Request) string {
 	if len(r.Header["Authorization"]) > 1 {
 		return "the request has more than one Authorization header: send one"
 	}

@@ -44,7 +44,7 @@ func newRecordingCluster(t *testing.T) *recordingCluster {
 		"robots":       {Name: "system:serviceaccount:shop:robot", Groups: []string{"system:serviceaccounts"}},
 		"bootstrapper": {Name: "system:bootstrap:abcdef", Groups: []string{"system:bootstrappers"}},
 	}), nil)
-	h.proxy = httptest.NewUnstartedServer(chain{authenticator: authenticator, metrics: newMetrics(), next: forward}.handler())
+	h.proxy = httptest.NewUnstartedServer(chain{authenticator: authenticator, metrics: newMetrics(), next: forward}.buildHandler())
 	h.proxy.StartTLS()
 	t.Cleanup(h.proxy.Close)
 	return h

@@ -57,9 +57,9 @@ func allowsImpersonation(verb string) bool {
 	return verb == rbacv1.VerbAll || verb == "impersonate" || verb == "impersonate:user-info"
 }
 
-// filter returns a user without the groups and extra values that the proxy may not
+// filterUser returns a user without the groups and extra values that the proxy may not
 // impersonate.
-func (f *impersonationFilter) filter(u user.Info) user.Info {
+func (f *impersonationFilter) filterUser(u user.Info) user.Info {
 	rights := f.current.Load()
 	if rights == nil {
 		rights = &impersonationRights{}
@@ -86,7 +86,7 @@ func filterUsers(f *impersonationFilter, next authenticator.Request) authenticat
 		response, ok, err := next.AuthenticateRequest(r)
 		if ok && !isServiceAccount(response.User) {
 			filtered := *response
-			filtered.User = f.filter(response.User)
+			filtered.User = f.filterUser(response.User)
 			response = &filtered
 		}
 		return response, ok, err

@@ -42,7 +42,7 @@ func TestImpersonationFilter(t *testing.T) {
 		if c.rules != nil {
 			f.setRules(c.rules)
 		}
-		got := f.filter(u)
+		got := f.filterUser(u)
 		if !slices.Equal(got.GetGroups(), c.groups) || len(got.GetExtra()) != c.extras || got.GetName() != "jane" || got.GetUID() != "7" {
 			t.Errorf("%s: %+v", about, got)
 		}
@@ -54,7 +54,7 @@ func TestImpersonationFilter(t *testing.T) {
 		if role, ok := o.(*rbacv1.ClusterRole); ok && role.Name == identity.ProxyRole {
 			f := &impersonationFilter{}
 			f.setRules(role.Rules)
-			if got := f.filter(u); !slices.Equal(got.GetGroups(), []string{"devs", user.AllAuthenticated}) || len(got.GetExtra()) != 1 {
+			if got := f.filterUser(u); !slices.Equal(got.GetGroups(), []string{"devs", user.AllAuthenticated}) || len(got.GetExtra()) != 1 {
 				t.Errorf("with croft's generated role: %+v", got)
 			}
 			return

@@ -26,7 +26,7 @@ import (
 func startInformers(ctx context.Context, client kubernetes.Interface, n *namespaces, t *tenancy, filter *impersonationFilter) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(dropManagedFields))
 	change := func(o metav1.Object, apply func() accessChange) {
-		n.applyAccessChange(resourceVersion(o), t.changeAccess(resourceVersion(o), apply))
+		n.applyAccessChange(parseResourceVersion(o), t.changeAccess(parseResourceVersion(o), apply))
 	}
 	setRole := func(o metav1.Object, rules []rbacv1.PolicyRule) {
 		change(o, func() accessChange { return n.access.setRole(roleKey{o.GetNamespace(), o.GetName()}, rules) })
@@ -40,22 +40,22 @@ func startInformers(ctx context.Context, client kubernetes.Interface, n *namespa
 		informer cache.SharedIndexInformer
 		handler  cache.ResourceEventHandler
 	}{
-		{rbac.ClusterRoles().Informer(), eventHandler(func(o *rbacv1.ClusterRole, exists bool) {
+		{rbac.ClusterRoles().Informer(), newEventHandler(func(o *rbacv1.ClusterRole, exists bool) {
 			if filter != nil && o.Name == filter.role {
-				filter.setRules(ifExists(o.Rules, exists))
+				filter.setRules(listIfExists(o.Rules, exists))
 			}
-			setRole(o, ifExists(o.Rules, exists))
+			setRole(o, listIfExists(o.Rules, exists))
 		})},
-		{rbac.Roles().Informer(), eventHandler(func(o *rbacv1.Role, exists bool) {
-			setRole(o, ifExists(o.Rules, exists))
+		{rbac.Roles().Informer(), newEventHandler(func(o *rbacv1.Role, exists bool) {
+			setRole(o, listIfExists(o.Rules, exists))
 		})},
-		{rbac.ClusterRoleBindings().Informer(), eventHandler(func(o *rbacv1.ClusterRoleBinding, exists bool) {
-			setBinding(o, o.RoleRef, ifExists(o.Subjects, exists))
+		{rbac.ClusterRoleBindings().Informer(), newEventHandler(func(o *rbacv1.ClusterRoleBinding, exists bool) {
+			setBinding(o, o.RoleRef, listIfExists(o.Subjects, exists))
 		})},
-		{rbac.RoleBindings().Informer(), eventHandler(func(o *rbacv1.RoleBinding, exists bool) {
-			setBinding(o, o.RoleRef, ifExists(o.Subjects, exists))
+		{rbac.RoleBindings().Informer(), newEventHandler(func(o *rbacv1.RoleBinding, exists bool) {
+			setBinding(o, o.RoleRef, listIfExists(o.Subjects, exists))
 		})},
-		{factory.Core().V1().Namespaces().Informer(), eventHandler(func(o *corev1.Namespace, exists bool) {
+		{factory.Core().V1().Namespaces().Informer(), newEventHandler(func(o *corev1.Namespace, exists bool) {
 			if exists {
 				n.put(o)
 			} else {
@@ -79,12 +79,12 @@ func startInformers(ctx context.Context, client kubernetes.Interface, n *namespa
 	for i, s := range sources {
 		informers[i] = s.informer
 	}
-	n.resetHistory(newestVersion(informers))
+	n.resetHistory(findNewestVersion(informers))
 	return nil
 }
 
-// newestVersion returns the newest resource version that informers have read.
-func newestVersion(informers []cache.SharedIndexInformer) (newest uint64) {
+// findNewestVersion returns the newest resource version that informers have read.
+func findNewestVersion(informers []cache.SharedIndexInformer) (newest uint64) {
 	for _, i := range informers {
 		if version, err := strconv.ParseUint(i.LastSyncResourceVersion(), 10, 64); err == nil {
 			newest = max(newest, version)
@@ -109,7 +109,7 @@ func startTenancy(ctx context.Context, client kubernetes.Interface, croft dynami
 		}
 	}
 	handlers := map[cache.SharedIndexInformer]cache.ResourceEventHandler{
-		of("platforms"): eventHandler(func(o *unstructured.Unstructured, exists bool) {
+		of("platforms"): newEventHandler(func(o *unstructured.Unstructured, exists bool) {
 			key, _, _ := unstructured.NestedString(o.Object, "spec", "nodePoolKey")
 			if key == "" || !exists {
 				key = v1alpha1.DefaultNodePoolKey
@@ -118,9 +118,9 @@ func startTenancy(ctx context.Context, client kubernetes.Interface, croft dynami
 				failed(ctx, o, t.setKey(key))
 			}
 		}),
-		of("tenants"): eventHandler(func(o *unstructured.Unstructured, exists bool) { failed(ctx, o, t.tenantEvent(o, exists)) }),
-		of("pools"):   eventHandler(func(o *unstructured.Unstructured, exists bool) { failed(ctx, o, t.poolEvent(o, exists)) }),
-		core.Core().V1().Nodes().Informer(): eventHandler(func(o *corev1.Node, exists bool) {
+		of("tenants"): newEventHandler(func(o *unstructured.Unstructured, exists bool) { failed(ctx, o, t.applyTenantEvent(o, exists)) }),
+		of("pools"):   newEventHandler(func(o *unstructured.Unstructured, exists bool) { failed(ctx, o, t.applyPoolEvent(o, exists)) }),
+		core.Core().V1().Nodes().Informer(): newEventHandler(func(o *corev1.Node, exists bool) {
 			failed(ctx, o, t.setNode(o, exists))
 		}),
 	}
@@ -149,8 +149,8 @@ func startTenancy(ctx context.Context, client kubernetes.Interface, croft dynami
 	go func() {
 		defer stopWaiting()
 		if cache.WaitForCacheSync(ctx.Done(), synced...) {
-			version := newestVersion(slices.Collect(maps.Keys(handlers)))
-			for _, c := range t.collections() {
+			version := findNewestVersion(slices.Collect(maps.Keys(handlers)))
+			for _, c := range t.listCollections() {
 				c.resetHistory(version)
 			}
 			t.ready.Store(true)
@@ -160,9 +160,9 @@ func startTenancy(ctx context.Context, client kubernetes.Interface, croft dynami
 	return ctx.Err()
 }
 
-// eventHandler calls update for each object that exists, and for each object that was
+// newEventHandler calls update for each object that exists, and for each object that was
 // deleted.
-func eventHandler[T any](update func(object T, exists bool)) cache.ResourceEventHandler {
+func newEventHandler[T any](update func(object T, exists bool)) cache.ResourceEventHandler {
 	call := func(o any, exists bool) {
 		if tombstone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 			o = tombstone.Obj
@@ -178,8 +178,8 @@ func eventHandler[T any](update func(object T, exists bool)) cache.ResourceEvent
 	}
 }
 
-// ifExists returns the list of an existing object, and nil for a deleted one.
-func ifExists[T any](list []T, exists bool) []T {
+// listIfExists returns the list of an existing object, and nil for a deleted one.
+func listIfExists[T any](list []T, exists bool) []T {
 	if exists {
 		return list
 	}

@@ -65,7 +65,7 @@ func newKind[T any, P pointerTo[T]](resource schema.GroupVersionResource, name s
 	}
 }
 
-func namespaceKind() *kind {
+func newNamespaceKind() *kind {
 	k := newKind(corev1.SchemeGroupVersion.WithResource("namespaces"), "Namespace", func(m metav1.ListMeta, items []corev1.Namespace) runtime.Object {
 		return &corev1.NamespaceList{ListMeta: m, Items: items}
 	})
@@ -77,19 +77,19 @@ func namespaceKind() *kind {
 		return set
 	}
 	k.TableConvertor = table{
-		columns: columns("Name", "Status", "Age"),
+		columns: newColumns("Name", "Status", "Age"),
 		row: func(o runtime.Object) []any {
 			namespace, ok := o.(*corev1.Namespace)
 			if !ok {
 				return nil
 			}
-			return []any{namespace.Name, string(namespace.Status.Phase), age(namespace)}
+			return []any{namespace.Name, string(namespace.Status.Phase), formatAge(namespace)}
 		},
 	}
 	return k
 }
 
-func nodeKind() *kind {
+func newNodeKind() *kind {
 	k := newKind(corev1.SchemeGroupVersion.WithResource("nodes"), "Node", func(m metav1.ListMeta, items []corev1.Node) runtime.Object {
 		return &corev1.NodeList{ListMeta: m, Items: items}
 	})
@@ -100,16 +100,16 @@ func nodeKind() *kind {
 		}
 		return set
 	}
-	wide := columns("Internal-IP", "External-IP", "OS-Image", "Kernel-Version", "Container-Runtime")
+	wide := newColumns("Internal-IP", "External-IP", "OS-Image", "Kernel-Version", "Container-Runtime")
 	for i := range wide {
 		wide[i].Priority = 1
 	}
-	k.TableConvertor = table{columns: append(columns("Name", "Status", "Roles", "Age", "Version"), wide...), row: nodeRow}
+	k.TableConvertor = table{columns: append(newColumns("Name", "Status", "Roles", "Age", "Version"), wide...), row: formatNodeRow}
 	return k
 }
 
-// nodeRow returns the columns of kubectl get nodes.
-func nodeRow(o runtime.Object) []any {
+// formatNodeRow returns the columns of kubectl get nodes.
+func formatNodeRow(o runtime.Object) []any {
 	node, ok := o.(*corev1.Node)
 	if !ok {
 		return nil
@@ -136,14 +136,14 @@ func nodeRow(o runtime.Object) []any {
 	}
 	info := &node.Status.NodeInfo
 	return []any{
-		node.Name, status, nodeRoles(node), age(node), info.KubeletVersion,
+		node.Name, status, formatNodeRoles(node), formatAge(node), info.KubeletVersion,
 		address(corev1.NodeInternalIP), address(corev1.NodeExternalIP), info.OSImage, info.KernelVersion, info.ContainerRuntimeVersion,
 	}
 }
 
 const nodeRolePrefix = "node-role.kubernetes.io/"
 
-func nodeRoles(node *corev1.Node) string {
+func formatNodeRoles(node *corev1.Node) string {
 	var roles []string
 	for label := range node.Labels {
 		if role, ok := strings.CutPrefix(label, nodeRolePrefix); ok && role != "" {
@@ -157,22 +157,22 @@ func nodeRoles(node *corev1.Node) string {
 	return strings.Join(roles, ",")
 }
 
-func tenantKind() (*kind, error) {
+func newTenantKind() (*kind, error) {
 	k := newKind(v1alpha1.GroupVersion.WithResource("tenants"), "Tenant", func(m metav1.ListMeta, items []v1alpha1.Tenant) runtime.Object {
 		return &v1alpha1.TenantList{ListMeta: m, Items: items}
 	})
-	return k, k.printColumns()
+	return k, k.setPrintColumns()
 }
 
-func poolKind() (*kind, error) {
+func newPoolKind() (*kind, error) {
 	k := newKind(v1alpha1.GroupVersion.WithResource("pools"), "Pool", func(m metav1.ListMeta, items []v1alpha1.Pool) runtime.Object {
 		return &v1alpha1.PoolList{ListMeta: m, Items: items}
 	})
-	return k, k.printColumns()
+	return k, k.setPrintColumns()
 }
 
-// printColumns sets the columns of the kind's CustomResourceDefinition.
-func (k *kind) printColumns() error {
+// setPrintColumns sets the columns of the kind's CustomResourceDefinition.
+func (k *kind) setPrintColumns() error {
 	content, err := crds.FS.ReadFile(k.resource.Group + "_" + k.resource.Resource + ".yaml")
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ type table struct {
 	row     func(runtime.Object) []any
 }
 
-func columns(names ...string) []metav1.TableColumnDefinition {
+func newColumns(names ...string) []metav1.TableColumnDefinition {
 	var all []metav1.TableColumnDefinition
 	for _, name := range names {
 		c := metav1.TableColumnDefinition{Name: name, Type: "string"}
@@ -230,6 +230,6 @@ func (t table) ConvertToTable(_ context.Context, o, options runtime.Object) (*me
 	return converted, add(o)
 }
 
-func age(o metav1.Object) string {
+func formatAge(o metav1.Object) string {
 	return duration.HumanDuration(time.Since(o.GetCreationTimestamp().Time))
 }

@@ -21,8 +21,8 @@ import (
 // minRequestTimeout is the minimum duration of a watch, as in kube-apiserver.
 const minRequestTimeout = 30 * time.Minute
 
-// scope describes a kind to the API server's request handlers.
-func (n *collection) scope() *handlers.RequestScope {
+// newScope describes a kind to the API server's request handlers.
+func (n *collection) newScope() *handlers.RequestScope {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
@@ -45,9 +45,9 @@ func (n *collection) scope() *handlers.RequestScope {
 	}
 }
 
-// handlers returns the API server's own handlers for a collection, by verb.
-func (n *collection) handlers() map[string]http.Handler {
-	scope := n.scope()
+// newHandlers returns the API server's own handlers for a collection, by verb.
+func (n *collection) newHandlers() map[string]http.Handler {
+	scope := n.newScope()
 	return map[string]http.Handler{
 		"get":   handlers.GetResource(n, scope),
 		"list":  handlers.ListResource(n, n, scope, false, minRequestTimeout),
@@ -58,12 +58,12 @@ func (n *collection) handlers() map[string]http.Handler {
 // withVisibleNamespaces serves lists and watches of namespaces, filtered by the user's
 // rights. For users who may list all namespaces, the API server serves them.
 func withVisibleNamespaces(n *namespaces, next http.Handler) http.Handler {
-	verbs := n.handlers()
+	verbs := n.newHandlers()
 	delete(verbs, "get") // RBAC allows get by name
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
 		u, authenticated := request.UserFrom(r.Context())
-		handler := verbs[verbOf(info, n.kind)]
+		handler := verbs[getVerb(info, n.kind)]
 		if !ok || !authenticated || handler == nil || n.access.canListAll(u) {
 			next.ServeHTTP(w, r)
 			return
@@ -72,8 +72,8 @@ func withVisibleNamespaces(n *namespaces, next http.Handler) http.Handler {
 	})
 }
 
-// verbOf returns the verb of a request for a kind, and "" for any other request.
-func verbOf(info *request.RequestInfo, k *kind) string {
+// getVerb returns the verb of a request for a kind, and "" for any other request.
+func getVerb(info *request.RequestInfo, k *kind) string {
 	if info == nil || !info.IsResourceRequest || info.Subresource != "" ||
 		info.APIGroup != k.resource.Group || info.APIVersion != k.resource.Version || info.Resource != k.resource.Resource {
 		return ""
@@ -90,21 +90,21 @@ func withTenancy(t *tenancy, direct, next http.Handler) http.Handler {
 		verbs map[string]http.Handler
 	}
 	var all []served
-	for _, c := range t.collections() {
-		all = append(all, served{c, c.handlers()})
+	for _, c := range t.listCollections() {
+		all = append(all, served{c, c.newHandlers()})
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, _ := request.RequestInfoFrom(r.Context())
 		for _, s := range all {
-			handler := s.verbs[verbOf(info, s.kind)]
+			handler := s.verbs[getVerb(info, s.kind)]
 			if handler == nil || !t.ready.Load() || r.Header.Get("Upgrade") != "" {
 				continue
 			}
 			forbidden := &forbiddenBuffer{ResponseWriter: w, header: http.Header{}}
-			if direct.ServeHTTP(forbidden, r); !forbidden.held() {
+			if direct.ServeHTTP(forbidden, r); !forbidden.isBuffered() {
 				return
 			}
-			if t.answers(r, info, s.collection) {
+			if t.canAnswer(r, info, s.collection) {
 				handler.ServeHTTP(w, r)
 			} else {
 				forbidden.release()
@@ -115,17 +115,17 @@ func withTenancy(t *tenancy, direct, next http.Handler) http.Handler {
 	})
 }
 
-// answers reports whether the user gets the filtered response instead of the API server's.
+// canAnswer reports whether the user gets the filtered response instead of the API server's.
 // A get of an object that the user cannot see returns the same 403 as for a missing object,
 // and users without a tenant may not list.
-func (t *tenancy) answers(r *http.Request, info *request.RequestInfo, c *collection) bool {
+func (t *tenancy) canAnswer(r *http.Request, info *request.RequestInfo, c *collection) bool {
 	u, ok := request.UserFrom(r.Context())
-	return ok && t.answersFor(u, info.Verb, info.Name, c)
+	return ok && t.canAnswerFor(u, info.Verb, info.Name, c)
 }
 
-func (t *tenancy) answersFor(u user.Info, verb, name string, c *collection) bool {
+func (t *tenancy) canAnswerFor(u user.Info, verb, name string, c *collection) bool {
 	if verb == "get" {
-		return c.shows(u, name)
+		return c.isVisible(u, name)
 	}
-	return len(t.tenantsOf(u)) > 0
+	return len(t.findTenants(u)) > 0
 }

@@ -29,7 +29,7 @@ type merger interface {
 
 // newMerger returns a merger for lists of a media type.
 func newMerger(contentType string) (merger, error) {
-	switch mediaType(contentType) {
+	switch parseMediaType(contentType) {
 	case jsonType:
 		return &jsonMerger{}, nil
 	case protobufType:
@@ -38,7 +38,7 @@ func newMerger(contentType string) (merger, error) {
 	return nil, errors.New("the API server returned a list as " + contentType + ", which croft proxy cannot merge")
 }
 
-func mediaType(contentType string) string {
+func parseMediaType(contentType string) string {
 	t, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
 		return ""
@@ -46,12 +46,12 @@ func mediaType(contentType string) string {
 	return t
 }
 
-// mergeableTypes reduces an Accept header to the encodings that can be merged: JSON,
+// selectMergeableTypes reduces an Accept header to the encodings that can be merged: JSON,
 // including Table and PartialObjectMetadata, and protobuf.
-func mergeableTypes(accept []string) string {
+func selectMergeableTypes(accept []string) string {
 	var kept []string
 	for _, mediaRange := range strings.Split(strings.Join(accept, ","), ",") {
-		if t := mediaType(mediaRange); t == jsonType || t == protobufType {
+		if t := parseMediaType(mediaRange); t == jsonType || t == protobufType {
 			kept = append(kept, strings.TrimSpace(mediaRange))
 		}
 	}
@@ -130,8 +130,8 @@ type protobufMerger struct {
 	items []byte
 }
 
-// envelope decodes the runtime.Unknown that wraps each protobuf message.
-func envelope(body []byte) (*runtime.Unknown, error) {
+// decodeEnvelope decodes the runtime.Unknown that wraps each protobuf message.
+func decodeEnvelope(body []byte) (*runtime.Unknown, error) {
 	message, ok := bytes.CutPrefix(body, protobufPrefix)
 	if !ok {
 		return nil, errors.New("the API server's response is not a Kubernetes protobuf message")
@@ -141,7 +141,7 @@ func envelope(body []byte) (*runtime.Unknown, error) {
 }
 
 func (m *protobufMerger) add(body []byte) (meta metav1.ListMeta, count int, err error) {
-	unknown, err := envelope(body)
+	unknown, err := decodeEnvelope(body)
 	if err != nil {
 		return meta, 0, err
 	}
@@ -196,12 +196,12 @@ type forbiddenBuffer struct {
 // Header implements http.ResponseWriter.
 func (f *forbiddenBuffer) Header() http.Header { return f.header }
 
-// held reports whether the response was buffered.
-func (f *forbiddenBuffer) held() bool { return f.status == http.StatusForbidden }
+// isBuffered reports whether the response was buffered.
+func (f *forbiddenBuffer) isBuffered() bool { return f.status == http.StatusForbidden }
 
 // WriteHeader implements http.ResponseWriter.
 func (f *forbiddenBuffer) WriteHeader(status int) {
-	if f.status = status; f.held() {
+	if f.status = status; f.isBuffered() {
 		return
 	}
 	f.send()
@@ -219,7 +219,7 @@ func (f *forbiddenBuffer) Write(b []byte) (int, error) {
 	if f.status == 0 {
 		f.WriteHeader(http.StatusOK)
 	}
-	if f.held() {
+	if f.isBuffered() {
 		return f.body.Write(b)
 	}
 	return f.ResponseWriter.Write(b)
@@ -231,7 +231,7 @@ func (f *forbiddenBuffer) Unwrap() http.ResponseWriter { return f.ResponseWriter
 // FlushError implements the Flush method of http.ResponseController. It does nothing for a
 // buffered response.
 func (f *forbiddenBuffer) FlushError() error {
-	if f.status == 0 || f.held() {
+	if f.status == 0 || f.isBuffered() {
 		return nil
 	}
 	return http.NewResponseController(f.ResponseWriter).Flush()

@@ -121,7 +121,7 @@ func TestMergeableTypes(t *testing.T) {
 		"application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
 		"application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io":                                                "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
 	} {
-		if got := mergeableTypes([]string{accept}); got != want {
+		if got := selectMergeableTypes([]string{accept}); got != want {
 			t.Errorf("%q: %q, want %q", accept, got, want)
 		}
 	}

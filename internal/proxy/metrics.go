@@ -43,7 +43,7 @@ func (m *metrics) instrument(next http.Handler) http.Handler {
 	counted := promhttp.InstrumentHandlerInFlight(m.inFlight, promhttp.InstrumentHandlerCounter(m.requests, next))
 	timed := promhttp.InstrumentHandlerDuration(m.duration, counted)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if info, ok := request.RequestInfoFrom(r.Context()); ok && longRunning(r, info) {
+		if info, ok := request.RequestInfoFrom(r.Context()); ok && isLongRunning(r, info) {
 			counted.ServeHTTP(w, r)
 			return
 		}
@@ -51,7 +51,7 @@ func (m *metrics) instrument(next http.Handler) http.Handler {
 	})
 }
 
-// handler serves /metrics.
-func (m *metrics) handler() http.Handler {
+// newHandler serves /metrics.
+func (m *metrics) newHandler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }

@@ -9,7 +9,7 @@ type namespaces struct {
 
 func newNamespaces() *namespaces {
 	v := newVisibility()
-	return &namespaces{newCollection(namespaceKind(), v), v}
+	return &namespaces{newCollection(newNamespaceKind(), v), v}
 }
 
 // applyAccessChange records that the set of users who may get some namespaces changed at a
@@ -19,10 +19,10 @@ func (n *namespaces) applyAccessChange(version uint64, c accessChange) {
 	for _, namespace := range c.namespaces {
 		names := []string{namespace}
 		if namespace == "" {
-			names = n.names()
+			names = n.listNames()
 		}
 		for _, name := range names {
-			revoked[name] = c.revokedFor(name)
+			revoked[name] = c.listRevokedFor(name)
 		}
 	}
 	n.changeAccess(version, revoked)

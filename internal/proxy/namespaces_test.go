@@ -41,7 +41,7 @@ func newFakeCluster(t *testing.T) *fakeCluster {
 	}), nil, nil)
 	w := &fakeCluster{namespaces: newNamespaces(), version: 100}
 	upstream := http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusTeapot) })
-	server := httptest.NewServer(chain{authenticator: authenticator, metrics: newMetrics(), next: withVisibleNamespaces(w.namespaces, upstream)}.handler())
+	server := httptest.NewServer(chain{authenticator: authenticator, metrics: newMetrics(), next: withVisibleNamespaces(w.namespaces, upstream)}.buildHandler())
 	t.Cleanup(server.Close)
 	w.url = server.URL
 	w.applyAccessChange(0, w.access.setRole(roleKey{name: "operator"}, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces", "pods"}, Verbs: []string{"get"}}}))

@@ -59,14 +59,14 @@ type Proxy struct {
 	keysFetched    atomic.Bool
 }
 
-// ready returns an error until the keys of all identity providers have been fetched, but
+// checkReady returns an error until the keys of all identity providers have been fetched, but
 // for at most keysTimeout after the start: an identity provider that is unreachable must
 // not lock out the users of others.
-func (p *Proxy) ready() error {
+func (p *Proxy) checkReady() error {
 	if p.keysFetched.Load() || time.Since(p.started) > keysTimeout {
 		return nil
 	}
-	err := p.authentication.current.Load().healthy()
+	err := p.authentication.current.Load().checkHealth()
 	p.keysFetched.Store(err == nil)
 	return err
 }
@@ -123,14 +123,14 @@ func New(ctx context.Context, o Options) (*Proxy, error) {
 		authenticator: filterUsers(filter, authenticator), metrics: newMetrics(),
 		next: withAccessReviews(&accessReviews{namespaces: ns, tenants: tenants, forward: forward}, lists),
 	}
-	if c.sink, c.policy, err = o.Audit.sink(); err != nil {
+	if c.sink, c.policy, err = o.Audit.newSink(); err != nil {
 		return nil, err
 	}
-	return &Proxy{Handler: c.handler(), authentication: authn, metrics: c.metrics, log: o.Log, started: time.Now()}, nil
+	return &Proxy{Handler: c.buildHandler(), authentication: authn, metrics: c.metrics, log: o.Log, started: time.Now()}, nil
 }
 
-// longRunning reports whether a request has no time limit, as defined by kube-apiserver.
-func longRunning(_ *http.Request, info *request.RequestInfo) bool {
+// isLongRunning reports whether a request has no time limit, as defined by kube-apiserver.
+func isLongRunning(_ *http.Request, info *request.RequestInfo) bool {
 	return info.Verb == "watch" || info.Verb == "proxy" ||
 		info.IsResourceRequest && slices.Contains([]string{"attach", "exec", "proxy", "log", "portforward"}, info.Subresource)
 }
@@ -145,10 +145,10 @@ type chain struct {
 	policy audit.PolicyRuleEvaluator
 }
 
-func (c chain) handler() http.Handler {
+func (c chain) buildHandler() http.Handler {
 	h := rejectImpersonation(c.next)
-	h = filters.WithAudit(h, c.sink, c.policy, longRunning)
-	failed := filters.WithFailedAuthenticationAudit(c.unauthorized(), c.sink, c.policy)
+	h = filters.WithAudit(h, c.sink, c.policy, isLongRunning)
+	failed := filters.WithFailedAuthenticationAudit(c.newUnauthorizedHandler(), c.sink, c.policy)
 	h = filters.WithAuthentication(h, c.authenticator, failed, nil, nil)
 	h = withClientAddress(withTokenHolder(h))
 	h = withCleanHeaders(h)
@@ -163,8 +163,8 @@ func (c chain) handler() http.Handler {
 // evaluate.
 func withCleanHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if message := malformed(r); message != "" {
-			respond(w, r, apierrors.NewBadRequest(message))
+		if message := explainMalformed(r); message != "" {
+			respondError(w, r, apierrors.NewBadRequest(message))
 			return
 		}
 		kept := http.Header{}
@@ -186,7 +186,7 @@ func rejectImpersonation(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name := range r.Header {
 			if isImpersonationHeader(name) {
-				respond(w, r, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("impersonation is not allowed through croft proxy: omit --as, --as-group and --as-uid")))
+				respondError(w, r, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("impersonation is not allowed through croft proxy: omit --as, --as-group and --as-uid")))
 				return
 			}
 		}
@@ -194,17 +194,17 @@ func rejectImpersonation(next http.Handler) http.Handler {
 	})
 }
 
-func (c chain) unauthorized() http.Handler {
+func (c chain) newUnauthorizedHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.metrics.unauthenticated.Inc()
-		respond(w, r, apierrors.NewUnauthorized("the token or certificate is missing, has expired or is not from a configured identity provider: run croft login"))
+		respondError(w, r, apierrors.NewUnauthorized("the token or certificate is missing, has expired or is not from a configured identity provider: run croft login"))
 	})
 }
 
-// respond writes an error as the API server does. For non-resource requests, such as
+// respondError writes an error as the API server does. For non-resource requests, such as
 // discovery, it writes the message as text: clients parse no Status there, and kubectl
 // would print "unknown".
-func respond(w http.ResponseWriter, r *http.Request, err error) {
+func respondError(w http.ResponseWriter, r *http.Request, err error) {
 	if info, ok := request.RequestInfoFrom(r.Context()); ok && !info.IsResourceRequest {
 		status := responsewriters.ErrorToAPIStatus(err)
 		http.Error(w, status.Message, int(status.Code))

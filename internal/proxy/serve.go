@@ -50,7 +50,7 @@ func (s Serving) Serve(ctx context.Context, proxy *Proxy, clients *tls.Config) e
 	config.GetCertificate = certificate.GetCertificate
 	server := &http.Server{Handler: proxy, TLSConfig: config, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	var stopping atomic.Bool
-	health := &http.Server{Addr: s.HealthAddr, Handler: healthHandler(proxy, &stopping), ReadHeaderTimeout: headerTimeout}
+	health := &http.Server{Addr: s.HealthAddr, Handler: newHealthHandler(proxy, &stopping), ReadHeaderTimeout: headerTimeout}
 	errs := make(chan error, 3)
 	go func() { errs <- certificate.Start(ctx) }()
 	go func() { errs <- server.ServeTLS(listener, "", "") }()
@@ -71,18 +71,18 @@ func (s Serving) Serve(ctx context.Context, proxy *Proxy, clients *tls.Config) e
 	return errors.Join(err, server.Close(), health.Close())
 }
 
-// healthHandler serves probes and metrics. /readyz fails until the keys of the identity
+// newHealthHandler serves probes and metrics. /readyz fails until the keys of the identity
 // providers have been fetched, and during shutdown, so that no new connections arrive.
-func healthHandler(proxy *Proxy, stopping *atomic.Bool) http.Handler {
+func newHealthHandler(proxy *Proxy, stopping *atomic.Bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if stopping.Load() {
 			http.Error(w, "stopping", http.StatusServiceUnavailable)
-		} else if err := proxy.ready(); err != nil {
+		} else if err := proxy.checkReady(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
-	mux.Handle("/metrics", proxy.metrics.handler())
+	mux.Handle("/metrics", proxy.metrics.newHandler())
 	return mux
 }

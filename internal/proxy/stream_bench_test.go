@@ -63,7 +63,7 @@ func benchmark(b *testing.B, path string, size int64, serve http.HandlerFunc) {
 	croft := chain{
 		authenticator: newRequestAuthenticator(tokenfile.New(map[string]*user.DefaultInfo{"janes": jane}), nil, nil), metrics: newMetrics(),
 		next: withVisibleNamespaces(ns, withTenancy(tenancy, forward, withAllNamespaces(ns, forward))),
-	}.handler()
+	}.buildHandler()
 	target, err := url.Parse(upstream.URL)
 	if err != nil {
 		b.Fatal(err)

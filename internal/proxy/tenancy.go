@@ -72,26 +72,26 @@ func newTenancy(access *visibility) (*tenancy, error) {
 		access: access, links: map[string]links{}, tenantsIn: index{}, tenantsOn: index{}, nodesIn: index{},
 		poolOf: map[string]string{}, unfiltered: map[string]*corev1.Node{}, key: v1alpha1.DefaultNodePoolKey,
 	}
-	tenants, err := tenantKind()
+	tenants, err := newTenantKind()
 	if err != nil {
 		return nil, err
 	}
-	pools, err := poolKind()
+	pools, err := newPoolKind()
 	if err != nil {
 		return nil, err
 	}
-	t.tenants, t.pools, t.nodes = newCollection(tenants, sightOf(t.tenantsOf)), newCollection(pools, sightOf(t.poolsOf)), newCollection(nodeKind(), nodeSight{t})
+	t.tenants, t.pools, t.nodes = newCollection(tenants, sightFunc(t.findTenants)), newCollection(pools, sightFunc(t.findPools)), newCollection(newNodeKind(), nodeSight{t})
 	t.trees = map[*collection]fieldTree{
 		t.tenants: newFieldTree(tenantFields.shown), t.pools: newFieldTree(poolFields.shown), t.nodes: newFieldTree(nodeFields.shown),
 	}
 	return t, nil
 }
 
-func (t *tenancy) collections() []*collection { return []*collection{t.tenants, t.pools, t.nodes} }
+func (t *tenancy) listCollections() []*collection { return []*collection{t.tenants, t.pools, t.nodes} }
 
-// tenantsOf returns the tenants that a user is a member of.
-func (t *tenancy) tenantsOf(u user.Info) sets.Set[string] {
-	namespaces := t.access.roleNamespaces(u)
+// findTenants returns the tenants that a user is a member of.
+func (t *tenancy) findTenants(u user.Info) sets.Set[string] {
+	namespaces := t.access.listRoleNamespaces(u)
 	t.mutex.RLock()
 	defer t.mutex.RUnlock()
 	all := sets.New[string]()
@@ -101,9 +101,9 @@ func (t *tenancy) tenantsOf(u user.Info) sets.Set[string] {
 	return all
 }
 
-// poolsOf returns the pools of the tenants that a user is a member of.
-func (t *tenancy) poolsOf(u user.Info) sets.Set[string] {
-	tenants := t.tenantsOf(u)
+// findPools returns the pools of the tenants that a user is a member of.
+func (t *tenancy) findPools(u user.Info) sets.Set[string] {
+	tenants := t.findTenants(u)
 	t.mutex.RLock()
 	defer t.mutex.RUnlock()
 	all := sets.New[string]()
@@ -113,12 +113,12 @@ func (t *tenancy) poolsOf(u user.Info) sets.Set[string] {
 	return all
 }
 
-// sightOf is a sight of the names that the function returns for a user.
-type sightOf func(user.Info) sets.Set[string]
+// sightFunc is a sight of the names that the function returns for a user.
+type sightFunc func(user.Info) sets.Set[string]
 
-func (s sightOf) canSee(u user.Info, name string) bool { return s(u).Has(name) }
+func (s sightFunc) canSee(u user.Info, name string) bool { return s(u).Has(name) }
 
-func (s sightOf) visibleTo(u user.Info) (names sets.Set[string], all bool) { return s(u), false }
+func (s sightFunc) visibleTo(u user.Info) (names sets.Set[string], all bool) { return s(u), false }
 
 // nodeSight is a sight of the nodes in the pools that a user may see.
 type nodeSight struct{ *tenancy }
@@ -127,11 +127,11 @@ func (t nodeSight) canSee(u user.Info, name string) bool {
 	t.mutex.RLock()
 	pool := t.poolOf[name]
 	t.mutex.RUnlock()
-	return pool != "" && t.poolsOf(u).Has(pool)
+	return pool != "" && t.findPools(u).Has(pool)
 }
 
 func (t nodeSight) visibleTo(u user.Info) (names sets.Set[string], all bool) {
-	pools := t.poolsOf(u)
+	pools := t.findPools(u)
 	t.mutex.RLock()
 	defer t.mutex.RUnlock()
 	names = sets.New[string]()
@@ -149,17 +149,17 @@ func newEffect() effect {
 	return effect{map[string][]subject{}, map[string][]subject{}, map[string][]subject{}}
 }
 
-// onTenant adds a tenant and the pools and nodes that its users see because of it. t.mutex
+// affectTenant adds a tenant and the pools and nodes that its users see because of it. t.mutex
 // must be held.
-func (t *tenancy) onTenant(e effect, tenant string, revoked []subject) {
+func (t *tenancy) affectTenant(e effect, tenant string, revoked []subject) {
 	e.tenants[tenant] = append(e.tenants[tenant], revoked...)
 	for pool := range t.links[tenant].pools {
-		t.onPool(e, pool, revoked)
+		t.affectPool(e, pool, revoked)
 	}
 }
 
-// onPool adds a pool and its nodes. t.mutex must be held.
-func (t *tenancy) onPool(e effect, pool string, revoked []subject) {
+// affectPool adds a pool and its nodes. t.mutex must be held.
+func (t *tenancy) affectPool(e effect, pool string, revoked []subject) {
 	e.pools[pool] = append(e.pools[pool], revoked...)
 	for node := range t.nodesIn[pool] {
 		e.nodes[node] = append(e.nodes[node], revoked...)
@@ -185,7 +185,7 @@ func (t *tenancy) changeAccess(version uint64, apply func() accessChange) access
 			continue // ClusterRoleBindings make no user a member of a tenant
 		}
 		for tenant := range t.tenantsIn[namespace] {
-			t.onTenant(e, tenant, c.revokedIn(namespace))
+			t.affectTenant(e, tenant, c.listRevokedIn(namespace))
 		}
 	}
 	t.mutex.RUnlock()
@@ -197,12 +197,12 @@ func (t *tenancy) changeAccess(version uint64, apply func() accessChange) access
 func (t *tenancy) setTenant(o *v1alpha1.Tenant, shown object, exists bool) {
 	t.updates.Lock()
 	defer t.updates.Unlock()
-	before := t.linksOf(o.Name)
+	before := t.getLinks(o.Name)
 	after := links{}
 	if exists {
-		after = nextLinks(o, before)
+		after = computeLinks(o, before)
 	}
-	revoked := t.subjectsOf(before)
+	revoked := t.listMembers(before)
 	e := newEffect()
 	t.mutex.Lock()
 	moved := !before.namespaces.Equal(after.namespaces)
@@ -212,14 +212,14 @@ func (t *tenancy) setTenant(o *v1alpha1.Tenant, shown object, exists bool) {
 	for pool := range before.pools.Union(after.pools) {
 		switch {
 		case !before.pools.Has(pool):
-			t.onPool(e, pool, nil)
+			t.affectPool(e, pool, nil)
 		case moved || !after.pools.Has(pool):
-			t.onPool(e, pool, revoked)
+			t.affectPool(e, pool, revoked)
 		}
 	}
-	t.link(o.Name, before, after)
+	t.replaceLinks(o.Name, before, after)
 	t.mutex.Unlock()
-	t.record(resourceVersion(o), e)
+	t.record(parseResourceVersion(o), e)
 	if exists {
 		t.tenants.putIfChanged(shown)
 	} else {
@@ -227,9 +227,9 @@ func (t *tenancy) setTenant(o *v1alpha1.Tenant, shown object, exists bool) {
 	}
 }
 
-// nextLinks returns the links of a Tenant. They change only once the operator has accepted
+// computeLinks returns the links of a Tenant. They change only once the operator has accepted
 // the new spec: claims on other tenants' namespaces or pools have no effect.
-func nextLinks(o *v1alpha1.Tenant, before links) links {
+func computeLinks(o *v1alpha1.Tenant, before links) links {
 	next := links{sets.New(o.Status.Namespaces...), before.pools}
 	switch {
 	case o.Status.ObservedGeneration == o.Generation && meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.ConditionAccepted):
@@ -243,22 +243,22 @@ func nextLinks(o *v1alpha1.Tenant, before links) links {
 	return next
 }
 
-func (t *tenancy) linksOf(tenant string) links {
+func (t *tenancy) getLinks(tenant string) links {
 	t.mutex.RLock()
 	defer t.mutex.RUnlock()
 	return t.links[tenant]
 }
 
-// subjectsOf returns the subjects that are members of a tenant with these links.
-func (t *tenancy) subjectsOf(l links) (all []subject) {
+// listMembers returns the subjects that are members of a tenant with these links.
+func (t *tenancy) listMembers(l links) (all []subject) {
 	for namespace := range l.namespaces {
-		all = append(all, t.access.subjectsIn(namespace)...)
+		all = append(all, t.access.listSubjectsIn(namespace)...)
 	}
 	return all
 }
 
-// link replaces the links of a tenant. t.mutex must be held.
-func (t *tenancy) link(tenant string, before, after links) {
+// replaceLinks replaces the links of a tenant. t.mutex must be held.
+func (t *tenancy) replaceLinks(tenant string, before, after links) {
 	for namespace := range before.namespaces {
 		t.tenantsIn.remove(namespace, tenant)
 	}
@@ -315,7 +315,7 @@ func (t *tenancy) applyNode(o *corev1.Node, exists bool) error {
 	if err := t.trees[t.nodes].pickFields(o, shown); err != nil {
 		return err
 	}
-	shown.Labels = shownLabels(o.Labels, key)
+	shown.Labels = pickLabels(o.Labels, key)
 	if after := o.Labels[key]; before != after {
 		t.nodes.remove(o, t.takeNode(o.Name, before)...)
 		t.giveNode(o.Name, after)
@@ -329,7 +329,7 @@ func (t *tenancy) takeNode(name, pool string) (revoked []subject) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	for tenant := range t.tenantsOn[pool] {
-		revoked = append(revoked, t.subjectsOf(t.links[tenant])...)
+		revoked = append(revoked, t.listMembers(t.links[tenant])...)
 	}
 	t.nodesIn.remove(pool, name)
 	delete(t.poolOf, name)
@@ -384,8 +384,8 @@ func (n *collection) putIfChanged(o object) {
 	n.put(o)
 }
 
-// tenantEvent applies an event of a Tenant.
-func (t *tenancy) tenantEvent(o *unstructured.Unstructured, exists bool) error {
+// applyTenantEvent applies an event of a Tenant.
+func (t *tenancy) applyTenantEvent(o *unstructured.Unstructured, exists bool) error {
 	tenant := &v1alpha1.Tenant{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, tenant); err != nil {
 		return err
@@ -398,8 +398,8 @@ func (t *tenancy) tenantEvent(o *unstructured.Unstructured, exists bool) error {
 	return nil
 }
 
-// poolEvent applies an event of a Pool.
-func (t *tenancy) poolEvent(o *unstructured.Unstructured, exists bool) error {
+// applyPoolEvent applies an event of a Pool.
+func (t *tenancy) applyPoolEvent(o *unstructured.Unstructured, exists bool) error {
 	shown := &v1alpha1.Pool{}
 	if err := t.trees[t.pools].pickFields(o, shown); err != nil {
 		return err

@@ -63,9 +63,9 @@ func newFakeEstate(t *testing.T) *fakeEstate {
 			w.WriteHeader(http.StatusTeapot)
 			return
 		}
-		respond(w, r, apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "", fmt.Errorf("said by the API server")))
+		respondError(w, r, apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "", fmt.Errorf("said by the API server")))
 	})
-	server := httptest.NewServer(chain{authenticator: authenticator, metrics: newMetrics(), next: withTenancy(tenancy, upstream, upstream)}.handler())
+	server := httptest.NewServer(chain{authenticator: authenticator, metrics: newMetrics(), next: withTenancy(tenancy, upstream, upstream)}.buildHandler())
 	t.Cleanup(server.Close)
 	e.url = server.URL
 	e.changeAccess(0, func() accessChange {
@@ -104,7 +104,7 @@ func (e *fakeEstate) putTenant(t *testing.T, name string, accepted metav1.Condit
 	tenant.Status = v1alpha1.TenantStatus{Pool: pools[0], Pools: pools, Namespaces: namespaces, Status: v1alpha1.Status{ObservedGeneration: 1, Conditions: []metav1.Condition{
 		{Type: v1alpha1.ConditionAccepted, Status: accepted, Reason: "DomainTaken", Message: secret},
 	}}}
-	if err := e.tenantEvent(asUnstructured(t, tenant), true); err != nil {
+	if err := e.applyTenantEvent(asUnstructured(t, tenant), true); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -115,7 +115,7 @@ func (e *fakeEstate) putPool(t *testing.T, name string) {
 		EmptyTTL: "1h", Tags: map[string]string{"note": secret}, NodeClass: &v1alpha1.NodeClass{AWS: &v1alpha1.AWSNodeClass{}},
 	}, Status: v1alpha1.PoolStatus{Nodes: 3, Tenants: 4711}}
 	pool.Labels = map[string]string{"note": secret}
-	if err := e.poolEvent(asUnstructured(t, pool), true); err != nil {
+	if err := e.applyPoolEvent(asUnstructured(t, pool), true); err != nil {
 		t.Fatal(err)
 	}
 }

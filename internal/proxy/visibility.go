@@ -60,8 +60,8 @@ func newVisibility() *visibility {
 	}
 }
 
-// accessOf returns the access that rules grant.
-func accessOf(rules []rbacv1.PolicyRule) access {
+// parseAccess returns the access that rules grant.
+func parseAccess(rules []rbacv1.PolicyRule) access {
 	a := access{names: sets.New[string]()}
 	for _, r := range rules {
 		if !includes(r.APIGroups, "") || !includes(r.Resources, "namespaces") {
@@ -100,9 +100,9 @@ type revocation struct {
 	subjects  []subject
 }
 
-// revokedIn returns the subjects that may have lost access to a namespace by a RoleBinding
+// listRevokedIn returns the subjects that may have lost access to a namespace by a RoleBinding
 // in it.
-func (c accessChange) revokedIn(namespace string) (all []subject) {
+func (c accessChange) listRevokedIn(namespace string) (all []subject) {
 	for _, r := range c.revoked {
 		if r.namespace == namespace && r.access.covers(namespace) {
 			all = append(all, r.subjects...)
@@ -111,8 +111,8 @@ func (c accessChange) revokedIn(namespace string) (all []subject) {
 	return all
 }
 
-// revokedFor returns the subjects that may have lost access to a namespace by any binding.
-func (c accessChange) revokedFor(namespace string) (all []subject) {
+// listRevokedFor returns the subjects that may have lost access to a namespace by any binding.
+func (c accessChange) listRevokedFor(namespace string) (all []subject) {
 	for _, r := range c.revoked {
 		if (r.namespace == "" || r.namespace == namespace) && r.access.covers(namespace) {
 			all = append(all, r.subjects...)
@@ -125,7 +125,7 @@ func (c accessChange) revokedFor(namespace string) (all []subject) {
 func (v *visibility) setRole(key roleKey, rules []rbacv1.PolicyRule) accessChange {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	next, previous := accessOf(rules), v.roles[key]
+	next, previous := parseAccess(rules), v.roles[key]
 	if previous.all == next.all && previous.list == next.list && previous.names.Equal(next.names) {
 		return accessChange{}
 	}
@@ -160,7 +160,7 @@ func (v *visibility) setBinding(namespace, name string, ref rbacv1.RoleRef, subj
 			b.role.namespace = namespace
 		}
 		for _, s := range subjects {
-			b.subjects = append(b.subjects, subjectOf(s))
+			b.subjects = append(b.subjects, toSubject(s))
 		}
 		if v.bindings[namespace] == nil {
 			v.bindings[namespace] = map[string]binding{}
@@ -171,7 +171,7 @@ func (v *visibility) setBinding(namespace, name string, ref rbacv1.RoleRef, subj
 	return accessChange{[]string{namespace}, []revocation{{namespace, v.roles[previous.role], previous.subjects}}}
 }
 
-func subjectOf(s rbacv1.Subject) subject {
+func toSubject(s rbacv1.Subject) subject {
 	switch s.Kind {
 	case rbacv1.GroupKind:
 		return subject{group: true, name: s.Name}
@@ -213,9 +213,9 @@ func (v *visibility) revoke(namespace, name string, b binding) {
 	}
 }
 
-// subjectsOf returns the subjects by which bindings can refer to a user: the user and their
+// listSubjects returns the subjects by which bindings can refer to a user: the user and their
 // groups.
-func subjectsOf(u user.Info) []subject {
+func listSubjects(u user.Info) []subject {
 	all := []subject{{name: u.GetName()}}
 	for _, g := range u.GetGroups() {
 		all = append(all, subject{group: true, name: g})
@@ -230,7 +230,7 @@ func (v *visibility) canListAll(u user.Info) bool {
 	if slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) {
 		return true
 	}
-	return v.anyAccess(u, "", func(a access) bool { return a.list })
+	return v.hasAccess(u, "", func(a access) bool { return a.list })
 }
 
 // canSee implements sight: it reports whether a user may get a namespace.
@@ -238,13 +238,13 @@ func (v *visibility) canSee(u user.Info, namespace string) bool {
 	v.mutex.RLock()
 	defer v.mutex.RUnlock()
 	covers := func(a access) bool { return a.covers(namespace) }
-	return v.anyAccess(u, "", covers) || v.anyAccess(u, namespace, covers)
+	return v.hasAccess(u, "", covers) || v.hasAccess(u, namespace, covers)
 }
 
-// anyAccess reports whether one of the user's bindings in a namespace has access for which
+// hasAccess reports whether one of the user's bindings in a namespace has access for which
 // match is true.
-func (v *visibility) anyAccess(u user.Info, namespace string, match func(access) bool) bool {
-	for _, s := range subjectsOf(u) {
+func (v *visibility) hasAccess(u user.Info, namespace string, match func(access) bool) bool {
+	for _, s := range listSubjects(u) {
 		for _, granted := range v.subjects[s][namespace] {
 			if match(granted) {
 				return true
@@ -260,7 +260,7 @@ func (v *visibility) visibleTo(u user.Info) (names sets.Set[string], all bool) {
 	v.mutex.RLock()
 	defer v.mutex.RUnlock()
 	names = sets.New[string]()
-	for _, s := range subjectsOf(u) {
+	for _, s := range listSubjects(u) {
 		for namespace, granted := range v.subjects[s] {
 			for _, a := range granted {
 				switch {
@@ -277,14 +277,14 @@ func (v *visibility) visibleTo(u user.Info) (names sets.Set[string], all bool) {
 	return names, false
 }
 
-// roleNamespaces returns the namespaces that a user may get by a RoleBinding in them.
+// listRoleNamespaces returns the namespaces that a user may get by a RoleBinding in them.
 // ClusterRoleBindings do not count: a user who may get every namespace, such as a
 // controller, is not a member of a tenant because of that.
-func (v *visibility) roleNamespaces(u user.Info) sets.Set[string] {
+func (v *visibility) listRoleNamespaces(u user.Info) sets.Set[string] {
 	v.mutex.RLock()
 	defer v.mutex.RUnlock()
 	names := sets.New[string]()
-	for _, s := range subjectsOf(u) {
+	for _, s := range listSubjects(u) {
 		for namespace, granted := range v.subjects[s] {
 			for _, a := range granted {
 				if namespace != "" && a.covers(namespace) {
@@ -296,8 +296,8 @@ func (v *visibility) roleNamespaces(u user.Info) sets.Set[string] {
 	return names
 }
 
-// subjectsIn returns the subjects that may get a namespace by a RoleBinding in it.
-func (v *visibility) subjectsIn(namespace string) (all []subject) {
+// listSubjectsIn returns the subjects that may get a namespace by a RoleBinding in it.
+func (v *visibility) listSubjectsIn(namespace string) (all []subject) {
 	v.mutex.RLock()
 	defer v.mutex.RUnlock()
 	for _, b := range v.bindings[namespace] {

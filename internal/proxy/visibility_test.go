@@ -80,7 +80,7 @@ func TestVisibility(t *testing.T) {
 		}
 		// Users who could see a namespace receive its deletion.
 		for _, namespace := range strings.Fields(c.want) {
-			if namespace != "all" && !slices.Contains(gone.revokedFor(namespace), subjectOf(c.subject)) {
+			if namespace != "all" && !slices.Contains(gone.listRevokedFor(namespace), toSubject(c.subject)) {
 				t.Errorf("%s: nobody is told that %s is gone", c.about, namespace)
 			}
 		}

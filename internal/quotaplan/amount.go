@@ -20,7 +20,7 @@ type measure struct {
 	grain int64
 }
 
-func measureOf(name corev1.ResourceName, total resource.Quantity) measure {
+func newMeasure(name corev1.ResourceName, total resource.Quantity) measure {
 	m := measure{format: total.Format, grain: 1}
 	if m.milli = strings.HasSuffix(string(name), "cpu"); m.milli {
 		return m
@@ -31,18 +31,18 @@ func measureOf(name corev1.ResourceName, total resource.Quantity) measure {
 	return m
 }
 
-// atMost rounds down, for amounts that are granted.
-func (m measure) atMost(q resource.Quantity) int64 {
-	n := m.atLeast(q)
-	if whole := m.quantity(n); whole.Cmp(q) > 0 && n < most {
+// roundDown rounds down, for amounts that are granted.
+func (m measure) roundDown(q resource.Quantity) int64 {
+	n := m.roundUp(q)
+	if whole := m.toQuantity(n); whole.Cmp(q) > 0 && n < most {
 		n--
 	}
 	return n
 }
 
-// atLeast rounds up, for amounts that are taken.
-func (m measure) atLeast(q resource.Quantity) int64 {
-	switch limit := m.quantity(most); {
+// roundUp rounds up, for amounts that are taken.
+func (m measure) roundUp(q resource.Quantity) int64 {
+	switch limit := m.toQuantity(most); {
 	case q.Sign() <= 0:
 		return 0
 	case q.Cmp(limit) >= 0:
@@ -54,20 +54,20 @@ func (m measure) atLeast(q resource.Quantity) int64 {
 	}
 }
 
-func (m measure) quantity(n int64) resource.Quantity {
+func (m measure) toQuantity(n int64) resource.Quantity {
 	if m.milli {
 		return *resource.NewMilliQuantity(n, m.format)
 	}
 	return *resource.NewQuantity(n, m.format)
 }
 
-// parts divides an amount into n parts that differ by no more than a grain and add up to it.
+// splitEvenly divides an amount into n parts that differ by no more than a grain and add up to it.
 // The first parts get the remainder.
-func (m measure) parts(amount int64, n int) []int64 {
+func (m measure) splitEvenly(amount int64, n int) []int64 {
 	all := make([]int64, n)
 	grains, given := amount/m.grain, int64(0)
 	for i := range all {
-		all[i] = (grains/int64(n) + extra(i < int(grains%int64(n)))) * m.grain
+		all[i] = (grains/int64(n) + toInt(i < int(grains%int64(n)))) * m.grain
 		given += all[i]
 	}
 	if n > 0 {
@@ -76,7 +76,7 @@ func (m measure) parts(amount int64, n int) []int64 {
 	return all
 }
 
-func extra(one bool) int64 {
+func toInt(one bool) int64 {
 	if one {
 		return 1
 	}

@@ -38,11 +38,11 @@ func Plan(total corev1.ResourceList, spaces []Space) map[string]corev1.ResourceL
 		}
 	}
 	for name, quantity := range total {
-		r := observe(name, quantity, spaces)
+		r := observeHolding(name, quantity, spaces)
 		r.plan()
 		for i, s := range spaces {
 			if share, ok := next[s.Namespace]; ok {
-				share[name] = r.quantity(r.holders[i].share)
+				share[name] = r.toQuantity(r.holders[i].share)
 			}
 		}
 	}
@@ -75,12 +75,12 @@ type holding struct {
 	holders []holder
 }
 
-func observe(name corev1.ResourceName, total resource.Quantity, spaces []Space) *holding {
-	r := &holding{measure: measureOf(name, total)}
-	r.total = r.atMost(total)
+func observeHolding(name corev1.ResourceName, total resource.Quantity, spaces []Space) *holding {
+	r := &holding{measure: newMeasure(name, total)}
+	r.total = r.roundDown(total)
 	amount := func(list corev1.ResourceList) (int64, bool) {
 		q, ok := list[name]
-		return r.atLeast(q), ok
+		return r.roundUp(q), ok
 	}
 	for _, s := range spaces {
 		h := holder{leaving: s.Leaving}
@@ -114,17 +114,17 @@ func (r *holding) plan() {
 	free, room, planned := r.total, r.total, int64(0)
 	for _, h := range r.holders {
 		free -= h.taken
-		room -= h.base()
-		planned += max(h.share, h.base())
+		room -= h.baseAmount()
+		planned += max(h.share, h.baseAmount())
 	}
 	if room < 0 {
-		r.curb()
+		r.curbShares()
 		return
 	}
 	if free >= 0 {
-		r.cover()
+		r.coverUse()
 	}
-	level, short := r.divide(room), false
+	level, short := r.divideRoom(room), false
 	for _, h := range r.holders {
 		headroom := h.share - h.used
 		short = short || h.counted && (headroom < h.need || 2*headroom < level)
@@ -134,24 +134,24 @@ func (r *holding) plan() {
 		}
 	}
 	if short || planned > r.total {
-		r.shrink()
+		r.shrinkShares()
 	}
 	if short || 4*free >= room {
-		r.grant(free)
+		r.grantFree(free)
 	}
 }
 
-// base returns a namespace's amount that cannot be given to others.
-func (h *holder) base() int64 {
+// baseAmount returns a namespace's amount that cannot be given to others.
+func (h *holder) baseAmount() int64 {
 	if h.counted {
 		return h.used
 	}
 	return h.taken
 }
 
-// cover raises shares to the use: it is taken anyway, and otherwise deleted objects could not
+// coverUse raises shares to the use: it is taken anyway, and otherwise deleted objects could not
 // be replaced.
-func (r *holding) cover() {
+func (r *holding) coverUse() {
 	for i := range r.holders {
 		if h := &r.holders[i]; h.settled {
 			h.share = max(h.share, h.used)
@@ -159,8 +159,8 @@ func (r *holding) cover() {
 	}
 }
 
-// shrink lowers the shares that are too large.
-func (r *holding) shrink() {
+// shrinkShares lowers the shares that are too large.
+func (r *holding) shrinkShares() {
 	for i := range r.holders {
 		if h := &r.holders[i]; h.settled {
 			h.share = min(h.share, h.used+h.part)
@@ -168,31 +168,31 @@ func (r *holding) shrink() {
 	}
 }
 
-// curb handles a tenant whose use exceeds its quota, for example after the quota was lowered.
+// curbShares handles a tenant whose use exceeds its quota, for example after the quota was lowered.
 // Use within minimums is kept, the rest is divided in proportion to use, and no namespace can
 // create new objects until its use has fallen enough.
-func (r *holding) curb() {
+func (r *holding) curbShares() {
 	left, used := r.total, int64(0)
 	for _, h := range r.holders {
 		if h.counted {
-			left -= h.kept()
-			used += h.used - h.kept()
+			left -= h.keptUse()
+			used += h.used - h.keptUse()
 		} else {
 			left -= h.taken
 		}
 	}
 	for i := range r.holders {
 		if h := &r.holders[i]; h.settled {
-			h.share = min(h.share, h.kept()+proportion(max(left, 0), h.used-h.kept(), used))
+			h.share = min(h.share, h.keptUse()+computeProportion(max(left, 0), h.used-h.keptUse(), used))
 		}
 	}
 }
 
-// kept returns its use within its minimum.
-func (h *holder) kept() int64 { return min(h.used, h.minimum) }
+// keptUse returns its use within its minimum.
+func (h *holder) keptUse() int64 { return min(h.used, h.minimum) }
 
-// proportion returns amount * part / whole, rounded down, for part <= whole.
-func proportion(amount, part, whole int64) int64 {
+// computeProportion returns amount * part / whole, rounded down, for part <= whole.
+func computeProportion(amount, part, whole int64) int64 {
 	if whole == 0 {
 		return 0
 	}
@@ -201,8 +201,8 @@ func proportion(amount, part, whole int64) int64 {
 	return int64(quotient)                                //nolint:gosec // no more than amount
 }
 
-// grant grants free resources to the holders with the least headroom first.
-func (r *holding) grant(free int64) {
+// grantFree grants free resources to the holders with the least headroom first.
+func (r *holding) grantFree(free int64) {
 	var wanting []*holder
 	for i := range r.holders {
 		if h := &r.holders[i]; h.settled && h.share < h.used+h.part {
@@ -220,4 +220,4 @@ func (r *holding) grant(free int64) {
 	}
 }
 
-func equal(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }
+func isEqual(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }

@@ -103,7 +103,7 @@ func TestPlan(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			next := quotaplan.Plan(list(corev1.ResourcePods, test.total), test.spaces)
 			for namespace, want := range test.want {
-				if got := next[namespace]; !quotaplan.Same(got, list(corev1.ResourcePods, want)) {
+				if got := next[namespace]; !quotaplan.IsEqual(got, list(corev1.ResourcePods, want)) {
 					t.Errorf("%s gets %v, want %s", namespace, got, want)
 				}
 			}
@@ -120,7 +120,7 @@ func TestPlanForgets(t *testing.T) {
 	next := quotaplan.Plan(list(corev1.ResourceServices, "4"), []quotaplan.Space{
 		space("a", "5", "5", "5", "0"), leaving(space("b", "", "5", "5", "0")),
 	})
-	if len(next) != 1 || !quotaplan.Same(next["a"], list(corev1.ResourceServices, "0")) {
+	if len(next) != 1 || !quotaplan.IsEqual(next["a"], list(corev1.ResourceServices, "0")) {
 		t.Errorf("got %v", next)
 	}
 }
@@ -143,7 +143,7 @@ func TestEven(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			namespaces := []string{"a", "b", "c"}[:len(test.want)]
 			total := list(test.resource, test.total)
-			shares := quotaplan.Even(total, namespaces, nil)
+			shares := quotaplan.DivideEvenly(total, namespaces, nil)
 			sum := resource.Quantity{}
 			for i, namespace := range namespaces {
 				got := shares[namespace][test.resource]
@@ -157,7 +157,7 @@ func TestEven(t *testing.T) {
 			}
 		})
 	}
-	if quotaplan.Even(corev1.ResourceList{}, []string{"a"}, nil) != nil {
+	if quotaplan.DivideEvenly(corev1.ResourceList{}, []string{"a"}, nil) != nil {
 		t.Error("no quota has shares")
 	}
 }
@@ -189,9 +189,9 @@ func BenchmarkPlan(b *testing.B) {
 // of the ledger without a namespace of the tenant to be left out.
 func TestStanding(t *testing.T) {
 	total, given := list(corev1.ResourcePods, "20"), list(corev1.ResourcePods, "12")
-	shares := quotaplan.Standing(total, []string{"a", "b"}, map[string]corev1.ResourceList{"a": given, "gone": given})
+	shares := quotaplan.CurrentShares(total, []string{"a", "b"}, map[string]corev1.ResourceList{"a": given, "gone": given})
 	want := map[string]corev1.ResourceList{"a": given, "b": list(corev1.ResourcePods, "0")}
-	if len(shares) != 2 || !quotaplan.Same(shares["a"], want["a"]) || !quotaplan.Same(shares["b"], want["b"]) {
+	if len(shares) != 2 || !quotaplan.IsEqual(shares["a"], want["a"]) || !quotaplan.IsEqual(shares["b"], want["b"]) {
 		t.Errorf("got %v, want %v", shares, want)
 	}
 }

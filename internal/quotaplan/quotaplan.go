@@ -29,9 +29,9 @@ type Space struct {
 	Demands []corev1.ResourceList
 }
 
-// Even divides a quota into equal shares, apart from minimums, which is as good as any division
+// DivideEvenly divides a quota into equal shares, apart from minimums, which is as good as any division
 // as long as the use is unknown. A single namespace gets the whole quota.
-func Even(total corev1.ResourceList, namespaces []string, minimums map[string]corev1.ResourceList) map[string]corev1.ResourceList {
+func DivideEvenly(total corev1.ResourceList, namespaces []string, minimums map[string]corev1.ResourceList) map[string]corev1.ResourceList {
 	if len(total) == 0 {
 		return nil
 	}
@@ -46,39 +46,39 @@ func Even(total corev1.ResourceList, namespaces []string, minimums map[string]co
 		spaces = append(spaces, Space{Namespace: namespace, Minimum: minimums[namespace]})
 	}
 	for name, quantity := range total {
-		r := observe(name, quantity, spaces)
-		r.divide(r.total)
+		r := observeHolding(name, quantity, spaces)
+		r.divideRoom(r.total)
 		for i, h := range r.holders {
-			shares[namespaces[i]][name] = r.quantity(h.part)
+			shares[namespaces[i]][name] = r.toQuantity(h.part)
 		}
 	}
 	return shares
 }
 
-// Standing returns the namespaces' present shares: those in the ledger, and zero for a
+// CurrentShares returns the namespaces' present shares: those in the ledger, and zero for a
 // namespace outside of it, which gets a share when others have given some up.
-func Standing(total corev1.ResourceList, namespaces []string, ledger map[string]corev1.ResourceList) map[string]corev1.ResourceList {
+func CurrentShares(total corev1.ResourceList, namespaces []string, ledger map[string]corev1.ResourceList) map[string]corev1.ResourceList {
 	shares := make(map[string]corev1.ResourceList, len(namespaces))
 	for _, namespace := range namespaces {
 		share, ok := ledger[namespace]
 		if !ok {
-			share = none(total)
+			share = makeZeroShare(total)
 		}
 		shares[namespace] = share
 	}
 	return shares
 }
 
-// none returns a share of zero of each resource in a quota.
-func none(total corev1.ResourceList) corev1.ResourceList {
+// makeZeroShare returns a share of zero of each resource in a quota.
+func makeZeroShare(total corev1.ResourceList) corev1.ResourceList {
 	share := corev1.ResourceList{}
 	for name, quantity := range total {
-		share[name] = measureOf(name, quantity).quantity(0)
+		share[name] = newMeasure(name, quantity).toQuantity(0)
 	}
 	return share
 }
 
-// Same reports whether two lists have the same resources and amounts.
-func Same(a, b corev1.ResourceList) bool {
-	return len(a) == len(b) && maps.EqualFunc(a, b, equal)
+// IsEqual reports whether two lists have the same resources and amounts.
+func IsEqual(a, b corev1.ResourceList) bool {
+	return len(a) == len(b) && maps.EqualFunc(a, b, isEqual)
 }

@@ -33,12 +33,12 @@ func ParseRefusal(message string) (Refusal, bool) {
 	if found == nil {
 		return Refusal{}, false
 	}
-	r := Refusal{amounts(found[1]), amounts(found[2])}
+	r := Refusal{parseAmounts(found[1]), parseAmounts(found[2])}
 	return r, len(r.Demand()) > 0
 }
 
-// OnlyRefusal returns the part of a message that ParseRefusal reads, or "" if there is none.
-func OnlyRefusal(message string) string {
+// ExtractRefusal returns the part of a message that ParseRefusal reads, or "" if there is none.
+func ExtractRefusal(message string) string {
 	if _, ok := ParseRefusal(message); !ok {
 		return ""
 	}
@@ -57,7 +57,7 @@ func (r Refusal) Demand() corev1.ResourceList {
 	return demand
 }
 
-func amounts(text string) corev1.ResourceList {
+func parseAmounts(text string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for pair := range strings.SplitSeq(text, ",") {
 		name, value, ok := strings.Cut(pair, "=")

@@ -30,7 +30,7 @@ func TestParseRefusal(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			refusal, ok := quotaplan.ParseRefusal(test.message)
-			if ok != (test.want != nil) || ok && !quotaplan.Same(refusal.Demand(), test.want) {
+			if ok != (test.want != nil) || ok && !quotaplan.IsEqual(refusal.Demand(), test.want) {
 				t.Errorf("got %v, %v; want %v", refusal.Demand(), ok, test.want)
 			}
 		})
@@ -71,7 +71,7 @@ func TestNeeds(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			next := quotaplan.Plan(list(corev1.ResourcePods, "20"), test.spaces)
 			for namespace, want := range test.want {
-				if got := next[namespace]; !quotaplan.Same(got, list(corev1.ResourcePods, want)) {
+				if got := next[namespace]; !quotaplan.IsEqual(got, list(corev1.ResourcePods, want)) {
 					t.Errorf("%s gets %v, want %s", namespace, got, want)
 				}
 			}
@@ -80,10 +80,10 @@ func TestNeeds(t *testing.T) {
 }
 
 func TestEvenButForMinimums(t *testing.T) {
-	shares := quotaplan.Even(list(corev1.ResourcePods, "20"), []string{"a", "b", "c"},
+	shares := quotaplan.DivideEvenly(list(corev1.ResourcePods, "20"), []string{"a", "b", "c"},
 		map[string]corev1.ResourceList{"b": list(corev1.ResourcePods, "15"), "c": list(corev1.ResourcePods, "1")})
 	for namespace, want := range map[string]string{"a": "3", "b": "15", "c": "2"} {
-		if !quotaplan.Same(shares[namespace], list(corev1.ResourcePods, want)) {
+		if !quotaplan.IsEqual(shares[namespace], list(corev1.ResourcePods, want)) {
 			t.Errorf("%s gets %v, want %s", namespace, shares[namespace], want)
 		}
 	}

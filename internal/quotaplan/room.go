@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// divide divides the room, which is unused, among the holders that may have a part of it. It
+// divideRoom divides the room, which is unused, among the holders that may have a part of it. It
 // returns the level: the headroom of the holders that need no more than the others.
 //
 // Minimums come first, then refused demands that fit as a whole, the smallest first. So no
 // demand, forged or real, takes a minimum from another namespace, or prevents a smaller demand.
 // The rest makes the headrooms equal.
-func (r *holding) divide(room int64) (level int64) {
+func (r *holding) divideRoom(room int64) (level int64) {
 	var active []*holder
 	for i := range r.holders {
 		if h := &r.holders[i]; !h.leaving {
 			active = append(active, h)
 		}
 	}
-	meet(active, meetMinimums(active, room))
-	return r.level(active, room)
+	meetDemands(active, meetMinimums(active, room))
+	return r.levelParts(active, room)
 }
 
 // meetMinimums raises shares to their minimums, as far as possible, and returns the rest.
 func meetMinimums(holders []*holder, left int64) int64 {
-	lacks := func(h *holder) int64 { return max(0, h.minimum-h.base()) }
+	lacks := func(h *holder) int64 { return max(0, h.minimum-h.baseAmount()) }
 	ordered := slices.SortedStableFunc(slices.Values(holders), func(a, b *holder) int { return cmp.Compare(lacks(a), lacks(b)) })
 	for _, h := range ordered {
 		h.need = min(lacks(h), left)
@@ -33,8 +33,8 @@ func meetMinimums(holders []*holder, left int64) int64 {
 	return left
 }
 
-// meet grants the rest to refused demands, each as a whole or not at all.
-func meet(holders []*holder, left int64) {
+// meetDemands grants the rest to refused demands, each as a whole or not at all.
+func meetDemands(holders []*holder, left int64) {
 	type demand struct {
 		by    *holder
 		lacks int64
@@ -42,7 +42,7 @@ func meet(holders []*holder, left int64) {
 	var all []demand
 	for _, h := range holders {
 		for _, amount := range h.demands {
-			if lacks := amount - h.base(); h.counted && lacks > 0 {
+			if lacks := amount - h.baseAmount(); h.counted && lacks > 0 {
 				all = append(all, demand{h, lacks})
 			}
 		}
@@ -56,9 +56,9 @@ func meet(holders []*holder, left int64) {
 	}
 }
 
-// level sets each holder's part: its need or, if that is less, an equal part of the amount that
+// levelParts sets each holder's part: its need or, if that is less, an equal part of the amount that
 // remains after the larger needs.
-func (r *holding) level(holders []*holder, left int64) int64 {
+func (r *holding) levelParts(holders []*holder, left int64) int64 {
 	ordered := slices.SortedStableFunc(slices.Values(holders), func(a, b *holder) int { return cmp.Compare(b.need, a.need) })
 	n := int64(len(ordered))
 	for _, h := range ordered {
@@ -72,7 +72,7 @@ func (r *holding) level(holders []*holder, left int64) int64 {
 	if n == 0 {
 		return 0
 	}
-	parts := r.parts(left, int(n))
+	parts := r.splitEvenly(left, int(n))
 	for _, h := range holders {
 		if !h.fixed {
 			h.part, parts = parts[0], parts[1:]

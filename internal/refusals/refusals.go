@@ -30,20 +30,22 @@ var controllers = []string{
 	"replicaset-controller", "replication-controller", "statefulset-controller", "daemonset-controller", "job-controller", "cronjob-controller",
 }
 
-// Genuine reports whether an event is a refusal reported by one of Kubernetes' controllers.
-func Genuine(e *corev1.Event) bool { return e.Reason == Reason && events.By(e, controllers...) }
+// IsGenuine reports whether an event is a refusal reported by one of Kubernetes' controllers.
+func IsGenuine(e *corev1.Event) bool {
+	return e.Reason == Reason && events.IsWrittenBy(e, controllers...)
+}
 
-// Slim returns an event with only the fields that this package reads. Of an event that is
+// TrimEvent returns an event with only the fields that this package reads. Of an event that is
 // not genuine it keeps only the identity.
-func Slim(e *corev1.Event) *corev1.Event {
+func TrimEvent(e *corev1.Event) *corev1.Event {
 	slim := &corev1.Event{TypeMeta: e.TypeMeta, ObjectMeta: metav1.ObjectMeta{
 		Namespace: e.Namespace, Name: e.Name, UID: e.UID, ResourceVersion: e.ResourceVersion, CreationTimestamp: e.CreationTimestamp,
 	}}
-	if Genuine(e) {
+	if IsGenuine(e) {
 		slim.Reason, slim.Source.Component, slim.ReportingController = Reason, e.Source.Component, e.ReportingController
 		slim.InvolvedObject = corev1.ObjectReference{Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name, UID: e.InvolvedObject.UID}
 		slim.FirstTimestamp, slim.LastTimestamp, slim.EventTime, slim.Series = e.FirstTimestamp, e.LastTimestamp, e.EventTime, e.Series
-		slim.Message = text(e.Message)
+		slim.Message = extractCause(e.Message)
 	}
 	return slim
 }
@@ -63,10 +65,10 @@ func Workloads(all []corev1.Event, now time.Time) []Workload {
 	byUID := map[types.UID]*Workload{}
 	for i := range all {
 		e := &all[i]
-		if !Genuine(e) {
+		if !IsGenuine(e) {
 			continue
 		}
-		first, last := Span(e, now)
+		first, last := FindObservedSpan(e, now)
 		w := byUID[e.InvolvedObject.UID]
 		if w == nil {
 			w = &Workload{first: first}
@@ -77,7 +79,7 @@ func Workloads(all []corev1.Event, now time.Time) []Workload {
 		}
 		if !last.Before(w.last) {
 			w.last = last
-			w.RefusedWorkload = v1alpha1.RefusedWorkload{Namespace: e.Namespace, Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name, Message: text(e.Message)}
+			w.RefusedWorkload = v1alpha1.RefusedWorkload{Namespace: e.Namespace, Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name, Message: extractCause(e.Message)}
 		}
 	}
 	var refused []Workload
@@ -99,9 +101,9 @@ func Expiry(first, last time.Time) time.Time {
 	return last.Add(min(last.Sub(first), 19*time.Minute) + time.Minute)
 }
 
-// Span returns the times when an event was observed first and last. A time in the future is
+// FindObservedSpan returns the times when an event was observed first and last. A time in the future is
 // replaced by now, since a clock may be wrong.
-func Span(e *corev1.Event, now time.Time) (first, last time.Time) {
+func FindObservedSpan(e *corev1.Event, now time.Time) (first, last time.Time) {
 	times := []time.Time{e.CreationTimestamp.Time, e.FirstTimestamp.Time, e.LastTimestamp.Time, e.EventTime.Time}
 	if e.Series != nil {
 		times = append(times, e.Series.LastObservedTime.Time)
@@ -123,8 +125,8 @@ func Span(e *corev1.Event, now time.Time) (first, last time.Time) {
 // which differs at each attempt.
 var preamble = regexp.MustCompile(`^[^"]*"[^"]*" is (?:forbidden|invalid): `)
 
-// text returns the cause in a message, truncated to longest.
-func text(message string) string {
+// extractCause returns the cause in a message, truncated to longest.
+func extractCause(message string) string {
 	message = strings.TrimPrefix(message, "(combined from similar events): ")
 	message = strings.TrimPrefix(message, "Error creating: ")
 	message = strings.TrimPrefix(message, "Error creating job: ")

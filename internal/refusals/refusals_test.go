@@ -63,7 +63,7 @@ func TestWorkloads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			slim := make([]corev1.Event, len(c.events))
 			for i := range c.events {
-				slim[i] = *refusals.Slim(&c.events[i])
+				slim[i] = *refusals.TrimEvent(&c.events[i])
 			}
 			for how, events := range map[string][]corev1.Event{"whole": c.events, "slim": slim} {
 				var got []string
@@ -84,7 +84,7 @@ func TestWorkloads(t *testing.T) {
 // TestSlim expects that only the identity of forged events is kept.
 func TestSlim(t *testing.T) {
 	forged := refused("web", 0, 0, by("web", ""))
-	if slim := refusals.Slim(&forged); slim.Message != "" || slim.InvolvedObject.Name != "" || slim.Namespace != "shop" {
+	if slim := refusals.TrimEvent(&forged); slim.Message != "" || slim.InvolvedObject.Name != "" || slim.Namespace != "shop" {
 		t.Errorf("%v", slim)
 	}
 }

@@ -69,14 +69,14 @@ var (
 	Write = []string{"create", "update", "patch", "delete", "deletecollection"}
 )
 
-// Of returns the rights of the roles viewer and operator on a platform. They include the
+// ForRole returns the rights of the roles viewer and operator on a platform. They include the
 // rights to its add-ons, to the policies of its network dialect and to elevations.
-func Of(role v1alpha1.Role, p *v1alpha1.PlatformSpec) []rbacv1.PolicyRule {
+func ForRole(role v1alpha1.Role, p *v1alpha1.PlatformSpec) []rbacv1.PolicyRule {
 	if role == v1alpha1.RoleViewer {
-		return slices.Concat(Viewer(), calico(&p.Network, false), Addons(p.Addons, false), requesting(p))
+		return slices.Concat(Viewer(), listCalicoRules(&p.Network, false), Addons(p.Addons, false), listElevationRules(p))
 	}
 	writing := p.Network.Calico != nil && p.Network.Calico.TenantPolicies
-	return slices.Concat(Operator(), calico(&p.Network, writing), Addons(p.Addons, true), requesting(p))
+	return slices.Concat(Operator(), listCalicoRules(&p.Network, writing), Addons(p.Addons, true), listElevationRules(p))
 }
 
 // Viewer returns the rights of the role viewer.
@@ -87,13 +87,13 @@ func Viewer() []rbacv1.PolicyRule {
 // Operator returns the rights of the role operator, which are the maximum for a tenant's
 // members.
 func Operator() []rbacv1.PolicyRule {
-	return slices.Concat(WithVerbs(team, readWrite()), WithVerbs(readOnly, Read), operatorOnly, ownNamespace)
+	return slices.Concat(WithVerbs(team, listReadWriteVerbs()), WithVerbs(readOnly, Read), operatorOnly, ownNamespace)
 }
 
-// calico returns the rights to read the policies of the dialect Calico and, if the platform
+// listCalicoRules returns the rights to read the policies of the dialect Calico and, if the platform
 // enables it, to write them. Calico's API server also requires the right to a policy's
 // tier: croft grants the right to the default tier, within the namespace.
-func calico(n *v1alpha1.PlatformNetwork, writing bool) []rbacv1.PolicyRule {
+func listCalicoRules(n *v1alpha1.PlatformNetwork, writing bool) []rbacv1.PolicyRule {
 	if n.Dialect != v1alpha1.DialectCalico {
 		return nil
 	}
@@ -103,7 +103,7 @@ func calico(n *v1alpha1.PlatformNetwork, writing bool) []rbacv1.PolicyRule {
 	}
 	verbs := Read
 	if writing {
-		verbs = readWrite()
+		verbs = listReadWriteVerbs()
 	}
 	rules := []rbacv1.PolicyRule{{
 		APIGroups: []string{string(group)}, Resources: []string{"networkpolicies"}, Verbs: verbs,
@@ -117,9 +117,9 @@ func calico(n *v1alpha1.PlatformNetwork, writing bool) []rbacv1.PolicyRule {
 	return rules
 }
 
-// requesting lets members of a tenant read and request elevations, if the Platform enables
+// listElevationRules lets members of a tenant read and request elevations, if the Platform enables
 // elevations.
-func requesting(p *v1alpha1.PlatformSpec) []rbacv1.PolicyRule {
+func listElevationRules(p *v1alpha1.PlatformSpec) []rbacv1.PolicyRule {
 	if p.Elevation == nil {
 		return nil
 	}
@@ -139,16 +139,16 @@ func Addons(addons []v1alpha1.Addon, writing bool) []rbacv1.PolicyRule {
 	for _, addon := range addons {
 		verbs := Read
 		if writing && !addon.ReadOnly {
-			verbs = readWrite()
+			verbs = listReadWriteVerbs()
 		}
 		all = append(all, rbacv1.PolicyRule{APIGroups: []string{addon.APIGroup}, Resources: addon.Resources, Verbs: verbs})
 	}
 	return all
 }
 
-// Beyond returns the first right in a rule that within does not grant, or "" if it grants
+// FindUngranted returns the first right in a rule that within does not grant, or "" if it grants
 // all.
-func Beyond(rule v1alpha1.RoleRule, within []rbacv1.PolicyRule) string {
+func FindUngranted(rule v1alpha1.RoleRule, within []rbacv1.PolicyRule) string {
 	for _, group := range rule.APIGroups {
 		for _, resource := range rule.Resources {
 			for _, verb := range rule.Verbs {
@@ -177,4 +177,4 @@ func WithVerbs(rules []rbacv1.PolicyRule, verbs []string) []rbacv1.PolicyRule {
 	return all
 }
 
-func readWrite() []string { return slices.Concat(Read, Write) }
+func listReadWriteVerbs() []string { return slices.Concat(Read, Write) }

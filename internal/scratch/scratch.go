@@ -58,10 +58,10 @@ type Run struct {
 	marked bool
 }
 
-// Left groups the objects of runs that are over, by run. declared are the names of Tenants:
+// FindExpired groups the objects of runs that are over, by run. declared are the names of Tenants:
 // objects of a declared tenant belong to no run, regardless of their names. A name alone is
 // no proof: an object of a run must have its mark or the label of its own tenant.
-func Left(objects []client.Object, declared []string, now time.Time) []Run {
+func FindExpired(objects []client.Object, declared []string, now time.Time) []Run {
 	taken := map[string]bool{}
 	for _, name := range declared {
 		taken[RunOf(name)] = true
@@ -79,7 +79,7 @@ func Left(objects []client.Object, declared []string, now time.Time) []Run {
 			runs[name] = &Run{Name: name}
 			order = append(order, name)
 		}
-		runs[name].add(o)
+		runs[name].addObject(o)
 	}
 	var left []Run
 	for _, name := range order {
@@ -90,9 +90,9 @@ func Left(objects []client.Object, declared []string, now time.Time) []Run {
 	return left
 }
 
-// add adds an object. If some objects are marked, only they determine the end: an attack
+// addObject adds an object. If some objects are marked, only they determine the end: an attack
 // prepares objects that must look like another user's, and are not marked.
-func (r *Run) add(o client.Object) {
+func (r *Run) addObject(o client.Object) {
 	r.Objects = append(r.Objects, o)
 	until, err := time.Parse(time.RFC3339, o.GetAnnotations()[v1alpha1.ScratchUntilAnnotation])
 	marked := err == nil

@@ -27,7 +27,7 @@ func TestLeft(t *testing.T) {
 		return o
 	}
 	past, future := now.Add(-time.Hour), now.Add(time.Minute)
-	left := Left([]client.Object{
+	left := FindExpired([]client.Object{
 		namespace("croft-verify-aaaaa-a", time.Minute, &past), namespace("croft-verify-aaaaa-b-2", time.Minute, &past), namespace("croft-verify-aaaaa-a-free", time.Minute, nil),
 		namespace("croft-verify-bbbbb-a", time.Hour, &future), namespace("croft-verify-bbbbb-a-free", time.Hour, nil),
 		owned(namespace("croft-verify-ccccc-a", time.Hour, nil), "croft-verify-ccccc-a"),                                  // by a croft that marked no objects

@@ -25,8 +25,8 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// listed is a kind to list, with a filter for its objects.
-type listed struct {
+// listedKind is a kind to list, with a filter for its objects.
+type listedKind struct {
 	// file is the file's name without .yaml; several kinds may share one.
 	file string
 	kind schema.GroupVersionKind
@@ -42,53 +42,53 @@ type listed struct {
 
 const admission = "admissionregistration.k8s.io"
 
-func kind(group, version, name string) schema.GroupVersionKind {
+func makeKind(group, version, name string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: group, Version: version, Kind: name}
 }
 
-// everything returns all kinds that are read, in order. It does not include Secrets and
+// listKinds returns all kinds that are read, in order. It does not include Secrets and
 // ConfigMaps, nor Elevations, which contain users' reasons and encrypted tokens.
-func everything() []listed {
+func listKinds() []listedKind {
 	croft := v1alpha1.GroupVersion
 	ours := map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 	system := v1alpha1.SystemNamespace
-	return []listed{
+	return []listedKind{
 		{file: "platform", kind: croft.WithKind("Platform")},
 		{file: "pools", kind: croft.WithKind("Pool")},
 		{file: "tenants", kind: croft.WithKind("Tenant")},
 		{file: "secondarynetworks", kind: croft.WithKind("SecondaryNetwork")},
 		{file: "tenantnamespaces", kind: croft.WithKind("TenantNamespace")},
 		{file: "tenantrules", kind: croft.WithKind("TenantRules")},
-		{file: "namespaces", kind: kind("", "v1", "Namespace"), hidden: true},
-		{file: "nodes", kind: kind("", "v1", "Node"), hidden: true},
+		{file: "namespaces", kind: makeKind("", "v1", "Namespace"), hidden: true},
+		{file: "nodes", kind: makeKind("", "v1", "Node"), hidden: true},
 		{
-			file: "definitions", kind: kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"), ours: true,
-			keep: definitionOfCroft,
+			file: "definitions", kind: makeKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"), ours: true,
+			keep: isOwnDefinition,
 		},
-		{file: "policies", kind: kind(admission, "v1", "ValidatingAdmissionPolicy"), labels: ours, ours: true},
-		{file: "policies", kind: kind(admission, "v1", "MutatingAdmissionPolicy"), labels: ours, ours: true},
-		{file: "policybindings", kind: kind(admission, "v1", "ValidatingAdmissionPolicyBinding"), labels: ours, ours: true},
-		{file: "policybindings", kind: kind(admission, "v1", "MutatingAdmissionPolicyBinding"), labels: ours, ours: true},
-		{file: "operator", kind: kind("apps", "v1", "Deployment"), namespace: system},
-		{file: "operator", kind: kind("", "v1", "Pod"), namespace: system},
-		{file: "operator", kind: kind("coordination.k8s.io", "v1", "Lease"), namespace: system},
-		{file: "nodepools", kind: kind("karpenter.sh", "v1", "NodePool")},
-		{file: "nodeclaims", kind: kind("karpenter.sh", "v1", "NodeClaim")},
-		{file: "nodeclasses", kind: kind("karpenter.k8s.aws", "v1", "EC2NodeClass"), labels: ours},
-		{file: "nodeclasses", kind: kind("karpenter.kwok.sh", "v1alpha1", "KWOKNodeClass"), labels: ours},
-		{file: "events", kind: kind("", "v1", "Event"), keep: eventOfCroft},
+		{file: "policies", kind: makeKind(admission, "v1", "ValidatingAdmissionPolicy"), labels: ours, ours: true},
+		{file: "policies", kind: makeKind(admission, "v1", "MutatingAdmissionPolicy"), labels: ours, ours: true},
+		{file: "policybindings", kind: makeKind(admission, "v1", "ValidatingAdmissionPolicyBinding"), labels: ours, ours: true},
+		{file: "policybindings", kind: makeKind(admission, "v1", "MutatingAdmissionPolicyBinding"), labels: ours, ours: true},
+		{file: "operator", kind: makeKind("apps", "v1", "Deployment"), namespace: system},
+		{file: "operator", kind: makeKind("", "v1", "Pod"), namespace: system},
+		{file: "operator", kind: makeKind("coordination.k8s.io", "v1", "Lease"), namespace: system},
+		{file: "nodepools", kind: makeKind("karpenter.sh", "v1", "NodePool")},
+		{file: "nodeclaims", kind: makeKind("karpenter.sh", "v1", "NodeClaim")},
+		{file: "nodeclasses", kind: makeKind("karpenter.k8s.aws", "v1", "EC2NodeClass"), labels: ours},
+		{file: "nodeclasses", kind: makeKind("karpenter.kwok.sh", "v1alpha1", "KWOKNodeClass"), labels: ours},
+		{file: "events", kind: makeKind("", "v1", "Event"), keep: isOwnEvent},
 	}
 }
 
-// definitionOfCroft keeps the definitions of croft and Karpenter. trim removes their
+// isOwnDefinition keeps the definitions of croft and Karpenter. trim removes their
 // schemas.
-func definitionOfCroft(o *unstructured.Unstructured) bool {
+func isOwnDefinition(o *unstructured.Unstructured) bool {
 	return strings.HasSuffix(o.GetName(), "."+v1alpha1.GroupVersion.Group) || strings.Contains(o.GetName(), ".karpenter.")
 }
 
-// eventOfCroft keeps the events in croft's namespace, and events about objects of croft and
+// isOwnEvent keeps the events in croft's namespace, and events about objects of croft and
 // Karpenter.
-func eventOfCroft(o *unstructured.Unstructured) bool {
+func isOwnEvent(o *unstructured.Unstructured) bool {
 	about, _, _ := unstructured.NestedString(o.Object, "involvedObject", "apiVersion")
 	return o.GetNamespace() == v1alpha1.SystemNamespace || strings.HasPrefix(about, v1alpha1.GroupVersion.Group+"/") ||
 		strings.HasPrefix(about, "karpenter.")
@@ -124,8 +124,8 @@ func (c *Collector) Collect(ctx context.Context, reports map[string]any) (*Bundl
 	b := &Bundle{}
 	objects, own := map[string][]*unstructured.Unstructured{}, map[string]bool{}
 	var order []string
-	for _, l := range everything() {
-		list, err := c.list(ctx, l)
+	for _, l := range listKinds() {
+		list, err := c.listObjects(ctx, l)
 		switch {
 		case apierrors.IsForbidden(err):
 			b.Unread = append(b.Unread, l.kind.GroupKind().String()+": you may not list them")
@@ -153,9 +153,9 @@ func (c *Collector) Collect(ctx context.Context, reports map[string]any) (*Bundl
 		objects[l.file] = append(objects[l.file], list...)
 	}
 	if c.Redactor != nil {
-		c.Redactor.Server(c.Server)
+		c.Redactor.LearnServer(c.Server)
 	}
-	logs, unread := c.logs(ctx, objects["operator"])
+	logs, unread := c.readLogs(ctx, objects["operator"])
 	b.Unread = append(b.Unread, unread...)
 	// The redactor has learned all names only now.
 	for _, name := range order {
@@ -168,8 +168,8 @@ func (c *Collector) Collect(ctx context.Context, reports map[string]any) (*Bundl
 		}
 	}
 	for _, log := range logs {
-		text := c.Redactor.Text(scrubText(string(log.Content)))
-		b.Files = append(b.Files, File{"logs/" + c.Redactor.Text(log.Name), []byte(text)})
+		text := c.Redactor.RedactText(scrubText(string(log.Content)))
+		b.Files = append(b.Files, File{"logs/" + c.Redactor.RedactText(log.Name), []byte(text)})
 	}
 	for name, report := range reports {
 		if err := b.addReport(c.Redactor, name, report); err != nil {
@@ -178,12 +178,12 @@ func (c *Collector) Collect(ctx context.Context, reports map[string]any) (*Bundl
 	}
 	slices.SortFunc(b.Files, func(x, y File) int { return strings.Compare(x.Name, y.Name) })
 	for i, line := range b.Unread {
-		b.Unread[i] = c.Redactor.Text(line)
+		b.Unread[i] = c.Redactor.RedactText(line)
 	}
 	return b, nil
 }
 
-func (c *Collector) list(ctx context.Context, l listed) ([]*unstructured.Unstructured, error) {
+func (c *Collector) listObjects(ctx context.Context, l listedKind) ([]*unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(l.kind.GroupVersion().WithKind(l.kind.Kind + "List"))
 	opts := []client.ListOption{client.InNamespace(l.namespace)}
@@ -193,7 +193,7 @@ func (c *Collector) list(ctx context.Context, l listed) ([]*unstructured.Unstruc
 	err := c.Client.List(ctx, list, opts...)
 	if i := slices.Index(apply.NativePlatformKinds, l.kind); i >= 0 && meta.IsNoMatchError(err) {
 		l.kind = apply.NativeBetaKinds[i]
-		return c.list(ctx, l)
+		return c.listObjects(ctx, l)
 	}
 	if err != nil {
 		return nil, err
@@ -213,9 +213,9 @@ const (
 	logBytes = 8 << 20
 )
 
-// logs returns the logs of the operator's pods, also from before the last restart of each
+// readLogs returns the logs of the operator's pods, also from before the last restart of each
 // container.
-func (c *Collector) logs(ctx context.Context, objects []*unstructured.Unstructured) (logs []File, unread []string) {
+func (c *Collector) readLogs(ctx context.Context, objects []*unstructured.Unstructured) (logs []File, unread []string) {
 	for _, o := range objects {
 		if c.Logs == nil || o.GetKind() != "Pod" || o.GetLabels()["app.kubernetes.io/name"] != v1alpha1.ManagedBy {
 			continue
@@ -249,9 +249,9 @@ func (c *Collector) logs(ctx context.Context, objects []*unstructured.Unstructur
 func (b *Bundle) addObjects(r *Redactor, name string, objects []*unstructured.Unstructured) error {
 	var documents []string
 	for _, o := range objects {
-		scrub(o)
-		trim(o)
-		text, err := yaml.Marshal(r.Value("", o.Object))
+		scrubObject(o)
+		trimDefinition(o)
+		text, err := yaml.Marshal(r.RedactValue("", o.Object))
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -261,8 +261,8 @@ func (b *Bundle) addObjects(r *Redactor, name string, objects []*unstructured.Un
 	return nil
 }
 
-// trim reduces a definition to its served versions and its status.
-func trim(o *unstructured.Unstructured) {
+// trimDefinition reduces a definition to its served versions and its status.
+func trimDefinition(o *unstructured.Unstructured) {
 	versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
 	if o.GetKind() != "CustomResourceDefinition" {
 		return
@@ -277,7 +277,7 @@ func trim(o *unstructured.Unstructured) {
 
 func (b *Bundle) addReport(r *Redactor, name string, report any) error {
 	if text, ok := report.(string); ok {
-		b.Files = append(b.Files, File{name, []byte(r.Text(scrubText(text)))})
+		b.Files = append(b.Files, File{name, []byte(r.RedactText(scrubText(text)))})
 		return nil
 	}
 	text, err := yaml.Marshal(report)
@@ -288,7 +288,7 @@ func (b *Bundle) addReport(r *Redactor, name string, report any) error {
 	if err := yaml.Unmarshal(text, &value); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if text, err = yaml.Marshal(r.Value("", scrubValue("", value))); err != nil {
+	if text, err = yaml.Marshal(r.RedactValue("", scrubValue("", value))); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	b.Files = append(b.Files, File{name, text})

@@ -42,7 +42,7 @@ func TestLogs(t *testing.T) {
 		}}}
 	}
 	c := &Collector{Logs: logs}
-	got, unread := c.logs(t.Context(), []*unstructured.Unstructured{
+	got, unread := c.readLogs(t.Context(), []*unstructured.Unstructured{
 		pod("croft-0", "croft"), pod("croft-1", "croft"), pod("croft-proxy-0", "croft-proxy"),
 		{Object: map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "croft"}}},
 	})

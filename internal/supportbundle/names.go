@@ -31,48 +31,48 @@ func (r *Redactor) Learn(o *unstructured.Unstructured) {
 		r.Add(class, o.GetName())
 	}
 	r.Add(Namespace, o.GetNamespace())
-	r.learn("", o.Object)
+	r.learnField("", o.Object)
 }
 
-// Server adds the host of the API server to the names to redact.
-func (r *Redactor) Server(address string) {
+// LearnServer adds the host of the API server to the names to redact.
+func (r *Redactor) LearnServer(address string) {
 	if u, err := url.Parse(address); err == nil {
 		r.Add(Host, u.Hostname())
 	}
 }
 
-func (r *Redactor) learn(field string, value any) {
+func (r *Redactor) learnField(field string, value any) {
 	switch v := value.(type) {
 	case map[string]any:
 		for name, inner := range v {
 			switch {
 			case field == "tags":
-				r.learn(field, inner)
+				r.learnField(field, inner)
 			case field != "" || name != "metadata": // labels are not fields
-				r.learn(name, inner)
+				r.learnField(name, inner)
 			}
 		}
 	case []any:
 		for _, inner := range v {
-			r.learn(field, inner)
+			r.learnField(field, inner)
 		}
 	case string:
 		class, ok := named[field]
 		switch {
-		case !ok || public(v): // the group of an API is not redacted
+		case !ok || isPublic(v): // the group of an API is not redacted
 		case class == Node:
 			host, _, _ := strings.Cut(v, "_")
 			r.Add(class, v, host)
 		case class == Host:
-			r.Add(class, hostOf(v))
+			r.Add(class, parseHost(v))
 		default:
 			r.Add(class, v)
 		}
 	}
 }
 
-// hostOf returns the host of an address, of a registry's prefix, or of a domain.
-func hostOf(text string) string {
+// parseHost returns the host of an address, of a registry's prefix, or of a domain.
+func parseHost(text string) string {
 	if _, rest, ok := strings.Cut(text, "://"); ok {
 		text = rest
 	}

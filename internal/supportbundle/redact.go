@@ -56,14 +56,14 @@ func (r *Redactor) Add(class Class, names ...string) {
 		if _, known := r.words[name]; known || kept[name] {
 			continue
 		}
-		r.words[name] = r.pseudonym(class, name)
+		r.words[name] = r.makePseudonym(class, name)
 		if run.FindString(name) != name {
 			r.odd = append(r.odd, name)
 		}
 	}
 }
 
-func (r *Redactor) pseudonym(class Class, name string) string {
+func (r *Redactor) makePseudonym(class Class, name string) string {
 	mac := hmac.New(sha256.New, r.key)
 	mac.Write([]byte(name))
 	return string(class) + "-" + hex.EncodeToString(mac.Sum(nil))[:10]
@@ -87,32 +87,32 @@ var (
 	hostname = regexp.MustCompile(`^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}\b`)
 )
 
-// Text replaces names that are separate words, also next to a hyphen, and every host that
+// RedactText replaces names that are separate words, also next to a hyphen, and every host that
 // does not belong to Kubernetes or to a project that croft works with. Its running time
 // does not depend on the number of names.
-func (r *Redactor) Text(text string) string {
+func (r *Redactor) RedactText(text string) string {
 	if r == nil {
 		return text
 	}
 	for _, name := range r.odd {
 		text = strings.ReplaceAll(text, name, r.words[name])
 	}
-	return run.ReplaceAllStringFunc(text, r.run)
+	return run.ReplaceAllStringFunc(text, r.replaceRun)
 }
 
 // longestName is the maximum number of words in a name.
 const longestName = 24
 
-// run replaces the names in a run of words: at each word the longest name that begins
+// replaceRun replaces the names in a run of words: at each word the longest name that begins
 // there.
-func (r *Redactor) run(text string) string {
+func (r *Redactor) replaceRun(text string) string {
 	var out strings.Builder
 	bounds := words.FindAllStringIndex(text, -1)
 	for i, done := 0, 0; i < len(bounds); {
 		from := bounds[i][0]
 		out.WriteString(text[done:from])
 		host := hostname.FindString(text[from:])
-		if public(host) {
+		if isPublic(host) {
 			host = ""
 		}
 		next, pseudonym := i+1, ""
@@ -123,7 +123,7 @@ func (r *Redactor) run(text string) string {
 			}
 			known, ok := r.words[name]
 			if !ok && name == host {
-				known, ok = r.pseudonym(Host, host), true
+				known, ok = r.makePseudonym(Host, host), true
 				r.words[host] = known
 			}
 			if ok {
@@ -160,8 +160,8 @@ var (
 // instanceType matches an instance type of AWS, such as t3a.large.
 var instanceType = regexp.MustCompile(`^[a-z]+\d+[a-z-]*\.(?:nano|micro|small|medium|\d*x?large|metal)$`)
 
-// public reports whether a name with dots is no host that must be redacted.
-func public(name string) bool {
+// isPublic reports whether a name with dots is no host that must be redacted.
+func isPublic(name string) bool {
 	return name == "" || instanceType.MatchString(name) ||
 		slices.ContainsFunc(publicSuffixes, func(s string) bool { return name == s || strings.HasSuffix(name, "."+s) }) ||
 		slices.ContainsFunc(fileSuffixes, func(s string) bool { return strings.HasSuffix(name, s) }) ||
@@ -171,9 +171,9 @@ func public(name string) bool {
 // plain are fields whose values are words of the API and never names.
 var plain = map[string]bool{"apiVersion": true, "kind": true, "type": true, "reason": true, "resourceVersion": true, "uid": true}
 
-// Value replaces names in all strings of a value decoded from JSON, and in the keys of
+// RedactValue replaces names in all strings of a value decoded from JSON, and in the keys of
 // maps.
-func (r *Redactor) Value(field string, value any) any {
+func (r *Redactor) RedactValue(field string, value any) any {
 	if r == nil {
 		return value
 	}
@@ -184,22 +184,22 @@ func (r *Redactor) Value(field string, value any) any {
 			if pseudonym, ok := r.words[name]; ok {
 				name = pseudonym
 			} else if strings.Contains(name, ".") {
-				name = r.Text(name)
+				name = r.RedactText(name)
 			}
-			all[name] = r.Value(name, inner)
+			all[name] = r.RedactValue(name, inner)
 		}
 		return all
 	case []any:
 		all := make([]any, len(v))
 		for i, inner := range v {
-			all[i] = r.Value(field, inner)
+			all[i] = r.RedactValue(field, inner)
 		}
 		return all
 	case string:
 		if plain[field] {
 			return v
 		}
-		return r.Text(v)
+		return r.RedactText(v)
 	default:
 		return value
 	}

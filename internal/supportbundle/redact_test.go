@@ -43,7 +43,7 @@ func TestScrub(t *testing.T) {
 			"userData": planted, "env": []any{map[string]any{"name": "A", "value": planted}}, "instanceProfile": "nodes",
 		},
 	}}
-	scrub(o)
+	scrubObject(o)
 	text, err := o.MarshalJSON()
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestRedact(t *testing.T) {
 		}
 		return r.words[name]
 	}
-	www := r.Text("www.shop.example.edu")
+	www := r.RedactText("www.shop.example.edu")
 	for text, want := range map[string]string{
 		"tenant shop is Ready":                     "tenant " + is("shop") + " is Ready",
 		"shop-prod/web-1 of shop":                  is("shop-prod") + "/web-1 of " + is("shop"),
@@ -82,20 +82,20 @@ func TestRedact(t *testing.T) {
 		"nodepools.karpenter.sh, controller.go:12": "nodepools.karpenter.sh, controller.go:12",
 		"t3a.large of requests.cpu":                "t3a.large of requests.cpu",
 	} {
-		if got := r.Text(text); got != want {
+		if got := r.RedactText(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}
 	if !strings.HasPrefix(is("shop"), "tenant-") || !strings.HasPrefix(www, "host-") {
 		t.Errorf("%s, %s", is("shop"), www)
 	}
-	if other := NewRedactor([]byte("l")); other.pseudonym(Tenant, "shop") == is("shop") {
+	if other := NewRedactor([]byte("l")); other.makePseudonym(Tenant, "shop") == is("shop") {
 		t.Error("the key makes no difference")
 	}
 	if r.Names()[is("bank")] != "bank" {
 		t.Error("a pseudonym cannot be looked up")
 	}
-	if nobody := (*Redactor)(nil); nobody.Text("shop") != "shop" {
+	if nobody := (*Redactor)(nil); nobody.RedactText("shop") != "shop" {
 		t.Error("without a Redactor names are replaced")
 	}
 }
@@ -110,6 +110,6 @@ func BenchmarkText(b *testing.B) {
 	line := `{"level":"INFO","msg":"put back an object","tenant":"tenant-4711","namespace":"tenant-4711-prod","managers":"helm"}`
 	b.SetBytes(int64(len(line)))
 	for b.Loop() {
-		r.Text(line)
+		r.RedactText(line)
 	}
 }

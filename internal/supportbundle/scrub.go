@@ -40,10 +40,10 @@ func scrubText(text string) string {
 	})
 }
 
-// scrub removes possible credentials and irrelevant data from an object: annotations of
+// scrubObject removes possible credentials and irrelevant data from an object: annotations of
 // others (such as the last applied configuration), managed fields, values of environment
 // variables, user data. It removes the spec of policies, which croft's release defines.
-func scrub(o *unstructured.Unstructured) {
+func scrubObject(o *unstructured.Unstructured) {
 	o.SetManagedFields(nil)
 	annotations := map[string]string{}
 	for name, value := range o.GetAnnotations() {

@@ -23,9 +23,9 @@ type Object struct {
 	Owner string
 }
 
-// Of compares all walls of an estate with the cluster. rendered is for walls that another
+// CompareWalls compares all walls of an estate with the cluster. rendered is for walls that another
 // tool than croft has applied.
-func Of(ctx context.Context, c client.Client, e *estate.Estate, rendered bool) ([]Object, error) {
+func CompareWalls(ctx context.Context, c client.Client, e *estate.Estate, rendered bool) ([]Object, error) {
 	wanted := wall.Objects(e)
 	found, err := apply.New(c).Survey(ctx, apply.SurveyOptions{Rendered: rendered}, wanted...)
 	if err != nil {
@@ -33,7 +33,7 @@ func Of(ctx context.Context, c client.Client, e *estate.Estate, rendered bool) (
 	}
 	all := make([]Object, len(found))
 	for i, f := range found {
-		all[i] = Object{Surveyed: f, Walls: wall.Of(wanted[i]), Owner: ownerOf(wanted[i])}
+		all[i] = Object{Surveyed: f, Walls: wall.FindNames(wanted[i]), Owner: findOwner(wanted[i])}
 	}
 	return all, nil
 }
@@ -41,7 +41,7 @@ func Of(ctx context.Context, c client.Client, e *estate.Estate, rendered bool) (
 // OfPlatform is the Owner of objects that exist once in the cluster.
 const OfPlatform = "Platform"
 
-func ownerOf(o client.Object) string {
+func findOwner(o client.Object) string {
 	labels := o.GetLabels()
 	switch {
 	case labels[v1alpha1.TenantLabel] != "":

@@ -43,8 +43,8 @@ var prefixes = map[string]string{
 	"wait-for-delete-volume.": "the CSI driver removes it",
 }
 
-// Finalizer names a finalizer and the component that removes it.
-func Finalizer(name string) string {
+// ExplainFinalizer names a finalizer and the component that removes it.
+func ExplainFinalizer(name string) string {
 	text, known := finalizers[name]
 	for prefix, other := range prefixes {
 		if !known && strings.HasPrefix(name, prefix) {
@@ -57,9 +57,9 @@ func Finalizer(name string) string {
 	return "finalizer " + name + ": " + text
 }
 
-// Namespace returns the reasons why the content of a namespace is not deleted, from the
+// ExplainNamespace returns the reasons why the content of a namespace is not deleted, from the
 // namespace controller's conditions, and the namespace's own finalizers.
-func Namespace(n *corev1.Namespace) []string {
+func ExplainNamespace(n *corev1.Namespace) []string {
 	var all []string
 	for _, c := range n.Status.Conditions {
 		if c.Status == corev1.ConditionTrue {
@@ -68,11 +68,11 @@ func Namespace(n *corev1.Namespace) []string {
 	}
 	for _, f := range n.Spec.Finalizers {
 		if f != corev1.FinalizerKubernetes {
-			all = append(all, Finalizer(string(f)))
+			all = append(all, ExplainFinalizer(string(f)))
 		}
 	}
 	for _, f := range n.Finalizers {
-		all = append(all, Finalizer(f))
+		all = append(all, ExplainFinalizer(f))
 	}
 	return all
 }
@@ -80,9 +80,9 @@ func Namespace(n *corev1.Namespace) []string {
 // remaining matches one kind in the condition NamespaceContentRemaining.
 var remaining = regexp.MustCompile(`([a-z0-9-]+)\.([a-z0-9.-]*) has \d+ resource instances`)
 
-// Remaining returns the resources whose objects still exist in a namespace that is being
+// ListRemaining returns the resources whose objects still exist in a namespace that is being
 // deleted.
-func Remaining(n *corev1.Namespace) []schema.GroupResource {
+func ListRemaining(n *corev1.Namespace) []schema.GroupResource {
 	var all []schema.GroupResource
 	for _, c := range n.Status.Conditions {
 		if c.Type != corev1.NamespaceContentRemaining || c.Status != corev1.ConditionTrue {
@@ -99,9 +99,9 @@ func Remaining(n *corev1.Namespace) []schema.GroupResource {
 // NamespaceDeletionDiscoveryFailure.
 var failedGroup = regexp.MustCompile(`([a-z0-9.-]+\.[a-z0-9-]+)/(v[0-9]+(?:(?:alpha|beta)[0-9]+)?)\b`)
 
-// Unserved returns the names of the APIServices whose resources the namespace controller
+// ListUnserved returns the names of the APIServices whose resources the namespace controller
 // cannot list. Until they answer, it completes the deletion of no namespace.
-func Unserved(n *corev1.Namespace) []string {
+func ListUnserved(n *corev1.Namespace) []string {
 	var all []string
 	for _, c := range n.Status.Conditions {
 		if c.Type != corev1.NamespaceDeletionDiscoveryFailure || c.Status != corev1.ConditionTrue {

@@ -23,7 +23,7 @@ func TestFinalizer(t *testing.T) {
 		"example.org/x":                      "the controller that set it",
 		"example.org/external-attacher/lies": "the controller that set it",
 	} {
-		if got := terminating.Finalizer(name); !strings.HasPrefix(got, "finalizer "+name+": ") || !strings.Contains(got, says) {
+		if got := terminating.ExplainFinalizer(name); !strings.HasPrefix(got, "finalizer "+name+": ") || !strings.Contains(got, says) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -51,19 +51,19 @@ func TestNamespace(t *testing.T) {
 	n.ObjectMeta = metav1.ObjectMeta{Finalizers: []string{"example.org/meta"}}
 	want := []string{
 		"NamespaceDeletionDiscoveryFailure: " + unserved, "NamespaceContentRemaining: " + remaining, "NamespaceFinalizersRemaining: " + held,
-		terminating.Finalizer("example.org/spec"), terminating.Finalizer("example.org/meta"),
+		terminating.ExplainFinalizer("example.org/spec"), terminating.ExplainFinalizer("example.org/meta"),
 	}
-	if got := terminating.Namespace(n); !slices.Equal(got, want) {
+	if got := terminating.ExplainNamespace(n); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
-	if got := fmt.Sprint(terminating.Remaining(n)); got != "[pods widgets.example.org]" {
+	if got := fmt.Sprint(terminating.ListRemaining(n)); got != "[pods widgets.example.org]" {
 		t.Errorf("remaining: %s", got)
 	}
-	if got := terminating.Unserved(n); !slices.Equal(got, []string{"v1beta1.metrics.k8s.io", "v1.custom.metrics.k8s.io"}) {
+	if got := terminating.ListUnserved(n); !slices.Equal(got, []string{"v1beta1.metrics.k8s.io", "v1.custom.metrics.k8s.io"}) {
 		t.Errorf("unserved: %q", got)
 	}
 	over := namespace(corev1.NamespaceCondition{Type: corev1.NamespaceContentRemaining, Status: corev1.ConditionFalse, Message: remaining})
-	if got := terminating.Remaining(over); got != nil {
+	if got := terminating.ListRemaining(over); got != nil {
 		t.Errorf("a condition that is False counts: %v", got)
 	}
 }

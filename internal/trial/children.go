@@ -31,8 +31,8 @@ var makers = map[string]struct {
 	"CronJob.batch":         {[]string{"spec", "jobTemplate", "spec", "template"}, "job-controller", "Job"},
 }
 
-// childrenOf returns the pod and the claims that Kubernetes creates from an object.
-func childrenOf(o *unstructured.Unstructured) []child {
+// listChildren returns the pod and the claims that Kubernetes creates from an object.
+func listChildren(o *unstructured.Unstructured) []child {
 	kind := o.GroupVersionKind().GroupKind().String()
 	maker, ok := makers[kind]
 	if !ok {
@@ -41,29 +41,29 @@ func childrenOf(o *unstructured.Unstructured) []child {
 	controller := serviceaccount.UserInfo("kube-system", maker.controller, "")
 	var all []child
 	if template, found, _ := unstructured.NestedMap(o.Object, maker.path...); found {
-		pod := made("v1", "Pod", template, o, maker.owner)
+		pod := makeChild("v1", "Pod", template, o, maker.owner)
 		all = append(all, child{pod, controller, maker.path})
 	}
 	claims, _, _ := unstructured.NestedSlice(o.Object, "spec", "volumeClaimTemplates")
 	for i, c := range claims {
 		if c, ok := c.(map[string]any); ok && kind == "StatefulSet.apps" {
-			claim := made("v1", "PersistentVolumeClaim", c, o, maker.owner)
+			claim := makeChild("v1", "PersistentVolumeClaim", c, o, maker.owner)
 			all = append(all, child{claim, controller, []string{"spec", "volumeClaimTemplates", strconv.Itoa(i)}})
 		}
 	}
 	return all
 }
 
-// templateOf returns the path of an object's pod template.
-func templateOf(o *unstructured.Unstructured) []string {
+// findTemplatePath returns the path of an object's pod template.
+func findTemplatePath(o *unstructured.Unstructured) []string {
 	if o.GetKind() == "PodTemplate" {
 		return []string{"template"}
 	}
 	return makers[o.GroupVersionKind().GroupKind().String()].path
 }
 
-// made returns an object from a template, as its owner's controller creates it.
-func made(apiVersion, kind string, template map[string]any, from *unstructured.Unstructured, owner string) *unstructured.Unstructured {
+// makeChild returns an object from a template, as its owner's controller creates it.
+func makeChild(apiVersion, kind string, template map[string]any, from *unstructured.Unstructured, owner string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	for key, value := range template {
 		u.Object[key] = value

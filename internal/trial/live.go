@@ -34,11 +34,11 @@ func NewLive(config *rest.Config, tenant *estate.Tenant, o Options) (*Trial, err
 	switch {
 	case tenant != nil:
 		var err error
-		if t, err = of(tenant, o); err != nil {
+		if t, err = newTrial(tenant, o); err != nil {
 			return nil, err
 		}
 	case o.ServiceAccount != "":
-		t.who = t.account(o.ServiceAccount)
+		t.who = t.newAccount(o.ServiceAccount)
 	}
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -77,19 +77,19 @@ func (j *live) create(ctx context.Context, object *unstructured.Unstructured, wh
 		sent.SetGenerateName(strings.TrimSuffix(sent.GetName(), "0"))
 		sent.SetName("")
 	}
-	answer, err := j.ask(ctx, sent, who)
+	answer, err := j.sendDryRun(ctx, sent, who)
 	if err != nil {
 		return answer, err
 	}
-	if account := missingAccount(answer.Err()); controller && account != "" {
+	if account := findMissingAccount(answer.Err()); controller && account != "" {
 		// The ServiceAccount is probably among the manifests.
-		j.note(func() { j.accounts[account] = true })
+		j.withLock(func() { j.accounts[account] = true })
 		unstructured.RemoveNestedField(sent.Object, "spec", "serviceAccountName")
 		unstructured.RemoveNestedField(sent.Object, "spec", "serviceAccount")
-		return j.ask(ctx, sent, who)
+		return j.sendDryRun(ctx, sent, who)
 	}
 	if controller && len(answer.Denials) > 0 && answer.Denials[0].By == rbac {
-		j.note(func() { j.unasked = answer.Denials[0].Message })
+		j.withLock(func() { j.unasked = answer.Denials[0].Message })
 		return answer, errNotTried
 	}
 	return answer, nil
@@ -104,15 +104,15 @@ func (*live) explainUnschedulable(*unstructured.Unstructured) string { return ""
 // errNotTried means that a controller's object could not be tried.
 var errNotTried = errors.New("not tried")
 
-func (j *live) note(do func()) {
+func (j *live) withLock(do func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	do()
 }
 
-// ask sends an object as a dry run: as a create, or as an apply if the object exists.
-func (j *live) ask(ctx context.Context, object *unstructured.Unstructured, who user.Info) (evaluator.Answer, error) {
-	c, err := j.sender(who)
+// sendDryRun sends an object as a dry run: as a create, or as an apply if the object exists.
+func (j *live) sendDryRun(ctx context.Context, object *unstructured.Unstructured, who user.Info) (evaluator.Answer, error) {
+	c, err := j.getClient(who)
 	if err != nil {
 		return evaluator.Answer{}, err
 	}
@@ -132,20 +132,20 @@ func (j *live) ask(ctx context.Context, object *unstructured.Unstructured, who u
 	if stands {
 		err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(got), client.FieldOwner("kubectl"), client.ForceOwnership, client.DryRunAll)
 	}
-	answer := evaluator.Answer{Warnings: warnings.all()}
+	answer := evaluator.Answer{Warnings: warnings.listTexts()}
 	if err != nil {
-		if needs := missing(object, err); needs != "" {
+		if needs := explainMissing(object, err); needs != "" {
 			answer.Warnings = append(answer.Warnings, needs)
 			return answer, nil
 		}
-		denial, err := denialOf(object, err)
+		denial, err := newDenial(object, err)
 		if err == nil {
 			answer.Denials = []evaluator.Denial{denial}
 		}
 		return answer, err
 	}
 	answer.Sent, answer.Object = object, got
-	answer.Sent.Object, answer.Object.Object = written(object.Object, got.Object, stands)
+	answer.Sent.Object, answer.Object.Object = removeDefaults(object.Object, got.Object, stands)
 	return answer, nil
 }
 
@@ -155,9 +155,9 @@ const rbac = "RBAC"
 // policyDenied matches the policy in the API server's refusal.
 var policyDenied = regexp.MustCompile(`(?s)ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: (?:\[([a-z0-9-]+)\] )?`)
 
-// missing returns a message if an object needs another that does not exist, such as the Role of
+// explainMissing returns a message if an object needs another that does not exist, such as the Role of
 // a RoleBinding. It may be among the manifests, none of which a dry run creates.
-func missing(object *unstructured.Unstructured, err error) string {
+func explainMissing(object *unstructured.Unstructured, err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil || status.Status().Details.Kind == "namespaces" {
 		return ""
@@ -169,8 +169,8 @@ func missing(object *unstructured.Unstructured, err error) string {
 	return what + ": it has to be there before this object is created"
 }
 
-// denialOf returns the API server's refusal, or an error if the request was not evaluated.
-func denialOf(object *unstructured.Unstructured, err error) (evaluator.Denial, error) {
+// newDenial returns the API server's refusal, or an error if the request was not evaluated.
+func newDenial(object *unstructured.Unstructured, err error) (evaluator.Denial, error) {
 	var status apierrors.APIStatus
 	text := err.Error()
 	d := evaluator.Denial{By: apiServer, Message: text, Err: err}
@@ -206,8 +206,8 @@ func (e *ImpersonationError) Unwrap() error { return e.error }
 
 var accountNotFound = regexp.MustCompile(`error looking up service account ([^:]+): .*not found`)
 
-// missingAccount returns the service account of a pod if it does not exist.
-func missingAccount(err error) string {
+// findMissingAccount returns the service account of a pod if it does not exist.
+func findMissingAccount(err error) string {
 	if err != nil {
 		if match := accountNotFound.FindStringSubmatch(err.Error()); match != nil {
 			return match[1]
@@ -216,9 +216,9 @@ func missingAccount(err error) string {
 	return ""
 }
 
-// sender returns a client that impersonates a user, or acts as the configuration's own user if
+// getClient returns a client that impersonates a user, or acts as the configuration's own user if
 // nil. Without impersonation, pods are created as the sender instead of the controller.
-func (j *live) sender(who user.Info) (client.Client, error) {
+func (j *live) getClient(who user.Info) (client.Client, error) {
 	name := ""
 	if who != nil {
 		name = who.GetName()
@@ -229,7 +229,7 @@ func (j *live) sender(who user.Info) (client.Client, error) {
 		return c, nil
 	}
 	config := rest.CopyConfig(j.config)
-	config.WarningHandlerWithContext = recording{}
+	config.WarningHandlerWithContext = warningHandler{}
 	if who != nil {
 		config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: who.GetGroups()}
 	}
@@ -241,7 +241,7 @@ func (j *live) sender(who user.Info) (client.Client, error) {
 }
 
 // with returns the same judge: a dry run has no effect on later requests.
-func (j *live) with(*unstructured.Unstructured) (judge, error) { return j, nil }
+func (j *live) with(*unstructured.Unstructured) (backend, error) { return j, nil }
 
 func (j *live) clusterWide(kind schema.GroupVersionKind) bool {
 	mapping, err := j.mapper.RESTMapping(kind.GroupKind(), kind.Version)

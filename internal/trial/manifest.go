@@ -33,36 +33,36 @@ type Manifest struct {
 	path []string
 }
 
-// line returns the line of a field of the object, or of the nearest parent if the field is not
+// findLine returns the line of a field of the object, or of the nearest parent if the field is not
 // written.
-func (m Manifest) line(path ...string) int {
+func (m Manifest) findLine(path ...string) int {
 	if m.from == nil {
 		return m.Line
 	}
-	return max(m.Line, m.from.lineOf(append(m.path[:len(m.path):len(m.path)], path...)))
+	return max(m.Line, m.from.findLine(append(m.path[:len(m.path):len(m.path)], path...)))
 }
 
-// Read parses a stream of objects in YAML or JSON, which may contain Lists. It skips documents
+// ReadManifests parses a stream of objects in YAML or JSON, which may contain Lists. It skips documents
 // that only contain comments. An error names file and line.
-func Read(file string, data []byte) ([]Manifest, error) {
+func ReadManifests(file string, data []byte) ([]Manifest, error) {
 	var all []Manifest
-	for _, d := range documents(data) {
-		content, err := d.content()
+	for _, d := range splitDocuments(data) {
+		content, err := d.decodeContent()
 		if err != nil {
 			return nil, fmt.Errorf("%s:%w", file, err)
 		}
 		if content == nil {
 			continue
 		}
-		if all, err = add(all, Manifest{File: file, Line: d.line, Object: &unstructured.Unstructured{Object: content}, from: d}); err != nil {
+		if all, err = addObject(all, Manifest{File: file, Line: d.line, Object: &unstructured.Unstructured{Object: content}, from: d}); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// add adds an object, or the objects of a List.
-func add(all []Manifest, m Manifest) ([]Manifest, error) {
+// addObject adds an object, or the objects of a List.
+func addObject(all []Manifest, m Manifest) ([]Manifest, error) {
 	wrong := func(line int, format string, args ...any) ([]Manifest, error) {
 		return nil, fmt.Errorf("%s:%d: %s", m.File, line, fmt.Sprintf(format, args...))
 	}
@@ -71,11 +71,11 @@ func add(all []Manifest, m Manifest) ([]Manifest, error) {
 		return wrong(m.Line, "this is no object of Kubernetes: it has no apiVersion or no kind")
 	}
 	if !o.IsList() {
-		if o.GetName() == "" && o.GetGenerateName() == "" && !nameless(o.GetKind()) {
-			return wrong(m.line("metadata", "name"), "%s has no metadata.name, or one that is no text", o.GetKind())
+		if o.GetName() == "" && o.GetGenerateName() == "" && !isNameless(o.GetKind()) {
+			return wrong(m.findLine("metadata", "name"), "%s has no metadata.name, or one that is no text", o.GetKind())
 		}
-		if field, err := readable(o); err != nil {
-			return wrong(m.line(field...), "%s/%s: %v", o.GetKind(), o.GetName(), err)
+		if field, err := checkFieldTypes(o); err != nil {
+			return wrong(m.findLine(field...), "%s/%s: %v", o.GetKind(), o.GetName(), err)
 		}
 		return append(all, m), nil
 	}
@@ -84,7 +84,7 @@ func add(all []Manifest, m Manifest) ([]Manifest, error) {
 		path := slices.Concat(m.path, []string{"items", strconv.Itoa(i)})
 		content, ok := item.(map[string]any)
 		if !ok {
-			return wrong(m.from.lineOf(path), "items[%d] of the %s is no object", i, o.GetKind())
+			return wrong(m.from.findLine(path), "items[%d] of the %s is no object", i, o.GetKind())
 		}
 		inner := &unstructured.Unstructured{Object: content}
 		if kind, typed := strings.CutSuffix(o.GetKind(), "List"); typed && kind != "" && inner.GetKind() == "" {
@@ -92,21 +92,21 @@ func add(all []Manifest, m Manifest) ([]Manifest, error) {
 			inner.SetKind(kind)
 		}
 		var err error
-		if all, err = add(all, Manifest{File: m.File, Line: m.from.lineOf(path), Object: inner, from: m.from, path: path}); err != nil {
+		if all, err = addObject(all, Manifest{File: m.File, Line: m.from.findLine(path), Object: inner, from: m.from, path: path}); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// nameless reports whether objects of a kind, such as reviews, have no name.
-func nameless(kind string) bool {
+// isNameless reports whether objects of a kind, such as reviews, have no name.
+func isNameless(kind string) bool {
 	return strings.HasSuffix(kind, "Review") || kind == "TokenRequest"
 }
 
-// readable returns the first field of a built-in kind that has another type than the API server
+// checkFieldTypes returns the first field of a built-in kind that has another type than the API server
 // accepts.
-func readable(o *unstructured.Unstructured) (field []string, wrong error) {
+func checkFieldTypes(o *unstructured.Unstructured) (field []string, wrong error) {
 	typed, err := scheme.Scheme.New(o.GroupVersionKind())
 	if err != nil {
 		return nil, nil //nolint:nilerr // a kind of an add-on
@@ -137,25 +137,25 @@ type document struct {
 	nodes *manifest.Document
 }
 
-// documents returns the documents of a stream, separated as kubectl separates them.
-func documents(data []byte) []*document {
+// splitDocuments returns the documents of a stream, separated as kubectl separates them.
+func splitDocuments(data []byte) []*document {
 	var all []*document
 	current := &document{}
 	number := 0
 	for line := range bytes.Lines(data) {
 		if rest, ok := bytes.CutPrefix(line, []byte("---")); ok && (len(rest) == 0 || bytes.ContainsAny(rest[:1], " \t\r\n")) {
-			all = append(all, current.split()...)
+			all = append(all, current.splitJSON()...)
 			current = &document{above: number}
 			line = append([]byte("   "), rest...) // the document may begin on this line
 		}
 		number++
 		current.text = append(current.text, line...)
 	}
-	return append(all, current.split()...)
+	return append(all, current.splitJSON()...)
 }
 
-// split separates consecutive JSON objects, and determines the first line of each.
-func (d *document) split() []*document {
+// splitJSON separates consecutive JSON objects, and determines the first line of each.
+func (d *document) splitJSON() []*document {
 	d.line = d.above + 1
 	for line := range bytes.Lines(d.text) {
 		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 && trimmed[0] != '#' && trimmed[0] != '%' {
@@ -183,9 +183,9 @@ func (d *document) split() []*document {
 // parserLine matches the beginning of the YAML parser's errors.
 var parserLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:line (\d+): )?`)
 
-// content returns the document as kubectl decodes it, with whole numbers as int64, or nil if it
+// decodeContent returns the document as kubectl decodes it, with whole numbers as int64, or nil if it
 // is empty. An error begins with the line.
-func (d *document) content() (map[string]any, error) {
+func (d *document) decodeContent() (map[string]any, error) {
 	text, err := yaml.YAMLToJSON(d.text)
 	if err != nil {
 		line, message := d.line, err.Error()
@@ -222,16 +222,16 @@ func (d *document) content() (map[string]any, error) {
 	}
 }
 
-// lineOf returns the line of a field. It parses the document again on the first call, because
+// findLine returns the line of a field. It parses the document again on the first call, because
 // most documents never need a line.
-func (d *document) lineOf(path []string) int {
+func (d *document) findLine(path []string) int {
 	d.once.Do(func() {
-		if found, _ := manifest.Documents("", d.text); len(found) > 0 {
+		if found, _ := manifest.ReadDocuments("", d.text); len(found) > 0 {
 			d.nodes = &found[0]
 		}
 	})
 	if d.nodes == nil {
 		return d.line
 	}
-	return d.nodes.Line(path...) + d.above
+	return d.nodes.FindLine(path...) + d.above
 }

@@ -30,17 +30,17 @@ type offline struct {
 	class string
 }
 
-func newOffline(e *estate.Estate, tenant *estate.Tenant, class string) (judge, error) {
-	made, err := evaluator.Lazy(wall.Objects(e))
+func newOffline(e *estate.Estate, tenant *estate.Tenant, class string) (backend, error) {
+	made, err := evaluator.NewLazy(wall.Objects(e))
 	if err != nil {
 		return nil, err
 	}
-	return &offline{made, e, tenant, cmp.Or(class, classOf(tenant))}, nil
+	return &offline{made, e, tenant, cmp.Or(class, findStorageClass(tenant))}, nil
 }
 
-// classOf returns a storage class that a tenant may use, since the cluster's default is
+// findStorageClass returns a storage class that a tenant may use, since the cluster's default is
 // unknown.
-func classOf(tenant *estate.Tenant) string {
+func findStorageClass(tenant *estate.Tenant) string {
 	for _, class := range tenant.Allowances.StorageClasses {
 		if class != "*" && class != "" {
 			return class
@@ -51,10 +51,10 @@ func classOf(tenant *estate.Tenant) string {
 
 func (j *offline) create(ctx context.Context, object *unstructured.Unstructured, who user.Info, controller bool) (evaluator.Answer, error) {
 	if object.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "PersistentVolumeClaim"}) {
-		j.choose(object)
+		j.setStorageClass(object)
 	}
-	return j.evaluator.Judge(ctx, evaluator.Request{
-		User: who, Verb: "create", Resource: evaluator.ResourceOf(object.GroupVersionKind()),
+	return j.evaluator.Evaluate(ctx, evaluator.Request{
+		User: who, Verb: "create", Resource: evaluator.FindResource(object.GroupVersionKind()),
 		Namespace: object.GetNamespace(), Name: object.GetName(), Object: object, Authorized: controller,
 	})
 }
@@ -77,16 +77,16 @@ func (j *offline) explainUnschedulable(object *unstructured.Unstructured) string
 		return ""
 	}
 	key := j.estate.Platform.NodePoolKey
-	pool := j.estate.Pool(cmp.Or(pod.Spec.NodeSelector[key], j.tenant.Pools[0]))
+	pool := j.estate.FindPool(cmp.Or(pod.Spec.NodeSelector[key], j.tenant.Pools[0]))
 	if pool == nil {
 		return "" // a rule refuses other pools
 	}
 	return pool.ExplainUnschedulable(key, &pod.Spec)
 }
 
-// choose sets the default class in a claim without a class, as the API server's plugin
+// setStorageClass sets the default class in a claim without a class, as the API server's plugin
 // DefaultStorageClass does.
-func (j *offline) choose(claim *unstructured.Unstructured) {
+func (j *offline) setStorageClass(claim *unstructured.Unstructured) {
 	if _, beta := claim.GetAnnotations()[corev1.BetaStorageClassAnnotation]; beta {
 		return
 	}
@@ -96,7 +96,7 @@ func (j *offline) choose(claim *unstructured.Unstructured) {
 }
 
 // with applies Roles and their bindings to the evaluation of the next objects.
-func (j *offline) with(object *unstructured.Unstructured) (judge, error) {
+func (j *offline) with(object *unstructured.Unstructured) (backend, error) {
 	o, err := scheme.Scheme.New(object.GroupVersionKind())
 	if err != nil {
 		return j, nil //nolint:nilerr // of a version that this croft does not know: judged, and not learnt from

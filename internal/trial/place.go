@@ -27,35 +27,35 @@ var unnamed = map[string][]string{
 // ofPods matches the beginning of messages about the pods of a template.
 var ofPods = regexp.MustCompile(`^its pods will (?:be refused|run elsewhere): `)
 
-// place returns the line of a reason's field in the manifest. The object is at a path of the
+// locateReason returns the line of a reason's field in the manifest. The object is at a path of the
 // manifest: the pod of a Deployment at spec.template.
-func (m Manifest) place(r Reason, at []string) int {
+func (m Manifest) locateReason(r Reason, at []string) int {
 	message := strings.TrimPrefix(r.Message, "["+r.Rule+"] ")
 	if match := ofPods.FindString(message); match != "" {
-		message, at = message[len(match):], templateOf(m.Object)
+		message, at = message[len(match):], findTemplatePath(m.Object)
 	} else if strings.HasPrefix(message, wouldViolate) {
-		at = templateOf(m.Object)
+		at = findTemplatePath(m.Object)
 	}
-	content := dig(m.Object.Object, at)
+	content := getValue(m.Object.Object, at)
 	if r.By == podSecurity {
-		return m.line(slices.Concat(at, securityField(content, message))...)
+		return m.findLine(slices.Concat(at, findSecurityField(content, message))...)
 	}
 	fields := unnamed[r.Rule]
 	if match := fieldsOf.FindString(message); match != "" {
 		fields = strings.Split(strings.TrimSuffix(match, ": "), ", ")
 	}
-	best := found{how: unwritten}
+	best := fieldMatch{how: unwritten}
 	for _, field := range fields {
 		path := strings.Split(strings.ReplaceAll(field, "[]", ".[]"), ".")
-		if f := find(content, path, message); f.better(best) {
+		if f := findField(content, path, message); f.isBetter(best) {
 			best = f
 		}
 	}
-	return m.line(slices.Concat(at, best.path)...)
+	return m.findLine(slices.Concat(at, best.path)...)
 }
 
-// found is a field, or its nearest existing parent.
-type found struct {
+// fieldMatch is a field, or its nearest existing parent.
+type fieldMatch struct {
 	path []string
 	how  certainty
 	// at is the position of the field's value in the message.
@@ -77,41 +77,41 @@ const (
 	mentioned
 )
 
-func (f found) better(than found) bool {
+func (f fieldMatch) isBetter(than fieldMatch) bool {
 	return f.how > than.how || f.how == mentioned && than.how == mentioned && f.at < than.at || than.path == nil && f.how == than.how
 }
 
-func find(in any, path []string, message string) found {
+func findField(in any, path []string, message string) fieldMatch {
 	if len(path) == 0 {
-		return mentionedIn(in, message)
+		return findMentioned(in, message)
 	}
-	best := found{how: unwritten}
+	best := fieldMatch{how: unwritten}
 	if step := path[0]; step != "[]" {
 		if object, ok := in.(map[string]any); ok && object[step] != nil {
-			best = find(object[step], path[1:], message)
+			best = findField(object[step], path[1:], message)
 			best.path = append([]string{step}, best.path...)
 		}
 		return best
 	}
 	list, _ := in.([]any)
 	for i, entry := range list {
-		f := find(entry, path[1:], message)
+		f := findField(entry, path[1:], message)
 		f.path = append([]string{strconv.Itoa(i)}, f.path...)
 		if f.how == unwritten {
 			f.how = lacking
 		}
-		if f.better(best) {
+		if f.isBetter(best) {
 			best = f
 		}
 	}
 	return best
 }
 
-// mentionedIn returns the key or the entry that a message contains.
-func mentionedIn(in any, message string) found {
-	best := found{how: present}
-	consider := func(step string, f found) {
-		if f.how == mentioned && f.better(best) {
+// findMentioned returns the key or the entry that a message contains.
+func findMentioned(in any, message string) fieldMatch {
+	best := fieldMatch{how: present}
+	consider := func(step string, f fieldMatch) {
+		if f.how == mentioned && f.isBetter(best) {
 			f.path = []string{step}
 			best = f
 		}
@@ -119,41 +119,41 @@ func mentionedIn(in any, message string) found {
 	switch in := in.(type) {
 	case map[string]any:
 		for key, value := range in {
-			consider(key, mentionedAs(key, message))
-			consider(key, mentionedIn(value, message))
+			consider(key, findMention(key, message))
+			consider(key, findMentioned(value, message))
 		}
 	case []any:
 		for i, entry := range in {
-			consider(strconv.Itoa(i), mentionedIn(entry, message))
+			consider(strconv.Itoa(i), findMentioned(entry, message))
 		}
 	default:
-		return mentionedAs(fmt.Sprint(in), message)
+		return findMention(fmt.Sprint(in), message)
 	}
 	return best
 }
 
-// mentionedAs searches a message for a value as a separate word.
-func mentionedAs(value, message string) found {
+// findMention searches a message for a value as a separate word.
+func findMention(value, message string) fieldMatch {
 	for from := 0; value != ""; {
 		i := strings.Index(message[from:], value)
 		if i < 0 {
 			break
 		}
 		start, end := from+i, from+i+len(value)
-		if (start == 0 || !inWord(message[start-1])) && (end == len(message) || !inWord(message[end]) || endsWord(message[end:])) {
-			return found{how: mentioned, at: start}
+		if (start == 0 || !isWordCharacter(message[start-1])) && (end == len(message) || !isWordCharacter(message[end]) || endsSentence(message[end:])) {
+			return fieldMatch{how: mentioned, at: start}
 		}
 		from = start + 1
 	}
-	return found{how: present}
+	return fieldMatch{how: present}
 }
 
-func inWord(b byte) bool {
+func isWordCharacter(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("-._/", b) >= 0
 }
 
-// endsWord reports whether the rest of a message begins with the full stop of a sentence.
-func endsWord(rest string) bool { return strings.HasPrefix(rest, ". ") || rest == "." }
+// endsSentence reports whether the rest of a message begins with the full stop of a sentence.
+func endsSentence(rest string) bool { return strings.HasPrefix(rest, ". ") || rest == "." }
 
 // wouldViolate is in the warning of Pod Security about the pods of a template.
 const wouldViolate = "would violate PodSecurity"
@@ -168,9 +168,9 @@ var (
 	setField       = regexp.MustCompile(` set ([A-Za-z.]+)`)
 )
 
-// securityField returns the first field that Pod Security names: of a container or a volume by
+// findSecurityField returns the first field that Pod Security names: of a container or a volume by
 // its name, or of the pod.
-func securityField(content any, message string) []string {
+func findSecurityField(content any, message string) []string {
 	if match := namedField.FindStringSubmatch(message); match != nil {
 		return []string{"spec", match[1]}
 	}
@@ -183,7 +183,7 @@ func securityField(content any, message string) []string {
 			continue
 		}
 		for _, list := range named.lists {
-			entries, _ := dig(content, []string{"spec", list}).([]any)
+			entries, _ := getValue(content, []string{"spec", list}).([]any)
 			for i, entry := range entries {
 				if e, ok := entry.(map[string]any); ok && e["name"] == match[1] {
 					path := []string{"spec", list, strconv.Itoa(i)}
@@ -198,8 +198,8 @@ func securityField(content any, message string) []string {
 	return []string{"spec"}
 }
 
-// dig returns the value at a path, or nil if there is none.
-func dig(in any, path []string) any {
+// getValue returns the value at a path, or nil if there is none.
+func getValue(in any, path []string) any {
 	for _, step := range path {
 		switch at := in.(type) {
 		case map[string]any:

@@ -103,20 +103,20 @@ func (r *Report) Refuses() bool {
 
 // Trial tries manifests of one tenant.
 type Trial struct {
-	judge judge
+	judge backend
 	// who is the user who creates the objects, or nil for the caller.
 	who user.Info
 	// namespace is the namespace of objects that name none.
 	namespace string
 }
 
-// judge evaluates one object, by the evaluator or a cluster. It must allow concurrent calls.
-type judge interface {
+// backend evaluates one object, by the evaluator or a cluster. It must allow concurrent calls.
+type backend interface {
 	// create returns the answer to a request to create an object. If controller is set, the
 	// request is not checked against Roles.
 	create(ctx context.Context, object *unstructured.Unstructured, who user.Info, controller bool) (evaluator.Answer, error)
 	// with returns the judge after an object was created.
-	with(*unstructured.Unstructured) (judge, error)
+	with(*unstructured.Unstructured) (backend, error)
 	// clusterWide reports whether a kind is cluster-scoped.
 	clusterWide(schema.GroupVersionKind) bool
 	// explainUnschedulable explains why no node can run a created pod, or returns "" if some
@@ -144,7 +144,7 @@ type Options struct {
 // New returns a Trial of a tenant of an estate, without a cluster. It returns an error if no
 // member of the tenant may write, or if the namespace is not the tenant's.
 func New(e *estate.Estate, tenant *estate.Tenant, o Options) (*Trial, error) {
-	t, err := of(tenant, o)
+	t, err := newTrial(tenant, o)
 	if err != nil {
 		return nil, err
 	}
@@ -152,21 +152,21 @@ func New(e *estate.Estate, tenant *estate.Tenant, o Options) (*Trial, error) {
 	return t, err
 }
 
-// of returns a Trial without a judge.
-func of(tenant *estate.Tenant, o Options) (*Trial, error) {
+// newTrial returns a Trial without a judge.
+func newTrial(tenant *estate.Tenant, o Options) (*Trial, error) {
 	t := &Trial{namespace: cmp.Or(o.Namespace, tenant.Namespaces[0])}
 	if !slices.Contains(tenant.Namespaces, t.namespace) {
 		return nil, fmt.Errorf("namespace %s is not tenant %s's: choose one of %s", t.namespace, tenant.Name, strings.Join(tenant.Namespaces, ", "))
 	}
 	var err error
-	t.who, err = t.sender(tenant, o.ServiceAccount)
+	t.who, err = t.findSender(tenant, o.ServiceAccount)
 	return t, err
 }
 
-// sender returns the user who creates the objects.
-func (t *Trial) sender(tenant *estate.Tenant, account string) (user.Info, error) {
+// findSender returns the user who creates the objects.
+func (t *Trial) findSender(tenant *estate.Tenant, account string) (user.Info, error) {
 	if account != "" {
-		return t.account(account), nil
+		return t.newAccount(account), nil
 	}
 	for _, access := range tenant.Access {
 		if access.Role != v1alpha1.RoleOperator {
@@ -181,8 +181,8 @@ func (t *Trial) sender(tenant *estate.Tenant, account string) (user.Info, error)
 	return nil, fmt.Errorf("tenant %s gives nobody the role operator: name who creates the objects by --as-service-account", tenant.Name)
 }
 
-// account returns a service account, by NAMESPACE/NAME or by its name.
-func (t *Trial) account(name string) user.Info {
+// newAccount returns a service account, by NAMESPACE/NAME or by its name.
+func (t *Trial) newAccount(name string) user.Info {
 	namespace, name, ok := strings.Cut(name, "/")
 	if !ok {
 		namespace, name = t.namespace, namespace
@@ -191,10 +191,10 @@ func (t *Trial) account(name string) user.Info {
 	return &user.DefaultInfo{Name: who.GetName(), Groups: append(who.GetGroups(), user.AllAuthenticated)}
 }
 
-// As returns the same Trial, with its present state, for a service account.
-func (t *Trial) As(account string) *Trial {
+// WithServiceAccount returns the same Trial, with its present state, for a service account.
+func (t *Trial) WithServiceAccount(account string) *Trial {
 	next := *t
-	next.who = t.account(account)
+	next.who = t.newAccount(account)
 	return &next
 }
 
@@ -206,15 +206,15 @@ func (t *Trial) Try(ctx context.Context, manifests []Manifest) (*Report, error) 
 	for from := 0; from < len(manifests); {
 		// Objects that give rights are tried alone, and all objects between them concurrently.
 		to := from + 1
-		for to < len(manifests) && !givesRights(manifests[from]) && !givesRights(manifests[to]) {
+		for to < len(manifests) && !grantsRights(manifests[from]) && !grantsRights(manifests[to]) {
 			to++
 		}
-		if err := t.together(ctx, manifests[from:to], all[from:to]); err != nil {
+		if err := t.tryConcurrently(ctx, manifests[from:to], all[from:to]); err != nil {
 			return nil, err
 		}
-		if m := manifests[from]; givesRights(m) && all[from][0].Verdict != Refused {
+		if m := manifests[from]; grantsRights(m) && all[from][0].Verdict != Refused {
 			var err error
-			if t.judge, err = t.judge.with(t.object(m)); err != nil {
+			if t.judge, err = t.judge.with(t.prepareObject(m)); err != nil {
 				return nil, fmt.Errorf("%s: %w", all[from][0].Object, err)
 			}
 		}
@@ -223,10 +223,10 @@ func (t *Trial) Try(ctx context.Context, manifests []Manifest) (*Report, error) 
 	return &Report{Results: slices.Concat([]Result{}, slices.Concat(all...)), Unknown: t.judge.unknown(manifests)}, nil
 }
 
-func givesRights(m Manifest) bool { return m.Object.GroupVersionKind().Group == rbacv1.GroupName }
+func grantsRights(m Manifest) bool { return m.Object.GroupVersionKind().Group == rbacv1.GroupName }
 
-// together tries manifests concurrently.
-func (t *Trial) together(ctx context.Context, manifests []Manifest, results [][]Result) error {
+// tryConcurrently tries manifests concurrently.
+func (t *Trial) tryConcurrently(ctx context.Context, manifests []Manifest, results [][]Result) error {
 	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	errs := make([]error, len(manifests))
 	var group sync.WaitGroup
@@ -234,17 +234,17 @@ func (t *Trial) together(ctx context.Context, manifests []Manifest, results [][]
 		turns <- struct{}{}
 		group.Go(func() {
 			defer func() { <-turns }()
-			results[i], errs[i] = t.try(ctx, m)
+			results[i], errs[i] = t.tryManifest(ctx, m)
 		})
 	}
 	group.Wait()
 	return cmp.Or(errs...)
 }
 
-// try tries one manifest, and the objects created from it.
-func (t *Trial) try(ctx context.Context, m Manifest) ([]Result, error) {
-	object := t.object(m)
-	result, err := t.one(ctx, m, child{object: object, controller: t.who}, false)
+// tryManifest tries one manifest, and the objects created from it.
+func (t *Trial) tryManifest(ctx context.Context, m Manifest) ([]Result, error) {
+	object := t.prepareObject(m)
+	result, err := t.tryObject(ctx, m, child{object: object, controller: t.who}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -252,11 +252,11 @@ func (t *Trial) try(ctx context.Context, m Manifest) ([]Result, error) {
 	if result.Verdict == Refused {
 		return results, nil
 	}
-	for _, c := range childrenOf(object) {
+	for _, c := range listChildren(object) {
 		if t.who == nil {
 			c.controller = nil // a caller without impersonation cannot act as a controller
 		}
-		r, err := t.one(ctx, m, c, true)
+		r, err := t.tryObject(ctx, m, c, true)
 		if errors.Is(err, errNotTried) {
 			continue
 		}
@@ -269,8 +269,8 @@ func (t *Trial) try(ctx context.Context, m Manifest) ([]Result, error) {
 	return results, nil
 }
 
-// object returns the object of a manifest as it is sent.
-func (t *Trial) object(m Manifest) *unstructured.Unstructured {
+// prepareObject returns the object of a manifest as it is sent.
+func (t *Trial) prepareObject(m Manifest) *unstructured.Unstructured {
 	object := m.Object.DeepCopy()
 	if object.GetNamespace() == "" && !t.judge.clusterWide(object.GroupVersionKind()) {
 		object.SetNamespace(t.namespace)
@@ -278,14 +278,14 @@ func (t *Trial) object(m Manifest) *unstructured.Unstructured {
 	return object
 }
 
-// one tries one object, at a path of a manifest.
-func (t *Trial) one(ctx context.Context, m Manifest, c child, controller bool) (Result, error) {
+// tryObject tries one object, at a path of a manifest.
+func (t *Trial) tryObject(ctx context.Context, m Manifest, c child, controller bool) (Result, error) {
 	r := Result{
 		File: m.File, Line: m.Line, Namespace: c.object.GetNamespace(),
 		Object: c.object.GetKind() + "/" + cmp.Or(c.object.GetName(), c.object.GetGenerateName()+"…"),
 	}
 	if controller {
-		r.Line = m.line(c.path...)
+		r.Line = m.findLine(c.path...)
 	}
 	answer, err := t.judge.create(ctx, c.object, c.controller, controller)
 	if err != nil {
@@ -295,7 +295,7 @@ func (t *Trial) one(ctx context.Context, m Manifest, c child, controller bool) (
 		r.Refusals = append(r.Refusals, Reason{By: d.By, Rule: d.Rule, Message: d.Message + t.judge.explainRBAC(c.object.GroupVersionKind(), d)})
 	}
 	for _, w := range answer.Warnings {
-		r.Warnings = append(r.Warnings, warningOf(w))
+		r.Warnings = append(r.Warnings, parseWarning(w))
 	}
 	if answer.Object != nil && answer.Object.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
 		if why := t.judge.explainUnschedulable(answer.Object); why != "" {
@@ -304,7 +304,7 @@ func (t *Trial) one(ctx context.Context, m Manifest, c child, controller bool) (
 	}
 	for _, reasons := range [][]Reason{r.Refusals, r.Warnings} {
 		for i := range reasons {
-			reasons[i].Line = m.place(reasons[i], c.path)
+			reasons[i].Line = m.locateReason(reasons[i], c.path)
 		}
 	}
 	if len(r.Refusals) > 0 {
@@ -312,7 +312,7 @@ func (t *Trial) one(ctx context.Context, m Manifest, c child, controller bool) (
 		return r, nil
 	}
 	if answer.Sent != nil && answer.Object != nil {
-		r.Changes = changes("", answer.Sent.Object, answer.Object.Object)
+		r.Changes = findChanges("", answer.Sent.Object, answer.Object.Object)
 	}
 	switch {
 	case len(r.Warnings) > 0:
@@ -328,8 +328,8 @@ func (t *Trial) one(ctx context.Context, m Manifest, c child, controller bool) (
 // policyWarns matches the warning of a policy.
 var policyWarns = regexp.MustCompile(`^Validation failed for ValidatingAdmissionPolicy '([^']+)' with binding '[^']+': (?:\[([a-z0-9-]+)\] )?`)
 
-// warningOf parses the API server's warning.
-func warningOf(text string) Reason {
+// parseWarning parses the API server's warning.
+func parseWarning(text string) Reason {
 	if match := policyWarns.FindStringSubmatch(text); match != nil {
 		_, message, _ := strings.Cut(text, "': ")
 		return Reason{By: match[1], Rule: match[2], Message: message}
@@ -340,8 +340,8 @@ func warningOf(text string) Reason {
 	return Reason{By: apiServer, Message: text}
 }
 
-// changes returns the fields in which two values differ.
-func changes(path string, before, after any) []Change {
+// findChanges returns the fields in which two values differ.
+func findChanges(path string, before, after any) []Change {
 	if reflect.DeepEqual(before, after) {
 		return nil
 	}
@@ -352,7 +352,7 @@ func changes(path string, before, after any) []Change {
 		keys := maps.Clone(was)
 		maps.Copy(keys, is)
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			all = append(all, changes(strings.TrimPrefix(path+"."+key, "."), was[key], is[key])...)
+			all = append(all, findChanges(strings.TrimPrefix(path+"."+key, "."), was[key], is[key])...)
 		}
 		return all
 	}
@@ -361,29 +361,29 @@ func changes(path string, before, after any) []Change {
 	if ok && also {
 		var all []Change
 		for i := range max(len(oldList), len(newList)) {
-			all = append(all, changes(path+"["+strconv.Itoa(i)+"]", at(oldList, i), at(newList, i))...)
+			all = append(all, findChanges(path+"["+strconv.Itoa(i)+"]", entryAt(oldList, i), entryAt(newList, i))...)
 		}
 		return all
 	}
-	return []Change{{Path: path, Before: text(before), After: text(after)}}
+	return []Change{{Path: path, Before: formatValue(before), After: formatValue(after)}}
 }
 
-func at(list []any, i int) any {
+func entryAt(list []any, i int) any {
 	if i < len(list) {
 		return list[i]
 	}
 	return nil
 }
 
-// text returns a value on one line.
-func text(value any) string {
+// formatValue returns a value on one line.
+func formatValue(value any) string {
 	switch value := value.(type) {
 	case nil:
 		return ""
 	case map[string]any:
 		var parts []string
 		for _, key := range slices.Sorted(maps.Keys(value)) {
-			parts = append(parts, key+": "+text(value[key]))
+			parts = append(parts, key+": "+formatValue(value[key]))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	default:

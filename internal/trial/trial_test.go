@@ -35,7 +35,7 @@ func manifests(t testing.TB, file string) []trial.Manifest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := trial.Read(file, data)
+	all, err := trial.ReadManifests(file, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func try(t testing.TB, by *trial.Trial, manifests []trial.Manifest) *trial.Repor
 func trialOf(t testing.TB, tenant string) *trial.Trial {
 	t.Helper()
 	e := estateOf(t, filepath.Join(workloads, "croft.yaml"))
-	by, err := trial.New(e, e.Tenant(tenant), trial.Options{})
+	by, err := trial.New(e, e.FindTenant(tenant), trial.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestWorkloads(t *testing.T) {
 			t.Run(filepath.Base(file), func(t *testing.T) {
 				by := team
 				if own {
-					by = team.As(account)
+					by = team.WithServiceAccount(account)
 				} else {
 					tried++
 				}
@@ -156,7 +156,7 @@ spec:
 `
 
 func TestTry(t *testing.T) {
-	read, err := trial.Read("web.yaml", []byte(several))
+	read, err := trial.ReadManifests("web.yaml", []byte(several))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestTry(t *testing.T) {
 // TestUnknown expects each limit of the trial to be listed once, for any number of objects.
 func TestUnknown(t *testing.T) {
 	const certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: %d}\n---\n"
-	read, err := trial.Read("x.yaml", []byte(strings.ReplaceAll(certificate, "%d", "a")+strings.ReplaceAll(certificate, "%d", "b")))
+	read, err := trial.ReadManifests("x.yaml", []byte(strings.ReplaceAll(certificate, "%d", "a")+strings.ReplaceAll(certificate, "%d", "b")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestRead(t *testing.T) {
 		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  - {apiVersion: v1, kind: Pod, metadata: {name: a}}":                            "7 a",
 		"apiVersion: v1\nkind: Pod\nmetadata: {generateName: a-}":                                                                                                       "1 ",
 	} {
-		all, err := trial.Read("x.yaml", []byte(text))
+		all, err := trial.ReadManifests("x.yaml", []byte(text))
 		var got []string
 		for _, m := range all {
 			got = append(got, fmt.Sprintf("%d %s", m.Line, m.Object.GetName()))
@@ -249,7 +249,7 @@ func TestReadRefuses(t *testing.T) {
 		"apiVersion: v1\nkind: List\nitems:\n- a":         "x.yaml:4: items[0] of the List is no object",
 		"{\"apiVersion\": \"v1\",\n\"kind\": }":           "x.yaml:1: this is no object of Kubernetes",
 	} {
-		_, err := trial.Read("x.yaml", []byte(text))
+		_, err := trial.ReadManifests("x.yaml", []byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
@@ -294,11 +294,11 @@ func TestResources(t *testing.T) {
 			if len(problems)+len(more) > 0 {
 				t.Fatal(problems, more)
 			}
-			by, err := trial.New(e, e.Tenant("shop"), trial.Options{})
+			by, err := trial.New(e, e.FindTenant("shop"), trial.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			read, err := trial.Read("pod.yaml", []byte(c.manifest))
+			read, err := trial.ReadManifests("pod.yaml", []byte(c.manifest))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -323,7 +323,7 @@ func TestUnknownKinds(t *testing.T) {
 		"{apiVersion: kafka.strimzi.io/v1, kind: Kafka, metadata: {name: a}}":                "tenants may write kinds of add-ons that platform.addons names",
 		"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}}": "",
 	} {
-		read, err := trial.Read("a.yaml", []byte(kind))
+		read, err := trial.ReadManifests("a.yaml", []byte(kind))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,18 +19,18 @@ func recordWarnings(ctx context.Context) (context.Context, *warnings) {
 	return context.WithValue(ctx, warningsKey{}, w), w
 }
 
-func (w *warnings) all() []string {
+func (w *warnings) listTexts() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.texts)
 }
 
-// recording passes the warnings in a response to the sender of the request.
-type recording struct{}
+// warningHandler passes the warnings in a response to the sender of the request.
+type warningHandler struct{}
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext. 299 is the code of
 // all warnings of an API server.
-func (recording) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
+func (warningHandler) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
 	w, ok := ctx.Value(warningsKey{}).(*warnings)
 	if !ok || code != 299 {
 		return

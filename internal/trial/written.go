@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// written removes everything that no rule set from a cluster's response: the API server's
+// removeDefaults removes everything that no rule set from a cluster's response: the API server's
 // defaults, its counters and timestamps, and other field managers' fields of an existing
 // object. It keeps changed fields that were sent, and new entries of lists, labels, annotations
 // and node selectors.
-func written(sent, got map[string]any, stands bool) (was, is map[string]any) {
-	return difference{stands}.object("", sent, got)
+func removeDefaults(sent, got map[string]any, stands bool) (was, is map[string]any) {
+	return difference{stands}.compareObject("", sent, got)
 }
 
 // limitRanger is the annotation in which the API server reports defaults of a LimitRange.
@@ -23,14 +23,14 @@ type difference struct {
 	stands bool
 }
 
-func (d difference) object(field string, sent, got map[string]any) (was, is map[string]any) {
+func (d difference) compareObject(field string, sent, got map[string]any) (was, is map[string]any) {
 	was, is = map[string]any{}, map[string]any{}
 	for key, value := range sent {
 		now, there := got[key]
 		switch {
 		case there:
-			was[key], is[key] = d.value(key, value, now)
-		case !empty(value) && key != "stringData": // of a Secret, where it becomes data
+			was[key], is[key] = d.compareValue(key, value, now)
+		case !isEmpty(value) && key != "stringData": // of a Secret, where it becomes data
 			was[key] = value
 		}
 	}
@@ -42,11 +42,11 @@ func (d difference) object(field string, sent, got map[string]any) (was, is map[
 		case limitRanger:
 			continue
 		case "tolerations":
-			value = ownTolerations(value)
+			value = filterTolerations(value)
 		case "labels", "annotations":
-			_, value = d.value(key, map[string]any{}, value)
+			_, value = d.compareValue(key, map[string]any{}, value)
 		}
-		if !empty(value) {
+		if !isEmpty(value) {
 			is[key] = value
 		}
 	}
@@ -69,38 +69,38 @@ func (d difference) isNew(field, key string) bool {
 	}
 }
 
-func (d difference) value(key string, sent, got any) (was, is any) {
+func (d difference) compareValue(key string, sent, got any) (was, is any) {
 	switch value := sent.(type) {
 	case map[string]any:
 		if now, ok := got.(map[string]any); ok {
-			return d.object(key, value, now)
+			return d.compareObject(key, value, now)
 		}
 	case []any:
 		if now, ok := got.([]any); ok {
-			return d.list(key, value, now)
+			return d.compareList(key, value, now)
 		}
 	}
-	if same(sent, got) {
+	if isEquivalent(sent, got) {
 		return got, got
 	}
 	return sent, got
 }
 
-func (d difference) list(key string, sent, got []any) (was, is any) {
+func (d difference) compareList(key string, sent, got []any) (was, is any) {
 	before, after := []any{}, []any{}
 	for i, entry := range got {
 		if i < len(sent) {
-			one, other := d.value(key, sent[i], entry)
+			one, other := d.compareValue(key, sent[i], entry)
 			before, after = append(before, one), append(after, other)
-		} else if (key != "tolerations" || !empty(ownTolerations([]any{entry}))) && !ofToken(entry) {
+		} else if (key != "tolerations" || !isEmpty(filterTolerations([]any{entry}))) && !isTokenVolume(entry) {
 			after = append(after, entry)
 		}
 	}
 	return append(before, sent[min(len(sent), len(got)):]...), after
 }
 
-// ownTolerations removes the tolerations that every pod gets.
-func ownTolerations(value any) any {
+// filterTolerations removes the tolerations that every pod gets.
+func filterTolerations(value any) any {
 	own := []any{}
 	list, _ := value.([]any)
 	for _, entry := range list {
@@ -111,17 +111,17 @@ func ownTolerations(value any) any {
 	return own
 }
 
-// ofToken reports whether an entry is the volume of the token that every pod gets, or its
+// isTokenVolume reports whether an entry is the volume of the token that every pod gets, or its
 // mount.
-func ofToken(entry any) bool {
+func isTokenVolume(entry any) bool {
 	e, ok := entry.(map[string]any)
 	return ok && strings.HasPrefix(fmt.Sprint(e["name"]), "kube-api-access-")
 }
 
-// same reports whether two values are notations of the same value, such as 1000m and 1.
-func same(sent, got any) bool {
+// isEquivalent reports whether two values are notations of the same value, such as 1000m and 1.
+func isEquivalent(sent, got any) bool {
 	a, b := fmt.Sprint(sent), fmt.Sprint(got)
-	if a == b || empty(sent) && empty(got) {
+	if a == b || isEmpty(sent) && isEmpty(got) {
 		return true
 	}
 	one, err := resource.ParseQuantity(a)
@@ -132,7 +132,7 @@ func same(sent, got any) bool {
 	return err == nil && one.Cmp(other) == 0
 }
 
-func empty(value any) bool {
+func isEmpty(value any) bool {
 	switch value := value.(type) {
 	case nil:
 		return true

@@ -105,7 +105,7 @@ func atSameAddress(real answer) attack.Attack {
 	a, request := real.attack, *real.attack.Request
 	request.Object = request.Object.DeepCopyObject().(client.Object)
 	a.Request = &request
-	_ = attack.AtClusterIP(request.Object, func() (string, error) { return sent.Spec.ClusterIP, nil })
+	_ = attack.SetClusterIP(request.Object, func() (string, error) { return sent.Spec.ClusterIP, nil })
 	return a
 }
 
@@ -198,7 +198,7 @@ func (s *offlineScene) asInCluster(t *testing.T, admin client.Client) {
 		s.objects[i] = namespace
 	}
 	var err error
-	if s.evaluator, err = s.evaluator.Of(s.objects); err != nil {
+	if s.evaluator, err = s.evaluator.WithObjects(s.objects); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -215,7 +215,7 @@ func (s *offlineScene) wrong(t *testing.T) map[string]asks {
 			}
 		}
 		var err error
-		if next.evaluator, err = s.evaluator.Of(next.objects); err != nil {
+		if next.evaluator, err = s.evaluator.WithObjects(next.objects); err != nil {
 			t.Fatal(err)
 		}
 		return next.answer
@@ -248,7 +248,7 @@ func (s *offlineScene) wrong(t *testing.T) map[string]asks {
 				return evaluator.Answer{}, err
 			}
 			r.Authorized = true
-			return e.Judge(ctx, r)
+			return e.Evaluate(ctx, r)
 		},
 	}
 	return wrong
@@ -267,7 +267,7 @@ func differs(real answer, own evaluator.Answer) string {
 	for _, list := range [][2][]string{{real.warnings, own.Warnings}, {own.Warnings, real.warnings}} {
 		for _, w := range list[0] {
 			same := func(other string) bool { return words(w) == words(other) }
-			if attack.WarnsOfCroft(w) && !slices.ContainsFunc(list[1], same) {
+			if attack.IsCroftWarning(w) && !slices.ContainsFunc(list[1], same) {
 				return "only one warns: " + w
 			}
 		}

@@ -24,39 +24,39 @@ const (
 	pause = 200 * time.Millisecond
 )
 
-// await waits until an ordinary pod is admitted, and then until each policy refuses an attack.
+// awaitReady waits until an ordinary pod is admitted, and then until each policy refuses an attack.
 // If either takes too long, the attacks report it.
-func (s *Scratch) await(ctx context.Context, runner *Runner) error {
-	admitted := func(ctx context.Context) (bool, error) { return s.admits(ctx, runner), nil }
+func (s *Scratch) awaitReady(ctx context.Context, runner *Runner) error {
+	admitted := func(ctx context.Context) (bool, error) { return s.admitsPods(ctx, runner), nil }
 	if err := wait.PollUntilContextTimeout(ctx, pause, admitting, true, admitted); err != nil {
-		return unlessLate(ctx, err)
+		return ignoreTimeout(ctx, err)
 	}
-	return awaitRefusals(ctx, runner, onePerPolicy(s.Attacks()))
+	return awaitRefusals(ctx, runner, pickOnePerPolicy(s.Attacks()))
 }
 
 // awaitRefusals waits until each attack was refused once.
 func awaitRefusals(ctx context.Context, runner *Runner, attacks []attack.Attack) error {
-	return unlessLate(ctx, wait.PollUntilContextTimeout(ctx, pause, loading, true, func(ctx context.Context) (bool, error) {
-		attacks = slices.DeleteFunc(attacks, func(a attack.Attack) bool { return runner.Try(ctx, a).Good() })
+	return ignoreTimeout(ctx, wait.PollUntilContextTimeout(ctx, pause, loading, true, func(ctx context.Context) (bool, error) {
+		attacks = slices.DeleteFunc(attacks, func(a attack.Attack) bool { return runner.Try(ctx, a).IsGood() })
 		return len(attacks) == 0, nil
 	}))
 }
 
-// unlessLate returns the error of a wait, or nil if only the wait's own time limit has passed.
-func unlessLate(ctx context.Context, err error) error {
+// ignoreTimeout returns the error of a wait, or nil if only the wait's own time limit has passed.
+func ignoreTimeout(ctx context.Context, err error) error {
 	if ctx.Err() == nil && wait.Interrupted(err) {
 		return nil
 	}
 	return err
 }
 
-// admits reports whether an ordinary pod is admitted in both tenants: its service account
+// admitsPods reports whether an ordinary pod is admitted in both tenants: its service account
 // exists, its quota is counted and the policies have read its rules.
-func (s *Scratch) admits(ctx context.Context, runner *Runner) bool {
+func (s *Scratch) admitsPods(ctx context.Context, runner *Runner) bool {
 	for _, t := range []*estate.Tenant{s.by, s.on} {
-		pod := attack.Pull(attack.Attack{Kind: attack.Mirror, By: t.Name, Request: &attack.Request{
-			Verb: attack.Create, Object: attack.Pod(t.Namespaces[0], "croft-settle"),
-		}}, attack.ImageOf(t.Allowances.Registries))
+		pod := attack.ReplaceImages(attack.Attack{Kind: attack.Mirror, By: t.Name, Request: &attack.Request{
+			Verb: attack.Create, Object: attack.NewPod(t.Namespaces[0], "croft-settle"),
+		}}, attack.ChooseImage(t.Allowances.Registries))
 		if runner.Try(ctx, pod).Result != Held {
 			return false
 		}
@@ -64,8 +64,8 @@ func (s *Scratch) admits(ctx context.Context, runner *Runner) bool {
 	return true
 }
 
-// onePerPolicy returns the first attack on each admission policy that needs no preparation.
-func onePerPolicy(attacks []attack.Attack) []attack.Attack {
+// pickOnePerPolicy returns the first attack on each admission policy that needs no preparation.
+func pickOnePerPolicy(attacks []attack.Attack) []attack.Attack {
 	var all []attack.Attack
 	seen := sets.New[string]()
 	for _, a := range attacks {

@@ -31,7 +31,7 @@ func TestAwait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pod := attack.Pod("own", "a")
+				pod := attack.NewPod("own", "a")
 				a := attack.Attack{Name: "a", Kind: attack.Breach, By: "own", StoppedBy: attack.ByPolicy("croft-a", "rule"), Request: &attack.Request{Verb: attack.Create, Object: pod}}
 				second := a
 				second.Name = "b"
@@ -42,11 +42,11 @@ func TestAwait(t *testing.T) {
 							return nil
 						}
 						return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New(
-							"ValidatingAdmissionPolicy 'croft-a' with binding 'croft-a' denied request: "+admissionpolicy.Refusal("rule")))
+							"ValidatingAdmissionPolicy 'croft-a' with binding 'croft-a' denied request: "+admissionpolicy.RefusalPrefix("rule")))
 					},
 				})
 				r := &Runner{members: map[string]map[v1alpha1.Role]*member{"own": {v1alpha1.RoleOperator: {client: answering}}}}
-				if err := awaitRefusals(t.Context(), r, onePerPolicy([]attack.Attack{a, second})); err != nil {
+				if err := awaitRefusals(t.Context(), r, pickOnePerPolicy([]attack.Attack{a, second})); err != nil {
 					t.Fatal(err)
 				}
 				if c.want > 0 && tries != c.want {

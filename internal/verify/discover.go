@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// served lists the kinds that the cluster serves.
-type served struct {
+// servedKinds lists the kinds that the cluster serves.
+type servedKinds struct {
 	kinds []kind
 	// unknown are the groups whose discovery failed, with the error.
 	unknown []string
@@ -30,32 +30,32 @@ type kind struct {
 	verbs       []attack.Verb
 }
 
-// rbac returns the resource's name as in RBAC rules.
-func (k kind) rbac() string {
+// rbacName returns the resource's name as in RBAC rules.
+func (k kind) rbacName() string {
 	if k.subresource == "" {
 		return k.Resource
 	}
 	return k.Resource + "/" + k.subresource
 }
 
-// label returns the resource's name for messages.
-func (k kind) label() string {
+// displayName returns the resource's name for messages.
+func (k kind) displayName() string {
 	if k.Group == "" {
-		return k.rbac()
+		return k.rbacName()
 	}
-	return k.Resource + "." + k.Group + strings.TrimPrefix(k.rbac(), k.Resource)
+	return k.Resource + "." + k.Group + strings.TrimPrefix(k.rbacName(), k.Resource)
 }
 
-// discover lists all resources that the cluster serves, each in one version: RBAC rules do not
+// discoverKinds lists all resources that the cluster serves, each in one version: RBAC rules do not
 // depend on versions.
-func (r *Runner) discover() (*served, error) {
+func (r *Runner) discoverKinds() (*servedKinds, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.served != nil {
 		return r.served, nil
 	}
 	_, lists, err := r.discovery.ServerGroupsAndResources()
-	all := &served{}
+	all := &servedKinds{}
 	if failed, ok := discovery.GroupDiscoveryFailedErrorGroups(err); ok {
 		for gv := range maps.Keys(failed) {
 			all.unknown = append(all.unknown, gv.String())
@@ -71,8 +71,8 @@ func (r *Runner) discover() (*served, error) {
 			return nil, err
 		}
 		for i := range list.APIResources {
-			k := kindOf(gv, &list.APIResources[i])
-			id := schema.GroupResource{Group: k.Group, Resource: k.rbac()}
+			k := newKind(gv, &list.APIResources[i])
+			id := schema.GroupResource{Group: k.Group, Resource: k.rbacName()}
 			if !seen[id] {
 				seen[id] = true
 				all.kinds = append(all.kinds, k)
@@ -83,7 +83,7 @@ func (r *Runner) discover() (*served, error) {
 	return all, nil
 }
 
-func kindOf(gv schema.GroupVersion, r *metav1.APIResource) kind {
+func newKind(gv schema.GroupVersion, r *metav1.APIResource) kind {
 	name, subresource, _ := strings.Cut(r.Name, "/")
 	k := kind{
 		GroupVersionResource: gv.WithResource(name), subresource: subresource, namespaced: r.Namespaced,

@@ -45,7 +45,7 @@ func TestDroppedImageVolumes(t *testing.T) {
 			continue
 		}
 		tried++
-		if got := r.request(t.Context(), a, &member{client: dropping}); got.Result != NotTried {
+		if got := r.sendAttack(t.Context(), a, &member{client: dropping}); got.Result != NotTried {
 			t.Errorf("%s: %s (%s), want it not tried", a.Name, got.Result, got.Message)
 		}
 	}

@@ -21,7 +21,7 @@ func Users(tenants ...*estate.Tenant) map[string]map[v1alpha1.Role]authenticatio
 	all := map[string]map[v1alpha1.Role]authentication.Info{}
 	for _, t := range tenants {
 		all[t.Name] = map[v1alpha1.Role]authentication.Info{}
-		for role, as := range identities(t) {
+		for role, as := range listIdentities(t) {
 			all[t.Name][role] = &authentication.DefaultInfo{Name: as.UserName, Groups: as.Groups}
 		}
 	}
@@ -30,7 +30,7 @@ func Users(tenants ...*estate.Tenant) map[string]map[v1alpha1.Role]authenticatio
 
 // Judge returns a Runner's result for the answer to an attack.
 func Judge(a attack.Attack, err error, warnings []string, outcome error) Result {
-	return judge(a, answer{err: err, warnings: warnings, outcome: outcome})
+	return classifyAnswer(a, answer{err: err, warnings: warnings, outcome: outcome})
 }
 
 // OfflineRunner returns a Runner that only evaluates flows, by the given network policies.
@@ -53,12 +53,12 @@ type Kind struct {
 
 // String returns the resource's name for messages.
 func (k Kind) String() string {
-	return kind{GroupVersionResource: k.Resource, subresource: k.Subresource}.label()
+	return kind{GroupVersionResource: k.Resource, subresource: k.Subresource}.displayName()
 }
 
 // Served returns all kinds that the cluster serves.
 func (r *Runner) Served() ([]Kind, error) {
-	found, err := r.discover()
+	found, err := r.discoverKinds()
 	if err != nil {
 		return nil, err
 	}

@@ -9,11 +9,11 @@ import (
 	"croft.dev/croft/internal/netpol"
 )
 
-func (r *Runner) reach(ctx context.Context) (*netpol.Map, error) {
+func (r *Runner) getNetworkMap(ctx context.Context) (*netpol.Map, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.policies == nil {
-		policies, err := netpol.Read(ctx, r.admin)
+		policies, err := netpol.ReadMap(ctx, r.admin)
 		if err != nil {
 			return nil, err
 		}
@@ -22,32 +22,32 @@ func (r *Runner) reach(ctx context.Context) (*netpol.Map, error) {
 	return r.policies, nil
 }
 
-// judgeFlow evaluates whether the network policies allow a connection.
-func (r *Runner) judgeFlow(ctx context.Context, a attack.Attack) Result {
-	policies, err := r.reach(ctx)
+// evaluateFlow evaluates whether the network policies allow a connection.
+func (r *Runner) evaluateFlow(ctx context.Context, a attack.Attack) Result {
+	policies, err := r.getNetworkMap(ctx)
 	if err != nil {
-		return unprepared(a, err)
+		return newUnprepared(a, err)
 	}
 	allowed, err := policies.Allows(*a.Flow)
 	if err != nil {
-		return notTried(a, err)
+		return newNotTried(a, err)
 	}
 	switch {
 	case a.Kind == attack.Breach && allowed:
-		return resultOf(a, Breached, "the network policies let the connection through")
+		return newResult(a, Breached, "the network policies let the connection through")
 	case a.Kind == attack.Mirror && !allowed:
-		return resultOf(a, Breached, "the network policies stop the connection")
+		return newResult(a, Breached, "the network policies stop the connection")
 	default:
-		return resultOf(a, Held, "")
+		return newResult(a, Held, "")
 	}
 }
 
-// judgePairs evaluates connections between all tenants of the cluster or, if the attack names
+// evaluatePairs evaluates connections between all tenants of the cluster or, if the attack names
 // source namespaces, from these to every tenant.
-func (r *Runner) judgePairs(ctx context.Context, a attack.Attack) Result {
-	policies, err := r.reach(ctx)
+func (r *Runner) evaluatePairs(ctx context.Context, a attack.Attack) Result {
+	policies, err := r.getNetworkMap(ctx)
 	if err != nil {
-		return unprepared(a, err)
+		return newUnprepared(a, err)
 	}
 	var wrong []string
 	judge := func(from, to string) bool {
@@ -65,22 +65,22 @@ func (r *Runner) judgePairs(ctx context.Context, a attack.Attack) Result {
 	if a.Pairs.From == nil {
 		judged, total = policies.EachPair(netpol.MaxPairs, judge)
 	} else {
-		judged, total = eachFrom(a.Pairs.From, policies, judge)
+		judged, total = forEachPair(a.Pairs.From, policies, judge)
 	}
 	switch {
 	case err != nil:
-		return unprepared(a, err)
+		return newUnprepared(a, err)
 	case judged == 0:
-		return notTried(a, errors.New("there is no pair of namespaces to judge"))
+		return newNotTried(a, errors.New("there is no pair of namespaces to judge"))
 	}
-	result := resultOf(a, Held, fmt.Sprintf("%d pairs of namespaces judged", judged))
+	result := newResult(a, Held, fmt.Sprintf("%d pairs of namespaces judged", judged))
 	if len(wrong) > 0 {
 		what := "connect"
 		if a.Kind == attack.Mirror {
 			what = "do not connect"
 		}
 		result.Result, result.Breaches = Breached, wrong
-		result.Message = fmt.Sprintf("%d of %d pairs of namespaces %s: %s", len(wrong), judged, what, enumerate(wrong))
+		result.Message = fmt.Sprintf("%d of %d pairs of namespaces %s: %s", len(wrong), judged, what, formatList(wrong))
 	}
 	if judged < total {
 		result.Message += fmt.Sprintf("; a sample of %d pairs", total)
@@ -89,8 +89,8 @@ func (r *Runner) judgePairs(ctx context.Context, a attack.Attack) Result {
 	return result
 }
 
-// eachFrom calls do for each pair of a source and a tenant's namespace.
-func eachFrom(sources []string, policies *netpol.Map, do func(from, to string) bool) (judged, total int) {
+// forEachPair calls do for each pair of a source and a tenant's namespace.
+func forEachPair(sources []string, policies *netpol.Map, do func(from, to string) bool) (judged, total int) {
 	for _, namespaces := range policies.Tenants() {
 		for _, to := range namespaces {
 			for _, from := range sources {

@@ -204,11 +204,11 @@ func generic(o metav1.Object) string {
 // templateMutants returns mutants in which a rule of a template allows everything.
 func (l *lab) templateMutants(p *proving, template *unstructured.Unstructured) []mutant {
 	var all []mutant
-	for _, c := range wall.Constrained(p.platform) {
+	for _, c := range wall.ListConstrainedPolicies(p.platform) {
 		if strings.ToLower(c.Kind) != template.GetName() {
 			continue
 		}
-		for i, rule := range c.Policy.Asked() {
+		for i, rule := range c.Policy.ListRules() {
 			all = append(all, mutant{
 				name: fmt.Sprintf("template %s: rule %s asks nothing", c.Kind, rule.Name), object: template.GetName(),
 				suspects: func(a attack.Attack) bool { return a.StoppedBy.Constraint == c.Kind && a.StoppedBy.Rule == rule.Name },

@@ -43,7 +43,7 @@ func TestTemplates(t *testing.T) {
 	}
 	parts, by, on := scratch.Parts()
 	attacks := few(scratch.Attacks())
-	for _, c := range wall.Constrained(parts) {
+	for _, c := range wall.ListConstrainedPolicies(parts) {
 		t.Run(c.Kind, func(t *testing.T) {
 			tenants := []*estate.Tenant{by, on}
 			s, blind := suite{dir: t.TempDir(), constrained: c}, suite{dir: t.TempDir(), constrained: c, blind: true}
@@ -56,7 +56,7 @@ func TestTemplates(t *testing.T) {
 					t.Fatalf("%v\n%s", err, out)
 				}
 			}
-			for i, rule := range c.Policy.Asked() {
+			for i, rule := range c.Policy.ListRules() {
 				// Each suite has only the rule's own cases, since gator compiles the template
 				// for each.
 				s := suite{dir: t.TempDir(), constrained: c}

@@ -43,8 +43,8 @@ func (l leftover) Unwrap() error { return l.err }
 // persistence is the time for which a failing deletion is retried.
 const persistence = 3 * time.Second
 
-// remove deletes a prepared object. Failures are reported at the end of the run.
-func (r *Runner) remove(ctx context.Context, o client.Object) {
+// removeObject deletes a prepared object. Failures are reported at the end of the run.
+func (r *Runner) removeObject(ctx context.Context, o client.Object) {
 	if _, ok := o.(*corev1.Binding); ok {
 		return // deleted with its pod
 	}
@@ -66,9 +66,9 @@ func (r *Runner) remove(ctx context.Context, o client.Object) {
 	r.leftovers = append(r.leftovers, leftover{apply.RefOf(o), last})
 }
 
-// Leftovers returns an error for each prepared object that still exists, except for objects in
+// ReportLeftovers returns an error for each prepared object that still exists, except for objects in
 // namespaces that are deleted anyway.
-func (r *Runner) Leftovers(deleted ...string) error {
+func (r *Runner) ReportLeftovers(deleted ...string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var errs []error

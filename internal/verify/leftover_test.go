@@ -62,12 +62,12 @@ func TestLeftovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	cleanUp()
-	err = r.Leftovers()
+	err = r.ReportLeftovers()
 	if err == nil || !strings.Contains(err.Error(), "ConfigMap default/kept") || !strings.Contains(err.Error(), "it stays") ||
 		!strings.Contains(err.Error(), "run `kubectl delete configmap kept -n default`") || strings.Contains(err.Error(), "gone") {
 		t.Errorf("leftovers: %v", err)
 	}
-	if err := r.Leftovers("default"); err != nil {
+	if err := r.ReportLeftovers("default"); err != nil {
 		t.Errorf("the namespace is deleted, and still: %v", err)
 	}
 }

@@ -125,7 +125,7 @@ func idle(o *admissionv1.MutatingAdmissionPolicy, part string) mutation {
 func askedBy(p *admissionv1.ValidatingAdmissionPolicy) []string {
 	var all []string
 	for _, v := range p.Spec.Validations {
-		for _, asked := range admissionpolicy.AskedBy(v) {
+		for _, asked := range admissionpolicy.ParseRules(v) {
 			all = append(all, asked.Rule)
 		}
 	}
@@ -136,8 +136,8 @@ func askedBy(p *admissionv1.ValidatingAdmissionPolicy) []string {
 func waive(p *admissionv1.ValidatingAdmissionPolicy, rule string) {
 	for i := range p.Spec.Validations {
 		v := &p.Spec.Validations[i]
-		if slices.ContainsFunc(admissionpolicy.AskedBy(*v), func(a admissionpolicy.Asked) bool { return a.Rule == rule }) {
-			admissionpolicy.Waive(v, rule)
+		if slices.ContainsFunc(admissionpolicy.ParseRules(*v), func(a admissionpolicy.ParsedRule) bool { return a.Rule == rule }) {
+			admissionpolicy.WaiveRule(v, rule)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func waive(p *admissionv1.ValidatingAdmissionPolicy, rule string) {
 // changedBy selects the attacks that a mutating policy makes harmless, and the mirrors of its
 // walls.
 func changedBy(policy string, o client.Object) func(attack.Attack) bool {
-	walls := wall.Of(o)
+	walls := wall.FindNames(o)
 	return func(a attack.Attack) bool {
 		return a.StoppedBy.Name == attack.ByMutation(policy).Name ||
 			a.Kind == attack.Mirror && slices.Contains(walls, a.Wall) && a.Request != nil
@@ -317,7 +317,7 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &wide); err != nil {
 			l.t.Fatal(err)
 		}
-		m.mutate = edited(namespace, func(live client.Object) { admissionpolicy.Annotate(live, wide) })
+		m.mutate = edited(namespace, func(live client.Object) { admissionpolicy.AnnotateNamespace(live, wide) })
 		all = append(all, m)
 	}
 	return all
@@ -413,7 +413,7 @@ func (l *lab) deepMutants(objects []client.Object) []mutant {
 					continue
 				}
 				m := mutant{name: fmt.Sprintf("policy %s: rule %s asks nothing", checking.Name, rule), object: "deep", buried: &buried{
-					before: nothing, attacks: changed, refusal: "'" + checking.Name + "' denied request: " + admissionpolicy.Refusal(rule),
+					before: nothing, attacks: changed, refusal: "'" + checking.Name + "' denied request: " + admissionpolicy.RefusalPrefix(rule),
 					rule: edited(checking, func(live client.Object) { waive(live.(*admissionv1.ValidatingAdmissionPolicy), rule) }),
 				}}
 				m.scenes = l.scenes[:1]

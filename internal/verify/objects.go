@@ -33,11 +33,11 @@ const repairing = 5 * time.Second
 func CompareObjects(ctx context.Context, c client.Client, e *estate.Estate, tenant string, rendered bool) ([]Result, error) {
 	var results []Result
 	err := wait.PollUntilContextTimeout(ctx, time.Second, repairing, true, func(ctx context.Context) (bool, error) {
-		objects, err := surveyed(ctx, c, e, tenant, rendered)
+		objects, err := surveyObjects(ctx, c, e, tenant, rendered)
 		if err != nil {
 			return false, err
 		}
-		results = resultsOf(objects)
+		results = summarizeObjects(objects)
 		return !slices.ContainsFunc(results, func(r Result) bool { return r.Result == Breached }), nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
@@ -46,8 +46,8 @@ func CompareObjects(ctx context.Context, c client.Client, e *estate.Estate, tena
 	return results, err
 }
 
-func surveyed(ctx context.Context, c client.Client, e *estate.Estate, tenant string, rendered bool) ([]survey.Object, error) {
-	objects, err := survey.Of(ctx, c, e, rendered)
+func surveyObjects(ctx context.Context, c client.Client, e *estate.Estate, tenant string, rendered bool) ([]survey.Object, error) {
+	objects, err := survey.CompareWalls(ctx, c, e, rendered)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func surveyed(ctx context.Context, c client.Client, e *estate.Estate, tenant str
 		return objects, nil
 	}
 	for _, o := range install.Probes() {
-		state, err := stateOf(ctx, c, o)
+		state, err := compareState(ctx, c, o)
 		if err != nil {
 			return nil, err
 		}
@@ -71,10 +71,10 @@ func surveyed(ctx context.Context, c client.Client, e *estate.Estate, tenant str
 	return objects, nil
 }
 
-// stateOf compares the specification of a policy or binding with the cluster's. The field
+// compareState compares the specification of a policy or binding with the cluster's. The field
 // manager does not matter: croft, Helm or kubectl may have installed it.
-func stateOf(ctx context.Context, c client.Client, want client.Object) (apply.State, error) {
-	live, err := copyOf(want)
+func compareState(ctx context.Context, c client.Client, want client.Object) (apply.State, error) {
+	live, err := copyObject(want)
 	if err != nil {
 		return "", err
 	}
@@ -85,13 +85,13 @@ func stateOf(ctx context.Context, c client.Client, want client.Object) (apply.St
 		return apply.Unread, nil
 	case err != nil:
 		return "", err
-	case !equality.Semantic.DeepEqual(specOf(want), specOf(live)):
+	case !equality.Semantic.DeepEqual(getSpec(want), getSpec(live)):
 		return apply.Differs, nil
 	}
 	return apply.Stands, nil
 }
 
-func specOf(o client.Object) any {
+func getSpec(o client.Object) any {
 	switch o := o.(type) {
 	case *admissionv1.ValidatingAdmissionPolicy:
 		return o.Spec
@@ -102,8 +102,8 @@ func specOf(o client.Object) any {
 	}
 }
 
-// resultsOf returns a result for each wall.
-func resultsOf(objects []survey.Object) []Result {
+// summarizeObjects returns a result for each wall.
+func summarizeObjects(objects []survey.Object) []Result {
 	var all []Result
 	for _, w := range wall.All() {
 		r := Result{
@@ -128,9 +128,9 @@ func resultsOf(objects []survey.Object) []Result {
 		}
 		switch {
 		case len(r.Breaches) > 0:
-			r.Result, r.Message = Breached, enumerate(r.Breaches)
+			r.Result, r.Message = Breached, formatList(r.Breaches)
 		case len(unread) > 0:
-			r.Result, r.Message = NotTried, "you may not read "+enumerate(unread)
+			r.Result, r.Message = NotTried, "you may not read "+formatList(unread)
 		}
 		all = append(all, r)
 	}

@@ -50,7 +50,7 @@ func TestCompareObjects(t *testing.T) {
 		}
 		var all []string
 		for _, r := range results {
-			if r.Variants == 0 || r.Good() != (len(r.Breaches) == 0) {
+			if r.Variants == 0 || r.IsGood() != (len(r.Breaches) == 0) {
 				t.Errorf("%+v", r)
 			}
 			all = append(all, r.Breaches...)

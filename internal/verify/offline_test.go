@@ -91,7 +91,7 @@ func offlineRunner(objects []client.Object) (*verify.Runner, error) {
 			}
 		}
 	}
-	found, err := netpol.Of(namespaces, policies)
+	found, err := netpol.NewFromObjects(namespaces, policies)
 	return verify.OfflineRunner(found), err
 }
 
@@ -117,7 +117,7 @@ func (s *offlineScene) with(m mutation) (*offlineScene, error) {
 		next.objects[i] = after
 	}
 	var err error
-	if next.evaluator, err = s.evaluator.Of(next.objects); err != nil {
+	if next.evaluator, err = s.evaluator.WithObjects(next.objects); err != nil {
 		return nil, err
 	}
 	next.runner, err = offlineRunner(next.objects)
@@ -165,7 +165,7 @@ func (s *offlineScene) answer(ctx context.Context, a attack.Attack) (evaluator.A
 	if err != nil {
 		return evaluator.Answer{}, err
 	}
-	return e.Judge(ctx, r)
+	return e.Evaluate(ctx, r)
 }
 
 // request returns an attack's request, and the evaluator with the objects that it needs.
@@ -202,7 +202,7 @@ func madeByPlatform(ctx context.Context, e *evaluator.Evaluator, o client.Object
 	if err != nil {
 		return nil, err
 	}
-	answer, err := e.Judge(ctx, r)
+	answer, err := e.Evaluate(ctx, r)
 	if err != nil || answer.Object == nil {
 		return o, err
 	}
@@ -226,7 +226,7 @@ func requestOf(a *attack.Request, who user.Info, standing []client.Object) (eval
 		return evaluator.Request{}, err
 	}
 	r := evaluator.Request{
-		User: who, Verb: string(a.Verb), Resource: evaluator.ResourceOf(kind), Subresource: a.Subresource,
+		User: who, Verb: string(a.Verb), Resource: evaluator.FindResource(kind), Subresource: a.Subresource,
 		Namespace: a.Object.GetNamespace(), Name: a.Object.GetName(),
 	}
 	switch a.Verb {
@@ -240,7 +240,7 @@ func requestOf(a *attack.Request, who user.Info, standing []client.Object) (eval
 	case attack.Update, attack.Patch, attack.Delete:
 		i := slices.IndexFunc(standing, func(o client.Object) bool {
 			return reflect.TypeOf(o) == reflect.TypeOf(a.Object) && client.ObjectKeyFromObject(o) == client.ObjectKeyFromObject(a.Object) &&
-				(kind.Empty() || kindOf(o) == kind.Kind)
+				(kind.Empty() || newKind(o) == kind.Kind)
 		})
 		if i < 0 && a.Verb == attack.Delete {
 			return r, nil // authorization comes before the lookup of the object
@@ -267,7 +267,7 @@ func requestOf(a *attack.Request, who user.Info, standing []client.Object) (eval
 	return r, err
 }
 
-func kindOf(o client.Object) string {
+func newKind(o client.Object) string {
 	kind, _ := apiutil.GVKForObject(o, kinds())
 	return kind.Kind
 }

@@ -15,15 +15,15 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// object returns the object of the request. For an update or a patch, it is the changed live
+// prepareObject returns the object of the request. For an update or a patch, it is the changed live
 // object.
-func (r *Runner) object(ctx context.Context, request *attack.Request) (client.Object, error) {
-	object, err := copyOf(request.Object)
+func (r *Runner) prepareObject(ctx context.Context, request *attack.Request) (client.Object, error) {
+	object, err := copyObject(request.Object)
 	if err != nil {
 		return object, err
 	}
 	if request.Verb != attack.Update && request.Verb != attack.Patch {
-		return object, attack.AtClusterIP(object, func() (string, error) { return r.clusterIP(ctx) })
+		return object, attack.SetClusterIP(object, func() (string, error) { return r.pickClusterIP(ctx) })
 	}
 	if err := r.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return nil, fmt.Errorf("reading what the attack would change: %w", err)
@@ -34,9 +34,9 @@ func (r *Runner) object(ctx context.Context, request *attack.Request) (client.Ob
 	return object, nil
 }
 
-// clusterIP returns an address next to the address of the API server's Service, which every
+// pickClusterIP returns an address next to the address of the API server's Service, which every
 // cluster has: it is in the range, and probably free. If it is in use, another is tried.
-func (r *Runner) clusterIP(ctx context.Context) (string, error) {
+func (r *Runner) pickClusterIP(ctx context.Context) (string, error) {
 	server := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}}
 	if err := r.admin.Get(ctx, client.ObjectKeyFromObject(server), server); err != nil {
 		return "", fmt.Errorf("looking for the range of Services' addresses: %w", err)
@@ -51,13 +51,13 @@ func (r *Runner) clusterIP(ctx context.Context) (string, error) {
 	return free.String(), nil
 }
 
-func send(ctx context.Context, c client.WithWatch, request *attack.Request, object client.Object) error {
+func sendRequest(ctx context.Context, c client.WithWatch, request *attack.Request, object client.Object) error {
 	switch request.Verb {
 	case attack.Create:
 		if request.Subresource == "" {
 			return c.Create(ctx, object, client.DryRunAll)
 		}
-		body, err := copyOf(request.Body)
+		body, err := copyObject(request.Body)
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func send(ctx context.Context, c client.WithWatch, request *attack.Request, obje
 		}
 		options := []client.SubResourceUpdateOption{client.DryRunAll}
 		if request.Body != nil {
-			body, err := copyOf(request.Body)
+			body, err := copyObject(request.Body)
 			if err != nil {
 				return err
 			}
@@ -96,7 +96,7 @@ func send(ctx context.Context, c client.WithWatch, request *attack.Request, obje
 
 // sendPatch sends the difference that Change makes as a merge patch.
 func sendPatch(ctx context.Context, c client.Client, request *attack.Request, object client.Object) error {
-	before, err := copyOf(object)
+	before, err := copyObject(object)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func sendGet(ctx context.Context, c client.Client, request *attack.Request, obje
 	if request.Subresource == "" {
 		return c.Get(ctx, client.ObjectKeyFromObject(object), object)
 	}
-	body, err := copyOf(request.Body)
+	body, err := copyObject(request.Body)
 	if err != nil {
 		return err
 	}

@@ -129,8 +129,8 @@ func newStream(t *testing.T, admin client.Client, p *proving) *stream {
 		return &corev1.Service{ObjectMeta: meta(name), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 	}
 	pod := func(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
-		pod := attack.Pod(namespace, name, edits...)
-		pod.Spec.Containers[0].Image = attack.ImageOf(p.by.Allowances.Registries)
+		pod := attack.NewPod(namespace, name, edits...)
+		pod.Spec.Containers[0].Image = attack.ChooseImage(p.by.Allowances.Registries)
 		return pod
 	}
 	for _, o := range []client.Object{service("there"), pod("there")} {

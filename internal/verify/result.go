@@ -49,35 +49,35 @@ type Result struct {
 	Breaches []string `json:"breaches,omitempty"`
 }
 
-// Good reports whether the result does not count against the wall.
-func (r Result) Good() bool { return r.Result == Held || r.Result == NotTried }
+// IsGood reports whether the result does not count against the wall.
+func (r Result) IsGood() bool { return r.Result == Held || r.Result == NotTried }
 
-// Tried returns the number of requests or connections of the result.
-func (r Result) Tried() int {
+// CountRequests returns the number of requests or connections of the result.
+func (r Result) CountRequests() int {
 	if r.Result == NotTried {
 		return 0
 	}
 	return max(1, r.Variants)
 }
 
-func resultOf(a attack.Attack, outcome Outcome, message string) Result {
+func newResult(a attack.Attack, outcome Outcome, message string) Result {
 	return Result{
 		Name: a.Name, Wall: a.Wall, Kind: a.Kind, Summary: a.Summary,
 		Result: outcome, StoppedBy: a.StoppedBy.Name, Message: message,
 	}
 }
 
-// notTried returns a result for an attack on objects that this cluster or tenant does not have.
-func notTried(a attack.Attack, err error) Result { return resultOf(a, NotTried, err.Error()) }
+// newNotTried returns a result for an attack on objects that this cluster or tenant does not have.
+func newNotTried(a attack.Attack, err error) Result { return newResult(a, NotTried, err.Error()) }
 
-// unprepared returns a result for objects that could not be prepared or read. If the attack's
+// newUnprepared returns a result for objects that could not be prepared or read. If the attack's
 // object is missing or the cluster does not respond, nothing proves that the wall works, so the
 // result is not good. The only exception is a kind that the cluster does not serve.
-func unprepared(a attack.Attack, err error) Result {
-	if reason := missingKind(err); reason != "" {
-		return resultOf(a, NotTried, reason)
+func newUnprepared(a attack.Attack, err error) Result {
+	if reason := explainMissingKind(err); reason != "" {
+		return newResult(a, NotTried, reason)
 	}
-	return resultOf(a, BlockedElsewhere, err.Error())
+	return newResult(a, BlockedElsewhere, err.Error())
 }
 
 // answer is the response to a request.
@@ -88,49 +88,49 @@ type answer struct {
 	outcome error
 }
 
-// judge returns the result for the response to a request. Only a refusal by the expected rule
+// classifyAnswer returns the result for the response to a request. Only a refusal by the expected rule
 // counts for the wall, or its warning if the rule only warns.
-func judge(a attack.Attack, got answer) Result {
+func classifyAnswer(a attack.Attack, got answer) Result {
 	by := a.StoppedBy
 	switch {
-	case got.err != nil && missingKind(got.err) != "":
-		return resultOf(a, NotTried, missingKind(got.err))
+	case got.err != nil && explainMissingKind(got.err) != "":
+		return newResult(a, NotTried, explainMissingKind(got.err))
 	case a.Kind == attack.Mirror && got.err != nil:
-		return judgeRefusedMirror(a, got.err)
-	case a.Kind == attack.Mirror && !a.Warned && slices.ContainsFunc(got.warnings, attack.WarnsOfCroft):
-		return resultOf(a, Breached, got.warnings[slices.IndexFunc(got.warnings, attack.WarnsOfCroft)])
+		return classifyRefusedMirror(a, got.err)
+	case a.Kind == attack.Mirror && !a.Warned && slices.ContainsFunc(got.warnings, attack.IsCroftWarning):
+		return newResult(a, Breached, got.warnings[slices.IndexFunc(got.warnings, attack.IsCroftWarning)])
 	case got.err != nil && (by.Refuses == nil || !by.Refuses(got.err)):
-		return resultOf(a, BlockedElsewhere, got.err.Error())
+		return newResult(a, BlockedElsewhere, got.err.Error())
 	case got.err != nil:
-		return resultOf(a, Held, got.err.Error())
+		return newResult(a, Held, got.err.Error())
 	case got.outcome != nil:
-		return resultOf(a, Breached, got.outcome.Error())
+		return newResult(a, Breached, got.outcome.Error())
 	case by.Warns != nil:
 		if i := slices.IndexFunc(got.warnings, by.Warns); i >= 0 {
-			return resultOf(a, Held, got.warnings[i])
+			return newResult(a, Held, got.warnings[i])
 		}
-		return resultOf(a, Breached, "the request went through, and no warning came")
+		return newResult(a, Breached, "the request went through, and no warning came")
 	case a.Kind == attack.Breach && by.Refuses != nil:
-		return resultOf(a, Breached, "the request went through")
+		return newResult(a, Breached, "the request went through")
 	default:
-		return resultOf(a, Held, "")
+		return newResult(a, Held, "")
 	}
 }
 
-// judgeRefusedMirror returns the result of a refused mirror.
-func judgeRefusedMirror(a attack.Attack, err error) Result {
+// classifyRefusedMirror returns the result of a refused mirror.
+func classifyRefusedMirror(a attack.Attack, err error) Result {
 	switch {
-	case unanswered(err):
-		return resultOf(a, BlockedElsewhere, err.Error())
-	case a.Unruled && !attack.RefusedByCroft(err):
-		return notTried(a, fmt.Errorf("somebody else refuses it: %w", err))
+	case isUnanswered(err):
+		return newResult(a, BlockedElsewhere, err.Error())
+	case a.Unruled && !attack.IsCroftRefusal(err):
+		return newNotTried(a, fmt.Errorf("somebody else refuses it: %w", err))
 	default:
-		return resultOf(a, Breached, err.Error())
+		return newResult(a, Breached, err.Error())
 	}
 }
 
-// missingKind names the kind that the cluster does not serve, if that is the error.
-func missingKind(err error) string {
+// explainMissingKind names the kind that the cluster does not serve, if that is the error.
+func explainMissingKind(err error) string {
 	if !meta.IsNoMatchError(err) {
 		return ""
 	}
@@ -141,9 +141,9 @@ func missingKind(err error) string {
 	return "this cluster has no such kind: " + err.Error()
 }
 
-// unanswered reports whether an error does not come from any rule of the cluster: the network
+// isUnanswered reports whether an error does not come from any rule of the cluster: the network
 // failed, or the API server was overloaded.
-func unanswered(err error) bool {
+func isUnanswered(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return true

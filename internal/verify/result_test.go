@@ -59,7 +59,7 @@ func TestJudge(t *testing.T) {
 			refused(`admission webhook "validation.gatekeeper.sh" denied the request: [croft] [hosts] no`), Breached, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := judge(c.attack, answer{err: c.err, outcome: c.outcome, warnings: c.warnings}); got.Result != c.want {
+			if got := classifyAnswer(c.attack, answer{err: c.err, outcome: c.outcome, warnings: c.warnings}); got.Result != c.want {
 				t.Errorf("%s, want %s: %s", got.Result, c.want, got.Message)
 			}
 		})
@@ -87,7 +87,7 @@ func TestJudgeSweep(t *testing.T) {
 		"a mirror's second passes": {attack.Mirror, nil, Breached},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := judgeSweep(attack.Attack{Kind: c.kind, StoppedBy: attack.ByRBAC}, all, []error{refused, c.second})
+			got := classifySweep(attack.Attack{Kind: c.kind, StoppedBy: attack.ByRBAC}, all, []error{refused, c.second})
 			if got.Result != c.want || got.Variants != 2 {
 				t.Errorf("%s of %d, want %s: %s", got.Result, got.Variants, c.want, got.Message)
 			}
@@ -96,7 +96,7 @@ func TestJudgeSweep(t *testing.T) {
 			}
 		})
 	}
-	if got := judgeSweep(attack.Attack{Kind: attack.Mirror}, all, []error{nil, apierrors.NewNotFound(resource, "x")}); got.Result != Held {
+	if got := classifySweep(attack.Attack{Kind: attack.Mirror}, all, []error{nil, apierrors.NewNotFound(resource, "x")}); got.Result != Held {
 		t.Errorf("a mirror that nothing refused: %s: %s", got.Result, got.Message)
 	}
 }

@@ -24,15 +24,15 @@ func (r Right) String() string {
 	return text
 }
 
-func impersonation(user, group string) []Right {
+func listImpersonationRights(user, group string) []Right {
 	return []Right{{Verb: "impersonate", Resource: "users", Name: user}, {Verb: "impersonate", Resource: "groups", Name: group}}
 }
 
 // Needs returns the rights needed to act as the tenant's members.
 func (x *Existing) Needs() []Right {
 	var needs []Right
-	for _, as := range identities(x.by) {
-		for _, right := range impersonation(as.UserName, "") {
+	for _, as := range listIdentities(x.by) {
+		for _, right := range listImpersonationRights(as.UserName, "") {
 			if right.Resource == "users" && !slices.Contains(needs, right) {
 				needs = append(needs, right)
 			}
@@ -46,8 +46,8 @@ func (x *Existing) Needs() []Right {
 	return append(needs, Right{Verb: "list", Group: "networking.k8s.io", Resource: "networkpolicies"})
 }
 
-// Lacking returns the rights that the client's user does not have.
-func Lacking(ctx context.Context, c client.Client, rights []Right) ([]Right, error) {
+// FindLacking returns the rights that the client's user does not have.
+func FindLacking(ctx context.Context, c client.Client, rights []Right) ([]Right, error) {
 	var lacking []Right
 	for _, r := range rights {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
@@ -63,8 +63,8 @@ func Lacking(ctx context.Context, c client.Client, rights []Right) ([]Right, err
 	return lacking, nil
 }
 
-// Self returns the client's user as the API server authenticates it.
-func Self(ctx context.Context, c client.Client) (authenticationv1.UserInfo, error) {
+// GetSelf returns the client's user as the API server authenticates it.
+func GetSelf(ctx context.Context, c client.Client) (authenticationv1.UserInfo, error) {
 	review := &authenticationv1.SelfSubjectReview{}
 	err := c.Create(ctx, review)
 	return review.Status.UserInfo, err

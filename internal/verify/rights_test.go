@@ -84,7 +84,7 @@ func (l *lab) rightsFindings() []finding {
 		v1alpha1.Role
 		exceeds, uses string
 	}{{v1alpha1.RoleOperator, "exceed-own-rights", "use-own-rights"}, {v1alpha1.RoleViewer, "viewer-exceeds-rights", "viewer-uses-own-rights"}} {
-		name := identity.ClusterRole(role.Role)
+		name := identity.ClusterRoleName(role.Role)
 		clusterRole := s.object(l.t, "ClusterRole", name).(*rbacv1.ClusterRole)
 		given, withheld := split(namespaced, clusterRole.Rules)
 		all = append(all, l.swept("ClusterRole "+name+" gives ", "a right that it withholds", withheld, []string{role.exceeds}, edited(clusterRole, func(live client.Object) {

@@ -22,7 +22,7 @@ const triers = 8
 func (r *Runner) Run(ctx context.Context, attacks []attack.Attack, report func(Result)) ([]Result, error) {
 	results := make([]*Result, len(attacks))
 	var mu sync.Mutex
-	for _, phase := range phases(attacks) {
+	for _, phase := range splitPhases(attacks) {
 		var wait sync.WaitGroup
 		turns := make(chan struct{}, triers)
 		for _, chain := range phase {
@@ -57,15 +57,15 @@ func (r *Runner) Run(ctx context.Context, attacks []attack.Attack, report func(R
 	return all, ctx.Err()
 }
 
-// phases returns the attacks, by index, in phases that run one after the other. A phase
+// splitPhases returns the attacks, by index, in phases that run one after the other. A phase
 // consists of chains that may run at the same time; the attacks of a chain run one after the
 // other. Attacks that prepare a binding come after all attacks that its rights would affect,
 // and those that RBAC itself must refuse run alone.
-func phases(attacks []attack.Attack) [][][]int {
+func splitPhases(attacks []attack.Attack) [][][]int {
 	var plain, mistaken, alone []int
 	for i, a := range attacks {
 		switch {
-		case !slices.ContainsFunc(a.Setup, givesRights):
+		case !slices.ContainsFunc(a.Setup, grantsRights):
 			plain = append(plain, i)
 		case a.StoppedBy.Name != attack.ByRBAC.Name:
 			mistaken = append(mistaken, i)
@@ -73,25 +73,25 @@ func phases(attacks []attack.Attack) [][][]int {
 			alone = append(alone, i)
 		}
 	}
-	all := [][][]int{chains(attacks, plain), chains(attacks, mistaken)}
+	all := [][][]int{buildChains(attacks, plain), buildChains(attacks, mistaken)}
 	if len(alone) > 0 {
 		all = append(all, [][]int{alone})
 	}
 	return all
 }
 
-// givesRights reports whether an object gives rights.
-func givesRights(o client.Object) bool {
+// grantsRights reports whether an object gives rights.
+func grantsRights(o client.Object) bool {
 	kind := o.GetObjectKind().GroupVersionKind()
 	return kind.Group == rbacv1.GroupName && strings.HasSuffix(kind.Kind, "Binding")
 }
 
-// chains puts attacks that prepare or request an object of the same name into one chain.
-func chains(attacks []attack.Attack, indices []int) [][]int {
+// buildChains puts attacks that prepare or request an object of the same name into one chain.
+func buildChains(attacks []attack.Attack, indices []int) [][]int {
 	prepared := map[string]bool{}
 	for _, i := range indices {
 		for _, o := range attacks[i].Setup {
-			prepared[key(o)] = true
+			prepared[formatKey(o)] = true
 		}
 	}
 	chainOf := map[string]int{}
@@ -99,10 +99,10 @@ func chains(attacks []attack.Attack, indices []int) [][]int {
 	for _, i := range indices {
 		var keys []string
 		for _, o := range attacks[i].Setup {
-			keys = append(keys, key(o))
+			keys = append(keys, formatKey(o))
 		}
-		if request := attacks[i].Request; request != nil && prepared[key(request.Object)] {
-			keys = append(keys, key(request.Object))
+		if request := attacks[i].Request; request != nil && prepared[formatKey(request.Object)] {
+			keys = append(keys, formatKey(request.Object))
 		}
 		chain := len(all)
 		for _, k := range keys {
@@ -131,6 +131,6 @@ func chains(attacks []attack.Attack, indices []int) [][]int {
 	return slices.DeleteFunc(all, func(chain []int) bool { return len(chain) == 0 })
 }
 
-func key(o client.Object) string {
+func formatKey(o client.Object) string {
 	return fmt.Sprintf("%s %s/%s", o.GetObjectKind().GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())
 }

@@ -18,19 +18,19 @@ import (
 // these rights would affect.
 func TestPhases(t *testing.T) {
 	on := func(name string, setup ...client.Object) attack.Attack {
-		return attack.Attack{Name: name, Setup: setup, Request: &attack.Request{Object: attack.Pod("own", name)}}
+		return attack.Attack{Name: name, Setup: setup, Request: &attack.Request{Object: attack.NewPod("own", name)}}
 	}
 	mistake := &rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "RoleBinding"}}
 	attacks := []attack.Attack{
 		on("a"),
-		on("b", attack.Pod("own", "shared")),
-		on("c", attack.Pod("own", "shared"), attack.Pod("own", "other")),
+		on("b", attack.NewPod("own", "shared")),
+		on("c", attack.NewPod("own", "shared"), attack.NewPod("own", "other")),
 		on("d", mistake),
 		on("shared"), // would create the object that b and c need
-		on("e", attack.Pod("own", "other")),
+		on("e", attack.NewPod("own", "other")),
 	}
 	want := [][][]int{{{0}, {1, 2, 4, 5}}, {{3}}}
-	got := phases(attacks)
+	got := splitPhases(attacks)
 	if len(got) != len(want) || !slices.EqualFunc(got[0], want[0], slices.Equal) || !slices.EqualFunc(got[1], want[1], slices.Equal) {
 		t.Errorf("phases are %v, want %v", got, want)
 	}
@@ -52,7 +52,7 @@ func TestExistingIsTriedOnOthers(t *testing.T) {
 		t.Error("the estate was changed")
 	}
 	x = NewExisting(&estate.Estate{Tenants: []*estate.Tenant{by, same}}, by)
-	if !x.alone || !isOn(attack.Attack{Sweep: &attack.Sweep{Namespace: x.on.Namespaces[0]}}, nobodys) {
+	if !x.alone || !targetsNamespace(attack.Attack{Sweep: &attack.Sweep{Namespace: x.on.Namespaces[0]}}, nobodys) {
 		t.Errorf("there is nobody to try it on, but it is tried on %+v", x.on)
 	}
 }

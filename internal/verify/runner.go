@@ -49,7 +49,7 @@ type Runner struct {
 	mu sync.Mutex
 	// policies and served are read once, when the first attack needs them.
 	policies *netpol.Map
-	served   *served
+	served   *servedKinds
 	// leftovers are objects that were prepared and could not be deleted.
 	leftovers []leftover
 }
@@ -89,16 +89,16 @@ func NewRunner(config *rest.Config, s *runtime.Scheme, tenants ...*estate.Tenant
 	}
 	r := &Runner{config: config, admin: admin, scheduler: scheduler, discovery: found, members: map[string]map[v1alpha1.Role]*member{}}
 	for _, t := range tenants {
-		if r.members[t.Name], err = membersOf(t, config, s, mapper); err != nil {
+		if r.members[t.Name], err = newMembers(t, config, s, mapper); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
 }
 
-func membersOf(t *estate.Tenant, config *rest.Config, s *runtime.Scheme, mapper meta.RESTMapper) (map[v1alpha1.Role]*member, error) {
+func newMembers(t *estate.Tenant, config *rest.Config, s *runtime.Scheme, mapper meta.RESTMapper) (map[v1alpha1.Role]*member, error) {
 	all := map[v1alpha1.Role]*member{}
-	for role, as := range identities(t) {
+	for role, as := range listIdentities(t) {
 		m, err := newMember(as, config, s, mapper)
 		if err != nil {
 			return nil, err
@@ -111,7 +111,7 @@ func membersOf(t *estate.Tenant, config *rest.Config, s *runtime.Scheme, mapper 
 func newMember(as rest.ImpersonationConfig, config *rest.Config, s *runtime.Scheme, mapper meta.RESTMapper) (*member, error) {
 	config = rest.CopyConfig(config)
 	config.Impersonate = as
-	config.WarningHandlerWithContext = recording{}
+	config.WarningHandlerWithContext = warningHandler{}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: s, Mapper: mapper})
 	if err != nil {
 		return nil, err
@@ -124,15 +124,15 @@ func newMember(as rest.ImpersonationConfig, config *rest.Config, s *runtime.Sche
 	return &member{client: c, raw: raw}, nil
 }
 
-// outsider returns the user outside of the tenants who makes an attack.
-func (r *Runner) outsider(a attack.Attack) (*member, error) {
+// newOutsider returns the user outside of the tenants who makes an attack.
+func (r *Runner) newOutsider(a attack.Attack) (*member, error) {
 	as := rest.ImpersonationConfig{UserName: cmp.Or(a.AsUser, attack.Verifier), Groups: append([]string{"system:authenticated"}, a.AsGroups...)}
 	return newMember(as, r.config, r.admin.Scheme(), r.admin.RESTMapper())
 }
 
-// identities returns one identity to impersonate for each role of the tenant's access: the
+// listIdentities returns one identity to impersonate for each role of the tenant's access: the
 // first user with the role, or else attack.Verifier, as a member of all groups with the role.
-func identities(t *estate.Tenant) map[v1alpha1.Role]rest.ImpersonationConfig {
+func listIdentities(t *estate.Tenant) map[v1alpha1.Role]rest.ImpersonationConfig {
 	all := map[v1alpha1.Role]rest.ImpersonationConfig{}
 	for _, access := range t.Access {
 		as, ok := all[access.Role]
@@ -161,9 +161,9 @@ func (r *Runner) Refresh() {
 func (r *Runner) Try(ctx context.Context, a attack.Attack) Result {
 	switch {
 	case a.Flow != nil:
-		return r.judgeFlow(ctx, a)
+		return r.evaluateFlow(ctx, a)
 	case a.Pairs != nil:
-		return r.judgePairs(ctx, a)
+		return r.evaluatePairs(ctx, a)
 	}
 	role := a.As
 	if role == "" {
@@ -172,25 +172,25 @@ func (r *Runner) Try(ctx context.Context, a attack.Attack) Result {
 	m, ok := r.members[a.By][role]
 	if len(a.AsGroups) > 0 {
 		var err error
-		if m, err = r.outsider(a); err != nil {
-			return unprepared(a, err)
+		if m, err = r.newOutsider(a); err != nil {
+			return newUnprepared(a, err)
 		}
 		ok = true
 	}
 	switch {
 	case !ok:
-		return notTried(a, fmt.Errorf("the tenant gives nobody the role %s", role))
+		return newNotTried(a, fmt.Errorf("the tenant gives nobody the role %s", role))
 	case a.Sweep != nil:
-		return r.sweep(ctx, a, m)
+		return r.runSweep(ctx, a, m)
 	case len(a.Setup) > 0 && r.DryRunOnly:
-		return notTried(a, errors.New("it needs something to be prepared, which would be a side effect"))
+		return newNotTried(a, errors.New("it needs something to be prepared, which would be a side effect"))
 	}
 	cleanUp, err := r.setUp(ctx, a.Setup)
 	defer cleanUp()
 	if err != nil {
-		return unprepared(a, err)
+		return newUnprepared(a, err)
 	}
-	return r.request(ctx, a, m)
+	return r.sendAttack(ctx, a, m)
 }
 
 const (
@@ -200,33 +200,33 @@ const (
 	again    = 50 * time.Millisecond
 )
 
-// request sends an attack's request. It retries while the API server has not observed the
+// sendAttack sends an attack's request. It retries while the API server has not observed the
 // prepared objects yet, or on conflicts with other writers.
-func (r *Runner) request(ctx context.Context, a attack.Attack, m *member) Result {
+func (r *Runner) sendAttack(ctx context.Context, a attack.Attack, m *member) Result {
 	var result Result
 	_ = wait.PollUntilContextTimeout(ctx, again, settling, true, func(context.Context) (bool, error) {
-		object, err := r.object(ctx, a.Request)
+		object, err := r.prepareObject(ctx, a.Request)
 		if err != nil {
-			result = unprepared(a, err)
+			result = newUnprepared(a, err)
 			return true, nil
 		}
 		got := answer{}
 		ctx, warnings := recordWarnings(ctx)
-		got.err = send(ctx, m.client, a.Request, object)
-		got.warnings = warnings.all()
+		got.err = sendRequest(ctx, m.client, a.Request, object)
+		got.warnings = warnings.listTexts()
 		if r.answered != nil {
 			r.answered(a, object, got.err, got.warnings)
 		}
 		if got.err == nil && dropsImageVolume(a.Request.Object, object) {
-			result = notTried(a, errImageVolumes)
+			result = newNotTried(a, errImageVolumes)
 			return true, nil
 		}
 		if got.err == nil && a.Outcome != nil {
 			got.outcome = a.Outcome(object)
 		}
-		result = judge(a, got)
-		if r.DryRunOnly && a.Kind == attack.Mirror && exhausted(got.err) {
-			result = notTried(a, fmt.Errorf("the tenant's own share does not allow for it now: %w", got.err))
+		result = classifyAnswer(a, got)
+		if r.DryRunOnly && a.Kind == attack.Mirror && isQuotaExhausted(got.err) {
+			result = newNotTried(a, fmt.Errorf("the tenant's own share does not allow for it now: %w", got.err))
 		}
 		// The API server may not have observed new rights yet, either.
 		unseen := a.Kind == attack.Mirror && got.err != nil && attack.ByRBAC.Refuses(got.err)
@@ -236,9 +236,9 @@ func (r *Runner) request(ctx context.Context, a attack.Attack, m *member) Result
 	return result
 }
 
-// exhausted reports whether a tenant has used up its quota, or has limits that refuse verify's
+// isQuotaExhausted reports whether a tenant has used up its quota, or has limits that refuse verify's
 // small pods.
-func exhausted(err error) bool {
+func isQuotaExhausted(err error) bool {
 	return err != nil && (attack.ByQuota.Refuses(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), " usage per "))
 }
 
@@ -248,17 +248,17 @@ func (r *Runner) setUp(ctx context.Context, objects []client.Object) (func(), er
 	var made []client.Object
 	cleanUp := func() {
 		for _, o := range slices.Backward(made) {
-			r.remove(context.WithoutCancel(ctx), o)
+			r.removeObject(context.WithoutCancel(ctx), o)
 		}
 	}
 	for _, o := range objects {
-		object, err := copyOf(o)
+		object, err := copyObject(o)
 		if err != nil {
 			return cleanUp, err
 		}
 		// Recorded before the request: an interrupted request may still have created it.
 		made = append(made, object)
-		if err := r.create(ctx, object); err != nil {
+		if err := r.createObject(ctx, object); err != nil {
 			return cleanUp, fmt.Errorf("preparing the attack: %w", err)
 		}
 	}
@@ -268,14 +268,14 @@ func (r *Runner) setUp(ctx context.Context, objects []client.Object) (func(), er
 // leaving is the maximum time for the deletion of a namespace of an earlier attempt.
 const leaving = 20 * time.Second
 
-// create creates a missing object. It waits for one that is being deleted.
-func (r *Runner) create(ctx context.Context, object client.Object) error {
+// createObject creates a missing object. It waits for one that is being deleted.
+func (r *Runner) createObject(ctx context.Context, object client.Object) error {
 	if binding, ok := object.(*corev1.Binding); ok {
-		return r.bind(ctx, binding)
+		return r.bindPod(ctx, binding)
 	}
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, again, leaving, true, func(ctx context.Context) (bool, error) {
-		fresh, err := copyOf(object)
+		fresh, err := copyObject(object)
 		if err != nil {
 			return false, err
 		}
@@ -297,13 +297,13 @@ func (r *Runner) create(ctx context.Context, object client.Object) error {
 	return err
 }
 
-// bind binds a pod to a node as the scheduler does. The binding is deleted with the pod.
-func (r *Runner) bind(ctx context.Context, binding *corev1.Binding) error {
+// bindPod binds a pod to a node as the scheduler does. The binding is deleted with the pod.
+func (r *Runner) bindPod(ctx context.Context, binding *corev1.Binding) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: binding.Namespace, Name: binding.Name}}
 	return r.scheduler.SubResource("binding").Create(ctx, pod, binding)
 }
 
-func copyOf(o client.Object) (client.Object, error) {
+func copyObject(o client.Object) (client.Object, error) {
 	object, ok := o.DeepCopyObject().(client.Object)
 	if !ok {
 		return nil, errors.New("the object cannot be copied")

@@ -272,7 +272,7 @@ func covers(r admissionv1.RuleWithOperations, a attack.Attack) bool {
 	if err != nil {
 		return false
 	}
-	resource := evaluator.ResourceOf(kind)
+	resource := evaluator.FindResource(kind)
 	path := resource.Resource
 	if a.Request.Subresource != "" {
 		path += "/" + a.Request.Subresource

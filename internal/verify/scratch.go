@@ -60,7 +60,7 @@ func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 		return t
 	}
 	declaration := &manifest.Declaration{Platforms: []v1alpha1.Platform{platform}}
-	for _, t := range []v1alpha1.Tenant{tenant("a", tight), tenant("b", loose)} {
+	for _, t := range []v1alpha1.Tenant{tenant("a", restrictTenant), tenant("b", allowExceptions)} {
 		declaration.Tenants = append(declaration.Tenants, t)
 		for _, pool := range t.Spec.Pools {
 			declaration.Pools = append(declaration.Pools, v1alpha1.Pool{
@@ -68,7 +68,7 @@ func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 			})
 		}
 		for _, name := range t.Spec.Networks {
-			declaration.Networks = append(declaration.Networks, scratchNetwork(name))
+			declaration.Networks = append(declaration.Networks, newScratchNetwork(name))
 		}
 		if t.Spec.SelfService.Namespaces > 0 {
 			declaration.Requests = append(declaration.Requests, v1alpha1.TenantNamespace{
@@ -88,7 +88,7 @@ func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 // interface and no definition is created for it.
 const networkName = scratch.Prefix + "network"
 
-func scratchNetwork(name string) v1alpha1.SecondaryNetwork {
+func newScratchNetwork(name string) v1alpha1.SecondaryNetwork {
 	return v1alpha1.SecondaryNetwork{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1alpha1.SecondaryNetworkSpec{Zones: []v1alpha1.SecondaryNetworkZone{
@@ -97,8 +97,8 @@ func scratchNetwork(name string) v1alpha1.SecondaryNetwork {
 	}
 }
 
-// tight allows as little as possible.
-func tight(t *v1alpha1.TenantSpec) {
+// restrictTenant allows as little as possible.
+func restrictTenant(t *v1alpha1.TenantSpec) {
 	t.Quota[policy.LeaseCount] = resource.MustParse("0")
 	t.Network.Egress = v1alpha1.EgressOpen
 	t.Policy = v1alpha1.TenantPolicy{
@@ -126,8 +126,8 @@ func tight(t *v1alpha1.TenantSpec) {
 	}
 }
 
-// loose gives a tenant every exception, and is restricted otherwise.
-func loose(t *v1alpha1.TenantSpec) {
+// allowExceptions gives a tenant every exception, and is restricted otherwise.
+func allowExceptions(t *v1alpha1.TenantSpec) {
 	t.SelfService.Namespaces = 2
 	t.Networks = []string{networkName}
 	t.Network = v1alpha1.TenantNetwork{Egress: v1alpha1.EgressRestricted, AllowCIDRs: []string{"198.51.100.0/24"}}
@@ -168,11 +168,11 @@ func (s *Scratch) Attacks() []attack.Attack {
 			all = append(all, a)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b attack.Attack) int { return cmp.Compare(wallRank(a), wallRank(b)) })
+	slices.SortStableFunc(all, func(a, b attack.Attack) int { return cmp.Compare(rankWall(a), rankWall(b)) })
 	return all
 }
 
-func wallRank(a attack.Attack) int {
+func rankWall(a attack.Attack) int {
 	return slices.IndexFunc(wall.All(), func(w wall.Wall) bool { return w.Name() == a.Wall })
 }
 
@@ -214,7 +214,7 @@ func (s *Scratch) Run(ctx context.Context, config *rest.Config, scheme *runtime.
 		if removeErr == nil {
 			deleted = slices.Concat(s.by.Namespaces, s.on.Namespaces)
 		}
-		err = errors.Join(err, removeErr, runner.Leftovers(deleted...))
+		err = errors.Join(err, removeErr, runner.ReportLeftovers(deleted...))
 	}()
 	if err := s.Build(ctx, runner); err != nil {
 		return nil, err
@@ -225,10 +225,10 @@ func (s *Scratch) Run(ctx context.Context, config *rest.Config, scheme *runtime.
 
 // Build writes the tenants' walls, and waits until they are in force.
 func (s *Scratch) Build(ctx context.Context, runner *Runner) error {
-	if _, err := apply.New(runner.admin).Apply(ctx, s.marked(ctx)...); err != nil {
+	if _, err := apply.New(runner.admin).Apply(ctx, s.markObjects(ctx)...); err != nil {
 		return fmt.Errorf("making the scratch tenants: %w", err)
 	}
-	return s.await(ctx, runner)
+	return s.awaitReady(ctx, runner)
 }
 
 // Remove deletes the tenants' namespaces and cluster-scoped objects. Its error names the

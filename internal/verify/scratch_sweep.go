@@ -20,9 +20,9 @@ import (
 // longest is the maximum duration of a run whose context has no deadline.
 const longest = time.Hour
 
-// marked returns the tenants' objects. Cluster-scoped objects are marked with an expiry: if
+// markObjects returns the tenants' objects. Cluster-scoped objects are marked with an expiry: if
 // this run is killed, a later one deletes them after that time.
-func (s *Scratch) marked(ctx context.Context) []client.Object {
+func (s *Scratch) markObjects(ctx context.Context) []client.Object {
 	end, ok := ctx.Deadline()
 	if !ok {
 		end = time.Now().Add(longest)
@@ -41,7 +41,7 @@ func (s *Scratch) marked(ctx context.Context) []client.Object {
 func (s *Scratch) Sweep(ctx context.Context, c client.Client, declared []string) ([]apply.Ref, error) {
 	var found []client.Object
 	var errs []error
-	for _, kind := range s.kinds() {
+	for _, kind := range s.listKinds() {
 		var list metav1.PartialObjectMetadataList
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		err := c.List(ctx, &list)
@@ -57,7 +57,7 @@ func (s *Scratch) Sweep(ctx context.Context, c client.Client, declared []string)
 		}
 	}
 	var removed []apply.Ref
-	for _, run := range scratch.Left(found, declared, time.Now()) {
+	for _, run := range scratch.FindExpired(found, declared, time.Now()) {
 		if err := apply.New(c).Discard(ctx, run.Objects...); err != nil {
 			errs = append(errs, err)
 			continue
@@ -69,9 +69,9 @@ func (s *Scratch) Sweep(ctx context.Context, c client.Client, declared []string)
 	return removed, errors.Join(errs...)
 }
 
-// kinds returns the cluster-scoped kinds of a run's objects: objects in a namespace are deleted
+// listKinds returns the cluster-scoped kinds of a run's objects: objects in a namespace are deleted
 // with it.
-func (s *Scratch) kinds() []schema.GroupVersionKind {
+func (s *Scratch) listKinds() []schema.GroupVersionKind {
 	objects := s.Objects()
 	for _, a := range s.Attacks() {
 		objects = append(objects, a.Setup...)
@@ -89,7 +89,7 @@ func (s *Scratch) kinds() []schema.GroupVersionKind {
 // Needs returns the rights needed to try attacks on scratch tenants, in addition to the rights
 // of a platform admin. They are checked before anything is created.
 func (*Scratch) Needs() []Right {
-	needs := impersonation("", "")
+	needs := listImpersonationRights("", "")
 	for _, verb := range []string{"create", "delete"} {
 		needs = append(needs, Right{Verb: verb, Resource: "namespaces"})
 	}

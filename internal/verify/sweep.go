@@ -36,10 +36,10 @@ type probe struct {
 	namespace string
 }
 
-func (p probe) String() string { return string(p.verb) + " " + p.label() }
+func (p probe) String() string { return string(p.verb) + " " + p.displayName() }
 
-// probes returns the requests of a sweep.
-func probes(s *attack.Sweep, kinds []kind) []probe {
+// buildProbes returns the requests of a sweep.
+func buildProbes(s *attack.Sweep, kinds []kind) []probe {
 	var all []probe
 	for _, k := range kinds {
 		// A namespace is cluster-scoped, but rights to it can be given in the namespace itself.
@@ -47,10 +47,10 @@ func probes(s *attack.Sweep, kinds []kind) []probe {
 		for _, verb := range s.Verbs {
 			everywhere := !k.namespaced || verb == attack.List || verb == attack.Watch
 			switch {
-			case !slices.Contains(k.verbs, verb), s.Permitted != nil && s.Permitted(k.Group, k.rbac(), verb):
+			case !slices.Contains(k.verbs, verb), s.Permitted != nil && s.Permitted(k.Group, k.rbacName(), verb):
 			case s.Namespace == "" && everywhere:
 				all = append(all, probe{k, verb, ""})
-			case s.Namespace != "" && inside && (k.namespaced || named(verb)):
+			case s.Namespace != "" && inside && (k.namespaced || needsName(verb)):
 				all = append(all, probe{k, verb, s.Namespace})
 			}
 		}
@@ -58,21 +58,21 @@ func probes(s *attack.Sweep, kinds []kind) []probe {
 	return all
 }
 
-// named reports whether a verb applies to one object instead of a collection.
-func named(verb attack.Verb) bool {
+// needsName reports whether a verb applies to one object instead of a collection.
+func needsName(verb attack.Verb) bool {
 	return verb == attack.Get || verb == attack.Update || verb == attack.Patch || verb == attack.Delete
 }
 
-// sweep tries every kind that the cluster serves. Authorization comes first, so any response
+// runSweep tries every kind that the cluster serves. Authorization comes first, so any response
 // other than a refusal by RBAC means that the request is allowed.
-func (r *Runner) sweep(ctx context.Context, a attack.Attack, m *member) Result {
-	served, err := r.discover()
+func (r *Runner) runSweep(ctx context.Context, a attack.Attack, m *member) Result {
+	served, err := r.discoverKinds()
 	if err != nil {
-		return unprepared(a, err)
+		return newUnprepared(a, err)
 	}
-	all := probes(a.Sweep, served.kinds)
+	all := buildProbes(a.Sweep, served.kinds)
 	if len(all) == 0 {
-		return notTried(a, errors.New("this cluster serves nothing to try it on"))
+		return newNotTried(a, errors.New("this cluster serves nothing to try it on"))
 	}
 	errs := make([]error, len(all))
 	var wait sync.WaitGroup
@@ -80,33 +80,33 @@ func (r *Runner) sweep(ctx context.Context, a attack.Attack, m *member) Result {
 	for i, p := range all {
 		turns <- struct{}{}
 		wait.Go(func() {
-			errs[i] = p.try(ctx, m.raw)
+			errs[i] = p.sendWithRetry(ctx, m.raw)
 			<-turns
 		})
 	}
 	wait.Wait()
-	result := judgeSweep(a, all, errs)
+	result := classifySweep(a, all, errs)
 	if len(served.unknown) > 0 {
 		result.Message += "; not tried on what could not be discovered: " + strings.Join(served.unknown, ", ")
 	}
 	return result
 }
 
-// judgeSweep returns one result for the responses to all requests of a sweep.
-func judgeSweep(a attack.Attack, all []probe, errs []error) Result {
+// classifySweep returns one result for the responses to all requests of a sweep.
+func classifySweep(a attack.Attack, all []probe, errs []error) Result {
 	var refused, through, unclear []string
 	var refusal, failure string
 	for i, err := range errs {
 		switch {
 		case err != nil && attack.ByRBAC.Refuses(err):
 			refused, refusal = append(refused, all[i].String()), err.Error()
-		case err != nil && unanswered(err):
+		case err != nil && isUnanswered(err):
 			unclear, failure = append(unclear, all[i].String()), err.Error()
 		default:
 			through = append(through, all[i].String())
 		}
 	}
-	result := resultOf(a, Held, "")
+	result := newResult(a, Held, "")
 	wrong, what := through, "went through"
 	if a.Kind == attack.Mirror {
 		wrong, what = refused, "refused"
@@ -114,10 +114,10 @@ func judgeSweep(a attack.Attack, all []probe, errs []error) Result {
 	switch {
 	case len(wrong) > 0:
 		result.Result, result.Breaches = Breached, wrong
-		result.Message = fmt.Sprintf("%d of %d requests %s: %s", len(wrong), len(all), what, enumerate(wrong))
+		result.Message = fmt.Sprintf("%d of %d requests %s: %s", len(wrong), len(all), what, formatList(wrong))
 	case len(unclear) > 0:
 		result.Result = BlockedElsewhere
-		result.Message = fmt.Sprintf("%d of %d requests failed: %s: %s", len(unclear), len(all), enumerate(unclear), failure)
+		result.Message = fmt.Sprintf("%d of %d requests failed: %s: %s", len(unclear), len(all), formatList(unclear), failure)
 	case a.Kind == attack.Breach:
 		result.Message = fmt.Sprintf("%d requests refused, such as: %s", len(all), refusal)
 	}
@@ -125,15 +125,15 @@ func judgeSweep(a attack.Attack, all []probe, errs []error) Result {
 	return result
 }
 
-func enumerate(list []string) string {
+func formatList(list []string) string {
 	if len(list) <= few {
 		return strings.Join(list, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
 }
 
-// try sends the request, and retries while the API server does not serve the kind yet.
-func (p probe) try(ctx context.Context, c rest.Interface) error {
+// sendWithRetry sends the request, and retries while the API server does not serve the kind yet.
+func (p probe) sendWithRetry(ctx context.Context, c rest.Interface) error {
 	var err error
 	_ = wait.PollUntilContextTimeout(ctx, again, settling, true, func(context.Context) (bool, error) {
 		err = p.send(ctx, c)
@@ -148,25 +148,25 @@ func (p probe) send(ctx context.Context, c rest.Interface) error {
 	const dryRun = "dryRun"
 	switch p.verb {
 	case attack.Get:
-		return c.Get().AbsPath(p.path(true)).MaxRetries(0).Do(ctx).Error()
+		return c.Get().AbsPath(p.buildPath(true)).MaxRetries(0).Do(ctx).Error()
 	case attack.List:
-		return c.Get().AbsPath(p.path(false)).Param("limit", "1").MaxRetries(0).Do(ctx).Error()
+		return c.Get().AbsPath(p.buildPath(false)).Param("limit", "1").MaxRetries(0).Do(ctx).Error()
 	case attack.Watch:
-		stream, err := c.Get().AbsPath(p.path(false)).Param("watch", "true").Param("timeoutSeconds", "1").MaxRetries(0).Stream(ctx)
+		stream, err := c.Get().AbsPath(p.buildPath(false)).Param("watch", "true").Param("timeoutSeconds", "1").MaxRetries(0).Stream(ctx)
 		if err == nil {
 			err = stream.Close()
 		}
 		return err
 	case attack.Create:
-		return c.Post().AbsPath(p.path(p.subresource != "")).Param(dryRun, metav1.DryRunAll).Body(p.body()).MaxRetries(0).Do(ctx).Error()
+		return c.Post().AbsPath(p.buildPath(p.subresource != "")).Param(dryRun, metav1.DryRunAll).Body(p.buildBody()).MaxRetries(0).Do(ctx).Error()
 	case attack.Update:
-		return c.Put().AbsPath(p.path(true)).Param(dryRun, metav1.DryRunAll).Body(p.body()).MaxRetries(0).Do(ctx).Error()
+		return c.Put().AbsPath(p.buildPath(true)).Param(dryRun, metav1.DryRunAll).Body(p.buildBody()).MaxRetries(0).Do(ctx).Error()
 	case attack.Patch:
-		return c.Patch(types.MergePatchType).AbsPath(p.path(true)).Param(dryRun, metav1.DryRunAll).Body([]byte("{}")).MaxRetries(0).Do(ctx).Error()
+		return c.Patch(types.MergePatchType).AbsPath(p.buildPath(true)).Param(dryRun, metav1.DryRunAll).Body([]byte("{}")).MaxRetries(0).Do(ctx).Error()
 	case attack.Delete:
-		return c.Delete().AbsPath(p.path(true)).Body(deletion).MaxRetries(0).Do(ctx).Error()
+		return c.Delete().AbsPath(p.buildPath(true)).Body(deletion).MaxRetries(0).Do(ctx).Error()
 	case attack.DeleteCollection:
-		return c.Delete().AbsPath(p.path(false)).Param(dryRun, metav1.DryRunAll).Param("labelSelector", "croft.dev/verify=nothing").MaxRetries(0).Do(ctx).Error()
+		return c.Delete().AbsPath(p.buildPath(false)).Param(dryRun, metav1.DryRunAll).Param("labelSelector", "croft.dev/verify=nothing").MaxRetries(0).Do(ctx).Error()
 	default:
 		return fmt.Errorf("no sweep uses the verb %q", p.verb)
 	}
@@ -175,7 +175,7 @@ func (p probe) send(ctx context.Context, c rest.Interface) error {
 // deletion requests a dry run, with a UID that no object has.
 var deletion = []byte(`{"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"], "preconditions": {"uid": "croft-verify"}}`)
 
-func (p probe) path(toObject bool) string {
+func (p probe) buildPath(toObject bool) string {
 	var b strings.Builder
 	if p.Group == "" {
 		b.WriteString("/api/" + p.Version)
@@ -198,7 +198,7 @@ func (p probe) path(toObject bool) string {
 	return b.String()
 }
 
-func (p probe) body() []byte {
+func (p probe) buildBody() []byte {
 	name := nobody
 	if p.namespace != "" && !p.namespaced {
 		name = p.namespace

@@ -122,7 +122,7 @@ func sendSystemRequests(t *testing.T, e *evaluator.Evaluator, kinds []verify.Kin
 				for _, who := range systemUsers {
 					for _, r := range systemRequests(k, before, o, who) {
 						requests++
-						answer, err := e.Judge(t.Context(), r)
+						answer, err := e.Evaluate(t.Context(), r)
 						if err != nil {
 							t.Fatalf("%s %s: %v", r.Verb, k, err)
 						}
@@ -167,7 +167,7 @@ func interference(a evaluator.Answer) string {
 	if err := a.Err(); err != nil {
 		return err.Error()
 	}
-	if i := slices.IndexFunc(a.Warnings, attack.WarnsOfCroft); i >= 0 {
+	if i := slices.IndexFunc(a.Warnings, attack.IsCroftWarning); i >= 0 {
 		return a.Warnings[i]
 	}
 	if a.Sent != nil && !equality.Semantic.DeepEqual(a.Sent, a.Object) {
@@ -291,7 +291,7 @@ func (p *proving) systemObjects(t *testing.T) {
 		// The role takes effect a moment after it is written.
 		p.eventually(t, func(ctx context.Context) error {
 			err := users[s.User].Create(ctx, o.DeepCopy(), client.DryRunAll)
-			if err != nil && attack.RefusedByCroft(err) || err != nil && !apierrors.IsForbidden(err) {
+			if err != nil && attack.IsCroftRefusal(err) || err != nil && !apierrors.IsForbidden(err) {
 				t.Errorf("%s of %s: %v", o.GetKind(), s.User, err)
 				return nil
 			}

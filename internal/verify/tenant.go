@@ -29,7 +29,7 @@ const nobodys = "croft-verify-nobody"
 // member of both has the rights of both.
 func NewExisting(e *estate.Estate, by *estate.Tenant) *Existing {
 	x := &Existing{platform: &e.Platform, by: by}
-	i := slices.IndexFunc(e.Tenants, func(on *estate.Tenant) bool { return on != by && !shareAccess(by, on) })
+	i := slices.IndexFunc(e.Tenants, func(on *estate.Tenant) bool { return on != by && !sharesAccess(by, on) })
 	if i < 0 {
 		x.alone = true
 		x.on = &estate.Tenant{Name: nobodys, Namespaces: []string{nobodys}, Pools: []string{nobodys}, Egress: by.Egress, PodSecurity: by.PodSecurity}
@@ -43,7 +43,7 @@ func NewExisting(e *estate.Estate, by *estate.Tenant) *Existing {
 	return x
 }
 
-func shareAccess(a, b *estate.Tenant) bool {
+func sharesAccess(a, b *estate.Tenant) bool {
 	return slices.ContainsFunc(a.Access, func(one v1alpha1.Access) bool {
 		return slices.ContainsFunc(b.Access, func(other v1alpha1.Access) bool {
 			return one.Group == other.Group && one.User == other.User
@@ -67,8 +67,8 @@ func (x *Existing) Run(ctx context.Context, config *rest.Config, scheme *runtime
 	for _, a := range x.Attacks() {
 		switch {
 		case !want(a):
-		case x.alone && isOn(a, nobodys):
-			left = append(left, notTried(a, errors.New("there is no other tenant with people of its own to try it on")))
+		case x.alone && targetsNamespace(a, nobodys):
+			left = append(left, newNotTried(a, errors.New("there is no other tenant with people of its own to try it on")))
 		default:
 			attacks = append(attacks, a)
 		}
@@ -77,8 +77,8 @@ func (x *Existing) Run(ctx context.Context, config *rest.Config, scheme *runtime
 	return append(results, left...), err
 }
 
-// isOn reports whether an attack's target is in a namespace.
-func isOn(a attack.Attack, namespace string) bool {
+// targetsNamespace reports whether an attack's target is in a namespace.
+func targetsNamespace(a attack.Attack, namespace string) bool {
 	switch {
 	case a.Request != nil:
 		return a.Request.Object.GetNamespace() == namespace

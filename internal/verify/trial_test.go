@@ -55,7 +55,7 @@ func TestTryAttacks(t *testing.T) {
 	tried := map[attack.Kind]int{}
 	left := map[string]int{}
 	for _, a := range scratch.Attacks() {
-		if reason := notTried(a); reason != "" {
+		if reason := newNotTried(a); reason != "" {
 			left[reason]++
 			continue
 		}
@@ -80,8 +80,8 @@ func TestTryAttacks(t *testing.T) {
 	}
 }
 
-// notTried returns why an attack is not tried as a manifest, or "" if it is.
-func notTried(a attack.Attack) string {
+// newNotTried returns why an attack is not tried as a manifest, or "" if it is.
+func newNotTried(a attack.Attack) string {
 	for _, n := range noManifest {
 		if n.is(a) {
 			return n.reason

@@ -38,7 +38,7 @@ func TestTypeChecks(t *testing.T) {
 	}
 	for _, policy := range policies.Items {
 		for _, w := range policy.Status.TypeChecking.ExpressionWarnings {
-			if admissionpolicy.Untyped(w.Warning) {
+			if admissionpolicy.IsUntypedWarning(w.Warning) {
 				t.Logf("%s, %s: a field without a type", policy.Name, w.FieldRef)
 				continue
 			}

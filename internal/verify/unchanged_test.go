@@ -35,7 +35,7 @@ func (p *proving) mayStay(t *testing.T) {
 		Rules:            []networkingv1.IngressRule{{Host: was}},
 		TLS:              []networkingv1.IngressTLS{{Hosts: []string{was}}},
 	}}
-	pod := attack.Pod(p.by.Namespaces[0], "was", func(p *corev1.Pod) {
+	pod := attack.NewPod(p.by.Namespaces[0], "was", func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 			TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{}, Namespaces: []string{"was"},
 		}}}}
@@ -61,7 +61,7 @@ func (p *proving) mayStay(t *testing.T) {
 		return p.admin.Create(ctx, again, client.DryRunAll)
 	})
 	p.refused(t, "another pod", attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.AffinityRule), func(ctx context.Context) error {
-		again := &corev1.Pod{ObjectMeta: meta("again"), Spec: attack.PodSpec()}
+		again := &corev1.Pod{ObjectMeta: meta("again"), Spec: attack.NewPodSpec()}
 		again.Spec.Affinity = pod.Spec.Affinity
 		return p.admin.Create(ctx, again, client.DryRunAll)
 	})
@@ -101,7 +101,7 @@ func (p *proving) mayStay(t *testing.T) {
 func (p *proving) rule(t *testing.T, rules *v1alpha1.TenantRules) {
 	t.Helper()
 	annotations := map[string]any{}
-	for key, value := range admissionpolicy.Annotations(rules.Spec) {
+	for key, value := range admissionpolicy.BuildAnnotations(rules.Spec) {
 		annotations[key] = value
 	}
 	if err := apply.New(p.admin).Mark(t.Context(), rules.Namespace, nil, annotations); err != nil {

@@ -234,7 +234,7 @@ func TestWallsHold(t *testing.T) {
 	runner.Tell(answered.note)
 	results := p.settled(t, runner, p.scratch.Attacks())
 	answered.agree(t, p, runner)
-	if err := runner.Leftovers(); err != nil {
+	if err := runner.ReportLeftovers(); err != nil {
 		t.Errorf("not everything that was prepared is deleted again: %v", err)
 	}
 	for _, r := range results {

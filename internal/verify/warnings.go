@@ -18,7 +18,7 @@ func (w *warnings) add(text string) {
 	w.list = append(w.list, text)
 }
 
-func (w *warnings) all() []string {
+func (w *warnings) listTexts() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.list)
@@ -33,12 +33,12 @@ func recordWarnings(ctx context.Context) (context.Context, *warnings) {
 	return context.WithValue(ctx, warningsKey{}, w), w
 }
 
-// recording passes each warning to the request that it belongs to.
-type recording struct{}
+// warningHandler passes each warning to the request that it belongs to.
+type warningHandler struct{}
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext. 299 is the code of
 // all warnings of an API server.
-func (recording) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
+func (warningHandler) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
 	if w, ok := ctx.Value(warningsKey{}).(*warnings); ok && code == 299 {
 		w.add(text)
 	}

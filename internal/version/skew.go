@@ -11,9 +11,9 @@ import (
 // v0.0.0-20261125011530-95ea191f0a1b (https://go.dev/ref/mod#pseudo-versions).
 var pseudo = regexp.MustCompile(`[-.]\d{14}-[0-9a-f]{12}(\+|$)`)
 
-// release parses the version of a release of croft. It returns nil for anything else:
+// parseRelease parses the version of a release of croft. It returns nil for anything else:
 // builds from commits have no known order.
-func release(text string) *version.Version {
+func parseRelease(text string) *version.Version {
 	v, err := version.ParseSemantic(text)
 	if err != nil || pseudo.MatchString(text) {
 		return nil
@@ -21,17 +21,17 @@ func release(text string) *version.Version {
 	return v
 }
 
-// Older reports whether one version is known to be older than another: both are releases,
+// IsOlder reports whether one version is known to be older than another: both are releases,
 // and the number of the first is lower. A pre-release is older than its release.
-func Older(one, than string) bool {
-	a, b := release(one), release(than)
+func IsOlder(one, than string) bool {
+	a, b := parseRelease(one), parseRelease(than)
 	return a != nil && b != nil && a.LessThan(b)
 }
 
-// OlderMinor is like Older, and ignores patch versions. Releases that differ only in the
+// IsOlderMinor is like Older, and ignores patch versions. Releases that differ only in the
 // patch version read and write the same fields.
-func OlderMinor(one, than string) bool {
-	a, b := release(one), release(than)
+func IsOlderMinor(one, than string) bool {
+	a, b := parseRelease(one), parseRelease(than)
 	return a != nil && b != nil && a.LessThan(b) && (a.Major() != b.Major() || a.Minor() != b.Minor())
 }
 
@@ -44,9 +44,9 @@ func Skew(this, operator string) string {
 	}
 	line := fmt.Sprintf("this croft is %s, and the operator is %s", this, operator)
 	switch {
-	case Older(this, operator):
+	case IsOlder(this, operator):
 		return line + ": use the operator's version of croft"
-	case Older(operator, this):
+	case IsOlder(operator, this):
 		return line + ": upgrade the operator, by `helm upgrade` or `croft install --image IMAGE`"
 	default:
 		return line + ": they may write and expect different objects"

@@ -33,10 +33,10 @@ func TestSkew(t *testing.T) {
 		{"v0.2.1-rc.1.0.20261125011530-95ea191f0a1b", "v0.3.0", false, false, "different objects"},
 	} {
 		t.Run(test.this+" and "+test.operator, func(t *testing.T) {
-			if got := version.Older(test.this, test.operator); got != test.older {
+			if got := version.IsOlder(test.this, test.operator); got != test.older {
 				t.Errorf("older: %t", got)
 			}
-			if got := version.OlderMinor(test.this, test.operator); got != test.olderMinor {
+			if got := version.IsOlderMinor(test.this, test.operator); got != test.olderMinor {
 				t.Errorf("older by more than a patch: %t", got)
 			}
 			if got := version.Skew(test.this, test.operator); !strings.Contains(got, test.says) || (got == "") != (test.says == "") {

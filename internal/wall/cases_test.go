@@ -20,7 +20,7 @@ func TestEveryRuleHasCases(t *testing.T) {
 	type cases struct{ stopped, passed bool }
 	all := map[rule]cases{}
 	for _, w := range []string{"network", "nodes", "identity", "policy"} {
-		for _, file := range ruletest.Read(t, w+"/testdata/rules") {
+		for _, file := range ruletest.ReadFiles(t, w+"/testdata/rules") {
 			for _, c := range file.Cases {
 				r := rule{file.Policy, c.Rule}
 				stopped := c.Refused || c.Warning != ""

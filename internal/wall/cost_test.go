@@ -353,7 +353,7 @@ func (l looked) requests(i int, object, old *unstructured.Unstructured) request 
 // boundedPaths returns the paths of each policy's bounds, by the policy's name.
 func boundedPaths(p *estate.Platform) map[string]map[string]bool {
 	all := map[string]map[string]bool{}
-	for _, v := range wall.Bounded(p) {
+	for _, v := range wall.ListBoundedPolicies(p) {
 		all[v.Name] = map[string]bool{}
 		for _, b := range v.Bounds {
 			path := strings.ReplaceAll(b.Path, "[]", ".[]")
@@ -594,7 +594,7 @@ func TestLargestObject(t *testing.T) {
 	open, restricted, none := longRules(v1alpha1.EgressOpen), longRules(v1alpha1.EgressRestricted), longRules(v1alpha1.EgressRestricted)
 	none.Spec.Domains, none.Spec.Registries, none.Spec.AllowCIDRs = []string{}, []string{}, []string{}
 	var report []string
-	for _, v := range wall.Bounded(platform) {
+	for _, v := range wall.ListBoundedPolicies(platform) {
 		var dearest int64
 		for _, l := range policies {
 			if l.name != v.Name {

@@ -71,7 +71,7 @@ func TestCountsAndSizesCoverRoles(t *testing.T) {
 	used := map[string]bool{}
 	for _, group := range []v1alpha1.CalicoAPIGroup{v1alpha1.CalicoGroup, v1alpha1.CalicoStorageGroup} {
 		e := parse(t, strings.ReplaceAll(everyRole, "GROUP", string(group)))
-		judge, err := evaluator.Lazy(wall.Objects(e))
+		judge, err := evaluator.NewLazy(wall.Objects(e))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestCountsAndSizesCoverRoles(t *testing.T) {
 			case isPart:
 			case strings.Contains(name, "/"):
 				t.Errorf("%v write %s: say in parts why it cannot store much", roles, name)
-			case uncounted[name] == "" && !counts(e.Tenant("shop"), gr):
+			case uncounted[name] == "" && !counts(e.FindTenant("shop"), gr):
 				t.Errorf("%v create any number of %s", roles, name)
 			}
 			if !strings.Contains(name, "/") && uncounted[name] != noObjects && !sized(t, judge, gr) {
@@ -171,7 +171,7 @@ func sized(t *testing.T, judge *evaluator.Evaluator, gr schema.GroupResource) bo
 	o.SetNamespace("shop")
 	o.SetName("a")
 	o.SetAnnotations(map[string]string{"a": strings.Repeat("x", 600<<10)})
-	answer, err := judge.Judge(t.Context(), evaluator.Request{
+	answer, err := judge.Evaluate(t.Context(), evaluator.Request{
 		User: &user.DefaultInfo{Name: "ann", Groups: []string{user.AllAuthenticated}}, Verb: "create", Authorized: true,
 		Resource: kind.GroupVersion().WithResource(gr.Resource), Namespace: "shop", Name: "a", Object: o,
 	})

@@ -160,7 +160,7 @@ func (j *judge) judge(t testing.TB, r request, rules *v1alpha1.TenantRules) verd
 	asked := plugincel.CreateAdmissionRequest(attributes.Attributes, metav1.GroupVersionResource(r.resource), metav1.GroupVersionKind(attributes.VersionedKind))
 	namespace := &corev1.Namespace{}
 	namespace.Name, namespace.Labels = r.object.GetNamespace(), map[string]string{v1alpha1.TenantLabel: rules.Spec.Tenant}
-	namespace.Annotations = admissionpolicy.Annotations(rules.Spec)
+	namespace.Annotations = admissionpolicy.BuildAnnotations(rules.Spec)
 	bound := plugincel.OptionalVariableBindings{Authorizer: nobody{}}
 	if !j.withoutParams {
 		bound.VersionedParams = rules

@@ -37,19 +37,19 @@ func Rules(p *estate.Platform) []Rule {
 	for _, w := range All() {
 		for _, o := range objects {
 			if o.GetLabels()[v1alpha1.WallLabel] == w.Name() {
-				all = append(all, rulesOf(w.Name(), o, warning[o.GetName()])...)
+				all = append(all, collectRules(w.Name(), o, warning[o.GetName()])...)
 			}
 		}
-		if w, ok := w.(asksPods); ok {
-			for _, o := range admissionpolicy.PodPolicies([]admissionpolicy.Pods{w.Pods(p)}) {
-				all = append(all, rulesOf(w.Name(), o, warning[o.GetName()])...)
+		if w, ok := w.(podWall); ok {
+			for _, o := range admissionpolicy.BuildPodPolicies([]admissionpolicy.Pods{w.Pods(p)}) {
+				all = append(all, collectRules(w.Name(), o, warning[o.GetName()])...)
 			}
 		}
 	}
 	return all
 }
 
-func rulesOf(wall string, o client.Object, warns bool) []Rule {
+func collectRules(wall string, o client.Object, warns bool) []Rule {
 	var all []Rule
 	rule := Rule{Wall: wall, Policy: o.GetName()}
 	switch o := o.(type) {
@@ -58,7 +58,7 @@ func rulesOf(wall string, o client.Object, warns bool) []Rule {
 		all = append(all, rule)
 	case *admissionv1.ValidatingAdmissionPolicy:
 		for _, v := range o.Spec.Validations {
-			for _, asked := range admissionpolicy.AskedBy(v) {
+			for _, asked := range admissionpolicy.ParseRules(v) {
 				rule.Name, rule.Warns = asked.Rule, warns
 				rule.Says = o.Annotations[admissionpolicy.RuleAnnotation+asked.Rule]
 				rule.Exception = o.Annotations[admissionpolicy.ExceptionAnnotation+asked.Rule]

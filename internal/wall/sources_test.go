@@ -33,7 +33,7 @@ func TestSourceHostsAgree(t *testing.T) {
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
-		e, err := evaluator.Lazy(wall.Objects(good))
+		e, err := evaluator.NewLazy(wall.Objects(good))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestSourceHostsAgree(t *testing.T) {
 			repository.SetGroupVersionKind(gitops.GitRepository)
 			repository.SetNamespace("shop")
 			repository.SetName("app")
-			answer, err := e.Judge(t.Context(), created(repository, &user.DefaultInfo{Name: "ann", Groups: []string{user.AllAuthenticated}}))
+			answer, err := e.Evaluate(t.Context(), created(repository, &user.DefaultInfo{Name: "ann", Groups: []string{user.AllAuthenticated}}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,12 +74,12 @@ func TestSourceHostsAgree(t *testing.T) {
 // the same objects without croft's labels. It belongs to the first tier.
 func TestSourcesAreAdmitted(t *testing.T) {
 	good := load(t, "../cli/testdata/every-field.yaml")
-	e, err := evaluator.Lazy(wall.Objects(good))
+	e, err := evaluator.NewLazy(wall.Objects(good))
 	if err != nil {
 		t.Fatal(err)
 	}
 	tried := 0
-	for _, o := range wall.TenantObjects(&good.Platform, good.Tenant("shop")) {
+	for _, o := range wall.TenantObjects(&good.Platform, good.FindTenant("shop")) {
 		u, ok := o.(*unstructured.Unstructured)
 		if !ok || !strings.HasSuffix(u.GroupVersionKind().Group, ".fluxcd.io") {
 			continue
@@ -92,7 +92,7 @@ func TestSourcesAreAdmitted(t *testing.T) {
 			if by == user.Info(person) {
 				sent.SetLabels(nil)
 			}
-			answer, err := e.Judge(t.Context(), created(sent, by))
+			answer, err := e.Evaluate(t.Context(), created(sent, by))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +108,7 @@ func TestSourcesAreAdmitted(t *testing.T) {
 
 func created(o *unstructured.Unstructured, by user.Info) evaluator.Request {
 	return evaluator.Request{
-		User: by, Verb: "create", Authorized: true, Resource: evaluator.ResourceOf(o.GroupVersionKind()),
+		User: by, Verb: "create", Authorized: true, Resource: evaluator.FindResource(o.GroupVersionKind()),
 		Namespace: o.GetNamespace(), Name: o.GetName(), Object: o,
 	}
 }

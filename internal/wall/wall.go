@@ -39,21 +39,21 @@ type Wall interface {
 	Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack
 }
 
-// asksPods is a wall that contributes rules to the shared policies on pods.
-type asksPods interface {
+// podWall is a wall that contributes rules to the shared policies on pods.
+type podWall interface {
 	Wall
 	Pods(*estate.Platform) admissionpolicy.Pods
 }
 
-// checks is a wall with validating policies other than the shared policies on pods.
-type checks interface {
+// validatingWall is a wall with validating policies other than the shared policies on pods.
+type validatingWall interface {
 	Wall
 	Policies(*estate.Platform) []admissionpolicy.Validating
 }
 
-// constrains is a wall with policies that Gatekeeper enforces too, if Gatekeeper is the
+// constrainingWall is a wall with policies that Gatekeeper enforces too, if Gatekeeper is the
 // placement engine.
-type constrains interface {
+type constrainingWall interface {
 	Wall
 	Constraints(*estate.Platform) []admissionpolicy.Constrained
 }
@@ -61,13 +61,13 @@ type constrains interface {
 // sharedWall is the label's value on objects that several walls share.
 const sharedWall = "shared"
 
-// Of returns the names of the walls that an object belongs to. The result is empty for an
+// FindNames returns the names of the walls that an object belongs to. The result is empty for an
 // object of no wall.
-func Of(o client.Object) []string {
+func FindNames(o client.Object) []string {
 	var names []string
 	label := o.GetLabels()[v1alpha1.WallLabel]
 	for _, w := range All() {
-		if _, shares := w.(asksPods); w.Name() == label || shares && label == sharedWall {
+		if _, shares := w.(podWall); w.Name() == label || shares && label == sharedWall {
 			names = append(names, w.Name())
 		}
 	}
@@ -82,47 +82,47 @@ func All() []Wall {
 // PlatformObjects returns the objects of all walls that exist once in the cluster, in
 // the order of their writes.
 func PlatformObjects(p *estate.Platform) []client.Object {
-	all := collect(nil, func(w Wall) []client.Object { return w.Platform(p) })
-	parts := podParts(p)
-	onPods := admissionpolicy.PodPolicies(parts)
+	all := collectObjects(nil, func(w Wall) []client.Object { return w.Platform(p) })
+	parts := collectPodParts(p)
+	onPods := admissionpolicy.BuildPodPolicies(parts)
 	if p.Placement == v1alpha1.PlacementGatekeeper {
-		onPods = admissionpolicy.PodChecks(parts)
+		onPods = admissionpolicy.BuildPodChecks(parts)
 	}
 	for _, o := range onPods {
 		o.SetLabels(map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.WallLabel: sharedWall})
 		all = append(all, o)
 	}
-	slices.SortStableFunc(all, byRank)
+	slices.SortStableFunc(all, compareRanks)
 	return all
 }
 
-func podParts(p *estate.Platform) []admissionpolicy.Pods {
+func collectPodParts(p *estate.Platform) []admissionpolicy.Pods {
 	var parts []admissionpolicy.Pods
 	for _, w := range All() {
-		if w, ok := w.(asksPods); ok {
+		if w, ok := w.(podWall); ok {
 			parts = append(parts, w.Pods(p))
 		}
 	}
 	return parts
 }
 
-// Bounded returns the policies with bounds. The policies on pods are last.
-func Bounded(p *estate.Platform) []admissionpolicy.Validating {
+// ListBoundedPolicies returns the policies with bounds. The policies on pods are last.
+func ListBoundedPolicies(p *estate.Platform) []admissionpolicy.Validating {
 	var all []admissionpolicy.Validating
 	for _, w := range All() {
-		if w, ok := w.(checks); ok {
+		if w, ok := w.(validatingWall); ok {
 			all = append(all, w.Policies(p)...)
 		}
 	}
-	parts := podParts(p)
+	parts := collectPodParts(p)
 	all = append(all, admissionpolicy.CheckPods(parts...), admissionpolicy.WarnOfTemplates(parts...))
-	return slices.DeleteFunc(all, func(v admissionpolicy.Validating) bool { return !v.Bounded() })
+	return slices.DeleteFunc(all, func(v admissionpolicy.Validating) bool { return !v.HasBounds() })
 }
 
 // PoolObjects returns the objects of all walls for one pool, in the order of their
 // writes.
 func PoolObjects(p *estate.Platform, pool *estate.Pool) []client.Object {
-	return collect(map[string]string{v1alpha1.PoolLabel: pool.Name},
+	return collectObjects(map[string]string{v1alpha1.PoolLabel: pool.Name},
 		func(w Wall) []client.Object { return w.Pool(p, pool) })
 }
 
@@ -130,7 +130,7 @@ func PoolObjects(p *estate.Platform, pool *estate.Pool) []client.Object {
 // controller admits pods to a node by them. They are not part of PoolObjects because most
 // clusters do not serve their kind. The operator does the same work without the controller.
 func ReadinessObjects(pool *estate.Pool) []client.Object {
-	return collect(map[string]string{v1alpha1.PoolLabel: pool.Name}, func(w Wall) []client.Object {
+	return collectObjects(map[string]string{v1alpha1.PoolLabel: pool.Name}, func(w Wall) []client.Object {
 		if w, ok := w.(nodes.Wall); ok {
 			return w.Readiness(pool)
 		}
@@ -141,15 +141,15 @@ func ReadinessObjects(pool *estate.Pool) []client.Object {
 // TenantObjects returns the objects of all walls for one tenant, in the order of their
 // writes. Access comes last, after all other objects.
 func TenantObjects(p *estate.Platform, t *estate.Tenant) []client.Object {
-	all := collect(map[string]string{v1alpha1.TenantLabel: t.Name},
+	all := collectObjects(map[string]string{v1alpha1.TenantLabel: t.Name},
 		func(w Wall) []client.Object { return w.Tenant(p, t) })
-	annotate(p, all)
+	annotateNamespaces(p, all)
 	return all
 }
 
-// annotate copies each namespace's TenantRules into annotations of the namespace, from which
+// annotateNamespaces copies each namespace's TenantRules into annotations of the namespace, from which
 // the API server and Gatekeeper read them.
-func annotate(p *estate.Platform, objects []client.Object) {
+func annotateNamespaces(p *estate.Platform, objects []client.Object) {
 	rules := map[string]v1alpha1.TenantRulesSpec{}
 	for _, o := range objects {
 		if o, ok := o.(*v1alpha1.TenantRules); ok {
@@ -161,19 +161,19 @@ func annotate(p *estate.Platform, objects []client.Object) {
 		if !ok {
 			continue
 		}
-		admissionpolicy.Annotate(o, rules[o.Name])
+		admissionpolicy.AnnotateNamespace(o, rules[o.Name])
 		if p.Placement == v1alpha1.PlacementGatekeeper {
 			admissionpolicy.MarkForGatekeeper(o)
 		}
 	}
 }
 
-// Constrained returns the policies of all walls that Gatekeeper enforces too, if Gatekeeper
+// ListConstrainedPolicies returns the policies of all walls that Gatekeeper enforces too, if Gatekeeper
 // is the placement engine.
-func Constrained(p *estate.Platform) []admissionpolicy.Constrained {
+func ListConstrainedPolicies(p *estate.Platform) []admissionpolicy.Constrained {
 	var all []admissionpolicy.Constrained
 	for _, w := range All() {
-		if w, ok := w.(constrains); ok {
+		if w, ok := w.(constrainingWall); ok {
 			all = append(all, w.Constraints(p)...)
 		}
 	}
@@ -190,7 +190,7 @@ func Objects(e *estate.Estate) []client.Object {
 	for _, t := range e.Tenants {
 		objects = append(objects, TenantObjects(&e.Platform, t)...)
 	}
-	slices.SortStableFunc(objects, byRank)
+	slices.SortStableFunc(objects, compareRanks)
 	return objects
 }
 
@@ -199,35 +199,35 @@ func Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	var all []attack.Attack
 	for _, w := range All() {
 		var constraints []admissionpolicy.Constrained
-		if c, ok := w.(constrains); ok && p.Placement == v1alpha1.PlacementGatekeeper {
+		if c, ok := w.(constrainingWall); ok && p.Placement == v1alpha1.PlacementGatekeeper {
 			constraints = c.Constraints(p)
 		}
 		for _, a := range w.Attacks(p, by, on) {
 			a.Wall, a.By = w.Name(), by.Name
-			a.StoppedBy = alsoByConstraint(constraints, a.StoppedBy)
-			all = append(all, attack.Pull(a, attack.ImageOf(by.Allowances.Registries)))
+			a.StoppedBy = addConstraint(constraints, a.StoppedBy)
+			all = append(all, attack.ReplaceImages(a, attack.ChooseImage(by.Allowances.Registries)))
 		}
 	}
 	return all
 }
 
-// alsoByConstraint adds Gatekeeper's constraint with the same rules to a policy, if
+// addConstraint adds Gatekeeper's constraint with the same rules to a policy, if
 // Gatekeeper enforces them too. The policy is evaluated first.
-func alsoByConstraint(constraints []admissionpolicy.Constrained, by attack.Stopper) attack.Stopper {
+func addConstraint(constraints []admissionpolicy.Constrained, by attack.Stopper) attack.Stopper {
 	if by.Refuses == nil {
 		return by
 	}
 	for _, c := range constraints {
-		if c.Policy.Name == by.Policy && c.Policy.Has(by.Rule) {
+		if c.Policy.Name == by.Policy && c.Policy.HasRule(by.Rule) {
 			return attack.OrByConstraint(by, c.Kind)
 		}
 	}
 	return by
 }
 
-// collect labels each wall's objects as managed by croft, so that they can be found and
+// collectObjects labels each wall's objects as managed by croft, so that they can be found and
 // pruned, and sorts them by the order of their writes.
-func collect(owner map[string]string, objectsOf func(Wall) []client.Object) []client.Object {
+func collectObjects(owner map[string]string, objectsOf func(Wall) []client.Object) []client.Object {
 	var all []client.Object
 	for _, w := range All() {
 		for _, o := range objectsOf(w) {
@@ -241,7 +241,7 @@ func collect(owner map[string]string, objectsOf func(Wall) []client.Object) []cl
 			all = append(all, o)
 		}
 	}
-	slices.SortStableFunc(all, byRank)
+	slices.SortStableFunc(all, compareRanks)
 	return all
 }
 
@@ -269,7 +269,7 @@ var ranks = map[string]int{
 // come after their templates, which define their kinds.
 const otherRank, constraintRank = 3, 6
 
-func byRank(a, b client.Object) int {
+func compareRanks(a, b client.Object) int {
 	rank := func(o client.Object) int {
 		gvk := o.GetObjectKind().GroupVersionKind()
 		if r, ok := ranks[gvk.Kind]; ok {

@@ -113,7 +113,7 @@ func TestExceptions(t *testing.T) {
 			continue
 		}
 		for _, v := range policy.Spec.Validations {
-			for _, asked := range admissionpolicy.AskedBy(v) {
+			for _, asked := range admissionpolicy.ParseRules(v) {
 				var want string
 				if match := field.FindStringSubmatch(asked.Message); match != nil {
 					want = match[1]
@@ -159,7 +159,7 @@ func TestRulesOnNamespaces(t *testing.T) {
 		t.Fatal("no policy reads any rule")
 	}
 	// An absent annotation means empty or false, so some rules need not be present.
-	always := admissionpolicy.Annotations(v1alpha1.TenantRulesSpec{})
+	always := admissionpolicy.BuildAnnotations(v1alpha1.TenantRulesSpec{})
 	fields := reflect.TypeFor[v1alpha1.TenantRulesSpec]()
 	sizes := []string{v1alpha1.MaxObjectBytesAnnotation, v1alpha1.MaxHelmReleaseBytesAnnotation, v1alpha1.MaxOtherObjectBytesAnnotation}
 	for _, key := range read {

@@ -41,30 +41,30 @@ type Around struct {
 	Issuance Issuance
 }
 
-// around maps kinds with their own chains to the functions that read their objects.
-func (g *gatherer) around() map[string]func(context.Context, client.Object) error {
+// listGatherers maps kinds with their own chains to the functions that read their objects.
+func (g *gatherer) listGatherers() map[string]func(context.Context, client.Object) error {
 	return map[string]func(context.Context, client.Object) error{
-		"cronjob":               g.aroundCronJob,
-		"persistentvolumeclaim": g.aroundVolumeClaim,
-		"ingress":               g.aroundIngress,
-		"namespace":             g.aroundNamespace,
-		"kustomization":         g.aroundKustomization,
-		"certificate":           g.aroundCertificate,
-		"gitrepository":         nothing,
-		"ocirepository":         nothing,
-		"tenant":                nothing,
-		"persistentvolume":      nothing,
+		"cronjob":               g.gatherCronJob,
+		"persistentvolumeclaim": g.gatherVolumeClaim,
+		"ingress":               g.gatherIngress,
+		"namespace":             g.gatherNamespace,
+		"kustomization":         g.gatherKustomization,
+		"certificate":           g.gatherCertificate,
+		"gitrepository":         gatherNothing,
+		"ocirepository":         gatherNothing,
+		"tenant":                gatherNothing,
+		"persistentvolume":      gatherNothing,
 	}
 }
 
-func nothing(context.Context, client.Object) error { return nil }
+func gatherNothing(context.Context, client.Object) error { return nil }
 
-func (g *gatherer) aroundCronJob(ctx context.Context, o client.Object) error {
-	if err := g.events(ctx, g.Target.Namespace); err != nil {
+func (g *gatherer) gatherCronJob(ctx context.Context, o client.Object) error {
+	if err := g.gatherEvents(ctx, g.Target.Namespace); err != nil {
 		return err
 	}
 	var jobs batchv1.JobList
-	if err := g.list(ctx, "job", &jobs, client.InNamespace(g.Target.Namespace)); err != nil {
+	if err := g.listObjects(ctx, "job", &jobs, client.InNamespace(g.Target.Namespace)); err != nil {
 		return err
 	}
 	for i := range jobs.Items {
@@ -76,20 +76,20 @@ func (g *gatherer) aroundCronJob(ctx context.Context, o client.Object) error {
 	if g.Around.LastJob == nil {
 		return nil
 	}
-	return g.ofNamespace(ctx, g.Around.LastJob)
+	return g.gatherNamespaced(ctx, g.Around.LastJob)
 }
 
-func (g *gatherer) aroundVolumeClaim(ctx context.Context, o client.Object) error {
+func (g *gatherer) gatherVolumeClaim(ctx context.Context, o client.Object) error {
 	claim, ok := o.(*corev1.PersistentVolumeClaim)
 	if !ok {
 		return nil
 	}
-	if err := g.events(ctx, claim.Namespace); err != nil {
+	if err := g.gatherEvents(ctx, claim.Namespace); err != nil {
 		return err
 	}
 	if name := claim.Spec.StorageClassName; name != nil && *name != "" {
 		var class storagev1.StorageClass
-		found, err := g.get(ctx, "storageclass", "", *name, &class)
+		found, err := g.getObject(ctx, "storageclass", "", *name, &class)
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (g *gatherer) aroundVolumeClaim(ctx context.Context, o client.Object) error
 		}
 	}
 	var pods corev1.PodList
-	if err := g.list(ctx, "pod", &pods, client.InNamespace(claim.Namespace)); err != nil {
+	if err := g.listObjects(ctx, "pod", &pods, client.InNamespace(claim.Namespace)); err != nil {
 		return err
 	}
 	for i := range pods.Items {
@@ -111,14 +111,14 @@ func (g *gatherer) aroundVolumeClaim(ctx context.Context, o client.Object) error
 	return nil
 }
 
-func (g *gatherer) aroundIngress(ctx context.Context, o client.Object) error {
+func (g *gatherer) gatherIngress(ctx context.Context, o client.Object) error {
 	ingress, ok := o.(*networkingv1.Ingress)
 	if !ok {
 		return nil
 	}
 	if name := ingress.Spec.IngressClassName; name != nil {
 		var class networkingv1.IngressClass
-		found, err := g.get(ctx, "ingressclass", "", *name, &class)
+		found, err := g.getObject(ctx, "ingressclass", "", *name, &class)
 		if err != nil {
 			return err
 		}
@@ -127,23 +127,23 @@ func (g *gatherer) aroundIngress(ctx context.Context, o client.Object) error {
 		}
 	}
 	g.Around.Services, g.Around.Ready = map[string]*corev1.Service{}, map[string]int{}
-	for _, b := range backends(ingress) {
-		if err := g.aroundService(ctx, ingress.Namespace, b.Name); err != nil {
+	for _, b := range listBackends(ingress) {
+		if err := g.gatherService(ctx, ingress.Namespace, b.Name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (g *gatherer) aroundService(ctx context.Context, namespace, name string) error {
+func (g *gatherer) gatherService(ctx context.Context, namespace, name string) error {
 	var service corev1.Service
-	found, err := g.get(ctx, "service", namespace, name, &service)
+	found, err := g.getObject(ctx, "service", namespace, name, &service)
 	if err != nil || !found {
 		return err
 	}
 	g.Around.Services[name] = &service
 	var slices discoveryv1.EndpointSliceList
-	if err := g.list(ctx, "endpointslice", &slices, client.InNamespace(namespace), client.MatchingLabels{discoveryv1.LabelServiceName: name}); err != nil {
+	if err := g.listObjects(ctx, "endpointslice", &slices, client.InNamespace(namespace), client.MatchingLabels{discoveryv1.LabelServiceName: name}); err != nil {
 		return err
 	}
 	ready := 0
@@ -158,13 +158,13 @@ func (g *gatherer) aroundService(ctx context.Context, namespace, name string) er
 	return nil
 }
 
-func (g *gatherer) aroundNamespace(ctx context.Context, o client.Object) error {
+func (g *gatherer) gatherNamespace(ctx context.Context, o client.Object) error {
 	name := o.GetLabels()[v1alpha1.TenantLabel]
 	if name == "" {
 		return nil
 	}
 	var tenant v1alpha1.Tenant
-	found, err := g.get(ctx, "tenant", "", name, &tenant)
+	found, err := g.getObject(ctx, "tenant", "", name, &tenant)
 	if found {
 		g.Around.Tenant = &tenant
 	}

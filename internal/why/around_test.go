@@ -84,7 +84,7 @@ func TestAround(t *testing.T) {
 		"of a tenant that is refused":  {kind: "namespace", object: namespaceOf("shop"), around: why.Around{Tenant: tenant(1, refused)}, verdict: why.Bad, says: "exists already"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			story := why.Tell(&why.Snapshot{
+			story := why.ExplainSnapshot(&why.Snapshot{
 				Target: why.Target{Kind: c.kind, Namespace: "shop", Name: c.object.GetName()}, Object: c.object, Around: c.around, Hidden: c.hidden, Events: c.events,
 			})
 			text := story.Summary
@@ -103,18 +103,18 @@ func TestAround(t *testing.T) {
 func TestStrays(t *testing.T) {
 	for name, hidden := range map[string]bool{"by its node": false, "by what it selects": true} {
 		t.Run(name, func(t *testing.T) {
-			s := waiting()
+			s := newWaitingStep()
 			s.Pods[0].Spec.NodeName = "node-1"
 			s.Pods[0].Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
 			s.Rules = &v1alpha1.TenantRules{Spec: v1alpha1.TenantRulesSpec{Tenant: "tenant-a", Pools: []string{"pool-a"}}}
 			if !hidden {
 				s.Nodes = []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "node-1", Labels: map[string]string{key: "pool-a"}}}}
 			}
-			if story := why.Tell(s); story.Verdict != why.Good {
+			if story := why.ExplainSnapshot(s); story.Verdict != why.Good {
 				t.Errorf("it is where it may be: %+v", story)
 			}
 			s.Rules.Spec.Pools = []string{"pool-b"}
-			if story := why.Tell(s); story.Verdict != why.Bad || story.First == nil || story.First.ID != "wrong-pool" {
+			if story := why.ExplainSnapshot(s); story.Verdict != why.Bad || story.First == nil || story.First.ID != "wrong-pool" {
 				t.Errorf("it runs where it may not: %+v", story)
 			}
 		})

@@ -128,7 +128,7 @@ func TestCertificate(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			story := why.Tell(&why.Snapshot{
+			story := why.ExplainSnapshot(&why.Snapshot{
 				Target: why.Target{Kind: "certificate", Namespace: "shop", Name: "web"}, Rules: rules,
 				Object: c.object, Around: why.Around{Issuance: c.around}, Hidden: c.hidden,
 			})

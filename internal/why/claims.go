@@ -13,41 +13,41 @@ import (
 	"croft.dev/croft/internal/events"
 )
 
-// done reports whether a NodeClaim is initialized.
-func done(claim *karpenterv1.NodeClaim) bool {
-	return slices.ContainsFunc(conditionsOfClaim(claim), func(c condition) bool { return c.kind == karpenterv1.ConditionTypeInitialized && c.status == "True" })
+// isInitialized reports whether a NodeClaim is initialized.
+func isInitialized(claim *karpenterv1.NodeClaim) bool {
+	return slices.ContainsFunc(listClaimConditions(claim), func(c condition) bool { return c.kind == karpenterv1.ConditionTypeInitialized && c.status == "True" })
 }
 
-// claimSteps evaluates a NodeClaim: the first of its three conditions that is not True, and
+// evaluateClaim evaluates a NodeClaim: the first of its three conditions that is not True, and
 // its node.
-func claimSteps(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
+func evaluateClaim(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
 	object := "nodeclaim/" + claim.Name
-	all := conditionsOfClaim(claim)
+	all := listClaimConditions(claim)
 	var steps []Step
 	for _, kind := range []string{karpenterv1.ConditionTypeLaunched, karpenterv1.ConditionTypeRegistered, karpenterv1.ConditionTypeInitialized} {
-		c := find(all, func(c *condition) bool { return c.kind == kind })
+		c := findFirst(all, func(c *condition) bool { return c.kind == kind })
 		if c != nil && c.status == "True" {
 			continue
 		}
-		step := waiting(LinkClaim, object, kind+": not yet")
+		step := newWaitingStep(LinkClaim, object, kind+": not yet")
 		if c != nil {
-			step = bad(LinkClaim, object, c.String())
+			step = newBadStep(LinkClaim, object, c.String())
 			if strings.Contains(step.Seen, `"`+v1alpha1.NetworksTaint) { // croft's operator removes this taint
-				step = judged(LinkClaim, object, step.Seen, networksPending)
+				step = newCatalogStep(LinkClaim, object, step.Seen, networksPending)
 			}
-			if step.Finding == nil || young(claim, step.Finding.ID) {
+			if step.Finding == nil || isStillStarting(claim, step.Finding.ID) {
 				step.Verdict = Waiting
 			}
 		}
 		steps = append(steps, step)
 		break
 	}
-	steps = append(steps, warned(s, claim)...)
-	if node := s.node(claim.Status.NodeName); node != nil {
-		steps = append(steps, onlyWrong(nodeSteps(s, node))...)
+	steps = append(steps, findClaimWarning(s, claim)...)
+	if node := s.findNode(claim.Status.NodeName); node != nil {
+		steps = append(steps, dropGood(evaluateNode(s, node))...)
 	}
 	if len(steps) == 0 {
-		steps = []Step{good(LinkClaim, object, "it is launched, registered and initialized")}
+		steps = []Step{newGoodStep(LinkClaim, object, "it is launched, registered and initialized")}
 	}
 	return steps
 }
@@ -55,41 +55,41 @@ func claimSteps(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
 // Usual is the normal time for a node to register, and to lose its startup taints.
 const Usual = 3 * time.Minute
 
-// young reports whether a finding is normal for a node that is starting, given the claim's
+// isStillStarting reports whether a finding is normal for a node that is starting, given the claim's
 // age. The limit fits any cloud.
-func young(claim *karpenterv1.NodeClaim, id string) bool {
+func isStillStarting(claim *karpenterv1.NodeClaim, id string) bool {
 	return slices.Contains([]string{"not-registered", "startup-taint", networksPending}, id) && time.Since(claim.CreationTimestamp.Time) < Usual
 }
 
-// launchesFailed returns the newest launch of a pool that the cloud refused. Karpenter
+// findFailedLaunch returns the newest launch of a pool that the cloud refused. Karpenter
 // deletes such a NodeClaim at once, and only the event remains. A NodeClaim's name is its
 // pool's name, a hyphen and a generated word.
-func launchesFailed(s *Snapshot, pool string) []Step {
+func findFailedLaunch(s *Snapshot, pool string) []Step {
 	var newest *corev1.Event
 	for i := range s.Events {
 		e := &s.Events[i]
 		cut := strings.LastIndex(e.InvolvedObject.Name, "-")
 		if e.InvolvedObject.Kind == "NodeClaim" && e.Reason == "InsufficientCapacityError" && cut > 0 && e.InvolvedObject.Name[:cut] == pool &&
-			events.By(e, karpenter) && (newest == nil || events.Last(e).After(events.Last(newest))) {
+			events.IsWrittenBy(e, karpenter) && (newest == nil || events.LastObserved(e).After(events.LastObserved(newest))) {
 			newest = e
 		}
 	}
 	if newest == nil {
 		return nil
 	}
-	return []Step{bad(LinkClaim, "nodeclaim/"+newest.InvolvedObject.Name, newest.Message)}
+	return []Step{newBadStep(LinkClaim, "nodeclaim/"+newest.InvolvedObject.Name, newest.Message)}
 }
 
-// warned returns the last warning about a NodeClaim that is in the catalogue. Warnings are
+// findClaimWarning returns the last warning about a NodeClaim that is in the catalogue. Warnings are
 // obsolete once the node is initialized, except for warnings about its registration, which
 // will recur with the next node.
-func warned(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
-	for _, e := range s.about("NodeClaim", claim.Name, karpenter) {
-		found := catalog.Match(e.Message)
-		if e.Type != corev1.EventTypeWarning || len(found) == 0 || done(claim) && found[0].ID != "unregistered-taint-missing" {
+func findClaimWarning(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
+	for _, e := range s.findEvents("NodeClaim", claim.Name, karpenter) {
+		found := catalog.FindMatches(e.Message)
+		if e.Type != corev1.EventTypeWarning || len(found) == 0 || isInitialized(claim) && found[0].ID != "unregistered-taint-missing" {
 			continue
 		}
-		return []Step{bad(LinkClaim, "nodeclaim/"+claim.Name, e.Message)}
+		return []Step{newBadStep(LinkClaim, "nodeclaim/"+claim.Name, e.Message)}
 	}
 	return nil
 }

@@ -8,79 +8,79 @@ import (
 	"croft.dev/croft/internal/latency"
 )
 
-func ofNode(s *Snapshot) Story {
+func explainNode(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: "the node is not as it should be"}
-	node := s.node(s.Target.Name)
-	story.Steps = nodeSteps(s, node)
-	claim := s.claimOf(node.Name)
+	node := s.findNode(s.Target.Name)
+	story.Steps = evaluateNode(s, node)
+	claim := s.findClaim(node.Name)
 	switch {
-	case claim != nil && !done(claim):
-		story.Steps = append(claimSteps(s, claim), story.Steps...)
-	case claim == nil && s.hidden("nodeclaim"):
-		story.Steps = append(story.Steps, askAdmin(LinkClaim, "nodeclaim of "+node.Name, "croft why node/"+node.Name))
+	case claim != nil && !isInitialized(claim):
+		story.Steps = append(evaluateClaim(s, claim), story.Steps...)
+	case claim == nil && s.isHidden("nodeclaim"):
+		story.Steps = append(story.Steps, newHiddenStep(LinkClaim, "nodeclaim of "+node.Name, "croft why node/"+node.Name))
 	}
 	if claim != nil {
-		story.Latency = latencyOf(s, node, claim)
+		story.Latency = describeLatency(s, node, claim)
 	}
-	return summed(story, "is ready, and nothing is wrong"+undrainable(s, s.Pods))
+	return concludeHealthy(story, "is ready, and nothing is wrong"+describeUndrainable(s, s.Pods))
 }
 
-// latencyOf describes the time that a node took to become ready.
-func latencyOf(s *Snapshot, node *corev1.Node, claim *karpenterv1.NodeClaim) string {
+// describeLatency describes the time that a node took to become ready.
+func describeLatency(s *Snapshot, node *corev1.Node, claim *karpenterv1.NodeClaim) string {
 	timelines := latency.Build(latency.Objects{
 		Claims: []karpenterv1.NodeClaim{*claim}, Nodes: []corev1.Node{*node}, Pods: s.Pods, Events: s.Events,
 	}, latency.Options{})
 	return timelines[0].Sentence()
 }
 
-func ofClaim(s *Snapshot) Story {
+func explainClaim(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: "the NodeClaim is not as it should be"}
-	claim := find(s.Claims, func(c *karpenterv1.NodeClaim) bool { return c.Name == s.Target.Name })
-	story.Steps = claimSteps(s, claim)
-	if pool := s.pool(claim.Labels[nodePoolLabel]); pool != nil && !done(claim) {
-		story.Steps = append(story.Steps, onlyWrong(poolSteps(s, pool))...)
+	claim := findFirst(s.Claims, func(c *karpenterv1.NodeClaim) bool { return c.Name == s.Target.Name })
+	story.Steps = evaluateClaim(s, claim)
+	if pool := s.findPool(claim.Labels[nodePoolLabel]); pool != nil && !isInitialized(claim) {
+		story.Steps = append(story.Steps, dropGood(evaluatePool(s, pool))...)
 	}
-	return summed(story, "is launched, registered and initialized, and nothing is wrong")
+	return concludeHealthy(story, "is launched, registered and initialized, and nothing is wrong")
 }
 
-func ofNodePool(s *Snapshot) Story {
-	story := Story{Target: s.Target, Summary: "the NodePool is not as it should be", Steps: nodePoolSteps(s)}
-	return summed(story, "is ready, and nothing is wrong")
+func explainNodePool(s *Snapshot) Story {
+	story := Story{Target: s.Target, Summary: "the NodePool is not as it should be", Steps: evaluateNodePool(s)}
+	return concludeHealthy(story, "is ready, and nothing is wrong")
 }
 
-// ofPool reports the operator's conditions of a Pool, and the state of its NodePool.
-func ofPool(s *Snapshot) Story {
+// explainPool reports the operator's conditions of a Pool, and the state of its NodePool.
+func explainPool(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: "is not Ready"}
 	pool, ok := s.Object.(*v1alpha1.Pool)
 	if !ok {
 		return conclude(story)
 	}
-	story.Steps = statusSteps(LinkPool, s.Target.String(), pool.Generation, &pool.Status.Status)
-	if s.pool(pool.Name) != nil {
-		story.Steps = append(story.Steps, onlyWrong(nodePoolSteps(s))...)
-	} else if s.hidden("nodepool") {
-		story.Steps = append(story.Steps, askAdmin(LinkPool, "nodepool/"+pool.Name, "croft why "+s.Target.String()))
+	story.Steps = evaluateStatus(LinkPool, s.Target.String(), pool.Generation, &pool.Status.Status)
+	if s.findPool(pool.Name) != nil {
+		story.Steps = append(story.Steps, dropGood(evaluateNodePool(s))...)
+	} else if s.isHidden("nodepool") {
+		story.Steps = append(story.Steps, newHiddenStep(LinkPool, "nodepool/"+pool.Name, "croft why "+s.Target.String()))
 	}
-	return summed(story, "is Ready, as the operator last observed it, and nothing is wrong")
+	return concludeHealthy(story, "is Ready, as the operator last observed it, and nothing is wrong")
 }
 
-// nodePoolSteps evaluates the Target's NodePool and its NodeClaims.
-func nodePoolSteps(s *Snapshot) []Step {
-	pool := s.pool(s.Target.Name)
-	steps := poolSteps(s, pool)
+// evaluateNodePool evaluates the Target's NodePool and its NodeClaims.
+func evaluateNodePool(s *Snapshot) []Step {
+	pool := s.findPool(s.Target.Name)
+	steps := evaluatePool(s, pool)
 	for i := range s.Claims {
-		if !done(&s.Claims[i]) {
-			steps = append(steps, claimSteps(s, &s.Claims[i])...)
+		if !isInitialized(&s.Claims[i]) {
+			steps = append(steps, evaluateClaim(s, &s.Claims[i])...)
 		}
 	}
 	if hasBad(steps) || len(s.Claims) == 0 {
-		steps = append(steps, launchesFailed(s, pool.Name)...)
+		steps = append(steps, findFailedLaunch(s, pool.Name)...)
 	}
 	return steps
 }
 
-// summed concludes a story, with the summary healthy if nothing is wrong.
-func summed(story Story, healthy string) Story {
+// concludeHealthy concludes a story, with the summary healthy if nothing is wrong.
+func concludeHealthy(story Story, healthy string) Story {
 	story = conclude(story)
 	switch story.Verdict {
 	case Good:

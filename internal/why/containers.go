@@ -10,26 +10,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// containerSteps explains the containers of a pod that do not run or are not ready.
-func containerSteps(s *Snapshot, pod *corev1.Pod) []Step {
+// evaluateContainers explains the containers of a pod that do not run or are not ready.
+func evaluateContainers(s *Snapshot, pod *corev1.Pod) []Step {
 	object := "pod/" + pod.Name
 	var steps []Step
-	for _, c := range statuses(pod) {
+	for _, c := range listContainers(pod) {
 		name := c.kind + " " + c.Name
 		switch {
 		case c.State.Waiting != nil:
-			if id, text := notRunning(s, pod, c); text != "" {
-				steps = append(steps, judged(LinkPod, object, name+" "+text, id))
+			if id, text := explainWaiting(s, pod, c); text != "" {
+				steps = append(steps, newCatalogStep(LinkPod, object, name+" "+text, id))
 			}
 		case c.State.Terminated != nil:
 			if c.State.Terminated.ExitCode != 0 {
-				id, text := ended(s, pod, c, c.State.Terminated)
-				steps = append(steps, judged(LinkPod, object, name+" "+text, id))
+				id, text := explainEnd(s, pod, c, c.State.Terminated)
+				steps = append(steps, newCatalogStep(LinkPod, object, name+" "+text, id))
 			}
 		case c.State.Running != nil && c.kind == "init container":
-			steps = append(steps, waiting(LinkPod, object, name+" runs: the containers after it start when it has completed"))
+			steps = append(steps, newWaitingStep(LinkPod, object, name+" runs: the containers after it start when it has completed"))
 		case c.State.Running != nil && !c.Ready && c.kind != "ephemeral container":
-			steps = append(steps, notReady(s, pod, c))
+			steps = append(steps, explainNotReady(s, pod, c))
 		}
 	}
 	return steps
@@ -41,7 +41,7 @@ type container struct {
 	kind string
 }
 
-func statuses(pod *corev1.Pod) []container {
+func listContainers(pod *corev1.Pod) []container {
 	var all []container
 	add := func(kind string, list []corev1.ContainerStatus) {
 		for _, c := range list {
@@ -50,7 +50,7 @@ func statuses(pod *corev1.Pod) []container {
 	}
 	add("init container", pod.Status.InitContainerStatuses)
 	for i := range all {
-		spec := find(pod.Spec.InitContainers, func(c *corev1.Container) bool { return c.Name == all[i].Name })
+		spec := findFirst(pod.Spec.InitContainers, func(c *corev1.Container) bool { return c.Name == all[i].Name })
 		if spec != nil && spec.RestartPolicy != nil && *spec.RestartPolicy == corev1.ContainerRestartPolicyAlways {
 			all[i].kind = "sidecar"
 		}
@@ -77,15 +77,15 @@ const (
 	rowJobFailed   = "job-failed"
 )
 
-// notRunning returns the reason why a container waits, as a row of the catalogue and a
+// explainWaiting returns the reason why a container waits, as a row of the catalogue and a
 // text. Both are "" while the container is being created.
-func notRunning(s *Snapshot, pod *corev1.Pod, c container) (id, text string) {
+func explainWaiting(s *Snapshot, pod *corev1.Pod, c container) (id, text string) {
 	w := c.State.Waiting
 	message := strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
 	switch w.Reason {
 	case "", "ContainerCreating", "PodInitializing":
 		if last := c.LastTerminationState.Terminated; last != nil {
-			return ended(s, pod, c, last)
+			return explainEnd(s, pod, c, last)
 		}
 		return "", ""
 	case "CrashLoopBackOff":
@@ -93,7 +93,7 @@ func notRunning(s *Snapshot, pod *corev1.Pod, c container) (id, text string) {
 		if last == nil {
 			return rowEnds, "does not stay up: " + message
 		}
-		id, text := ended(s, pod, c, last)
+		id, text := explainEnd(s, pod, c, last)
 		return id, fmt.Sprintf("%s; restarted %d times, and the next restart waits (%s)", text, c.RestartCount, w.Reason)
 	case "CreateContainerConfigError", "CreateContainerError":
 		return rowConfig, "cannot be created: " + message
@@ -106,20 +106,20 @@ func notRunning(s *Snapshot, pod *corev1.Pod, c container) (id, text string) {
 	return rowConfig, "waits: " + message
 }
 
-// ended explains the end of a container by its reason and exit code.
-func ended(s *Snapshot, pod *corev1.Pod, c container, t *corev1.ContainerStateTerminated) (id, text string) {
+// explainEnd explains the end of a container by its reason and exit code.
+func explainEnd(s *Snapshot, pod *corev1.Pod, c container, t *corev1.ContainerStateTerminated) (id, text string) {
 	switch t.Reason {
 	case "OOMKilled":
-		return rowMemory, "was killed because it used more memory than " + memoryLimit(pod, c.Name) + " (OOMKilled)"
+		return rowMemory, "was killed because it used more memory than " + describeMemoryLimit(pod, c.Name) + " (OOMKilled)"
 	case "ContainerStatusUnknown":
 		return rowNodeLost, "has an unknown end: its node was lost, or forgot it (ContainerStatusUnknown)"
 	}
-	text = fmt.Sprintf("ended with exit code %d%s%s", t.ExitCode, meaning(t), said(t))
+	text = fmt.Sprintf("ended with exit code %d%s%s", t.ExitCode, explainExitCode(t), formatTerminationMessage(t))
 	switch {
 	case t.Reason == "ContainerCannotRun" || t.Reason == "StartError" || t.ExitCode == 126 || t.ExitCode == 127:
 		return rowCommand, text
 	case t.ExitCode == 137 || t.ExitCode == 143:
-		if probe := probeOf(s, pod, c, "Liveness"); probe != "" {
+		if probe := findProbeFailure(s, pod, c, "Liveness"); probe != "" {
 			return rowProbe, text + ": its liveness probe failed (" + probe + ")"
 		}
 		return rowKilled, text
@@ -147,7 +147,7 @@ var exits = map[int32]string{
 	255: "out of range, or the end was not observed",
 }
 
-func meaning(t *corev1.ContainerStateTerminated) string {
+func explainExitCode(t *corev1.ContainerStateTerminated) string {
 	if text, known := exits[t.ExitCode]; known {
 		return " (" + text + ")"
 	}
@@ -161,8 +161,8 @@ func meaning(t *corev1.ContainerStateTerminated) string {
 // shown.
 const longMessage = 200
 
-// said returns the termination message of the container.
-func said(t *corev1.ContainerStateTerminated) string {
+// formatTerminationMessage returns the termination message of the container.
+func formatTerminationMessage(t *corev1.ContainerStateTerminated) string {
 	message := []rune(strings.Join(strings.Fields(t.Message), " "))
 	if len(message) == 0 {
 		return ""
@@ -173,7 +173,7 @@ func said(t *corev1.ContainerStateTerminated) string {
 	return ": " + string(message)
 }
 
-func memoryLimit(pod *corev1.Pod, name string) string {
+func describeMemoryLimit(pod *corev1.Pod, name string) string {
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		if limit, set := c.Resources.Limits[corev1.ResourceMemory]; set && c.Name == name {
 			return "its limit of " + limit.String()
@@ -182,28 +182,28 @@ func memoryLimit(pod *corev1.Pod, name string) string {
 	return "there was"
 }
 
-// notReady explains a container that runs and is not ready. It is Bad only if a probe has
+// explainNotReady explains a container that runs and is not ready. It is Bad only if a probe has
 // failed and the container has run for longer than Usual.
-func notReady(s *Snapshot, pod *corev1.Pod, c container) Step {
+func explainNotReady(s *Snapshot, pod *corev1.Pod, c container) Step {
 	object, probe := "pod/"+pod.Name, "Readiness"
 	if c.Started != nil && !*c.Started {
 		probe = "Startup"
 	}
 	text := fmt.Sprintf("%s %s runs, and is not ready: its %s probe has not succeeded", c.kind, c.Name, strings.ToLower(probe))
-	failure := probeOf(s, pod, c, probe)
+	failure := findProbeFailure(s, pod, c, probe)
 	if failure == "" {
-		return waiting(LinkPod, object, text)
+		return newWaitingStep(LinkPod, object, text)
 	}
-	step := judged(LinkPod, object, text+" ("+failure+")", rowProbe)
+	step := newCatalogStep(LinkPod, object, text+" ("+failure+")", rowProbe)
 	if time.Since(c.State.Running.StartedAt.Time) < Usual {
 		step.Verdict = Waiting
 	}
 	return step
 }
 
-// probeOf returns kubelet's last event about a failed probe of a container, or "".
-func probeOf(s *Snapshot, pod *corev1.Pod, c container, probe string) string {
-	for _, e := range s.about("Pod", pod.Name, kubelet) {
+// findProbeFailure returns kubelet's last event about a failed probe of a container, or "".
+func findProbeFailure(s *Snapshot, pod *corev1.Pod, c container, probe string) string {
+	for _, e := range s.findEvents("Pod", pod.Name, kubelet) {
 		of := e.InvolvedObject.FieldPath
 		if e.Reason == "Unhealthy" && strings.HasPrefix(e.Message, probe+" probe") && (of == "" || strings.HasSuffix(of, "{"+c.Name+"}")) {
 			return strings.TrimSpace(e.Message)
@@ -212,10 +212,10 @@ func probeOf(s *Snapshot, pod *corev1.Pod, c container, probe string) string {
 	return ""
 }
 
-// restarts describes the last termination of a container that runs again, or returns "" if
+// describeRestarts describes the last termination of a container that runs again, or returns "" if
 // no container has restarted.
-func restarts(pod *corev1.Pod) string {
-	for _, c := range statuses(pod) {
+func describeRestarts(pod *corev1.Pod) string {
+	for _, c := range listContainers(pod) {
 		if t := c.LastTerminationState.Terminated; t != nil && c.RestartCount > 0 && c.State.Running != nil {
 			return fmt.Sprintf("; %s %s was restarted %d times, the last time after exit code %d (%s)", c.kind, c.Name, c.RestartCount, t.ExitCode, t.Reason)
 		}
@@ -223,25 +223,25 @@ func restarts(pod *corev1.Pod) string {
 	return ""
 }
 
-// failedSteps explains a failed pod by its own reason, or by its containers.
-func failedSteps(s *Snapshot, pod *corev1.Pod) []Step {
+// explainFailedPod explains a failed pod by its own reason, or by its containers.
+func explainFailedPod(s *Snapshot, pod *corev1.Pod) []Step {
 	object := "pod/" + pod.Name
-	if reason, message := failureOf(pod); reason != "" {
-		return []Step{judged(LinkPod, object, strings.TrimSuffix(reason+": "+message, ": "), cmp.Or(failures[reason], rowNotTaken))}
+	if reason, message := findFailure(pod); reason != "" {
+		return []Step{newCatalogStep(LinkPod, object, strings.TrimSuffix(reason+": "+message, ": "), cmp.Or(failures[reason], rowNotTaken))}
 	}
-	if steps := containerSteps(s, pod); len(steps) > 0 {
+	if steps := evaluateContainers(s, pod); len(steps) > 0 {
 		return steps
 	}
-	return []Step{judged(LinkPod, object, "neither its containers nor its node report why it failed", rowNodeLost)}
+	return []Step{newCatalogStep(LinkPod, object, "neither its containers nor its node report why it failed", rowNodeLost)}
 }
 
-// failureOf returns the reason why kubelet or a controller ended the whole pod, or "" if
+// findFailure returns the reason why kubelet or a controller ended the whole pod, or "" if
 // its containers failed.
-func failureOf(pod *corev1.Pod) (reason, message string) {
+func findFailure(pod *corev1.Pod) (reason, message string) {
 	if pod.Status.Reason != "" {
 		return pod.Status.Reason, pod.Status.Message
 	}
-	c := find(pod.Status.Conditions, func(c *corev1.PodCondition) bool {
+	c := findFirst(pod.Status.Conditions, func(c *corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
 	})
 	if c == nil {

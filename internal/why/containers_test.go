@@ -106,7 +106,7 @@ func TestContainers(t *testing.T) {
 					*list.into = []corev1.ContainerStatus{*list.status}
 				}
 			}
-			story := why.Tell(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web"}, Object: &pod, Pods: []corev1.Pod{pod}, Events: c.events, Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}}})
+			story := why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web"}, Object: &pod, Pods: []corev1.Pod{pod}, Events: c.events, Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}}})
 			compare(t, story, c.verdict, c.first, c.says)
 		})
 	}
@@ -140,7 +140,7 @@ func TestFailedPods(t *testing.T) {
 			if c.condition != "" {
 				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: c.condition, Message: "because"})
 			}
-			story := why.Tell(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web"}, Object: &pod, Pods: []corev1.Pod{pod}})
+			story := why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web"}, Object: &pod, Pods: []corev1.Pod{pod}})
 			compare(t, story, why.Bad, c.first, c.reason+c.condition)
 		})
 	}
@@ -152,7 +152,7 @@ func TestRestarts(t *testing.T) {
 	status := running(time.Minute, ptr.To(true))
 	status.RestartCount, status.LastTerminationState = 3, terminated(137, "OOMKilled", "")
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
-	story := why.Tell(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web"}, Object: &pod, Pods: []corev1.Pod{pod}})
+	story := why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web"}, Object: &pod, Pods: []corev1.Pod{pod}})
 	if story.Verdict != why.Good || !strings.Contains(story.Summary, "restarted 3 times, the last time after exit code 137 (OOMKilled)") {
 		t.Errorf("it is told as %+v", story)
 	}

@@ -109,9 +109,9 @@ func TestDeletions(t *testing.T) {
 				// A deletion that a budget blocks is Bad at once, since a budget does not
 				// expire.
 				if ago < time.Minute && c.first != "budget-never-allows" {
-					compare(t, why.Tell(s), why.Waiting, "", c.says)
+					compare(t, why.ExplainSnapshot(s), why.Waiting, "", c.says)
 				} else {
-					compare(t, why.Tell(s), why.Bad, c.first, c.says)
+					compare(t, why.ExplainSnapshot(s), why.Bad, c.first, c.says)
 				}
 			})
 		}
@@ -137,7 +137,7 @@ func TestDeletedPods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := podOf("web-1", "ReplicaSet", "web")
 			pod.DeletionTimestamp, pod.Finalizers = ptr.To(metav1.NewTime(time.Now().Add(c.end))), c.finalizers
-			compare(t, why.Tell(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web-1"}, Object: &pod, Pods: []corev1.Pod{pod}, Hidden: []string{"node"}}), c.verdict, c.first, c.says)
+			compare(t, why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web-1"}, Object: &pod, Pods: []corev1.Pod{pod}, Hidden: []string{"node"}}), c.verdict, c.first, c.says)
 		})
 	}
 }
@@ -174,7 +174,7 @@ func TestAnyKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": c.kind, "status": c.status, "reason": "Pending", "message": "no DNS"}}}}}
-			compare(t, why.Tell(&why.Snapshot{Target: why.Target{Kind: "rollout.argoproj.io", Name: "web"}, Object: o}), c.verdict, "", c.says)
+			compare(t, why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "rollout.argoproj.io", Name: "web"}, Object: o}), c.verdict, "", c.says)
 		})
 	}
 }
@@ -194,7 +194,7 @@ func TestPool(t *testing.T) {
 		"whose NodePool is hidden": {v1alpha1.Status{ObservedGeneration: 1}, []string{"nodepool"}, why.Good, "is Ready"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := waiting()
+			s := newWaitingStep()
 			if s.Target, s.Hidden = (why.Target{Kind: "pool", Name: "pool-a"}), c.hidden; c.hidden != nil {
 				s.Pools = nil
 			} else {
@@ -202,7 +202,7 @@ func TestPool(t *testing.T) {
 			}
 			s.Claims = nil
 			s.Object = &v1alpha1.Pool{ObjectMeta: metav1.ObjectMeta{Name: "pool-a", Generation: 1}, Status: v1alpha1.PoolStatus{Status: c.status}}
-			compare(t, why.Tell(s), c.verdict, "", c.says)
+			compare(t, why.ExplainSnapshot(s), c.verdict, "", c.says)
 		})
 	}
 }

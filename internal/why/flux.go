@@ -23,9 +23,9 @@ const (
 	dependencyMissing = "DependencyNotReady"
 )
 
-// unstructuredOf returns a function that creates empty objects of a kind without a Go type
+// makeUnstructured returns a function that creates empty objects of a kind without a Go type
 // in croft.
-func unstructuredOf(kind schema.GroupVersionKind) func() client.Object {
+func makeUnstructured(kind schema.GroupVersionKind) func() client.Object {
 	return func() client.Object {
 		o := &unstructured.Unstructured{}
 		o.SetGroupVersionKind(kind)
@@ -53,7 +53,7 @@ type fluxRef struct {
 	Namespace string `json:"namespace"`
 }
 
-func fluxStatusOf(o *unstructured.Unstructured) fluxStatus {
+func readFluxStatus(o *unstructured.Unstructured) fluxStatus {
 	var read struct {
 		Spec struct {
 			Suspend   bool    `json:"suspend"`
@@ -72,136 +72,136 @@ func fluxStatusOf(o *unstructured.Unstructured) fluxStatus {
 		Generation: o.GetGeneration(), Suspend: read.Spec.Suspend, SourceRef: read.Spec.SourceRef, Observed: read.Status.ObservedGeneration,
 		Attempted: read.Status.LastAttemptedRevision, Applied: read.Status.LastAppliedRevision,
 	}
-	s.Ready = find(read.Status.Conditions, func(c *metav1.Condition) bool { return c.Type == "Ready" })
-	s.Progress = find(read.Status.Conditions, func(c *metav1.Condition) bool { return c.Type == "Reconciling" })
+	s.Ready = findFirst(read.Status.Conditions, func(c *metav1.Condition) bool { return c.Type == "Ready" })
+	s.Progress = findFirst(read.Status.Conditions, func(c *metav1.Condition) bool { return c.Type == "Reconciling" })
 	return s
 }
 
-// aroundKustomization reads the source of a Kustomization.
-func (g *gatherer) aroundKustomization(ctx context.Context, o client.Object) error {
+// gatherKustomization reads the source of a Kustomization.
+func (g *gatherer) gatherKustomization(ctx context.Context, o client.Object) error {
 	k, ok := o.(*unstructured.Unstructured)
 	if !ok {
 		return nil
 	}
-	ref := fluxStatusOf(k).SourceRef
+	ref := readFluxStatus(k).SourceRef
 	source := &unstructured.Unstructured{}
 	source.SetGroupVersionKind(schema.GroupVersionKind{Group: gitops.GitRepository.Group, Version: gitops.GitRepository.Version, Kind: ref.Kind})
 	namespace := ref.Namespace
 	if namespace == "" {
 		namespace = k.GetNamespace()
 	}
-	found, err := g.get(ctx, strings.ToLower(ref.Kind), namespace, ref.Name, source)
+	found, err := g.getObject(ctx, strings.ToLower(ref.Kind), namespace, ref.Name, source)
 	if found {
 		g.Around.Source = source
 	}
 	return err
 }
 
-// ofKustomization explains a Kustomization, from the source to the applied objects.
-func ofKustomization(s *Snapshot) Story {
+// explainKustomization explains a Kustomization, from the source to the applied objects.
+func explainKustomization(s *Snapshot) Story {
 	story := Story{Target: s.Target}
 	k, ok := s.Object.(*unstructured.Unstructured)
 	if !ok {
 		return conclude(story)
 	}
-	status := fluxStatusOf(k)
+	status := readFluxStatus(k)
 	story.Summary = "is not applied"
 	if status.Attempted != "" {
-		story.Summary = "revision " + short(status.Attempted) + " is not applied"
+		story.Summary = "revision " + shortenRevision(status.Attempted) + " is not applied"
 	}
 	if status.Applied != "" && status.Applied != status.Attempted {
-		story.Summary += "; " + short(status.Applied) + " was, and what it holds still stands"
+		story.Summary += "; " + shortenRevision(status.Applied) + " was, and what it holds still stands"
 	}
-	source, step := sourceOf(s, status), applied(s.Target, status)
+	source, step := evaluateSource(s, status), evaluateApply(s.Target, status)
 	if source.Verdict == Waiting && status.Ready != nil && status.Ready.Reason == artifactFailed {
-		step = waiting(LinkApply, s.Target.String(), status.Ready.Message) // there is no artifact yet
+		step = newWaitingStep(LinkApply, s.Target.String(), status.Ready.Message) // there is no artifact yet
 	}
 	story.Steps = []Step{source, step}
-	return summed(story, "revision "+short(status.Applied)+" is applied, and nothing is wrong")
+	return concludeHealthy(story, "revision "+shortenRevision(status.Applied)+" is applied, and nothing is wrong")
 }
 
 // commit matches a revision with a full digest.
 var commit = regexp.MustCompile(`^(.*:[0-9a-f]{8})[0-9a-f]+$`)
 
-// short shortens the digest of a revision to 8 digits.
-func short(revision string) string { return commit.ReplaceAllString(revision, "$1") }
+// shortenRevision shortens the digest of a revision to 8 digits.
+func shortenRevision(revision string) string { return commit.ReplaceAllString(revision, "$1") }
 
-// sourceOf evaluates the source of a Kustomization.
-func sourceOf(s *Snapshot, status fluxStatus) Step {
+// evaluateSource evaluates the source of a Kustomization.
+func evaluateSource(s *Snapshot, status fluxStatus) Step {
 	kind := strings.ToLower(status.SourceRef.Kind)
 	object := kind + "/" + status.SourceRef.Name
 	switch {
 	case s.Around.Source != nil:
-		return fetched(object, fluxStatusOf(s.Around.Source))
-	case s.hidden(kind):
-		return askAdmin(LinkSource, object, "croft why "+s.Target.String()+flag(s.Target))
+		return evaluateFetch(object, readFluxStatus(s.Around.Source))
+	case s.isHidden(kind):
+		return newHiddenStep(LinkSource, object, "croft why "+s.Target.String()+formatNamespaceFlag(s.Target))
 	default:
-		return judged(LinkSource, object, "there is no "+status.SourceRef.Kind+" "+status.SourceRef.Name, "flux-source")
+		return newCatalogStep(LinkSource, object, "there is no "+status.SourceRef.Kind+" "+status.SourceRef.Name, "flux-source")
 	}
 }
 
-// fetched reports whether source-controller has fetched a source.
-func fetched(object string, status fluxStatus) Step {
+// evaluateFetch reports whether source-controller has fetched a source.
+func evaluateFetch(object string, status fluxStatus) Step {
 	switch {
 	case status.Suspend:
-		return waiting(LinkSource, object, "spec.suspend is true: nothing new is fetched until that is taken away")
+		return newWaitingStep(LinkSource, object, "spec.suspend is true: nothing new is fetched until that is taken away")
 	case status.Ready == nil || status.Observed < status.Generation && status.Ready.Status != metav1.ConditionFalse:
-		return waiting(LinkSource, object, "source-controller has not fetched it yet: is it running?")
+		return newWaitingStep(LinkSource, object, "source-controller has not fetched it yet: is it running?")
 	case status.Ready.Status == metav1.ConditionTrue:
-		return good(LinkSource, object, status.Ready.Message)
+		return newGoodStep(LinkSource, object, status.Ready.Message)
 	case status.Ready.Status == metav1.ConditionFalse:
-		return judged(LinkSource, object, status.Ready.Reason+": "+status.Ready.Message, "flux-source")
+		return newCatalogStep(LinkSource, object, status.Ready.Reason+": "+status.Ready.Message, "flux-source")
 	default:
-		return waiting(LinkSource, object, status.Ready.Message)
+		return newWaitingStep(LinkSource, object, status.Ready.Message)
 	}
 }
 
-// applied reports the progress of kustomize-controller.
-func applied(target Target, status fluxStatus) Step {
+// evaluateApply reports the progress of kustomize-controller.
+func evaluateApply(target Target, status fluxStatus) Step {
 	object := target.String()
 	switch {
 	case status.Suspend:
-		return waiting(LinkApply, object, "spec.suspend is true: nothing new is applied until that is taken away")
+		return newWaitingStep(LinkApply, object, "spec.suspend is true: nothing new is applied until that is taken away")
 	case status.Ready == nil:
-		return waiting(LinkApply, object, "kustomize-controller has not looked at it yet: is it running?")
+		return newWaitingStep(LinkApply, object, "kustomize-controller has not looked at it yet: is it running?")
 	case status.Ready.Status == metav1.ConditionTrue:
-		return good(LinkApply, object, status.Ready.Message)
+		return newGoodStep(LinkApply, object, status.Ready.Message)
 	case status.Ready.Status == metav1.ConditionFalse:
-		return notApplied(target, status.Ready)
+		return explainNotApplied(target, status.Ready)
 	case status.Progress != nil && strings.HasPrefix(status.Progress.Message, "Building manifests"):
-		step := judged(LinkBuild, object, status.Progress.Message, "flux-build-waits")
+		step := newCatalogStep(LinkBuild, object, status.Progress.Message, "flux-build-waits")
 		step.Verdict = Waiting
 		return step
 	default:
-		return waiting(LinkApply, object, status.Ready.Message)
+		return newWaitingStep(LinkApply, object, status.Ready.Message)
 	}
 }
 
 // refusedObject matches the beginning of Flux's messages about one object.
 var refusedObject = regexp.MustCompile(`^(\w+)/(?:[\w.-]+/)?([\w.:-]+) (?:dry-run|apply) failed`)
 
-// notApplied explains why a revision was not applied.
-func notApplied(target Target, ready *metav1.Condition) Step {
+// explainNotApplied explains why a revision was not applied.
+func explainNotApplied(target Target, ready *metav1.Condition) Step {
 	object, message := target.String(), strings.TrimSpace(ready.Message)
 	switch ready.Reason {
 	case dependencyMissing:
-		return waiting(LinkApply, object, message)
+		return newWaitingStep(LinkApply, object, message)
 	case artifactFailed:
-		return judged(LinkBuild, object, message, "flux-artifact")
+		return newCatalogStep(LinkBuild, object, message, "flux-artifact")
 	case buildFailed:
-		if step := bad(LinkBuild, object, message); step.Finding != nil {
+		if step := newBadStep(LinkBuild, object, message); step.Finding != nil {
 			return step
 		}
-		return judged(LinkBuild, object, message, "flux-build")
+		return newCatalogStep(LinkBuild, object, message, "flux-build")
 	case healthCheckFailed:
-		return unhealthy(target, message)
+		return explainUnhealthy(target, message)
 	}
 	if m := refusedObject.FindStringSubmatch(message); m != nil {
 		object = strings.ToLower(m[1]) + "/" + m[2]
 	}
-	step := bad(LinkAdmission, object, message)
+	step := newBadStep(LinkAdmission, object, message)
 	if step.Finding == nil {
-		step = judged(LinkAdmission, object, ready.Reason+": "+message, "flux-refused")
+		step = newCatalogStep(LinkAdmission, object, ready.Reason+": "+message, "flux-refused")
 	}
 	return step
 }
@@ -209,11 +209,11 @@ func notApplied(target Target, ready *metav1.Condition) Step {
 // sick matches an object that a health check waits for.
 var sick = regexp.MustCompile(`(\w+)/([\w.-]+)/([\w.-]+) status: '\w+'`)
 
-// unhealthy adds the command that explains the first object that is not ready.
-func unhealthy(target Target, message string) Step {
-	step := judged(LinkHealth, target.String(), message, "flux-unhealthy")
+// explainUnhealthy adds the command that explains the first object that is not ready.
+func explainUnhealthy(target Target, message string) Step {
+	step := newCatalogStep(LinkHealth, target.String(), message, "flux-unhealthy")
 	for _, m := range sick.FindAllStringSubmatch(message, -1) {
-		if k := kindOf(m[1]); k != nil && step.Finding != nil {
+		if k := findKind(m[1]); k != nil && step.Finding != nil {
 			step.Finding.Run = fmt.Sprintf("croft why %s/%s -n %s", k.name, m[3], m[2])
 			break
 		}
@@ -221,17 +221,17 @@ func unhealthy(target Target, message string) Step {
 	return step
 }
 
-// ofSource reports whether a source is fetched.
-func ofSource(s *Snapshot) Story {
+// explainSource reports whether a source is fetched.
+func explainSource(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: "is not fetched"}
 	o, ok := s.Object.(*unstructured.Unstructured)
 	if !ok {
 		return conclude(story)
 	}
-	status := fluxStatusOf(o)
-	story.Steps = []Step{fetched(s.Target.String(), status)}
+	status := readFluxStatus(o)
+	story.Steps = []Step{evaluateFetch(s.Target.String(), status)}
 	if status.Ready != nil {
-		return summed(story, "is fetched, and nothing is wrong: "+status.Ready.Message)
+		return concludeHealthy(story, "is fetched, and nothing is wrong: "+status.Ready.Message)
 	}
-	return summed(story, "is fetched")
+	return concludeHealthy(story, "is fetched")
 }

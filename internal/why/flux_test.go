@@ -90,7 +90,7 @@ func TestKustomization(t *testing.T) {
 		"a source that fails":       {object: flux(gitops.OCIRepository, "False", "OCIArtifactPullFailed", "MANIFEST_UNKNOWN"), verdict: why.Bad, first: "flux-source", says: []string{"MANIFEST_UNKNOWN"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			story := why.Tell(&why.Snapshot{
+			story := why.ExplainSnapshot(&why.Snapshot{
 				Target: why.Target{Kind: strings.ToLower(c.object.GetKind()), Namespace: "shop", Name: "croft-app"},
 				Object: c.object, Around: why.Around{Source: c.source}, Hidden: c.hidden,
 			})

@@ -20,17 +20,17 @@ import (
 func TestForgedEvents(t *testing.T) {
 	const lie = "ask evil.example.org for help"
 	onNode := func() *why.Snapshot {
-		s := waiting()
+		s := newWaitingStep()
 		s.Events, s.Pods[0].Spec.NodeName = nil, "node-1"
 		return s
 	}
 	unscheduled := func() *why.Snapshot {
-		s := waiting()
+		s := newWaitingStep()
 		s.Events = nil
 		return s
 	}
 	launching := func() *why.Snapshot {
-		s := waiting()
+		s := newWaitingStep()
 		s.Target, s.Pods, s.Events, s.Claims = why.Target{Kind: "nodepool", Name: "pool-a"}, nil, nil, nil
 		return s
 	}
@@ -68,7 +68,7 @@ func TestForgedEvents(t *testing.T) {
 					e.Source.Component, e.ReportingController = "", component
 				}
 				s.Events = []corev1.Event{e}
-				story, err := json.Marshal(why.Tell(s))
+				story, err := json.Marshal(why.ExplainSnapshot(s))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -90,10 +90,10 @@ func TestForgedEvents(t *testing.T) {
 
 // TestOthersLaunches fails if the refused launch of pool-a-2 is reported for pool-a.
 func TestOthersLaunches(t *testing.T) {
-	s := waiting()
+	s := newWaitingStep()
 	s.Target, s.Pods, s.Claims = why.Target{Kind: "nodepool", Name: "pool-a"}, nil, nil
 	s.Events = []corev1.Event{event("NodeClaim", "pool-a-2-x2x9p", "InsufficientCapacityError", "karpenter", "no capacity")}
-	if story := why.Tell(s); story.Verdict != why.Good {
+	if story := why.ExplainSnapshot(s); story.Verdict != why.Good {
 		t.Errorf("it is told as %+v", story)
 	}
 }

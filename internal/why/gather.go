@@ -27,42 +27,42 @@ type gatherer struct {
 // Gather reads the objects about a Target, with the client's rights. It returns an error
 // only if the Target itself cannot be read.
 func Gather(ctx context.Context, c client.Reader, target Target) (*Snapshot, error) {
-	k := kindOfTarget(target)
+	k := findTargetKind(target)
 	o := k.empty()
 	if err := c.Get(ctx, client.ObjectKey{Namespace: target.Namespace, Name: target.Name}, o); err != nil {
 		if target.Kind == "pool" && (apierrors.IsNotFound(err) || meta.IsNoMatchError(err)) {
 			return Gather(ctx, c, Target{Kind: "nodepool", Name: target.Name}) // a NodePool without a Pool
 		}
-		return nil, unreadable(target, err)
+		return nil, explainUnreadable(target, err)
 	}
 	g := &gatherer{Reader: c, Snapshot: &Snapshot{Target: target, Object: o, Classes: map[string]*unstructured.Unstructured{}}}
-	if err := g.platform(ctx); err != nil {
+	if err := g.gatherPlatform(ctx); err != nil {
 		return nil, err
 	}
-	if err := g.surroundings(ctx, k, o); err != nil {
+	if err := g.gatherSurroundings(ctx, k, o); err != nil {
 		return nil, err
 	}
 	if o.GetDeletionTimestamp() != nil {
-		return g.Snapshot, g.deletion(ctx, o)
+		return g.Snapshot, g.gatherDeletion(ctx, o)
 	}
 	return g.Snapshot, nil
 }
 
-func (g *gatherer) surroundings(ctx context.Context, k *kind, o client.Object) error {
-	around, ok := g.around()[k.name]
+func (g *gatherer) gatherSurroundings(ctx context.Context, k *kind, o client.Object) error {
+	around, ok := g.listGatherers()[k.name]
 	switch {
 	case ok:
 		return around(ctx, o)
 	case g.Target.other.Kind != "":
 		return nil
 	case k.namespaced:
-		return g.ofNamespace(ctx, o)
+		return g.gatherNamespaced(ctx, o)
 	default:
-		return g.ofCluster(ctx, o)
+		return g.gatherClusterScoped(ctx, o)
 	}
 }
 
-func unreadable(target Target, err error) error {
+func explainUnreadable(target Target, err error) error {
 	where := ""
 	if target.Namespace != "" {
 		where = " in namespace " + target.Namespace
@@ -71,28 +71,28 @@ func unreadable(target Target, err error) error {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("there is no %s%s", target, where)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("you may not read %s%s: ask a platform admin: `croft why %s%s`", target, where, target, flag(target))
+		return fmt.Errorf("you may not read %s%s: ask a platform admin: `croft why %s%s`", target, where, target, formatNamespaceFlag(target))
 	case meta.IsNoMatchError(err):
-		return fmt.Errorf("this cluster does not know the kind %s: is %s installed?", target.Kind, cmp.Or(kindOfTarget(target).installed, "croft"))
+		return fmt.Errorf("this cluster does not know the kind %s: is %s installed?", target.Kind, cmp.Or(findTargetKind(target).installed, "croft"))
 	default:
 		return err
 	}
 }
 
-func flag(t Target) string {
+func formatNamespaceFlag(t Target) string {
 	if t.Namespace == "" {
 		return ""
 	}
 	return " -n " + t.Namespace
 }
 
-// ask records a missing right in Hidden. A missing right or object is no error.
-func (g *gatherer) ask(kind string, err error) (found bool, _ error) {
+// recordHidden records a missing right in Hidden. A missing right or object is no error.
+func (g *gatherer) recordHidden(kind string, err error) (found bool, _ error) {
 	switch {
 	case err == nil:
 		return true, nil
 	case apierrors.IsForbidden(err):
-		if !g.hidden(kind) {
+		if !g.isHidden(kind) {
 			g.Hidden = append(g.Hidden, kind)
 		}
 		return false, nil
@@ -103,29 +103,29 @@ func (g *gatherer) ask(kind string, err error) (found bool, _ error) {
 	}
 }
 
-func (g *gatherer) get(ctx context.Context, kind, namespace, name string, into client.Object) (bool, error) {
-	return g.ask(kind, g.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into))
+func (g *gatherer) getObject(ctx context.Context, kind, namespace, name string, into client.Object) (bool, error) {
+	return g.recordHidden(kind, g.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into))
 }
 
-func (g *gatherer) list(ctx context.Context, kind string, into client.ObjectList, opts ...client.ListOption) error {
-	_, err := g.ask(kind, g.List(ctx, into, opts...))
+func (g *gatherer) listObjects(ctx context.Context, kind string, into client.ObjectList, opts ...client.ListOption) error {
+	_, err := g.recordHidden(kind, g.List(ctx, into, opts...))
 	return err
 }
 
-// platform reads the key of pools. A tenant may not read the Platform.
-func (g *gatherer) platform(ctx context.Context) error {
+// gatherPlatform reads the key of pools. A tenant may not read the Platform.
+func (g *gatherer) gatherPlatform(ctx context.Context) error {
 	g.Key = v1alpha1.DefaultNodePoolKey
 	var platform v1alpha1.Platform
-	found, err := g.get(ctx, "platform", "", v1alpha1.PlatformName, &platform)
+	found, err := g.getObject(ctx, "platform", "", v1alpha1.PlatformName, &platform)
 	if found && platform.Spec.NodePoolKey != "" {
 		g.Key = platform.Spec.NodePoolKey
 	}
 	return err
 }
 
-func (g *gatherer) ofNamespace(ctx context.Context, o client.Object) error {
+func (g *gatherer) gatherNamespaced(ctx context.Context, o client.Object) error {
 	var rules v1alpha1.TenantRules
-	found, err := g.get(ctx, "tenantrules", g.Target.Namespace, v1alpha1.TenantRulesName, &rules)
+	found, err := g.getObject(ctx, "tenantrules", g.Target.Namespace, v1alpha1.TenantRulesName, &rules)
 	if err != nil {
 		return err
 	}
@@ -134,30 +134,30 @@ func (g *gatherer) ofNamespace(ctx context.Context, o client.Object) error {
 	}
 	if pod, ok := o.(*corev1.Pod); ok {
 		g.Pods = []corev1.Pod{*pod}
-	} else if err := g.workload(ctx, o); err != nil {
+	} else if err := g.gatherWorkload(ctx, o); err != nil {
 		return err
 	}
-	if g.hidden("platform") {
+	if g.isHidden("platform") {
 		g.guessKey()
 	}
-	if err := g.events(ctx, g.Target.Namespace); err != nil {
+	if err := g.gatherEvents(ctx, g.Target.Namespace); err != nil {
 		return err
 	}
-	if err := g.networks(ctx); err != nil {
+	if err := g.gatherNetworks(ctx); err != nil {
 		return err
 	}
-	if err := g.quotas(ctx); err != nil {
+	if err := g.gatherQuotas(ctx); err != nil {
 		return err
 	}
-	if err := g.budgets(ctx, client.InNamespace(g.Target.Namespace)); err != nil {
+	if err := g.gatherBudgets(ctx, client.InNamespace(g.Target.Namespace)); err != nil {
 		return err
 	}
-	return g.behindPods(ctx)
+	return g.gatherPodDependencies(ctx)
 }
 
-func (g *gatherer) budgets(ctx context.Context, opts ...client.ListOption) error {
+func (g *gatherer) gatherBudgets(ctx context.Context, opts ...client.ListOption) error {
 	var list policyv1.PodDisruptionBudgetList
-	err := g.list(ctx, "poddisruptionbudget", &list, opts...)
+	err := g.listObjects(ctx, "poddisruptionbudget", &list, opts...)
 	g.Budgets = list.Items
 	return err
 }
@@ -179,16 +179,16 @@ func (g *gatherer) guessKey() {
 	}
 }
 
-func (g *gatherer) events(ctx context.Context, namespace string) error {
+func (g *gatherer) gatherEvents(ctx context.Context, namespace string) error {
 	var list corev1.EventList
-	err := g.list(ctx, "event", &list, client.InNamespace(namespace))
+	err := g.listObjects(ctx, "event", &list, client.InNamespace(namespace))
 	g.Events = append(g.Events, list.Items...)
 	return err
 }
 
-// ofCluster reads the objects around a node, a NodeClaim or a NodePool.
-func (g *gatherer) ofCluster(ctx context.Context, o client.Object) error {
-	if err := g.events(ctx, metav1.NamespaceDefault); err != nil {
+// gatherClusterScoped reads the objects around a node, a NodeClaim or a NodePool.
+func (g *gatherer) gatherClusterScoped(ctx context.Context, o client.Object) error {
+	if err := g.gatherEvents(ctx, metav1.NamespaceDefault); err != nil {
 		return err
 	}
 	node, pool := "", o.GetLabels()[karpenterv1.NodePoolLabelKey]
@@ -204,28 +204,28 @@ func (g *gatherer) ofCluster(ctx context.Context, o client.Object) error {
 		node = o.Name
 	}
 	if node != "" {
-		if err := g.oneNode(ctx, node); err != nil {
+		if err := g.gatherNode(ctx, node); err != nil {
 			return err
 		}
-		if err := g.onNode(ctx, node); err != nil {
+		if err := g.gatherOnNode(ctx, node); err != nil {
 			return err
 		}
 	}
 	if pool == "" {
 		return nil
 	}
-	return g.onePool(ctx, pool)
+	return g.gatherPool(ctx, pool)
 }
 
-// onNode reads the objects that may block a node's removal.
-func (g *gatherer) onNode(ctx context.Context, name string) error {
+// gatherOnNode reads the objects that may block a node's removal.
+func (g *gatherer) gatherOnNode(ctx context.Context, name string) error {
 	var pods corev1.PodList
-	if err := g.list(ctx, "pod", &pods, client.MatchingFields{"spec.nodeName": name}); err != nil {
+	if err := g.listObjects(ctx, "pod", &pods, client.MatchingFields{"spec.nodeName": name}); err != nil {
 		return err
 	}
 	g.Pods = append(g.Pods, pods.Items...)
 	if g.Budgets != nil {
 		return nil
 	}
-	return g.budgets(ctx)
+	return g.gatherBudgets(ctx)
 }

@@ -25,10 +25,10 @@ type Issuance struct {
 	Challenges     []unstructured.Unstructured
 }
 
-// aroundCertificate reads the issuer of a Certificate, and the objects that it owns.
-func (g *gatherer) aroundCertificate(ctx context.Context, o client.Object) error {
+// gatherCertificate reads the issuer of a Certificate, and the objects that it owns.
+func (g *gatherer) gatherCertificate(ctx context.Context, o client.Object) error {
 	var rules v1alpha1.TenantRules
-	found, err := g.get(ctx, "tenantrules", o.GetNamespace(), v1alpha1.TenantRulesName, &rules)
+	found, err := g.getObject(ctx, "tenantrules", o.GetNamespace(), v1alpha1.TenantRulesName, &rules)
 	if err != nil {
 		return err
 	}
@@ -40,21 +40,21 @@ func (g *gatherer) aroundCertificate(ctx context.Context, o client.Object) error
 		return nil
 	}
 	all := &g.Around.Issuance
-	if all.Issuer, err = g.issuer(ctx, c); err != nil {
+	if all.Issuer, err = g.gatherIssuer(ctx, c); err != nil {
 		return err
 	}
-	if all.Request, err = g.newestOf(ctx, certmanager.Request, o); err != nil || all.Request == nil {
+	if all.Request, err = g.findNewestOwned(ctx, certmanager.Request, o); err != nil || all.Request == nil {
 		return err
 	}
-	if all.Order, err = g.newestOf(ctx, certmanager.Order, all.Request); err != nil || all.Order == nil {
+	if all.Order, err = g.findNewestOwned(ctx, certmanager.Order, all.Request); err != nil || all.Order == nil {
 		return err
 	}
-	all.Challenges, err = g.ownedBy(ctx, certmanager.Challenge, all.Order)
+	all.Challenges, err = g.listOwned(ctx, certmanager.Challenge, all.Order)
 	return err
 }
 
-// issuerOf returns the reference to the issuer of a Certificate.
-func issuerOf(c *unstructured.Unstructured) (kind schema.GroupVersionKind, name string) {
+// parseIssuerRef returns the reference to the issuer of a Certificate.
+func parseIssuerRef(c *unstructured.Unstructured) (kind schema.GroupVersionKind, name string) {
 	text := func(field string) string {
 		s, _, _ := unstructured.NestedString(c.Object, "spec", "issuerRef", field)
 		return s
@@ -63,8 +63,8 @@ func issuerOf(c *unstructured.Unstructured) (kind schema.GroupVersionKind, name 
 	return kind, text("name")
 }
 
-func (g *gatherer) issuer(ctx context.Context, c *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	kind, name := issuerOf(c)
+func (g *gatherer) gatherIssuer(ctx context.Context, c *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	kind, name := parseIssuerRef(c)
 	if kind.Group != certmanager.Group || name == "" {
 		return nil, nil
 	}
@@ -74,18 +74,18 @@ func (g *gatherer) issuer(ctx context.Context, c *unstructured.Unstructured) (*u
 	if kind == certmanager.ClusterIssuer {
 		namespace = ""
 	}
-	found, err := g.get(ctx, strings.ToLower(kind.Kind), namespace, name, issuer)
+	found, err := g.getObject(ctx, strings.ToLower(kind.Kind), namespace, name, issuer)
 	if !found {
 		return nil, err
 	}
 	return issuer, err
 }
 
-// ownedBy reads the objects of a kind that the owner controls, the newest first.
-func (g *gatherer) ownedBy(ctx context.Context, kind schema.GroupVersionKind, owner client.Object) ([]unstructured.Unstructured, error) {
+// listOwned reads the objects of a kind that the owner controls, the newest first.
+func (g *gatherer) listOwned(ctx context.Context, kind schema.GroupVersionKind, owner client.Object) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := g.list(ctx, strings.ToLower(kind.Kind), list, client.InNamespace(owner.GetNamespace())); err != nil {
+	if err := g.listObjects(ctx, strings.ToLower(kind.Kind), list, client.InNamespace(owner.GetNamespace())); err != nil {
 		return nil, err
 	}
 	owned := slices.DeleteFunc(list.Items, func(o unstructured.Unstructured) bool { return !metav1.IsControlledBy(&o, owner) })
@@ -95,8 +95,8 @@ func (g *gatherer) ownedBy(ctx context.Context, kind schema.GroupVersionKind, ow
 	return owned, nil
 }
 
-func (g *gatherer) newestOf(ctx context.Context, kind schema.GroupVersionKind, owner client.Object) (*unstructured.Unstructured, error) {
-	owned, err := g.ownedBy(ctx, kind, owner)
+func (g *gatherer) findNewestOwned(ctx context.Context, kind schema.GroupVersionKind, owner client.Object) (*unstructured.Unstructured, error) {
+	owned, err := g.listOwned(ctx, kind, owner)
 	if err != nil || len(owned) == 0 {
 		return nil, err
 	}

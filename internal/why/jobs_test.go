@@ -82,7 +82,7 @@ func TestJobs(t *testing.T) {
 		"between two attempts": {job: job(counts(0, 0, 0, 2)), verdict: why.Waiting, says: "until 7 have failed (backoffLimit)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			story := why.Tell(&why.Snapshot{
+			story := why.ExplainSnapshot(&why.Snapshot{
 				Target: why.Target{Kind: "job", Namespace: "shop", Name: "report"}, Object: c.job, Makers: []why.Maker{{Kind: "Job", Name: "report"}}, Pods: c.pods, Events: c.events, Key: key, Hidden: []string{"node"},
 			})
 			compare(t, story, c.verdict, c.first, c.says)
@@ -145,7 +145,7 @@ func TestCronJobs(t *testing.T) {
 		"whose last Job has done it":  {cron: cron(), last: job(jobEnded(batchv1.JobComplete, "", "")), verdict: why.Good, says: "its last Job report has completed, and nothing is wrong"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			story := why.Tell(&why.Snapshot{
+			story := why.ExplainSnapshot(&why.Snapshot{
 				Target: why.Target{Kind: "cronjob", Namespace: "shop", Name: "nightly"}, Object: c.cron, Around: why.Around{LastJob: c.last}, Pods: c.pods, Events: c.events, Key: key,
 			})
 			compare(t, story, c.verdict, c.first, c.says)

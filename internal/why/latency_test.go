@@ -39,7 +39,7 @@ func TestLatency(t *testing.T) {
 		"not ready": {corev1.ConditionFalse, []corev1.Pod{pod}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			story := why.Tell(&why.Snapshot{
+			story := why.ExplainSnapshot(&why.Snapshot{
 				Target: why.Target{Kind: "node", Name: "node-1"}, Pods: c.pods,
 				Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "node-1", CreationTimestamp: at(35)},
 					Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
@@ -67,7 +67,7 @@ func TestLatencyOfBoot(t *testing.T) {
 	launched := &claim.Status.Conditions[0]
 	launched.Type, launched.Status, launched.LastTransitionTime = karpenterv1.ConditionTypeLaunched, metav1.ConditionTrue, at(4)
 	times := boot.Times{boot.VMInitialized: at(14).Time, boot.CloudInitFinalStart: at(20).Time, boot.CloudInitFinalFinish: at(42).Time}
-	story := why.Tell(&why.Snapshot{
+	story := why.ExplainSnapshot(&why.Snapshot{
 		Target: why.Target{Kind: "node", Name: "node-1"},
 		Nodes: []corev1.Node{{
 			ObjectMeta: metav1.ObjectMeta{Name: "node-1", CreationTimestamp: at(47),

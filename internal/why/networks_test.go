@@ -29,16 +29,16 @@ func TestRangeFull(t *testing.T) {
 		"not permitted": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := waiting()
+			s := newWaitingStep()
 			s.Pods[0].Spec.NodeName = "node-1"
-			s.Events = append(s.Events, event("Pod", "web", "FailedCreatePodSandBox", "kubelet", catalog.Lookup("network-range-full").Texts[0]))
+			s.Events = append(s.Events, event("Pod", "web", "FailedCreatePodSandBox", "kubelet", catalog.FindRow("network-range-full").Texts[0]))
 			if test.says != "" {
 				test.condition.Type = v1alpha1.ConditionAddressesAvailable
 				s.Networks = []v1alpha1.SecondaryNetwork{{ObjectMeta: metav1.ObjectMeta{Name: "n6"}}, {
 					ObjectMeta: metav1.ObjectMeta{Name: "n4"}, Status: v1alpha1.Status{Conditions: []metav1.Condition{test.condition}},
 				}}
 			}
-			story := why.Tell(s)
+			story := why.ExplainSnapshot(s)
 			if story.First == nil || story.First.ID != "network-range-full" || !strings.Contains(story.First.Cure, "podCIDR") {
 				t.Errorf("the first cause is %+v", story.First)
 			}
@@ -60,7 +60,7 @@ func TestRangeFull(t *testing.T) {
 func TestNetworksAwaited(t *testing.T) {
 	const says = "DaemonSet kube-system/whereabouts has no pod on the node"
 	told := func(age time.Duration, tainted bool) *why.Story {
-		s := waiting()
+		s := newWaitingStep()
 		taint := corev1.Taint{Key: v1alpha1.NetworksTaint, Value: v1alpha1.NetworksTaintValue, Effect: corev1.TaintEffectNoSchedule}
 		claim := &s.Claims[0]
 		claim.CreationTimestamp = metav1.NewTime(time.Now().Add(-age))
@@ -77,7 +77,7 @@ func TestNetworksAwaited(t *testing.T) {
 			claim.Status.Conditions = claim.Status.Conditions[:2]
 		}
 		s.Nodes = []corev1.Node{node}
-		story := why.Tell(s)
+		story := why.ExplainSnapshot(s)
 		return &story
 	}
 	seen := func(s *why.Story) (all string) {

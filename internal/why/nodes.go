@@ -16,32 +16,32 @@ import (
 	"croft.dev/croft/internal/disruption"
 )
 
-// nodeSteps evaluates a node.
-func nodeSteps(s *Snapshot, node *corev1.Node) []Step {
+// evaluateNode evaluates a node.
+func evaluateNode(s *Snapshot, node *corev1.Node) []Step {
 	object := "node/" + node.Name
 	var steps []Step
 	for _, c := range node.Status.Conditions {
-		text := catalog.Condition(string(c.Type), string(c.Status), c.Reason, c.Message)
+		text := catalog.FormatCondition(string(c.Type), string(c.Status), c.Reason, c.Message)
 		switch {
 		case c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue:
-			steps = append(steps, bad(LinkNode, object, text))
+			steps = append(steps, newBadStep(LinkNode, object, text))
 		case c.Type != corev1.NodeReady && c.Status == corev1.ConditionTrue && strings.HasSuffix(string(c.Type), "Pressure"):
-			steps = append(steps, bad(LinkNode, object, text))
+			steps = append(steps, newBadStep(LinkNode, object, text))
 		}
 	}
-	steps = append(steps, networksAwaited(node)...)
-	claim := s.claimOf(node.Name)
+	steps = append(steps, explainAwaitedNetworks(node)...)
+	claim := s.findClaim(node.Name)
 	if claim != nil {
-		if stray := Undeclared(node, claim); stray != nil {
-			steps = append(steps, judged(LinkNode, object, "it has the taint "+stray.ToString()+", which its NodeClaim does not declare", "undeclared-taint"))
+		if stray := FindUndeclaredTaint(node, claim); stray != nil {
+			steps = append(steps, newCatalogStep(LinkNode, object, "it has the taint "+stray.ToString()+", which its NodeClaim does not declare", "undeclared-taint"))
 		}
-		if back := StartupTaintBack(node, claim); back != nil {
-			steps = append(steps, judged(LinkNode, object, "it has the startup taint "+back.ToString()+" again, after it was initialized: no new pod can start there", "startup-taint"))
+		if back := FindReturnedStartupTaint(node, claim); back != nil {
+			steps = append(steps, newCatalogStep(LinkNode, object, "it has the startup taint "+back.ToString()+" again, after it was initialized: no new pod can start there", "startup-taint"))
 		}
 	}
-	steps = append(steps, held(s, node, claim)...)
+	steps = append(steps, explainHolders(s, node, claim)...)
 	if len(steps) == 0 {
-		steps = []Step{good(LinkNode, object, "it is ready")}
+		steps = []Step{newGoodStep(LinkNode, object, "it is ready")}
 	}
 	return steps
 }
@@ -50,11 +50,11 @@ func nodeSteps(s *Snapshot, node *corev1.Node) []Step {
 // remove themselves.
 var ours = []string{"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "karpenter.sh/", "ebs.csi.aws.com/", "efs.csi.aws.com/"}
 
-// Undeclared returns a taint of a node that is not in its NodeClaim. Karpenter does not
+// FindUndeclaredTaint returns a taint of a node that is not in its NodeClaim. Karpenter does not
 // know it, and assumes that pods fit on such nodes.
-func Undeclared(node *corev1.Node, claim *karpenterv1.NodeClaim) *corev1.Taint {
+func FindUndeclaredTaint(node *corev1.Node, claim *karpenterv1.NodeClaim) *corev1.Taint {
 	declared := slices.Concat(claim.Spec.Taints, claim.Spec.StartupTaints)
-	return find(node.Spec.Taints, func(t *corev1.Taint) bool {
+	return findFirst(node.Spec.Taints, func(t *corev1.Taint) bool {
 		if t.Effect == corev1.TaintEffectPreferNoSchedule || slices.ContainsFunc(ours, func(prefix string) bool { return strings.HasPrefix(t.Key, prefix) }) {
 			return false
 		}
@@ -62,39 +62,39 @@ func Undeclared(node *corev1.Node, claim *karpenterv1.NodeClaim) *corev1.Taint {
 	})
 }
 
-// StartupTaintBack returns a startup taint that an initialized node has again: agents add
+// FindReturnedStartupTaint returns a startup taint that an initialized node has again: agents add
 // their taint again when they are not ready. Before initialization, the condition of the
 // claim names the taint.
-func StartupTaintBack(node *corev1.Node, claim *karpenterv1.NodeClaim) *corev1.Taint {
-	if !done(claim) {
+func FindReturnedStartupTaint(node *corev1.Node, claim *karpenterv1.NodeClaim) *corev1.Taint {
+	if !isInitialized(claim) {
 		return nil
 	}
-	return find(node.Spec.Taints, func(t *corev1.Taint) bool {
+	return findFirst(node.Spec.Taints, func(t *corev1.Taint) bool {
 		return slices.ContainsFunc(claim.Spec.StartupTaints, func(d corev1.Taint) bool { return d.MatchTaint(t) })
 	})
 }
 
-// held names the obstacles to a node's removal.
-func held(s *Snapshot, node *corev1.Node, claim *karpenterv1.NodeClaim) []Step {
+// explainHolders names the obstacles to a node's removal.
+func explainHolders(s *Snapshot, node *corev1.Node, claim *karpenterv1.NodeClaim) []Step {
 	now := time.Now()
-	going, _ := Leaving(now, node, claim)
+	going, _ := FindRemovalReason(now, node, claim)
 	if going == "" {
 		return nil
 	}
 	object := "node/" + node.Name
 	var steps []Step
-	for _, h := range Holders(now, node, s.Pods, s.Budgets) {
-		steps = append(steps, judged(LinkNode, object, "it is "+going+", and held: "+h.Text, h.Row))
+	for _, h := range FindHolders(now, node, s.Pods, s.Budgets) {
+		steps = append(steps, newCatalogStep(LinkNode, object, "it is "+going+", and held: "+h.Text, h.Row))
 	}
 	if len(steps) == 0 {
-		steps = append(steps, waiting(LinkNode, object, "it is "+going+", and nothing holds it"))
+		steps = append(steps, newWaitingStep(LinkNode, object, "it is "+going+", and nothing holds it"))
 	}
 	return steps
 }
 
-// Leaving returns the reason why a node is to be removed, and since when, or "" if it is
+// FindRemovalReason returns the reason why a node is to be removed, and since when, or "" if it is
 // not. The claim may be nil.
-func Leaving(now time.Time, node *corev1.Node, claim *karpenterv1.NodeClaim) (how string, since time.Time) {
+func FindRemovalReason(now time.Time, node *corev1.Node, claim *karpenterv1.NodeClaim) (how string, since time.Time) {
 	if node.DeletionTimestamp != nil {
 		return "being deleted", node.DeletionTimestamp.Time
 	}
@@ -128,9 +128,9 @@ type Holder struct {
 	Text string
 }
 
-// Holders returns the obstacles to a node's removal by Karpenter: annotations, and pods
+// FindHolders returns the obstacles to a node's removal by Karpenter: annotations, and pods
 // that Karpenter drains and the API server does not evict.
-func Holders(now time.Time, node *corev1.Node, pods []corev1.Pod, budgets []policyv1.PodDisruptionBudget) []Holder {
+func FindHolders(now time.Time, node *corev1.Node, pods []corev1.Pod, budgets []policyv1.PodDisruptionBudget) []Holder {
 	const row = string(disruption.NotNow)
 	var all []Holder
 	// The annotation of a node prevents its deletion by Karpenter, but not its drain.
@@ -140,25 +140,25 @@ func Holders(now time.Time, node *corev1.Node, pods []corev1.Pod, budgets []poli
 	index := disruption.New(budgets)
 	for i := range pods {
 		pod := &pods[i]
-		if pod.Spec.NodeName != node.Name || !drained(pod) {
+		if pod.Spec.NodeName != node.Name || !needsDrain(pod) {
 			continue
 		}
 		name := fmt.Sprintf("pod %s/%s: ", pod.Namespace, pod.Name)
-		if protected(now, pod) {
+		if isProtected(now, pod) {
 			all = append(all, Holder{row, name + "it is annotated " + karpenterv1.DoNotDisruptAnnotationKey})
-		} else if block := index.BlockOf(pod); block != nil {
+		} else if block := index.FindBlock(pod); block != nil {
 			all = append(all, Holder{string(block.Cause), name + block.Text})
 		}
 	}
 	return all
 }
 
-// undrainable describes PodDisruptionBudgets that never allow an eviction, although nothing
+// describeUndrainable describes PodDisruptionBudgets that never allow an eviction, although nothing
 // is wrong now: their nodes, which may have pods of other tenants, cannot be drained.
-func undrainable(s *Snapshot, pods []corev1.Pod) string {
+func describeUndrainable(s *Snapshot, pods []corev1.Pod) string {
 	var texts []string
-	for _, b := range disruption.New(s.Budgets).Find(pods) {
-		if b.Lasts() {
+	for _, b := range disruption.New(s.Budgets).FindBlocks(pods) {
+		if b.IsPersistent() {
 			texts = append(texts, b.Text)
 		}
 	}
@@ -168,8 +168,8 @@ func undrainable(s *Snapshot, pods []corev1.Pod) string {
 	return "; but its nodes cannot be drained: " + strings.Join(texts, "; ")
 }
 
-// drained reports whether Karpenter waits for a pod to leave a node that it removes.
-func drained(pod *corev1.Pod) bool {
+// needsDrain reports whether Karpenter waits for a pod to leave a node that it removes.
+func needsDrain(pod *corev1.Pod) bool {
 	static := metav1.GetControllerOf(pod) != nil && metav1.GetControllerOf(pod).Kind == "Node"
 	stays := slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
 		return t.ToleratesTaint(klog.Background(), &karpenterv1.DisruptedNoScheduleTaint, false)
@@ -178,9 +178,9 @@ func drained(pod *corev1.Pod) bool {
 	return !static && !stays && !ended && pod.DeletionTimestamp == nil
 }
 
-// protected reports whether karpenter.sh/do-not-disrupt is in force: "true", or a duration
+// isProtected reports whether karpenter.sh/do-not-disrupt is in force: "true", or a duration
 // since the pod's start that has not elapsed.
-func protected(now time.Time, pod *corev1.Pod) bool {
+func isProtected(now time.Time, pod *corev1.Pod) bool {
 	value := pod.Annotations[karpenterv1.DoNotDisruptAnnotationKey]
 	if value == "true" {
 		return true

@@ -82,7 +82,7 @@ func TestHolders(t *testing.T) {
 				Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
 			}
 			c.pod(&pod)
-			got := why.Holders(now, node, []corev1.Pod{pod}, c.budgets)
+			got := why.FindHolders(now, node, []corev1.Pod{pod}, c.budgets)
 			if c.row == "" {
 				if len(got) > 0 {
 					t.Errorf("want none: %+v", got)
@@ -119,7 +119,7 @@ func TestUndrainable(t *testing.T) {
 	} {
 		for kind, object := range map[string]client.Object{"pod": &pod, "deployment": deployment(), "node": &node} {
 			t.Run(name+" "+kind, func(t *testing.T) {
-				story := why.Tell(&why.Snapshot{
+				story := why.ExplainSnapshot(&why.Snapshot{
 					Target: why.Target{Kind: kind, Namespace: "shop", Name: object.GetName()}, Object: object, Pods: []corev1.Pod{pod}, Budgets: c.budgets, Nodes: []corev1.Node{node},
 				})
 				if story.Verdict != why.Good || !strings.Contains(story.Summary, c.says) || c.says == "" && strings.Contains(story.Summary, "drained") {

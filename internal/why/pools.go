@@ -16,11 +16,13 @@ const nodePoolLabel = karpenterv1.NodePoolLabelKey
 // condition is a condition of an object of any kind.
 type condition struct{ kind, status, reason, message string }
 
-func (c condition) String() string { return catalog.Condition(c.kind, c.status, c.reason, c.message) }
+func (c condition) String() string {
+	return catalog.FormatCondition(c.kind, c.status, c.reason, c.message)
+}
 
-// conditionsOf reads the conditions of an unstructured object, such as a node class of any
+// listConditions reads the conditions of an unstructured object, such as a node class of any
 // provider.
-func conditionsOf(o *unstructured.Unstructured) []condition {
+func listConditions(o *unstructured.Unstructured) []condition {
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	var all []condition
 	for _, entry := range list {
@@ -32,7 +34,7 @@ func conditionsOf(o *unstructured.Unstructured) []condition {
 	return all
 }
 
-func conditionsOfClaim(c *karpenterv1.NodeClaim) []condition {
+func listClaimConditions(c *karpenterv1.NodeClaim) []condition {
 	var all []condition
 	for _, s := range c.Status.Conditions {
 		all = append(all, condition{s.Type, string(s.Status), s.Reason, s.Message})
@@ -40,7 +42,7 @@ func conditionsOfClaim(c *karpenterv1.NodeClaim) []condition {
 	return all
 }
 
-func conditionsOfPool(p *karpenterv1.NodePool) []condition {
+func listPoolConditions(p *karpenterv1.NodePool) []condition {
 	var all []condition
 	for _, s := range p.Status.Conditions {
 		all = append(all, condition{s.Type, string(s.Status), s.Reason, s.Message})
@@ -48,61 +50,61 @@ func conditionsOfPool(p *karpenterv1.NodePool) []condition {
 	return all
 }
 
-// poolSteps evaluates a NodePool and its node class.
-func poolSteps(s *Snapshot, pool *karpenterv1.NodePool) []Step {
+// evaluatePool evaluates a NodePool and its node class.
+func evaluatePool(s *Snapshot, pool *karpenterv1.NodePool) []Step {
 	object := "nodepool/" + pool.Name
-	steps := classSteps(s, pool)
-	for _, c := range conditionsOfPool(pool) {
+	steps := evaluatePoolClass(s, pool)
+	for _, c := range listPoolConditions(pool) {
 		// Ready summarizes the other conditions.
 		if c.kind != "Ready" && c.status == string(metav1.ConditionFalse) {
-			steps = append(steps, bad(LinkPool, object, c.String()))
+			steps = append(steps, newBadStep(LinkPool, object, c.String()))
 		}
 	}
 	if len(pool.Status.Conditions) == 0 {
-		steps = append(steps, judged(LinkPool, object, "no Karpenter has looked at it: none speaks for node classes of its group, or none runs", "node-class-unknown"))
+		steps = append(steps, newCatalogStep(LinkPool, object, "no Karpenter has looked at it: none speaks for node classes of its group, or none runs", "node-class-unknown"))
 	}
 	if pool.DeletionTimestamp != nil {
-		steps = append(steps, judged(LinkPool, object, "the NodePool is being deleted", "no-pool"))
+		steps = append(steps, newCatalogStep(LinkPool, object, "the NodePool is being deleted", "no-pool"))
 	}
 	if len(steps) == 0 {
-		steps = []Step{good(LinkPool, object, "it is ready, and so is its node class")}
+		steps = []Step{newGoodStep(LinkPool, object, "it is ready, and so is its node class")}
 	}
 	return steps
 }
 
-func classSteps(s *Snapshot, pool *karpenterv1.NodePool) []Step {
+func evaluatePoolClass(s *Snapshot, pool *karpenterv1.NodePool) []Step {
 	ref, class := pool.Spec.Template.Spec.NodeClassRef, s.Classes[pool.Name]
 	if ref == nil {
 		return nil
 	}
 	object := strings.ToLower(ref.Kind) + "/" + ref.Name
 	if class == nil {
-		if s.hidden(strings.ToLower(ref.Kind)) {
-			return []Step{askAdmin(LinkClass, object, "croft why nodepool/"+pool.Name)}
+		if s.isHidden(strings.ToLower(ref.Kind)) {
+			return []Step{newHiddenStep(LinkClass, object, "croft why nodepool/"+pool.Name)}
 		}
-		return []Step{bad(LinkClass, object, catalog.Condition("NodeClassReady", "False", "NodeClassNotFound", "NodeClass not found on cluster"))}
+		return []Step{newBadStep(LinkClass, object, catalog.FormatCondition("NodeClassReady", "False", "NodeClassNotFound", "NodeClass not found on cluster"))}
 	}
-	return ClassSteps(object, class, time.Now())
+	return EvaluateClass(object, class, time.Now())
 }
 
-// ClassSteps evaluates a node class of any provider. It returns no steps if nothing is
+// EvaluateClass evaluates a node class of any provider. It returns no steps if nothing is
 // wrong.
-func ClassSteps(object string, class *unstructured.Unstructured, now time.Time) []Step {
+func EvaluateClass(object string, class *unstructured.Unstructured, now time.Time) []Step {
 	age := now.Sub(class.GetCreationTimestamp().Time)
 	var steps []Step
-	for _, c := range conditionsOf(class) {
+	for _, c := range listConditions(class) {
 		switch {
 		case c.kind == "Ready", c.status == string(metav1.ConditionTrue), c.reason == "DependenciesNotReady":
 			// Ready summarizes the other conditions, and DependenciesNotReady is no cause
 			// of its own.
 		case c.status == string(metav1.ConditionFalse):
-			steps = append(steps, bad(LinkClass, object, c.String()))
-		case age > dryRunTakes && profileMissing(class, c):
-			steps = append(steps, judged(LinkClass, object, "Karpenter's dry run does not get through, and it does not say why; what it is silent about is an instance profile that is not there", "instance-profile-name"))
+			steps = append(steps, newBadStep(LinkClass, object, c.String()))
+		case age > dryRunTakes && isProfileMissing(class, c):
+			steps = append(steps, newCatalogStep(LinkClass, object, "Karpenter's dry run does not get through, and it does not say why; what it is silent about is an instance profile that is not there", "instance-profile-name"))
 		case age < Usual:
-			steps = append(steps, waiting(LinkClass, object, c.String()))
+			steps = append(steps, newWaitingStep(LinkClass, object, c.String()))
 		default:
-			steps = append(steps, bad(LinkClass, object, c.String()))
+			steps = append(steps, newBadStep(LinkClass, object, c.String()))
 		}
 	}
 	return steps
@@ -111,10 +113,10 @@ func ClassSteps(object string, class *unstructured.Unstructured, now time.Time) 
 // dryRunTakes is an upper limit for the duration of Karpenter's dry run.
 const dryRunTakes = 15 * time.Second
 
-// profileMissing reports whether a class waits for the dry run of an instance profile that
+// isProfileMissing reports whether a class waits for the dry run of an instance profile that
 // Karpenter does not manage. Karpenter v1.14 treats EC2's answer that the profile does not
 // exist as a delay of propagation, and retries for ever without a message.
-func profileMissing(class *unstructured.Unstructured, c condition) bool {
+func isProfileMissing(class *unstructured.Unstructured, c condition) bool {
 	profile, _, _ := unstructured.NestedString(class.Object, "spec", "instanceProfile")
 	return profile != "" && c.kind == "ValidationSucceeded" && c.status == string(metav1.ConditionUnknown)
 }

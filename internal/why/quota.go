@@ -18,8 +18,8 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// quotas reads the division of the tenant's quota, if the quota refused an object.
-func (g *gatherer) quotas(ctx context.Context) error {
+// gatherQuotas reads the division of the tenant's quota, if the quota refused an object.
+func (g *gatherer) gatherQuotas(ctx context.Context) error {
 	if g.Rules == nil || !slices.ContainsFunc(g.Events, func(e corev1.Event) bool {
 		_, refused := quotaplan.ParseRefusal(e.Message)
 		return refused
@@ -29,7 +29,7 @@ func (g *gatherer) quotas(ctx context.Context) error {
 	g.Quotas = map[string]corev1.ResourceQuota{}
 	for _, namespace := range g.Rules.Spec.Namespaces {
 		var quota corev1.ResourceQuota
-		found, err := g.get(ctx, "resourcequota", namespace, policy.Name, &quota)
+		found, err := g.getObject(ctx, "resourcequota", namespace, policy.Name, &quota)
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (g *gatherer) quotas(ctx context.Context) error {
 		}
 	}
 	var tenant v1alpha1.Tenant
-	_, err := g.get(ctx, "tenant", "", g.Rules.Spec.Tenant, &tenant)
+	_, err := g.getObject(ctx, "tenant", "", g.Rules.Spec.Tenant, &tenant)
 	g.Minimums = tenant.Spec.QuotaMinimums
 	return err
 }
@@ -46,33 +46,33 @@ func (g *gatherer) quotas(ctx context.Context) error {
 // settling is the time in which a share follows a refusal, with a margin.
 const settling = time.Minute
 
-// holding is the state of one resource in a tenant's namespaces.
-type holding struct {
+// quotaState is the state of one resource in a tenant's namespaces.
+type quotaState struct {
 	// hard and used are sums over all namespaces. free is the unused part of this
 	// namespace's share, and elsewhere the unused part of the other shares. reserved is the
 	// part of elsewhere that the other namespaces' minimums reserve.
 	hard, used, free, elsewhere, reserved resource.Quantity
 }
 
-func (s *Snapshot) holding(name corev1.ResourceName) holding {
-	var h holding
+func (s *Snapshot) sumQuota(name corev1.ResourceName) quotaState {
+	var h quotaState
 	for namespace, quota := range s.Quotas {
 		hard, used := quota.Status.Hard[name], quota.Status.Used[name]
 		h.hard.Add(hard)
 		h.used.Add(used)
-		left := difference(hard, used)
+		left := subtractQuantity(hard, used)
 		if namespace == s.Target.Namespace {
 			h.free.Add(left)
 			continue
 		}
 		h.elsewhere.Add(left)
-		h.reserved.Add(difference(s.Minimums[namespace][name], used))
+		h.reserved.Add(subtractQuantity(s.Minimums[namespace][name], used))
 	}
 	return h
 }
 
-// difference returns a - b, or zero if that is negative.
-func difference(a, b resource.Quantity) resource.Quantity {
+// subtractQuantity returns a - b, or zero if that is negative.
+func subtractQuantity(a, b resource.Quantity) resource.Quantity {
 	if a.Cmp(b) <= 0 {
 		return resource.Quantity{Format: a.Format}
 	}
@@ -80,16 +80,16 @@ func difference(a, b resource.Quantity) resource.Quantity {
 	return a
 }
 
-// exceeded explains a refusal by the quota: either the tenant's quota is used up, or only
+// explainExceeded explains a refusal by the quota: either the tenant's quota is used up, or only
 // the namespace's share.
-func exceeded(s *Snapshot, refused *refusedPod, step Step) Step {
+func explainExceeded(s *Snapshot, refused *refusedPod, step Step) Step {
 	r, ok := quotaplan.ParseRefusal(refused.message)
-	if !ok || len(s.Quotas) == 0 || s.hidden("resourcequota") || step.Finding == nil {
+	if !ok || len(s.Quotas) == 0 || s.isHidden("resourcequota") || step.Finding == nil {
 		return step
 	}
 	worst := -1
 	for _, name := range slices.Sorted(maps.Keys(r.Requested)) {
-		how, finding := s.exceeds(name, r.Requested[name], time.Since(refused.first))
+		how, finding := s.evaluateResource(name, r.Requested[name], time.Since(refused.first))
 		if how > worst {
 			finding.Seen, worst = step.Finding.Seen, how
 			step.Finding = finding
@@ -98,14 +98,14 @@ func exceeded(s *Snapshot, refused *refusedPod, step Step) Step {
 	return step
 }
 
-// refusedSince returns the time of the first refusal by the quota for the same object.
-func (s *Snapshot) refusedSince(e *corev1.Event) time.Time {
-	first := events.Last(e)
-	for _, other := range s.about(e.InvolvedObject.Kind, e.InvolvedObject.Name, controllers[e.InvolvedObject.Kind]) {
+// findFirstRefusal returns the time of the first refusal by the quota for the same object.
+func (s *Snapshot) findFirstRefusal(e *corev1.Event) time.Time {
+	first := events.LastObserved(e)
+	for _, other := range s.findEvents(e.InvolvedObject.Kind, e.InvolvedObject.Name, controllers[e.InvolvedObject.Kind]) {
 		if _, ok := quotaplan.ParseRefusal(other.Message); !ok {
 			continue
 		}
-		for _, t := range []time.Time{other.FirstTimestamp.Time, events.Last(&other)} {
+		for _, t := range []time.Time{other.FirstTimestamp.Time, events.LastObserved(&other)} {
 			if !t.IsZero() && t.Before(first) {
 				first = t
 			}
@@ -114,39 +114,39 @@ func (s *Snapshot) refusedSince(e *corev1.Event) time.Time {
 	return first
 }
 
-// exceeds evaluates one resource. A larger result requires more work to fix.
-func (s *Snapshot) exceeds(name corev1.ResourceName, requested resource.Quantity, ago time.Duration) (int, *catalog.Finding) {
-	h := s.holding(name)
-	all, others := h.free.DeepCopy(), difference(h.elsewhere, h.reserved)
+// evaluateResource evaluates one resource. A larger result requires more work to fix.
+func (s *Snapshot) evaluateResource(name corev1.ResourceName, requested resource.Quantity, ago time.Duration) (int, *catalog.Finding) {
+	h := s.sumQuota(name)
+	all, others := h.free.DeepCopy(), subtractQuantity(h.elsewhere, h.reserved)
 	all.Add(h.elsewhere)
 	others.Add(h.free)
 	said := fmt.Sprintf("%s: %s requested; %s left of this namespace's share", name, &requested, &h.free)
 	if len(s.Quotas) > 1 {
-		said += fmt.Sprintf(", and %s of the shares of %s", &h.elsewhere, strings.Join(s.otherNamespaces(), ", "))
+		said += fmt.Sprintf(", and %s of the shares of %s", &h.elsewhere, strings.Join(s.listOtherNamespaces(), ", "))
 	}
 	switch {
 	case requested.Cmp(all) > 0:
-		return 3, finding("quota-exceeded", fmt.Sprintf("the tenant's quota is used up: %s (%s of %s are used)", said, &h.used, &h.hard))
+		return 3, newFinding("quota-exceeded", fmt.Sprintf("the tenant's quota is used up: %s (%s of %s are used)", said, &h.used, &h.hard))
 	case requested.Cmp(h.free) <= 0:
-		return 0, finding("quota-share", "the share was too small and has grown since: "+said)
+		return 0, newFinding("quota-share", "the share was too small and has grown since: "+said)
 	case requested.Cmp(others) > 0:
-		return 2, finding("quota-reserved", fmt.Sprintf("what is left of the tenant's quota is reserved: %s, of which quotaMinimums reserve %s", said, &h.reserved))
-	case s.hidden("tenant") && ago > settling:
+		return 2, newFinding("quota-reserved", fmt.Sprintf("what is left of the tenant's quota is reserved: %s, of which quotaMinimums reserve %s", said, &h.reserved))
+	case s.isHidden("tenant") && ago > settling:
 		// The minimums cannot be read, but otherwise the share would have moved.
-		return 2, finding("quota-reserved", "what is left of the tenant's quota is in other namespaces, and does not come here: "+said)
+		return 2, newFinding("quota-reserved", "what is left of the tenant's quota is in other namespaces, and does not come here: "+said)
 	default:
-		return 1, finding("quota-share", "only this namespace's share is used up, not the tenant's quota: "+said)
+		return 1, newFinding("quota-share", "only this namespace's share is used up, not the tenant's quota: "+said)
 	}
 }
 
-func (s *Snapshot) otherNamespaces() []string {
+func (s *Snapshot) listOtherNamespaces() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Quotas)), func(name string) bool { return name == s.Target.Namespace })
 }
 
-// finding returns a row of the catalogue with a more detailed cause.
-func finding(id, because string) *catalog.Finding {
-	row := catalog.Lookup(id)
-	f := row.Finding("")
+// newFinding returns a row of the catalogue with a more detailed cause.
+func newFinding(id, because string) *catalog.Finding {
+	row := catalog.FindRow(id)
+	f := row.ToFinding("")
 	f.Cause = because
 	return &f
 }

@@ -18,13 +18,13 @@ type refusedPod struct {
 	first, last time.Time
 }
 
-// reportFailure evaluates the condition ReplicaFailure, which Deployments, ReplicaSets and
+// setReplicaFailure evaluates the condition ReplicaFailure, which Deployments, ReplicaSets and
 // ReplicationControllers share.
-func (r *rollout) reportFailure(s *Snapshot, kind string, status corev1.ConditionStatus, message string, since time.Time) {
+func (r *rollout) setReplicaFailure(s *Snapshot, kind string, status corev1.ConditionStatus, message string, since time.Time) {
 	if kind != string(appsv1.DeploymentReplicaFailure) || status != corev1.ConditionTrue {
 		return
 	}
-	if r.refused = s.refusedBy(); r.refused == nil { // the events have expired, or are hidden
+	if r.refused = s.findRefusal(); r.refused == nil { // the events have expired, or are hidden
 		r.refused = &refusedPod{message: message, first: since, last: since}
 		if len(s.Makers) > 0 {
 			r.refused.maker = s.Makers[0]
@@ -32,38 +32,38 @@ func (r *rollout) reportFailure(s *Snapshot, kind string, status corev1.Conditio
 	}
 }
 
-// refusedBy returns the newest event about a pod that a current Maker could not create.
-func (s *Snapshot) refusedBy() *refusedPod {
+// findRefusal returns the newest event about a pod that a current Maker could not create.
+func (s *Snapshot) findRefusal() *refusedPod {
 	for _, maker := range s.Makers {
-		for _, e := range s.about(maker.Kind, maker.Name, controllers[maker.Kind]) {
+		for _, e := range s.findEvents(maker.Kind, maker.Name, controllers[maker.Kind]) {
 			if e.Reason == "FailedCreate" {
-				return &refusedPod{maker, e.Message, s.refusedSince(&e), events.Last(&e)}
+				return &refusedPod{maker, e.Message, s.findFirstRefusal(&e), events.LastObserved(&e)}
 			}
 		}
 	}
 	return nil
 }
 
-// refusedSteps explains pods that were never created.
-func refusedSteps(s *Snapshot, r *rollout) []Step {
+// explainRefused explains pods that were never created.
+func explainRefused(s *Snapshot, r *rollout) []Step {
 	refused := r.refused
 	if !r.reports {
 		if r.countCurrent(s.Pods) >= r.desired {
 			return nil
 		}
-		if s.hidden("event") {
-			return []Step{askAdmin(LinkAdmission, "events of "+s.Target.String(), "croft why "+s.Target.String()+flag(s.Target))}
+		if s.isHidden("event") {
+			return []Step{newHiddenStep(LinkAdmission, "events of "+s.Target.String(), "croft why "+s.Target.String()+formatNamespaceFlag(s.Target))}
 		}
 		// If the controller has created a pod since the event, the event is obsolete.
-		if refused = s.refusedBy(); refused != nil && newestPod(s.Pods).After(refused.last) {
+		if refused = s.findRefusal(); refused != nil && findNewestPod(s.Pods).After(refused.last) {
 			refused = nil
 		}
 	}
 	if refused == nil {
 		return nil
 	}
-	step := bad(LinkAdmission, strings.ToLower(refused.maker.Kind)+"/"+refused.maker.Name, refused.message)
-	return []Step{exceeded(s, refused, step)}
+	step := newBadStep(LinkAdmission, strings.ToLower(refused.maker.Kind)+"/"+refused.maker.Name, refused.message)
+	return []Step{explainExceeded(s, refused, step)}
 }
 
 // countCurrent counts the pods that have the current template.
@@ -77,7 +77,7 @@ func (r *rollout) countCurrent(pods []corev1.Pod) int32 {
 	return n
 }
 
-func newestPod(pods []corev1.Pod) time.Time {
+func findNewestPod(pods []corev1.Pod) time.Time {
 	var newest time.Time
 	for i := range pods {
 		if t := pods[i].CreationTimestamp.Time; t.After(newest) {

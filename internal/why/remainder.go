@@ -36,39 +36,39 @@ type Left struct {
 // manyLeft is the maximum number of objects of one kind that are read and named.
 const manyLeft = 20
 
-// deletion reads the objects that may block the deletion of an object.
-func (g *gatherer) deletion(ctx context.Context, o client.Object) error {
+// gatherDeletion reads the objects that may block the deletion of an object.
+func (g *gatherer) gatherDeletion(ctx context.Context, o client.Object) error {
 	switch o := o.(type) {
 	case *corev1.Namespace:
-		return g.remainder(ctx, o)
+		return g.gatherRemainder(ctx, o)
 	case *v1alpha1.Tenant:
-		return g.leavingNamespaces(ctx, o.Name)
+		return g.gatherLeavingNamespaces(ctx, o.Name)
 	case *corev1.Node, *corev1.PersistentVolume, *karpenterv1.NodeClaim:
-		return g.attachments(ctx)
+		return g.gatherAttachments(ctx)
 	case *v1alpha1.Pool, *karpenterv1.NodePool:
-		return g.nodesOfClaims(ctx)
+		return g.gatherNodesOfClaims(ctx)
 	}
 	return nil
 }
 
-// remainder reads the objects that a namespace still has.
-func (g *gatherer) remainder(ctx context.Context, n *corev1.Namespace) error {
+// gatherRemainder reads the objects that a namespace still has.
+func (g *gatherer) gatherRemainder(ctx context.Context, n *corev1.Namespace) error {
 	r := Remainder{Namespace: n, Unserved: map[string]string{}}
-	for _, name := range terminating.Unserved(n) {
+	for _, name := range terminating.ListUnserved(n) {
 		service := &unstructured.Unstructured{}
 		service.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
-		if _, err := g.get(ctx, "apiservice", "", name, service); err != nil {
+		if _, err := g.getObject(ctx, "apiservice", "", name, service); err != nil {
 			return err
 		}
 		r.Unserved[name] = "it does not answer"
-		for _, c := range conditionsOf(service) {
+		for _, c := range listConditions(service) {
 			if c.kind == "Available" && c.status != string(metav1.ConditionTrue) {
 				r.Unserved[name] = c.reason + ": " + c.message
 			}
 		}
 	}
-	for _, resource := range terminating.Remaining(n) {
-		left, err := g.left(ctx, n.Name, resource)
+	for _, resource := range terminating.ListRemaining(n) {
+		left, err := g.listLeft(ctx, n.Name, resource)
 		if err != nil {
 			return err
 		}
@@ -78,20 +78,20 @@ func (g *gatherer) remainder(ctx context.Context, n *corev1.Namespace) error {
 	return nil
 }
 
-// left reads the objects of one resource, without their content.
-func (g *gatherer) left(ctx context.Context, namespace string, resource schema.GroupResource) ([]Left, error) {
+// listLeft reads the objects of one resource, without their content.
+func (g *gatherer) listLeft(ctx context.Context, namespace string, resource schema.GroupResource) ([]Left, error) {
 	mapper, ok := g.Reader.(interface{ RESTMapper() meta.RESTMapper })
 	if !ok {
 		return nil, nil
 	}
 	kind, err := mapper.RESTMapper().KindFor(resource.WithVersion(""))
 	if err != nil {
-		_, err = g.ask(resource.String(), err)
+		_, err = g.recordHidden(resource.String(), err)
 		return nil, err
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := g.list(ctx, resource.String(), list, client.InNamespace(namespace), client.Limit(manyLeft)); err != nil {
+	if err := g.listObjects(ctx, resource.String(), list, client.InNamespace(namespace), client.Limit(manyLeft)); err != nil {
 		return nil, err
 	}
 	var all []Left
@@ -101,45 +101,45 @@ func (g *gatherer) left(ctx context.Context, namespace string, resource schema.G
 	return all, nil
 }
 
-// leavingNamespaces reads the namespaces of a tenant that are being deleted with it.
-func (g *gatherer) leavingNamespaces(ctx context.Context, tenant string) error {
+// gatherLeavingNamespaces reads the namespaces of a tenant that are being deleted with it.
+func (g *gatherer) gatherLeavingNamespaces(ctx context.Context, tenant string) error {
 	var list corev1.NamespaceList
-	if err := g.list(ctx, "namespace", &list, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
+	if err := g.listObjects(ctx, "namespace", &list, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
 		return err
 	}
 	for i := range list.Items {
 		if list.Items[i].DeletionTimestamp == nil {
 			continue
 		}
-		if err := g.remainder(ctx, &list.Items[i]); err != nil {
+		if err := g.gatherRemainder(ctx, &list.Items[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (g *gatherer) attachments(ctx context.Context) error {
+func (g *gatherer) gatherAttachments(ctx context.Context) error {
 	var list storagev1.VolumeAttachmentList
-	err := g.list(ctx, "volumeattachment", &list)
+	err := g.listObjects(ctx, "volumeattachment", &list)
 	g.Around.Attachments = list.Items
 	return err
 }
 
-// nodesOfClaims reads the nodes of a pool, and their pods.
-func (g *gatherer) nodesOfClaims(ctx context.Context) error {
+// gatherNodesOfClaims reads the nodes of a pool, and their pods.
+func (g *gatherer) gatherNodesOfClaims(ctx context.Context) error {
 	for i := range g.Claims {
 		node := g.Claims[i].Status.NodeName
 		if node == "" {
 			continue
 		}
-		if g.node(node) == nil {
-			if err := g.oneNode(ctx, node); err != nil {
+		if g.findNode(node) == nil {
+			if err := g.gatherNode(ctx, node); err != nil {
 				return err
 			}
 		}
-		if err := g.onNode(ctx, node); err != nil {
+		if err := g.gatherOnNode(ctx, node); err != nil {
 			return err
 		}
 	}
-	return g.attachments(ctx)
+	return g.gatherAttachments(ctx)
 }

@@ -195,7 +195,7 @@ func TestRollouts(t *testing.T) {
 		}), pods: []corev1.Pod{podOf("web-a", "DaemonSet", "web", isReady, labelled("pod-template-generation", "1"))}, verdict: why.Waiting, says: "until you delete them: web-a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			story := why.Tell(&why.Snapshot{
+			story := why.ExplainSnapshot(&why.Snapshot{
 				Target: why.Target{Kind: c.kind, Namespace: "shop", Name: "web"}, Object: c.object, Makers: c.makers, Pods: c.pods, Events: c.events, Hidden: append(c.hidden, "node"), Key: key,
 			})
 			first := ""

@@ -15,9 +15,9 @@ import (
 // refuses. Flux appends the objects that it applied before, on separate lines.
 var refusal = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: \[([a-z0-9-]+)\] ([^\n]+)`)
 
-// byRule adds croft's rule, its requirement and the person who can permit more to a finding
+// addRule adds croft's rule, its requirement and the person who can permit more to a finding
 // about a refusal by a rule. It returns other findings unchanged.
-func byRule(f *catalog.Finding) *catalog.Finding {
+func addRule(f *catalog.Finding) *catalog.Finding {
 	if f.ID != catalog.PolicyRefusedID {
 		return f
 	}
@@ -25,7 +25,7 @@ func byRule(f *catalog.Finding) *catalog.Finding {
 	if match == nil {
 		return f
 	}
-	rule := ruleOf(match[1], match[2])
+	rule := findRule(match[1], match[2])
 	if rule == nil {
 		return f
 	}
@@ -38,8 +38,8 @@ func byRule(f *catalog.Finding) *catalog.Finding {
 	return f
 }
 
-// ruleOf looks up a rule by its policy and name, which do not depend on the Platform.
-func ruleOf(policy, name string) *wall.Rule {
+// findRule looks up a rule by its policy and name, which do not depend on the Platform.
+func findRule(policy, name string) *wall.Rule {
 	platform := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}}}}
-	return find(wall.Rules(platform), func(r *wall.Rule) bool { return r.Policy == policy && r.Name == name })
+	return findFirst(wall.Rules(platform), func(r *wall.Rule) bool { return r.Policy == policy && r.Name == name })
 }

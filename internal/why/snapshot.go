@@ -60,33 +60,33 @@ type Snapshot struct {
 // Maker is a creator of pods, with its kind as in events about it.
 type Maker struct{ Kind, Name string }
 
-func (s *Snapshot) hidden(kind string) bool { return slices.Contains(s.Hidden, kind) }
+func (s *Snapshot) isHidden(kind string) bool { return slices.Contains(s.Hidden, kind) }
 
-// poolOf returns the pool that a pod selects.
-func (s *Snapshot) poolOf(pod *corev1.Pod) string { return pod.Spec.NodeSelector[s.Key] }
+// selectedPool returns the pool that a pod selects.
+func (s *Snapshot) selectedPool(pod *corev1.Pod) string { return pod.Spec.NodeSelector[s.Key] }
 
-// tolerates reports whether the pod may run on the pool's nodes.
-func (s *Snapshot) tolerates(pod *corev1.Pod, pool string) bool {
+// toleratesPool reports whether the pod may run on the pool's nodes.
+func (s *Snapshot) toleratesPool(pod *corev1.Pod, pool string) bool {
 	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
 		return (t.Key == s.Key || t.Key == "" && t.Operator == corev1.TolerationOpExists) &&
 			(t.Operator == corev1.TolerationOpExists || t.Value == pool)
 	})
 }
 
-func (s *Snapshot) pool(name string) *karpenterv1.NodePool {
-	return find(s.Pools, func(p *karpenterv1.NodePool) bool { return p.Name == name })
+func (s *Snapshot) findPool(name string) *karpenterv1.NodePool {
+	return findFirst(s.Pools, func(p *karpenterv1.NodePool) bool { return p.Name == name })
 }
 
-func (s *Snapshot) node(name string) *corev1.Node {
-	return find(s.Nodes, func(n *corev1.Node) bool { return n.Name == name })
+func (s *Snapshot) findNode(name string) *corev1.Node {
+	return findFirst(s.Nodes, func(n *corev1.Node) bool { return n.Name == name })
 }
 
-// claimOf returns the NodeClaim of a node.
-func (s *Snapshot) claimOf(node string) *karpenterv1.NodeClaim {
-	return find(s.Claims, func(c *karpenterv1.NodeClaim) bool { return c.Status.NodeName == node })
+// findClaim returns the NodeClaim of a node.
+func (s *Snapshot) findClaim(node string) *karpenterv1.NodeClaim {
+	return findFirst(s.Claims, func(c *karpenterv1.NodeClaim) bool { return c.Status.NodeName == node })
 }
 
-func find[T any](all []T, is func(*T) bool) *T {
+func findFirst[T any](all []T, is func(*T) bool) *T {
 	for i := range all {
 		if is(&all[i]) {
 			return &all[i]
@@ -102,20 +102,20 @@ var controllers = map[string]string{
 	"DaemonSet": "daemonset-controller", "Job": "job-controller", "CronJob": "cronjob-controller",
 }
 
-// about returns the events about an object by these components, the newest first. Events of
+// findEvents returns the events about an object by these components, the newest first. Events of
 // other components are not trusted: any user of a namespace may write them.
-func (s *Snapshot) about(kind, name string, components ...string) []corev1.Event {
-	return slices.DeleteFunc(s.unproven(kind, name), func(e corev1.Event) bool { return !events.By(&e, components...) })
+func (s *Snapshot) findEvents(kind, name string, components ...string) []corev1.Event {
+	return slices.DeleteFunc(s.findUnprovenEvents(kind, name), func(e corev1.Event) bool { return !events.IsWrittenBy(&e, components...) })
 }
 
-// unproven returns the events about an object by any component, the newest first.
-func (s *Snapshot) unproven(kind, name string) []corev1.Event {
+// findUnprovenEvents returns the events about an object by any component, the newest first.
+func (s *Snapshot) findUnprovenEvents(kind, name string) []corev1.Event {
 	var all []corev1.Event
 	for _, e := range s.Events {
 		if strings.EqualFold(e.InvolvedObject.Kind, kind) && e.InvolvedObject.Name == name {
 			all = append(all, e)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b corev1.Event) int { return events.Last(&b).Compare(events.Last(&a)) })
+	slices.SortStableFunc(all, func(a, b corev1.Event) int { return events.LastObserved(&b).Compare(events.LastObserved(&a)) })
 	return all
 }

@@ -16,7 +16,7 @@ import (
 func TestStartupTaints(t *testing.T) {
 	taint := corev1.Taint{Key: "node.cilium.io/agent-not-ready", Value: "true", Effect: corev1.TaintEffectNoExecute}
 	told := func(age time.Duration, initialized, tainted bool) why.Story {
-		s := waiting()
+		s := newWaitingStep()
 		s.Target = why.Target{Kind: "node", Name: "node-1"}
 		claim := &s.Claims[0]
 		claim.CreationTimestamp = metav1.NewTime(time.Now().Add(-age))
@@ -30,7 +30,7 @@ func TestStartupTaints(t *testing.T) {
 		if tainted {
 			s.Nodes[0].Spec.Taints = []corev1.Taint{taint}
 		}
-		return why.Tell(s)
+		return why.ExplainSnapshot(s)
 	}
 	for name, test := range map[string]struct {
 		story   why.Story

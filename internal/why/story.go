@@ -114,40 +114,40 @@ func conclude(s Story) Story {
 func (s *Story) Decode(ctx context.Context, decode catalog.Decode) {
 	for _, step := range s.Steps {
 		if step.Finding != nil {
-			*step.Finding = catalog.Decoded(ctx, *step.Finding, decode)
+			*step.Finding = catalog.DecodeFinding(ctx, *step.Finding, decode)
 		}
 	}
 }
 
-func good(link Link, object, seen string) Step {
+func newGoodStep(link Link, object, seen string) Step {
 	return Step{Link: link, Object: object, Verdict: Good, Seen: seen}
 }
 
-func waiting(link Link, object, seen string) Step {
+func newWaitingStep(link Link, object, seen string) Step {
 	return Step{Link: link, Object: object, Verdict: Waiting, Seen: seen}
 }
 
-// bad returns an observation with the first matching row of the catalogue.
-func bad(link Link, object, seen string) Step {
+// newBadStep returns an observation with the first matching row of the catalogue.
+func newBadStep(link Link, object, seen string) Step {
 	step := Step{Link: link, Object: object, Verdict: Bad, Seen: seen}
-	if found := catalog.Match(seen); len(found) > 0 {
-		step.Finding = byRule(&found[0])
+	if found := catalog.FindMatches(seen); len(found) > 0 {
+		step.Finding = addRule(&found[0])
 	}
 	return step
 }
 
-// judged returns an observation with the given row of the catalogue, for observations whose
+// newCatalogStep returns an observation with the given row of the catalogue, for observations whose
 // text matches no row.
-func judged(link Link, object, seen, id string) Step {
+func newCatalogStep(link Link, object, seen, id string) Step {
 	step := Step{Link: link, Object: object, Verdict: Bad, Seen: seen}
-	if row := catalog.Lookup(id); row != nil {
-		finding := row.Finding(seen)
+	if row := catalog.FindRow(id); row != nil {
+		finding := row.ToFinding(seen)
 		step.Finding = &finding
 	}
 	return step
 }
 
-// askAdmin returns a step for objects that the caller may not read.
-func askAdmin(link Link, object, command string) Step {
+// newHiddenStep returns a step for objects that the caller may not read.
+func newHiddenStep(link Link, object, command string) Step {
 	return Step{Link: link, Object: object, Verdict: Hidden, Seen: "you may not look at this: ask a platform admin: `" + command + "`"}
 }

@@ -9,8 +9,8 @@ import (
 	"croft.dev/croft/internal/move"
 )
 
-// strays reports pods that run on nodes of a pool that their tenant may not use.
-func strays(s *Snapshot, pods ...*corev1.Pod) []Step {
+// findMisplaced reports pods that run on nodes of a pool that their tenant may not use.
+func findMisplaced(s *Snapshot, pods ...*corev1.Pod) []Step {
 	if s.Rules == nil {
 		return nil
 	}
@@ -18,17 +18,17 @@ func strays(s *Snapshot, pods ...*corev1.Pod) []Step {
 	for _, pod := range pods {
 		for _, stray := range move.Strays(s.Key, s.Rules.Spec.Pools, []corev1.Pod{*pod}, move.NodesOf(s.Key, s.Nodes)) {
 			seen := fmt.Sprintf("it runs on %s, and tenant %s may use %s", stray.Where(), s.Rules.Spec.Tenant, strings.Join(s.Rules.Spec.Pools, ", "))
-			all = append(all, judged(LinkPlacement, "pod/"+pod.Name, seen, "wrong-pool"))
+			all = append(all, newCatalogStep(LinkPlacement, "pod/"+pod.Name, seen, "wrong-pool"))
 		}
 	}
 	return all
 }
 
-// straysOf reports the misplaced pods of a workload.
-func straysOf(s *Snapshot) []Step {
+// findAllMisplaced reports the misplaced pods of a workload.
+func findAllMisplaced(s *Snapshot) []Step {
 	var all []Step
 	for i := range s.Pods {
-		all = append(all, strays(s, &s.Pods[i])...)
+		all = append(all, findMisplaced(s, &s.Pods[i])...)
 	}
 	return all
 }

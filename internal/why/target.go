@@ -58,10 +58,10 @@ var kinds = []kind{
 	{"persistentvolumeclaim", []string{"persistentvolumeclaims", "pvc"}, true, func() client.Object { return &corev1.PersistentVolumeClaim{} }, ""},
 	{"persistentvolume", []string{"persistentvolumes", "pv"}, false, func() client.Object { return &corev1.PersistentVolume{} }, ""},
 	{"ingress", []string{"ingresses", "ing"}, true, func() client.Object { return &networkingv1.Ingress{} }, ""},
-	{"kustomization", []string{"kustomizations", "ks"}, true, unstructuredOf(gitops.Kustomization), "Flux"},
-	{"gitrepository", []string{"gitrepositories", "gitrepo"}, true, unstructuredOf(gitops.GitRepository), "Flux"},
-	{"ocirepository", []string{"ocirepositories", "ocirepo"}, true, unstructuredOf(gitops.OCIRepository), "Flux"},
-	{"certificate", []string{"certificates", "cert", "certs", "certificate.cert-manager.io", "certificates.cert-manager.io"}, true, unstructuredOf(certmanager.Certificate), "cert-manager"},
+	{"kustomization", []string{"kustomizations", "ks"}, true, makeUnstructured(gitops.Kustomization), "Flux"},
+	{"gitrepository", []string{"gitrepositories", "gitrepo"}, true, makeUnstructured(gitops.GitRepository), "Flux"},
+	{"ocirepository", []string{"ocirepositories", "ocirepo"}, true, makeUnstructured(gitops.OCIRepository), "Flux"},
+	{"certificate", []string{"certificates", "cert", "certs", "certificate.cert-manager.io", "certificates.cert-manager.io"}, true, makeUnstructured(certmanager.Certificate), "cert-manager"},
 	{"namespace", []string{"namespaces", "ns"}, false, func() client.Object { return &corev1.Namespace{} }, ""},
 	{"tenant", []string{"tenants"}, false, func() client.Object { return &v1alpha1.Tenant{} }, ""},
 	{"node", []string{"nodes", "no"}, false, func() client.Object { return &corev1.Node{} }, ""},
@@ -90,11 +90,11 @@ func (e *UnknownKindError) Error() string {
 
 // ParseTarget parses KIND/NAME, or KIND and NAME as separate arguments, like kubectl.
 func ParseTarget(args []string, namespace string) (Target, error) {
-	word, name, err := split(args)
+	word, name, err := splitArgs(args)
 	if err != nil {
 		return Target{}, err
 	}
-	k := kindOf(word)
+	k := findKind(word)
 	if k == nil {
 		return Target{}, &UnknownKindError{word}
 	}
@@ -107,7 +107,7 @@ func ParseTarget(args []string, namespace string) (Target, error) {
 // Resolve parses KIND/NAME of any kind that the cluster serves. The Target's kind contains
 // the group.
 func Resolve(mapper meta.RESTMapper, args []string, namespace string) (Target, error) {
-	word, name, err := split(args)
+	word, name, err := splitArgs(args)
 	if err != nil {
 		return Target{}, err
 	}
@@ -129,7 +129,7 @@ func Resolve(mapper meta.RESTMapper, args []string, namespace string) (Target, e
 	return Target{Kind: kind, Namespace: namespace, Name: name, other: gvk}, nil
 }
 
-func split(args []string) (word, name string, err error) {
+func splitArgs(args []string) (word, name string, err error) {
 	switch {
 	case len(args) == 1:
 		word, name, _ = strings.Cut(args[0], "/")
@@ -142,15 +142,15 @@ func split(args []string) (word, name string, err error) {
 	return word, name, nil
 }
 
-// kindOfTarget returns the kind of a Target, which may not be one of Kinds.
-func kindOfTarget(t Target) *kind {
+// findTargetKind returns the kind of a Target, which may not be one of Kinds.
+func findTargetKind(t Target) *kind {
 	if t.other.Kind == "" {
-		return kindOf(t.Kind)
+		return findKind(t.Kind)
 	}
-	return &kind{name: t.Kind, namespaced: t.Namespace != "", empty: unstructuredOf(t.other), installed: "its add-on"}
+	return &kind{name: t.Kind, namespaced: t.Namespace != "", empty: makeUnstructured(t.other), installed: "its add-on"}
 }
 
-func kindOf(word string) *kind {
+func findKind(word string) *kind {
 	word = strings.ToLower(word)
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == word || slices.Contains(k.also, word) })
 	if i < 0 {

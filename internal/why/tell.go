@@ -7,103 +7,103 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Tell evaluates the Snapshot.
-func Tell(s *Snapshot) Story {
+// ExplainSnapshot evaluates the Snapshot.
+func ExplainSnapshot(s *Snapshot) Story {
 	switch {
 	case s.Target.Kind == "pod":
-		return ofPod(s, &s.Pods[0])
+		return explainPod(s, &s.Pods[0])
 	case s.Object != nil && s.Object.GetDeletionTimestamp() != nil:
-		return ofDeletion(s)
+		return explainDeletion(s)
 	}
 	switch s.Target.Kind {
 	case "node":
-		return ofNode(s)
+		return explainNode(s)
 	case "nodeclaim":
-		return ofClaim(s)
+		return explainClaim(s)
 	case "nodepool":
-		return ofNodePool(s)
+		return explainNodePool(s)
 	case "pool":
-		return ofPool(s)
+		return explainPool(s)
 	case "job":
-		return ofJob(s)
+		return explainJob(s)
 	case "cronjob":
-		return ofCronJob(s)
+		return explainCronJob(s)
 	case "persistentvolumeclaim":
-		return ofVolumeClaim(s)
+		return explainVolumeClaim(s)
 	case "ingress":
-		return ofIngress(s)
+		return explainIngress(s)
 	case "persistentvolume":
-		return ofVolume(s)
+		return explainVolume(s)
 	case "namespace":
-		return ofNamespace(s)
+		return explainNamespace(s)
 	case "tenant":
-		return ofTenant(s)
+		return explainTenant(s)
 	case "kustomization":
-		return ofKustomization(s)
+		return explainKustomization(s)
 	case "gitrepository", "ocirepository":
-		return ofSource(s)
+		return explainSource(s)
 	case "certificate":
-		return ofCertificate(s)
+		return explainCertificate(s)
 	case "deployment", "replicaset", "replicationcontroller", "statefulset", "daemonset":
-		return ofWorkload(s)
+		return explainWorkload(s)
 	default:
-		return ofAny(s)
+		return explainOther(s)
 	}
 }
 
-// ofPod explains one pod.
-func ofPod(s *Snapshot, pod *corev1.Pod) Story {
+// explainPod explains one pod.
+func explainPod(s *Snapshot, pod *corev1.Pod) Story {
 	story := Story{Target: Target{Kind: "pod", Namespace: pod.Namespace, Name: pod.Name}}
 	switch {
 	case pod.DeletionTimestamp != nil:
 		story.Summary = "is being deleted"
-		story.Steps = deletingPod(s, pod)
+		story.Steps = explainDeletingPod(s, pod)
 	case pod.Status.Phase == corev1.PodSucceeded:
 		story.Summary = "has completed, and nothing is wrong"
-	case ready(pod) && len(strays(s, pod)) > 0:
+	case isPodReady(pod) && len(findMisplaced(s, pod)) > 0:
 		story.Summary = "runs where it may not: restart it"
-		story.Steps = strays(s, pod)
-	case ready(pod):
-		story.Summary = fmt.Sprintf("runs on node %s, and nothing is wrong%s", pod.Spec.NodeName, restarts(pod)+undrainable(s, []corev1.Pod{*pod}))
+		story.Steps = findMisplaced(s, pod)
+	case isPodReady(pod):
+		story.Summary = fmt.Sprintf("runs on node %s, and nothing is wrong%s", pod.Spec.NodeName, describeRestarts(pod)+describeUndrainable(s, []corev1.Pod{*pod}))
 	case pod.Status.Phase == corev1.PodFailed:
-		story.Summary, story.Steps = "has failed", failedSteps(s, pod)
+		story.Summary, story.Steps = "has failed", explainFailedPod(s, pod)
 	case pod.Spec.NodeName != "":
 		story.Summary = fmt.Sprintf("is placed on node %s, and has not started there", pod.Spec.NodeName)
-		story.Steps = started(s, pod)
+		story.Steps = explainStarting(s, pod)
 	default:
 		story.Summary = "waits for a node"
-		story.Steps = unscheduled(s, pod)
+		story.Steps = explainUnscheduled(s, pod)
 	}
 	return conclude(story)
 }
 
-func ready(pod *corev1.Pod) bool {
-	return podCondition(pod, corev1.PodReady) == corev1.ConditionTrue
+func isPodReady(pod *corev1.Pod) bool {
+	return findPodCondition(pod, corev1.PodReady) == corev1.ConditionTrue
 }
 
-func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) corev1.ConditionStatus {
-	c := find(pod.Status.Conditions, func(c *corev1.PodCondition) bool { return c.Type == kind })
+func findPodCondition(pod *corev1.Pod, kind corev1.PodConditionType) corev1.ConditionStatus {
+	c := findFirst(pod.Status.Conditions, func(c *corev1.PodCondition) bool { return c.Type == kind })
 	if c == nil {
 		return corev1.ConditionUnknown
 	}
 	return c.Status
 }
 
-// started explains why a pod with a node does not run. The cause is not placement.
-func started(s *Snapshot, pod *corev1.Pod) []Step {
+// explainStarting explains why a pod with a node does not run. The cause is not placement.
+func explainStarting(s *Snapshot, pod *corev1.Pod) []Step {
 	object := "pod/" + pod.Name
-	steps := []Step{good(LinkScheduler, object, "it has a node: what follows is not placement")}
-	steps = append(steps, containerSteps(s, pod)...)
-	for _, e := range s.about("Pod", pod.Name, kubelet, "attachdetach-controller") {
+	steps := []Step{newGoodStep(LinkScheduler, object, "it has a node: what follows is not placement")}
+	steps = append(steps, evaluateContainers(s, pod)...)
+	for _, e := range s.findEvents("Pod", pod.Name, kubelet, "attachdetach-controller") {
 		if e.Type == corev1.EventTypeWarning && (e.Reason == "FailedCreatePodSandBox" || e.Reason == "FailedMount" || e.Reason == "FailedAttachVolume") {
-			steps = append(steps, bad(LinkPod, object, e.Message))
-			steps = append(steps, networkSteps(s, &e)...)
+			steps = append(steps, newBadStep(LinkPod, object, e.Message))
+			steps = append(steps, evaluateNetwork(s, &e)...)
 			break
 		}
 	}
-	steps = append(steps, nodeOf(s, pod)...)
+	steps = append(steps, evaluatePodNode(s, pod)...)
 	if len(steps) == 1 {
-		steps = append(steps, waiting(LinkPod, object, "its containers are being started"))
+		steps = append(steps, newWaitingStep(LinkPod, object, "its containers are being started"))
 	}
 	return steps
 }
@@ -111,18 +111,18 @@ func started(s *Snapshot, pod *corev1.Pod) []Step {
 // kubelet is the component name in kubelets' events.
 const kubelet = "kubelet"
 
-func nodeOf(s *Snapshot, pod *corev1.Pod) []Step {
-	node := s.node(pod.Spec.NodeName)
+func evaluatePodNode(s *Snapshot, pod *corev1.Pod) []Step {
+	node := s.findNode(pod.Spec.NodeName)
 	switch {
 	case node != nil:
-		return onlyWrong(nodeSteps(s, node))
-	case s.hidden("node"):
-		return []Step{askAdmin(LinkNode, "node/"+pod.Spec.NodeName, "croft why node/"+pod.Spec.NodeName)}
+		return dropGood(evaluateNode(s, node))
+	case s.isHidden("node"):
+		return []Step{newHiddenStep(LinkNode, "node/"+pod.Spec.NodeName, "croft why node/"+pod.Spec.NodeName)}
 	default:
-		return []Step{bad(LinkNode, "node/"+pod.Spec.NodeName, "the node is not there any more")}
+		return []Step{newBadStep(LinkNode, "node/"+pod.Spec.NodeName, "the node is not there any more")}
 	}
 }
 
-func onlyWrong(steps []Step) []Step {
+func dropGood(steps []Step) []Step {
 	return slices.DeleteFunc(steps, func(step Step) bool { return step.Verdict == Good })
 }

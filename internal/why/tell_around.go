@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/internal/events"
 )
 
-// ofVolumeClaim explains a waiting PersistentVolumeClaim.
-func ofVolumeClaim(s *Snapshot) Story {
+// explainVolumeClaim explains a waiting PersistentVolumeClaim.
+func explainVolumeClaim(s *Snapshot) Story {
 	story := Story{Target: s.Target}
 	claim, ok := s.Object.(*corev1.PersistentVolumeClaim)
 	if !ok {
@@ -30,16 +30,16 @@ func ofVolumeClaim(s *Snapshot) Story {
 		story.Summary = "is bound to volume " + claim.Spec.VolumeName + ", and nothing is wrong"
 	case corev1.ClaimLost:
 		story.Summary = "has lost its volume"
-		story.Steps = []Step{bad(LinkStorage, object, "volume "+claim.Spec.VolumeName+" is not there any more, and its data with it")}
+		story.Steps = []Step{newBadStep(LinkStorage, object, "volume "+claim.Spec.VolumeName+" is not there any more, and its data with it")}
 	case corev1.ClaimPending, "":
 		story.Summary = "is not bound"
-		story.Steps = unbound(s, claim)
+		story.Steps = explainUnbound(s, claim)
 	}
 	return conclude(story)
 }
 
-// ofVolume explains a PersistentVolume that no claim can use.
-func ofVolume(s *Snapshot) Story {
+// explainVolume explains a PersistentVolume that no claim can use.
+func explainVolume(s *Snapshot) Story {
 	story := Story{Target: s.Target}
 	volume, ok := s.Object.(*corev1.PersistentVolume)
 	if !ok {
@@ -51,61 +51,61 @@ func ofVolume(s *Snapshot) Story {
 		story.Summary = "is bound to claim " + volume.Spec.ClaimRef.Namespace + "/" + volume.Spec.ClaimRef.Name + ", and nothing is wrong"
 	case corev1.VolumeReleased:
 		story.Summary = "is released"
-		story.Steps = []Step{waiting(LinkStorage, object, "its claim was deleted, and persistentVolumeReclaimPolicy is "+string(volume.Spec.PersistentVolumeReclaimPolicy)+": with Retain it keeps its data, and no claim can use it until spec.claimRef is removed")}
+		story.Steps = []Step{newWaitingStep(LinkStorage, object, "its claim was deleted, and persistentVolumeReclaimPolicy is "+string(volume.Spec.PersistentVolumeReclaimPolicy)+": with Retain it keeps its data, and no claim can use it until spec.claimRef is removed")}
 	case corev1.VolumeFailed:
 		story.Summary = "could not be reclaimed"
-		story.Steps = []Step{bad(LinkStorage, object, strings.TrimSpace(volume.Status.Reason+" "+volume.Status.Message))}
+		story.Steps = []Step{newBadStep(LinkStorage, object, strings.TrimSpace(volume.Status.Reason+" "+volume.Status.Message))}
 	case corev1.VolumeAvailable, corev1.VolumePending:
 		story.Summary = "is not bound to a claim"
-		story.Steps = []Step{waiting(LinkStorage, object, "no claim of its class, size and access modes asks for it")}
+		story.Steps = []Step{newWaitingStep(LinkStorage, object, "no claim of its class, size and access modes asks for it")}
 	}
 	return conclude(story)
 }
 
-func unbound(s *Snapshot, claim *corev1.PersistentVolumeClaim) []Step {
+func explainUnbound(s *Snapshot, claim *corev1.PersistentVolumeClaim) []Step {
 	object, name := s.Target.String(), ptr.Deref(claim.Spec.StorageClassName, "")
 	class := s.Around.StorageClass
 	switch {
 	case claim.Spec.StorageClassName == nil:
-		return []Step{bad(LinkStorage, object, "it names no StorageClass, and the cluster had no default one when it was created: name one")}
+		return []Step{newBadStep(LinkStorage, object, "it names no StorageClass, and the cluster had no default one when it was created: name one")}
 	case name == "":
-		return []Step{waiting(LinkStorage, object, `its storageClassName is "": no volume is made for it, and it waits for one that somebody makes`)}
-	case class == nil && s.hidden("storageclass"):
-		return append(provisioning(s, claim), askAdmin(LinkStorage, "storageclass/"+name, "croft why "+object+flag(s.Target)))
+		return []Step{newWaitingStep(LinkStorage, object, `its storageClassName is "": no volume is made for it, and it waits for one that somebody makes`)}
+	case class == nil && s.isHidden("storageclass"):
+		return append(findProvisioningFailure(s, claim), newHiddenStep(LinkStorage, "storageclass/"+name, "croft why "+object+formatNamespaceFlag(s.Target)))
 	case class == nil:
-		return []Step{bad(LinkStorage, "storageclass/"+name, "there is no StorageClass "+name)}
+		return []Step{newBadStep(LinkStorage, "storageclass/"+name, "there is no StorageClass "+name)}
 	}
-	if failed := provisioning(s, claim); len(failed) > 0 {
+	if failed := findProvisioningFailure(s, claim); len(failed) > 0 {
 		return failed
 	}
 	if ptr.Deref(class.VolumeBindingMode, storagev1.VolumeBindingImmediate) != storagev1.VolumeBindingWaitForFirstConsumer {
-		return []Step{waiting(LinkStorage, object, "the provisioner "+class.Provisioner+" has not made its volume yet, and says nothing")}
+		return []Step{newWaitingStep(LinkStorage, object, "the provisioner "+class.Provisioner+" has not made its volume yet, and says nothing")}
 	}
 	if len(s.Around.Users) == 0 {
-		return []Step{waiting(LinkStorage, object, "its StorageClass makes a volume when a pod uses the claim (WaitForFirstConsumer), and none does")}
+		return []Step{newWaitingStep(LinkStorage, object, "its StorageClass makes a volume when a pod uses the claim (WaitForFirstConsumer), and none does")}
 	}
-	return []Step{waiting(LinkStorage, object, fmt.Sprintf("its volume is made when a pod that uses it has a node: `croft why pod/%s%s`", s.Around.Users[0], flag(s.Target)))}
+	return []Step{newWaitingStep(LinkStorage, object, fmt.Sprintf("its volume is made when a pod that uses it has a node: `croft why pod/%s%s`", s.Around.Users[0], formatNamespaceFlag(s.Target)))}
 }
 
-// provisioning returns the last refusal of the claim's provisioner. An external provisioner
+// findProvisioningFailure returns the last refusal of the claim's provisioner. An external provisioner
 // writes events as NAME_HOST_UID, which does not prove the author: the text therefore names
 // it.
-func provisioning(s *Snapshot, claim *corev1.PersistentVolumeClaim) []Step {
-	for _, e := range s.unproven("PersistentVolumeClaim", claim.Name) {
+func findProvisioningFailure(s *Snapshot, claim *corev1.PersistentVolumeClaim) []Step {
+	for _, e := range s.findUnprovenEvents("PersistentVolumeClaim", claim.Name) {
 		if e.Reason != "ProvisioningFailed" {
 			continue
 		}
 		text := e.Message
-		if !events.By(&e, "persistentvolume-controller") {
+		if !events.IsWrittenBy(&e, "persistentvolume-controller") {
 			text += " (reported by " + cmp.Or(e.ReportingController, e.Source.Component) + ")"
 		}
-		return []Step{bad(LinkStorage, s.Target.String(), text)}
+		return []Step{newBadStep(LinkStorage, s.Target.String(), text)}
 	}
 	return nil
 }
 
-// backends returns the Services that an Ingress names, without duplicates.
-func backends(ingress *networkingv1.Ingress) []networkingv1.IngressServiceBackend {
+// listBackends returns the Services that an Ingress names, without duplicates.
+func listBackends(ingress *networkingv1.Ingress) []networkingv1.IngressServiceBackend {
 	var all []networkingv1.IngressServiceBackend
 	add := func(b *networkingv1.IngressBackend) {
 		if b != nil && b.Service != nil && !slices.Contains(all, *b.Service) {
@@ -124,8 +124,8 @@ func backends(ingress *networkingv1.Ingress) []networkingv1.IngressServiceBacken
 	return all
 }
 
-// ofIngress explains an Ingress, from the class to the endpoints.
-func ofIngress(s *Snapshot) Story {
+// explainIngress explains an Ingress, from the class to the endpoints.
+func explainIngress(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: "is not as it should be"}
 	ingress, ok := s.Object.(*networkingv1.Ingress)
 	if !ok {
@@ -134,55 +134,55 @@ func ofIngress(s *Snapshot) Story {
 	object := s.Target.String()
 	class := ptr.Deref(ingress.Spec.IngressClassName, "")
 	switch {
-	case class != "" && s.Around.IngressClass == nil && s.hidden("ingressclass"):
-		story.Steps = append(story.Steps, askAdmin(LinkIngress, "ingressclass/"+class, "croft why "+object+flag(s.Target)))
+	case class != "" && s.Around.IngressClass == nil && s.isHidden("ingressclass"):
+		story.Steps = append(story.Steps, newHiddenStep(LinkIngress, "ingressclass/"+class, "croft why "+object+formatNamespaceFlag(s.Target)))
 	case class != "" && s.Around.IngressClass == nil:
-		story.Steps = append(story.Steps, bad(LinkIngress, "ingressclass/"+class, "there is no IngressClass "+class+": no controller serves this Ingress"))
+		story.Steps = append(story.Steps, newBadStep(LinkIngress, "ingressclass/"+class, "there is no IngressClass "+class+": no controller serves this Ingress"))
 	case class == "" && ingress.Annotations["kubernetes.io/ingress.class"] == "":
-		story.Steps = append(story.Steps, waiting(LinkIngress, object, "it names no ingressClassName: only a controller that takes Ingresses without one serves it"))
+		story.Steps = append(story.Steps, newWaitingStep(LinkIngress, object, "it names no ingressClassName: only a controller that takes Ingresses without one serves it"))
 	}
-	for _, b := range backends(ingress) {
-		story.Steps = append(story.Steps, backendSteps(s, b)...)
+	for _, b := range listBackends(ingress) {
+		story.Steps = append(story.Steps, evaluateBackend(s, b)...)
 	}
 	if len(ingress.Status.LoadBalancer.Ingress) == 0 {
-		story.Steps = append(story.Steps, waiting(LinkIngress, object, "no controller has written an address into its status"))
+		story.Steps = append(story.Steps, newWaitingStep(LinkIngress, object, "no controller has written an address into its status"))
 	}
-	return summed(story, "its class and its Services are there, and these have ready endpoints")
+	return concludeHealthy(story, "its class and its Services are there, and these have ready endpoints")
 }
 
-func backendSteps(s *Snapshot, b networkingv1.IngressServiceBackend) []Step {
+func evaluateBackend(s *Snapshot, b networkingv1.IngressServiceBackend) []Step {
 	object := "service/" + b.Name
 	service := s.Around.Services[b.Name]
 	switch {
-	case service == nil && s.hidden("service"):
-		return []Step{askAdmin(LinkService, object, "croft why "+s.Target.String()+flag(s.Target))}
+	case service == nil && s.isHidden("service"):
+		return []Step{newHiddenStep(LinkService, object, "croft why "+s.Target.String()+formatNamespaceFlag(s.Target))}
 	case service == nil:
-		return []Step{bad(LinkService, object, "there is no Service "+b.Name+" in namespace "+s.Target.Namespace)}
+		return []Step{newBadStep(LinkService, object, "there is no Service "+b.Name+" in namespace "+s.Target.Namespace)}
 	}
 	has := slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool {
 		return b.Port.Name != "" && p.Name == b.Port.Name || b.Port.Name == "" && p.Port == b.Port.Number
 	})
 	switch {
 	case !has:
-		return []Step{bad(LinkService, object, "it has no port "+portName(b.Port))}
-	case service.Spec.Type == corev1.ServiceTypeExternalName || s.hidden("endpointslice"):
+		return []Step{newBadStep(LinkService, object, "it has no port "+formatPort(b.Port))}
+	case service.Spec.Type == corev1.ServiceTypeExternalName || s.isHidden("endpointslice"):
 		return nil
 	case s.Around.Ready[b.Name] == 0:
-		return []Step{bad(LinkService, object, "it has no ready endpoint: no pod with the labels {"+metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: service.Spec.Selector})+"} is ready")}
+		return []Step{newBadStep(LinkService, object, "it has no ready endpoint: no pod with the labels {"+metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: service.Spec.Selector})+"} is ready")}
 	default:
-		return []Step{good(LinkService, object, fmt.Sprintf("it has %d ready endpoints", s.Around.Ready[b.Name]))}
+		return []Step{newGoodStep(LinkService, object, fmt.Sprintf("it has %d ready endpoints", s.Around.Ready[b.Name]))}
 	}
 }
 
-func portName(p networkingv1.ServiceBackendPort) string {
+func formatPort(p networkingv1.ServiceBackendPort) string {
 	if p.Name != "" {
 		return p.Name
 	}
 	return fmt.Sprint(p.Number)
 }
 
-// ofNamespace names the owner of a namespace, and the obstacles to its deletion.
-func ofNamespace(s *Snapshot) Story {
+// explainNamespace names the owner of a namespace, and the obstacles to its deletion.
+func explainNamespace(s *Snapshot) Story {
 	story := Story{Target: s.Target}
 	namespace, ok := s.Object.(*corev1.Namespace)
 	if !ok {
@@ -195,7 +195,7 @@ func ofNamespace(s *Snapshot) Story {
 		story.Summary = "is no tenant's, and tenant " + namespace.Annotations[v1alpha1.AdoptAnnotation] + " may take it over"
 	case name == "":
 		story.Summary = "is no tenant's"
-	case tenant == nil && s.hidden("tenant"):
+	case tenant == nil && s.isHidden("tenant"):
 		story.Summary = "is of tenant " + name
 	case tenant == nil:
 		story.Summary = "was kept from tenant " + name + ", which is not there any more: people of a tenant have no access to it"
@@ -203,31 +203,31 @@ func ofNamespace(s *Snapshot) Story {
 		story.Summary = "was kept from tenant " + name + ", which does not declare it any more"
 	default:
 		story.Summary = "is of tenant " + name
-		story.Steps = onlyWrong(tenantSteps(tenant))
+		story.Steps = dropGood(evaluateTenant(tenant))
 	}
 	return conclude(story)
 }
 
-// ofTenant reports the operator's conditions of a tenant.
-func ofTenant(s *Snapshot) Story {
+// explainTenant reports the operator's conditions of a tenant.
+func explainTenant(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: "is not Ready"}
 	tenant, ok := s.Object.(*v1alpha1.Tenant)
 	if !ok {
 		return conclude(story)
 	}
-	story.Steps = tenantSteps(tenant)
-	return summed(story, "is Ready, as the operator last saw it")
+	story.Steps = evaluateTenant(tenant)
+	return concludeHealthy(story, "is Ready, as the operator last saw it")
 }
 
-func tenantSteps(tenant *v1alpha1.Tenant) []Step {
-	return statusSteps(LinkTenant, "tenant/"+tenant.Name, tenant.Generation, &tenant.Status.Status)
+func evaluateTenant(tenant *v1alpha1.Tenant) []Step {
+	return evaluateStatus(LinkTenant, "tenant/"+tenant.Name, tenant.Generation, &tenant.Status.Status)
 }
 
-// statusSteps returns the conditions that croft's operator writes, except those that are
+// evaluateStatus returns the conditions that croft's operator writes, except those that are
 // True.
-func statusSteps(link Link, object string, generation int64, status *v1alpha1.Status) []Step {
+func evaluateStatus(link Link, object string, generation int64, status *v1alpha1.Status) []Step {
 	if status.ObservedGeneration != generation {
-		return []Step{waiting(link, object, "the operator has not observed its latest declaration: does it run? (`croft doctor`)")}
+		return []Step{newWaitingStep(link, object, "the operator has not observed its latest declaration: does it run? (`croft doctor`)")}
 	}
 	var steps []Step
 	for _, c := range status.Conditions {
@@ -237,13 +237,13 @@ func statusSteps(link Link, object string, generation int64, status *v1alpha1.St
 		}
 		text := c.Reason + ": " + c.Message
 		if c.Reason == v1alpha1.ReasonNotEnforcedYet {
-			steps = append(steps, waiting(link, object, text))
+			steps = append(steps, newWaitingStep(link, object, text))
 			continue
 		}
-		steps = append(steps, bad(link, object, c.Type+"="+string(c.Status)+" "+text))
+		steps = append(steps, newBadStep(link, object, c.Type+"="+string(c.Status)+" "+text))
 	}
 	if len(steps) == 0 {
-		steps = []Step{good(link, object, "it is Ready")}
+		steps = []Step{newGoodStep(link, object, "it is Ready")}
 	}
 	return steps
 }
@@ -251,17 +251,17 @@ func statusSteps(link Link, object string, generation int64, status *v1alpha1.St
 // healthy are conditions that are True for a healthy object of any kind.
 var healthy = []string{"Ready", "Available", "Accepted", "Programmed", "Established", "Healthy", "Synced", "AbleToScale", "ScalingActive"}
 
-// ofAny explains an object of a kind that croft does not know, by its conditions.
-func ofAny(s *Snapshot) Story {
+// explainOther explains an object of a kind that croft does not know, by its conditions.
+func explainOther(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: "is not as it should be"}
 	o, ok := s.Object.(*unstructured.Unstructured)
 	if !ok {
 		return conclude(story)
 	}
-	for _, c := range conditionsOf(o) {
+	for _, c := range listConditions(o) {
 		if slices.Contains(healthy, c.kind) && c.status != string(metav1.ConditionTrue) || c.kind == "Stalled" && c.status == string(metav1.ConditionTrue) {
-			story.Steps = append(story.Steps, bad(LinkObject, s.Target.String(), c.String()))
+			story.Steps = append(story.Steps, newBadStep(LinkObject, s.Target.String(), c.String()))
 		}
 	}
-	return summed(story, "is of a kind that croft does not know; its conditions report nothing wrong. `croft why pod/NAME` explains its pods, if it has any")
+	return concludeHealthy(story, "is of a kind that croft does not know; its conditions report nothing wrong. `croft why pod/NAME` explains its pods, if it has any")
 }

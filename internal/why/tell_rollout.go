@@ -11,11 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ofWorkload reports the refused pods and the pods that do not run.
-func ofWorkload(s *Snapshot) Story {
-	r := rolloutOf(s)
-	story := Story{Target: s.Target, Summary: r.summary()}
-	astray := straysOf(s)
+// explainWorkload reports the refused pods and the pods that do not run.
+func explainWorkload(s *Snapshot) Story {
+	r := newRollout(s)
+	story := Story{Target: s.Target, Summary: r.summarize()}
+	astray := findAllMisplaced(s)
 	if len(astray) > 0 {
 		story.Summary += fmt.Sprintf("; %d run where they may not: restart them", len(astray))
 		// The pods of one workload have the same cause, so it is reported once.
@@ -24,21 +24,21 @@ func ofWorkload(s *Snapshot) Story {
 			story.Steps[0].Seen += fmt.Sprintf("; and %d more such", more)
 		}
 	}
-	if r.done() {
+	if r.isDone() {
 		if len(astray) == 0 {
-			story.Summary += ", and nothing is wrong" + undrainable(s, s.Pods)
+			story.Summary += ", and nothing is wrong" + describeUndrainable(s, s.Pods)
 		}
 		return conclude(story)
 	}
-	story.Steps = append(story.Steps, refusedSteps(s, &r)...)
-	story.Steps = append(story.Steps, stepsOfPods(s, unfinished(s, &r))...)
+	story.Steps = append(story.Steps, explainRefused(s, &r)...)
+	story.Steps = append(story.Steps, explainPods(s, listUnfinished(s, &r))...)
 	if story.Steps = append(story.Steps, r.steps...); len(story.Steps) == 0 {
-		story.Steps = []Step{waiting(LinkPod, s.Target.String(), r.underWay())}
+		story.Steps = []Step{newWaitingStep(LinkPod, s.Target.String(), r.describeProgress())}
 	}
 	return conclude(story)
 }
 
-func (r *rollout) underWay() string {
+func (r *rollout) describeProgress() string {
 	switch {
 	case r.existing > r.desired:
 		return fmt.Sprintf("%d of its pods are being deleted", r.existing-r.desired)
@@ -49,14 +49,14 @@ func (r *rollout) underWay() string {
 	}
 }
 
-// unfinished returns the pods that prevent a workload from being complete: the pods of its
+// listUnfinished returns the pods that prevent a workload from being complete: the pods of its
 // current template that are not ready, or, if there are none, all pods that are not ready.
-func unfinished(s *Snapshot, r *rollout) []*corev1.Pod {
+func listUnfinished(s *Snapshot, r *rollout) []*corev1.Pod {
 	var current, others []*corev1.Pod
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		switch {
-		case pod.DeletionTimestamp == nil && (ready(pod) || pod.Status.Phase == corev1.PodSucceeded):
+		case pod.DeletionTimestamp == nil && (isPodReady(pod) || pod.Status.Phase == corev1.PodSucceeded):
 		case pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && (r.anyRevision || r.isCurrent(pod)):
 			current = append(current, pod)
 		default:
@@ -66,22 +66,24 @@ func unfinished(s *Snapshot, r *rollout) []*corev1.Pod {
 	if len(current) == 0 || r.anyRevision {
 		current = append(current, others...)
 	}
-	slices.SortStableFunc(current, func(a, b *corev1.Pod) int { return cmp.Or(ordinal(a)-ordinal(b), strings.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(current, func(a, b *corev1.Pod) int {
+		return cmp.Or(parseOrdinal(a)-parseOrdinal(b), strings.Compare(a.Name, b.Name))
+	})
 	return current
 }
 
-// ordinal returns the index of a StatefulSet's or an indexed Job's pod, and 0 for others.
-func ordinal(pod *corev1.Pod) int {
+// parseOrdinal returns the index of a StatefulSet's or an indexed Job's pod, and 0 for others.
+func parseOrdinal(pod *corev1.Pod) int {
 	n, _ := strconv.Atoi(cmp.Or(pod.Labels[appsv1.PodIndexLabel], "0"))
 	return n
 }
 
-// stepsOfPods reports each cause once: pods of one template usually have the same cause.
-func stepsOfPods(s *Snapshot, pods []*corev1.Pod) []Step {
+// explainPods reports each cause once: pods of one template usually have the same cause.
+func explainPods(s *Snapshot, pods []*corev1.Pod) []Step {
 	var steps []Step
 	seen := map[string]bool{}
 	for _, pod := range pods {
-		one := ofPod(s, pod)
+		one := explainPod(s, pod)
 		key := one.Summary
 		if one.First != nil {
 			key = one.First.ID

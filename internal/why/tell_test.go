@@ -22,9 +22,9 @@ import (
 
 const key = v1alpha1.DefaultNodePoolKey
 
-// waiting returns a pod of tenant-a that waits for its node on AWS, with all objects behind
+// newWaitingStep returns a pod of tenant-a that waits for its node on AWS, with all objects behind
 // it that an administrator may read. Nothing is wrong yet.
-func waiting() *why.Snapshot {
+func newWaitingStep() *why.Snapshot {
 	ref := &karpenterv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "pool-a"}
 	s := &why.Snapshot{
 		Target: why.Target{Kind: "pod", Namespace: "tenant-a", Name: "web"}, Key: key,
@@ -120,13 +120,13 @@ func TestEachRowIsTold(t *testing.T) {
 			if found := why.Explain("all is well\n" + text + "\nall is well\n"); len(found) != 1 || found[0].ID != row.ID {
 				t.Errorf("%s: %q is explained by %+v", row.ID, text, found)
 			}
-			s := waiting()
+			s := newWaitingStep()
 			// An untolerated taint of another pool is no cause if the pod was placed.
 			if row.ID == "taint-not-tolerated" || !show(s, text) {
 				continue
 			}
 			walked[row.ID] = true
-			story := why.Tell(s)
+			story := why.ExplainSnapshot(s)
 			if story.Verdict != why.Bad || story.First == nil || story.First.ID != row.ID {
 				t.Errorf("%s: %q is told as %+v", row.ID, text, story)
 			}
@@ -143,7 +143,7 @@ func TestEachRowIsTold(t *testing.T) {
 }
 
 func TestNothingIsWrongYet(t *testing.T) {
-	if story := why.Tell(waiting()); story.Verdict != why.Waiting || story.First != nil {
+	if story := why.ExplainSnapshot(newWaitingStep()); story.Verdict != why.Waiting || story.First != nil {
 		t.Errorf("a node is on its way, and it is told as %+v", story)
 	}
 }
@@ -162,12 +162,12 @@ func TestOthersPoolsAreNoCause(t *testing.T) {
 		"its own has no such type":  {others + "; incompatible requirements, key node.kubernetes.io/instance-type, node.kubernetes.io/instance-type In [m9.huge] not in node.kubernetes.io/instance-type In [m5.large]", "requirement-unmet"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := waiting()
+			s := newWaitingStep()
 			s.Claims = nil
 			s.Hidden = []string{"platform", "nodepool", "nodeclaim", "node"}
 			s.Pools = nil
 			s.Events = []corev1.Event{event("Pod", "web", "FailedScheduling", "karpenter", "Failed to schedule pod, "+c.message)}
-			story := why.Tell(s)
+			story := why.ExplainSnapshot(s)
 			if story.First == nil || story.First.ID != c.first {
 				t.Errorf("want %s first: %+v", c.first, story)
 			}
@@ -209,7 +209,7 @@ func TestRepelled(t *testing.T) {
 		"to an admin, by its own, and nobody is": {"", topology, own, nil, nil, "affinity-unmet", "node-of-b", "ask a platform admin"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := waiting()
+			s := newWaitingStep()
 			s.Claims, s.Events, s.Hidden, s.Repellents = nil, nil, c.hidden, c.repellents
 			s.Pods[0].Spec.Affinity = c.affinity
 			if c.scheduler != "" {
@@ -218,7 +218,7 @@ func TestRepelled(t *testing.T) {
 			if c.karpenter != "" {
 				show(s, c.karpenter)
 			}
-			story := why.Tell(s)
+			story := why.ExplainSnapshot(s)
 			var told strings.Builder
 			for _, step := range story.Steps {
 				told.WriteString(step.Seen + "\n")
@@ -236,13 +236,13 @@ func TestRepelled(t *testing.T) {
 // TestHiddenEvents expects a note that the caller may not read Karpenter's events, and not
 // a report that there are none.
 func TestHiddenEvents(t *testing.T) {
-	s := waiting()
+	s := newWaitingStep()
 	s.Events, s.Hidden = nil, []string{"event"}
-	if steps := why.Tell(s).Steps; !slices.ContainsFunc(steps, func(step why.Step) bool { return step.Link == why.LinkKarpenter && step.Verdict == why.Hidden }) {
+	if steps := why.ExplainSnapshot(s).Steps; !slices.ContainsFunc(steps, func(step why.Step) bool { return step.Link == why.LinkKarpenter && step.Verdict == why.Hidden }) {
 		t.Errorf("it is told as %+v", steps)
 	}
 	s = &why.Snapshot{Target: why.Target{Kind: "statefulset", Namespace: "tenant-a", Name: "web"}, Object: &appsv1.StatefulSet{}, Hidden: []string{"event"}}
-	if steps := why.Tell(s).Steps; len(steps) != 1 || steps[0].Verdict != why.Hidden {
+	if steps := why.ExplainSnapshot(s).Steps; len(steps) != 1 || steps[0].Verdict != why.Hidden {
 		t.Errorf("it is told as %+v", steps)
 	}
 }
@@ -278,7 +278,7 @@ func TestQuotaIsExplained(t *testing.T) {
 			refused := event("ReplicaSet", "web", "FailedCreate", "replicaset-controller",
 				`Error creating: pods "web-x2x9p" is forbidden: exceeded quota: croft, requested: requests.cpu=12, used: requests.cpu=0, limited: requests.cpu=10`)
 			refused.LastTimestamp = metav1.NewTime(time.Now().Add(-c.ago))
-			story := why.Tell(&why.Snapshot{
+			story := why.ExplainSnapshot(&why.Snapshot{
 				Target: why.Target{Kind: "statefulset", Namespace: "prod", Name: "web"}, Object: &appsv1.StatefulSet{}, Events: []corev1.Event{refused},
 				Makers: []why.Maker{{Kind: "ReplicaSet", Name: "web"}}, Hidden: c.hidden,
 				Quotas:   map[string]corev1.ResourceQuota{"prod": c.here, "dev": c.there},

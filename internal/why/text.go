@@ -12,7 +12,7 @@ import (
 func Explain(text string) []catalog.Finding {
 	var all []catalog.Finding
 	for line := range strings.Lines(text) {
-		for _, f := range catalog.Match(line) {
+		for _, f := range catalog.FindMatches(line) {
 			if !slices.ContainsFunc(all, func(g catalog.Finding) bool { return g.ID == f.ID }) {
 				all = append(all, f)
 			}

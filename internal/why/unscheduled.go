@@ -11,42 +11,42 @@ import (
 	"croft.dev/croft/internal/catalog"
 )
 
-// unscheduled explains a pod without a node.
-func unscheduled(s *Snapshot, pod *corev1.Pod) []Step {
+// explainUnscheduled explains a pod without a node.
+func explainUnscheduled(s *Snapshot, pod *corev1.Pod) []Step {
 	if len(pod.Spec.SchedulingGates) > 0 {
-		return []Step{waiting(LinkPod, "pod/"+pod.Name, "it has the scheduling gate "+pod.Spec.SchedulingGates[0].Name+", and waits for the controller that set it")}
+		return []Step{newWaitingStep(LinkPod, "pod/"+pod.Name, "it has the scheduling gate "+pod.Spec.SchedulingGates[0].Name+", and waits for the controller that set it")}
 	}
-	steps := []Step{placed(s, pod)}
-	steps = append(steps, scheduler(s, pod))
-	said, nominated := karpenterSays(s, pod)
-	steps = inTheWay(s, pod, append(steps, said...))
-	return append(steps, behind(s, pod, nominated)...)
+	steps := []Step{evaluatePlacement(s, pod)}
+	steps = append(steps, evaluateScheduler(s, pod))
+	said, nominated := readKarpenterMessage(s, pod)
+	steps = nameRepellents(s, pod, append(steps, said...))
+	return append(steps, evaluatePodPool(s, pod, nominated)...)
 }
 
-// placed reports whether the pod got its tenant's pool when it was created.
-func placed(s *Snapshot, pod *corev1.Pod) Step {
-	object, pool := "pod/"+pod.Name, s.poolOf(pod)
+// evaluatePlacement reports whether the pod got its tenant's pool when it was created.
+func evaluatePlacement(s *Snapshot, pod *corev1.Pod) Step {
+	object, pool := "pod/"+pod.Name, s.selectedPool(pod)
 	switch {
-	case pool != "" && s.tolerates(pod, pool):
-		return good(LinkPlacement, object, "it was placed on pool "+pool+" when it was created")
+	case pool != "" && s.toleratesPool(pod, pool):
+		return newGoodStep(LinkPlacement, object, "it was placed on pool "+pool+" when it was created")
 	case s.Rules != nil:
-		return judged(LinkPlacement, object, fmt.Sprintf("namespace %s is tenant %s's, and the pod has no nodeSelector and toleration of its pool (%s): it is older than the policy",
+		return newCatalogStep(LinkPlacement, object, fmt.Sprintf("namespace %s is tenant %s's, and the pod has no nodeSelector and toleration of its pool (%s): it is older than the policy",
 			pod.Namespace, s.Rules.Spec.Tenant, strings.Join(s.Rules.Spec.Pools, ", ")), "placement-missing")
-	case s.hidden("tenantrules"):
-		return askAdmin(LinkPlacement, "namespace/"+pod.Namespace, "croft why pod/"+pod.Name+" -n "+pod.Namespace)
-	case refusedByTaint(s, pod):
-		return judged(LinkPlacement, object, "namespace "+pod.Namespace+" is no tenant's, and so the pod was given no pool; those that there are take tenants' pods alone", "placement-missing")
+	case s.isHidden("tenantrules"):
+		return newHiddenStep(LinkPlacement, "namespace/"+pod.Namespace, "croft why pod/"+pod.Name+" -n "+pod.Namespace)
+	case isRefusedByTaint(s, pod):
+		return newCatalogStep(LinkPlacement, object, "namespace "+pod.Namespace+" is no tenant's, and so the pod was given no pool; those that there are take tenants' pods alone", "placement-missing")
 	default:
-		return good(LinkPlacement, object, "namespace "+pod.Namespace+" is no tenant's: any node without a taint will do")
+		return newGoodStep(LinkPlacement, object, "namespace "+pod.Namespace+" is no tenant's: any node without a taint will do")
 	}
 }
 
 // karpenter is the component name in Karpenter's events.
 const karpenter = "karpenter"
 
-// refusedByTaint reports whether Karpenter's message names the taint of a pool.
-func refusedByTaint(s *Snapshot, pod *corev1.Pod) bool {
-	for _, e := range s.about("Pod", pod.Name, karpenter) {
+// isRefusedByTaint reports whether Karpenter's message names the taint of a pool.
+func isRefusedByTaint(s *Snapshot, pod *corev1.Pod) bool {
+	for _, e := range s.findEvents("Pod", pod.Name, karpenter) {
 		if e.Reason == "FailedScheduling" {
 			return strings.Contains(e.Message, "did not tolerate taint") && strings.Contains(e.Message, s.Key+"=")
 		}
@@ -54,52 +54,52 @@ func refusedByTaint(s *Snapshot, pod *corev1.Pod) bool {
 	return false
 }
 
-// scheduler reports the scheduler's message. Untolerated taints of other tenants' nodes are
+// evaluateScheduler reports the scheduler's message. Untolerated taints of other tenants' nodes are
 // normal, and are no finding. Callers who may not read NodePools do not get the message then,
 // since it contains the number of these nodes.
-func scheduler(s *Snapshot, pod *corev1.Pod) Step {
+func evaluateScheduler(s *Snapshot, pod *corev1.Pod) Step {
 	object := "pod/" + pod.Name
-	c := find(pod.Status.Conditions, func(c *corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
+	c := findFirst(pod.Status.Conditions, func(c *corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
 	if c == nil || c.Status != corev1.ConditionFalse {
-		return waiting(LinkScheduler, object, "the scheduler has not looked at it yet")
+		return newWaitingStep(LinkScheduler, object, "the scheduler has not looked at it yet")
 	}
-	for _, f := range catalog.Match(c.Message) {
+	for _, f := range catalog.FindMatches(c.Message) {
 		if f.ID != "taint-not-tolerated" {
-			step := bad(LinkScheduler, object, f.Seen)
+			step := newBadStep(LinkScheduler, object, f.Seen)
 			step.Finding = &f
 			return step
 		}
 	}
-	if s.hidden("nodepool") {
-		return waiting(LinkScheduler, object, "no node that is there takes it")
+	if s.isHidden("nodepool") {
+		return newWaitingStep(LinkScheduler, object, "no node that is there takes it")
 	}
-	return waiting(LinkScheduler, object, "no node that is there takes it: "+c.Message)
+	return newWaitingStep(LinkScheduler, object, "no node that is there takes it: "+c.Message)
 }
 
-// karpenterSays returns Karpenter's last message about a pod, and the NodeClaim that it
+// readKarpenterMessage returns Karpenter's last message about a pod, and the NodeClaim that it
 // nominated.
-func karpenterSays(s *Snapshot, pod *corev1.Pod) (steps []Step, nominated string) {
-	object, pool := "pod/"+pod.Name, s.poolOf(pod)
-	for _, e := range s.about("Pod", pod.Name, karpenter) {
+func readKarpenterMessage(s *Snapshot, pod *corev1.Pod) (steps []Step, nominated string) {
+	object, pool := "pod/"+pod.Name, s.selectedPool(pod)
+	for _, e := range s.findEvents("Pod", pod.Name, karpenter) {
 		switch e.Reason {
 		case "Nominated":
 			_, of, _ := strings.Cut(e.Message, "nodeclaim/")
 			nominated, _, _ = strings.Cut(of, ",")
-			return []Step{waiting(LinkKarpenter, object, "Karpenter has a node in mind for it, or makes one")}, nominated
+			return []Step{newWaitingStep(LinkKarpenter, object, "Karpenter has a node in mind for it, or makes one")}, nominated
 		case "FailedScheduling":
-			return failedScheduling(object, pool, discreet(s, ownPart(e.Message, s.Key, pool))), ""
+			return explainFailedScheduling(object, pool, hideCounts(s, selectOwnParts(e.Message, s.Key, pool))), ""
 		}
 	}
-	if s.hidden("event") {
-		return []Step{askAdmin(LinkKarpenter, "events of "+object, "croft why "+object+" -n "+pod.Namespace)}, ""
+	if s.isHidden("event") {
+		return []Step{newHiddenStep(LinkKarpenter, "events of "+object, "croft why "+object+" -n "+pod.Namespace)}, ""
 	}
-	return []Step{waiting(LinkKarpenter, object, "Karpenter has not said anything about it")}, ""
+	return []Step{newWaitingStep(LinkKarpenter, object, "Karpenter has not said anything about it")}, ""
 }
 
-func failedScheduling(object, pool string, parts []string) []Step {
+func explainFailedScheduling(object, pool string, parts []string) []Step {
 	if len(parts) == 0 {
-		step := bad(LinkKarpenter, object, "Karpenter does not consider pool "+pool+" for it")
-		finding := catalog.Lookup("no-pool").Finding(step.Seen)
+		step := newBadStep(LinkKarpenter, object, "Karpenter does not consider pool "+pool+" for it")
+		finding := catalog.FindRow("no-pool").ToFinding(step.Seen)
 		step.Finding = &finding
 		return []Step{step}
 	}
@@ -107,7 +107,7 @@ func failedScheduling(object, pool string, parts []string) []Step {
 	var steps []Step
 	more := map[string]int{}
 	for _, part := range parts {
-		step := bad(LinkKarpenter, object, part)
+		step := newBadStep(LinkKarpenter, object, part)
 		if step.Finding != nil {
 			if more[step.Finding.ID]++; more[step.Finding.ID] > 1 {
 				continue
@@ -123,31 +123,31 @@ func failedScheduling(object, pool string, parts []string) []Step {
 	return steps
 }
 
-// ownPart returns the part of Karpenter's message about the pod's own pool. Karpenter
+// selectOwnParts returns the part of Karpenter's message about the pod's own pool. Karpenter
 // reports about all pools at once, without naming them. Refusals by other pools are no
 // cause: the pod may not run there, and a tenant may not read about them.
-func ownPart(message, key, pool string) []string {
+func selectOwnParts(message, key, pool string) []string {
 	var own []string
 	for part := range strings.SplitSeq(strings.TrimPrefix(message, "Failed to schedule pod, "), "; ") {
-		if pool == "" || !ofAnother(part, key, pool) {
+		if pool == "" || !isOtherPools(part, key, pool) {
 			own = append(own, part)
 		}
 	}
 	return own
 }
 
-// discreet removes Karpenter's counts for callers who may not read NodePools: if the topology
+// hideCounts removes Karpenter's counts for callers who may not read NodePools: if the topology
 // is the host, the counts contain the names of all tenants' nodes.
-func discreet(s *Snapshot, parts []string) []string {
+func hideCounts(s *Snapshot, parts []string) []string {
 	for i := range parts {
-		if before, _, counts := strings.Cut(parts[i], " (counts = "); counts && s.hidden("nodepool") {
+		if before, _, counts := strings.Cut(parts[i], " (counts = "); counts && s.isHidden("nodepool") {
 			parts[i] = before
 		}
 	}
 	return parts
 }
 
-func ofAnother(part, key, pool string) bool {
+func isOtherPools(part, key, pool string) bool {
 	switch {
 	case strings.Contains(part, "did not tolerate taint"):
 		return !strings.Contains(part, "(taint="+key+"="+pool+":")
@@ -160,32 +160,32 @@ func ofAnother(part, key, pool string) bool {
 	}
 }
 
-// behind evaluates the pool, its class and its claims.
-func behind(s *Snapshot, pod *corev1.Pod, nominated string) []Step {
-	name := s.poolOf(pod)
-	if claim := find(s.Claims, func(c *karpenterv1.NodeClaim) bool { return c.Name == nominated }); name == "" && claim != nil {
+// evaluatePodPool evaluates the pool, its class and its claims.
+func evaluatePodPool(s *Snapshot, pod *corev1.Pod, nominated string) []Step {
+	name := s.selectedPool(pod)
+	if claim := findFirst(s.Claims, func(c *karpenterv1.NodeClaim) bool { return c.Name == nominated }); name == "" && claim != nil {
 		name = claim.Labels[nodePoolLabel]
 	}
 	if name == "" {
 		return nil
 	}
-	if s.hidden("nodepool") {
-		return []Step{askAdmin(LinkPool, "nodepool/"+name, "croft why pod/"+pod.Name+" -n "+pod.Namespace)}
+	if s.isHidden("nodepool") {
+		return []Step{newHiddenStep(LinkPool, "nodepool/"+name, "croft why pod/"+pod.Name+" -n "+pod.Namespace)}
 	}
-	pool := s.pool(name)
+	pool := s.findPool(name)
 	if pool == nil {
-		step := judged(LinkPool, "nodepool/"+name, "there is no NodePool "+name, "no-pool")
+		step := newCatalogStep(LinkPool, "nodepool/"+name, "there is no NodePool "+name, "no-pool")
 		return []Step{step}
 	}
-	steps := append(poolSteps(s, pool), heldBack(s, pod)...)
+	steps := append(evaluatePool(s, pool), findBlockingClaim(s, pod)...)
 	for i := range s.Claims {
 		claim := &s.Claims[i]
-		if claim.Labels[nodePoolLabel] == name && !done(claim) && (nominated == "" || claim.Name == nominated) {
-			steps = append(steps, claimSteps(s, claim)...)
+		if claim.Labels[nodePoolLabel] == name && !isInitialized(claim) && (nominated == "" || claim.Name == nominated) {
+			steps = append(steps, evaluateClaim(s, claim)...)
 		}
 	}
 	if nominated != "" || !hasBad(steps) {
-		steps = append(steps, launchesFailed(s, name)...)
+		steps = append(steps, findFailedLaunch(s, name)...)
 	}
 	return steps
 }
@@ -193,19 +193,19 @@ func behind(s *Snapshot, pod *corev1.Pod, nominated string) []Step {
 // launchTakes is an upper limit for the duration of an instance's launch.
 const launchTakes = 15 * time.Second
 
-// heldBack returns a NodeClaim of another pool that blocks Karpenter's decisions about all
+// findBlockingClaim returns a NodeClaim of another pool that blocks Karpenter's decisions about all
 // others.
-func heldBack(s *Snapshot, pod *corev1.Pod) []Step {
+func findBlockingClaim(s *Snapshot, pod *corev1.Pod) []Step {
 	for i := range s.Unlaunched {
 		claim := &s.Unlaunched[i]
 		of := claim.Labels[nodePoolLabel]
-		if of != s.poolOf(pod) && time.Since(claim.CreationTimestamp.Time) > launchTakes {
-			return []Step{judged(LinkPool, "nodeclaim/"+claim.Name, "NodeClaim "+claim.Name+" of pool "+of+" has no instance, and Karpenter lets all others wait for it", "provisioning-held")}
+		if of != s.selectedPool(pod) && time.Since(claim.CreationTimestamp.Time) > launchTakes {
+			return []Step{newCatalogStep(LinkPool, "nodeclaim/"+claim.Name, "NodeClaim "+claim.Name+" of pool "+of+" has no instance, and Karpenter lets all others wait for it", "provisioning-held")}
 		}
 	}
 	return nil
 }
 
 func hasBad(steps []Step) bool {
-	return find(steps, func(step *Step) bool { return step.Verdict == Bad }) != nil
+	return findFirst(steps, func(step *Step) bool { return step.Verdict == Bad }) != nil
 }

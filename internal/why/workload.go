@@ -11,15 +11,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// workload reads the pods of a workload, and the creators of its current pods.
-func (g *gatherer) workload(ctx context.Context, o client.Object) error {
+// gatherWorkload reads the pods of a workload, and the creators of its current pods.
+func (g *gatherer) gatherWorkload(ctx context.Context, o client.Object) error {
 	g.Makers = []Maker{{kindNames[g.Target.Kind], o.GetName()}}
 	owners := map[types.UID]bool{o.GetUID(): true}
 	var selector *metav1.LabelSelector
 	switch o := o.(type) {
 	case *appsv1.Deployment:
 		selector = o.Spec.Selector
-		if err := g.replicaSets(ctx, o, owners); err != nil {
+		if err := g.gatherReplicaSets(ctx, o, owners); err != nil {
 			return err
 		}
 	case *appsv1.ReplicaSet:
@@ -34,7 +34,7 @@ func (g *gatherer) workload(ctx context.Context, o client.Object) error {
 		g.Makers = []Maker{{"Job", o.Name}}
 		selector = o.Spec.Selector
 	}
-	return g.podsOf(ctx, selector, owners)
+	return g.gatherPods(ctx, selector, owners)
 }
 
 // kindNames maps workloads to their kinds as written in events and owner references.
@@ -42,13 +42,13 @@ var kindNames = map[string]string{
 	"replicaset": "ReplicaSet", "replicationcontroller": "ReplicationController", "statefulset": "StatefulSet", "daemonset": "DaemonSet", "job": "Job",
 }
 
-// replicaSets reads a Deployment's ReplicaSets. The ReplicaSets of its current revision
+// gatherReplicaSets reads a Deployment's ReplicaSets. The ReplicaSets of its current revision
 // become the Makers.
-func (g *gatherer) replicaSets(ctx context.Context, d *appsv1.Deployment, owners map[types.UID]bool) error {
+func (g *gatherer) gatherReplicaSets(ctx context.Context, d *appsv1.Deployment, owners map[types.UID]bool) error {
 	const revision = "deployment.kubernetes.io/revision"
 	g.Makers = nil
 	var sets appsv1.ReplicaSetList
-	if err := g.list(ctx, "replicaset", &sets, client.InNamespace(d.Namespace)); err != nil {
+	if err := g.listObjects(ctx, "replicaset", &sets, client.InNamespace(d.Namespace)); err != nil {
 		return err
 	}
 	for _, set := range sets.Items {
@@ -62,13 +62,13 @@ func (g *gatherer) replicaSets(ctx context.Context, d *appsv1.Deployment, owners
 	return nil
 }
 
-func (g *gatherer) podsOf(ctx context.Context, selector *metav1.LabelSelector, owners map[types.UID]bool) error {
+func (g *gatherer) gatherPods(ctx context.Context, selector *metav1.LabelSelector, owners map[types.UID]bool) error {
 	matches, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
 		return err
 	}
 	var pods corev1.PodList
-	if err := g.list(ctx, "pod", &pods, client.InNamespace(g.Target.Namespace), client.MatchingLabelsSelector{Selector: matches}); err != nil {
+	if err := g.listObjects(ctx, "pod", &pods, client.InNamespace(g.Target.Namespace), client.MatchingLabelsSelector{Selector: matches}); err != nil {
 		return err
 	}
 	for _, pod := range pods.Items {

@@ -9,15 +9,15 @@ func Nearest(name string, candidates []string) (string, bool) {
 		if difference := len(c) - len(name); difference >= fewest || -difference >= fewest {
 			continue
 		}
-		if d := distance(name, c); d < fewest && d < len(c) {
+		if d := computeDistance(name, c); d < fewest && d < len(c) {
 			best, fewest = c, d
 		}
 	}
 	return best, best != ""
 }
 
-// distance returns the Levenshtein distance, in bytes.
-func distance(a, b string) int {
+// computeDistance returns the Levenshtein distance, in bytes.
+func computeDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
@@ -27,7 +27,7 @@ func distance(a, b string) int {
 		row[0] = i + 1
 		for j := range len(b) {
 			cost := diagonal
-			if lower(a[i]) != lower(b[j]) {
+			if toLower(a[i]) != toLower(b[j]) {
 				cost++
 			}
 			diagonal = row[j+1]
@@ -37,7 +37,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-func lower(c byte) byte {
+func toLower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + 'a' - 'A'
 	}

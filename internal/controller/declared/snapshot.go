@@ -112,7 +112,7 @@ func build(d *manifest.Declaration) *Snapshot {
 		claimants:   map[string]string{},
 	}
 	if built != nil {
-		s.nextEnd = built.NextEnd()
+		s.nextEnd = built.FindNextExpiry()
 	}
 	for i := range d.Platforms {
 		p := &d.Platforms[i]
@@ -129,7 +129,7 @@ func build(d *manifest.Declaration) *Snapshot {
 		t := &d.Tenants[i]
 		entry := Entry[estate.Tenant]{UID: t.UID, Generation: t.Generation, Problems: of[identity{string(Tenant), t.Name}]}
 		if s.Platform != nil && len(entry.Problems) == 0 {
-			entry.Value = built.Tenant(t.Name)
+			entry.Value = built.FindTenant(t.Name)
 		}
 		s.tenants[t.Name] = entry
 		for _, pool := range append(slices.Clone(t.Spec.Pools), t.Spec.Pool) {
@@ -141,7 +141,7 @@ func build(d *manifest.Declaration) *Snapshot {
 		p := &d.Pools[i]
 		entry := Entry[estate.Pool]{UID: p.UID, Generation: p.Generation, Problems: of[identity{string(Pool), p.Name}], Users: sorted(poolUsers[p.Name])}
 		if s.Platform != nil && len(entry.Problems) == 0 {
-			entry.Value = built.Pool(p.Name)
+			entry.Value = built.FindPool(p.Name)
 		}
 		s.pools[p.Name] = entry
 		for _, network := range p.Spec.SecondaryNetworks {

@@ -110,7 +110,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if e.Status.Phase == "" {
 		if others, err := c.countDecided(ctx, e.Spec.RequestedBy, tenant.Namespaces); err != nil {
 			return reconcile.Result{}, err
-		} else if room := estate.ElevationRoom(tenant); others >= room {
+		} else if room := estate.MaxElevationsPerPerson(tenant); others >= room {
 			return reconcile.Result{}, c.drop(ctx, e, fmt.Sprintf("deleted: one person may have %d elevations of the last 30 days in tenant %s", room, tenant.Name))
 		}
 	}

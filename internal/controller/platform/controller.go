@@ -175,7 +175,7 @@ func rightsOf(platform *estate.Platform) []client.Object {
 // servesDialect returns an error if the cluster does not serve the platform's dialect
 // of network policies.
 func (c *Controller) servesDialect(platform *estate.Platform) error {
-	for _, kind := range network.Kinds(platform) {
+	for _, kind := range network.ListKinds(platform) {
 		if _, err := c.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
 			return &apply.DialectError{Dialect: platform.Network.Dialect, Kind: kind, Err: err}
 		}

@@ -54,7 +54,7 @@ func (c *Controller) installation(ctx context.Context) (gatekeeper.Installation,
 	if err := c.live.List(ctx, &validating); err != nil {
 		return in, fmt.Errorf("list ValidatingWebhookConfigurations: %w", err)
 	}
-	in.Mutating, in.Validating = gatekeeper.Webhooks(mutating.Items, validating.Items)
+	in.Mutating, in.Validating = gatekeeper.FindWebhooks(mutating.Items, validating.Items)
 
 	configs := &unstructured.UnstructuredList{}
 	configs.SetGroupVersionKind(schema.GroupVersionKind{Group: "config.gatekeeper.sh", Version: "v1alpha1", Kind: "ConfigList"})
@@ -65,7 +65,7 @@ func (c *Controller) installation(ctx context.Context) (gatekeeper.Installation,
 		if configs.Items[i].GetName() != gatekeeper.ConfigName {
 			continue // Gatekeeper reads no other
 		}
-		if in.Exclusions, err = gatekeeper.ExclusionsOf(&configs.Items[i]); err != nil {
+		if in.Exclusions, err = gatekeeper.ParseExclusions(&configs.Items[i]); err != nil {
 			return in, err
 		}
 	}
@@ -82,7 +82,7 @@ func (c *Controller) installation(ctx context.Context) (gatekeeper.Installation,
 // served returns the checked kinds that the cluster serves, in all versions.
 func (c *Controller) served() ([]schema.GroupVersionKind, error) {
 	var all []schema.GroupVersionKind
-	for _, kind := range gatekeeper.Kinds() {
+	for _, kind := range gatekeeper.ListKinds() {
 		mappings, err := c.live.RESTMapper().RESTMappings(kind)
 		if meta.IsNoMatchError(err) {
 			continue

@@ -63,7 +63,7 @@ func (c *Controller) retained(ctx context.Context, pool string) ([]string, error
 		return nil, fmt.Errorf("list namespaces: %w", err)
 	}
 	var names []string
-	for _, n := range admissionpolicy.OnPool(pool, namespaces.Items) {
+	for _, n := range admissionpolicy.FindNamespacesOnPool(pool, namespaces.Items) {
 		names = append(names, n.Name+" (of tenant "+n.Labels[v1alpha1.TenantLabel]+")")
 	}
 	return names, nil

@@ -51,7 +51,7 @@ func Events() cache.ByObject {
 		Field: fields.OneTermEqualSelector("reason", refusals.Reason),
 		Transform: func(o any) (any, error) {
 			if e, ok := o.(*corev1.Event); ok {
-				return refusals.Slim(e), nil
+				return refusals.TrimEvent(e), nil
 			}
 			return o, nil
 		},
@@ -89,7 +89,7 @@ type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 func (c *Controller) refusals() handler.EventHandler {
 	soon := func(ctx context.Context, o client.Object, queue requests) {
 		e, ok := o.(*corev1.Event)
-		if !ok || !refusals.Genuine(e) {
+		if !ok || !refusals.IsGenuine(e) {
 			return
 		}
 		namespace := &corev1.Namespace{}

@@ -38,7 +38,7 @@ func judge(f facts) (reason, why string) {
 	case !f.tenant.Declares(f.anchor):
 		return v1alpha1.ReasonNotAllowed, "ask in a namespace that the Tenant declares: " + f.anchor + " was asked for itself"
 	}
-	if reason, why = estate.MayRequest(f.platform, f.tenant.Name, f.name, f.known); reason != "" {
+	if reason, why = estate.CheckRequest(f.platform, f.tenant.Name, f.name, f.known); reason != "" {
 		return reason, why
 	}
 	switch {

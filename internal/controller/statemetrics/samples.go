@@ -41,7 +41,7 @@ func (s *state) samples() []prometheus.Metric {
 		if p.Status.ObservedGeneration == p.Generation && p.Status.TypeChecking != nil {
 			warnings := 0
 			for _, w := range p.Status.TypeChecking.ExpressionWarnings {
-				if !admissionpolicy.Untyped(w.Warning) {
+				if !admissionpolicy.IsUntypedWarning(w.Warning) {
 					warnings++
 				}
 			}

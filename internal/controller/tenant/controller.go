@@ -189,8 +189,8 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	tenant := seen.entry.Value
 	needed := mutatorKinds(snapshot.Platform.Placement)
 	engines, enginesErr := c.engines.Look(ctx, needed...)
-	served, dialectsErr := c.dialects.Look(ctx, network.Kinds(snapshot.Platform)...)
-	optional, optionalErr := c.optional.Look(ctx, slices.Concat(gitops.Kinds(snapshot.Platform, tenant), network.TenantKinds(tenant))...)
+	served, dialectsErr := c.dialects.Look(ctx, network.ListKinds(snapshot.Platform)...)
+	optional, optionalErr := c.optional.Look(ctx, slices.Concat(gitops.Kinds(snapshot.Platform, tenant), network.ListTenantKinds(tenant))...)
 	seen.unserved = errors.Join(missingFlux(snapshot.Platform, tenant, optional), missingMultus(tenant, optional))
 	served = append(served, optional...)
 	var after reconcile.Result

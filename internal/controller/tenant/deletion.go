@@ -60,7 +60,7 @@ func (d deletion) undo(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []
 // withReason returns the name of a namespace that is being deleted, with the reason why it
 // still exists.
 func withReason(n *corev1.Namespace) string {
-	reasons := terminating.Namespace(n)
+	reasons := terminating.ExplainNamespace(n)
 	if len(reasons) == 0 {
 		return n.Name
 	}

@@ -26,7 +26,7 @@ func dialects(m manager.Manager, c controller.Controller) *watch.Late {
 // unserved replaces the errors of single policies by one error if the cluster does not
 // serve the platform's dialect.
 func unserved(platform *estate.Platform, served []schema.GroupVersionKind, err error) error {
-	kinds := network.Kinds(platform)
+	kinds := network.ListKinds(platform)
 	if len(kinds) == 0 || slices.Contains(served, kinds[0]) {
 		return err
 	}

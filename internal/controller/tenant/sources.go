@@ -28,7 +28,7 @@ func missingFlux(p *estate.Platform, t *estate.Tenant, served []schema.GroupVers
 // missingMultus returns an error if a tenant has networks and the cluster does not serve
 // Multus' kind.
 func missingMultus(t *estate.Tenant, served []schema.GroupVersionKind) error {
-	for _, kind := range network.TenantKinds(t) {
+	for _, kind := range network.ListTenantKinds(t) {
 		if !slices.Contains(served, kind) {
 			return fmt.Errorf("networks: this cluster does not know the kind %s (%s): install Multus, or take the tenant's networks out",
 				kind.Kind, kind.GroupVersion())

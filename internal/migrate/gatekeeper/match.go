@@ -118,7 +118,7 @@ func expandPatterns(d *draft.Draft, patterns source.Field) (names []string, unkn
 		}
 		before := len(names)
 		for _, name := range readNames(d) {
-			if gatekeeper.Globs(pattern, name) {
+			if gatekeeper.MatchesGlob(pattern, name) {
 				names = append(names, name)
 			}
 		}
@@ -130,7 +130,7 @@ func expandPatterns(d *draft.Draft, patterns source.Field) (names []string, unkn
 }
 
 func globs(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool { return gatekeeper.Globs(pattern, name) })
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return gatekeeper.MatchesGlob(pattern, name) })
 }
 
 // readNames returns the names of the namespaces in the input.

@@ -25,7 +25,7 @@ func startupTaints(d *draft.Draft, name string, list source.Field, p *v1alpha1.P
 			d.Lost(f, "pool %s has a startup taint of this key and effect already, and Karpenter refuses two: leave one of them out", name)
 			continue
 		}
-		if why := estate.WhyNoStartupTaint(d.Key, t.Key); why != "" {
+		if why := estate.ExplainInvalidStartupTaint(d.Key, t.Key); why != "" {
 			d.Lost(f, "pool %s cannot have this startup taint: %s", name, why)
 			continue
 		}

@@ -159,12 +159,12 @@ func exceptions(policies []*networkingv1.NetworkPolicy) []netip.Prefix {
 // ingressOnly evaluates only the policies of the destination, and egressOnly only the policies
 // of the source.
 func ingressOnly(judge *netpol.Map, from, to string) bool {
-	v, err := judge.Judge(attack.Flow{FromNamespace: from, ToNamespace: to, Port: 8080, Protocol: "TCP"})
+	v, err := judge.Evaluate(attack.Flow{FromNamespace: from, ToNamespace: to, Port: 8080, Protocol: "TCP"})
 	return err == nil && v.Ingress.Allowed
 }
 
 func egressOnly(judge *netpol.Map, from, to string) bool {
-	v, err := judge.Judge(attack.Flow{FromNamespace: from, ToNamespace: to, Port: 8080, Protocol: "TCP"})
+	v, err := judge.Evaluate(attack.Flow{FromNamespace: from, ToNamespace: to, Port: 8080, Protocol: "TCP"})
 	return err == nil && v.Egress.Allowed
 }
 

@@ -90,11 +90,11 @@ func (o *Object) Problem(path []string, format string, args ...any) manifest.Pro
 // Parse parses the documents of one file. It returns a problem for each invalid document, and
 // all valid objects.
 func Parse(file string, data []byte) ([]*Object, manifest.Problems) {
-	documents, problems := manifest.Documents(file, data)
+	documents, problems := manifest.ReadDocuments(file, data)
 	var all []*Object
 	for i := range documents {
 		d := &documents[i]
-		found, wrong := fromDocument(file, i+1, d.Content, d.Line)
+		found, wrong := fromDocument(file, i+1, d.Content, d.FindLine)
 		all = append(all, found...)
 		problems = append(problems, wrong...)
 	}

@@ -66,8 +66,8 @@ type rule struct {
 	Destination entity              `json:"destination"`
 }
 
-// NameOf returns the name of a policy for messages.
-func NameOf(o *unstructured.Unstructured) string {
+// FormatName returns the name of a policy for messages.
+func FormatName(o *unstructured.Unstructured) string {
 	if o.GetNamespace() == "" {
 		return "Calico " + o.GetKind() + " " + o.GetName()
 	}
@@ -76,7 +76,7 @@ func NameOf(o *unstructured.Unstructured) string {
 
 // NewPolicy reads a policy. It returns nil for a policy that does not apply to pods.
 func NewPolicy(o *unstructured.Unstructured, sets *Sets) (*Policy, error) {
-	name := NameOf(o)
+	name := FormatName(o)
 	var s spec
 	data, err := json.Marshal(o.Object["spec"])
 	if err == nil {
@@ -112,12 +112,12 @@ func (p *Policy) compile(s spec, sets *Sets) error {
 	}
 	p.Pods = pods.Samples()
 	if len(s.Types) == 0 {
-		s.Types = typesOf(s)
+		s.Types = listDirections(s)
 	}
-	rules := map[tier.Direction][]compiled{}
+	rules := map[tier.Direction][]compiledRule{}
 	for direction, of := range map[tier.Direction][]rule{tier.Ingress: s.Ingress, tier.Egress: s.Egress} {
 		for _, r := range of {
-			c, err := p.rule(r, sets)
+			c, err := p.compileRule(r, sets)
 			if err != nil {
 				return err
 			}
@@ -126,35 +126,35 @@ func (p *Policy) compile(s spec, sets *Sets) error {
 			if direction == tier.Egress {
 				near, far = far, near
 			}
-			p.Pods = append(p.Pods, near.samples()...)
-			p.Peers = append(p.Peers, far.samples()...)
-			p.Ports = append(p.Ports, c.namedPorts()...)
+			p.Pods = append(p.Pods, near.sampleLabels()...)
+			p.Peers = append(p.Peers, far.sampleLabels()...)
+			p.Ports = append(p.Ports, c.listPorts()...)
 		}
 	}
 	p.Judge = func(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
-		near := c.Near(d)
+		near := c.NearPod(d)
 		if near == nil || !slices.Contains(s.Types, strings.ToUpper(string(d[:1]))+string(d[1:])) ||
-			p.Namespace != "" && near.Namespace != p.Namespace || !pods.Matches(endpointLabels(near)) {
+			p.Namespace != "" && near.Namespace != p.Namespace || !pods.Matches(buildEndpointLabels(near)) {
 			return tier.No, ""
 		}
 		selects := tier.Yes
 		if s.NamespaceSelector != "" {
-			selects = tier.Is(namespaces.Matches(namespaceLabels(near)))
+			selects = tier.FromBool(namespaces.Matches(buildNamespaceLabels(near)))
 		}
 		if s.ServiceAccountSelector != "" {
-			selects = tier.All(selects, tier.Maybe)
+			selects = tier.MatchAll(selects, tier.Maybe)
 		}
 		if selects == tier.No {
 			return tier.No, ""
 		}
-		return selects, tier.First(rules[d], func(r compiled) tier.Action { return r.action }, func(r compiled) tier.Match { return r.matches(c) })
+		return selects, tier.FirstMatching(rules[d], func(r compiledRule) tier.Action { return r.action }, func(r compiledRule) tier.Match { return r.matches(c) })
 	}
 	return nil
 }
 
-// typesOf returns the directions of a policy without types: those with rules, or ingress if
+// listDirections returns the directions of a policy without types: those with rules, or ingress if
 // it has no rules.
-func typesOf(s spec) []string {
+func listDirections(s spec) []string {
 	var types []string
 	if len(s.Ingress) > 0 || len(s.Egress) == 0 {
 		types = append(types, "Ingress")
@@ -165,8 +165,8 @@ func typesOf(s spec) []string {
 	return types
 }
 
-// endpointLabels returns a pod's labels, including those that Calico adds.
-func endpointLabels(pod *tier.Pod) map[string]string {
+// buildEndpointLabels returns a pod's labels, including those that Calico adds.
+func buildEndpointLabels(pod *tier.Pod) map[string]string {
 	all := map[string]string{namespaceLabel: pod.Namespace, "projectcalico.org/orchestrator": "k8s"}
 	for key, value := range pod.Labels {
 		all[key] = value
@@ -174,7 +174,7 @@ func endpointLabels(pod *tier.Pod) map[string]string {
 	return all
 }
 
-func namespaceLabels(pod *tier.Pod) map[string]string {
+func buildNamespaceLabels(pod *tier.Pod) map[string]string {
 	all := map[string]string{nameLabel: pod.Namespace, metav1NameLabel: pod.Namespace}
 	for key, value := range pod.NamespaceLabels {
 		all[key] = value

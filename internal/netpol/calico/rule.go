@@ -25,8 +25,8 @@ type entity struct {
 	Services          map[string]any       `json:"services"`
 }
 
-// compiled is a rule with parsed selectors.
-type compiled struct {
+// compiledRule is a rule with parsed selectors.
+type compiledRule struct {
 	rule
 	action              tier.Action
 	source, destination *side
@@ -42,19 +42,19 @@ type side struct {
 	sets      *Sets
 }
 
-func (p *Policy) rule(r rule, sets *Sets) (c compiled, err error) {
-	c = compiled{rule: r, action: tier.Action(r.Action)}
+func (p *Policy) compileRule(r rule, sets *Sets) (c compiledRule, err error) {
+	c = compiledRule{rule: r, action: tier.Action(r.Action)}
 	if r.Action == "Log" { // evaluation continues with the next rule
 		c.action = ""
 	}
-	if c.source, err = p.side(r.Source, sets); err != nil {
+	if c.source, err = p.compileSide(r.Source, sets); err != nil {
 		return c, err
 	}
-	c.destination, err = p.side(r.Destination, sets)
+	c.destination, err = p.compileSide(r.Destination, sets)
 	return c, err
 }
 
-func (p *Policy) side(e entity, sets *Sets) (*side, error) {
+func (p *Policy) compileSide(e entity, sets *Sets) (*side, error) {
 	s := &side{entity: e, namespace: p.Namespace, sets: sets}
 	for _, read := range []struct {
 		text string
@@ -66,15 +66,15 @@ func (p *Policy) side(e entity, sets *Sets) (*side, error) {
 		}
 	}
 	var err error
-	if s.nets, err = prefixes(e.Nets); err != nil {
+	if s.nets, err = parsePrefixes(e.Nets); err != nil {
 		return nil, err
 	}
-	s.notNets, err = prefixes(e.NotNets)
+	s.notNets, err = parsePrefixes(e.NotNets)
 	return s, err
 }
 
-// prefixes reads blocks of addresses, or single addresses.
-func prefixes(texts []string) ([]netip.Prefix, error) {
+// parsePrefixes reads blocks of addresses, or single addresses.
+func parsePrefixes(texts []string) ([]netip.Prefix, error) {
 	var all []netip.Prefix
 	for _, text := range texts {
 		prefix, err := netip.ParsePrefix(text)
@@ -90,19 +90,19 @@ func prefixes(texts []string) ([]netip.Prefix, error) {
 	return all, nil
 }
 
-func within(list []netip.Prefix, address netip.Addr) bool {
+func containsAddress(list []netip.Prefix, address netip.Addr) bool {
 	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-func (r *compiled) matches(c *tier.Connection) tier.Match {
+func (r *compiledRule) matches(c *tier.Connection) tier.Match {
 	family := 4
 	if c.To.Address.Is6() {
 		family = 6
 	}
 	switch {
 	case r.IPVersion != 0 && r.IPVersion != family,
-		r.Protocol != nil && protocol(r.Protocol) != strings.ToUpper(c.Protocol),
-		r.NotProtocol != nil && protocol(r.NotProtocol) == strings.ToUpper(c.Protocol):
+		r.Protocol != nil && formatProtocol(r.Protocol) != strings.ToUpper(c.Protocol),
+		r.NotProtocol != nil && formatProtocol(r.NotProtocol) == strings.ToUpper(c.Protocol):
 		return tier.No
 	}
 	known := tier.Yes
@@ -110,7 +110,7 @@ func (r *compiled) matches(c *tier.Connection) tier.Match {
 	if r.HTTP != nil || len(r.Source.Ports) > 0 || len(r.Source.NotPorts) > 0 {
 		known = tier.Maybe
 	}
-	return tier.All(known, r.source.matches(c.From), r.destination.matches(c.To), r.destination.ports(c))
+	return tier.MatchAll(known, r.source.matches(c.From), r.destination.matches(c.To), r.destination.matchPorts(c))
 }
 
 // matches evaluates all conditions except ports. Selectors match pods, and sets of networks.
@@ -119,19 +119,19 @@ func (s *side) matches(end tier.End) tier.Match {
 	if len(s.ServiceAccounts) > 0 || len(s.Services) > 0 {
 		known = tier.Maybe
 	}
-	if len(s.nets) > 0 && !within(s.nets, end.Address) || within(s.notNets, end.Address) {
+	if len(s.nets) > 0 && !containsAddress(s.nets, end.Address) || containsAddress(s.notNets, end.Address) {
 		return tier.No
 	}
 	confined := s.Selector != "" || s.NotSelector != "" || s.NamespaceSelector != "" || len(s.ServiceAccounts) > 0
 	if end.Pod == nil {
-		if len(s.ServiceAccounts) > 0 || confined && !s.sets.match(s, end.Address) {
+		if len(s.ServiceAccounts) > 0 || confined && !s.sets.matchesAddress(s, end.Address) {
 			return tier.No
 		}
 		return known
 	}
-	labels := endpointLabels(end.Pod)
+	labels := buildEndpointLabels(end.Pod)
 	switch {
-	case s.NamespaceSelector != "" && !s.namespaces.Matches(namespaceLabels(end.Pod)),
+	case s.NamespaceSelector != "" && !s.namespaces.Matches(buildNamespaceLabels(end.Pod)),
 		s.NamespaceSelector == "" && confined && s.namespace != "" && end.Pod.Namespace != s.namespace,
 		s.Selector != "" && !s.pods.Matches(labels),
 		s.NotSelector != "" && s.not.Matches(labels):
@@ -140,35 +140,35 @@ func (s *side) matches(end tier.End) tier.Match {
 	return known
 }
 
-// ports evaluates the conditions on the destination port.
-func (s *side) ports(c *tier.Connection) tier.Match {
+// matchPorts evaluates the conditions on the destination port.
+func (s *side) matchPorts(c *tier.Connection) tier.Match {
 	match := tier.Yes
 	if len(s.Ports) > 0 {
 		match = tier.No
 		for _, p := range s.Ports {
-			match = tier.Any(match, onPort(p, c))
+			match = tier.MatchAny(match, matchPort(p, c))
 		}
 	}
 	for _, p := range s.NotPorts {
-		match = tier.All(match, tier.Yes-onPort(p, c))
+		match = tier.MatchAll(match, tier.Yes-matchPort(p, c))
 	}
 	return match
 }
 
-func onPort(p intstr.IntOrString, c *tier.Connection) tier.Match {
-	from, to, numeric := portRange(p)
+func matchPort(p intstr.IntOrString, c *tier.Connection) tier.Match {
+	from, to, numeric := parsePortRange(p)
 	switch {
 	case !numeric && c.PortName != "":
-		return tier.Is(p.StrVal == c.PortName)
+		return tier.FromBool(p.StrVal == c.PortName)
 	case !numeric || c.PortName != "":
 		return tier.Maybe
 	default:
-		return tier.Is(c.Port >= from && c.Port <= to)
+		return tier.FromBool(c.Port >= from && c.Port <= to)
 	}
 }
 
-// portRange reads 80, "80" and "80:90". Any other value is a name.
-func portRange(p intstr.IntOrString) (from, to int, numeric bool) {
+// parsePortRange reads 80, "80" and "80:90". Any other value is a name.
+func parsePortRange(p intstr.IntOrString) (from, to int, numeric bool) {
 	if p.Type == intstr.Int {
 		return p.IntValue(), p.IntValue(), true
 	}
@@ -181,8 +181,8 @@ func portRange(p intstr.IntOrString) (from, to int, numeric bool) {
 	return from, to, err == nil && errTo == nil
 }
 
-// protocol returns a protocol's name in capitals.
-func protocol(p *intstr.IntOrString) string {
+// formatProtocol returns a protocol's name in capitals.
+func formatProtocol(p *intstr.IntOrString) string {
 	text := strings.ToUpper(p.String())
 	if name, ok := map[string]string{"6": "TCP", "17": "UDP", "132": "SCTP"}[text]; ok {
 		return name
@@ -190,18 +190,18 @@ func protocol(p *intstr.IntOrString) string {
 	return text
 }
 
-func (s *side) samples() []map[string]string {
+func (s *side) sampleLabels() []map[string]string {
 	return append(s.pods.Samples(), s.not.Samples()...)
 }
 
-func (r *compiled) namedPorts() []tier.Ports {
+func (r *compiledRule) listPorts() []tier.Ports {
 	named := "TCP"
 	if r.Protocol != nil {
-		named = protocol(r.Protocol)
+		named = formatProtocol(r.Protocol)
 	}
 	var all []tier.Ports
 	for _, p := range r.Destination.Ports {
-		if from, to, numeric := portRange(p); numeric {
+		if from, to, numeric := parsePortRange(p); numeric {
 			all = append(all, tier.Ports{From: from, To: to, Protocol: named})
 		} else {
 			all = append(all, tier.Ports{Name: p.StrVal, Protocol: named})

@@ -23,11 +23,11 @@ var Everything = Selector{text: "all()", matches: func(map[string]string) bool {
 func Parse(text string) (Selector, error) {
 	p := &parser{rest: text}
 	p.next()
-	if p.ended() && p.err == nil {
+	if p.isAtEnd() && p.err == nil {
 		return Everything, nil
 	}
-	matches := p.or(0)
-	if p.err == nil && !p.ended() {
+	matches := p.parseOr(0)
+	if p.err == nil && !p.isAtEnd() {
 		p.fail("%q comes after its end", p.token)
 	}
 	if p.err != nil {
@@ -81,10 +81,10 @@ func (p *parser) fail(format string, args ...any) {
 // whole: a function with its parentheses, and an operator of two words.
 const blanks, space = " \t", " \t\n\f\r"
 
-func (p *parser) next() { p.after(blanks) }
+func (p *parser) next() { p.nextAfter(blanks) }
 
-// after skips the given characters and reads the next token.
-func (p *parser) after(skipped string) {
+// nextAfter skips the given characters and reads the next token.
+func (p *parser) nextAfter(skipped string) {
 	p.rest = strings.TrimLeft(p.rest, skipped)
 	p.token, p.literal = "", false
 	if p.rest == "" {
@@ -118,68 +118,68 @@ func isKey(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_./-", c) >= 0
 }
 
-func (p *parser) ended() bool { return p.token == "" && !p.literal }
+func (p *parser) isAtEnd() bool { return p.token == "" && !p.literal }
 
-// is reports whether the next token is the given one, without quotes.
-func (p *parser) is(token string) bool { return p.token == token && !p.literal }
+// isToken reports whether the next token is the given one, without quotes.
+func (p *parser) isToken(token string) bool { return p.token == token && !p.literal }
 
 func (p *parser) expect(token string) {
-	if !p.is(token) {
+	if !p.isToken(token) {
 		p.fail("%q is missing before %q", token, p.token)
 		return
 	}
 	p.next()
 }
 
-func (p *parser) or(depth int) predicate {
-	left := p.and(depth)
-	for p.is("||") {
+func (p *parser) parseOr(depth int) predicate {
+	left := p.parseAnd(depth)
+	for p.isToken("||") {
 		p.next()
-		l, r := left, p.and(depth)
+		l, r := left, p.parseAnd(depth)
 		left = func(labels map[string]string) bool { return l(labels) || r(labels) }
 	}
 	return left
 }
 
-func (p *parser) and(depth int) predicate {
-	left := p.unary(depth)
-	for p.is("&&") {
+func (p *parser) parseAnd(depth int) predicate {
+	left := p.parseUnary(depth)
+	for p.isToken("&&") {
 		p.next()
-		l, r := left, p.unary(depth)
+		l, r := left, p.parseUnary(depth)
 		left = func(labels map[string]string) bool { return l(labels) && r(labels) }
 	}
 	return left
 }
 
-func (p *parser) unary(depth int) predicate {
+func (p *parser) parseUnary(depth int) predicate {
 	switch {
 	case depth > deepest:
 		p.fail("it is nested more than %d deep", deepest)
-	case p.is("!"):
+	case p.isToken("!"):
 		p.next()
-		of := p.unary(depth + 1)
+		of := p.parseUnary(depth + 1)
 		return func(labels map[string]string) bool { return !of(labels) }
-	case p.is("("):
+	case p.isToken("("):
 		p.next()
-		of := p.or(depth + 1)
+		of := p.parseOr(depth + 1)
 		p.expect(")")
 		return of
 	case p.token == "" || p.literal || !isKey(p.token[0]):
 		p.fail("a label, has(), all() or global() is missing before %q", p.token)
 	default:
-		return p.operation()
+		return p.parseOperation()
 	}
-	return nobody
+	return matchesNothing
 }
 
-func nobody(map[string]string) bool { return false }
+func matchesNothing(map[string]string) bool { return false }
 
-// operation reads a function, or a label and its condition.
-func (p *parser) operation() predicate {
+// parseOperation reads a function, or a label and its condition.
+func (p *parser) parseOperation() predicate {
 	key := p.token
 	if strings.HasPrefix(p.rest, "(") {
 		p.next()
-		return p.function(key)
+		return p.parseFunction(key)
 	}
 	p.next()
 	with := func(sample string, ask func(value string, ok bool) bool) predicate {
@@ -193,8 +193,8 @@ func (p *parser) operation() predicate {
 	word := p.token
 	literal := p.literal
 	if second := map[string]string{"not": "in", "starts": "with", "ends": "with"}[word]; second != "" && !literal {
-		p.after(space)
-		if p.is(second) {
+		p.nextAfter(space)
+		if p.isToken(second) {
 			word += second
 			p.next()
 		}
@@ -204,33 +204,33 @@ func (p *parser) operation() predicate {
 	switch {
 	case literal:
 	case word == "==":
-		want := p.value()
+		want := p.parseValue()
 		return with(want, func(value string, ok bool) bool { return ok && value == want })
 	case word == "!=":
-		want := p.value()
+		want := p.parseValue()
 		return with(want, func(value string, ok bool) bool { return !ok || value != want })
 	case word == "in":
-		want := p.set()
-		return with(first(want), func(value string, ok bool) bool { return ok && slices.Contains(want, value) })
+		want := p.parseSet()
+		return with(firstOrAny(want), func(value string, ok bool) bool { return ok && slices.Contains(want, value) })
 	case word == "notin":
-		want := p.set()
-		return with(first(want), func(value string, ok bool) bool { return !ok || !slices.Contains(want, value) })
+		want := p.parseSet()
+		return with(firstOrAny(want), func(value string, ok bool) bool { return !ok || !slices.Contains(want, value) })
 	case word == "contains":
-		want := p.value()
+		want := p.parseValue()
 		return with(want, func(value string, ok bool) bool { return ok && strings.Contains(value, want) })
 	case word == "startswith":
-		want := p.value()
+		want := p.parseValue()
 		return with(want, func(value string, ok bool) bool { return ok && strings.HasPrefix(value, want) })
 	case word == "endswith":
-		want := p.value()
+		want := p.parseValue()
 		return with(want, func(value string, ok bool) bool { return ok && strings.HasSuffix(value, want) })
 	}
 	p.fail("after label %s an operator is expected, not %q", key, word)
-	return nobody
+	return matchesNothing
 }
 
-func (p *parser) function(name string) predicate {
-	p.after(space)
+func (p *parser) parseFunction(name string) predicate {
+	p.nextAfter(space)
 	switch name {
 	case "all", "global":
 		p.expect(")")
@@ -245,19 +245,19 @@ func (p *parser) function(name string) predicate {
 		key := p.token
 		if key == "" || p.literal || !isKey(key[0]) {
 			p.fail("has() wants a label")
-			return nobody
+			return matchesNothing
 		}
-		p.after(space)
+		p.nextAfter(space)
 		p.expect(")")
 		p.pairs = append(p.pairs, pair{key, "any"})
 		return func(labels map[string]string) bool { _, ok := labels[key]; return ok }
 	default:
 		p.fail("there is no %s()", name)
-		return nobody
+		return matchesNothing
 	}
 }
 
-func (p *parser) value() string {
+func (p *parser) parseValue() string {
 	value := p.token
 	if !p.literal {
 		p.fail("a value in quotes is missing before %q", p.token)
@@ -267,12 +267,12 @@ func (p *parser) value() string {
 	return value
 }
 
-func (p *parser) set() []string {
+func (p *parser) parseSet() []string {
 	p.expect("{")
 	var all []string
-	for p.err == nil && !p.is("}") {
-		all = append(all, p.value())
-		if !p.is("}") {
+	for p.err == nil && !p.isToken("}") {
+		all = append(all, p.parseValue())
+		if !p.isToken("}") {
 			p.expect(",")
 		}
 	}
@@ -280,7 +280,7 @@ func (p *parser) set() []string {
 	return all
 }
 
-func first(values []string) string {
+func firstOrAny(values []string) string {
 	if len(values) == 0 {
 		return "any"
 	}

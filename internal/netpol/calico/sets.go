@@ -24,21 +24,21 @@ func (s *Sets) Add(o *unstructured.Unstructured, namespaceLabels map[string]stri
 	texts, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "nets")
 	add := set{namespace: o.GetNamespace(), labels: o.GetLabels(), namespaceLabels: namespaceLabels}
 	for _, text := range texts {
-		if read, err := prefixes([]string{text}); err == nil {
+		if read, err := parsePrefixes([]string{text}); err == nil {
 			add.nets = append(add.nets, read...)
 		}
 	}
 	s.all = append(s.all, add)
 }
 
-// match reports whether an address is in a set that a rule's selectors match.
-func (s *Sets) match(of *side, address netip.Addr) bool {
+// matchesAddress reports whether an address is in a set that a rule's selectors match.
+func (s *Sets) matchesAddress(of *side, address netip.Addr) bool {
 	if s == nil {
 		// In a cluster-wide policy, NotSelector alone matches everything that it does not
 		// select.
-		return of.wide()
+		return of.isNegativeOnly()
 	}
-	return of.wide() || slices.ContainsFunc(s.all, func(n set) bool {
+	return of.isNegativeOnly() || slices.ContainsFunc(s.all, func(n set) bool {
 		namespaces := map[string]string{}
 		if n.namespace != "" {
 			namespaces[nameLabel] = n.namespace
@@ -48,7 +48,7 @@ func (s *Sets) match(of *side, address netip.Addr) bool {
 			namespaces[key] = value
 		}
 		switch {
-		case !within(n.nets, address),
+		case !containsAddress(n.nets, address),
 			of.NamespaceSelector != "" && !of.namespaces.Matches(namespaces),
 			of.NamespaceSelector == "all()" && n.namespace == "",
 			of.NamespaceSelector == "" && of.namespace != "" && n.namespace != of.namespace,
@@ -61,7 +61,7 @@ func (s *Sets) match(of *side, address netip.Addr) bool {
 	})
 }
 
-// wide reports whether a side has only negative conditions.
-func (s *side) wide() bool {
+// isNegativeOnly reports whether a side has only negative conditions.
+func (s *side) isNegativeOnly() bool {
 	return s.Selector == "" && s.NamespaceSelector == "" && len(s.ServiceAccounts) == 0 && s.namespace == ""
 }

@@ -87,18 +87,18 @@ func NewPolicy(o *unstructured.Unstructured) (*Policy, error) {
 		return nil, fmt.Errorf("%s of %s: %w", name, o.GroupVersionKind().Group, err)
 	}
 	p := &Policy{Policy: &tier.Policy{Name: name, Order: s.Priority}, Baseline: s.Tier == "Baseline"}
-	p.Namespaces = s.Subject.wanted()
-	p.tellApart(&s)
+	p.Namespaces = s.Subject.requiredLabels()
+	p.collectSamples(&s)
 	p.Judge = func(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
 		rules := s.Ingress
 		if d == tier.Egress {
 			rules = s.Egress
 		}
-		near := c.Near(d)
+		near := c.NearPod(d)
 		if near == nil || len(rules) == 0 || s.Subject.matches(tier.End{Pod: near}, tier.Allow) != tier.Yes {
 			return tier.No, ""
 		}
-		return tier.Yes, tier.First(rules, rule.action, func(r rule) tier.Match { return r.matches(c, d) })
+		return tier.Yes, tier.FirstMatching(rules, rule.convertAction, func(r rule) tier.Match { return r.matches(c, d) })
 	}
 	return p, nil
 }
@@ -110,7 +110,7 @@ func (s *spec) compile() error {
 	for _, rules := range [][]rule{s.Ingress, s.Egress} {
 		for i := range rules {
 			r := &rules[i]
-			r.ports = portsOf(append(r.Protocols, r.Ports...))
+			r.ports = listPorts(append(r.Protocols, r.Ports...))
 			for _, peers := range [][]peer{r.From, r.To} {
 				for j := range peers {
 					if err := peers[j].compile(); err != nil {
@@ -144,7 +144,7 @@ func (p *peer) compile() (err error) {
 	return nil
 }
 
-func (r rule) action() tier.Action {
+func (r rule) convertAction() tier.Action {
 	if r.Action == "Accept" {
 		return tier.Allow
 	}
@@ -158,9 +158,9 @@ func (r rule) matches(c *tier.Connection, d tier.Direction) tier.Match {
 	}
 	far := tier.No
 	for i := range peers {
-		far = tier.Any(far, peers[i].matches(c.Far(d), r.action()))
+		far = tier.MatchAny(far, peers[i].matches(c.FarEnd(d), r.convertAction()))
 	}
-	return tier.All(far, tier.OnPorts(r.ports, c))
+	return tier.MatchAll(far, tier.MatchPorts(r.ports, c))
 }
 
 // matches evaluates one end. A peer of an unknown form matches nothing in a rule that allows,
@@ -171,9 +171,9 @@ func (p *peer) matches(end tier.End, action tier.Action) tier.Match {
 		if end.Pod == nil {
 			return tier.No
 		}
-		return tier.Is(p.ofNamespaces.Matches(labels.Set(end.Pod.NamespaceLabels)) && p.ofPods.Matches(labels.Set(end.Pod.Labels)))
+		return tier.FromBool(p.ofNamespaces.Matches(labels.Set(end.Pod.NamespaceLabels)) && p.ofPods.Matches(labels.Set(end.Pod.Labels)))
 	case len(p.nets) > 0:
-		return tier.Is(slices.ContainsFunc(p.nets, func(n netip.Prefix) bool { return n.Contains(end.Address) }))
+		return tier.FromBool(slices.ContainsFunc(p.nets, func(n netip.Prefix) bool { return n.Contains(end.Address) }))
 	case p.Nodes != nil, len(p.DomainNames) > 0:
 		// It is unknown which node or domain has the address, but pods have neither.
 		if end.Pod != nil {
@@ -181,12 +181,12 @@ func (p *peer) matches(end tier.End, action tier.Action) tier.Match {
 		}
 		return tier.Maybe
 	default:
-		return tier.Is(action != tier.Allow)
+		return tier.FromBool(action != tier.Allow)
 	}
 }
 
-// wanted returns the labels that a subject requires of namespaces, with their values.
-func (p *peer) wanted() map[string]string {
+// requiredLabels returns the labels that a subject requires of namespaces, with their values.
+func (p *peer) requiredLabels() map[string]string {
 	switch {
 	case p.Namespaces != nil:
 		return p.Namespaces.MatchLabels
@@ -197,7 +197,7 @@ func (p *peer) wanted() map[string]string {
 	}
 }
 
-func (p *Policy) tellApart(s *spec) {
+func (p *Policy) collectSamples(s *spec) {
 	if s.Subject.Pods != nil {
 		p.Pods = append(p.Pods, &s.Subject.Pods.PodSelector)
 	}
@@ -246,7 +246,7 @@ func (d *detail) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func portsOf(entries []map[string]detail) []tier.Ports {
+func listPorts(entries []map[string]detail) []tier.Ports {
 	var all []tier.Ports
 	for _, entry := range entries {
 		for _, key := range slices.Sorted(maps.Keys(entry)) {

@@ -28,8 +28,8 @@ type Policy struct {
 	Ports       []tier.Ports
 }
 
-// NameOf returns a policy's name in the form namespace/name.
-func NameOf(p *networkingv1.NetworkPolicy) string { return p.Namespace + "/" + p.Name }
+// FormatName returns a policy's name in the form namespace/name.
+func FormatName(p *networkingv1.NetworkPolicy) string { return p.Namespace + "/" + p.Name }
 
 // NewPolicy reads a policy. The error names the unreadable fields, which an API server would
 // refuse, as in a policy from a file.
@@ -37,18 +37,18 @@ func NameOf(p *networkingv1.NetworkPolicy) string { return p.Namespace + "/" + p
 // Fields that an API server fills in may be absent. Without policyTypes, a policy applies to
 // ingress, and to egress if it has egress rules. A port without a protocol uses TCP.
 func NewPolicy(of *networkingv1.NetworkPolicy) (*Policy, error) {
-	p := &Policy{Policy: &tier.Policy{Name: NameOf(of)}, Pods: []*metav1.LabelSelector{&of.Spec.PodSelector}}
+	p := &Policy{Policy: &tier.Policy{Name: FormatName(of)}, Pods: []*metav1.LabelSelector{&of.Spec.PodSelector}}
 	r := reader{policy: p, namespace: of.Namespace}
 	spec := field.NewPath("spec")
-	pods := r.selector(spec.Child("podSelector"), &of.Spec.PodSelector)
+	pods := r.readSelector(spec.Child("podSelector"), &of.Spec.PodSelector)
 	rules := map[tier.Direction][]rule{}
 	for i, in := range of.Spec.Ingress {
 		at := spec.Child("ingress").Index(i)
-		rules[tier.Ingress] = append(rules[tier.Ingress], rule{r.peers(at.Child("from"), in.From), r.ports(at.Child("ports"), in.Ports)})
+		rules[tier.Ingress] = append(rules[tier.Ingress], rule{r.readPeers(at.Child("from"), in.From), r.readPorts(at.Child("ports"), in.Ports)})
 	}
 	for i, out := range of.Spec.Egress {
 		at := spec.Child("egress").Index(i)
-		rules[tier.Egress] = append(rules[tier.Egress], rule{r.peers(at.Child("to"), out.To), r.ports(at.Child("ports"), out.Ports)})
+		rules[tier.Egress] = append(rules[tier.Egress], rule{r.readPeers(at.Child("to"), out.To), r.readPorts(at.Child("ports"), out.Ports)})
 	}
 	if err := r.errs.ToAggregate(); err != nil {
 		return nil, fmt.Errorf("NetworkPolicy %s: %w", p.Name, err)
@@ -59,11 +59,11 @@ func NewPolicy(of *networkingv1.NetworkPolicy) (*Policy, error) {
 		tier.Egress:  len(types) == 0 && len(of.Spec.Egress) > 0 || slices.Contains(types, networkingv1.PolicyTypeEgress),
 	}
 	p.Judge = func(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
-		near := c.Near(d)
+		near := c.NearPod(d)
 		if !isolates[d] || near == nil || near.Namespace != of.Namespace || !pods.Matches(labels.Set(near.Labels)) {
 			return tier.No, ""
 		}
-		return tier.Yes, tier.First(rules[d], func(rule) tier.Action { return tier.Allow }, func(r rule) tier.Match { return r.matches(c, d) })
+		return tier.Yes, tier.FirstMatching(rules[d], func(rule) tier.Action { return tier.Allow }, func(r rule) tier.Match { return r.matches(c, d) })
 	}
 	return p, nil
 }
@@ -75,10 +75,10 @@ type rule struct {
 }
 
 func (r rule) matches(c *tier.Connection, d tier.Direction) tier.Match {
-	far := c.Far(d)
-	return tier.All(
-		tier.Is(len(r.peers) == 0 || slices.ContainsFunc(r.peers, func(p peer) bool { return p(far) })),
-		tier.OnPorts(r.ports, c))
+	far := c.FarEnd(d)
+	return tier.MatchAll(
+		tier.FromBool(len(r.peers) == 0 || slices.ContainsFunc(r.peers, func(p peer) bool { return p(far) })),
+		tier.MatchPorts(r.ports, c))
 }
 
 // peer reports whether an end of a connection matches a peer of a rule.
@@ -91,7 +91,7 @@ type reader struct {
 	errs      field.ErrorList
 }
 
-func (r *reader) peers(at *field.Path, of []networkingv1.NetworkPolicyPeer) []peer {
+func (r *reader) readPeers(at *field.Path, of []networkingv1.NetworkPolicyPeer) []peer {
 	var peers []peer
 	for i := range of {
 		p, at := &of[i], at.Index(i)
@@ -101,24 +101,24 @@ func (r *reader) peers(at *field.Path, of []networkingv1.NetworkPolicyPeer) []pe
 		case p.IPBlock != nil && (p.PodSelector != nil || p.NamespaceSelector != nil):
 			r.errs = append(r.errs, field.Forbidden(at, "an ipBlock stands alone: write the selectors as a peer of their own"))
 		case p.IPBlock != nil:
-			peers = append(peers, r.block(at.Child("ipBlock"), p.IPBlock))
+			peers = append(peers, r.readBlock(at.Child("ipBlock"), p.IPBlock))
 		default:
-			peers = append(peers, r.selected(at, p))
+			peers = append(peers, r.readPodPeer(at, p))
 		}
 	}
 	return peers
 }
 
-// selected returns a peer that matches the selected pods. Without a pod selector it matches
+// readPodPeer returns a peer that matches the selected pods. Without a pod selector it matches
 // all pods, and without a namespace selector the pods in the policy's namespace.
-func (r *reader) selected(at *field.Path, of *networkingv1.NetworkPolicyPeer) peer {
+func (r *reader) readPodPeer(at *field.Path, of *networkingv1.NetworkPolicyPeer) peer {
 	pods, namespaces := labels.Everything(), labels.Everything()
 	if of.PodSelector != nil {
-		pods = r.selector(at.Child("podSelector"), of.PodSelector)
+		pods = r.readSelector(at.Child("podSelector"), of.PodSelector)
 		r.policy.Peers = append(r.policy.Peers, of.PodSelector)
 	}
 	if of.NamespaceSelector != nil {
-		namespaces = r.selector(at.Child("namespaceSelector"), of.NamespaceSelector)
+		namespaces = r.readSelector(at.Child("namespaceSelector"), of.NamespaceSelector)
 	}
 	return func(end tier.End) bool {
 		return end.Pod != nil && (of.NamespaceSelector != nil || end.Pod.Namespace == r.namespace) &&
@@ -126,7 +126,7 @@ func (r *reader) selected(at *field.Path, of *networkingv1.NetworkPolicyPeer) pe
 	}
 }
 
-func (r *reader) selector(at *field.Path, of *metav1.LabelSelector) labels.Selector {
+func (r *reader) readSelector(at *field.Path, of *metav1.LabelSelector) labels.Selector {
 	s, err := metav1.LabelSelectorAsSelector(of)
 	if err != nil {
 		r.errs = append(r.errs, field.Invalid(at, metav1.FormatLabelSelector(of), err.Error()))
@@ -134,13 +134,13 @@ func (r *reader) selector(at *field.Path, of *metav1.LabelSelector) labels.Selec
 	return s
 }
 
-// block returns a peer that matches a range of addresses with exceptions. It also matches
+// readBlock returns a peer that matches a range of addresses with exceptions. It also matches
 // addresses of pods, as in most network plugins.
-func (r *reader) block(at *field.Path, of *networkingv1.IPBlock) peer {
-	within := r.addresses(at.Child("cidr"), of.CIDR)
+func (r *reader) readBlock(at *field.Path, of *networkingv1.IPBlock) peer {
+	within := r.readAddresses(at.Child("cidr"), of.CIDR)
 	var except []*net.IPNet
 	for i, text := range of.Except {
-		except = append(except, r.addresses(at.Child("except").Index(i), text))
+		except = append(except, r.readAddresses(at.Child("except").Index(i), text))
 	}
 	return func(end tier.End) bool {
 		address := net.IP(end.Address.AsSlice())
@@ -148,8 +148,8 @@ func (r *reader) block(at *field.Path, of *networkingv1.IPBlock) peer {
 	}
 }
 
-// addresses reads a range as the API server does, which accepts leading zeros in numbers.
-func (r *reader) addresses(at *field.Path, text string) *net.IPNet {
+// readAddresses reads a range as the API server does, which accepts leading zeros in numbers.
+func (r *reader) readAddresses(at *field.Path, text string) *net.IPNet {
 	_, all, err := netutils.ParseCIDRSloppy(text)
 	if err != nil {
 		r.errs = append(r.errs, field.Invalid(at, text, "write a range of addresses, such as 10.0.0.0/8"))
@@ -157,7 +157,7 @@ func (r *reader) addresses(at *field.Path, text string) *net.IPNet {
 	return all
 }
 
-func (r *reader) ports(at *field.Path, of []networkingv1.NetworkPolicyPort) []tier.Ports {
+func (r *reader) readPorts(at *field.Path, of []networkingv1.NetworkPolicyPort) []tier.Ports {
 	var ports []tier.Ports
 	for i, p := range of {
 		one, at := tier.Ports{Protocol: string(corev1.ProtocolTCP)}, at.Index(i).Child("endPort")

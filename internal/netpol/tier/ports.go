@@ -16,20 +16,20 @@ func (p Ports) matches(c *Connection) Match {
 	case p.Name == "" && p.From == 0:
 		return Yes
 	case p.Name != "" && c.PortName != "":
-		return Is(p.Name == c.PortName)
+		return FromBool(p.Name == c.PortName)
 	case p.Name != "" || c.PortName != "":
 		return Maybe
 	default:
-		return Is(c.Port >= p.From && c.Port <= p.To)
+		return FromBool(c.Port >= p.From && c.Port <= p.To)
 	}
 }
 
-// OnPorts reports whether a connection is to one of the given ports. A rule without ports
+// MatchPorts reports whether a connection is to one of the given ports. A rule without ports
 // matches all ports.
-func OnPorts(ports []Ports, c *Connection) Match {
-	match := Is(len(ports) == 0)
+func MatchPorts(ports []Ports, c *Connection) Match {
+	match := FromBool(len(ports) == 0)
 	for _, p := range ports {
-		match = Any(match, p.matches(c))
+		match = MatchAny(match, p.matches(c))
 	}
 	return match
 }

@@ -46,16 +46,16 @@ const (
 	Egress Direction = "egress"
 )
 
-// Near returns the pod whose policies are evaluated. It is nil for an address.
-func (c *Connection) Near(d Direction) *Pod {
+// NearPod returns the pod whose policies are evaluated. It is nil for an address.
+func (c *Connection) NearPod(d Direction) *Pod {
 	if d == Ingress {
 		return c.To.Pod
 	}
 	return c.From.Pod
 }
 
-// Far returns the other end.
-func (c *Connection) Far(d Direction) End {
+// FarEnd returns the other end.
+func (c *Connection) FarEnd(d Direction) End {
 	if d == Ingress {
 		return c.From
 	}
@@ -74,19 +74,19 @@ const (
 	Yes
 )
 
-// Is converts a bool to a Match.
-func Is(yes bool) Match {
+// FromBool converts a bool to a Match.
+func FromBool(yes bool) Match {
 	if yes {
 		return Yes
 	}
 	return No
 }
 
-// All returns the result of several conditions that must all be true.
-func All(matches ...Match) Match { return slices.Min(append(matches, Yes)) }
+// MatchAll returns the result of several conditions that must all be true.
+func MatchAll(matches ...Match) Match { return slices.Min(append(matches, Yes)) }
 
-// Any returns the result of several conditions of which one is enough.
-func Any(matches ...Match) Match { return slices.Max(append(matches, No)) }
+// MatchAny returns the result of several conditions of which one is enough.
+func MatchAny(matches ...Match) Match { return slices.Max(append(matches, No)) }
 
 // Action is the action of a rule.
 type Action string
@@ -132,8 +132,8 @@ type Decision struct {
 	Selecting []string
 }
 
-// Sort sorts tiers and their policies by the order of their evaluation.
-func Sort(tiers []Tier) {
+// SortTiers sorts tiers and their policies by the order of their evaluation.
+func SortTiers(tiers []Tier) {
 	slices.SortStableFunc(tiers, func(a, b Tier) int { return cmp.Compare(a.Order, b.Order) })
 	for _, t := range tiers {
 		slices.SortStableFunc(t.Policies, func(a, b *Policy) int {
@@ -147,7 +147,7 @@ func Sort(tiers []Tier) {
 func Decide(tiers []Tier, c *Connection, d Direction) Decision {
 	decision := Decision{Allowed: true}
 	for _, t := range tiers {
-		action, by, selected := t.ask(c, d, &decision)
+		action, by, selected := t.evaluate(c, d, &decision)
 		switch {
 		case action == Allow:
 			decision.By = by
@@ -163,8 +163,8 @@ func Decide(tiers []Tier, c *Connection, d Direction) Decision {
 	return decision
 }
 
-// ask evaluates one tier's policies until one decides.
-func (t Tier) ask(c *Connection, d Direction, decision *Decision) (action Action, by string, selected bool) {
+// evaluate evaluates one tier's policies until one decides.
+func (t Tier) evaluate(c *Connection, d Direction, decision *Decision) (action Action, by string, selected bool) {
 	for i := 0; i < len(t.Policies); {
 		end := i + 1
 		for t.Tied && end < len(t.Policies) && t.Policies[end].Order == t.Policies[i].Order {
@@ -195,8 +195,8 @@ func (t Tier) ask(c *Connection, d Direction, decision *Decision) (action Action
 
 var openness = map[Action]int{Deny: 1, Pass: 2, Allow: 3}
 
-// First returns the action of the first matching rule.
-func First[T any](rules []T, action func(T) Action, matches func(T) Match) Action {
+// FirstMatching returns the action of the first matching rule.
+func FirstMatching[T any](rules []T, action func(T) Action, matches func(T) Match) Action {
 	for _, r := range rules {
 		does := action(r)
 		if does == "" {

@@ -40,7 +40,7 @@ func TestDecide(t *testing.T) {
 		"who may select does not make a tier deny its end": {[]tier.Tier{{Denies: true, Policies: []*tier.Policy{fixed("maybe", 1, tier.Maybe, "")}}}, true, "", "maybe"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tier.Sort(test.tiers)
+			tier.SortTiers(test.tiers)
 			got := tier.Decide(test.tiers, &tier.Connection{}, tier.Ingress)
 			if got.Allowed != test.allowed || got.By != test.by || strings.Join(got.Selecting, " ") != test.selecting {
 				t.Errorf("%+v; want allowed %v by %q, selecting %q", got, test.allowed, test.by, test.selecting)

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// elevationAttacks request and approve elevations that must not be granted.
-func elevationAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
+// buildElevationAttacks request and approve elevations that must not be granted.
+func buildElevationAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	if p.Elevation == nil {
 		return nil
 	}
@@ -31,34 +31,34 @@ func elevationAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack
 	policy := func(rule string) attack.Stopper { return attack.ByPolicy(ElevationsPolicy, rule) }
 	beforehand := request("elevate-approved", own, "somebody", short)
 	beforehand.Spec.ApprovedBy = attack.Verifier
-	forged := attack.Changing("forge-elevation", "write into a request for elevation that it is granted", attack.ByRBAC,
+	forged := attack.NewUpdate("forge-elevation", "write into a request for elevation that it is granted", attack.ByRBAC,
 		request("forge-elevation", own, "somebody", short),
 		func(e *v1alpha1.Elevation) { e.Status.Phase = v1alpha1.ElevationActive })
 	forged.Request.Verb, forged.Request.Subresource = attack.Patch, "status"
-	all := attack.Because("an elevation is only as trustworthy as its approval and its record", nil,
-		attack.Creating("elevate-as-another", "request an elevation in another's name",
+	all := attack.WithReason("an elevation is only as trustworthy as its approval and its record", nil,
+		attack.NewCreate("elevate-as-another", "request an elevation in another's name",
 			policy(RequesterRule),
 			request("elevate-as-another", own, "somebody", short)),
-		attack.Creating("elevate-for-long", "request an elevation for longer than the platform allows",
+		attack.NewCreate("elevate-for-long", "request an elevation for longer than the platform allows",
 			policy(DurationRule),
-			request("elevate-for-long", own, attack.Member(by.Access, v1alpha1.RoleOperator), p.Elevation.MaxDuration.Duration+time.Minute)),
-		attack.Creating("elevate-approved", "request an elevation that is approved already",
+			request("elevate-for-long", own, attack.FindMember(by.Access, v1alpha1.RoleOperator), p.Elevation.MaxDuration.Duration+time.Minute)),
+		attack.NewCreate("elevate-approved", "request an elevation that is approved already",
 			policy(ApproverRule), beforehand),
-		breach("elevate-elsewhere", "request an elevation in another tenant", attack.Create,
+		makeBreach("elevate-elsewhere", "request an elevation in another tenant", attack.Create,
 			request("elevate-elsewhere", on.Namespaces[0], "somebody", short)),
 		forged,
-		attack.Creating("elevate", "request an elevation", attack.Nobody, request("elevate", own, attack.Member(by.Access, v1alpha1.RoleOperator), short)),
+		attack.NewCreate("elevate", "request an elevation", attack.Nobody, request("elevate", own, attack.FindMember(by.Access, v1alpha1.RoleOperator), short)),
 	)
 	if len(p.Elevation.Approvers) == 0 {
 		return all
 	}
 	approving := func(name, summary string, by attack.Stopper, requester, approver string) attack.Attack {
-		a := attack.Changing(name, summary, by, request(name, own, requester, short),
+		a := attack.NewUpdate(name, summary, by, request(name, own, requester, short),
 			func(e *v1alpha1.Elevation) { e.Spec.ApprovedBy = approver })
 		a.Request.Verb, a.AsGroups = attack.Patch, p.Elevation.Approvers
 		return a
 	}
-	return append(all, attack.Because("one person alone must not give themselves rights", nil,
+	return append(all, attack.WithReason("one person alone must not give themselves rights", nil,
 		approving("approve-own-elevation", "approve one's own elevation", policy(SecondPersonRule), attack.Verifier, attack.Verifier),
 		approving("approve-as-another", "approve an elevation in another's name", policy(ApproverRule),
 			"somebody", "somebody-else"),

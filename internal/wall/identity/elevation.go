@@ -30,12 +30,12 @@ const (
 	SecondPersonRule = "second-person"
 )
 
-// elevatedRules returns the operator's permissions without those by which access could
+// buildElevatedRules returns the operator's permissions without those by which access could
 // outlast the elevation: to bind roles, and to create service accounts and their tokens.
-func elevatedRules(p *estate.Platform) []rbacv1.PolicyRule {
+func buildElevatedRules(p *estate.Platform) []rbacv1.PolicyRule {
 	lasting := []string{"roles", "rolebindings", "serviceaccounts", "serviceaccounts/token", "elevations"}
 	var all []rbacv1.PolicyRule
-	for _, rule := range rights.Of(v1alpha1.RoleOperator, &p.PlatformSpec) {
+	for _, rule := range rights.ForRole(v1alpha1.RoleOperator, &p.PlatformSpec) {
 		kept := rule
 		kept.Resources = slices.DeleteFunc(slices.Clone(rule.Resources), func(r string) bool {
 			return slices.Contains(lasting, r)
@@ -55,14 +55,14 @@ func elevatedRules(p *estate.Platform) []rbacv1.PolicyRule {
 	return all
 }
 
-// elevatedRole returns the ClusterRole that elevations bind, or nothing if the Platform does
+// buildElevatedRole returns the ClusterRole that elevations bind, or nothing if the Platform does
 // not enable elevations.
-func elevatedRole(p *estate.Platform) []client.Object {
+func buildElevatedRole(p *estate.Platform) []client.Object {
 	if p.Elevation == nil {
 		return nil
 	}
 	return []client.Object{&rbacv1.ClusterRole{
-		TypeMeta: typeMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: ElevatedRole}, Rules: elevatedRules(p),
+		TypeMeta: makeRBACMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: ElevatedRole}, Rules: buildElevatedRules(p),
 	}}
 }
 

@@ -124,15 +124,15 @@ func PlatformRules(role string, p *estate.Platform) []rbacv1.PolicyRule {
 	case ApproversRole:
 		return []rbacv1.PolicyRule{rights.Elevations("patch")} // approvers write their own names
 	case AuditorRole:
-		return rights.WithVerbs(slices.Concat(audited, classes, ownNodeClass(p)), rights.Read)
+		return rights.WithVerbs(slices.Concat(audited, classes, buildNodeClassRules(p)), rights.Read)
 	default:
 		return append(PlatformRules(AuditorRole, p), declaring)
 	}
 }
 
-// ownNodeClass returns permission for the kind of a node class that the platform team
+// buildNodeClassRules returns permission for the kind of a node class that the platform team
 // maintains. It names that kind alone because admins choose the API group.
-func ownNodeClass(p *estate.Platform) []rbacv1.PolicyRule {
+func buildNodeClassRules(p *estate.Platform) []rbacv1.PolicyRule {
 	ref := p.NodeClass.Ref
 	if ref == nil {
 		return nil
@@ -141,23 +141,23 @@ func ownNodeClass(p *estate.Platform) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{ref.Group}, Resources: []string{kind.Resource}}}
 }
 
-// platformRoles returns the ClusterRoles and their bindings to the Platform's groups. Groups
+// buildPlatformRoles returns the ClusterRoles and their bindings to the Platform's groups. Groups
 // are bound unchanged, because admission policies compare them unchanged, too: groupPrefix
 // applies to tenants' groups only.
-func platformRoles(p *estate.Platform) []client.Object {
+func buildPlatformRoles(p *estate.Platform) []client.Object {
 	var all []client.Object
 	for _, name := range PlatformRoles {
 		all = append(all, &rbacv1.ClusterRole{
-			TypeMeta: typeMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: PlatformRules(name, p),
+			TypeMeta: makeRBACMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: PlatformRules(name, p),
 		})
-		if groups := groupsOf(name, p); len(groups) > 0 {
-			all = append(all, clusterBinding(name, groups))
+		if groups := listGroups(name, p); len(groups) > 0 {
+			all = append(all, buildClusterBinding(name, groups))
 		}
 	}
 	return all
 }
 
-func groupsOf(role string, p *estate.Platform) []string {
+func listGroups(role string, p *estate.Platform) []string {
 	switch role {
 	case AdminRole:
 		return p.Admins
@@ -173,9 +173,9 @@ func groupsOf(role string, p *estate.Platform) []string {
 	}
 }
 
-func clusterBinding(role string, groups []string) *rbacv1.ClusterRoleBinding {
+func buildClusterBinding(role string, groups []string) *rbacv1.ClusterRoleBinding {
 	binding := &rbacv1.ClusterRoleBinding{
-		TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: role},
+		TypeMeta: makeRBACMeta("ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: role},
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 	}
 	for _, group := range groups {
@@ -186,8 +186,8 @@ func clusterBinding(role string, groups []string) *rbacv1.ClusterRoleBinding {
 	return binding
 }
 
-// givenBy returns a function that evaluates rules as RBAC does.
-func givenBy(rules []rbacv1.PolicyRule) func(group, resource string, verb attack.Verb) bool {
+// newRuleEvaluator returns a function that evaluates rules as RBAC does.
+func newRuleEvaluator(rules []rbacv1.PolicyRule) func(group, resource string, verb attack.Verb) bool {
 	has := func(list []string, one string) bool {
 		return slices.Contains(list, one) || slices.Contains(list, rbacv1.ResourceAll)
 	}

@@ -18,30 +18,30 @@ const ProxyRole = "croft-proxy"
 // user-info mode, for users that are neither nodes nor service accounts (KEP-5284).
 const constrained, constrainedOn = "impersonate:user-info", "impersonate-on:user-info:"
 
-// proxyRights returns the ClusterRole of croft proxy and its binding, or nil if the Platform
+// buildProxyRights returns the ClusterRole of croft proxy and its binding, or nil if the Platform
 // has no proxy.
-func proxyRights(p *estate.Platform) []client.Object {
+func buildProxyRights(p *estate.Platform) []client.Object {
 	if p.Proxy == nil {
 		return nil
 	}
-	binding := clusterBinding(ProxyRole, nil)
+	binding := buildClusterBinding(ProxyRole, nil)
 	binding.Subjects = []rbacv1.Subject{{
 		Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: ProxyRole,
 	}}
 	return []client.Object{
 		&rbacv1.ClusterRole{
-			TypeMeta: typeMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: ProxyRole}, Rules: proxyRules(p),
+			TypeMeta: makeRBACMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: ProxyRole}, Rules: buildProxyRules(p),
 		},
 		binding,
 	}
 }
 
-// proxyRules let the proxy review service account tokens, watch namespaces, nodes, RBAC
+// buildProxyRules let the proxy review service account tokens, watch namespaces, nodes, RBAC
 // objects, Platforms, Pools and Tenants, and impersonate users. Any user name may be
 // impersonated, because users are not known before they log in, but only the groups that the
 // estate names: otherwise a stolen proxy token could impersonate system:masters, which
 // constrained impersonation alone does not prevent.
-func proxyRules(p *estate.Platform) []rbacv1.PolicyRule {
+func buildProxyRules(p *estate.Platform) []rbacv1.PolicyRule {
 	rules := []rbacv1.PolicyRule{
 		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
 		{APIGroups: []string{""}, Resources: []string{"namespaces", "nodes"}, Verbs: rights.Read},
@@ -58,7 +58,7 @@ func proxyRules(p *estate.Platform) []rbacv1.PolicyRule {
 	if p.Proxy.Impersonation == v1alpha1.ImpersonationLegacy {
 		users, verb = "", "impersonate"
 	} else {
-		rules = append(rules, constrainedOnAll()...)
+		rules = append(rules, buildConstrainedRules()...)
 	}
 	impersonate := func(group, resource string, names ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{
@@ -78,8 +78,8 @@ func proxyRules(p *estate.Platform) []rbacv1.PolicyRule {
 // ProxyExtras has the keys of the extra values that the API server's own authenticators set.
 var ProxyExtras = []string{"authentication.kubernetes.io/credential-id"}
 
-// constrainedOnAll allows every kind of request under impersonation.
-func constrainedOnAll() []rbacv1.PolicyRule {
+// buildConstrainedRules allows every kind of request under impersonation.
+func buildConstrainedRules() []rbacv1.PolicyRule {
 	on := func(verbs ...string) []string {
 		for i, v := range verbs {
 			verbs[i] = constrainedOn + v

@@ -10,10 +10,10 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// questions ask the cluster's authorizer, as the member, about permissions that no request
+// buildAuthorizerQuestions ask the cluster's authorizer, as the member, about permissions that no request
 // can test. `croft verify` acts as a member by impersonation and cannot impersonate again on
 // top of that. The API server checks the permission to escalate only when a role is written.
-func questions(own string) []attack.Attack {
+func buildAuthorizerQuestions(own string) []attack.Attack {
 	const rbac, certificates = "rbac.authorization.k8s.io", "certificates.k8s.io"
 	cluster := func(group, resource, verb string) authorizationv1.SelfSubjectAccessReviewSpec {
 		return authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Group: group, Resource: resource, Verb: verb}}
@@ -27,34 +27,34 @@ func questions(own string) []attack.Attack {
 	}
 	ownServiceAccounts := within("serviceaccounts", "", "impersonate")
 	return []attack.Attack{
-		denied("impersonate-users", "impersonate any user", cluster("", "users", "impersonate")),
-		denied("impersonate-groups", "impersonate any group, system:masters too", cluster("", "groups", "impersonate")),
-		denied("impersonate-service-accounts", "impersonate any service account of the cluster", cluster("", "serviceaccounts", "impersonate")),
-		denied("impersonate-own-service-accounts", "impersonate the service accounts of one's own namespace", ownServiceAccounts),
-		denied("impersonate-users-in-part", "impersonate any user, by the verb of constrained impersonation", cluster("authentication.k8s.io", "users", "impersonate:user-info")),
-		denied("bind-any-role", "bind ClusterRoles with more rights than one's own", cluster(rbac, "clusterroles", "bind")),
-		denied("escalate-any-role", "write ClusterRoles with more rights than one's own", cluster(rbac, "clusterroles", "escalate")),
-		denied("bind-own-roles", "bind Roles of one's own namespace with more rights than one's own", authorizationv1.SelfSubjectAccessReviewSpec{
+		expectDenied("impersonate-users", "impersonate any user", cluster("", "users", "impersonate")),
+		expectDenied("impersonate-groups", "impersonate any group, system:masters too", cluster("", "groups", "impersonate")),
+		expectDenied("impersonate-service-accounts", "impersonate any service account of the cluster", cluster("", "serviceaccounts", "impersonate")),
+		expectDenied("impersonate-own-service-accounts", "impersonate the service accounts of one's own namespace", ownServiceAccounts),
+		expectDenied("impersonate-users-in-part", "impersonate any user, by the verb of constrained impersonation", cluster("authentication.k8s.io", "users", "impersonate:user-info")),
+		expectDenied("bind-any-role", "bind ClusterRoles with more rights than one's own", cluster(rbac, "clusterroles", "bind")),
+		expectDenied("escalate-any-role", "write ClusterRoles with more rights than one's own", cluster(rbac, "clusterroles", "escalate")),
+		expectDenied("bind-own-roles", "bind Roles of one's own namespace with more rights than one's own", authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: own, Group: rbac, Resource: "roles", Verb: "bind"}}),
-		denied("escalate-own-roles", "write Roles of one's own namespace with more rights than one's own", authorizationv1.SelfSubjectAccessReviewSpec{
+		expectDenied("escalate-own-roles", "write Roles of one's own namespace with more rights than one's own", authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: own, Group: rbac, Resource: "roles", Verb: "escalate"}}),
-		denied("approve-certificates", "approve a certificate of any name and group", cluster(certificates, "signers", "approve")),
-		denied("sign-certificates", "sign a certificate of any name and group", cluster(certificates, "signers", "sign")),
-		denied("read-server-metrics", "read the API server's metrics, which name every tenant's objects", path("/metrics")),
-		denied("read-server-logs", "read the API server's logs", path("/logs")),
-		denied("profile-the-server", "profile the API server, and read what is in its memory", path("/debug/pprof/heap")),
+		expectDenied("approve-certificates", "approve a certificate of any name and group", cluster(certificates, "signers", "approve")),
+		expectDenied("sign-certificates", "sign a certificate of any name and group", cluster(certificates, "signers", "sign")),
+		expectDenied("read-server-metrics", "read the API server's metrics, which name every tenant's objects", path("/metrics")),
+		expectDenied("read-server-logs", "read the API server's logs", path("/logs")),
+		expectDenied("profile-the-server", "profile the API server, and read what is in its memory", path("/debug/pprof/heap")),
 
-		allowed("exec-own-pods", "run a command in one's own pod", within("pods", "exec", "create")),
-		allowed("forward-own-ports", "forward a port of one's own pod", within("pods", "portforward", "create")),
-		allowed("read-own-logs", "read the logs of one's own pod", within("pods", "log", "get")),
-		allowed("read-server-version", "ask the API server for its version, as every client does", path("/version")),
+		expectAllowed("exec-own-pods", "run a command in one's own pod", within("pods", "exec", "create")),
+		expectAllowed("forward-own-ports", "forward a port of one's own pod", within("pods", "portforward", "create")),
+		expectAllowed("read-own-logs", "read the logs of one's own pod", within("pods", "log", "get")),
+		expectAllowed("read-server-version", "ask the API server for its version, as every client does", path("/version")),
 		{
 			Name: "ask-own-rights", Kind: attack.Mirror, Summary: "ask for the list of one's own rights",
 			Request: &attack.Request{Verb: attack.Create, Object: &authorizationv1.SelfSubjectRulesReview{
 				TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectRulesReview"},
 				Spec:     authorizationv1.SelfSubjectRulesReviewSpec{Namespace: own},
 			}},
-			Outcome: attack.As(func(r *authorizationv1.SelfSubjectRulesReview) error {
+			Outcome: attack.ExpectType(func(r *authorizationv1.SelfSubjectRulesReview) error {
 				if len(r.Status.ResourceRules) == 0 {
 					return fmt.Errorf("the answer lists no rights")
 				}
@@ -70,26 +70,26 @@ func questions(own string) []attack.Attack {
 	}
 }
 
-// denied expects the authorizer to deny.
-func denied(name, summary string, spec authorizationv1.SelfSubjectAccessReviewSpec) attack.Attack {
-	a := asked(name, summary, spec, false)
+// expectDenied expects the authorizer to deny.
+func expectDenied(name, summary string, spec authorizationv1.SelfSubjectAccessReviewSpec) attack.Attack {
+	a := askAuthorizer(name, summary, spec, false)
 	a.Kind, a.StoppedBy = attack.Breach, attack.Stopper{Name: attack.ByRBAC.Name}
 	return a
 }
 
-// allowed expects the authorizer to allow.
-func allowed(name, summary string, spec authorizationv1.SelfSubjectAccessReviewSpec) attack.Attack {
-	return asked(name, summary, spec, true)
+// expectAllowed expects the authorizer to allow.
+func expectAllowed(name, summary string, spec authorizationv1.SelfSubjectAccessReviewSpec) attack.Attack {
+	return askAuthorizer(name, summary, spec, true)
 }
 
-func asked(name, summary string, spec authorizationv1.SelfSubjectAccessReviewSpec, want bool) attack.Attack {
+func askAuthorizer(name, summary string, spec authorizationv1.SelfSubjectAccessReviewSpec, want bool) attack.Attack {
 	return attack.Attack{
 		Name: name, Kind: attack.Mirror, Summary: summary + " (asks the authorizer)",
 		Request: &attack.Request{Verb: attack.Create, Object: &authorizationv1.SelfSubjectAccessReview{
 			TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},
 			Spec:     spec,
 		}},
-		Outcome: attack.As(func(r *authorizationv1.SelfSubjectAccessReview) error {
+		Outcome: attack.ExpectType(func(r *authorizationv1.SelfSubjectAccessReview) error {
 			if r.Status.Allowed != want {
 				return fmt.Errorf("the authorizer says allowed: %t %s", r.Status.Allowed, r.Status.Reason)
 			}

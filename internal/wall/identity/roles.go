@@ -20,35 +20,35 @@ import (
 // differ from the names of croft's roles.
 const ownPrefix = "croft-role-"
 
-// ClusterRole returns the name of the ClusterRole for a role in a Tenant's access. The
+// ClusterRoleName returns the name of the ClusterRole for a role in a Tenant's access. The
 // RoleBindings to it have the same name.
-func ClusterRole(role v1alpha1.Role) string {
+func ClusterRoleName(role v1alpha1.Role) string {
 	if slices.Contains(Roles, role) {
 		return "croft-" + string(role)
 	}
 	return ownPrefix + string(role)
 }
 
-// OwnRole returns the Platform's own role that a ClusterRole belongs to, if any.
-func OwnRole(clusterRole string) (string, bool) { return strings.CutPrefix(clusterRole, ownPrefix) }
+// FindOwnRole returns the Platform's own role that a ClusterRole belongs to, if any.
+func FindOwnRole(clusterRole string) (string, bool) { return strings.CutPrefix(clusterRole, ownPrefix) }
 
 // Roles are the roles that every Platform has.
 var Roles = []v1alpha1.Role{v1alpha1.RoleViewer, v1alpha1.RoleOperator}
 
-func roles(p *estate.Platform) []client.Object {
+func buildClusterRoles(p *estate.Platform) []client.Object {
 	all := []client.Object{
-		clusterRole(v1alpha1.RoleViewer, rights.Of(v1alpha1.RoleViewer, &p.PlatformSpec)),
-		clusterRole(v1alpha1.RoleOperator, rights.Of(v1alpha1.RoleOperator, &p.PlatformSpec)),
+		buildClusterRole(v1alpha1.RoleViewer, rights.ForRole(v1alpha1.RoleViewer, &p.PlatformSpec)),
+		buildClusterRole(v1alpha1.RoleOperator, rights.ForRole(v1alpha1.RoleOperator, &p.PlatformSpec)),
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Roles)) {
-		all = append(all, clusterRole(v1alpha1.Role(name), ownRules(p.Roles[name])))
+		all = append(all, buildClusterRole(v1alpha1.Role(name), convertOwnRules(p.Roles[name])))
 	}
 	return all
 }
 
-// ownRules returns the rules of one of the Platform's own roles. They are a subset of the
+// convertOwnRules returns the rules of one of the Platform's own roles. They are a subset of the
 // operator's, so every refusal for the operator applies to them.
-func ownRules(role v1alpha1.OwnRole) []rbacv1.PolicyRule {
+func convertOwnRules(role v1alpha1.OwnRole) []rbacv1.PolicyRule {
 	all := make([]rbacv1.PolicyRule, len(role.Rules))
 	for i, r := range role.Rules {
 		all[i] = rbacv1.PolicyRule{APIGroups: r.APIGroups, Resources: r.Resources, Verbs: r.Verbs}
@@ -56,39 +56,39 @@ func ownRules(role v1alpha1.OwnRole) []rbacv1.PolicyRule {
 	return all
 }
 
-func clusterRole(role v1alpha1.Role, rules []rbacv1.PolicyRule) *rbacv1.ClusterRole {
+func buildClusterRole(role v1alpha1.Role, rules []rbacv1.PolicyRule) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
-		ObjectMeta: metav1.ObjectMeta{Name: ClusterRole(role)},
+		ObjectMeta: metav1.ObjectMeta{Name: ClusterRoleName(role)},
 		Rules:      rules,
 	}
 }
 
-// bindings returns a RoleBinding for each role in the tenant's access, in each namespace.
-func bindings(t *estate.Tenant) []client.Object {
+// buildRoleBindings returns a RoleBinding for each role in the tenant's access, in each namespace.
+func buildRoleBindings(t *estate.Tenant) []client.Object {
 	var all []client.Object
 	for _, namespace := range t.Namespaces {
-		for _, role := range rolesOf(t) {
-			subjects := subjects(t, role)
+		for _, role := range listRoles(t) {
+			subjects := listSubjects(t, role)
 			if len(subjects) == 0 {
 				continue
 			}
 			all = append(all, &rbacv1.RoleBinding{
 				TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
 				ObjectMeta: metav1.ObjectMeta{
-					Namespace: namespace, Name: ClusterRole(role), Annotations: ends(t, role),
+					Namespace: namespace, Name: ClusterRoleName(role), Annotations: buildExpiryAnnotation(t, role),
 				},
 				Subjects: subjects,
-				RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRole(role)},
+				RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRoleName(role)},
 			})
 		}
 	}
 	return all
 }
 
-// ends returns an annotation of a RoleBinding with the subjects whose access expires, and the
+// buildExpiryAnnotation returns an annotation of a RoleBinding with the subjects whose access expires, and the
 // times. A RoleBinding itself has no expiry.
-func ends(t *estate.Tenant, role v1alpha1.Role) map[string]string {
+func buildExpiryAnnotation(t *estate.Tenant, role v1alpha1.Role) map[string]string {
 	var all []string
 	for _, a := range t.Access {
 		if a.Role == role && a.Until != nil {
@@ -101,8 +101,8 @@ func ends(t *estate.Tenant, role v1alpha1.Role) map[string]string {
 	return map[string]string{v1alpha1.UntilAnnotation: strings.Join(all, ", ")}
 }
 
-// rolesOf returns the roles in a tenant's access, croft's own first.
-func rolesOf(t *estate.Tenant) []v1alpha1.Role {
+// listRoles returns the roles in a tenant's access, croft's own first.
+func listRoles(t *estate.Tenant) []v1alpha1.Role {
 	var own []v1alpha1.Role
 	for _, a := range t.Access {
 		if !slices.Contains(Roles, a.Role) {
@@ -113,7 +113,7 @@ func rolesOf(t *estate.Tenant) []v1alpha1.Role {
 	return slices.Concat(Roles, slices.Compact(own))
 }
 
-func subjects(t *estate.Tenant, role v1alpha1.Role) []rbacv1.Subject {
+func listSubjects(t *estate.Tenant, role v1alpha1.Role) []rbacv1.Subject {
 	var all []rbacv1.Subject
 	for _, a := range t.Access {
 		switch {

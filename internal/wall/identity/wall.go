@@ -22,7 +22,7 @@ func (Wall) Name() string { return "identity" }
 // Platform returns the tenants' two roles, the platform's roles with their bindings, the
 // proxy's role, and the objects for elevations and requests for namespaces.
 func (w Wall) Platform(p *estate.Platform) []client.Object {
-	all := slices.Concat(roles(p), platformRoles(p), proxyRights(p), elevatedRole(p))
+	all := slices.Concat(buildClusterRoles(p), buildPlatformRoles(p), buildProxyRights(p), buildElevatedRole(p))
 	for _, policy := range w.Policies(p) {
 		all = append(all, policy.Objects()...)
 	}
@@ -35,5 +35,5 @@ func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
 // Tenant returns the bindings in each of the tenant's namespaces, and the objects that
 // apply its sources.
 func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
-	return append(bindings(t), gitops.Objects(p, t, ClusterRole(v1alpha1.RoleOperator))...)
+	return append(buildRoleBindings(t), gitops.Objects(p, t, ClusterRoleName(v1alpha1.RoleOperator))...)
 }

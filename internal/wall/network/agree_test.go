@@ -61,7 +61,7 @@ func TestDialectsAgree(t *testing.T) {
 		for _, tenant := range tenants {
 			objects = append(objects, network.Wall{}.Tenant(p, tenant)...)
 		}
-		m, err := netpol.Of(namespaces, objects)
+		m, err := netpol.NewFromObjects(namespaces, objects)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestDialectsAgree(t *testing.T) {
 			allowed++
 		}
 		for name, m := range judges {
-			got, err := m.Judge(f)
+			got, err := m.Evaluate(f)
 			if err != nil || got.Allowed != want {
 				t.Errorf("%s says %s: %v (%+v); kubernetes says %v", name, fmt.Sprintf("%+v", f), got.Allowed, got, want)
 			}

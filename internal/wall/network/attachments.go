@@ -34,7 +34,7 @@ var cel = strings.NewReplacer(
 	"ZONE", admissionpolicy.Quote(corev1.LabelTopologyZone), "LONGEST", longestNetworks,
 ).Replace
 
-// attachments returns the rules and the mutation for pods with secondary networks. A pod
+// buildAttachmentRules returns the rules and the mutation for pods with secondary networks. A pod
 // names its networks by the names that croft gives them, and the mutation writes Multus'
 // annotation. Nearly every pod requests no network, which costs one lookup in its
 // annotations.
@@ -43,7 +43,7 @@ var cel = strings.NewReplacer(
 // (see secondary.Definitions). A pod that its nodeSelector binds to a zone gets the
 // definition of that zone. Gatekeeper has no such mutation: with Gatekeeper, a pod names its
 // networks in Multus' annotation, too.
-func attachments() admissionpolicy.Pods {
+func buildAttachmentRules() admissionpolicy.Pods {
 	const none = `!(ASKED in variables.annotations)`
 	granted := cel(`variables.annotations[ASKED].size() <= LONGEST &&
 		variables.annotations[ASKED].split(",").all(n, n.trim() in params.spec.networks)`)

@@ -13,8 +13,8 @@ const (
 	peersWay = "write several NetworkPolicies, or wider blocks"
 )
 
-// floorBounds returns the bounds of tenants' own NetworkPolicies.
-func floorBounds() []admissionpolicy.Bound {
+// listFloorBounds returns the bounds of tenants' own NetworkPolicies.
+func listFloorBounds() []admissionpolicy.Bound {
 	var all []admissionpolicy.Bound
 	for _, direction := range []struct{ rules, peers, sample string }{
 		{"spec.ingress", "from", `{"podSelector": {}}`},
@@ -62,9 +62,9 @@ func floorBounds() []admissionpolicy.Bound {
 	})
 }
 
-// calicoBounds returns the bounds of tenants' own Calico NetworkPolicies. Each of their rules
+// listCalicoBounds returns the bounds of tenants' own Calico NetworkPolicies. Each of their rules
 // has lists of networks and of exceptions from them.
-func calicoBounds() []admissionpolicy.Bound {
+func listCalicoBounds() []admissionpolicy.Bound {
 	const way = "write several policies, or wider blocks"
 	return []admissionpolicy.Bound{
 		{

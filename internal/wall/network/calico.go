@@ -31,16 +31,16 @@ const (
 	tierPrefix = "default."
 )
 
-// calicoName returns the name of a policy in one of Calico's API groups.
-func calicoName(kind schema.GroupVersionKind, policy string) string {
+// formatCalicoName returns the name of a policy in one of Calico's API groups.
+func formatCalicoName(kind schema.GroupVersionKind, policy string) string {
 	if kind.Group == string(v1alpha1.CalicoStorageGroup) {
 		return tierPrefix + policy
 	}
 	return policy
 }
 
-// calicoKind returns Calico's NetworkPolicy in the API group that the platform names.
-func calicoKind(n *v1alpha1.PlatformNetwork) schema.GroupVersionKind {
+// findCalicoKind returns Calico's NetworkPolicy in the API group that the platform names.
+func findCalicoKind(n *v1alpha1.PlatformNetwork) schema.GroupVersionKind {
 	if n.Calico != nil && n.Calico.APIGroup == v1alpha1.CalicoStorageGroup {
 		return schema.GroupVersionKind{Group: string(v1alpha1.CalicoStorageGroup), Version: "v1", Kind: "NetworkPolicy"}
 	}
@@ -51,60 +51,60 @@ func calicoKind(n *v1alpha1.PlatformNetwork) schema.GroupVersionKind {
 // croft.
 type tree = map[string]any
 
-// calico writes the terms as Calico NetworkPolicies. The guard is evaluated first, then the
+// buildCalicoPolicies writes the terms as Calico NetworkPolicies. The guard is evaluated first, then the
 // tenant's policies, and then the policies that allow traffic. Traffic that none of them
 // decides is denied, as Calico denies all other traffic of pods that some policy selects.
-func (t terms) calico(kind schema.GroupVersionKind, namespace string) []client.Object {
-	guarded := calicoResolvers(t.dnsAtMetadata())
-	for _, nets := range byFamily(t.never) {
-		guarded = append(guarded, tree{"action": "Deny", "destination": tree{"nets": list(nets)}})
+func (t terms) buildCalicoPolicies(kind schema.GroupVersionKind, namespace string) []client.Object {
+	guarded := buildCalicoResolvers(t.findDNSAtMetadata())
+	for _, nets := range splitByFamily(t.never) {
+		guarded = append(guarded, tree{"action": "Deny", "destination": tree{"nets": toAnyList(nets)}})
 	}
-	own := inNamespaces(fmt.Sprintf("%s == '%s'", v1alpha1.TenantLabel, t.tenant))
+	own := selectNamespaces(fmt.Sprintf("%s == '%s'", v1alpha1.TenantLabel, t.tenant))
 	all := []client.Object{
-		calicoPolicy(kind, namespace, GuardPolicy, guardOrder,
-			[]any{tree{"action": "Deny", "source": inNamespaces(calicoSelector(t.strangers()))}}, guarded),
-		calicoPolicy(kind, namespace, IsolationPolicy, lastOrder,
+		buildCalicoPolicy(kind, namespace, GuardPolicy, guardOrder,
+			[]any{tree{"action": "Deny", "source": selectNamespaces(formatCalicoSelector(t.selectStrangers()))}}, guarded),
+		buildCalicoPolicy(kind, namespace, IsolationPolicy, lastOrder,
 			[]any{tree{"action": "Allow", "source": own}}, []any{tree{"action": "Allow", "destination": own}}),
-		calicoPolicy(kind, namespace, DNSPolicy, lastOrder, nil, t.calicoDNS()),
+		buildCalicoPolicy(kind, namespace, DNSPolicy, lastOrder, nil, t.buildCalicoDNS()),
 	}
 	if len(t.services) > 0 {
-		all = append(all, calicoPolicy(kind, namespace, PlatformPolicy, lastOrder, []any{tree{
-			"action": "Allow", "source": inNamespaces(fmt.Sprintf("%s in %s", namespaceName, calicoSet(t.services))),
+		all = append(all, buildCalicoPolicy(kind, namespace, PlatformPolicy, lastOrder, []any{tree{
+			"action": "Allow", "source": selectNamespaces(fmt.Sprintf("%s in %s", namespaceName, formatCalicoSet(t.services))),
 		}}, nil))
 	}
-	if rules := t.calicoOutside(); len(rules) > 0 {
-		all = append(all, calicoPolicy(kind, namespace, EgressPolicy, lastOrder, nil, rules))
+	if rules := t.buildCalicoOutside(); len(rules) > 0 {
+		all = append(all, buildCalicoPolicy(kind, namespace, EgressPolicy, lastOrder, nil, rules))
 	}
 	return all
 }
 
-// calicoOutside returns rules with addresses of one family each. The rules do not rely on the
+// buildCalicoOutside returns rules with addresses of one family each. The rules do not rely on the
 // guard, because it may be deleted first while a wall changes its dialect.
-func (t terms) calicoOutside() []any {
+func (t terms) buildCalicoOutside() []any {
 	var rules []any
 	if t.everywhere {
 		for _, all := range everyAddress {
 			destination := tree{"nets": []any{all}}
-			if never := within(all, t.never); len(never) > 0 {
-				destination["notNets"] = list(never)
+			if never := filterByFamily(all, t.never); len(never) > 0 {
+				destination["notNets"] = toAnyList(never)
 			}
 			rules = append(rules, tree{"action": "Allow", "destination": destination})
 		}
 	}
-	for _, nets := range byFamily(t.networks) {
-		rules = append(rules, tree{"action": "Allow", "destination": tree{"nets": list(nets)}})
+	for _, nets := range splitByFamily(t.networks) {
+		rules = append(rules, tree{"action": "Allow", "destination": tree{"nets": toAnyList(nets)}})
 	}
 	return rules
 }
 
-// calicoDNS returns a rule for each protocol, since the ports of a rule belong to one
+// buildCalicoDNS returns a rule for each protocol, since the ports of a rule belong to one
 // protocol.
-func (t terms) calicoDNS() []any {
-	rules := calicoResolvers(t.resolvers)
+func (t terms) buildCalicoDNS() []any {
+	rules := buildCalicoResolvers(t.resolvers)
 	for _, pods := range t.dnsPods {
 		for _, protocol := range dnsProtocols {
-			to := inNamespaces(fmt.Sprintf("%s == '%s'", namespaceName, pods.Namespace))
-			to["selector"] = calicoSelector(&metav1.LabelSelector{MatchLabels: pods.Labels})
+			to := selectNamespaces(fmt.Sprintf("%s == '%s'", namespaceName, pods.Namespace))
+			to["selector"] = formatCalicoSelector(&metav1.LabelSelector{MatchLabels: pods.Labels})
 			to["ports"] = []any{int64(pods.Port)}
 			rules = append(rules, tree{"action": "Allow", "protocol": string(protocol), "destination": to})
 		}
@@ -112,21 +112,21 @@ func (t terms) calicoDNS() []any {
 	return rules
 }
 
-// calicoResolvers returns rules that allow DNS at addresses.
-func calicoResolvers(networks []string) []any {
+// buildCalicoResolvers returns rules that allow DNS at addresses.
+func buildCalicoResolvers(networks []string) []any {
 	rules := []any{}
-	for _, nets := range byFamily(networks) {
+	for _, nets := range splitByFamily(networks) {
 		for _, protocol := range dnsProtocols {
 			rules = append(rules, tree{"action": "Allow", "protocol": string(protocol), "destination": tree{
-				"nets": list(nets), "ports": []any{int64(estate.DNSPort)},
+				"nets": toAnyList(nets), "ports": []any{int64(estate.DNSPort)},
 			}})
 		}
 	}
 	return rules
 }
 
-// byFamily separates IPv4 and IPv6 blocks: Calico refuses a rule with both.
-func byFamily(cidrs []string) [][]string {
+// splitByFamily separates IPv4 and IPv6 blocks: Calico refuses a rule with both.
+func splitByFamily(cidrs []string) [][]string {
 	var v4, v6 []string
 	for _, c := range cidrs {
 		if strings.Contains(c, ":") {
@@ -138,8 +138,8 @@ func byFamily(cidrs []string) [][]string {
 	return slices.DeleteFunc([][]string{v4, v6}, func(list []string) bool { return len(list) == 0 })
 }
 
-// calicoPolicy selects every pod of its namespace, for the directions that it has rules for.
-func calicoPolicy(kind schema.GroupVersionKind, namespace, name string, order int64, in, out []any) client.Object {
+// buildCalicoPolicy selects every pod of its namespace, for the directions that it has rules for.
+func buildCalicoPolicy(kind schema.GroupVersionKind, namespace, name string, order int64, in, out []any) client.Object {
 	spec := tree{"order": order, "selector": "all()"}
 	types := []any{}
 	if in != nil {
@@ -154,14 +154,14 @@ func calicoPolicy(kind schema.GroupVersionKind, namespace, name string, order in
 	o := &unstructured.Unstructured{Object: tree{"spec": spec}}
 	o.SetGroupVersionKind(kind)
 	o.SetNamespace(namespace)
-	o.SetName(calicoName(kind, name))
+	o.SetName(formatCalicoName(kind, name))
 	return o
 }
 
-func inNamespaces(selector string) tree { return tree{"namespaceSelector": selector} }
+func selectNamespaces(selector string) tree { return tree{"namespaceSelector": selector} }
 
-// calicoSelector returns a label selector in Calico's syntax.
-func calicoSelector(s *metav1.LabelSelector) string {
+// formatCalicoSelector returns a label selector in Calico's syntax.
+func formatCalicoSelector(s *metav1.LabelSelector) string {
 	var terms []string
 	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
 		terms = append(terms, fmt.Sprintf("%s == '%s'", key, s.MatchLabels[key]))
@@ -169,21 +169,21 @@ func calicoSelector(s *metav1.LabelSelector) string {
 	for _, e := range s.MatchExpressions {
 		switch {
 		case e.Operator == metav1.LabelSelectorOpIn:
-			terms = append(terms, fmt.Sprintf("%s in %s", e.Key, calicoSet(e.Values)))
+			terms = append(terms, fmt.Sprintf("%s in %s", e.Key, formatCalicoSet(e.Values)))
 		case len(e.Values) == 1:
 			terms = append(terms, fmt.Sprintf("%s != '%s'", e.Key, e.Values[0]))
 		default:
-			terms = append(terms, fmt.Sprintf("%s not in %s", e.Key, calicoSet(e.Values)))
+			terms = append(terms, fmt.Sprintf("%s not in %s", e.Key, formatCalicoSet(e.Values)))
 		}
 	}
 	return strings.Join(terms, " && ")
 }
 
-func calicoSet(values []string) string {
+func formatCalicoSet(values []string) string {
 	return "{'" + strings.Join(values, "', '") + "'}"
 }
 
-func list(values []string) []any {
+func toAnyList(values []string) []any {
 	all := make([]any, len(values))
 	for i, v := range values {
 		all[i] = v

@@ -22,14 +22,14 @@ const (
 	CalicoEgressRule  = "egress-to"
 )
 
-// calicoFloor requires tenants' own Calico NetworkPolicies to come after croft's guard. It also
+// checkCalicoPolicies requires tenants' own Calico NetworkPolicies to come after croft's guard. It also
 // prevents them from allowing ingress that the guard cannot name: a Calico NetworkPolicy selects
 // namespaces and addresses, but cannot select everything outside of all namespaces.
 //
 // Tenants may use Deny, since it only affects their own traffic. Pass is checked like Allow,
 // since traffic that passes the last tier is allowed.
-func calicoFloor(p *estate.Platform) admissionpolicy.Validating {
-	metadata := metadata(p)
+func checkCalicoPolicies(p *estate.Platform) admissionpolicy.Validating {
+	metadata := listMetadata(p)
 	operations := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 	return admissionpolicy.Validating{
 		Name: CalicoFloorPolicy,
@@ -45,18 +45,18 @@ func calicoFloor(p *estate.Platform) admissionpolicy.Validating {
 		},
 		Selection: admissionpolicy.Unmarked,
 		Only:      admissionpolicy.NotByPlatform(p.Admins),
-		Bounds:    calicoBounds(),
+		Bounds:    listCalicoBounds(),
 		Variables: []admissionpolicy.Variable{
-			{Name: "ingress", Expression: opening("ingress")},
-			{Name: "egress", Expression: opening("egress")},
+			{Name: "ingress", Expression: readOpenRules("ingress")},
+			{Name: "egress", Expression: readOpenRules("egress")},
 			{Name: "near", Expression: `params.spec.namespaces + params.spec.platformNamespaces`},
 			// Selectors are compared as text, apart from spaces and quotes.
 			{Name: "selectors", Expression: `["` + v1alpha1.TenantLabel + `=='" + params.spec.tenant + "'"] +
 				variables.near.map(n, "` + namespaceName + `=='" + n + "'") +
 				variables.near.map(n, "projectcalico.org/name=='" + n + "'")`},
 			{Name: "unchanged", Expression: unchanged},
-			{Name: "metadata", Expression: addresses(metadata)},
-			{Name: "resolvers", Expression: quoted(resolvers(p))},
+			{Name: "metadata", Expression: formatAddresses(metadata)},
+			{Name: "resolvers", Expression: formatQuoted(listResolvers(p))},
 		},
 		Rules: []admissionpolicy.Rule{
 			{
@@ -72,7 +72,7 @@ func calicoFloor(p *estate.Platform) admissionpolicy.Validating {
 				Name: CalicoIngressRule,
 				Says: "they let in its own namespaces and the platform's, and nobody else",
 				Holds: `variables.unchanged ||
-					variables.ingress.all(rule, has(rule.source) && ` + calicoNear("rule.source") + `)`,
+					variables.ingress.all(rule, has(rule.source) && ` + matchCalicoNear("rule.source") + `)`,
 				Message: `"spec.ingress: tenant " + params.spec.tenant
 					+ " may let in only its own namespaces and the platform's: ` +
 					`give every rule that allows a source.selector for pods of its own namespace, "
@@ -86,7 +86,7 @@ func calicoFloor(p *estate.Platform) admissionpolicy.Validating {
 					"and to DNS pods and name servers on the port of DNS",
 				Holds: `variables.unchanged ||
 					variables.egress.all(rule, ` + calicoDestination + ` || ` +
-					calicoToDNS(estate.DNSPods(&p.Network)) + `)`,
+					matchCalicoDNS(estate.ListDNSPods(&p.Network)) + `)`,
 				Message: `params.spec.egress == "Open"
 					? "spec.egress: give every rule that allows a destination, and leave out one for port 53, ` +
 					`since names are resolved without it; the instance metadata addresses are out of reach: ` +
@@ -107,62 +107,62 @@ func calicoFloor(p *estate.Platform) admissionpolicy.Validating {
 // may connect to: namespaces of the tenant or the platform; with Open egress, any namespaces,
 // and networks without the metadata addresses; with Restricted egress, networks within its
 // allowCIDRs.
-var calicoDestination = `has(rule.destination) && (` + calicoNear("rule.destination") + ` ||
+var calicoDestination = `has(rule.destination) && (` + matchCalicoNear("rule.destination") + ` ||
 	params.spec.egress == "Open" &&
 		has(rule.destination.namespaceSelector) && rule.destination.namespaceSelector != "" ||
 	has(rule.destination.nets) && rule.destination.nets.size() > 0 &&
 		rule.destination.nets.all(n, isCIDR(n) && (params.spec.egress == "Open"
-			? ` + spares("n", "rule.destination.notNets") + `
+			? ` + matchSparesMetadata("n", "rule.destination.notNets") + `
 			: params.spec.allowCIDRs.exists(a, cidr(a).containsCIDR(n)))))`
 
-// calicoToDNS returns the condition that a rule allows no more to DNS pods and name servers
+// matchCalicoDNS returns the condition that a rule allows no more to DNS pods and name servers
 // than croft's own policy does. Selectors in other forms are not recognized.
-func calicoToDNS(pods []v1alpha1.DNSPods) string {
-	rules := []string{calicoOnPort(estate.DNSPort) +
+func matchCalicoDNS(pods []v1alpha1.DNSPods) string {
+	rules := []string{matchCalicoPort(estate.DNSPort) +
 		` && has(rule.destination.nets) && rule.destination.nets.size() > 0 &&
-		rule.destination.nets.all(n, ` + isResolver("n") + `)`}
-	for _, port := range dnsPorts(pods) {
+		rule.destination.nets.all(n, ` + matchResolver("n") + `)`}
+	for _, port := range listDNSPorts(pods) {
 		var selected []string
-		for _, p := range dnsOn(port, pods) {
-			selector := unspaced(calicoSelector(&metav1.LabelSelector{MatchLabels: p.Labels}))
+		for _, p := range filterByPort(port, pods) {
+			selector := removeSpaces(formatCalicoSelector(&metav1.LabelSelector{MatchLabels: p.Labels}))
 			for _, name := range []string{namespaceName, "projectcalico.org/name"} {
-				selected = append(selected, unspaced(name+"=='"+p.Namespace+"'")+" "+selector)
+				selected = append(selected, removeSpaces(name+"=='"+p.Namespace+"'")+" "+selector)
 			}
 		}
-		both := asWritten("rule.destination.namespaceSelector") + ` + " " + ` + asWritten("rule.destination.selector")
-		rules = append(rules, calicoOnPort(port)+
+		both := compactExpression("rule.destination.namespaceSelector") + ` + " " + ` + compactExpression("rule.destination.selector")
+		rules = append(rules, matchCalicoPort(port)+
 			` && has(rule.destination.namespaceSelector) && has(rule.destination.selector) &&
-			`+both+` in `+quoted(selected))
+			`+both+` in `+formatQuoted(selected))
 	}
 	return strings.Join(rules, " || ")
 }
 
-// calicoOnPort returns the condition that a rule is for a single port, by a protocol of DNS.
-func calicoOnPort(port int32) string {
+// matchCalicoPort returns the condition that a rule is for a single port, by a protocol of DNS.
+func matchCalicoPort(port int32) string {
 	return fmt.Sprintf(`has(rule.protocol) && rule.protocol in ["UDP", "TCP"] && `+
 		`has(rule.destination) && has(rule.destination.ports) &&
 		rule.destination.ports.size() > 0 && rule.destination.ports.all(p, p == %d)`, port)
 }
 
-// asWritten returns an expression for a selector without spaces and with one kind of quotes.
-func asWritten(selector string) string {
+// compactExpression returns an expression for a selector without spaces and with one kind of quotes.
+func compactExpression(selector string) string {
 	return selector + `.replace(" ", "").replace("\"", "'")`
 }
 
-// unspaced does the same as asWritten for a selector of croft.
-func unspaced(selector string) string { return strings.ReplaceAll(selector, " ", "") }
+// removeSpaces does the same as asWritten for a selector of croft.
+func removeSpaces(selector string) string { return strings.ReplaceAll(selector, " ", "") }
 
-// opening returns an expression for the rules of a direction that may allow traffic.
-func opening(direction string) string {
+// readOpenRules returns an expression for the rules of a direction that may allow traffic.
+func readOpenRules(direction string) string {
 	return `has(object.spec.` + direction + `)
 		? object.spec.` + direction + `.filter(r, !has(r.action) || !(r.action in ["Deny", "Log"]))
 		: []`
 }
 
-// calicoNear returns the condition that one side of a rule selects pods in the policy's own
+// matchCalicoNear returns the condition that one side of a rule selects pods in the policy's own
 // namespace, as a selector alone does, or in a namespace of the tenant or the platform.
-func calicoNear(side string) string {
+func matchCalicoNear(side string) string {
 	return fmt.Sprintf(`(has(%[1]s.namespaceSelector) && %[1]s.namespaceSelector != ""
 		? %[2]s in variables.selectors
-		: has(%[1]s.selector) && %[1]s.selector != "")`, side, asWritten(side+".namespaceSelector"))
+		: has(%[1]s.selector) && %[1]s.selector != "")`, side, compactExpression(side+".namespaceSelector"))
 }

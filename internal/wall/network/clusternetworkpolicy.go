@@ -22,24 +22,24 @@ var clusterNetworkPolicyKind = schema.GroupVersionKind{
 	Group: "policy.networking.k8s.io", Version: "v1alpha2", Kind: "ClusterNetworkPolicy",
 }
 
-// ClusterGuard returns the name of a tenant's cluster-wide policy.
-func ClusterGuard(tenant string) string { return GuardPolicy + "-" + tenant }
+// ClusterGuardName returns the name of a tenant's cluster-wide policy.
+func ClusterGuardName(tenant string) string { return GuardPolicy + "-" + tenant }
 
-// clusterGuard denies, in the tier before NetworkPolicies, the traffic that no NetworkPolicy
+// buildClusterGuard denies, in the tier before NetworkPolicies, the traffic that no NetworkPolicy
 // may allow: ingress from strangers, and egress to the metadata addresses, except for DNS
 // where the platform uses it. All other traffic is left to the NetworkPolicies, since only
 // they deny connections from outside of the cluster.
 //
 // There is one for each tenant, because the API cannot select namespaces with the same label.
-func (t terms) clusterGuard(kind schema.GroupVersionKind) client.Object {
+func (t terms) buildClusterGuard(kind schema.GroupVersionKind) client.Object {
 	egress := []any{}
-	if at := t.dnsAtMetadata(); len(at) > 0 {
-		egress = append(egress, dnsRule(kind, at))
+	if at := t.findDNSAtMetadata(); len(at) > 0 {
+		egress = append(egress, buildDNSRule(kind, at))
 	}
 	// A peer may have at most 25 networks. The addresses of one family are fewer.
-	for _, networks := range byFamily(t.never) {
+	for _, networks := range splitByFamily(t.never) {
 		egress = append(egress, tree{
-			"name": "instance-metadata", "action": "Deny", "to": []any{tree{"networks": list(networks)}},
+			"name": "instance-metadata", "action": "Deny", "to": []any{tree{"networks": toAnyList(networks)}},
 		})
 	}
 	o := &unstructured.Unstructured{Object: tree{"spec": tree{
@@ -47,19 +47,19 @@ func (t terms) clusterGuard(kind schema.GroupVersionKind) client.Object {
 		"priority": int64(guardPriority),
 		"subject":  tree{"namespaces": tree{"matchLabels": tree{v1alpha1.TenantLabel: t.tenant}}},
 		"ingress": []any{tree{
-			"name": "strangers", "action": "Deny", "from": []any{tree{"namespaces": selectorTree(t.strangers())}},
+			"name": "strangers", "action": "Deny", "from": []any{tree{"namespaces": convertSelector(t.selectStrangers())}},
 		}},
 		"egress": egress,
 	}}}
 	o.SetGroupVersionKind(kind)
-	o.SetName(ClusterGuard(t.tenant))
+	o.SetName(ClusterGuardName(t.tenant))
 	return o
 }
 
-// dnsRule leaves DNS at the given addresses to the NetworkPolicies. The two APIs differ in
+// buildDNSRule leaves DNS at the given addresses to the NetworkPolicies. The two APIs differ in
 // the notation of ports.
-func dnsRule(kind schema.GroupVersionKind, networks []string) tree {
-	rule := tree{"name": "dns", "action": "Pass", "to": []any{tree{"networks": list(networks)}}}
+func buildDNSRule(kind schema.GroupVersionKind, networks []string) tree {
+	rule := tree{"name": "dns", "action": "Pass", "to": []any{tree{"networks": toAnyList(networks)}}}
 	field, port := "protocols", func(protocol corev1.Protocol) tree {
 		return tree{strings.ToLower(string(protocol)): tree{"destinationPort": tree{"number": int64(estate.DNSPort)}}}
 	}
@@ -76,10 +76,10 @@ func dnsRule(kind schema.GroupVersionKind, networks []string) tree {
 	return rule
 }
 
-func selectorTree(s *metav1.LabelSelector) tree {
+func convertSelector(s *metav1.LabelSelector) tree {
 	expressions := []any{}
 	for _, e := range s.MatchExpressions {
-		expressions = append(expressions, tree{"key": e.Key, "operator": string(e.Operator), "values": list(e.Values)})
+		expressions = append(expressions, tree{"key": e.Key, "operator": string(e.Operator), "values": toAnyList(e.Values)})
 	}
 	return tree{"matchExpressions": expressions}
 }

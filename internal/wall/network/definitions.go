@@ -15,23 +15,23 @@ var DefinitionKind = schema.GroupVersionKind{
 	Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition",
 }
 
-// definitions returns the definitions of the networks that the tenant is granted, in each of
+// buildDefinitions returns the definitions of the networks that the tenant is granted, in each of
 // its namespaces: Multus reads a pod's networks from the pod's own namespace, and the policy
 // wall lets a pod name no other tenant's namespace.
-func definitions(t *estate.Tenant) []client.Object {
+func buildDefinitions(t *estate.Tenant) []client.Object {
 	var all []client.Object
 	for i := range t.Networks {
 		n := &t.Networks[i]
 		for _, d := range secondary.Definitions(n.Name, &n.SecondaryNetworkSpec) {
 			for _, namespace := range t.Namespaces {
-				all = append(all, definition(namespace, d))
+				all = append(all, buildDefinition(namespace, d))
 			}
 		}
 	}
 	return all
 }
 
-func definition(namespace string, d secondary.Definition) *unstructured.Unstructured {
+func buildDefinition(namespace string, d secondary.Definition) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"config": d.Config}}}
 	o.SetGroupVersionKind(DefinitionKind)
 	o.SetNamespace(namespace)
@@ -39,8 +39,8 @@ func definition(namespace string, d secondary.Definition) *unstructured.Unstruct
 	return o
 }
 
-// TenantKinds returns the kinds that a tenant's networks need and that a cluster may lack.
-func TenantKinds(t *estate.Tenant) []schema.GroupVersionKind {
+// ListTenantKinds returns the kinds that a tenant's networks need and that a cluster may lack.
+func ListTenantKinds(t *estate.Tenant) []schema.GroupVersionKind {
 	if len(t.Networks) == 0 {
 		return nil
 	}

@@ -25,7 +25,7 @@ func TestDefinitions(t *testing.T) {
 	if err := append(problems, more...).Err(); err != nil {
 		t.Fatal(err)
 	}
-	tenant := *e.Tenant("core")
+	tenant := *e.FindTenant("core")
 	tenant.Namespaces = []string{"core", "core-test"}
 	var got []string
 	for _, o := range (network.Wall{}).Tenant(&e.Platform, &tenant) {
@@ -48,7 +48,7 @@ func TestDefinitions(t *testing.T) {
 		t.Errorf("there are %v", got)
 	}
 	tenant.Networks = nil
-	if n := len(network.TenantKinds(&tenant)); n > 0 {
+	if n := len(network.ListTenantKinds(&tenant)); n > 0 {
 		t.Errorf("a tenant without networks needs %d kinds", n)
 	}
 }

@@ -75,14 +75,14 @@ func resolves(t *testing.T, p *estate.Platform, egress v1alpha1.Egress, dns []at
 		}
 		namespaces = append(namespaces, corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
 	}
-	m, err := netpol.Of(namespaces, network.Wall{}.Tenant(p, shop))
+	m, err := netpol.NewFromObjects(namespaces, network.Wall{}.Tenant(p, shop))
 	if err != nil {
 		t.Fatal(err)
 	}
 	expect := func(want bool, f attack.Flow, protocol string) {
 		t.Helper()
 		f.FromNamespace, f.Protocol = "shop", protocol
-		got, err := m.Judge(f)
+		got, err := m.Evaluate(f)
 		if err != nil || got.Allowed != want {
 			t.Errorf("%s egress: %+v is allowed: %v, want %v (%v)", egress, f, got.Allowed, want, err)
 		}
@@ -108,7 +108,7 @@ func resolves(t *testing.T, p *estate.Platform, egress v1alpha1.Egress, dns []at
 			expect(false, attack.Flow{ToNamespace: "kube-system", Port: f.Port}, "UDP")
 		}
 	}
-	for _, address := range estate.Metadata(&p.Network) {
+	for _, address := range estate.ListMetadataAddresses(&p.Network) {
 		ip := address.String()
 		expect(false, attack.Flow{ToIP: ip, Port: 80}, "TCP")
 		if !open[ip] {
@@ -118,7 +118,7 @@ func resolves(t *testing.T, p *estate.Platform, egress v1alpha1.Egress, dns []at
 }
 
 func isMetadata(p *estate.Platform, ip string) bool {
-	for _, address := range estate.Metadata(&p.Network) {
+	for _, address := range estate.ListMetadataAddresses(&p.Network) {
 		if address.String() == ip {
 			return true
 		}

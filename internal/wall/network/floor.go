@@ -23,12 +23,12 @@ const (
 	EgressAddressesRule  = "egress-addresses"
 )
 
-// floor prevents tenants' own NetworkPolicies from allowing more than croft's.
+// checkNetworkPolicies prevents tenants' own NetworkPolicies from allowing more than croft's.
 // NetworkPolicies are additive, so one that allows all ingress would undo the wall. Tenants
 // may write policies for their own namespaces, the platform's, and the networks that they may
 // reach anyway. The protection policy covers the NetworkPolicies with croft's label.
-func floor(p *estate.Platform) admissionpolicy.Validating {
-	metadata := metadata(p)
+func checkNetworkPolicies(p *estate.Platform) admissionpolicy.Validating {
+	metadata := listMetadata(p)
 	return admissionpolicy.Validating{
 		Name: FloorPolicy,
 		Resources: []admissionpolicy.Resource{{
@@ -37,14 +37,14 @@ func floor(p *estate.Platform) admissionpolicy.Validating {
 		}},
 		Selection: admissionpolicy.Unmarked,
 		Only:      admissionpolicy.NotByPlatform(p.Admins),
-		Bounds:    floorBounds(),
+		Bounds:    listFloorBounds(),
 		Variables: []admissionpolicy.Variable{
 			{Name: "ingress", Expression: `has(object.spec.ingress) ? object.spec.ingress : []`},
 			{Name: "egress", Expression: `has(object.spec.egress) ? object.spec.egress : []`},
 			{Name: "near", Expression: `params.spec.namespaces + params.spec.platformNamespaces`},
 			{Name: "unchanged", Expression: unchanged},
-			{Name: "metadata", Expression: addresses(metadata)},
-			{Name: "resolvers", Expression: quoted(resolvers(p))},
+			{Name: "metadata", Expression: formatAddresses(metadata)},
+			{Name: "resolvers", Expression: formatQuoted(listResolvers(p))},
 			// The first block of each rule that contains metadata addresses, for the message.
 			{Name: "wide", Expression: `variables.egress.filter(rule, has(rule.to) && rule.to.exists(peer, ` +
 				wide + `))
@@ -57,7 +57,7 @@ func floor(p *estate.Platform) admissionpolicy.Validating {
 				Holds: `variables.unchanged ||
 					variables.ingress.all(rule, has(rule.from) && rule.from.size() > 0 && rule.from.all(peer,
 						!has(peer.ipBlock) &&
-						(!has(peer.namespaceSelector) || ` + near("peer.namespaceSelector") + `)))`,
+						(!has(peer.namespaceSelector) || ` + matchNear("peer.namespaceSelector") + `)))`,
 				Message: `"spec.ingress: tenant " + params.spec.tenant
 					+ " may let in only its own namespaces and the platform's, ` +
 					`and a rule without from lets in everybody. "
@@ -82,11 +82,11 @@ func floor(p *estate.Platform) admissionpolicy.Validating {
 				Holds: `variables.unchanged ||
 					variables.egress.all(rule, has(rule.to) && rule.to.size() > 0 && (
 						rule.to.all(peer, ` + nearPeer + `) ||
-						` + toDNSPods(estate.DNSPods(&p.Network)) + `))`,
+						` + matchDNSPods(estate.ListDNSPods(&p.Network)) + `))`,
 				Message: `params.spec.egress == "Open"
 					? "spec.egress: a rule without to reaches the instance metadata addresses too. ` +
 					`Leave out a rule for port 53, since names are resolved without one, ` +
-					`and write in each other: to: [{namespaceSelector: {}}, ` + everywhereElse(metadata) + `]"
+					`and write in each other: to: [{namespaceSelector: {}}, ` + formatEverywhereElse(metadata) + `]"
 					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress. ` +
 					`Write in each rule, or select pods: to: [" + ` + ownTenant + `
 						+ params.spec.allowCIDRs.map(c, ", {ipBlock: {cidr: '" + string(c) + "'}}").join("")
@@ -103,14 +103,14 @@ func floor(p *estate.Platform) admissionpolicy.Validating {
 				Holds: `variables.unchanged ||
 					variables.egress.all(rule, !has(rule.to) ||
 						rule.to.all(peer, ` + allowedAddress + `) ||
-						` + onPort(estate.DNSPort) + ` && rule.to.all(peer, ` + allowedAddress + ` ||
-							` + isResolver("peer.ipBlock.cidr") + `))`,
+						` + matchPort(estate.DNSPort) + ` && rule.to.all(peer, ` + allowedAddress + ` ||
+							` + matchResolver("peer.ipBlock.cidr") + `))`,
 				Message: `params.spec.egress == "Open"
 					? "spec.egress: the instance metadata addresses are out of reach" + (variables.wide.size() == 0
 						? ": write every cidr as a network, such as 10.0.0.0/8"
 						: ": add to the except of " + variables.wide[0].ipBlock.cidr + " [" + ` +
 					`variables.metadata.filter(m, ` +
-					opensMetadata("cidr(variables.wide[0].ipBlock.cidr)", "variables.wide[0].ipBlock.except") + `)
+					matchOpensMetadata("cidr(variables.wide[0].ipBlock.cidr)", "variables.wide[0].ipBlock.except") + `)
 							.map(m, "'" + m + (m.contains(":") ? "/128" : "/32") + "'").join(", ")
 						+ "], as well; where they are too many, ` +
 					`a platform admin names those of the cluster's cloud in platform.network.metadataAddresses")
@@ -132,18 +132,18 @@ const byOperator = `(request.userInfo.username.startsWith("system:serviceaccount
 // is one line long: the API server discards others.
 const ownTenant = `"{namespaceSelector: {matchLabels: {` + v1alpha1.TenantLabel + `: " + params.spec.tenant + "}}}"`
 
-// everywhereElse returns the YAML that selects all addresses except the metadata addresses.
-func everywhereElse(metadata []string) string {
+// formatEverywhereElse returns the YAML that selects all addresses except the metadata addresses.
+func formatEverywhereElse(metadata []string) string {
 	blocks := make([]string, len(everyAddress))
 	for i, all := range everyAddress {
-		blocks[i] = "{ipBlock: {cidr: '" + all + "', except: ['" + strings.Join(within(all, metadata), "', '") + "']}}"
+		blocks[i] = "{ipBlock: {cidr: '" + all + "', except: ['" + strings.Join(filterByFamily(all, metadata), "', '") + "']}}"
 	}
 	return strings.Join(blocks, ", ")
 }
 
-// near returns the condition that a namespace selector matches only namespaces of the tenant
+// matchNear returns the condition that a namespace selector matches only namespaces of the tenant
 // and the platform. Additional labels only narrow the selection.
-func near(selector string) string {
+func matchNear(selector string) string {
 	return strings.NewReplacer("SELECTOR", selector, "NAME", namespaceName, "TENANT", v1alpha1.TenantLabel).Replace(
 		`(has(SELECTOR.matchLabels) && (
 			"NAME" in SELECTOR.matchLabels && SELECTOR.matchLabels["NAME"] in variables.near ||
@@ -159,63 +159,63 @@ const unchanged = `request.operation == "UPDATE" && object.spec == oldObject.spe
 // nearPeer is the condition that a peer is an address, which another rule checks, or pods in
 // namespaces that the tenant may connect to.
 var nearPeer = `has(peer.ipBlock) || !has(peer.namespaceSelector) || params.spec.egress == "Open" ||
-	` + near("peer.namespaceSelector")
+	` + matchNear("peer.namespaceSelector")
 
 // allowedAddress is the condition that a peer is not an address, or addresses that the tenant
 // may connect to on any port.
 var allowedAddress = `!has(peer.ipBlock) || isCIDR(peer.ipBlock.cidr) && (params.spec.egress == "Open"
-	? ` + spares("peer.ipBlock.cidr", "peer.ipBlock.except") + `
+	? ` + matchSparesMetadata("peer.ipBlock.cidr", "peer.ipBlock.except") + `
 	: params.spec.allowCIDRs.exists(a, cidr(a).containsCIDR(peer.ipBlock.cidr)))`
 
 // wide is the condition that a peer is a block that contains metadata addresses.
-var wide = `has(peer.ipBlock) && isCIDR(peer.ipBlock.cidr) && !` + spares("peer.ipBlock.cidr", "peer.ipBlock.except")
+var wide = `has(peer.ipBlock) && isCIDR(peer.ipBlock.cidr) && !` + matchSparesMetadata("peer.ipBlock.cidr", "peer.ipBlock.except")
 
 // dnsPeer is the YAML that selects the DNS pods of most clusters.
 const dnsPeer = `{namespaceSelector: {matchLabels: {` + namespaceName + `: kube-system}}, ` +
 	`podSelector: {matchLabels: {k8s-app: kube-dns}}}`
 
-// toDNSPods returns the condition that a rule allows no more to DNS pods than croft's own
+// matchDNSPods returns the condition that a rule allows no more to DNS pods than croft's own
 // policy does. Selectors in other forms are not recognized.
-func toDNSPods(pods []v1alpha1.DNSPods) string {
+func matchDNSPods(pods []v1alpha1.DNSPods) string {
 	var rules []string
-	for _, port := range dnsPorts(pods) {
+	for _, port := range listDNSPorts(pods) {
 		peers := nearPeer
-		for _, p := range dnsOn(port, pods) {
+		for _, p := range filterByPort(port, pods) {
 			peers += " || has(peer.podSelector) && " +
-				selectsLabel("peer.namespaceSelector", namespaceName, p.Namespace)
+				matchLabel("peer.namespaceSelector", namespaceName, p.Namespace)
 			for _, key := range slices.Sorted(maps.Keys(p.Labels)) {
-				peers += " && " + selectsLabel("peer.podSelector", key, p.Labels[key])
+				peers += " && " + matchLabel("peer.podSelector", key, p.Labels[key])
 			}
 		}
-		rules = append(rules, onPort(port)+" && rule.to.all(peer, "+peers+")")
+		rules = append(rules, matchPort(port)+" && rule.to.all(peer, "+peers+")")
 	}
 	return strings.Join(rules, " || ")
 }
 
-// selectsLabel returns the condition that a selector requires a label.
-func selectsLabel(selector, key, value string) string {
+// matchLabel returns the condition that a selector requires a label.
+func matchLabel(selector, key, value string) string {
 	key, value = admissionpolicy.Quote(key), admissionpolicy.Quote(value)
 	return strings.NewReplacer("SELECTOR", selector, "KEY", key, "VALUE", value).Replace(
 		`has(SELECTOR.matchLabels) && KEY in SELECTOR.matchLabels && SELECTOR.matchLabels[KEY] == VALUE`)
 }
 
-// onPort returns the condition that a rule is for a single port, by protocols of DNS. Named
+// matchPort returns the condition that a rule is for a single port, by protocols of DNS. Named
 // ports are excluded, since each pod decides which port a name means.
-func onPort(port int32) string {
+func matchPort(port int32) string {
 	const expression = `has(rule.ports) && rule.ports.size() > 0 && rule.ports.all(p, has(p.port) && p.port == PORT &&
 		(!has(p.endPort) || p.endPort == PORT) && (!has(p.protocol) || p.protocol in ["UDP", "TCP"]))`
 	return strings.ReplaceAll(expression, "PORT", strconv.Itoa(int(port)))
 }
 
-// isResolver returns the condition that a block is the address of one of the platform's name
+// matchResolver returns the condition that a block is the address of one of the platform's name
 // servers.
-func isResolver(block string) string {
+func matchResolver(block string) string {
 	const expression = `isCIDR(BLOCK) && variables.resolvers.exists(r, cidr(r).containsCIDR(BLOCK))`
 	return strings.ReplaceAll(expression, "BLOCK", block)
 }
 
-// quoted returns a CEL list of strings.
-func quoted(texts []string) string {
+// formatQuoted returns a CEL list of strings.
+func formatQuoted(texts []string) string {
 	all := make([]string, len(texts))
 	for i, text := range texts {
 		all[i] = admissionpolicy.Quote(text)
@@ -223,24 +223,24 @@ func quoted(texts []string) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// addresses returns a CEL list of the addresses in networks of one address each.
-func addresses(networks []string) string {
+// formatAddresses returns a CEL list of the addresses in networks of one address each.
+func formatAddresses(networks []string) string {
 	all := make([]string, len(networks))
 	for i, n := range networks {
 		all[i], _, _ = strings.Cut(n, "/")
 	}
-	return quoted(all)
+	return formatQuoted(all)
 }
 
-// spares returns the condition that a block, of any size, contains none of the metadata
+// matchSparesMetadata returns the condition that a block, of any size, contains none of the metadata
 // addresses, or that a list of exceptions, which may be missing, contains those in the block.
-func spares(block, except string) string {
-	return `[cidr(` + block + `)].all(c, variables.metadata.all(m, !` + opensMetadata("c", except) + `))`
+func matchSparesMetadata(block, except string) string {
+	return `[cidr(` + block + `)].all(c, variables.metadata.all(m, !` + matchOpensMetadata("c", except) + `))`
 }
 
-// opensMetadata returns the condition that a network contains the metadata address m, and a
+// matchOpensMetadata returns the condition that a network contains the metadata address m, and a
 // list of exceptions, which may be missing, does not.
-func opensMetadata(network, except string) string {
+func matchOpensMetadata(network, except string) string {
 	return strings.NewReplacer("NETWORK", network, "EXCEPT", except).Replace(
 		`(NETWORK.containsIP(m) && !(has(EXCEPT) && EXCEPT.exists(x, isCIDR(x) && cidr(x).containsIP(m))))`)
 }

@@ -26,19 +26,19 @@ const (
 	EgressPolicy = "croft-egress"
 )
 
-// kubernetes writes the terms as NetworkPolicies.
-func (t terms) kubernetes(namespace string) []client.Object {
+// buildNetworkPolicies writes the terms as NetworkPolicies.
+func (t terms) buildNetworkPolicies(namespace string) []client.Object {
 	own := []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{
 		MatchLabels: map[string]string{v1alpha1.TenantLabel: t.tenant},
 	}}}
 	all := []*networkingv1.NetworkPolicy{
-		policy(IsolationPolicy,
+		buildNetworkPolicy(IsolationPolicy,
 			[]networkingv1.NetworkPolicyIngressRule{{From: own}},
 			[]networkingv1.NetworkPolicyEgressRule{{To: own}}),
-		policy(DNSPolicy, nil, t.dns()),
+		buildNetworkPolicy(DNSPolicy, nil, t.buildDNSRules()),
 	}
 	if len(t.services) > 0 {
-		all = append(all, policy(PlatformPolicy, []networkingv1.NetworkPolicyIngressRule{{
+		all = append(all, buildNetworkPolicy(PlatformPolicy, []networkingv1.NetworkPolicyIngressRule{{
 			From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{
 				MatchExpressions: []metav1.LabelSelectorRequirement{{
 					Key: namespaceName, Operator: metav1.LabelSelectorOpIn, Values: t.services,
@@ -46,8 +46,8 @@ func (t terms) kubernetes(namespace string) []client.Object {
 			}}},
 		}}, nil))
 	}
-	if to := t.outside(); len(to) > 0 {
-		all = append(all, policy(EgressPolicy, nil, []networkingv1.NetworkPolicyEgressRule{{To: to}}))
+	if to := t.listOutsidePeers(); len(to) > 0 {
+		all = append(all, buildNetworkPolicy(EgressPolicy, nil, []networkingv1.NetworkPolicyEgressRule{{To: to}}))
 	}
 	objects := make([]client.Object, len(all))
 	for i, np := range all {
@@ -57,8 +57,8 @@ func (t terms) kubernetes(namespace string) []client.Object {
 	return objects
 }
 
-// policy selects every pod, for the directions that it has rules for.
-func policy(
+// buildNetworkPolicy selects every pod, for the directions that it has rules for.
+func buildNetworkPolicy(
 	name string, in []networkingv1.NetworkPolicyIngressRule, out []networkingv1.NetworkPolicyEgressRule,
 ) *networkingv1.NetworkPolicy {
 	np := &networkingv1.NetworkPolicy{
@@ -75,13 +75,13 @@ func policy(
 	return np
 }
 
-// dns returns a rule for each port of DNS pods. The rule for the port of DNS has the
+// buildDNSRules returns a rule for each port of DNS pods. The rule for the port of DNS has the
 // resolvers, too.
-func (t terms) dns() []networkingv1.NetworkPolicyEgressRule {
+func (t terms) buildDNSRules() []networkingv1.NetworkPolicyEgressRule {
 	var rules []networkingv1.NetworkPolicyEgressRule
-	for _, port := range dnsPorts(t.dnsPods) {
-		rule := networkingv1.NetworkPolicyEgressRule{Ports: overDNS(port)}
-		for _, pods := range dnsOn(port, t.dnsPods) {
+	for _, port := range listDNSPorts(t.dnsPods) {
+		rule := networkingv1.NetworkPolicyEgressRule{Ports: makeDNSPorts(port)}
+		for _, pods := range filterByPort(port, t.dnsPods) {
 			rule.To = append(rule.To, networkingv1.NetworkPolicyPeer{
 				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{namespaceName: pods.Namespace}},
 				PodSelector:       &metav1.LabelSelector{MatchLabels: pods.Labels},
@@ -89,7 +89,7 @@ func (t terms) dns() []networkingv1.NetworkPolicyEgressRule {
 		}
 		if port == estate.DNSPort {
 			for _, cidr := range t.resolvers {
-				rule.To = append(rule.To, block(cidr))
+				rule.To = append(rule.To, makeBlock(cidr))
 			}
 		}
 		rules = append(rules, rule)
@@ -97,8 +97,8 @@ func (t terms) dns() []networkingv1.NetworkPolicyEgressRule {
 	return rules
 }
 
-// overDNS returns a port with each protocol of DNS.
-func overDNS(number int32) []networkingv1.NetworkPolicyPort {
+// makeDNSPorts returns a port with each protocol of DNS.
+func makeDNSPorts(number int32) []networkingv1.NetworkPolicyPort {
 	port := intstr.FromInt32(number)
 	var ports []networkingv1.NetworkPolicyPort
 	for _, protocol := range dnsProtocols {
@@ -107,20 +107,20 @@ func overDNS(number int32) []networkingv1.NetworkPolicyPort {
 	return ports
 }
 
-// outside returns the destinations of pods outside of the tenant.
-func (t terms) outside() []networkingv1.NetworkPolicyPeer {
+// listOutsidePeers returns the destinations of pods outside of the tenant.
+func (t terms) listOutsidePeers() []networkingv1.NetworkPolicyPeer {
 	var peers []networkingv1.NetworkPolicyPeer
 	if t.everywhere {
 		for _, all := range everyAddress {
-			peers = append(peers, block(all, within(all, t.never)...))
+			peers = append(peers, makeBlock(all, filterByFamily(all, t.never)...))
 		}
 	}
 	for _, cidr := range t.networks {
-		peers = append(peers, block(cidr))
+		peers = append(peers, makeBlock(cidr))
 	}
 	return peers
 }
 
-func block(cidr string, except ...string) networkingv1.NetworkPolicyPeer {
+func makeBlock(cidr string, except ...string) networkingv1.NetworkPolicyPeer {
 	return networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: cidr, Except: except}}
 }

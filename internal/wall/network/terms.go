@@ -38,14 +38,18 @@ type terms struct {
 // everyAddress has all addresses of each family.
 var everyAddress = []string{"0.0.0.0/0", "::/0"}
 
-// metadata returns the platform's metadata addresses as networks of one address each.
-func metadata(p *estate.Platform) []string { return networksOf(estate.Metadata(&p.Network)) }
+// listMetadata returns the platform's metadata addresses as networks of one address each.
+func listMetadata(p *estate.Platform) []string {
+	return toNetworks(estate.ListMetadataAddresses(&p.Network))
+}
 
-// resolvers returns the addresses of the platform's name servers as networks of one address
+// listResolvers returns the addresses of the platform's name servers as networks of one address
 // each.
-func resolvers(p *estate.Platform) []string { return networksOf(estate.Resolvers(&p.PlatformSpec)) }
+func listResolvers(p *estate.Platform) []string {
+	return toNetworks(estate.ListResolvers(&p.PlatformSpec))
+}
 
-func networksOf(addresses []netip.Addr) []string {
+func toNetworks(addresses []netip.Addr) []string {
 	var all []string
 	for _, address := range addresses {
 		all = append(all, netip.PrefixFrom(address, address.BitLen()).String())
@@ -53,8 +57,8 @@ func networksOf(addresses []netip.Addr) []string {
 	return all
 }
 
-// within returns the networks of the same address family.
-func within(all string, networks []string) []string {
+// filterByFamily returns the networks of the same address family.
+func filterByFamily(all string, networks []string) []string {
 	var same []string
 	for _, n := range networks {
 		if strings.Contains(n, ":") == strings.Contains(all, ":") {
@@ -69,14 +73,14 @@ const namespaceName = corev1.LabelMetadataName
 // dnsProtocols are the protocols of DNS.
 var dnsProtocols = []corev1.Protocol{corev1.ProtocolUDP, corev1.ProtocolTCP}
 
-func termsOf(p *estate.Platform, t *estate.Tenant) terms {
+func newTerms(p *estate.Platform, t *estate.Tenant) terms {
 	all := terms{
 		tenant:     t.Name,
 		services:   p.Network.PlatformNamespaces,
 		everywhere: t.Egress == v1alpha1.EgressOpen,
-		dnsPods:    estate.DNSPods(&p.Network),
-		resolvers:  resolvers(p),
-		never:      metadata(p),
+		dnsPods:    estate.ListDNSPods(&p.Network),
+		resolvers:  listResolvers(p),
+		never:      listMetadata(p),
 	}
 	if !all.everywhere {
 		all.networks = t.AllowCIDRs
@@ -84,13 +88,13 @@ func termsOf(p *estate.Platform, t *estate.Tenant) terms {
 	return all
 }
 
-// dnsOn returns the DNS pods with the given port.
-func dnsOn(port int32, pods []v1alpha1.DNSPods) []v1alpha1.DNSPods {
+// filterByPort returns the DNS pods with the given port.
+func filterByPort(port int32, pods []v1alpha1.DNSPods) []v1alpha1.DNSPods {
 	return slices.DeleteFunc(slices.Clone(pods), func(p v1alpha1.DNSPods) bool { return p.Port != port })
 }
 
-// dnsPorts returns the distinct ports of DNS pods.
-func dnsPorts(pods []v1alpha1.DNSPods) []int32 {
+// listDNSPorts returns the distinct ports of DNS pods.
+func listDNSPorts(pods []v1alpha1.DNSPods) []int32 {
 	var all []int32
 	for _, p := range pods {
 		all = append(all, p.Port)
@@ -98,14 +102,14 @@ func dnsPorts(pods []v1alpha1.DNSPods) []int32 {
 	return slices.Compact(all)
 }
 
-// dnsAtMetadata returns the metadata addresses at which the platform serves DNS.
-func (t terms) dnsAtMetadata() []string {
+// findDNSAtMetadata returns the metadata addresses at which the platform serves DNS.
+func (t terms) findDNSAtMetadata() []string {
 	return slices.DeleteFunc(slices.Clone(t.never), func(n string) bool { return !slices.Contains(t.resolvers, n) })
 }
 
-// strangers selects every namespace that belongs neither to the tenant nor to the platform's
+// selectStrangers selects every namespace that belongs neither to the tenant nor to the platform's
 // services: the namespaces of other tenants, and those outside of all tenants.
-func (t terms) strangers() *metav1.LabelSelector {
+func (t terms) selectStrangers() *metav1.LabelSelector {
 	selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: v1alpha1.TenantLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{t.tenant}},
 	}}

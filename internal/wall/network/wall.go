@@ -21,15 +21,15 @@ func (Wall) Name() string { return "network" }
 // Policies returns the policies on tenants' own network policies, and on definitions of
 // networks.
 func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
-	all := []admissionpolicy.Validating{floor(p), checkDefinitions()}
+	all := []admissionpolicy.Validating{checkNetworkPolicies(p), checkDefinitions()}
 	if p.Network.Dialect == v1alpha1.DialectCalico {
-		all = append(all, calicoFloor(p))
+		all = append(all, checkCalicoPolicies(p))
 	}
 	return all
 }
 
 // Pods returns the rules and the mutation that attach pods to secondary networks.
-func (Wall) Pods(*estate.Platform) admissionpolicy.Pods { return attachments() }
+func (Wall) Pods(*estate.Platform) admissionpolicy.Pods { return buildAttachmentRules() }
 
 // Platform returns the policies other than the shared policies on pods.
 func (w Wall) Platform(p *estate.Platform) []client.Object {
@@ -47,7 +47,7 @@ func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
 // secondary networks. Policies that deny come before policies that allow, so that no traffic
 // is allowed too early while they are written.
 func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
-	terms := termsOf(p, t)
+	terms := newTerms(p, t)
 	var all []client.Object
 	inEach := func(write func(namespace string) []client.Object) {
 		for _, namespace := range t.Namespaces {
@@ -56,26 +56,28 @@ func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	}
 	switch p.Network.Dialect {
 	case v1alpha1.DialectCalico:
-		inEach(func(namespace string) []client.Object { return terms.calico(calicoKind(&p.Network), namespace) })
+		inEach(func(namespace string) []client.Object {
+			return terms.buildCalicoPolicies(findCalicoKind(&p.Network), namespace)
+		})
 	case v1alpha1.DialectClusterNetworkPolicy:
-		all = append(all, terms.clusterGuard(clusterNetworkPolicyKind))
-		inEach(terms.kubernetes)
+		all = append(all, terms.buildClusterGuard(clusterNetworkPolicyKind))
+		inEach(terms.buildNetworkPolicies)
 	case v1alpha1.DialectAWS:
-		all = append(all, terms.clusterGuard(awsKind))
-		inEach(terms.kubernetes)
+		all = append(all, terms.buildClusterGuard(awsKind))
+		inEach(terms.buildNetworkPolicies)
 	case v1alpha1.DialectKubernetes:
 		fallthrough
 	default:
-		inEach(terms.kubernetes)
+		inEach(terms.buildNetworkPolicies)
 	}
-	return append(all, definitions(t)...)
+	return append(all, buildDefinitions(t)...)
 }
 
-// Kinds returns the kinds that the platform's dialect needs and that a cluster may lack.
-func Kinds(p *estate.Platform) []schema.GroupVersionKind {
+// ListKinds returns the kinds that the platform's dialect needs and that a cluster may lack.
+func ListKinds(p *estate.Platform) []schema.GroupVersionKind {
 	switch p.Network.Dialect {
 	case v1alpha1.DialectCalico:
-		return []schema.GroupVersionKind{calicoKind(&p.Network)}
+		return []schema.GroupVersionKind{findCalicoKind(&p.Network)}
 	case v1alpha1.DialectClusterNetworkPolicy:
 		return []schema.GroupVersionKind{clusterNetworkPolicyKind}
 	case v1alpha1.DialectAWS:

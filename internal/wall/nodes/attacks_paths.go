@@ -17,20 +17,20 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// bindings bypass the scheduler.
-func (s scene) bindings() []attack.Attack {
-	pod := func(name string) *corev1.Pod { return attack.Pod(s.namespace, "croft-"+name, waiting) }
+// buildBindingAttacks bypass the scheduler.
+func (s scene) buildBindingAttacks() []attack.Attack {
+	pod := func(name string) *corev1.Pod { return attack.NewPod(s.namespace, "croft-"+name, removeSchedulingGate) }
 	through := func(name, summary string, by attack.Stopper) attack.Attack {
 		return attack.Attack{
 			Name: name, Kind: attack.Breach, Summary: summary, StoppedBy: by,
 			Setup: []client.Object{pod(name)},
 			Request: &attack.Request{
-				Verb: attack.Create, Object: pod(name), Subresource: "binding", Body: binding(s.namespace, "croft-"+name),
+				Verb: attack.Create, Object: pod(name), Subresource: "binding", Body: makeBinding(s.namespace, "croft-"+name),
 			},
 		}
 	}
 	legacy := func(name, summary string, by attack.Stopper) attack.Attack {
-		a := attack.Creating(name, summary, by, binding(s.namespace, "croft-"+name))
+		a := attack.NewCreate(name, summary, by, makeBinding(s.namespace, "croft-"+name))
 		a.Setup = []client.Object{pod(name)}
 		return a
 	}
@@ -39,35 +39,35 @@ func (s scene) bindings() []attack.Attack {
 	return []attack.Attack{
 		through("bind-pod", "bind a pod to a node through pods/binding", attack.ByRBAC),
 		legacy("bind-pod-legacy", "bind a pod to a node through the older bindings", attack.ByRBAC),
-		attack.Mistake(through("bind-pod-when-permitted", "bind a pod to a node through pods/binding", onlyTheScheduler), right),
-		attack.Mistake(legacy("bind-pod-legacy-when-permitted", "bind a pod to a node through the older bindings", onlyTheScheduler), right),
+		attack.GrantToEveryone(through("bind-pod-when-permitted", "bind a pod to a node through pods/binding", onlyTheScheduler), right),
+		attack.GrantToEveryone(legacy("bind-pod-legacy-when-permitted", "bind a pod to a node through the older bindings", onlyTheScheduler), right),
 	}
 }
 
-// nobodys are requests that are forbidden to tenants, sent in a namespace outside of all
+// buildOutsideMirrors are requests that are forbidden to tenants, sent in a namespace outside of all
 // tenants. Every policy on tenants must allow them there.
-func (s scene) nobodys() []attack.Attack {
+func (s scene) buildOutsideMirrors() []attack.Attack {
 	// A new namespace does not have its default service account yet.
 	account := &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: metav1.ObjectMeta{Name: "croft-verify"}}
-	stray := attack.Pod("", "croft-free-pod", toleration(corev1.Toleration{Operator: corev1.TolerationOpExists}), func(p *corev1.Pod) { p.Spec.ServiceAccountName = account.Name })
-	pod := attack.Creating("free-pod", "write a pod that tolerates every taint", attack.Nobody, stray)
+	stray := attack.NewPod("", "croft-free-pod", addToleration(corev1.Toleration{Operator: corev1.TolerationOpExists}), func(p *corev1.Pod) { p.Spec.ServiceAccountName = account.Name })
+	pod := attack.NewCreate("free-pod", "write a pod that tolerates every taint", attack.Nobody, stray)
 	pod.Setup = []client.Object{account.DeepCopy()}
-	pod.Outcome = attack.As(func(p *corev1.Pod) error {
+	pod.Outcome = attack.ExpectType(func(p *corev1.Pod) error {
 		if len(p.Spec.NodeSelector) > 0 {
 			return fmt.Errorf("the pod got the nodeSelector %v", p.Spec.NodeSelector)
 		}
 		return nil
 	})
-	bound := attack.Pod("", "croft-free-binding", waiting, func(p *corev1.Pod) { p.Spec.ServiceAccountName = account.Name })
+	bound := attack.NewPod("", "croft-free-binding", removeSchedulingGate, func(p *corev1.Pod) { p.Spec.ServiceAccountName = account.Name })
 	bind := attack.Attack{
 		Name: "free-binding", Kind: attack.Mirror, Summary: "bind a pod to a node", Setup: []client.Object{account.DeepCopy(), bound},
-		Request: &attack.Request{Verb: attack.Create, Object: bound.DeepCopy(), Subresource: "binding", Body: binding("", bound.Name)},
+		Request: &attack.Request{Verb: attack.Create, Object: bound.DeepCopy(), Subresource: "binding", Body: makeBinding("", bound.Name)},
 	}
 	set := &appsv1.DaemonSet{TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "DaemonSet"}, ObjectMeta: metav1.ObjectMeta{Name: "croft-free-daemonset"}}
-	set.Spec.Template = attack.Template()
+	set.Spec.Template = attack.NewTemplate()
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: set.Spec.Template.Labels}
-	daemonSet := attack.Creating("free-daemonset", "write a DaemonSet for every node", attack.Nobody, set)
-	daemonSet.Outcome = attack.As(func(d *appsv1.DaemonSet) error {
+	daemonSet := attack.NewCreate("free-daemonset", "write a DaemonSet for every node", attack.Nobody, set)
+	daemonSet.Outcome = attack.ExpectType(func(d *appsv1.DaemonSet) error {
 		if len(d.Spec.Template.Spec.NodeSelector) > 0 {
 			return fmt.Errorf("its pods got the nodeSelector %v", d.Spec.Template.Spec.NodeSelector)
 		}
@@ -77,45 +77,45 @@ func (s scene) nobodys() []attack.Attack {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{"create"}}
 	}
 	return []attack.Attack{
-		attack.InNobodys(s.namespace, pod, right("", "pods")),
-		attack.InNobodys(s.namespace, bind, right("", "pods/binding")),
-		attack.InNobodys(s.namespace, daemonSet, right("apps", "daemonsets")),
-		attack.InNobodys(s.namespace, attack.Creating("free-capacity", "have Karpenter keep nodes for pods that are not there", attack.Nobody, s.buffer("free-capacity")),
+		attack.SendOutsideTenants(s.namespace, pod, right("", "pods")),
+		attack.SendOutsideTenants(s.namespace, bind, right("", "pods/binding")),
+		attack.SendOutsideTenants(s.namespace, daemonSet, right("apps", "daemonsets")),
+		attack.SendOutsideTenants(s.namespace, attack.NewCreate("free-capacity", "have Karpenter keep nodes for pods that are not there", attack.Nobody, s.makeCapacityBuffer("free-capacity")),
 			right("autoscaling.x-k8s.io", "capacitybuffers")),
 	}
 }
 
-// templates have the same fields in the objects that pods are created from.
-func (s scene) templates() []attack.Attack {
-	all := []attack.Attack{s.unplaced()}
+// buildTemplateAttacks have the same fields in the objects that pods are created from.
+func (s scene) buildTemplateAttacks() []attack.Attack {
+	all := []attack.Attack{s.removePlacement()}
 	warned := func(name, summary, rule string, object client.Object) {
-		all = append(all, attack.Creating(name, summary, attack.ByWarning(admissionpolicy.PodTemplatesPolicy, rule), object))
+		all = append(all, attack.NewCreate(name, summary, attack.ByWarning(admissionpolicy.PodTemplatesPolicy, rule), object))
 	}
-	stray := attack.Template(func(t *corev1.PodTemplateSpec) {
+	stray := attack.NewTemplate(func(t *corev1.PodTemplateSpec) {
 		t.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	})
-	for _, maker := range attack.Makers(s.namespace, "croft-stray", stray) {
+	for _, maker := range attack.NewPodControllers(s.namespace, "croft-stray", stray) {
 		kind := maker.GetObjectKind().GroupVersionKind().Kind
 		warned("tolerate-in-"+strings.ToLower(kind), "tolerate every taint in the template of a "+kind, TolerationsRule, maker)
 	}
-	all = append(all, attack.Changing("tolerate-in-template-later", "tolerate every taint in a template that is there", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, TolerationsRule),
+	all = append(all, attack.NewUpdate("tolerate-in-template-later", "tolerate every taint in a template that is there", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, TolerationsRule),
 		&corev1.PodTemplate{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PodTemplate"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "croft-tolerate-later-in-template"}, Template: attack.Template(),
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "croft-tolerate-later-in-template"}, Template: attack.NewTemplate(),
 		}, func(t *corev1.PodTemplate) { t.Template.Spec.Tolerations = stray.Spec.Tolerations }))
-	for _, maker := range attack.Makers(s.namespace, "croft-tolerate-later", attack.Template()) {
+	for _, maker := range attack.NewPodControllers(s.namespace, "croft-tolerate-later", attack.NewTemplate()) {
 		by := attack.ByWarning(admissionpolicy.PodTemplatesPolicy, TolerationsRule)
 		switch maker := maker.(type) {
 		case *appsv1.Deployment:
-			all = append(all, attack.Changing("tolerate-in-deployment-later", "tolerate every taint in a Deployment that is there", by, maker,
+			all = append(all, attack.NewUpdate("tolerate-in-deployment-later", "tolerate every taint in a Deployment that is there", by, maker,
 				func(d *appsv1.Deployment) { d.Spec.Template.Spec.Tolerations = stray.Spec.Tolerations }))
 		case *batchv1.CronJob:
-			all = append(all, attack.Changing("tolerate-in-cronjob-later", "tolerate every taint in a CronJob that is there", by, maker,
+			all = append(all, attack.NewUpdate("tolerate-in-cronjob-later", "tolerate every taint in a CronJob that is there", by, maker,
 				func(c *batchv1.CronJob) { c.Spec.JobTemplate.Spec.Template.Spec.Tolerations = stray.Spec.Tolerations }))
 		}
 	}
 	deployment := func(name string, edit func(*corev1.PodSpec)) client.Object {
-		return attack.Deployment(s.namespace, "croft-"+name, attack.Template(func(t *corev1.PodTemplateSpec) { edit(&t.Spec) }))
+		return attack.NewDeployment(s.namespace, "croft-"+name, attack.NewTemplate(func(t *corev1.PodTemplateSpec) { edit(&t.Spec) }))
 	}
 	warned("choose-node-in-template", "name a node in the template of a Deployment", NodeNameRule,
 		deployment("choose-node", func(p *corev1.PodSpec) { p.NodeName = "some-node" }))
@@ -130,14 +130,14 @@ func (s scene) templates() []attack.Attack {
 	return all
 }
 
-// waiting removes a pod's scheduling gate, which would also refuse the binding. Instead the
+// removeSchedulingGate removes a pod's scheduling gate, which would also refuse the binding. Instead the
 // pod waits for a node that cannot exist.
-func waiting(p *corev1.Pod) {
+func removeSchedulingGate(p *corev1.Pod) {
 	p.Spec.SchedulingGates = nil
 	p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "croft-verify"}
 }
 
-func binding(namespace, pod string) *corev1.Binding {
+func makeBinding(namespace, pod string) *corev1.Binding {
 	return &corev1.Binding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Binding"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod},

@@ -85,7 +85,7 @@ var podBounds = []admissionpolicy.Bound{
 
 const mostTolerations = 100
 
-// templateBounds are the bounds of the lists that placeDaemonSets iterates over.
-func templateBounds() []admissionpolicy.Bound {
+// listTemplateBounds are the bounds of the lists that placeDaemonSets iterates over.
+func listTemplateBounds() []admissionpolicy.Bound {
 	return []admissionpolicy.Bound{{Path: "spec.template.spec.tolerations", Max: mostTolerations}}
 }

@@ -13,10 +13,10 @@ const (
 	kindEC2NodeClass = "EC2NodeClass"
 )
 
-// ec2NodeClass returns a pool's EC2NodeClass. The estate has filled in all fields, under
+// buildEC2NodeClass returns a pool's EC2NodeClass. The estate has filled in all fields, under
 // Karpenter's names. The object is unstructured because the AWS provider's types would add
 // the whole AWS SDK to this binary.
-func ec2NodeClass(pool *estate.Pool) client.Object {
+func buildEC2NodeClass(pool *estate.Pool) client.Object {
 	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pool.Class.AWS)
 	if err != nil {
 		panic(err) // JSON can encode every field of the type

@@ -91,7 +91,7 @@ func TestEC2NodeClass(t *testing.T) {
 					delete(want, key)
 				}
 			}
-			if diff := cmp.Diff(want, plain(t, classOf(t, c.says).Object["spec"])); diff != "" {
+			if diff := cmp.Diff(want, toStrings(t, classOf(t, c.says).Object["spec"])); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -136,7 +136,7 @@ func TestEC2NodeClassOnAServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(plain(t, o.Object["spec"]), plain(t, made.Object["spec"])); diff != "" {
+			if diff := cmp.Diff(toStrings(t, o.Object["spec"]), toStrings(t, made.Object["spec"])); diff != "" {
 				t.Errorf("another one stands (-sent +stands):\n%s", diff)
 			}
 			spec := map[string]any{"nodeClass": map[string]any{"aws": mapping(t, c.says)}}
@@ -158,7 +158,7 @@ func classOf(t *testing.T, says string) *unstructured.Unstructured {
 	if err := slices.Concat(problems, more).Err(); err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range (nodes.Wall{}).Pool(&e.Platform, e.Pool("jobs")) {
+	for _, o := range (nodes.Wall{}).Pool(&e.Platform, e.FindPool("jobs")) {
 		if class, ok := o.(*unstructured.Unstructured); ok && class.GetKind() == "EC2NodeClass" {
 			return class
 		}
@@ -176,8 +176,8 @@ func mapping(t *testing.T, text string) map[string]any {
 	return m
 }
 
-// plain returns a value with the types of decoded JSON.
-func plain(t *testing.T, v any) map[string]any {
+// toStrings returns a value with the types of decoded JSON.
+func toStrings(t *testing.T, v any) map[string]any {
 	t.Helper()
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -7,20 +7,20 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// placementConstraint returns the placement rules on pods for Gatekeeper to enforce.
-func placementConstraint(p *estate.Platform) admissionpolicy.Constrained {
+// buildPlacementConstraint returns the placement rules on pods for Gatekeeper to enforce.
+func buildPlacementConstraint(p *estate.Platform) admissionpolicy.Constrained {
 	return admissionpolicy.Constrained{
 		Kind:    "CroftPlacement",
 		Matches: map[string][]string{"": {"Pod"}},
-		Policy:  admissionpolicy.CheckPods(podPart(p)),
+		Policy:  admissionpolicy.CheckPods(buildPodPart(p)),
 	}
 }
 
-// mutators place a tenant's pods if Gatekeeper is the engine, as place does otherwise.
+// buildMutators place a tenant's pods if Gatekeeper is the engine, as place does otherwise.
 // Gatekeeper can set a field, or skip it if it is set, but cannot compare its value. So in a
 // tenant with several pools, a pod that selects another tenant's pool is refused instead of
 // moved. Pods tolerate all of the tenant's pools, and their nodeSelector decides.
-func mutators(poolKey string, t *estate.Tenant) []client.Object {
+func buildMutators(poolKey string, t *estate.Tenant) []client.Object {
 	var tolerations []any
 	for _, pool := range t.Pools {
 		tolerations = append(tolerations, map[string]any{"key": poolKey, "operator": "Equal", "value": pool})

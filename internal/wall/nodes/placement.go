@@ -29,13 +29,13 @@ const (
 	CapacityRule     = "pods-alone"
 )
 
-// podPart returns the first two of the four layers of placement: pods are placed at creation,
+// buildPodPart returns the first two of the four layers of placement: pods are placed at creation,
 // and the result is validated. The other two layers, the taints and a label that a node
 // cannot forge, belong to each pool.
-func podPart(p *estate.Platform) admissionpolicy.Pods {
+func buildPodPart(p *estate.Platform) admissionpolicy.Pods {
 	poolKey := p.NodePoolKey
-	variables, patch := place(poolKey, "spec")
-	asked, scheduling := schedulingPart()
+	variables, patch := buildPlacement(poolKey, "spec")
+	asked, scheduling := buildSchedulingPart()
 	// A CEL variable costs more than its value.
 	keyed := func(expression string) string {
 		return strings.ReplaceAll(expression, "KEY", admissionpolicy.Quote(poolKey))
@@ -54,7 +54,7 @@ func podPart(p *estate.Platform) admissionpolicy.Pods {
 				Says: "pods tolerate the taint of the tenant's pools, the life cycle of nodes, " +
 					"devices that they request and the platform's tolerations, and nothing else",
 				Holds: `!has(variables.spec.tolerations) ||
-					variables.spec.tolerations.all(t, ` + keyed(tolerated(p.Tolerations)) + `)`,
+					variables.spec.tolerations.all(t, ` + keyed(matchTolerated(p.Tolerations)) + `)`,
 				Message: `"spec.tolerations: pods tolerate only keys below node.kubernetes.io/ ` +
 					`and the taint of their tenant's pools, which croft adds, ` +
 					`those of devices that they request and of platform.tolerations: ` +
@@ -134,9 +134,9 @@ const alreadyPlaced = `has(object.spec.nodeSelector) && KEY in object.spec.nodeS
 		has(t.key) && t.key == KEY && has(t.value) && t.value == object.spec.nodeSelector[KEY] &&
 		(!has(t.operator) || t.operator == "Equal") && !has(t.effect))`
 
-// tolerated returns the condition that pods of the tenant may have a toleration t. Most
+// matchTolerated returns the condition that pods of the tenant may have a toleration t. Most
 // tolerations have the key KEY, or are the API server's own.
-func tolerated(keys []string) string {
+func matchTolerated(keys []string) string {
 	listed := make([]string, len(keys))
 	for i, key := range keys {
 		listed[i] = admissionpolicy.Quote(key)
@@ -169,7 +169,7 @@ const requests = `has(c.resources) && has(c.resources.limits) && t.key in c.reso
 // before any pod is admitted. Without placement in the template, it would create pods only
 // for nodes that the tenant may not use.
 func placeDaemonSets(poolKey string) admissionpolicy.Mutating {
-	variables, patch := place(poolKey, "spec", "template", "spec")
+	variables, patch := buildPlacement(poolKey, "spec", "template", "spec")
 	return admissionpolicy.Mutating{
 		Name: DaemonSetPolicy,
 		Says: "DaemonSets get the nodeSelector and the toleration of the tenant's pool in their template",
@@ -177,20 +177,20 @@ func placeDaemonSets(poolKey string) admissionpolicy.Mutating {
 			Group: "apps", Version: "v1", Resources: []string{"daemonsets"},
 			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 		}},
-		Only:      map[string]string{"within-bounds": admissionpolicy.Within(templateBounds())},
+		Only:      map[string]string{"within-bounds": admissionpolicy.BuildBoundsCondition(listTemplateBounds())},
 		Variables: variables,
 		Patch:     patch,
 	}
 }
 
-// place sets the nodeSelector and adds the toleration of the tenant's pool in the pod spec at
+// buildPlacement sets the nodeSelector and adds the toleration of the tenant's pool in the pod spec at
 // path. A pod may choose among its tenant's pools by a nodeSelector of its own. Affinity is
 // not changed, so that a team can still request spot, arm64 or an instance type.
 //
 // The values are plain CEL maps: an Object{} inside a list can panic the request
 // (kubernetes/kubernetes#139032), and an ApplyConfiguration may not change the atomic
 // nodeSelector and tolerations at all.
-func place(poolKey string, path ...string) ([]admissionpolicy.Variable, string) {
+func buildPlacement(poolKey string, path ...string) ([]admissionpolicy.Variable, string) {
 	object, pointer := "object", ""
 	for _, p := range path {
 		object += "." + p

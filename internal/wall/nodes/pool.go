@@ -16,17 +16,17 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// nodePool returns the Karpenter NodePool of a pool. It sets every field whose default in
+// buildNodePool returns the Karpenter NodePool of a pool. It sets every field whose default in
 // Karpenter differs from croft's.
-func nodePool(platform *estate.Platform, pool *estate.Pool) *karpenterv1.NodePool {
+func buildNodePool(platform *estate.Platform, pool *estate.Pool) *karpenterv1.NodePool {
 	return &karpenterv1.NodePool{
 		TypeMeta:   metav1.TypeMeta{APIVersion: karpenterapis.Group + "/v1", Kind: "NodePool"},
 		ObjectMeta: metav1.ObjectMeta{Name: pool.Name},
 		Spec: karpenterv1.NodePoolSpec{
 			Template: karpenterv1.NodeClaimTemplate{
 				ObjectMeta: karpenterv1.ObjectMeta{
-					Labels:      nodeLabels(platform, pool),
-					Annotations: nodeAnnotations(pool),
+					Labels:      buildNodeLabels(platform, pool),
+					Annotations: buildNodeAnnotations(pool),
 				},
 				Spec: karpenterv1.NodeClaimTemplateSpec{
 					// NoSchedule keeps other tenants' pods from being scheduled here.
@@ -35,17 +35,17 @@ func nodePool(platform *estate.Platform, pool *estate.Pool) *karpenterv1.NodePoo
 						{Key: platform.NodePoolKey, Value: pool.Name, Effect: corev1.TaintEffectNoSchedule},
 						{Key: platform.NodePoolKey, Value: pool.Name, Effect: corev1.TaintEffectNoExecute},
 					},
-					StartupTaints:          startupTaints(pool),
-					Requirements:           requirements(pool),
-					NodeClassRef:           nodeClassRef(pool),
-					TerminationGracePeriod: finite(pool.TerminationGracePeriod),
-					ExpireAfter:            nillable(pool.TTL),
+					StartupTaints:          buildStartupTaints(pool),
+					Requirements:           buildRequirements(pool),
+					NodeClassRef:           buildNodeClassRef(pool),
+					TerminationGracePeriod: parseFiniteDuration(pool.TerminationGracePeriod),
+					ExpireAfter:            toNillableDuration(pool.TTL),
 				},
 			},
 			Disruption: karpenterv1.Disruption{
 				ConsolidationPolicy: karpenterv1.ConsolidationPolicy(pool.Consolidation),
-				ConsolidateAfter:    nillable(pool.EmptyTTL),
-				Budgets:             budgets(pool),
+				ConsolidateAfter:    toNillableDuration(pool.EmptyTTL),
+				Budgets:             buildBudgets(pool),
 			},
 			Limits: karpenterv1.Limits(pool.Limits),
 			Weight: pool.Weight,
@@ -53,7 +53,7 @@ func nodePool(platform *estate.Platform, pool *estate.Pool) *karpenterv1.NodePoo
 	}
 }
 
-func nodeLabels(platform *estate.Platform, pool *estate.Pool) map[string]string {
+func buildNodeLabels(platform *estate.Platform, pool *estate.Pool) map[string]string {
 	labels := map[string]string{platform.NodePoolKey: pool.Name}
 	if pool.CostCode != "" {
 		labels[v1alpha1.CostCodeLabel] = pool.CostCode
@@ -70,7 +70,7 @@ var networksTaint = corev1.Taint{
 	Key: v1alpha1.NetworksTaint, Value: v1alpha1.NetworksTaintValue, Effect: corev1.TaintEffectNoSchedule,
 }
 
-func startupTaints(pool *estate.Pool) []corev1.Taint {
+func buildStartupTaints(pool *estate.Pool) []corev1.Taint {
 	var all []corev1.Taint
 	if pool.WaitForNetworks {
 		all = append(all, networksTaint)
@@ -81,9 +81,9 @@ func startupTaints(pool *estate.Pool) []corev1.Taint {
 	return all
 }
 
-// nodeAnnotations returns the tags as annotations, for node classes without a cloud that
+// buildNodeAnnotations returns the tags as annotations, for node classes without a cloud that
 // could store them.
-func nodeAnnotations(pool *estate.Pool) map[string]string {
+func buildNodeAnnotations(pool *estate.Pool) map[string]string {
 	if pool.Class.AWS != nil || len(pool.Tags) == 0 {
 		return nil
 	}
@@ -94,20 +94,20 @@ func nodeAnnotations(pool *estate.Pool) map[string]string {
 	return annotations
 }
 
-func requirements(pool *estate.Pool) []karpenterv1.NodeSelectorRequirementWithMinValues {
+func buildRequirements(pool *estate.Pool) []karpenterv1.NodeSelectorRequirementWithMinValues {
 	in := func(key string, values []string) karpenterv1.NodeSelectorRequirementWithMinValues {
 		return karpenterv1.NodeSelectorRequirementWithMinValues{
 			Key: key, Operator: corev1.NodeSelectorOpIn, Values: values,
 		}
 	}
 	all := []karpenterv1.NodeSelectorRequirementWithMinValues{in(corev1.LabelOSStable, []string{"linux"})}
-	if capacity := plain(pool.Instances.CapacityTypes); len(capacity) > 0 {
+	if capacity := toStrings(pool.Instances.CapacityTypes); len(capacity) > 0 {
 		all = append(all, in(karpenterv1.CapacityTypeLabelKey, capacity))
 	}
 	if types := pool.Instances.InstanceTypes; len(types) > 0 {
 		all = append(all, in(corev1.LabelInstanceTypeStable, types))
 	}
-	if arch := plain(pool.Instances.Architectures); len(arch) > 0 {
+	if arch := toStrings(pool.Instances.Architectures); len(arch) > 0 {
 		all = append(all, in(corev1.LabelArchStable, arch))
 	} else if len(pool.Instances.InstanceTypes) == 0 {
 		all = append(all, in(corev1.LabelArchStable, []string{karpenterv1.ArchitectureAmd64}))
@@ -120,7 +120,7 @@ func requirements(pool *estate.Pool) []karpenterv1.NodeSelectorRequirementWithMi
 	return all
 }
 
-func plain[S ~string](values []S) []string {
+func toStrings[S ~string](values []S) []string {
 	list := make([]string, len(values))
 	for i, v := range values {
 		list[i] = string(v)
@@ -128,8 +128,8 @@ func plain[S ~string](values []S) []string {
 	return list
 }
 
-// budgets sets Karpenter's default explicitly, so that a change of the default has no effect.
-func budgets(pool *estate.Pool) []karpenterv1.Budget {
+// buildBudgets sets Karpenter's default explicitly, so that a change of the default has no effect.
+func buildBudgets(pool *estate.Pool) []karpenterv1.Budget {
 	if len(pool.Budgets) == 0 {
 		return []karpenterv1.Budget{{Nodes: "10%"}}
 	}
@@ -141,23 +141,23 @@ func budgets(pool *estate.Pool) []karpenterv1.Budget {
 		}
 		if b.Schedule != "" {
 			all[i].Schedule = ptr.To(b.Schedule)
-			all[i].Duration = finite(v1alpha1.Duration(b.Duration))
+			all[i].Duration = parseFiniteDuration(v1alpha1.Duration(b.Duration))
 		}
 	}
 	return all
 }
 
-// nillable returns Never for an empty duration, too: Karpenter would interpret an empty
+// toNillableDuration returns Never for an empty duration, too: Karpenter would interpret an empty
 // expireAfter as 720h.
-func nillable(d v1alpha1.Duration) karpenterv1.NillableDuration {
-	if span := finite(d); span != nil {
+func toNillableDuration(d v1alpha1.Duration) karpenterv1.NillableDuration {
+	if span := parseFiniteDuration(d); span != nil {
 		return karpenterv1.NillableDuration{Duration: &span.Duration}
 	}
 	return karpenterv1.NillableDuration{}
 }
 
-// finite returns nil for Never. All other durations of an estate can be parsed.
-func finite(d v1alpha1.Duration) *metav1.Duration {
+// parseFiniteDuration returns nil for Never. All other durations of an estate can be parsed.
+func parseFiniteDuration(d v1alpha1.Duration) *metav1.Duration {
 	span, err := time.ParseDuration(string(d))
 	if err != nil {
 		return nil
@@ -165,7 +165,7 @@ func finite(d v1alpha1.Duration) *metav1.Duration {
 	return &metav1.Duration{Duration: span}
 }
 
-func nodeClassRef(pool *estate.Pool) *karpenterv1.NodeClassReference {
+func buildNodeClassRef(pool *estate.Pool) *karpenterv1.NodeClassReference {
 	switch {
 	case pool.Class.Ref != nil:
 		ref := pool.Class.Ref
@@ -177,14 +177,14 @@ func nodeClassRef(pool *estate.Pool) *karpenterv1.NodeClassReference {
 	}
 }
 
-// nodeClass returns the pool's node class of the provider, or nothing if the platform team
+// buildNodeClass returns the pool's node class of the provider, or nothing if the platform team
 // maintains the class.
-func nodeClass(pool *estate.Pool) []client.Object {
+func buildNodeClass(pool *estate.Pool) []client.Object {
 	switch {
 	case pool.Class.Ref != nil:
 		return nil
 	case pool.Class.AWS != nil:
-		return []client.Object{ec2NodeClass(pool)}
+		return []client.Object{buildEC2NodeClass(pool)}
 	default:
 		return []client.Object{&kwokv1alpha1.KWOKNodeClass{
 			TypeMeta:   metav1.TypeMeta{APIVersion: kwokapis.Group + "/v1alpha1", Kind: "KWOKNodeClass"},

@@ -25,7 +25,7 @@ var ReadinessRule = schema.GroupVersionKind{
 // may have 63 bytes.
 const longestRule = 63 - len("bootstrap-completed-")
 
-// readinessRule admits pods to the nodes of a pool as soon as croft's operator reports that
+// buildReadinessRule admits pods to the nodes of a pool as soon as croft's operator reports that
 // they can start there. It has a single condition that summarizes all others, because a
 // rule's conditions, taint, selector and mode are immutable.
 //
@@ -33,7 +33,7 @@ const longestRule = 63 - len("bootstrap-completed-")
 // fails. A taint that is added again would replace nodes: Karpenter creates new ones for the
 // pods that wait.
 // wait.
-func readinessRule(pool *estate.Pool) client.Object {
+func buildReadinessRule(pool *estate.Pool) client.Object {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"conditions": []any{map[string]any{
 			"type": v1alpha1.ConditionPodNetworksReady, "requiredStatus": string(corev1.ConditionTrue),
@@ -48,12 +48,12 @@ func readinessRule(pool *estate.Pool) client.Object {
 		}},
 	}}}
 	u.SetGroupVersionKind(ReadinessRule)
-	u.SetName(ruleName(pool.Name))
+	u.SetName(formatRuleName(pool.Name))
 	return u
 }
 
-// ruleName returns croft-POOL, or croft- and a hash if that is too long.
-func ruleName(pool string) string {
+// formatRuleName returns croft-POOL, or croft- and a hash if that is too long.
+func formatRuleName(pool string) string {
 	const prefix = "croft-"
 	if len(prefix)+len(pool) <= longestRule {
 		return prefix + pool
@@ -68,5 +68,5 @@ func (Wall) Readiness(pool *estate.Pool) []client.Object {
 	if !pool.WaitForNetworks {
 		return nil
 	}
-	return []client.Object{readinessRule(pool)}
+	return []client.Object{buildReadinessRule(pool)}
 }

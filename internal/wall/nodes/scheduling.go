@@ -20,22 +20,22 @@ const (
 // place, the scheduler and Karpenter evaluate the terms of all pods, of any tenant.
 const maxTerms = 10
 
-// schedulingPart returns the rules on scheduling constraints. Required anti-affinity also
+// buildSchedulingPart returns the rules on scheduling constraints. Required anti-affinity also
 // applies to later pods: a term that selects other namespaces keeps their pods off nodes.
 // Affinity to other tenants' pods reveals where they run.
-func schedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) {
+func buildSchedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) {
 	variables := []admissionpolicy.Variable{
 		// A pod's affinity to pods is immutable.
 		{Name: "podTerms", Expression: `!variables.new || !has(variables.spec.affinity) ? [] :
-			` + podTerms("podAffinity") + ` + ` + podTerms("podAntiAffinity")},
+			` + readPodTerms("podAffinity") + ` + ` + readPodTerms("podAntiAffinity")},
 		// Affinity to nodes may still be added to a pod with a scheduling gate.
-		{Name: "nodeTerms", Expression: nodeTerms("variables.spec")},
+		{Name: "nodeTerms", Expression: countNodeTerms("variables.spec")},
 		{Name: "spreads", Expression: `variables.new && has(variables.spec.topologySpreadConstraints)
 			? variables.spec.topologySpreadConstraints.size() : 0`},
 		// Another rule refuses too many terms, so they are not evaluated here.
 		{Name: "foreignTerms", Expression: `variables.podTerms.size() > MOST ? [] : variables.podTerms.filter(t,
 			has(t.namespaces) && !t.namespaces.all(n, n in params.spec.namespaces) ||
-			has(t.namespaceSelector) && !(` + ownNamespaces("t.namespaceSelector") + `))`},
+			has(t.namespaceSelector) && !(` + matchOwnNamespaces("t.namespaceSelector") + `))`},
 	}
 	rules := []admissionpolicy.Rule{
 		{
@@ -55,7 +55,7 @@ func schedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) {
 			Rare: true, Fine: `!has(variables.spec.affinity) && !has(variables.spec.topologySpreadConstraints)`,
 			Holds: `variables.podTerms.size() <= MOST && variables.spreads <= MOST &&
 				(variables.nodeTerms <= MOST ||
-					variables.specBefore.exists(s, ` + nodeTerms("s") + ` >= variables.nodeTerms))`,
+					variables.specBefore.exists(s, ` + countNodeTerms("s") + ` >= variables.nodeTerms))`,
 			Message: `"spec: a pod may have MOST terms of pod affinity and anti-affinity (this one has "
 				+ string(variables.podTerms.size()) + "), MOST of node affinity ("
 				+ string(variables.nodeTerms) + ") and MOST topologySpreadConstraints ("
@@ -73,9 +73,9 @@ func schedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) {
 	return variables, rules
 }
 
-// podTerms returns an expression for the required and preferred terms of a pod's affinity or
+// readPodTerms returns an expression for the required and preferred terms of a pod's affinity or
 // anti-affinity.
-func podTerms(kind string) string {
+func readPodTerms(kind string) string {
 	return strings.ReplaceAll(`(!has(variables.spec.affinity.KIND) ? [] :
 		(has(variables.spec.affinity.KIND.requiredDuringSchedulingIgnoredDuringExecution) ?
 			variables.spec.affinity.KIND.requiredDuringSchedulingIgnoredDuringExecution : []) +
@@ -84,8 +84,8 @@ func podTerms(kind string) string {
 			[]))`, "KIND", kind)
 }
 
-// nodeTerms returns an expression for the number of node affinity terms of a pod spec.
-func nodeTerms(spec string) string {
+// countNodeTerms returns an expression for the number of node affinity terms of a pod spec.
+func countNodeTerms(spec string) string {
 	return strings.ReplaceAll(`(!has(SPEC.affinity) || !has(SPEC.affinity.nodeAffinity) ? 0 :
 		(has(SPEC.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution) ?
 			SPEC.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.size() : 0) +
@@ -93,9 +93,9 @@ func nodeTerms(spec string) string {
 			SPEC.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution.size() : 0))`, "SPEC", spec)
 }
 
-// ownNamespaces returns the condition that a selector can match the tenant's namespaces only.
+// matchOwnNamespaces returns the condition that a selector can match the tenant's namespaces only.
 // All requirements of a selector must match, so one that ensures this is enough.
-func ownNamespaces(selector string) string {
+func matchOwnNamespaces(selector string) string {
 	return strings.NewReplacer("SELECTOR", selector, "NAME", corev1.LabelMetadataName).Replace(
 		`has(SELECTOR.matchLabels) && (
 			"NAME" in SELECTOR.matchLabels && SELECTOR.matchLabels["NAME"] in params.spec.namespaces ||

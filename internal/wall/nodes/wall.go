@@ -21,7 +21,7 @@ func (Wall) Name() string { return "nodes" }
 // Platform returns the policies of placement other than the shared policies on pods.
 func (Wall) Platform(p *estate.Platform) []client.Object {
 	if p.Placement == v1alpha1.PlacementGatekeeper {
-		check := placementConstraint(p)
+		check := buildPlacementConstraint(p)
 		return slices.Concat(checkBinding().Objects(), checkCapacity().Objects(),
 			[]client.Object{check.Template(), check.Constraint()})
 	}
@@ -29,16 +29,16 @@ func (Wall) Platform(p *estate.Platform) []client.Object {
 }
 
 // Pods returns the placement of pods, as mutations and rules.
-func (Wall) Pods(p *estate.Platform) admissionpolicy.Pods { return podPart(p) }
+func (Wall) Pods(p *estate.Platform) admissionpolicy.Pods { return buildPodPart(p) }
 
 // Constraints returns the rules that Gatekeeper enforces, too.
 func (Wall) Constraints(p *estate.Platform) []admissionpolicy.Constrained {
-	return []admissionpolicy.Constrained{placementConstraint(p)}
+	return []admissionpolicy.Constrained{buildPlacementConstraint(p)}
 }
 
 // Pool returns the pool's node class and its NodePool.
 func (Wall) Pool(p *estate.Platform, pool *estate.Pool) []client.Object {
-	return append(nodeClass(pool), nodePool(p, pool))
+	return append(buildNodeClass(pool), buildNodePool(p, pool))
 }
 
 // Tenant returns nothing, since tenants differ only in their TenantRules. With Gatekeeper it
@@ -47,5 +47,5 @@ func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	if p.Placement != v1alpha1.PlacementGatekeeper {
 		return nil
 	}
-	return mutators(p.NodePoolKey, t)
+	return buildMutators(p.NodePoolKey, t)
 }

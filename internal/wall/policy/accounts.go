@@ -29,9 +29,9 @@ const (
 	BootstrapTokenRule  = "bootstrap-token"
 )
 
-// subjects returns the subjects that a tenant's RoleBindings may bind: the tenant's users and
+// listAllowedSubjects returns the subjects that a tenant's RoleBindings may bind: the tenant's users and
 // groups, and the subjects of shareWith.
-func subjects(t *estate.Tenant) []string {
+func listAllowedSubjects(t *estate.Tenant) []string {
 	all := []string{}
 	add := func(kind, name string) {
 		if subject := kind + ":" + name; name != "" && !slices.Contains(all, subject) {
@@ -50,10 +50,10 @@ func subjects(t *estate.Tenant) []string {
 	return all
 }
 
-// subjectsOf returns an expression for the subjects of a RoleBinding in the format of
+// readSubjects returns an expression for the subjects of a RoleBinding in the format of
 // TenantRules. Users and groups that denote service accounts are written as service accounts.
-func subjectsOf(binding string) string {
-	return with(`(has(BINDING.subjects) ? BINDING.subjects.map(s,
+func readSubjects(binding string) string {
+	return replaceWords(`(has(BINDING.subjects) ? BINDING.subjects.map(s,
 		s.kind == "ServiceAccount" ?
 			"ServiceAccount:" +
 				(has(s.namespace) && s.namespace != "" ? s.namespace : request.namespace) + "/" + s.name :
@@ -90,11 +90,11 @@ func checkRoleBindings(admins []string) admissionpolicy.Validating {
 		Variables: []admissionpolicy.Variable{
 			{Name: "everybody", Expression: `["Group:system:authenticated", "Group:system:unauthenticated",
 				"User:system:anonymous", "Group:system:serviceaccounts"]`},
-			{Name: "same", Expression: before(`has(object.subjects) == has(oldObject.subjects) &&
+			{Name: "same", Expression: readBefore(`has(object.subjects) == has(oldObject.subjects) &&
 				(!has(object.subjects) || object.subjects == oldObject.subjects)`, `false`)},
-			{Name: "before", Expression: before(subjectsOf("oldObject"), `[]`)},
+			{Name: "before", Expression: readBefore(readSubjects("oldObject"), `[]`)},
 			{Name: "subjects", Expression: `variables.same ? [] :
-				` + subjectsOf("object") + `.filter(s, !(s in variables.before))`},
+				` + readSubjects("object") + `.filter(s, !(s in variables.before))`},
 			{Name: "strangers", Expression: refusedSubjects},
 		},
 		Rules: []admissionpolicy.Rule{
@@ -111,12 +111,12 @@ func checkRoleBindings(admins []string) admissionpolicy.Validating {
 					"and to whom its shareWith names",
 				Holds:     `variables.strangers.size() == 0 || ` + clusterWide,
 				Exception: "policy.shareWith",
-				Message: `"subjects: " + ` + some("variables.strangers", 3) +
+				Message: `"subjects: " + ` + formatFirst("variables.strangers", 3) +
 					` + " is not of tenant " + params.spec.tenant +
-					": name its own service accounts, or " + ` + listed("subjects") +
+					": name its own service accounts, or " + ` + formatAllowed("subjects") +
 					` + "; a platform admin allows others by policy.shareWith"`,
 			},
-			printableNameRule(),
+			buildNameRule(),
 		},
 	}
 }
@@ -133,7 +133,7 @@ func checkRoles() admissionpolicy.Validating {
 		},
 		Bounds: roleBounds,
 		Rules: []admissionpolicy.Rule{
-			printableNameRule(),
+			buildNameRule(),
 			{
 				Name: AggregationRule, Says: "Roles carry no labels of aggregation, which are for ClusterRoles",
 				Holds: `!has(object.metadata.labels) || object.metadata.labels.all(k,
@@ -146,7 +146,7 @@ func checkRoles() admissionpolicy.Validating {
 	}
 }
 
-func printableNameRule() admissionpolicy.Rule {
+func buildNameRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: RoleNameRule, Says: "names of Roles and RoleBindings are printable, without blanks",
 		Holds: `request.operation != "CREATE" || object.metadata.name.matches("^[!-~]+$")`,
@@ -173,16 +173,16 @@ const (
 // and not from a kubelet, or for a service account with a cloud identity.
 var concernsIdentity = `request.resource.resource == "secrets" ?
 		[dyn(object)].exists(o,
-			has(o.type) && o.type in ` + quoted([]string{tokenSecretType, bootstrapSecretType}) + `) :
+			has(o.type) && o.type in ` + formatQuoted([]string{tokenSecretType, bootstrapSecretType}) + `) :
 	has(request.subResource) && request.subResource == "token" ?
 		!("system:nodes" in request.userInfo.groups) :
 		has(object.metadata.annotations) &&
-		` + quoted(cloudIdentities) + `.exists(k, k in object.metadata.annotations)`
+		` + formatQuoted(cloudIdentities) + `.exists(k, k in object.metadata.annotations)`
 
 // refusedIdentities is the expression for a service account's new cloud identities that the
 // tenant may not use. An empty annotation names no identity.
 var refusedIdentities = `variables.isSecret || variables.isToken ? [] :
-	` + quoted(cloudIdentities) + `.filter(k, k in object.metadata.annotations)
+	` + formatQuoted(cloudIdentities) + `.filter(k, k in object.metadata.annotations)
 	.filter(k, !(k in variables.before && variables.before[k] == object.metadata.annotations[k]))` +
 	`.map(k, object.metadata.annotations[k])
 	.filter(v, v != "" &&
@@ -204,7 +204,7 @@ func checkAccounts() admissionpolicy.Validating {
 			{Name: "object", Expression: `dyn(object)`},
 			{Name: "isSecret", Expression: `request.resource.resource == "secrets"`},
 			{Name: "isToken", Expression: `has(request.subResource) && request.subResource == "token"`},
-			{Name: "before", Expression: before(`(has(oldObject.metadata.annotations) ?
+			{Name: "before", Expression: readBefore(`(has(oldObject.metadata.annotations) ?
 				oldObject.metadata.annotations : {})`, `{}`)},
 			{Name: "identities", Expression: refusedIdentities},
 			{Name: "seconds", Expression: `variables.isToken && has(variables.object.spec.expirationSeconds) ?
@@ -216,9 +216,9 @@ func checkAccounts() admissionpolicy.Validating {
 				Says:      "service accounts name identities at a cloud of the tenant's cloudIdentities only",
 				Holds:     `variables.identities.size() == 0`,
 				Exception: "policy.cloudIdentities",
-				Message: `"metadata.annotations: " + ` + some("variables.identities", 3) +
+				Message: `"metadata.annotations: " + ` + formatFirst("variables.identities", 3) +
 					` + " is not among the cloud identities of tenant " + params.spec.tenant + ": " + ` +
-					listed("cloudIdentities") + ` + "; a platform admin allows others by policy.cloudIdentities"`,
+					formatAllowed("cloudIdentities") + ` + "; a platform admin allows others by policy.cloudIdentities"`,
 			},
 			{
 				Name:      TokenExpirationRule,

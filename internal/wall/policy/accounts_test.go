@@ -18,10 +18,10 @@ func TestSubjects(t *testing.T) {
 		}},
 	}
 	want := []string{"Group:oidc:devs", "User:ann", "Group:sre", "User:*", "ServiceAccount:monitoring/prometheus", "ServiceAccount:ci/*"}
-	if got := subjects(shop); !slices.Equal(got, want) {
+	if got := listAllowedSubjects(shop); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := subjects(&estate.Tenant{}); got == nil || len(got) > 0 {
+	if got := listAllowedSubjects(&estate.Tenant{}); got == nil || len(got) > 0 {
 		t.Errorf("a tenant without people has %#v, and policies read a list", got)
 	}
 }

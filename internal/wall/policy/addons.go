@@ -45,13 +45,13 @@ const (
 	byGrant       = `; a platform admin allows it by ` + byAnnotations
 )
 
-func classRules() []classRule {
+func listClassRules() []classRule {
 	return []classRule{
 		{
 			AnnotatedHostsRule,
 			"annotations that add-ons read name the tenant's hosts only",
 			[]addons.Class{addons.Hosts},
-			hosts(),
+			formatHosts(),
 			"",
 		},
 		{
@@ -59,7 +59,7 @@ func classRules() []classRule {
 			"annotations send controllers to the tenant's hosts, and to Services of the tenant and the platform, only",
 			[]addons.Class{addons.URL},
 			`": a controller would send requests there with its own network: ` +
-				`name a host of the tenant, or a Service of namespaces " + ` + listed("namespaces") +
+				`name a host of the tenant, or a Service of namespaces " + ` + formatAllowed("namespaces") +
 				` + " as http://SERVICE.NAMESPACE.svc; ` +
 				`a platform admin allows another by policy.annotations: [KEY=VALUE]"`,
 			byAnnotations,
@@ -69,7 +69,7 @@ func classRules() []classRule {
 			"annotations that add-ons read name objects of the tenant's namespaces only",
 			[]addons.Class{addons.Object, addons.Namespaces, addons.Prefixed, addons.Shared, addons.Networks},
 			`": name an object of a namespace of tenant " + params.spec.tenant + ": " + ` +
-				listed("namespaces") + ` + "` + byGrant + `"`,
+				formatAllowed("namespaces") + ` + "` + byGrant + `"`,
 			byAnnotations,
 		},
 		{
@@ -77,7 +77,7 @@ func classRules() []classRule {
 			"values that controllers write into their configuration end where they should, " +
 				"and add no hosts, target groups and entry points",
 			[]addons.Class{addons.Text, addons.Rules, addons.OneOf, addons.Settings, addons.JSON, addons.Attributes},
-			`(variables.refused.exists(a, ` + ofClasses(listedValues) + `) ?
+			`(variables.refused.exists(a, ` + matchClasses(listedValues) + `) ?
 				": write only the keys and values that docs/addons.md lists for it" :
 				": leave out line breaks, quotes, backslashes and the characters ; { } #, ` +
 				`and what adds hosts, target groups, entry points or addresses") + "` + byGrant + `"`,
@@ -167,10 +167,10 @@ var valueChecks = []struct {
 	{addons.OneOf, `V.split(",").all(v, v.trim() in CLASS.substring(7).split(","))`},
 	{addons.Hosts, `V.lowerAscii().split(",").map(h, h.trim()).all(h,
 		h == "" || CLASS.contains(":") && h in CLASS.substring(6).split(",") ||
-		h.matches("^([*][.])?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$") && ` + granted("h") + `)`},
+		h.matches("^([*][.])?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$") && ` + matchGranted("h") + `)`},
 	{addons.URL, `V.lowerAscii().matches(` + admissionpolicy.Quote(urlForm) + `) &&
-		` + urlWithin("V", `(h == "$host" ||
-			h.matches("`+hostname+`") && (`+granted("h")+` || `+clusterNames("h")+`))`)},
+		` + matchURLHost("V", `(h == "$host" ||
+			h.matches("`+hostname+`") && (`+matchGranted("h")+` || `+matchClusterName("h")+`))`)},
 	{addons.Object, objects},
 	{addons.Namespaces, `V.split(",").all(n, n.trim() in params.spec.namespaces)`},
 	{addons.Prefixed, `V.lowerAscii().split(",").all(m,
@@ -186,12 +186,12 @@ var valueChecks = []struct {
 	{addons.Unknown, `params.spec.unknownAnnotations in ["Allow", "Warn"]`},
 }
 
-// classOf returns an expression for the class of an annotation a of the variable asked: the
+// findClass returns an expression for the class of an annotation a of the variable asked: the
 // class of the first of its addons.Entries that the catalogue has. A key outside the
 // catalogue is harmless if its prefix is a host of the tenant, or if it has no slash and is
 // not a domain.
-func classOf() string {
-	return with(`CATALOGUE[?a[2]].or([string(a[2]).split("/")].map(s,
+func findClass() string {
+	return replaceWords(`CATALOGUE[?a[2]].or([string(a[2]).split("/")].map(s,
 			(s.size() == 1 ? optional.none() :
 				CATALOGUE[?s[0] + "/" + s[1].split(".")[0] + "."]
 				.or(CATALOGUE[?s[0] + "/." + s[1].substring(s[1].lastIndexOf(".") + 1)]))
@@ -203,7 +203,7 @@ func classOf() string {
 		.value()`,
 		"CATALOGUE", "variables.catalogue",
 		"DOMAIN", admissionpolicy.Quote(addons.BareDomain),
-		"GRANTED", granted("s[0]"))
+		"GRANTED", matchGranted("s[0]"))
 }
 
 // notAllowed is the condition that policy.annotations does not allow an annotation a by its
@@ -222,17 +222,17 @@ const ofCluster = `request.operation == "UPDATE" && (
 	request.userInfo.username.startsWith("system:controller:") ||
 	request.userInfo.username in ["system:cloud-controller-manager", "system:kube-controller-manager"])`
 
-// addonVariables evaluate the new and changed annotations. Their catalogue is a constant,
+// buildAddonVariables evaluate the new and changed annotations. Their catalogue is a constant,
 // which the API server builds once: a lookup costs the same for any size. The variables
 // annotations and annotationsBefore have the object's annotations. With handsOn, the
 // variables infrastructure and infrastructureBefore have the annotations that the object
 // passes on, as a Gateway does.
-func addonVariables(table, harmless string, classes []addons.Class, handsOn bool) []admissionpolicy.Variable {
+func buildAddonVariables(table, harmless string, classes []addons.Class, handsOn bool) []admissionpolicy.Variable {
 	changed := func(now, before string) string {
-		return with(`NOW.transformList(k, v,
+		return replaceWords(`NOW.transformList(k, v,
 			!(k.split("/")[0] in HARMLESS) && !(k in BEFORE && BEFORE[k] == v),
 			[string(k), string(v), string(KEY)])`,
-			"NOW", now, "BEFORE", before, "HARMLESS", harmless, "KEY", normal("k"))
+			"NOW", now, "BEFORE", before, "HARMLESS", harmless, "KEY", normalizeKey("k"))
 	}
 	asked := `variables.plain ? [] : ` + changed("variables.annotations", "variables.annotationsBefore")
 	snippet := ""
@@ -247,31 +247,31 @@ func addonVariables(table, harmless string, classes []addons.Class, handsOn bool
 		if !slices.Contains(classes, c.class) {
 			continue
 		}
-		is := ofClasses([]addons.Class{c.class})
-		fmt.Fprintf(&fine, "%s ? (%s) :\n", is, with(c.fine, "CLASS", "a[2]", "V", "a[1]"))
+		is := matchClasses([]addons.Class{c.class})
+		fmt.Fprintf(&fine, "%s ? (%s) :\n", is, replaceWords(c.fine, "CLASS", "a[2]", "V", "a[1]"))
 	}
 	return []admissionpolicy.Variable{
 		{Name: "catalogue", Expression: table},
 		// For each annotation: its key, its value, and its key in the catalogue.
 		{Name: "asked", Expression: asked},
 		{Name: "judged", Expression: `variables.asked.map(a,
-			[string(a[0]), string(a[1]), string(` + snippet + classOf() + `)])` +
+			[string(a[0]), string(a[1]), string(` + snippet + findClass() + `)])` +
 			`.filter(a, a[2] != "harmless" && ` + notAllowed + `)`},
 		{Name: "refused", Expression: `variables.judged.size() == 0 ? [] :
 			variables.judged.filter(a, !(` + fine.String() + `false))`},
 	}
 }
 
-// normal returns an expression for an annotation's key in the catalogue: see addons.Normal.
-func normal(key string) string {
-	return with(`(KEY.contains("external-dns") && KEY.contains("/") && KEY.split("/")[0].contains("external-dns") ?
+// normalizeKey returns an expression for an annotation's key in the catalogue: see addons.Normal.
+func normalizeKey(key string) string {
+	return replaceWords(`(KEY.contains("external-dns") && KEY.contains("/") && KEY.split("/")[0].contains("external-dns") ?
 		"external-dns.alpha.kubernetes.io/" + KEY.split("/")[1] :
 		KEY.startsWith("co.elastic.") && KEY.contains("/") ?
 		"co.elastic." + KEY.split("/")[0].split(".")[2] + "/" + KEY.split("/")[1] : KEY)`, "KEY", key)
 }
 
-// valueClasses returns the classes in the tables, and the class of keys outside of them.
-func valueClasses(tables ...map[string]string) []addons.Class {
+// listValueClasses returns the classes in the tables, and the class of keys outside of them.
+func listValueClasses(tables ...map[string]string) []addons.Class {
 	all := []addons.Class{addons.Unknown}
 	for _, table := range tables {
 		for _, code := range table {
@@ -284,9 +284,9 @@ func valueClasses(tables ...map[string]string) []addons.Class {
 	return all
 }
 
-// literal returns a table as a CEL map, without the given prefixes, which are not looked up
+// formatTable returns a table as a CEL map, without the given prefixes, which are not looked up
 // in it.
-func literal(table map[string]string, without []string) string {
+func formatTable(table map[string]string, without []string) string {
 	var entries []string
 	for _, key := range slices.Sorted(maps.Keys(table)) {
 		if prefix, ok := strings.CutSuffix(key, "/"); !ok || !slices.Contains(without, prefix) {
@@ -299,21 +299,21 @@ func literal(table map[string]string, without []string) string {
 // anyRefused skips the rest of a rule for most requests.
 const anyRefused = `variables.refused.size() == 0 || `
 
-// addonRules returns the rules about the given classes.
-func addonRules(classes []addons.Class) []admissionpolicy.Rule {
+// buildAddonRules returns the rules about the given classes.
+func buildAddonRules(classes []addons.Class) []admissionpolicy.Rule {
 	var all []admissionpolicy.Rule
-	for _, r := range classRules() {
+	for _, r := range listClassRules() {
 		has := slices.DeleteFunc(slices.Clone(r.classes), func(c addons.Class) bool {
 			return !slices.Contains(classes, c)
 		})
 		if len(has) == 0 {
 			continue
 		}
-		of := `variables.refused.filter(a, ` + ofClasses(has) + `)`
+		of := `variables.refused.filter(a, ` + matchClasses(has) + `)`
 		all = append(all, admissionpolicy.Rule{
 			Name: r.name, Says: r.says, Exception: r.exception,
 			Holds:   anyRefused + of + `.size() == 0`,
-			Message: `"metadata.annotations: " + ` + someAnnotations(of) + ` + ` + r.what,
+			Message: `"metadata.annotations: " + ` + formatAnnotations(of) + ` + ` + r.what,
 		})
 	}
 	return append(all, admissionpolicy.Rule{
@@ -322,24 +322,24 @@ func addonRules(classes []addons.Class) []admissionpolicy.Rule {
 		Exception: byAnnotations,
 		Holds:     anyRefused + `variables.refused.filter(a, a[2] == "unknown").size() == 0`,
 		Message: `"metadata.annotations: " + ` +
-			someAnnotations(`variables.refused.filter(a, a[2] == "unknown")`) + ` + ` + unknownAdvice,
+			formatAnnotations(`variables.refused.filter(a, a[2] == "unknown")`) + ` + ` + unknownAdvice,
 	})
 }
 
 const unknownAdvice = `": croft does not know the add-on that reads it: remove it; ` +
 	`a platform admin allows it by policy.annotations, or all that are not known by policy.unknownAnnotations"`
 
-// podAnnotationsRule has, in one rule, the same requirements for pods as addonRules for other
+// buildPodAnnotationsRule has, in one rule, the same requirements for pods as addonRules for other
 // kinds. Another rule covers the annotations that keep a node from being removed.
-func podAnnotationsRule(classes []addons.Class) admissionpolicy.Rule {
+func buildPodAnnotationsRule(classes []addons.Class) admissionpolicy.Rule {
 	const of = `variables.refused.filter(a, !a[2].startsWith("keeps-node"))`
 	var what strings.Builder
-	for _, r := range classRules() {
+	for _, r := range listClassRules() {
 		has := slices.DeleteFunc(slices.Clone(r.classes), func(c addons.Class) bool {
 			return !slices.Contains(classes, c)
 		})
 		if len(has) > 0 {
-			fmt.Fprintf(&what, "[%s[0]].exists(a, %s) ? %s :\n", of, ofClasses(has), r.what)
+			fmt.Fprintf(&what, "[%s[0]].exists(a, %s) ? %s :\n", of, matchClasses(has), r.what)
 		}
 	}
 	return admissionpolicy.Rule{
@@ -351,13 +351,13 @@ func podAnnotationsRule(classes []addons.Class) admissionpolicy.Rule {
 		Holds:     anyRefused + of + `.size() == 0` + ofAddonsThemselves,
 		// The message of a rule that calls the authorizer is built for every request.
 		Message: `(` + of + `.size() == 0 ? "" :
-			"metadata.annotations: " + ` + someAnnotations(of) + ` +
+			"metadata.annotations: " + ` + formatAnnotations(of) + ` +
 			(` + what.String() + unknownAdvice + `))`,
 	}
 }
 
-// ofClasses returns the condition that an annotation a is in one of the classes.
-func ofClasses(classes []addons.Class) string {
+// matchClasses returns the condition that an annotation a is in one of the classes.
+func matchClasses(classes []addons.Class) string {
 	is := make([]string, len(classes))
 	for i, c := range classes {
 		is[i] = fmt.Sprintf("a[2] == %q", c)
@@ -376,8 +376,8 @@ var valued = []addons.Class{
 	addons.OneOf, addons.Hosts, addons.KeepsNode, addons.Settings, addons.JSON, addons.Attributes,
 }
 
-// setOf returns a list as a CEL map, for fast lookups.
-func setOf(keys []string) string {
+// formatSet returns a list as a CEL map, for fast lookups.
+func formatSet(keys []string) string {
 	all := make([]string, len(keys))
 	for i, k := range keys {
 		all[i] = admissionpolicy.Quote(k) + ": 0"
@@ -385,22 +385,22 @@ func setOf(keys []string) string {
 	return "{" + strings.Join(all, ", ") + "}"
 }
 
-// someAnnotations returns an expression for the first annotations of a list, as the message
+// formatAnnotations returns an expression for the first annotations of a list, as the message
 // shows them. Long values are cut off.
-func someAnnotations(list string) string {
-	return some(`(`+list+`).map(a, string(a[0]) + "=" + `+printable("string(a[1])")+`)`, 3)
+func formatAnnotations(list string) string {
+	return formatFirst(`(`+list+`).map(a, string(a[0]) + "=" + `+formatPrintable("string(a[1])")+`)`, 3)
 }
 
-// printable returns an expression for a text that a message can contain. The API server
+// formatPrintable returns an expression for a text that a message can contain. The API server
 // discards a message with line breaks, and a terminal interprets other control characters.
-func printable(text string) string {
-	return with(`(!TEXT.matches(`+admissionpolicy.Quote(`^[\x20-\x7e]*$`)+`) ?
+func formatPrintable(text string) string {
+	return replaceWords(`(!TEXT.matches(`+admissionpolicy.Quote(`^[\x20-\x7e]*$`)+`) ?
 			"(a value with control characters or others than ASCII)" :
 		TEXT.size() > 200 ? TEXT.substring(0, 200) + "…" : TEXT)`, "TEXT", text)
 }
 
-// annotated returns the kinds, other than pods, whose annotations and labels add-ons read.
-func annotated() []admissionpolicy.Resource {
+// listAnnotatedResources returns the kinds, other than pods, whose annotations and labels add-ons read.
+func listAnnotatedResources() []admissionpolicy.Resource {
 	return []admissionpolicy.Resource{
 		{
 			Version:    "v1",
@@ -416,62 +416,62 @@ func annotated() []admissionpolicy.Resource {
 	}
 }
 
-// annotationsOf returns a policy on all annotated kinds, without rules, and the classes that
+// buildAnnotationsPolicy returns a policy on all annotated kinds, without rules, and the classes that
 // its variables distinguish.
-func annotationsOf(name string) (admissionpolicy.Validating, []addons.Class) {
-	edge, data := addons.Table(addons.Edge), addons.Table(addons.Data)
-	infrastructure := func(object string) string { return handedOn(object, "annotations") }
-	classes := valueClasses(edge, data)
-	harmless := intersection(addons.HarmlessPrefixes(addons.Edge), addons.HarmlessPrefixes(addons.Data))
+func buildAnnotationsPolicy(name string) (admissionpolicy.Validating, []addons.Class) {
+	edge, data := addons.BuildTable(addons.Edge), addons.BuildTable(addons.Data)
+	infrastructure := func(object string) string { return readInfrastructure(object, "annotations") }
+	classes := listValueClasses(edge, data)
+	harmless := intersect(addons.ListHarmlessPrefixes(addons.Edge), addons.ListHarmlessPrefixes(addons.Data))
 	return admissionpolicy.Validating{
-		Name: name, Resources: annotated(),
-		Bounds: slices.Concat(annotationBounds(), infrastructureBounds()),
+		Name: name, Resources: listAnnotatedResources(),
+		Bounds: slices.Concat(listAnnotationBounds(), listInfrastructureBounds()),
 		Early: append([]admissionpolicy.Variable{
-			{Name: "annotations", Expression: annotations("dyn(object).metadata")},
+			{Name: "annotations", Expression: readAnnotations("dyn(object).metadata")},
 			{Name: "infrastructure", Expression: infrastructure("dyn(object)")},
-		}, earlyAnnotations(harmless, edge, data)...),
+		}, buildEarlyVariables(harmless, edge, data)...),
 		Variables: append([]admissionpolicy.Variable{
-			{Name: "annotationsBefore", Expression: before(annotations("dyn(oldObject).metadata"), `{}`)},
-			{Name: "infrastructureBefore", Expression: before(infrastructure("dyn(oldObject)"), `{}`)},
-		}, addonVariables(`dyn(object).kind in ["Secret", "ConfigMap", "PersistentVolumeClaim"] ?
-			`+literal(data, harmless)+` :
-			`+literal(edge, harmless), setOf(harmless), classes, true)...),
+			{Name: "annotationsBefore", Expression: readBefore(readAnnotations("dyn(oldObject).metadata"), `{}`)},
+			{Name: "infrastructureBefore", Expression: readBefore(infrastructure("dyn(oldObject)"), `{}`)},
+		}, buildAddonVariables(`dyn(object).kind in ["Secret", "ConfigMap", "PersistentVolumeClaim"] ?
+			`+formatTable(data, harmless)+` :
+			`+formatTable(edge, harmless), formatSet(harmless), classes, true)...),
 	}, classes
 }
 
-// handedOn returns an expression for the annotations or labels that a Gateway passes on to
+// readInfrastructure returns an expression for the annotations or labels that a Gateway passes on to
 // the objects that are created for it.
-func handedOn(object, marks string) string {
-	return with(`(has(OBJECT.spec) && has(OBJECT.spec.infrastructure) && has(OBJECT.spec.infrastructure.MARKS) ?
+func readInfrastructure(object, marks string) string {
+	return replaceWords(`(has(OBJECT.spec) && has(OBJECT.spec.infrastructure) && has(OBJECT.spec.infrastructure.MARKS) ?
 		OBJECT.spec.infrastructure.MARKS : {})`, "OBJECT", object, "MARKS", marks)
 }
 
-func intersection(a, b []string) []string {
+func intersect(a, b []string) []string {
 	return slices.DeleteFunc(a, func(v string) bool { return !slices.Contains(b, v) })
 }
 
 // checkAnnotations prevents tenants from using an add-on's permissions. Existing annotations
 // are allowed.
 func checkAnnotations() admissionpolicy.Validating {
-	policy, classes := annotationsOf(AnnotationsPolicy)
+	policy, classes := buildAnnotationsPolicy(AnnotationsPolicy)
 	// Most objects have no annotations.
 	policy.Only = map[string]string{"annotated": `has(object.metadata.annotations) || object.kind == "Gateway" ||
 		has(object.metadata.labels) &&
-		` + labelKeys(addons.Edge|addons.Data) + `.exists(l, l in object.metadata.labels)`}
-	policy.Variables = append(policy.Variables, labelVariables(addons.Edge|addons.Data)...)
-	policy.Rules = append(addonRules(classes), labelsRule())
+		` + formatLabelKeys(addons.Edge|addons.Data) + `.exists(l, l in object.metadata.labels)`}
+	policy.Variables = append(policy.Variables, buildLabelVariables(addons.Edge|addons.Data)...)
+	policy.Rules = append(buildAddonRules(classes), buildLabelsRule())
 	return policy
 }
 
 // warnOfAnnotations warns of annotations that the catalogue does not list, in tenants with
 // policy.unknownAnnotations Warn.
 func warnOfAnnotations() admissionpolicy.Validating {
-	policy, _ := annotationsOf(UnknownAnnotationsPolicy)
+	policy, _ := buildAnnotationsPolicy(UnknownAnnotationsPolicy)
 	policy.Warns = true
 	// The Gateway API bounds the annotations that Gateways pass on.
 	policy.Bounds = nil
-	policy.Only = map[string]string{"annotated": fewAnnotations(`object.kind == "Gateway"`)}
-	policy.Rules = []admissionpolicy.Rule{unknownWarning("")}
+	policy.Only = map[string]string{"annotated": matchFewAnnotations(`object.kind == "Gateway"`)}
+	policy.Rules = []admissionpolicy.Rule{buildUnknownWarning("")}
 	return policy
 }
 
@@ -483,31 +483,31 @@ var ofTemplates = []string{"pod-template-hash", "controller-revision-hash", "bat
 // create. It excludes the pods of Kubernetes' controllers: each policy that matches a pod
 // adds to the cost of its creation.
 func warnOfPodAnnotations() admissionpolicy.Validating {
-	table, harmless := addons.Table(addons.Pods), addons.HarmlessPrefixes(addons.Pods)
+	table, harmless := addons.BuildTable(addons.Pods), addons.ListHarmlessPrefixes(addons.Pods)
 	return admissionpolicy.Validating{
 		Name: UnknownPodAnnotationsPolicy, Warns: true,
 		Resources:  []admissionpolicy.Resource{{Version: "v1", Resources: []string{"pods"}, Operations: write}},
 		Unlabelled: ofTemplates,
-		Only:       map[string]string{"annotated": fewAnnotations("false")},
+		Only:       map[string]string{"annotated": matchFewAnnotations("false")},
 		Early: append([]admissionpolicy.Variable{
-			{Name: "annotations", Expression: annotations("object.metadata")},
-		}, earlyAnnotations(harmless, table)...),
+			{Name: "annotations", Expression: readAnnotations("object.metadata")},
+		}, buildEarlyVariables(harmless, table)...),
 		Variables: append([]admissionpolicy.Variable{
-			{Name: "annotationsBefore", Expression: before(annotations("oldObject.metadata"), `{}`)},
-		}, addonVariables(literal(table, harmless), setOf(harmless), valueClasses(table), false)...),
-		Rules: []admissionpolicy.Rule{unknownWarning("")},
+			{Name: "annotationsBefore", Expression: readBefore(readAnnotations("oldObject.metadata"), `{}`)},
+		}, buildAddonVariables(formatTable(table, harmless), formatSet(harmless), listValueClasses(table), false)...),
+		Rules: []admissionpolicy.Rule{buildUnknownWarning("")},
 	}
 }
 
-// fewAnnotations returns the condition that an object has annotations within their bound,
+// matchFewAnnotations returns the condition that an object has annotations within their bound,
 // which another policy enforces, or that it has none and orElse is true.
-func fewAnnotations(orElse string) string {
+func matchFewAnnotations(orElse string) string {
 	return fmt.Sprintf(`has(object.metadata.annotations) ?
 		object.metadata.annotations.size() <= %d : %s`, mostMarks, orElse)
 }
 
-// unknownWarning warns of unknown annotations. fine is the rule's Fine.
-func unknownWarning(fine string) admissionpolicy.Rule {
+// buildUnknownWarning warns of unknown annotations. fine is the rule's Fine.
+func buildUnknownWarning(fine string) admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name:      UnknownWarningRule,
 		Says:      "annotations are those that the catalogue of add-ons knows, where policy.unknownAnnotations is Warn",
@@ -515,62 +515,62 @@ func unknownWarning(fine string) admissionpolicy.Rule {
 		Fine:      fine,
 		Holds: `params.spec.unknownAnnotations != "Warn" ||
 			variables.judged.filter(a, a[2] == "unknown").size() == 0`,
-		Message: `"metadata.annotations: " + ` + someAnnotations(`variables.judged.filter(a, a[2] == "unknown")`) +
+		Message: `"metadata.annotations: " + ` + formatAnnotations(`variables.judged.filter(a, a[2] == "unknown")`) +
 			` + ": croft does not know the add-on that reads it, and lets it through: ` +
 			`ask a platform admin to allow it by policy.annotations, before what is not known is refused"`,
 	}
 }
 
-func labelKeys(on addons.Kinds) string {
+func formatLabelKeys(on addons.Kinds) string {
 	var all []string
 	for _, l := range addons.Labels(on) {
 		all = append(all, l.Key)
 	}
-	return quoted(all)
+	return formatQuoted(all)
 }
 
-func labelVariables(on addons.Kinds) []admissionpolicy.Variable {
+func buildLabelVariables(on addons.Kinds) []admissionpolicy.Variable {
 	labels := func(o string) string {
-		return with(`(has(OBJECT.metadata.labels) ? OBJECT.metadata.labels : {})`, "OBJECT", o)
+		return replaceWords(`(has(OBJECT.metadata.labels) ? OBJECT.metadata.labels : {})`, "OBJECT", o)
 	}
 	return []admissionpolicy.Variable{
 		{Name: "labels", Expression: labels("dyn(object)")},
-		{Name: "labelsBefore", Expression: before(labels("dyn(oldObject)"), `{}`)},
-		{Name: "handedLabels", Expression: handedOn("dyn(object)", "labels")},
-		{Name: "handedLabelsBefore", Expression: before(handedOn("dyn(oldObject)", "labels"), `{}`)},
-		refusedLabels(on, "labels", "handedLabels"),
+		{Name: "labelsBefore", Expression: readBefore(labels("dyn(oldObject)"), `{}`)},
+		{Name: "handedLabels", Expression: readInfrastructure("dyn(object)", "labels")},
+		{Name: "handedLabelsBefore", Expression: readBefore(readInfrastructure("dyn(oldObject)", "labels"), `{}`)},
+		buildRefusedLabels(on, "labels", "handedLabels"),
 	}
 }
 
-// refusedLabels returns a variable with the new or changed labels that an add-on acts on.
-func refusedLabels(on addons.Kinds, of ...string) admissionpolicy.Variable {
+// buildRefusedLabels returns a variable with the new or changed labels that an add-on acts on.
+func buildRefusedLabels(on addons.Kinds, of ...string) admissionpolicy.Variable {
 	var changed, allowed []string
 	for _, labels := range of {
-		allowed = append(allowed, with(`(!(l in variables.NOW) ||
+		allowed = append(allowed, replaceWords(`(!(l in variables.NOW) ||
 			l + "=" + variables.NOW[l] in params.spec.annotations)`, "NOW", labels))
-		changed = append(changed, with(`l in variables.NOW &&
+		changed = append(changed, replaceWords(`l in variables.NOW &&
 			!(l in variables.NOWBefore && variables.NOWBefore[l] == variables.NOW[l])`, "NOW", labels))
 	}
-	return admissionpolicy.Variable{Name: "refusedLabels", Expression: labelKeys(on) + `.filter(l,
+	return admissionpolicy.Variable{Name: "refusedLabels", Expression: formatLabelKeys(on) + `.filter(l,
 		(` + strings.Join(changed, " ||\n") + `) &&
 		!("*" in params.spec.annotations || l in params.spec.annotations ||
 			l.split("/")[0] + "/" in params.spec.annotations ||
 			` + strings.Join(allowed, " && ") + `))`}
 }
 
-func labelsRule() admissionpolicy.Rule {
+func buildLabelsRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: LabelsRule, Says: "no label has an add-on use or open what is not the tenant's",
-		Holds: noLabelOf(addons.Edge|addons.Data) + ` && variables.handedLabels.size() == 0 ||
+		Holds: matchNoLabels(addons.Edge|addons.Data) + ` && variables.handedLabels.size() == 0 ||
 			variables.refusedLabels.size() == 0`,
 		Exception: byAnnotations,
 		Message:   labelsMessage,
 	}
 }
 
-// noLabelOf returns the condition that an object has no label that an add-on acts on. It is
+// matchNoLabels returns the condition that an object has no label that an add-on acts on. It is
 // true for most objects.
-func noLabelOf(on addons.Kinds) string {
+func matchNoLabels(on addons.Kinds) string {
 	var there []string
 	for _, l := range addons.Labels(on) {
 		there = append(there, admissionpolicy.Quote(l.Key)+` in variables.labels`)
@@ -578,6 +578,6 @@ func noLabelOf(on addons.Kinds) string {
 	return `!(` + strings.Join(there, " || ") + `)`
 }
 
-var labelsMessage = `"metadata.labels: " + ` + some("variables.refusedLabels", 3) + ` +
+var labelsMessage = `"metadata.labels: " + ` + formatFirst("variables.refusedLabels", 3) + ` +
 	": an add-on would act upon it with its own rights, beyond the tenant: ` +
 	`remove it (docs/addons.md says why)` + byGrant + `"`

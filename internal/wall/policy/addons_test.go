@@ -178,7 +178,7 @@ func TestAnnotations(t *testing.T) {
 
 // TestPodAnnotations does the same for pods.
 func TestPodAnnotations(t *testing.T) {
-	policy := compile(t, admissionpolicy.CheckPods(podPart(nil)))
+	policy := compile(t, admissionpolicy.CheckPods(buildPodPart(nil)))
 	for _, c := range []struct{ key, value, rule string }{
 		{"k8s.v1.cni.cncf.io/networks", "net1, a/net2@eth1", ""},
 		{"k8s.v1.cni.cncf.io/networks", "a/net1,b/net2", PodAnnotationsRule},
@@ -287,8 +287,8 @@ func TestAnnotationsOfWorkloads(t *testing.T) {
 	if err != nil || len(files) < 40 {
 		t.Fatalf("there are %d workloads: %v", len(files), err)
 	}
-	tables := map[bool]map[string]string{true: addons.Table(addons.Pods), false: addons.Table(addons.Edge)}
-	data := addons.Table(addons.Data)
+	tables := map[bool]map[string]string{true: addons.BuildTable(addons.Pods), false: addons.BuildTable(addons.Edge)}
+	data := addons.BuildTable(addons.Data)
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -311,13 +311,13 @@ func TestAnnotationsOfWorkloads(t *testing.T) {
 			for key := range own {
 				switch o.GetKind() {
 				case "Ingress", "Service", "Secret", "ConfigMap", "PersistentVolumeClaim", "HTTPRoute", "GRPCRoute", "Gateway":
-					if addons.ClassOf(table, key) == string(addons.Unknown) {
+					if addons.FindClass(table, key) == string(addons.Unknown) {
 						t.Errorf("%s: %s %s has %s, which is not known", filepath.Base(file), o.GetKind(), o.GetName(), key)
 					}
 				}
 			}
 			for key := range template {
-				if class := addons.ClassOf(tables[true], key); class == string(addons.Unknown) {
+				if class := addons.FindClass(tables[true], key); class == string(addons.Unknown) {
 					t.Errorf("%s: the pods of %s %s have %s, which is not known", filepath.Base(file), o.GetKind(), o.GetName(), key)
 				}
 			}
@@ -330,7 +330,7 @@ func TestAnnotationsOfWorkloads(t *testing.T) {
 func TestTypes(t *testing.T) {
 	texts := cel.MapType(cel.StringType, cel.StringType)
 	known := map[string]*cel.Type{"annotations": texts, "annotationsBefore": texts, "labels": texts, "labelsBefore": texts, "handedLabels": texts, "handedLabelsBefore": texts}
-	for _, policy := range []admissionpolicy.Validating{checkAnnotations(), warnOfAnnotations(), checkIngresses(), admissionpolicy.CheckPods(podPart(nil))} {
+	for _, policy := range []admissionpolicy.Validating{checkAnnotations(), warnOfAnnotations(), checkIngresses(), admissionpolicy.CheckPods(buildPodPart(nil))} {
 		env, _ := environmentOf(t).Extend()
 		for _, v := range declared(policy) {
 			ast, issues := env.Compile(v.Expression)
@@ -383,7 +383,7 @@ func TestCatalogue(t *testing.T) {
 		}
 	}
 	for _, g := range addons.Groups {
-		table := addons.Table(g.Kinds)
+		table := addons.BuildTable(g.Kinds)
 		for key, code := range table {
 			class, _, _ := strings.Cut(code, ":")
 			many := strings.HasSuffix(key, ".") || strings.Contains(key, "/.") || strings.HasPrefix(key, "*.")
@@ -392,7 +392,7 @@ func TestCatalogue(t *testing.T) {
 			}
 		}
 		for key, class := range table {
-			if got := addons.ClassOf(table, key); got != class && !strings.HasPrefix(key, "*.") {
+			if got := addons.FindClass(table, key); got != class && !strings.HasPrefix(key, "*.") {
 				t.Errorf("%s is %s, and found as %s", key, class, got)
 			}
 		}
@@ -402,17 +402,17 @@ func TestCatalogue(t *testing.T) {
 // TestLookups fails if the rules and addons.ClassOf look up a key in the catalogue
 // differently.
 func TestLookups(t *testing.T) {
-	table := addons.Table(addons.Pods)
+	table := addons.BuildTable(addons.Pods)
 	all := slices.Sorted(maps.Keys(table))
 	for _, key := range slices.Clone(all) {
 		name := strings.Trim(strings.Trim(key, "*."), "/")
 		all = append(all, name, "new."+name, name+"/x", name+"/x.y.z", name+".c/x", name+".c")
 	}
 	all = append(all, "note", "build.url.of", "com.example.team", "next-plugin.io", "example.net/x", "co.elastic.logs.c/x", "x.external-dns/hostname")
-	variables := addonVariables(literal(table, nil), "{}", valueClasses(table), false)
+	variables := buildAddonVariables(formatTable(table, nil), "{}", listValueClasses(table), false)
 	set := environmentOf(t)
 	asked := evaluated(t, set, variables[1].Expression)
-	class := evaluated(t, set, `variables.asked.map(a, string(`+classOf()+`))`)
+	class := evaluated(t, set, `variables.asked.map(a, string(`+findClass()+`))`)
 	for _, key := range all {
 		if strings.HasPrefix(key, "*.") || strings.Count(key, "/") > 1 || strings.HasSuffix(key, "/") {
 			continue
@@ -422,7 +422,7 @@ func TestLookups(t *testing.T) {
 		}}
 		in["variables"].(map[string]any)["asked"] = asked(in)
 		got := fmt.Sprint(class(in).(traits.Lister).Get(types.Int(0)).Value())
-		if want := addons.ClassOf(table, key); got != want {
+		if want := addons.FindClass(table, key); got != want {
 			t.Errorf("%s is %s in the rules, and %s in the catalogue", key, got, want)
 		}
 	}

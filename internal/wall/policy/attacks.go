@@ -18,7 +18,7 @@ type scene struct {
 	host, otherHost string
 }
 
-func (s scene) meta(name string) metav1.ObjectMeta {
+func (s scene) makeMeta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: s.own, Name: "croft-" + name}
 }
 
@@ -27,23 +27,23 @@ func (s scene) meta(name string) metav1.ObjectMeta {
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	s := scene{platform: p, by: by, on: on, own: by.Namespaces[0], other: on.Namespaces[0], otherHost: "www.example.org"}
 	if len(by.Domains) > 0 {
-		s.host = hostOf(by.Domains[0])
+		s.host = chooseHost(by.Domains[0])
 	}
 	if len(on.Domains) > 0 {
-		s.otherHost = hostOf(on.Domains[0])
+		s.otherHost = chooseHost(on.Domains[0])
 	}
 	var all []attack.Attack
 	for _, attacks := range [][]attack.Attack{
-		s.escapes(), s.asks(), s.shares(), s.sizes(), s.controllers(), s.volumes(), s.claims(), s.services(), s.ingresses(), s.gateways(), s.addons(), s.controls(),
-		s.bindings(), s.accounts(), s.events(), s.flux(), s.argoCD(), s.bounds(), s.nobodys(),
+		s.buildEscapeAttacks(), s.buildPodAttacks(), s.buildShareAttacks(), s.buildSizeAttacks(), s.buildControllerAttacks(), s.buildVolumeAttacks(), s.buildClaimAttacks(), s.buildServiceAttacks(), s.buildIngressAttacks(), s.buildGatewayAttacks(), s.buildAddonAttacks(), s.buildControlAttacks(),
+		s.buildBindingAttacks(), s.buildAccountAttacks(), s.buildEventAttacks(), s.buildFluxAttacks(), s.buildArgoCDAttacks(), s.buildBoundsAttacks(), s.buildOutsideMirrors(),
 	} {
 		all = append(all, attacks...)
 	}
 	return all
 }
 
-// hostOf returns a host that a domain grants.
-func hostOf(domain string) string {
+// chooseHost returns a host that a domain grants.
+func chooseHost(domain string) string {
 	if domain[0] == '*' {
 		return "www" + domain[1:]
 	}

@@ -28,18 +28,18 @@ const (
 	aws                = "arn:aws:acm:eu-west-1:111122223333:certificate/other"
 )
 
-// asked is an attack by an annotation.
-type asked struct{ name, summary, rule, key, value string }
+// annotationAttack is an attack by an annotation.
+type annotationAttack struct{ name, summary, rule, key, value string }
 
-// addons have add-ons act with the add-ons' own permissions.
-func (s scene) addons() []attack.Attack {
-	return slices.Concat(s.annotatedHosts(), s.annotatedURLs(), s.annotatedValues(), s.annotatedReferences(), s.annotatedRights(),
-		s.annotatedGateways(), s.copied(), s.annotatedPods(), s.unknownAnnotations())
+// buildAddonAttacks have add-ons act with the add-ons' own permissions.
+func (s scene) buildAddonAttacks() []attack.Attack {
+	return slices.Concat(s.buildHostAnnotationAttacks(), s.buildURLAnnotationAttacks(), s.buildValueAnnotationAttacks(), s.buildReferenceAnnotationAttacks(), s.buildWithheldAnnotationAttacks(),
+		s.buildGatewayAnnotationAttacks(), s.buildCopyAttacks(), s.buildPodAnnotationAttacks(), s.buildUnknownAnnotationAttacks())
 }
 
-// annotated returns an Ingress with an annotation, or, for a tenant without a host, a
+// makeAnnotated returns an Ingress with an annotation, or, for a tenant without a host, a
 // Service. Add-ons read the annotations of both alike.
-func (s scene) annotated(name, key, value string) client.Object {
+func (s scene) makeAnnotated(name, key, value string) client.Object {
 	if s.host == "" {
 		return &corev1.Service{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
@@ -47,55 +47,55 @@ func (s scene) annotated(name, key, value string) client.Object {
 			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, Ports: []corev1.ServicePort{{Port: 80}}},
 		}
 	}
-	return s.ingress(name, func(i *networkingv1.Ingress) { i.Annotations = map[string]string{key: value} })
+	return s.makeIngress(name, func(i *networkingv1.Ingress) { i.Annotations = map[string]string{key: value} })
 }
 
-// may returns mirrors, each of a name, a summary, and an annotation's key and value.
-func (s scene) may(all ...[4]string) []attack.Attack {
+// makeAnnotationMirrors returns mirrors, each of a name, a summary, and an annotation's key and value.
+func (s scene) makeAnnotationMirrors(all ...[4]string) []attack.Attack {
 	mirrors := make([]attack.Attack, len(all))
 	for i, m := range all {
-		mirrors[i] = attack.Creating(m[0], m[1], attack.Nobody, s.annotated(m[0], m[2], m[3]))
+		mirrors[i] = attack.NewCreate(m[0], m[1], attack.Nobody, s.makeAnnotated(m[0], m[2], m[3]))
 	}
 	return mirrors
 }
 
-func (s scene) refusedAnnotations(why string, references []string, all ...asked) []attack.Attack {
+func (s scene) makeAnnotationAttacks(why string, references []string, all ...annotationAttack) []attack.Attack {
 	attacks := make([]attack.Attack, len(all))
 	for i, a := range all {
-		attacks[i] = attack.Creating(a.name, a.summary, attack.ByPolicy(AnnotationsPolicy, a.rule), s.annotated(a.name, a.key, a.value))
+		attacks[i] = attack.NewCreate(a.name, a.summary, attack.ByPolicy(AnnotationsPolicy, a.rule), s.makeAnnotated(a.name, a.key, a.value))
 	}
-	return attack.Because(why, references, attacks...)
+	return attack.WithReason(why, references, attacks...)
 }
 
-func (s scene) annotatedHosts() []attack.Attack {
+func (s scene) buildHostAnnotationAttacks() []attack.Attack {
 	rule := AnnotatedHostsRule
-	all := s.refusedAnnotations("a tenant that serves another's host can read its users' passwords", nil,
-		asked{"serve-alias", "serve a foreign host as an alias", rule, serverAlias, s.otherHost},
-		asked{"serve-alias-by-expression", "serve every host by an alias that is a regular expression, and ends like a host of one's own", rule, serverAlias, "~^.*$|x." + s.host},
-		asked{"serve-alias-by-haproxy", "serve a foreign host as an alias of HAProxy", rule, "haproxy-ingress.github.io/server-alias", s.otherHost},
-		asked{"serve-alias-by-kong", "serve a foreign host as an alias of Kong", rule, "konghq.com/host-aliases", s.host + "," + s.otherHost},
-		asked{"announce-ingress-as-other-host", "have external-dns point another tenant's host at an Ingress", rule, externalDNS, s.otherHost},
-		asked{"announce-ingress-at-address", "have external-dns point a host of one's own at an address", rule, "external-dns.alpha.kubernetes.io/target", "169.254.169.254"},
-		asked{"announce-ingress-by-kops", "have kops' dns-controller point another tenant's host at an Ingress", rule, "dns.alpha.kubernetes.io/external", s.otherHost},
-		asked{"announce-ingress-by-mate", "have another DNS controller point another tenant's host at an Ingress", rule, "zalando.org/dnsname", s.otherHost},
-		asked{"announce-ingress-by-gardener", "have Gardener point another tenant's host at an Ingress", rule, "dns.gardener.cloud/dnsnames", s.otherHost},
-		asked{"certify-other-host-by-annotation", "have cert-manager certify another tenant's host for an Ingress", rule, "cert-manager.io/common-name", s.otherHost},
+	all := s.makeAnnotationAttacks("a tenant that serves another's host can read its users' passwords", nil,
+		annotationAttack{"serve-alias", "serve a foreign host as an alias", rule, serverAlias, s.otherHost},
+		annotationAttack{"serve-alias-by-expression", "serve every host by an alias that is a regular expression, and ends like a host of one's own", rule, serverAlias, "~^.*$|x." + s.host},
+		annotationAttack{"serve-alias-by-haproxy", "serve a foreign host as an alias of HAProxy", rule, "haproxy-ingress.github.io/server-alias", s.otherHost},
+		annotationAttack{"serve-alias-by-kong", "serve a foreign host as an alias of Kong", rule, "konghq.com/host-aliases", s.host + "," + s.otherHost},
+		annotationAttack{"announce-ingress-as-other-host", "have external-dns point another tenant's host at an Ingress", rule, externalDNS, s.otherHost},
+		annotationAttack{"announce-ingress-at-address", "have external-dns point a host of one's own at an address", rule, "external-dns.alpha.kubernetes.io/target", "169.254.169.254"},
+		annotationAttack{"announce-ingress-by-kops", "have kops' dns-controller point another tenant's host at an Ingress", rule, "dns.alpha.kubernetes.io/external", s.otherHost},
+		annotationAttack{"announce-ingress-by-mate", "have another DNS controller point another tenant's host at an Ingress", rule, "zalando.org/dnsname", s.otherHost},
+		annotationAttack{"announce-ingress-by-gardener", "have Gardener point another tenant's host at an Ingress", rule, "dns.gardener.cloud/dnsnames", s.otherHost},
+		annotationAttack{"certify-other-host-by-annotation", "have cert-manager certify another tenant's host for an Ingress", rule, "cert-manager.io/common-name", s.otherHost},
 	)
 	if s.host != "" {
 		announce := func(o client.Object) { o.SetAnnotations(map[string]string{externalDNS: s.otherHost}) }
 		by := attack.ByPolicy(AnnotationsPolicy, rule)
-		marked := s.ingress("announce-by-mark", func(i *networkingv1.Ingress) {
+		marked := s.makeIngress("announce-by-mark", func(i *networkingv1.Ingress) {
 			announce(i)
 			i.Labels = map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 		})
-		all = append(all, attack.Because("a tenant that serves another's host can read its users' passwords", nil,
-			attack.Changing("announce-ingress-as-other-host-later", "have external-dns point another tenant's host at an Ingress that is there", by,
-				s.ingress("announce-ingress-later"), func(i *networkingv1.Ingress) { announce(i) }),
-			attack.Changing("announce-gateway-as-other-host-later", "have external-dns point another tenant's host at a Gateway that is there", by,
-				s.gateway("announce-gateway-later", s.host), func(u *unstructured.Unstructured) { announce(u) }),
-			attack.Creating("announce-ingress-by-mark", "have external-dns point another tenant's host at an Ingress that bears croft's mark", by, marked),
+		all = append(all, attack.WithReason("a tenant that serves another's host can read its users' passwords", nil,
+			attack.NewUpdate("announce-ingress-as-other-host-later", "have external-dns point another tenant's host at an Ingress that is there", by,
+				s.makeIngress("announce-ingress-later"), func(i *networkingv1.Ingress) { announce(i) }),
+			attack.NewUpdate("announce-gateway-as-other-host-later", "have external-dns point another tenant's host at a Gateway that is there", by,
+				s.makeGateway("announce-gateway-later", s.host), func(u *unstructured.Unstructured) { announce(u) }),
+			attack.NewCreate("announce-ingress-by-mark", "have external-dns point another tenant's host at an Ingress that bears croft's mark", by, marked),
 		)...)
-		all = append(all, s.may(
+		all = append(all, s.makeAnnotationMirrors(
 			[4]string{"serve-own-alias", "serve hosts of one's own as aliases", serverAlias, strings.ToUpper(s.host) + ", " + s.host},
 			[4]string{"announce-hosts-of-ingress-by-gardener", "have Gardener point the hosts of an Ingress at it", "dns.gardener.cloud/dnsnames", "*"},
 			[4]string{"announce-ingress", "have external-dns point a host of one's own at an Ingress", externalDNS, s.host},
@@ -104,11 +104,11 @@ func (s scene) annotatedHosts() []attack.Attack {
 	return all
 }
 
-func (s scene) annotatedURLs() []attack.Attack {
-	call := func(name, summary, url string) asked {
-		return asked{name, "have the ingress controller call " + summary, URLsRule, nginx + "auth-url", url}
+func (s scene) buildURLAnnotationAttacks() []attack.Attack {
+	call := func(name, summary, url string) annotationAttack {
+		return annotationAttack{name, "have the ingress controller call " + summary, URLsRule, nginx + "auth-url", url}
 	}
-	all := s.refusedAnnotations("the controller reaches every tenant, and so does a tenant that directs it", []string{"CVE-2025-24514"},
+	all := s.makeAnnotationAttacks("the controller reaches every tenant, and so does a tenant that directs it", []string{"CVE-2025-24514"},
 		call("call-other-by-auth-url", "another tenant's Service", "http://web."+s.other+".svc.cluster.local/"),
 		call("call-other-by-short-url", "another tenant's Service by its short name", "http://web."+s.other+"/"),
 		call("call-other-in-capitals", "another tenant's Service, in capitals", "http://web."+s.other+".SVC/"),
@@ -122,67 +122,67 @@ func (s scene) annotatedURLs() []attack.Attack {
 		call("call-address-before-fragment", "an address that a fragment makes look like a Service of one's own", "http://169.254.169.254#."+s.own+".svc/"),
 		call("call-and-configure", "a Service of one's own, and configure nginx behind it", "http://auth."+s.own+".svc/#;\nload_module /tmp/x.so;"),
 		call("call-anything-by-variable", "whatever a request says", "http://$arg_target/"),
-		asked{"call-other-by-mirror", "have the ingress controller mirror requests to another tenant's Service", URLsRule, nginx + "mirror-target", "http://web." + s.other + ".svc:80/"},
-		asked{"call-other-by-haproxy", "have HAProxy call another tenant's Service", URLsRule, "haproxy-ingress.github.io/auth-url", "http://web." + s.other + ".svc:80/"},
+		annotationAttack{"call-other-by-mirror", "have the ingress controller mirror requests to another tenant's Service", URLsRule, nginx + "mirror-target", "http://web." + s.other + ".svc:80/"},
+		annotationAttack{"call-other-by-haproxy", "have HAProxy call another tenant's Service", URLsRule, "haproxy-ingress.github.io/auth-url", "http://web." + s.other + ".svc:80/"},
 	)
 	if slices.Contains(s.by.Allowances.Annotations, nginx+"auth-url="+outsideURL) {
-		all = append(all, s.may([4]string{"sign-in-by-another-host-as-allowed", "have ingress-nginx ask a host outside who may come in, as the tenant may", nginx + "auth-url", outsideURL})...)
+		all = append(all, s.makeAnnotationMirrors([4]string{"sign-in-by-another-host-as-allowed", "have ingress-nginx ask a host outside who may come in, as the tenant may", nginx + "auth-url", outsideURL})...)
 	} else {
-		all = append(all, s.refusedAnnotations("a name outside of the cluster may resolve to any address", nil, call("sign-in-by-another-host", "a host outside that nobody granted", outsideURL))...)
+		all = append(all, s.makeAnnotationAttacks("a name outside of the cluster may resolve to any address", nil, call("sign-in-by-another-host", "a host outside that nobody granted", outsideURL))...)
 	}
 	if platform := s.platform.Network.PlatformNamespaces; len(platform) > 0 {
-		all = append(all, s.may([4]string{"sign-in-by-platform-service", "have ingress-nginx ask a Service of the platform who may come in", nginx + "auth-url", "http://auth." + platform[0] + ".svc.cluster.local/oauth2/auth"})...)
+		all = append(all, s.makeAnnotationMirrors([4]string{"sign-in-by-platform-service", "have ingress-nginx ask a Service of the platform who may come in", nginx + "auth-url", "http://auth." + platform[0] + ".svc.cluster.local/oauth2/auth"})...)
 	}
-	return append(all, s.may(
+	return append(all, s.makeAnnotationMirrors(
 		[4]string{"sign-in-by-own-service", "have ingress-nginx ask a Service of one's own who may come in", nginx + "auth-url", "http://auth." + s.own + ".SVC.cluster.local:4180/oauth2/auth?x=$request_uri"},
 		[4]string{"sign-in-by-own-host", "have ingress-nginx ask the host itself who may come in", nginx + "auth-url", "https://$host/oauth2/auth"},
 	)...)
 }
 
-func (s scene) annotatedValues() []attack.Attack {
-	all := s.refusedAnnotations("the controller serves every tenant, and reads every tenant's Secrets", []string{"CVE-2025-1097", "CVE-2023-5044", "CVE-2021-25746"},
-		asked{"configure-by-match-cn", "configure nginx behind the name of a client", ValuesRule, nginx + "auth-tls-match-cn", "CN=abc #(\n){}\n }}\nssl_engine /tmp/x.so;\n#"},
-		asked{"configure-by-redirect", "configure nginx behind a redirect", ValuesRule, nginx + "permanent-redirect", "https://" + s.host + ";} location /x { return 200;"},
-		asked{"configure-by-rewrite", "configure nginx behind a rewritten path", ValuesRule, nginx + "rewrite-target", "/\n}\nserver_name _"},
-		asked{"configure-haproxy-by-header", "configure HAProxy behind a header", ValuesRule, "haproxy.org/set-host", "x\n  server evil 169.254.169.254:80"},
-		asked{"add-host-to-load-balancer", "add a foreign host to a rule of the AWS load balancer", ValuesRule, alb + "conditions.web",
+func (s scene) buildValueAnnotationAttacks() []attack.Attack {
+	all := s.makeAnnotationAttacks("the controller serves every tenant, and reads every tenant's Secrets", []string{"CVE-2025-1097", "CVE-2023-5044", "CVE-2021-25746"},
+		annotationAttack{"configure-by-match-cn", "configure nginx behind the name of a client", ValuesRule, nginx + "auth-tls-match-cn", "CN=abc #(\n){}\n }}\nssl_engine /tmp/x.so;\n#"},
+		annotationAttack{"configure-by-redirect", "configure nginx behind a redirect", ValuesRule, nginx + "permanent-redirect", "https://" + s.host + ";} location /x { return 200;"},
+		annotationAttack{"configure-by-rewrite", "configure nginx behind a rewritten path", ValuesRule, nginx + "rewrite-target", "/\n}\nserver_name _"},
+		annotationAttack{"configure-haproxy-by-header", "configure HAProxy behind a header", ValuesRule, "haproxy.org/set-host", "x\n  server evil 169.254.169.254:80"},
+		annotationAttack{"add-host-to-load-balancer", "add a foreign host to a rule of the AWS load balancer", ValuesRule, alb + "conditions.web",
 			`[{"field":"host-header","hostHeaderConfig":{"values":["` + foreignHost + `"]}}]`},
-		asked{"add-host-to-load-balancer-escaped", "add a foreign host to a rule of the AWS load balancer, with escapes", ValuesRule, alb + "conditions.web",
+		annotationAttack{"add-host-to-load-balancer-escaped", "add a foreign host to a rule of the AWS load balancer, with escapes", ValuesRule, alb + "conditions.web",
 			`[{"field":"host\u002dheader","host\u0048eaderConfig":{"values":["` + foreignHost + `"]}}]`},
-		asked{"forward-to-other-target-group", "have the AWS load balancer forward to another tenant's targets", ValuesRule, alb + "actions.web",
+		annotationAttack{"forward-to-other-target-group", "have the AWS load balancer forward to another tenant's targets", ValuesRule, alb + "actions.web",
 			`{"type":"forward","targetGroupARN":"arn:aws:elasticloadbalancing:eu-west-1:1:targetgroup/other/1"}`},
-		asked{"forward-to-other-target-group-by-name", "have the AWS load balancer forward to another tenant's targets, for a backend that is called as an add-on",
+		annotationAttack{"forward-to-other-target-group-by-name", "have the AWS load balancer forward to another tenant's targets, for a backend that is called as an add-on",
 			ValuesRule, alb + "actions.external-dns", `{"type":"forward","targetGroupARN":"arn:aws:elasticloadbalancing:eu-west-1:1:targetgroup/other/1"}`},
-		asked{"forward-to-other-target-group-by-weight", "have the AWS load balancer forward a part of the requests to another tenant's targets", ValuesRule, alb + "actions.web",
+		annotationAttack{"forward-to-other-target-group-by-weight", "have the AWS load balancer forward a part of the requests to another tenant's targets", ValuesRule, alb + "actions.web",
 			`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupName":"other","weight":1}]}}`},
-		asked{"write-access-logs", "write access logs to any bucket", ValuesRule, alb + "load-balancer-attributes", "idle_timeout.timeout_seconds=600,access_logs.s3.enabled=true,access_logs.s3.bucket=other"},
-		asked{"keep-load-balancer", "keep a load balancer, and with it the namespace, from being deleted", ValuesRule, lb + "aws-load-balancer-attributes", "deletion_protection.enabled=true"},
-		asked{"name-group-of-endpoints", "take a group of endpoints of GKE by its name", ValuesRule, "cloud.google.com/neg", `{"exposed_ports":{"80":{"name":"other"}}}`},
-		asked{"listen-at-other-entry-point", "listen at an entry point of the platform's own", ValuesRule, "traefik.ingress.kubernetes.io/router.entrypoints", "websecure,traefik"},
+		annotationAttack{"write-access-logs", "write access logs to any bucket", ValuesRule, alb + "load-balancer-attributes", "idle_timeout.timeout_seconds=600,access_logs.s3.enabled=true,access_logs.s3.bucket=other"},
+		annotationAttack{"keep-load-balancer", "keep a load balancer, and with it the namespace, from being deleted", ValuesRule, lb + "aws-load-balancer-attributes", "deletion_protection.enabled=true"},
+		annotationAttack{"name-group-of-endpoints", "take a group of endpoints of GKE by its name", ValuesRule, "cloud.google.com/neg", `{"exposed_ports":{"80":{"name":"other"}}}`},
+		annotationAttack{"listen-at-other-entry-point", "listen at an entry point of the platform's own", ValuesRule, "traefik.ingress.kubernetes.io/router.entrypoints", "websecure,traefik"},
 	)
 	if s.host != "" {
-		path := s.ingress("configure-by-path", func(i *networkingv1.Ingress) {
+		path := s.makeIngress("configure-by-path", func(i *networkingv1.Ingress) {
 			i.Spec.Rules[0].HTTP.Paths[0].Path = "/x{alias /;}"
 			kind := networkingv1.PathTypeImplementationSpecific
 			i.Spec.Rules[0].HTTP.Paths[0].PathType = &kind
 		})
-		unended := s.ingress("keep-path-from-ending", func(i *networkingv1.Ingress) {
+		unended := s.makeIngress("keep-path-from-ending", func(i *networkingv1.Ingress) {
 			i.Spec.Rules[0].HTTP.Paths[0].Path = `/x\`
 			kind := networkingv1.PathTypeImplementationSpecific
 			i.Spec.Rules[0].HTTP.Paths[0].PathType = &kind
 		})
-		regex := s.ingress("serve-paths-by-expression", func(i *networkingv1.Ingress) {
+		regex := s.makeIngress("serve-paths-by-expression", func(i *networkingv1.Ingress) {
 			i.Spec.Rules[0].HTTP.Paths[0].Path = `/api(/|$)(.*\.php)`
 			kind := networkingv1.PathTypeImplementationSpecific
 			i.Spec.Rules[0].HTTP.Paths[0].PathType = &kind
 		})
-		all = append(all, attack.Because("the controller serves every tenant, and reads every tenant's Secrets", []string{"CVE-2021-25745"},
-			attack.Creating("configure-by-path", "configure nginx behind a path", attack.ByPolicy(IngressesPolicy, PathsRule), path),
-			attack.Creating("keep-path-from-ending", "keep the quote behind a path from ending it in nginx's configuration, which then none can change",
+		all = append(all, attack.WithReason("the controller serves every tenant, and reads every tenant's Secrets", []string{"CVE-2021-25745"},
+			attack.NewCreate("configure-by-path", "configure nginx behind a path", attack.ByPolicy(IngressesPolicy, PathsRule), path),
+			attack.NewCreate("keep-path-from-ending", "keep the quote behind a path from ending it in nginx's configuration, which then none can change",
 				attack.ByPolicy(IngressesPolicy, PathsRule), unended),
-			attack.Creating("serve-paths-by-expression", "serve paths that are regular expressions", attack.Nobody, regex))...)
+			attack.NewCreate("serve-paths-by-expression", "serve paths that are regular expressions", attack.Nobody, regex))...)
 	}
-	return append(all, s.may(
+	return append(all, s.makeAnnotationMirrors(
 		[4]string{"rewrite-paths", "have ingress-nginx rewrite paths", nginx + "rewrite-target", "/$1"},
 		[4]string{"redirect-by-load-balancer", "have the AWS load balancer redirect", alb + "actions.redirect", "{\"type\":\"redirect\",\n\"redirectConfig\":{\"protocol\":\"HTTPS\",\"port\":\"443\",\"statusCode\":\"HTTP_301\"}}"},
 		[4]string{"forward-by-weight", "have the AWS load balancer forward to Services of one's own by weight, as Argo Rollouts does", alb + "actions.web",
@@ -193,18 +193,18 @@ func (s scene) annotatedValues() []attack.Attack {
 	)...)
 }
 
-func (s scene) annotatedReferences() []attack.Attack {
-	all := s.refusedAnnotations("the controller reads every tenant's objects", []string{ingressSnippets},
-		asked{"read-other-secret", "have ingress-nginx read a Secret of another tenant", ReferencesRule, nginx + "auth-secret", s.other + "/passwords"},
-		asked{"read-other-certificate", "have ingress-nginx read a certificate of another tenant", ReferencesRule, nginx + "auth-tls-secret", s.other + "/tls"},
-		asked{"read-other-certificate-by-haproxy", "have HAProxy read a certificate of another tenant", ReferencesRule, "haproxy-ingress.github.io/auth-tls-secret", s.other + "/tls"},
-		asked{"read-file-by-haproxy", "have HAProxy read a file of its own", ReferencesRule, "haproxy-ingress.github.io/secure-verify-ca-secret", "file:///etc/passwd"},
-		asked{"use-other-certificate-by-contour", "have Contour use a certificate of another tenant", ReferencesRule, "projectcontour.io/tls-cert-namespace", s.other},
-		asked{"use-other-middleware", "have Traefik use a middleware of another tenant", ReferencesRule, "traefik.ingress.kubernetes.io/router.middlewares", s.own + "-a@kubernetescrd," + s.other + "-auth@kubernetescrd"},
-		asked{"use-other-transport", "have Traefik call by another tenant's settings of TLS", ReferencesRule, "traefik.ingress.kubernetes.io/service.serverstransport", s.other + "-skip@kubernetescrd"},
-		asked{"join-other-load-balancer", "join a load balancer of another tenant", ReferencesRule, alb + "group.name", s.other},
+func (s scene) buildReferenceAnnotationAttacks() []attack.Attack {
+	all := s.makeAnnotationAttacks("the controller reads every tenant's objects", []string{ingressSnippets},
+		annotationAttack{"read-other-secret", "have ingress-nginx read a Secret of another tenant", ReferencesRule, nginx + "auth-secret", s.other + "/passwords"},
+		annotationAttack{"read-other-certificate", "have ingress-nginx read a certificate of another tenant", ReferencesRule, nginx + "auth-tls-secret", s.other + "/tls"},
+		annotationAttack{"read-other-certificate-by-haproxy", "have HAProxy read a certificate of another tenant", ReferencesRule, "haproxy-ingress.github.io/auth-tls-secret", s.other + "/tls"},
+		annotationAttack{"read-file-by-haproxy", "have HAProxy read a file of its own", ReferencesRule, "haproxy-ingress.github.io/secure-verify-ca-secret", "file:///etc/passwd"},
+		annotationAttack{"use-other-certificate-by-contour", "have Contour use a certificate of another tenant", ReferencesRule, "projectcontour.io/tls-cert-namespace", s.other},
+		annotationAttack{"use-other-middleware", "have Traefik use a middleware of another tenant", ReferencesRule, "traefik.ingress.kubernetes.io/router.middlewares", s.own + "-a@kubernetescrd," + s.other + "-auth@kubernetescrd"},
+		annotationAttack{"use-other-transport", "have Traefik call by another tenant's settings of TLS", ReferencesRule, "traefik.ingress.kubernetes.io/service.serverstransport", s.other + "-skip@kubernetescrd"},
+		annotationAttack{"join-other-load-balancer", "join a load balancer of another tenant", ReferencesRule, alb + "group.name", s.other},
 	)
-	return append(all, s.may(
+	return append(all, s.makeAnnotationMirrors(
 		[4]string{"read-own-secret", "have ingress-nginx read a Secret of one's own", nginx + "auth-secret", s.own + "/passwords"},
 		[4]string{"read-secret-beside", "have ingress-nginx read a Secret of the same namespace", nginx + "auth-secret", "passwords"},
 		[4]string{"use-own-middleware", "have Traefik use a middleware of one's own", "traefik.ingress.kubernetes.io/router.middlewares", s.own + "-auth@kubernetescrd"},
@@ -214,12 +214,12 @@ func (s scene) annotatedReferences() []attack.Attack {
 	)...)
 }
 
-func (s scene) annotatedRights() []attack.Attack {
+func (s scene) buildWithheldAnnotationAttacks() []attack.Attack {
 	snippet := "more_set_headers \"x: y\";"
-	withheld := func(name, summary, key, value string) asked {
-		return asked{name, summary, WithheldRule, key, value}
+	withheld := func(name, summary, key, value string) annotationAttack {
+		return annotationAttack{name, summary, WithheldRule, key, value}
 	}
-	all := s.refusedAnnotations("the controller serves every tenant, and reads every tenant's Secrets", []string{"CVE-2021-25742", ingressSnippets},
+	all := s.makeAnnotationAttacks("the controller serves every tenant, and reads every tenant's Secrets", []string{"CVE-2021-25742", ingressSnippets},
 		withheld("write-configuration-snippet", "write configuration into ingress-nginx by a snippet", nginx+"configuration-snippet", snippet),
 		withheld("write-server-snippet", "write configuration into ingress-nginx by a server snippet", nginx+"server-snippet", snippet),
 		withheld("write-nginx-org-snippet", "write configuration into NGINX's own controller", "nginx.org/location-snippets", snippet),
@@ -228,7 +228,7 @@ func (s scene) annotatedRights() []attack.Attack {
 		withheld("write-skipper-route", "write routes into Skipper", "zalando.org/skipper-routes", `x: * -> "http://web.`+s.other+`.svc";`),
 		withheld("match-aliases-by-expression", "serve hosts that match an expression", "haproxy-ingress.github.io/server-alias-regex", ".*"),
 	)
-	more := s.refusedAnnotations("all tenants share the cloud account's resources", nil,
+	more := s.makeAnnotationAttacks("all tenants share the cloud account's resources", nil,
 		withheld("use-firewall", "put a firewall of the account before a load balancer", alb+"wafv2-acl-arn", aws),
 		withheld("use-tags", "give a load balancer the tags of another tenant", alb+"tags", "costCode=other"),
 		withheld("use-security-groups", "put a load balancer into any security group", lb+"aws-load-balancer-security-groups", "sg-other"),
@@ -256,102 +256,102 @@ func (s scene) annotatedRights() []attack.Attack {
 	)
 	all = append(all, more...)
 	if slices.Contains(s.by.Allowances.Annotations, grantedCertificate) {
-		return append(all, s.may([4]string{"use-certificate-as-allowed", "use a certificate of the account, as the tenant may", grantedCertificate, aws})...)
+		return append(all, s.makeAnnotationMirrors([4]string{"use-certificate-as-allowed", "use a certificate of the account, as the tenant may", grantedCertificate, aws})...)
 	}
-	all = append(all, s.may(
+	all = append(all, s.makeAnnotationMirrors(
 		[4]string{"balance-by-digitalocean", "say how a load balancer of DigitalOcean balances", lb + "do-loadbalancer-protocol", "http"},
 		[4]string{"balance-by-hetzner", "say how a load balancer of Hetzner Cloud balances", "load-balancer.hetzner.cloud/algorithm-type", "least_connections"},
 		[4]string{"balance-by-cilium", "say how Cilium balances", "service.cilium.io/lb-algorithm", "maglev"},
 	)...)
-	return append(all, s.refusedAnnotations("the holder of the certificate can impersonate the host", nil, withheld("use-certificate", "use any certificate of the account", grantedCertificate, aws))...)
+	return append(all, s.makeAnnotationAttacks("the holder of the certificate can impersonate the host", nil, withheld("use-certificate", "use any certificate of the account", grantedCertificate, aws))...)
 }
 
-// annotatedGateways have a Gateway's controller annotate the objects that it creates.
-func (s scene) annotatedGateways() []attack.Attack {
+// buildGatewayAnnotationAttacks have a Gateway's controller annotate the objects that it creates.
+func (s scene) buildGatewayAnnotationAttacks() []attack.Attack {
 	if s.host == "" {
 		return nil
 	}
 	handed := func(name, key, value string) client.Object {
-		u := s.gateway(name, s.host)
-		set(u, value, "spec", "infrastructure", "annotations", key)
+		u := s.makeGateway(name, s.host)
+		setField(u, value, "spec", "infrastructure", "annotations", key)
 		return u
 	}
-	opened := s.gateway("open-to-clusters", s.host)
-	set(opened, "true", "spec", "infrastructure", "labels", "mirror.linkerd.io/exported")
-	return attack.Because("the Gateway's controller writes the Service with its own rights", nil,
-		attack.Creating("announce-gateway-by-infrastructure", "have the Service of a Gateway announced as another tenant's host", attack.ByPolicy(AnnotationsPolicy, AnnotatedHostsRule),
+	opened := s.makeGateway("open-to-clusters", s.host)
+	setField(opened, "true", "spec", "infrastructure", "labels", "mirror.linkerd.io/exported")
+	return attack.WithReason("the Gateway's controller writes the Service with its own rights", nil,
+		attack.NewCreate("announce-gateway-by-infrastructure", "have the Service of a Gateway announced as another tenant's host", attack.ByPolicy(AnnotationsPolicy, AnnotatedHostsRule),
 			handed("announce-by-infrastructure", externalDNS, s.otherHost)),
-		attack.Creating("claim-address-by-infrastructure", "have the Service of a Gateway claim an address", attack.ByPolicy(AnnotationsPolicy, WithheldRule),
+		attack.NewCreate("claim-address-by-infrastructure", "have the Service of a Gateway claim an address", attack.ByPolicy(AnnotationsPolicy, WithheldRule),
 			handed("claim-by-infrastructure", "metallb.io/loadBalancerIPs", "203.0.113.7")),
-		attack.Creating("open-gateway-to-clusters", "have the Service of a Gateway opened to other clusters by a label", attack.ByPolicy(AnnotationsPolicy, LabelsRule), opened),
-		attack.Creating("announce-gateway", "have the Service of a Gateway announced as a host of one's own", attack.Nobody, handed("announce-gateway-own", externalDNS, s.host)),
+		attack.NewCreate("open-gateway-to-clusters", "have the Service of a Gateway opened to other clusters by a label", attack.ByPolicy(AnnotationsPolicy, LabelsRule), opened),
+		attack.NewCreate("announce-gateway", "have the Service of a Gateway announced as a host of one's own", attack.Nobody, handed("announce-gateway-own", externalDNS, s.host)),
 	)
 }
 
-// copied are Secrets, ConfigMaps and claims that add-ons copy or mistake for their own.
-func (s scene) copied() []attack.Attack {
+// buildCopyAttacks are Secrets, ConfigMaps and claims that add-ons copy or mistake for their own.
+func (s scene) buildCopyAttacks() []attack.Attack {
 	secret := func(name string, annotations, labels map[string]string) *corev1.Secret {
-		return &corev1.Secret{TypeMeta: core("Secret"), ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "croft-" + name, Annotations: annotations, Labels: labels}}
+		return &corev1.Secret{TypeMeta: makeCoreMeta("Secret"), ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "croft-" + name, Annotations: annotations, Labels: labels}}
 	}
 	by := func(rule string) attack.Stopper { return attack.ByPolicy(AnnotationsPolicy, rule) }
 	one := func(name, summary, rule, key, value string) attack.Attack {
-		return attack.Creating(name, summary, by(rule), secret(name, map[string]string{key: value}, nil))
+		return attack.NewCreate(name, summary, by(rule), secret(name, map[string]string{key: value}, nil))
 	}
 	const reflector, replicator = "reflector.v1.k8s.emberstack.com/", "replicator.v1.mittwald.de/"
 	cluster := map[string]string{"argocd.argoproj.io/secret-type": "cluster"}
 	claim := func(name, key, value string) client.Object {
-		c := &corev1.PersistentVolumeClaim{TypeMeta: core("PersistentVolumeClaim"), ObjectMeta: s.meta(name), Spec: s.claimSpec()}
+		c := &corev1.PersistentVolumeClaim{TypeMeta: makeCoreMeta("PersistentVolumeClaim"), ObjectMeta: s.makeMeta(name), Spec: s.makeClaimSpec()}
 		c.Annotations = map[string]string{key: value}
 		return c
 	}
-	rego := &corev1.ConfigMap{TypeMeta: core("ConfigMap"), ObjectMeta: s.meta("pass-for-policy")}
+	rego := &corev1.ConfigMap{TypeMeta: makeCoreMeta("ConfigMap"), ObjectMeta: s.makeMeta("pass-for-policy")}
 	rego.Labels = map[string]string{"openpolicyagent.org/policy": "rego"}
-	as3 := &corev1.ConfigMap{TypeMeta: core("ConfigMap"), ObjectMeta: s.meta("configure-big-ip")}
+	as3 := &corev1.ConfigMap{TypeMeta: makeCoreMeta("ConfigMap"), ObjectMeta: s.makeMeta("configure-big-ip")}
 	as3.Labels = map[string]string{"f5type": "virtual-server", "as3": "true"}
-	member := &corev1.Service{TypeMeta: core("Service"), ObjectMeta: s.meta("take-requests-of-pool"), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, Ports: []corev1.ServicePort{{Port: 80}}}}
+	member := &corev1.Service{TypeMeta: makeCoreMeta("Service"), ObjectMeta: s.makeMeta("take-requests-of-pool"), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, Ports: []corev1.ServicePort{{Port: 80}}}}
 	member.Labels = map[string]string{"cis.f5.com/as3-tenant": s.other, "cis.f5.com/as3-pool": "web"}
-	config := &corev1.ConfigMap{TypeMeta: core("ConfigMap"), ObjectMeta: s.meta("copy-everywhere-by-kubed")}
+	config := &corev1.ConfigMap{TypeMeta: makeCoreMeta("ConfigMap"), ObjectMeta: s.makeMeta("copy-everywhere-by-kubed")}
 	config.Annotations = map[string]string{"kubed.appscode.com/sync": ""}
-	return attack.Because("a controller that copies Secrets reads and writes those of every tenant", nil,
+	return attack.WithReason("a controller that copies Secrets reads and writes those of every tenant", nil,
 		one("copy-other-secret-by-reflector", "have Reflector copy another tenant's Secret", ReferencesRule, reflector+"reflects", s.other+"/passwords"),
 		one("copy-other-secret-by-replicator", "have kubernetes-replicator copy another tenant's Secret", ReferencesRule, replicator+"replicate-from", s.other+"/passwords"),
 		one("copy-everywhere-by-reflector", "have Reflector copy a Secret into every namespace", WithheldRule, reflector+"reflection-auto-enabled", "true"),
 		one("copy-everywhere-by-replicator", "have kubernetes-replicator copy a Secret into every namespace", WithheldRule, replicator+"replicate-to", "*"),
-		attack.Creating("copy-everywhere-by-kubed", "have kubed copy a ConfigMap into every namespace", by(WithheldRule), config),
-		attack.Changing("copy-other-secret-later", "have Reflector copy another tenant's Secret into one that is there", by(ReferencesRule), secret("copy-other-later", nil, nil), func(o *corev1.Secret) {
+		attack.NewCreate("copy-everywhere-by-kubed", "have kubed copy a ConfigMap into every namespace", by(WithheldRule), config),
+		attack.NewUpdate("copy-other-secret-later", "have Reflector copy another tenant's Secret into one that is there", by(ReferencesRule), secret("copy-other-later", nil, nil), func(o *corev1.Secret) {
 			o.Annotations = map[string]string{reflector + "reflects": s.other + "/passwords"}
 		}),
-		attack.Creating("pass-for-cluster-secret", "pass a Secret for one of Argo CD's clusters", by(LabelsRule), secret("pass-for-cluster", nil, cluster)),
-		attack.Changing("pass-for-cluster-secret-later", "pass a Secret that is there for one of Argo CD's clusters", by(LabelsRule), secret("pass-for-cluster-later", nil, nil), func(o *corev1.Secret) { o.Labels = cluster }),
-		attack.Changing("pass-for-repository-credentials", "pass a Secret that is there for credentials of all of Argo CD's repositories", by(LabelsRule), secret("pass-for-credentials", nil, nil), func(o *corev1.Secret) {
+		attack.NewCreate("pass-for-cluster-secret", "pass a Secret for one of Argo CD's clusters", by(LabelsRule), secret("pass-for-cluster", nil, cluster)),
+		attack.NewUpdate("pass-for-cluster-secret-later", "pass a Secret that is there for one of Argo CD's clusters", by(LabelsRule), secret("pass-for-cluster-later", nil, nil), func(o *corev1.Secret) { o.Labels = cluster }),
+		attack.NewUpdate("pass-for-repository-credentials", "pass a Secret that is there for credentials of all of Argo CD's repositories", by(LabelsRule), secret("pass-for-credentials", nil, nil), func(o *corev1.Secret) {
 			o.Labels = map[string]string{"argocd.argoproj.io/secret-type": "repo-creds"}
 		}),
-		attack.Creating("configure-big-ip", "have F5's controller configure the load balancer by a ConfigMap", by(LabelsRule), as3),
-		attack.Creating("take-requests-of-pool", "have F5's controller send another tenant's requests to a Service", by(LabelsRule), member),
-		attack.Creating("import-other-volume", "have Trident make any volume of the storage system one's own", by(WithheldRule), claim("import-other-volume", "trident.netapp.io/importOriginalName", "other")),
-		attack.Creating("speed-volume-up", "have a volume of EBS get a speed that its class does not allow", by(WithheldRule), claim("speed-volume-up", "ebs.csi.aws.com/iops", "64000")),
-		attack.Creating("pass-for-authority", "have Kong trust a certificate for everybody's clients", by(LabelsRule), secret("pass-for-authority", nil, map[string]string{"konghq.com/ca-cert": "true"})),
-		attack.Creating("pass-for-policy", "have Open Policy Agent load a ConfigMap as a policy of the cluster", by(LabelsRule), rego),
-		attack.Creating("import-from-address", "have CDI fill a volume from an address", by(URLsRule), claim("import-from-address", "cdi.kubevirt.io/storage.import.endpoint", "http://169.254.169.254/")),
-		attack.Creating("copy-other-volume", "have CDI copy another tenant's volume", by(WithheldRule), claim("copy-other-volume", "cdi.kubevirt.io/storage.clone.token", s.other)),
-		attack.Creating("import-own", "have CDI fill a volume from a Service of one's own", attack.Nobody, claim("import-own", "cdi.kubevirt.io/storage.import.endpoint", "http://files."+s.own+".svc/disk.img")),
-		attack.Creating("copy-own-secret", "have Reflector copy a Secret of one's own", attack.Nobody, secret("copy-own-secret", map[string]string{reflector + "reflects": s.own + "/passwords"}, map[string]string{"app": "web"})),
+		attack.NewCreate("configure-big-ip", "have F5's controller configure the load balancer by a ConfigMap", by(LabelsRule), as3),
+		attack.NewCreate("take-requests-of-pool", "have F5's controller send another tenant's requests to a Service", by(LabelsRule), member),
+		attack.NewCreate("import-other-volume", "have Trident make any volume of the storage system one's own", by(WithheldRule), claim("import-other-volume", "trident.netapp.io/importOriginalName", "other")),
+		attack.NewCreate("speed-volume-up", "have a volume of EBS get a speed that its class does not allow", by(WithheldRule), claim("speed-volume-up", "ebs.csi.aws.com/iops", "64000")),
+		attack.NewCreate("pass-for-authority", "have Kong trust a certificate for everybody's clients", by(LabelsRule), secret("pass-for-authority", nil, map[string]string{"konghq.com/ca-cert": "true"})),
+		attack.NewCreate("pass-for-policy", "have Open Policy Agent load a ConfigMap as a policy of the cluster", by(LabelsRule), rego),
+		attack.NewCreate("import-from-address", "have CDI fill a volume from an address", by(URLsRule), claim("import-from-address", "cdi.kubevirt.io/storage.import.endpoint", "http://169.254.169.254/")),
+		attack.NewCreate("copy-other-volume", "have CDI copy another tenant's volume", by(WithheldRule), claim("copy-other-volume", "cdi.kubevirt.io/storage.clone.token", s.other)),
+		attack.NewCreate("import-own", "have CDI fill a volume from a Service of one's own", attack.Nobody, claim("import-own", "cdi.kubevirt.io/storage.import.endpoint", "http://files."+s.own+".svc/disk.img")),
+		attack.NewCreate("copy-own-secret", "have Reflector copy a Secret of one's own", attack.Nobody, secret("copy-own-secret", map[string]string{reflector + "reflects": s.own + "/passwords"}, map[string]string{"app": "web"})),
 	)
 }
 
-// annotatedPods have add-ons that act on pods do so.
-func (s scene) annotatedPods() []attack.Attack {
+// buildPodAnnotationAttacks have add-ons that act on pods do so.
+func (s scene) buildPodAnnotationAttacks() []attack.Attack {
 	var all []attack.Attack
 	annotate := func(key, value string) map[string]string { return map[string]string{key: value} }
 	by := func(name, summary, rule, key, value string) {
-		all = append(all, attack.Creating(name, summary, attack.ByPolicy(admissionpolicy.PodsPolicy, rule), s.pod(name, func(p *corev1.Pod) { p.Annotations = annotate(key, value) })))
+		all = append(all, attack.NewCreate(name, summary, attack.ByPolicy(admissionpolicy.PodsPolicy, rule), s.makePod(name, func(p *corev1.Pod) { p.Annotations = annotate(key, value) })))
 	}
 	refused := func(name, summary, key, value string) { by(name, summary, PodAnnotationsRule, key, value) }
 	inTemplate := func(name, summary, rule string, edit func(*corev1.PodTemplateSpec)) {
-		all = append(all, attack.Creating(name, summary, attack.ByWarning(admissionpolicy.PodTemplatesPolicy, rule), s.deployment(name, edit)))
+		all = append(all, attack.NewCreate(name, summary, attack.ByWarning(admissionpolicy.PodTemplatesPolicy, rule), s.makeDeployment(name, edit)))
 	}
 	may := func(name, summary, key, value string) {
-		all = append(all, attack.Creating(name, summary, attack.Nobody, s.pod(name, func(p *corev1.Pod) { p.Annotations = annotate(key, value) })))
+		all = append(all, attack.NewCreate(name, summary, attack.Nobody, s.makePod(name, func(p *corev1.Pod) { p.Annotations = annotate(key, value) })))
 	}
 	const role, networks = "iam.amazonaws.com/role", "k8s.v1.cni.cncf.io/networks"
 	refused("assume-any-role", "have kube2iam give a pod any role of the nodes", role, "arn:aws:iam::111122223333:role/admin")
@@ -407,11 +407,11 @@ func (s scene) annotatedPods() []attack.Attack {
 	} else {
 		may("check-own-by-datadog-as-allowed", "have Datadog's agent check a pod, as the tenant may", "ad.datadoghq.com/app.checks", `{"redisdb":{"instances":[{"host":"%%host%%"}]}}`)
 	}
-	all = append(all, attack.Changing("assume-any-role-later", "have kube2iam give a pod that is there any role of the nodes", attack.ByPolicy(admissionpolicy.PodsPolicy, PodAnnotationsRule),
-		s.pod("assume-later"), func(p *corev1.Pod) { p.Annotations = annotate(role, "admin") }))
+	all = append(all, attack.NewUpdate("assume-any-role-later", "have kube2iam give a pod that is there any role of the nodes", attack.ByPolicy(admissionpolicy.PodsPolicy, PodAnnotationsRule),
+		s.makePod("assume-later"), func(p *corev1.Pod) { p.Annotations = annotate(role, "admin") }))
 	binding := annotate("aadpodidbinding", "admin")
-	all = append(all, attack.Creating("assume-any-identity", "have aad-pod-identity give a pod any identity of the nodes", attack.ByPolicy(admissionpolicy.PodsPolicy, PodMarksRule),
-		s.pod("assume-any-identity", func(p *corev1.Pod) { p.Labels = binding })))
+	all = append(all, attack.NewCreate("assume-any-identity", "have aad-pod-identity give a pod any identity of the nodes", attack.ByPolicy(admissionpolicy.PodsPolicy, PodMarksRule),
+		s.makePod("assume-any-identity", func(p *corev1.Pod) { p.Labels = binding })))
 	inTemplate("assume-any-identity-in-template", "have aad-pod-identity give the pods of a Deployment any identity of the nodes", PodMarksRule, func(t *corev1.PodTemplateSpec) { t.Labels["aadpodidbinding"] = "admin" })
 	inTemplate("assume-any-role-in-template", "have kube2iam give the pods of a Deployment any role of the nodes", PodAnnotationsRule, func(t *corev1.PodTemplateSpec) { t.Annotations = annotate(role, "admin") })
 	inTemplate("take-other-address-in-template", "have Calico give the pods of a Deployment another pod's address", PodAnnotationsRule, func(t *corev1.PodTemplateSpec) {
@@ -439,11 +439,11 @@ func (s scene) annotatedPods() []attack.Attack {
 		may("use-vault-of-platform", "have Vault's agent ask a Vault of the platform", "vault.hashicorp.com/service", "http://vault."+platform[0]+".svc:8200")
 	}
 	may("note-a-build", "note something for oneself, without a prefix", "build.url", "https://ci.example.org/1")
-	return attack.Because("controllers of pods have the node's rights, and its network", nil, all...)
+	return attack.WithReason("controllers of pods have the node's rights, and its network", nil, all...)
 }
 
-// unwarned carry an unknown annotation on each kind that add-ons read. No policy may warn.
-func (s scene) unwarned() []attack.Attack {
+// buildUnwarnedAttacks carry an unknown annotation on each kind that add-ons read. No policy may warn.
+func (s scene) buildUnwarnedAttacks() []attack.Attack {
 	by := attack.ByWarning(UnknownAnnotationsPolicy, UnknownWarningRule)
 	carry := func(o client.Object) client.Object {
 		o.SetAnnotations(map[string]string{unknownAnnotation: "now"})
@@ -451,75 +451,75 @@ func (s scene) unwarned() []attack.Attack {
 	}
 	one := func(o client.Object) attack.Attack {
 		kind := o.GetObjectKind().GroupVersionKind().Kind
-		return attack.Creating("carry-annotation-unwarned-on-"+strings.ToLower(kind), "carry an annotation that nobody knows on a "+kind+", without a word about it", by, carry(o))
+		return attack.NewCreate("carry-annotation-unwarned-on-"+strings.ToLower(kind), "carry an annotation that nobody knows on a "+kind+", without a word about it", by, carry(o))
 	}
-	meta := s.meta("carry-unwarned")
+	meta := s.makeMeta("carry-unwarned")
 	all := []attack.Attack{
-		one(&corev1.Service{TypeMeta: core("Service"), ObjectMeta: meta, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, Ports: []corev1.ServicePort{{Port: 80}}}}),
-		one(&corev1.ConfigMap{TypeMeta: core("ConfigMap"), ObjectMeta: meta}),
-		one(s.volumeClaim("carry-unwarned")),
+		one(&corev1.Service{TypeMeta: makeCoreMeta("Service"), ObjectMeta: meta, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, Ports: []corev1.ServicePort{{Port: 80}}}}),
+		one(&corev1.ConfigMap{TypeMeta: makeCoreMeta("ConfigMap"), ObjectMeta: meta}),
+		one(s.makeVolumeClaim("carry-unwarned")),
 	}
 	if s.host == "" {
 		return all
 	}
 	for _, kind := range []string{"HTTPRoute", "GRPCRoute", "TLSRoute"} {
-		all = append(all, one(s.route(kind, "carry-unwarned", s.host)))
+		all = append(all, one(s.makeRoute(kind, "carry-unwarned", s.host)))
 	}
-	return append(all, one(s.gateway("carry-unwarned", s.host)),
-		attack.Changing("carry-annotation-unwarned-on-ingress-later", "add an annotation that nobody knows to an Ingress, without a word about it", by,
-			s.ingress("carry-unwarned-later"), func(i *networkingv1.Ingress) { carry(i) }),
-		attack.Changing("carry-annotation-unwarned-on-gateway-later", "add an annotation that nobody knows to a Gateway, without a word about it", by,
-			s.gateway("carry-unwarned-later", s.host), func(u *unstructured.Unstructured) { carry(u) }))
+	return append(all, one(s.makeGateway("carry-unwarned", s.host)),
+		attack.NewUpdate("carry-annotation-unwarned-on-ingress-later", "add an annotation that nobody knows to an Ingress, without a word about it", by,
+			s.makeIngress("carry-unwarned-later"), func(i *networkingv1.Ingress) { carry(i) }),
+		attack.NewUpdate("carry-annotation-unwarned-on-gateway-later", "add an annotation that nobody knows to a Gateway, without a word about it", by,
+			s.makeGateway("carry-unwarned-later", s.host), func(u *unstructured.Unstructured) { carry(u) }))
 }
 
-func (s scene) unknownAnnotations() []attack.Attack {
+func (s scene) buildUnknownAnnotationAttacks() []attack.Attack {
 	pod := func(name string) *corev1.Pod {
-		return s.pod(name, func(p *corev1.Pod) { p.Annotations = map[string]string{unknownAnnotation: "now"} })
+		return s.makePod(name, func(p *corev1.Pod) { p.Annotations = map[string]string{unknownAnnotation: "now"} })
 	}
 	template := func(name string) client.Object {
-		return s.deployment(name, func(t *corev1.PodTemplateSpec) { t.Annotations = map[string]string{unknownAnnotation: "now"} })
+		return s.makeDeployment(name, func(t *corev1.PodTemplateSpec) { t.Annotations = map[string]string{unknownAnnotation: "now"} })
 	}
-	ingress := func(name string) client.Object { return s.annotated(name, unknownAnnotation, "now") }
-	secret := &corev1.Secret{TypeMeta: core("Secret"), ObjectMeta: s.meta("carry-unknown-later")}
+	ingress := func(name string) client.Object { return s.makeAnnotated(name, unknownAnnotation, "now") }
+	secret := &corev1.Secret{TypeMeta: makeCoreMeta("Secret"), ObjectMeta: s.makeMeta("carry-unknown-later")}
 	later := func(o *corev1.Secret) { o.Annotations = map[string]string{unknownAnnotation: "now"} }
 	var all []attack.Attack
 	switch s.by.Allowances.UnknownAnnotations {
 	case v1alpha1.UnknownDeny:
 		all = append(all,
-			attack.Creating("carry-unknown-annotation", "carry an annotation that nobody knows", attack.ByPolicy(AnnotationsPolicy, UnknownAnnotationsRule), ingress("carry-unknown")),
-			attack.Creating("carry-unknown-annotation-as-pod", "carry an annotation that nobody knows on a pod", attack.ByPolicy(admissionpolicy.PodsPolicy, PodAnnotationsRule), pod("carry-unknown")),
-			attack.Creating("carry-unknown-domain-as-pod", "carry a domain that nobody knows as a key on a pod", attack.ByPolicy(admissionpolicy.PodsPolicy, PodAnnotationsRule),
-				s.pod("carry-unknown-domain", func(p *corev1.Pod) { p.Annotations = map[string]string{"devices.croft-verify.dev": "now"} })),
-			attack.Creating("carry-unknown-annotation-in-template", "carry an annotation that nobody knows on the pods of a Deployment", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, PodAnnotationsRule), template("carry-unknown")))
+			attack.NewCreate("carry-unknown-annotation", "carry an annotation that nobody knows", attack.ByPolicy(AnnotationsPolicy, UnknownAnnotationsRule), ingress("carry-unknown")),
+			attack.NewCreate("carry-unknown-annotation-as-pod", "carry an annotation that nobody knows on a pod", attack.ByPolicy(admissionpolicy.PodsPolicy, PodAnnotationsRule), pod("carry-unknown")),
+			attack.NewCreate("carry-unknown-domain-as-pod", "carry a domain that nobody knows as a key on a pod", attack.ByPolicy(admissionpolicy.PodsPolicy, PodAnnotationsRule),
+				s.makePod("carry-unknown-domain", func(p *corev1.Pod) { p.Annotations = map[string]string{"devices.croft-verify.dev": "now"} })),
+			attack.NewCreate("carry-unknown-annotation-in-template", "carry an annotation that nobody knows on the pods of a Deployment", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, PodAnnotationsRule), template("carry-unknown")))
 	case v1alpha1.UnknownWarn:
-		all = append(all, s.unwarned()...)
+		all = append(all, s.buildUnwarnedAttacks()...)
 		all = append(all,
-			attack.Creating("carry-annotation-unwarned", "carry an annotation that nobody knows, without a word about it", attack.ByWarning(UnknownAnnotationsPolicy, UnknownWarningRule), ingress("carry-unwarned")),
-			attack.Changing("carry-annotation-unwarned-later", "add an annotation that nobody knows, without a word about it", attack.ByWarning(UnknownAnnotationsPolicy, UnknownWarningRule), secret, later),
-			attack.Creating("carry-annotation-unwarned-in-template", "carry an annotation that nobody knows on the pods of a Deployment, without a word about it",
+			attack.NewCreate("carry-annotation-unwarned", "carry an annotation that nobody knows, without a word about it", attack.ByWarning(UnknownAnnotationsPolicy, UnknownWarningRule), ingress("carry-unwarned")),
+			attack.NewUpdate("carry-annotation-unwarned-later", "add an annotation that nobody knows, without a word about it", attack.ByWarning(UnknownAnnotationsPolicy, UnknownWarningRule), secret, later),
+			attack.NewCreate("carry-annotation-unwarned-in-template", "carry an annotation that nobody knows on the pods of a Deployment, without a word about it",
 				attack.ByWarning(admissionpolicy.PodTemplatesPolicy, UnknownWarningRule), template("carry-unwarned")),
-			attack.Creating("carry-annotation-unwarned-on-pod", "carry an annotation that nobody knows on a pod, without a word about it",
+			attack.NewCreate("carry-annotation-unwarned-on-pod", "carry an annotation that nobody knows on a pod, without a word about it",
 				attack.ByWarning(UnknownPodAnnotationsPolicy, UnknownWarningRule), pod("carry-unwarned")),
-			attack.Changing("carry-annotation-unwarned-on-pod-later", "add an annotation that nobody knows to a pod, without a word about it",
-				attack.ByWarning(UnknownPodAnnotationsPolicy, UnknownWarningRule), s.pod("carry-unwarned-later"),
+			attack.NewUpdate("carry-annotation-unwarned-on-pod-later", "add an annotation that nobody knows to a pod, without a word about it",
+				attack.ByWarning(UnknownPodAnnotationsPolicy, UnknownWarningRule), s.makePod("carry-unwarned-later"),
 				func(p *corev1.Pod) { p.Annotations = map[string]string{unknownAnnotation: "now"} }))
 		for _, label := range ofTemplates {
 			made := pod("carry-by-" + strings.NewReplacer(".", "-", "/", "-").Replace(label))
 			made.Labels = map[string]string{label: "5d4f8c7b9"}
-			all = append(all, attack.Creating(strings.TrimPrefix(made.Name, "croft-"), "have a controller make a pod of a template, of which there was a warning, marked by "+label, attack.Nobody, made))
+			all = append(all, attack.NewCreate(strings.TrimPrefix(made.Name, "croft-"), "have a controller make a pod of a template, of which there was a warning, marked by "+label, attack.Nobody, made))
 		}
 	case v1alpha1.UnknownAllow:
 		// No policy warns.
 	}
 	if s.by.Allowances.UnknownAnnotations != v1alpha1.UnknownDeny {
-		carried := attack.Creating("carry-unknown-annotation-as-allowed", "carry an annotation that nobody knows, as the tenant may", attack.Nobody, ingress("carry-as-allowed"))
-		onPod := attack.Creating("carry-unknown-annotation-as-pod-as-allowed", "carry an annotation that nobody knows on a pod, as the tenant may", attack.Nobody, pod("carry-unknown"))
+		carried := attack.NewCreate("carry-unknown-annotation-as-allowed", "carry an annotation that nobody knows, as the tenant may", attack.Nobody, ingress("carry-as-allowed"))
+		onPod := attack.NewCreate("carry-unknown-annotation-as-pod-as-allowed", "carry an annotation that nobody knows on a pod, as the tenant may", attack.Nobody, pod("carry-unknown"))
 		carried.Warned = s.by.Allowances.UnknownAnnotations == v1alpha1.UnknownWarn
 		onPod.Warned = carried.Warned
 		all = append(all, carried, onPod)
 	}
 	if s.host != "" {
-		all = append(all, s.may([4]string{"carry-own-annotation", "carry an annotation of a domain of one's own", s.host + "/owner", "team"})...)
+		all = append(all, s.makeAnnotationMirrors([4]string{"carry-own-annotation", "carry an annotation of a domain of one's own", s.host + "/owner", "team"})...)
 	}
-	return attack.Because("a list of harmful annotations misses those of the next add-on", nil, all...)
+	return attack.WithReason("a list of harmful annotations misses those of the next add-on", nil, all...)
 }

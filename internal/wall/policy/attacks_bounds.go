@@ -14,11 +14,11 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// bounds are objects with lists that croft's own rules would take seconds to evaluate, on an
+// buildBoundsAttacks are objects with lists that croft's own rules would take seconds to evaluate, on an
 // API server that all tenants share.
-func (s scene) bounds() []attack.Attack {
+func (s scene) buildBoundsAttacks() []attack.Attack {
 	long := func(policy, name, summary string, object client.Object) attack.Attack {
-		return attack.Creating(name, summary, attack.ByPolicy(policy, admissionpolicy.BoundsRule), object)
+		return attack.NewCreate(name, summary, attack.ByPolicy(policy, admissionpolicy.BoundsRule), object)
 	}
 	host := s.host
 	if host == "" {
@@ -29,8 +29,8 @@ func (s scene) bounds() []attack.Attack {
 		object.SetAnnotations(map[string]string{externalDNS: strings.Repeat(host+",", mostHosts) + host})
 		return object
 	}
-	service := &corev1.Service{TypeMeta: core("Service"), ObjectMeta: s.meta("announce-more"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
-	published := &corev1.Service{TypeMeta: core("Service"), ObjectMeta: s.meta("publish-more")}
+	service := &corev1.Service{TypeMeta: makeCoreMeta("Service"), ObjectMeta: s.makeMeta("announce-more"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	published := &corev1.Service{TypeMeta: makeCoreMeta("Service"), ObjectMeta: s.makeMeta("publish-more")}
 	for i := range int32(201) {
 		published.Spec.Ports = append(published.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", i), Port: 1000 + i})
 	}
@@ -49,13 +49,13 @@ func (s scene) bounds() []attack.Attack {
 		return list
 	}
 	certificate := func(name string, n int) client.Object {
-		return attack.Custom("cert-manager.io/v1", "Certificate", s.own, "croft-"+name, map[string]any{
+		return attack.NewCustomObject("cert-manager.io/v1", "Certificate", s.own, "croft-"+name, map[string]any{
 			"secretName": "croft-verify", "dnsNames": names(n), "issuerRef": map[string]any{"name": "letsencrypt", "kind": "ClusterIssuer", "group": "cert-manager.io"},
 		})
 	}
 	binding := func(name string, n int) *rbacv1.RoleBinding {
 		b := &rbacv1.RoleBinding{
-			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: s.meta(name),
+			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: s.makeMeta(name),
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "croft-viewer"},
 		}
 		for i := range n {
@@ -63,27 +63,27 @@ func (s scene) bounds() []attack.Attack {
 		}
 		return b
 	}
-	held := &corev1.ConfigMap{TypeMeta: core("ConfigMap"), ObjectMeta: s.meta("held-by-more")}
+	held := &corev1.ConfigMap{TypeMeta: makeCoreMeta("ConfigMap"), ObjectMeta: s.makeMeta("held-by-more")}
 	for i := range mostFinalizers + 1 {
 		held.Finalizers = append(held.Finalizers, fmt.Sprintf("example.com/f-%d", i))
 	}
-	own := &corev1.Namespace{TypeMeta: core("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own}}
-	labelled := attack.Mistake(present(attack.Changing("label-namespace-more-when-permitted", "put more labels on the namespace than croft goes through",
+	own := &corev1.Namespace{TypeMeta: makeCoreMeta("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own}}
+	labelled := attack.GrantToEveryone(withoutSetup(attack.NewUpdate("label-namespace-more-when-permitted", "put more labels on the namespace than croft goes through",
 		attack.ByPolicy(NamespacesPolicy, admissionpolicy.BoundsRule), own, func(n *corev1.Namespace) {
 			for i := range mostMarks {
 				n.Labels[fmt.Sprintf("example.com/l-%d", i)] = ""
 			}
-		})), right("", "namespaces", "get", "update"))
-	gateway := attack.Custom(gateway+"/v1", "Gateway", s.own, "croft-announce-more", map[string]any{
+		})), makePolicyRule("", "namespaces", "get", "update"))
+	gateway := attack.NewCustomObject(gateway+"/v1", "Gateway", s.own, "croft-announce-more", map[string]any{
 		"gatewayClassName": "croft-verify", "listeners": []any{map[string]any{"name": "http", "port": int64(80), "protocol": "HTTP", "hostname": host}},
 	})
 	all := []attack.Attack{
-		long(admissionpolicy.PodsPolicy, "mount-more", "write a pod with more volumes than croft goes through", s.pod("mount-more", func(p *corev1.Pod) {
+		long(admissionpolicy.PodsPolicy, "mount-more", "write a pod with more volumes than croft goes through", s.makePod("mount-more", func(p *corev1.Pod) {
 			for i := range 201 {
 				p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: fmt.Sprintf("v%d", i), VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 			}
 		})),
-		long(admissionpolicy.PodsPolicy, "note-more", "write a pod with more annotations than croft goes through", s.pod("note-more", func(p *corev1.Pod) {
+		long(admissionpolicy.PodsPolicy, "note-more", "write a pod with more annotations than croft goes through", s.makePod("note-more", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{}
 			for i := range mostMarks + 1 {
 				p.Annotations[fmt.Sprintf("example.com/note-%d", i)] = ""
@@ -91,9 +91,9 @@ func (s scene) bounds() []attack.Attack {
 		})),
 		long(ServicesPolicy, "publish-more", "write a Service with more ports than croft goes through", published),
 		long(AnnotationsPolicy, "announce-more", "name more hosts on a Service than croft goes through", announce(service)),
-		long(IngressesPolicy, "serve-more", "write an Ingress with more rules than croft goes through", s.ingress("serve-more", rules(mostHosts+1))),
-		long(AnnotationsPolicy, "announce-more-by-ingress", "name more hosts on an Ingress than croft goes through", announce(s.ingress("announce-more-by-ingress"))),
-		long(AnnotationsPolicy, "announce-more-by-route", "name more hosts on an HTTPRoute than croft goes through", announce(attack.Custom("gateway.networking.k8s.io/v1", "HTTPRoute", s.own, "croft-announce-more", map[string]any{
+		long(IngressesPolicy, "serve-more", "write an Ingress with more rules than croft goes through", s.makeIngress("serve-more", rules(mostHosts+1))),
+		long(AnnotationsPolicy, "announce-more-by-ingress", "name more hosts on an Ingress than croft goes through", announce(s.makeIngress("announce-more-by-ingress"))),
+		long(AnnotationsPolicy, "announce-more-by-route", "name more hosts on an HTTPRoute than croft goes through", announce(attack.NewCustomObject("gateway.networking.k8s.io/v1", "HTTPRoute", s.own, "croft-announce-more", map[string]any{
 			"parentRefs": []any{map[string]any{"name": "web"}}, "hostnames": []any{host},
 			"rules": []any{map[string]any{"backendRefs": []any{map[string]any{"name": "web", "port": int64(80)}}}},
 		}))),
@@ -102,11 +102,11 @@ func (s scene) bounds() []attack.Attack {
 		long(RoleBindingsPolicy, "bind-more", "bind a role to more accounts than croft goes through", binding("bind-more", 501)),
 		long(FinalizersPolicy, "held-by-more", "write an object with more finalizers than croft goes through", held),
 		labelled,
-		attack.Creating("certify-many", "ask for a certificate of as many names as croft goes through", attack.Nobody, certificate("certify-many", mostHosts)),
-		attack.Creating("bind-many", "bind a role to as many accounts as croft goes through", attack.Nobody, binding("bind-many", 500)),
+		attack.NewCreate("certify-many", "ask for a certificate of as many names as croft goes through", attack.Nobody, certificate("certify-many", mostHosts)),
+		attack.NewCreate("bind-many", "bind a role to as many accounts as croft goes through", attack.Nobody, binding("bind-many", 500)),
 	}
 	if s.host != "" {
-		all = append(all, attack.Creating("serve-many", "write an Ingress with as many rules as croft goes through", attack.Nobody, s.ingress("serve-many", rules(mostHosts))))
+		all = append(all, attack.NewCreate("serve-many", "write an Ingress with as many rules as croft goes through", attack.Nobody, s.makeIngress("serve-many", rules(mostHosts))))
 	}
-	return attack.Because("all tenants share the API server, and the time of CEL grows with the square of a list's length", nil, all...)
+	return attack.WithReason("all tenants share the API server, and the time of CEL grows with the square of a list's length", nil, all...)
 }

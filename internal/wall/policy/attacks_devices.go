@@ -15,14 +15,14 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// devices request devices as a team would, as only administrators may, and in ways that occupy
+// buildDeviceAttacks request devices as a team would, as only administrators may, and in ways that occupy
 // the scheduler.
-func (s scene) devices() []attack.Attack {
-	return slices.Concat(s.deviceClaims(), s.slowClaims(), s.podsWithDevices())
+func (s scene) buildDeviceAttacks() []attack.Attack {
+	return slices.Concat(s.buildDeviceClaimAttacks(), s.buildSlowClaimAttacks(), s.buildDevicePodAttacks())
 }
 
-// deviceClass returns a class that the tenant may request, or "".
-func (s scene) deviceClass() string {
+// findDeviceClass returns a class that the tenant may request, or "".
+func (s scene) findDeviceClass() string {
 	switch classes := s.by.Allowances.DeviceClasses; {
 	case len(classes) == 0:
 		return ""
@@ -33,23 +33,23 @@ func (s scene) deviceClass() string {
 	}
 }
 
-func (s scene) claim(name string, requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaim {
+func (s scene) makeResourceClaim(name string, requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaim {
 	return &resourcev1.ResourceClaim{
-		TypeMeta: metav1.TypeMeta{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: "ResourceClaim"}, ObjectMeta: s.meta(name),
+		TypeMeta: metav1.TypeMeta{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: "ResourceClaim"}, ObjectMeta: s.makeMeta(name),
 		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: requests}},
 	}
 }
 
-func (s scene) claimTemplate(name string, requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaimTemplate {
+func (s scene) makeResourceClaimTemplate(name string, requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaimTemplate {
 	return &resourcev1.ResourceClaimTemplate{
-		TypeMeta: metav1.TypeMeta{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: "ResourceClaimTemplate"}, ObjectMeta: s.meta(name),
-		Spec: resourcev1.ResourceClaimTemplateSpec{Spec: s.claim(name, requests...).Spec},
+		TypeMeta: metav1.TypeMeta{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: "ResourceClaimTemplate"}, ObjectMeta: s.makeMeta(name),
+		Spec: resourcev1.ResourceClaimTemplateSpec{Spec: s.makeResourceClaim(name, requests...).Spec},
 	}
 }
 
-// exactly requests a number of devices of one class. anyOf requests one device of the first
+// requestExactly requests a number of devices of one class. anyOf requests one device of the first
 // class that has a free one.
-func exactly(name, class string, count int64, edits ...func(*resourcev1.ExactDeviceRequest)) resourcev1.DeviceRequest {
+func requestExactly(name, class string, count int64, edits ...func(*resourcev1.ExactDeviceRequest)) resourcev1.DeviceRequest {
 	request := resourcev1.DeviceRequest{Name: name, Exactly: &resourcev1.ExactDeviceRequest{
 		DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count,
 	}}
@@ -59,7 +59,7 @@ func exactly(name, class string, count int64, edits ...func(*resourcev1.ExactDev
 	return request
 }
 
-func anyOf(name string, classes ...string) resourcev1.DeviceRequest {
+func requestAnyOf(name string, classes ...string) resourcev1.DeviceRequest {
 	request := resourcev1.DeviceRequest{Name: name}
 	for i, class := range classes {
 		request.FirstAvailable = append(request.FirstAvailable, resourcev1.DeviceSubRequest{
@@ -69,7 +69,7 @@ func anyOf(name string, classes ...string) resourcev1.DeviceRequest {
 	return request
 }
 
-func each(n int, of func(name string) resourcev1.DeviceRequest) []resourcev1.DeviceRequest {
+func repeatRequest(n int, of func(name string) resourcev1.DeviceRequest) []resourcev1.DeviceRequest {
 	var all []resourcev1.DeviceRequest
 	for i := range n {
 		all = append(all, of(fmt.Sprint("request-", i)))
@@ -77,27 +77,27 @@ func each(n int, of func(name string) resourcev1.DeviceRequest) []resourcev1.Dev
 	return all
 }
 
-// deviceClaims request classes that the tenant may not request, and classes that it may.
-func (s scene) deviceClaims() []attack.Attack {
-	own, byClass := s.deviceClass(), attack.ByPolicy(DevicesPolicy, DeviceClassRule)
+// buildDeviceClaimAttacks request classes that the tenant may not request, and classes that it may.
+func (s scene) buildDeviceClaimAttacks() []attack.Attack {
+	own, byClass := s.findDeviceClass(), attack.ByPolicy(DevicesPolicy, DeviceClassRule)
 	const other = "other.example.com"
 	as := func(admin *resourcev1.ExactDeviceRequest) { admin.AdminAccess = ptr.To(true) }
-	all := attack.Because("admin access reaches devices that others use", []string{"https://github.com/kubernetes/enhancements/issues/5018"},
-		attack.Creating("claim-device-as-admin", "claim devices that others use, as an administrator", attack.ByAdminAccess, s.claim("claim-device-as-admin", exactly("gpu", other, 1, as))))
+	all := attack.WithReason("admin access reaches devices that others use", []string{"https://github.com/kubernetes/enhancements/issues/5018"},
+		attack.NewCreate("claim-device-as-admin", "claim devices that others use, as an administrator", attack.ByAdminAccess, s.makeResourceClaim("claim-device-as-admin", requestExactly("gpu", other, 1, as))))
 	if !slices.Contains(s.by.Allowances.DeviceClasses, "*") {
 		creating := func(name, summary string, o client.Object) attack.Attack {
-			return attack.Creating(name, summary, byClass, o)
+			return attack.NewCreate(name, summary, byClass, o)
 		}
-		all = append(all, attack.Because("devices are the most expensive part of a node, and every tenant's pods wait while the scheduler searches for them", nil,
-			creating("claim-other-device", "claim a device of a class that is not the tenant's", s.claim("claim-other-device", exactly("gpu", other, 1))),
-			creating("claim-all-other-devices", "claim all devices of a class that is not the tenant's", s.claim("claim-all-other-devices", exactly("gpu", other, 0,
+		all = append(all, attack.WithReason("devices are the most expensive part of a node, and every tenant's pods wait while the scheduler searches for them", nil,
+			creating("claim-other-device", "claim a device of a class that is not the tenant's", s.makeResourceClaim("claim-other-device", requestExactly("gpu", other, 1))),
+			creating("claim-all-other-devices", "claim all devices of a class that is not the tenant's", s.makeResourceClaim("claim-all-other-devices", requestExactly("gpu", other, 0,
 				func(r *resourcev1.ExactDeviceRequest) { r.AllocationMode = resourcev1.DeviceAllocationModeAll }))),
-			creating("claim-other-device-by-template", "have a device of a class that is not the tenant's claimed for pods", s.claimTemplate("claim-other-device", exactly("gpu", other, 1))),
+			creating("claim-other-device-by-template", "have a device of a class that is not the tenant's claimed for pods", s.makeResourceClaimTemplate("claim-other-device", requestExactly("gpu", other, 1))),
 		)...)
 		if own != "" {
 			all = append(all,
-				creating("claim-other-device-as-alternative", "claim a device of another class where none of one's own is free", s.claim("claim-other-device-as-alternative", anyOf("gpu", own, other))),
-				creating("claim-other-device-second", "claim a device of another class beside one of one's own", s.claim("claim-other-device-second", exactly("gpu", own, 1), exactly("nic", other, 1))),
+				creating("claim-other-device-as-alternative", "claim a device of another class where none of one's own is free", s.makeResourceClaim("claim-other-device-as-alternative", requestAnyOf("gpu", own, other))),
+				creating("claim-other-device-second", "claim a device of another class beside one of one's own", s.makeResourceClaim("claim-other-device-second", requestExactly("gpu", own, 1), requestExactly("nic", other, 1))),
 			)
 		}
 	}
@@ -105,41 +105,43 @@ func (s scene) deviceClaims() []attack.Attack {
 		return all
 	}
 	return append(all,
-		attack.Creating("claim-a-device", "claim a device", attack.Nobody, s.claim("claim-a-device", exactly("gpu", own, 1))),
-		attack.Creating("claim-some-devices", "claim as many devices as one claim may, by as many requests", attack.Nobody,
-			s.claim("claim-some-devices", each(maxDeviceRequests, func(name string) resourcev1.DeviceRequest { return exactly(name, own, maxDevices/maxDeviceRequests) })...)),
-		attack.Creating("claim-all-devices", "claim all devices of a node", attack.Nobody,
-			s.claim("claim-all-devices", exactly("gpu", own, 0, func(r *resourcev1.ExactDeviceRequest) { r.AllocationMode = resourcev1.DeviceAllocationModeAll }))),
-		attack.Creating("claim-one-of-several-devices", "claim the first device that is free", attack.Nobody, s.claim("claim-one-of-several-devices", anyOf("gpu", own, own))),
-		attack.Creating("claim-devices-for-pods", "have a device claimed for each pod", attack.Nobody, s.claimTemplate("claim-devices-for-pods", exactly("gpu", own, 1))),
+		attack.NewCreate("claim-a-device", "claim a device", attack.Nobody, s.makeResourceClaim("claim-a-device", requestExactly("gpu", own, 1))),
+		attack.NewCreate("claim-some-devices", "claim as many devices as one claim may, by as many requests", attack.Nobody,
+			s.makeResourceClaim("claim-some-devices", repeatRequest(maxDeviceRequests, func(name string) resourcev1.DeviceRequest {
+				return requestExactly(name, own, maxDevices/maxDeviceRequests)
+			})...)),
+		attack.NewCreate("claim-all-devices", "claim all devices of a node", attack.Nobody,
+			s.makeResourceClaim("claim-all-devices", requestExactly("gpu", own, 0, func(r *resourcev1.ExactDeviceRequest) { r.AllocationMode = resourcev1.DeviceAllocationModeAll }))),
+		attack.NewCreate("claim-one-of-several-devices", "claim the first device that is free", attack.Nobody, s.makeResourceClaim("claim-one-of-several-devices", requestAnyOf("gpu", own, own))),
+		attack.NewCreate("claim-devices-for-pods", "have a device claimed for each pod", attack.Nobody, s.makeResourceClaimTemplate("claim-devices-for-pods", requestExactly("gpu", own, 1))),
 	)
 }
 
-// slowClaims request the tenant's own classes in ways that take the scheduler long.
-func (s scene) slowClaims() []attack.Attack {
-	own := s.deviceClass()
+// buildSlowClaimAttacks request the tenant's own classes in ways that take the scheduler long.
+func (s scene) buildSlowClaimAttacks() []attack.Attack {
+	own := s.findDeviceClass()
 	if own == "" {
 		return nil
 	}
 	slow := func(name, summary string, requests ...resourcev1.DeviceRequest) attack.Attack {
-		return attack.Creating(name, summary, attack.ByPolicy(DevicesPolicy, DeviceBoundsRule), s.claim(name, requests...))
+		return attack.NewCreate(name, summary, attack.ByPolicy(DevicesPolicy, DeviceBoundsRule), s.makeResourceClaim(name, requests...))
 	}
 	selectors := slices.Repeat([]resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: `true`}}}, maxDeviceSelectors+1)
-	return attack.Because("the scheduler tries combinations of devices for seconds, and places no other pod meanwhile", []string{"https://github.com/kubernetes/enhancements/issues/4381"},
+	return attack.WithReason("the scheduler tries combinations of devices for seconds, and places no other pod meanwhile", []string{"https://github.com/kubernetes/enhancements/issues/4381"},
 		slow("claim-by-many-requests", "claim devices by more requests than a claim may have",
-			each(maxDeviceRequests+1, func(name string) resourcev1.DeviceRequest { return exactly(name, own, 1) })...),
+			repeatRequest(maxDeviceRequests+1, func(name string) resourcev1.DeviceRequest { return requestExactly(name, own, 1) })...),
 		slow("claim-by-many-alternatives", "claim devices by requests with alternatives, together more than a claim may have",
-			each(maxDeviceRequests/2+1, func(name string) resourcev1.DeviceRequest { return anyOf(name, own, own) })...),
-		slow("claim-many-devices", "claim more devices by one request than a claim may", exactly("gpu", own, maxDevices+1)),
-		slow("claim-many-devices-together", "claim more devices by two requests than a claim may", exactly("gpu", own, maxDevices), exactly("nic", own, 1)),
-		slow("claim-by-many-selectors", "have each device judged by more expressions than a claim may have", exactly("gpu", own, 1, func(r *resourcev1.ExactDeviceRequest) { r.Selectors = selectors })),
-		attack.Creating("claim-many-devices-by-template", "have more devices claimed for each pod than a claim may", attack.ByPolicy(DevicesPolicy, DeviceBoundsRule),
-			s.claimTemplate("claim-many-devices", exactly("gpu", own, maxDevices+1))),
+			repeatRequest(maxDeviceRequests/2+1, func(name string) resourcev1.DeviceRequest { return requestAnyOf(name, own, own) })...),
+		slow("claim-many-devices", "claim more devices by one request than a claim may", requestExactly("gpu", own, maxDevices+1)),
+		slow("claim-many-devices-together", "claim more devices by two requests than a claim may", requestExactly("gpu", own, maxDevices), requestExactly("nic", own, 1)),
+		slow("claim-by-many-selectors", "have each device judged by more expressions than a claim may have", requestExactly("gpu", own, 1, func(r *resourcev1.ExactDeviceRequest) { r.Selectors = selectors })),
+		attack.NewCreate("claim-many-devices-by-template", "have more devices claimed for each pod than a claim may", attack.ByPolicy(DevicesPolicy, DeviceBoundsRule),
+			s.makeResourceClaimTemplate("claim-many-devices", requestExactly("gpu", own, maxDevices+1))),
 	)
 }
 
-// podsWithDevices use claims, and request devices without a claim.
-func (s scene) podsWithDevices() []attack.Attack {
+// buildDevicePodAttacks use claims, and request devices without a claim.
+func (s scene) buildDevicePodAttacks() []attack.Attack {
 	byPods := func(rule string) attack.Stopper { return attack.ByPolicy(admissionpolicy.PodsPolicy, rule) }
 	claims := func(n int) []corev1.PodResourceClaim {
 		var all []corev1.PodResourceClaim
@@ -164,27 +166,27 @@ func (s scene) podsWithDevices() []attack.Attack {
 		return &p.InitContainers[0]
 	}
 	pod := func(name string, edit func(*corev1.PodSpec)) client.Object {
-		return s.pod(name, func(p *corev1.Pod) { edit(&p.Spec) })
+		return s.makePod(name, func(p *corev1.Pod) { edit(&p.Spec) })
 	}
 	template := func(name string, edit func(*corev1.PodSpec)) client.Object {
-		return s.deployment(name, func(t *corev1.PodTemplateSpec) { edit(&t.Spec) })
+		return s.makeDeployment(name, func(t *corev1.PodTemplateSpec) { edit(&t.Spec) })
 	}
 	many := func(p *corev1.PodSpec) { p.ResourceClaims = claims(maxDeviceClaims + 1) }
 	all := []attack.Attack{
-		attack.Creating("use-many-claims", "use more claims of devices than a pod may", byPods(DeviceClaimsRule), pod("use-many-claims", many)),
-		attack.Creating("use-many-claims-in-template", "use more claims of devices than a pod may, by a Deployment", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, DeviceClaimsRule), template("use-many-claims", many)),
-		attack.Creating("use-some-claims", "use as many claims of devices as a pod may", attack.Nobody, pod("use-some-claims", func(p *corev1.PodSpec) { p.ResourceClaims = claims(maxDeviceClaims) })),
+		attack.NewCreate("use-many-claims", "use more claims of devices than a pod may", byPods(DeviceClaimsRule), pod("use-many-claims", many)),
+		attack.NewCreate("use-many-claims-in-template", "use more claims of devices than a pod may, by a Deployment", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, DeviceClaimsRule), template("use-many-claims", many)),
+		attack.NewCreate("use-some-claims", "use as many claims of devices as a pod may", attack.Nobody, pod("use-some-claims", func(p *corev1.PodSpec) { p.ResourceClaims = claims(maxDeviceClaims) })),
 	}
 	if !slices.Contains(s.by.Allowances.DeviceClasses, "*") {
 		all = append(all,
-			attack.Creating("run-with-other-device", "ask for a device of a class that is not the tenant's by a container's resources", byPods(DeviceClassRule), pod("run-with-other-device", device("other.example.com", container))),
-			attack.Creating("init-with-other-device", "ask for a device of a class that is not the tenant's by an init container's resources", byPods(DeviceClassRule), pod("init-with-other-device", device("other.example.com", initial))),
-			attack.Creating("run-with-other-device-in-template", "ask for a device of a class that is not the tenant's by a Deployment", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, DeviceClassRule),
+			attack.NewCreate("run-with-other-device", "ask for a device of a class that is not the tenant's by a container's resources", byPods(DeviceClassRule), pod("run-with-other-device", device("other.example.com", container))),
+			attack.NewCreate("init-with-other-device", "ask for a device of a class that is not the tenant's by an init container's resources", byPods(DeviceClassRule), pod("init-with-other-device", device("other.example.com", initial))),
+			attack.NewCreate("run-with-other-device-in-template", "ask for a device of a class that is not the tenant's by a Deployment", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, DeviceClassRule),
 				template("run-with-other-device", device("other.example.com", container))),
 		)
 	}
-	if own := s.deviceClass(); own != "" {
-		all = append(all, attack.Creating("run-with-a-device", "ask for a device by a container's resources", attack.Nobody, pod("run-with-a-device", device(own, container))))
+	if own := s.findDeviceClass(); own != "" {
+		all = append(all, attack.NewCreate("run-with-a-device", "ask for a device by a container's resources", attack.Nobody, pod("run-with-a-device", device(own, container))))
 	}
-	return attack.Because("devices are the most expensive part of a node, and every tenant's pods wait while the scheduler searches for them", nil, all...)
+	return attack.WithReason("devices are the most expensive part of a node, and every tenant's pods wait while the scheduler searches for them", nil, all...)
 }

@@ -19,8 +19,8 @@ const (
 	ingressSnippets = "https://github.com/kubernetes/ingress-nginx/issues/7837"
 )
 
-// services lead out of the tenant's namespaces.
-func (s scene) services() []attack.Attack {
+// buildServiceAttacks lead out of the tenant's namespaces.
+func (s scene) buildServiceAttacks() []attack.Attack {
 	service := func(name string, edits ...func(*corev1.Service)) *corev1.Service {
 		svc := &corev1.Service{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
@@ -41,8 +41,8 @@ func (s scene) services() []attack.Attack {
 		}
 	}
 	all := []attack.Attack{
-		attack.Creating("write-a-service", "write a Service", attack.Nobody, service("write-a-service")),
-		attack.Creating("write-a-headless-service", "write a headless Service", attack.Nobody, service("write-a-headless-service", func(svc *corev1.Service) { svc.Spec.ClusterIP = "None" })),
+		attack.NewCreate("write-a-service", "write a Service", attack.Nobody, service("write-a-service")),
+		attack.NewCreate("write-a-headless-service", "write a headless Service", attack.Nobody, service("write-a-headless-service", func(svc *corev1.Service) { svc.Spec.ClusterIP = "None" })),
 	}
 	for _, t := range []struct {
 		of   corev1.ServiceType
@@ -50,18 +50,18 @@ func (s scene) services() []attack.Attack {
 	}{{corev1.ServiceTypeNodePort, "node-port"}, {corev1.ServiceTypeLoadBalancer, "load-balancer"}, {corev1.ServiceTypeExternalName, "external-name"}} {
 		summary := "write a Service of type " + string(t.of)
 		if slices.Contains(s.by.Allowances.ServiceTypes, t.of) {
-			all = append(all, attack.Creating("write-"+t.name+"-as-allowed", summary+", which the tenant may", attack.Nobody, service("write-"+t.name, as(t.of))))
+			all = append(all, attack.NewCreate("write-"+t.name+"-as-allowed", summary+", which the tenant may", attack.Nobody, service("write-"+t.name, as(t.of))))
 			continue
 		}
 		by := attack.ByPolicy(ServicesPolicy, ServiceTypeRule)
 		all = append(all,
-			attack.Creating("open-"+t.name, summary, by, service("open-"+t.name, as(t.of))),
-			attack.Changing("turn-into-"+t.name, "turn a Service into one of type "+string(t.of), by, service("turn-into-"+t.name), as(t.of)))
+			attack.NewCreate("open-"+t.name, summary, by, service("open-"+t.name, as(t.of))),
+			attack.NewUpdate("turn-into-"+t.name, "turn a Service into one of type "+string(t.of), by, service("turn-into-"+t.name), as(t.of)))
 	}
 	if slices.Contains(s.by.Allowances.ServiceTypes, corev1.ServiceTypeExternalName) {
 		by := attack.ByPolicy(ServicesPolicy, ExternalNameRule)
 		alias := func(name, summary, target string) {
-			all = append(all, attack.Creating(name, summary, by, service(name, as(corev1.ServiceTypeExternalName), func(svc *corev1.Service) { svc.Spec.ExternalName = target })))
+			all = append(all, attack.NewCreate(name, summary, by, service(name, as(corev1.ServiceTypeExternalName), func(svc *corev1.Service) { svc.Spec.ExternalName = target })))
 		}
 		alias("alias-other-service", "write an ExternalName that is another tenant's Service", "web."+s.other+".svc.cluster.local")
 		alias("alias-other-service-shortly", "write an ExternalName that is the short name of another tenant's Service", "web."+s.other+".svc")
@@ -70,23 +70,23 @@ func (s scene) services() []attack.Attack {
 	}
 	byIPs := attack.ByPolicy(ServicesPolicy, ExternalIPsRule)
 	ips := func(svc *corev1.Service) { svc.Spec.ExternalIPs = []string{"203.0.113.7"} }
-	all = append(all, attack.Because("the cluster's own traffic to the address would go to the tenant", []string{"CVE-2020-8554"},
-		attack.Creating("claim-external-ip", "claim an address by spec.externalIPs", byIPs, service("claim-external-ip", ips)),
-		attack.Changing("claim-external-ip-later", "claim an address by spec.externalIPs of a Service that is there", byIPs, service("claim-external-ip-later"), ips),
+	all = append(all, attack.WithReason("the cluster's own traffic to the address would go to the tenant", []string{"CVE-2020-8554"},
+		attack.NewCreate("claim-external-ip", "claim an address by spec.externalIPs", byIPs, service("claim-external-ip", ips)),
+		attack.NewUpdate("claim-external-ip-later", "claim an address by spec.externalIPs of a Service that is there", byIPs, service("claim-external-ip-later"), ips),
 	)...)
 	chosen := func(svc *corev1.Service) { svc.Spec.ClusterIP = attack.FreeClusterIP }
 	if slices.Contains(s.by.Allowances.ClusterIPs, "*") {
-		all = append(all, attack.Creating("choose-cluster-ip-as-allowed", "choose the address of a Service, as the tenant may", attack.Nobody, service("choose-cluster-ip", chosen)))
+		all = append(all, attack.NewCreate("choose-cluster-ip-as-allowed", "choose the address of a Service, as the tenant may", attack.Nobody, service("choose-cluster-ip", chosen)))
 	} else {
 		byClusterIP := attack.ByPolicy(ServicesPolicy, ClusterIPRule)
-		all = append(all, attack.Because("the address may be that of the cluster's DNS, or of another tenant's Service that is being re-created", nil,
-			attack.Creating("choose-cluster-ip", "choose the address of a Service", byClusterIP, service("choose-cluster-ip", chosen)),
-			attack.Creating("choose-cluster-ips", "choose the address of a Service in the list of addresses too", byClusterIP, service("choose-cluster-ips", chosen, func(svc *corev1.Service) {
+		all = append(all, attack.WithReason("the address may be that of the cluster's DNS, or of another tenant's Service that is being re-created", nil,
+			attack.NewCreate("choose-cluster-ip", "choose the address of a Service", byClusterIP, service("choose-cluster-ip", chosen)),
+			attack.NewCreate("choose-cluster-ips", "choose the address of a Service in the list of addresses too", byClusterIP, service("choose-cluster-ips", chosen, func(svc *corev1.Service) {
 				svc.Spec.ClusterIPs = []string{attack.FreeClusterIP}
 			})),
 		)...)
 	}
-	kept := attack.Changing("change-service-with-address", "change a Service, and send the address along that it has", attack.Nobody, service("change-service-with-address"),
+	kept := attack.NewUpdate("change-service-with-address", "change a Service, and send the address along that it has", attack.Nobody, service("change-service-with-address"),
 		func(svc *corev1.Service) { svc.Labels = map[string]string{"app": "web"} })
 	all = append(all, kept)
 	byHosts := attack.ByPolicy(AnnotationsPolicy, AnnotatedHostsRule)
@@ -94,20 +94,20 @@ func (s scene) services() []attack.Attack {
 		return func(svc *corev1.Service) { svc.Annotations = map[string]string{key: host} }
 	}
 	all = append(all,
-		attack.Creating("announce-service-as-other-host", "have external-dns point another tenant's host at a Service", byHosts, service("announce-other", announce(externalDNS, s.otherHost))),
-		attack.Creating("announce-service-among-own", "have external-dns point a foreign host at a Service, behind a host of one's own", byHosts,
+		attack.NewCreate("announce-service-as-other-host", "have external-dns point another tenant's host at a Service", byHosts, service("announce-other", announce(externalDNS, s.otherHost))),
+		attack.NewCreate("announce-service-among-own", "have external-dns point a foreign host at a Service, behind a host of one's own", byHosts,
 			service("announce-among-own", announce(externalDNS, s.host+", "+foreignHost))),
-		attack.Creating("announce-service-by-other-prefix", "have an external-dns with another prefix point a foreign host at a Service", byHosts,
+		attack.NewCreate("announce-service-by-other-prefix", "have an external-dns with another prefix point a foreign host at a Service", byHosts,
 			service("announce-by-other-prefix", announce("internal.external-dns.example.org/hostname", foreignHost))),
-		attack.Changing("announce-service-later", "have external-dns point a foreign host at a Service that is there", byHosts, service("announce-later"), announce(externalDNS, foreignHost)),
+		attack.NewUpdate("announce-service-later", "have external-dns point a foreign host at a Service that is there", byHosts, service("announce-later"), announce(externalDNS, foreignHost)),
 	)
 	if s.host != "" {
-		all = append(all, attack.Creating("announce-service", "have external-dns point a host of one's own at a Service", attack.Nobody, service("announce-service", announce(externalDNS, s.host))))
+		all = append(all, attack.NewCreate("announce-service", "have external-dns point a host of one's own at a Service", attack.Nobody, service("announce-service", announce(externalDNS, s.host))))
 	}
-	return attack.Because("a Service outside of its namespace can take ports, addresses or names that others use", nil, all...)
+	return attack.WithReason("a Service outside of its namespace can take ports, addresses or names that others use", nil, all...)
 }
 
-func (s scene) ingress(name string, edits ...func(*networkingv1.Ingress)) *networkingv1.Ingress {
+func (s scene) makeIngress(name string, edits ...func(*networkingv1.Ingress)) *networkingv1.Ingress {
 	i := &networkingv1.Ingress{
 		TypeMeta:   metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "Ingress"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "croft-" + name},
@@ -126,11 +126,11 @@ func (s scene) ingress(name string, edits ...func(*networkingv1.Ingress)) *netwo
 
 var backend = networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80}}}
 
-// ingresses serve other tenants' hosts.
-func (s scene) ingresses() []attack.Attack {
+// buildIngressAttacks serve other tenants' hosts.
+func (s scene) buildIngressAttacks() []attack.Attack {
 	var all []attack.Attack
 	refused := func(name, summary, rule string, edit func(*networkingv1.Ingress)) {
-		all = append(all, attack.Creating(name, summary, attack.ByPolicy(IngressesPolicy, rule), s.ingress(name, edit)))
+		all = append(all, attack.NewCreate(name, summary, attack.ByPolicy(IngressesPolicy, rule), s.makeIngress(name, edit)))
 	}
 	host := func(h string) func(*networkingv1.Ingress) {
 		return func(i *networkingv1.Ingress) { i.Spec.Rules[0].Host = h }
@@ -147,11 +147,11 @@ func (s scene) ingresses() []attack.Attack {
 		i.Spec.Rules = append(i.Spec.Rules, *i.Spec.Rules[0].DeepCopy())
 		i.Spec.Rules[1].Host = s.otherHost
 	})
-	refused("serve-wildcard-of-all", "serve a wildcard that covers another tenant's host", HostsRule, host("*."+parent(s.otherHost)))
+	refused("serve-wildcard-of-all", "serve a wildcard that covers another tenant's host", HostsRule, host("*."+findParentDomain(s.otherHost)))
 	refused("serve-below-other-host", "serve a host below another tenant's", HostsRule, host("login."+s.otherHost))
 	refused("serve-lookalike-host", "serve a host that ends like one's own", HostsRule, host("evil"+s.host))
-	all = append(all, attack.Changing("serve-other-host-later", "serve another tenant's host by an Ingress that is there", attack.ByPolicy(IngressesPolicy, HostsRule),
-		s.ingress("serve-other-host-later"), host(s.otherHost)))
+	all = append(all, attack.NewUpdate("serve-other-host-later", "serve another tenant's host by an Ingress that is there", attack.ByPolicy(IngressesPolicy, HostsRule),
+		s.makeIngress("serve-other-host-later"), host(s.otherHost)))
 	refused("serve-tls-for-other-host", "serve TLS for another tenant's host", TLSHostsRule, tls(s.otherHost))
 	if s.host != "" {
 		refused("serve-tls-for-other-host-too", "serve TLS for another tenant's host beside one's own", TLSHostsRule, tls(s.host, s.otherHost))
@@ -169,18 +169,18 @@ func (s scene) ingresses() []attack.Attack {
 			i.Annotations = map[string]string{"kubernetes.io/ingress.class": "internal"}
 		})
 	}
-	all = attack.Because("a tenant that serves another's host can read its users' passwords", nil, all...)
+	all = attack.WithReason("a tenant that serves another's host can read its users' passwords", nil, all...)
 
 	if s.host == "" {
 		return all
 	}
 	return append(all,
-		attack.Creating("serve-own-host", "serve a host of one's own by an Ingress, with TLS", attack.Nobody, s.ingress("serve-own-host", tls(s.host))),
+		attack.NewCreate("serve-own-host", "serve a host of one's own by an Ingress, with TLS", attack.Nobody, s.makeIngress("serve-own-host", tls(s.host))),
 	)
 }
 
-// parent returns the domain directly above a host.
-func parent(host string) string {
+// findParentDomain returns the domain directly above a host.
+func findParentDomain(host string) string {
 	for i, c := range host {
 		if c == '.' {
 			return host[i+1:]

@@ -8,8 +8,8 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// escapes are attacks from the pod on its node, which Pod Security stops.
-func (s scene) escapes() []attack.Attack {
+// buildEscapeAttacks are attacks from the pod on its node, which Pod Security stops.
+func (s scene) buildEscapeAttacks() []attack.Attack {
 	if s.by.PodSecurity == v1alpha1.PodSecurityPrivileged {
 		return nil // such a tenant may access its nodes
 	}
@@ -17,11 +17,11 @@ func (s scene) escapes() []attack.Attack {
 		return func(p *corev1.Pod) { edit(p.Spec.Containers[0].SecurityContext) }
 	}
 	escape := func(name, summary string, edit func(*corev1.Pod)) attack.Attack {
-		return attack.Creating(name, summary, attack.ByPodSecurity, s.pod(name, edit))
+		return attack.NewCreate(name, summary, attack.ByPodSecurity, s.makePod(name, edit))
 	}
 	privileged := container(func(c *corev1.SecurityContext) { c.Privileged, c.AllowPrivilegeEscalation = ptr.To(true), nil })
 	debug := func(name, summary string, c corev1.EphemeralContainer) attack.Attack {
-		a := attack.Changing(name, summary, attack.ByPodSecurity, s.pod(name), func(p *corev1.Pod) {
+		a := attack.NewUpdate(name, summary, attack.ByPodSecurity, s.makePod(name), func(p *corev1.Pod) {
 			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{c}
 		})
 		a.Request.Subresource = "ephemeralcontainers"
@@ -33,7 +33,7 @@ func (s scene) escapes() []attack.Attack {
 			privileged(p)
 			p.Spec.InitContainers = []corev1.Container{*p.Spec.Containers[0].DeepCopy()}
 			p.Spec.InitContainers[0].Name = "init"
-			p.Spec.Containers[0].SecurityContext = attack.PodSpec().Containers[0].SecurityContext
+			p.Spec.Containers[0].SecurityContext = attack.NewPodSpec().Containers[0].SecurityContext
 		}),
 		escape("add-capability", "add the capability SYS_ADMIN", container(func(c *corev1.SecurityContext) {
 			c.Capabilities.Add = []corev1.Capability{"SYS_ADMIN"}
@@ -53,13 +53,13 @@ func (s scene) escapes() []attack.Attack {
 		escape("set-sysctl", "set a sysctl of the kernel", func(p *corev1.Pod) {
 			p.Spec.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "kernel.msgmax", Value: "65536"}}
 		}),
-		debug("debug-privileged", "add a privileged ephemeral container to a running pod", ephemeral(func(c *corev1.EphemeralContainer) {
+		debug("debug-privileged", "add a privileged ephemeral container to a running pod", makeEphemeralContainer(func(c *corev1.EphemeralContainer) {
 			c.SecurityContext.Privileged, c.SecurityContext.AllowPrivilegeEscalation = ptr.To(true), nil
 		})),
-		debug("debug-with-capability", "add an ephemeral container with the capability NET_ADMIN to a running pod", ephemeral(func(c *corev1.EphemeralContainer) {
+		debug("debug-with-capability", "add an ephemeral container with the capability NET_ADMIN to a running pod", makeEphemeralContainer(func(c *corev1.EphemeralContainer) {
 			c.SecurityContext.Capabilities.Add = []corev1.Capability{"NET_ADMIN"}
 		})),
-		attack.Creating("privileged-in-template", "run a privileged container by a Deployment, whose pods would be refused unseen", attack.ByPodSecurityWarning, s.deployment("privileged-in-template",
+		attack.NewCreate("privileged-in-template", "run a privileged container by a Deployment, whose pods would be refused unseen", attack.ByPodSecurityWarning, s.makeDeployment("privileged-in-template",
 			func(t *corev1.PodTemplateSpec) {
 				t.Spec.Containers[0].SecurityContext.Privileged, t.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = ptr.To(true), nil
 			})),
@@ -69,7 +69,7 @@ func (s scene) escapes() []attack.Attack {
 			escape("run-as-root", "run as root", func(p *corev1.Pod) {
 				p.Spec.SecurityContext.RunAsNonRoot, p.Spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)
 			}),
-			attack.Creating("root-in-template", "run as root by a Deployment, whose pods would be refused unseen", attack.ByPodSecurityWarning, s.deployment("root-in-template",
+			attack.NewCreate("root-in-template", "run as root by a Deployment, whose pods would be refused unseen", attack.ByPodSecurityWarning, s.makeDeployment("root-in-template",
 				func(t *corev1.PodTemplateSpec) {
 					t.Spec.SecurityContext.RunAsNonRoot, t.Spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)
 				})),
@@ -77,12 +77,12 @@ func (s scene) escapes() []attack.Attack {
 			escape("keep-capabilities", "keep the capabilities that containers get", container(func(c *corev1.SecurityContext) { c.Capabilities.Drop = nil })),
 		)
 	}
-	return attack.Because("an escaped container controls the node, its credentials and every pod on it", []string{podSecurityStandards}, all...)
+	return attack.WithReason("an escaped container controls the node, its credentials and every pod on it", []string{podSecurityStandards}, all...)
 }
 
-// ephemeral returns a container that even the restricted level allows in a pod.
-func ephemeral(edit func(*corev1.EphemeralContainer)) corev1.EphemeralContainer {
-	spec := attack.PodSpec().Containers[0]
+// makeEphemeralContainer returns a container that even the restricted level allows in a pod.
+func makeEphemeralContainer(edit func(*corev1.EphemeralContainer)) corev1.EphemeralContainer {
+	spec := attack.NewPodSpec().Containers[0]
 	c := corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
 		Name: "debug", Image: spec.Image, TerminationMessagePolicy: corev1.TerminationMessageReadFile, SecurityContext: spec.SecurityContext,
 	}}

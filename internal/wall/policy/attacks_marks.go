@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// marks are attacks on croft's own objects.
-func (s scene) marks() []attack.Attack {
+// buildMarkAttacks are attacks on croft's own objects.
+func (s scene) buildMarkAttacks() []attack.Attack {
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: s.own, Name: name} }
 	isolation := &networkingv1.NetworkPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "NetworkPolicy"}, ObjectMeta: meta("croft-isolation"),
@@ -29,8 +29,8 @@ func (s scene) marks() []attack.Attack {
 	rules := &v1alpha1.TenantRules{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"}, ObjectMeta: meta(v1alpha1.TenantRulesName),
 	}
-	limits := &corev1.LimitRange{TypeMeta: core("LimitRange"), ObjectMeta: meta(Name)}
-	quota := &corev1.ResourceQuota{TypeMeta: core("ResourceQuota"), ObjectMeta: meta(Name)}
+	limits := &corev1.LimitRange{TypeMeta: makeCoreMeta("LimitRange"), ObjectMeta: meta(Name)}
+	quota := &corev1.ResourceQuota{TypeMeta: makeCoreMeta("ResourceQuota"), ObjectMeta: meta(Name)}
 	byPolicy := attack.ByPolicy(ProtectionPolicy, ProtectionRule)
 	forged := &networkingv1.NetworkPolicy{
 		TypeMeta:   isolation.TypeMeta,
@@ -42,69 +42,69 @@ func (s scene) marks() []attack.Attack {
 	loosen := func(l *corev1.LimitRange) { l.Spec.Limits = nil }
 	var all []attack.Attack
 	if s.platform.Network.Dialect == v1alpha1.DialectCalico {
-		all = s.calicoMarks()
+		all = s.buildCalicoMarkAttacks()
 	} else {
 		all = []attack.Attack{
-			attack.Deleting("delete-network-policy", "delete the NetworkPolicy that isolates the tenant", byPolicy, isolation),
-			present(attack.Changing("edit-network-policy", "let everybody in by editing croft's NetworkPolicy", byPolicy, isolation, func(np *networkingv1.NetworkPolicy) {
+			attack.NewDelete("delete-network-policy", "delete the NetworkPolicy that isolates the tenant", byPolicy, isolation),
+			withoutSetup(attack.NewUpdate("edit-network-policy", "let everybody in by editing croft's NetworkPolicy", byPolicy, isolation, func(np *networkingv1.NetworkPolicy) {
 				np.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{}}
 			})),
-			present(attack.Changing("unmark-network-policy", "take croft's mark off its NetworkPolicy", byPolicy, isolation, func(np *networkingv1.NetworkPolicy) { np.Labels = nil })),
+			withoutSetup(attack.NewUpdate("unmark-network-policy", "take croft's mark off its NetworkPolicy", byPolicy, isolation, func(np *networkingv1.NetworkPolicy) { np.Labels = nil })),
 		}
 	}
 	all = append(all,
-		present(attack.Changing("edit-access", "give others access by editing croft's RoleBinding", byPolicy, access, func(rb *rbacv1.RoleBinding) {
+		withoutSetup(attack.NewUpdate("edit-access", "give others access by editing croft's RoleBinding", byPolicy, access, func(rb *rbacv1.RoleBinding) {
 			rb.Subjects = append(rb.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"})
 		})),
-		attack.Deleting("delete-access", "take others' access away by deleting croft's RoleBinding", byPolicy, access),
-		attack.Creating("forge-mark", "put croft's mark on an object of one's own", byPolicy, forged),
-		attack.Deleting("delete-limits", "delete the LimitRange", attack.ByRBAC, limits),
-		present(attack.Changing("edit-rules", "edit the TenantRules", attack.ByRBAC, rules, widen)),
-		attack.Deleting("delete-rules", "delete the TenantRules", attack.ByRBAC, rules),
-		attack.Creating("write-second-rules", "write more TenantRules", attack.ByRBAC, second(rules)),
-		attack.Mistake(present(attack.Changing("edit-rules-when-permitted", "edit the TenantRules", byPolicy, rules, widen)), right("croft.dev", "tenantrules", "get", "update")),
-		attack.Mistake(attack.Deleting("delete-rules-when-permitted", "delete the TenantRules", byPolicy, rules), right("croft.dev", "tenantrules", "delete")),
-		attack.Mistake(present(attack.Changing("edit-limits-when-permitted", "edit the LimitRange", byPolicy, limits, loosen)), right("", "limitranges", "get", "update")),
+		attack.NewDelete("delete-access", "take others' access away by deleting croft's RoleBinding", byPolicy, access),
+		attack.NewCreate("forge-mark", "put croft's mark on an object of one's own", byPolicy, forged),
+		attack.NewDelete("delete-limits", "delete the LimitRange", attack.ByRBAC, limits),
+		withoutSetup(attack.NewUpdate("edit-rules", "edit the TenantRules", attack.ByRBAC, rules, widen)),
+		attack.NewDelete("delete-rules", "delete the TenantRules", attack.ByRBAC, rules),
+		attack.NewCreate("write-second-rules", "write more TenantRules", attack.ByRBAC, makeSecondRules(rules)),
+		attack.GrantToEveryone(withoutSetup(attack.NewUpdate("edit-rules-when-permitted", "edit the TenantRules", byPolicy, rules, widen)), makePolicyRule("croft.dev", "tenantrules", "get", "update")),
+		attack.GrantToEveryone(attack.NewDelete("delete-rules-when-permitted", "delete the TenantRules", byPolicy, rules), makePolicyRule("croft.dev", "tenantrules", "delete")),
+		attack.GrantToEveryone(withoutSetup(attack.NewUpdate("edit-limits-when-permitted", "edit the LimitRange", byPolicy, limits, loosen)), makePolicyRule("", "limitranges", "get", "update")),
 	)
 	marked := func(o client.Object) client.Object {
 		o.SetLabels(map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
 		return o
 	}
-	own := tenantRules(s.platform, s.by, s.own)
+	own := buildTenantRules(s.platform, s.by, s.own)
 	all = append(all,
-		attack.Mistake(attack.Deleting("delete-limits-when-permitted", "delete the LimitRange", byPolicy, limits), right("", "limitranges", "delete")),
-		attack.Mistake(attack.Creating("forge-mark-on-limits-when-permitted", "put croft's mark on a LimitRange of one's own", byPolicy,
-			marked(&corev1.LimitRange{TypeMeta: limits.TypeMeta, ObjectMeta: meta("croft-forged")})), right("", "limitranges", "create")),
-		attack.Mistake(attack.Creating("forge-rules-when-permitted", "write TenantRules with croft's mark", byPolicy, marked(own)), right("croft.dev", "tenantrules", "create")),
-		attack.Creating("forge-mark-on-access", "put croft's mark on a RoleBinding of one's own", byPolicy, marked(&rbacv1.RoleBinding{
-			TypeMeta: access.TypeMeta, ObjectMeta: meta("croft-forged"), Subjects: []rbacv1.Subject{account(s.own, "default")},
+		attack.GrantToEveryone(attack.NewDelete("delete-limits-when-permitted", "delete the LimitRange", byPolicy, limits), makePolicyRule("", "limitranges", "delete")),
+		attack.GrantToEveryone(attack.NewCreate("forge-mark-on-limits-when-permitted", "put croft's mark on a LimitRange of one's own", byPolicy,
+			marked(&corev1.LimitRange{TypeMeta: limits.TypeMeta, ObjectMeta: meta("croft-forged")})), makePolicyRule("", "limitranges", "create")),
+		attack.GrantToEveryone(attack.NewCreate("forge-rules-when-permitted", "write TenantRules with croft's mark", byPolicy, marked(own)), makePolicyRule("croft.dev", "tenantrules", "create")),
+		attack.NewCreate("forge-mark-on-access", "put croft's mark on a RoleBinding of one's own", byPolicy, marked(&rbacv1.RoleBinding{
+			TypeMeta: access.TypeMeta, ObjectMeta: meta("croft-forged"), Subjects: []rbacv1.Subject{makeAccount(s.own, "default")},
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "croft-" + string(v1alpha1.RoleViewer)},
 		})),
-		attack.ByPlatform(present(attack.Changing("edit-limits-as-platform", "edit the LimitRange", attack.Nobody, limits, func(l *corev1.LimitRange) {
+		attack.SendAsAdmin(withoutSetup(attack.NewUpdate("edit-limits-as-platform", "edit the LimitRange", attack.Nobody, limits, func(l *corev1.LimitRange) {
 			l.Annotations = map[string]string{"example.com/note": "raised"}
 		}))),
 	)
-	all = append(all, s.sourceMarks()...)
+	all = append(all, s.buildSourceMarkAttacks()...)
 	if len(s.by.Quota) > 0 {
 		all = append(all,
-			attack.Deleting("delete-quota", "delete the ResourceQuota", attack.ByRBAC, quota),
-			attack.Mistake(present(attack.Changing("edit-quota-when-permitted", "edit the ResourceQuota", byPolicy, quota, raise)), right("", "resourcequotas", "get", "update")))
+			attack.NewDelete("delete-quota", "delete the ResourceQuota", attack.ByRBAC, quota),
+			attack.GrantToEveryone(withoutSetup(attack.NewUpdate("edit-quota-when-permitted", "edit the ResourceQuota", byPolicy, quota, raise)), makePolicyRule("", "resourcequotas", "get", "update")))
 	}
-	return attack.Because("a tenant that can undo a wall has none around it", nil, all...)
+	return attack.WithReason("a tenant that can undo a wall has none around it", nil, all...)
 }
 
-// sourceMarks are attacks on the objects that apply a tenant's sources.
-func (s scene) sourceMarks() []attack.Attack {
+// buildSourceMarkAttacks are attacks on the objects that apply a tenant's sources.
+func (s scene) buildSourceMarkAttacks() []attack.Attack {
 	byPolicy := attack.ByPolicy(ProtectionPolicy, ProtectionRule)
 	marks := map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 	custom := func(apiVersion, kind string, spec map[string]any) func(string) client.Object {
 		return func(name string) client.Object {
-			o := attack.Custom(apiVersion, kind, s.own, "croft-"+name, spec)
+			o := attack.NewCustomObject(apiVersion, kind, s.own, "croft-"+name, spec)
 			o.SetLabels(marks)
 			return o
 		}
 	}
-	host := s.sourceHost()
+	host := s.findSourceHost()
 	var all []attack.Attack
 	for _, kind := range []struct {
 		name, object string
@@ -112,37 +112,37 @@ func (s scene) sourceMarks() []attack.Attack {
 		edit         func(*unstructured.Unstructured)
 	}{
 		{"repository", "GitRepository", custom("source.toolkit.fluxcd.io/v1", "GitRepository", map[string]any{"interval": "1m", "url": "https://" + host + "/app"}),
-			func(u *unstructured.Unstructured) { set(u, "https://"+host+"/mine", "spec", "url") }},
+			func(u *unstructured.Unstructured) { setField(u, "https://"+host+"/mine", "spec", "url") }},
 		{"artifact", "OCIRepository", custom("source.toolkit.fluxcd.io/v1", "OCIRepository", map[string]any{"interval": "1m", "url": "oci://" + host + "/app"}),
-			func(u *unstructured.Unstructured) { set(u, "oci://"+host+"/mine", "spec", "url") }},
+			func(u *unstructured.Unstructured) { setField(u, "oci://"+host+"/mine", "spec", "url") }},
 		{"kustomization", "Kustomization", custom("kustomize.toolkit.fluxcd.io/v1", "Kustomization", map[string]any{
 			"interval": "1m", "prune": true, "serviceAccountName": "croft-deployer", "sourceRef": map[string]any{"kind": "GitRepository", "name": "app"},
-		}), func(u *unstructured.Unstructured) { set(u, "default", "spec", "serviceAccountName") }},
+		}), func(u *unstructured.Unstructured) { setField(u, "default", "spec", "serviceAccountName") }},
 	} {
 		all = append(all,
-			attack.Creating("forge-mark-on-"+kind.name, "put croft's mark on a "+kind.object+" of one's own", byPolicy, kind.made("forge-mark-on-"+kind.name)),
-			attack.Changing("edit-croft-"+kind.name, "have Flux do something else by a "+kind.object+" of croft's", byPolicy, kind.made("edit-croft-"+kind.name), func(o client.Object) {
+			attack.NewCreate("forge-mark-on-"+kind.name, "put croft's mark on a "+kind.object+" of one's own", byPolicy, kind.made("forge-mark-on-"+kind.name)),
+			attack.NewUpdate("edit-croft-"+kind.name, "have Flux do something else by a "+kind.object+" of croft's", byPolicy, kind.made("edit-croft-"+kind.name), func(o client.Object) {
 				if u, ok := o.(*unstructured.Unstructured); ok {
 					kind.edit(u)
 				}
 			}),
-			made(attack.Deleting("delete-croft-"+kind.name, "delete a "+kind.object+" of croft's", byPolicy, kind.made("delete-croft-"+kind.name))),
+			withSetup(attack.NewDelete("delete-croft-"+kind.name, "delete a "+kind.object+" of croft's", byPolicy, kind.made("delete-croft-"+kind.name))),
 		)
 	}
 	deployer := func(name string) *corev1.ServiceAccount {
-		return &corev1.ServiceAccount{TypeMeta: core("ServiceAccount"), ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "croft-" + name, Labels: marks}}
+		return &corev1.ServiceAccount{TypeMeta: makeCoreMeta("ServiceAccount"), ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "croft-" + name, Labels: marks}}
 	}
 	return append(all,
-		attack.Creating("forge-mark-on-account", "put croft's mark on a ServiceAccount of one's own", byPolicy, deployer("forge-mark-on-account")),
-		attack.Changing("edit-croft-account", "have pods get a token of the ServiceAccount by which Flux applies sources", byPolicy, deployer("edit-croft-account"),
+		attack.NewCreate("forge-mark-on-account", "put croft's mark on a ServiceAccount of one's own", byPolicy, deployer("forge-mark-on-account")),
+		attack.NewUpdate("edit-croft-account", "have pods get a token of the ServiceAccount by which Flux applies sources", byPolicy, deployer("edit-croft-account"),
 			func(o *corev1.ServiceAccount) { o.AutomountServiceAccountToken = ptr.To(true) }),
-		made(attack.Deleting("delete-croft-account", "delete the ServiceAccount by which Flux applies sources", byPolicy, deployer("delete-croft-account"))),
+		withSetup(attack.NewDelete("delete-croft-account", "delete the ServiceAccount by which Flux applies sources", byPolicy, deployer("delete-croft-account"))),
 	)
 }
 
-// calicoMarks are attacks on the guard, which croft writes in Calico's API. RBAC stops them
+// buildCalicoMarkAttacks are attacks on the guard, which croft writes in Calico's API. RBAC stops them
 // where tenants may write no policies in that API.
-func (s scene) calicoMarks() []attack.Attack {
+func (s scene) buildCalicoMarkAttacks() []attack.Attack {
 	by, version, name := attack.ByRBAC, "projectcalico.org/v3", "croft-guard"
 	if calico := s.platform.Network.Calico; calico != nil {
 		if calico.TenantPolicies {
@@ -152,89 +152,89 @@ func (s scene) calicoMarks() []attack.Attack {
 			version, name = "crd.projectcalico.org/v1", "default.croft-guard"
 		}
 	}
-	guard := attack.Custom(version, "NetworkPolicy", s.own, name, nil)
+	guard := attack.NewCustomObject(version, "NetworkPolicy", s.own, name, nil)
 	open := func(np *unstructured.Unstructured) {
 		np.Object["spec"] = map[string]any{"order": int64(1), "ingress": []any{map[string]any{"action": "Allow"}}}
 	}
-	forged := attack.Custom(version, "NetworkPolicy", s.own, strings.TrimSuffix(name, "guard")+"forged", map[string]any{"order": int64(500), "ingress": []any{map[string]any{"action": "Deny"}}})
+	forged := attack.NewCustomObject(version, "NetworkPolicy", s.own, strings.TrimSuffix(name, "guard")+"forged", map[string]any{"order": int64(500), "ingress": []any{map[string]any{"action": "Deny"}}})
 	forged.SetLabels(map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
 	byPolicy, group := attack.ByPolicy(ProtectionPolicy, ProtectionRule), strings.Split(version, "/")[0]
 	return []attack.Attack{
-		attack.Mistake(attack.Deleting("delete-calico-guard-when-permitted", "delete the Calico NetworkPolicy that denies other tenants", byPolicy, guard), right(group, "networkpolicies", "delete")),
-		attack.Mistake(present(attack.Changing("edit-calico-guard-when-permitted", "let everybody in by editing croft's Calico NetworkPolicy", byPolicy, guard, open)), right(group, "networkpolicies", "get", "update")),
-		attack.Mistake(attack.Creating("forge-calico-guard-when-permitted", "put croft's mark on a Calico NetworkPolicy of one's own", byPolicy, forged), right(group, "networkpolicies", "create")),
-		attack.Deleting("delete-calico-guard", "delete the Calico NetworkPolicy that denies other tenants", by, guard),
-		present(attack.Changing("edit-calico-guard", "let everybody in by editing croft's Calico NetworkPolicy", by, guard, open)),
+		attack.GrantToEveryone(attack.NewDelete("delete-calico-guard-when-permitted", "delete the Calico NetworkPolicy that denies other tenants", byPolicy, guard), makePolicyRule(group, "networkpolicies", "delete")),
+		attack.GrantToEveryone(withoutSetup(attack.NewUpdate("edit-calico-guard-when-permitted", "let everybody in by editing croft's Calico NetworkPolicy", byPolicy, guard, open)), makePolicyRule(group, "networkpolicies", "get", "update")),
+		attack.GrantToEveryone(attack.NewCreate("forge-calico-guard-when-permitted", "put croft's mark on a Calico NetworkPolicy of one's own", byPolicy, forged), makePolicyRule(group, "networkpolicies", "create")),
+		attack.NewDelete("delete-calico-guard", "delete the Calico NetworkPolicy that denies other tenants", by, guard),
+		withoutSetup(attack.NewUpdate("edit-calico-guard", "let everybody in by editing croft's Calico NetworkPolicy", by, guard, open)),
 		// With a legitimate spec, so that only the change of the label is refused.
-		present(attack.Changing("unmark-calico-guard", "take croft's mark off its Calico NetworkPolicy", by, guard, func(np *unstructured.Unstructured) {
+		withoutSetup(attack.NewUpdate("unmark-calico-guard", "take croft's mark off its Calico NetworkPolicy", by, guard, func(np *unstructured.Unstructured) {
 			np.SetLabels(nil)
 			np.Object["spec"] = map[string]any{"order": int64(500), "ingress": []any{map[string]any{"action": "Deny"}}}
 		})),
 	}
 }
 
-// present returns an attack on an existing object, such as croft's own: the object is not
+// withoutSetup returns an attack on an existing object, such as croft's own: the object is not
 // created before the attack.
-func present(a attack.Attack) attack.Attack {
+func withoutSetup(a attack.Attack) attack.Attack {
 	a.Setup = nil
 	return a
 }
 
-// made returns an attack on an object that is created before the attack.
-func made(a attack.Attack) attack.Attack {
+// withSetup returns an attack on an object that is created before the attack.
+func withSetup(a attack.Attack) attack.Attack {
 	a.Setup = []client.Object{a.Request.Object}
 	return a
 }
 
-func second(rules *v1alpha1.TenantRules) *v1alpha1.TenantRules {
+func makeSecondRules(rules *v1alpha1.TenantRules) *v1alpha1.TenantRules {
 	more := rules.DeepCopy()
 	more.Name = "more"
 	return more
 }
 
-// namespaces are attacks on the labels and annotations of the namespace itself.
-func (s scene) namespaces() []attack.Attack {
-	own := &corev1.Namespace{TypeMeta: core("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own}}
+// buildNamespaceAttacks are attacks on the labels and annotations of the namespace itself.
+func (s scene) buildNamespaceAttacks() []attack.Attack {
+	own := &corev1.Namespace{TypeMeta: makeCoreMeta("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own}}
 	weaken := func(n *corev1.Namespace) { n.Labels["pod-security.kubernetes.io/enforce"] = "privileged" }
 	leave := func(n *corev1.Namespace) { delete(n.Labels, v1alpha1.TenantLabel) }
 	widen := func(n *corev1.Namespace) { n.Annotations[v1alpha1.RulesAnnotationPrefix+"pools"] = "any" }
 	change := func(name, summary string, by attack.Stopper, edit func(*corev1.Namespace)) attack.Attack {
-		return present(attack.Changing(name, summary, by, own, edit))
+		return withoutSetup(attack.NewUpdate(name, summary, by, own, edit))
 	}
-	update := right("", "namespaces", "get", "update")
+	update := makePolicyRule("", "namespaces", "get", "update")
 	byMarks := attack.ByPolicy(NamespacesPolicy, NamespaceMarksRule)
 	permitted := func(name, summary string, edit func(*corev1.Namespace)) attack.Attack {
-		return attack.Mistake(change(name+"-when-permitted", summary, byMarks, edit), update)
+		return attack.GrantToEveryone(change(name+"-when-permitted", summary, byMarks, edit), update)
 	}
-	status := attack.Mistake(change("leave-by-status-when-permitted", "take the tenant label off the namespace through its status", byMarks, leave),
+	status := attack.GrantToEveryone(change("leave-by-status-when-permitted", "take the tenant label off the namespace through its status", byMarks, leave),
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces", "namespaces/status"}, Verbs: []string{"get", "update"}})
 	status.Request.Subresource = "status"
-	finalize := attack.Mistake(change("leave-by-finalize-when-permitted", "take the tenant label off the namespace by finalizing it", attack.ByPolicy(NamespacesPolicy, NamespaceFinalizeRule), leave),
+	finalize := attack.GrantToEveryone(change("leave-by-finalize-when-permitted", "take the tenant label off the namespace by finalizing it", attack.ByPolicy(NamespacesPolicy, NamespaceFinalizeRule), leave),
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces", "namespaces/finalize"}, Verbs: []string{"get", "update"}})
 	finalize.Request.Subresource = "finalize"
-	free := &corev1.Namespace{TypeMeta: core("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-free"}}
-	seize := attack.Mistake(attack.Changing("seize-namespace-when-permitted", "take a namespace that is nobody's by labelling it", byMarks, free,
+	free := &corev1.Namespace{TypeMeta: makeCoreMeta("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-free"}}
+	seize := attack.GrantToEveryone(attack.NewUpdate("seize-namespace-when-permitted", "take a namespace that is nobody's by labelling it", byMarks, free,
 		func(n *corev1.Namespace) { n.Labels[v1alpha1.TenantLabel] = s.by.Name }), update)
 	seize.References = []string{"CVE-2024-39690", "CVE-2025-55205"}
 	// The namespace must be created before its objects.
-	slices.SortStableFunc(seize.Setup, func(a, b client.Object) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(seize.Setup, func(a, b client.Object) int { return rankObject(a) - rankObject(b) })
 	// The tenant's members need permission in the whole cluster: a Namespace is
 	// cluster-scoped.
-	made := &corev1.Namespace{TypeMeta: core("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-made", Labels: map[string]string{v1alpha1.TenantLabel: s.on.Name}}}
-	make := attack.Creating("make-namespace-of-other-when-permitted", "make a namespace that is labelled as another tenant's, after being given the right to by mistake", byMarks, made)
+	made := &corev1.Namespace{TypeMeta: makeCoreMeta("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-made", Labels: map[string]string{v1alpha1.TenantLabel: s.on.Name}}}
+	make := attack.NewCreate("make-namespace-of-other-when-permitted", "make a namespace that is labelled as another tenant's, after being given the right to by mistake", byMarks, made)
 	maker := metav1.ObjectMeta{Name: s.by.Name + "-makes-namespaces"}
 	make.Setup = []client.Object{
-		&rbacv1.ClusterRole{TypeMeta: rbac("ClusterRole"), ObjectMeta: maker, Rules: []rbacv1.PolicyRule{right("", "namespaces", "create")}},
-		&rbacv1.ClusterRoleBinding{TypeMeta: rbac("ClusterRoleBinding"), ObjectMeta: maker, Subjects: []rbacv1.Subject{personOf(s.by)},
+		&rbacv1.ClusterRole{TypeMeta: makeRBACMeta("ClusterRole"), ObjectMeta: maker, Rules: []rbacv1.PolicyRule{makePolicyRule("", "namespaces", "create")}},
+		&rbacv1.ClusterRoleBinding{TypeMeta: makeRBACMeta("ClusterRoleBinding"), ObjectMeta: maker, Subjects: []rbacv1.Subject{findMember(s.by)},
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: maker.Name}},
 	}
-	relabelled := &corev1.Namespace{TypeMeta: core("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-relabelled"}}
-	relabel := attack.Mistake(attack.Changing("label-nobodys-namespace", "label a namespace that is no tenant's with a Pod Security level", attack.Nobody, relabelled,
+	relabelled := &corev1.Namespace{TypeMeta: makeCoreMeta("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-relabelled"}}
+	relabel := attack.GrantToEveryone(attack.NewUpdate("label-nobodys-namespace", "label a namespace that is no tenant's with a Pod Security level", attack.Nobody, relabelled,
 		func(n *corev1.Namespace) { n.Labels["pod-security.kubernetes.io/enforce"] = "privileged" }), update)
-	slices.SortStableFunc(relabel.Setup, func(a, b client.Object) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(relabel.Setup, func(a, b client.Object) int { return rankObject(a) - rankObject(b) })
 	leaveOwn := permitted("leave", "take the tenant label off the namespace", leave)
 	leaveOwn.References = []string{"CVE-2022-46167"}
-	return attack.Because("a namespace without its marks has no walls", nil,
+	return attack.WithReason("a namespace without its marks has no walls", nil,
 		change("weaken-pod-security", "label the namespace with a weaker Pod Security level", attack.ByRBAC, weaken),
 		change("leave", "take the tenant label off the namespace", attack.ByRBAC, leave),
 		change("widen-rules", "annotate the namespace with wider rules", attack.ByRBAC, widen),
@@ -259,13 +259,13 @@ func (s scene) namespaces() []attack.Attack {
 			n.Annotations = map[string]string{"scheduler.alpha.kubernetes.io/node-selector": "pool=other"}
 		}),
 		status, finalize, seize, make, relabel,
-		attack.ByPlatform(change("relabel-namespace-as-platform", "label the namespace with another Pod Security level", attack.Nobody, weaken)),
-		attack.Mistake(attack.Deleting("delete-namespace-when-permitted", "delete the namespace", attack.ByPolicy(NamespacesPolicy, NamespaceDeletionRule), own), right("", "namespaces", "delete")),
-		attack.Mistake(change("label-namespace-otherwise", "put a label on the namespace that says nothing of walls", attack.Nobody, func(n *corev1.Namespace) { n.Labels["team"] = "web" }), update),
+		attack.SendAsAdmin(change("relabel-namespace-as-platform", "label the namespace with another Pod Security level", attack.Nobody, weaken)),
+		attack.GrantToEveryone(attack.NewDelete("delete-namespace-when-permitted", "delete the namespace", attack.ByPolicy(NamespacesPolicy, NamespaceDeletionRule), own), makePolicyRule("", "namespaces", "delete")),
+		attack.GrantToEveryone(change("label-namespace-otherwise", "put a label on the namespace that says nothing of walls", attack.Nobody, func(n *corev1.Namespace) { n.Labels["team"] = "web" }), update),
 	)
 }
 
-func rank(o client.Object) int {
+func rankObject(o client.Object) int {
 	if o.GetObjectKind().GroupVersionKind().Kind == "Namespace" {
 		return 0
 	}

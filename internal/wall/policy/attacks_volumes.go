@@ -49,8 +49,8 @@ var inTree = []struct {
 	{"quobyte-volume", "a Quobyte volume, from the network of the node", corev1.VolumeSource{Quobyte: &corev1.QuobyteVolumeSource{Registry: "10.0.0.7:7861", Volume: "volume-of-another"}}},
 }
 
-// storageClass returns a class that the tenant may use.
-func (s scene) storageClass() string {
+// findStorageClass returns a class that the tenant may use.
+func (s scene) findStorageClass() string {
 	for _, name := range s.by.Allowances.StorageClasses {
 		if name != "*" && name != "" {
 			return name
@@ -59,8 +59,8 @@ func (s scene) storageClass() string {
 	return "croft-verify"
 }
 
-// volumes are mounted without claims.
-func (s scene) volumes() []attack.Attack {
+// buildVolumeAttacks are mounted without claims.
+func (s scene) buildVolumeAttacks() []attack.Attack {
 	var all []attack.Attack
 	mounting := func(sources ...corev1.VolumeSource) func(*corev1.PodSpec) {
 		return func(p *corev1.PodSpec) {
@@ -70,7 +70,7 @@ func (s scene) volumes() []attack.Attack {
 		}
 	}
 	pod := func(name string, edit func(*corev1.PodSpec)) client.Object {
-		return s.pod(name, func(p *corev1.Pod) { edit(&p.Spec) })
+		return s.makePod(name, func(p *corev1.Pod) { edit(&p.Spec) })
 	}
 	// The restricted level refuses these types, too, and is evaluated first.
 	by := attack.ByPolicy(admissionpolicy.PodsPolicy, VolumeTypesRule)
@@ -79,28 +79,28 @@ func (s scene) volumes() []attack.Attack {
 		by = attack.ByPodSecurity
 	}
 	for _, v := range inTree {
-		name, kind := "mount-"+v.name, typeOf(v.source)
+		name, kind := "mount-"+v.name, findVolumeType(v.source)
 		switch {
 		case !slices.Contains(s.by.Allowances.VolumeTypes, kind) && !slices.Contains(s.by.Allowances.VolumeTypes, "*"):
-			all = append(all, attack.Creating(name, "mount "+v.mounts, by, pod(name, mounting(v.source))))
+			all = append(all, attack.NewCreate(name, "mount "+v.mounts, by, pod(name, mounting(v.source))))
 		case !restricted:
 			name += "-as-allowed"
-			all = append(all, attack.Creating(name, "mount "+v.mounts+", as the tenant may", attack.Nobody, pod(name, mounting(v.source))))
+			all = append(all, attack.NewCreate(name, "mount "+v.mounts+", as the tenant may", attack.Nobody, pod(name, mounting(v.source))))
 		}
 	}
 	if !slices.Contains(s.by.Allowances.VolumeTypes, "*") && !slices.Contains(s.by.Allowances.VolumeTypes, "nfs") {
-		for _, o := range attack.Makers(s.own, "croft-mount-nfs", attack.Template(func(t *corev1.PodTemplateSpec) {
+		for _, o := range attack.NewPodControllers(s.own, "croft-mount-nfs", attack.NewTemplate(func(t *corev1.PodTemplateSpec) {
 			mounting(corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: "10.0.0.7", Path: "/"}})(&t.Spec)
 		})) {
 			kind := o.GetObjectKind().GroupVersionKind().Kind
-			all = append(all, attack.Creating("mount-nfs-export-in-"+strings.ToLower(kind), "mount an NFS export by a "+kind,
+			all = append(all, attack.NewCreate("mount-nfs-export-in-"+strings.ToLower(kind), "mount an NFS export by a "+kind,
 				attack.ByWarning(admissionpolicy.PodTemplatesPolicy, VolumeTypesRule), o))
 		}
 	}
-	all = attack.Because("the disk, or the server, may hold another tenant's data, and no NetworkPolicy applies on a node", []string{podSecurityStandards}, all...)
+	all = attack.WithReason("the disk, or the server, may hold another tenant's data, and no NetworkPolicy applies on a node", []string{podSecurityStandards}, all...)
 
 	ephemeral := func(edit func(*corev1.PersistentVolumeClaimTemplate)) corev1.VolumeSource {
-		t := corev1.PersistentVolumeClaimTemplate{Spec: s.claimSpec()}
+		t := corev1.PersistentVolumeClaimTemplate{Spec: s.makeClaimSpec()}
 		edit(&t)
 		return corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &t}}
 	}
@@ -111,20 +111,20 @@ func (s scene) volumes() []attack.Attack {
 		{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{Path: "name", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}},
 		{EmptyDir: &corev1.EmptyDirVolumeSource{}},
 		{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}},
-		{Image: &corev1.ImageVolumeSource{Reference: attack.ImageOf(s.by.Allowances.Registries), PullPolicy: corev1.PullAlways}},
+		{Image: &corev1.ImageVolumeSource{Reference: attack.ChooseImage(s.by.Allowances.Registries), PullPolicy: corev1.PullAlways}},
 		ephemeral(func(*corev1.PersistentVolumeClaimTemplate) {}),
 	}
 	all = append(all,
-		attack.Creating("mount-volumes", "mount a volume of each type that is one's own", attack.Nobody, pod("mount-volumes", mounting(harmless...))),
-		attack.Creating("mount-volumes-in-template", "mount a volume of each type that is one's own by a Deployment", attack.Nobody,
-			s.deployment("mount-volumes-in-template", func(t *corev1.PodTemplateSpec) { mounting(harmless...)(&t.Spec) })))
+		attack.NewCreate("mount-volumes", "mount a volume of each type that is one's own", attack.Nobody, pod("mount-volumes", mounting(harmless...))),
+		attack.NewCreate("mount-volumes-in-template", "mount a volume of each type that is one's own by a Deployment", attack.Nobody,
+			s.makeDeployment("mount-volumes-in-template", func(t *corev1.PodTemplateSpec) { mounting(harmless...)(&t.Spec) })))
 
 	set := func(name string, edit func(*corev1.PersistentVolumeClaim)) client.Object {
-		claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "d"}, Spec: s.claimSpec()}
+		claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "d"}, Spec: s.makeClaimSpec()}
 		edit(&claim)
-		template := attack.Template()
+		template := attack.NewTemplate()
 		return &appsv1.StatefulSet{
-			TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "StatefulSet"}, ObjectMeta: s.meta(name),
+			TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "StatefulSet"}, ObjectMeta: s.makeMeta(name),
 			Spec: appsv1.StatefulSetSpec{
 				// No pod has to run.
 				Replicas: ptr.To[int32](0),
@@ -144,7 +144,9 @@ func (s scene) volumes() []attack.Attack {
 		{"volume-on-node", "a volume on a chosen node", func(m *metav1.ObjectMeta, _ *corev1.PersistentVolumeClaimSpec) {
 			m.Annotations = map[string]string{"volume.kubernetes.io/selected-node": "node-of-another"}
 		}},
-		{"large-volume", "more storage than the tenant may", func(_ *metav1.ObjectMeta, c *corev1.PersistentVolumeClaimSpec) { c.Resources.Requests = s.tooMuch() }},
+		{"large-volume", "more storage than the tenant may", func(_ *metav1.ObjectMeta, c *corev1.PersistentVolumeClaimSpec) {
+			c.Resources.Requests = s.exceedVolumeSize()
+		}},
 	}
 	if !slices.Contains(s.by.Allowances.StorageClasses, "") {
 		wishes = append(wishes, wish{"leftover-volume", "whatever volume is left over, by the older annotation", func(m *metav1.ObjectMeta, _ *corev1.PersistentVolumeClaimSpec) {
@@ -160,18 +162,18 @@ func (s scene) volumes() []attack.Attack {
 	for _, w := range wishes {
 		inPod, inSet := "mount-"+w.name+"-by-pod", "mount-"+w.name+"-by-statefulset"
 		claims = append(claims,
-			attack.Creating(inPod, "claim "+w.summary+" by an ephemeral volume", attack.ByPolicy(admissionpolicy.PodsPolicy, ClaimTemplatesRule),
+			attack.NewCreate(inPod, "claim "+w.summary+" by an ephemeral volume", attack.ByPolicy(admissionpolicy.PodsPolicy, ClaimTemplatesRule),
 				pod(inPod, mounting(ephemeral(func(t *corev1.PersistentVolumeClaimTemplate) { w.edit(&t.ObjectMeta, &t.Spec) })))),
-			attack.Creating(inSet, "claim "+w.summary+" by a StatefulSet", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, ClaimTemplatesRule),
+			attack.NewCreate(inSet, "claim "+w.summary+" by a StatefulSet", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, ClaimTemplatesRule),
 				set(inSet, func(c *corev1.PersistentVolumeClaim) { w.edit(&c.ObjectMeta, &c.Spec) })))
 	}
-	claims = append(claims, attack.Creating("mount-volumes-by-statefulset", "claim a volume for each pod of a StatefulSet", attack.Nobody,
+	claims = append(claims, attack.NewCreate("mount-volumes-by-statefulset", "claim a volume for each pod of a StatefulSet", attack.Nobody,
 		set("mount-volumes-by-statefulset", func(*corev1.PersistentVolumeClaim) {})))
-	return append(all, attack.Because("a controller would create the claim that the tenant itself may not", nil, claims...)...)
+	return append(all, attack.WithReason("a controller would create the claim that the tenant itself may not", nil, claims...)...)
 }
 
-// typeOf returns the API's name for a volume's type.
-func typeOf(source corev1.VolumeSource) v1alpha1.VolumeType {
+// findVolumeType returns the API's name for a volume's type.
+func findVolumeType(source corev1.VolumeSource) v1alpha1.VolumeType {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&source)
 	if err != nil {
 		return ""
@@ -182,37 +184,37 @@ func typeOf(source corev1.VolumeSource) v1alpha1.VolumeType {
 	return ""
 }
 
-func (s scene) claimSpec() corev1.PersistentVolumeClaimSpec {
+func (s scene) makeClaimSpec() corev1.PersistentVolumeClaimSpec {
 	return corev1.PersistentVolumeClaimSpec{
-		StorageClassName: ptr.To(s.storageClass()), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		StorageClassName: ptr.To(s.findStorageClass()), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 	}
 }
 
-// tooMuch returns more storage than a single claim may request.
-func (s scene) tooMuch() corev1.ResourceList {
+// exceedVolumeSize returns more storage than a single claim may request.
+func (s scene) exceedVolumeSize() corev1.ResourceList {
 	size := s.by.Allowances.MaxVolumeSize.DeepCopy()
 	size.Add(resource.MustParse("1Gi"))
 	return corev1.ResourceList{corev1.ResourceStorage: size}
 }
 
-// volumeClaim returns a claim for a volume that the tenant may use.
-func (s scene) volumeClaim(name string, edits ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
-	c := &corev1.PersistentVolumeClaim{TypeMeta: core("PersistentVolumeClaim"), ObjectMeta: s.meta(name), Spec: s.claimSpec()}
+// makeVolumeClaim returns a claim for a volume that the tenant may use.
+func (s scene) makeVolumeClaim(name string, edits ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
+	c := &corev1.PersistentVolumeClaim{TypeMeta: makeCoreMeta("PersistentVolumeClaim"), ObjectMeta: s.makeMeta(name), Spec: s.makeClaimSpec()}
 	for _, edit := range edits {
 		edit(c)
 	}
 	return c
 }
 
-// claims take volumes of other tenants.
-func (s scene) claims() []attack.Attack {
-	claim := s.volumeClaim
+// buildClaimAttacks take volumes of other tenants.
+func (s scene) buildClaimAttacks() []attack.Attack {
+	claim := s.makeVolumeClaim
 	refused := func(name, summary, rule string, edit func(*corev1.PersistentVolumeClaim)) attack.Attack {
-		return attack.Creating(name, summary, attack.ByPolicy(ClaimsPolicy, rule), claim(name, edit))
+		return attack.NewCreate(name, summary, attack.ByPolicy(ClaimsPolicy, rule), claim(name, edit))
 	}
 	refusedLater := func(name, summary, rule string, edit func(*corev1.PersistentVolumeClaim)) attack.Attack {
-		return attack.Changing(name, summary, attack.ByPolicy(ClaimsPolicy, rule), claim(name), edit)
+		return attack.NewUpdate(name, summary, attack.ByPolicy(ClaimsPolicy, rule), claim(name), edit)
 	}
 	annotated := func(key, value string) func(*corev1.PersistentVolumeClaim) {
 		return func(c *corev1.PersistentVolumeClaim) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, key, value) }
@@ -229,16 +231,16 @@ func (s scene) claims() []attack.Attack {
 			annotated("volume.kubernetes.io/selected-node", "node-of-another")),
 		refused("claim-by-other-provisioner", "have a volume made by a provisioner that is not the class's", BindingRule, annotated("volume.kubernetes.io/storage-provisioner", "csi.example.com")),
 		refused("claim-as-bound", "write a claim that says it has its volume", BindingRule, annotated("pv.kubernetes.io/bind-completed", "yes")),
-		refused("claim-too-much", "claim more storage at once than the tenant may", VolumeSizeRule, func(c *corev1.PersistentVolumeClaim) { c.Spec.Resources.Requests = s.tooMuch() }),
-		attack.Creating("write-a-claim", "claim a volume of a class", attack.Nobody, claim("write-a-claim")),
-		attack.Creating("claim-by-class-annotation", "claim a volume of a class by the older annotation", attack.Nobody, claim("claim-by-class-annotation", func(c *corev1.PersistentVolumeClaim) {
+		refused("claim-too-much", "claim more storage at once than the tenant may", VolumeSizeRule, func(c *corev1.PersistentVolumeClaim) { c.Spec.Resources.Requests = s.exceedVolumeSize() }),
+		attack.NewCreate("write-a-claim", "claim a volume of a class", attack.Nobody, claim("write-a-claim")),
+		attack.NewCreate("claim-by-class-annotation", "claim a volume of a class by the older annotation", attack.Nobody, claim("claim-by-class-annotation", func(c *corev1.PersistentVolumeClaim) {
 			c.Spec.StorageClassName = nil
-			annotated(classAnnotation, s.storageClass())(c)
+			annotated(classAnnotation, s.findStorageClass())(c)
 		})),
-		attack.Creating("claim-as-much-as-allowed", "claim as much storage at once as the tenant may", attack.Nobody, claim("claim-as-much-as-allowed", func(c *corev1.PersistentVolumeClaim) {
+		attack.NewCreate("claim-as-much-as-allowed", "claim as much storage at once as the tenant may", attack.Nobody, claim("claim-as-much-as-allowed", func(c *corev1.PersistentVolumeClaim) {
 			c.Spec.Resources.Requests[corev1.ResourceStorage] = *s.by.Allowances.MaxVolumeSize
 		})),
-		attack.Changing("label-a-claim", "label a claim that is there", attack.Nobody, claim("label-a-claim"),
+		attack.NewUpdate("label-a-claim", "label a claim that is there", attack.Nobody, claim("label-a-claim"),
 			func(c *corev1.PersistentVolumeClaim) { c.Labels = map[string]string{"app": "postgres"} }),
 	}
 	ofClass := func(name string) func(*corev1.PersistentVolumeClaim) {
@@ -269,8 +271,8 @@ func (s scene) claims() []attack.Attack {
 		all = append(all, refused("claim-faster-volume", "claim a volume of a volume attributes class that is not the tenant's", AttributesClassRule,
 			func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = ptr.To("io-of-another") }))
 	} else {
-		all = append(all, attack.Creating("claim-faster-volume-as-allowed", "claim a volume of a volume attributes class, as the tenant may", attack.Nobody,
+		all = append(all, attack.NewCreate("claim-faster-volume-as-allowed", "claim a volume of a volume attributes class, as the tenant may", attack.Nobody,
 			claim("claim-faster-volume-as-allowed", func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = ptr.To("io-of-another") })))
 	}
-	return attack.Because("a volume may hold another tenant's data, or exceed the tenant's allowance", nil, all...)
+	return attack.WithReason("a volume may hold another tenant's data, or exceed the tenant's allowance", nil, all...)
 }

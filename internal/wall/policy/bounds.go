@@ -15,8 +15,8 @@ const mostMarks = 250
 const fewMarks = "objects have some tens; " +
 	"what is configured by more of them is read from elsewhere by every controller that croft knows"
 
-// annotationBounds returns the bounds of annotations that add-ons read: see earlyAnnotations.
-func annotationBounds() []admissionpolicy.Bound {
+// listAnnotationBounds returns the bounds of annotations that add-ons read: see earlyAnnotations.
+func listAnnotationBounds() []admissionpolicy.Bound {
 	return []admissionpolicy.Bound{
 		{
 			Path:    "metadata.annotations",
@@ -30,14 +30,14 @@ func annotationBounds() []admissionpolicy.Bound {
 			Max:     mostHosts,
 			Of:      "hosts and other names in annotations",
 			Because: manyHosts,
-			Size:    `(variables.plain ? 0 : ` + listedIn("variables.annotations") + `)`,
+			Size:    `(variables.plain ? 0 : ` + countListedNames("variables.annotations") + `)`,
 			Sample:  `{"external-dns.alpha.kubernetes.io/hostname": "h%d.shop.example.org"}`,
 		},
 	}
 }
 
-// infrastructureBounds returns the bounds of annotations that an object passes on.
-func infrastructureBounds() []admissionpolicy.Bound {
+// listInfrastructureBounds returns the bounds of annotations that an object passes on.
+func listInfrastructureBounds() []admissionpolicy.Bound {
 	return []admissionpolicy.Bound{
 		{
 			Path:    "spec.infrastructure.annotations",
@@ -52,24 +52,24 @@ func infrastructureBounds() []admissionpolicy.Bound {
 			Max:     64,
 			Of:      "hosts and other names in annotations",
 			Because: manyHosts,
-			Size:    `(variables.infrastructure.size() == 0 ? 0 : ` + listedIn("variables.infrastructure") + `)`,
+			Size:    `(variables.infrastructure.size() == 0 ? 0 : ` + countListedNames("variables.infrastructure") + `)`,
 			Sample:  `{"external-dns.alpha.kubernetes.io/hostname": "h%d.shop.example.org"}`,
 		},
 	}
 }
 
-// listedIn returns an expression for the number of names in annotations whose values are
+// countListedNames returns an expression for the number of names in annotations whose values are
 // lists of names.
-func listedIn(annotations string) string {
-	return with(`ANNOTATIONS.transformList(k, v,
+func countListedNames(annotations string) string {
+	return replaceWords(`ANNOTATIONS.transformList(k, v,
 		KEY in variables.listing || k.split("/")[0] + "/" in variables.listing,
-		v.split(",").size()).sum()`, "ANNOTATIONS", annotations, "KEY", normal("k"))
+		v.split(",").size()).sum()`, "ANNOTATIONS", annotations, "KEY", normalizeKey("k"))
 }
 
-// earlyAnnotations returns the variables that annotationBounds and granted read. The variable
+// buildEarlyVariables returns the variables that annotationBounds and granted read. The variable
 // annotations has the object's annotations. Most objects have only annotations that are
 // harmless with any value: a single pass finds that, and nothing else is evaluated.
-func earlyAnnotations(harmless []string, tables ...map[string]string) []admissionpolicy.Variable {
+func buildEarlyVariables(harmless []string, tables ...map[string]string) []admissionpolicy.Variable {
 	var keys []string
 	for _, table := range tables {
 		for key, code := range table {
@@ -80,9 +80,9 @@ func earlyAnnotations(harmless []string, tables ...map[string]string) []admissio
 		}
 	}
 	slices.Sort(keys)
-	plain := `variables.annotations.all(k, k.split("/")[0] in ` + setOf(harmless) + `)`
+	plain := `variables.annotations.all(k, k.split("/")[0] in ` + formatSet(harmless) + `)`
 	return []admissionpolicy.Variable{
-		wildcards(),
+		buildWildcards(),
 		{Name: "plain", Expression: plain},
 		{Name: "listing", Expression: "{" + strings.Join(slices.Compact(keys), ", ") + "}"},
 	}

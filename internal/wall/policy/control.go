@@ -91,23 +91,23 @@ func checkDeletion(more []string) admissionpolicy.Validating {
 			{Name: "finalizersBefore", Expression: `request.operation == "UPDATE" &&
 				has(oldObject.metadata.finalizers) ?
 					oldObject.metadata.finalizers : []`},
-			refusedFinalizers(`f in ` + quoted(more) + ` || variables.isClaim && f == "` + claimFinalizer + `"`),
+			buildRefusedFinalizers(`f in ` + formatQuoted(more) + ` || variables.isClaim && f == "` + claimFinalizer + `"`),
 		},
 		Rules: []admissionpolicy.Rule{
-			finalizersRule(`(!variables.isClaim || request.operation == "UPDATE")`),
-			ownersRule(),
+			buildFinalizersRule(`(!variables.isClaim || request.operation == "UPDATE")`),
+			buildOwnersRule(),
 		},
 	}
 }
 
-// refusedOfPods returns the variable with the refused finalizers of pods and of templates.
-func refusedOfPods(more []string) admissionpolicy.Variable {
-	return refusedFinalizers(`f in ` + quoted(append([]string{jobFinalizer}, more...)))
+// buildRefusedPodFinalizers returns the variable with the refused finalizers of pods and of templates.
+func buildRefusedPodFinalizers(more []string) admissionpolicy.Variable {
+	return buildRefusedFinalizers(`f in ` + formatQuoted(append([]string{jobFinalizer}, more...)))
 }
 
-// refusedFinalizers returns a variable with the new finalizers that are not allowed. If the
+// buildRefusedFinalizers returns a variable with the new finalizers that are not allowed. If the
 // old list is too long to compare, a removal is always allowed.
-func refusedFinalizers(allowed string) admissionpolicy.Variable {
+func buildRefusedFinalizers(allowed string) admissionpolicy.Variable {
 	const refused = `variables.finalizersBefore.size() > MOST &&
 			variables.finalizers.size() < variables.finalizersBefore.size() ? [] :
 		variables.finalizers.filter(f,
@@ -115,20 +115,20 @@ func refusedFinalizers(allowed string) admissionpolicy.Variable {
 			(variables.finalizersBefore.size() > MOST || !(f in variables.finalizersBefore)))`
 	return admissionpolicy.Variable{
 		Name:       "refusedFinalizers",
-		Expression: with(refused, "ALLOWED", allowed, "MOST", strconv.Itoa(mostFinalizers)),
+		Expression: replaceWords(refused, "ALLOWED", allowed, "MOST", strconv.Itoa(mostFinalizers)),
 	}
 }
 
-// finalizersRule allows controllers of the whole cluster any finalizer where the condition
+// buildFinalizersRule allows controllers of the whole cluster any finalizer where the condition
 // untold is true: no tenant's template can have set it.
-func finalizersRule(untold string) admissionpolicy.Rule {
+func buildFinalizersRule(untold string) admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: FinalizersRule,
 		Says: "tenants put no finalizers on their objects but Kubernetes' own of that kind " +
 			"and the Platform's finalizers",
 		Fine:  `variables.finalizers.size() == 0`,
 		Holds: `variables.refusedFinalizers.size() == 0 || ` + untold + ` && (` + clusterWide + `)`,
-		Message: `"metadata.finalizers: " + ` + some("variables.refusedFinalizers", 3) +
+		Message: `"metadata.finalizers: " + ` + formatFirst("variables.refusedFinalizers", 3) +
 			` + " would keep the namespace from going: remove it; ` +
 			`a platform admin allows it by the Platform's finalizers"`,
 	}
@@ -139,7 +139,7 @@ func finalizersRule(untold string) admissionpolicy.Rule {
 const ofTheCluster = `o.apiVersion == "v1" && o.kind in ["Namespace", "Node", "PersistentVolume"] ||
 	o.apiVersion.startsWith("croft.dev/") || o.apiVersion.startsWith("karpenter.")`
 
-func ownersRule() admissionpolicy.Rule {
+func buildOwnersRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: OwnersRule, Says: "objects of tenants are owned by no Namespace, Node or PersistentVolume, " +
 			"and by nothing of croft's and Karpenter's",

@@ -39,7 +39,7 @@ const deviceResource = "deviceclass.resource.kubernetes.io/"
 // devices are immutable. Claims that the scheduler and the claims' controller create for pods
 // are checked as well: their content comes from the tenant.
 func checkDevices() admissionpolicy.Validating {
-	allowedClass := `has(o.deviceClassName) && ` + allowed("deviceClasses", "o.deviceClassName")
+	allowedClass := `has(o.deviceClassName) && ` + matchAllowed("deviceClasses", "o.deviceClassName")
 	bounds := strings.NewReplacer(
 		"REQUESTS", strconv.Itoa(maxDeviceRequests),
 		"DEVICES", strconv.Itoa(maxDevices),
@@ -73,9 +73,9 @@ func checkDevices() admissionpolicy.Validating {
 				Name: DeviceClassRule, Says: "claims ask for devices of the tenant's deviceClasses only",
 				Holds:     `variables.refused.size() == 0`,
 				Exception: "policy.deviceClasses",
-				Message: `"spec.devices.requests: " + ` + some("variables.refused", 3) +
+				Message: `"spec.devices.requests: " + ` + formatFirst("variables.refused", 3) +
 					` + " is not among the device classes of tenant " + params.spec.tenant + ": " + ` +
-					listed("deviceClasses") + ` + "; a platform admin allows others by policy.deviceClasses"`,
+					formatAllowed("deviceClasses") + ` + "; a platform admin allows others by policy.deviceClasses"`,
 			},
 			{
 				Name: DeviceBoundsRule,
@@ -95,13 +95,13 @@ func checkDevices() admissionpolicy.Validating {
 	}
 }
 
-// podDevices returns the rules for pods and templates.
-func podDevices() []admissionpolicy.Rule {
+// buildPodDeviceRules returns the rules for pods and templates.
+func buildPodDeviceRules() []admissionpolicy.Rule {
 	return []admissionpolicy.Rule{
 		{
 			Name: DeviceClassRule, Says: "containers ask for devices of the tenant's deviceClasses only",
 			Fine:      `!variables.new`,
-			Holds:     `variables.usual || ` + everyContainer(withoutOtherDevices("c")),
+			Holds:     `variables.usual || ` + matchEveryContainer(matchNoOtherDevices("c")),
 			Exception: "policy.deviceClasses",
 			Message: `"spec.containers[].resources: a container asks for devices of a class ` +
 				`that is not among the tenant's deviceClasses: ask for one of these; ` +
@@ -111,9 +111,9 @@ func podDevices() []admissionpolicy.Rule {
 			Cheap: true,
 			Name:  DeviceClaimsRule, Says: "pods use at most " + strconv.Itoa(maxDeviceClaims) + " claims of devices",
 			Rare: true, Fine: `!has(variables.spec.resourceClaims)`,
-			Holds: with(`!variables.new || variables.spec.resourceClaims.size() <= MOST`,
+			Holds: replaceWords(`!variables.new || variables.spec.resourceClaims.size() <= MOST`,
 				"MOST", strconv.Itoa(maxDeviceClaims)),
-			Message: with(`"spec.resourceClaims: a pod may use MOST claims of devices, `+
+			Message: replaceWords(`"spec.resourceClaims: a pod may use MOST claims of devices, `+
 				`since all pods of the cluster wait while the scheduler searches: `+
 				`ask for several devices in one claim"`,
 				"MOST", strconv.Itoa(maxDeviceClaims)),
@@ -121,11 +121,11 @@ func podDevices() []admissionpolicy.Rule {
 	}
 }
 
-// withoutOtherDevices returns the condition that a container requests no devices of other
+// matchNoOtherDevices returns the condition that a container requests no devices of other
 // classes.
-func withoutOtherDevices(container string) string {
-	return with(`(!has(OF.resources) || !has(OF.resources.limits) ||
+func matchNoOtherDevices(container string) string {
+	return replaceWords(`(!has(OF.resources) || !has(OF.resources.limits) ||
 		!OF.resources.limits.exists(k,
-			k.startsWith("PREFIX") && !`+allowed("deviceClasses", `k.substring(SIZE)`)+`))`,
+			k.startsWith("PREFIX") && !`+matchAllowed("deviceClasses", `k.substring(SIZE)`)+`))`,
 		"OF", container, "PREFIX", deviceResource, "SIZE", strconv.Itoa(len(deviceResource)))
 }

@@ -25,41 +25,41 @@ const (
 	NamesRule          = "names"
 )
 
-// clusterNames returns the condition that a host is the in-cluster name of a Service in a
+// matchClusterName returns the condition that a host is the in-cluster name of a Service in a
 // namespace of the tenant or the platform.
-func clusterNames(host string) string {
-	return with(`(params.spec.namespaces + params.spec.platformNamespaces).exists(n,
+func matchClusterName(host string) string {
+	return replaceWords(`(params.spec.namespaces + params.spec.platformNamespaces).exists(n,
 		HOST.endsWith("." + n + ".svc") || HOST.endsWith("." + n + ".svc.cluster.local"))`, "HOST", host)
 }
 
-// hostVariables returns variables with the hosts of an object that the tenant may not serve
+// buildHostVariables returns variables with the hosts of an object that the tenant may not serve
 // and that the old object does not have. Each expression yields a list of strings.
-func hostVariables(now, earlier string) []admissionpolicy.Variable {
+func buildHostVariables(now, earlier string) []admissionpolicy.Variable {
 	return []admissionpolicy.Variable{
-		{Name: "hostsBefore", Expression: before(earlier, `[]`)},
-		{Name: "refusedHosts", Expression: now + `.filter(h, !` + granted("h") + ` && !(h in variables.hostsBefore))`},
+		{Name: "hostsBefore", Expression: readBefore(earlier, `[]`)},
+		{Name: "refusedHosts", Expression: now + `.filter(h, !` + matchGranted("h") + ` && !(h in variables.hostsBefore))`},
 	}
 }
 
 func checkIngresses() admissionpolicy.Validating {
 	ruleHosts := func(object string) string {
-		return with(`(has(OBJECT.spec.rules) ?
+		return replaceWords(`(has(OBJECT.spec.rules) ?
 			OBJECT.spec.rules.map(r, has(r.host) ? r.host : "") : [])`, "OBJECT", object)
 	}
 	// A list of hosts for each certificate. An entry without hosts applies to every host.
 	tlsHosts := func(object string) string {
-		return with(`(has(OBJECT.spec.tls) ?
+		return replaceWords(`(has(OBJECT.spec.tls) ?
 			OBJECT.spec.tls.map(t, has(t.hosts) && t.hosts.size() > 0 ? t.hosts : [""]) : [])`, "OBJECT", object)
 	}
 	// A list of paths for each rule.
 	paths := func(object string) string {
-		return with(`(has(OBJECT.spec.rules) ?
+		return replaceWords(`(has(OBJECT.spec.rules) ?
 			OBJECT.spec.rules.filter(r, has(r.http)).map(r,
 				r.http.paths.filter(p, has(p.path)).map(p, p.path)) : [])`, "OBJECT", object)
 	}
 	// Controllers read both the field and the annotation.
 	classes := func(object, annotations string) string {
-		return with(`(has(OBJECT.spec.ingressClassName) ? [OBJECT.spec.ingressClassName] : [])
+		return replaceWords(`(has(OBJECT.spec.ingressClassName) ? [OBJECT.spec.ingressClassName] : [])
 			+ ("kubernetes.io/ingress.class" in ANNOTATIONS ? [ANNOTATIONS["kubernetes.io/ingress.class"]] : [])`,
 			"OBJECT", object, "ANNOTATIONS", annotations)
 	}
@@ -72,21 +72,21 @@ func checkIngresses() admissionpolicy.Validating {
 			{Group: "networking.k8s.io", Version: "v1", Resources: []string{"ingresses"}, Operations: write},
 		},
 		Bounds: ingressBounds,
-		Early:  []admissionpolicy.Variable{wildcards()},
-		Variables: slices.Concat(hostVariables(ruleHosts("object"), ruleHosts("oldObject")), []admissionpolicy.Variable{
-			{Name: "annotations", Expression: annotations("object.metadata")},
-			{Name: "annotationsBefore", Expression: before(annotations("oldObject.metadata"), `{}`)},
-			{Name: "tlsHostsBefore", Expression: before(tlsHosts("oldObject"), `[]`)},
+		Early:  []admissionpolicy.Variable{buildWildcards()},
+		Variables: slices.Concat(buildHostVariables(ruleHosts("object"), ruleHosts("oldObject")), []admissionpolicy.Variable{
+			{Name: "annotations", Expression: readAnnotations("object.metadata")},
+			{Name: "annotationsBefore", Expression: readBefore(readAnnotations("oldObject.metadata"), `{}`)},
+			{Name: "tlsHostsBefore", Expression: readBefore(tlsHosts("oldObject"), `[]`)},
 			// The first refused host of each certificate, because CEL cannot flatten lists of
 			// lists.
 			{Name: "refusedTLSHosts", Expression: tlsHosts("object") + `.map(hosts,
 				hosts.filter(h,
-					!` + granted("h") + ` &&
+					!` + matchGranted("h") + ` &&
 					!variables.tlsHostsBefore.exists(earlier, h in earlier)))` +
 				`.filter(hosts, hosts.size() > 0).map(hosts, hosts[0])`},
 			{Name: "classes", Expression: classes("object", "variables.annotations")},
-			{Name: "classesBefore", Expression: before(classes("oldObject", "variables.annotationsBefore"), `[]`)},
-			{Name: "pathsBefore", Expression: before(paths("oldObject"), `[]`)},
+			{Name: "classesBefore", Expression: readBefore(classes("oldObject", "variables.annotationsBefore"), `[]`)},
+			{Name: "pathsBefore", Expression: readBefore(paths("oldObject"), `[]`)},
 			{Name: "refusedPaths", Expression: paths("object") + `.map(rule,
 				rule.filter(p,
 					p.matches(` + endOfPath + `) &&
@@ -99,21 +99,21 @@ func checkIngresses() admissionpolicy.Validating {
 				Holds: `variables.refusedHosts.size() == 0`,
 				Message: `"spec.rules[].host: " + (variables.refusedHosts.exists(h, h == "") ?
 					"a rule without a host would serve every host" :
-					` + some("variables.refusedHosts", 3) + `) + ` + hosts(),
+					` + formatFirst("variables.refusedHosts", 3) + `) + ` + formatHosts(),
 			},
 			{
 				Name: TLSHostsRule, Says: "TLS is for hosts of the tenant",
 				Holds: `variables.refusedTLSHosts.size() == 0`,
 				Message: `"spec.tls[].hosts: " + (variables.refusedTLSHosts.exists(h, h == "") ?
 					"TLS without hosts would be for every host" :
-					` + some("variables.refusedTLSHosts", 3) + `) + ` + hosts(),
+					` + formatFirst("variables.refusedTLSHosts", 3) + `) + ` + formatHosts(),
 			},
 			{
 				Name: DefaultBackendRule, Says: "there is no default backend, which would serve every host",
 				Holds: `!has(object.spec.defaultBackend) ||
 					request.operation == "UPDATE" && has(oldObject.spec.defaultBackend)`,
 				Message: `"spec.defaultBackend: it would serve every host that nobody else does: ` +
-					`write a rule with a host instead" + ` + hosts(),
+					`write a rule with a host instead" + ` + formatHosts(),
 			},
 			{
 				Name: ClassRule, Says: "the class is one of the tenant's ingressClasses",
@@ -123,14 +123,14 @@ func checkIngresses() admissionpolicy.Validating {
 					` + admissionpolicy.Comparable + ` && variables.classes == variables.classesBefore`,
 				Exception: "policy.ingressClasses",
 				Message: `"spec.ingressClassName: ingress classes of tenant " + params.spec.tenant + ": " + ` +
-					listed("ingressClasses") + ` + "; name one of these; ` +
+					formatAllowed("ingressClasses") + ` + "; name one of these; ` +
 					`a platform admin allows others by policy.ingressClasses"`,
 			},
 			{
 				Name: PathsRule, Says: "paths have no characters that end a path in a controller's configuration",
 				Holds: `variables.refusedPaths.size() == 0`,
 				Message: `"spec.rules[].http.paths[].path: " + ` +
-					some(`variables.refusedPaths.map(p, `+printable("string(p)")+`)`, 3) +
+					formatFirst(`variables.refusedPaths.map(p, `+formatPrintable("string(p)")+`)`, 3) +
 					` + ": leave out spaces, line breaks, quotes, the characters ; { } # and a backslash at the end: ` +
 					`they may end the path in the configuration of a controller that serves every tenant"`,
 			},
@@ -143,9 +143,9 @@ func checkIngresses() admissionpolicy.Validating {
 // policy costs nothing in a cluster without the API.
 func checkRoutes() admissionpolicy.Validating {
 	hostnames := func(object string) string {
-		return with(`(has(OBJECT.spec.hostnames) && OBJECT.spec.hostnames.size() > 0 ?
+		return replaceWords(`(has(OBJECT.spec.hostnames) && OBJECT.spec.hostnames.size() > 0 ?
 			OBJECT.spec.hostnames : PARENTS_ARE_OWN ? [] : [""])`,
-			"OBJECT", object, "PARENTS_ARE_OWN", ownParents(object))
+			"OBJECT", object, "PARENTS_ARE_OWN", matchOwnParents(object))
 	}
 	return admissionpolicy.Validating{
 		Name: RoutesPolicy,
@@ -156,8 +156,8 @@ func checkRoutes() admissionpolicy.Validating {
 				Operations: write,
 			},
 		},
-		Early:     []admissionpolicy.Variable{wildcards()},
-		Variables: hostVariables(hostnames("object"), hostnames("oldObject")),
+		Early:     []admissionpolicy.Variable{buildWildcards()},
+		Variables: buildHostVariables(hostnames("object"), hostnames("oldObject")),
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: HostsRule,
@@ -167,16 +167,16 @@ func checkRoutes() admissionpolicy.Validating {
 				Message: `"spec.hostnames: " + (variables.refusedHosts.exists(h, h == "") ?
 					"a route without hostnames would serve every host of its gateway: name some, ` +
 					`or name Gateways of the tenant alone as parentRefs" :
-					` + some("variables.refusedHosts", 3) + `) + ` + hosts(),
+					` + formatFirst("variables.refusedHosts", 3) + `) + ` + formatHosts(),
 			},
 		},
 	}
 }
 
-// ownParents returns the condition that all parents of a route are in namespaces of the
+// matchOwnParents returns the condition that all parents of a route are in namespaces of the
 // tenant: Gateways, whose listeners have hosts of the tenant, or Services in a mesh.
-func ownParents(route string) string {
-	return with(`(has(ROUTE.spec.parentRefs) && ROUTE.spec.parentRefs.size() > 0 &&
+func matchOwnParents(route string) string {
+	return replaceWords(`(has(ROUTE.spec.parentRefs) && ROUTE.spec.parentRefs.size() > 0 &&
 		!has(dyn(ROUTE).spec.useDefaultGateways) &&
 		ROUTE.spec.parentRefs.all(p,
 			(!has(p.namespace) || p.namespace in params.spec.namespaces) &&
@@ -186,31 +186,31 @@ func ownParents(route string) string {
 
 func checkGateways() admissionpolicy.Validating {
 	hostnames := func(object string) string {
-		return with(`OBJECT.spec.listeners.map(l, has(l.hostname) ? l.hostname : "")`, "OBJECT", object)
+		return replaceWords(`OBJECT.spec.listeners.map(l, has(l.hostname) ? l.hostname : "")`, "OBJECT", object)
 	}
 	return admissionpolicy.Validating{
 		Name: GatewaysPolicy,
 		Resources: []admissionpolicy.Resource{
 			{Group: "gateway.networking.k8s.io", Version: "*", Resources: []string{"gateways"}, Operations: write},
 		},
-		Early:     []admissionpolicy.Variable{wildcards()},
-		Variables: hostVariables(hostnames("object"), hostnames("oldObject")),
+		Early:     []admissionpolicy.Variable{buildWildcards()},
+		Variables: buildHostVariables(hostnames("object"), hostnames("oldObject")),
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: HostsRule, Says: "every listener has a hostname, and it is one of the tenant's",
 				Holds: `variables.refusedHosts.size() == 0`,
 				Message: `"spec.listeners[].hostname: " + (variables.refusedHosts.exists(h, h == "") ?
 					"a listener without a hostname would serve every host" :
-					` + some("variables.refusedHosts", 3) + `) + ` + hosts(),
+					` + formatFirst("variables.refusedHosts", 3) + `) + ` + formatHosts(),
 			},
 			{
 				Name: ClassRule, Says: "the class is one of the tenant's gatewayClasses",
-				Holds: allowed("gatewayClasses", "object.spec.gatewayClassName") + ` ||
+				Holds: matchAllowed("gatewayClasses", "object.spec.gatewayClassName") + ` ||
 					request.operation == "UPDATE" &&
 					object.spec.gatewayClassName == oldObject.spec.gatewayClassName`,
 				Exception: "policy.gatewayClasses",
 				Message: `"spec.gatewayClassName: gateway classes of tenant " + params.spec.tenant + ": " + ` +
-					listed("gatewayClasses") + ` + "; name one of these; ` +
+					formatAllowed("gatewayClasses") + ` + "; name one of these; ` +
 					`a platform admin allows others by policy.gatewayClasses"`,
 			},
 			{
@@ -241,7 +241,7 @@ const unchecked = `(has(object.spec.literalSubject) && object.spec.literalSubjec
 // CertificateRequest is opaque to policies, so no role may write one.
 func checkCertificates() admissionpolicy.Validating {
 	names := func(object string) string {
-		return with(`((has(OBJECT.spec.dnsNames) ? OBJECT.spec.dnsNames : [])
+		return replaceWords(`((has(OBJECT.spec.dnsNames) ? OBJECT.spec.dnsNames : [])
 			+ (has(OBJECT.spec.commonName) && OBJECT.spec.commonName != "" ?
 				[OBJECT.spec.commonName] : []))`, "OBJECT", object)
 	}
@@ -251,17 +251,17 @@ func checkCertificates() admissionpolicy.Validating {
 			{Group: "cert-manager.io", Version: "*", Resources: []string{"certificates"}, Operations: write},
 		},
 		Bounds: certificateBounds,
-		Early:  []admissionpolicy.Variable{wildcards()},
-		Variables: append(issuerVariables(),
-			admissionpolicy.Variable{Name: "hostsBefore", Expression: before(names("oldObject"), `[]`)},
+		Early:  []admissionpolicy.Variable{buildWildcards()},
+		Variables: append(buildIssuerVariables(),
+			admissionpolicy.Variable{Name: "hostsBefore", Expression: readBefore(names("oldObject"), `[]`)},
 			admissionpolicy.Variable{Name: "refusedHosts", Expression: names("object") + `.filter(h,
-				!(h.matches("` + hostForm + `") && (` + granted("h") + ` || ` + ownService("h") + `)) &&
+				!(h.matches("` + hostForm + `") && (` + matchGranted("h") + ` || ` + matchOwnService("h") + `)) &&
 				!(h in variables.hostsBefore))`}),
 		Rules: append([]admissionpolicy.Rule{
 			{
 				Name: HostsRule, Says: "certificates are for the tenant's hosts, and for its Services",
 				Holds:   `variables.refusedHosts.size() == 0`,
-				Message: `"spec.dnsNames: " + ` + some("variables.refusedHosts", 3) + ` + ` + hosts(),
+				Message: `"spec.dnsNames: " + ` + formatFirst("variables.refusedHosts", 3) + ` + ` + formatHosts(),
 			},
 			{
 				Name: NamesRule,
@@ -270,15 +270,15 @@ func checkCertificates() admissionpolicy.Validating {
 				Holds: `request.operation == "UPDATE" && object.spec == oldObject.spec || !` + unchecked,
 				Message: `"spec: a certificate of tenant " + params.spec.tenant +
 					" is for dnsNames and a commonName: ` +
-					`remove ipAddresses, uris, emailAddresses, otherNames and literalSubject" + ` + hosts(),
+					`remove ipAddresses, uris, emailAddresses, otherNames and literalSubject" + ` + formatHosts(),
 			},
-		}, issuerRules()...),
+		}, buildIssuerRules()...),
 	}
 }
 
-// ownService returns the condition that a name is the name of a Service in a namespace of the
+// matchOwnService returns the condition that a name is the name of a Service in a namespace of the
 // tenant.
-func ownService(host string) string {
-	return with(`params.spec.namespaces.exists(n,
+func matchOwnService(host string) string {
+	return replaceWords(`params.spec.namespaces.exists(n,
 		HOST.endsWith("." + n + ".svc") || HOST.endsWith("." + n + ".svc.cluster.local"))`, "HOST", host)
 }

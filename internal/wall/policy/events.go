@@ -31,7 +31,7 @@ func checkEvents() admissionpolicy.Validating {
 		has(e.reportingComponent) ? e.reportingComponent : "",
 		has(e.deprecatedSource) && has(e.deprecatedSource.component) ? e.deprecatedSource.component : "",
 		has(e.reportingController) ? e.reportingController : ""
-		].exists(c, c in ` + quoted(systemComponents) + `))`
+		].exists(c, c in ` + formatQuoted(systemComponents) + `))`
 	return admissionpolicy.Validating{
 		Name:     EventsPolicy,
 		Ruleless: true,

@@ -35,10 +35,10 @@ const fluxNamespaces = `((has(variables.spec.targetNamespace) ? [variables.spec.
 	+ (has(variables.spec.healthChecks)
 		? variables.spec.healthChecks.filter(o, has(o.namespace)).map(o, o.namespace) : []))`
 
-// fluxTimeouts returns an expression for the timeouts of a Flux object. In a HelmRelease,
+// readTimeouts returns an expression for the timeouts of a Flux object. In a HelmRelease,
 // each action may have its own.
-func fluxTimeouts() string {
-	return `(` + fields("variables.spec", "timeout") + `
+func readTimeouts() string {
+	return `(` + readFields("variables.spec", "timeout") + `
 		+ ["install", "upgrade", "rollback", "uninstall", "test"]
 			.filter(a, a in variables.spec && "timeout" in variables.spec[a]).map(a, variables.spec[a].timeout))`
 }
@@ -57,20 +57,20 @@ func checkFlux() admissionpolicy.Validating {
 			{Group: "helm.toolkit.fluxcd.io", Version: "*", Resources: []string{"helmreleases"}, Operations: write},
 		},
 		Bounds: fluxBounds,
-		Variables: append(specVariables(),
+		Variables: append(buildSpecVariables(),
 			admissionpolicy.Variable{
 				Name: "sources",
 				Expression: `(has(variables.spec.sourceRef) ? [variables.spec.sourceRef] : [])
 					+ (has(variables.spec.chartRef) ? [variables.spec.chartRef] : [])
 					+ (has(variables.spec.chart) ? [variables.spec.chart.spec.sourceRef] : [])`,
 			},
-			refusedNew("refusedNamespaces", fluxNamespaces, `(VALUE == "" || VALUE in params.spec.namespaces)`),
-			refusedIntervals(`(`+fields("variables.spec", "interval", "retryInterval")+
-				` + (has(variables.spec.chart) ? `+fields("variables.spec.chart.spec", "interval")+` : [])
+			buildRefusedVariable("refusedNamespaces", fluxNamespaces, `(VALUE == "" || VALUE in params.spec.namespaces)`),
+			buildRefusedIntervals(`(`+readFields("variables.spec", "interval", "retryInterval")+
+				` + (has(variables.spec.chart) ? `+readFields("variables.spec.chart.spec", "interval")+` : [])
 				+ ["install", "upgrade"].filter(a, a in variables.spec && "strategy" in variables.spec[a] &&
 					"retryInterval" in variables.spec[a].strategy)
 					.map(a, variables.spec[a].strategy.retryInterval))`),
-			refusedTimeouts(fluxTimeouts()),
+			buildRefusedTimeouts(readTimeouts()),
 		),
 		Rules: []admissionpolicy.Rule{
 			{
@@ -91,15 +91,15 @@ func checkFlux() admissionpolicy.Validating {
 				Holds: `variables.unchanged || variables.sources.all(s,
 					!has(s.namespace) || s.namespace == "" || s.namespace in params.spec.namespaces)`,
 				Message: `"spec.sourceRef.namespace: sources of tenant " + params.spec.tenant + " are in " + ` +
-					listed("namespaces"),
+					formatAllowed("namespaces"),
 			},
 			{
 				Name:  OtherNamespacesRule,
 				Says:  "targetNamespace, storageNamespace, dependsOn and healthChecks are of the tenant's namespaces",
 				Holds: `variables.refusedNamespaces.size() == 0`,
 				Message: `"spec: targetNamespace, storageNamespace, dependsOn[].namespace and ` +
-					`healthChecks[].namespace name " + ` + some("variables.refusedNamespaces", 3) +
-					` + ": tenant " + params.spec.tenant + " has " + ` + listed("namespaces"),
+					`healthChecks[].namespace name " + ` + formatFirst("variables.refusedNamespaces", 3) +
+					` + ": tenant " + params.spec.tenant + " has " + ` + formatAllowed("namespaces"),
 			},
 			{
 				Name: DecryptionRule, Says: "Flux decrypts with a secret or a service account of the namespace",
@@ -112,65 +112,65 @@ func checkFlux() admissionpolicy.Validating {
 				Message: `"spec.decryption: Flux would decrypt with its own cloud identity, ` +
 					`other tenants' secrets too: name a secretRef or a serviceAccountName"`,
 			},
-			intervalRule(),
-			timeoutRule(),
+			buildIntervalRule(),
+			buildTimeoutRule(),
 		},
 	}
 }
 
-// fields returns an expression for the values of the given fields that are set.
-func fields(of string, names ...string) string {
-	return with(`NAMES.filter(f, f in OF).map(f, string(OF[f]))`, "NAMES", quoted(names), "OF", of)
+// readFields returns an expression for the values of the given fields that are set.
+func readFields(of string, names ...string) string {
+	return replaceWords(`NAMES.filter(f, f in OF).map(f, string(OF[f]))`, "NAMES", formatQuoted(names), "OF", of)
 }
 
-func refusedIntervals(intervals string) admissionpolicy.Variable {
-	return refusedNew("refusedIntervals", intervals,
+func buildRefusedIntervals(intervals string) admissionpolicy.Variable {
+	return buildRefusedVariable("refusedIntervals", intervals,
 		`(VALUE.matches("`+goDuration+`") && duration(VALUE) >= duration("`+shortestFluxInterval+`"))`)
 }
 
-func intervalRule() admissionpolicy.Rule {
+func buildIntervalRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: IntervalRule, Says: "Flux looks again after " + shortestFluxInterval + " or more",
 		Holds: `variables.refusedIntervals.size() == 0`,
-		Message: `"spec.interval: " + ` + some("variables.refusedIntervals", 3) +
+		Message: `"spec.interval: " + ` + formatFirst("variables.refusedIntervals", 3) +
 			` + ": Flux serves every tenant: write ` + shortestFluxInterval + ` or more; flux reconcile looks at once"`,
 	}
 }
 
-// refusedTimeouts returns a variable with the timeouts that are too long, or that Go cannot
+// buildRefusedTimeouts returns a variable with the timeouts that are too long, or that Go cannot
 // parse: one object with an invalid duration prevents Flux from reading any object of the
 // same kind, in all tenants.
-func refusedTimeouts(timeouts string) admissionpolicy.Variable {
-	return refusedNew("refusedTimeouts", timeouts,
+func buildRefusedTimeouts(timeouts string) admissionpolicy.Variable {
+	return buildRefusedVariable("refusedTimeouts", timeouts,
 		`(VALUE.matches("`+goDuration+`") && duration(VALUE) <= duration("`+longestFluxTimeout+`"))`)
 }
 
-func timeoutRule() admissionpolicy.Rule {
+func buildTimeoutRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: TimeoutRule, Says: "Flux waits for an hour at most, since it works on few objects at a time",
 		Holds: `variables.refusedTimeouts.size() == 0`,
-		Message: `"spec.timeout: " + ` + some("variables.refusedTimeouts", 3) +
+		Message: `"spec.timeout: " + ` + formatFirst("variables.refusedTimeouts", 3) +
 			` + ": while Flux waits, it works for nobody else in that place: ` +
 			`write at most ` + longestFluxTimeout + `"`,
 	}
 }
 
-// sourceURLs returns an expression for the URLs that sources are fetched from. The endpoint
+// readSourceURLs returns an expression for the URLs that sources are fetched from. The endpoint
 // of a Bucket is a host with an optional port.
-func sourceURLs() string {
-	return `(` + fields("variables.spec", "url") + `
-		+ ` + fields("variables.spec", "endpoint") + `.map(e, e.contains("://") ? e : "https://" + e)
-		+ (has(variables.spec.sts) ? ` + fields("variables.spec.sts", "endpoint") + ` : []))`
+func readSourceURLs() string {
+	return `(` + readFields("variables.spec", "url") + `
+		+ ` + readFields("variables.spec", "endpoint") + `.map(e, e.contains("://") ? e : "https://" + e)
+		+ (has(variables.spec.sts) ? ` + readFields("variables.spec.sts", "endpoint") + ` : []))`
 }
 
-// allowedSourceHost returns the condition that sources may be fetched from host h: it is one
+// matchSourceHost returns the condition that sources may be fetched from host h: it is one
 // of the tenant's sourceHosts, or a Service of the tenant or the platform.
-func allowedSourceHost() string {
+func matchSourceHost() string {
 	return `(h in params.spec.sourceHosts ||
 		h.matches("` + hostname + `") &&
 			params.spec.sourceHosts.exists(s, s.startsWith("*.") && h.endsWith(s.substring(1))) ||
-		"*" in params.spec.sourceHosts && ` + outside("h") + ` ||
-		h.matches("` + hostname + `") && ` + clusterNames("h") + `)`
+		"*" in params.spec.sourceHosts && ` + matchSafeHost("h") + ` ||
+		h.matches("` + hostname + `") && ` + matchClusterName("h") + `)`
 }
 
 // checkFluxSources prevents Flux from fetching from hosts that tenants cannot connect to, and
@@ -185,10 +185,10 @@ func checkFluxSources() admissionpolicy.Validating {
 			Resources:  []string{"gitrepositories", "ocirepositories", "helmrepositories", "helmcharts", "buckets"},
 			Operations: write,
 		}},
-		Variables: append(specVariables(),
-			refusedIntervals(fields("variables.spec", "interval")),
-			refusedTimeouts(fields("variables.spec", "timeout")),
-			refusedNew("refusedURLs", sourceURLs(), urlWithin("VALUE", allowedSourceHost())),
+		Variables: append(buildSpecVariables(),
+			buildRefusedIntervals(readFields("variables.spec", "interval")),
+			buildRefusedTimeouts(readFields("variables.spec", "timeout")),
+			buildRefusedVariable("refusedURLs", readSourceURLs(), matchURLHost("VALUE", matchSourceHost())),
 		),
 		Rules: []admissionpolicy.Rule{
 			{
@@ -205,8 +205,8 @@ func checkFluxSources() admissionpolicy.Validating {
 				Says:      "sources are at the tenant's sourceHosts, or at Services of the tenant and the platform",
 				Holds:     `variables.refusedURLs.size() == 0`,
 				Exception: "policy.sourceHosts",
-				Message: `"spec.url: Flux would connect to " + ` + some("variables.refusedURLs", 3) +
-					` + ": hosts of sources of tenant " + params.spec.tenant + ": " + ` + listed("sourceHosts") +
+				Message: `"spec.url: Flux would connect to " + ` + formatFirst("variables.refusedURLs", 3) +
+					` + ": hosts of sources of tenant " + params.spec.tenant + ": " + ` + formatAllowed("sourceHosts") +
 					` + ", where * is every host outside of the cluster that has a name; ` +
 					`a platform admin allows others by policy.sourceHosts"`,
 			},
@@ -218,8 +218,8 @@ func checkFluxSources() admissionpolicy.Validating {
 				Message: `"spec.proxySecretRef: Flux would connect to whatever address the Secret holds: ` +
 					`remove the field; the platform gives Flux's controllers a proxy by HTTPS_PROXY"`,
 			},
-			intervalRule(),
-			timeoutRule(),
+			buildIntervalRule(),
+			buildTimeoutRule(),
 		},
 	}
 }

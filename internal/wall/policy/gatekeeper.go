@@ -7,10 +7,10 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// constraints returns the rules that Gatekeeper enforces too, if it is the placement engine:
+// buildConstraints returns the rules that Gatekeeper enforces too, if it is the placement engine:
 // the rules on Services, hosts, certificates and annotations. Platforms commonly use Gatekeeper
 // for such rules.
-func constraints() []admissionpolicy.Constrained {
+func buildConstraints() []admissionpolicy.Constrained {
 	return []admissionpolicy.Constrained{
 		{Kind: "CroftServices", Matches: map[string][]string{"": {"Service"}}, Audits: true, Policy: checkServices()},
 		{
@@ -41,10 +41,10 @@ func constraints() []admissionpolicy.Constrained {
 	}
 }
 
-// pullPolicyMutators set the tenant's pull policy on containers and image volumes, if
+// buildPullPolicyMutators set the tenant's pull policy on containers and image volumes, if
 // Gatekeeper is the placement engine. Gatekeeper cannot compare a container's policy with
 // several: if a tenant has more than one, a container with another policy is refused.
-func pullPolicyMutators(t *estate.Tenant) []client.Object {
+func buildPullPolicyMutators(t *estate.Tenant) []client.Object {
 	if len(t.Allowances.ImagePullPolicies) != 1 {
 		return nil
 	}

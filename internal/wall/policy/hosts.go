@@ -4,30 +4,30 @@ package policy
 // and the parser in the controller may interpret hosts of any other form differently.
 const hostname = `^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`
 
-// outside returns the condition that a host, in lower case, is outside of the cluster as far
+// matchSafeHost returns the condition that a host, in lower case, is outside of the cluster as far
 // as its name shows, or a Service in a namespace of the tenant or the platform.
 //
 // The last label must be a top-level domain: letters only, or xn--. This excludes addresses
 // in any notation (127.1, 0x7f000001, 2130706433), and SERVICE.NAMESPACE if the namespace has
 // a hyphen or a digit.
-func outside(host string) string {
-	return with(`(NOT_INSIDE || HOST.matches("HOSTNAME") && `+clusterNames("HOST")+`)`,
-		"NOT_INSIDE", notInside(host), "HOSTNAME", hostname, "HOST", host)
+func matchSafeHost(host string) string {
+	return replaceWords(`(NOT_INSIDE || HOST.matches("HOSTNAME") && `+matchClusterName("HOST")+`)`,
+		"NOT_INSIDE", matchOutsideHost(host), "HOSTNAME", hostname, "HOST", host)
 }
 
-// notInside returns the condition that a host, in lower case, is outside of the cluster as
+// matchOutsideHost returns the condition that a host, in lower case, is outside of the cluster as
 // far as its name shows.
-func notInside(host string) string {
-	return with(`(HOST.matches("HOSTNAME") &&
+func matchOutsideHost(host string) string {
+	return replaceWords(`(HOST.matches("HOSTNAME") &&
 		HOST.matches("[.]([a-z]{2,63}|xn--[-a-z0-9]+)$") &&
 		!HOST.matches("(^|[.])((svc|pod)([.]|$)|(local|localhost|localdomain|internal)$)") &&
 		HOST != "metadata.goog")`,
 		"HOSTNAME", hostname, "HOST", host)
 }
 
-// urlWithin returns the condition that a text is a URL and that the condition asked is true
+// matchURLHost returns the condition that a text is a URL and that the condition asked is true
 // for its host h, in lower case.
-func urlWithin(text, asked string) string {
-	return with(`(isURL(TEXT) && url(TEXT).getScheme() != "" &&
+func matchURLHost(text, asked string) string {
+	return replaceWords(`(isURL(TEXT) && url(TEXT).getScheme() != "" &&
 		[url(TEXT).getHostname().lowerAscii()].all(h, ASKED))`, "ASKED", asked, "TEXT", text)
 }

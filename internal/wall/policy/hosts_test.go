@@ -18,7 +18,7 @@ func TestOutside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ast, issues := env.Compile(urlWithin("url", outside("h")))
+	ast, issues := env.Compile(matchURLHost("url", matchSafeHost("h")))
 	if issues.Err() != nil {
 		t.Fatal(issues.Err())
 	}

@@ -34,10 +34,10 @@ const (
 		"data encipherment", "encipher only", "decipher only", "server auth", "client auth"]`
 )
 
-// issuerVariables returns variables for the issuer of a Certificate. The namespace's own
+// buildIssuerVariables returns variables for the issuer of a Certificate. The namespace's own
 // Issuer is not restricted, because only the tenant trusts it: a tenant may have its own CA.
-func issuerVariables() []admissionpolicy.Variable {
-	return append(specVariables(),
+func buildIssuerVariables() []admissionpolicy.Variable {
+	return append(buildSpecVariables(),
 		admissionpolicy.Variable{
 			Name: "issuerKind",
 			Expression: `(has(variables.spec.issuerRef.kind) && variables.spec.issuerRef.kind != ""
@@ -58,19 +58,19 @@ func issuerVariables() []admissionpolicy.Variable {
 					!(variables.sameIssuer && f in variables.specBefore &&
 						variables.specBefore[f] == variables.spec[f]))`,
 		},
-		refusedNew("refusedTemplate", `(!has(variables.spec.secretTemplate) ? [] :
+		buildRefusedVariable("refusedTemplate", `(!has(variables.spec.secretTemplate) ? [] :
 			(has(variables.spec.secretTemplate.annotations)
 				? variables.spec.secretTemplate.annotations.map(k, string(k)) : []) +
 			(has(variables.spec.secretTemplate.labels)
 				? variables.spec.secretTemplate.labels.map(k, string(k)) : []))`,
 			`(!VALUE.contains("/") || VALUE.startsWith("app.kubernetes.io/") || VALUE.startsWith("helm.sh/") ||
-			`+granted(`VALUE.split("/")[0]`)+`)`),
+			`+matchGranted(`VALUE.split("/")[0]`)+`)`),
 	)
 }
 
-// issuerRules returns the rules on a Certificate's request to its issuer. The platform's
+// buildIssuerRules returns the rules on a Certificate's request to its issuer. The platform's
 // issuers are trusted by others than the tenant.
-func issuerRules() []admissionpolicy.Rule {
+func buildIssuerRules() []admissionpolicy.Rule {
 	return []admissionpolicy.Rule{
 		{
 			Name: AuthorityRule,
@@ -105,7 +105,7 @@ func issuerRules() []admissionpolicy.Rule {
 			Name:  SecretTemplateRule,
 			Says:  "cert-manager puts no labels and annotations on Secrets that make other controllers act",
 			Holds: `variables.refusedTemplate.size() == 0`,
-			Message: `"spec.secretTemplate: " + ` + some("variables.refusedTemplate", 3) +
+			Message: `"spec.secretTemplate: " + ` + formatFirst("variables.refusedTemplate", 3) +
 				` + ": other controllers may act on these: leave them out; keys without a prefix, ` +
 				`of app.kubernetes.io, of helm.sh and of your domains may stay"`,
 		},
@@ -117,7 +117,7 @@ func issuerRules() []admissionpolicy.Rule {
 			Exception: "policy.issuers",
 			Message: `"spec.issuerRef: " + variables.issuerKind + "/" + variables.spec.issuerRef.name +
 				" is not among the issuers of tenant " + params.spec.tenant + ": " + ` +
-				listed("issuers") + ` + "; name one of these; a platform admin allows others by policy.issuers"`,
+				formatAllowed("issuers") + ` + "; name one of these; a platform admin allows others by policy.issuers"`,
 		},
 	}
 }
@@ -143,11 +143,11 @@ const solverService = `["ingress", "gatewayHTTPRoute"].all(f, !(f in VALUE) ||
 // admins may write any issuer, also in tenants' namespaces.
 func checkIssuers(admins []string) admissionpolicy.Validating {
 	of := func(path, field string) string {
-		return with(`(has(variables.spec.PATH) && has(variables.spec.PATH.FIELD) ? [variables.spec.PATH.FIELD] : [])`,
+		return replaceWords(`(has(variables.spec.PATH) && has(variables.spec.PATH.FIELD) ? [variables.spec.PATH.FIELD] : [])`,
 			"PATH", path, "FIELD", field)
 	}
 	venafi := func(kind, field string) string {
-		return with(`(has(variables.spec.venafi) &&
+		return replaceWords(`(has(variables.spec.venafi) &&
 			has(variables.spec.venafi.KIND) && has(variables.spec.venafi.KIND.FIELD)
 			? [variables.spec.venafi.KIND.FIELD] : [])`, "KIND", kind, "FIELD", field)
 	}
@@ -158,16 +158,16 @@ func checkIssuers(admins []string) admissionpolicy.Validating {
 		},
 		Only:   admissionpolicy.NotByPlatform(admins),
 		Bounds: issuerBounds,
-		Variables: append(specVariables(),
+		Variables: append(buildSpecVariables(),
 			admissionpolicy.Variable{Name: "refusedTypes", Expression: `variables.spec.map(t, string(t)).filter(t,
 				!(t in params.spec.issuerTypes) &&
 				!(t in variables.specBefore && variables.specBefore[t] == variables.spec[t]))`},
-			refusedNew("refusedURLs", `(`+of("acme", "server")+` + `+of("vault", "server")+`
+			buildRefusedVariable("refusedURLs", `(`+of("acme", "server")+` + `+of("vault", "server")+`
 				+ `+venafi("tpp", "url")+` + `+venafi("cloud", "url")+`
-				+ `+venafi("ngts", "url")+` + `+venafi("ngts", "tokenEndpoint")+`)`, urlWithin("VALUE", outside("h"))),
-			refusedNew("refusedSolvers", `(has(variables.spec.acme) && has(variables.spec.acme.solvers)
+				+ `+venafi("ngts", "url")+` + `+venafi("ngts", "tokenEndpoint")+`)`, matchURLHost("VALUE", matchSafeHost("h"))),
+			buildRefusedVariable("refusedSolvers", `(has(variables.spec.acme) && has(variables.spec.acme.solvers)
 				? variables.spec.acme.solvers.filter(s, has(s.dns01)).map(s, s.dns01) : [])`, harmlessSolver),
-			refusedNew("refusedServices", `(has(variables.spec.acme) && has(variables.spec.acme.solvers)
+			buildRefusedVariable("refusedServices", `(has(variables.spec.acme) && has(variables.spec.acme.solvers)
 				? variables.spec.acme.solvers.filter(s, has(s.http01)).map(s, s.http01) : [])`, solverService),
 			admissionpolicy.Variable{Name: "refusedProviders", Expression: `variables.refusedSolvers.map(s,
 				s.filter(k, k != "cnameStrategy").map(k, string(k)).join(" "))`},
@@ -179,7 +179,7 @@ func checkIssuers(admins []string) admissionpolicy.Validating {
 				Exception: "policy.issuerTypes",
 				Message: `"spec." + variables.refusedTypes.join(", ") +
 					": cert-manager would connect to an address of your choice; types of Issuers of tenant " +
-					params.spec.tenant + ": " + ` + listed("issuerTypes") +
+					params.spec.tenant + ": " + ` + formatAllowed("issuerTypes") +
 					` + "; use an issuer of the platform; a platform admin allows others by policy.issuerTypes, ` +
 					`or makes the Issuer"`,
 			},
@@ -187,16 +187,16 @@ func checkIssuers(admins []string) admissionpolicy.Validating {
 				Name:  IssuerURLsRule,
 				Says:  "Issuers name hosts outside of the cluster, or Services of the tenant and the platform",
 				Holds: `variables.refusedURLs.size() == 0`,
-				Message: `"spec: cert-manager would connect to " + ` + some("variables.refusedURLs", 3) +
+				Message: `"spec: cert-manager would connect to " + ` + formatFirst("variables.refusedURLs", 3) +
 					` + ": name a host outside of the cluster by a URL, or a Service of namespaces " + ` +
-					listed("namespaces") + ` + " as SERVICE.NAMESPACE.svc"`,
+					formatAllowed("namespaces") + ` + " as SERVICE.NAMESPACE.svc"`,
 			},
 			{
 				Name: SolversRule,
 				Says: "solvers bring credentials of their own, " +
 					"and are of DNS providers that cert-manager knows the address of",
 				Holds: `variables.refusedSolvers.size() == 0`,
-				Message: `"spec.acme.solvers[].dns01: " + ` + some("variables.refusedProviders", 3) +
+				Message: `"spec.acme.solvers[].dns01: " + ` + formatFirst("variables.refusedProviders", 3) +
 					` + " would use cert-manager's own credentials, or an address of your choice: ` +
 					`name a Secret with credentials, or use http01"`,
 			},
@@ -208,7 +208,7 @@ func checkIssuers(admins []string) admissionpolicy.Validating {
 				Message: `"spec.acme.solvers[].http01: cert-manager would make a Service that is refused, ` +
 					`by default of type NodePort: write serviceType: ClusterIP into ingress, or gatewayHTTPRoute; ` +
 					`types of Services of tenant " +
-					params.spec.tenant + ": " + ` + listed("serviceTypes") +
+					params.spec.tenant + ": " + ` + formatAllowed("serviceTypes") +
 					` + "; a platform admin allows others by policy.serviceTypes"`,
 			},
 		},

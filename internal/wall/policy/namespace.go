@@ -13,10 +13,10 @@ import (
 // Name is the name of the ResourceQuota and the LimitRange in every tenant namespace.
 const Name = "croft"
 
-// namespace returns a namespace with the label by which every policy selects it, and with its
+// buildNamespace returns a namespace with the label by which every policy selects it, and with its
 // Pod Security level. The level is also set for warnings, so that a Deployment whose pods
 // would be refused gets a warning.
-func namespace(t *estate.Tenant, name string) *corev1.Namespace {
+func buildNamespace(t *estate.Tenant, name string) *corev1.Namespace {
 	labels := map[string]string{
 		v1alpha1.TenantLabel:                         t.Name,
 		"pod-security.kubernetes.io/enforce":         string(t.PodSecurity),
@@ -27,7 +27,7 @@ func namespace(t *estate.Tenant, name string) *corev1.Namespace {
 	if t.CostCode != "" {
 		labels[v1alpha1.CostCodeLabel] = t.CostCode
 	}
-	annotations := sizes(&t.Allowances)
+	annotations := buildSizeAnnotations(&t.Allowances)
 	if anchor, ok := t.Requested[name]; ok {
 		annotations[v1alpha1.RequestedAnnotation] = anchor
 	}
@@ -37,8 +37,8 @@ func namespace(t *estate.Tenant, name string) *corev1.Namespace {
 	}
 }
 
-// sizes returns the annotations with the maximum sizes of objects, in bytes.
-func sizes(may *v1alpha1.Allowances) map[string]string {
+// buildSizeAnnotations returns the annotations with the maximum sizes of objects, in bytes.
+func buildSizeAnnotations(may *v1alpha1.Allowances) map[string]string {
 	return map[string]string{
 		v1alpha1.MaxObjectBytesAnnotation:      strconv.FormatInt(*may.MaxObjectBytes, 10),
 		v1alpha1.MaxHelmReleaseBytesAnnotation: strconv.FormatInt(*may.MaxHelmReleaseBytes, 10),
@@ -46,28 +46,28 @@ func sizes(may *v1alpha1.Allowances) map[string]string {
 	}
 }
 
-// tenantRules returns the rules that the admission policies of all walls read.
-func tenantRules(p *estate.Platform, t *estate.Tenant, namespace string) *v1alpha1.TenantRules {
+// buildTenantRules returns the rules that the admission policies of all walls read.
+func buildTenantRules(p *estate.Platform, t *estate.Tenant, namespace string) *v1alpha1.TenantRules {
 	return &v1alpha1.TenantRules{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.TenantRulesName},
-		Spec:       rulesOf(p, t, namespace),
+		Spec:       buildRulesSpec(p, t, namespace),
 	}
 }
 
-// rulesOf returns the rules for a namespace. They are the same in all namespaces, except for
+// buildRulesSpec returns the rules for a namespace. They are the same in all namespaces, except for
 // SelfService. Lists are never null: otherwise the policies would have to check for null.
-func rulesOf(p *estate.Platform, t *estate.Tenant, namespace string) v1alpha1.TenantRulesSpec {
+func buildRulesSpec(p *estate.Platform, t *estate.Tenant, namespace string) v1alpha1.TenantRulesSpec {
 	return v1alpha1.TenantRulesSpec{
 		Tenant:             t.Name,
 		Pools:              t.Pools,
 		Namespaces:         t.Namespaces,
 		SelfService:        t.MayRequest > 0 && t.Declares(namespace),
-		PlatformNamespaces: list(p.Network.PlatformNamespaces),
+		PlatformNamespaces: ensureNotNil(p.Network.PlatformNamespaces),
 		Egress:             t.Egress,
-		AllowCIDRs:         list(t.AllowCIDRs),
-		Networks:           networkNames(t),
-		Domains:            list(t.Domains),
+		AllowCIDRs:         ensureNotNil(t.AllowCIDRs),
+		Networks:           listNetworkNames(t),
+		Domains:            ensureNotNil(t.Domains),
 		ServiceTypes:       t.Allowances.ServiceTypes,
 		Registries:         t.Allowances.Registries,
 		ImagePullPolicies:  t.Allowances.ImagePullPolicies,
@@ -82,7 +82,7 @@ func rulesOf(p *estate.Platform, t *estate.Tenant, namespace string) v1alpha1.Te
 		CSIDrivers:         t.Allowances.CSIDrivers,
 		DeviceClasses:      t.Allowances.DeviceClasses,
 		VolumeTypes:        t.Allowances.VolumeTypes,
-		Subjects:           subjects(t),
+		Subjects:           listAllowedSubjects(t),
 		CloudIdentities:    t.Allowances.CloudIdentities,
 		ClusterIPs:         t.Allowances.ClusterIPs,
 
@@ -93,13 +93,13 @@ func rulesOf(p *estate.Platform, t *estate.Tenant, namespace string) v1alpha1.Te
 		MaxVolumeSize:                    t.Allowances.MaxVolumeSize.String(),
 		MaxTerminationGracePeriodSeconds: *t.Allowances.MaxTerminationGracePeriodSeconds,
 		DoNotDisrupt:                     *t.Allowances.DoNotDisrupt,
-		Annotations:                      list(t.Allowances.Annotations),
+		Annotations:                      ensureNotNil(t.Allowances.Annotations),
 		UnknownAnnotations:               t.Allowances.UnknownAnnotations,
 	}
 }
 
-// networkNames returns the secondary networks that pods may request.
-func networkNames(t *estate.Tenant) []string {
+// listNetworkNames returns the secondary networks that pods may request.
+func listNetworkNames(t *estate.Tenant) []string {
 	all := []string{}
 	for i := range t.Networks {
 		all = append(all, t.Networks[i].Name)
@@ -107,15 +107,15 @@ func networkNames(t *estate.Tenant) []string {
 	return all
 }
 
-func list(values []string) []string {
+func ensureNotNil(values []string) []string {
 	if values == nil {
 		return []string{}
 	}
 	return values
 }
 
-// quota returns the namespace's share of the tenant's quota.
-func quota(t *estate.Tenant, namespace string) *corev1.ResourceQuota {
+// buildQuota returns the namespace's share of the tenant's quota.
+func buildQuota(t *estate.Tenant, namespace string) *corev1.ResourceQuota {
 	return &corev1.ResourceQuota{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ResourceQuota"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Name},
@@ -123,7 +123,7 @@ func quota(t *estate.Tenant, namespace string) *corev1.ResourceQuota {
 	}
 }
 
-func limitRange(t *estate.Tenant, namespace string) *corev1.LimitRange {
+func buildLimitRange(t *estate.Tenant, namespace string) *corev1.LimitRange {
 	return &corev1.LimitRange{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "LimitRange"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Name},

@@ -28,14 +28,14 @@ const markKeys = `^croft[.]dev/|^app[.]kubernetes[.]io/managed-by$|^pod-security
 func checkNamespaces(admins []string) admissionpolicy.Validating {
 	only := admissionpolicy.NotByPlatform(admins)
 	// A namespace with more labels or annotations than the bound may belong to a tenant.
-	only["of-a-tenant"] = with(`[object, oldObject].exists(n, n != null && (
+	only["of-a-tenant"] = replaceWords(`[object, oldObject].exists(n, n != null && (
 		has(n.metadata.labels) &&
 			(n.metadata.labels.size() > MOST || n.metadata.labels.exists(k, k.startsWith("croft.dev/"))) ||
 		has(n.metadata.annotations) &&
 			(n.metadata.annotations.size() > MOST || n.metadata.annotations.exists(k, k.startsWith("croft.dev/")))))`,
 		"MOST", strconv.Itoa(mostMarks))
 	marks := func(object, absent string) string {
-		return with(`dyn(ABSENT ? [] :
+		return replaceWords(`dyn(ABSENT ? [] :
 			(has(OBJECT.metadata.labels)
 				? OBJECT.metadata.labels.transformList(k, v, k.matches(variables.keys),
 					"label " + k + "=" + v) : [])
@@ -78,7 +78,7 @@ func checkNamespaces(admins []string) admissionpolicy.Validating {
 					" behind the walls (" + ` +
 					// The rules in an annotation can be longer than the maximum length of a
 					// message.
-					some(`(variables.marks.filter(m, !(m in variables.marksBefore)) +
+					formatFirst(`(variables.marks.filter(m, !(m in variables.marksBefore)) +
 						variables.marksBefore.filter(m, !(m in variables.marks)))`+
 						`.map(m, string(m)).map(m, m.size() > 100 ? m.substring(0, 100) + "..." : m)`, 3) +
 					` + ") are written by platform admins alone: leave them as they are"`,

@@ -34,22 +34,22 @@ var plainVolumes = []string{
 // examinedVolumes are the volume types that other rules check.
 var examinedVolumes = []string{"csi", "ephemeral", "image"}
 
-// podPart returns the rules on pods apart from placement. Immutable fields are checked for
+// buildPodPart returns the rules on pods apart from placement. Immutable fields are checked for
 // new pods only.
-func podPart(finalizers []string) admissionpolicy.Pods {
+func buildPodPart(finalizers []string) admissionpolicy.Pods {
 	variables, patch := setPullPolicy()
-	onPods, harmless := addons.Table(addons.Pods), addons.HarmlessPrefixes(addons.Pods)
+	onPods, harmless := addons.BuildTable(addons.Pods), addons.ListHarmlessPrefixes(addons.Pods)
 	return admissionpolicy.Pods{
-		Bounds: slices.Concat(annotationBounds(), podBounds, finalizerBounds),
-		Early:  append(earlyAnnotations(harmless, onPods), usual),
+		Bounds: slices.Concat(listAnnotationBounds(), podBounds, finalizerBounds),
+		Early:  append(buildEarlyVariables(harmless, onPods), usual),
 		Variables: slices.Concat([]admissionpolicy.Variable{
 			// References as a container runtime interprets them: an image without a registry
 			// is on docker.io.
 			{
 				Name:       "imagesBefore",
-				Expression: `variables.specBefore.size() == 0 ? [] : ` + images("variables.specBefore[0]"),
+				Expression: `variables.specBefore.size() == 0 ? [] : ` + readImages("variables.specBefore[0]"),
 			},
-			{Name: "images", Expression: images("variables.spec") + `.filter(i, !(i in variables.imagesBefore))`},
+			{Name: "images", Expression: readImages("variables.spec") + `.filter(i, !(i in variables.imagesBefore))`},
 			{Name: "refusedImages", Expression: `variables.images.map(i,
 					!i.contains("/") ? "docker.io/library/" + i :
 					i.split("/")[0].matches("[.:A-Z]|^localhost$") ? i :
@@ -62,25 +62,25 @@ func podPart(finalizers []string) admissionpolicy.Pods {
 			// version of Kubernetes adds is refused.
 			{Name: "volumes", Expression: `variables.new && has(variables.spec.volumes)
 				? variables.spec.volumes.filter(v,
-					!(dyn(v).size() == 2 && (` + hasAny("v", plainVolumes) + `)))
+					!(dyn(v).size() == 2 && (` + matchAnyField("v", plainVolumes) + `)))
 				: []`},
 			{Name: "refusedVolumes", Expression: `"*" in params.spec.volumeTypes ? [] : variables.volumes.filter(v,
 				!(dyn(v).size() == 2 &&
-					dyn(v).exists(k, k in ` + quoted(examinedVolumes) + ` || k in params.spec.volumeTypes)))`},
+					dyn(v).exists(k, k in ` + formatQuoted(examinedVolumes) + ` || k in params.spec.volumeTypes)))`},
 			{Name: "refusedDrivers", Expression: `variables.volumes.filter(v,
-				has(v.csi) && !` + allowed("csiDrivers", "v.csi.driver") + `).map(v, v.csi.driver)`},
+				has(v.csi) && !` + matchAllowed("csiDrivers", "v.csi.driver") + `).map(v, v.csi.driver)`},
 			{Name: "claims", Expression: `variables.claimTemplates +
 				variables.volumes.filter(v, has(v.ephemeral) && has(v.ephemeral.volumeClaimTemplate))
 				.map(v, v.ephemeral.volumeClaimTemplate)`},
-			refusedClaimFields(),
+			buildRefusedClaimFields(),
 			podTexts[0], podTexts[1],
 			{Name: "gracePeriod", Expression: `has(variables.spec.terminationGracePeriodSeconds)
 				? variables.spec.terminationGracePeriodSeconds : 30`},
 		},
-			addonVariables(literal(onPods, harmless), setOf(harmless), valueClasses(onPods), false),
-			[]admissionpolicy.Variable{refusedLabels(addons.Pods, "labels"), refusedOfPods(finalizers)},
+			buildAddonVariables(formatTable(onPods, harmless), formatSet(harmless), listValueClasses(onPods), false),
+			[]admissionpolicy.Variable{buildRefusedLabels(addons.Pods, "labels"), buildRefusedPodFinalizers(finalizers)},
 		),
-		Rules: append(podRules(), podDevices()...),
+		Rules: append(buildPodRules(), buildPodDeviceRules()...),
 		PodRules: []admissionpolicy.Rule{{
 			Name: PullPolicyRule,
 			Says: "containers and image volumes pull their image as the tenant's imagePullPolicies say, " +
@@ -88,8 +88,8 @@ func podPart(finalizers []string) admissionpolicy.Pods {
 			Holds: pulledAsSaid,
 			Message: `"spec.containers[].imagePullPolicy, spec.volumes[].image.pullPolicy: ` +
 				`the tenant's imagePullPolicies are others, the first of which is set for you: remove the field"`,
-		}, podSizeRule(), ownerCountRule(), ownersRule()},
-		TemplateRules:  []admissionpolicy.Rule{unknownWarning(unannotated)},
+		}, buildPodSizeRule(), buildOwnerCountRule(), buildOwnersRule()},
+		TemplateRules:  []admissionpolicy.Rule{buildUnknownWarning(unannotated)},
 		PatchVariables: variables,
 		Patch:          patch,
 		// Match conditions cannot read the tenant's rules, so this condition assumes the pull
@@ -123,14 +123,14 @@ const pulledAsSaid = `variables.new
 
 // usual is true if no container sets fields that are rare: a probe's grace period, and limits
 // of resources other than CPU and memory.
-var usual = admissionpolicy.Variable{Name: "usual", Expression: everyContainer(
+var usual = admissionpolicy.Variable{Name: "usual", Expression: matchEveryContainer(
 	`(!has(c.livenessProbe) || !has(c.livenessProbe.terminationGracePeriodSeconds)) &&
 		(!has(c.startupProbe) || !has(c.startupProbe.terminationGracePeriodSeconds)) &&
 		(!has(c.resources) || !has(c.resources.limits) ||
 			c.resources.limits.size() == 2 && "cpu" in c.resources.limits && "memory" in c.resources.limits)`)}
 
-// hasAny returns the condition that an object has one of the fields.
-func hasAny(object string, fields []string) string {
+// matchAnyField returns the condition that an object has one of the fields.
+func matchAnyField(object string, fields []string) string {
 	each := make([]string, len(fields))
 	for i, field := range fields {
 		each[i] = "has(" + object + "." + field + ")"
@@ -138,9 +138,9 @@ func hasAny(object string, fields []string) string {
 	return strings.Join(each, " || ")
 }
 
-// images returns an expression for the images of all containers of a pod spec.
-func images(spec string) string {
-	return with(`(SPEC.containers.map(c, c.image)
+// readImages returns an expression for the images of all containers of a pod spec.
+func readImages(spec string) string {
+	return replaceWords(`(SPEC.containers.map(c, c.image)
 		+ (has(SPEC.initContainers) ? SPEC.initContainers.map(c, c.image) : [])
 		+ (has(SPEC.ephemeralContainers) ? SPEC.ephemeralContainers.map(c, c.image) : [])
 		+ (has(SPEC.volumes)
@@ -148,16 +148,16 @@ func images(spec string) string {
 		"SPEC", spec)
 }
 
-// podRules returns the rules for pods and pod templates.
-func podRules() []admissionpolicy.Rule {
+// buildPodRules returns the rules for pods and pod templates.
+func buildPodRules() []admissionpolicy.Rule {
 	return slices.Concat([]admissionpolicy.Rule{
 		{
 			Name: RegistryRule, Says: "images come from the tenant's registries",
 			Fine:      `params.written.registries == "*"`,
 			Holds:     `"*" in params.spec.registries || variables.refusedImages.size() == 0`,
 			Exception: "policy.registries",
-			Message: `"image " + ` + some("variables.refusedImages", 3) +
-				` + ": images of tenant " + params.spec.tenant + " come from " + ` + listed("registries") +
+			Message: `"image " + ` + formatFirst("variables.refusedImages", 3) +
+				` + ": images of tenant " + params.spec.tenant + " come from " + ` + formatAllowed("registries") +
 				` + ": use one of these; a platform admin allows others by policy.registries"`,
 		},
 		{
@@ -165,11 +165,11 @@ func podRules() []admissionpolicy.Rule {
 			Name:  PriorityRule, Says: "pods ask for no priority class but the tenant's",
 			Rare: true, Fine: `!has(variables.spec.priorityClassName)`,
 			Holds: `!variables.new || variables.spec.priorityClassName == "" ||
-				` + allowed("priorityClasses", "variables.spec.priorityClassName"),
+				` + matchAllowed("priorityClasses", "variables.spec.priorityClassName"),
 			Exception: "policy.priorityClasses",
 			Message: `"spec.priorityClassName: " + variables.spec.priorityClassName +
 				" is not among the priority classes of tenant " + params.spec.tenant + ": " + ` +
-				listed("priorityClasses") +
+				formatAllowed("priorityClasses") +
 				` + "; leave the field out; a platform admin allows others by policy.priorityClasses"`,
 		},
 		{
@@ -178,7 +178,7 @@ func podRules() []admissionpolicy.Rule {
 			Fine: `variables.usual && variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds`,
 			Holds: `!variables.new || variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds &&
 				(variables.usual ||
-				` + everyContainer(probeEnds("livenessProbe")+` && `+probeEnds("startupProbe")) + `)`,
+				` + matchEveryContainer(matchProbeGracePeriod("livenessProbe")+` && `+matchProbeGracePeriod("startupProbe")) + `)`,
 			Exception: "policy.maxTerminationGracePeriodSeconds",
 			Message: `(variables.gracePeriod > params.spec.maxTerminationGracePeriodSeconds
 					? "spec.terminationGracePeriodSeconds: " + string(variables.gracePeriod)
@@ -192,9 +192,9 @@ func podRules() []admissionpolicy.Rule {
 			Rare: true, Fine: plainVolumed,
 			Holds:     `variables.refusedDrivers.size() == 0`,
 			Exception: "policy.csiDrivers",
-			Message: `"spec.volumes[].csi.driver: " + ` + some("variables.refusedDrivers", 3) +
+			Message: `"spec.volumes[].csi.driver: " + ` + formatFirst("variables.refusedDrivers", 3) +
 				` + " is not among the drivers that tenant " + params.spec.tenant + " may mount inline: " + ` +
-				listed("csiDrivers") +
+				formatAllowed("csiDrivers") +
 				` + "; use a PersistentVolumeClaim; a platform admin allows others by policy.csiDrivers"`,
 		},
 		{
@@ -204,13 +204,13 @@ func podRules() []admissionpolicy.Rule {
 			Rare: true, Fine: plainVolumed,
 			Holds:     `variables.refusedVolumes.size() == 0`,
 			Exception: "policy.volumeTypes",
-			Message: `"spec.volumes: " + ` + some(`variables.refusedVolumes.map(v, v.name + " is of type " +
+			Message: `"spec.volumes: " + ` + formatFirst(`variables.refusedVolumes.map(v, v.name + " is of type " +
 				dyn(v).filter(k, k != "name").map(k, string(k)).join(" and "))`, 3) + ` +
 				", which mounts any disk by its name, or from the network of the node: ` +
 				`use a PersistentVolumeClaim; tenant " + params.spec.tenant + " may also use " + ` +
-				listed("volumeTypes") + ` + "; a platform admin allows others by policy.volumeTypes"`,
+				formatAllowed("volumeTypes") + ` + "; a platform admin allows others by policy.volumeTypes"`,
 		},
-		claimTemplatesRule(),
+		buildClaimTemplatesRule(),
 		{
 			Name: DoNotDisruptRule,
 			Says: "pods do not keep their nodes from being disrupted, unless the tenant's doNotDisrupt says so",
@@ -219,29 +219,29 @@ func podRules() []admissionpolicy.Rule {
 				` + anyRefused + `variables.refused.filter(a, a[2].startsWith("keeps-node")).size() == 0`,
 			Exception: "policy.doNotDisrupt",
 			Message: `"metadata.annotations: pods of tenant " + params.spec.tenant + " may not carry " + ` +
-				someAnnotations(`variables.refused.filter(a, a[2].startsWith("keeps-node"))`) +
+				formatAnnotations(`variables.refused.filter(a, a[2].startsWith("keeps-node"))`) +
 				` + ": remove it, and use a PodDisruptionBudget; a platform admin allows it by policy.doNotDisrupt"`,
 		},
 		// A controller of the whole cluster creates pods from a tenant's template, with the
 		// template's finalizers. So the rule applies to controllers, too, when they create a
 		// pod.
-		finalizersRule(`!variables.new`),
+		buildFinalizersRule(`!variables.new`),
 		{
 			Name: PodMarksRule,
 			Says: "pods carry no labels below croft.dev/, which are for what croft keeps, " +
 				"and none that has an add-on use what is not the tenant's",
-			Rare: true, Fine: `variables.labels.all(k, !k.startsWith("croft.dev/")) && ` + noLabelOf(addons.Pods),
+			Rare: true, Fine: `variables.labels.all(k, !k.startsWith("croft.dev/")) && ` + matchNoLabels(addons.Pods),
 			Holds: `variables.labels.all(k,
 					!k.startsWith("croft.dev/") || k == "` + v1alpha1.ProbeLabel + `" ||
 					k in variables.labelsBefore && variables.labelsBefore[k] == variables.labels[k]) &&
-				(` + noLabelOf(addons.Pods) + ` || variables.refusedLabels.size() == 0)`,
+				(` + matchNoLabels(addons.Pods) + ` || variables.refusedLabels.size() == 0)`,
 			Exception: byAnnotations,
 			Message: `(variables.refusedLabels.size() > 0 ? ` + labelsMessage + `
 				: "metadata.labels: " + ` +
-				some(`variables.labels.transformList(k, v, k.startsWith("croft.dev/"), k)`, 3) +
+				formatFirst(`variables.labels.transformList(k, v, k.startsWith("croft.dev/"), k)`, 3) +
 				` + ": labels below croft.dev/ are for what croft keeps: use a label of your own")`,
 		},
-		podAnnotationsRule(valueClasses(addons.Table(addons.Pods))),
+		buildPodAnnotationsRule(listValueClasses(addons.BuildTable(addons.Pods))),
 	})
 }
 
@@ -256,18 +256,18 @@ const unannotated = `variables.annotations.size() == 0 || variables.within && va
 // creator, since controllers create pods from tenants' templates.
 const ofAddonsThemselves = ` || !variables.new && (` + clusterWide + `)`
 
-// everyContainer returns the condition that a condition on c is true for all containers and
+// matchEveryContainer returns the condition that a condition on c is true for all containers and
 // init containers.
-func everyContainer(condition string) string {
-	return with(`(variables.spec.containers.all(c, CONDITION) &&
+func matchEveryContainer(condition string) string {
+	return replaceWords(`(variables.spec.containers.all(c, CONDITION) &&
 		(!has(variables.spec.initContainers) || variables.spec.initContainers.all(c, CONDITION)))`,
 		"CONDITION", condition)
 }
 
-// probeEnds returns the condition that a probe of container c sets no longer grace period
+// matchProbeGracePeriod returns the condition that a probe of container c sets no longer grace period
 // than the tenant's maximum. Only two kinds of probes terminate a container.
-func probeEnds(probe string) string {
-	return with(`(!has(c.PROBE) || !has(c.PROBE.terminationGracePeriodSeconds) ||
+func matchProbeGracePeriod(probe string) string {
+	return replaceWords(`(!has(c.PROBE) || !has(c.PROBE.terminationGracePeriodSeconds) ||
 		c.PROBE.terminationGracePeriodSeconds <= params.spec.maxTerminationGracePeriodSeconds)`, "PROBE", probe)
 }
 
@@ -275,7 +275,7 @@ func probeEnds(probe string) string {
 // allowed. With Always, the pull secret is checked at every start of a container.
 func setPullPolicy() ([]admissionpolicy.Variable, string) {
 	each := func(list string) string {
-		return with(`(has(object.spec.LIST) ? object.spec.LIST.transformList(i, c,
+		return replaceWords(`(has(object.spec.LIST) ? object.spec.LIST.transformList(i, c,
 			!(c.imagePullPolicy in params.spec.imagePullPolicies) && !(c.name in variables.before),
 			JSONPatch{op: "replace", path: "/spec/LIST/" + string(i) + "/imagePullPolicy",
 				value: string(params.spec.imagePullPolicies[0])}) : [])`, "LIST", list)

@@ -18,10 +18,10 @@ const ProtectionRule = "managed-objects"
 // once. The controllers of clouds and of OpenShift annotate service accounts.
 var keptByControllers = []string{"serviceaccounts", "gitrepositories", "ocirepositories", "kustomizations"}
 
-// protection allows only the platform to change or delete objects with croft's label, or to
+// protectObjects allows only the platform to change or delete objects with croft's label, or to
 // add the label to others. RBAC alone cannot protect them, because tenants may write other
 // objects of the same kinds.
-func protection(admins []string) admissionpolicy.Validating {
+func protectObjects(admins []string) admissionpolicy.Validating {
 	operations := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}
 	return admissionpolicy.Validating{
 		Name: ProtectionPolicy,
@@ -62,7 +62,7 @@ func protection(admins []string) admissionpolicy.Validating {
 			Says: "what carries croft's mark is changed, deleted and marked by the platform alone",
 			Fine: `false`,
 			Holds: `request.operation == "UPDATE" &&
-				request.resource.resource in ` + quoted(keptByControllers) + ` && (` + clusterWide + `)`,
+				request.resource.resource in ` + formatQuoted(keptByControllers) + ` && (` + clusterWide + `)`,
 			Message: `"objects labelled ` + v1alpha1.ManagedByLabel + `=` + v1alpha1.ManagedBy +
 				` are kept by croft: leave " +
 				request.resource.resource + "/" + (has(request.name) ? request.name : "") +

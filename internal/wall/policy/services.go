@@ -39,23 +39,23 @@ func checkServices() admissionpolicy.Validating {
 		Resources: []admissionpolicy.Resource{{Version: "v1", Resources: []string{"services"}, Operations: write}},
 		Bounds:    serviceBounds,
 		Variables: []admissionpolicy.Variable{
-			{Name: "typeBefore", Expression: before(`oldObject.spec.type`, `""`)},
+			{Name: "typeBefore", Expression: readBefore(`oldObject.spec.type`, `""`)},
 			{
 				Name:       "ipsBefore",
-				Expression: before(`(has(oldObject.spec.externalIPs) ? oldObject.spec.externalIPs : [])`, `[]`),
+				Expression: readBefore(`(has(oldObject.spec.externalIPs) ? oldObject.spec.externalIPs : [])`, `[]`),
 			},
 			{
 				Name:       "nameBefore",
-				Expression: before(`(has(oldObject.spec.externalName) ? oldObject.spec.externalName : "")`, `""`),
+				Expression: readBefore(`(has(oldObject.spec.externalName) ? oldObject.spec.externalName : "")`, `""`),
 			},
 			{Name: "clusterIPs", Expression: `(has(object.spec.clusterIPs) ? object.spec.clusterIPs : []) +
 				(has(object.spec.clusterIP) ? [object.spec.clusterIP] : [])`},
 			{
 				Name:       "clusterIPsBefore",
-				Expression: before(`(has(oldObject.spec.clusterIPs) ? oldObject.spec.clusterIPs : [])`, `[]`),
+				Expression: readBefore(`(has(oldObject.spec.clusterIPs) ? oldObject.spec.clusterIPs : [])`, `[]`),
 			},
 			{Name: "refusedIPs", Expression: `variables.clusterIPs.filter(ip,
-				!(ip in ["", "None"]) && !(ip in variables.clusterIPsBefore) && !` + allowed("clusterIPs", "ip") + `)`},
+				!(ip in ["", "None"]) && !(ip in variables.clusterIPsBefore) && !` + matchAllowed("clusterIPs", "ip") + `)`},
 			{Name: "name", Expression: `has(object.spec.externalName) ? object.spec.externalName : ""`},
 		},
 		Rules: []admissionpolicy.Rule{
@@ -64,7 +64,7 @@ func checkServices() admissionpolicy.Validating {
 				Holds:     `object.spec.type in params.spec.serviceTypes || object.spec.type == variables.typeBefore`,
 				Exception: "policy.serviceTypes",
 				Message: `"spec.type: " + object.spec.type + " is not among the types of Services of tenant " +
-					params.spec.tenant + ": " + ` + listed("serviceTypes") +
+					params.spec.tenant + ": " + ` + formatAllowed("serviceTypes") +
 					` + "; " + ` + serviceAdvice + ` + "a platform admin allows others by policy.serviceTypes"`,
 			},
 			{
@@ -77,7 +77,7 @@ func checkServices() admissionpolicy.Validating {
 				Name: ExternalNameRule,
 				Says: "an ExternalName, where the tenant may have one, is a host outside of the cluster",
 				Holds: `variables.name == "" || variables.name == variables.nameBefore ||
-					[variables.name.lowerAscii()].exists(n, ` + notInside("n") + `)`,
+					[variables.name.lowerAscii()].exists(n, ` + matchOutsideHost("n") + `)`,
 				Message: `"spec.externalName: " + variables.name +
 					" is an address or a host inside of the cluster, which may be another tenant's: ` +
 					`call the Service itself; tenant " +
@@ -98,7 +98,7 @@ func checkServices() admissionpolicy.Validating {
 				Message: `"spec.clusterIP: " + variables.refusedIPs[0] +
 					" may be another Service's, or that of the cluster's DNS: remove the field, ` +
 					`and let the cluster give the Service an address; addresses that tenant " +
-					params.spec.tenant + " may choose: " + ` + listed("clusterIPs") +
+					params.spec.tenant + " may choose: " + ` + formatAllowed("clusterIPs") +
 					` + "; a platform admin allows others by policy.clusterIPs"`,
 			},
 		},

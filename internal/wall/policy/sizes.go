@@ -39,15 +39,15 @@ const (
 // metadata.managedFields.
 const growth = 4 << 10
 
-// text returns an expression for an object as text. The text's length differs by a few
+// readText returns an expression for an object as text. The text's length differs by a few
 // percent from the length of the object's JSON. CEL can process a whole object only by
 // formatting it as text.
-func text(object string) string { return with(`"%s".format([OBJECT])`, "OBJECT", object) }
+func readText(object string) string { return replaceWords(`"%s".format([OBJECT])`, "OBJECT", object) }
 
-// bytesOf returns an expression for the number of bytes of a text. CEL counts characters of
+// countBytes returns an expression for the number of bytes of a text. CEL counts characters of
 // up to four bytes each, so bytes are counted only if the difference matters for the bound.
-func bytesOf(text, most string) string {
-	return with(`(TEXT.size() * 4 <= MOST || TEXT.size() > MOST ? TEXT.size() : bytes(TEXT).size())`,
+func countBytes(text, most string) string {
+	return replaceWords(`(TEXT.size() * 4 <= MOST || TEXT.size() > MOST ? TEXT.size() : bytes(TEXT).size())`,
 		"TEXT", text, "MOST", most)
 }
 
@@ -80,25 +80,25 @@ func checkSizes() admissionpolicy.Validating {
 			{Name: "isHelm", Expression: `variables.kind == "/secrets" &&
 				has(variables.object.type) && variables.object.type == "helm.sh/release.v1"`},
 			{Name: "most", Expression: `variables.kind == "/configmaps"
-					? ` + most(v1alpha1.MaxObjectBytesAnnotation, estate.MaxObjectBytes) + ` :
+					? ` + readBound(v1alpha1.MaxObjectBytesAnnotation, estate.MaxObjectBytes) + ` :
 				variables.isHelm
-					? ` + most(v1alpha1.MaxHelmReleaseBytesAnnotation, estate.MaxObjectBytes) + ` :
+					? ` + readBound(v1alpha1.MaxHelmReleaseBytesAnnotation, estate.MaxObjectBytes) + ` :
 				variables.kind == "/secrets"
-					? ` + most(v1alpha1.MaxObjectBytesAnnotation, estate.MaxObjectBytes) + ` :
-				variables.kind in ` + quoted(notes) + `
+					? ` + readBound(v1alpha1.MaxObjectBytesAnnotation, estate.MaxObjectBytes) + ` :
+				variables.kind in ` + formatQuoted(notes) + `
 					? ` + strconv.Itoa(estate.MaxNoteBytes) + ` :
-				` + most(v1alpha1.MaxOtherObjectBytesAnnotation, estate.MaxOtherObjectBytes)},
-			{Name: "text", Expression: text("object")},
-			{Name: "bytes", Expression: bytesOf("variables.text", "variables.most")},
+				` + readBound(v1alpha1.MaxOtherObjectBytesAnnotation, estate.MaxOtherObjectBytes)},
+			{Name: "text", Expression: readText("object")},
+			{Name: "bytes", Expression: countBytes("variables.text", "variables.most")},
 			// In these fields bytes are encoded in base64. etcd stores them decoded.
 			{Name: "encoded", Expression: `variables.kind == "/secrets" && has(variables.object.data)
-					? ` + lengths("variables.object.data") + ` :
+					? ` + sumLengths("variables.object.data") + ` :
 				variables.kind == "/configmaps" && has(variables.object.binaryData)
-					? ` + lengths("variables.object.binaryData") + ` :
+					? ` + sumLengths("variables.object.binaryData") + ` :
 				0`},
 			{Name: "size", Expression: `variables.bytes <= variables.most || variables.bytes * 3 / 4 > variables.most
 				? variables.bytes : variables.bytes - variables.encoded / 4`},
-			{Name: "textBefore", Expression: before(text("oldObject"), `""`)},
+			{Name: "textBefore", Expression: readBefore(readText("oldObject"), `""`)},
 		},
 		Rules: []admissionpolicy.Rule{{
 			Name: SizeRule, Costly: true,
@@ -106,27 +106,27 @@ func checkSizes() admissionpolicy.Validating {
 				"maxHelmReleaseBytes (Helm's releases) and maxOtherObjectBytes (other kinds), " +
 				"Events, Leases and Elevations no larger than 8 KiB",
 			Holds: `variables.size <= variables.most ||
-				` + grownFrom("variables.text", "variables.textBefore", "variables.most"),
+				` + matchHardlyGrown("variables.text", "variables.textBefore", "variables.most"),
 			Message: `"the object is larger than the " + string(variables.most) + " bytes that namespace " +
 				namespaceObject.metadata.name + " has for one of " + request.resource.resource +
 				": make it smaller, or split it" +
-				(variables.kind in ` + quoted(notes) + ` ? "" :
+				(variables.kind in ` + formatQuoted(notes) + ` ? "" :
 					"; a platform admin allows more by policy." +
 						(variables.isHelm ? "maxHelmReleaseBytes" :
 							variables.kind in ["/secrets", "/configmaps"] ? "maxObjectBytes" :
 							"maxOtherObjectBytes"))`,
-		}, ownerCountRule()},
+		}, buildOwnerCountRule()},
 	}
 }
 
-// ownerCountRule bounds the garbage collector's work for one object.
-func ownerCountRule() admissionpolicy.Rule {
+// buildOwnerCountRule bounds the garbage collector's work for one object.
+func buildOwnerCountRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: OwnerCountRule, Says: "objects name at most " + strconv.Itoa(maxOwners) + " owners",
 		Rare: true,
 		Fine: `!has(object.metadata.ownerReferences) ||
 			object.metadata.ownerReferences.size() <= ` + strconv.Itoa(maxOwners),
-		Holds: noMore("object.metadata", "oldObject.metadata", "ownerReferences", maxOwners),
+		Holds: matchNoMore("object.metadata", "oldObject.metadata", "ownerReferences", maxOwners),
 		Message: `"metadata.ownerReferences: the garbage collector looks up each one: name ` +
 			strconv.Itoa(maxOwners) + ` at most"`,
 	}
@@ -142,7 +142,7 @@ func checkAutoscalers() admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{{
 			Name: MetricsRule, Says: "a HorizontalPodAutoscaler has at most " + strconv.Itoa(maxMetrics) + " metrics",
-			Holds: noMore("object.spec", "oldObject.spec", "metrics", maxMetrics),
+			Holds: matchNoMore("object.spec", "oldObject.spec", "metrics", maxMetrics),
 			Message: `"spec.metrics: there are " + string(object.spec.metrics.size()) +
 				", and each is asked for every 15 s: name ` + strconv.Itoa(maxMetrics) +
 				` at most, or let the metrics' adapter combine them"`,
@@ -150,9 +150,9 @@ func checkAutoscalers() admissionpolicy.Validating {
 	}
 }
 
-// noMore returns the condition that a list is absent, not too long, or no longer than before.
-func noMore(of, before, list string, most int) string {
-	return with(`!has(OF.LIST) || OF.LIST.size() <= MOST ||
+// matchNoMore returns the condition that a list is absent, not too long, or no longer than before.
+func matchNoMore(of, before, list string, most int) string {
+	return replaceWords(`!has(OF.LIST) || OF.LIST.size() <= MOST ||
 		request.operation == "UPDATE" && has(BEFORE.LIST) && OF.LIST.size() <= BEFORE.LIST.size()`,
 		"OF", of, "BEFORE", before, "LIST", list, "MOST", strconv.Itoa(most))
 }
@@ -168,17 +168,17 @@ var podControllers = []string{
 	"system:serviceaccount:kube-system:replication-controller",
 }
 
-// podSizeRule is the rule of checkSizes for pods.
-func podSizeRule() admissionpolicy.Rule {
-	of := most(v1alpha1.MaxOtherObjectBytesAnnotation, estate.MaxOtherObjectBytes)
+// buildPodSizeRule is the rule of checkSizes for pods.
+func buildPodSizeRule() admissionpolicy.Rule {
+	of := readBound(v1alpha1.MaxOtherObjectBytesAnnotation, estate.MaxOtherObjectBytes)
 	return admissionpolicy.Rule{
 		Name: SizeRule, Costly: true,
 		Says: "pods are no larger than the tenant's maxOtherObjectBytes, " +
 			"and neither are the objects whose templates they are made from",
-		Fine: `request.userInfo.username in ` + quoted(podControllers),
-		Holds: with(`variables.new && WITHIN <= MOST || SIZE <= MOST || !variables.new && `,
-			"WITHIN", mostOfNewPod, "SIZE", bytesOf("variables.text", of), "MOST", of) +
-			grownFrom("variables.text", "variables.textBefore", of),
+		Fine: `request.userInfo.username in ` + formatQuoted(podControllers),
+		Holds: replaceWords(`variables.new && WITHIN <= MOST || SIZE <= MOST || !variables.new && `,
+			"WITHIN", mostOfNewPod, "SIZE", countBytes("variables.text", of), "MOST", of) +
+			matchHardlyGrown("variables.text", "variables.textBefore", of),
 		Exception: "policy.maxOtherObjectBytes",
 		Message: `"the pod is larger than the " + string(` + of + `) + " bytes that tenant " + params.spec.tenant +
 			" has for one: put what is large in it into a ConfigMap or Secret; ` +
@@ -188,8 +188,8 @@ func podSizeRule() admissionpolicy.Rule {
 
 // podTexts are the variables for podSizeRule.
 var podTexts = []admissionpolicy.Variable{
-	{Name: "text", Expression: text("object")},
-	{Name: "textBefore", Expression: text("oldObject")},
+	{Name: "text", Expression: readText("object")},
+	{Name: "textBefore", Expression: readText("oldObject")},
 }
 
 // mostOfNewPod is an expression for an upper bound of the size of a new pod, in bytes. The
@@ -198,28 +198,28 @@ var podTexts = []admissionpolicy.Variable{
 // and cost more to measure. Names and finalizers have bounds of their own.
 var mostOfNewPod = func() string {
 	const times, rest = 8, 4 << 10
-	sum := text("object.spec") + ".size()"
+	sum := readText("object.spec") + ".size()"
 	for _, marks := range []string{"annotations", "labels", "ownerReferences"} {
 		of := "object.metadata." + marks
-		sum += with(` + (has(OF) ? TEXT.size() : 0)`, "OF", of, "TEXT", text(of))
+		sum += replaceWords(` + (has(OF) ? TEXT.size() : 0)`, "OF", of, "TEXT", readText(of))
 	}
 	return fmt.Sprintf("(%s) * %d + %d", sum, times, rest)
 }()
 
-// grownFrom returns the condition that an object was too large before and has hardly grown:
+// matchHardlyGrown returns the condition that an object was too large before and has hardly grown:
 // it can still be labelled, scaled and deleted. Growth is counted in characters, which is
 // cheaper, so such an object may gain bytes if longer characters replace others.
-func grownFrom(text, before, most string) string {
-	return with(`BYTES > MOST && TEXT.size() <= BEFORE.size() + `+strconv.Itoa(growth),
-		"BYTES", bytesOf(before, most), "MOST", most, "TEXT", text, "BEFORE", before)
+func matchHardlyGrown(text, before, most string) string {
+	return replaceWords(`BYTES > MOST && TEXT.size() <= BEFORE.size() + `+strconv.Itoa(growth),
+		"BYTES", countBytes(before, most), "MOST", most, "TEXT", text, "BEFORE", before)
 }
 
-// most returns an expression for the namespace's bound.
-func most(annotation string, otherwise int) string {
-	return with(`(has(namespaceObject.metadata.annotations) && KEY in namespaceObject.metadata.annotations
+// readBound returns an expression for the namespace's bound.
+func readBound(annotation string, otherwise int) string {
+	return replaceWords(`(has(namespaceObject.metadata.annotations) && KEY in namespaceObject.metadata.annotations
 		? int(namespaceObject.metadata.annotations[KEY]) : OTHERWISE)`,
 		"KEY", admissionpolicy.Quote(annotation), "OTHERWISE", strconv.Itoa(otherwise))
 }
 
-// lengths returns an expression for the sum of the lengths of all values in a map of strings.
-func lengths(of string) string { return with(`MAP.map(k, MAP[k].size()).sum()`, "MAP", of) }
+// sumLengths returns an expression for the sum of the lengths of all values in a map of strings.
+func sumLengths(of string) string { return replaceWords(`MAP.map(k, MAP[k].size()).sum()`, "MAP", of) }

@@ -44,45 +44,45 @@ const byVolumeControllers = `(!request.userInfo.username.startsWith("system:serv
 		request.userInfo.username.startsWith("system:serviceaccount:kube-system:")) &&
 	authorizer.group("").resource("persistentvolumeclaims").check("update").allowed()`
 
-// classesOf returns an expression for all storage classes in a claim or claim template. The
+// readStorageClasses returns an expression for all storage classes in a claim or claim template. The
 // annotation takes precedence, but the field is stored, too, and other programs read it.
-func classesOf(claim string) string {
-	return with(`((has(CLAIM.metadata) && has(CLAIM.metadata.annotations) && KEY in CLAIM.metadata.annotations
+func readStorageClasses(claim string) string {
+	return replaceWords(`((has(CLAIM.metadata) && has(CLAIM.metadata.annotations) && KEY in CLAIM.metadata.annotations
 			? [CLAIM.metadata.annotations[KEY]] : []) +
 		(has(CLAIM.spec.storageClassName) ? [CLAIM.spec.storageClassName] : []))`,
 		"CLAIM", claim, "KEY", admissionpolicy.Quote(classAnnotation))
 }
 
-// allowedClass returns the condition that the tenant may use a storage class. "*" does not
+// matchAllowedClass returns the condition that the tenant may use a storage class. "*" does not
 // include the empty class.
-func allowedClass(class string) string {
-	return with(`(CLASS == "" ? "" in params.spec.storageClasses :
-		`+allowed("storageClasses", "CLASS")+`)`, "CLASS", class)
+func matchAllowedClass(class string) string {
+	return replaceWords(`(CLASS == "" ? "" in params.spec.storageClasses :
+		`+matchAllowed("storageClasses", "CLASS")+`)`, "CLASS", class)
 }
 
-func attributesClassOf(claim string) string {
-	return with(`(has(CLAIM.spec.volumeAttributesClassName)
+func readAttributesClass(claim string) string {
+	return replaceWords(`(has(CLAIM.spec.volumeAttributesClassName)
 		? CLAIM.spec.volumeAttributesClassName : "")`, "CLAIM", claim)
 }
 
-// ownSource returns the condition that a claim takes no data, or data from the tenant's own
+// matchOwnSource returns the condition that a claim takes no data, or data from the tenant's own
 // namespaces. Kubernetes supports sources in other namespaces only with a feature gate that
 // is off by default, and then requires a ReferenceGrant in the source's namespace.
-func ownSource(claim string) string {
-	return with(`(!has(CLAIM.spec.dataSourceRef) || !has(CLAIM.spec.dataSourceRef.namespace) ||
+func matchOwnSource(claim string) string {
+	return replaceWords(`(!has(CLAIM.spec.dataSourceRef) || !has(CLAIM.spec.dataSourceRef.namespace) ||
 		CLAIM.spec.dataSourceRef.namespace == "" ||
 		CLAIM.spec.dataSourceRef.namespace in params.spec.namespaces)`, "CLAIM", claim)
 }
 
-// sizeOf returns an expression for the storage that a claim requests, as a string.
-func sizeOf(claim string) string {
-	return with(`(has(CLAIM.spec.resources) && has(CLAIM.spec.resources.requests) &&
+// readStorageRequest returns an expression for the storage that a claim requests, as a string.
+func readStorageRequest(claim string) string {
+	return replaceWords(`(has(CLAIM.spec.resources) && has(CLAIM.spec.resources.requests) &&
 		"storage" in CLAIM.spec.resources.requests
 		? string(CLAIM.spec.resources.requests["storage"]) : "0")`, "CLAIM", claim)
 }
 
-func tooLarge(size string) string {
-	return with(`quantity(SIZE).isGreaterThan(quantity(params.spec.maxVolumeSize))`, "SIZE", size)
+func matchTooLarge(size string) string {
+	return replaceWords(`quantity(SIZE).isGreaterThan(quantity(params.spec.maxVolumeSize))`, "SIZE", size)
 }
 
 // checkClaims prevents claims from taking other tenants' volumes. Controllers create claims
@@ -100,22 +100,22 @@ func checkClaims(admins []string) admissionpolicy.Validating {
 			{Name: "volume", Expression: `has(object.spec.volumeName) ? object.spec.volumeName : ""`},
 			{
 				Name:       "volumeBefore",
-				Expression: before(`(has(oldObject.spec.volumeName) ? oldObject.spec.volumeName : "")`, `""`),
+				Expression: readBefore(`(has(oldObject.spec.volumeName) ? oldObject.spec.volumeName : "")`, `""`),
 			},
-			{Name: "classes", Expression: classesOf("object")},
-			{Name: "classesBefore", Expression: before(classesOf("oldObject"), `[]`)},
+			{Name: "classes", Expression: readStorageClasses("object")},
+			{Name: "classesBefore", Expression: readBefore(readStorageClasses("oldObject"), `[]`)},
 			// Without a default class in the cluster, a claim without a class has the empty
 			// class.
 			{Name: "refusedClasses", Expression: `(variables.new && variables.classes.size() == 0
 					? [""] : variables.classes)
-				.filter(c, !(c in variables.classesBefore) && !` + allowedClass("c") + `)`},
-			{Name: "attributesClass", Expression: attributesClassOf("object")},
-			{Name: "attributesClassBefore", Expression: before(attributesClassOf("oldObject"), `""`)},
-			{Name: "size", Expression: sizeOf("object")},
-			{Name: "sizeBefore", Expression: before(sizeOf("oldObject"), `"0"`)},
-			{Name: "annotations", Expression: annotations("object.metadata")},
-			{Name: "annotationsBefore", Expression: before(annotations("oldObject.metadata"), `{}`)},
-			{Name: "refusedAnnotations", Expression: quoted(BindingAnnotations) + `.filter(a,
+				.filter(c, !(c in variables.classesBefore) && !` + matchAllowedClass("c") + `)`},
+			{Name: "attributesClass", Expression: readAttributesClass("object")},
+			{Name: "attributesClassBefore", Expression: readBefore(readAttributesClass("oldObject"), `""`)},
+			{Name: "size", Expression: readStorageRequest("object")},
+			{Name: "sizeBefore", Expression: readBefore(readStorageRequest("oldObject"), `"0"`)},
+			{Name: "annotations", Expression: readAnnotations("object.metadata")},
+			{Name: "annotationsBefore", Expression: readBefore(readAnnotations("oldObject.metadata"), `{}`)},
+			{Name: "refusedAnnotations", Expression: formatQuoted(BindingAnnotations) + `.filter(a,
 				a in variables.annotations &&
 				!(a in variables.annotationsBefore && variables.annotationsBefore[a] == variables.annotations[a]))`},
 		},
@@ -138,34 +138,34 @@ func checkClaims(admins []string) admissionpolicy.Validating {
 			{
 				Name:  SourceRule,
 				Says:  "claims select no volumes that exist already, and take no data of others' namespaces",
-				Holds: `!variables.new || !has(object.spec.selector) && ` + ownSource("object"),
+				Holds: `!variables.new || !has(object.spec.selector) && ` + matchOwnSource("object"),
 				Message: `has(object.spec.selector)
 					? "spec.selector: it would select a volume that exists already, ` +
 					`which may be another tenant's: remove the field"
 					: "spec.dataSourceRef.namespace: tenant " + params.spec.tenant +
-						" may take data of its own namespaces: " + ` + listed("namespaces"),
+						" may take data of its own namespaces: " + ` + formatAllowed("namespaces"),
 			},
 			{
 				Name:      StorageClassRule,
 				Says:      "claims are of the tenant's storageClasses, by the field and by the older annotation",
 				Holds:     `variables.refusedClasses.size() == 0`,
 				Exception: "policy.storageClasses",
-				Message:   refusedClassMessage(),
+				Message:   formatRefusedClass(),
 			},
 			{
 				Name: AttributesClassRule, Says: "claims are of the tenant's volumeAttributesClasses, if of any",
 				Holds: `variables.attributesClass == "" ||
 					variables.attributesClass == variables.attributesClassBefore ||
-					` + allowed("volumeAttributesClasses", "variables.attributesClass"),
+					` + matchAllowed("volumeAttributesClasses", "variables.attributesClass"),
 				Exception: "policy.volumeAttributesClasses",
 				Message: `"spec.volumeAttributesClassName: " + variables.attributesClass +
 					" is not among the volume attributes classes of tenant " + params.spec.tenant + ": " + ` +
-					listed("volumeAttributesClasses") + ` + "; leave the field out; ` +
+					formatAllowed("volumeAttributesClasses") + ` + "; leave the field out; ` +
 					`a platform admin allows others by policy.volumeAttributesClasses"`,
 			},
 			{
 				Name: VolumeSizeRule, Says: "claims ask for the tenant's maxVolumeSize at most",
-				Holds:     `variables.size == variables.sizeBefore || !` + tooLarge("variables.size"),
+				Holds:     `variables.size == variables.sizeBefore || !` + matchTooLarge("variables.size"),
 				Exception: "policy.maxVolumeSize",
 				Message: `"spec.resources.requests.storage: " + variables.size + " is more than the " +
 					params.spec.maxVolumeSize + " that one claim of tenant " + params.spec.tenant +
@@ -175,10 +175,10 @@ func checkClaims(admins []string) admissionpolicy.Validating {
 	}
 }
 
-// refusedClassMessage distinguishes three mistakes: a class that the tenant may not use, the
+// formatRefusedClass distinguishes three mistakes: a class that the tenant may not use, the
 // empty class, and no class where the cluster has no default. The message names the
 // annotation, since a change of the field alone would be refused again.
-func refusedClassMessage() string {
+func formatRefusedClass() string {
 	return `"spec.storageClassName: " +
 		(variables.refusedClasses[0] != ""
 			? variables.refusedClasses[0] + " is not among the storage classes of the tenant" :
@@ -188,40 +188,40 @@ func refusedClassMessage() string {
 		`and without a class the claim gets a volume that exists already: name a class") +
 		(` + admissionpolicy.Quote(classAnnotation) + ` in variables.annotations
 			? "; annotation ` + classAnnotation + ` comes before the field: remove it" : "") +
-		"; storage classes of tenant " + params.spec.tenant + ": " + ` + listed("storageClasses") +
+		"; storage classes of tenant " + params.spec.tenant + ": " + ` + formatAllowed("storageClasses") +
 		` + "; a platform admin allows others by policy.storageClasses"`
 }
 
-// refusedClaimFields returns a variable with the fields for which checkClaims would refuse
+// buildRefusedClaimFields returns a variable with the fields for which checkClaims would refuse
 // claims that are created from the templates in variables.claims.
-func refusedClaimFields() admissionpolicy.Variable {
+func buildRefusedClaimFields() admissionpolicy.Variable {
 	each := func(field, condition string) string {
 		return `variables.claims.exists(c, ` + condition + `) ? "` + field + `" : ""`
 	}
 	return admissionpolicy.Variable{Name: "refusedClaimFields", Expression: `variables.claims.size() == 0 ? [] : [
 		` + each("spec.volumeName", `has(c.spec.volumeName) && c.spec.volumeName != ""`) + `,
 		` + each("spec.selector", `has(c.spec.selector)`) + `,
-		` + each("spec.dataSourceRef.namespace", `!(`+ownSource("c")+`)`) + `,
-		` + each("spec.storageClassName", classesOf("c")+`.exists(n, !`+allowedClass("n")+`)`) + `,
-		` + each("spec.volumeAttributesClassName", attributesClassOf("c")+` != "" &&
-			!`+allowed("volumeAttributesClasses", attributesClassOf("c"))) + `,
-		` + each("spec.resources.requests.storage", tooLarge(sizeOf("c"))) + `,
+		` + each("spec.dataSourceRef.namespace", `!(`+matchOwnSource("c")+`)`) + `,
+		` + each("spec.storageClassName", readStorageClasses("c")+`.exists(n, !`+matchAllowedClass("n")+`)`) + `,
+		` + each("spec.volumeAttributesClassName", readAttributesClass("c")+` != "" &&
+			!`+matchAllowed("volumeAttributesClasses", readAttributesClass("c"))) + `,
+		` + each("spec.resources.requests.storage", matchTooLarge(readStorageRequest("c"))) + `,
 		` + each("metadata.annotations", `has(c.metadata) && has(c.metadata.annotations) &&
-			`+quoted(BindingAnnotations)+`.exists(a, a in c.metadata.annotations)`) + `
+			`+formatQuoted(BindingAnnotations)+`.exists(a, a in c.metadata.annotations)`) + `
 		].filter(f, f != "")`}
 }
 
-// claimTemplatesRule shows the author of a template the refusals that checkClaims would send
+// buildClaimTemplatesRule shows the author of a template the refusals that checkClaims would send
 // to a controller.
-func claimTemplatesRule() admissionpolicy.Rule {
+func buildClaimTemplatesRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: ClaimTemplatesRule, Says: "templates of claims ask for what claims may have",
 		Rare: true, Fine: plainVolumed + ` && variables.claimTemplates.size() == 0`,
 		Holds: `variables.refusedClaimFields.size() == 0`,
 		Message: `"volumeClaimTemplates: claims with this " + variables.refusedClaimFields.join(", ") +
 			" are refused: remove it; tenant " + params.spec.tenant +
-			" has the storage classes " + ` + listed("storageClasses") + ` +
-			", the volume attributes classes " + ` + listed("volumeAttributesClasses") + ` +
+			" has the storage classes " + ` + formatAllowed("storageClasses") + ` +
+			", the volume attributes classes " + ` + formatAllowed("volumeAttributesClasses") + ` +
 			" and at most " + params.spec.maxVolumeSize + " for each claim"`,
 	}
 }

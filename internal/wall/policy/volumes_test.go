@@ -103,7 +103,7 @@ func compile(t *testing.T, p *admissionv1.ValidatingAdmissionPolicy) compiled {
 	var rules, messages []apicel.ExpressionAccessor
 	for _, v := range p.Spec.Validations {
 		rules = append(rules, expression{text: v.Expression, gives: cel.BoolType})
-		messages = append(messages, expression{text: admissionpolicy.MessageOf(v), gives: cel.StringType})
+		messages = append(messages, expression{text: admissionpolicy.GetMessage(v), gives: cel.StringType})
 	}
 	return compiled{
 		compiler.CompileCondition(rules, asking, environment.StoredExpressions),
@@ -150,7 +150,7 @@ func (j *judge) refusals(t testing.TB, name string, by *somebody, o, old client.
 	attributes := apiadmission.NewAttributesRecord(now, before, gvk, o.GetNamespace(), o.GetName(), gvr, "", operation, nil, false, by)
 	versioned := &apiadmission.VersionedAttributes{Attributes: attributes, VersionedObject: now, VersionedOldObject: before, VersionedKind: gvk}
 	request := apicel.CreateAdmissionRequest(attributes, metav1.GroupVersionResource(gvr), metav1.GroupVersionKind(gvk))
-	namespace := apicel.CreateNamespaceObject(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.GetNamespace(), Annotations: admissionpolicy.Annotations(j.rules[o.GetNamespace()])}})
+	namespace := apicel.CreateNamespaceObject(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.GetNamespace(), Annotations: admissionpolicy.BuildAnnotations(j.rules[o.GetNamespace()])}})
 	evaluate := func(all apicel.ConditionEvaluator, with apicel.OptionalVariableBindings) []apicel.EvaluationResult {
 		results, _, err := all.ForInput(t.Context(), versioned, request, with, namespace, celconfig.RuntimeCELCostBudget)
 		if err != nil {
@@ -234,7 +234,7 @@ func TestVolumeRules(t *testing.T) {
 			switch {
 			case want:
 				tried++
-				if len(got) != 1 || !strings.HasPrefix(got[0], admissionpolicy.Refusal(a.StoppedBy.Rule)) {
+				if len(got) != 1 || !strings.HasPrefix(got[0], admissionpolicy.RefusalPrefix(a.StoppedBy.Rule)) {
 					t.Errorf("want a refusal by rule %s, got %q", a.StoppedBy.Rule, got)
 				}
 			case len(got) > 0:
@@ -320,7 +320,7 @@ func TestWhoWritesClaims(t *testing.T) {
 				old = test.old
 			}
 			got := j.refusals(t, policy.ClaimsPolicy, test.by, test.new, old)
-			if test.refused == "" && len(got) > 0 || test.refused != "" && (len(got) != 1 || !strings.HasPrefix(got[0], admissionpolicy.Refusal(test.refused))) {
+			if test.refused == "" && len(got) > 0 || test.refused != "" && (len(got) != 1 || !strings.HasPrefix(got[0], admissionpolicy.RefusalPrefix(test.refused))) {
 				t.Errorf("want %q, got %q", test.refused, got)
 			}
 		})
@@ -332,7 +332,7 @@ func TestWhoWritesClaims(t *testing.T) {
 func TestVolumesFromBefore(t *testing.T) {
 	j := newJudge(t)
 	for namespace := range j.rules {
-		old := attack.Pod(namespace, "p", func(p *corev1.Pod) {
+		old := attack.NewPod(namespace, "p", func(p *corev1.Pod) {
 			p.Finalizers = []string{"example.org/held"}
 			p.Spec.Volumes = []corev1.Volume{
 				{Name: "n", VolumeSource: corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: "10.0.0.7", Path: "/"}}},
@@ -364,12 +364,12 @@ func TestUnknownVolumeType(t *testing.T) {
 			"of no type":           {"name": "v"},
 			"one after a harmless": {"name": "v", "nfs": map[string]any{}},
 		} {
-			pod := toUnstructured(t, defaulted(attack.Pod(namespace, "p")))
+			pod := toUnstructured(t, defaulted(attack.NewPod(namespace, "p")))
 			if err := unstructured.SetNestedSlice(pod.Object, []any{map[string]any{"name": "e", "emptyDir": map[string]any{}}, volume}, "spec", "volumes"); err != nil {
 				t.Fatal(err)
 			}
 			got := about(j.refusals(t, admissionpolicy.PodsPolicy, &somebody{DefaultInfo: user.DefaultInfo{Name: "jane"}}, pod, nil))
-			if len(got) != 1 || !strings.HasPrefix(got[0], admissionpolicy.Refusal(policy.VolumeTypesRule)) {
+			if len(got) != 1 || !strings.HasPrefix(got[0], admissionpolicy.RefusalPrefix(policy.VolumeTypesRule)) {
 				t.Errorf("a volume %s: %q", name, got)
 			}
 		}

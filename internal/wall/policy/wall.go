@@ -23,7 +23,7 @@ func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 		checkServices(), checkEndpoints(),
 		checkIngresses(), checkRoutes(), checkGateways(), checkCertificates(), checkIssuers(p.Admins),
 		checkAnnotations(), warnOfAnnotations(), warnOfPodAnnotations(),
-		protection(p.Admins), checkNamespaces(p.Admins), checkRoleBindings(p.Admins), checkRoles(), checkAccounts(),
+		protectObjects(p.Admins), checkNamespaces(p.Admins), checkRoleBindings(p.Admins), checkRoles(), checkAccounts(),
 		checkEvents(), checkDeletion(p.Finalizers),
 		checkFlux(), checkFluxSources(), checkArgoCD(), checkSizes(), checkAutoscalers(),
 	}
@@ -36,7 +36,7 @@ func (w Wall) Platform(p *estate.Platform) []client.Object {
 		all = append(all, policy.Objects()...)
 	}
 	if p.Placement == v1alpha1.PlacementGatekeeper {
-		for _, c := range constraints() {
+		for _, c := range buildConstraints() {
 			all = append(all, c.Template(), c.Constraint())
 		}
 	}
@@ -44,10 +44,10 @@ func (w Wall) Platform(p *estate.Platform) []client.Object {
 }
 
 // Pods returns the rules on pods apart from placement.
-func (Wall) Pods(p *estate.Platform) admissionpolicy.Pods { return podPart(p.Finalizers) }
+func (Wall) Pods(p *estate.Platform) admissionpolicy.Pods { return buildPodPart(p.Finalizers) }
 
 // Constraints returns the rules that Gatekeeper enforces, too.
-func (Wall) Constraints(*estate.Platform) []admissionpolicy.Constrained { return constraints() }
+func (Wall) Constraints(*estate.Platform) []admissionpolicy.Constrained { return buildConstraints() }
 
 // Pool returns nothing.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
@@ -56,13 +56,13 @@ func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
 func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	var all []client.Object
 	for _, name := range t.Namespaces {
-		all = append(all, namespace(t, name), tenantRules(p, t, name), limitRange(t, name))
+		all = append(all, buildNamespace(t, name), buildTenantRules(p, t, name), buildLimitRange(t, name))
 		if len(t.Quota) > 0 {
-			all = append(all, quota(t, name))
+			all = append(all, buildQuota(t, name))
 		}
 	}
 	if p.Placement == v1alpha1.PlacementGatekeeper {
-		all = append(all, pullPolicyMutators(t)...)
+		all = append(all, buildPullPolicyMutators(t)...)
 	}
 	return all
 }

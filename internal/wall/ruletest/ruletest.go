@@ -112,8 +112,8 @@ tenants:
   bank: {pool: more, access: [{group: bank-devs, role: operator}]}
 `
 
-// Read returns all files of a folder by their names, without the extension.
-func Read(t testing.TB, folder string) map[string]File {
+// ReadFiles returns all files of a folder by their names, without the extension.
+func ReadFiles(t testing.TB, folder string) map[string]File {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	if err != nil || len(paths) == 0 {
@@ -136,50 +136,50 @@ func Read(t testing.TB, folder string) map[string]File {
 
 // Run tests every case of every file of a folder.
 func Run(t *testing.T, folder string) {
-	worlds := &worlds{}
-	for name, file := range Read(t, folder) {
+	worlds := &evaluatorCache{}
+	for name, file := range ReadFiles(t, folder) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, c := range file.Cases {
-				t.Run(c.Rule+"/"+c.Name, func(t *testing.T) { try(t, worlds, file, c) })
+				t.Run(c.Rule+"/"+c.Name, func(t *testing.T) { runCase(t, worlds, file, c) })
 			}
 		})
 	}
 }
 
-func try(t *testing.T, worlds *worlds, file File, c Case) {
+func runCase(t *testing.T, worlds *evaluatorCache, file File, c Case) {
 	t.Helper()
-	e := worlds.of(t, file.Platform, file.Tenant, c.Tenant)
+	e := worlds.getEvaluator(t, file.Platform, file.Tenant, c.Tenant)
 	base := file.Object
 	if c.Object != nil {
 		base = c.Object
 	}
-	object := &unstructured.Unstructured{Object: merged(t, filled(base), filled(c.Set))}
+	object := &unstructured.Unstructured{Object: mergePatch(t, defaultToEmpty(base), defaultToEmpty(c.Set))}
 	if object.GetNamespace() == "" {
 		object.SetNamespace(Namespace)
 	}
 	request := evaluator.Request{
-		User: who(c), Verb: cmp.Or(c.Verb, "create"), Authorized: true,
-		Resource: evaluator.ResourceOf(object.GroupVersionKind()), Subresource: c.Subresource,
+		User: buildUser(c), Verb: cmp.Or(c.Verb, "create"), Authorized: true,
+		Resource: evaluator.FindResource(object.GroupVersionKind()), Subresource: c.Subresource,
 		Namespace: object.GetNamespace(), Name: object.GetName(), Object: object,
 	}
 	if c.Old != nil {
 		request.Verb = cmp.Or(c.Verb, "update")
-		request.Old = &unstructured.Unstructured{Object: merged(t, filled(base), filled(c.Old))}
+		request.Old = &unstructured.Unstructured{Object: mergePatch(t, defaultToEmpty(base), defaultToEmpty(c.Old))}
 		request.Old.SetNamespace(object.GetNamespace())
 	}
 	if request.Verb == "delete" {
 		request.Old, request.Object = object, nil
 	}
-	answer, err := e.Judge(t.Context(), request)
+	answer, err := e.Evaluate(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, file.Policy, c, answer)
+	compareAnswer(t, file.Policy, c, answer)
 }
 
-// compare compares an answer with the case's expectation.
-func compare(t *testing.T, policy string, c Case, answer evaluator.Answer) {
+// compareAnswer compares an answer with the case's expectation.
+func compareAnswer(t *testing.T, policy string, c Case, answer evaluator.Answer) {
 	t.Helper()
 	refused := false
 	for _, d := range answer.Denials {
@@ -205,8 +205,8 @@ func compare(t *testing.T, policy string, c Case, answer evaluator.Answer) {
 	}
 }
 
-// who returns the user that sends the request of a case.
-func who(c Case) user.Info {
+// buildUser returns the user that sends the request of a case.
+func buildUser(c Case) user.Info {
 	groups := append([]string{user.AllAuthenticated}, c.Groups...)
 	if namespace, name, ok := strings.Cut(c.By, "/"); ok {
 		account := serviceaccount.UserInfo(namespace, name, "")
@@ -215,16 +215,16 @@ func who(c Case) user.Info {
 	return &user.DefaultInfo{Name: cmp.Or(c.By, "ann"), Groups: append(groups, Tenant+"-devs")}
 }
 
-// worlds caches an evaluator for each declaration. They share compiled policies.
-type worlds struct {
+// evaluatorCache caches an evaluator for each declaration. They share compiled policies.
+type evaluatorCache struct {
 	mutex sync.Mutex
 	first *evaluator.Evaluator
 	known map[string]*evaluator.Evaluator
 }
 
-func (w *worlds) of(t testing.TB, platform map[string]any, tenant ...map[string]any) *evaluator.Evaluator {
+func (w *evaluatorCache) getEvaluator(t testing.TB, platform map[string]any, tenant ...map[string]any) *evaluator.Evaluator {
 	t.Helper()
-	content := declaration(t, platform, tenant...)
+	content := mergeDeclaration(t, platform, tenant...)
 	key, err := json.Marshal(content)
 	if err != nil {
 		t.Fatal(err)
@@ -234,13 +234,13 @@ func (w *worlds) of(t testing.TB, platform map[string]any, tenant ...map[string]
 	if e, ok := w.known[string(key)]; ok {
 		return e
 	}
-	objects := append(wall.Objects(build(t, content)), controller()...)
+	objects := append(wall.Objects(buildEstate(t, content)), buildFluxController()...)
 	var e *evaluator.Evaluator
 	if w.first == nil {
-		e, err = evaluator.Lazy(objects)
+		e, err = evaluator.NewLazy(objects)
 		w.first, w.known = e, map[string]*evaluator.Evaluator{}
 	} else {
-		e, err = w.first.Of(objects)
+		e, err = w.first.WithObjects(objects)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -249,9 +249,9 @@ func (w *worlds) of(t testing.TB, platform map[string]any, tenant ...map[string]
 	return e
 }
 
-// controller returns the objects that give flux-system/kustomize-controller, a controller of
+// buildFluxController returns the objects that give flux-system/kustomize-controller, a controller of
 // the whole cluster, the permissions of Flux' own manifests.
-func controller() []client.Object {
+func buildFluxController() []client.Object {
 	meta := metav1.ObjectMeta{Name: "cluster-reconciler"}
 	everything := rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}
 	flux := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "flux-system", Name: "kustomize-controller"}
@@ -264,22 +264,22 @@ func controller() []client.Object {
 	}
 }
 
-// declaration merges a case's changes over the usual platform and tenant. The patches of the
+// mergeDeclaration merges a case's changes over the usual platform and tenant. The patches of the
 // tenant are applied one by one: merging them first would lose null.
-func declaration(t testing.TB, platform map[string]any, tenant ...map[string]any) map[string]any {
+func mergeDeclaration(t testing.TB, platform map[string]any, tenant ...map[string]any) map[string]any {
 	t.Helper()
 	var content map[string]any
 	if err := yaml.Unmarshal([]byte(declared), &content); err != nil {
 		t.Fatal(err)
 	}
-	content = merged(t, content, map[string]any{"platform": filled(platform)})
+	content = mergePatch(t, content, map[string]any{"platform": defaultToEmpty(platform)})
 	for _, differs := range tenant {
-		content = merged(t, content, map[string]any{"tenants": map[string]any{Tenant: filled(differs)}})
+		content = mergePatch(t, content, map[string]any{"tenants": map[string]any{Tenant: defaultToEmpty(differs)}})
 	}
 	return content
 }
 
-func build(t testing.TB, content map[string]any) *estate.Estate {
+func buildEstate(t testing.TB, content map[string]any) *estate.Estate {
 	t.Helper()
 	data, err := yaml.Marshal(content)
 	if err != nil {
@@ -293,21 +293,21 @@ func build(t testing.TB, content map[string]any) *estate.Estate {
 	return e
 }
 
-// filled returns m, or an empty map for nil: null would remove the field that it is merged
+// defaultToEmpty returns m, or an empty map for nil: null would remove the field that it is merged
 // over.
-func filled(m map[string]any) map[string]any {
+func defaultToEmpty(m map[string]any) map[string]any {
 	if m == nil {
 		return map[string]any{}
 	}
 	return m
 }
 
-// merged returns a copy of base with a patch merged over it.
-func merged(t testing.TB, base, patch map[string]any) map[string]any {
+// mergePatch returns a copy of base with a patch merged over it.
+func mergePatch(t testing.TB, base, patch map[string]any) map[string]any {
 	t.Helper()
 	var content map[string]any
-	document, err := json.Marshal(expanded(base, 0))
-	over, wrong := json.Marshal(expanded(patch, 0))
+	document, err := json.Marshal(expandPlaceholders(base, 0))
+	over, wrong := json.Marshal(expandPlaceholders(patch, 0))
 	if err = errors.Join(err, wrong); err == nil {
 		document, err = jsonpatch.MergePatch(document, over)
 	}
@@ -321,22 +321,22 @@ func merged(t testing.TB, base, patch map[string]any) map[string]any {
 	return content
 }
 
-// expanded expands $repeat and $text, and replaces INDEX by numbers.
-func expanded(v any, index int) any {
+// expandPlaceholders expands $repeat and $text, and replaces INDEX by numbers.
+func expandPlaceholders(v any, index int) any {
 	switch v := v.(type) {
 	case string:
 		return strings.ReplaceAll(v, "INDEX", strconv.Itoa(index))
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
-			out[i] = expanded(v[i], index)
+			out[i] = expandPlaceholders(v[i], index)
 		}
 		return out
 	case map[string]any:
 		if n, ok := v["$repeat"].(float64); ok {
 			out := make([]any, int(n))
 			for i := range out {
-				out[i] = expanded(v["of"], i)
+				out[i] = expandPlaceholders(v["of"], i)
 			}
 			return out
 		}
@@ -345,7 +345,7 @@ func expanded(v any, index int) any {
 		}
 		out := make(map[string]any, len(v))
 		for key, value := range v {
-			out[key] = expanded(value, index)
+			out[key] = expandPlaceholders(value, index)
 		}
 		return out
 	}

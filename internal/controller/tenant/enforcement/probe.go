@@ -101,8 +101,8 @@ func (p *Probe) placed(ctx context.Context, platform *estate.Platform, tenant *e
 // strictest Pod Security level refuse it.
 func pod(platform *estate.Platform, tenant *estate.Tenant, namespace string) *corev1.Pod {
 	resources := resources(tenant)
-	spec := attack.PodSpec()
-	spec.Containers[0].Image = attack.ImageOf(tenant.Allowances.Registries)
+	spec := attack.NewPodSpec()
+	spec.Containers[0].Image = attack.ChooseImage(tenant.Allowances.Registries)
 	spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: resources, Limits: resources}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

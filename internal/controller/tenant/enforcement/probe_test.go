@@ -113,7 +113,7 @@ func TestCheck(t *testing.T) {
 	await("")
 
 	unruled := map[string]any{}
-	for key := range admissionpolicy.Annotations(v1alpha1.TenantRulesSpec{}) {
+	for key := range admissionpolicy.BuildAnnotations(v1alpha1.TenantRulesSpec{}) {
 		unruled[key] = nil
 	}
 	if err := applier.Mark(t.Context(), "shop", nil, unruled); err != nil {

@@ -25,10 +25,10 @@ type demand struct {
 // calls expired. It reports whether the demand counts.
 func (q *Quota) note(e *corev1.Event, now time.Time, expired func()) bool {
 	refusal, ok := quotaplan.ParseRefusal(e.Message)
-	if !ok || !refusals.Genuine(e) {
+	if !ok || !refusals.IsGenuine(e) {
 		return false
 	}
-	first, last := refusals.Span(e, now)
+	first, last := refusals.FindObservedSpan(e, now)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	all := q.demands[e.Namespace]

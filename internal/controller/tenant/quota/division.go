@@ -58,7 +58,7 @@ func (q *Quota) observe(ctx context.Context, reader client.Reader, object *v1alp
 func (s *observation) replanned() bool {
 	return slices.ContainsFunc(s.spaces, func(space quotaplan.Space) bool {
 		next, ok := s.next[space.Namespace]
-		return ok != (space.Share != nil) || !quotaplan.Same(next, space.Share)
+		return ok != (space.Share != nil) || !quotaplan.IsEqual(next, space.Share)
 	})
 }
 
@@ -69,7 +69,7 @@ func (s *observation) settled() bool { return !s.replanned() && len(s.moving()) 
 func (s *observation) moving() map[string]bool {
 	all := map[string]bool{}
 	for _, space := range s.spaces {
-		if !space.Leaving && !quotaplan.Same(space.Spec, s.next[space.Namespace]) {
+		if !space.Leaving && !quotaplan.IsEqual(space.Spec, s.next[space.Namespace]) {
 			all[space.Namespace] = true
 		}
 	}
@@ -99,7 +99,7 @@ func (s *observation) division() *Division {
 		}
 		d.count(name, s.quotas[name])
 	}
-	divided.Shares = quotaplan.Standing(s.tenant.Quota, s.tenant.Namespaces, filled)
+	divided.Shares = quotaplan.CurrentShares(s.tenant.Quota, s.tenant.Namespaces, filled)
 	return d
 }
 

@@ -18,7 +18,7 @@ func init() { metrics.Registry.MustRegister(moved) }
 func (s *observation) countMoved() {
 	counter := moved.WithLabelValues(s.tenant.Name)
 	for _, space := range s.spaces {
-		if next, ok := s.next[space.Namespace]; ok && space.Share != nil && !quotaplan.Same(next, space.Share) {
+		if next, ok := s.next[space.Namespace]; ok && space.Share != nil && !quotaplan.IsEqual(next, space.Share) {
 			counter.Inc()
 		}
 	}

@@ -36,8 +36,8 @@ func (q *Quota) Handler() handler.EventHandler {
 		switch {
 		case len(before.Status.Hard) == 0 && len(after.Status.Hard) > 0:
 			queue.Add(request)
-		case !q.isSharing(name) || quotaplan.Same(before.Status.Hard, after.Status.Hard) && quotaplan.Same(before.Status.Used, after.Status.Used):
-		case !quotaplan.Same(before.Status.Hard, after.Status.Hard):
+		case !q.isSharing(name) || quotaplan.IsEqual(before.Status.Hard, after.Status.Hard) && quotaplan.IsEqual(before.Status.Used, after.Status.Used):
+		case !quotaplan.IsEqual(before.Status.Hard, after.Status.Hard):
 			queue.Add(request)
 		default:
 			q.lookSoon(ctx, queue, name)
