@@ -71,6 +71,9 @@ type Options struct {
 	// added to its arguments.
 	APIServer     string
 	APIServerArgs []string
+	// RealNodes runs containerd and a kubelet for each node that Karpenter creates, which
+	// needs root and `make nodes`; otherwise kwok simulates nodes.
+	RealNodes bool
 	// Without are the kinds that the API server does not serve, such as
 	// MutatingAdmissionPolicy.
 	Without []string
@@ -157,6 +160,9 @@ func (c *Cluster) up(ctx context.Context, o Options) error {
 	}
 	for _, arg := range o.APIServerArgs {
 		args = append(args, "--kube-apiserver-arg", arg)
+	}
+	if o.RealNodes {
+		args = append(args, "--nodes", "real")
 	}
 	if o.Without != nil {
 		args = append(args, "--without", strings.Join(o.Without, ","))
