@@ -32,6 +32,9 @@ func main() {
 	if len(os.Args) < 2 {
 		fail(fmt.Errorf("name a command: serve"))
 	}
+	// A sandbox's files are for their owner alone, but containers of other users pass through
+	// containerd's directories and control groups.
+	syscall.Umask(0o022)
 	command, args := os.Args[1], os.Args[2:]
 	switch command {
 	case "serve":
