@@ -74,6 +74,8 @@ type Options struct {
 	// RealNodes runs containerd and a kubelet for each node that Karpenter creates, which
 	// needs root and `make nodes`; otherwise kwok simulates nodes.
 	RealNodes bool
+	// Enforced has real nodes enforce NetworkPolicies.
+	Enforced bool
 	// Without are the kinds that the API server does not serve, such as
 	// MutatingAdmissionPolicy.
 	Without []string
@@ -163,6 +165,9 @@ func (c *Cluster) up(ctx context.Context, o Options) error {
 	}
 	if o.RealNodes {
 		args = append(args, "--nodes", "real")
+	}
+	if o.Enforced {
+		args = append(args, "--network", "enforced")
 	}
 	if o.Without != nil {
 		args = append(args, "--without", strings.Join(o.Without, ","))

@@ -13,6 +13,9 @@ import (
 const (
 	nodesKwok = "kwok"
 	nodesReal = "real"
+
+	networkOpen     = "open"
+	networkEnforced = "enforced"
 )
 
 // nodePrograms are the programs of a real node, in the directory node next to sandbox-nodes.
@@ -55,4 +58,24 @@ func findNodes(kind string) (string, error) {
 		}
 	}
 	return path, nil
+}
+
+// findNetwork reports whether real nodes enforce NetworkPolicies, after a check that they can.
+func findNetwork(kind, nodes string) (bool, error) {
+	switch {
+	case kind == networkOpen:
+		return false, nil
+	case kind != networkEnforced:
+		return false, usageError{fmt.Errorf("--network: there is no %q: choose from %s, %s", kind, networkOpen, networkEnforced)}
+	case nodes == "":
+		return false, usageError{errors.New("--network enforced: kwok's pods send no packets: add --nodes real")}
+	}
+	enforcer := filepath.Join(filepath.Dir(nodes), "node", "enforcer")
+	if _, err := exec.LookPath(enforcer); err != nil {
+		return false, usageError{fmt.Errorf("--network enforced: %w: build it with `make nodes`", err)}
+	}
+	if _, err := exec.LookPath("iptables"); err != nil {
+		return false, usageError{errors.New("--network enforced: there is no program iptables: install the package iptables")}
+	}
+	return true, nil
 }

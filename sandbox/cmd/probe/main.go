@@ -3,7 +3,7 @@
 //
 //	probe serve                  HTTP on ports 80 and 8080, and UDP on 8080, until SIGTERM
 //	probe pause                  wait for SIGTERM
-//	probe dial NETWORK ADDRESS   connect by tcp or udp, and print "open" or the error
+//	probe dial NETWORK ADDRESS…  connect by tcp or udp, and print "open" or the error for each
 //	probe resolve NAME           print the addresses of a name
 //	probe exit CODE
 //	probe memory MEBIBYTES       allocate, and wait
@@ -13,6 +13,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -20,6 +21,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -101,9 +103,31 @@ func serve([]string) error {
 	return nil
 }
 
-// dial sends a byte by UDP and waits for it to come back: there are no connections.
+// dial prints the outcome for each address: open, or an error. All are dialled at once.
 func dial(args []string) error {
-	network, address := argument(args, 0), argument(args, 1)
+	if len(args) < 2 {
+		return errors.New("dial: name a network and addresses")
+	}
+	outcomes := make([]string, len(args)-1)
+	var all sync.WaitGroup
+	for i, address := range args[1:] {
+		all.Go(func() {
+			outcomes[i] = "open"
+			if err := dialOne(args[0], address); err != nil {
+				outcomes[i] = err.Error()
+			}
+		})
+	}
+	all.Wait()
+	for i, outcome := range outcomes {
+		fmt.Println(args[i+1], outcome)
+	}
+	return nil
+}
+
+// dialOne connects to an address. By UDP, which has no connections, it sends a byte and waits
+// until the server sends it back.
+func dialOne(network, address string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
@@ -111,20 +135,18 @@ func dial(args []string) error {
 		return err
 	}
 	defer c.Close()
-	if network == "udp" {
-		deadline, _ := ctx.Deadline()
-		if err := c.SetDeadline(deadline); err != nil {
-			return err
-		}
-		if _, err := c.Write([]byte{1}); err != nil {
-			return err
-		}
-		if _, err := c.Read(make([]byte, 1)); err != nil {
-			return err
-		}
+	if network != "udp" {
+		return nil
 	}
-	fmt.Println("open")
-	return nil
+	deadline, _ := ctx.Deadline()
+	if err := c.SetDeadline(deadline); err != nil {
+		return err
+	}
+	if _, err := c.Write([]byte{1}); err != nil {
+		return err
+	}
+	_, err = c.Read(make([]byte, 1))
+	return err
 }
 
 func resolve(args []string) error {

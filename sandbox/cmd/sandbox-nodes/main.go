@@ -84,6 +84,7 @@ func fail(err error) {
 
 func newServe() *cobra.Command {
 	var dir, programs, apiServer, health string
+	var enforced bool
 	cmd := &cobra.Command{
 		Use: "serve", Args: cobra.ExactArgs(1), SilenceUsage: true,
 		RunE: func(*cobra.Command, []string) error {
@@ -103,7 +104,7 @@ func newServe() *cobra.Command {
 				return err
 			}
 			return realnode.Serve(ctx, slog.New(slog.NewTextHandler(os.Stderr, nil)), realnode.Options{
-				Dir: h.Nodes(), Programs: programs, Cgroup: component.NodesCgroup(h),
+				Dir: h.Nodes(), Programs: programs, Enforced: enforced, Cgroup: component.NodesCgroup(h),
 				APIServer: apiServer, Client: client, ClientCA: h.PKI("ca.crt"),
 				Socket: component.NodesSocket(h), Health: health,
 				Kubeconfig: func(server, user string, groups ...string) ([]byte, error) {
@@ -117,5 +118,6 @@ func newServe() *cobra.Command {
 	f.StringVar(&programs, "programs", "", "the directory of containerd, runc and the CNI plugins")
 	f.StringVar(&apiServer, "api-server", "", "the address of the API server")
 	f.StringVar(&health, "health-address", "", "the address of /readyz")
+	f.BoolVar(&enforced, "enforced", false, "run the network plugin on each node")
 	return cmd
 }

@@ -32,6 +32,9 @@ func (s *Sandbox) nodesSpec() (supervisor.Spec, error) {
 				"--api-server="+s.ports.Address(APIServer),
 				"--health-address="+s.ports.Address(Nodes),
 			)
+			if s.config.Enforced {
+				cmd.Args = append(cmd.Args, "--enforced")
+			}
 			cmd.Dir, cmd.Env = s.home.Dir, cleanEnv()
 			return cmd, nil
 		},

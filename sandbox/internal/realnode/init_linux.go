@@ -42,6 +42,14 @@ func Init(o Node) error {
 	if err := awaitSocket("/run/containerd/containerd.sock"); err != nil {
 		return err
 	}
+	named := map[int]string{containerd: "containerd"}
+	if o.Enforced { // before the kubelet starts a pod
+		plugin, err := start(exec.Command(o.program("enforcer"), o.Name, o.PluginKubeconfig, podRange(o.Index)), filepath.Join(o.Dir, "network-plugin.log"))
+		if err != nil {
+			return err
+		}
+		named[plugin] = "network plugin"
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -54,7 +62,8 @@ func Init(o Node) error {
 	if err != nil {
 		return err
 	}
-	return reap(map[int]string{containerd: "containerd", kubelet: "kubelet", proxy: "kube-proxy"})
+	named[kubelet], named[proxy] = "kubelet", "kube-proxy"
+	return reap(named)
 }
 
 // mounts gives the node a file system of its own where its programs write: copies of /etc,

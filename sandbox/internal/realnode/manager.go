@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -28,6 +29,8 @@ type Options struct {
 	// Dir is the directory of the nodes' files, Programs the one of the programs that
 	// `make nodes` builds.
 	Dir, Programs string
+	// Enforced runs the network plugin on each node.
+	Enforced bool
 	// Cgroup is the name of the sandbox's control groups.
 	Cgroup string
 	// APIServer is the address of the API server, and Client a client with an
@@ -92,6 +95,10 @@ func (m *manager) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	metadataListener, err := m.network.listen(metadataAddr + ":80")
+	if err != nil {
+		return err
+	}
 	serverListener, err := m.network.listen(apiServer)
 	if err != nil {
 		return err
@@ -107,7 +114,7 @@ func (m *manager) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, l := range []net.Listener{registryListener, serverListener, proxyListener, healthListener} {
+	for _, l := range []net.Listener{registryListener, metadataListener, serverListener, proxyListener, healthListener} {
 		context.AfterFunc(ctx, func() { _ = l.Close() })
 	}
 	serve := func(name string, f func() error) {
@@ -121,6 +128,11 @@ func (m *manager) listen(ctx context.Context) error {
 	serve("proxy", func() error { return m.network.proxy(m.log, proxyListener) })
 	serve("health", func() error {
 		return http.Serve(healthListener, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	})
+	serve("metadata", func() error {
+		return http.Serve(metadataListener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "credentials")
+		}))
 	})
 	go forward(m.log, serverListener, func(ctx context.Context) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", m.APIServer)
@@ -227,16 +239,19 @@ func (m *manager) freeIndex() int {
 
 func (m *manager) start(name string, index int) error {
 	node := Node{
-		Name: name, Index: index, Programs: m.Programs, ClientCA: m.ClientCA,
+		Name: name, Index: index, Programs: m.Programs, ClientCA: m.ClientCA, Enforced: m.Enforced,
 		Dir: filepath.Join(m.Dir, name),
 	}
 	node.Kubeconfig, node.ProxyKubeconfig = filepath.Join(node.Dir, "kubelet.kubeconfig"), filepath.Join(node.Dir, "kube-proxy.kubeconfig")
+	node.PluginKubeconfig = filepath.Join(node.Dir, "network-plugin.kubeconfig")
 	if err := os.MkdirAll(node.Dir, 0o755); err != nil {
 		return err
 	}
 	for path, user := range map[string][]string{
 		node.Kubeconfig:      {"system:node:" + name, "system:nodes"},
 		node.ProxyKubeconfig: {"system:kube-proxy"},
+		// It reads pods, namespaces and policies of all namespaces.
+		node.PluginKubeconfig: {"network-plugin", "system:masters"},
 	} {
 		content, err := m.Options.Kubeconfig("https://"+apiServer, user[0], user[1:]...)
 		if err != nil {

@@ -13,10 +13,11 @@ import (
 // The addresses of the network between nodes. They exist in network namespaces of the
 // sandbox alone, so that sandboxes on one machine do not conflict.
 const (
-	bridge      = "nodes"
-	bridgeAddr  = "10.88.0.1"
-	nodeLink    = "eth0"
-	prefixNodes = "10.88.0.0/24"
+	bridge     = "nodes"
+	bridgeAddr = "10.88.0.1"
+	// metadataAddr is the address at which clouds hand out a node's credentials.
+	metadataAddr = "169.254.169.254"
+	nodeLink     = "eth0"
 )
 
 // nodeAddr is the address of a node, by its index from 1.
@@ -54,8 +55,10 @@ func newNetwork() (*network, error) {
 	if err := h.LinkAdd(link); err != nil {
 		return nil, fmt.Errorf("add a bridge: %w", err)
 	}
-	if err := assign(h, bridge, bridgeAddr+"/24"); err != nil {
-		return nil, err
+	for _, prefix := range []string{bridgeAddr + "/24", metadataAddr + "/32"} {
+		if err := assign(h, bridge, prefix); err != nil {
+			return nil, err
+		}
 	}
 	return n, addPodRoutes(h, 0)
 }

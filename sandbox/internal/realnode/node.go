@@ -29,6 +29,9 @@ type Node struct {
 	// Kubeconfig has the kubelet's identity, ProxyKubeconfig kube-proxy's. ClientCA is the
 	// file of the authority of the kubelet's clients.
 	Kubeconfig, ProxyKubeconfig, ClientCA string
+	// Enforced runs the network plugin, whose identity PluginKubeconfig has.
+	Enforced         bool
+	PluginKubeconfig string
 }
 
 func (n Node) program(name string) string { return filepath.Join(n.Programs, name) }
