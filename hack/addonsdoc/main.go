@@ -1,6 +1,6 @@
-// Command addonsdoc writes the part of docs/addons.md that is generated: the
-// catalogue of add-ons. It reads the document from the first argument and writes it to
-// the second. `make generate` calls it.
+// Command addonsdoc writes the generated part of docs/addons.md: the catalogue of add-ons. It
+// reads the document from the first argument and writes it to the second. `make generate` calls
+// it.
 package main
 
 import (

@@ -24,10 +24,10 @@ import (
 const (
 	// admissionPairs is the number of pods created on each side at each size.
 	admissionPairs = 500
-	// plainNamespace has no tenant, so that no policy looks at it.
+	// plainNamespace belongs to no tenant, so no policy matches it.
 	plainNamespace = "plain"
-	// countedNamespace is another, with the ResourceQuota that tenants have: each
-	// object that is stored costs one more write where there is any quota.
+	// countedNamespace is a namespace outside of tenants that has a ResourceQuota like a
+	// tenant's: storing an object costs one more write wherever there is a quota.
 	countedNamespace = "counted"
 	// manyContainers is the number of containers of a very expensive pod.
 	manyContainers = 30
@@ -36,7 +36,7 @@ const (
 // admissionSizes are the numbers of tenants.
 var admissionSizes = []int{1, 100, 1000}
 
-// admissionSamples are the times of the creation of each pod, in seconds.
+// admissionSamples are the durations of the creation of each pod, in seconds.
 type admissionSamples struct {
 	Tenants int       `json:"tenants"`
 	What    string    `json:"what"`
@@ -44,9 +44,9 @@ type admissionSamples struct {
 	Beside  []float64 `json:"besideSeconds"`
 }
 
-// measureAdmission creates pods in tenants' namespaces and, in turns, in a
-// namespace that no policy looks at, while the number of tenants grows. Nothing
-// of croft runs: it is the API server that holds the walls.
+// measureAdmission creates pods alternately in tenants' namespaces and in a namespace that no
+// policy matches, while the number of tenants grows. No process of croft runs: only the API
+// server enforces the walls.
 func measureAdmission(ctx context.Context, _ *bench) ([]comparison, error) {
 	var found []comparison
 	err := withSandbox(ctx, sandbox.Options{Components: sandbox.WithControllers}, func(c *sandbox.Cluster) error {
@@ -73,9 +73,9 @@ func measureAdmission(ctx context.Context, _ *bench) ([]comparison, error) {
 	return found, err
 }
 
-// kindOfPod is how pods are created, and beside which namespace. Those that are created
-// by hand are measured, in bytes, before they are let in; those of a controller come from
-// templates that were.
+// kindOfPod describes how pods are created, and with which namespace they are compared. The
+// policies measure the size, in bytes, of pods that users create. They do not measure a
+// controller's pods, which come from templates whose size was measured.
 type kindOfPod struct {
 	what   string
 	pod    corev1.PodSpec
@@ -112,7 +112,7 @@ func (s *admissionSamples) compare(beside string) comparison {
 	}
 }
 
-// large is a pod of many containers, each with what real ones have.
+// large returns a pod of many containers, each with the fields of a realistic one.
 func large() corev1.PodSpec {
 	spec := attack.PodSpec()
 	first := spec.Containers[0]
@@ -135,7 +135,7 @@ func large() corev1.PodSpec {
 // admission is a cluster with a growing number of tenants.
 type admission struct {
 	client client.Client
-	// controller creates pods under the name of the controller that creates most pods.
+	// controller creates pods as the controller that creates most pods.
 	controller client.Client
 	namespaces []string
 }
@@ -170,8 +170,8 @@ func newAdmission(ctx context.Context, c *sandbox.Cluster) (*admission, error) {
 	})
 }
 
-// grow adds tenants until there are that many, and waits until pods are let into
-// the last of them and, the policies having read its rules, are placed.
+// grow adds tenants up to the given number, and waits until pods are admitted to the last of
+// them and placed, so that the policies must have read its rules.
 func (a *admission) grow(ctx context.Context, count int) error {
 	e, err := tenants.Build(tenants.Platform + tenants.Text("t", count))
 	if err != nil {
@@ -207,8 +207,7 @@ func (a *admission) pod(namespace string, spec corev1.PodSpec) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "p-"}, Spec: *spec.DeepCopy()}
 }
 
-// measure creates pods on both sides, in turns, so that both see the same
-// machine.
+// measure creates pods alternately on both sides, so that both run under the same load.
 func (a *admission) measure(ctx context.Context, k kindOfPod) (*admissionSamples, error) {
 	var samples admissionSamples
 	create := func(namespace string) (float64, error) {

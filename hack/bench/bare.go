@@ -20,8 +20,8 @@ import (
 // bareWorkers is the number of tenants written concurrently, as in croft's operator.
 const bareWorkers = 8
 
-// convergeBare writes tenants' objects as a script would: one server-side apply
-// for each, which is how croft writes too, no reading, no looking back.
+// convergeBare writes tenants' objects as a script would: with one server-side apply for each,
+// as croft does, but without reads and without checks afterwards.
 func (b *bench) convergeBare(ctx context.Context, c *sandbox.Cluster, prefix string) (side, error) {
 	all, err := tenantObjects(tenants.Platform + tenants.Text(prefix, b.tenants))
 	if err != nil {
@@ -33,7 +33,7 @@ func (b *bench) convergeBare(ctx context.Context, c *sandbox.Cluster, prefix str
 	if err != nil {
 		return side{}, err
 	}
-	// The objects carry croft's labels, so the operator would look at each.
+	// The objects have croft's labels, so the operator would reconcile each.
 	if err := c.Stop(operatorComponent); err != nil {
 		return side{}, err
 	}
@@ -45,7 +45,7 @@ func (b *bench) convergeBare(ctx context.Context, c *sandbox.Cluster, prefix str
 		sent[http.MethodPatch] += float64(len(objects))
 		group.Go(func() error {
 			for _, o := range objects {
-				// Apply overwrites its argument with the server's object.
+				// Apply overwrites its argument with the server's response.
 				err := bare.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("bench"), client.ForceOwnership)
 				if err != nil {
 					return fmt.Errorf("write %s %s/%s: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
@@ -58,8 +58,8 @@ func (b *bench) convergeBare(ctx context.Context, c *sandbox.Cluster, prefix str
 	return side{Took: took, Requests: sent}, group.Wait()
 }
 
-// tenantObjects returns the walls' objects for each tenant of a declaration, in the
-// order of their writes and as they are sent.
+// tenantObjects returns the walls' objects for each tenant of a declaration, in the order of
+// the writes and as they are sent.
 func tenantObjects(text string) ([][]*unstructured.Unstructured, error) {
 	built, err := tenants.Build(text)
 	if err != nil {

@@ -13,20 +13,20 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// bench is what all measurements share.
+// bench is the state that all measurements share.
 type bench struct {
-	// croft is the path of the binary that is measured.
+	// croft is the path of the measured binary.
 	croft   string
 	tenants int
 	window  time.Duration
 
-	// settled is the cluster that steady and memory look at; nil until one of
-	// them asks for it.
+	// settled is the cluster of the measurements steady and memory. It is nil until one of them
+	// needs it.
 	settled *settled
 }
 
-// measure runs measurements one after the other and adds their results to the report. It
-// stops at the first failure.
+// measure runs measurements one after the other and adds their results to the report. It stops
+// at the first failure.
 func (b *bench) measure(ctx context.Context, chosen []measurement, r *report) (err error) {
 	defer func() {
 		if b.settled != nil {
@@ -43,7 +43,7 @@ func (b *bench) measure(ctx context.Context, chosen []measurement, r *report) (e
 	return nil
 }
 
-// withSandbox runs a function on a new sandbox, and stops the sandbox in any case.
+// withSandbox runs a function on a new sandbox, and always stops the sandbox.
 func withSandbox(ctx context.Context, o sandbox.Options, do func(*sandbox.Cluster) error) (err error) {
 	cluster, err := sandbox.Up(ctx, o)
 	if err != nil {
@@ -53,8 +53,8 @@ func withSandbox(ctx context.Context, o sandbox.Options, do func(*sandbox.Cluste
 	return do(cluster)
 }
 
-// runCroft runs croft to its end. Its output is discarded: the terminal is not to be
-// measured.
+// runCroft runs croft until it exits. Its output is discarded, so that the terminal does not
+// affect the measurement.
 func (b *bench) runCroft(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, b.croft, args...)
 	var stderr bytes.Buffer
@@ -65,8 +65,7 @@ func (b *bench) runCroft(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// withFiles writes texts into temporary files and runs something with their
-// paths.
+// withFiles writes texts to temporary files and calls a function with their paths.
 func withFiles(do func(paths []string) error, texts ...string) (err error) {
 	var paths []string
 	defer func() {
@@ -95,5 +94,5 @@ func seconds(do func() error) (float64, error) {
 	return time.Since(start).Seconds(), err
 }
 
-// say tells a person how far the benchmark is.
+// say prints the progress of the benchmark.
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -61,7 +61,8 @@ sent_total{code="201",method="POST"} 8
 	}
 }
 
-// TestReviewsAreNoWrites counts a minute of an operator at rest, and one that writes.
+// TestReviewsAreNoWrites counts the requests of a minute of an idle operator, and of one that
+// writes.
 func TestReviewsAreNoWrites(t *testing.T) {
 	resources := requests{"selfsubjectrulesreviews": 15, "leases": 20}
 	for _, test := range []struct{ posts, writes float64 }{{15, 6}, {16, 7}, {14, 6}} {

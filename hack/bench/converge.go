@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// convergeRounds is even, so that each side goes first as often as the other.
+// convergeRounds is even, so that each side is first equally often.
 const convergeRounds = 2
 
 // round is the result of one round on each side.
@@ -21,17 +21,16 @@ type round struct {
 	Bare  side `json:"bare"`
 }
 
-// side is how one side did in one round.
+// side is the result of one side in one round.
 type side struct {
-	// Took is the time from the first write until each tenant was done, in seconds.
+	// Took are the times from the first write until each tenant was ready, in seconds.
 	Took []float64 `json:"tookSeconds"`
-	// Requests are the requests sent for it. Their number does not depend on the load of
-	// the machine.
+	// Requests are the requests of the round. Unlike the times, their number does not depend on
+	// the machine's load.
 	Requests requests `json:"requests"`
 }
 
-// measureConverge compares croft with a client that does nothing but write, each
-// with tenants of its own.
+// measureConverge compares croft with a client that only writes, each with its own tenants.
 func measureConverge(ctx context.Context, b *bench) ([]comparison, error) {
 	var rounds []round
 	err := withSandbox(ctx, sandbox.Options{Croft: b.croft}, func(c *sandbox.Cluster) error {
@@ -95,7 +94,7 @@ func compareRounds(rounds []round, tenants int) []comparison {
 	}}
 }
 
-// sums are all rounds of one side.
+// sums are the totals of all rounds of one side.
 type sums struct {
 	took, last []float64
 	requests   float64
@@ -107,15 +106,15 @@ func (s *sums) add(one side) {
 	s.requests += one.Requests.all()
 }
 
-// declarePlatform waits until everything that tenants need is Ready.
+// declarePlatform applies the platform, and waits until everything that tenants need is Ready.
 func (b *bench) declarePlatform(ctx context.Context, c *sandbox.Cluster) error {
 	return withFiles(func(paths []string) error {
 		return b.runCroft(ctx, "apply", "--kubeconfig", c.Kubeconfig, "-f", paths[0])
 	}, tenants.Platform)
 }
 
-// convergeCroft waits until croft's operator is at rest, and counts its requests until
-// it is at rest again.
+// convergeCroft waits until croft's operator is at rest, declares the tenants, and counts its
+// requests until it is at rest again.
 func (b *bench) convergeCroft(ctx context.Context, c *sandbox.Cluster, prefix string) (side, error) {
 	if err := c.Start(operatorComponent); err != nil {
 		return side{}, err
@@ -136,9 +135,8 @@ func (b *bench) convergeCroft(ctx context.Context, c *sandbox.Cluster, prefix st
 	return side{Took: took, Requests: after.since(before)}, err
 }
 
-// declareTenants applies a file of tenants and returns the time from the first write
-// until each was Ready. This process waits for that and not croft, which polls less
-// often.
+// declareTenants applies a file of tenants and returns the time from the first write until each
+// was Ready. This process waits instead of croft, which polls less often.
 func (b *bench) declareTenants(ctx context.Context, c *sandbox.Cluster, prefix string) ([]float64, error) {
 	var took []float64
 	err := withFiles(func(paths []string) error {

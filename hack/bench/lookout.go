@@ -18,18 +18,17 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// convergeTimeout is when to give up on tenants that do not become Ready.
+// convergeTimeout is the time limit for all tenants to become Ready.
 const convergeTimeout = 3 * time.Minute
 
-// lookout watches tenants: asking again and again would be work for the API
-// server that one side has and the other has not.
+// lookout watches tenants. Polling would add load to the API server on one side only.
 type lookout struct {
 	watch watch.Interface
-	// waiting are the tenants that are not Ready yet, and why.
+	// waiting maps the tenants that are not Ready yet to the reason.
 	waiting map[string]string
 }
 
-// lookOut begins to watch for tenants that are about to be declared.
+// lookOut starts to watch tenants before they are declared.
 func lookOut(ctx context.Context, config *rest.Config, prefix string, count int) (*lookout, error) {
 	l := &lookout{waiting: map[string]string{}}
 	for i := range count {
@@ -45,8 +44,8 @@ func lookOut(ctx context.Context, config *rest.Config, prefix string, count int)
 
 func (l *lookout) stop() { l.watch.Stop() }
 
-// allReady waits until all tenants are Ready, and returns the time of each since the
-// first was declared.
+// allReady waits until all tenants are Ready, and returns for each the time since the first was
+// declared.
 func (l *lookout) allReady(ctx context.Context) ([]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, convergeTimeout)
 	defer cancel()
@@ -83,7 +82,7 @@ func (l *lookout) allReady(ctx context.Context) ([]float64, error) {
 	return took, nil
 }
 
-// withPending adds to an error the objects that it was still waiting for.
+// withPending adds the tenants that are not Ready yet to an error.
 func (l *lookout) withPending(err error) error {
 	for name, why := range l.waiting {
 		return fmt.Errorf("%d tenants are not Ready, such as %s (%s): %w", len(l.waiting), name, why, err)
@@ -91,7 +90,7 @@ func (l *lookout) withPending(err error) error {
 	return err
 }
 
-// unreadiness is why a tenant is not Ready; "" if it is.
+// unreadiness returns why a tenant is not Ready, or "" if it is.
 func unreadiness(tenant *v1alpha1.Tenant) string {
 	ready := meta.FindStatusCondition(tenant.Status.Conditions, v1alpha1.ConditionReady)
 	switch {

@@ -1,41 +1,40 @@
-// Command bench measures croft beside an alternative and prints the ratios. It
-// is run by `make bench`, which builds bin/croft and bin/croft-sandbox first:
+// Command bench compares croft with an alternative and prints the ratios. It is run by `make
+// bench`, which builds bin/croft and bin/croft-sandbox first:
 //
 //	go run ./hack/bench                           # everything, a few minutes
 //	go run ./hack/bench -only render,start        # some of it
 //	go run ./hack/bench -tenants 500 -o raw.json  # larger, raw data kept
 //
-// A single figure depends more on the machine than on croft. So each comparison
-// measures both sides in one run, in turns if possible, and the ratio counts. The
-// table goes to standard output, progress to standard error, and with -o every
-// sample into a file as JSON.
+// An absolute figure depends more on the machine than on croft. So each comparison measures
+// both sides in one run, alternately if possible, and the ratio is the result. The table goes
+// to standard output, progress to standard error, and with -o every sample is written to a file
+// as JSON.
 //
 // The measurements, each with its alternative:
 //
-//   - start: a whole sandbox with croft until it is ready, beside one of etcd and
+//   - start: a whole sandbox with croft until it is ready, compared with etcd and
 //     kube-apiserver alone. The ratio is the cost of everything else.
-//   - render: `croft render` of 1,000 tenants, as a process from start to end,
-//     beside marshalling the same objects from memory to YAML, which is the minimum
-//     for printing them. Then the time for each tenant beyond the first of 1,000,
-//     beside the same of 100: 1 is linear.
-//   - admission: the creation of a pod with all rules, in tenants' namespaces,
-//     beside one in a namespace that no policy matches, with 1, 100 and 1,000
-//     tenants; and of a pod of 30 containers, which must stay below the limits of
-//     CEL.
-//   - converge: `croft apply` of a file of tenants until all are Ready, beside a
-//     client that writes as many tenants' objects without waiting, with as many
-//     workers as croft. Both count from the first write. Platform and pool are Ready
-//     beforehand, so that Karpenter's pace does not count; croft's operator is
-//     stopped while the other side writes. The sides take turns in going first.
-//   - steady: croft's writes while nothing changes, which must be none, beside all
+//   - render: `croft render` of 1,000 tenants, as a process from start to end, compared with
+//     marshalling the same objects from memory to YAML, which is the minimum for printing them.
+//     Then the time for each tenant beyond the first of 1,000, compared with the same for 100: a
+//     ratio of 1 is linear.
+//   - admission: the creation of a pod with all rules in tenants' namespaces, compared with one
+//     in a namespace that no policy matches, with 1, 100 and 1,000 tenants; and of a pod of 30
+//     containers, which must stay below the limits of CEL.
+//   - converge: `croft apply` of a file of tenants until all are Ready, compared with a client
+//     that writes as many tenants' objects without waiting, with as many workers as croft. Both
+//     count from the first write. Platform and pool are Ready beforehand, so that Karpenter's
+//     speed does not matter; croft's operator is stopped while the other side writes. The sides
+//     alternate in being first.
+//   - steady: croft's writes while nothing changes, which must be zero, compared with all
 //     clients' writes. Any write of croft's fails the run.
-//   - memory: the operator's memory with tenants, beside none.
+//   - memory: the operator's memory with tenants, compared with its memory without.
 //   - proxy, by `make bench-proxy` or -only proxy: users' requests through croft proxy,
-//     beside the same straight to the API server and by a bare reverse proxy.
+//     compared with the same requests sent directly to the API server and through a minimal
+//     reverse proxy.
 //
-// Every cluster is a sandbox of its own, which is stopped at the end, after a
-// failure and on an interrupt. It needs Linux: data about processes is read from
-// /proc.
+// Every cluster is a separate sandbox, which is stopped at the end, after a failure and on an
+// interrupt. It needs Linux: data about processes is read from /proc.
 package main
 
 import (
@@ -59,14 +58,14 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// measurement compares croft with something in one respect, or several.
+// measurement compares croft with an alternative in one or several respects.
 type measurement struct {
 	name string
 	run  func(context.Context, *bench) ([]comparison, error)
 }
 
-// measurements are in the order in which to run them: steady and memory share a
-// sandbox, which stays up until the end.
+// measurements are in their order of execution: steady and memory share a sandbox, which runs
+// until the end.
 var measurements = []measurement{
 	{"start", measureStart},
 	{"render", measureRender},
@@ -81,7 +80,7 @@ var onRequest = []measurement{{"proxy", measureProxy}}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second interrupt ends the process at once, and with it its sandboxes.
+	// A second interrupt ends the process at once, and its sandboxes with it.
 	context.AfterFunc(ctx, stop)
 	err := run(ctx)
 	switch {
@@ -124,7 +123,7 @@ func run(ctx context.Context) error {
 		}
 		b.croft = filepath.Join(filepath.Dir(sandboxBinary), "croft")
 	}
-	// What cannot be done comes back as an error; libraries have nothing to add.
+	// Failures are returned as errors, so the libraries' logs add nothing.
 	klog.SetLogger(logr.Discard())
 	ctrllog.SetLogger(logr.Discard())
 

@@ -7,9 +7,9 @@ import (
 	"croft.dev/croft/hack/internal/machine"
 )
 
-// measureMemory compares the operator's memory with tenants and without. Resident memory
-// is what a machine has to provide; it lags behind use, as Go returns memory only after
-// a while, so the difference between the two is an upper bound.
+// measureMemory compares the operator's memory with tenants and without. Resident memory is the
+// memory that a machine has to provide. It lags behind use, as Go returns memory only after a
+// while, so the difference between the two is an upper bound.
 func measureMemory(ctx context.Context, b *bench) ([]comparison, error) {
 	s, err := b.settle(ctx)
 	if err != nil {

@@ -11,19 +11,21 @@ import (
 // requests counts requests by method, or by the API server's verb.
 type requests map[string]float64
 
-// writes counts those that change something, or would if they were not dry runs.
+// writes returns the number of requests that change something, including dry runs.
 func (r requests) writes() float64 {
 	sum := 0.0
-	// The API server has two verbs more than HTTP has methods.
+	// In addition to HTTP's methods, the API server counts the verbs APPLY and
+	// DELETECOLLECTION.
 	for _, method := range []string{"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"} {
 		sum += r[method]
 	}
 	return sum
 }
 
-// withoutReviews leaves out questions about one's own rights: they are sent as creations, and
-// the API server stores none. croft's readiness check asks them. resources are everybody's
-// requests by resource, in the same time; in a settled sandbox nobody else asks.
+// withoutReviews subtracts reviews of the client's own rights: they are sent with POST, but the
+// API server does not store them. croft's readiness check sends them. resources are all
+// clients' requests in the same time, by resource; in a settled sandbox no other client sends
+// reviews.
 func (r requests) withoutReviews(resources requests) requests {
 	rest := maps.Clone(r)
 	rest["POST"] = max(0, rest["POST"]-resources["selfsubjectrulesreviews"]-resources["selfsubjectaccessreviews"])
@@ -38,7 +40,7 @@ func (r requests) all() float64 {
 	return sum
 }
 
-// since returns the difference to earlier counts.
+// since returns the difference from earlier counts.
 func (r requests) since(earlier requests) requests {
 	more := requests{}
 	for method, count := range r {

@@ -16,13 +16,13 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// operatorComponent is the name that a sandbox has for croft's operator.
+// operatorComponent is the sandbox's name for croft's operator.
 const operatorComponent = "croft"
 
 const (
-	// atRest is the time without writes after which the operator counts as at rest.
+	// atRest is the time without writes after which the operator is considered at rest.
 	atRest = 2 * time.Second
-	// restTimeout is when to call it restless.
+	// restTimeout is the time limit for the operator to come to rest.
 	restTimeout = time.Minute
 	restPoll    = 200 * time.Millisecond
 )
@@ -30,13 +30,12 @@ const (
 // operator is a process of croft's operator.
 type operator struct {
 	pid int
-	// metrics is the address of its /metrics.
+	// metrics is the URL of its /metrics.
 	metrics string
 }
 
-// operatorOf finds the operator of a sandbox. A sandbox tells only where it asks
-// the operator whether it is ready; where it has its metrics is in its own
-// arguments.
+// operatorOf finds the operator of a sandbox. croft-sandbox reports the address of its
+// readiness probe only; the address of its metrics is in the arguments of the process.
 func operatorOf(ctx context.Context, c *sandbox.Cluster) (*operator, error) {
 	binary, err := sandbox.Binary()
 	if err != nil {
@@ -74,14 +73,14 @@ func operatorAt(pid int) (*operator, error) {
 	return nil, fmt.Errorf("process %d was not told where to serve its metrics", pid)
 }
 
-// requests returns the number of requests that the operator has sent to the API server,
-// by method: all requests that its client counts, including dry runs.
+// requests returns the number of requests that the operator has sent to the API server, by
+// method: all requests that its client counts, including dry runs.
 func (o *operator) requests(ctx context.Context) (requests, error) {
 	return scrape(ctx, http.DefaultClient, o.metrics, "rest_client_requests_total", "method")
 }
 
-// rest waits until the operator has written nothing for a while, and returns what
-// it has sent until then.
+// rest waits until the operator has not written anything for a while, and returns the requests
+// that it has sent until then.
 func (o *operator) rest(ctx context.Context) (requests, error) {
 	var (
 		sent  requests
@@ -103,5 +102,5 @@ func (o *operator) rest(ctx context.Context) (requests, error) {
 	return sent, err
 }
 
-// resident returns the operator's present and maximum resident memory.
+// resident returns the operator's current and maximum resident memory.
 func (o *operator) resident() (now, most float64, err error) { return machine.Resident(o.pid) }

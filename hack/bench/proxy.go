@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// proxyNamespaces is the number of namespaces, ownNamespaces the number that a
-	// developer of the group few can get, and listedNamespaces the number that a list of
-	// all namespaces merges for the group ten.
+	// proxyNamespaces is the number of namespaces, ownNamespaces the number that a developer of
+	// the group few can get, and listedNamespaces the number that a list of all namespaces
+	// merges for the group ten.
 	proxyNamespaces, ownNamespaces, listedNamespaces = 5000, 3, 10
 	// objectsPerNamespace is the number of ConfigMaps in each listed namespace.
 	objectsPerNamespace = 50
@@ -66,7 +66,7 @@ func measureProxy(ctx context.Context, b *bench) (found []comparison, err error)
 		if err := p.fill(ctx); err != nil {
 			return err
 		}
-		// front serves the log benchmark; all others use the API server itself.
+		// Only the log benchmark uses front; all others use the API server itself.
 		if p.proxy, err = b.startProxy(ctx, dir, c.Config, configuration); err != nil {
 			return err
 		}
@@ -103,8 +103,8 @@ func unlimited(config *rest.Config) *rest.Config {
 
 func namespaceName(i int) string { return fmt.Sprintf("n-%04d", i) }
 
-// fill creates the namespaces, binds developers to a role in some, and lets the group
-// everywhere get all of them.
+// fill creates the namespaces, binds developers to a role in some, and gives the group
+// everywhere the right to get all of them.
 func (p *proxyBench) fill(ctx context.Context) error {
 	say("proxy: %d namespaces", proxyNamespaces)
 	c, err := kubernetes.NewForConfig(p.admin)

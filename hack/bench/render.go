@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// The sizes at which rendering is measured. From one tenant on, a fixed time for any
-// file is included.
+// These are the numbers of tenants for which rendering is measured. The first includes a fixed
+// time for any file.
 const (
 	renderOne  = 1
 	renderFew  = 100
@@ -23,8 +23,7 @@ const (
 	renderRuns = 5
 )
 
-// measureRender compares `croft render` with the floor under it, and large with
-// small.
+// measureRender compares `croft render` with its lower bound, and large files with small ones.
 func measureRender(ctx context.Context, b *bench) ([]comparison, error) {
 	sizes := []int{renderOne, renderFew, renderMany}
 	texts := make([]string, len(sizes))
@@ -76,7 +75,7 @@ func measureRender(ctx context.Context, b *bench) ([]comparison, error) {
 	}}, nil
 }
 
-// marshal turns objects into YAML and does nothing with it.
+// marshal converts objects to YAML and discards the result.
 func marshal(objects []client.Object) error {
 	for _, o := range objects {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)

@@ -18,7 +18,7 @@ const (
 	inSeconds unit = "seconds"
 	inBytes   unit = "bytes"
 	inWrites  unit = "writes"
-	// inRequests is for means: requests for one of many.
+	// inRequests is for means, such as requests per tenant.
 	inRequests unit = "requests"
 )
 
@@ -37,7 +37,7 @@ func (u unit) format(v float64) string {
 	}
 }
 
-// comparison is one line of the table: croft beside something, in one run.
+// comparison is one line of the table: croft compared with an alternative, in one run.
 type comparison struct {
 	Name   string  `json:"name"`
 	Unit   unit    `json:"unit"`
@@ -49,7 +49,7 @@ type comparison struct {
 	Raw any `json:"raw,omitempty"`
 }
 
-// ratio is croft's figure divided by the alternative's; false if that is zero.
+// ratio returns croft's figure divided by the alternative's, and false if that is zero.
 func (c comparison) ratio() (float64, bool) {
 	if c.Beside == 0 {
 		return 0, false
@@ -70,7 +70,7 @@ func (c comparison) MarshalJSON() ([]byte, error) {
 	return json.Marshal(with)
 }
 
-// report is everything that one run has found.
+// report has the results of one run.
 type report struct {
 	Machine     machine.Machine `json:"machine"`
 	Started     time.Time       `json:"started"`
@@ -78,7 +78,7 @@ type report struct {
 	Comparisons []comparison    `json:"comparisons"`
 }
 
-// print writes the table for people.
+// print writes the table.
 func (r report) print(w io.Writer) error {
 	if len(r.Comparisons) == 0 {
 		return nil
@@ -87,7 +87,7 @@ func (r report) print(w io.Writer) error {
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	// Flush reports the errors of all writes before.
+	// Flush returns the error of any preceding write.
 	_, _ = fmt.Fprintln(table, "MEASUREMENT\tCROFT\tBESIDE\tRATIO\tNOTE")
 	for _, c := range r.Comparisons {
 		ratio := "-"
@@ -99,7 +99,7 @@ func (r report) print(w io.Writer) error {
 	return table.Flush()
 }
 
-// save keeps the raw data; nowhere if path is empty.
+// save writes the raw data to a file, unless path is empty.
 func (r report) save(path string) error {
 	if path == "" {
 		return nil

@@ -8,8 +8,7 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// settled is a cluster with tenants that are all Ready, and with nothing left to
-// be done.
+// settled is a cluster whose tenants are all Ready, and whose operator has no work left.
 type settled struct {
 	*sandbox.Cluster
 	operator *operator
@@ -17,8 +16,8 @@ type settled struct {
 	idle float64
 }
 
-// settle returns the settled cluster that measurements share, and makes it first
-// if there is none yet. It is taken down when all measurements are done.
+// settle returns the settled cluster that measurements share, and creates it on the first call.
+// It is stopped when all measurements are done.
 func (b *bench) settle(ctx context.Context) (*settled, error) {
 	if b.settled != nil {
 		return b.settled, nil
@@ -57,8 +56,8 @@ func (b *bench) fill(ctx context.Context, s *settled) (err error) {
 	return err
 }
 
-// sameOperator fails if the operator was started anew: its counters and its
-// memory would begin again.
+// sameOperator fails if the operator was restarted: its counters and its memory would start
+// again.
 func (s *settled) sameOperator(ctx context.Context) error {
 	now, err := operatorOf(ctx, s.Cluster)
 	if err != nil {

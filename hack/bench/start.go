@@ -12,9 +12,9 @@ import (
 // startRuns is the number of starts on each side.
 const startRuns = 3
 
-// measureStart compares a whole sandbox with a minimal Kubernetes API. Components start
-// concurrently wherever they can, and no sandbox starts them otherwise: so this does not
-// measure the gain of that, but the cost of everything beyond the API server.
+// measureStart compares a whole sandbox with a minimal Kubernetes API. Components always start
+// concurrently where they can, so this does not measure the gain of concurrency, but the cost
+// of everything beyond the API server.
 func measureStart(ctx context.Context, b *bench) ([]comparison, error) {
 	var raw struct {
 		Whole   []float64 `json:"wholeSeconds"`

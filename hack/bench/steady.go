@@ -12,15 +12,15 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// sight are the counts at one moment.
+// sight is the counts at one point in time.
 type sight struct {
 	croft, everybody requests
-	resources        requests // everybody's, by resource
+	resources        requests // all clients', by resource
 	versions         map[string]string
 }
 
-// measureSteady leaves a settled cluster alone and counts its writes. The alternative
-// are all clients' writes, to show that the counting works: leases are always renewed.
+// measureSteady leaves a settled cluster unchanged and counts its writes. The alternative is
+// all clients' writes, which shows that the counting works, since leases are always renewed.
 // croft's operator renews one, its heartbeat.
 func measureSteady(ctx context.Context, b *bench) ([]comparison, error) {
 	s, err := b.settle(ctx)
@@ -83,7 +83,7 @@ func look(ctx context.Context, s *settled) (sight, error) {
 	return now, err
 }
 
-// everybodysRequests are the requests that the API server has answered, by a label.
+// everybodysRequests returns the requests that the API server has answered, by a label.
 func everybodysRequests(ctx context.Context, config *rest.Config, label string) (requests, error) {
 	c, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -15,9 +15,8 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// versions returns the resource versions of all croft objects: rendered and declared
-// ones. They also show writes of other clients, such as a controller that fights with
-// croft.
+// versions returns the resource versions of all croft objects, rendered and declared. They also
+// show writes of other clients, such as a controller that conflicts with croft.
 func versions(ctx context.Context, c client.Reader) (map[string]string, error) {
 	marked := client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 	all := map[string]string{}
@@ -35,8 +34,7 @@ func versions(ctx context.Context, c client.Reader) (map[string]string, error) {
 	return all, nil
 }
 
-// addVersions passes over kinds that the cluster does not have, such as other
-// clouds' node classes.
+// addVersions skips kinds that the cluster does not have, such as other clouds' node classes.
 func addVersions(ctx context.Context, c client.Reader, to map[string]string, kind schema.GroupVersionKind, opts ...client.ListOption) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -52,7 +50,7 @@ func addVersions(ctx context.Context, c client.Reader, to map[string]string, kin
 	return nil
 }
 
-// moved names the objects that were written, made or deleted between two times.
+// moved returns the names of the objects that were written, created or deleted in between.
 func moved(before, after map[string]string) []string {
 	names := []string{}
 	for name, version := range after {

@@ -9,10 +9,9 @@ import (
 // documentKey is the label of node pools in the recipe.
 const documentKey = "node-pool"
 
-// byHand makes the well-known recipe for a namespace for each team on Karpenter: a
-// namespace, and two Assigns that place its pods on its node pool. They are as in the
-// recipe: without operations, and with a nodeSelector and tolerations that replace the
-// pod's own.
+// byHand returns the objects of the well-known recipe for one namespace per team on Karpenter:
+// a namespace, and two Assigns that place its pods on its node pool. They are as in the recipe:
+// without operations, and with a nodeSelector and tolerations that replace the pod's own.
 func byHand(count int) ([][]*unstructured.Unstructured, error) {
 	all := make([][]*unstructured.Unstructured, count)
 	for i := range all {

@@ -24,18 +24,17 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// comparison is a cluster with lines that are measured in turns.
+// comparison is a cluster with lines that are measured alternately.
 type comparison struct {
 	cluster *sandbox.Cluster
 	config  *rest.Config
 	admin   client.Client
-	// lines are the one without policy, croft's native one, and Gatekeeper's if there
-	// is one.
+	// lines are the line without policy, croft's native one, and Gatekeeper's if there is one.
 	lines []*line
 	options
 }
 
-// start starts a cluster for lines without tenants. The caller has to end it.
+// start starts a cluster with lines that have no tenants yet. The caller must stop it.
 func start(ctx context.Context, o options, has sandbox.Options, names ...string) (*comparison, error) {
 	has.Components = sandbox.WithControllers
 	cluster, err := sandbox.Up(ctx, has)
@@ -57,13 +56,13 @@ func start(ctx context.Context, o options, has sandbox.Options, names ...string)
 	return c, nil
 }
 
-// compare measures a line of Gatekeeper's beside the others, at all sizes, and then
-// kills the placement engine.
+// compare measures a Gatekeeper line together with the others, at all sizes, and then kills the
+// placement engine.
 func compare(ctx context.Context, name string, o options) (found compared, err error) {
 	c, err := start(ctx, o, sandbox.Options{
 		With: []string{sandbox.Gatekeeper},
-		// The audit would evaluate all constraints again and again on the same machine,
-		// during the measurement; on clusters it has pods of its own.
+		// The audit would evaluate all constraints repeatedly on the same machine during the
+		// measurement. In clusters it runs in separate pods.
 		Unaudited: true,
 	}, noPolicy, native, name)
 	if err != nil {
@@ -107,9 +106,9 @@ func compare(ctx context.Context, name string, o options) (found compared, err e
 	return found, err
 }
 
-// prepare writes the cluster-wide objects: the policies, and Gatekeeper's templates and
-// constraints if croft's objects are to be measured there; and the first namespace
-// without policy. No operator runs.
+// prepare writes the cluster-wide objects: the policies, Gatekeeper's templates and constraints
+// if croft's objects are measured on Gatekeeper, and the first namespace without policy. No
+// operator runs.
 func (c *comparison) prepare(ctx context.Context, platforms ...string) error {
 	for _, platform := range platforms {
 		built, err := tenants.Build(platform)
@@ -135,8 +134,8 @@ func (c *comparison) prepare(ctx context.Context, platforms ...string) error {
 	return c.growLines(ctx, 1, c.lines[0])
 }
 
-// applyAll writes objects. The kinds of constraints come a moment after their
-// templates; until then, writing is tried again.
+// applyAll writes objects. It retries until the kinds of constraints exist, which Gatekeeper
+// creates a moment after their templates.
 func (c *comparison) applyAll(ctx context.Context, objects []client.Object) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
@@ -149,7 +148,7 @@ func (c *comparison) applyAll(ctx context.Context, objects []client.Object) erro
 	return nil
 }
 
-// measureSize lets both lines of tenants grow, and measures.
+// measureSize grows both lines of tenants, and measures.
 func (c *comparison) measureSize(ctx context.Context, size int) (sized, error) {
 	s := sized{Tenants: size}
 	if err := c.growAll(ctx, size, &s.Memory); err != nil {
@@ -167,10 +166,11 @@ func (c *comparison) measureSize(ctx context.Context, size int) (sized, error) {
 	return s, c.resident(&s.Memory)
 }
 
-// create creates a pod in one of the line's namespaces, in a dry run or stored, and
-// returns the time in milliseconds.
+// create creates a pod in one of the line's namespaces, in a dry run or stored, and returns the
+// duration in milliseconds.
 func (l *line) create(ctx context.Context, i int, dry bool, labels ...map[string]string) (float64, error) {
-	// A prime, so that they are taken from everywhere, and all of them in the end.
+	// The stride is a prime, so that the namespaces are spread evenly and all are used in the
+	// end.
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[i*7919%len(l.namespaces)], GenerateName: "p-"},
 		Spec:       attack.PodSpec(),
@@ -193,10 +193,10 @@ func (l *line) create(ctx context.Context, i int, dry bool, labels ...map[string
 	return float64(took.Microseconds()) / 1000, err
 }
 
-// unplacedError is of a pod that was let in and is not as it should be.
+// unplacedError reports a pod that was admitted with the wrong placement.
 type unplacedError struct{ error }
 
-// inParallel does something with each index, some at once.
+// inParallel calls do for each index, with several concurrent workers.
 func inParallel(ctx context.Context, from, to, workers int, do func(context.Context, int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)

@@ -16,17 +16,16 @@ import (
 )
 
 const (
-	// writers is the number of tenants written concurrently, and probed the number of
-	// them in which the placement of pods is checked.
+	// writers is the number of tenants written concurrently, and probed the number of tenants
+	// in which the placement of pods is checked.
 	writers, probed = 16, 40
-	// patience is when to give up on what should take effect in a moment; thousands
-	// of objects may take Gatekeeper ingestPatience.
+	// patience is the time limit for changes that should take effect at once. Gatekeeper may
+	// take up to ingestPatience for thousands of objects.
 	patience, ingestPatience = time.Minute, 10 * time.Minute
 	progressEvery            = 10 * time.Second
 )
 
-// growAll lets the lines grow one after the other, and looks at the memory between
-// them.
+// growAll grows the lines one after the other, and measures the memory in between.
 func (c *comparison) growAll(ctx context.Context, size int, m *memory) error {
 	for i, heap := range []*float64{&m.Before, &m.AfterNative, &m.AfterGatekeeper} {
 		if err := c.growLines(ctx, size, c.lines[i]); err != nil {
@@ -40,7 +39,7 @@ func (c *comparison) growAll(ctx context.Context, size int, m *memory) error {
 	return nil
 }
 
-// growLines lets lines grow one after the other.
+// growLines grows lines one after the other.
 func (c *comparison) growLines(ctx context.Context, size int, lines ...*line) error {
 	for _, l := range lines {
 		if err := c.grow(ctx, l, size); err != nil {
@@ -50,8 +49,8 @@ func (c *comparison) growLines(ctx context.Context, size int, lines ...*line) er
 	return nil
 }
 
-// grow adds tenants to a line until there are so many, and waits until each is seen
-// to be treated as it should.
+// grow adds tenants to a line up to the given number, and waits until pods of the new tenants
+// are placed as expected.
 func (c *comparison) grow(ctx context.Context, l *line, size int) error {
 	objects, err := l.objects(size)
 	if err != nil {
@@ -85,16 +84,16 @@ func (c *comparison) grow(ctx context.Context, l *line, size int) error {
 	if err := c.awaitServiceAccounts(ctx, l); err != nil {
 		return err
 	}
-	// The last that was written, and some of those before: where a pod takes long,
-	// one for each tenant would take longer than all else.
+	// This checks the last tenant and some of the earlier ones: if creating a pod is slow,
+	// checking every tenant would take longer than all else.
 	step := max((size-before)/probed, 1)
 	return inParallel(ctx, 0, min(probed, size-before), writers, func(ctx context.Context, n int) error {
 		return c.awaitPods(ctx, l, size-1-n*step)
 	})
 }
 
-// awaitServiceAccounts waits until each namespace has its default service account,
-// without which no pod is admitted.
+// awaitServiceAccounts waits until each namespace has its default service account, without
+// which no pod is admitted.
 func (c *comparison) awaitServiceAccounts(ctx context.Context, l *line) error {
 	missing := ""
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
@@ -121,7 +120,7 @@ func (c *comparison) awaitServiceAccounts(ctx context.Context, l *line) error {
 	return nil
 }
 
-// progress reports from time to time how many objects are written.
+// progress reports the number of written objects at intervals.
 func (c *comparison) progress(l *line, number int) (done *atomic.Int64, stop func()) {
 	done = &atomic.Int64{}
 	say("%s: writing %d objects", l.name, number)
@@ -143,7 +142,7 @@ func (c *comparison) progress(l *line, number int) (done *atomic.Int64, stop fun
 	return done, func() { ticker.Stop(); close(ended) }
 }
 
-// write writes one object; until that is done, it is tried again.
+// write creates one object, and retries until it succeeds.
 func (c *comparison) write(ctx context.Context, o *unstructured.Unstructured) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
@@ -156,7 +155,7 @@ func (c *comparison) write(ctx context.Context, o *unstructured.Unstructured) er
 	return nil
 }
 
-// awaitPods waits until a pod in a namespace comes out as it should.
+// awaitPods waits until a pod in a namespace is placed as expected.
 func (c *comparison) awaitPods(ctx context.Context, l *line, i int) error {
 	at := l.only(i)
 	var last error
@@ -170,14 +169,14 @@ func (c *comparison) awaitPods(ctx context.Context, l *line, i int) error {
 	return nil
 }
 
-// statuses are the kinds in which Gatekeeper reports processed objects: one object for
-// each mutator and each constraint, with its kind in a label.
+// statuses are the kinds in which Gatekeeper reports processed objects: one object for each
+// mutator and each constraint, with its kind in a label.
 var statuses = []struct{ kind, label string }{
 	{"MutatorPodStatus", "internal.gatekeeper.sh/mutator-kind"},
 	{"ConstraintPodStatus", "internal.gatekeeper.sh/constraint-kind"},
 }
 
-// awaitIngested waits until Gatekeeper says that it enforces all of the objects.
+// awaitIngested waits until Gatekeeper reports that it enforces all of the objects.
 func (c *comparison) awaitIngested(ctx context.Context, objects []*unstructured.Unstructured) error {
 	wanted := map[string]int{}
 	for _, o := range objects {
@@ -199,7 +198,7 @@ func (c *comparison) awaitIngested(ctx context.Context, objects []*unstructured.
 	return nil
 }
 
-// ingested returns what Gatekeeper has not taken in yet.
+// ingested returns an error if Gatekeeper does not enforce all objects yet.
 func (c *comparison) ingested(ctx context.Context, wanted map[string]int) error {
 	enforced := map[string]int{}
 	for _, status := range statuses {

@@ -11,9 +11,9 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// grown are the times of pods in two clusters that run at the same time and take turns:
-// one stays small, the other has this number of tenants. Neither has Gatekeeper. The
-// pods of a round have the same index in all lines.
+// grown are the durations of pod creations in two concurrent clusters, measured alternately:
+// one stays small, and the other has this number of tenants. Neither has Gatekeeper. The pods
+// of a round have the same index in all lines.
 type grown struct {
 	Tenants int `json:"tenants"`
 	// Few and Many are pods without policy and of croft native, in each cluster.
@@ -21,12 +21,12 @@ type grown struct {
 	Many []measured `json:"many"`
 }
 
-// growth measures how the cost of croft native grows with the tenants.
+// growth measures how the cost of croft native grows with the number of tenants.
 //
-// Figures taken ten minutes apart cannot show that: other work of the machine changes
-// them by more than the growth. So the small cluster runs all the time, and is measured
-// again beside each size of the other. Their difference while both are small is measured
-// twice, since that is the noise.
+// Figures taken ten minutes apart cannot show this growth: other load on the machine changes
+// them by more. So the small cluster runs all the time, and is measured again together with
+// each size of the other. The difference while both are small is measured twice, since that is
+// the noise.
 func growth(ctx context.Context, o options) (all []grown, err error) {
 	var clusters [2]*comparison
 	defer func() {
@@ -62,8 +62,8 @@ func growth(ctx context.Context, o options) (all []grown, err error) {
 	return all, nil
 }
 
-// difference is the extra cost of croft native in the large cluster over the small one,
-// in milliseconds, round by round.
+// difference returns the extra cost of croft native in the large cluster over the small one, in
+// milliseconds, from the differences within each round.
 func (g grown) difference() cost {
 	return intervalOf(samples.Differences(added(g.Many, native), added(g.Few, native)))
 }

@@ -19,13 +19,13 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// scenarioLabel on a pod says for which scenario it was created.
+// scenarioLabel is the label of a pod with the scenario for which it was created.
 const scenarioLabel = "bench.croft.dev/scenario"
 
 // outage is the maximum time of refusals while an engine restarts.
 const outage = 3 * time.Minute
 
-// scenario is a way in which the engine is killed.
+// scenario is a way to kill the engine.
 type scenario struct {
 	id, says string
 	line     int
@@ -34,7 +34,7 @@ type scenario struct {
 	how    asked
 }
 
-// scenarios are those of a comparison. Where the API server is the engine, there is no
+// scenarios returns the scenarios of a comparison. If the API server is the engine, there is no
 // other process to kill, so it is killed itself.
 func scenarios(name string) []scenario {
 	if name == alone {
@@ -51,9 +51,9 @@ func scenarios(name string) []scenario {
 	}
 }
 
-// killAll runs all scenarios in which an engine is killed. Those of the API server come
-// last: afterwards Gatekeeper's watches reconnect with growing delays, and until then it
-// misses writes.
+// killAll runs all scenarios in which an engine is killed. The API server's scenarios run last:
+// afterwards Gatekeeper's watches reconnect with growing delays, and until then it misses
+// writes.
 func (c *comparison) killAll(ctx context.Context, engine string) ([]killed, error) {
 	var all []killed
 	for _, s := range scenarios(c.lines[2].name) {
@@ -69,14 +69,14 @@ func (c *comparison) killAll(ctx context.Context, engine string) ([]killed, erro
 	return all, nil
 }
 
-// kill creates pods at a steady rate, kills the engine repeatedly meanwhile, and counts
-// the outcomes. These pods are stored: the cluster's content afterwards counts,
-// independently of the answers to clients.
+// kill creates pods at a steady rate, kills the engine repeatedly meanwhile, and counts the
+// outcomes. These pods are stored, so that the result is the cluster's content, independent of
+// the responses to clients.
 func (c *comparison) kill(ctx context.Context, s scenario) (killed, error) {
 	k := killed{Line: c.lines[s.line].name, Says: s.says, Tenants: len(c.lines[1].namespaces), Kills: c.kills, Reasons: map[string]int{}}
 	for n := range c.kills {
 		say("%s: kill %d of %d", s.says, n+1, c.kills)
-		// The sandbox has written the webhooks anew since the last kill.
+		// The sandbox has rewritten the webhooks since the last kill.
 		if s.engine == sandbox.Gatekeeper {
 			if err := c.askOnly(ctx, s.how); err != nil {
 				return k, err
@@ -110,9 +110,9 @@ func (c *comparison) kill(ctx context.Context, s scenario) (killed, error) {
 	return k, nil
 }
 
-// killOnce kills the engine after some pods were admitted, and returns when it is back
-// and more were. It returns the seconds from the kill until the engine was ready, and
-// until a pod was placed correctly.
+// killOnce kills the engine after some pods were admitted, and returns when it is back and more
+// were admitted. It returns the seconds from the kill until the engine was ready, and until a
+// pod was placed correctly.
 func (c *comparison) killOnce(ctx context.Context, s scenario, t *traffic) (ready, placing float64, err error) {
 	if err := t.more(ctx, c.around); err != nil {
 		return 0, 0, err
@@ -132,23 +132,23 @@ func (c *comparison) killOnce(ctx context.Context, s scenario, t *traffic) (read
 	return ready, placing, t.more(ctx, c.around)
 }
 
-// traffic is pods that are created all the time.
+// traffic creates pods continuously.
 type traffic struct {
 	stop    context.CancelFunc
 	clients sync.WaitGroup
-	// ignored says that no pod is to be refused because nobody was there to be asked.
+	// ignored means that no pod may be refused because the webhook is unreachable.
 	ignored bool
 
 	lock                             sync.Mutex
 	placed, let, refused, unanswered int
-	// reasons are the reasons of unplaced pods, and the number of each.
+	// reasons counts the unplaced pods by reason.
 	reasons map[string]int
 	// last is the reason of the last unplaced pod, and failed a violation.
 	last, failed error
 }
 
-// startTraffic creates pods at a steady rate, by several clients, so that none who
-// waits for an answer holds up the others.
+// startTraffic creates pods at a steady rate. It uses several clients, so that a slow response
+// does not block the others.
 func (c *comparison) startTraffic(ctx context.Context, l *line, s scenario) *traffic {
 	ctx, stop := context.WithCancel(ctx)
 	t := &traffic{stop: stop, reasons: map[string]int{}, ignored: s.how.failurePolicy == admissionv1.Ignore}
@@ -166,7 +166,7 @@ func (c *comparison) startTraffic(ctx context.Context, l *line, s scenario) *tra
 	return t
 }
 
-// count puts down what became of a pod.
+// count records the outcome of a pod.
 func (t *traffic) count(err error) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -191,12 +191,12 @@ func (t *traffic) count(err error) {
 	t.reasons[inShort(err)]++
 }
 
-// inShort is an error without the parts that differ from pod to pod.
+// inShort returns an error without the parts that differ between pods.
 func inShort(err error) string {
 	return varying.ReplaceAllString(err.Error(), "…")
 }
 
-// varying are the names of pods and of namespaces, addresses and times.
+// varying matches the names of pods and of namespaces, addresses and times.
 var varying = regexp.MustCompile(`"?\b(p|n|g|a)-[a-z0-9]+\b"?|[0-9.]+:[0-9]+|[0-9.]+m?s\b`)
 
 // more waits until more pods were placed.

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// warmUp is the number of discarded rounds at each size, in which connections are opened
-// and expressions are compiled.
+// warmUp is the number of discarded rounds at each size, in which connections are opened and
+// expressions are compiled.
 const warmUp = 10
 
-// blocks is the number of parts in which the pods of the throughput are created, so that
-// the lines can take turns.
+// blocks is the number of parts into which the pods of the throughput are divided, so that the
+// lines alternate.
 const blocks = 4
 
-// inTurns creates pods one at a time, on each line in turns, so that all see the
-// same machine. Who goes first changes from round to round.
+// inTurns creates pods one at a time, alternating between the lines, so that all run under the
+// same load. The first line changes from round to round.
 func inTurns(ctx context.Context, rounds int, lines []*line) ([]measured, error) {
 	all := make([]measured, len(lines))
 	for i, l := range lines {
@@ -36,7 +36,7 @@ func inTurns(ctx context.Context, rounds int, lines []*line) ([]measured, error)
 	return all, nil
 }
 
-// throughput has clients create pods at once, line after line, in several blocks.
+// throughput creates pods with concurrent clients, line after line, in several blocks.
 func (c *comparison) throughput(ctx context.Context, s *sized) error {
 	took := make([]time.Duration, len(c.lines))
 	block := max(c.pods/blocks, 1)

@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// The lines of the table: the kinds of policies on pods.
+// These are the lines of the table: the kinds of policies on pods.
 const (
 	noPolicy     = "no policy"
 	native       = "croft native"
@@ -21,34 +21,34 @@ const (
 	alone        = "Gatekeeper alone"
 )
 
-// engineLabel on a namespace names its line. Selectors are narrowed by it, so that the
-// lines can be measured in one API server; nothing else reads it.
+// engineLabel is the label of a namespace with its line's engine. Selectors are narrowed by it,
+// so that the lines can be measured in one API server. It has no other purpose.
 const engineLabel = "bench.croft.dev/engine"
 
-// The values of the label. Namespaces without policy have none.
+// These are the values of the label. Namespaces without policy do not have it.
 const (
 	engineNative     = "native"
 	engineGatekeeper = "gatekeeper"
 )
 
-// line is namespaces whose pods are treated alike.
+// line is a set of namespaces whose pods are subject to the same policies.
 type line struct {
 	name  string
 	admin client.Client
-	// objects makes the objects of a number of tenants, in the order of their writes.
+	// objects returns the objects of a number of tenants, in the order of their writes.
 	objects func(count int) ([][]*unstructured.Unstructured, error)
-	// key and pool are the nodeSelector that its pods must come out with.
+	// key and pool are the nodeSelector that its pods must have after admission.
 	key, pool string
 	// namespaces are the existing namespaces.
 	namespaces []string
 }
 
-// plain are namespaces without tenants, so that no policy looks at their pods.
+// plain returns namespaces without tenants, so that no policy matches their pods.
 //
-// There are as many as tenants, since the API server has work of its own with a
-// namespace that it has not let pods into for half a minute: it asks etcd whether a
-// quota or a limit range has come that it does not know of. With one namespace, which
-// it always knows, that work would look like the policies'.
+// There are as many as tenants, since the API server has extra work for the first pod in a
+// namespace after half a minute: it asks etcd whether a quota or a limit range exists that is
+// not in its cache. With a single namespace, which is always cached, that work would be
+// attributed to the policies.
 func plain(count int) ([][]*unstructured.Unstructured, error) {
 	all := make([][]*unstructured.Unstructured, count)
 	for i := range all {
@@ -61,7 +61,7 @@ func plain(count int) ([][]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// newLine makes a line without tenants.
+// newLine returns a line without tenants.
 func newLine(name string, admin client.Client) (*line, error) {
 	l := &line{name: name, admin: admin}
 	var err error
@@ -78,7 +78,7 @@ func newLine(name string, admin client.Client) (*line, error) {
 	return l, err
 }
 
-// only is the line with one of its namespaces.
+// only returns the line with one of its namespaces.
 func (l *line) only(i int) *line {
 	one := *l
 	one.namespaces = l.namespaces[i : i+1]
@@ -88,7 +88,7 @@ func (l *line) only(i int) *line {
 // gatekeeperPlatform is the same platform with the other engine.
 var gatekeeperPlatform = strings.Replace(tenants.Platform, "platform:\n", "platform:\n  placement: Gatekeeper\n", 1)
 
-// ofCroft makes it one of tenants of croft's.
+// ofCroft makes the line one of croft's tenants.
 func (l *line) ofCroft(platform, prefix, engine string) error {
 	built, err := tenants.Build(platform)
 	if err != nil {
@@ -111,11 +111,10 @@ func (l *line) ofCroft(platform, prefix, engine string) error {
 	return nil
 }
 
-// placing are the objects of a tenant that a policy engine reads, or consists of. Roles
-// and network policies are left out, since they do not affect a pod's admission; so are
-// quota and limits, since those are the API server's own with every engine. All of
-// Gatekeeper's objects are included, also mutators of other kinds than pods: it
-// evaluates the match of each.
+// placing returns the objects of a tenant that a policy engine reads or consists of. Roles and
+// network policies are left out, since they do not affect a pod's admission; so are quota and
+// limits, since the API server enforces them with every engine. All of Gatekeeper's objects are
+// included, even mutators of other kinds than pods: Gatekeeper evaluates the match of each.
 func placing(p *estate.Platform, t *estate.Tenant, engine string) ([]*unstructured.Unstructured, error) {
 	all, err := tenants.Unstructured(wall.TenantObjects(p, t))
 	if err != nil {
@@ -136,7 +135,7 @@ func placing(p *estate.Platform, t *estate.Tenant, engine string) ([]*unstructur
 	return kept, nil
 }
 
-// namespaceOf is the one among a tenant's objects.
+// namespaceOf returns the name of the namespace among a tenant's objects.
 func namespaceOf(objects []*unstructured.Unstructured) string {
 	for _, o := range objects {
 		if o.GetKind() == "Namespace" {
@@ -146,8 +145,8 @@ func namespaceOf(objects []*unstructured.Unstructured) string {
 	return ""
 }
 
-// check returns the error of a line's pod: it was not placed, or it was placed although
-// the line has no engine.
+// check returns an error if a line's pod was not placed, or was placed although the line has no
+// engine.
 func (l *line) check(pod *corev1.Pod) error {
 	switch got := pod.Spec.NodeSelector[l.key]; {
 	case l.key == "" && len(pod.Spec.NodeSelector) > 0:

@@ -59,8 +59,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestByHandIsTheRecipe fails if the objects of Gatekeeper alone are not exactly the
-// recipe's two Assigns.
+// TestByHandIsTheRecipe fails if the objects of Gatekeeper alone are not exactly the recipe's
+// two Assigns.
 func TestByHandIsTheRecipe(t *testing.T) {
 	all, err := byHand(1)
 	if err != nil {
@@ -77,8 +77,8 @@ func TestByHandIsTheRecipe(t *testing.T) {
 	}
 }
 
-// TestNarrowingChangesNothingElse fails if more than the choice of namespaces differs
-// from croft's objects, or if validating policies are narrowed too.
+// TestNarrowingChangesNothingElse fails if more than the selection of namespaces differs from
+// croft's objects, or if validating policies are narrowed too.
 func TestNarrowingChangesNothingElse(t *testing.T) {
 	built, err := tenants.Build(tenants.Platform)
 	if err != nil {

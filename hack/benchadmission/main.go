@@ -1,30 +1,25 @@
-// Command benchadmission measures the cost of placing a pod, beside today's common
-// alternative. It is run by `make bench-admission`, which builds its dependencies
-// first:
+// Command benchadmission measures the cost of placing a pod, compared with the common
+// alternative. It is run by `make bench-admission`, which builds its dependencies first:
 //
 //	go run ./hack/benchadmission                                    # the table, about twenty minutes
 //	go run ./hack/benchadmission -sizes 1,20 -rounds 50 -pods 100   # a minute
 //	go run ./hack/benchadmission -o docs/benchmarks                 # table, plot and raw data into files
-//	go run ./hack/benchadmission -from docs/benchmarks/admission.json -o docs/benchmarks  # the files anew, of an old run
+//	go run ./hack/benchadmission -from docs/benchmarks/admission.json -o docs/benchmarks  # the files again, from an old run
 //
-// docs/benchmarks/README.md describes the measurements, the method and its limits; the
-// results are written into it, too. The table goes to standard output, progress to
-// standard error.
+// docs/benchmarks/README.md describes the measurements, the method and its limits; the results
+// are written into it, too. The table goes to standard output, progress to standard error.
 //
-// All pods of a comparison are created in one API server, in turns: one without
-// any policy, one in a tenant of croft's that the API server itself places, one in
-// a namespace whose pods Gatekeeper places. There are two comparisons, each in a
-// sandbox of its own, since a Gatekeeper with the mutators of both would be slower for
-// either:
+// All pods of a comparison are created in one API server, alternately: one without any policy,
+// one in a croft tenant that the API server itself places, one in a namespace whose pods
+// Gatekeeper places. There are two comparisons, each in a separate sandbox, since a Gatekeeper
+// with the mutators of both would be slower for either:
 //
-//   - croft on Gatekeeper: all objects of croft with Gatekeeper as its placement
-//     engine.
-//   - Gatekeeper alone: the two Assigns for each tenant of the common recipe, without
-//     croft.
+//   - croft on Gatekeeper: all objects of croft with Gatekeeper as its placement engine.
+//   - Gatekeeper alone: the two Assigns for each tenant of the common recipe, without croft.
 //
-// Before them, how native's cost grows is measured in two sandboxes without Gatekeeper
-// that run at once, one with few tenants and one with many. In each comparison the
-// engine is killed while pods are created.
+// Before the comparisons, it measures how native's cost grows, in two concurrent sandboxes
+// without Gatekeeper, one with few tenants and one with many. In each comparison the engine is
+// killed while pods are created.
 package main
 
 import (
@@ -46,7 +41,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second interrupt ends the process at once, and with it its sandboxes.
+	// A second interrupt ends the process at once, and its sandboxes with it.
 	context.AfterFunc(ctx, stop)
 	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench-admission:", err)
@@ -54,25 +49,25 @@ func main() {
 	}
 }
 
-// options are the amounts to measure.
+// options set the extent of the measurements.
 type options struct {
-	// sizes are the numbers of tenants, growing.
+	// sizes are the numbers of tenants, in ascending order.
 	sizes []int
 	// rounds is the number of pods for each line at each size, one at a time.
 	rounds int
-	// pods is the number of pods for each line at each size by concurrent clients.
+	// pods is the number of pods for each line at each size, created by concurrent clients.
 	pods, clients int
-	// kills is the number of kills in each scenario, at this rate of pods; around is the
-	// number of pods before and after.
+	// kills is the number of kills in each scenario, and rate the number of pods per second.
+	// around is the number of pods before and after each kill.
 	kills, rate, around int
-	// killAt is the number of tenants from which on Gatekeeper is not killed any
-	// more: it takes long to come back.
+	// killAt is the largest number of tenants with which Gatekeeper is killed: with more, its
+	// restart takes too long.
 	killAt int
-	// apiServer has the API server killed too, in the end.
+	// apiServer enables killing the API server at the end.
 	apiServer bool
 }
 
-// killSize is the size at which Gatekeeper is killed.
+// killSize returns the size at which Gatekeeper is killed.
 func (o options) killSize() int {
 	size := o.sizes[0]
 	for _, s := range o.sizes {
@@ -107,7 +102,7 @@ func run(ctx context.Context, args []string) error {
 	if err := o.check(flags.Args()); err != nil {
 		return err
 	}
-	// What cannot be done comes back as an error; libraries have nothing to add.
+	// Failures are returned as errors, so the libraries' logs add nothing.
 	klog.SetLogger(logr.Discard())
 	ctrllog.SetLogger(logr.Discard())
 
@@ -129,7 +124,7 @@ func run(ctx context.Context, args []string) error {
 	return r.publish(*output)
 }
 
-// parseSizes reads numbers of tenants.
+// parseSizes parses numbers of tenants.
 func parseSizes(text string) ([]int, error) {
 	var sizes []int
 	for word := range strings.SplitSeq(text, ",") {
@@ -154,7 +149,7 @@ func (o options) check(rest []string) error {
 	return nil
 }
 
-// measure runs all, one after the other.
+// measure runs all measurements one after the other.
 func measure(ctx context.Context, o options) (report, error) {
 	r, err := newReport(ctx, o)
 	if err != nil {
@@ -174,7 +169,7 @@ func measure(ctx context.Context, o options) (report, error) {
 	return r, nil
 }
 
-// say tells a person how far the benchmark is.
+// say prints the progress of the benchmark.
 func say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 }

@@ -8,7 +8,7 @@ import (
 	"croft.dev/croft/hack/internal/samples"
 )
 
-// markdown is everything for people, as it stands in the documentation.
+// markdown returns the results as Markdown, as in the documentation.
 func (r report) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured on %s, on %s, Gatekeeper %s. %d pods for each line and size one at a time, %d by %d clients; %.0f minutes in all.\n\n",
@@ -29,7 +29,7 @@ func (r report) markdown() string {
 	return b.String()
 }
 
-// growthTable is a row for each size beside the smallest.
+// growthTable returns a row for each size, compared with the smallest.
 func (r report) growthTable() string {
 	t := table{head: []string{"tenants", "no policy", "native adds", "beside " + tenantsIn(r.Growth[0].Tenants) + ": no policy", "native adds", "it adds more", "95% interval"}}
 	for _, g := range r.Growth {
@@ -43,7 +43,7 @@ func (r report) growthTable() string {
 	return t.String()
 }
 
-// times are the times of pods.
+// times returns the durations of pod creations.
 func (c compared) times(clients int) string {
 	t := table{head: []string{"tenants", "pods", "median", "p99", "adds (median of pairs)", "95% interval", fmt.Sprintf("pods/s, %d clients", clients)}, left: 2}
 	for _, s := range c.Sizes {
@@ -60,7 +60,7 @@ func (c compared) times(clients int) string {
 	return t.String()
 }
 
-// memory is the memory of the processes.
+// memory returns the memory of the processes.
 func (c compared) memory() string {
 	t := table{head: []string{"tenants of each", "API server, resident", "Gatekeeper, resident", "API server's live heap: by " + native, "by " + c.Name}, left: 1}
 	var byNative, byOther float64
@@ -72,14 +72,14 @@ func (c compared) memory() string {
 	return t.String()
 }
 
-// kills are what became of pods while the engine was killed.
+// kills returns the outcomes of pods while the engine was killed.
 func (r report) kills() string {
 	t := table{head: []string{"", "tenants", "kills", "ready again after", "first pod after", "pods", "got in", "refused", "no answer", "**got in unplaced**"}, left: 1}
 	for _, c := range r.Comparisons {
 		for _, k := range c.Kills {
 			unplaced := fmt.Sprintf("**%d**", k.Unplaced)
 			if k.Line == noPolicy {
-				unplaced = "" // nobody is to place them
+				unplaced = "" // no pod should be placed there
 			}
 			t.row(k.Says, fmt.Sprint(k.Tenants), fmt.Sprint(k.Kills), fmt.Sprintf("%.1f s", samples.Median(k.ReadySeconds)), fmt.Sprintf("%.1f s", samples.Median(k.PlacingSeconds)), fmt.Sprint(k.Asked),
 				fmt.Sprint(k.Stored), fmt.Sprint(k.Refused), fmt.Sprint(k.Unanswered), unplaced)
@@ -93,10 +93,11 @@ func (r report) kills() string {
 
 func milliseconds(v float64) string { return fmt.Sprintf("%.2f ms", v) }
 
-// megabytes may be less than nothing, where more garbage than objects came.
+// megabytes formats a difference. It is negative if more garbage was freed than objects were
+// added.
 func megabytes(v float64) string { return fmt.Sprintf("%+.1f MiB", v/(1<<20)) }
 
-// table is one of Markdown, that reads as a table without it, too.
+// table is a Markdown table that is also readable as plain text.
 type table struct {
 	head []string
 	rows [][]string

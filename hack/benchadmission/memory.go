@@ -10,8 +10,8 @@ import (
 
 const apiServer = "kube-apiserver"
 
-// resident reads the resident memory of the processes. It lags behind use, as Go returns
-// memory only after a while.
+// resident reads the resident memory of the processes. It lags behind use, as Go returns memory
+// only after a while.
 func (c *comparison) resident(m *memory) error {
 	for name, to := range map[string]*float64{apiServer: &m.APIServer, sandbox.Gatekeeper: &m.Gatekeeper} {
 		component, err := c.cluster.Component(name)
@@ -25,9 +25,9 @@ func (c *comparison) resident(m *memory) error {
 	return nil
 }
 
-// liveHeap is the API server's live heap at its last garbage collection: unlike resident
-// memory, it can be attributed to the latest objects. The next collection is due when
-// the heap has doubled.
+// liveHeap returns the API server's live heap at its last garbage collection: unlike resident
+// memory, it can be attributed to the latest objects. The next collection is due when the heap
+// has doubled.
 func (c *comparison) liveHeap(ctx context.Context) (float64, error) {
 	due, err := c.figures(ctx, "go_memstats_next_gc_bytes", "")
 	return due[""] / 2, err

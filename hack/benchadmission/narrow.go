@@ -18,16 +18,15 @@ import (
 	"croft.dev/croft/hack/internal/metrics"
 )
 
-// The webhooks of Gatekeeper's own manifest for tenants' objects.
+// These are the webhooks for tenants' objects in Gatekeeper's own manifest.
 const (
 	mutationWebhook   = "mutation.gatekeeper.sh"
 	validationWebhook = "validation.gatekeeper.sh"
 )
 
-// exceptGatekeepers keeps the API server from placing the pods that Gatekeeper is to
-// place. Only the choice of namespaces changes, by one more requirement of an existing
-// selector. The validating policies stay unchanged: croft has them where Gatekeeper
-// places pods, too.
+// exceptGatekeepers keeps the API server from placing the pods that Gatekeeper is to place. It
+// only changes the selection of namespaces, by one more requirement in an existing selector.
+// The validating policies stay unchanged: croft also has them when Gatekeeper places pods.
 func exceptGatekeepers(objects []client.Object) {
 	for _, o := range objects {
 		if policy, ok := o.(*admissionv1.MutatingAdmissionPolicy); ok {
@@ -39,30 +38,29 @@ func exceptGatekeepers(objects []client.Object) {
 	}
 }
 
-// asked is how the API server asks Gatekeeper.
+// asked is the configuration of Gatekeeper's webhooks.
 type asked struct {
 	failurePolicy admissionv1.FailurePolicyType
 	// mutation and validation are the timeouts in seconds.
 	mutation, validation int32
 }
 
-// The configurations of Gatekeeper's webhooks.
+// These are the webhook configurations that are measured.
 var (
-	// patiently is for measuring: no answer is cut off.
+	// patiently is for measuring: no call times out.
 	patiently = asked{admissionv1.Fail, 10, 10}
-	// asInstalled are the defaults of Gatekeeper's chart, and asRequired is what
-	// croft asks for instead.
+	// asInstalled are the defaults of Gatekeeper's chart, and asRequired is the configuration
+	// that croft requires.
 	asInstalled = asked{admissionv1.Ignore, 1, 3}
 	asRequired  = asked{admissionv1.Fail, 3, 3}
 )
 
-// askOnly narrows Gatekeeper's webhooks to its own namespaces, so that pods of other
-// lines never go there, and configures them. No selector excludes cluster-scoped
-// objects, such as thousands of new mutators; so the rules are narrowed, too. For pods
-// of Gatekeeper's own lines nothing changes.
+// askOnly narrows Gatekeeper's webhooks to its own namespaces, so that they are not called for
+// pods of other lines, and configures them. No selector excludes cluster-scoped objects, such
+// as thousands of new mutators, so the rules are narrowed, too. For pods of Gatekeeper's own
+// lines nothing changes.
 //
-// A sandbox writes the webhooks anew when Gatekeeper is restarted, so this has to be
-// repeated then.
+// A sandbox rewrites the webhooks when Gatekeeper is restarted, so this must be repeated then.
 func (c *comparison) askOnly(ctx context.Context, how asked) error {
 	requirement := metav1.LabelSelectorRequirement{Key: engineLabel, Operator: metav1.LabelSelectorOpIn, Values: []string{engineGatekeeper}}
 	narrow := func(selector *metav1.LabelSelector, rules []admissionv1.RuleWithOperations) {
@@ -108,8 +106,8 @@ func (c *comparison) askOnly(ctx context.Context, how asked) error {
 	return c.awaitNarrowed(ctx)
 }
 
-// awaitNarrowed waits until the API server's count of calls to Gatekeeper stays constant
-// while a pod is created in another line's namespace.
+// awaitNarrowed waits until the API server's count of calls to Gatekeeper stays constant while
+// a pod is created in another line's namespace.
 func (c *comparison) awaitNarrowed(ctx context.Context) error {
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		before, err := c.webhookCalls(ctx)
@@ -128,7 +126,7 @@ func (c *comparison) awaitNarrowed(ctx context.Context) error {
 	return nil
 }
 
-// webhookCalls is the number of the API server's calls to Gatekeeper's webhooks.
+// webhookCalls returns the number of the API server's calls to Gatekeeper's webhooks.
 func (c *comparison) webhookCalls(ctx context.Context) (float64, error) {
 	calls, err := c.figures(ctx, "apiserver_admission_webhook_request_total", "name")
 	return calls[mutationWebhook] + calls[validationWebhook], err

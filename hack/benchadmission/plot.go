@@ -15,13 +15,13 @@ var plotTemplate string
 
 const plotTitle = "What a pod's creation costs as tenants grow in number"
 
-// The size of a panel's plot area, and the position of the first. The template knows
-// only values computed from them.
+// These are the size of a panel's plot area, and the position of the first. The template only
+// uses values computed from them.
 const (
 	plotWidth, plotHeight = 290.0, 260.0
 	plotLeft, plotTop     = 64.0, 96.0
 	panelStep             = 530.0
-	// labelGap is the distance between the names of lines.
+	// labelGap is the minimum distance between the names of lines.
 	labelGap = 15.0
 )
 
@@ -64,11 +64,11 @@ type curve struct {
 	points []point
 }
 
-// classes are the colours of lines, in the template's style.
+// classes are the CSS classes of lines, which the template's style colours.
 var classes = map[string]string{noPolicy: "none", native: "native", onGatekeeper: "croft", alone: "alone"}
 
-// plot draws the figures. It uses a template and no library, since no library's output
-// is readable on both light and dark backgrounds.
+// plot draws the figures. It uses a template instead of a library, since no library's output is
+// readable on both light and dark backgrounds.
 func (r report) plot() (string, error) {
 	c := chart{
 		Title: plotTitle,
@@ -90,7 +90,7 @@ func (r report) plot() (string, error) {
 	return b.String(), err
 }
 
-// costs are the costs of each line.
+// costs returns the cost of each line.
 func (r report) costs() []curve {
 	return r.curves([]string{native, onGatekeeper, alone}, func(s sized, name string) point {
 		c := s.cost(name)
@@ -98,7 +98,7 @@ func (r report) costs() []curve {
 	})
 }
 
-// tails are the slowest of a hundred pods.
+// tails returns the 99th percentile of each line.
 func (r report) tails() []curve {
 	return r.curves([]string{noPolicy, native, onGatekeeper, alone}, func(s sized, name string) point {
 		p99 := samples.Percentile(99, s.line(name).Milliseconds)
@@ -106,8 +106,8 @@ func (r report) tails() []curve {
 	})
 }
 
-// curves takes each line from the comparison that is about it; those that all have
-// in common from the first.
+// curves takes each line from the comparison that has it. Lines that all comparisons share are
+// taken from the first.
 func (r report) curves(names []string, at func(sized, string) point) []curve {
 	var all []curve
 	for _, name := range names {
@@ -150,8 +150,7 @@ func newPanel(n int, title string, curves []curve) panel {
 	return p
 }
 
-// xTicks are at the sizes that were measured, but not where they would be printed
-// one over the other.
+// xTicks returns ticks at the measured sizes, except where labels would overlap.
 func xTicks(curves []curve, x func(int) float64) []tick {
 	var ticks []tick
 	if len(curves) == 0 {
@@ -182,14 +181,13 @@ func draw(c curve, x func(int) float64, y func(float64) float64) series {
 	return s
 }
 
-// placeLabels puts each name at the end of its line, and moves up those that would
-// be printed over another.
+// placeLabels places each name at the end of its line, and moves up names that would overlap.
 func placeLabels(all []series) {
 	order := make([]*series, len(all))
 	for i := range all {
 		order[i] = &all[i]
 	}
-	// The lowest on the page first.
+	// Sort by position, the lowest on the page first.
 	for i := range order {
 		for j := i + 1; j < len(order); j++ {
 			if order[j].end > order[i].end {

@@ -27,7 +27,7 @@ func TestPlot(t *testing.T) {
 	}
 }
 
-// TestPlotOfLittle fails if missing figures keep the others from being drawn.
+// TestPlotOfLittle fails if missing figures prevent the others from being drawn.
 func TestPlotOfLittle(t *testing.T) {
 	one := fixed()
 	one.Comparisons = one.Comparisons[:1]

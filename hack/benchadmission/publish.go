@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The files of a directory of benchmarks.
+// These are the files in the directory of benchmarks.
 const (
 	textFile = "README.md"
 	plotFile = "admission.svg"
@@ -21,7 +21,7 @@ const (
 	ends   = "<!-- What was written by `make bench-admission` ends here. -->"
 )
 
-// publish writes the files anew. Of the text it keeps what people have written.
+// publish rewrites the files. It keeps the hand-written part of the text.
 func (r report) publish(dir string) error {
 	path := filepath.Join(dir, textFile)
 	old, err := os.ReadFile(path)

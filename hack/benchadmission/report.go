@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// report is everything that one run has found.
+// report has the results of one run.
 type report struct {
 	Machine     machine.Machine `json:"machine"`
 	Gatekeeper  string          `json:"gatekeeper"`
@@ -27,7 +27,7 @@ type report struct {
 	Comparisons []compared      `json:"comparisons"`
 }
 
-// compared is one of Gatekeeper's lines beside the others.
+// compared is one of Gatekeeper's lines, compared with the others.
 type compared struct {
 	Name  string   `json:"name"`
 	Sizes []sized  `json:"sizes"`
@@ -41,10 +41,10 @@ type sized struct {
 	Memory  memory     `json:"memory"`
 }
 
-// measured is one line at one size.
+// measured is the result of one line at one size.
 type measured struct {
 	Name string `json:"name"`
-	// Milliseconds are the times of each pod. The pods of a round have the same index in
+	// Milliseconds are the durations for each pod. The pods of a round have the same index in
 	// all lines.
 	Milliseconds  []float64 `json:"milliseconds"`
 	PodsPerSecond float64   `json:"podsPerSecond"`
@@ -52,33 +52,33 @@ type measured struct {
 
 // memory is in bytes.
 type memory struct {
-	// APIServer and Gatekeeper are the memory of the processes after all measurements at
-	// a size.
+	// APIServer and Gatekeeper are the memory of the processes after all measurements at a
+	// size.
 	APIServer  float64 `json:"apiServerBytes"`
 	Gatekeeper float64 `json:"gatekeeperBytes"`
-	// The API server's live heap before its tenants came, after croft's native ones
-	// and after Gatekeeper's.
+	// These are the API server's live heap before the tenants are added, after croft's native
+	// ones and after Gatekeeper's.
 	Before          float64 `json:"apiServerHeapBefore"`
 	AfterNative     float64 `json:"apiServerHeapAfterNative"`
 	AfterGatekeeper float64 `json:"apiServerHeapAfterGatekeeper"`
 }
 
-// killed is what became of pods while the engine was killed.
+// killed are the outcomes of pods while the engine was killed.
 type killed struct {
 	Line    string `json:"line"`
 	Says    string `json:"says"`
 	Tenants int    `json:"tenants"`
 	Kills   int    `json:"kills"`
-	// Asked is the number of pods; Refused and Unanswered are those of them that were
-	// refused, or got no answer.
+	// Asked is the number of requested pods. Refused and Unanswered are the numbers of pods
+	// that were refused, or got no response.
 	Asked      int `json:"asked"`
 	Refused    int `json:"refused"`
 	Unanswered int `json:"unanswered"`
-	// Stored is the number of pods in the cluster afterwards, and Unplaced the number of
-	// those without placement.
+	// Stored is the number of pods in the cluster afterwards, and Unplaced the number of those
+	// without placement.
 	Stored   int `json:"stored"`
 	Unplaced int `json:"unplaced"`
-	// The seconds after each kill until the engine was ready, and until the first pod
+	// These are the seconds after each kill until the engine was ready, and until the first pod
 	// was placed correctly.
 	ReadySeconds   []float64 `json:"readySeconds"`
 	PlacingSeconds []float64 `json:"placingSeconds"`
@@ -125,7 +125,7 @@ func (r report) comparison(name string) (compared, bool) {
 	return compared{}, false
 }
 
-// line finds one at a size.
+// line returns the result of a line at a size.
 func (s sized) line(name string) measured { return lineOf(s.Lines, name) }
 
 func lineOf(lines []measured, name string) measured {
@@ -137,19 +137,20 @@ func lineOf(lines []measured, name string) measured {
 	return measured{}
 }
 
-// cost is the extra time of a line's pods over those of no policy, in milliseconds.
+// cost is the extra duration for a line's pods, compared with pods without policy, in
+// milliseconds.
 type cost struct {
 	Median float64
 	// Low and High are the 95% confidence interval.
 	Low, High float64
 }
 
-// cost compares the pods within each round: effects of the machine on the whole round
-// cancel out.
+// cost compares the pods within each round: effects of the machine on the whole round cancel
+// out.
 func (s sized) cost(name string) cost { return intervalOf(added(s.Lines, name)) }
 
-// added are the extra times of a line's pods over the pods without policy of the same
-// round.
+// added returns the extra durations for a line's pods, compared with the pods without policy of
+// the same round.
 func added(lines []measured, name string) []float64 {
 	return samples.Differences(lineOf(lines, name).Milliseconds, lineOf(lines, noPolicy).Milliseconds)
 }

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// fixed is an example report: native adds 1 ms for any number of tenants, croft on
+// fixed returns an example report: native adds 1 ms for any number of tenants, and croft on
 // Gatekeeper adds more with each of them.
 func fixed() report {
 	pods := func(base float64) []float64 {
@@ -124,7 +124,7 @@ func TestVerdicts(t *testing.T) {
 }
 
 func TestCostComparesPodsOfOneRound(t *testing.T) {
-	// The machine is ten times as slow every other round.
+	// In every other round, the machine is ten times slower.
 	s := sized{Lines: []measured{
 		{Name: noPolicy, Milliseconds: []float64{2, 20, 2, 20, 2}},
 		{Name: native, Milliseconds: []float64{3, 21, 3, 21, 3}},
@@ -141,7 +141,7 @@ func TestPublishKeepsWhatPeopleWrote(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := fixed()
-	// Once more changes nothing.
+	// A second run changes nothing.
 	for range 2 {
 		if err := r.publish(dir); err != nil {
 			t.Fatal(err)

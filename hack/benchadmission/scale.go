@@ -15,7 +15,7 @@ const smallest = 0.1
 // mostTicks is the maximum number of labels on an axis.
 const mostTicks = 9
 
-// newScale is wide enough for all points, from one round number to another.
+// newScale returns a scale with round limits that contains all points.
 func newScale(curves []curve) scale {
 	low, high := math.Inf(1), smallest
 	for _, c := range curves {
@@ -37,7 +37,7 @@ func newScale(curves []curve) scale {
 	return s
 }
 
-// round are the numbers 1, 2, 5, 10, 20 and so on of a range.
+// round returns the numbers 1, 2, 5, 10, 20 and so on in a range.
 func round(from, to float64) []float64 {
 	var all []float64
 	for power := math.Floor(math.Log10(from)); ; power++ {
@@ -53,7 +53,7 @@ func round(from, to float64) []float64 {
 	}
 }
 
-// ticks are the labels of the axis.
+// ticks returns the labels of the axis.
 func (s scale) ticks() []float64 {
 	all := round(s.low, s.high)
 	if len(all) <= mostTicks {
@@ -65,7 +65,7 @@ func (s scale) ticks() []float64 {
 	})
 }
 
-// share is how far up a value lies, from 0 to 1.
+// share returns the position of a value on the axis, from 0 to 1.
 func (s scale) share(v float64) float64 {
 	return math.Log10(max(v, s.low)/s.low) / math.Log10(s.high/s.low)
 }

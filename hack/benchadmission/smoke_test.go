@@ -10,9 +10,9 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// TestSmoke measures as little as can be, on real clusters: it fails if pods do not
-// come out as the lines say, or if one gets in unplaced where none should. The API
-// server is not killed, since it takes half a minute to let pods in again.
+// TestSmoke measures as little as possible, on real clusters. It fails if pods are not placed
+// as their lines require, or if a pod is admitted without placement. The API server is not
+// killed, since it takes half a minute to admit pods again.
 func TestSmoke(t *testing.T) {
 	sandbox.Thorough(t)
 	if testing.Short() {

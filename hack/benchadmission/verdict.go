@@ -6,10 +6,10 @@ import "fmt"
 // placement, at the largest size and for the same rules.
 const cheaper = 5
 
-// verdicts compare the figures with croft's promises: that the native engine's cost does
-// not grow with the tenants, that it is at most a fifth of the cost of the same rules
-// with Gatekeeper, and that no pod is admitted unplaced. croft promises nothing about
-// the bare recipe, which checks nothing; the comparison is reported.
+// verdicts compare the figures with croft's claims: the native engine's cost does not grow with
+// the number of tenants, it is at most a fifth of the cost of the same rules with Gatekeeper,
+// and no pod is admitted unplaced. croft makes no claim about the bare recipe, which checks
+// nothing; the comparison is only reported.
 func (r report) verdicts() []string {
 	var all []string
 	if len(r.Growth) > 0 {
@@ -42,8 +42,8 @@ func judge(holds bool) string {
 	return "**does not hold**"
 }
 
-// growth says whether what native adds grows with the tenants, or differs by no more
-// than two clusters do that are both as small as each other.
+// growth reports whether native's cost grows with the number of tenants, or differs by no more
+// than between two clusters of the smallest size.
 func (r report) growth() string {
 	first, last := r.Growth[0], r.Growth[len(r.Growth)-1]
 	grows, noise := last.difference(), first.difference()
@@ -62,8 +62,8 @@ func (r report) growth() string {
 		grows.Median, grows.Low, grows.High, tenantsIn(first.Tenants), noise.Low, noise.High, says)
 }
 
-// unplacedPods is the number of pods of croft's tenants that were admitted unplaced, in any
-// scenario.
+// unplacedPods returns the number of pods of croft's tenants that were admitted unplaced, in
+// any scenario.
 func (r report) unplacedPods() (unplaced, kills int) {
 	for _, c := range r.Comparisons {
 		for _, k := range c.Kills {

@@ -1,6 +1,6 @@
-// Command browser is a user with a browser, for tests and the demo: it opens a page of an
-// identity provider in headless Chromium, fills in the forms as a person does, and prints
-// the page that it ends at.
+// Command browser simulates a user with a browser, for tests and the demo: it opens a page of
+// an identity provider in headless Chromium, fills in the forms, and prints the page on which
+// it ends.
 //
 //	browser --account jane --certificate-authority ca.crt https://127.0.0.1:4444/auth?…
 //
@@ -26,10 +26,10 @@ import (
 // maxForms is the maximum number of forms of a login.
 const maxForms = 8
 
-// user is who logs in.
+// user is the user who logs in.
 type user struct {
 	account, password string
-	// issuer is the identity provider's host: elsewhere the login is over.
+	// issuer is the identity provider's host. On any other host, the login is complete.
 	issuer string
 }
 
@@ -57,7 +57,7 @@ func main() {
 // run starts Chromium with an empty profile, and logs in.
 func (u *user) run(page, authority string, timeout time.Duration) (text string, err error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		// It reaches this machine and no other.
+		// Chromium can only reach this machine.
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"))
 	if authority != "" {
 		key, err := publicKey(authority)
@@ -67,7 +67,7 @@ func (u *user) run(page, authority string, timeout time.Duration) (text string, 
 		options = append(options, chromedp.Flag("ignore-certificate-errors-spki-list", key))
 	}
 	if os.Geteuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // Chromium's refuses to run as root
+		options = append(options, chromedp.NoSandbox) // Chromium's sandbox does not work as root
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -78,7 +78,7 @@ func (u *user) run(page, authority string, timeout time.Duration) (text string, 
 	return u.logIn(ctx, page)
 }
 
-// publicKey is the hash of a certificate's public key, by which Chromium trusts it.
+// publicKey returns the hash of a certificate's public key, by which Chromium trusts it.
 func publicKey(file string) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -115,8 +115,8 @@ const (
 	})`
 )
 
-// logIn fills in forms until the provider sends the browser elsewhere, or shows a page
-// without a form, as after a device login. It returns the text of the last page.
+// logIn fills in forms until the provider redirects the browser to another host, or shows a
+// page without a form, as after a device login. It returns the text of the last page.
 func (u *user) logIn(ctx context.Context, page string) (string, error) {
 	next := []chromedp.Action[chromedp.Void]{chromedp.Navigate(page)}
 	for range maxForms {

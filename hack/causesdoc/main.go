@@ -1,6 +1,6 @@
-// Command causesdoc writes the part of docs/troubleshooting.md that is generated:
-// the checks of `croft doctor`, the runbooks of alerts, and the catalogue of causes. It reads the document from the first argument and writes
-// it to the second. `make generate` calls it.
+// Command causesdoc writes the generated part of docs/troubleshooting.md: the checks of `croft
+// doctor`, the runbooks of alerts, and the catalogue of causes. It reads the document from the
+// first argument and writes it to the second. `make generate` calls it.
 package main
 
 import (
@@ -34,7 +34,7 @@ func generate() (string, error) {
 	return b.String(), nil
 }
 
-// checks are those of `croft doctor`.
+// checks writes the checks of `croft doctor`.
 func checks(b *strings.Builder) {
 	b.WriteString("\n# The checks of croft doctor\n\n| check | without findings |\n|---|---|\n")
 	for _, c := range doctor.Checks() {
@@ -46,7 +46,7 @@ func checks(b *strings.Builder) {
 	}
 }
 
-// alerts are the runbooks, which the alerts link to by their names.
+// alerts writes the runbooks, to which the alerts link by name.
 func alerts(b *strings.Builder) {
 	b.WriteString("\n# Alerts\n\nThe rules are in [monitoring](../monitoring); [observability.md](observability.md) says how to use them.\n")
 	for _, group := range oncall.Groups() {
@@ -75,7 +75,7 @@ func section(b *strings.Builder, row catalog.Row) {
 		row.Cause, who, cure, link(row.Link), row.Produced.Means, row.Produced.How)
 }
 
-// link is from docs/, where the document is.
+// link returns a link relative to docs/, the directory of the document.
 func link(to string) string {
 	return strings.TrimPrefix(to, "docs/")
 }

@@ -1,5 +1,5 @@
-// Command certificate writes a certificate for 127.0.0.1 that vouches for itself, and its
-// key: for servers of the demo.
+// Command certificate writes a self-signed certificate for 127.0.0.1 and its key, for servers
+// of the demo.
 package main
 
 import (

@@ -1,7 +1,7 @@
-// Command chart writes the parts of the Helm chart that are generated: the kinds, the
-// objects of `croft install` as templates, the values and their schema. Its argument is
-// the directory of the chart. `make generate` calls it; what it writes and `croft install`
-// writes comes from the same code, so that the two cannot drift apart.
+// Command chart writes the generated parts of the Helm chart: the CRDs, the objects of `croft
+// install` as templates, the values and their schema. Its argument is the directory of the
+// chart. `make generate` calls it. The objects come from the same code as those of `croft
+// install`, so that the two cannot diverge.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// What stands in for values while the objects are made.
+// These are placeholders for values while the objects are built.
 const (
 	imageMark          = "CROFT-IMAGE"
 	roleMark           = "CROFT-ROLE"
@@ -54,7 +54,7 @@ func generate(args []string) error {
 	return nil
 }
 
-// chart returns the generated files by their names.
+// chart returns the generated files by name.
 func chart() (map[string][]byte, error) {
 	objects, err := install.Objects(install.Options{
 		Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark, Agent: true, AgentJournal: true,
@@ -123,7 +123,7 @@ func chart() (map[string][]byte, error) {
 	return files, err
 }
 
-// plain turns objects into maps, as they are printed.
+// plain converts objects to maps, as they are printed.
 func plain(objects []client.Object) ([]unstructured.Unstructured, error) {
 	all := make([]unstructured.Unstructured, len(objects))
 	for i, o := range objects {

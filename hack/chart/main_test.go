@@ -8,18 +8,18 @@ import (
 	"testing"
 )
 
-// directory is the chart's.
+// directory is the chart's directory.
 const directory = "../../charts/croft"
 
-// written are the files that people write.
+// written are the hand-written files.
 var written = map[string]bool{
 	"Chart.yaml": true, "templates/NOTES.txt": true, "templates/_helpers.tpl": true, "templates/declared.yaml": true,
 }
 
 var mark = regexp.MustCompile(`CROFT-(IMAGE|ROLE|AUTHENTICATION|SCHEDULE|PLUGINS)|zz-croft-slot`)
 
-// TestChart fails if the chart has a file that nothing generates any more, lacks one, or has
-// another than the code generates; and if something that stands in for a value is left in it.
+// TestChart fails if the chart has a file that is no longer generated, lacks one, or has
+// another content than the code generates, or if a placeholder remains in it.
 func TestChart(t *testing.T) {
 	generated, err := chart()
 	if err != nil {
@@ -44,8 +44,8 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// TestSchema fails if a schema lets something through that the kind's does not have, or
-// something of Kubernetes alone stays in it.
+// TestSchema fails if the schema accepts a field that the CRD does not have, or contains an
+// extension of Kubernetes.
 func TestSchema(t *testing.T) {
 	got := jsonSchema(map[string]any{
 		"type": "object", "nullable": true, "x-kubernetes-validations": []any{},

@@ -22,31 +22,31 @@ const proxyName = identity.ProxyRole
 // page is a file of templates.
 type page struct {
 	objects []*unstructured.Unstructured
-	// slots are the pieces of template, which marks in the objects stand for.
+	// slots are the template fragments for the marks in the objects.
 	slots []func(indent string) string
 }
 
-// workload is what the values say of pods: what `croft install` has, by default.
+// workload are the pod settings in the values, with the defaults of `croft install`.
 type workload struct {
 	Replicas  int64
 	Priority  string
 	Resources map[string]any
 }
 
-// slot returns a mark that stands for a piece of template. Where it is the key of a map or
-// an element of a list, its whole line is replaced; the piece is then told the indentation.
-// As a key it comes after all others, which are in the order of their names.
+// slot returns a mark that is replaced by a template fragment. If the mark is the key of a map
+// or an element of a list, its whole line is replaced, and the fragment gets the indentation. A
+// mark as a key sorts after all other keys.
 func (p *page) slot(piece func(indent string) string) string {
 	p.slots = append(p.slots, piece)
 	return fmt.Sprintf("zz-croft-slot-%d-end", len(p.slots)-1)
 }
 
-// inline is a mark for an expression within a line.
+// inline returns a mark for an expression within a line.
 func (p *page) inline(expression string) string {
 	return p.slot(func(string) string { return "{{ " + expression + " }}" })
 }
 
-// optional adds a field that is there only if the value is.
+// optional adds a field that is rendered only if the value is set.
 func (p *page) optional(in map[string]any, field, value string) {
 	in[p.slot(func(indent string) string {
 		return "{{- with " + value + " }}\n" + indent + field + ":\n" + nested(indent, ".") + "\n{{- end }}"
@@ -63,13 +63,13 @@ func nested(indent, value string) string {
 	return fmt.Sprintf("%s  {{- toYaml %s | nindent %d }}", indent, value, len(indent)+2)
 }
 
-// add adds an object, and moves what the values say into them.
+// add adds an object, and replaces its settings by the chart's values.
 func (p *page) add(o *unstructured.Unstructured, of *workload) {
 	p.objects = append(p.objects, o)
 	switch o.GetKind() {
 	case "Namespace":
-		// Never deleted with the release: what is kept there is about tenants, and Helm's own
-		// record of the release may be in it.
+		// The namespace is never deleted with the release: its content belongs to tenants, and
+		// it may contain Helm's own record of the release.
 		annotate(o, map[string]string{"helm.sh/resource-policy": "keep"})
 	case "ClusterRole":
 		p.roles(o)
@@ -93,7 +93,7 @@ func (p *page) add(o *unstructured.Unstructured, of *workload) {
 	}
 }
 
-// roles puts the platform's own roles in the place of the one that stands for them.
+// roles replaces the placeholder role by the platform's own roles.
 func (p *page) roles(o *unstructured.Unstructured) {
 	rules, _, _ := unstructured.NestedSlice(o.Object, "rules")
 	for _, rule := range rules {
@@ -110,7 +110,7 @@ func (p *page) roles(o *unstructured.Unstructured) {
 	o.Object["rules"] = rules
 }
 
-// workload moves what the values say of pods into them.
+// workload replaces the pod settings by the chart's values.
 func (p *page) workload(o *unstructured.Unstructured, of *workload) {
 	values := ".Values.operator"
 	switch o.GetName() {
@@ -139,7 +139,7 @@ func (p *page) workload(o *unstructured.Unstructured, of *workload) {
 	pod[p.slot(func(indent string) string {
 		return "{{- with " + values + ".priorityClassName }}\n" + indent + "priorityClassName: {{ . }}\n{{- end }}"
 	})] = ""
-	if o.GetKind() != "DaemonSet" { // which nodes it runs on is not the values' to say
+	if o.GetKind() != "DaemonSet" { // the values do not select the agent's nodes
 		for _, field := range []string{"affinity", "nodeSelector", "tolerations"} {
 			p.optional(pod, field, values+"."+field)
 		}
@@ -165,8 +165,7 @@ func (p *page) workload(o *unstructured.Unstructured, of *workload) {
 	}
 }
 
-// plugins puts the values in the place of the arguments that say which DaemonSets nodes
-// wait for.
+// plugins replaces the arguments for the DaemonSets that nodes wait for by the chart's values.
 func (p *page) plugins(args []any) []any {
 	args = slices.DeleteFunc(args, func(a any) bool { return strings.HasPrefix(a.(string), install.PluginsArgument) })
 	return append(args, p.slot(func(indent string) string {
@@ -176,7 +175,8 @@ func (p *page) plugins(args []any) []any {
 	}))
 }
 
-// journal puts what the agent needs to read its node's journal behind a value.
+// journal makes the volume, the mount and the argument for the node's journal depend on a
+// value.
 func (p *page) journal(pod map[string]any) {
 	c := pod["containers"].([]any)[0].(map[string]any)
 	for _, list := range []any{pod["volumes"], c["volumeMounts"], c["args"]} {
@@ -197,7 +197,7 @@ func (p *page) onlyIf(condition string, list []any, some func(any) bool) {
 		}
 		text, err := yaml.Marshal([]any{element})
 		if err != nil {
-			panic(err) // it came from YAML's own types
+			panic(err) // the element was parsed from YAML
 		}
 		list[i] = p.slot(func(indent string) string {
 			lines := strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n"+indent)
@@ -231,18 +231,18 @@ var (
 	slotMark = regexp.MustCompile(`zz-croft-slot-(\d+)-end`)
 )
 
-// conditions say when an object or a whole file is there.
+// conditions are the template conditions of objects and of whole files.
 var conditions = map[string]string{
 	"agent":  ".Values.agent.enabled",
 	"proxy":  ".Values.proxy.authenticationConfig",
 	"verify": ".Values.verify.schedule",
-	// The operator reads DaemonSets only where nodes wait for some.
+	// The operator reads DaemonSets only if nodes wait for some.
 	"Role " + install.NodesName:        ".Values.agent.plugins.labels",
 	"RoleBinding " + install.NodesName: ".Values.agent.plugins.labels",
 	v1alpha1.SystemNamespace:           `ne .Release.Namespace "` + v1alpha1.SystemNamespace + `"`,
 }
 
-// render writes the file.
+// render returns the content of the file.
 func (p *page) render(name string) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString("{{- /* Generated from internal/install by `make generate`. Do not edit. */}}\n")
@@ -275,7 +275,7 @@ func (p *page) render(name string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// fill puts the pieces of template in the places of their marks.
+// fill replaces the marks by their template fragments.
 func (p *page) fill(text []byte) []byte {
 	piece := func(number []byte, indent string) []byte {
 		n, _ := strconv.Atoi(string(number))

@@ -9,8 +9,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// specOf returns the kind that a CustomResourceDefinition is of, and the schema of its
-// spec. A kind without a spec has none.
+// specOf returns the kind of a CustomResourceDefinition, and the schema of its spec, which is
+// nil if the kind has no spec.
 func specOf(definition unstructured.Unstructured) (kind string, spec map[string]any, err error) {
 	kind, _, err = unstructured.NestedString(definition.Object, "spec", "names", "kind")
 	if err != nil {
@@ -24,9 +24,9 @@ func specOf(definition unstructured.Unstructured) (kind string, spec map[string]
 	return kind, spec, err
 }
 
-// valuesSchema is the schema of values.yaml: croft.yaml's keys with the schemas of the
-// kinds, and the chart's own. It refuses fields that are not known, by name, as `croft
-// check` does. The rules in CEL it leaves to the API server.
+// valuesSchema returns the schema of values.yaml: croft.yaml's keys with the schemas of the
+// kinds, and the chart's own. Like `croft check`, it refuses unknown fields. It leaves the CEL
+// rules to the API server.
 func valuesSchema(kinds map[string]map[string]any) (map[string]any, error) {
 	for _, kind := range []string{manifest.KindPlatform, manifest.KindPool, manifest.KindTenant, manifest.KindNetwork} {
 		if kinds[kind] == nil {
@@ -35,7 +35,7 @@ func valuesSchema(kinds map[string]map[string]any) (map[string]any, error) {
 	}
 	named := func(kind, what string) map[string]any {
 		entry := jsonSchema(kinds[kind])
-		entry["type"] = []any{"object", "null"} // without a value, everything is as by default
+		entry["type"] = []any{"object", "null"} // without a value, the defaults apply
 		return map[string]any{"type": "object", "description": what + " by their names.", "additionalProperties": entry}
 	}
 	return map[string]any{
@@ -89,7 +89,7 @@ func valuesSchema(kinds map[string]map[string]any) (map[string]any, error) {
 	}, nil
 }
 
-// pods are the values of a Deployment.
+// pods returns the schema of a Deployment's values.
 func pods() map[string]any {
 	return with(job(), map[string]any{
 		"replicas":       map[string]any{"type": "integer", "minimum": 0, "description": "How many pods run."},
@@ -97,7 +97,7 @@ func pods() map[string]any {
 	})
 }
 
-// job are the values of a Job's pods.
+// job returns the schema of the values for a Job's pods.
 func job() map[string]any {
 	return map[string]any{
 		"resources":         object("Requests and limits of each pod."),
@@ -129,8 +129,8 @@ func with(all, more map[string]any) map[string]any {
 	return all
 }
 
-// jsonSchema turns the schema of a kind into JSON Schema: without Kubernetes' extensions,
-// and closed, since the API server would drop a field that it does not know.
+// jsonSchema converts the schema of a kind to JSON Schema: without Kubernetes' extensions, and
+// closed, since the API server would drop an unknown field.
 func jsonSchema(schema map[string]any) map[string]any {
 	converted := map[string]any{}
 	for key, value := range schema {

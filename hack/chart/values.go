@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// defaults are what `croft install` has where the values say nothing else.
+// defaults are the settings of `croft install`, which apply unless the values set others.
 type defaults struct {
 	Operator, Proxy, Agent, Verify workload
 	Plugins                        struct{ Namespace, Labels string }
@@ -18,7 +18,7 @@ type defaults struct {
 //go:embed values.yaml.tmpl
 var valuesTemplate string
 
-// values is values.yaml, with the defaults in it.
+// values returns values.yaml with the defaults.
 func values(of defaults) ([]byte, error) {
 	parsed, err := template.New("values.yaml").Funcs(template.FuncMap{"yaml": func(indent int, value any) (string, error) {
 		data, err := yaml.Marshal(value)

@@ -1,7 +1,6 @@
-// Command conditionsdoc writes the part of docs/conditions.md that is generated:
-// every condition and every reason, from the comments of their constants in
-// api/v1alpha1. It reads the document from the first argument and writes it to the
-// second. `make generate` calls it.
+// Command conditionsdoc writes the generated part of docs/conditions.md: every condition and
+// every reason, from the comments of their constants in api/v1alpha1. It reads the document
+// from the first argument and writes it to the second. `make generate` calls it.
 package main
 
 import (
@@ -15,7 +14,7 @@ import (
 	"croft.dev/croft/hack/internal/document"
 )
 
-// source is read from the repository's root, where `make generate` runs.
+// source is relative to the repository's root, where `make generate` runs.
 const source = "api/v1alpha1/conditions.go"
 
 func main() { document.Main(generate) }
@@ -37,8 +36,8 @@ func generate() (string, error) {
 	return b.String(), nil
 }
 
-// rows are the constants whose names have a prefix. A constant without a comment is an
-// error.
+// rows writes a row for each constant whose name has the prefix. A constant without a comment
+// is an error.
 func rows(b *strings.Builder, file *ast.File, prefix string) error {
 	for _, declaration := range file.Decls {
 		group, ok := declaration.(*ast.GenDecl)
@@ -69,7 +68,7 @@ func rows(b *strings.Builder, file *ast.File, prefix string) error {
 	return nil
 }
 
-// sentence is a comment without the constant's name, which it began with.
+// sentence returns the rest of a comment that begins with the constant's name.
 func sentence(comment string) string {
 	comment = strings.TrimPrefix(strings.TrimSpace(comment), ":")
 	comment = strings.TrimPrefix(strings.TrimSpace(comment), "says that ")

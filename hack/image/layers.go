@@ -20,26 +20,27 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// certificates is where the certificate authorities are, as on Debian.
+// certificates is the path of the certificate authorities, as on Debian.
 const certificates = "etc/ssl/certs/ca-certificates.crt"
 
-// file is one of a layer.
+// file is a file in a layer.
 type file struct {
 	name    string
 	mode    int64
 	content []byte
 }
 
-// epoch is when every file was changed: an image that says when it was built is another
-// one each time.
+// epoch is the modification time of every file. With the build time, the image would differ
+// after each build.
 var epoch = time.Unix(0, 0).UTC()
 
-// baseLayer has what a Go program looks for besides itself: certificate authorities, those
-// of Mozilla's program as the Go project publishes them, time zones, and a user's name.
+// baseLayer returns a layer with the files that a Go program reads at run time: certificate
+// authorities (those of Mozilla's program as the Go project publishes them), time zones, and
+// the name of the user.
 func baseLayer(zones string) (v1.Layer, error) {
 	var roots bytes.Buffer
 	for root := range bundle.Roots() {
-		// A file of certificates cannot say until when one of them is trusted.
+		// A PEM file cannot express the date until which a root is trusted.
 		if root.Constraint != nil {
 			continue
 		}
@@ -55,7 +56,7 @@ func baseLayer(zones string) (v1.Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = archive.Close() }() // it is only read
+	defer func() { _ = archive.Close() }() // it was only read
 	for _, zone := range archive.File {
 		if strings.HasSuffix(zone.Name, "/") {
 			continue
@@ -69,7 +70,7 @@ func baseLayer(zones string) (v1.Layer, error) {
 	return layerOf(files)
 }
 
-// layerOf is a layer with files and the directories around them.
+// layerOf returns a layer with files and their parent directories.
 func layerOf(files []file) (v1.Layer, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -107,7 +108,7 @@ func add(w *tar.Writer, f file) error {
 	return err
 }
 
-// archive writes the files of a directory as an archive.
+// archive writes the files of a directory as a tar archive.
 func archive(to, dir string) error {
 	out, err := os.Create(to)
 	if err != nil {
@@ -115,7 +116,7 @@ func archive(to, dir string) error {
 	}
 	defer out.Close()
 	w := tar.NewWriter(out)
-	// In the order of their names, which WalkDir has.
+	// WalkDir visits the files in lexical order.
 	if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

@@ -1,8 +1,9 @@
 // Command image writes croft's container image: one static binary on an empty base, with
-// certificate authorities and time zones, for several architectures. `make image` builds
-// the binaries and calls it.
+// certificate authorities and time zones, for several architectures. `make image` builds the
+// binaries and calls it.
 //
-// What it writes depends on its inputs alone, not on when, where and by whom it is built.
+// Its output depends on its inputs only, and not on the time, the place or the user of the
+// build.
 package main
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// user is whom croft runs as; the chart's pods say the same number.
+// user is the user and group that croft runs as; the chart's pods set the same numbers.
 const user = "65532:65532"
 
 func main() {
@@ -79,7 +80,7 @@ func write(to, zones, name, version string, binaries []string) (string, error) {
 	return digest.String(), writeSPDX(to+".spdx.json", version, digest.String(), boms)
 }
 
-// imageOf is the image for one architecture.
+// imageOf returns the image for one architecture.
 func imageOf(architecture, binary, version string, common v1.Layer) (v1.Image, error) {
 	content, err := os.ReadFile(binary)
 	if err != nil {
@@ -111,7 +112,7 @@ func writeLayout(to, name string, index v1.ImageIndex) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // what is left is named .image-…
+	defer func() { _ = os.RemoveAll(dir) }() // remains of a killed build are named .image-…
 	path, err := layout.Write(dir, empty.Index)
 	if err != nil {
 		return err

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// bom is what a binary is made of.
+// bom is the list of modules in a binary.
 type bom struct {
 	goVersion string
 	main      string
 	modules   []debug.Module
 }
 
-// bomOf reads it from the binary itself, where the linker has put it.
+// bomOf reads the build information that the linker has stored in the binary.
 func bomOf(binary string) (bom, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
@@ -33,7 +33,7 @@ func bomOf(binary string) (bom, error) {
 	return b, nil
 }
 
-// The parts of SPDX 2.3 that are written.
+// These are the parts of SPDX 2.3 that are written.
 type (
 	spdxDocument struct {
 		Version       string             `json:"spdxVersion"`
@@ -69,8 +69,8 @@ type (
 	}
 )
 
-// writeSPDX writes the bill of materials of all binaries as one SPDX document. Its name is
-// the image's digest; it says of no time, for the reason that the image does not.
+// writeSPDX writes the bill of materials of all binaries as one SPDX document. Its name is the
+// image's digest. Like the image, it does not contain the time of the build.
 func writeSPDX(to, version, digest string, boms []bom) error {
 	const root = "SPDXRef-croft"
 	document := spdxDocument{
@@ -112,7 +112,7 @@ func purl(locator string) spdxReference {
 	return spdxReference{Category: "PACKAGE-MANAGER", Type: "purl", Locator: locator}
 }
 
-// spdxID replaces what an SPDX identifier may not have.
+// spdxID replaces characters that an SPDX identifier may not contain.
 func spdxID(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// limited is an instance type in the provider's table of limits, with the number of its
+// limited matches an instance type in the provider's table of limits, with the number of its
 // network interfaces and of the IPv4 addresses of each.
 var limited = regexp.MustCompile(`"([a-z0-9-]+)\.([a-z0-9-]+)": \{\s*Interface:\s*(\d+),\s*IPv4PerInterface:\s*(\d+),`)
 

@@ -1,10 +1,10 @@
-// Command instancetypes writes the names of AWS's instance types, as Karpenter's
-// provider for AWS and croft's sandbox know them, into one Go file, and the limits of
-// their network interfaces into another:
+// Command instancetypes writes the names of AWS's instance types from Karpenter's provider for
+// AWS and from croft's sandbox into one Go file, and the limits of their network interfaces
+// into another:
 //
 //	instancetypes NAMES-FILE LIMITS-FILE
 //
-// The provider's module is the one that the sandbox is built from, so that croft
+// It uses the provider's module in the version that the sandbox is built from, so that croft
 // itself need not link it.
 package main
 
@@ -57,7 +57,7 @@ func names(to string) error {
 	return write(to, b.Bytes())
 }
 
-// write formats a Go file.
+// write formats and writes a Go file.
 func write(to string, source []byte) error {
 	formatted, err := format.Source(source)
 	if err != nil {
@@ -66,7 +66,7 @@ func write(to string, source []byte) error {
 	return os.WriteFile(to, formatted, 0o644) //nolint:gosec // a source file
 }
 
-// moduleOf is the directory of a module that the sandbox is built from.
+// moduleOf returns the directory of a module that the sandbox is built from.
 func moduleOf(path string) (string, error) {
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", path)
 	list.Dir = "sandbox"
@@ -78,13 +78,13 @@ func moduleOf(path string) (string, error) {
 }
 
 var (
-	// keyed is an instance type as a key of one of the provider's tables.
+	// keyed matches an instance type as a key of one of the provider's tables.
 	keyed = regexp.MustCompile(`"([a-z0-9-]+)\.([a-z0-9-]+)":`)
-	// listed is one at the beginning of a row of the sandbox's.
+	// listed matches an instance type at the beginning of a row of the sandbox's table.
 	listed = regexp.MustCompile(`(?m)^([a-z0-9-]+)\.([a-z0-9-]+),`)
 )
 
-// table is the union of all tables: sizes by family.
+// table returns the union of all tables: sizes by family.
 func table() (map[string]map[string]bool, error) {
 	module, err := moduleOf(provider)
 	if err != nil {

@@ -21,8 +21,8 @@ func main() {
 	}
 }
 
-// write writes the pages. SOURCE_DATE_EPOCH is their date; without it they have the month
-// of the build.
+// write writes the pages. Their date is SOURCE_DATE_EPOCH or, if that is not set, the month of
+// the build.
 func write(to, version string) error {
 	if err := os.MkdirAll(to, 0o750); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Command metricsdoc writes the part of docs/metrics.md that is generated: croft's metrics,
-// those of others that alerts use, and the alerts. It reads the document from the first
+// Command metricsdoc writes the generated part of docs/metrics.md: croft's metrics, other
+// components' metrics that alerts use, and the alerts. It reads the document from the first
 // argument and writes it to the second. `make generate` calls it.
 package main
 
@@ -59,7 +59,7 @@ func table(b *strings.Builder, metrics []metric.Metric, process metric.Process) 
 
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// plain shows the labels of a summary as people read them.
+// plain replaces the template expressions of a summary by readable label names.
 func plain(summary string) string {
 	return strings.NewReplacer("{{ $labels.", "`", "{{ humanizeDuration $", "`", "{{ humanizePercentage $", "`", "{{ $", "`", " }}", "`").Replace(summary)
 }

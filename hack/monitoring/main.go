@@ -1,4 +1,4 @@
-// Command monitoring writes what Prometheus and Grafana take in, below the given directory:
+// Command monitoring writes configuration for Prometheus and Grafana to the given directory:
 // rules.yaml, prometheusrule.yaml and dashboards/*.json. `make generate` calls it.
 package main
 

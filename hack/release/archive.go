@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// changed is when every file in an archive was changed: the earliest time that a zip can
-// have. An archive with the time of its build would differ each time.
+// changed is the modification time of every file in an archive: the earliest time that a zip
+// can represent. With the build time, the archive would differ after each build.
 var changed = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // file is a file of an archive.
@@ -25,8 +25,8 @@ type file struct {
 	from string
 }
 
-// pack writes the archive for a platform: a zip for Windows, whose users may have no other
-// tool, and a compressed tar for the others.
+// pack writes the archive for a platform: a zip for Windows, where other tools may be missing,
+// and a compressed tar for the others.
 func pack(to string, a archive, version, common, binary string) (archive, error) {
 	files, err := filesBelow(common)
 	if err != nil {
@@ -58,8 +58,8 @@ func pack(to string, a archive, version, common, binary string) (archive, error)
 	return a, err
 }
 
-// filesBelow are the files in a directory, executable for all where its owner may execute
-// them, and readable for all: the umask of the build is not part of a release.
+// filesBelow returns the files in a directory, readable for all, and executable for all if the
+// owner may execute them: the umask of the build must not affect a release.
 func filesBelow(dir string) ([]file, error) {
 	if dir == "" {
 		return nil, nil
@@ -84,7 +84,7 @@ func filesBelow(dir string) ([]file, error) {
 	return all, err
 }
 
-// writeTar writes regular files alone: krew refuses archives with links.
+// writeTar writes regular files only: krew refuses archives with links.
 func writeTar(to io.Writer, files []file) error {
 	// The gzip header has neither name nor time.
 	compressed, err := gzip.NewWriterLevel(to, gzip.BestCompression)

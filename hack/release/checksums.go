@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// checksums is the file that is signed, in the place of each file that it names.
+// checksums is the file that is signed instead of each file that it names.
 const checksums = "checksums.txt"
 
 // checksum is a file's SHA-256 in hexadecimal.
@@ -26,10 +26,10 @@ func checksum(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// writeChecksums writes the checksums of all files in a directory, without those below, as
-// sha256sum --check reads them.
+// writeChecksums writes the checksums of all files in a directory, without subdirectories, in
+// the format of sha256sum --check.
 func writeChecksums(dir string) error {
-	entries, err := os.ReadDir(dir) // in the order of their names
+	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,7 @@
 // formula, and the checksums of all that is published. `make release` builds the files and
 // calls it.
 //
-// Its output depends on its inputs alone: the same files make the same archives, to the bit.
+// Its output depends on its inputs only: the same files result in identical archives.
 package main
 
 import (
@@ -16,24 +16,24 @@ import (
 
 // release is one version of croft.
 type release struct {
-	// Version has a v in front, as its Git tag has.
+	// Version begins with a v, like its Git tag.
 	Version string
 	// Repository is OWNER/NAME on GitHub, where the archives are published.
 	Repository string
-	// Archives are in the order of their names.
+	// Archives are sorted by name.
 	Archives []archive
 }
 
 // archive is a released file for one platform.
 type archive struct {
 	OS, Arch string
-	// Name is that of the file.
+	// Name is the name of the file.
 	Name string
 	// SHA256 is the file's digest in hexadecimal.
 	SHA256 string
 }
 
-// Binary is croft's name in the archive.
+// Binary returns the name of the croft binary in the archive.
 func (a archive) Binary() string {
 	if a.OS == windows {
 		return "croft.exe"
@@ -41,12 +41,12 @@ func (a archive) Binary() string {
 	return "croft"
 }
 
-// URL is where an archive is downloaded from.
+// URL returns the download URL of an archive.
 func (r release) URL(a archive) string {
 	return fmt.Sprintf("https://github.com/%s/releases/download/%s/%s", r.Repository, r.Version, a.Name)
 }
 
-// Number is the version without the v, as Homebrew writes it.
+// Number returns the version without the v, as Homebrew writes it.
 func (r release) Number() string { return strings.TrimPrefix(r.Version, "v") }
 
 const windows = "windows"
@@ -73,7 +73,7 @@ func main() {
 	}
 }
 
-// run writes everything into a directory.
+// run writes all files to a directory.
 func run(to string, r release, common string, binaries []string) error {
 	switch {
 	case !versions.MatchString(r.Version):

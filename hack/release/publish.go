@@ -18,7 +18,7 @@ var (
 	homebrew string
 )
 
-// Of are the archives for an operating system.
+// Of returns the archives for an operating system.
 func (r release) Of(system string) []archive {
 	var all []archive
 	for _, a := range r.Archives {
@@ -29,12 +29,12 @@ func (r release) Of(system string) []archive {
 	return all
 }
 
-// Homebrew are the systems that it knows, by what a formula calls them.
+// Homebrew maps a formula's names of operating systems to Go's.
 func (release) Homebrew() map[string]string {
 	return map[string]string{"on_linux": "linux", "on_macos": "darwin"}
 }
 
-// fill writes a template that is filled in with a release.
+// fill executes a template with the release, and writes the result to a file.
 func (r release) fill(to, text string) error {
 	parsed, err := template.New(filepath.Base(to)).Option("missingkey=error").Parse(text)
 	if err != nil {

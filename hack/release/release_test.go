@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// given are the files that a release is made of.
+// given returns the input files of a release.
 func given(t *testing.T) (common string, binaries []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -60,8 +60,8 @@ func write(t *testing.T, common string, binaries []string) map[string]string {
 	return all
 }
 
-// TestArchives wants each platform's archive to have its binary and all else that there is,
-// for everybody to read, and the same bits at another time and place.
+// TestArchives expects each platform's archive to contain its binary and all common files,
+// readable for all, and to be identical at another time and place.
 func TestArchives(t *testing.T) {
 	common, binaries := given(t)
 	all := write(t, common, binaries)
@@ -85,8 +85,8 @@ func TestArchives(t *testing.T) {
 	}
 }
 
-// unpack returns the mode and content of each file of an archive, which has to have regular
-// files alone.
+// unpack returns the mode and content of each file of an archive. It fails unless all are
+// regular files.
 func unpack(t *testing.T, name, content string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -127,7 +127,7 @@ func unpack(t *testing.T, name, content string) map[string]string {
 	}
 }
 
-// TestChecksums wants one line for each file beside it, as sha256sum writes them.
+// TestChecksums expects one line for each other file in the directory, as sha256sum writes it.
 func TestChecksums(t *testing.T) {
 	common, binaries := given(t)
 	all := write(t, common, binaries)
@@ -147,8 +147,8 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
-// TestPublished wants the krew manifest and the formula to name each archive that they are
-// for, with its digest.
+// TestPublished expects the krew manifest and the formula to name each of their archives, with
+// its digest.
 func TestPublished(t *testing.T) {
 	common, binaries := given(t)
 	all := write(t, common, binaries)
@@ -185,7 +185,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestRefused wants a line that says what to write.
+// TestRefused expects a message that names the correct input.
 func TestRefused(t *testing.T) {
 	common, binaries := given(t)
 	for name, test := range map[string]struct {
@@ -206,7 +206,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestScript wants hack/release.sh to ask for a version before it builds anything.
+// TestScript expects hack/release.sh to require a version before it builds anything.
 func TestScript(t *testing.T) {
 	for _, version := range []string{"", "1.2.3", "v1"} {
 		script := exec.CommandContext(t.Context(), "../release.sh")

@@ -1,6 +1,6 @@
-// Command versions installs croft on API servers of several versions of Kubernetes, tries
-// all attacks on each, and writes docs/versions.md. `make test-versions` calls it. It exits
-// with 1 if a wall did not hold, or doctor found a problem.
+// Command versions installs croft on API servers of several versions of Kubernetes, tries all
+// attacks on each, and writes docs/versions.md. `make test-versions` calls it. It exits with 1
+// if a wall did not withstand an attack, or doctor found a problem.
 package main
 
 import (
@@ -29,12 +29,13 @@ import (
 //go:embed versions.md.tmpl
 var page string
 
-// beta are the API server's arguments by which Kubernetes 1.34 and 1.35 place pods.
+// beta are the API server's arguments with which Kubernetes 1.34 and 1.35 place pods.
 var beta = []string{"--feature-gates=MutatingAdmissionPolicy=true", "--runtime-config=admissionregistration.k8s.io/v1beta1=true"}
 
-// trial is an API server, and the engine that places pods.
+// trial is an API server with a placement engine.
 type trial struct {
-	// binary is the file of the kube-apiserver in bin; that of croft-sandbox if empty.
+	// binary is the file name of the kube-apiserver in bin. If it is empty, croft-sandbox's own
+	// is used.
 	binary    string
 	args      []string
 	placement string
@@ -101,8 +102,8 @@ func run(ctx context.Context, bin, out, only string) error {
 	return errors.Join(append(errs, os.WriteFile(out, text.Bytes(), 0o600))...)
 }
 
-// try installs croft in a sandbox with the API server, declares a tenant, and runs croft
-// verify and croft doctor.
+// try installs croft in a sandbox with the API server, declares a tenant, and runs croft verify
+// and croft doctor.
 func (t trial) try(ctx context.Context, bin string) (_ row, err error) {
 	croft, err := filepath.Abs(filepath.Join(bin, "croft"))
 	if err != nil {
@@ -166,7 +167,7 @@ func (c command) run(ctx context.Context, stdin string, args ...string) ([]byte,
 	return out, nil
 }
 
-// read reads the JSON of a command that exits with 1 for what it found.
+// read decodes the JSON output of a command that exits with 1 if it has findings.
 func (c command) read(ctx context.Context, into any, args ...string) error {
 	out, err := c.run(ctx, "", append(args, "-o", "json")...)
 	if jsonErr := json.Unmarshal(out, into); jsonErr != nil {

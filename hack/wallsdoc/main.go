@@ -1,6 +1,6 @@
-// Command wallsdoc writes the part of docs/walls.md that is generated: every rule
-// of the walls and the attacks that prove it. It reads the document from the
-// first argument and writes it to the second. `make generate` calls it.
+// Command wallsdoc writes the generated part of docs/walls.md: every rule of the walls and the
+// attacks that test it. It reads the document from the first argument and writes it to the
+// second. `make generate` calls it.
 package main
 
 import (
@@ -28,8 +28,7 @@ func generate() (string, error) {
 	}}
 	var attacks []attack.Attack
 	var rules []wall.Rule
-	// The additional rules of each dialect of network policies come after the common
-	// ones.
+	// The additional rules of each dialect of network policies come after the common ones.
 	for _, dialect := range []v1alpha1.NetworkDialect{
 		v1alpha1.DialectKubernetes, v1alpha1.DialectCalico, v1alpha1.DialectClusterNetworkPolicy, v1alpha1.DialectAWS,
 	} {
@@ -50,7 +49,7 @@ func generate() (string, error) {
 	return b.String(), nil
 }
 
-// limits are the bounds of all policies, those of one list once.
+// limits writes the bounds of all policies. A bound of several policies has one row.
 func limits(b *strings.Builder, platform v1alpha1.Platform) {
 	b.WriteString("\n## The bounds\n\n| in | at most | since |\n|---|---|---|\n")
 	type row struct{ in, most, since string }
@@ -84,7 +83,7 @@ func inDialect(platform v1alpha1.Platform, dialect v1alpha1.NetworkDialect) (*ve
 	return verify.NewScratch(platform)
 }
 
-// distinct are the first of those that have the same key.
+// distinct returns the first element for each key.
 func distinct[T any, K comparable](all []T, key func(T) K) []T {
 	seen := map[K]bool{}
 	return slices.DeleteFunc(all, func(v T) bool {
@@ -138,8 +137,8 @@ func section(b *strings.Builder, name string, rules []wall.Rule, own, all []atta
 	fmt.Fprintf(b, "\nWhat a tenant must still be able to do: %s.\n", names(own, func(a attack.Attack) bool { return a.Kind == attack.Mirror }))
 }
 
-// proof names the attacks that a rule stops. Some rules stop none: they check the result
-// of a policy of the same name.
+// proof names the attacks that a rule stops. If there are none, the rule checks the result of the
+// mutating policy of the same name, and the attacks on that policy are named.
 func proof(r wall.Rule, own, all []attack.Attack) string {
 	by := func(rule string) func(attack.Attack) bool {
 		return func(a attack.Attack) bool {

@@ -1,10 +1,10 @@
-// Package addons is the catalogue of add-ons' annotations and labels, as data, with
-// the effect of each on a tenant's object. An add-on acts with its own rights, which
-// often reach every namespace: a tenant that may write the annotation can use them.
+// Package addons is the catalogue of add-ons' annotations and labels, as data, with the
+// effect of each on a tenant's object. An add-on acts with its own permissions, which often
+// cover every namespace. A tenant that may write the annotation can use these permissions.
 //
-// The policy wall compiles the catalogue into a constant number of rules, `make
-// generate` lists it in docs/addons.md, and `croft doctor` names add-ons in a cluster
-// that it does not know. The package does no I/O.
+// The policy wall compiles the catalogue into a constant number of rules, `make generate`
+// lists it in docs/addons.md, and `croft doctor` reports add-ons in a cluster that are not in
+// it. The package does no I/O.
 package addons
 
 import (
@@ -13,78 +13,81 @@ import (
 	"strings"
 )
 
-// Class is the kind of an annotation's value, which determines the check of it.
+// Class is the kind of an annotation's value. It determines how the value is checked.
 type Class string
 
 // The classes, from harmless to refused.
 const (
-	// Harmless annotations concern the object itself, or other rules judge their effect.
+	// Harmless annotations affect only the object itself, or other rules check their effect.
 	Harmless Class = "harmless"
-	// Text is written into the configuration of a controller that serves every
-	// tenant: it has no characters that end a value there.
+	// Text is written into the configuration of a controller that serves every tenant. It
+	// must not contain characters that end a value there.
 	Text Class = "text"
-	// Rules are the JSON of rules of an AWS load balancer. CEL cannot parse JSON, so
-	// escapes are refused, and so are hosts and target groups.
+	// Rules are JSON rules of an AWS load balancer. CEL cannot parse JSON, so escapes are
+	// refused, and so are hosts and target groups.
 	Rules Class = "rules"
-	// OneOf is one of some values, or several of them with commas between.
+	// OneOf is one value of a list, or several of them, separated by commas.
 	OneOf Class = "one-of"
-	// Hosts are names of hosts with commas between: the tenant's, or one of some words.
+	// Hosts are host names of the tenant, or words of a list, separated by commas.
 	Hosts Class = "hosts"
-	// URL is where a controller sends requests: a host or a Service of the tenant.
+	// URL is an address to which a controller sends requests. It must have a host or a
+	// Service of the tenant.
 	URL Class = "url"
-	// Object is an object's name, or namespace/name with a namespace of the tenant;
-	// several with commas between.
+	// Object is an object's name, or namespace/name with a namespace of the tenant, or
+	// several of them, separated by commas.
 	Object Class = "object"
-	// Namespaces are namespaces of the tenant with commas between.
+	// Namespaces are namespaces of the tenant, separated by commas.
 	Namespaces Class = "namespaces"
-	// Prefixed are names of objects that begin with a namespace and a hyphen, as
-	// Traefik writes them.
+	// Prefixed are names of objects that begin with a namespace and a hyphen, in the notation
+	// of Traefik.
 	Prefixed Class = "prefixed"
-	// Shared is the name of something that several objects share by naming it alike:
-	// it is a namespace of the tenant, or begins with one and a dot.
+	// Shared is the name of a resource that objects share if they use the same name. It must
+	// be a namespace of the tenant, or begin with one and a dot.
 	Shared Class = "shared"
-	// Networks are Multus' networks of the tenant's namespaces: as Object, or as a JSON
-	// list of objects that have a name, a namespace and an interface alone. Escapes are
-	// refused, with which JSON says the same in other characters.
+	// Networks are Multus networks in the tenant's namespaces: in the form of Object, or as a
+	// JSON list of objects that have only a name, a namespace and an interface. Escapes are
+	// refused, because JSON can write the same text with them.
 	Networks Class = "networks"
-	// Settings are YAML or JSON whose keys, at any depth, are among some. What YAML can
-	// say them by otherwise, such as escapes, anchors and tags, is refused.
+	// Settings are YAML or JSON whose keys, at any depth, are in a list. Other YAML notations
+	// of keys, such as escapes, anchors and tags, are refused.
 	Settings Class = "settings"
-	// JSON is JSON whose keys, at any depth, are among some. A key with values, as
-	// type=multi_line, allows those values alone. Escapes of characters are refused.
+	// JSON is JSON whose keys, at any depth, are in a list. A key with a value, such as
+	// type=multi_line, allows only that value. Escapes of characters are refused.
 	JSON Class = "json"
-	// Attributes are KEY=VALUE with commas between, whose keys are among some. A key that
-	// ends in a dot allows all keys with that prefix.
+	// Attributes are KEY=VALUE pairs, separated by commas, whose keys are in a list. A key
+	// that ends with a dot allows all keys with that prefix.
 	Attributes Class = "attributes"
-	// KeepsNode keeps a node from being replaced: by policy.doNotDisrupt.
+	// KeepsNode prevents a node from being replaced. policy.doNotDisrupt allows it.
 	KeepsNode Class = "keeps-node"
-	// Address claims an address, which may be another's.
+	// Address claims an address, which may belong to another tenant.
 	Address Class = "address"
-	// Rights uses something of the platform or the cloud that others own, or that
-	// gives rights.
+	// Rights uses a resource of the platform or the cloud that belongs to others, or that
+	// grants permissions.
 	Rights Class = "rights"
-	// Never is configuration that affects all tenants, or that leaves the namespace.
+	// Never is configuration that affects all tenants, or that has effects outside of the
+	// namespace.
 	Never Class = "never"
-	// Unknown annotations are not in the catalogue: policy.unknownAnnotations decides.
+	// Unknown annotations are not in the catalogue. policy.unknownAnnotations decides about
+	// them.
 	Unknown Class = "unknown"
 )
 
-// Kinds are kinds of objects that add-ons read annotations of.
+// Kinds are the kinds of objects whose annotations an add-on reads.
 type Kinds int
 
-// The kinds. Those of a group have one table in the rules.
+// The groups of kinds. Each group has one table in the rules.
 const (
 	// Edge are Ingresses, Services, Gateways and routes.
 	Edge Kinds = 1 << iota
 	// Data are Secrets, ConfigMaps and PersistentVolumeClaims.
 	Data
-	// Pods are pods, and the templates that they are made from.
+	// Pods are pods, and the templates from which they are created.
 	Pods
-	// Every kind of these.
+	// Every includes all kinds.
 	Every = Edge | Data | Pods
 )
 
-// Groups are the groups of kinds, each with the name that documents give it.
+// Groups are the groups of kinds, with their names in the documentation.
 var Groups = []struct {
 	Kinds Kinds
 	Name  string
@@ -97,56 +100,56 @@ var Groups = []struct {
 // Addon is an add-on and the annotations that it reads.
 type Addon struct {
 	Name string
-	// Source is where the annotations are documented.
+	// Source is the address of the annotations' documentation.
 	Source string
-	// On are the kinds on which it reads them. On others they are harmless.
+	// On are the kinds whose annotations the add-on reads. On other kinds they are harmless.
 	On Kinds
-	// Prefixes are the prefixes of its annotations, without the slash. *.example.org is
-	// example.org and every prefix below it, and keys without a slash that are called so.
+	// Prefixes are the prefixes of its annotations, without the slash. *.example.org matches
+	// example.org and every prefix below it, and keys of these names without a slash.
 	Prefixes []string
-	// Rest is the class of those that Names do not list; Unknown if empty.
+	// Rest is the class of annotations that Names do not list. It defaults to Unknown.
 	Rest Class
-	// Names are the annotations that it is known to read.
+	// Names are the annotations that the add-on is known to read.
 	Names []Names
-	// Installs are the API groups and controllers of IngressClasses that reveal the
-	// add-on in a cluster. A group includes those below it.
+	// Installs are the API groups and the controllers of IngressClasses that show that the
+	// add-on is installed in a cluster. A group includes the groups below it.
 	Installs []string
 }
 
-// Names are annotations of one add-on that are of one class.
+// Names are annotations of one add-on that have the same class.
 type Names struct {
 	Class Class
 	// Values are the allowed values of OneOf, the words that Hosts allows, the values of
 	// KeepsNode that do not keep a node, and the keys of Settings, JSON and Attributes.
 	Values []string
-	// Why is the harm that the annotation would do, and Source its reference.
+	// Why is the harm of the annotation, and Source its reference.
 	Why, Source string
-	// Names come after the slash. A name that ends in a dot matches all names with that
-	// prefix, up to their first dot; one that begins with a dot matches all names with
-	// that ending, from their last dot. For an add-on without a prefix, names are whole
-	// keys, and a name that ends in a dot matches all keys with that prefix up to their
-	// second dot, with a slash or without.
+	// Names are the parts of keys after the slash. A name that ends with a dot matches all
+	// names with that prefix, up to their first dot. A name that begins with a dot matches
+	// all names with that ending, from their last dot. For an add-on without a prefix, names
+	// are whole keys, and a name that ends with a dot matches all keys with that prefix up to
+	// their second dot, with a slash or without.
 	Names []string
 }
 
-// Label is a label that makes an add-on act.
+// Label is a label on which an add-on acts.
 type Label struct {
 	Addon, Key, Why, Source string
 	On                      Kinds
 }
 
-// externalDNS is the prefix that external-dns reads unless it is told another one.
+// externalDNS is the default prefix of external-dns.
 const externalDNS = "external-dns.alpha.kubernetes.io"
 
-// Table is the lookup table of the rules, for one group of kinds: the class of each
-// entry that Entries may name. Classes with values have them after a colon.
+// Table returns the lookup table of the rules for one group of kinds: the class of each entry
+// that Entries may return. Classes with values have them after a colon.
 func Table(on Kinds) map[string]string {
 	table := map[string]string{}
 	for i := range catalogue {
 		a := &catalogue[i]
 		rest := a.Rest
 		if a.On&on == 0 {
-			rest = Harmless // it does not read them there
+			rest = Harmless // the add-on does not read them there
 		}
 		for _, prefix := range a.Prefixes {
 			if rest == "" || rest == Unknown {
@@ -173,8 +176,8 @@ func Table(on Kinds) map[string]string {
 	return table
 }
 
-// HarmlessPrefixes are the prefixes, without the slash, whose annotations are all
-// harmless on the kinds: most annotations have one of these.
+// HarmlessPrefixes returns the prefixes, without the slash, whose annotations are all
+// harmless on the kinds. Most annotations have one of these.
 func HarmlessPrefixes(on Kinds) []string {
 	var all []string
 	for i := range catalogue {
@@ -208,12 +211,12 @@ func keys(a *Addon, n Names) []string {
 	return all
 }
 
-// elastic is the prefix of Elastic's hints. The name of a container may come after the
-// hints' kind, as in co.elastic.logs.sidecar/enabled.
+// elastic is the prefix of Elastic's hints. The name of a container may follow the kind of
+// the hints, as in co.elastic.logs.sidecar/enabled.
 const elastic = "co.elastic."
 
-// Normal is the key under which the table has an annotation: external-dns can be
-// configured with any prefix, and Elastic's hints may be for one container.
+// Normal returns the key of an annotation in the table. external-dns can be configured with
+// any prefix, and Elastic's hints may apply to one container.
 func Normal(key string) string {
 	prefix, name, ok := strings.Cut(key, "/")
 	switch {
@@ -225,9 +228,9 @@ func Normal(key string) string {
 	return key
 }
 
-// Entries are the entries of a table that may be about a key, the most specific first. A
-// key without a slash is looked up as if it were a prefix, too: some add-ons read both
-// devices.nri.io and devices.nri.io/pod.
+// Entries returns the entries of a table that may match a key, the most specific first. A key
+// without a slash is also looked up as a prefix: some add-ons read both devices.nri.io and
+// devices.nri.io/pod.
 func Entries(key string) []string {
 	key = Normal(key)
 	prefix, name, ok := strings.Cut(key, "/")
@@ -247,14 +250,14 @@ func Entries(key string) []string {
 	return all
 }
 
-// BareDomain is the form of a key without a slash that is a domain: Kubernetes has
-// add-ons use a prefix, but plugins of container runtimes read such keys. Others without
-// a slash are private to their users.
+// BareDomain matches a key without a slash that is a domain. Kubernetes asks add-ons to use a
+// prefix, but plugins of container runtimes read such keys. Other keys without a slash are
+// private to their users.
 const BareDomain = `^[a-z0-9.-]+[.](io|dev|com|org|net|sh|cloud)$`
 
 var bareDomain = regexp.MustCompile(BareDomain)
 
-// ClassOf looks a key up as the rules do.
+// ClassOf returns the class of a key, with the same lookup as the rules.
 func ClassOf(table map[string]string, key string) string {
 	for _, entry := range Entries(key) {
 		if class, ok := table[entry]; ok {
@@ -267,20 +270,20 @@ func ClassOf(table map[string]string, key string) string {
 	return string(Unknown)
 }
 
-// All are the add-ons, in the order of their names.
+// All returns the add-ons in the order of their names.
 func All() []Addon {
 	all := slices.Clone(catalogue)
 	slices.SortFunc(all, func(a, b Addon) int { return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) })
 	return all
 }
 
-// Labels are the labels that make an add-on act.
+// Labels returns the labels on which an add-on acts, for the given kinds.
 func Labels(on Kinds) []Label {
 	return slices.DeleteFunc(slices.Clone(labels), func(l Label) bool { return l.On&on == 0 })
 }
 
-// Installing names the add-on that an API group, or a controller of an IngressClass,
-// belongs to; "" if the catalogue knows none.
+// Installing returns the add-on that an API group, or a controller of an IngressClass,
+// belongs to. It returns "" if the catalogue has none.
 func Installing(name string) string {
 	for i := range catalogue {
 		for _, known := range catalogue[i].Installs {

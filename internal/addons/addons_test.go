@@ -11,8 +11,8 @@ import (
 // refusing are the classes that refuse any value.
 var refusing = []string{string(addons.Address), string(addons.Rights), string(addons.Never)}
 
-// TestEveryFormOfPrefix fails if a prefix whose annotations are refused is allowed as a
-// key without a slash, or with the name of a pod or a container behind it: NRI's plugins
+// TestEveryFormOfPrefix fails if a prefix whose annotations are refused is allowed as a key
+// without a slash, or with the name of a pod or a container after the slash: NRI's plugins
 // read all of these.
 func TestEveryFormOfPrefix(t *testing.T) {
 	for _, a := range addons.All() {
@@ -36,11 +36,10 @@ func TestEveryFormOfPrefix(t *testing.T) {
 	}
 }
 
-// TestKeysOfAddons looks up the keys that add-ons build from others, as their source
-// does.
+// TestKeysOfAddons looks up keys that add-ons build from parts, as in their source code.
 func TestKeysOfAddons(t *testing.T) {
 	for key, want := range map[string]addons.Class{
-		// NRI's device-injector and its siblings: bare, for a pod, and for a container.
+		// NRI's device-injector and its siblings: alone, for a pod, and for a container.
 		"devices.nri.io":                                     addons.Never,
 		"mounts.nri.io":                                      addons.Never,
 		"cdi-devices.nri.io":                                 addons.Never,

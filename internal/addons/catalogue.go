@@ -2,7 +2,7 @@ package addons
 
 import "strings"
 
-// list are the words of a text.
+// list returns the words of a text.
 func list(names string) []string { return strings.Fields(names) }
 
 const (
@@ -16,16 +16,16 @@ const (
 	cve        = "https://nvd.nist.gov/vuln/detail/"
 )
 
-// The attributes of AWS load balancers that concern their own requests alone.
+// The attributes of AWS load balancers that affect only the balancer's own requests.
 var (
 	attributesOfALB = list(`routing. idle_timeout.timeout_seconds client_keep_alive.seconds load_balancing.cross_zone.enabled zonal_shift.config.enabled
 		dns_record.client_routing_policy`)
 	attributesOfNLB = list("load_balancing.cross_zone.enabled zonal_shift.config.enabled dns_record.client_routing_policy tcp.idle_timeout.seconds")
 )
 
-// catalogue are the add-ons. Each prefix belongs to one add-on. Where an add-on's
-// annotations can do harm, Rest refuses unlisted ones or treats them as unknown: a list
-// of harmful annotations would miss those of the next release.
+// catalogue has the add-ons. Each prefix belongs to one add-on. If an add-on's annotations
+// can do harm, Rest refuses annotations that are not listed, or treats them as unknown: a
+// list of harmful annotations would miss those of the next release.
 var catalogue = []Addon{
 	{
 		Name: "ingress-nginx", Source: "https://kubernetes.github.io/ingress-nginx/user-guide/nginx-configuration/annotations-risk/",
@@ -505,7 +505,7 @@ var catalogue = []Addon{
 	{Name: "OpenShift", Source: "https://docs.openshift.com/container-platform/latest/networking/routes/route-configuration.html", On: Every, Rest: Harmless, Prefixes: list("openshift.io service.beta.openshift.io service.alpha.openshift.io app.openshift.io alpha.image.policy.openshift.io image.openshift.io"), Installs: list("openshift.io")},
 }
 
-// labels make an add-on act by their presence.
+// labels are labels on whose presence an add-on acts.
 var labels = []Label{
 	{"Argo CD", "argocd.argoproj.io/secret-type", "Argo CD takes the Secret for a cluster or a repository, and applies there with its own rights", "https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/", Data},
 	{"Kong", "konghq.com/ca-cert", "Kong trusts the Secret's certificate for the clients of every tenant", "https://developer.konghq.com/kubernetes-ingress-controller/reference/annotations/", Data},

@@ -10,71 +10,73 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// BoundsRule is the rule of every policy that has Bounds.
+// BoundsRule is the name of the rule that every policy with Bounds has.
 const BoundsRule = "bounds"
 
-// Bound is the maximum number of entries of a list or a map of an object.
+// Bound is the maximum number of entries of a list or a map in an object.
 //
-// The time of CEL for a list grows with the square of its length, while the API server's
-// cost limit grows with the length alone: a list of 20,000 entries took 11 seconds, and
-// 500 take 10 milliseconds. So sizes are checked first, and no list over its bound is
-// iterated over.
+// The time that CEL takes for a list grows with the square of its length, while the API
+// server's cost limit grows with the length: a list of 20,000 entries took 11 seconds, and
+// 500 take 10 milliseconds. So sizes are checked first, and no expression iterates over a
+// list that exceeds its bound.
 type Bound struct {
 	// Path is the field, such as spec.rules or metadata.annotations. The part after "[]"
-	// is a field of each entry of a list, as in spec.ingress[].from: the entries of all
-	// of them count together. A list comes before the lists inside of it.
+	// is a field of each entry of a list, as in spec.ingress[].from: the bound counts the
+	// entries in all of them together. A list must come before the lists inside of it.
 	Path string
-	// Max is the most entries.
+	// Max is the maximum number of entries.
 	Max int
-	// Because says why legitimate objects have no more entries.
+	// Because is the reason why legitimate objects have no more entries.
 	Because string
-	// Instead is what to do if one needs more; "write several objects" if empty.
+	// Instead is the advice for users who need more entries. It defaults to "write several
+	// objects".
 	Instead string
-	// Size is a CEL expression of the size, if it is not that of the field; it may use
-	// early variables. It is not evaluated for the old object. Of names the counted
-	// things; "entries" if empty.
+	// Size is a CEL expression for the size, if it differs from the size of the field. It may
+	// use early variables, and is not evaluated for the old object. Of names the counted
+	// entries. It defaults to "entries".
 	Size, Of string
-	// Unless is true only if the bound holds, and is cheaper than counting; it may use
-	// early variables. It is not evaluated for the old object. "" for none.
+	// Unless is an optional CEL expression that is true only for objects within the bound,
+	// and that is cheaper than counting. It may use early variables, and is not evaluated for
+	// the old object.
 	Unless string
-	// Patched: the policy that mutates pods iterates over the list as well.
+	// Patched is set if the policy that mutates pods iterates over the list as well.
 	Patched bool
-	// Sample is one entry as JSON, dear to evaluate and allowed to the tenant, with
-	// %d for its number. An entry of a map is an object with one key. Tests fill
-	// the list with it.
+	// Sample is one entry as JSON that is costly to evaluate and that the tenant may use,
+	// with %d for its number. An entry of a map is an object with one key. Tests fill the
+	// list with samples.
 	Sample string
 }
 
-// Variables that policies with Bounds have by themselves.
+// Variables that every policy with Bounds has.
 const (
-	// withinVariable is true where the object is within all bounds.
+	// withinVariable is true if the object is within all bounds.
 	withinVariable = "within"
-	// comparableVariable is true if there is an old object within all bounds, so that a
-	// rule may compare with it. If the old object was over a bound, the object is judged
-	// as a new one.
+	// comparableVariable is true if there is an old object within all bounds, so that a rule
+	// may compare with it. If the old object exceeds a bound, the object is treated as a new
+	// one.
 	comparableVariable = "comparable"
-	// asBeforeVariable is true where an object over a bound is as it was before, in
-	// all that the rules look at.
+	// asBeforeVariable is true if an object that exceeds a bound has not changed in any field
+	// that the rules read.
 	asBeforeVariable = "asBefore"
 )
 
-// Comparable is a CEL expression: whether a rule may compare the object with the old
+// Comparable is a CEL expression that is true if a rule may compare the object with the old
 // one.
 const Comparable = "variables." + comparableVariable
 
-// view is how a policy's expressions reach an object's fields.
+// view is the way in which a policy's expressions access an object's fields.
 type view string
 
 const (
-	// nowView and beforeView are of the object and of the old object.
+	// nowView and beforeView access the object and the old object.
 	nowView    view = "object"
 	beforeView view = "oldObject"
-	// templateView is of a template of pods, in variables named like the fields.
+	// templateView accesses a template of pods, by variables that are named like the fields.
 	templateView view = "variables"
 )
 
-// field parts a path into an expression that is always there, and the fields below
-// it, which may not be.
+// field splits a path into an expression that always has a value, and the optional fields
+// below it.
 func (v view) field(path string) (string, []string) {
 	fields := strings.Split(path, ".")
 	switch {
@@ -87,8 +89,8 @@ func (v view) field(path string) (string, []string) {
 	}
 }
 
-// under is the optional field at the beginning of a path, if more comes below it: bounds
-// below the same field are checked only if it is set.
+// under returns the optional field at the beginning of a path, if the path continues below
+// it: bounds below the same field are checked only if the field is set.
 func (v view) under(path string) string {
 	start, fields := v.field(strings.ReplaceAll(path, "[]", ""))
 	if len(fields) < 2 {
@@ -97,7 +99,7 @@ func (v view) under(path string) string {
 	return start + "." + fields[0]
 }
 
-// size is a CEL expression of the number of entries that a bound counts.
+// size returns a CEL expression for the number of entries that a bound counts.
 func (b Bound) size(v view) string {
 	if b.Size != "" {
 		return b.Size
@@ -109,7 +111,7 @@ func (b Bound) size(v view) string {
 	return counting(v, first, func(field string) string { return sumOf(field, inside, 0) }, "0")
 }
 
-// fits is a CEL expression that is true where a bound holds.
+// fits returns a CEL expression that is true if the object is within the bound.
 func (b Bound) fits(v view) string {
 	if b.Unless != "" && v != beforeView {
 		return fmt.Sprintf("(%s || %s <= %d)", b.Unless, b.size(v), b.Max)
@@ -122,7 +124,7 @@ func (b Bound) fits(v view) string {
 	}, "true")
 }
 
-// sumOf is the sum of the sizes of a field of each entry of a list.
+// sumOf returns an expression for the sum of the sizes of a field in all entries of a list.
 func sumOf(list, path string, depth int) string {
 	entry := view("e" + strconv.Itoa(depth))
 	first, inside, nested := strings.Cut(path, "[].")
@@ -135,7 +137,7 @@ func sumOf(list, path string, depth int) string {
 	return fmt.Sprintf("%s.map(%s, %s).sum()", list, entry, each)
 }
 
-// counting is an expression about a field, and another where the field is not there.
+// counting returns an expression about a field, with another value if the field is absent.
 func counting(v view, path string, about func(field string) string, otherwise string) string {
 	start, fields := v.field(path)
 	var there []string
@@ -149,9 +151,9 @@ func counting(v view, path string, about func(field string) string, otherwise st
 	return "(" + strings.Join(there, " && ") + " ? " + about(start) + " : " + otherwise + ")"
 }
 
-// within is a CEL expression that is true if an object is within all bounds. It stops at
-// the first bound that is exceeded, so that no list is iterated over before its own size
-// is checked.
+// within returns a CEL expression that is true if an object is within all bounds. It stops at
+// the first bound that is exceeded, so that no list is iterated over before its own size is
+// checked.
 func within(bounds []Bound, v view) string {
 	var each []string
 	for i := 0; i < len(bounds); {
@@ -177,7 +179,7 @@ func within(bounds []Bound, v view) string {
 	return cmp.Or(strings.Join(each, " &&\n"), "true")
 }
 
-// excess is a CEL expression that names the first list that is over its bound.
+// excess returns a CEL expression for a text that names the first list over its bound.
 func excess(bounds []Bound, v view) string {
 	text := `""`
 	for _, b := range slices.Backward(bounds) {
@@ -189,10 +191,10 @@ func excess(bounds []Bound, v view) string {
 	return "(" + text + ")"
 }
 
-// asBefore is a CEL expression that is true if nothing has changed that rules with these
-// bounds read, apart from removed finalizers. So objects from before the bounds can be
-// labelled, finish and be deleted. A list that is shortened and still over its bound is
-// refused: no rule has judged its entries.
+// asBefore returns a CEL expression that is true if no field that rules with these bounds
+// read has changed, apart from removed finalizers. So objects that are older than the bounds
+// can be labelled, finish and be deleted. A list that becomes shorter but still exceeds its
+// bound is refused, because no rule has checked its entries.
 func asBefore(bounds []Bound) string {
 	same := []string{`request.operation == "UPDATE"`}
 	var seen []string
@@ -216,9 +218,9 @@ func asBefore(bounds []Bound) string {
 	return strings.Join(same, " &&\n")
 }
 
-// fewerFinalizers is a CEL expression that is true if the object has its old finalizers,
-// or fewer of them. If it had more than MAX, a shorter list is enough, since no list of
-// that size is iterated over.
+// fewerFinalizers is a CEL expression that is true if the object has the old finalizers, or
+// some of them. If there were more than MAX, any shorter list is allowed, since no expression
+// iterates over a list of that size.
 const fewerFinalizers = `(!has(object.metadata.finalizers) || has(oldObject.metadata.finalizers) &&
 	(object.metadata.finalizers == oldObject.metadata.finalizers ||
 		object.metadata.finalizers.size() < oldObject.metadata.finalizers.size() &&
@@ -228,8 +230,8 @@ const fewerFinalizers = `(!has(object.metadata.finalizers) || has(oldObject.meta
 // Bounded reports whether the policy has bounds.
 func (v Validating) Bounded() bool { return len(v.Bounds) > 0 }
 
-// Asked are the policy's rules, with that of its bounds first. Other rules, unless they
-// are Cheap, are evaluated only for objects within the bounds.
+// Asked returns the policy's rules, preceded by the rule on its bounds. Other rules, unless
+// they are Cheap, are evaluated only for objects within the bounds.
 func (v Validating) Asked() []Rule {
 	if !v.Bounded() {
 		rules := slices.Clone(v.Rules)
@@ -270,7 +272,7 @@ func (v Validating) view() view {
 	return nowView
 }
 
-// declared are the policy's variables, those of its bounds first.
+// declared returns the policy's variables, including the variables for its bounds.
 func (v Validating) declared() []Variable {
 	if !v.Bounded() {
 		if v.mentions(Comparable) {
@@ -289,7 +291,7 @@ func (v Validating) declared() []Variable {
 		bounds[0].Expression = "object == null ||\n" + bounds[0].Expression
 	}
 	if v.ofTemplates {
-		// Templates are only warned of, and compared with nothing.
+		// Templates lead to warnings only, and are not compared with the old object.
 		bounds[1].Expression, bounds[2].Expression = "false", "false"
 	}
 	return slices.Concat(v.Early, bounds, v.Variables)
@@ -301,9 +303,10 @@ func (v Validating) mentions(variable string) bool {
 	})
 }
 
-// Within is a CEL expression for the conditions of a mutating policy, which cannot use
-// variables: whether it may iterate over the lists of the object and of the old object.
-// Objects over a bound are left unchanged, for the validating policy to refuse.
+// Within returns a CEL expression for the match conditions of a mutating policy, which cannot
+// use variables. It is true if the policy may iterate over the lists of the object and of the
+// old object. An object that exceeds a bound is left unchanged, and the validating policy
+// refuses it.
 func Within(bounds []Bound) string {
 	return "(" + within(bounds, nowView) + ") && " +
 		"(request.operation != \"UPDATE\" || oldObject == null ||\n" + within(bounds, beforeView) + ")"

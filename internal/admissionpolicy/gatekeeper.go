@@ -25,30 +25,30 @@ var (
 	gatekeeperMutations   = schema.GroupVersion{Group: "mutations.gatekeeper.sh", Version: "v1"}
 )
 
-// Constrained is a policy that Gatekeeper enforces too: the same CEL, as a
-// ConstraintTemplate and one constraint for all tenants. The policy reads the tenant's
-// rules from annotations of its namespaces.
+// Constrained is a policy that Gatekeeper enforces too: the same CEL, as a ConstraintTemplate
+// and one constraint for all tenants. The policy reads the tenant's rules from annotations of
+// its namespaces.
 //
 // Users of Gatekeeper would expect a constraint for each tenant, with the rules as its
-// parameters. But Gatekeeper parses an object anew for each constraint of every kind
-// before it matches the two (Matcher.Match in its pkg/target): with a thousand tenants,
-// that took nine tenths of a pod's creation time.
+// parameters. But for each constraint of every kind, Gatekeeper parses an object again before
+// it matches the two (Matcher.Match in its pkg/target): with a thousand tenants, that took
+// nine tenths of a pod's creation time.
 type Constrained struct {
-	// Kind is the constraints' kind, and in lower case the template's name.
+	// Kind is the kind of the constraint. In lower case it is the template's name.
 	Kind string
-	// Matches are the kinds of objects, by API group, that the policy looks at.
+	// Matches has the kinds of objects, by API group, that the policy matches.
 	Matches map[string][]string
-	// Audits says that the policy can also judge stored objects. A policy that compares
+	// Audits is set if the policy can also evaluate stored objects. A policy that compares
 	// with the old object cannot.
 	Audits bool
 	Policy Validating
 }
 
 const (
-	// namespaceUnknown is true in Gatekeeper before 3.22, which does not pass namespaces
-	// to CEL. There only the API server enforces the rules; otherwise everything would
-	// be refused. Later versions refuse by themselves if they do not find the namespace
-	// whose labels they match.
+	// namespaceUnknown is true in Gatekeeper before 3.22, which does not pass namespaces to
+	// CEL. With these versions only the API server enforces the rules: without this exception
+	// every request would be refused. Later versions refuse a request themselves if they
+	// cannot find the namespace whose labels they match.
 	namespaceUnknown = `namespaceObject == null`
 	// gatekeeperRules is the variable for the namespace's annotations.
 	gatekeeperRules      = "rules"
@@ -73,7 +73,7 @@ func (c Constrained) Template() client.Object {
 			"messageExpression": translate(r.message()),
 		})
 	}
-	// A deletion has no object to judge, and an audit no operation.
+	// A deletion has no object to evaluate, and an audit has no operation.
 	only := `request.operation != "DELETE"`
 	if !c.Audits {
 		only = `request.operation in ["CREATE", "UPDATE"]`
@@ -84,7 +84,7 @@ func (c Constrained) Template() client.Object {
 			"target": "admission.k8s.gatekeeper.sh",
 			"code": []any{map[string]any{"engine": "K8sNativeValidation", "source": map[string]any{
 				"failurePolicy": "Fail",
-				// croft writes the API server's policies itself.
+				// croft itself writes the API server's policies.
 				"generateVAP":    false,
 				"matchCondition": []any{map[string]any{"name": "written", "expression": only}},
 				"variables":      variables,
@@ -100,7 +100,7 @@ func variable(name, expression string) map[string]any {
 	return map[string]any{"name": name, "expression": expression}
 }
 
-// constraintName is that of the one constraint of each kind.
+// constraintName is the name of the only constraint of each kind.
 const constraintName = "croft"
 
 // Constraint returns the constraint for the namespaces of all tenants.
@@ -121,36 +121,38 @@ func (c Constrained) Constraint() client.Object {
 	})
 }
 
-// MarkForGatekeeper puts on a namespace the label for which the constraints look.
+// MarkForGatekeeper adds the label to a namespace that the constraints select.
 func MarkForGatekeeper(namespace client.Object) {
 	labels := map[string]string{v1alpha1.PlacementLabel: string(v1alpha1.PlacementGatekeeper)}
 	maps.Copy(labels, namespace.GetLabels())
 	namespace.SetLabels(labels)
 }
 
-// Mutator is one of Gatekeeper's for a tenant.
+// Mutator is a Gatekeeper mutator for a tenant.
 type Mutator struct {
 	// Kind is Assign or ModifySet.
 	Kind string
-	// Name is the purpose of the mutator. It is followed by a dot and the tenant's name.
-	// No tenant's name has a dot, so names are unique.
+	// Name is the purpose of the mutator. In the object's name it is followed by a dot and
+	// the tenant's name. No tenant's name has a dot, so the names are unique.
 	Name string
-	// Group, Version and ObjectKind are the mutated kind, and Operations the operations.
+	// Group, Version and ObjectKind are the kind to mutate, and Operations the operations.
 	Group, Version, ObjectKind string
 	Operations                 []string
 	// Location is the path of the field.
 	Location string
-	// OnlyMissing leaves the field alone if it is set.
+	// OnlyMissing leaves the field unchanged if it is set.
 	OnlyMissing bool
-	// Within is a path that must be there, for the field not to be made with all that
-	// is around it; "" for none.
+	// Within is a path that must exist, so that Gatekeeper does not create the field together
+	// with its parents. Empty requires no path.
 	Within string
-	// Value is assigned; Values are merged into a list.
+	// Value is assigned. Values are merged into a list.
 	Value  any
 	Values []any
 }
 
-// Object returns the mutator for a tenant and its namespaces.
+// Object returns the mutator for a tenant and its namespaces. It also matches the namespaces
+// by name, since Gatekeeper evaluates the mutators of all tenants for each pod: it compares
+// names first, and parses selectors each time.
 func (m Mutator) Object(tenant string, namespaces []string) client.Object {
 	parameters := map[string]any{}
 	if m.Kind == "ModifySet" {
@@ -183,12 +185,11 @@ func (m Mutator) Object(tenant string, namespaces []string) client.Object {
 	})
 }
 
-// longestName is the longest that Gatekeeper takes: it writes the names of mutators
-// and constraints into labels.
+// longestName is the maximum length in Gatekeeper, which writes the names of mutators and
+// constraints into labels.
 const longestName = 63
 
-// gatekeeperName shortens a name that is too long, and keeps it from meeting
-// another that is shortened alike.
+// gatekeeperName shortens a name that is too long. A hash keeps shortened names distinct.
 func gatekeeperName(name string) string {
 	if len(name) <= longestName {
 		return name
@@ -198,9 +199,7 @@ func gatekeeperName(name string) string {
 	return strings.TrimRight(name[:longestName-len(suffix)], "-.") + suffix
 }
 
-// ofTenant selects the namespaces that croft has accepted as the tenant's. It also lists
-// their names, since Gatekeeper evaluates the mutators of all tenants for each pod: it
-// compares names first, and parses selectors each time.
+// ofTenant selects the namespaces that croft has accepted as the tenant's.
 func ofTenant(name string) map[string]any {
 	return map[string]any{"matchLabels": map[string]any{v1alpha1.TenantLabel: name}}
 }

@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// TestMutatorNames fails if a long name is refused by Gatekeeper, which takes 63
-// characters, or if two tenants' mutators meet under one name.
+// TestMutatorNames fails if a long name exceeds the 63 characters that Gatekeeper allows, or
+// if two tenants' mutators have the same name.
 func TestMutatorNames(t *testing.T) {
 	long := strings.Repeat("a", 62)
 	seen := map[string]string{}

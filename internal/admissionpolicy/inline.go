@@ -6,31 +6,31 @@ import (
 	"strings"
 )
 
-// A pod passes dozens of expressions, and the cost of each hardly depends on its
-// content: the API server appends every declared variable to a map three times for a
-// request, and evaluates each variable that is read as a program of its own. So the
-// policies on pods are written with variables, for people, and rendered without
-// variables that are read once or that only rename another one.
+// A pod is evaluated by dozens of expressions, and the cost of each hardly depends on the
+// pod: for each request, the API server appends every declared variable to a map three times,
+// and evaluates each variable that is read as a separate program. So the policies on pods are
+// written with variables, for readability, and rendered without variables that are read once
+// or that only rename another one.
 
 var variableRead = regexp.MustCompile(`variables\.([A-Za-z]+)`)
 
-// otherName is an expression that costs no more than a variable.
+// otherName matches an expression that costs no more than a variable.
 var otherName = regexp.MustCompile(
 	`^((object|oldObject|request)(\.[A-Za-z]+)*|"[^"\\]*"|\[\]|true|false|request\.operation == "CREATE")$`)
 
-// orEmpty reports whether the variable is an optional field, and empty where there is none.
+// orEmpty reports whether the variable is an optional field, and empty if the field is
+// absent.
 func (v Variable) orEmpty() bool {
 	field, rest, _ := strings.Cut(strings.TrimPrefix(v.Expression, "has("), ") ? ")
 	return otherName.MatchString(field) && strings.HasPrefix(v.Expression, "has(") &&
 		(rest == field+" : []" || rest == field+" : {}")
 }
 
-// inlined writes variables into the expressions that read them, and removes unused
-// variables.
+// inlined replaces reads of variables by their expressions, and removes unused variables.
 //
-// few is the number of reads up to which a tenant's rules are inlined, too. For rules it
-// is 2: they read a tenant's allowances only if a pod uses them, which is rare. Two such
-// reads are cheaper than one variable for all pods.
+// few is the number of reads up to which variables for a tenant's rules are inlined. For
+// rules it is 2: the rules read a tenant's allowances only if a pod uses them, which is rare.
+// Two such reads are cheaper than one variable for all pods.
 func inlined(variables []Variable, rules []Rule, few int) ([]Variable, []Rule) {
 	variables, rules = slices.Clone(variables), slices.Clone(rules)
 	for _, v := range slices.Clone(variables) {
@@ -49,8 +49,8 @@ func inlined(variables []Variable, rules []Rule, few int) ([]Variable, []Rule) {
 			}
 		}
 	}
-	// Variables that only messages read are inlined into these, too: a declared variable
-	// costs something even if it is not read.
+	// Variables that only messages read are inlined, too: a declared variable has a cost even
+	// if it is not read.
 	live := readBy(variables, holdsOf(rules))
 	for _, v := range slices.Backward(variables) {
 		if !live[v.Name] && v.outsideLoops(variables, rules) {
@@ -73,7 +73,7 @@ func holdsOf(rules []Rule) []string {
 	return all
 }
 
-// readBy are the variables that texts read, directly or through other variables.
+// readBy returns the variables that the texts read, directly or through other variables.
 func readBy(variables []Variable, texts []string) map[string]bool {
 	read := map[string]bool{}
 	for len(texts) > 0 {
@@ -96,7 +96,7 @@ func readBy(variables []Variable, texts []string) map[string]bool {
 	return read
 }
 
-// at are the places in a text that read the variable.
+// at returns the positions in a text that read the variable.
 func (v Variable) at(text string) [][]int {
 	if !strings.Contains(text, "variables."+v.Name) {
 		return nil
@@ -106,8 +106,8 @@ func (v Variable) at(text string) [][]int {
 	})
 }
 
-// onceIn reports whether the variable is read in one place, or in few if it is one of a
-// tenant's rules, and there once for an object.
+// onceIn reports whether the variable is read in one position, or at most few positions for a
+// variable of a tenant's rules, and only once for an object in each of them.
 func (v Variable) onceIn(variables []Variable, rules []Rule, live map[string]bool, few int) bool {
 	reads, once := 0, true
 	if !strings.HasPrefix(v.Name, rulesVariable) {
@@ -130,8 +130,7 @@ func (v Variable) onceIn(variables []Variable, rules []Rule, live map[string]boo
 	return reads <= few && once
 }
 
-// outsideLoops reports whether nothing reads the variable more than once for an object
-// and place.
+// outsideLoops reports whether no position reads the variable more than once for an object.
 func (v Variable) outsideLoops(variables []Variable, rules []Rule) bool {
 	var texts []string
 	for _, other := range variables {
@@ -145,8 +144,8 @@ func (v Variable) outsideLoops(variables []Variable, rules []Rule) bool {
 	})
 }
 
-// into writes the variable into its readers: rules and other variables, and messages if
-// asked to.
+// into replaces reads of the variable by its expression in rules and other variables, and
+// also in messages if messages is set.
 func (v Variable) into(variables []Variable, rules []Rule, messages bool) {
 	written := v.Expression
 	if !otherName.MatchString(written) || strings.Contains(written, "==") {
@@ -175,7 +174,7 @@ var loops = map[string]bool{
 	"transformList": true, "transformMap": true, "sortBy": true,
 }
 
-// loop reports whether a text ends in the call of such a macro.
+// loop reports whether a text ends with the name of such a macro.
 func loop(text string) bool {
 	begin := len(text)
 	for begin > 0 && inName(text[begin-1]) {

@@ -10,45 +10,40 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// The names of the policies on pods, which all walls have in common.
+// The names of the policies on pods, which all walls share.
 const (
-	// PodsPolicy changes pods when they are created, and checks what became of
-	// them.
+	// PodsPolicy mutates pods when they are created, and validates the result.
 	PodsPolicy = "croft-pods"
-	// PodTemplatesPolicy warns of templates whose pods would be refused, or would
-	// not come out as they say.
+	// PodTemplatesPolicy warns about templates whose pods would be refused, or would differ
+	// from the template.
 	PodTemplatesPolicy = "croft-pod-templates"
 )
 
-// Pods is one wall's part of the policies on pods. The API server spends most of a
-// policy's time on converting the pod for it and back, independently of the rules. So
-// the walls' parts are merged: a pod passes one policy that mutates it and one that
-// validates it, for any number of rules.
+// Pods is one wall's part of the policies on pods. For each policy, the API server spends
+// most of the time on the conversion of the pod, whatever the number of rules. So the walls'
+// parts are merged: a pod passes one policy that mutates it and one that validates it.
 type Pods struct {
 	// Bounds are the maximum numbers of entries of each list that an expression iterates
-	// over, and Early their variables: see Validating.
+	// over. Early are the variables that they use: see Validating.
 	Bounds []Bound
 	Early  []Variable
-	// Variables are for the rules. They may use those that the policies have by
-	// themselves:
-	//   - new: whether the pod is being created;
-	//   - spec and annotations: the pod's, or the template's;
-	//   - labels and finalizers: the pod's, or the template's;
-	//   - specBefore, annotationsBefore, labelsBefore and finalizersBefore: those that
-	//     it had; for a new pod and for a template, specBefore is an empty list,
-	//     otherwise a list of one;
-	//   - claimTemplates: the volumeClaimTemplates beside a template, of a
-	//     StatefulSet; for a pod an empty list.
+	// Variables are for the rules. They may use the variables that the policies define:
+	//   - new: whether the pod is being created
+	//   - spec and annotations of the pod or the template
+	//   - labels and finalizers of the pod or the template
+	//   - specBefore, annotationsBefore, labelsBefore and finalizersBefore of the old pod. specBefore is a
+	//     list with the old spec. For a new pod and for a template it is an empty list.
+	//   - claimTemplates: the volumeClaimTemplates of a StatefulSet, and an empty list otherwise
 	Variables []Variable
 	// Rules apply to pods and, as warnings, to templates.
 	Rules []Rule
-	// PodRules apply to pods only, TemplateRules to templates only.
+	// PodRules apply to pods only, and TemplateRules to templates only.
 	PodRules, TemplateRules []Rule
-	// PatchVariables and Patch mutate a created pod, and new ephemeral containers: see
-	// Mutating. Says describes the mutation. Done is true if a created pod needs no
-	// mutation, as far as the pod itself shows: it can use the object, but neither rules
-	// nor variables. If Done is true wrongly, the pod is validated unchanged. If it is
-	// false wrongly, the pod is only evaluated twice.
+	// PatchVariables and Patch mutate a new pod, and new ephemeral containers: see Mutating.
+	// Says describes the mutation. Done is true if a new pod needs no mutation, as far as the
+	// pod itself shows: it can use the object, but neither rules nor variables. If Done is
+	// wrongly true, the pod is validated unchanged. If it is wrongly false, the pod is
+	// evaluated twice, without other effects.
 	PatchVariables    []Variable
 	Patch, Says, Done string
 }
@@ -59,7 +54,7 @@ func PodPolicies(parts []Pods) []client.Object {
 	return append(changePods(parts).Objects(), PodChecks(parts)...)
 }
 
-// PodChecks are PodPolicies without the mutating one, for use with another placement
+// PodChecks returns PodPolicies without the mutating one, for use with another placement
 // engine.
 func PodChecks(parts []Pods) []client.Object {
 	return slices.Concat(CheckPods(parts...).Objects(), WarnOfTemplates(parts...).Objects())
@@ -103,13 +98,13 @@ func changePods(parts []Pods) Mutating {
 	return change
 }
 
-// probes is a CEL expression that is false for the probes of other engines.
+// probes returns a CEL expression that is false for the probe pods of other engines.
 func probes(engine v1alpha1.PlacementEngine) string {
 	return strings.NewReplacer("LABEL", Quote(v1alpha1.ProbeLabel), "ENGINE", Quote(string(engine))).Replace(
 		`!has(object.metadata.labels) || !(LABEL in object.metadata.labels) || object.metadata.labels[LABEL] == ENGINE`)
 }
 
-// CheckPods puts the walls' parts that check pods together.
+// CheckPods merges the walls' parts into the policy that validates pods.
 func CheckPods(parts ...Pods) Validating {
 	check := Validating{
 		Name: PodsPolicy, lean: true,
@@ -130,7 +125,7 @@ func CheckPods(parts ...Pods) Validating {
 			{Name: "annotations", Expression: `has(object.metadata.annotations) ? object.metadata.annotations : {}`},
 			{Name: "labels", Expression: `has(object.metadata.labels) ? object.metadata.labels : {}`},
 			{Name: "finalizers", Expression: `has(object.metadata.finalizers) ? object.metadata.finalizers : []`},
-			// From a list over its bound, any may be removed.
+			// The removal of finalizers from a list over its bound is allowed.
 			{Name: "finalizersBefore", Expression: `!variables.new && has(oldObject.metadata.finalizers)
 				? oldObject.metadata.finalizers : []`},
 		},
@@ -153,12 +148,12 @@ func CheckPods(parts ...Pods) Validating {
 	return check
 }
 
-// WarnOfTemplates merges the walls' rules on templates.
+// WarnOfTemplates merges the walls' parts into the policy that warns about templates.
 func WarnOfTemplates(parts ...Pods) Validating {
 	warn := Validating{
 		Name: PodTemplatesPolicy, Resources: templates(), Warns: true,
-		// The object is of several kinds, so its fields are looked up without being
-		// checked against one of them.
+		// The object may be of several kinds, so its fields are looked up without type
+		// checks.
 		ofTemplates: true,
 		Early: []Variable{
 			{Name: "object", Expression: `dyn(object)`},
@@ -195,16 +190,16 @@ func WarnOfTemplates(parts ...Pods) Validating {
 	return warn
 }
 
-// ClaimTemplatesPath is where a StatefulSet has the claims that come with its pods.
+// ClaimTemplatesPath is the path of a StatefulSet's claims for its pods.
 const ClaimTemplatesPath = "spec.volumeClaimTemplates"
 
-// onTemplates are the bounds of templates: those of pods, and one for the fields beside
-// a template. No rule reads a template's owners.
+// onTemplates returns the bounds of pods that apply to templates. No rule reads a template's
+// owners.
 func onTemplates(bounds []Bound) []Bound {
 	return slices.DeleteFunc(slices.Clone(bounds), func(b Bound) bool { return b.Path == "metadata.ownerReferences" })
 }
 
-// claimTemplates are in a variable of their own, which pods have, too.
+// claimTemplates is the bound of the variable claimTemplates, which pods have, too.
 var claimTemplates = Bound{
 	Path: ClaimTemplatesPath, Size: `variables.claimTemplates.size()`, Max: 50,
 	Because: "nodes attach some tens of disks to all of their pods",
@@ -213,9 +208,9 @@ var claimTemplates = Bound{
 		`"spec": {"storageClassName": "s", "resources": {"requests": {"storage": "1Gi"}}}}`,
 }
 
-// ofTemplates turns rules about pods into rules about templates of pods: otherwise pods
-// are refused only when a controller creates them, which the author of a Deployment does
-// not see.
+// ofTemplates turns rules on pods into rules on templates. Without them, pods would be
+// refused only when a controller creates them, and the author of a Deployment would not
+// notice.
 func ofTemplates(rules []Rule) []Rule {
 	all := slices.Clone(rules)
 	for i := range all {
@@ -224,7 +219,7 @@ func ofTemplates(rules []Rule) []Rule {
 	return all
 }
 
-// templates are the kinds that pods are made from by controllers.
+// templates returns the kinds from which controllers create pods.
 func templates() []Resource {
 	write := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 	return []Resource{

@@ -1,11 +1,10 @@
-// Package admissionpolicy writes croft's admission policies in the one form that they
-// all have: they hold in tenants' namespaces only, read the tenant's rules from
-// annotations of the namespace where they need them, deny where these are
-// missing, and fail closed.
+// Package admissionpolicy writes croft's admission policies in a common form: they apply to
+// tenants' namespaces only, read the tenant's rules from annotations of the namespace, deny
+// requests if required rules are missing, and fail closed.
 //
-// The API server has the request's own namespace at hand, so a policy costs the same
-// however many tenants there are; a parameter that is found by a selector, or one
-// binding per tenant, would not (kubernetes/kubernetes#133383).
+// The API server already has the request's namespace, so the cost of a policy does not depend
+// on the number of tenants. A parameter that is found by a selector, or one binding per
+// tenant, would cost more with each tenant (kubernetes/kubernetes#133383).
 package admissionpolicy
 
 import (
@@ -24,10 +23,11 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// OperatorUser is the name under which croft's operator writes.
+// OperatorUser is the user name of croft's operator.
 const OperatorUser = "system:serviceaccount:" + v1alpha1.SystemNamespace + ":" + v1alpha1.ManagedBy
 
-// namespaceController empties namespaces that are being deleted.
+// namespaceController is the controller that deletes the objects in namespaces that are being
+// deleted.
 const namespaceController = "system:serviceaccount:kube-system:namespace-controller"
 
 // Resource is a resource that a policy matches.
@@ -38,9 +38,9 @@ type Resource struct {
 	Operations []admissionv1.OperationType
 }
 
-// scope limits a wildcard to namespaced objects. A namespace selector alone does not: it
-// matches cluster-scoped objects, such as the CSINode that each kubelet creates. A
-// resource that is named has only one scope.
+// scope limits a wildcard to namespaced objects. A namespace selector alone does not: it also
+// matches cluster-scoped objects, such as the CSINode that each kubelet creates. A resource
+// that is named has only one scope.
 func (r Resource) scope() admissionv1.ScopeType {
 	if slices.Contains(r.Resources, "*") {
 		return admissionv1.NamespacedScope
@@ -48,47 +48,48 @@ func (r Resource) scope() admissionv1.ScopeType {
 	return admissionv1.AllScopes
 }
 
-// Variable is a CEL expression that others refer to as variables.Name.
+// Variable is a CEL expression that other expressions refer to as variables.Name.
 type Variable struct{ Name, Expression string }
 
-// Rule is one thing that a ValidatingAdmissionPolicy asks of a request.
+// Rule is a requirement of a ValidatingAdmissionPolicy.
 type Rule struct {
-	// Name identifies the rule within the policy: lower-case words and hyphens. The
-	// message to the tenant begins with it, in brackets.
+	// Name identifies the rule within the policy: lower-case words and hyphens. The message
+	// to the tenant begins with the name in brackets.
 	Name string
-	// Says is the rule's requirement, in one line for people.
+	// Says is the requirement as a line of text.
 	Says string
-	// Holds is a CEL expression that is true where the request is fine.
+	// Holds is a CEL expression that is true if the rule allows the request.
 	Holds string
-	// Message is a CEL expression of the message to the tenant: which field, what is
-	// allowed.
+	// Message is a CEL expression for the message to the tenant: the field, and the values
+	// that are allowed.
 	Message string
-	// Exception is the field of a tenant, as policy.registries, by which a platform admin
-	// allows more; "" for none. The message names it.
+	// Exception is the field of a tenant, such as policy.registries, by which a platform
+	// admin allows more, or "". The message names it.
 	Exception string
-	// Costly says that Holds costs more than Message, which is then made for every
-	// request: asking once more whether it is needed would double the cost.
+	// Costly is set if Holds costs more than Message. Message is then evaluated for every
+	// request: evaluating Holds again, to decide whether the message is needed, would double
+	// the cost.
 	Costly bool
-	// Fine is true only if the rule holds, iterates over no list and is cheaper than
-	// Holds. It is evaluated first, also for objects over their bounds. "" for none. It
-	// saves evaluating the messages that cannot evaluate Holds again: those of Costly
-	// rules, and of rules that call the authorizer.
+	// Fine is an optional CEL expression that implies Holds, iterates over no list and is
+	// cheaper than Holds. It is evaluated first, also for objects that exceed their bounds.
+	// It avoids the evaluation of messages that cannot evaluate Holds again: the messages of
+	// Costly rules, and of rules that call the authorizer.
 	Fine string
-	// Cheap rules iterate over no list, and are evaluated for objects over their bounds,
-	// too.
+	// Cheap is set if the rule iterates over no list. Cheap rules are also evaluated for
+	// objects that exceed their bounds.
 	Cheap bool
-	// Rare rules are Fine for nearly every object. A lean policy merges them into one
-	// validation, which is Fine if all of them are: see together. Their Fine is
-	// evaluated only within the bounds, they do not call the authorizer, and they are
-	// not Costly.
+	// Rare is set if Fine is true for nearly every object. A lean policy merges such rules
+	// into one validation, which evaluates their Fine expressions first: see together. Rare
+	// rules are evaluated only within the bounds, must not call the authorizer, and must not
+	// be Costly.
 	Rare bool
 
 	guarded bool
 }
 
-// RuleAnnotation is the prefix of a policy's annotation with a rule's requirement, so
-// that readers of the policy need not read CEL; the rule's name follows.
-// ExceptionAnnotation is the prefix of the annotation with the field that allows more.
+// RuleAnnotation is the prefix of a policy's annotations with the requirement of each rule,
+// so that readers of the policy need not read CEL. The rule's name follows the prefix.
+// ExceptionAnnotation is the prefix of the annotations with the field that allows more.
 // SaysAnnotation describes a mutating policy.
 const (
 	RuleAnnotation      = "rule.croft.dev/"
@@ -96,8 +97,8 @@ const (
 	SaysAnnotation      = "croft.dev/says"
 )
 
-// validation is the rule in the API server's form. A message expression is evaluated for
-// every request, also for allowed ones. A constant message costs nothing.
+// validation returns the rule in the API server's form. The API server evaluates a message
+// expression for every request, also for allowed ones. A constant message costs nothing.
 func (r Rule) validation() admissionv1.Validation {
 	v := admissionv1.Validation{Expression: clean(r.Holds), Reason: ptr.To(metav1.StatusReasonForbidden)}
 	if text, same := constant(r.Message); same {
@@ -108,8 +109,8 @@ func (r Rule) validation() admissionv1.Validation {
 	return v
 }
 
-// validations are the API server's form of rules. It reports the first broken rule:
-// merged rare rules are at the place of the first of them.
+// validations returns rules in the API server's form. The API server reports the first
+// violated rule. Merged rare rules take the position of the first of them.
 func validations(asked []Rule, lean bool) []admissionv1.Validation {
 	var all []admissionv1.Validation
 	var rare []Rule
@@ -130,16 +131,16 @@ func validations(asked []Rule, lean bool) []admissionv1.Validation {
 	return all
 }
 
-// says is a CEL expression of the message to the tenant.
+// says returns a CEL expression for the message to the tenant.
 func (r Rule) says() string { return Quote(Refusal(r.Name)) + " + (" + clean(r.Message) + ")" }
 
-// literals are strings that are added up.
+// literals matches string literals that are concatenated.
 var (
 	literals = regexp.MustCompile(`^"(?:[^"\\]|\\.)*"(?:\s*\+\s*"(?:[^"\\]|\\.)*")*$`)
 	literal  = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 )
 
-// constant is the text of an expression that reads nothing.
+// constant returns the value of an expression that consists of string literals only.
 func constant(expression string) (string, bool) {
 	expression = clean(expression)
 	if !literals.MatchString(expression) {
@@ -156,8 +157,8 @@ func constant(expression string) (string, bool) {
 	return all.String(), true
 }
 
-// message is made only where the rule is broken. Only the rules themselves can ask the
-// authorizer.
+// message returns an expression that is empty unless the rule is violated. Message
+// expressions cannot call the authorizer, so they do not evaluate such a rule again.
 func (r Rule) message() string {
 	message := r.says()
 	if !r.Costly && !strings.Contains(r.Holds, "authorizer.") {
@@ -176,63 +177,64 @@ func (r Rule) message() string {
 	return message
 }
 
-// Refusal is the prefix of a rule's messages to tenants.
+// Refusal returns the prefix of a rule's messages to tenants.
 func Refusal(rule string) string { return "[" + rule + "] " }
 
-// Selection says which objects a policy looks at, by croft's mark.
+// Selection selects the objects that a policy matches by croft's label.
 type Selection string
 
 const (
-	// Marked are the objects that carry croft's mark, or carried it before.
+	// Marked selects objects with croft's label, or whose old version has it.
 	Marked Selection = "In"
-	// Unmarked are the objects that do not carry croft's mark, or did not before.
+	// Unmarked selects objects without croft's label, or whose old version lacks it.
 	Unmarked Selection = "NotIn"
 )
 
-// Validating is a policy that denies.
+// Validating is a policy that denies requests or warns.
 type Validating struct {
 	Name      string
 	Resources []Resource
-	// Except are left out of Resources.
+	// Except are resources that are excluded from Resources.
 	Except []Resource
-	// Selection leaves out objects before anything else is evaluated; none if empty.
+	// Selection excludes objects before anything else is evaluated. If empty, no objects are
+	// excluded.
 	Selection Selection
-	// Unlabelled are labels whose objects are left out, as early as by Selection.
+	// Unlabelled are labels that exclude an object, at the same time as Selection.
 	Unlabelled []string
-	// Ruleless policies do not read a tenant's rules.
+	// Ruleless is set if the policy does not read a tenant's rules.
 	Ruleless bool
-	// Anywhere is for objects that are in no namespace, or that would choose by
-	// their own labels whether the policy looks at them. Such a policy is Ruleless,
-	// and its conditions say which tenant's business an object is.
+	// Anywhere is for objects outside of all namespaces, and for objects that could choose by
+	// their own labels whether the policy matches them. Such a policy is Ruleless, and its
+	// match conditions decide whether an object belongs to a tenant.
 	Anywhere bool
-	// Warns allows requests, and answers those that break a rule with a warning.
+	// Warns is set if the policy allows requests, and sends a warning about violated rules.
 	Warns bool
-	// Only are CEL expressions, by name, that must all hold for the policy to
-	// look at a request. They can use neither namespaceObject nor variables, and so no
+	// Only are match conditions, by name: CEL expressions that must all be true for the
+	// policy to apply. They can use neither namespaceObject nor variables, and therefore no
 	// rules.
 	Only map[string]string
 	// Bounds are the maximum numbers of entries of each list that an expression iterates
-	// over: see Bound. Rules and variables are evaluated only within them; conditions
+	// over: see Bound. Rules and variables are evaluated only within them. Match conditions
 	// must check them themselves.
 	Bounds []Bound
-	// Early variables are for the bounds, too. They go through lists that a bound
-	// before theirs is for, or through none.
+	// Early are variables that the bounds use. They iterate only over lists that an earlier
+	// bound limits.
 	Early     []Variable
 	Variables []Variable
 	Rules     []Rule
 
-	// ofTemplates: the objects are templates of pods.
+	// ofTemplates is set if the objects are templates of pods.
 	ofTemplates bool
-	// lean policies are sent without variables that are read once.
+	// lean is set if variables that are read once are inlined.
 	lean bool
 }
 
-// Has reports whether one of the rules has the name.
+// Has reports whether the policy has a rule of the given name.
 func (v Validating) Has(rule string) bool {
 	return slices.ContainsFunc(v.Asked(), func(r Rule) bool { return r.Name == rule })
 }
 
-// Objects returns the policy and its bindings.
+// Objects returns the policy and its binding.
 func (v Validating) Objects() []client.Object {
 	action := admissionv1.Deny
 	if v.Warns {
@@ -280,26 +282,25 @@ func (v Validating) Objects() []client.Object {
 // Mutating is a policy that changes objects.
 type Mutating struct {
 	Name string
-	// Says describes the policy, in one line for people.
+	// Says describes the policy in one line of text.
 	Says      string
 	Resources []Resource
-	// Only are CEL expressions, by name, that must all be true for the policy to mutate.
-	// A policy without anything to change is best left out by one: the API server
-	// converts the object even for an empty patch, and reinvokes the policy after its
-	// own change.
+	// Only are match conditions, by name: CEL expressions that must all be true for the
+	// policy to mutate an object. They should exclude objects that need no change: the API
+	// server converts the object even for an empty patch, and invokes the policy again after
+	// its own change.
 	Only      map[string]string
 	Variables []Variable
-	// Patch is a CEL expression that gives a list of JSONPatch. It is one
-	// expression, since the order of several is not defined; and it must find
-	// nothing left to do in its own outcome, since it is run again when a webhook
-	// has changed the object after it.
+	// Patch is a CEL expression for a list of JSONPatch. It is a single expression, since the
+	// order of several mutations is not defined. It must be idempotent, since the API server
+	// evaluates it again if a webhook has changed the object afterwards.
 	Patch string
 
-	// lean policies are sent without variables that are read once.
+	// lean is set if variables that are read once are inlined.
 	lean bool
 }
 
-// Objects returns the policy and its bindings.
+// Objects returns the policy and its binding.
 func (m Mutating) Objects() []client.Object {
 	read := readingOf(m.Resources, append(expressionsOf(m.Variables, nil), m.Patch)...)
 	all, patch := variables(read.variables(), m.Variables), read.patch(m.Patch)
@@ -343,15 +344,15 @@ func said(rules []Rule) map[string]string {
 	return all
 }
 
-// NotByPlatform is a condition that holds for requests of everybody but croft's
-// operator, the platform's admins and the controller that empties namespaces.
+// NotByPlatform returns the match condition that a request comes from a user other than
+// croft's operator, the platform's admins and the controller that empties deleted namespaces.
 func NotByPlatform(admins []string) map[string]string {
 	return map[string]string{"not-by-the-platform": fmt.Sprintf(
 		"!(request.userInfo.username in [%s, %s]) && !request.userInfo.groups.exists(g, g in %s)",
 		Quote(OperatorUser), Quote(namespaceController), adminGroups(admins))}
 }
 
-// ByAdmins is a CEL expression that is true for requests of the platform's admins.
+// ByAdmins returns a CEL expression that is true for requests of the platform's admins.
 func ByAdmins(admins []string) string {
 	return fmt.Sprintf("request.userInfo.groups.exists(g, g in %s)", adminGroups(admins))
 }
@@ -364,7 +365,7 @@ func adminGroups(admins []string) string {
 	return "[" + strings.Join(groups, ", ") + "]"
 }
 
-// Quote writes a string as a CEL literal.
+// Quote returns a string as a CEL literal.
 func Quote(s string) string { return fmt.Sprintf("%q", s) }
 
 func typeMeta(kind string) metav1.TypeMeta {
@@ -419,7 +420,8 @@ func conditions(only map[string]string) []admissionv1.MatchCondition {
 	return list
 }
 
-// variables are those that read the rules, followed by those computed from them.
+// variables returns the variables that read the rules, followed by those that are computed
+// from them.
 func variables(read, made []Variable) []Variable {
 	all := slices.Concat(read, made)
 	for i := range all {
@@ -436,8 +438,8 @@ func written(variables []Variable) []admissionv1.Variable {
 	return list
 }
 
-// clean strips the indentation that an expression has in Go, so that it reads
-// well in `kubectl get -o yaml`.
+// clean removes the indentation that an expression has in Go source, so that it is readable
+// in `kubectl get -o yaml`.
 func clean(expression string) string {
 	lines := strings.Split(strings.TrimSpace(expression), "\n")
 	for i := range lines {

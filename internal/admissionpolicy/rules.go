@@ -17,36 +17,35 @@ import (
 )
 
 // Expressions of rules use params.spec.X for the field X of a tenant's TenantRules. The
-// rendered expressions read the same from annotations of the namespace, which the API
-// server provides as namespaceObject. A parameter of the kind TenantRules would be
-// easier to read. But a restarted API server looks up the kind of a policy's parameter
-// once, and then not again for half a minute: if the lookup comes before the
-// CustomResourceDefinition is served, every request that the policy matches is refused
-// for that time, even deletion by administrators (kubernetes/kubernetes#124237).
+// rendered expressions read the value from annotations of the namespace, which the API server
+// provides as namespaceObject. A parameter of the kind TenantRules would be easier to read.
+// But a restarted API server looks up the kind of a policy's parameter once, and then not
+// again for half a minute. If the lookup comes before the CustomResourceDefinition is served,
+// every request that the policy matches is refused for that time, even deletion by
+// administrators (kubernetes/kubernetes#124237).
 
-// ruleRead finds the fields of a tenant's rules that an expression reads.
+// ruleRead matches the fields of a tenant's rules that an expression reads.
 var ruleRead = regexp.MustCompile(`params\.spec\.([A-Za-z]+)`)
 
-// writtenRead finds the lists of a tenant's rules that an expression reads in their
-// written form: params.written.X is the only entry of params.spec.X if the list has one,
-// which is cheaper to compare with than a list. No other entry is equal to it if entries
-// are names: they contain no comma and no percent sign.
+// writtenRead matches the lists of a tenant's rules that an expression reads in their
+// annotation form: params.written.X is the value of the annotation. If a list has a single
+// entry, the value is that entry, and a comparison with it is cheaper than a search in the
+// list. Otherwise no name equals the value: names contain neither commas nor percent signs.
 //
-// It does not match fields other than alwaysWritten.
+// It matches only the fields in alwaysWritten.
 var writtenRead = regexp.MustCompile(`params\.written\.(` + strings.Join(alwaysWritten, "|") + `)\b`)
 
-// unruledVariable holds where an object is updated or deleted in a namespace without
-// rules.
+// unruledVariable is true if an object is updated or deleted in a namespace without rules.
 const unruledVariable = "unruled"
 
-// RulelessUpdate begins the patch of a policy that looks at updates. They are let
-// through as they are where a namespace has lost its rules.
+// RulelessUpdate begins the patch of a policy that matches updates. The patch leaves updates
+// unchanged in a namespace that has lost its rules.
 const RulelessUpdate = `variables.` + unruledVariable + ` ? [] : (`
 
-// rulesVariable begins the names of variables for fields of TenantRules.
+// rulesVariable begins the names of the variables for fields of TenantRules.
 const rulesVariable = "rules"
 
-// variableOf is the variable for a field of TenantRules.
+// variableOf returns the name of the variable for a field of TenantRules.
 func variableOf(field string) string {
 	return rulesVariable + strings.ToUpper(field[:1]) + field[1:]
 }
@@ -63,9 +62,9 @@ func fromVariables(expression string) string {
 	})
 }
 
-// fromNamespace makes an expression read a tenant's rules as the API server evaluates
-// it. Lists come from variables, which are evaluated once; for all else, a variable would
-// cost more than it saves.
+// fromNamespace makes an expression read a tenant's rules in the way that the API server
+// evaluates fastest. Lists are read from variables, which are evaluated once. For all other
+// values a variable would cost more than it saves.
 func fromNamespace(expression string) string {
 	expression = writtenRead.ReplaceAllStringFunc(expression, func(read string) string {
 		key := v1alpha1.RulesAnnotationPrefix + writtenRead.FindStringSubmatch(read)[1]
@@ -80,18 +79,18 @@ func fromNamespace(expression string) string {
 	})
 }
 
-// namespaceRules are the annotations of the namespace in CEL. An expression that reads a
-// missing annotation is an error, which refuses the request.
+// namespaceRules is the CEL expression for the annotations of the namespace. An expression
+// that reads a missing annotation fails, and the request is refused.
 const namespaceRules = "namespaceObject.metadata.annotations"
 
-// hasRules is a CEL expression. The tenant is among all rules.
+// hasRules is the CEL condition that the namespace has rules. All rules include the tenant.
 var hasRules = fmt.Sprintf(`has(%[1]s) && %[2]q in %[1]s`, namespaceRules, v1alpha1.RulesAnnotationPrefix+"tenant")
 
-// reading is how the expressions of a policy come to a tenant's rules.
+// reading describes how the expressions of a policy read a tenant's rules.
 type reading struct {
 	rules []rule
-	// updates says that the policy looks at updates or deletions of objects, and not of
-	// their subresources only.
+	// updates is set if the policy matches updates or deletions of whole objects, not only of
+	// their subresources.
 	updates bool
 }
 
@@ -106,13 +105,13 @@ func readingOf(resources []Resource, expressions ...string) reading {
 	}
 }
 
-// lenient reports whether the policy has to allow updates and deletions in a namespace
-// without rules. Creation is refused there. But existing objects may be changed:
-// removing finalizers must not be denied, or the namespace might never be deleted. This
-// does not apply to subresources: nobody needs the matched ones to remove an object.
+// lenient reports whether the policy must allow updates and deletions in a namespace without
+// rules. In such a namespace creation is refused, but existing objects may be changed: if the
+// removal of finalizers were denied, the namespace could never be deleted. Subresources are
+// not exempt, because deleting an object requires none of the matched ones.
 func (r reading) lenient() bool { return r.updates && len(r.rules) > 0 }
 
-// variables come before those that are computed from them.
+// variables returns the variables that read rules. They precede the variables that use them.
 func (r reading) variables() []Variable {
 	var all []Variable
 	if r.lenient() {
@@ -133,7 +132,8 @@ func (r reading) rule(asked Rule) Rule {
 	asked.Message = fromNamespace(clean(asked.Message))
 	asked.Fine = fromNamespace(clean(asked.Fine))
 	if r.lenient() {
-		// Asked for last, and so only where the rule is broken or the rules are missing.
+		// This comes last, so it is evaluated only if the rule is violated or the rules are
+		// missing.
 		asked.Holds = "(" + asked.Holds + ") || variables." + unruledVariable
 	}
 	return asked
@@ -159,7 +159,7 @@ func expressionsOf(variables []Variable, rules []Rule) []string {
 	return all
 }
 
-// rulesIn returns the rules that expressions read.
+// rulesIn returns the rules that the expressions read.
 func rulesIn(rules []rule, expressions ...string) []rule {
 	read := map[string]bool{}
 	for _, match := range ruleRead.FindAllStringSubmatch(strings.Join(expressions, "\n"), -1) {
@@ -168,9 +168,9 @@ func rulesIn(rules []rule, expressions ...string) []rule {
 	return slices.DeleteFunc(rules, func(r rule) bool { return !read[r.field] })
 }
 
-// Annotations are a tenant's rules as the policies read them on its namespaces. What
-// allows nothing is left out: the API server copies a namespace's annotations four times
-// for each pod that is created.
+// Annotations returns a tenant's rules as annotations of its namespaces, from which the
+// policies read them. Rules that allow nothing are left out: the API server copies a
+// namespace's annotations four times for each pod that is created.
 func Annotations(rules v1alpha1.TenantRulesSpec) map[string]string {
 	all := map[string]string{}
 	for _, r := range rulesOf(rules) {
@@ -181,33 +181,33 @@ func Annotations(rules v1alpha1.TenantRulesSpec) map[string]string {
 	return all
 }
 
-// alwaysWritten are the lists that expressions read as they are written, by
+// alwaysWritten are the lists that expressions read in their annotation form, as
 // params.written.
 var alwaysWritten = []string{"imagePullPolicies", "pools", "registries"}
 
-// allowsNothing reports whether a namespace without the rule means the same.
+// allowsNothing reports whether an absent annotation has the same meaning as the rule.
 func (r rule) allowsNothing() bool {
 	return r.kind == reflect.Slice && r.value == "" || r.kind == reflect.Bool && r.value == "false"
 }
 
-// PoolsOf returns the pools that a namespace's rules name, the default first.
+// PoolsOf returns the pools in a namespace's rules. The default pool is the first.
 func PoolsOf(namespace client.Object) []string {
 	names := namespace.GetAnnotations()[v1alpha1.RulesAnnotationPrefix+"pools"]
 	if names == "" {
 		return nil
 	}
-	return strings.Split(names, ",") // names of objects need no escaping
+	return strings.Split(names, ",") // names of pools need no escaping
 }
 
-// OnPool returns the namespaces whose pods belong on a pool, without those that are being
-// deleted. If no tenant uses the pool, deleted tenants have left them.
+// OnPool returns the namespaces whose pods may run on a pool, except namespaces that are
+// being deleted. If no Tenant uses the pool, these are the namespaces of deleted Tenants.
 func OnPool(pool string, namespaces []corev1.Namespace) []corev1.Namespace {
 	return slices.DeleteFunc(slices.Clone(namespaces), func(n corev1.Namespace) bool {
 		return n.DeletionTimestamp != nil || !slices.Contains(PoolsOf(&n), pool)
 	})
 }
 
-// Annotate puts a tenant's rules on its namespace.
+// Annotate writes a tenant's rules to annotations of its namespace.
 func Annotate(namespace client.Object, rules v1alpha1.TenantRulesSpec) {
 	annotations := map[string]string{}
 	maps.Copy(annotations, namespace.GetAnnotations())
@@ -215,7 +215,7 @@ func Annotate(namespace client.Object, rules v1alpha1.TenantRulesSpec) {
 	namespace.SetAnnotations(annotations)
 }
 
-// rule is a field of TenantRules, under its name in JSON, as an annotation.
+// rule is a field of TenantRules, with its JSON name, as an annotation.
 type rule struct {
 	field, value string
 	kind         reflect.Kind
@@ -223,9 +223,9 @@ type rule struct {
 
 func (r rule) annotation() string { return v1alpha1.RulesAnnotationPrefix + r.field }
 
-// read is a CEL expression that reads the rule back from annotations. A list that is
-// missing is empty, and so allows nothing; a truth value is false. Where another rule is
-// missing, or a list that is always written, it fails.
+// read returns a CEL expression that reads the rule from annotations. A missing list is
+// empty, and so allows nothing. A missing boolean is false. The expression fails for any
+// other missing rule, and for a missing list that is always written.
 func (r rule) read(annotations string) string {
 	value := fmt.Sprintf("%s[%q]", annotations, r.annotation())
 	switch r.kind {
@@ -245,7 +245,7 @@ func (r rule) read(annotations string) string {
 	}
 }
 
-// leniently reads the rule for Gatekeeper. A missing rule allows nothing.
+// leniently returns read for Gatekeeper, without failures: any missing rule allows nothing.
 func (r rule) leniently() string {
 	annotations := "variables." + gatekeeperRules
 	read := r.read(annotations)
@@ -256,11 +256,11 @@ func (r rule) leniently() string {
 	return fmt.Sprintf(`%q in %s ? (%s) : %s`, r.annotation(), annotations, read, none)
 }
 
-// escaper escapes the entries of a list so that they contain no comma, as names of
-// groups may.
+// escaper escapes the entries of a list, so that they contain no commas. Names of groups may
+// have commas.
 var escaper = strings.NewReplacer("%", "%25", ",", "%2C")
 
-// fieldsOfRules are the fields that there are, by their name in JSON.
+// fieldsOfRules has all fields of TenantRules, by their JSON names.
 var fieldsOfRules = func() map[string]rule {
 	all := map[string]rule{}
 	for _, r := range rulesOf(v1alpha1.TenantRulesSpec{}) {
@@ -269,8 +269,8 @@ var fieldsOfRules = func() map[string]rule {
 	return all
 }()
 
-// rulesOf are the fields of a tenant's rules. Each is text, a number, a truth value or a
-// list of texts: annotations carry nothing else.
+// rulesOf returns the fields of a tenant's rules. Each is a string, a number, a boolean or a
+// list of strings: annotations can represent nothing else.
 func rulesOf(rules v1alpha1.TenantRulesSpec) []rule {
 	var all []rule
 	v := reflect.ValueOf(rules)
@@ -291,7 +291,7 @@ func rulesOf(rules v1alpha1.TenantRulesSpec) []rule {
 				values[j] = escaper.Replace(field.Index(j).String())
 			}
 			if r.value = strings.Join(values, ","); r.value == "" && len(values) > 0 {
-				r.value = "," // the empty text alone, twice: no list is "" already
+				r.value = "," // a list with one empty string, since "" is the empty list
 			}
 		default:
 			panic(fmt.Sprintf("TenantRules: %s is a %s, which no annotation can carry", name, r.kind))

@@ -19,7 +19,7 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// TestAnnotations fails if a rule is lost on its way to a namespace.
+// TestAnnotations fails if a rule is missing or wrong in a namespace's annotations.
 func TestAnnotations(t *testing.T) {
 	namespace := &corev1.Namespace{}
 	namespace.Annotations = map[string]string{"kept": "yes", v1alpha1.RulesAnnotationPrefix + "egress": "Open"}
@@ -43,8 +43,8 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// TestOnPool fails if a pool is deleted with nodes under the pods of a deleted tenant, or if
-// it waits for namespaces that go or belong elsewhere.
+// TestOnPool fails if OnPool leaves out a namespace whose pods may run on the pool, or
+// returns a namespace that is being deleted or that uses other pools.
 func TestOnPool(t *testing.T) {
 	now := metav1.Now()
 	var namespaces []corev1.Namespace
@@ -73,8 +73,8 @@ func TestOnPool(t *testing.T) {
 	}
 }
 
-// TestReadsNamespace fails if an expression still reads a parameter, if a rule is read
-// by no variable, or if what is there could not be changed in a namespace without rules.
+// TestReadsNamespace fails if an expression still reads a parameter, if no variable reads a
+// rule, or if existing objects could not be changed in a namespace without rules.
 func TestReadsNamespace(t *testing.T) {
 	rule := admissionpolicy.Rule{Name: "r", Holds: `object.spec.type in params.spec.serviceTypes`, Message: `"not for " + params.spec.tenant`}
 	for name, c := range map[string]struct {
@@ -120,8 +120,8 @@ func TestReadsNamespace(t *testing.T) {
 	}
 }
 
-// TestRulesFit fails if the rules of a tenant can be longer than a namespace's
-// annotations may be. Then lists need lower bounds.
+// TestRulesFit fails if the rules of a tenant can exceed the maximum size of a namespace's
+// annotations. In that case lists need lower bounds.
 func TestRulesFit(t *testing.T) {
 	data, err := os.ReadFile("../../api/crds/croft.dev_tenantrules.yaml")
 	if err != nil {
@@ -138,7 +138,7 @@ func TestRulesFit(t *testing.T) {
 	)
 	sum := int64(0)
 	for name, field := range crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties {
-		longest, items := int64(64), int64(1) // of what is enumerated
+		longest, items := int64(64), int64(1) // for enumerated values
 		if field.Items != nil {
 			if field.MaxItems == nil {
 				t.Errorf("%s has no maxItems", name)
@@ -158,8 +158,8 @@ func TestRulesFit(t *testing.T) {
 	t.Logf("%d of %d bytes", sum, most)
 }
 
-// TestReadBack fails if the API server reads another rule than was written, or more than
-// nothing where none is written.
+// TestReadBack fails if the API server reads another value than was written, or if a missing
+// rule allows anything.
 func TestReadBack(t *testing.T) {
 	read := func(expression string, annotations map[string]string) any {
 		t.Helper()
@@ -195,7 +195,7 @@ func TestReadBack(t *testing.T) {
 			t.Errorf("%q comes back as %v", want, got)
 		}
 	}
-	// Earlier releases wrote lists that are empty, and false.
+	// Earlier releases wrote empty lists, and false.
 	if got := read("params.spec.storageClasses", map[string]string{"croft.dev/rules.storageClasses": ""}); len(got.([]string)) != 0 {
 		t.Errorf("an empty list is read as %v", got)
 	}

@@ -11,12 +11,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// For each validation of a policy the API server runs a program, and another for its
-// message even if the validation holds: some 25 allocations before any evaluation. croft
-// has two dozen rules on pods, most of them about rare fields. These are one validation,
-// in which one program finds that a pod has none of the fields.
+// For each validation of a policy the API server runs one program, and another for its
+// message even if the validation is true: some 25 allocations before any evaluation. croft
+// has two dozen rules on pods, most of them on fields that are rare. These are merged into
+// one validation, in which one program finds that a pod has none of the fields.
 
-// together asks several rules by one validation. A comment precedes each of them.
+// together merges several rules into one validation. A CEL comment with its name precedes
+// each rule.
 func together(rules []Rule) admissionv1.Validation {
 	fine := []string{"variables." + withinVariable}
 	var holds, says []string
@@ -38,24 +39,25 @@ func together(rules []Rule) admissionv1.Validation {
 
 func heading(rule string) string { return "// " + strings.TrimSpace(Refusal(rule)) + "\n" }
 
-// headings find what heading writes, and inMessage the rule that a message begins with.
+// headings matches the comments that heading writes, and inMessage the name at the start of a
+// message.
 var (
 	headings  = regexp.MustCompile(`(?m)^// \[([a-z0-9-]+)\]\n`)
 	inMessage = regexp.MustCompile(`"\[([a-z0-9-]+)\] `)
 )
 
-// MessageOf is a CEL expression for what a validation says.
+// MessageOf returns a CEL expression for the message of a validation.
 func MessageOf(v admissionv1.Validation) string { return cmp.Or(v.MessageExpression, Quote(v.Message)) }
 
-// Asked is a rule as a policy has it.
+// Asked is a rule as it appears in a policy.
 type Asked struct {
-	// Rule is its name.
+	// Rule is the rule's name.
 	Rule string
-	// Message is a CEL expression of the message if it is broken.
+	// Message is a CEL expression for the message if the rule is violated.
 	Message string
 }
 
-// AskedBy are the rules that a validation asks: one, or several together.
+// AskedBy returns the rules of a validation: one, or several that are merged.
 func AskedBy(v admissionv1.Validation) []Asked {
 	message := MessageOf(v)
 	found := headings.FindAllStringSubmatchIndex(message, -1)
@@ -77,7 +79,7 @@ func AskedBy(v admissionv1.Validation) []Asked {
 	return all
 }
 
-// Waive makes a validation ask nothing of one of its rules.
+// Waive disables one rule of a validation.
 func Waive(v *admissionv1.Validation, rule string) {
 	found := headings.FindAllStringSubmatchIndex(v.Expression, -1)
 	if len(found) == 0 {

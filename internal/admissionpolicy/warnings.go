@@ -2,9 +2,9 @@ package admissionpolicy
 
 import "regexp"
 
-// untyped are warnings of the kube-controller-manager that are not about an expression: CEL has
-// no type for fields that are a string or a number, such as the quantities in limits. The API
-// server evaluates them all the same.
+// untyped matches warnings of the kube-controller-manager that are caused by fields that may
+// be a string or a number, such as the quantities in limits. CEL has no type for them, but
+// the API server evaluates the expressions nevertheless.
 var untyped = regexp.MustCompile(`undefined field 'limits'|error during formatting: string clause .* was given Pod\d+`)
 
 // Untyped reports whether a warning in a policy's status.typeChecking is about a field without

@@ -1,5 +1,5 @@
-// Package adopt takes namespaces that croft did not make over into a tenant, step
-// by step, and gives them back as they were. Pods that run are left alone.
+// Package adopt adopts existing namespaces for a tenant, step by step, and can restore their
+// previous state. Running pods are not changed.
 package adopt
 
 import (
@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// Adoption is one tenant that is to have its namespaces.
+// Adoption adopts the namespaces of one tenant.
 type Adoption struct {
 	client   client.Client
 	applier  *apply.Applier
@@ -25,9 +25,9 @@ type Adoption struct {
 	declared []client.Object
 }
 
-// New returns the Adoption of a tenant of an estate. declared are the objects as the
-// file has them; the Adoption declares the Platform, the tenant, and what the tenant's
-// pools need, so that other tenants follow in their own runs.
+// New returns the Adoption of a tenant of an estate. declared are the objects in the file. The
+// Adoption applies the Platform, the tenant, and the tenant's pools with their dependencies, so
+// that other tenants can follow in their own runs.
 func New(c client.Client, e *estate.Estate, tenant string, declared []client.Object) (*Adoption, error) {
 	t := e.Tenant(tenant)
 	if t == nil {
@@ -36,13 +36,13 @@ func New(c client.Client, e *estate.Estate, tenant string, declared []client.Obj
 	return &Adoption{client: c, applier: apply.New(c), estate: e, tenant: t, declared: declared}, nil
 }
 
-// Platform is the Platform that the file declares; none if the file has none.
+// Platform returns the Platform in the file, if there is one.
 func (a *Adoption) Platform() []client.Object {
 	return a.only(func(kind, _ string) bool { return kind == "Platform" })
 }
 
-// Declared are the file's objects that the tenant needs, in the order of their
-// application.
+// Declared returns the objects in the file that the tenant needs, in the order in which they
+// are applied.
 func (a *Adoption) Declared() []client.Object {
 	pools := map[string]bool{}
 	for _, name := range a.tenant.Pools {
@@ -64,7 +64,7 @@ func (a *Adoption) only(picked func(kind, name string) bool) []client.Object {
 }
 
 // policiesMatch reports whether the cluster-wide policies match the estate's Platform, so that
-// dry runs show the policies' verdicts.
+// dry runs show the policies' decisions.
 func (a *Adoption) policiesMatch(ctx context.Context) (bool, error) {
 	var live v1alpha1.PlatformList
 	if err := a.client.List(ctx, &live); err != nil || len(live.Items) == 0 {
@@ -73,7 +73,7 @@ func (a *Adoption) policiesMatch(ctx context.Context) (bool, error) {
 	diff, err := a.applier.Diff(ctx, wall.PlatformObjects(&a.estate.Platform)...)
 	var object *apply.ObjectError
 	if errors.As(err, &object) {
-		return false, nil // such as a kind that is installed with the Platform
+		return false, nil // for example a kind that is installed with the Platform
 	}
 	return len(diff) == 0 && err == nil, err
 }
@@ -94,7 +94,7 @@ func (a *Adoption) namespaces(ctx context.Context) (map[string]*corev1.Namespace
 	return all, nil
 }
 
-// standing are the walls of the tenant as they will be.
+// standing returns the desired walls of the tenant.
 func (a *Adoption) standing() []client.Object {
 	return wall.TenantObjects(&a.estate.Platform, a.tenant)
 }

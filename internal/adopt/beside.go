@@ -23,32 +23,32 @@ import (
 // Beside is an existing object with the same purpose as a wall.
 type Beside struct {
 	Object string `json:"object"`
-	// Taken says that croft writes an object of its own over it.
+	// Taken reports whether croft overwrites the object with its own.
 	Taken bool `json:"taken,omitempty"`
-	// Replaced says that the walls do all that it does, so that it can go.
+	// Replaced reports whether the walls fully replace the object, so that it can be deleted.
 	Replaced bool   `json:"replaced"`
 	Why      string `json:"why"`
 
 	object *unstructured.Unstructured
-	// annotation is the replaced annotation, if it is not a whole object.
+	// annotation is the replaced annotation, if the object itself is not replaced.
 	annotation string
 }
 
-// Annotations of a namespace by which plugins of the API server place its pods.
+// These are annotations of a namespace by which plugins of the API server place its pods.
 const (
 	nodeSelectorAnnotation = "scheduler.alpha.kubernetes.io/node-selector"
 	defaultTolerations     = "scheduler.alpha.kubernetes.io/defaultTolerations"
 	allowedTolerations     = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
 )
 
-// judged is a kind that a wall also writes, and the function that judges other writers'
-// objects of it.
+// judged is a kind that the walls also contain, with the function that evaluates other objects
+// of this kind.
 type judged struct {
 	kind  schema.GroupVersionKind
 	judge func(*unstructured.Unstructured) (replaced bool, why string)
 }
 
-// beside finds the objects beside the walls.
+// beside finds existing objects with the same purpose as a wall.
 func (a *Adoption) beside(ctx context.Context, p *Plan) error {
 	walls := map[apply.Ref]bool{}
 	for _, o := range a.standing() {
@@ -60,7 +60,7 @@ func (a *Adoption) beside(ctx context.Context, p *Plan) error {
 		{corev1.SchemeGroupVersion.WithKind("ResourceQuota"), a.judgeQuota},
 		{corev1.SchemeGroupVersion.WithKind("LimitRange"), a.judgeLimits},
 	}
-	// Calico serves the objects of its second group in the first, too.
+	// Calico also serves the objects of its second group in the first.
 	for _, group := range []v1alpha1.CalicoAPIGroup{v1alpha1.CalicoGroup, v1alpha1.CalicoStorageGroup} {
 		if kind, served := a.kindOf(string(group), "networkpolicies"); served {
 			judges = append(judges, judged{kind, judgeCalico})
@@ -100,7 +100,7 @@ func isOurs(o client.Object) bool {
 	return o.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy
 }
 
-// besideOnNamespaces looks for namespaces that place pods by an annotation.
+// besideOnNamespaces finds namespaces that place pods by an annotation.
 func (a *Adoption) besideOnNamespaces(ctx context.Context, p *Plan) error {
 	live, err := a.namespaces(ctx)
 	if err != nil {
@@ -145,7 +145,7 @@ func (a *Adoption) compareAnnotation(key, value string) (replaced bool, why stri
 	return true, "croft places pods: " + value + " is added to them too until it goes"
 }
 
-// judgeBinding asks whether everybody whom a binding lets in is let in by croft.
+// judgeBinding reports whether croft gives access to all subjects of a binding.
 func (a *Adoption) judgeBinding(o *unstructured.Unstructured) (bool, string) {
 	var binding rbacv1.RoleBinding
 	if into(o, &binding) != nil {
@@ -166,7 +166,7 @@ func (a *Adoption) judgeBinding(o *unstructured.Unstructured) (bool, string) {
 	role := binding.RoleRef.Kind + " " + binding.RoleRef.Name
 	switch {
 	case len(people) == 0:
-		return false, "" // of service accounts: the team's own affair
+		return false, "" // it only binds service accounts, which croft leaves to the team
 	case len(strangers) > 0:
 		return false, fmt.Sprintf("lets in %s as %s, whom the tenant's access does not name", strings.Join(strangers, ", "), role)
 	case len(people) < len(binding.Subjects):
@@ -176,8 +176,8 @@ func (a *Adoption) judgeBinding(o *unstructured.Unstructured) (bool, string) {
 	}
 }
 
-// judgeCalico keeps a policy of Calico's: it has an order among croft's, and may deny
-// connections that they allow.
+// judgeCalico never replaces a Calico policy: it has an order relative to croft's policies, and
+// may deny connections that they allow.
 func judgeCalico(o *unstructured.Unstructured) (bool, string) {
 	if strings.HasPrefix(o.GetName(), "knp.default.") {
 		return false, "" // Calico's own copy of a Kubernetes policy
@@ -185,8 +185,8 @@ func judgeCalico(o *unstructured.Unstructured) (bool, string) {
 	return false, "Calico goes by it beside croft's policies, in its order: take it away by hand if they do what it does"
 }
 
-// judgeQuota reports whether the tenant's quota is as tight: it compares the whole
-// quota, since one namespace may use what another does not.
+// judgeQuota reports whether the tenant's quota is at least as strict. It compares the whole
+// quota, since one namespace may use the share of another.
 func (a *Adoption) judgeQuota(o *unstructured.Unstructured) (bool, string) {
 	var quota corev1.ResourceQuota
 	if into(o, &quota) != nil {
@@ -202,7 +202,7 @@ func (a *Adoption) judgeQuota(o *unstructured.Unstructured) (bool, string) {
 	return true, "the tenant's quota allows no more"
 }
 
-// judgeLimits asks whether the tenant's limits are the same.
+// judgeLimits reports whether the tenant's limits are the same.
 func (a *Adoption) judgeLimits(o *unstructured.Unstructured) (bool, string) {
 	var limits corev1.LimitRange
 	if into(o, &limits) != nil {
@@ -220,8 +220,7 @@ func into(o *unstructured.Unstructured, typed any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed)
 }
 
-// besideInGatekeeper looks for mutators that place these pods, and for constraints
-// on them.
+// besideInGatekeeper finds mutators that place these pods, and constraints on them.
 func (a *Adoption) besideInGatekeeper(ctx context.Context, p *Plan) error {
 	live, err := a.namespaces(ctx)
 	if err != nil {

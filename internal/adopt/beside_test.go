@@ -10,8 +10,8 @@ import (
 
 const members = `, access: [{group: shoppers, role: operator}, {user: jane, role: viewer}], quota: {pods: "10", requests.cpu: "4"}`
 
-// TestJudge fails if something is called replaced, and so taken away with
-// --remove-old, that does more than the walls or does it for others.
+// TestJudge fails if an object is classified as replaced, and so deleted with --remove-old,
+// although it does more than the walls or affects other namespaces.
 func TestJudge(t *testing.T) {
 	a := adopting(t, "{}", members)
 	binding := func(subjects string) string {
@@ -27,7 +27,7 @@ func TestJudge(t *testing.T) {
 		judge    func(*unstructured.Unstructured) (bool, string)
 		text     string
 		replaced bool
-		// silent says that it is not reported.
+		// silent means that it is not reported.
 		silent bool
 	}{
 		"a group that the tenant names":      {a.judgeBinding, binding("[{kind: Group, name: shoppers}, {kind: User, name: jane}]"), true, false},
@@ -58,8 +58,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestCompareAnnotation fails if an annotation is called replaced that places pods by more than
-// their pool.
+// TestCompareAnnotation fails if an annotation is classified as replaced although it places
+// pods by more than their pool.
 func TestCompareAnnotation(t *testing.T) {
 	a := adopting(t, "{}", "")
 	key := a.estate.Platform.NodePoolKey
@@ -82,8 +82,8 @@ func TestCompareAnnotation(t *testing.T) {
 	}
 }
 
-// TestConcerns fails if a mutator that selects a namespace of the tenant is missed, or
-// another one is shown.
+// TestConcerns fails if a mutator that selects a namespace of the tenant is missed, or another
+// mutator is reported.
 func TestConcerns(t *testing.T) {
 	a := adopting(t, "{}", "")
 	live := map[string]*corev1.Namespace{"shop": {ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"team": "shop"}}}}
@@ -92,7 +92,7 @@ func TestConcerns(t *testing.T) {
 		"{namespaces: [shop]}":          true,
 		"{namespaces: [shop-*]}":        true,
 		"{namespaces: [bank]}":          false,
-		"{excludedNamespaces: [shop]}":  true, // shop-ci is left
+		"{excludedNamespaces: [shop]}":  true, // shop-ci remains selected
 		"{excludedNamespaces: [shop*]}": false,
 		"{scope: Cluster}":              false,
 		"{scope: Namespaced}":           true,
@@ -107,8 +107,8 @@ func TestConcerns(t *testing.T) {
 	}
 }
 
-// TestQuarrels fails if two conflicting mutators are not reported before both exist:
-// Gatekeeper then refuses every pod.
+// TestQuarrels fails if two conflicting mutators are not reported before both exist: Gatekeeper
+// then refuses every pod.
 func TestQuarrels(t *testing.T) {
 	assign := func(value string) *unstructured.Unstructured {
 		return object(t, "{apiVersion: mutations.gatekeeper.sh/v1, kind: Assign, metadata: {name: m}, spec: {location: spec.tolerations, parameters: {assign: {value: "+value+"}}}}")

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// fit reports workloads whose pods no new node of their pool can fit: present nodes may
-// fit although the pool's new ones do not.
+// fit reports workloads whose pods fit on no new node of their pool: existing nodes may have
+// labels that new ones will not have.
 func (a *Adoption) fit(p *Plan) {
 	for i := range p.Pods {
 		w := &p.Pods[i]
@@ -23,9 +23,9 @@ func (a *Adoption) fit(p *Plan) {
 	}
 }
 
-// misfit returns why no node that Karpenter creates for a pool fits a pod; empty if one
-// may fit. It calls Karpenter's own comparison, without facts that only the cloud knows:
-// the labels of its instances.
+// misfit returns why no node that Karpenter creates for a pool fits a pod, or "" if one may
+// fit. It calls Karpenter's own comparison, without the labels of instances, which only the
+// cloud knows.
 func (a *Adoption) misfit(pod *corev1.Pod, pool string) string {
 	var nodes *karpenterv1.NodePool
 	if declared := a.estate.Pool(pool); declared != nil {
@@ -36,7 +36,7 @@ func (a *Adoption) misfit(pod *corev1.Pod, pool string) string {
 		}
 	}
 	if nodes == nil {
-		return "" // another cluster object's pool, of which nothing is known
+		return "" // the pool exists only in the cluster, and its settings are unknown
 	}
 	template := nodes.Spec.Template
 	offered := scheduling.NewNodeSelectorRequirementsWithMinValues(template.Spec.Requirements...)
@@ -58,8 +58,8 @@ func (a *Adoption) misfit(pod *corev1.Pod, pool string) string {
 	return why
 }
 
-// alternatives are copies of the placed pod, one for each term of its required node
-// affinity, any of which suffices.
+// alternatives returns copies of the placed pod, one for each term of its required node
+// affinity. One of them has to fit.
 func (a *Adoption) alternatives(pod *corev1.Pod, pool string) []*corev1.Pod {
 	placed := pod.DeepCopy()
 	if placed.Spec.NodeSelector == nil {
@@ -78,8 +78,8 @@ func (a *Adoption) alternatives(pod *corev1.Pod, pool string) []*corev1.Pod {
 	return all
 }
 
-// ofProvider are the labels that a provider's nodes have by themselves, below the
-// group of its node classes. AWS's are below others as well (topology.k8s.aws).
+// ofProvider returns the labels that a provider sets on its nodes, which are below the group of
+// its node classes. AWS also uses other domains (topology.k8s.aws).
 func ofProvider(asked scheduling.Requirements, group string) sets.Set[string] {
 	all := sets.New[string]()
 	for key := range asked {

@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// TestMisfit fails if a pod is not named that no new node of its pool will take, or
-// one is that some will.
+// TestMisfit fails if a pod that fits no new node of its pool is not reported, or if one that
+// fits is.
 func TestMisfit(t *testing.T) {
 	a := adopting(t, "{}", "") // on demand, amd64
 	required := func(terms string) string {
@@ -51,8 +51,8 @@ func TestMisfit(t *testing.T) {
 	}
 }
 
-// TestFitOfAWS fails if a label that only AWS' instances have is treated as one that no
-// node has.
+// TestFitOfAWS fails if a label that only AWS instances have is treated as one that no node
+// has.
 func TestFitOfAWS(t *testing.T) {
 	a := adopting(t, "{}", "")
 	a.estate.Pool("apps").Class = v1alpha1.NodeClass{Ref: &v1alpha1.NodeClassRef{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "default"}}

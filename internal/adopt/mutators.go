@@ -18,8 +18,8 @@ import (
 // mutations is the group of Gatekeeper's mutators.
 const mutations = "mutations.gatekeeper.sh"
 
-// concerns reports whether a mutator or a constraint is about a namespace of the
-// tenant's, as Gatekeeper judges it.
+// concerns reports whether Gatekeeper applies a mutator or a constraint to a namespace of the
+// tenant.
 func (a *Adoption) concerns(o *unstructured.Unstructured, live map[string]*corev1.Namespace) bool {
 	return slices.ContainsFunc(a.tenant.Namespaces, func(name string) bool {
 		included, said := texts(o, "namespaces")
@@ -50,8 +50,8 @@ func globs(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return gatekeeper.Globs(pattern, name) })
 }
 
-// judgeRule reports whether croft replaces a mutator or a constraint. Those that also
-// select other namespaces stay, since the others still need them.
+// judgeRule reports whether croft replaces a mutator or a constraint. One that also selects
+// other namespaces remains, since they still need it.
 func (a *Adoption) judgeRule(o *unstructured.Unstructured) (bool, string) {
 	location := stringAt(o, "spec", "location")
 	if o.GroupVersionKind().Group != mutations {
@@ -76,9 +76,8 @@ func placing(location string) bool {
 	return strings.HasPrefix(location, "spec.nodeSelector") || strings.HasPrefix(location, "spec.tolerations")
 }
 
-// quarrels says of a mutator that it would never agree with croft's, where
-// Gatekeeper is croft's engine too: one writes a list as a whole, the other adds to
-// it, and Gatekeeper refuses every pod.
+// quarrels returns why a mutator conflicts with croft's if Gatekeeper is also croft's engine:
+// one sets a list as a whole and the other adds to it, so that Gatekeeper refuses every pod.
 func (a *Adoption) quarrels(o *unstructured.Unstructured) string {
 	if a.estate.Platform.Placement != v1alpha1.PlacementGatekeeper || o.GetKind() != "Assign" || stringAt(o, "spec", "location") != "spec.tolerations" {
 		return ""

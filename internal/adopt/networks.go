@@ -16,30 +16,30 @@ import (
 	"croft.dev/croft/internal/netpol"
 )
 
-// Traffic is a connection that the walls newly deny, or newly allow.
+// Traffic is a connection that the walls newly deny or allow.
 type Traffic struct {
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Ends is false where the connection is new.
+	// Ends is false if the connection is newly allowed.
 	Ends bool `json:"ends"`
 }
 
 const (
-	// internet is an address outside of the cluster, and metadata the address at which a
-	// cloud hands out credentials.
+	// internet is an address outside of the cluster, and metadata the address at which a cloud
+	// serves credentials.
 	internet, metadata = "203.0.113.10", "169.254.169.254"
 	somePort           = 8080
 )
 
-// walled are the namespaces as they will be labelled, and croft's policies for the
-// tenant's, in whichever dialect they are written.
+// walled returns the namespaces with their future labels, and croft's policies for the tenant's
+// namespaces in the platform's dialect.
 func (a *Adoption) walled(namespaces []corev1.Namespace) ([]corev1.Namespace, []client.Object) {
 	var policies []client.Object
 	labelled := slices.Clone(namespaces)
 	for _, o := range a.standing() {
 		switch o := o.(type) {
 		case *networkingv1.NetworkPolicy, *unstructured.Unstructured:
-			policies = append(policies, o) // reach skips objects that are no policies
+			policies = append(policies, o) // reach skips objects that are not policies
 		case *corev1.Namespace:
 			i := slices.IndexFunc(labelled, func(n corev1.Namespace) bool { return n.Name == o.Name })
 			if i < 0 {
@@ -58,8 +58,8 @@ func (a *Adoption) walled(namespaces []corev1.Namespace) ([]corev1.Namespace, []
 	return labelled, policies
 }
 
-// traffic compares who reaches the tenant's namespaces, and whom they reach, before
-// and after.
+// traffic compares the connections to and from the tenant's namespaces before and after the
+// adoption.
 func (a *Adoption) traffic(ctx context.Context, p *Plan) error {
 	now, err := netpol.Take(ctx, a.client)
 	if err != nil {
@@ -69,7 +69,7 @@ func (a *Adoption) traffic(ctx context.Context, p *Plan) error {
 	return err
 }
 
-// changes are the connections that change with the walls. Other policies stay, and count
+// changes returns the connections that change with the walls. Other policies remain, and apply
 // in both states.
 func (a *Adoption) changes(now *netpol.Snapshot, p *Plan) ([]Traffic, error) {
 	was, err := netpol.Of(now.Namespaces, now.Policies)
@@ -112,7 +112,7 @@ func (a *Adoption) changes(now *netpol.Snapshot, p *Plan) ([]Traffic, error) {
 	return all, nil
 }
 
-// after are the namespaces and policies once the walls are in place and the replaced
+// after returns the namespaces and policies once the walls are in place and the replaced
 // objects are deleted.
 func (a *Adoption) after(now *netpol.Snapshot, p *Plan) ([]corev1.Namespace, []client.Object) {
 	namespaces, walls := a.walled(now.Namespaces)

@@ -29,7 +29,7 @@ var dialects = map[string]string{
 	"AWS":                  "{platformNamespaces: [ingress], dialect: AWS}",
 }
 
-// adopting is the adoption of tenant shop, with its namespaces shop and shop-ci.
+// adopting returns the adoption of tenant shop, with its namespaces shop and shop-ci.
 func adopting(t *testing.T, network, more string) *Adoption {
 	t.Helper()
 	text := "platform: {clusterName: demo, nodeClass: {kwok: {}}, network: " + network + "}\npools: {apps: {}}\n" +
@@ -55,7 +55,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return o
 }
 
-// networkPolicy is one of namespace shop.
+// networkPolicy returns a NetworkPolicy of namespace shop.
 func networkPolicy(t *testing.T, spec string) *unstructured.Unstructured {
 	t.Helper()
 	return object(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: own, namespace: shop}, spec: "+spec+"}")
@@ -70,8 +70,8 @@ func typed(t *testing.T, spec string) *networkingv1.NetworkPolicy {
 	return &policy
 }
 
-// TestJudgeNetworkPolicy fails if a policy is called replaced that lets something
-// through which croft's walls do not: taking it away would end connections.
+// TestJudgeNetworkPolicy fails if a policy is classified as replaced although it allows
+// connections that croft's walls deny: deleting it would end them.
 func TestJudgeNetworkPolicy(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec     string
@@ -102,8 +102,8 @@ func TestJudgeNetworkPolicy(t *testing.T) {
 	}
 }
 
-// TestJudgeAddresses fails if a policy to addresses is judged by one of them: every part
-// of its networks must be allowed, in each family and on each port.
+// TestJudgeAddresses fails if a policy for networks is evaluated by a single address: every
+// part of its networks must be allowed, in each IP family and on each port.
 func TestJudgeAddresses(t *testing.T) {
 	restricted := func(cidrs string) string { return ", network: {egress: Restricted, allowCIDRs: [" + cidrs + "]}" }
 	to := func(peers, more string) string {
@@ -146,8 +146,8 @@ func TestJudgeAddresses(t *testing.T) {
 		"everywhere, IPv4 metadata left out":           {"", to("{ipBlock: {cidr: 0.0.0.0/0, except: ["+excepted(false)+"]}}, {ipBlock: {cidr: \"::/0\"}}", ""), false},
 		"a port of the network that is granted":        {restricted("10.0.0.0/24"), to("{ipBlock: {cidr: 10.0.0.0/24}}", ", ports: [{port: 5432}]"), true},
 		"no network at all":                            {restricted(""), to("{ipBlock: {cidr: 10.0.0.0/24}}", ""), false},
-		// The same mistake, with selectors and ports.
-		"its namespace and another's":     {"", to(named("shop-ci, bank")+"}", ""), true}, // Open egress
+		// These test the same mistake with selectors and ports.
+		"its namespace and another's":     {"", to(named("shop-ci, bank")+"}", ""), true}, // egress is Open
 		"its namespace and another's in":  {"", "{podSelector: {}, ingress: [{from: [" + named("shop-ci, bank") + "}]}]}", false},
 		"the platform's and another's in": {"", "{podSelector: {}, ingress: [{from: [" + named("ingress, bank") + "}]}]}", false},
 		"the platform's two in":           {"", "{podSelector: {}, ingress: [{from: [" + named("ingress, shop") + "}]}]}", true},
@@ -172,8 +172,8 @@ func TestJudgeAddresses(t *testing.T) {
 	}
 }
 
-// TestChanges fails if the plan misses a connection that the walls end, in any kind of
-// policy, or lists one that stays.
+// TestChanges fails if the plan misses a connection that the walls end, in any kind of policy,
+// or lists one that remains.
 func TestChanges(t *testing.T) {
 	named := func(name string) corev1.Namespace {
 		return corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}
@@ -196,7 +196,7 @@ func TestChanges(t *testing.T) {
 		ends     []Traffic
 	}{
 		"nothing stood there": {nil, all},
-		// Whom a policy of Calico's does not let in it keeps out.
+		// A Calico policy denies the sources that it does not allow.
 		"nothing came in by Calico's":      {[]client.Object{calicoDeny}, all[3:]},
 		"nothing came in":                  {[]client.Object{typed(t, "{podSelector: {}, policyTypes: [Ingress]}")}, all[3:]},
 		"nothing came in, and nothing out": {[]client.Object{typed(t, "{podSelector: {}, policyTypes: [Ingress, Egress]}")}, nil},

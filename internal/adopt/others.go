@@ -20,8 +20,8 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// tryOthers writes a copy of every object that a rule is about into the scratch
-// namespace, as a dry run.
+// tryOthers writes a copy of every object that a rule applies to into the scratch namespace, as
+// a dry run.
 func (a *Adoption) tryOthers(ctx context.Context, s scratch) ([]Refusal, error) {
 	var all []Refusal
 	for _, kind := range a.ruled() {
@@ -45,8 +45,8 @@ func (a *Adoption) tryOthers(ctx context.Context, s scratch) ([]Refusal, error) 
 	return all, nil
 }
 
-// list returns the objects of a kind; none where the cluster does not have it, or
-// does not let it be seen.
+// list returns the objects of a kind, or none if the cluster does not serve it or the caller
+// may not list it.
 func list(ctx context.Context, c client.Reader, kind schema.GroupVersionKind, opts ...client.ListOption) ([]unstructured.Unstructured, error) {
 	var found unstructured.UnstructuredList
 	found.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -57,8 +57,8 @@ func list(ctx context.Context, c client.Reader, kind schema.GroupVersionKind, op
 	return found.Items, err
 }
 
-// ruled are the kinds that croft's policies look at when they are created, as the
-// policies themselves say. Pods are tried by their controllers' templates.
+// ruled returns the kinds that croft's policies match on create, from the policies'
+// matchConstraints. Pods are tried by their controllers' templates.
 func (a *Adoption) ruled() []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	for _, o := range wall.PlatformObjects(&a.estate.Platform) {
@@ -89,13 +89,13 @@ func (a *Adoption) kindOf(group, resource string) (schema.GroupVersionKind, bool
 	mapper := a.client.RESTMapper()
 	kind, err := mapper.KindFor(schema.GroupVersionResource{Group: group, Resource: resource})
 	if err != nil {
-		return kind, false // the cluster does not have it
+		return kind, false // the cluster does not serve it
 	}
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	return kind, err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace
 }
 
-// sanitized is an object as an author would write it, without the fields that the cluster
+// sanitized returns an object as an author would write it, without the fields that the cluster
 // set.
 func sanitized(o *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
 	clean := bare(o)
@@ -130,7 +130,7 @@ func sanitized(o *unstructured.Unstructured, namespace string) *unstructured.Uns
 	return clean
 }
 
-// bare is an object without fields that only a server can set, so that it can be applied
+// bare returns an object without fields that only a server can set, so that it can be applied
 // again.
 func bare(o *unstructured.Unstructured) *unstructured.Unstructured {
 	clean := o.DeepCopy()

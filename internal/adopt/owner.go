@@ -16,8 +16,8 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// stateOf returns the owner of a namespace, and the problems to fix before it can be the
-// tenant's. It is nil if the namespace does not exist.
+// stateOf returns the owner of a namespace, and the problems to fix before the tenant can have
+// it. live is nil if the namespace does not exist.
 func (a *Adoption) stateOf(ctx context.Context, name string, live *corev1.Namespace) (n Namespace, blocking []string, err error) {
 	n = Namespace{Name: name, State: Missing}
 	if live == nil {
@@ -46,8 +46,8 @@ func (a *Adoption) stateOf(ctx context.Context, name string, live *corev1.Namesp
 	return n, blocking, nil
 }
 
-// held says why a namespace is another tenant's to keep; "" if that one is deleted,
-// or declares it no longer.
+// held returns why a namespace belongs to another tenant, or "" if that tenant is deleted or no
+// longer declares it.
 func (a *Adoption) held(ctx context.Context, owner, namespace string) (string, error) {
 	var tenant v1alpha1.Tenant
 	err := a.client.Get(ctx, client.ObjectKey{Name: owner}, &tenant)
@@ -65,15 +65,15 @@ func (a *Adoption) held(ctx context.Context, owner, namespace string) (string, e
 	}
 }
 
-// isKept reports whether a namespace carries the marks of a tenant that is not the one
-// that takes it over.
+// isKept reports whether a namespace has the label of a tenant other than the one that adopts
+// it.
 func (a *Adoption) isKept(namespace *corev1.Namespace) bool {
 	owner := namespace.Labels[v1alpha1.TenantLabel]
 	return owner != "" && owner != a.tenant.Name
 }
 
-// noteKept records the walls of the previous tenant, and its marks on the namespace, so
-// that undoing restores them.
+// noteKept records the walls of the previous tenant, and its labels and annotations on the
+// namespace, so that undoing restores them.
 func (a *Adoption) noteKept(ctx context.Context, r *Record, namespace *corev1.Namespace) error {
 	marks := Marks{Labels: maps.Clone(namespace.Labels), Annotations: maps.Clone(namespace.Annotations)}
 	own := func(key, _ string) bool {

@@ -17,16 +17,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// borders are the addresses and ports at which policies begin or stop to match. Between
-// two borders policies treat all of them alike, so one of each part represents it, and
-// the result does not depend on chance.
+// borders are the addresses and ports at which policies begin or stop to match. All addresses
+// (or ports) between two borders are treated alike, so one of each part represents it, and the
+// result does not depend on chance.
 type borders struct {
 	networks []netip.Prefix
 	ports    []int
 }
 
-// bordersIn reads the borders of policies of any API: every network and every number
-// counts. Numbers that are no borders are harmless.
+// bordersIn returns the borders in policies of any API. It collects every network and every
+// number; numbers that are not ports are harmless.
 func bordersIn(policies []client.Object) (borders, error) {
 	var b borders
 	for _, o := range policies {
@@ -74,15 +74,15 @@ func (b *borders) readText(text string) {
 	}
 }
 
-// port is a border itself, and so is the one behind it.
+// port adds a port and the following one as borders.
 func (b *borders) port(number int64) {
 	if number >= 1 && number <= math.MaxUint16 {
 		b.ports = append(b.ports, int(number), int(number)+1)
 	}
 }
 
-// addresses are one of each part of a block. It is an error if the block cannot be
-// read as policies are.
+// addresses returns one address of each part of a block. It returns an error if the block
+// cannot be parsed as in policies.
 func (b *borders) addresses(block *networkingv1.IPBlock) ([]netip.Addr, error) {
 	whole, err := network(block.CIDR)
 	if err != nil {
@@ -108,8 +108,8 @@ func (b *borders) addresses(block *networkingv1.IPBlock) ([]netip.Addr, error) {
 	}), nil
 }
 
-// network parses a network. Parsers disagree about IPv4 written as IPv6, so it is
-// refused.
+// network parses a network. Parsers disagree about IPv4 addresses in IPv6 notation, so these
+// are refused.
 func network(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err == nil && prefix.Addr().Is4In6() {
@@ -118,7 +118,7 @@ func network(text string) (netip.Prefix, error) {
 	return prefix.Masked(), err
 }
 
-// last is the highest address of a network.
+// last returns the highest address of a network.
 func last(n netip.Prefix) netip.Addr {
 	bytes := n.Addr().AsSlice()
 	for bit := n.Bits(); bit < len(bytes)*8; bit++ {
@@ -128,14 +128,14 @@ func last(n netip.Prefix) netip.Addr {
 	return address
 }
 
-// port is one of a protocol.
+// port is a port of a protocol.
 type port struct {
 	number   int
 	protocol string
 }
 
-// portsOf returns one port of each part that a rule's ports allow. A named port may be
-// any port.
+// portsOf returns one port of each part that a rule's ports allow. A named port may be any
+// port.
 func (b *borders) portsOf(rule []networkingv1.NetworkPolicyPort) []port {
 	var all []port
 	span := func(protocol corev1.Protocol, from, to int) {
@@ -167,13 +167,13 @@ func (b *borders) portsOf(rule []networkingv1.NetworkPolicyPort) []port {
 	return all
 }
 
-// mostChosen is the maximum number of sets of labels that a selector may match; beyond
-// it, the selector counts as undecidable.
+// mostChosen is the maximum number of label sets that a selector may match. Beyond it, the
+// selector counts as undecidable.
 const mostChosen = 256
 
-// chosenBy are the smallest sets of labels that a selector matches: one for each
-// combination of the values that it names. Its other matches have more labels, and the
-// walls allow no less for more labels. It is an error if they cannot be determined.
+// chosenBy returns the smallest label sets that a selector matches: one for each combination of
+// the values that it names. Its other matches have more labels, and the walls allow no less for
+// more labels. It returns an error if the sets cannot be determined.
 func chosenBy(s *metav1.LabelSelector) ([]labels.Set, error) {
 	sets := []labels.Set{{}}
 	and := func(key string, values ...string) error {

@@ -8,18 +8,18 @@ import (
 	networkwall "croft.dev/croft/internal/wall/network"
 )
 
-// Plan says what taking a tenant over means, before anything is done.
+// Plan describes the effects of an adoption before it starts.
 type Plan struct {
 	Tenant     string      `json:"tenant"`
 	Namespaces []Namespace `json:"namespaces"`
-	// Tried says that the API server judged the pods by dry runs. Otherwise the pools
-	// are computed from the file, and the plan is silent about the rules.
+	// Tried reports whether the API server evaluated the pods by dry runs. Otherwise the pools
+	// are computed from the file, and the plan does not contain the rules' decisions.
 	Tried bool       `json:"tried"`
 	Pods  []Workload `json:"pods,omitempty"`
-	// Refused are the other objects whose re-creation would be refused. Existing ones
-	// may stay.
+	// Refused are the other objects whose re-creation would be refused. The existing objects
+	// may remain.
 	Refused []Refusal `json:"refused,omitempty"`
-	// Beside are existing objects of the same purpose as a wall.
+	// Beside are existing objects with the same purpose as a wall.
 	Beside  []Beside  `json:"beside,omitempty"`
 	Traffic []Traffic `json:"traffic,omitempty"`
 	Pools   []Pool    `json:"pools,omitempty"`
@@ -28,29 +28,29 @@ type Plan struct {
 	Blocking []string `json:"blocking,omitempty"`
 }
 
-// Namespace is one of the tenant's.
+// Namespace is a namespace of the tenant.
 type Namespace struct {
 	Name  string         `json:"name"`
 	State NamespaceState `json:"state"`
-	// From is the tenant whose it is, or was.
+	// From is the tenant that owns or owned the namespace.
 	From string `json:"from,omitempty"`
 }
 
-// NamespaceState says whose a namespace is.
+// NamespaceState is the ownership of a namespace.
 type NamespaceState string
 
-// The states of a namespace.
+// These are the states of a namespace.
 const (
-	// Missing namespaces are made by croft.
+	// Missing namespaces are created by croft.
 	Missing NamespaceState = "missing"
 	// Free namespaces exist, and belong to no tenant.
 	Free NamespaceState = "free"
-	// Taken namespaces are the tenant's already.
+	// Taken namespaces belong to the tenant already.
 	Taken NamespaceState = "taken"
-	// Foreign namespaces are another tenant's.
+	// Foreign namespaces belong to another tenant.
 	Foreign NamespaceState = "foreign"
-	// Kept namespaces still have the walls of a tenant that is deleted, or that no
-	// longer declares them.
+	// Kept namespaces still have the walls of a tenant that is deleted, or that no longer
+	// declares them.
 	Kept NamespaceState = "kept"
 )
 
@@ -60,12 +60,12 @@ type Refusal struct {
 	Why    string `json:"why"`
 }
 
-// Done reports whether all namespaces are the tenant's.
+// Done reports whether all namespaces belong to the tenant.
 func (p *Plan) Done() bool {
 	return !slices.ContainsFunc(p.Namespaces, func(n Namespace) bool { return n.State != Taken })
 }
 
-// Unsettled are the pods that would not come back where they are.
+// Unsettled returns the pods that would not be re-created on their present pool.
 func (p *Plan) Unsettled() []Workload {
 	var some []Workload
 	for _, w := range p.Pods {
@@ -76,7 +76,7 @@ func (p *Plan) Unsettled() []Workload {
 	return some
 }
 
-// Replaced are the objects that the walls make superfluous.
+// Replaced returns the objects that the walls make redundant.
 func (p *Plan) Replaced() []Beside {
 	var some []Beside
 	for _, b := range p.Beside {
@@ -87,8 +87,8 @@ func (p *Plan) Replaced() []Beside {
 	return some
 }
 
-// Plan reads the cluster. If croft's policies are in place, pods and other objects are
-// tried in a scratch namespace, which is deleted afterwards.
+// Plan reads the cluster and returns the plan. If croft's policies are in place, pods and other
+// objects are tried in a scratch namespace, which is deleted afterwards.
 func (a *Adoption) Plan(ctx context.Context) (*Plan, error) {
 	p := &Plan{Tenant: a.tenant.Name}
 	live, err := a.namespaces(ctx)

@@ -18,7 +18,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
-// Workload is the pods of one controller, or a pod that has none.
+// Workload is the pods of one controller, or a pod without a controller.
 type Workload struct {
 	Namespace string `json:"namespace"`
 	// Name is the controller's kind and name, or the pod's.
@@ -27,18 +27,19 @@ type Workload struct {
 	// Nodes are the pods' nodes, and Now these nodes' pools.
 	Nodes []string `json:"nodes,omitempty"`
 	Now   []string `json:"now,omitempty"`
-	// Next is the pool of the pods when they are re-created; empty if they would be
+	// Next is the pool of the pods when they are re-created. It is empty if they would be
 	// refused.
 	Next string `json:"next,omitempty"`
 	// Refused is the rule's message, verbatim.
 	Refused string `json:"refused,omitempty"`
-	// Waits is why no new node of that pool is as the pods ask; empty if one may be.
+	// Waits is the reason why no new node of that pool fits the pods. It is empty if one may
+	// fit.
 	Waits string `json:"waits,omitempty"`
 	// Note is further information.
 	Note string `json:"note,omitempty"`
 
-	// template is the pod as its controller writes it, and pod as the cluster's admission
-	// changes it before croft's rules see it.
+	// template is the pod as its controller writes it, and pod the result of the cluster's own
+	// admission, which precedes croft's rules.
 	template, pod *corev1.Pod
 }
 
@@ -71,8 +72,8 @@ func (a *Adoption) pods(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// poolOf is the pool of a node: by the label that croft's pods select or, if the node
-// does not have it, by Karpenter's own label.
+// poolOf returns the pool of a node: by the label that croft's pods select or, if the node does
+// not have it, by Karpenter's own label.
 func (a *Adoption) poolOf(node *corev1.Node) string {
 	return cmp.Or(node.Labels[a.estate.Platform.NodePoolKey], node.Labels[karpenterv1.NodePoolLabelKey], "no pool")
 }
@@ -120,8 +121,8 @@ func union(list []string, name string) []string {
 	return list
 }
 
-// workload is the controller of a pod. The next pod is created from the controller's
-// template, and not from the pod, which admission has changed.
+// workload returns the workload of a pod. The next pod is created from the controller's
+// template, not from the pod, which admission has changed.
 func (a *Adoption) workload(ctx context.Context, pod *corev1.Pod) (*Workload, error) {
 	w := &Workload{Namespace: pod.Namespace, Name: "Pod/" + pod.Name, template: pod}
 	owner := metav1.GetControllerOf(pod)
@@ -157,12 +158,12 @@ func (a *Adoption) owner(ctx context.Context, namespace string, owner *metav1.Ow
 	made.SetGroupVersionKind(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind))
 	err := a.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner.Name}, made)
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		return &unstructured.Unstructured{}, nil // the pod speaks for itself
+		return &unstructured.Unstructured{}, nil // the pod itself is then the template
 	}
 	return made, err
 }
 
-// templateOf is the pod template of a controller of Kubernetes'; nil if it has none.
+// templateOf returns the pod template of a built-in controller, or nil if it has none.
 func templateOf(made *unstructured.Unstructured) (*corev1.PodTemplateSpec, error) {
 	content, ok, err := unstructured.NestedMap(made.Object, "spec", "template")
 	if err != nil || !ok {
@@ -172,13 +173,13 @@ func templateOf(made *unstructured.Unstructured) (*corev1.PodTemplateSpec, error
 	return &template, runtime.DefaultUnstructuredConverter.FromUnstructured(content, &template)
 }
 
-// accessVolume begins the name of the volume that the API server gives to pods for
-// the token of their service account.
+// accessVolume is the prefix of the volume in which the API server mounts the token of the
+// pod's service account.
 const accessVolume = "kube-api-access-"
 
-// fresh is a pod as its controller would write it: without the fields that the API
-// server, the scheduler and the kubelet set. The service account is left to the
-// namespace, since the scratch namespace has only the default one.
+// fresh returns a pod as its controller would write it: without the fields that the API server,
+// the scheduler and the kubelet set. It has no service account, since the scratch namespace has
+// only the default one.
 func fresh(pod *corev1.Pod) *corev1.Pod {
 	clean := &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -203,7 +204,7 @@ func fresh(pod *corev1.Pod) *corev1.Pod {
 	return clean
 }
 
-// String names the pods of a workload.
+// String returns the namespace and name of a workload.
 func (w *Workload) String() string {
 	return fmt.Sprintf("%s/%s", w.Namespace, w.Name)
 }

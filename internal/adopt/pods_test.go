@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// plain is an object as YAML has it, to be compared.
+// plain converts an object to a map, for comparison.
 func plain(t *testing.T, o any) map[string]any {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
@@ -20,8 +20,8 @@ func plain(t *testing.T, o any) map[string]any {
 	return content
 }
 
-// TestFresh fails if a pod is tried with what only its first admission gave it: a
-// rule could then refuse it for that, or the node that it runs on could be its pool.
+// TestFresh fails if a pod is tried with fields that its first admission set: a rule could
+// refuse it because of them, or its node could select the pool.
 func TestFresh(t *testing.T) {
 	const lives = `
 metadata:
@@ -64,8 +64,8 @@ spec:
 	}
 }
 
-// TestAnew fails if an object is tried, or kept for later, with what another server
-// would refuse or was given by this one.
+// TestAnew fails if an object is tried or recorded with fields that the server set, or that
+// another server would refuse.
 func TestAnew(t *testing.T) {
 	const served = "uid: abc, resourceVersion: \"7\", creationTimestamp: 2026-01-01T00:00:00Z, managedFields: [], generation: 3"
 	for name, test := range map[string]struct{ live, want string }{
@@ -103,7 +103,7 @@ func TestAnew(t *testing.T) {
 	}
 }
 
-// TestRemember fails if not the first state of an object is kept.
+// TestRemember fails unless the first state of an object is kept.
 func TestRemember(t *testing.T) {
 	state := func(value string) *unstructured.Unstructured {
 		return object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {k: "+value+"}}")

@@ -15,11 +15,11 @@ import (
 	"croft.dev/croft/internal/netpol"
 )
 
-// stranger is a namespace that is neither the tenant's nor the platform's.
+// stranger is a namespace that belongs neither to the tenant nor to the platform.
 const stranger = "croft-adopt-stranger"
 
-// judgeNetworkPolicy reports whether croft's policies allow every connection that a
-// policy allows. They deny all others, as it does: they select every pod, in both
+// judgeNetworkPolicy reports whether croft's policies allow every connection that a policy
+// allows. Both deny all other connections: croft's policies select every pod, in both
 // directions.
 func (a *Adoption) judgeNetworkPolicy(o *unstructured.Unstructured) (bool, string) {
 	var policy networkingv1.NetworkPolicy
@@ -43,7 +43,7 @@ func (a *Adoption) judgeNetworkPolicy(o *unstructured.Unstructured) (bool, strin
 	return true, "croft's policies let through all that it does, and deny the rest"
 }
 
-// comparison holds policies of one namespace against the walls.
+// comparison compares policies of one namespace with the walls.
 type comparison struct {
 	own   string
 	known []corev1.Namespace
@@ -51,7 +51,7 @@ type comparison struct {
 	borders
 }
 
-// compare is the comparison of a namespace's policies with the tenant's walls.
+// compare returns the comparison of a namespace's policies with the tenant's walls.
 func (a *Adoption) compare(own string) (*comparison, error) {
 	known := []corev1.Namespace{named(metav1.NamespaceSystem)}
 	for _, name := range a.estate.Platform.Network.PlatformNamespaces {
@@ -68,8 +68,7 @@ func named(name string) corev1.Namespace {
 	return corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}
 }
 
-// more is a connection that a rule lets through and the walls do not; "" if there is
-// none.
+// more returns a connection that a rule allows and the walls deny, or "" if there is none.
 func (c *comparison) more(peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort, ingress bool) string {
 	for _, peer := range everybody(peers) {
 		sides, err := c.sidesOf(peer)
@@ -89,7 +88,7 @@ func (c *comparison) more(peers []networkingv1.NetworkPolicyPeer, ports []networ
 	return ""
 }
 
-// moreOf is the first connection with one side that the walls do not allow.
+// moreOf returns the first connection with one side that the walls do not allow.
 func (c *comparison) moreOf(s side, ports []port, ingress bool) (string, error) {
 	namespaces := slices.Clone(c.known)
 	if s.namespace != nil {
@@ -119,7 +118,7 @@ func (c *comparison) moreOf(s side, ports []port, ingress bool) (string, error) 
 	return "", nil
 }
 
-// everybody are the peers of a rule that names none.
+// everybody returns the peers of a rule. A rule without peers matches all.
 func everybody(peers []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyPeer {
 	if len(peers) > 0 {
 		return peers
@@ -145,7 +144,7 @@ func (s side) name() string {
 	return s.namespace.Name
 }
 
-// String is the side for people.
+// String describes the side for messages.
 func (s side) String() string {
 	switch s.name() {
 	case "":
@@ -157,9 +156,9 @@ func (s side) String() string {
 	}
 }
 
-// sidesOf are representatives of all peers that a peer selects: one of each part of its
-// addresses, or one of each sort of namespaces. It is an error if they cannot be
-// determined, so that no verdict relies on them.
+// sidesOf returns representatives of everything that a peer selects: one address of each part,
+// or one namespace of each kind. It returns an error if they cannot be determined, so that no
+// decision relies on them.
 func (c *comparison) sidesOf(peer networkingv1.NetworkPolicyPeer) ([]side, error) {
 	if peer.IPBlock != nil {
 		addresses, err := c.addresses(peer.IPBlock)
@@ -190,8 +189,8 @@ func (c *comparison) sidesOf(peer networkingv1.NetworkPolicyPeer) ([]side, error
 	return sides, nil
 }
 
-// namespace is a namespace with these labels: a known one if they name one, and
-// otherwise a made-up one.
+// namespace returns a namespace with these labels: a known one if they name one, and otherwise
+// an invented one.
 func (c *comparison) namespace(set labels.Set) *corev1.Namespace {
 	name, ok := set[corev1.LabelMetadataName]
 	if !ok {

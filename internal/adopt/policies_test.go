@@ -14,9 +14,9 @@ import (
 	"croft.dev/croft/internal/netpol"
 )
 
-// TestReplacedIsReachable generates policies, in a world so small that it can try every
-// connection. It fails if a policy is called replaced although it allows a connection
-// that the walls deny, or if a replaced one is not called so.
+// TestReplacedIsReachable generates policies in a world so small that it can try every
+// connection. It fails if a policy is classified as replaced although it allows a connection
+// that the walls deny, or if a replaced policy is not classified as such.
 func TestReplacedIsReachable(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	replaced := 0
@@ -49,7 +49,7 @@ func (w *world) network() string {
 	return netip.PrefixFrom(address, 28+w.IntN(5)).Masked().String()
 }
 
-// networks are up to so many, each once.
+// networks returns up to this number of networks, without repetitions.
 func (w *world) networks(most int) string {
 	seen := map[string]bool{}
 	var all []string
@@ -86,7 +86,7 @@ var namespacesOfWorld = []string{"shop", "shop-ci", "ingress", "kube-system", "b
 
 func (w *world) policy() string {
 	if w.IntN(4) == 0 {
-		// A Flow knows no labels of the pod that it comes from.
+		// A Flow has no labels for the source pod.
 		peer := strings.Replace(w.peer(), ", podSelector: {matchLabels: {k8s-app: kube-dns}}", "", 1)
 		return "{podSelector: {}, policyTypes: [Ingress], ingress: [{from: [" + peer + "]}]}"
 	}
@@ -98,8 +98,7 @@ func (w *world) policy() string {
 	return "{podSelector: {}, policyTypes: [Egress], egress: [{to: [" + strings.Join(peers, ", ") + "]" + ports + "}]}"
 }
 
-// lost is the first connection of the world that a policy lets through and the walls
-// do not.
+// lost returns the first connection of the world that a policy allows and the walls deny.
 func (a *Adoption) lost(t *testing.T, spec string) string {
 	t.Helper()
 	var all []corev1.Namespace

@@ -16,13 +16,13 @@ import (
 // Pool is the change of a pool's nodes.
 type Pool struct {
 	Name string `json:"name"`
-	// Is says whether the NodePool is new, the same, or changed.
+	// Is describes whether the NodePool is new, unchanged, or changed.
 	Is string `json:"is"`
-	// Replaces says that Karpenter may replace nodes on which pods run.
+	// Replaces reports whether Karpenter may replace nodes with running pods.
 	Replaces bool `json:"replaces,omitempty"`
 }
 
-// pools compares the existing NodePools with those of the tenant's pools.
+// pools compares the existing NodePools with the NodePools of the tenant's pools.
 func (a *Adoption) pools(ctx context.Context, p *Plan) error {
 	var live karpenterv1.NodePoolList
 	if err := a.client.List(ctx, &live); err != nil {
@@ -59,8 +59,8 @@ func (a *Adoption) pools(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// refusal returns why Karpenter refuses every change of a NodePool into a pool of croft's;
-// empty if it does not.
+// refusal returns why Karpenter refuses every change of a NodePool into a croft pool, or "" if
+// it does not.
 func refusal(live *karpenterv1.NodePool) string {
 	if live.Spec.Replicas == nil {
 		return ""
@@ -68,7 +68,7 @@ func refusal(live *karpenterv1.NodePool) string {
 	return fmt.Sprintf("NodePool %s has replicas, and Karpenter refuses to take them away: give the pool another name in croft.yaml, such as %s-dynamic", live.Name, live.Name)
 }
 
-// compared says what changing a NodePool means for the nodes that it has.
+// compared returns the effect of changing a NodePool on its existing nodes.
 func compared(live, wanted *karpenterv1.NodePool) Pool {
 	pool := Pool{Name: live.Name, Is: "stays as it is"}
 	effect := drift.Compare(drift.Pool{NodePool: live}, drift.Pool{NodePool: wanted}, nil)

@@ -10,8 +10,8 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
-// TestCompared fails if the plan does not say that nodes on which pods run would be
-// replaced, or warns where none is.
+// TestCompared fails if the plan does not report that nodes with running pods would be
+// replaced, or warns if none would be.
 func TestCompared(t *testing.T) {
 	pool := func(change func(*karpenterv1.NodePool)) *karpenterv1.NodePool {
 		p := &karpenterv1.NodePool{}
@@ -64,8 +64,8 @@ func TestCompared(t *testing.T) {
 	}
 }
 
-// TestRefusal fails if the plan goes on with a NodePool of a fixed size, which Karpenter
-// does not let become one of croft's.
+// TestRefusal fails if the plan accepts a NodePool of a fixed size, which Karpenter does not
+// let croft change into one of its own.
 func TestRefusal(t *testing.T) {
 	live := &karpenterv1.NodePool{}
 	live.Name = "gateway"

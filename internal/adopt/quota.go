@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Excess is use beyond the tenant's quota. Running pods go on; nothing more is admitted
-// until use falls below the quota.
+// Excess is use beyond the tenant's quota. Running pods keep running; nothing more is admitted
+// until the use falls below the quota.
 type Excess struct {
 	Resource string `json:"resource"`
 	Used     string `json:"used"`
@@ -43,8 +43,8 @@ func (a *Adoption) quota(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// use adds up a namespace's use of the quota's resources, as Kubernetes counts it. For
-// storage of one class, see the ResourceQuota itself.
+// use adds up a namespace's use of the quota's resources, as Kubernetes counts it. It does not
+// count storage of a single class; see the ResourceQuota itself for that.
 func (a *Adoption) use(ctx context.Context, used corev1.ResourceList, namespace string) error {
 	var pods corev1.PodList
 	var services corev1.ServiceList
@@ -70,7 +70,7 @@ func (a *Adoption) use(ctx context.Context, used corev1.ResourceList, namespace 
 		}
 		kind, err := a.client.RESTMapper().KindFor(counted.WithVersion(""))
 		if err != nil {
-			continue // the cluster does not have it
+			continue // the cluster does not serve it
 		}
 		var objects metav1.PartialObjectMetadataList
 		objects.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -82,7 +82,7 @@ func (a *Adoption) use(ctx context.Context, used corev1.ResourceList, namespace 
 	return nil
 }
 
-// counts is the resource whose objects a quota counts by a name; false for other names.
+// counts returns the resource whose objects a quota counts by a name, or false for other names.
 func counts(name corev1.ResourceName) (schema.GroupResource, bool) {
 	if counted, ok := strings.CutPrefix(string(name), "count/"); ok {
 		return schema.ParseGroupResource(counted), true
@@ -96,7 +96,7 @@ func counts(name corev1.ResourceName) (schema.GroupResource, bool) {
 	}
 }
 
-// countPod adds a pod's use of a quota. A finished pod counts as an object only.
+// countPod adds a pod's use of a quota. A finished pod only counts as an object.
 func countPod(used corev1.ResourceList, pod *corev1.Pod) {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return
@@ -111,7 +111,7 @@ func countPod(used corev1.ResourceList, pod *corev1.Pod) {
 	}
 }
 
-// countService adds a Service's use of a quota, apart from its own count.
+// countService adds a Service's use of a quota, except for the number of Services.
 func countService(used corev1.ResourceList, service *corev1.Service) {
 	if service.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		add(used, corev1.ResourceServicesLoadBalancers, single)

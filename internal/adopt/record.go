@@ -20,14 +20,14 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// Record is the state before a tenant was adopted. It is kept in the cluster, in a
-// ConfigMap beside croft's operator, so that it outlives the machine that ran the
-// command; its content is valid input of kubectl apply.
+// Record is the state before a tenant was adopted. It is stored in the cluster, in a ConfigMap
+// in the namespace of croft's operator, so that it does not depend on the machine that ran the
+// command. Its content is valid input of kubectl apply.
 type Record struct {
 	Tenant string
-	// Namespaces are the labels and annotations that were written over or taken away.
+	// Namespaces are the labels and annotations that were overwritten or removed.
 	Namespaces map[string]Marks
-	// Objects were taken away, or written over.
+	// Objects were deleted or overwritten.
 	Objects []*unstructured.Unstructured
 
 	stored *corev1.ConfigMap
@@ -45,12 +45,12 @@ const (
 	objectsFile    = "objects.yaml"
 )
 
-// RecordName is how people find the record of a tenant.
+// RecordName returns the kind and name of a tenant's record, for messages.
 func RecordName(tenant string) string {
 	return "configmap " + v1alpha1.SystemNamespace + "/" + recordPrefix + tenant
 }
 
-// ReadRecord reads the record of a tenant. There is none if nothing was taken over.
+// ReadRecord reads the record of a tenant. It returns nil if nothing was adopted.
 func ReadRecord(ctx context.Context, c client.Reader, tenant string) (*Record, error) {
 	var stored corev1.ConfigMap
 	err := c.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: recordPrefix + tenant}, &stored)
@@ -77,7 +77,7 @@ func ReadRecord(ctx context.Context, c client.Reader, tenant string) (*Record, e
 	}
 }
 
-// remember adds an object, unless it was remembered before: the first time counts.
+// remember adds an object, unless it was added before: the first state is kept.
 func (r *Record) remember(o *unstructured.Unstructured) {
 	if !slices.ContainsFunc(r.Objects, func(have *unstructured.Unstructured) bool { return apply.RefOf(have) == apply.RefOf(o) }) {
 		r.Objects = append(r.Objects, bare(o))

@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Note writes down how the namespaces are, before anything is done to them. What
-// was noted before stays: it was nearer to how things were.
+// Note records the current labels of the namespaces, and the objects that croft will overwrite,
+// before anything is changed. An earlier record is kept: it is closer to the original state.
 func (a *Adoption) Note(ctx context.Context, p *Plan) error {
 	r, err := a.record(ctx)
 	if err != nil {
@@ -70,8 +70,8 @@ func (a *Adoption) record(ctx context.Context) (*Record, error) {
 	return r, nil
 }
 
-// Permit gives the tenant leave to take over the namespaces that are no tenant's.
-// Only a platform admin can.
+// Permit sets the annotation that permits the tenant to adopt its existing namespaces. Only a
+// platform admin can.
 func (a *Adoption) Permit(ctx context.Context) error {
 	live, err := a.namespaces(ctx)
 	if err != nil {

@@ -24,17 +24,17 @@ import (
 )
 
 const (
-	// settle is the maximum time until a cluster's policies apply in a new namespace;
-	// usually they take a second or two.
+	// settle is the maximum time until a cluster's policies apply in a new namespace. Usually
+	// it takes a second or two.
 	settle = 60 * time.Second
 	// removal is the maximum time for deleting the scratch namespace, also after an
 	// interruption.
 	removal = 20 * time.Second
 )
 
-// Try asks the API server: it gives a scratch namespace the tenant's rules, and creates
-// a copy of every object in it as a dry run. The namespace belongs to no tenant, and no
-// operator reconciles it.
+// Try tries the objects on the API server: it creates a scratch namespace with the tenant's
+// rules, and creates a copy of every object in it as a dry run. The namespace belongs to no
+// tenant, and no operator reconciles it.
 func (a *Adoption) Try(ctx context.Context, p *Plan) (err error) {
 	scratch := a.scratch()
 	objects := scratch.objects(a.tenant)
@@ -69,7 +69,7 @@ func (a *Adoption) Try(ctx context.Context, p *Plan) (err error) {
 	return err
 }
 
-// scratch is a tenant of the same rules that exists only while they are tried.
+// scratch is a tenant with the same rules that exists only during the trial.
 type scratch struct {
 	*estate.Tenant
 	platform *estate.Platform
@@ -83,8 +83,8 @@ func (a *Adoption) scratch() scratch {
 	return scratch{&t, &a.estate.Platform}
 }
 
-// objects are the walls of the scratch tenant. Its namespace counts as one of the
-// real tenant's, since objects name these.
+// objects returns the walls of the scratch tenant. Its rules name the real tenant's namespaces
+// in addition to its own, since objects refer to these.
 func (s scratch) objects(like *estate.Tenant) []client.Object {
 	objects := wall.TenantObjects(s.platform, s.Tenant)
 	var namespace *corev1.Namespace
@@ -102,7 +102,7 @@ func (s scratch) objects(like *estate.Tenant) []client.Object {
 	return objects
 }
 
-// discard removes the scratch tenant, and waits until its namespace is gone, so that the
+// discard deletes the scratch tenant, and waits until its namespace is deleted, so that the
 // cluster is as before.
 func (a *Adoption) discard(ctx context.Context, namespace string, objects []client.Object) error {
 	err := a.applier.Discard(ctx, objects...)
@@ -115,9 +115,9 @@ func (a *Adoption) discard(ctx context.Context, namespace string, objects []clie
 // again is the polling interval.
 const again = 200 * time.Millisecond
 
-// admitted is a pod as the cluster's admission changes it in a namespace that the tenant does
-// not have yet: plugins, webhooks and policies may go by the namespace's name, labels and
-// annotations. A pod that is refused there is tried as it is.
+// admitted returns a pod after the cluster's admission in a namespace that does not belong to
+// the tenant yet: plugins, webhooks and policies may depend on the namespace's name, labels and
+// annotations. A pod that is refused there is tried unchanged.
 func (a *Adoption) admitted(ctx context.Context, p *Plan, namespace string, template *corev1.Pod) (*corev1.Pod, error) {
 	if !slices.Contains(p.Namespaces, Namespace{Name: namespace, State: Free}) {
 		return template, nil
@@ -134,8 +134,8 @@ func (a *Adoption) admitted(ctx context.Context, p *Plan, namespace string, temp
 	}
 }
 
-// tryNamespaces looks for namespaces in which not even an ordinary pod would be let in, so
-// that the tenant would never become Ready.
+// tryNamespaces reports namespaces in which not even an ordinary pod would be admitted, so that
+// the tenant would never become Ready.
 func (a *Adoption) tryNamespaces(ctx context.Context, p *Plan, s scratch) error {
 	for _, n := range p.Namespaces {
 		pod, err := a.admitted(ctx, p, n.Name, a.ordinary())
@@ -154,14 +154,14 @@ func (a *Adoption) tryNamespaces(ctx context.Context, p *Plan, s scratch) error 
 	return nil
 }
 
-// ordinary is a pod that every tenant may create.
+// ordinary returns a pod that every tenant may create.
 func (a *Adoption) ordinary() *corev1.Pod {
 	pod := fresh(attack.Pod("", "croft-ordinary"))
 	pod.Spec.Containers[0].Image = attack.ImageOf(a.tenant.Allowances.Registries)
 	return pod
 }
 
-// settled waits until an ordinary pod is let in and placed.
+// settled waits until an ordinary pod is admitted and placed.
 func (a *Adoption) settled(ctx context.Context, namespace string) error {
 	ordinary := a.ordinary()
 	var last string
@@ -179,8 +179,7 @@ func (a *Adoption) settled(ctx context.Context, namespace string) error {
 	return err
 }
 
-// misplaced returns why a pod that was let in is not placed on the tenant's pools; "" if it
-// is.
+// misplaced returns why an admitted pod is not placed on the tenant's pools, or "" if it is.
 func (a *Adoption) misplaced(pool string) string {
 	switch {
 	case pool == "":
@@ -192,13 +191,13 @@ func (a *Adoption) misplaced(pool string) string {
 	}
 }
 
-// tryPod creates a copy of a pod in a namespace as a dry run. It returns the pod's pool,
-// or the refusal.
+// tryPod creates a copy of a pod in a namespace as a dry run. It returns the pod's pool, or the
+// refusal.
 func (a *Adoption) tryPod(ctx context.Context, namespace string, template *corev1.Pod) (next, refused string, err error) {
 	pod := template.DeepCopy()
 	pod.Namespace = namespace
 	err = a.client.Create(ctx, pod, client.DryRunAll)
-	if apierrors.IsConflict(err) { // others met it at the quota
+	if apierrors.IsConflict(err) { // a concurrent request changed the quota
 		err = a.client.Create(ctx, pod, client.DryRunAll)
 	}
 	switch {
@@ -211,13 +210,13 @@ func (a *Adoption) tryPod(ctx context.Context, namespace string, template *corev
 	}
 }
 
-// isAnswer reports whether the API server has refused an object, and not failed to
-// look at it.
+// isAnswer reports whether the API server has refused an object, as opposed to failing to
+// evaluate it.
 func isAnswer(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err)
 }
 
-// words are a rule's message, without the API server's prefix.
+// words returns a rule's message, without the API server's prefix.
 func words(err error) string {
 	text := err.Error()
 	for _, before := range []string{" denied request: ", " is forbidden: "} {
@@ -228,7 +227,7 @@ func words(err error) string {
 	return text
 }
 
-// said puts the tenant's name where the rules speak of the scratch tenant.
+// said replaces the name of the scratch tenant in a message by the tenant's.
 func (a *Adoption) said(text, scratch string) string {
 	return strings.ReplaceAll(text, scratch, a.tenant.Name)
 }
@@ -236,10 +235,10 @@ func (a *Adoption) said(text, scratch string) string {
 // exceeded is the prefix of a ResourceQuota's message.
 const exceeded = "exceeded quota: "
 
-// Look tries the tenant's pods in their own namespaces, once the tenant is adopted. It
-// returns those that would be refused or not be placed, and why. Quota is the last
-// check: a pod that only the quota stops, beside the running ones, has passed every
-// rule.
+// Look tries the tenant's pods in their own namespaces, once the tenant is adopted. It returns
+// the pods that would be refused or not be placed, with the reason. It ignores refusals by the
+// quota, which is the last check: such a pod has passed every rule, and exceeds the quota only
+// because the existing pods count too.
 func (a *Adoption) Look(ctx context.Context, p *Plan) ([]Refusal, error) {
 	var wrong []Refusal
 	for i := range p.Pods {
@@ -258,6 +257,5 @@ func (a *Adoption) Look(ctx context.Context, p *Plan) ([]Refusal, error) {
 	return wrong, nil
 }
 
-// controlled reports whether an object has a controller: then the controller is
-// re-created instead.
+// controlled reports whether an object has a controller, which is then re-created instead.
 func controlled(o metav1.Object) bool { return metav1.GetControllerOf(o) != nil }

@@ -17,7 +17,7 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// TestSettled fails if rules that do not come into force are reported without the reason.
+// TestSettled fails if the report of rules that do not take effect lacks the reason.
 func TestSettled(t *testing.T) {
 	for name, test := range map[string]struct {
 		refused, pool, says string

@@ -17,14 +17,14 @@ import (
 	"croft.dev/croft/internal/gatekeeper"
 )
 
-// Undoing gives a tenant's namespaces back as they were.
+// Undoing restores the previous state of a tenant's namespaces.
 type Undoing struct {
 	client  client.Client
 	applier *apply.Applier
 	name    string
-	// Record is how things were; nil if nothing was written down.
+	// Record is the recorded state, or nil if there is no record.
 	Record *Record
-	// Tenant is nil if it is not declared, or no longer.
+	// Tenant is nil if it is not declared.
 	Tenant *v1alpha1.Tenant
 	// Namespaces are the tenant's namespaces, and those that it may adopt.
 	Namespaces []corev1.Namespace
@@ -57,8 +57,8 @@ func NewUndoing(ctx context.Context, c client.Client, tenant string) (*Undoing, 
 	return u, nil
 }
 
-// Restore writes deleted objects again, and waits until mutators are in force, while
-// croft still places the pods. Existing objects are left alone.
+// Restore re-creates deleted objects and waits until mutators are in force, while croft still
+// places the pods. It does not change existing objects.
 func (u *Undoing) Restore(ctx context.Context) error {
 	if u.Record == nil {
 		return nil
@@ -83,10 +83,10 @@ func (u *Undoing) Restore(ctx context.Context) error {
 	return nil
 }
 
-// enforcing is the maximum time until Gatekeeper sees a mutator.
+// enforcing is the maximum time until Gatekeeper enforces a mutator.
 const enforcing = 30 * time.Second
 
-// enforced waits until Gatekeeper says that a mutator is in force, in all its pods.
+// enforced waits until Gatekeeper reports that a mutator is in force, in all its pods.
 func (u *Undoing) enforced(ctx context.Context, o *unstructured.Unstructured) error {
 	var seen gatekeeper.Enforcement
 	err := wait.PollUntilContextTimeout(ctx, again, enforcing, true, func(ctx context.Context) (bool, error) {
@@ -104,8 +104,8 @@ func (u *Undoing) enforced(ctx context.Context, o *unstructured.Unstructured) er
 	return err
 }
 
-// Dismiss deletes the Tenant and gives back every namespace, also those that croft
-// created: it deletes no namespace that may still be needed.
+// Dismiss deletes the Tenant and releases every namespace, even those that croft created: no
+// namespace is deleted that may still be needed.
 func (u *Undoing) Dismiss(ctx context.Context) error {
 	for i := range u.Namespaces {
 		n := &u.Namespaces[i]
@@ -131,8 +131,8 @@ func (u *Undoing) Dismiss(ctx context.Context) error {
 	return u.applier.GiveBack(ctx, u.Tenant)
 }
 
-// Finish restores labels and annotations, and the objects that croft's own had
-// overwritten; then the record is no longer needed.
+// Finish restores labels and annotations, and the objects that croft had overwritten. Then it
+// deletes the record.
 func (u *Undoing) Finish(ctx context.Context) error {
 	if u.Record == nil {
 		return nil
@@ -148,7 +148,7 @@ func (u *Undoing) Finish(ctx context.Context) error {
 	return u.applier.Remove(ctx, u.Record.stored)
 }
 
-// mark puts labels and annotations on a namespace, if it is still there.
+// mark sets labels and annotations on a namespace, if it still exists.
 func (u *Undoing) mark(ctx context.Context, namespace string, marks Marks) error {
 	return client.IgnoreNotFound(u.applier.Mark(ctx, namespace, values(marks.Labels), values(marks.Annotations)))
 }

@@ -22,49 +22,49 @@ import (
 )
 
 const (
-	// rounds is how often a node is looked at again after something was done. Nothing needs
-	// more than two, unless somebody else works against it.
+	// rounds limits how often a plan is made and executed in one pass. Two suffice, unless
+	// another process on the node undoes the changes.
 	rounds = 3
-	// What failed is tried again, at these intervals. Interfaces are not waited for so: the
-	// kernel tells of them.
+	// A failed pass is retried at these intervals. They do not apply to missing interfaces,
+	// because the kernel reports new ones.
 	firstRetry = 2 * time.Second
 	lastRetry  = time.Minute
 )
 
-// Machine is the node's own side.
+// Machine gives access to the node.
 type Machine interface {
-	// Links are the interfaces of the node.
+	// Links returns the interfaces of the node.
 	Links() ([]Link, error)
-	// Files are the contents of files, by path; those that do not exist are left out.
+	// Files returns the contents of files by path. It omits files that do not exist.
 	Files(paths []string) (map[string]string, error)
 	// Do makes one change.
 	Do(Step) error
-	// Watch calls changed once it watches, and then after every change of an interface,
-	// until ctx ends.
+	// Watch calls changed once it watches, and after every change of an interface, until
+	// ctx ends.
 	Watch(ctx context.Context, changed func()) error
 }
 
-// Agent keeps the networks of one node.
+// Agent configures the networks of one node.
 type Agent struct {
 	// Node is the node's name.
 	Node string
-	// Reader reads its Node, Writer writes the Node's status.
+	// Reader reads the Node. Writer writes the Node's status.
 	Reader  client.Reader
 	Writer  client.StatusClient
 	Machine Machine
-	// Boot reads the node's journal, if it may be read.
+	// Boot reads the node's journal. It is nil if the journal must not be read.
 	Boot BootReader
 	Log  *slog.Logger
 
 	changed chan struct{}
-	// bootTimes are what the journal shows, once it was read, and bootKnown says that they
-	// are written, or never will be.
+	// bootTimes are the events in the journal, once it was read. bootKnown reports whether
+	// they are written, or never will be.
 	bootTimes boot.Times
 	bootKnown bool
 }
 
-// Run keeps the networks of a node until ctx ends. It watches that Node alone. It reads
-// no journal if there is no reader.
+// Run configures the networks of a node until ctx ends. It watches only the node's own Node
+// object. If journal is nil it reads no journal.
 func Run(ctx context.Context, cfg *rest.Config, node string, m Machine, journal BootReader, log *slog.Logger) error {
 	s := scheme.New()
 	nodes, err := cache.New(cfg, cache.Options{Scheme: s, ByObject: map[client.Object]cache.ByObject{
@@ -96,7 +96,7 @@ func Run(ctx context.Context, cfg *rest.Config, node string, m Machine, journal 
 	return all.Wait()
 }
 
-// notify makes the agent look again. Changes that come together are one.
+// notify triggers a pass. Changes in quick succession trigger one.
 func (a *Agent) notify() {
 	select {
 	case a.changed <- struct{}{}:
@@ -124,8 +124,8 @@ func (a *Agent) loop(ctx context.Context) error {
 	}
 }
 
-// Pass looks at the node once, does what can be done, and writes the condition if it is
-// another one. It reports whether there is nothing to try again.
+// Pass makes the changes that are possible now, and writes the condition if it differs. It
+// reports whether no retry is needed.
 func (a *Agent) Pass(ctx context.Context) bool {
 	node := &corev1.Node{}
 	if err := a.Reader.Get(ctx, client.ObjectKey{Name: a.Node}, node); err != nil {
@@ -151,7 +151,7 @@ func (a *Agent) Pass(ctx context.Context) bool {
 	return a.tellBoot(ctx, node) && after.Reason != v1alpha1.ReasonLinkFailed
 }
 
-// settle sets up the node's interfaces as far as they are there.
+// settle configures those of the node's interfaces that are attached.
 func (a *Agent) settle(node *corev1.Node, wasReady bool) Verdict {
 	annotation := node.Annotations[v1alpha1.NodeNetworksAnnotation]
 	if annotation == "" {

@@ -19,15 +19,17 @@ import (
 	"croft.dev/croft/internal/journal"
 )
 
-// BootReader finds the events of the boot in which a node registered, of which created is
-// the time. With an error it returns what it has found nevertheless.
+// BootReader finds the events of the boot in which a node registered. created is the
+// creation time of the Node. If it returns an error, the events that it has found are valid
+// nevertheless.
 type BootReader func(created time.Time) (boot.Times, error)
 
-// Journal reads the journal files of the system in a directory of journald's, such as
+// Journal reads the system's journal files in a directory of journald, such as
 // /var/log/journal.
 func Journal(directory string) BootReader {
 	return func(created time.Time) (boot.Times, error) {
-		// system.journal, and system@….journal of before; those of users are beside them.
+		// system.journal, and its predecessors system@….journal. Users' journals are in the
+		// same directory.
 		paths, err := filepath.Glob(filepath.Join(directory, "*", "system*.journal*"))
 		errs := []error{err}
 		if len(paths) == 0 {
@@ -54,8 +56,8 @@ func readJournal(path string, created time.Time, log *boot.Log) error {
 	})
 }
 
-// tellBoot writes the times of the boot to the Node, once, when the node is Ready: no event
-// of a boot comes later. It reports whether there is nothing to try again.
+// tellBoot writes the times of the boot to the Node once, when the node is Ready, because
+// no event of a boot comes later. It reports whether no retry is needed.
 func (a *Agent) tellBoot(ctx context.Context, node *corev1.Node) bool {
 	if a.Boot == nil || a.bootKnown || node.Annotations[v1alpha1.BootAnnotation] != "" || !isReady(node) {
 		return true

@@ -22,11 +22,11 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// registered is when the kubelet of the sample journal registered its node.
+// registered is when the kubelet in the sample journal registered its node.
 var registered = time.Date(2025, 1, 9, 19, 58, 34, 0, time.UTC)
 
-// journalDirectory is a directory as journald leaves it, with a journal that cannot be read
-// beside one that can.
+// journalDirectory returns a directory like journald's, with a readable and an unreadable
+// journal.
 func journalDirectory(t *testing.T) string {
 	t.Helper()
 	packed, err := os.Open("../journal/testdata/compact.journal.gz")
@@ -70,7 +70,7 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// patches records what is written to the status of Nodes, and refuses some of it.
+// patches records the writes to the status of Nodes, and refuses some of them.
 type patches struct {
 	client.Client
 	refuse int
@@ -98,7 +98,7 @@ func (w patchWriter) Patch(
 	return err
 }
 
-// TestTellBoot: once, when the node is Ready, and not if it was told already.
+// TestTellBoot expects one write when the node is Ready, and none if the annotation exists.
 func TestTellBoot(t *testing.T) {
 	for name, c := range map[string]struct {
 		change       func(*corev1.Node, *Agent, *patches)

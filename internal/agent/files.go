@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// files are the files below a directory, which is / but in tests.
+// files accesses the files below a directory, which is / except in tests.
 type files string
 
 // Files implements Machine.
@@ -26,8 +26,8 @@ func (f files) Files(paths []string) (map[string]string, error) {
 	return all, nil
 }
 
-// write replaces a file as a whole: whoever reads it meanwhile reads the old one or the
-// new one. The new one is on the disk before it has the name.
+// write replaces a file atomically: a concurrent reader gets the old or the new content.
+// The new file is on disk before it is renamed.
 func (f files) write(path, content string) (err error) {
 	path = f.at(path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // plugins read it

@@ -13,16 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Of linux/if_link.h and linux/ip.h.
+// Constants of linux/if_link.h and linux/ip.h.
 const (
 	inetConf     = 1 // IFLA_INET_CONF
 	confRPFilter = 8 // IPV4_DEVCONF_RP_FILTER
 )
 
-// linux is a node that runs Linux.
+// linux is a node with Linux.
 type linux struct{ files }
 
-// ThisMachine is the node that the program runs on, in its network namespace.
+// ThisMachine returns the node on which the program runs, in the program's network
+// namespace.
 func ThisMachine() (Machine, error) { return linux{files("/")}, nil }
 
 // Links implements Machine.
@@ -45,7 +46,7 @@ func (linux) Links() ([]Link, error) {
 	return all, nil
 }
 
-// rpFilter is an interface's setting; -1 if it has none.
+// rpFilter returns an interface's rp_filter, or -1 if it cannot be read.
 func rpFilter(link string) int {
 	text, err := os.ReadFile("/proc/sys/net/ipv4/conf/" + link + "/rp_filter")
 	if err != nil {
@@ -84,8 +85,8 @@ func (m linux) Do(s Step) error {
 	}
 }
 
-// setFilter sets rp_filter by netlink. By /proc/sys the agent would have to be privileged:
-// a container runtime mounts it read-only.
+// setFilter sets rp_filter by netlink. To use /proc/sys the agent would have to be
+// privileged, because container runtimes mount it read-only.
 func setFilter(index int, value uint32) error {
 	request := nl.NewNetlinkRequest(unix.RTM_SETLINK, unix.NLM_F_ACK)
 	message := nl.NewIfInfomsg(unix.AF_UNSPEC)
@@ -98,8 +99,8 @@ func setFilter(index int, value uint32) error {
 	return err
 }
 
-// Watch implements Machine. A subscription that breaks, as one does whose buffer overflows,
-// is made anew.
+// Watch implements Machine. It renews a subscription that breaks, for example because its
+// buffer overflows.
 func (linux) Watch(ctx context.Context, changed func()) error {
 	for ctx.Err() == nil {
 		updates := make(chan netlink.LinkUpdate)

@@ -24,10 +24,11 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// inside says that the test runs in a network namespace of its own.
+// inside is the environment variable that is set if the test runs in its own network
+// namespace.
 const inside = "CROFT_TEST_NETNS"
 
-// TestRealLinks runs TestInNamespace in a network namespace of its own.
+// TestRealLinks runs TestInNamespace in its own network namespace.
 func TestRealLinks(t *testing.T) {
 	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInNamespace$", "-test.v")
 	command.Env = append(os.Environ(), inside+"=1")
@@ -43,11 +44,11 @@ func TestRealLinks(t *testing.T) {
 	}
 }
 
-// patience is far more than anything here takes.
+// patience is far longer than any step here takes.
 const patience = 20 * time.Second
 
-// TestInNamespace plays a node that gets its second interface while the agent waits. The
-// interfaces are veth pairs and a bridge, the Node is in a client without a server.
+// TestInNamespace covers a node that gets its second interface while the agent waits. The
+// interfaces are veth pairs and a bridge, and the Node is in a fake client.
 func TestInNamespace(t *testing.T) {
 	if os.Getenv(inside) == "" {
 		t.Skip("TestRealLinks runs it")
@@ -86,7 +87,7 @@ func TestInNamespace(t *testing.T) {
 	await(t, seen, Verdict{corev1.ConditionTrue, v1alpha1.ReasonLinksReady, "croft-n3, croft-n6"})
 	expectLink(t, "croft-n6", "eth2", 1500)
 
-	// A bridge takes the address of its port, and is not the interface.
+	// A bridge gets the hardware address of its port, but is not the network's interface.
 	eth2, err := netlink.LinkByName("eth2")
 	must(t, err)
 	must(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br0", HardwareAddr: eth2.Attrs().HardwareAddr}}))
@@ -104,7 +105,7 @@ func TestInNamespace(t *testing.T) {
 	}
 }
 
-// plug adds a veth interface with a hardware address, and brings nothing up.
+// plug adds a veth interface with a hardware address, which stays down.
 func plug(t *testing.T, name, mac string) {
 	t.Helper()
 	address, err := net.ParseMAC(mac)
@@ -116,7 +117,7 @@ func plug(t *testing.T, name, mac string) {
 	must(t, err)
 }
 
-// expectLink fails unless an interface is set up, and found by croft's name.
+// expectLink fails unless an interface is configured and has croft's name.
 func expectLink(t *testing.T, name, first string, mtu int) {
 	t.Helper()
 	l, err := netlink.LinkByName(name)
@@ -129,7 +130,7 @@ func expectLink(t *testing.T, name, first string, mtu int) {
 	}
 }
 
-// await waits for a verdict to be written, whatever is written before it.
+// await waits until a verdict is written, whatever is written before it.
 func await(t *testing.T, seen <-chan Verdict, want Verdict) {
 	t.Helper()
 	timeout := time.After(patience)
@@ -153,7 +154,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// telling is a client that tells which verdicts are written.
+// telling is a client that reports each written verdict.
 type telling struct {
 	client.Client
 	seen chan<- Verdict

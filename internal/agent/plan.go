@@ -1,6 +1,6 @@
-// Package agent sets up a node's interfaces in secondary networks: it gives them croft's
-// names and settings, writes the files that whereabouts reads, and says on its own Node
-// what came of it. It speaks to the kernel and to the API server, and to no cloud.
+// Package agent configures a node's interfaces in secondary networks: it sets croft's names
+// and settings, writes the files that whereabouts reads, and reports the result in a
+// condition of its own Node. It only uses the kernel and the API server, and no cloud API.
 package agent
 
 import (
@@ -11,11 +11,11 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// loose accepts packets whose source is reachable by any interface: those of pods' networks
-// come in by one interface, and the host's route back may lead to another.
+// loose accepts packets whose source is reachable by any interface: packets of pods'
+// networks arrive on one interface, and the host's route back may use another.
 const loose = 2
 
-// Link is a network interface, as the kernel shows it.
+// Link is a network interface, as the kernel describes it.
 type Link struct {
 	Index    int
 	Name     string
@@ -23,24 +23,25 @@ type Link struct {
 	MAC      string
 	MTU      int
 	Up       bool
-	// Kind is the kernel's kind of a virtual interface, such as bridge; empty for hardware.
+	// Kind is the kernel's kind of a virtual interface, such as bridge. It is empty for
+	// hardware.
 	Kind string
-	// RPFilter is the setting rp_filter; negative if it cannot be read.
+	// RPFilter is the setting rp_filter. It is negative if it cannot be read.
 	RPFilter int
 }
 
-// State is all that a plan is made from.
+// State is the input of a plan.
 type State struct {
 	Networks []secondary.NodeNetwork
 	Links    []Link
-	// Files are the contents of the networks' files, by path.
+	// Files are the contents of the networks' files by path.
 	Files map[string]string
-	// WasReady says that the node's networks were ready before: an interface that moves
-	// into pods may be in one.
+	// WasReady reports whether the node's networks were ready before. Then an interface
+	// that moves into pods may be in one.
 	WasReady bool
 }
 
-// Action is what a step does.
+// Action is the kind of a step.
 type Action string
 
 // The actions.
@@ -56,16 +57,16 @@ const (
 // Step is one change of the node.
 type Step struct {
 	Action
-	// Index and Link say which interface it is for.
+	// Index and Link identify the interface.
 	Index int
 	Link  string
 	// Value is the name, the path or the number.
 	Value string
-	// Content is that of a file.
+	// Content is the content of a file.
 	Content string
 }
 
-// String is a step in a line.
+// String returns the step in one line.
 func (s Step) String() string {
 	words := []string{string(s.Action)}
 	if s.Value != "" {
@@ -77,15 +78,16 @@ func (s Step) String() string {
 	return strings.Join(words, " ")
 }
 
-// Plan is what is to be done.
+// Plan has the steps that a node's networks need.
 type Plan struct {
 	Steps []Step
-	// Missing are the networks whose interfaces are not there, as "n4 (02:…)".
+	// Missing are the networks whose interfaces do not exist, as "n4 (02:…)".
 	Missing []string
 }
 
-// Make plans what is missing of a node's networks. Of a node that is set up the plan is
-// empty. The name comes last: whoever finds an interface by it finds it ready.
+// Make plans the missing configuration of a node's networks. For a configured node the plan
+// is empty. The name is set last, so that a client that finds an interface by its name
+// finds it ready.
 func Make(s State) Plan {
 	var p Plan
 	for _, n := range s.Networks {
@@ -125,10 +127,11 @@ func (p *Plan) add(l *Link, action Action, value string) {
 	p.Steps = append(p.Steps, Step{Action: action, Index: l.Index, Link: l.Name, Value: value})
 }
 
-// derived are kinds of interfaces that take their hardware address from another one.
+// derived are the kinds of interfaces that take their hardware address from another one.
 var derived = []string{"bond", "bridge", "ipvlan", "ipvtap", "macvlan", "macvtap", "team", "vlan"}
 
-// find is the interface with a hardware address, the first one if there are several.
+// find returns the interface with a hardware address, or the first one if there are
+// several.
 func find(links []Link, mac string) *Link {
 	var first *Link
 	for i := range links {

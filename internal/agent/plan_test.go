@@ -9,7 +9,8 @@ import (
 
 const mac3, mac6 = "02:00:00:00:00:03", "02:00:00:00:00:06"
 
-// whole is a node that is set up: one network has a file, the other moves into pods.
+// whole returns a configured node: one network has a file, the interface of the other moves
+// into pods.
 func whole() State {
 	return State{
 		Networks: []secondary.NodeNetwork{

@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// Verdict is what the condition NetworksReady of a Node says.
+// Verdict is the content of a Node's condition NetworksReady.
 type Verdict struct {
 	Holds           corev1.ConditionStatus
 	Reason, Message string
@@ -24,12 +24,12 @@ func unknown() Verdict {
 	return Verdict{corev1.ConditionFalse, v1alpha1.ReasonInterfacesUnknown, "croft's operator has not listed the node's interfaces: not all of them are attached yet"}
 }
 
-// failed is the verdict on a node that refused something.
+// failed returns the verdict for a failed change.
 func failed(errs ...error) Verdict {
 	return Verdict{corev1.ConditionFalse, v1alpha1.ReasonLinkFailed, oneLine(errors.Join(errs...))}
 }
 
-// judge is the verdict on a node on which nothing more can be done now.
+// judge returns the verdict when no more changes are possible now.
 func judge(networks []secondary.NodeNetwork, p Plan, errs []error) Verdict {
 	switch {
 	case len(errs) > 0:
@@ -46,7 +46,7 @@ func judge(networks []secondary.NodeNetwork, p Plan, errs []error) Verdict {
 	return Verdict{corev1.ConditionTrue, v1alpha1.ReasonLinksReady, strings.Join(names, ", ")}
 }
 
-// of is the verdict that a Node has; empty if it has none.
+// of returns the current verdict of a Node, or an empty one.
 func of(node *corev1.Node) Verdict {
 	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == v1alpha1.ConditionNetworksReady })
 	if i < 0 {
@@ -56,8 +56,8 @@ func of(node *corev1.Node) Verdict {
 	return Verdict{c.Status, c.Reason, c.Message}
 }
 
-// patch is the strategic merge patch of a Node's status that turns one verdict into
-// another: of conditions it names one alone.
+// patch returns the strategic merge patch of a Node's status that changes the verdict. It
+// contains only this condition.
 func patch(before, after Verdict, now time.Time) ([]byte, error) {
 	condition := map[string]any{
 		"type": v1alpha1.ConditionNetworksReady, "status": after.Holds, "reason": after.Reason, "message": after.Message,

@@ -1,9 +1,8 @@
-// Package apply writes walls to a cluster. It is the only package that does:
-// controllers decide when, walls define the objects, apply decides how.
+// Package apply writes walls to a cluster. It is the only package that does: controllers
+// decide when, walls define the objects, apply decides how.
 //
-// Everything is written by server-side apply under one field manager, and only
-// where a cluster differs from the desired objects: in steady state, nothing is
-// sent.
+// All writes are server-side applies under one field manager, and only where the cluster
+// differs from the desired objects: in steady state, nothing is sent.
 package apply
 
 import (
@@ -20,25 +19,24 @@ import (
 // Applier writes objects to one cluster.
 type Applier struct {
 	client client.Client
-	// live reads from the API server where client reads from a cache; nil where
-	// client reads from the API server itself.
+	// live reads from the API server if client reads from a cache. It is nil if client
+	// itself reads from the API server.
 	live client.Reader
 }
 
 // New returns an Applier whose client reads from the API server.
 func New(c client.Client) *Applier { return &Applier{client: c} }
 
-// NewCached returns an Applier whose client reads from a cache. The cache, which
-// is always a little late, decides only that nothing is to be done: before
-// anything is written the object is read from the API server.
+// NewCached returns an Applier whose client reads from a cache. The cache always lags a
+// little, so it only decides that no write is needed: before each write the object is read
+// from the API server.
 func NewCached(c client.Client, live client.Reader) *Applier { return &Applier{client: c, live: live} }
 
-// Apply writes the given objects to the cluster, in their order, and returns the
-// outcome of each. It continues after a failure, with two exceptions: it writes
-// nothing into a namespace that it could not apply, and no RoleBinding of a tenant
-// after a failure of another of its objects, since people get access only when the
-// walls are in place. An object with a resourceVersion is written only over that
-// version.
+// Apply writes the given objects to the cluster in order, and returns the outcome of each.
+// It continues after a failure, with two exceptions: it writes nothing to a namespace that
+// it could not apply, and no RoleBinding of a tenant after another of its objects has
+// failed, because people must not get access before the walls are in place. An object with
+// a resourceVersion is only written over that version.
 //
 // The error joins the Err of every Change.
 func (a *Applier) Apply(ctx context.Context, objects ...client.Object) ([]Change, error) {
@@ -63,7 +61,7 @@ func (a *Applier) Apply(ctx context.Context, objects ...client.Object) ([]Change
 // run is one pass over a list of objects.
 type run struct {
 	*Applier
-	// closed are the namespaces that nothing can be written into.
+	// closed are the namespaces to which nothing can be written.
 	closed map[string]bool
 	// unwalled are the tenants with an object that could not be written.
 	unwalled map[string]bool
@@ -94,7 +92,7 @@ func (r *run) next(ctx context.Context, o client.Object) Change {
 	if change.Kind == "Namespace" {
 		r.closed[change.Name] = true
 	}
-	// An unavailable namespace does not affect the walls of the tenant's others.
+	// An unavailable namespace does not affect the walls of the tenant's other namespaces.
 	if !unavailable(err) {
 		r.unwalled[tenant] = true
 	}

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Ref names an object in a cluster.
+// Ref identifies an object in a cluster.
 type Ref struct {
 	schema.GroupVersionKind
 	types.NamespacedName
@@ -20,7 +20,7 @@ func RefOf(o client.Object) Ref {
 	return Ref{o.GetObjectKind().GroupVersionKind(), client.ObjectKeyFromObject(o)}
 }
 
-// String is how messages name an object: "NetworkPolicy shop/croft-dns".
+// String formats an object for messages, such as "NetworkPolicy shop/croft-dns".
 func (r Ref) String() string {
 	if r.Namespace == "" {
 		return r.Kind + " " + r.Name
@@ -28,46 +28,46 @@ func (r Ref) String() string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-// Action is what became of an object.
+// Action is the outcome for an object.
 type Action string
 
 const (
-	// Created says that the object was not there.
+	// Created means that the object did not exist.
 	Created Action = "created"
-	// Adopted says that the namespace was there, and that an admin's annotation
-	// gave it to the tenant.
+	// Adopted means that the namespace existed, and that an admin's annotation assigned it
+	// to the tenant.
 	Adopted Action = "adopted"
-	// Configured says that the object was there, and was not as wanted.
+	// Configured means that the object existed, and differed from the desired one.
 	Configured Action = "configured"
-	// Recreated says that the object had an immutable field, and was deleted and created
-	// anew.
+	// Recreated means that the object was deleted and created again, because an immutable
+	// field had to change.
 	Recreated Action = "recreated"
-	// Unchanged says that nothing was written.
+	// Unchanged means that nothing was written.
 	Unchanged Action = "unchanged"
-	// Deleted says that the object was croft's and is no longer desired.
+	// Deleted means that the object was croft's and is no longer desired.
 	Deleted Action = "deleted"
-	// Released says that the namespace is no longer croft's to keep.
+	// Released means that croft no longer manages the namespace.
 	Released Action = "released"
-	// Skipped says that nothing was written, since the object depends on one that could
+	// Skipped means that nothing was written, because the object depends on one that could
 	// not be written.
 	Skipped Action = "skipped"
-	// Failed says that the cluster refused; Change.Err says why.
+	// Failed means that the cluster refused the object. Change.Err has the reason.
 	Failed Action = "failed"
 )
 
-// Change is what became of one object.
+// Change is the outcome for one object.
 type Change struct {
 	Ref
 	Action Action
-	// Undid are the field managers, other than croft, whose fields were taken
-	// away or set back, sorted.
+	// Undid are the sorted names of the field managers, other than croft, whose fields were
+	// removed or reset.
 	Undid []string
-	// Err is set where Action is Failed. It names the object.
+	// Err is set if Action is Failed. It names the object.
 	Err error
 }
 
-// String is one line in kubectl's format, with the namespace, since objects of the same
-// name exist in many: "networkpolicy.networking.k8s.io/croft-dns created in shop".
+// String returns one line in kubectl's format, with the namespace, because objects of the
+// same name exist in many: "networkpolicy.networking.k8s.io/croft-dns created in shop".
 func (c Change) String() string {
 	var b strings.Builder
 	b.WriteString(strings.ToLower(c.Kind))

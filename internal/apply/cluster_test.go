@@ -25,13 +25,13 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// bench is a cluster, an Applier on it, and the number of its writes.
+// bench is a cluster with an Applier, and the number of the Applier's writes.
 type bench struct {
 	*testing.T
-	client  client.Client // another writer's
+	client  client.Client // another manager's client
 	applier *apply.Applier
 	writes  *atomic.Int64
-	// namespace is the test's own, and so is tenant.
+	// namespace and tenant are unique to the test.
 	namespace, tenant string
 }
 
@@ -94,7 +94,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// apply fails the test unless every object comes to the action.
+// apply fails the test unless every object has the given outcome.
 func (b *bench) apply(action apply.Action, objects ...client.Object) []apply.Change {
 	b.Helper()
 	changes, err := b.applier.Apply(b.Context(), objects...)
@@ -109,7 +109,7 @@ func (b *bench) apply(action apply.Action, objects ...client.Object) []apply.Cha
 	return changes
 }
 
-// settled fails the test if anything is written when nothing has to be.
+// settled fails the test if Apply writes anything.
 func (b *bench) settled(objects ...client.Object) {
 	b.Helper()
 	before := b.writes.Load()
@@ -281,7 +281,7 @@ func roleChanged(b *bench) {
 	b.apply(apply.Recreated, b.binding("edit"))
 	b.settled(b.binding("edit"))
 
-	// An object that croft did not create is not deleted for it.
+	// A binding that croft did not create is not deleted to change its role.
 	theirs := b.binding("view")
 	theirs.Name, theirs.Labels = "theirs", nil
 	if err := b.client.Create(b.Context(), theirs); err != nil {
@@ -405,8 +405,8 @@ func unlabelledHealed(b *bench) {
 		b.Error("the namespace is not croft's to delete any more")
 	}
 
-	// An annotation of another writer is no proof, nor is one on a namespace that was
-	// created anew.
+	// Another manager's annotation is no proof of ownership, nor is one on a namespace that
+	// was recreated.
 	unlabel()
 	b.patch(b.space(), "kubectl-annotate", `{"metadata":{"annotations":{"croft.dev/owner":"thief"}}}`)
 	refused(&thief, "by the tenant that a forged annotation names")
@@ -478,9 +478,8 @@ func missingKind(b *bench) {
 	}
 }
 
-// rulesCarried fails if the tenants of an older croft, or retained ones, are left
-// without rules, if existing rules are overwritten, or if a namespace of no tenant gets
-// some.
+// rulesCarried fails if the tenants of an older croft, or retained ones, lack rules, if
+// existing rules are overwritten, or if a namespace without a tenant gets rules.
 func rulesCarried(b *bench) {
 	const pools, tenant = v1alpha1.RulesAnnotationPrefix + "pools", v1alpha1.RulesAnnotationPrefix + "tenant"
 	free := b.namespace + "-free"

@@ -17,8 +17,8 @@ import (
 // tree is an object as plain JSON values.
 type tree = map[string]any
 
-// treeOf converts by JSON. Apimachinery's converter is faster, but ignores custom
-// marshalling: Karpenter's durations come out as bytes.
+// treeOf converts an object by way of JSON. Apimachinery's converter is faster, but ignores
+// custom marshalling: it would convert Karpenter's durations to bytes.
 func treeOf(o client.Object) (tree, error) {
 	raw, err := json.Marshal(o)
 	if err != nil {
@@ -31,9 +31,8 @@ func treeOf(o client.Object) (tree, error) {
 	return t, nil
 }
 
-// wanted turns a wall's object into the patch for the API server: without status, nulls
-// and metadata that only the API server sets, so that croft owns only fields that it
-// sets.
+// wanted converts a wall's object to the patch for the API server. It omits status, nulls
+// and metadata that only the API server sets, so that croft owns only fields that it sets.
 func wanted(o client.Object) (tree, error) {
 	t, err := treeOf(o)
 	if err != nil {
@@ -78,9 +77,9 @@ func dropNulls(v any) {
 	}
 }
 
-// settled reports whether a live object already has all desired fields, and none that
-// croft applied before and no longer desires. Labels and annotations of others are left
-// alone, and so are free fields; ownership covers other additions.
+// settled reports whether a live object already has all desired fields, and none that croft
+// applied before and no longer desires. It ignores free fields, and other managers' labels
+// and annotations. Ownership covers other additions.
 func settled(live client.Object, want tree) (bool, error) {
 	t, err := treeOf(live)
 	if err != nil {
@@ -90,7 +89,7 @@ func settled(live client.Object, want tree) (bool, error) {
 	return metadataSettled(t, want) && contentSettled(t, want), nil
 }
 
-// metadataSettled leaves out the signature, which counts only where it is needed.
+// metadataSettled ignores the signature, which contentSettled compares where necessary.
 func metadataSettled(live, want tree) bool {
 	metadata, _ := want["metadata"].(tree)
 	annotations, signed := metadata["annotations"].(tree)
@@ -106,8 +105,8 @@ func metadataSettled(live, want tree) bool {
 	return covers(live["metadata"], metadata)
 }
 
-// contentSettled accepts a live object's extra fields only if they existed, or were set
-// by a default, when croft last applied the same content.
+// contentSettled accepts a live object's extra fields only if they existed, or were set by
+// a default, when croft last applied the same content.
 func contentSettled(live, want tree) bool {
 	kind, _ := want["kind"].(string)
 	exceeds := false
@@ -120,13 +119,13 @@ func contentSettled(live, want tree) bool {
 			return false
 		}
 	}
-	signed := signature(want) // "" where something else than croft applies it
+	signed := signature(want) // "" if another tool than croft applies it
 	return !exceeds || signed == "" || signature(live) == signed
 }
 
-// covers reports whether have says all that want says. Lists must be of one
-// length, since an element more or less is another meaning; maps may have more,
-// since the API server adds defaults.
+// covers reports whether have contains all values of want. Lists must have the same length,
+// because another element changes their meaning. Maps may have more keys, because the API
+// server adds defaults.
 func covers(have, want any) bool {
 	switch want := want.(type) {
 	case tree:
@@ -191,8 +190,8 @@ func descend(at any, step fieldpath.PathElement) (any, bool) {
 	return nil, false
 }
 
-// elementAt returns the place of the element that a step leads to, or -1. A key
-// that an element does not have was filled in by the API server, and fits.
+// elementAt returns the index of the element that a step leads to, or -1. A key that is
+// missing in an element matches, because the API server has added it.
 func elementAt(list []any, step fieldpath.PathElement) int {
 	for i, element := range list {
 		switch {
@@ -223,8 +222,8 @@ func hasKeys(fields tree, keys value.FieldList) bool {
 	return true
 }
 
-// object wraps a tree for the client. It shares the tree, which the client
-// overwrites with the API server's answer: hand it a copy.
+// object wraps a tree for the client. It shares the tree, which the client overwrites with
+// the API server's response. Pass a copy.
 func object(t tree) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: t}
 }

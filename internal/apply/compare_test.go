@@ -148,8 +148,8 @@ func TestSettledBySignature(t *testing.T) {
 	}
 }
 
-// TestSettledAsksTypesHowTheyAreWritten covers a duration, which keeps its original
-// bytes beside its value.
+// TestSettledAsksTypesHowTheyAreWritten covers a duration, which stores its original bytes
+// next to its value.
 func TestSettledAsksTypesHowTheyAreWritten(t *testing.T) {
 	pool := func(after karpenterv1.NillableDuration) *karpenterv1.NodePool {
 		p := &karpenterv1.NodePool{TypeMeta: metav1.TypeMeta{APIVersion: "karpenter.sh/v1", Kind: "NodePool"}}

@@ -13,18 +13,19 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Conflict names fields of a live object that another field manager has set, and that an
-// apply would change or remove.
+// Conflict lists the fields of a live object that another field manager has set, and that
+// an apply would change or remove.
 type Conflict struct {
 	Ref
-	// Manager is the field manager's name; Helm's has the release.
+	// Manager is the field manager's name. Helm's name includes the release.
 	Manager string
-	// Fields are paths such as spec.quota, sorted. They are empty if the whole object would
+	// Fields are sorted paths such as spec.quota. They are empty if the whole object would
 	// be deleted.
 	Fields []string
 }
 
-// String is one line for people: "Tenant shop: spec.quota, set by kubectl-edit".
+// String returns one line for people, such as "Tenant shop: spec.quota, set by
+// kubectl-edit".
 func (c Conflict) String() string {
 	if len(c.Fields) == 0 {
 		return fmt.Sprintf("%s, which %s manages", c.Ref, c.Manager)
@@ -33,10 +34,10 @@ func (c Conflict) String() string {
 }
 
 // Conflicts returns the fields of a live object that applying the desired one would take
-// from other field managers; none where their values stay. An object of Helm's conflicts in
-// every field that changes: Helm applies the whole object. The desired object must have the
-// defaults of its kind, since a defaulted field belongs to the manager that created the
-// object.
+// from other field managers. Fields whose values stay are not among them. An object that
+// Helm manages conflicts in every field that changes, because Helm applies the whole
+// object. The desired object must have the defaults of its kind, because a defaulted field
+// belongs to the manager that created the object.
 func Conflicts(live, desired client.Object) ([]Conflict, error) {
 	before, err := treeOf(live)
 	if err != nil {
@@ -68,8 +69,8 @@ func Conflicts(live, desired client.Object) ([]Conflict, error) {
 	return all, nil
 }
 
-// overwritten returns the owned fields whose values an apply changes or removes. Labels and
-// annotations that are not desired stay.
+// overwritten returns the owned fields whose values an apply changes or removes. It
+// excludes labels and annotations that are not desired, which stay.
 func overwritten(owned *fieldpath.Set, before, after tree) []string {
 	var paths []string
 	owned.Leaves().Iterate(func(path fieldpath.Path) {
@@ -83,15 +84,15 @@ func overwritten(owned *fieldpath.Set, before, after tree) []string {
 	return slices.Compact(paths)
 }
 
-// isRefined reports whether a value stays, or an empty map gets its first entries, which
-// takes nothing away.
+// isRefined reports whether a value stays, or whether an empty map gets its first entries,
+// which removes nothing.
 func isRefined(have, want any) bool {
 	h, empty := have.(tree)
 	_, filled := want.(tree)
 	return reflect.DeepEqual(have, want) || empty && filled && len(h) == 0
 }
 
-// changedSpec returns the fields of the specification that differ.
+// changedSpec returns the fields of the spec that differ.
 func changedSpec(before, after tree) []string {
 	b, _ := before["spec"].(tree)
 	w, _ := after["spec"].(tree)
@@ -107,8 +108,8 @@ func changedSpec(before, after tree) []string {
 	return slices.Compact(paths)
 }
 
-// HelmKeeps reports whether Helm has set an object's content. Even an apply that changes
-// nothing would take the ownership from Helm, and fail its next upgrade.
+// HelmKeeps reports whether Helm has set an object's content. Even an apply without a
+// change would take the ownership from Helm, and make its next upgrade fail.
 func HelmKeeps(live client.Object) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		fields, err := fieldsOf(entry)
@@ -116,7 +117,8 @@ func HelmKeeps(live client.Object) bool {
 	})
 }
 
-// DeletionConflict returns a conflict if Helm keeps an object that is about to be deleted.
+// DeletionConflict returns a conflict if Helm manages an object that is about to be
+// deleted.
 func DeletionConflict(live client.Object) (Conflict, bool) {
 	if !HelmKeeps(live) {
 		return Conflict{}, false

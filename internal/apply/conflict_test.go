@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// TestConflicts fails if an apply would take a field from another manager unnoticed, or if
-// it would be refused for fields that stay or that are croft's.
+// TestConflicts fails if an apply would take a field from another manager without a
+// conflict, or if fields that stay, or that are croft's, are conflicts.
 func TestConflicts(t *testing.T) {
 	const quota, pool = `{"f:spec":{"f:quota":{"f:pods":{}}}}`, `{"f:spec":{"f:pool":{}}}`
 	tenant := func(change func(*v1alpha1.TenantSpec)) *v1alpha1.Tenant {

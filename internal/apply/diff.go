@@ -23,14 +23,14 @@ type Difference struct {
 	Ref
 	// Action is Created, Configured or Deleted.
 	Action Action
-	// Text is a unified diff of YAML, live against wanted.
+	// Text is a unified diff of YAML, from the live object to the desired one.
 	Text string
 }
 
-// Differences are those of several objects, in the order of their writes.
+// Differences are the changes of several objects, in the order of their writes.
 type Differences []Difference
 
-// String is one text with a unified diff for each object.
+// String concatenates the objects' unified diffs.
 func (d Differences) String() string {
 	var all strings.Builder
 	for _, difference := range d {
@@ -39,8 +39,9 @@ func (d Differences) String() string {
 	return all.String()
 }
 
-// Diff returns the changes that Apply would make, and makes none: it sends dry runs. It
-// leaves out unchanged objects. Refusals are among the errors, each naming its object.
+// Diff returns the changes that Apply would make, without making them. It sends dry runs.
+// It omits unchanged objects. The error joins the API server's refusals, each with the name
+// of its object.
 func (a *Applier) Diff(ctx context.Context, objects ...client.Object) (Differences, error) {
 	objects, err := a.inServedVersion(objects)
 	if err != nil {
@@ -83,7 +84,7 @@ func (a *Applier) diff(ctx context.Context, o client.Object) (Differences, error
 	switch dry, err := a.patch(ctx, want, client.DryRunAll); {
 	case err == nil:
 		after = dry.Object
-	// Its namespace does not exist yet, so it cannot be tried.
+	// The object's namespace does not exist yet, so a dry run is not possible.
 	case found.live == nil && apierrors.IsNotFound(err):
 	case roleRefChanged(err):
 	case mayNotPatch(err):
@@ -101,16 +102,16 @@ func (a *Applier) diff(ctx context.Context, o client.Object) (Differences, error
 	return compare(RefOf(o), before, after)
 }
 
-// mayNotPatch reports that RBAC refuses the request: only the operator writes walls, but
+// mayNotPatch reports whether RBAC refused the request. Only the operator writes walls, but
 // people who may read them may see their changes.
 func mayNotPatch(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot patch resource ")
 }
 
-// laidOverLive is the result of applying want over a live object, computed without the
-// API server: fields outside of want stay, except for those that croft applied. If croft
-// applied other content, defaults in the elements of lists cannot be told apart, and the
-// lists are shown as desired.
+// laidOverLive returns the result of applying want over a live object, computed without the
+// API server: fields outside want stay, except for those that croft applied. If croft last
+// applied other content, defaults in the elements of lists cannot be distinguished from
+// leftovers, so the lists are shown as desired.
 func laidOverLive(before, want tree, live client.Object) (tree, error) {
 	after := laidOver(before, want, signature(before) == signature(want))
 	if live == nil {
@@ -157,8 +158,8 @@ func valueOver(before, want any, merge bool) any {
 	return want
 }
 
-// removeForeign takes from a dry run's outcome what takeOver would let the API
-// server take away: a dry run cannot see through two steps.
+// removeForeign removes the fields from a dry run's result that takeOver would remove. The
+// removal takes two requests, which a dry run cannot combine.
 func removeForeign(after tree, live client.Object, want tree) error {
 	kind, _ := want["kind"].(string)
 	owned, err := ownershipOf(kind, live.GetManagedFields())
@@ -173,8 +174,7 @@ func removeForeign(after tree, live client.Object, want tree) error {
 	return nil
 }
 
-// without takes the field at path out of a value, and does nothing where there
-// is none.
+// without removes the field at path from a value, if it exists.
 func without(v any, path fieldpath.Path) any {
 	step, rest := path[0], path[1:]
 	switch v := v.(type) {
@@ -203,8 +203,8 @@ func without(v any, path fieldpath.Path) any {
 	}
 }
 
-// compare returns the difference between two states of an object as people would
-// have written them, if they differ in that. An empty state is none.
+// compare returns the difference between two states of an object, without the API server's
+// bookkeeping. An empty state means that the object does not exist.
 func compare(ref Ref, before, after tree) (Differences, error) {
 	b, err := readable(before)
 	if err != nil {
@@ -235,7 +235,7 @@ func lines(text string) []string {
 	return slices.Collect(strings.Lines(text))
 }
 
-// readable is an object's YAML without the API server's bookkeeping.
+// readable returns an object's YAML without the API server's bookkeeping.
 func readable(t tree) (string, error) {
 	if len(t) == 0 {
 		return "", nil

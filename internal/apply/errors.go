@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// ObjectError is what went wrong with one object.
+// ObjectError is an error concerning one object.
 type ObjectError struct {
 	Ref
 	Err error
@@ -36,8 +36,8 @@ func (e *ObjectError) Error() string {
 	}
 }
 
-// Unmade reports whether the object is a constraint whose kind Gatekeeper is still
-// to make: it does so a moment after its template was written.
+// Unmade reports whether the object is a constraint whose kind Gatekeeper has not yet
+// created. It does so a moment after its template was written.
 func (e *ObjectError) Unmade() bool {
 	return meta.IsNoMatchError(e.Err) && slices.Contains(GatekeeperConstraintKinds, e.GroupVersionKind)
 }
@@ -45,8 +45,8 @@ func (e *ObjectError) Unmade() bool {
 // Unwrap implements errors' chain.
 func (e *ObjectError) Unwrap() error { return e.Err }
 
-// DialectError says that a cluster does not serve the kind that network policies
-// are to be written in.
+// DialectError reports that a cluster does not serve the kind of the network policies'
+// dialect.
 type DialectError struct {
 	Dialect v1alpha1.NetworkDialect
 	Kind    schema.GroupVersionKind
@@ -65,14 +65,14 @@ func (e *DialectError) Error() string {
 // Unwrap implements errors' chain.
 func (e *DialectError) Unwrap() error { return e.Err }
 
-// NamespaceNotOwnedError refuses a namespace that exists and is not the
-// tenant's: croft never takes one over by itself.
+// NamespaceNotOwnedError reports that a namespace exists and is not the tenant's. croft
+// never takes over a namespace without an admin's annotation.
 type NamespaceNotOwnedError struct {
-	// Namespace is refused to Tenant.
+	// Namespace is the namespace that Tenant does not get.
 	Namespace, Tenant string
-	// Owner is the tenant whose namespace it is; empty if it is none's.
+	// Owner is the tenant that owns the namespace, or "".
 	Owner string
-	// Created says that croft created it, for a tenant that no longer exists.
+	// Created reports whether croft created it, for a tenant that no longer exists.
 	Created bool
 }
 
@@ -89,8 +89,8 @@ func (e *NamespaceNotOwnedError) Error() string {
 		e.Namespace, why, e.Tenant, e.Tenant)
 }
 
-// NamespaceTerminatingError says that a namespace is being deleted, so that nothing can
-// be written into it until it is created anew.
+// NamespaceTerminatingError reports that a namespace is being deleted, so that nothing can
+// be written to it until it is created again.
 type NamespaceTerminatingError struct{ Namespace string }
 
 // Error implements error.
@@ -98,8 +98,8 @@ func (e *NamespaceTerminatingError) Error() string {
 	return fmt.Sprintf("namespace %s is being deleted: croft makes it anew when it is gone", e.Namespace)
 }
 
-// roleRefChanged reports whether the API server refused an object only because
-// a binding's role cannot be changed.
+// roleRefChanged reports whether the API server refused an object only because a binding's
+// role is immutable.
 func roleRefChanged(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {

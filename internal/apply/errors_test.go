@@ -10,15 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// TestStaticNodePool expects a Pool to name the remedy where Karpenter refuses to make a
-// NodePool of a fixed size one of croft's, and to repeat other refusals.
+// TestStaticNodePool fails if the error does not contain the remedy when Karpenter refuses
+// to turn a NodePool of fixed size into one of croft's, or if it does not repeat other
+// refusals.
 func TestStaticNodePool(t *testing.T) {
 	refused := func(message string) string {
 		gvk := schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodePool"}
 		invalid := apierrors.NewInvalid(gvk.GroupKind(), "gateway", field.ErrorList{field.Invalid(field.NewPath("spec"), "", message)})
 		return (&ObjectError{Ref: Ref{gvk, types.NamespacedName{Name: "gateway"}}, Err: invalid}).Error()
 	}
-	// The message is one of Karpenter's definition of NodePools.
+	// The message is from Karpenter's CRD of NodePools.
 	if got := refused("Cannot transition NodePool between static (replicas set) and dynamic (replicas unset) provisioning modes"); !strings.Contains(got, "another name, such as gateway-dynamic") {
 		t.Error(got)
 	}

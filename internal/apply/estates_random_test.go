@@ -20,8 +20,8 @@ import (
 
 type fields = map[string]any
 
-// platformFields, poolFields and tenantFields are all that can be declared. An
-// estate says some of it: fields, elements and whole branches are left out.
+// platformFields, poolFields and tenantFields are all fields that can be declared. An
+// estate has some of them: fields, elements and whole branches are omitted at random.
 const platformFields = `
 clusterName: full
 tenantDomain: tenants.example.org
@@ -54,7 +54,7 @@ var dialects = []string{
 	`{dialect: AWS}`,
 }
 
-// poolFields are of one class each: that of a NodePool cannot change.
+// poolFields have one node class each, because a NodePool's class cannot change.
 var poolFields = []string{`
 nodeClass:
   aws:
@@ -155,22 +155,21 @@ zones:
   - {zone: us-west-2b, subnet: subnet-b, securityGroups: [sg-1], cidr: 10.0.5.0/24, podCIDR: 10.0.5.32/27, gateway: 10.0.5.1}
 `
 
-// kept are fields without which their object is invalid.
+// kept are the fields without which their object is invalid.
 var kept = strings.Fields(`clusterName nodeClass aws kwok role key operator values nodes group user type
 	zone zones subnet cidr podCIDR id ssmParameter snapshotID tags ownerID instanceMatchCriteria deviceName ebs volumeSize
 	git oci amiFamily amiSelectorTerms subnetSelectorTerms securityGroupSelectorTerms`)
 
-// variants is the number of variants of each part of an estate that a walker chooses
-// from: so the API server is asked for a reference only now and then.
+// variants is the number of variants of each part of an estate. It is small, so that the
+// API server rarely computes a new reference.
 const variants = 16
 
-// platformStays is the average number of steps with the same platform: it has the
-// largest objects. `make test`, which has fewer steps, has every kind with
+// platformStays is the average number of steps with the same platform, which has the
+// largest objects. `make test`, which has fewer steps, covers every kind with
 // fewPlatformStays.
 const platformStays, fewPlatformStays = 8, 3
 
-// next is a random estate that is valid. It reports whether the platform is
-// another than before.
+// next returns a random valid estate. It replaces the platform only now and then.
 func (w *walker) next(step int) (parts []part, err error) {
 	stays := platformStays
 	if !sandbox.All() {
@@ -199,15 +198,15 @@ func (w *walker) next(step int) (parts []part, err error) {
 	return nil, fmt.Errorf("walker %d, step %d: no estate is valid", w.n, step)
 }
 
-// one returns one of the variants of a part. Each is valid in an estate that says
-// little else.
+// one returns one of the variants of a part. Each is valid in an estate with few other
+// fields.
 func (w *walker) one(kind string, choose func() any) any {
 	for len(w.variants[kind]) < variants {
 		file := parse(plain)
 		file["pools"] = fields{w.name(): fields{}}
 		file[kind] = choose()
-		// Every other variant is the previous one, with little left out: two very
-		// different estates cause many writes for any reason.
+		// Every other variant is the previous one with few omissions: two very different
+		// estates would cause many writes for any reason.
 		if n := len(w.variants[kind]); n%2 == 1 {
 			file[kind] = thin(w.random, w.variants[kind][n-1], littleLeaves)
 		}
@@ -223,7 +222,7 @@ const plain = "platform: {clusterName: plain, tenantDomain: tenants.example.org,
 func build(file fields) (*manifest.Declaration, *estate.Estate, bool) {
 	text, err := yaml.Marshal(file)
 	if err != nil {
-		panic(err) // it is plain values
+		panic(err) // it contains plain values only
 	}
 	d, problems := manifest.Parse("croft.yaml", text)
 	if len(problems) > 0 {
@@ -278,13 +277,13 @@ func (w *walker) tenants() any {
 	return fields{w.name(): tenant}
 }
 
-// some leaves out random fields of a text, except for those in kept.
+// some omits random fields of a text, except for those in kept.
 func (w *walker) some(text string) fields {
 	thinned, _ := thin(w.random, parse(text), muchLeaves).(fields)
 	return thinned
 }
 
-// Of this many fields and elements, one leaves.
+// One of this many fields and elements is omitted.
 const muchLeaves, littleLeaves = 4, 25
 
 func thin(r *rand.Rand, v any, odds int) any {
@@ -297,7 +296,7 @@ func thin(r *rand.Rand, v any, odds int) any {
 				left[field] = thin(r, v[field], odds)
 			}
 		}
-		if left["schedule"] == nil || left["duration"] == nil { // there is none without the other
+		if left["schedule"] == nil || left["duration"] == nil { // one requires the other
 			delete(left, "schedule")
 			delete(left, "duration")
 		}
@@ -325,7 +324,7 @@ func thin(r *rand.Rand, v any, odds int) any {
 func parse(text string) fields {
 	parsed := fields{}
 	if err := yaml.Unmarshal([]byte(text), &parsed); err != nil {
-		panic(err) // it is written above
+		panic(err) // the text is a constant above
 	}
 	return parsed
 }

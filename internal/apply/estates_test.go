@@ -31,18 +31,18 @@ import (
 )
 
 const (
-	// walkers walk at the same time, each through estates of its own.
+	// walkers run concurrently, each with its own estates.
 	walkers = 4
-	// pairs is the number of times that one estate follows another, over all walkers, in
-	// `make test-all`; fewPairs is that of `make test`.
+	// pairs is the number of transitions between estates, over all walkers, for make
+	// test-all. fewPairs is the number for make test.
 	pairs, fewPairs = 1000, 40
 	// inspected is the number of steps between two checks of the steady state.
 	inspected = 25
 )
 
-// TestEstates applies many random estates, each over another. Afterwards every object
-// must be as in a cluster that never had another estate: the API server computes that by
-// creating the object under another name, in a dry run.
+// TestEstates applies many random estates, one after the other. Afterwards every object
+// must be the same as in a cluster that never had another estate. The API server computes
+// that reference by creating the object under another name, in a dry run.
 func TestEstates(t *testing.T) {
 	sandbox.EndToEnd(t)
 	if testing.Short() {
@@ -57,8 +57,8 @@ func TestEstates(t *testing.T) {
 		t.Fatal(err)
 	}
 	ground := &ground{T: t, admin: admin, references: map[string]*unstructured.Unstructured{}}
-	ground.serve(apiextensionsv1.ClusterScoped, apply.GatekeeperConstraintKinds...) // Gatekeeper makes them of templates
-	ground.serve(apiextensionsv1.NamespaceScoped, gitops.Receiver)                  // no module to be had carries its definition
+	ground.serve(apiextensionsv1.ClusterScoped, apply.GatekeeperConstraintKinds...) // Gatekeeper creates these kinds from templates
+	ground.serve(apiextensionsv1.NamespaceScoped, gitops.Receiver)                  // no available module contains its CRD
 	if err := admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}}); err != nil {
 		t.Fatal(err)
 	}
@@ -104,14 +104,14 @@ type ground struct {
 	immutable  int
 }
 
-// walker goes from estate to estate. Its random numbers are the same in each run.
+// walker applies one estate after the other. Its random numbers are the same in each run.
 type walker struct {
 	*ground
 	n       int
 	random  *rand.Rand
 	applier *apply.Applier
 	writes  *atomic.Int64
-	// variants are the parts that it chooses from, and last is the last estate.
+	// variants are the parts that it chooses from. last is the last estate.
 	variants map[string][]any
 	last     map[string]any
 	// stood are the objects of the last estate, by owner.
@@ -146,8 +146,8 @@ type part struct {
 	objects []client.Object
 }
 
-// partsOf leaves out objects that exist once for all walkers, except for the first
-// walker.
+// partsOf returns the parts of an estate. Only the first walker gets the objects that exist
+// once for all walkers.
 func partsOf(d *manifest.Declaration, e *estate.Estate, platform, first bool) []part {
 	var parts []part
 	if platform {
@@ -192,7 +192,7 @@ func (w *walker) stand(p part) {
 }
 
 // prune deletes the owner's objects that are no longer desired. It skips kinds without
-// any: each takes a request.
+// objects, to save requests.
 func (w *walker) prune(p part) {
 	wanted := map[apply.Ref]bool{}
 	for _, o := range p.objects {
@@ -239,13 +239,13 @@ func (w *walker) compare(o client.Object, change apply.Change) {
 	w.compared++
 }
 
-// inspect wants nothing to be written and no difference to be shown.
+// inspect fails the test if Apply would write anything, or if Diff shows a difference.
 func (w *walker) inspect(parts []part) {
 	for _, p := range parts {
 		before := w.writes.Load()
 		changes, err := w.applier.Apply(w.Context(), p.objects...)
 		if err != nil {
-			continue // immutable objects are tried again
+			continue // immutable objects are retried
 		}
 		if n := w.writes.Load() - before; n != 0 {
 			w.Errorf("%d writes in a steady state: %v", n, changes)
@@ -256,7 +256,7 @@ func (w *walker) inspect(parts []part) {
 	}
 }
 
-// reference is the API server's result of creating an object.
+// reference returns the API server's result of creating an object.
 func (g *ground) reference(o client.Object) (*unstructured.Unstructured, error) {
 	raw, err := json.Marshal(o)
 	if err != nil {
@@ -292,7 +292,7 @@ func (g *ground) reference(o client.Object) (*unstructured.Unstructured, error) 
 	return fresh, nil
 }
 
-// create creates an object in a dry run. There is one Platform, with a fixed name: an
+// create creates an object in a dry run. There is one Platform, with a fixed name, so an
 // existing one is replaced as a whole.
 func (g *ground) create(o *unstructured.Unstructured) error {
 	if o.GetKind() != "Platform" {
@@ -311,7 +311,7 @@ func (g *ground) create(o *unstructured.Unstructured) error {
 	return g.admin.Update(g.Context(), o, client.DryRunAll)
 }
 
-// content is an object without the fields that differ between any two.
+// content returns an object without the fields that differ between any two objects.
 func content(o *unstructured.Unstructured) map[string]any {
 	o = o.DeepCopy()
 	labels, annotations := o.GetLabels(), o.GetAnnotations()
@@ -334,7 +334,7 @@ func content(o *unstructured.Unstructured) map[string]any {
 	return o.Object
 }
 
-// serve gives the API server kinds that take any field.
+// serve makes the API server serve kinds that accept any field.
 func (g *ground) serve(scope apiextensionsv1.ResourceScope, kinds ...schema.GroupVersionKind) {
 	for _, kind := range kinds {
 		plural := strings.ToLower(kind.Kind)

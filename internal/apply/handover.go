@@ -19,10 +19,10 @@ import (
 // This file writes objects that are not croft's: objects of other tools that croft
 // replaces and restores, and temporary copies.
 
-// Restorer is the field manager of what Restore creates: it is not croft's.
+// Restorer is the field manager of the objects that Restore creates, which are not croft's.
 const Restorer = "croft-adopt"
 
-// Mark changes labels and annotations of a namespace; a nil value takes one away.
+// Mark changes labels and annotations of a namespace. A nil value removes a key.
 func (a *Applier) Mark(ctx context.Context, namespace string, labels, annotations map[string]any) error {
 	metadata := map[string]any{}
 	if len(labels) > 0 {
@@ -46,8 +46,8 @@ func (a *Applier) Remove(ctx context.Context, objects ...client.Object) error {
 	return err
 }
 
-// Delete deletes objects in their order, even if they have changed since. It stops at
-// the first that it cannot delete.
+// Delete deletes objects in order, even if they have changed since they were read. It stops
+// at the first failure.
 func (a *Applier) Delete(ctx context.Context, objects ...client.Object) error {
 	for _, o := range objects {
 		if err := client.IgnoreNotFound(a.client.Delete(ctx, o)); err != nil {
@@ -76,8 +76,8 @@ func (a *Applier) Restore(ctx context.Context, objects ...client.Object) error {
 	return errors.Join(errs...)
 }
 
-// restoreOwn applies a wall that a deleted tenant has left, so that it is croft's again
-// and is deleted with the namespace's next tenant.
+// restoreOwn applies a wall object that a deleted tenant has left, so that croft owns it
+// again, and deletes it with the namespace's next tenant.
 func (a *Applier) restoreOwn(ctx context.Context, o client.Object) error {
 	live, err := a.read(ctx, a.client, o)
 	if err == nil && live == nil {
@@ -92,7 +92,7 @@ func (a *Applier) restoreOwn(ctx context.Context, o client.Object) error {
 	return nil
 }
 
-// Save creates an object or, if it was read, writes it over the version that was.
+// Save creates an object or, if it has a resourceVersion, updates it over that version.
 func (a *Applier) Save(ctx context.Context, o client.Object) error {
 	if o.GetResourceVersion() == "" {
 		return a.client.Create(ctx, o, client.FieldOwner(v1alpha1.ManagedBy))
@@ -110,8 +110,8 @@ func (a *Applier) GiveBack(ctx context.Context, tenant *v1alpha1.Tenant) error {
 	return client.IgnoreNotFound(a.client.Delete(ctx, tenant.DeepCopy(), client.Preconditions{UID: ptr.To(tenant.UID)}))
 }
 
-// Discard deletes a scratch tenant's objects, the last first, and names those that it
-// could not delete. Objects in a deleted namespace go with it.
+// Discard deletes a scratch tenant's objects in reverse order, and returns errors for those
+// that it could not delete. Objects in a deleted namespace are deleted with it.
 func (a *Applier) Discard(ctx context.Context, objects ...client.Object) error {
 	var errs []error
 	for _, o := range slices.Backward(objects) {

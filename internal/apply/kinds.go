@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// gatekeeper are the kinds of a group of Gatekeeper's.
+// gatekeeper returns kinds of one of Gatekeeper's API groups.
 func gatekeeper(group, version string, kinds ...string) []schema.GroupVersionKind {
 	all := make([]schema.GroupVersionKind, len(kinds))
 	for i, kind := range kinds {
@@ -15,8 +15,8 @@ func gatekeeper(group, version string, kinds ...string) []schema.GroupVersionKin
 	return all
 }
 
-// The kinds that croft makes, by scope, and so the kinds to prune. A kind that no wall
-// makes any more stays here: older versions have written it.
+// The kinds of croft's objects, by scope, and so the kinds to prune. A kind that walls no
+// longer use stays here, because older versions have written it.
 var (
 	// PlatformKinds exist once in the cluster.
 	PlatformKinds = []schema.GroupVersionKind{
@@ -25,27 +25,30 @@ var (
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
 	}
-	// NativePlatformKinds exist once in the cluster where the API server is the engine.
-	// Kubernetes before 1.36 serves them as ServedKind says, or not at all.
+	// NativePlatformKinds exist once in the cluster if the API server is the engine.
+	// Kubernetes before 1.36 serves them in the version that ServedKind returns, or not at
+	// all.
 	NativePlatformKinds = []schema.GroupVersionKind{
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicyBinding"},
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicy"},
 	}
-	// NativeBetaKinds are these, in the same order, as Kubernetes 1.34 and 1.35 serve them.
+	// NativeBetaKinds are the same kinds in the same order, as Kubernetes 1.34 and 1.35
+	// serve them.
 	NativeBetaKinds = []schema.GroupVersionKind{
 		{Group: "admissionregistration.k8s.io", Version: "v1beta1", Kind: "MutatingAdmissionPolicyBinding"},
 		{Group: "admissionregistration.k8s.io", Version: "v1beta1", Kind: "MutatingAdmissionPolicy"},
 	}
-	// GatekeeperPlatformKinds exist once in the cluster where Gatekeeper is the engine.
+	// GatekeeperPlatformKinds exist once in the cluster if Gatekeeper is the engine.
 	GatekeeperPlatformKinds = slices.Concat(GatekeeperConstraintKinds, gatekeeper("templates", "v1", "ConstraintTemplate"))
-	// GatekeeperConstraintKinds are those of them that a cluster has only after
+	// GatekeeperConstraintKinds are the kinds among them that a cluster has only after
 	// Gatekeeper has processed their templates.
 	GatekeeperConstraintKinds = gatekeeper("constraints", "v1beta1",
 		"CroftPlacement", "CroftServices", "CroftIngresses", "CroftRoutes", "CroftGateways", "CroftCertificates", "CroftAnnotations")
-	// GatekeeperMutatorKinds are the mutators of one tenant where Gatekeeper is the
-	// engine. They are cluster-scoped.
+	// GatekeeperMutatorKinds are the mutators of one tenant if Gatekeeper is the engine.
+	// They are cluster-scoped.
 	GatekeeperMutatorKinds = gatekeeper("mutations", "v1", "Assign", "ModifySet")
-	// GatekeeperTenantKinds are these, and the constraints that each tenant once had.
+	// GatekeeperTenantKinds are the mutators, and the constraints that each tenant once
+	// had.
 	GatekeeperTenantKinds = slices.Concat(GatekeeperMutatorKinds, GatekeeperConstraintKinds)
 	// PoolKinds are the kinds of one pool's objects. A cluster has only some of them.
 	// The NodePool is deleted before its node class.
@@ -54,17 +57,18 @@ var (
 		{Group: "karpenter.kwok.sh", Version: "v1alpha1", Kind: "KWOKNodeClass"},
 		{Group: "karpenter.k8s.aws", Version: "v1", Kind: "EC2NodeClass"},
 	}
-	// ReadinessKinds are those of one pool's objects by which the node readiness controller
-	// of kubernetes-sigs removes a startup taint. Clusters without it have none of them.
+	// ReadinessKinds are the kinds of one pool's objects by which the node readiness
+	// controller of kubernetes-sigs removes a startup taint. Clusters without it have none
+	// of them.
 	ReadinessKinds = []schema.GroupVersionKind{
 		{Group: "readiness.node.x-k8s.io", Version: "v1alpha1", Kind: "NodeReadinessRule"},
 	}
-	// AccessKinds let people into a tenant's namespaces.
+	// AccessKinds give people access to a tenant's namespaces.
 	AccessKinds = []schema.GroupVersionKind{
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
 	}
 	// TenantKinds are the kinds in one tenant's namespaces. Access is deleted first, and
-	// the rules without which policies deny are deleted last.
+	// the rules last, because policies deny everything without them.
 	TenantKinds = append(AccessKinds[:1:1],
 		schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"},
 		schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
@@ -91,12 +95,12 @@ var (
 		{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"},
 		{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "OCIRepository"},
 	}
-	// NetworkKinds are what Multus attaches pods by, in one tenant's namespaces. A cluster
-	// without Multus has none of them.
+	// NetworkKinds are the kinds by which Multus attaches pods, in one tenant's namespaces.
+	// A cluster without Multus has none of them.
 	NetworkKinds = []schema.GroupVersionKind{
 		{Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition"},
 	}
-	// OptionalKinds are those kinds in one tenant's namespaces without which the walls
-	// stand nevertheless.
+	// OptionalKinds are the kinds in one tenant's namespaces on which the walls do not
+	// depend.
 	OptionalKinds = slices.Concat(SourceKinds, NetworkKinds)
 )

@@ -32,7 +32,7 @@ func (a *Applier) namespace(ctx context.Context, o *corev1.Namespace, tenant str
 		return Failed, nil, err
 	}
 	if _, requested := o.Annotations[v1alpha1.RequestedAnnotation]; !requested {
-		// The Tenant declares it by now: that is no longer the tenant's own doing.
+		// The Tenant now declares the namespace, so it no longer counts as requested.
 		if err := a.annotate(ctx, live, v1alpha1.RequestedAnnotation, nil); err != nil {
 			return Failed, nil, err
 		}
@@ -50,9 +50,9 @@ func (a *Applier) namespace(ctx context.Context, o *corev1.Namespace, tenant str
 	return action, undid, err
 }
 
-// liveNamespace reads a namespace. If the cache shows one that the tenant does not have
-// yet, it is read again from the API server: the cache may be stale, and the namespace
-// another owner's by now.
+// liveNamespace reads a namespace. If the cache has no namespace with the tenant's label,
+// it is read again from the API server: the cache may be stale, and another owner may have
+// the namespace by now.
 func (a *Applier) liveNamespace(ctx context.Context, o *corev1.Namespace, tenant string) (*corev1.Namespace, error) {
 	live, err := a.read(ctx, a.client, o)
 	if err != nil {
@@ -73,9 +73,9 @@ func (a *Applier) liveNamespace(ctx context.Context, o *corev1.Namespace, tenant
 	return namespace, nil
 }
 
-// Claim reports why a namespace does not belong to the tenant. The tenant's namespaces
-// are those with its label, those that an admin's annotation offers to it, and those
-// that lost its label.
+// Claim returns an error if a namespace does not belong to the tenant, or is being deleted.
+// The tenant's namespaces have its label, are offered to it by an admin's annotation, or
+// have lost its label.
 func Claim(live *corev1.Namespace, tenant string) error {
 	owner := live.Labels[v1alpha1.TenantLabel]
 	if owner != tenant && live.Annotations[v1alpha1.AdoptAnnotation] != tenant && !unlabelled(live, tenant) {
@@ -88,10 +88,10 @@ func Claim(live *corev1.Namespace, tenant string) error {
 	return nil
 }
 
-// unlabelled reports whether a namespace has no tenant's label, and croft last wrote it
-// for this tenant. The annotation alone is no proof: another writer of it, also on a
-// namespace that croft never had, owns it from then on instead of croft. So a namespace
-// that was deleted and created anew has no owner.
+// unlabelled reports whether a namespace has no tenant's label, and croft last wrote its
+// owner annotation for this tenant. The annotation alone proves nothing: if another client
+// writes it, that client owns the field instead of croft. Therefore a namespace that was
+// deleted and recreated has no owner.
 func unlabelled(live *corev1.Namespace, tenant string) bool {
 	if live.Labels[v1alpha1.TenantLabel] != "" || live.Annotations[v1alpha1.OwnerAnnotation] != tenant {
 		return false
@@ -103,17 +103,17 @@ func unlabelled(live *corev1.Namespace, tenant string) bool {
 	})
 }
 
-// CreateNamespace creates a namespace of a tenant; its walls are applied later. An
-// existing namespace is left alone, regardless of its owner: the error says so.
+// CreateNamespace creates a namespace of a tenant. Its walls are applied later. It returns
+// an error and changes nothing if the namespace exists, regardless of its owner.
 func (a *Applier) CreateNamespace(ctx context.Context, o *corev1.Namespace) error {
 	return a.createNamespace(ctx, o)
 }
 
-// createNamespace creates a namespace. Applying would create it too, but would also take
-// over a namespace that another client creates at the same moment. The marks of its
-// owner are part of the creation, so that an operator that crashes here finds it again.
-// The tenant's rules follow a moment later: until then the policies allow no creation in
-// it.
+// createNamespace creates a namespace. Applying would create it, too, but would also take
+// over a namespace that another client creates at the same moment. The creation includes
+// the marks of the owner, so that an operator that crashes here finds the namespace again.
+// The tenant's rules follow a moment later. Until then the policies allow no creation in
+// the namespace.
 func (a *Applier) createNamespace(ctx context.Context, o *corev1.Namespace) error {
 	born := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: o.Name,
@@ -132,7 +132,7 @@ func (a *Applier) createNamespace(ctx context.Context, o *corev1.Namespace) erro
 	return nil
 }
 
-// annotate sets an annotation, or with nil takes it away.
+// annotate sets an annotation. A nil value removes it.
 func (a *Applier) annotate(ctx context.Context, namespace *corev1.Namespace, key string, value any) error {
 	if _, ok := namespace.Annotations[key]; !ok && value == nil {
 		return nil

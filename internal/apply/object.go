@@ -20,13 +20,13 @@ import (
 
 // finding is the result of comparing a live object with the desired one.
 type finding struct {
-	// live is nil where there is no such object.
+	// live is nil if the object does not exist.
 	live client.Object
-	// stands says that nothing has to be written.
+	// stands reports whether no write is needed.
 	stands bool
-	// invaded says that others own fields that are croft's alone.
+	// invaded reports whether other managers own fields that only croft may set.
 	invaded bool
-	// undone are the managers whose work a write will undo.
+	// undone are the managers whose changes a write will undo.
 	undone []string
 }
 
@@ -55,7 +55,7 @@ func (a *Applier) object(ctx context.Context, o client.Object) (Action, []string
 	return action, found.undone, err
 }
 
-// onlyOver makes a write fail as a conflict unless the object has that version: for
+// onlyOver makes a write fail with a conflict unless the object has this version. It is for
 // decisions that depend on the object's content.
 func onlyOver(version string, want tree) tree {
 	want = runtime.DeepCopyJSON(want)
@@ -65,8 +65,8 @@ func onlyOver(version string, want tree) tree {
 	return want
 }
 
-// find reads an object and compares it. If a cached object differs, it is read again
-// from the API server: the next write depends on it.
+// find reads an object and compares it. If a cached object differs, it is read again from
+// the API server, because the next write depends on it.
 func (a *Applier) find(ctx context.Context, o client.Object, want tree) (finding, error) {
 	found, err := a.judge(ctx, a.client, o, want)
 	if err != nil || found.stands || a.live == nil {
@@ -100,7 +100,7 @@ func (a *Applier) judge(ctx context.Context, reader client.Reader, o client.Obje
 	return found, nil
 }
 
-// read returns nil where there is no such object.
+// read returns nil if the object does not exist.
 func (a *Applier) read(ctx context.Context, reader client.Reader, o client.Object) (client.Object, error) {
 	live, err := a.blank(o)
 	if err != nil {
@@ -134,9 +134,9 @@ func (a *Applier) blank(o client.Object) (client.Object, error) {
 	return typed, nil
 }
 
-// write applies the desired object. A binding whose role has changed is immutable, and
-// is replaced: this interrupts access for a moment. No other object is ever deleted to
-// be replaced.
+// write applies the desired object. A binding's role is immutable, so a binding with
+// another role is deleted and created again, which interrupts access for a moment. No other
+// object is ever deleted to be replaced.
 func (a *Applier) write(ctx context.Context, want tree, live client.Object) (Action, error) {
 	written, err := a.patch(ctx, want)
 	if bare, emptied := withoutEmpty(want); emptied && apierrors.IsInvalid(err) && strings.Contains(err.Error(), `"null"`) {
@@ -165,8 +165,7 @@ func (a *Applier) write(ctx context.Context, want tree, live client.Object) (Act
 	}
 }
 
-// withoutEmpty leaves out the empty maps of a specification, and reports whether
-// there are any.
+// withoutEmpty omits the empty maps of a spec, and reports whether there are any.
 func withoutEmpty(want tree) (tree, bool) {
 	spec, ok := want["spec"].(tree)
 	if !ok {
@@ -191,9 +190,8 @@ func (a *Applier) patch(ctx context.Context, want tree, opts ...client.ApplyOpti
 	return u, nil
 }
 
-// takeOver makes the fields that others added croft's own, so that applying
-// without them removes them. It is written only if the object is still the one
-// that was judged.
+// takeOver makes croft the owner of the fields that other managers added, so that the next
+// apply removes them. It fails if the object has changed since the comparison.
 func (a *Applier) takeOver(ctx context.Context, live client.Object) error {
 	gvk, err := a.client.GroupVersionKindFor(live)
 	if err != nil {
@@ -205,7 +203,7 @@ func (a *Applier) takeOver(ctx context.Context, live client.Object) error {
 	}
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "replace", "path": "/metadata/managedFields", "value": entries},
-		// A replacement and not a test: this way a change in between is a conflict.
+		// A replacement and not a test: so a change in between is reported as a conflict.
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()},
 	})
 	if err != nil {

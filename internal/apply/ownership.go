@@ -12,12 +12,12 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// free are the fields of croft's objects that anybody may set: metadata, where tools
-// keep annotations, and status. Only croft may set the others: an added rule opens a
+// free are the fields of croft's objects that every manager may set: metadata, where tools
+// store annotations, and status. Only croft may set the other fields: an added rule opens a
 // NetworkPolicy as much as a changed one.
 var free = fieldpath.NewSet(fieldpath.MakePathOrDie("metadata"), fieldpath.MakePathOrDie("status"))
 
-// freeInNamespaces are also the finalizers in spec, which are the API server's.
+// freeInNamespaces adds spec, whose finalizers the API server sets.
 var freeInNamespaces = free.Union(fieldpath.NewSet(fieldpath.MakePathOrDie("spec")))
 
 func freeOf(kind string) *fieldpath.Set {
@@ -27,21 +27,21 @@ func freeOf(kind string) *fieldpath.Set {
 	return free
 }
 
-// ownership says who set the fields of a live object.
+// ownership has the field managers of a live object.
 type ownership struct {
-	// ours is croft's last apply; nil if there is none.
+	// ours are the fields of croft's last apply, or nil.
 	ours *fieldpath.Set
-	// foreign are the fields outside of free that other managers set.
+	// foreign are the fields outside free that other managers have set.
 	foreign *fieldpath.Set
-	// intruders are these managers, sorted.
+	// intruders are the sorted names of these managers.
 	intruders []string
 }
 
 func ownershipOf(kind string, entries []metav1.ManagedFieldsEntry) (ownership, error) {
 	o := ownership{foreign: fieldpath.NewSet()}
 	for _, entry := range entries {
-		// Subresources have rights of their own: status is reported, and scale is
-		// turned by autoscalers.
+		// Subresources have separate rights: controllers report the status, and autoscalers
+		// set the scale.
 		if entry.Subresource != "" {
 			continue
 		}
@@ -63,8 +63,8 @@ func ownershipOf(kind string, entries []metav1.ManagedFieldsEntry) (ownership, e
 	return o, nil
 }
 
-// abandoned reports whether croft applied a field before that it no longer desires: the
-// API server removes such a field at the next apply, and only then.
+// abandoned reports whether croft applied a field before that it no longer desires. The API
+// server removes such a field at the next apply, and only then.
 func (o ownership) abandoned(want tree) bool {
 	if o.ours == nil {
 		return false
@@ -75,21 +75,21 @@ func (o ownership) abandoned(want tree) bool {
 	return found
 }
 
-// notes are the fields of croft's own bookkeeping. They may be left on an object that
-// another tool applies today.
+// notes are the fields of croft's own bookkeeping. They may remain on an object that
+// another tool now applies.
 var notes = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("metadata", "annotations", v1alpha1.AppliedAnnotation),
 	fieldpath.MakePathOrDie("metadata", "annotations", v1alpha1.OwnerAnnotation),
 )
 
 // isOurs reports whether an entry is croft's apply. Other writes under croft's name came
-// from another client, except for the creation of a namespace, which sets only metadata.
+// from another client, except for the creation of a namespace, which only sets metadata.
 func isOurs(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == v1alpha1.ManagedBy && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }
 
-// relabellers are the managers that set desired labels and annotations, free as metadata
-// is, to other values. Unreadable entries name nobody.
+// relabellers returns the managers that changed desired labels and annotations, which every
+// manager may set. It ignores unreadable entries.
 func relabellers(live client.Object, want tree) []string {
 	changed := fieldpath.NewSet()
 	metadata, _ := want["metadata"].(tree)
@@ -111,15 +111,15 @@ func relabellers(live client.Object, want tree) []string {
 	return managers
 }
 
-// madeByCroft reports whether croft has written an object: a label alone could
-// have been put there by anybody.
+// madeByCroft reports whether croft has written an object. The label alone is no proof,
+// because any client can set it.
 func madeByCroft(o client.Object) bool {
 	return o.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy &&
 		slices.ContainsFunc(o.GetManagedFields(), isOurs)
 }
 
-// takeOver moves the foreign fields into croft's entry, so that the next apply,
-// which does not want them, takes them away. Free fields stay whose they are.
+// takeOver moves the foreign fields into croft's entry, so that the next apply, which does
+// not contain them, removes them. The owners of free fields do not change.
 func takeOver(kind, apiVersion string, entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	owned, err := ownershipOf(kind, entries)
 	if err != nil {

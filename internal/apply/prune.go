@@ -33,19 +33,19 @@ func OfPool(name string) Owner { return Owner{label: v1alpha1.PoolLabel, name: n
 // OfTenant owns the objects of one tenant.
 func OfTenant(name string) Owner { return Owner{label: v1alpha1.TenantLabel, name: name} }
 
-// OfAnyTenant owns the objects of all tenants: in a namespace that changed hands, those
-// of the previous tenant, too.
+// OfAnyTenant owns the objects of all tenants. In a namespace that has changed its tenant,
+// this includes the previous tenant's objects.
 func OfAnyTenant() Owner { return Owner{label: v1alpha1.TenantLabel} }
 
-// OfInstallation owns croft's own installation: the operator, its rights and the kinds.
+// OfInstallation owns croft's own installation: the operator, its rights and the CRDs.
 func OfInstallation() Owner { return Owner{installed: true} }
 
-// NameLabel is the label by which Kubernetes' tools name an application. croft's own
-// installation has it, and no wall has.
+// NameLabel is the label by which Kubernetes' tools identify an application. croft's own
+// installation has it, and the walls' objects do not.
 const NameLabel = "app.kubernetes.io/name"
 
-// selector selects the walls' objects of the owner. croft's own installation has no
-// wall's label: only OfInstallation selects it.
+// selector selects the owner's objects. It excludes croft's own installation, which has no
+// wall's label, unless the owner is OfInstallation.
 func (o Owner) selector() (labels.Selector, error) {
 	type need struct {
 		key    string
@@ -80,24 +80,24 @@ func (o Owner) selector() (labels.Selector, error) {
 	return selector, nil
 }
 
-// Prune deletes croft's objects of the given kinds that belong to an owner and are not
-// in keep: in one namespace, or without one in the whole cluster. It deletes no object
-// that croft has not written, regardless of its labels, and never a Namespace. It skips
-// kinds that the cluster does not have.
+// Prune deletes croft's objects of the given kinds that belong to an owner and are not in
+// keep, in one namespace or, if namespace is "", in the whole cluster. It never deletes an
+// object that croft has not written, regardless of its labels, nor a Namespace. It skips
+// kinds that the cluster does not serve.
 func (a *Applier) Prune(ctx context.Context, owner Owner, namespace string, keep []client.Object, kinds ...schema.GroupVersionKind) ([]Change, error) {
 	surplus, err := a.surplusOf(ctx, owner, namespace, keep, kinds)
 	changes, deleteErr := a.delete(ctx, surplus)
 	return changes, errors.Join(err, deleteErr)
 }
 
-// DiffPrune says what Prune would delete, as Diff does.
+// DiffPrune returns the deletions that Prune would make, in the format of Diff.
 func (a *Applier) DiffPrune(ctx context.Context, owner Owner, namespace string, keep []client.Object, kinds ...schema.GroupVersionKind) (Differences, error) {
 	surplus, err := a.surplusOf(ctx, owner, namespace, keep, kinds)
 	deleted, diffErr := DiffDeleted(surplus...)
 	return deleted, errors.Join(err, diffErr)
 }
 
-// DiffDeleted shows the deletion of live objects, as Diff does.
+// DiffDeleted returns the deletions of live objects, in the format of Diff.
 func DiffDeleted(objects ...client.Object) (Differences, error) {
 	var all Differences
 	var errs []error
@@ -129,8 +129,8 @@ func (a *Applier) surplusOf(ctx context.Context, owner Owner, namespace string, 
 	return a.surplus(ctx, kept, kinds, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector})
 }
 
-// surplus returns croft's objects that are not kept. If a kind cannot be listed it
-// returns the others, and the error.
+// surplus returns croft's objects that are not in kept. If a kind cannot be listed, it
+// returns the objects of the other kinds, and the error.
 func (a *Applier) surplus(ctx context.Context, kept map[Ref]bool, kinds []schema.GroupVersionKind, opts ...client.ListOption) ([]client.Object, error) {
 	var all []client.Object
 	var errs []error
@@ -143,7 +143,7 @@ func (a *Applier) surplus(ctx context.Context, kept map[Ref]bool, kinds []schema
 		made, err := a.list(ctx, kind, opts...)
 		switch {
 		case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
-			// Not found is a kind whose definition was deleted since it was looked up.
+			// Not found means that the kind's CRD was deleted after the look-up.
 			continue
 		case err != nil:
 			errs = append(errs, fmt.Errorf("list %s: %w", kind.Kind, err))
@@ -173,8 +173,8 @@ func (a *Applier) delete(ctx context.Context, objects []client.Object) ([]Change
 	return changes, errors.Join(errs...)
 }
 
-// list returns the objects of a kind, as Go types where the scheme knows them:
-// so the operator's cache holds each object once.
+// list returns the objects of a kind, as Go types if the scheme has them, so that the
+// operator's cache stores each object once.
 func (a *Applier) list(ctx context.Context, kind schema.GroupVersionKind, opts ...client.ListOption) ([]client.Object, error) {
 	listKind := kind.GroupVersion().WithKind(kind.Kind + "List")
 	var list client.ObjectList

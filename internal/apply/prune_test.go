@@ -29,9 +29,9 @@ func (unlisted) RESTMapper() meta.RESTMapper { return meta.NewDefaultRESTMapper(
 // List implements client.Reader.
 func (u unlisted) List(context.Context, client.ObjectList, ...client.ListOption) error { return u.err }
 
-// TestPruneWithoutKind fails if objects of a kind that the cluster does not serve, or serves no
-// more, keep others from being pruned; found by TestRights, where a tenant was not deleted
-// after Gatekeeper's constraints had gone. Default tier.
+// TestPruneWithoutKind fails if kinds that the cluster does not serve, or no longer serves,
+// prevent other kinds from being pruned. TestRights found it: a tenant was not deleted
+// after the CRDs of Gatekeeper's constraints had been deleted. Default tier.
 func TestPruneWithoutKind(t *testing.T) {
 	for name, test := range map[string]struct {
 		err   error

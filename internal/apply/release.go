@@ -13,13 +13,13 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Release gives an adopted namespace back: it deletes croft's objects in it, access
-// first, and then removes croft's labels and annotations from it. Workloads are left
-// alone. The next Release completes an interrupted one: the label that selects the
-// namespace is removed last.
+// Release returns an adopted namespace: it deletes croft's objects in it, access first, and
+// then removes croft's labels and annotations from it. Workloads are not changed. The next
+// Release completes an interrupted one, because the label that selects the namespace is
+// removed last.
 //
-// It reads from the API server: a cache may not show an object that was created a
-// moment ago, and nothing looks for it once the label is gone.
+// Release reads from the API server: a cache may not have an object that was created a
+// moment ago, and nothing would delete it once the label is removed.
 func (a *Applier) Release(ctx context.Context, namespace *corev1.Namespace) ([]Change, error) {
 	a = a.uncached()
 	live := &corev1.Namespace{}
@@ -27,7 +27,7 @@ func (a *Applier) Release(ctx context.Context, namespace *corev1.Namespace) ([]C
 		return nil, client.IgnoreNotFound(err)
 	}
 	if live.UID != namespace.UID || live.Labels[v1alpha1.TenantLabel] != namespace.Labels[v1alpha1.TenantLabel] {
-		return nil, nil // it is another's by now
+		return nil, nil // it belongs to another tenant by now
 	}
 	namespace = live
 	made, err := a.madeIn(ctx, namespace.Name)
@@ -72,14 +72,14 @@ func (a *Applier) madeIn(ctx context.Context, namespace string) ([]client.Object
 		client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
 }
 
-// unmark removes croft's fields from a namespace. Applying an empty object removes
-// fields that croft alone set, such as the Pod Security level; marks, which others may
-// have set too, are removed by name.
+// unmark removes croft's fields from a namespace. Applying an empty object removes the
+// fields that only croft has set, such as the Pod Security level. Marks are removed by
+// name, because other managers may have set them, too.
 func (a *Applier) unmark(ctx context.Context, namespace *corev1.Namespace) error {
 	if err := a.annotate(ctx, namespace, v1alpha1.AdoptAnnotation, nil); err != nil {
 		return err
 	}
-	// The uid keeps a namespace that is gone by now from being made anew.
+	// With the UID, the apply cannot recreate a namespace that was deleted meanwhile.
 	bare, err := a.patch(ctx, tree{"apiVersion": "v1", "kind": "Namespace", "metadata": tree{"name": namespace.Name, "uid": string(namespace.UID)}})
 	if err != nil {
 		return err
@@ -91,14 +91,14 @@ func (a *Applier) unmark(ctx context.Context, namespace *corev1.Namespace) error
 	return a.mergeMetadata(ctx, namespace, map[string]any{"labels": labels, "annotations": annotations})
 }
 
-// ownMarks are the keys on a namespace that nobody but croft and the platform's
-// admins give a meaning.
+// ownMarks are the keys on a namespace that have a meaning only to croft and the platform's
+// admins.
 var ownMarks = []string{
 	v1alpha1.TenantLabel, v1alpha1.WallLabel, v1alpha1.CostCodeLabel, v1alpha1.PlacementLabel, v1alpha1.AdoptAnnotation, v1alpha1.CreatedAnnotation, v1alpha1.OwnerAnnotation,
 	v1alpha1.RequestedAnnotation,
 }
 
-// marksIn returns a null for each of croft's keys, as a merge patch removes them.
+// marksIn returns a null for each of croft's keys, with which a merge patch removes them.
 func marksIn(have map[string]string) map[string]any {
 	marks := map[string]any{}
 	for key := range maps.Keys(have) {

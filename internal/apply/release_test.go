@@ -10,7 +10,7 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// late is a cache that does not show the NetworkPolicies yet.
+// late is a cache that does not have the NetworkPolicies yet.
 type late struct{ client.Client }
 
 func (l late) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {

@@ -14,14 +14,14 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// CarryRules copies the rules in TenantRules to the annotations of tenants' namespaces,
-// if they are missing there. Older versions of croft have not written them; and nothing
-// else would write those of a tenant that was deleted and retained. It comes before the
-// policies, which deny without the rules.
+// CarryRules copies the rules in TenantRules to the annotations of tenants' namespaces, if
+// they are missing there. Older versions of croft did not write them, and nothing else
+// would write them for a tenant that was deleted and retained. Call it before the policies
+// are applied, which deny without the rules.
 func (a *Applier) CarryRules(ctx context.Context) error {
 	var all v1alpha1.TenantRulesList
 	if err := a.client.List(ctx, &all, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-		return nil // croft was never here
+		return nil // croft was never installed here
 	} else if err != nil {
 		return fmt.Errorf("list TenantRules: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NoEngine is the message where nothing can place pods, and NoEngineCure the remedy in it.
+// NoEngine is the message if no engine can place pods. NoEngineCure is the remedy in it.
 const (
 	NoEngine     = "this API server does not serve MutatingAdmissionPolicy, which places pods: " + NoEngineCure
 	NoEngineCure = "use Kubernetes 1.36; or 1.34 or 1.35 with " +
@@ -20,9 +20,9 @@ const (
 )
 
 // ServedKind returns a kind in the version that the cluster serves. Kubernetes 1.34 and
-// 1.35 serve the NativePlatformKinds as v1beta1, with the same fields, where the feature
-// gate MutatingAdmissionPolicy and that version are on (KEP-3962). A kind that the cluster
-// does not serve at all stays as it is.
+// 1.35 serve the NativePlatformKinds as v1beta1, with the same fields, if the feature gate
+// MutatingAdmissionPolicy and that version are enabled (KEP-3962). Kinds that the cluster
+// does not serve are returned unchanged.
 func ServedKind(m meta.RESTMapper, kind schema.GroupVersionKind) (schema.GroupVersionKind, error) {
 	if !slices.Contains(NativePlatformKinds, kind) {
 		return kind, nil
@@ -39,8 +39,8 @@ func ServedKind(m meta.RESTMapper, kind schema.GroupVersionKind) (schema.GroupVe
 	return kind, nil
 }
 
-// ServesNative reports whether the API server can be the placement engine: it serves the
-// NativePlatformKinds in one version.
+// ServesNative reports whether the API server can be the placement engine: whether it
+// serves all NativePlatformKinds.
 func ServesNative(m meta.RESTMapper) (bool, error) {
 	for _, kind := range NativePlatformKinds {
 		served, err := ServedKind(m, kind)
@@ -80,7 +80,7 @@ func (a *Applier) inServedVersion(objects []client.Object) ([]client.Object, err
 	return all, nil
 }
 
-// converted returns an object as a kind that has the same fields.
+// converted converts an object to a kind with the same fields.
 func (a *Applier) converted(o client.Object, kind schema.GroupVersionKind) (client.Object, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {

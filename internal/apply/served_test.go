@@ -49,8 +49,8 @@ func TestServedKind(t *testing.T) {
 }
 
 // TestBetaPolicies applies the platform's objects to an API server that serves mutating
-// policies as v1beta1, as Kubernetes 1.34 and 1.35 do: they stand, and nothing is deleted
-// that is wanted.
+// policies as v1beta1, as Kubernetes 1.34 and 1.35 do. The objects must exist, and no
+// desired object may be deleted.
 func TestBetaPolicies(t *testing.T) {
 	sandbox.EndToEnd(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly, Without: []string{"MutatingAdmissionPolicy/v1"}})

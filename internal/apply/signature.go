@@ -24,8 +24,8 @@ import (
 // signatureBytes is the length of the hash in an object.
 const signatureBytes = 8
 
-// contentOf is an object without its metadata and status. Objects that were read as Go
-// types do not carry their own kind, so it is left out.
+// contentOf returns an object without its metadata and status. It also omits the kind,
+// which objects that were read as Go types do not contain.
 func contentOf(t tree) tree {
 	content := tree{}
 	for field, v := range t {
@@ -38,11 +38,11 @@ func contentOf(t tree) tree {
 	return content
 }
 
-// sign adds its signature to an object. An object with metadata alone needs none:
+// sign adds the signature to an object. An object with metadata alone needs none, because
 // managedFields cover all of it.
 func sign(t tree) error {
 	content := contentOf(t)
-	if len(content) == 0 || t["kind"] == "Namespace" { // whose content is free
+	if len(content) == 0 || t["kind"] == "Namespace" { // a namespace's content is free
 		return nil
 	}
 	raw, err := json.Marshal(content)
@@ -65,7 +65,7 @@ func note(t tree, key, value string) {
 	annotations[key] = value
 }
 
-// signature is that of an object, "" if it has none.
+// signature returns the signature of an object, or "".
 func signature(t tree) string {
 	metadata, _ := t["metadata"].(tree)
 	annotations, _ := metadata["annotations"].(tree)
@@ -73,7 +73,7 @@ func signature(t tree) string {
 	return signature
 }
 
-// unnoted takes croft's notes off an object that is shown to people.
+// unnoted removes croft's bookkeeping from an object that is shown to people.
 func unnoted(t tree) {
 	metadata, _ := t["metadata"].(tree)
 	annotations, _ := metadata["annotations"].(tree)

@@ -19,36 +19,36 @@ import (
 type State string
 
 const (
-	// Stands says that Apply would not change the object.
+	// Stands means that Apply would not change the object.
 	Stands State = "stands"
-	// Missing says that the object does not exist.
+	// Missing means that the object does not exist.
 	Missing State = "missing"
-	// Differs says that the object exists, and differs from the desired one.
+	// Differs means that the object exists, and differs from the desired one.
 	Differs State = "differs"
-	// Unread says that the caller may not read objects of this kind.
+	// Unread means that the caller may not read objects of this kind.
 	Unread State = "unread"
 )
 
-// Surveyed is what Survey says of one object.
+// Surveyed is the result of Survey for one object.
 type Surveyed struct {
 	Ref
 	State State
-	// By are the field managers, other than croft, that made it differ, sorted.
+	// By are the sorted names of the field managers, other than croft, that changed it.
 	By []string
 }
 
-// SurveyOptions say how to look.
+// SurveyOptions configure Survey.
 type SurveyOptions struct {
-	// Rendered is for a cluster in which another tool than croft applies the objects,
-	// such as kubectl or a GitOps tool: the first manager of an object is treated as
-	// croft, and its own additional labels and annotations do not count.
+	// Rendered is for a cluster where another tool than croft applies the objects, such as
+	// kubectl or a GitOps tool. Survey then treats the first manager of an object as croft,
+	// and ignores that manager's additional labels and annotations.
 	Rendered bool
 }
 
-// Survey compares objects with the cluster by the same judgement as Apply, and
-// writes nothing, not even in a dry run. Each kind is listed once, however many
-// objects there are; only an object that is not in its list is read by itself. An
-// object that the caller may not read is Unread.
+// Survey compares objects with the cluster in the same way as Apply, and writes nothing,
+// not even in a dry run. It lists each kind once, regardless of the number of objects, and
+// only reads an object individually if the list does not contain it. Objects that the
+// caller may not read are Unread.
 func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client.Object) ([]Surveyed, error) {
 	objects, err := a.inServedVersion(objects)
 	if err != nil {
@@ -70,7 +70,7 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 			return all, &ObjectError{Ref: found.Ref, Err: err}
 		}
 		if o.Rendered {
-			unnoted(want) // which only Apply writes
+			unnoted(want) // only Apply writes it
 		}
 		judged, err := a.judge(ctx, lists, object, want)
 		switch {
@@ -92,16 +92,16 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 	return all, nil
 }
 
-// inFlight reports a ResourceQuota that only croft has written: a concurrent move of
-// shares takes several steps.
+// inFlight reports whether only croft has written a ResourceQuota. Such a difference may be
+// a concurrent move of shares, which takes several steps.
 func inFlight(ref Ref, found finding) bool {
 	return ref.Kind == "ResourceQuota" && found.live != nil && !found.invaded && len(found.undone) == 0 && madeByCroft(found.live)
 }
 
 func tenantOf(o client.Object) string { return o.GetLabels()[v1alpha1.TenantLabel] }
 
-// quotas counts the ResourceQuotas of a tenant among those that were listed. A namespace
-// that is not the tenant's any more, and was kept, still has a share.
+// quotas counts the listed ResourceQuotas of a tenant. A retained namespace that no longer
+// belongs to the tenant still has a share.
 func (l *listReader) quotas(tenant string) int {
 	n := 0
 	for _, o := range l.of[corev1.SchemeGroupVersion.WithKind("ResourceQuota")] {
@@ -112,7 +112,7 @@ func (l *listReader) quotas(tenant string) int {
 	return n
 }
 
-// listReader answers single reads from lists of the objects with croft's mark.
+// listReader serves single reads from lists of the objects with croft's label.
 type listReader struct {
 	*Applier
 	rendered bool
@@ -133,7 +133,7 @@ func (l *listReader) Get(ctx context.Context, key client.ObjectKey, into client.
 	live := reflect.ValueOf(listed[key])
 	if live.IsValid() && live.Type() == reflect.TypeOf(into) {
 		reflect.ValueOf(into).Elem().Set(live.Elem())
-	} else if err := l.client.Get(ctx, key, into, opts...); err != nil { // it may be there without the mark
+	} else if err := l.client.Get(ctx, key, into, opts...); err != nil { // it may exist without the label
 		return err
 	}
 	if l.rendered {
@@ -147,7 +147,7 @@ func (l *listReader) List(ctx context.Context, list client.ObjectList, opts ...c
 	return l.client.List(ctx, list, opts...)
 }
 
-// listed are the objects of a kind, which is listed when it is first asked for.
+// listed returns the objects of a kind. It lists the kind at the first call.
 func (l *listReader) listed(ctx context.Context, kind schema.GroupVersionKind) (map[client.ObjectKey]client.Object, error) {
 	if found, ok := l.of[kind]; ok || l.denied[kind] != nil {
 		return found, l.denied[kind]
@@ -167,8 +167,8 @@ func (l *listReader) listed(ctx context.Context, kind schema.GroupVersionKind) (
 	return found, nil
 }
 
-// asOurs has the manager that keeps an object in croft's place pass for croft: the
-// first that applied it, else the first that wrote it.
+// asOurs makes the manager that maintains an object instead of croft look like croft: the
+// first manager that applied it, or otherwise the first that wrote it.
 func asOurs(kind string, live client.Object) error {
 	entries := slices.Clone(live.GetManagedFields())
 	keeper, croft := -1, false
@@ -182,7 +182,7 @@ func asOurs(kind string, live client.Object) error {
 		}
 	}
 	if keeper < 0 || croft && entries[keeper].Operation != metav1.ManagedFieldsOperationApply {
-		return nil // croft keeps it, or did last
+		return nil // croft maintains it, or did so last
 	}
 	fields, err := fieldsOf(entries[keeper])
 	if err != nil {

@@ -29,7 +29,8 @@ pools: {apps: {instances: {instanceTypes: [t3a.large]}}}
 tenants: {shop: {pool: apps, access: [{group: shop, role: operator}], quota: {pods: "10"}, limits: {default: {cpu: "1"}}}}
 `
 
-// TestSurvey fails if Survey does not see what Apply would put back, or sees more.
+// TestSurvey fails if Survey does not report what Apply would change, or reports anything
+// else.
 func TestSurvey(t *testing.T) {
 	sandbox.EndToEnd(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
@@ -88,7 +89,7 @@ func TestSurvey(t *testing.T) {
 			}
 			survey()
 
-			// An added rule opens a policy, though all desired fields are in place.
+			// An added rule opens a policy although all desired fields are in place.
 			var policies networkingv1.NetworkPolicyList
 			if err := c.List(t.Context(), &policies, client.InNamespace("shop")); err != nil {
 				t.Fatal(err)
@@ -107,15 +108,15 @@ func TestSurvey(t *testing.T) {
 			}
 			survey()
 
-			// Another quota by the same manager differs from the file: nothing moves the
-			// share of a single namespace.
+			// Another quota by the same manager differs from the file: a single namespace
+			// has no shares that move.
 			i := slices.IndexFunc(objects, func(o client.Object) bool { return o.GetObjectKind().GroupVersionKind().Kind == "ResourceQuota" })
 			quota, _ := objects[i].DeepCopyObject().(*corev1.ResourceQuota)
 			quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1000")}
 			must(t, by.write(quota))
 			survey(apply.Surveyed{Ref: apply.RefOf(quota), State: apply.Differs})
 			if !by.options.Rendered {
-				// A namespace that left the tenant and was kept still has a share.
+				// A retained namespace that left the tenant still has a share.
 				kept, _ := objects[i].DeepCopyObject().(*corev1.ResourceQuota)
 				kept.Namespace = "kept"
 				must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kept.Namespace}}))
@@ -126,7 +127,7 @@ func TestSurvey(t *testing.T) {
 			must(t, by.write(objects[i]))
 			survey()
 
-			// Other managers' labels are theirs; croft's own mark is not.
+			// Other managers may set labels, but not remove croft's own label.
 			pool := &karpenterv1.NodePool{}
 			must(t, c.Get(t.Context(), client.ObjectKey{Name: "apps"}, pool))
 			pool.Labels["example.org/note"] = "seen"
@@ -141,10 +142,10 @@ func TestSurvey(t *testing.T) {
 				t.Errorf("a NodePool without croft's mark stands: %v", got)
 			}
 
-			// Away with all, for the next.
+			// Delete all objects before the next case.
 			for _, o := range slices.Backward(objects) {
 				if o.GetObjectKind().GroupVersionKind().Kind == "Namespace" {
-					continue // there is nobody who would finish it
+					continue // no controller would complete the deletion
 				}
 				must(t, c.Delete(t.Context(), o))
 			}

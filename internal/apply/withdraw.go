@@ -12,10 +12,10 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Withdraw takes a namespace from a tenant, by its deletion policy. People's access is
-// removed in any case. With Retain, nothing else is: the workloads keep running behind
-// their walls. With Delete, a namespace that croft created is deleted with everything in
-// it, and an adopted one is released.
+// Withdraw takes a namespace from a tenant, as the deletion policy specifies. People's
+// access is always removed. With Retain nothing else is, and the workloads keep running
+// behind their walls. With Delete, a namespace that croft created is deleted with
+// everything in it, and an adopted one is released.
 func (a *Applier) Withdraw(ctx context.Context, namespace *corev1.Namespace, tenant string, policy v1alpha1.DeletionPolicy) ([]Change, error) {
 	changes, err := a.Prune(ctx, OfTenant(tenant), namespace.Name, nil, AccessKinds...)
 	if err != nil || policy != v1alpha1.DeletionDelete {
@@ -29,7 +29,8 @@ func (a *Applier) Withdraw(ctx context.Context, namespace *corev1.Namespace, ten
 		return changes, nil
 	}
 	change := Change{Ref: Ref{corev1.SchemeGroupVersion.WithKind("Namespace"), client.ObjectKeyFromObject(namespace)}, Action: Deleted}
-	// Over the version that was looked at: it may have been given to another tenant since.
+	// Only this version is deleted: the namespace may have been given to another tenant
+	// since.
 	over := client.Preconditions{UID: ptr.To(namespace.UID), ResourceVersion: ptr.To(namespace.ResourceVersion)}
 	if err := a.client.Delete(ctx, namespace, over); client.IgnoreNotFound(err) != nil {
 		change.Action, change.Err = Failed, &ObjectError{Ref: change.Ref, Err: fmt.Errorf("delete: %w", err)}
@@ -37,7 +38,7 @@ func (a *Applier) Withdraw(ctx context.Context, namespace *corev1.Namespace, ten
 	return append(changes, change), change.Err
 }
 
-// DiffWithdraw says what Withdraw would take away, as Diff does.
+// DiffWithdraw returns the deletions that Withdraw would make, in the format of Diff.
 func (a *Applier) DiffWithdraw(ctx context.Context, namespace *corev1.Namespace, tenant string, policy v1alpha1.DeletionPolicy) (Differences, error) {
 	if policy != v1alpha1.DeletionDelete {
 		return a.DiffPrune(ctx, OfTenant(tenant), namespace.Name, nil, AccessKinds...)
@@ -55,8 +56,8 @@ func (a *Applier) DiffWithdraw(ctx context.Context, namespace *corev1.Namespace,
 	return append(deleted, marks...), errors.Join(err, diffErr, marksErr)
 }
 
-// diffUnmarked shows a namespace before and after its release, as far as that is known
-// without a request: fields that croft alone has set are left out.
+// diffUnmarked returns the change of a namespace by its release, as far as it is known
+// without a request. It omits the fields that only croft has set.
 func diffUnmarked(namespace *corev1.Namespace) (Differences, error) {
 	after := namespace.DeepCopy()
 	for key := range marksIn(after.Labels) {

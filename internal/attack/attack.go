@@ -1,5 +1,5 @@
-// Package attack describes a tenant's possible attacks, as data: the user, the request,
-// and the rule that must stop it. Walls declare attacks, package verify tries them on a
+// Package attack describes a tenant's possible attacks as data: the user, the request, and
+// the rule that must stop it. Walls declare attacks, and package verify runs them against a
 // cluster.
 package attack
 
@@ -15,22 +15,21 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// Kind tells an attack from its mirror.
+// Kind distinguishes an attack from its mirror.
 type Kind string
 
 const (
-	// Breach is something that a tenant must not be able to do.
+	// Breach is an action that must be denied to a tenant.
 	Breach Kind = "attack"
-	// Mirror is something that a tenant must still be able to do: a wall that
-	// stops it is broken.
+	// Mirror is an action that must be allowed to a tenant. A wall that stops it is broken.
 	Mirror Kind = "mirror"
 )
 
-// Verifier is the name under which verify acts where a tenant's access names only groups.
+// Verifier is the user name of `croft verify` if a tenant's access names only groups.
 const Verifier = "croft-verify"
 
-// Member is the name of the user that verify acts as for a role of a tenant's access: the
-// first user that it names.
+// Member returns the user that `croft verify` impersonates for a role of a tenant's access:
+// the first user that the access names.
 func Member(access []v1alpha1.Access, role v1alpha1.Role) string {
 	for _, a := range access {
 		if a.Role == role && a.User != "" {
@@ -40,54 +39,54 @@ func Member(access []v1alpha1.Access, role v1alpha1.Role) string {
 	return Verifier
 }
 
-// Attack is one thing that the strongest member of a tenant tries.
+// Attack is an attempt by the strongest member of a tenant.
 type Attack struct {
-	// Name is unique and made of lower-case words and hyphens.
+	// Name is unique and consists of lower-case words and hyphens.
 	Name string
 	Kind Kind
-	// Wall and By, the name of the tenant that tries it, are filled in by package
-	// wall.
+	// Wall is the wall under test, and By the name of the attacking tenant. Package wall sets
+	// both.
 	Wall, By string
 	// Summary describes the attempt in one line.
 	Summary string
-	// Why is the harm if it succeeded.
+	// Why is the harm of a successful attack.
 	Why string
-	// References are where it is known from: CVEs, issues, documentation.
+	// References are the sources: CVEs, issues, documentation.
 	References []string
-	// As is the role that tries it; the operator, who may most, if empty.
+	// As is the role of the attacker. It defaults to the operator, which has the most
+	// permissions.
 	As v1alpha1.Role
-	// AsGroups try it instead of a member of the tenant: a user in all of these groups.
+	// AsGroups replaces the member of the tenant by a user who is in all of these groups.
 	AsGroups []string
-	// AsUser is the name of the user in AsGroups; any name if empty.
+	// AsUser is the name of the user in AsGroups. It defaults to any name.
 	AsUser string
-	// Setup is created by the platform beforehand and removed afterwards. A Binding
-	// among it is the scheduler's, which puts a pod on a node that need not exist.
+	// Setup is created by the platform before the attack and deleted afterwards. A Binding in
+	// it is created as the scheduler. It assigns a pod to a node that need not exist.
 	Setup []client.Object
-	// Request is the tenant's request. Exactly one of Request, Sweep, Flow and Pairs is
-	// set.
+	// Request is the tenant's request. Exactly one of Request, Sweep, Flow and Pairs is set.
 	Request *Request
 	// Sweep is a request for each of many kinds and verbs.
 	Sweep *Sweep
-	// Flow is traffic that is judged by the network policies in the cluster.
+	// Flow is traffic that is compared with the network policies in the cluster.
 	Flow *Flow
-	// Pairs is traffic between all tenants that the cluster has.
+	// Pairs is traffic between all tenants of the cluster.
 	Pairs *Pairs
-	// StoppedBy must stop it. A Mirror has none.
+	// StoppedBy must stop the attack. A Mirror has none.
 	StoppedBy Stopper
-	// Warned is for a Mirror that is allowed with a warning.
+	// Warned is set for a Mirror that is allowed with a warning.
 	Warned bool
-	// Unruled is for a Mirror of a request by another party than a tenant, which others
-	// than croft may refuse: only croft's refusal counts.
+	// Unruled is set for a Mirror whose request does not come from a tenant. Components other
+	// than croft may refuse it: only a refusal by croft counts.
 	Unruled bool
-	// Outcome reports an error of the returned object; nil if there is none. It judges
-	// mirrors, and attacks that are allowed and made harmless.
+	// Outcome, if set, returns an error if the returned object is not as expected. It is used
+	// for mirrors, and for attacks that are allowed and made harmless.
 	Outcome func(got client.Object) error
 }
 
 // Verb is the verb of a request.
 type Verb string
 
-// The verbs that attacks use, as RBAC names them.
+// The verbs that attacks use, by their names in RBAC.
 const (
 	Create           Verb = "create"
 	Update           Verb = "update"
@@ -99,85 +98,87 @@ const (
 	Watch            Verb = "watch"
 )
 
-// Request is one call to the API server.
+// Request is a request to the API server.
 type Request struct {
 	Verb Verb
-	// Object is the written object, or names the one that is read or deleted.
+	// Object is the object to write, or names the object to read or delete.
 	Object client.Object
-	// Subresource, such as ephemeralcontainers; empty for the object itself.
+	// Subresource is a subresource such as ephemeralcontainers. It is empty for the object
+	// itself.
 	Subresource string
-	// Body is sent to the subresource where it is of another kind than Object.
+	// Body is sent to the subresource if its kind differs from Object's.
 	Body client.Object
 	// GracePeriodSeconds is the grace period of a Delete.
 	GracePeriodSeconds *int64
-	// Change alters the object as it stands in the cluster, for Update and Patch.
-	// It reports a live object that is not of the kind it expects.
+	// Change modifies the object as it exists in the cluster, for Update and Patch. It
+	// returns an error if the live object has an unexpected kind.
 	Change func(live client.Object) error
 }
 
-// Sweep tries verbs on every kind that the cluster serves, so that unknown kinds are
-// tested against the roles, too. Every request must be refused; in a Mirror, none.
+// Sweep tries verbs on every kind that the cluster serves, so that roles are also tested with
+// unknown kinds. Every request must be refused. In a Mirror, none may be.
 type Sweep struct {
-	// Namespace is where; kinds of the whole cluster if empty.
+	// Namespace is the namespace of the requests. If empty, cluster-scoped kinds are tried.
 	Namespace string
-	// Verbs are tried on every kind that has them.
+	// Verbs are tried on every kind that supports them.
 	Verbs []Verb
-	// Permitted are left out, since the role gives them.
+	// Permitted are requests to skip, since the role allows them.
 	Permitted func(group, resource string, verb Verb) bool
 }
 
-// Pairs is a connection from every namespace of every tenant in the cluster to
-// every other tenant's.
+// Pairs is a connection from every namespace of every tenant in the cluster to the namespaces
+// of every other tenant.
 type Pairs struct {
-	// From are the namespaces that connect to every tenant's instead.
+	// From are the namespaces that connect to every tenant, instead of the other tenants'
+	// namespaces.
 	From []string
-	// Port is the destination's; any port that the policies name if 0.
+	// Port is the destination's port. 0 means any port that the policies name.
 	Port int
 	// Protocol is TCP or UDP.
 	Protocol string
 }
 
-// Flow is a connection from a pod of one namespace, or an address outside, to a
-// pod of another, or an address outside.
+// Flow is a connection from a pod, or an address outside of the cluster, to a pod, or an
+// address outside of the cluster.
 type Flow struct {
 	FromNamespace string
-	// FromIP is the one side where it is no pod.
+	// FromIP is the source, if it is not a pod.
 	FromIP string
-	// ToNamespace and ToLabels name the pod on the other side.
+	// ToNamespace and ToLabels name the destination pod.
 	ToNamespace string
 	ToLabels    map[string]string
-	// ToIP is the other side where it is no pod.
+	// ToIP is the destination, if it is not a pod.
 	ToIP string
 	Port int
 	// Protocol is TCP or UDP.
 	Protocol string
-	// Beside are policies that are evaluated in addition, as an admin's mistakes. They
-	// are not written.
+	// Beside are policies that are evaluated in addition, such as an admin's mistakes. They
+	// are not written to the cluster.
 	Beside []client.Object
-	// Without are policies that are left out of the evaluation, so that the policies
-	// behind them are tested, too.
+	// Without are policies that are left out of the evaluation, so that the policies after
+	// them are tested, too.
 	Without []client.Object
 }
 
-// Stopper must stop an attack. It recognises its own refusals, so that a request which
-// fails for another reason never counts as stopped.
+// Stopper must stop an attack. It recognizes its own refusals, so that a request which fails
+// for another reason never counts as stopped.
 type Stopper struct {
-	// Name is for people: "policy croft-pods", "RBAC".
+	// Name is for messages: "policy croft-pods", "RBAC".
 	Name string
-	// Policy and Rule name the rule of an admission policy, where it is one, and
-	// Constraint the kind of the constraints that hold the same rule.
+	// Policy and Rule name the rule of an admission policy, if it is one. Constraint is the
+	// kind of the constraints that enforce the same rule.
 	Policy, Rule, Constraint string
-	// Refuses reports whether an error is this stopper's refusal. It is nil if the
-	// request is allowed and made harmless, or answered by a warning.
+	// Refuses reports whether an error is a refusal by this stopper. It is nil if the request
+	// is allowed and made harmless, or leads to a warning.
 	Refuses func(error) bool
-	// Warns reports whether a warning is this stopper's, where it lets the request
-	// through and says what will come of it.
+	// Warns reports whether a warning is this stopper's. Such a stopper allows the request
+	// and warns of its consequences.
 	Warns func(warning string) bool
 }
 
-// ByPolicy is the refusal of one rule of a ValidatingAdmissionPolicy. The
-// policy's name alone would not do: a policy that does not find the rules, or
-// whose expression fails, denies everything under that name, and proves nothing.
+// ByPolicy is the refusal of one rule of a ValidatingAdmissionPolicy. The policy's name alone
+// is not enough: a policy that does not find the tenant's rules, or whose expression fails,
+// denies every request under that name, and this proves nothing.
 func ByPolicy(policy, rule string) Stopper {
 	return Stopper{
 		Name: "policy " + policy + ", rule " + rule, Policy: policy, Rule: rule,
@@ -191,9 +192,8 @@ func refusal(policy, rule string) string {
 	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", policy, policy, admissionpolicy.Refusal(rule))
 }
 
-// OrByConstraint is a rule of a policy that Gatekeeper holds too, by a constraint
-// of a kind: where the policy is not there, or not asked, it is the constraint that
-// refuses.
+// OrByConstraint is a rule of a policy that Gatekeeper also enforces, by a constraint of a
+// kind. If the policy does not exist or does not apply, the constraint refuses the request.
 func OrByConstraint(policy Stopper, kind string) Stopper {
 	refuses := policy.Refuses
 	policy.Constraint = kind
@@ -204,12 +204,12 @@ func OrByConstraint(policy Stopper, kind string) Stopper {
 	return policy
 }
 
-// gatekeeperDenied is the prefix of refusals by Gatekeeper's validating webhook. The
-// name of the constraint follows in brackets.
+// gatekeeperDenied is the prefix of refusals by Gatekeeper's validating webhook. The name of
+// the constraint follows in brackets.
 const gatekeeperDenied = `admission webhook "validation.gatekeeper.sh" denied the request: [`
 
-// ByWarning is the warning of one rule of a ValidatingAdmissionPolicy about what
-// is written here and would be refused elsewhere later.
+// ByWarning is the warning of one rule of a ValidatingAdmissionPolicy about an object that is
+// allowed here and would lead to a refusal later.
 func ByWarning(policy, rule string) Stopper {
 	return Stopper{
 		Name: "warning of policy " + policy + ", rule " + rule, Policy: policy, Rule: rule,
@@ -219,26 +219,27 @@ func ByWarning(policy, rule string) Stopper {
 	}
 }
 
-// WarnsOfCroft reports a warning of any of croft's policies.
+// WarnsOfCroft reports whether a warning comes from one of croft's policies.
 func WarnsOfCroft(got string) bool {
 	return strings.HasPrefix(got, "Validation failed for ValidatingAdmissionPolicy 'croft-")
 }
 
-// policyOfCroft is how the API server names one of croft's policies that refuses.
+// policyOfCroft matches the API server's refusals by croft's policies.
 var policyOfCroft = regexp.MustCompile(`(?i)policy ['"]croft-`)
 
-// RefusedByCroft reports a refusal by any of croft's policies or constraints.
+// RefusedByCroft reports whether an error is a refusal by one of croft's policies or
+// constraints.
 func RefusedByCroft(err error) bool {
 	_, byGatekeeper, _ := strings.Cut(err.Error(), gatekeeperDenied)
 	return policyOfCroft.MatchString(err.Error()) || strings.HasPrefix(byGatekeeper, "croft")
 }
 
-// ByMutation is a policy or a plugin that lets the request through and changes
-// it: the attack's Outcome says whether it is harmless.
+// ByMutation is a policy or a plugin that allows the request and changes it. The attack's
+// Outcome reports whether the result is harmless.
 func ByMutation(name string) Stopper { return Stopper{Name: "mutation " + name, Policy: name} }
 
-// ByEngine changes pods and DaemonSets: a policy or, where Gatekeeper is the engine, its
-// mutators.
+// ByEngine is the component that changes pods and DaemonSets: a policy, or Gatekeeper's
+// mutators if Gatekeeper is the engine.
 func ByEngine(engine v1alpha1.PlacementEngine, policy string) Stopper {
 	if engine == v1alpha1.PlacementGatekeeper {
 		return ByMutation("Gatekeeper")
@@ -246,7 +247,7 @@ func ByEngine(engine v1alpha1.PlacementEngine, policy string) Stopper {
 	return ByMutation(policy)
 }
 
-// ByRBAC is a request that no role permits.
+// ByRBAC is the refusal of a request that no role permits.
 var ByRBAC = Stopper{
 	Name: "RBAC",
 	Refuses: func(err error) bool {
@@ -255,7 +256,7 @@ var ByRBAC = Stopper{
 	},
 }
 
-// ByPodSecurity is a refusal of the Pod Security admission plugin.
+// ByPodSecurity is a refusal by the Pod Security admission plugin.
 var ByPodSecurity = Stopper{
 	Name: "Pod Security",
 	Refuses: func(err error) bool {
@@ -263,16 +264,15 @@ var ByPodSecurity = Stopper{
 	},
 }
 
-// ByPodSecurityWarning is the warning of the Pod Security admission plugin about
-// a template whose pods it would refuse.
+// ByPodSecurityWarning is the warning of the Pod Security admission plugin about a template
+// whose pods it would refuse.
 var ByPodSecurityWarning = Stopper{
 	Name:  "warning of Pod Security",
 	Warns: func(got string) bool { return strings.HasPrefix(got, "would violate PodSecurity") },
 }
 
-// ByAdminAccess is Kubernetes' own refusal of an administrator's access to
-// devices in a namespace that is not labelled for it, KEP-5018. The label is
-// protected by croft.
+// ByAdminAccess is Kubernetes' own refusal of admin access to devices in a namespace without
+// the required label (KEP-5018). croft protects the label.
 var ByAdminAccess = Stopper{
 	Name: "Kubernetes: admin access to devices",
 	Refuses: func(err error) bool {
@@ -280,7 +280,7 @@ var ByAdminAccess = Stopper{
 	},
 }
 
-// ByQuota is a refusal of the ResourceQuota admission plugin.
+// ByQuota is a refusal by the ResourceQuota admission plugin.
 var ByQuota = Stopper{
 	Name: "quota",
 	Refuses: func(err error) bool {
@@ -288,5 +288,5 @@ var ByQuota = Stopper{
 	},
 }
 
-// ByNetworkPolicy stops a Flow.
+// ByNetworkPolicy denies a Flow.
 var ByNetworkPolicy = Stopper{Name: "network policy"}

@@ -10,22 +10,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Creating is an attack, or a mirror where nothing stops it, by creating an
-// object.
+// Creating returns an attack, or a mirror if by is Nobody, that creates an object.
 func Creating(name, summary string, by Stopper, object client.Object) Attack {
 	return of(name, summary, by, &Request{Verb: Create, Object: object})
 }
 
-// Changing is an attack, or a mirror where nothing stops it, by changing an
-// object, which is made beforehand.
+// Changing returns an attack, or a mirror if by is Nobody, that changes an object. The object
+// is created before the attack.
 func Changing[T client.Object](name, summary string, by Stopper, object T, change func(T)) Attack {
 	a := of(name, summary, by, &Request{Verb: Update, Object: object, Change: As(func(o T) error { change(o); return nil })})
 	a.Setup = []client.Object{object}
 	return a
 }
 
-// Deleting is an attack, or a mirror where nothing stops it, that deletes an existing
-// object.
+// Deleting returns an attack, or a mirror if by is Nobody, that deletes an existing object.
 func Deleting(name, summary string, by Stopper, object client.Object) Attack {
 	return of(name, summary, by, &Request{Verb: Delete, Object: object})
 }
@@ -38,10 +36,10 @@ func of(name, summary string, by Stopper, r *Request) Attack {
 	return Attack{Name: name, Kind: kind, Summary: summary, StoppedBy: by, Request: r}
 }
 
-// Nobody stops a mirror.
+// Nobody is the stopper of mirrors, which must not be stopped.
 var Nobody = Stopper{}
 
-// Because sets the harm of each attack, and its references.
+// Because sets the harm and the references of attacks that have none.
 func Because(why string, references []string, attacks ...Attack) []Attack {
 	for i := range attacks {
 		if attacks[i].Why == "" {
@@ -54,11 +52,11 @@ func Because(why string, references []string, attacks ...Attack) []Attack {
 	return attacks
 }
 
-// Mistake gives every authenticated user a right in a namespace, as a careless platform
-// might: it shows that a policy holds where RBAC does not.
+// Mistake grants every authenticated user a permission in a namespace, as a careless platform
+// might. It shows that a policy denies a request that RBAC allows.
 func Mistake(a Attack, rule rbacv1.PolicyRule) Attack {
 	namespace := a.Request.Object.GetNamespace()
-	if namespace == "" { // a Namespace's own rights are given in it
+	if namespace == "" { // permissions for a Namespace are granted in it
 		namespace = a.Request.Object.GetName()
 	}
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "croft-mistake-" + a.Name}
@@ -80,9 +78,9 @@ func Mistake(a Attack, rule rbacv1.PolicyRule) Attack {
 	return a
 }
 
-// InNobodys makes a mirror's request in a namespace of no tenant, by a user with the
-// right there: the walls must not restrict it. The namespace is created for it, and
-// named after one of the tenant's.
+// InNobodys sends a mirror's request in a namespace outside of all tenants, as a user with
+// permission there: the walls must not restrict it. The namespace is created for the mirror,
+// and its name is derived from a namespace of the tenant.
 func InNobodys(own string, a Attack, right rbacv1.PolicyRule) Attack {
 	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: own + "-" + a.Name}}
 	for _, o := range append(slices.Clone(a.Setup), a.Request.Object) {
@@ -99,23 +97,22 @@ func InNobodys(own string, a Attack, right rbacv1.PolicyRule) Attack {
 	return a
 }
 
-// ByPlatform makes a mirror's request as one of the cluster's administrators, whom no
-// policy holds.
+// ByPlatform sends a mirror's request as a cluster administrator, to whom no policy applies.
 func ByPlatform(a Attack) Attack {
 	a.AsGroups, a.Unruled = []string{"system:masters"}, true
 	a.Summary += ", as a platform admin"
 	return a
 }
 
-// ByKubelet makes a mirror's request as the kubelet of a node, whose own objects no policy
-// may refuse. The node need not exist.
+// ByKubelet sends a mirror's request as the kubelet of a node. No policy may refuse a
+// kubelet's own objects. The node need not exist.
 func ByKubelet(node string, a Attack) Attack {
 	a.AsUser, a.AsGroups, a.Unruled = "system:node:"+node, []string{"system:nodes"}, true
 	a.Summary += ", as a kubelet"
 	return a
 }
 
-// Custom is an object of a kind that a cluster may not have.
+// Custom returns an object of a kind that a cluster may lack.
 func Custom(apiVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": apiVersion, "kind": kind,
@@ -124,8 +121,7 @@ func Custom(apiVersion, kind, namespace, name string, spec map[string]any) *unst
 	}}
 }
 
-// Pull makes the pods of an attack run an image that a tenant may pull, in the
-// place of Image.
+// Pull replaces Image in the pods of an attack by an image that the tenant may pull.
 func Pull(a Attack, image string) Attack {
 	if image == Image {
 		return a

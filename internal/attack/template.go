@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Template is a pod template that every wall lets through, altered by edits.
+// Template returns a pod template that every wall allows, changed by edits.
 func Template(edits ...func(*corev1.PodTemplateSpec)) corev1.PodTemplateSpec {
 	t := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "croft-verify"}}, Spec: PodSpec()}
 	for _, edit := range edits {
@@ -18,7 +18,7 @@ func Template(edits ...func(*corev1.PodTemplateSpec)) corev1.PodTemplateSpec {
 	return t
 }
 
-// Deployment makes pods of a template.
+// Deployment returns a Deployment with a template.
 func Deployment(namespace, name string, template corev1.PodTemplateSpec) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		TypeMeta: apps("Deployment"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -26,7 +26,8 @@ func Deployment(namespace, name string, template corev1.PodTemplateSpec) *appsv1
 	}
 }
 
-// Makers are one object of each kind that pods are made by, of one template.
+// Makers returns one object of each kind from which controllers create pods, all with the
+// same template.
 func Makers(namespace, name string, template corev1.PodTemplateSpec) []client.Object {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	selector := &metav1.LabelSelector{MatchLabels: template.Labels}

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Pod is a pod that every wall lets through, altered by edits. It waits behind a
-// scheduling gate, so that trying an attack never costs a node.
+// Pod returns a pod that every wall allows, changed by edits. It has a scheduling gate, so
+// that an attack never costs a node.
 func Pod(namespace, name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -29,8 +29,7 @@ func Pod(namespace, name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 // Image is the image of attacks' containers.
 const Image = "pause:3.10"
 
-// ImageOf is an image that a tenant with these registries may run. It is never
-// pulled.
+// ImageOf returns an image that a tenant with these registries may run. It is never pulled.
 func ImageOf(registries []string) string {
 	if len(registries) == 0 {
 		return Image
@@ -43,8 +42,7 @@ func ImageOf(registries []string) string {
 	return registries[0] + "/" + Image
 }
 
-// PodSpec is the spec of a pod that even the restricted Pod Security level lets
-// through.
+// PodSpec returns the spec of a pod that even the restricted Pod Security level allows.
 func PodSpec() corev1.PodSpec {
 	return corev1.PodSpec{
 		SecurityContext: &corev1.PodSecurityContext{
@@ -67,8 +65,8 @@ func PodSpec() corev1.PodSpec {
 	}
 }
 
-// As returns a Change that expects an object of type T, and an Outcome likewise: the
-// sender of the request passes the API server's answer.
+// As returns a Change, or an Outcome, that expects an object of type T. The caller passes the
+// API server's response.
 func As[T client.Object](do func(T) error) func(client.Object) error {
 	return func(got client.Object) error {
 		object, ok := got.(T)

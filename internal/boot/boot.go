@@ -1,6 +1,6 @@
 // Package boot finds the events of a node's boot in the node's logs: when the kernel
-// started, when cloud-init ran user data, when containerd and the kubelet were up. It
-// does no I/O of its own. The events are those of node-latency-for-k8s
+// started, when cloud-init ran user data, when containerd and the kubelet were up. It does
+// no I/O of its own. The events are the ones of node-latency-for-k8s
 // (https://github.com/awslabs/node-latency-for-k8s), and Bottlerocket's.
 package boot
 
@@ -25,12 +25,13 @@ const (
 	CloudInitConfigStart  Event = "Cloud-Init Config Start"
 	CloudInitFinalStart   Event = "Cloud-Init Final Start"
 	CloudInitFinalFinish  Event = "Cloud-Init Final Finish"
-	// BootstrapStart and BootstrapFinish are of Bottlerocket's bootstrap containers and
-	// commands, which have the place of cloud-init's user data there.
+	// BootstrapStart and BootstrapFinish come from Bottlerocket's bootstrap containers and
+	// commands, which replace cloud-init's user data there.
 	BootstrapStart  Event = "Bootstrap Start"
 	BootstrapFinish Event = "Bootstrap Finish"
-	// NodeadmConfig… and NodeadmRun… are of Amazon Linux 2023's nodeadm, which sets up
-	// containerd and the kubelet before and after user data.
+	// NodeadmConfig… and NodeadmRun… come from Amazon Linux 2023's nodeadm, which
+	// configures containerd and the kubelet before user data runs, and starts them
+	// afterwards.
 	NodeadmConfigStart    Event = "Nodeadm Config Start"
 	NodeadmConfigFinish   Event = "Nodeadm Config Finish"
 	NodeadmRunStart       Event = "Nodeadm Run Start"
@@ -46,7 +47,7 @@ const (
 	VPCCNIInitialized     Event = "VPC CNI Plugin Initialized"
 )
 
-// Events are all events, in their usual order.
+// Events returns all events in their usual order.
 func Events() []Event {
 	return []Event{
 		VMInitialized, NetworkStart, NetworkReady, NodeadmConfigStart, NodeadmConfigFinish, CloudInitInitialStart,
@@ -56,11 +57,11 @@ func Events() []Event {
 	}
 }
 
-// Times are when the events of one boot were; those that no log shows are absent.
+// Times maps the events of one boot to their times. Events that are in no log are absent.
 type Times map[Event]time.Time
 
-// Before and After are how long before and after a node's registration its logs are looked
-// through: a boot takes less, and what comes later is no boot.
+// Before and After limit the part of the logs that is searched, around a node's
+// registration. A boot takes less time, and later lines do not belong to it.
 const (
 	Before = time.Hour
 	After  = 10 * time.Minute
@@ -79,17 +80,17 @@ type moment struct {
 	time  time.Time
 }
 
-// Add takes note of a line, if it is an event. Lines may come in any order.
+// Add records a line if it is an event. Lines may be added in any order.
 func (l *Log) Add(line Line) {
 	if event := eventOf(line); event != "" {
 		l.seen = append(l.seen, moment{event, line.Time.UTC()})
 	}
 }
 
-// Boot returns the events of the boot in which a node registered, of which created is the
-// time; of the last boot if created is zero. A boot begins with its kernel; logs without a
-// kernel's line are one boot. Of an event that is there several times the first counts: a
-// kubelet that restarts has started already.
+// Boot returns the events of the boot in which a node registered. created is the creation
+// time of the Node; if it is zero, Boot returns the last boot. A boot begins with its
+// kernel's line; logs without one are one boot. The first occurrence of an event counts,
+// because a kubelet that restarts has started already.
 func (l *Log) Boot(created time.Time) Times {
 	seen := slices.Clone(l.seen)
 	slices.SortStableFunc(seen, func(a, b moment) int {
@@ -105,7 +106,7 @@ func (l *Log) Boot(created time.Time) Times {
 		}
 		_, known := boot[m.event]
 		_, running := boot[KubeletStart]
-		if !known || m.event == BootstrapFinish && !running { // the last of the containers
+		if !known || m.event == BootstrapFinish && !running { // the last of the containers counts
 			boot[m.event] = m.time
 		}
 	}
@@ -114,11 +115,11 @@ func (l *Log) Boot(created time.Time) Times {
 
 func rank(e Event) int { return slices.Index(Events(), e) }
 
-// MaxEncoded is the maximum length of an encoding, in bytes; the policy croft-agent admits
-// no longer one.
+// MaxEncoded is the maximum length of an encoding, in bytes. The policy croft-agent refuses
+// longer ones.
 const MaxEncoded = 2048
 
-// Encode writes times as a JSON object, with milliseconds.
+// Encode returns times as a JSON object, with milliseconds.
 func Encode(t Times) string {
 	text, err := json.Marshal(t.cut(time.Millisecond))
 	if err != nil { // a year beyond 9999
@@ -135,8 +136,8 @@ func (t Times) cut(to time.Duration) Times {
 	return all
 }
 
-// Decode reads what Encode wrote. It leaves out events that it does not know, which a newer
-// croft may have written.
+// Decode parses Encode's result. It omits unknown events, which a newer croft may have
+// written.
 func Decode(text string) (Times, error) {
 	if len(text) > MaxEncoded {
 		return nil, fmt.Errorf("boot times of %d bytes: want at most %d", len(text), MaxEncoded)

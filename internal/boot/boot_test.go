@@ -10,7 +10,7 @@ import (
 	"croft.dev/croft/internal/boot"
 )
 
-// read finds the events of a file of testdata.
+// read finds the events in a file of testdata.
 func read(t *testing.T, name string, near, created time.Time) boot.Times {
 	t.Helper()
 	file, err := os.Open("testdata/" + name)
@@ -25,7 +25,7 @@ func read(t *testing.T, name string, near, created time.Time) boot.Times {
 	return log.Boot(created)
 }
 
-// TestSystems expects the events of each system's logs, as a clock shows them.
+// TestSystems expects the events of each system's logs, as times of day.
 func TestSystems(t *testing.T) {
 	for name, c := range map[string]struct {
 		day  string
@@ -76,7 +76,7 @@ func TestSystems(t *testing.T) {
 	}
 }
 
-// TestBoot: of several boots the one counts in which the node registered.
+// TestBoot expects the boot in which the node registered, among several boots.
 func TestBoot(t *testing.T) {
 	at := func(clock string) time.Time {
 		parsed, err := time.Parse(time.RFC3339, "2026-11-23T"+clock+"Z")
@@ -87,9 +87,9 @@ func TestBoot(t *testing.T) {
 	}
 	var log boot.Log
 	for _, l := range []struct{ clock, source, text string }{
-		{"10:30:01", "systemd", "Starting Kubelet..."}, // of the second boot; lines come in any order
+		{"10:30:01", "systemd", "Starting Kubelet..."}, // second boot; lines come in any order
 		{"10:30:00", "kernel", "Linux version 6.1"},
-		{"09:00:00", "systemd", "Reached target Network."}, // of a journal that began before
+		{"09:00:00", "systemd", "Reached target Network."}, // the journal began before this boot
 		{"10:00:00", "kernel", "Linux version 6.1"},
 		{"10:00:05", "systemd", "Starting Kubelet..."},
 		{"10:00:09", "systemd", "Starting Kubelet..."}, // a restart
@@ -116,12 +116,12 @@ func TestBoot(t *testing.T) {
 	}
 }
 
-// created is containerd's line about a container.
+// created returns containerd's line about a container.
 func created(container string) string {
 	return "CreateContainer within sandbox x for &ContainerMetadata{Name:" + container + ",Attempt:0,} returns container id y"
 }
 
-// TestContainers: both ways in which containerd writes a container's name.
+// TestContainers covers both formats in which containerd writes a container's name.
 func TestContainers(t *testing.T) {
 	for _, text := range []string{
 		created("aws-node"),
@@ -138,7 +138,7 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-// TestQuotes: lines that quote an event are none.
+// TestQuotes expects no event for lines that only quote one.
 func TestQuotes(t *testing.T) {
 	for _, l := range []struct{ source, text string }{
 		{"systemd", "Started kubelet"},
@@ -167,7 +167,7 @@ func TestQuotes(t *testing.T) {
 	}
 }
 
-// TestEncode: what was written is read, and nothing else.
+// TestEncode expects Decode to accept Encode's result, and nothing else.
 func TestEncode(t *testing.T) {
 	at := time.Date(2026, 11, 23, 10, 0, 1, 234_567_890, time.FixedZone("CET", 3600))
 	text := boot.Encode(boot.Times{boot.KubeletStart: at})

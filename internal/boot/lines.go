@@ -10,16 +10,17 @@ import (
 	"time"
 )
 
-// width is how much of a line is read, in bytes. No event needs more.
+// width is the maximum length of the part of a line that is read, in bytes. No event needs
+// more.
 const width = 4096
 
-// Read adds the lines of a text: of /var/log/messages, of cloud-init.log or
-// cloud-init-output.log, of a container's log, or of journalctl with its output formats
-// short, short-iso, short-iso-precise and json. Other lines are ignored. It returns the
-// number of lines with a time.
+// Read adds the lines of a text: /var/log/messages, cloud-init.log, cloud-init-output.log,
+// a container's log, or the output of journalctl in the formats short, short-iso,
+// short-iso-precise and json. It ignores other lines. It returns the number of lines with a
+// time.
 //
-// Times without a year are of the year that brings them nearest to a time, such as that of
-// the node's creation. Times without a zone are UTC, as on EC2.
+// For times without a year, Read chooses the year in which they are nearest to near, such
+// as the node's creation time. Times without a zone are UTC, as on EC2.
 func (l *Log) Read(r io.Reader, near time.Time) (timed int, err error) {
 	in := bufio.NewReaderSize(r, width)
 	for {
@@ -43,7 +44,7 @@ func (l *Log) Read(r io.Reader, near time.Time) (timed int, err error) {
 	}
 }
 
-// ParseLine takes a line of a log apart; false if it has no time.
+// ParseLine parses a line of a log. It returns false if the line has no time.
 func ParseLine(text string, near time.Time) (Line, bool) {
 	switch {
 	case strings.HasPrefix(text, "{"):
@@ -57,7 +58,7 @@ func ParseLine(text string, near time.Time) (Line, bool) {
 	}
 }
 
-// parseJSON: journalctl -o json.
+// parseJSON parses the format of journalctl -o json.
 func parseJSON(text string) (Line, bool) {
 	var entry struct {
 		Time       string          `json:"__REALTIME_TIMESTAMP"`
@@ -72,11 +73,11 @@ func parseJSON(text string) (Line, bool) {
 		return Line{}, false
 	}
 	line := Line{Time: time.UnixMicro(micros).UTC(), Source: entry.Identifier}
-	return line, json.Unmarshal(entry.Message, &line.Text) == nil // it is a list of bytes if it is no text
+	return line, json.Unmarshal(entry.Message, &line.Text) == nil // a message that is not text is a list of bytes
 }
 
-// parseCloudInit: cloud-init-output.log, "Cloud-init v. 22.2.2 running 'init' at Mon, 21
-// Aug 2023 14:59:33 +0000. Up 4.48 seconds."
+// parseCloudInit parses cloud-init-output.log: "Cloud-init v. 22.2.2 running 'init' at Mon,
+// 21 Aug 2023 14:59:33 +0000. Up 4.48 seconds."
 func parseCloudInit(text string) (Line, bool) {
 	_, at, _ := strings.Cut(text, " at ")
 	if len(at) < len(time.RFC1123Z) {
@@ -86,9 +87,9 @@ func parseCloudInit(text string) (Line, bool) {
 	return Line{Time: t.UTC(), Source: "cloud-init", Text: text}, err == nil
 }
 
-// parseISO: "2022-11-28T02:59:07.123456+0000 host kernel: text" of journalctl and rsyslog,
-// "2022-11-28T02:59:07.123Z stdout F text" of a container, "2022-11-28 02:59:10,123 -
-// util.py[DEBUG]: text" of cloud-init.log.
+// parseISO parses "2022-11-28T02:59:07.123456+0000 host kernel: text" of journalctl and
+// rsyslog, "2022-11-28T02:59:07.123Z stdout F text" of a container, and "2022-11-28
+// 02:59:10,123 - util.py[DEBUG]: text" of cloud-init.log.
 func parseISO(text string) (Line, bool) {
 	stamp, rest, _ := strings.Cut(text, " ")
 	if clock, after, is := strings.Cut(rest, " - "); is && !strings.Contains(stamp, "T") {
@@ -114,7 +115,7 @@ func parseISO(text string) (Line, bool) {
 	return sourced(t.UTC(), rest), true
 }
 
-// parseSyslog: "Nov 28 02:59:07 host kernel: text".
+// parseSyslog parses "Nov 28 02:59:07 host kernel: text".
 func parseSyslog(text string, near time.Time) (Line, bool) {
 	if len(text) < len(time.Stamp) {
 		return Line{}, false
@@ -126,7 +127,7 @@ func parseSyslog(text string, near time.Time) (Line, bool) {
 	return sourced(inYear(t, near), strings.TrimPrefix(text[len(time.Stamp):], " ")), true
 }
 
-// inYear is a time of the year 0 in the year that brings it nearest to another.
+// inYear moves a time of the year 0 to the year in which it is nearest to another time.
 func inYear(t, near time.Time) time.Time {
 	near = near.UTC()
 	best := t.AddDate(near.Year(), 0, 0)
@@ -138,7 +139,7 @@ func inYear(t, near time.Time) time.Time {
 	return best
 }
 
-// sourced takes "host source[pid]: text" apart. The host is absent in some journals.
+// sourced parses "host source[pid]: text". Some journals omit the host.
 func sourced(t time.Time, rest string) Line {
 	head, message, is := strings.Cut(rest, ": ")
 	if !is {

@@ -13,13 +13,13 @@ var near = time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC)
 // initializes is a line of cloud-init-output.log.
 const initializes = "Cloud-init v. 22.2.2 running 'init' at Mon, 21 Aug 2023 14:59:33 +0200. Up 4.48 seconds."
 
-// TestParseLine has a line of each format.
+// TestParseLine covers a line of each format.
 func TestParseLine(t *testing.T) {
 	for text, want := range map[string]string{
 		// journalctl, /var/log/messages
 		"Jan  2 02:59:07 ip-10-0-0-1 kernel: Linux version 6.1":       "2026-01-02T02:59:07Z|kernel|Linux version 6.1",
 		"Dec 31 23:59:59 host kubelet[12]: I1231 a: b":                "2025-12-31T23:59:59Z|kubelet|I1231 a: b",
-		"Feb 29 00:00:00 host systemd[1]: Started a.":                 "2026-03-01T00:00:00Z|systemd|Started a.", // no such day
+		"Feb 29 00:00:00 host systemd[1]: Started a.":                 "2026-03-01T00:00:00Z|systemd|Started a.", // this day does not exist
 		"Jan  2 02:59:07 ip-10-0-0-1 last message repeated 2 times":   "2026-01-02T02:59:07Z||",
 		"Jan  2 02:59:07 host containerd[7]: time=\"x\" msg=\"a: b\"": `2026-01-02T02:59:07Z|containerd|time="x" msg="a: b"`,
 		// journalctl -o short-iso, short-iso-precise; rsyslog
@@ -56,7 +56,8 @@ func TestParseLine(t *testing.T) {
 	}
 }
 
-// TestLongLines: of a line that is too long the beginning counts, and the next line is one.
+// TestLongLines expects the beginning of a line that is too long to count, and the next
+// line to be read.
 func TestLongLines(t *testing.T) {
 	for _, length := range []int{4000, 4096, 5000, 9000, 1 << 20} {
 		for _, end := range []string{"\n", "\r\n"} {
@@ -72,7 +73,8 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// TestRestOfLongLine: what a long line quotes is no line, wherever it is cut.
+// TestRestOfLongLine expects the rest of a long line not to be read as a line, wherever it
+// is cut.
 func TestRestOfLongLine(t *testing.T) {
 	text := "Jan  2 02:59:07 host kubelet[1]: " + strings.Repeat("Cloud-init v. 1 finished at Mon, 21 Aug 2023 14:59:33 +0200 ", 500)
 	for skip := range 59 {
@@ -84,7 +86,8 @@ func TestRestOfLongLine(t *testing.T) {
 	}
 }
 
-// FuzzRead wants no text to break the reader, and times and events that can be written.
+// FuzzRead fails if a text breaks the reader, or results in times and events that cannot be
+// encoded.
 func FuzzRead(f *testing.F) {
 	for _, line := range []string{
 		"Jan  2 02:59:07 ip-10-0-0-1 kernel: Linux version 6.1",

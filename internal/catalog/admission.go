@@ -5,11 +5,11 @@ const (
 	kubeDocs      = "https://kubernetes.io/docs/concepts/"
 )
 
-// PolicyRefusedID is the row of refusals by admission policies.
+// PolicyRefusedID is the ID of the row for refusals by admission policies.
 const PolicyRefusedID = "policy-refused"
 
-// admissionRows are causes that keep a pod from being created, or from being placed at
-// its creation.
+// admissionRows are causes that prevent a pod from being created, or from being placed at its
+// creation.
 var admissionRows = []Row{
 	{
 		ID: "quota-exceeded", Sees: "event FailedCreate of a ReplicaSet, Job, StatefulSet or DaemonSet",

@@ -1,8 +1,8 @@
-// Package catalog is the catalogue of failures between a pod and its node: the
-// symptoms of each cause, and its cure. It is data, and does no I/O.
+// Package catalog is the catalogue of failures between a pod and its node: the symptoms of
+// each cause, and its remedy. It is data, and does no I/O.
 //
-// Every symptom is matched as text in one form: an event's message, a line of a
-// log, or a condition as Condition writes it.
+// Every symptom is matched as text in one form: an event's message, a line of a log, or a
+// condition in the form of Condition.
 package catalog
 
 import (
@@ -11,62 +11,63 @@ import (
 	"strings"
 )
 
-// Who can mend a cause.
+// Who is the team that can fix a cause.
 type Who string
 
 const (
 	// Team is the author of the workload.
 	Team Who = "team"
-	// Platform is the team that keeps the pools, Karpenter and the cloud's account.
+	// Platform is the team that maintains the pools, Karpenter and the cloud account.
 	Platform Who = "platform"
 )
 
-// Row is one cause.
+// Row is a cause of failures.
 type Row struct {
-	// ID names the row, in lower-case words and hyphens.
+	// ID identifies the row, in lower-case words and hyphens.
 	ID string
-	// Sees says where the signature is seen, for people.
+	// Sees describes where the signature appears.
 	Sees string
-	// Signature matches the symptom. A row without one is judged from several objects
-	// together, by `croft why` or `croft doctor`.
+	// Signature matches the symptom. A row without one is detected from several objects, by
+	// `croft why` or `croft doctor`.
 	Signature *regexp.Regexp
-	// Unless takes texts away from Signature that another row says more about.
+	// Unless excludes texts from Signature that another row explains better.
 	Unless *regexp.Regexp
-	// Texts are the symptoms, verbatim.
+	// Texts are examples of the symptom, verbatim.
 	Texts []string
-	// Cause is the explanation, Cure the remedy.
+	// Cause is the explanation, and Cure the remedy.
 	Cause, Cure string
-	// Run is a command that tells more; mostly there is none.
+	// Run is a command that shows more. Most rows have none.
 	Run string
-	// Who can mend it.
+	// Who can fix the cause.
 	Who Who
-	// Link is where more is written.
+	// Link is the address of further documentation.
 	Link string
-	// Produced says how tests bring it about.
+	// Produced describes how tests produce the cause.
 	Produced Produced
 }
 
-// Means is how a row is produced in tests.
+// Means is the way in which tests produce a row.
 type Means string
 
 const (
-	// BySandbox is a row that the real Karpenter, scheduler and API server of a sandbox
-	// bring about.
+	// BySandbox is for a row that the real Karpenter, scheduler and API server of a sandbox
+	// produce.
 	BySandbox Means = "sandbox"
-	// ByRecord is a row with a text from its writer's source code; the writer does not
-	// run in tests.
+	// ByRecord is for a row with a text from the source code of a component that does not run
+	// in tests.
 	ByRecord Means = "recorded"
-	// ByNobody is a row that cannot be brought about in a test.
+	// ByNobody is for a row that cannot be produced in a test.
 	ByNobody Means = "not producible"
 )
 
-// Produced says by which means a row is produced, and where; or why it is not.
+// Produced is the way in which a row is produced, and the tests, or the reason why it is not
+// produced.
 type Produced struct {
 	Means Means
 	How   string
 }
 
-// Judged reports whether the row is seen only by looking at several objects.
+// Judged reports whether the row is detected only from several objects.
 func (r *Row) Judged() bool { return r.Signature == nil }
 
 func (r *Row) matches(text string) []int {
@@ -76,14 +77,14 @@ func (r *Row) matches(text string) []int {
 	return r.Signature.FindStringIndex(text)
 }
 
-// Finding is a row that was seen.
+// Finding is a row that was detected.
 type Finding struct {
 	ID string `json:"id"`
-	// Seen is the text that shows it.
+	// Seen is the text that matched.
 	Seen  string `json:"seen"`
 	Cause string `json:"cause"`
 	Cure  string `json:"cure"`
-	// Run is a command that tells more, to be copied.
+	// Run is a command that shows more, to be copied.
 	Run  string `json:"run,omitempty"`
 	Who  Who    `json:"who"`
 	Link string `json:"link,omitempty"`
@@ -95,7 +96,7 @@ type Chapter struct {
 	Rows  []Row
 }
 
-// Chapters are the catalogue, in the order in which things happen to a pod.
+// Chapters returns the catalogue in the order of a pod's life.
 func Chapters() []Chapter {
 	return []Chapter{
 		{"A pod is not let in, or not placed", admissionRows},
@@ -110,7 +111,7 @@ func Chapters() []Chapter {
 	}
 }
 
-// Rows are the whole catalogue.
+// Rows returns the whole catalogue.
 func Rows() []Row {
 	var all []Row
 	for _, c := range Chapters() {
@@ -119,7 +120,7 @@ func Rows() []Row {
 	return all
 }
 
-// Lookup returns the row of a name, nil if there is none.
+// Lookup returns the row with an ID, or nil.
 func Lookup(id string) *Row {
 	if i := slices.IndexFunc(rows, func(r Row) bool { return r.ID == id }); i >= 0 {
 		return &rows[i]
@@ -127,7 +128,7 @@ func Lookup(id string) *Row {
 	return nil
 }
 
-// Match returns the rows that match a text, in the order of their symptoms in it.
+// Match returns the rows that match a text, in the order of their symptoms in the text.
 func Match(text string) []Finding {
 	type hit struct {
 		at  int
@@ -147,20 +148,20 @@ func Match(text string) []Finding {
 	return all
 }
 
-// Finding is the row, seen in a text.
+// Finding returns the row as a finding with the text in which it was detected.
 func (r *Row) Finding(seen string) Finding {
 	return Finding{ID: r.ID, Seen: strings.TrimSpace(seen), Cause: r.Cause, Cure: r.Cure, Run: r.Run, Who: r.Who, Link: r.Link}
 }
 
-// Condition writes a condition as rows match it.
+// Condition returns a condition in the form that rows match.
 func Condition(kind, status, reason, message string) string {
 	return strings.TrimSuffix(kind+"="+status+" "+reason+": "+message, ": ")
 }
 
 var rows = Rows()
 
-// anyOf makes a signature of several texts. They are constants: an invalid one panics at
-// the start of every test.
+// anyOf returns a signature that matches any of several expressions. They are constants: an
+// invalid one panics at the start of every test.
 func anyOf(texts ...string) *regexp.Regexp {
 	return regexp.MustCompile("(?s)" + strings.Join(texts, "|"))
 }

@@ -12,8 +12,8 @@ import (
 	"croft.dev/croft/internal/catalog"
 )
 
-// TestEachTextIsItsOwnRows matches every text of the catalogue, as those write it
-// who do, and wants its own row and no other.
+// TestEachTextIsItsOwnRows fails if a text of the catalogue, which is verbatim from its
+// component, does not match its own row, or matches another one.
 func TestEachTextIsItsOwnRows(t *testing.T) {
 	for _, row := range catalog.Rows() {
 		for _, text := range row.Texts {
@@ -49,8 +49,8 @@ func TestRowsAreWhole(t *testing.T) {
 	}
 }
 
-// TestSeveral fails if symptoms are not in the order of the text, or if a healthy text
-// matches.
+// TestSeveral fails if findings are not in the order of their symptoms in the text, or if a
+// healthy text matches.
 func TestSeveral(t *testing.T) {
 	got := ids(catalog.Match(`did not tolerate taint (taint=a=b:NoSchedule); incompatible requirements, label "c" does not have known values`))
 	if strings.Join(got, " ") != "taint-not-tolerated label-unknown" {
@@ -63,7 +63,7 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
-// The message of a real account, see the launch of its first node.
+// The message of a real account about the launch of its first node.
 const (
 	encoded = "u3BZrZUSziC6V7RjV0uPSiwFLaqJMFHwZIuPvJPp-p7sYQMP0EUtzbldDO7xSZD5XrdTLdFz_zxjzNhOPtnmenOgb"
 	refused = `2022-03-15T14:59:22.984Z ERROR controller.provisioning Could not launch node, launching instances, getting launch template configs, getting launch templates, creating launch template, UnauthorizedOperation: You are not authorized to perform this operation. Encoded authorization failure message: ` + encoded
@@ -138,7 +138,7 @@ func ids(found []catalog.Finding) []string {
 	return all
 }
 
-// TestProducedIsTrue looks for the tests that rows name in the sources.
+// TestProducedIsTrue fails if a test that a row names does not exist.
 func TestProducedIsTrue(t *testing.T) {
 	name := regexp.MustCompile(`(internal/\w+) (Test\w+)((?:/[\w-]+)*)`)
 	for _, row := range catalog.Rows() {
@@ -160,7 +160,7 @@ func TestProducedIsTrue(t *testing.T) {
 	}
 }
 
-// sources are the tests of a package.
+// sources returns the source of a package's tests.
 func sources(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))

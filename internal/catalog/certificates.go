@@ -1,7 +1,7 @@
 package catalog
 
-// certificateRows are causes that keep cert-manager from issuing a certificate. Another one
-// is solver-service.
+// certificateRows are causes that prevent cert-manager from issuing a certificate. A further
+// one is solver-service.
 var certificateRows = []Row{
 	{
 		ID: "certificate-issuer", Sees: "`spec.issuerRef` of a Certificate; the condition Ready of its Issuer or ClusterIssuer",

@@ -2,7 +2,7 @@ package catalog
 
 const podDocs = kubeDocs + "workloads/pods/"
 
-// containerRows are why a pod that has a node does not run, and why it ended.
+// containerRows are causes why a pod that has a node does not run, or has ended.
 var containerRows = []Row{
 	{
 		ID: "image-pull", Sees: "the pod's containers",

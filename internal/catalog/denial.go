@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// UnauthorizedID is the row of messages that AWS encodes.
+// UnauthorizedID is the ID of the row for messages that AWS encodes.
 const UnauthorizedID = "unauthorized-operation"
 
 // Decode decodes AWS's encoded authorization message into JSON.
 type Decode func(ctx context.Context, encoded string) (string, error)
 
-// encoded matches AWS's encoding: letters of base64, in the alphabet of URLs.
+// encoded matches AWS's encoding, which is base64 in the URL alphabet.
 var encoded = regexp.MustCompile(`Encoded authorization failure message: ([A-Za-z0-9_-]+)(\.\.\.)?`)
 
-// Encoded is the encoded message in a text, if it is complete: Karpenter truncates
-// messages in conditions and events.
+// Encoded returns the encoded message in a text, and whether it is complete: Karpenter
+// truncates messages in conditions and events.
 func Encoded(text string) (message string, whole bool) {
 	m := encoded.FindStringSubmatch(text)
 	if m == nil {
@@ -28,7 +28,7 @@ func Encoded(text string) (message string, whole bool) {
 	return m[1], m[2] == ""
 }
 
-// DecodeCommand is the command that decodes a message.
+// DecodeCommand returns the command that decodes a message.
 func DecodeCommand(message string) string {
 	return "aws sts decode-authorization-message --encoded-message " + message
 }
@@ -62,10 +62,10 @@ func ParseDenial(decoded string) (Denial, error) {
 	return d, nil
 }
 
-// instance matches the end of the ARN of an instance's own credentials.
+// instance matches the end of an ARN of an instance's own credentials.
 var instance = regexp.MustCompile(`:assumed-role/([^/]+)/(i-[0-9a-f]+)$`)
 
-// Explain returns the cause of the denial, and its cure.
+// Explain returns the cause of the denial, and its remedy.
 func (d Denial) Explain() (because, cure string) {
 	asked := fmt.Sprintf("%s asked for %s on %s", d.Principal, d.Action, d.Resource)
 	switch node := instance.FindStringSubmatch(d.Principal); {
@@ -89,8 +89,8 @@ func roleOf(principal string) string {
 	return principal
 }
 
-// Decoded returns the finding with its encoded message decoded. If it cannot be decoded
-// here, one line says how to.
+// Decoded returns the finding with its encoded message decoded. If it cannot be decoded here,
+// the finding has a command that helps.
 func Decoded(ctx context.Context, f Finding, decode Decode) Finding {
 	message, whole := Encoded(f.Seen)
 	switch {

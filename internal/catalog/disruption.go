@@ -1,7 +1,7 @@
 package catalog
 
-// disruptionRows are causes that keep nodes from being removed, and problems around
-// running nodes.
+// disruptionRows are causes that prevent nodes from being removed, and problems of running
+// nodes.
 var disruptionRows = []Row{
 	{
 		ID: "node-held", Sees: "events DisruptionBlocked and FailedDraining of the node; the node: deleted, drifted or expired, and still there",

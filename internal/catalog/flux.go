@@ -2,11 +2,11 @@ package catalog
 
 const fluxDocs = "https://fluxcd.io/flux/components/kustomize/kustomizations/"
 
-// kustomization is where the rows of Flux are seen.
+// kustomization is the place where most rows of Flux appear.
 const kustomization = "the condition Ready of a Kustomization"
 
-// fluxRows are causes that keep Flux from applying Git's content. Refusals by admission
-// and quota are in admissionRows.
+// fluxRows are causes that prevent Flux from applying the content of Git. Refusals by
+// admission and quota are in admissionRows.
 var fluxRows = []Row{
 	{
 		ID: "flux-source", Sees: "the condition Ready of a GitRepository, an OCIRepository or a Bucket",

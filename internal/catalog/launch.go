@@ -1,6 +1,6 @@
 package catalog
 
-// launchRows are why a node that Karpenter decided on does not come to be.
+// launchRows are causes why Karpenter cannot launch a node that it has decided on.
 var launchRows = []Row{
 	{
 		ID: UnauthorizedID, Sees: "Karpenter's log; condition Launched of the NodeClaim",

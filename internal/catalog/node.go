@@ -1,7 +1,6 @@
 package catalog
 
-// nodeRows are why a node that was launched takes no pods, or why those on it do
-// not start.
+// nodeRows are causes why a launched node takes no pods, or why pods do not start on it.
 var nodeRows = []Row{
 	{
 		ID: "not-registered", Sees: "condition Registered of the NodeClaim; condition NodeRegistrationHealthy of the NodePool; kubelet's log",

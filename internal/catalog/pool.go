@@ -2,7 +2,7 @@ package catalog
 
 const awsIAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/"
 
-// poolRows are causes that keep a NodePool or its node class from being ready.
+// poolRows are causes that prevent a NodePool or its node class from becoming ready.
 var poolRows = []Row{
 	{
 		ID: "node-class-not-found", Sees: "condition NodeClassReady of the NodePool",

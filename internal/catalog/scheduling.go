@@ -1,6 +1,6 @@
 package catalog
 
-// schedulingRows are why the scheduler finds no node, and Karpenter makes none.
+// schedulingRows are causes why the scheduler finds no node, and Karpenter creates none.
 var schedulingRows = []Row{
 	{
 		ID: "taint-not-tolerated", Sees: "event FailedScheduling of the pod, by karpenter or the scheduler",

@@ -31,7 +31,7 @@ func statement(t *testing.T, objects []client.Object, results ...verify.Result) 
 	return s
 }
 
-// TestVerified certifies nothing but what held.
+// TestVerified expects a verified statement only if all attacks were held.
 func TestVerified(t *testing.T) {
 	held := verify.Result{Wall: "network", Name: "call", Result: verify.Held, Variants: 3}
 	for name, c := range map[string]struct {
@@ -56,7 +56,7 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// TestDigest is of what stands around the tenant, in whatever order.
+// TestDigest expects a digest of the tenant's objects that does not depend on their order.
 func TestDigest(t *testing.T) {
 	digest := func(objects ...client.Object) string { return statement(t, objects).Subject[0].Digest["sha256"] }
 	if digest(object("a"), object("b")) != digest(object("b"), object("a")) {
@@ -67,7 +67,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestSign opens what was signed, by its key alone, and not if anything was changed.
+// TestSign expects a signed statement to open with the signer's key only, and only unchanged.
 func TestSign(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {

@@ -12,24 +12,24 @@ import (
 	"fmt"
 )
 
-// payloadType is that of an in-toto statement in an envelope.
+// payloadType is the media type of an in-toto statement in an envelope.
 const payloadType = "application/vnd.in-toto+json"
 
-// Envelope is a signed statement, see https://github.com/secure-systems-lab/dsse.
+// Envelope is a signed statement; see https://github.com/secure-systems-lab/dsse.
 type Envelope struct {
 	PayloadType string      `json:"payloadType"`
 	Payload     string      `json:"payload"`
 	Signatures  []Signature `json:"signatures"`
 }
 
-// Signature is one signature. KeyID is the SHA-256 of the public key as PKIX has it.
+// Signature is one signature. KeyID is the SHA-256 of the public key in PKIX encoding.
 type Signature struct {
 	KeyID string `json:"keyid"`
 	Sig   string `json:"sig"`
 }
 
-// ParseKey reads an Ed25519 key from a PEM file with PKCS #8 in it, as `openssl genpkey
-// -algorithm ed25519` writes it.
+// ParseKey parses an Ed25519 private key in PKCS #8 from PEM, as `openssl genpkey -algorithm
+// ed25519` writes it.
 func ParseKey(text []byte) (ed25519.PrivateKey, error) {
 	const want = "write a key as `openssl genpkey -algorithm ed25519` makes it"
 	block, _ := pem.Decode(text)
@@ -47,7 +47,7 @@ func ParseKey(text []byte) (ed25519.PrivateKey, error) {
 	return private, nil
 }
 
-// Sign puts a statement into an envelope, with one signature.
+// Sign returns an envelope with the statement and one signature.
 func Sign(s *Statement, key ed25519.PrivateKey) (*Envelope, error) {
 	payload, err := json.Marshal(s)
 	if err != nil {
@@ -67,7 +67,7 @@ func Sign(s *Statement, key ed25519.PrivateKey) (*Envelope, error) {
 	}, nil
 }
 
-// Open returns the statement of an envelope that a key has signed.
+// Open verifies an envelope with a public key, and returns its statement.
 func Open(e *Envelope, key ed25519.PublicKey) (*Statement, error) {
 	if e.PayloadType != payloadType {
 		return nil, fmt.Errorf("an envelope of type %q, not of %s", e.PayloadType, payloadType)
@@ -86,7 +86,7 @@ func Open(e *Envelope, key ed25519.PublicKey) (*Statement, error) {
 	return nil, errors.New("no signature is of this key")
 }
 
-// signed is what is signed: DSSE's encoding of the type and the payload.
+// signed returns the signed text: DSSE's encoding of the type and the payload.
 func signed(payload []byte) []byte {
 	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload)
 }

@@ -1,4 +1,4 @@
-// Package certificate writes down that a tenant's walls were tried and held, as an in-toto
+// Package certificate builds an attestation of verify's results for a tenant, as an in-toto
 // statement that may be signed. It reads nothing.
 package certificate
 
@@ -15,7 +15,7 @@ import (
 	"croft.dev/croft/internal/verify"
 )
 
-// The types of a statement, see https://github.com/in-toto/attestation.
+// These are the types of a statement; see https://github.com/in-toto/attestation.
 const (
 	StatementType = "https://in-toto.io/Statement/v1"
 	PredicateType = "https://croft.dev/attestation/tenant-isolation/v1"
@@ -29,52 +29,54 @@ type Statement struct {
 	Predicate     Predicate `json:"predicate"`
 }
 
-// Subject names the tenant, and what stood around it: the digest is of its walls' objects as
-// this version of croft makes them. The same declaration has the same digest.
+// Subject names the tenant and the digest of its walls' objects as this version of croft builds
+// them. The same declaration has the same digest.
 type Subject struct {
 	Name   string            `json:"name"`
 	Digest map[string]string `json:"digest"`
 }
 
-// Predicate says what was found.
+// Predicate has the results of the attacks.
 type Predicate struct {
 	Tenant string `json:"tenant"`
-	// Verified says that every attack that could be tried was stopped by what should stop it.
+	// Verified reports whether every attack that could be tried was refused by the expected
+	// rule.
 	Verified bool `json:"verified"`
-	// At is when the attacks had been tried.
+	// At is the time at which the attacks were finished.
 	At time.Time `json:"at"`
-	// Version is that of the croft that tried.
+	// Version is the version of croft that ran the attacks.
 	Version string  `json:"version"`
 	Cluster Cluster `json:"cluster"`
-	// MutationScore is the part of all things that the walls are made of whose absence an
-	// attack notices, from 0 to 1, as the release's tests measured it; absent if unknown.
+	// MutationScore is the fraction of the walls' parts, from 0 to 1, whose removal an attack
+	// detects, as measured by the release's tests. It is absent if unknown.
 	MutationScore *float64 `json:"mutationScore,omitempty"`
 	Attacks       Attacks  `json:"attacks"`
 }
 
-// Cluster says where.
+// Cluster identifies the cluster.
 type Cluster struct {
-	// Name is platform.clusterName, UID that of the namespace kube-system, which tells clusters
-	// apart that have the same name.
+	// Name is platform.clusterName. UID is the UID of the namespace kube-system, which
+	// distinguishes clusters of the same name.
 	Name       string `json:"name"`
 	UID        string `json:"uid"`
 	Kubernetes string `json:"kubernetes"`
 }
 
-// Attacks are the results.
+// Attacks are the results by outcome.
 type Attacks struct {
 	// Tried is the number of requests and connections that were tried.
 	Tried int `json:"tried"`
-	// Held are the attacks that held, by wall.
+	// Held are the attacks with the outcome held, by wall.
 	Held map[string][]string `json:"held"`
-	// NotTried are those that there was nothing to try on, by wall.
+	// NotTried are the attacks for which the cluster has no object to attack, by wall.
 	NotTried map[string][]string `json:"notTried,omitempty"`
-	// Failed are those that do not speak for the walls, by wall.
+	// Failed are the attacks whose results count against the walls, by wall.
 	Failed map[string][]string `json:"failed,omitempty"`
 }
 
-// New makes a statement of the results of verify from inside a tenant, whose walls are made of
-// objects. Predicate's fields but for Verified and Attacks are given.
+// New returns a statement of verify's results for attacks from inside a tenant. objects are the
+// objects of its walls. The caller sets all fields of Predicate except for Verified and
+// Attacks.
 func New(p Predicate, objects []client.Object, results []verify.Result) (*Statement, error) {
 	p.Attacks = Attacks{Held: map[string][]string{}, NotTried: map[string][]string{}, Failed: map[string][]string{}}
 	for _, r := range results {
@@ -85,7 +87,7 @@ func New(p Predicate, objects []client.Object, results []verify.Result) (*Statem
 			in = p.Attacks.Held
 		case verify.NotTried:
 			in = p.Attacks.NotTried
-		default: // neither speaks for the wall
+		default: // the others count against the wall
 		}
 		in[r.Wall] = append(in[r.Wall], r.Name)
 	}
@@ -100,7 +102,7 @@ func New(p Predicate, objects []client.Object, results []verify.Result) (*Statem
 	}, nil
 }
 
-// digestOf is the hash of objects in the order of their names.
+// digestOf returns the hash of the objects in the order of their names.
 func digestOf(objects []client.Object) (string, error) {
 	var texts []string
 	for _, o := range objects {

@@ -1,5 +1,5 @@
-// Package certmanager has the kinds of cert-manager that croft reads without a Go type,
-// and what it derives from them; no I/O.
+// Package certmanager defines the kinds of cert-manager that croft reads without a Go type,
+// and evaluates their objects. It does no I/O.
 package certmanager
 
 import (
@@ -7,11 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Group is the API group of issuers and certificates; that of orders and challenges is
-// below it.
+// Group is the API group of issuers and certificates. The group of orders and challenges is
+// acme.cert-manager.io.
 const Group = "cert-manager.io"
 
-// Its kinds.
+// These are cert-manager's kinds.
 var (
 	ClusterIssuer = schema.GroupVersionKind{Group: Group, Version: "v1", Kind: "ClusterIssuer"}
 	Certificate   = schema.GroupVersionKind{Group: Group, Version: "v1", Kind: "Certificate"}
@@ -20,8 +20,9 @@ var (
 	Challenge     = schema.GroupVersionKind{Group: "acme." + Group, Version: "v1", Kind: "Challenge"}
 )
 
-// SolverService is the type of the Service that cert-manager makes for a solver of an
-// issuer or of a challenge, by default NodePort; "" if it makes none.
+// SolverService returns the type of the Service that cert-manager creates for a solver of
+// an issuer or of a challenge. The default is NodePort; it returns "" if no Service is
+// created.
 func SolverService(solver map[string]any) string {
 	for _, by := range []string{"ingress", "gatewayHTTPRoute"} {
 		settings, found, _ := unstructured.NestedMap(solver, "http01", by)
@@ -36,7 +37,7 @@ func SolverService(solver map[string]any) string {
 	return ""
 }
 
-// Solvers are the solvers of an ACME issuer.
+// Solvers returns the solvers of an ACME issuer.
 func Solvers(issuer *unstructured.Unstructured) []map[string]any {
 	list, _, _ := unstructured.NestedSlice(issuer.Object, "spec", "acme", "solvers")
 	var all []map[string]any

@@ -19,7 +19,7 @@ type adoptOptions struct {
 	yes       bool
 	removeOld bool
 	undo      bool
-	// force overwrites fields of other field managers, as croft apply does.
+	// force overwrites fields of other field managers, as in croft apply.
 	force   bool
 	timeout time.Duration
 	output  format
@@ -94,7 +94,7 @@ type adoption struct {
 	tenant string
 	plan   *adopt.Plan
 	o      *adoptOptions
-	// refused are the workloads that were refused when they were tried, as the plan showed.
+	// refused lists the workloads whose dry runs were refused, as the plan showed.
 	refused []string
 }
 
@@ -135,8 +135,8 @@ func (a *app) adopt(ctx context.Context, tenant string, o *adoptOptions) error {
 	return run.steps(ctx)
 }
 
-// step is one step of an adoption. Each can be repeated, and the next run continues from
-// its result.
+// step is one step of an adoption. Steps are idempotent: the next run continues from a
+// step's result.
 type step struct {
 	says string
 	do   func(context.Context) error
@@ -189,8 +189,8 @@ func (r *adoption) declare(ctx context.Context, objects []client.Object) error {
 	return awaitReady(ctx, r.client, newProgress(r.err), objects, r.o.timeout)
 }
 
-// tried sends the dry runs of pods, if that was not possible before the Platform was in
-// place. New findings are shown before the confirmation.
+// tried runs the pods' dry runs if they were not possible before the Platform existed. New
+// findings are shown before the confirmation.
 func (r *adoption) tried(ctx context.Context) error {
 	if r.plan.Tried {
 		return nil
@@ -207,7 +207,8 @@ func (r *adoption) tried(ctx context.Context) error {
 	return errors.New("some of it would not come back as it is, which could not be known before: nothing of the tenant's was touched")
 }
 
-// look tries the pods where they are, and names those that are refused.
+// look runs the pods' dry runs in their namespaces. It fails on a refusal that the plan
+// does not show, and prints the others.
 func (r *adoption) look(ctx context.Context) error {
 	wrong, err := r.Look(ctx, r.plan)
 	if err != nil {

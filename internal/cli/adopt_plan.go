@@ -7,7 +7,8 @@ import (
 	"croft.dev/croft/internal/adopt"
 )
 
-// printPlan says what taking a tenant over means.
+// printPlan prints the plan of an adoption: the namespaces, pods and objects that it
+// changes.
 func (a *app) printPlan(p *adopt.Plan, o *adoptOptions) error {
 	if o.output != formatTable {
 		return o.output.print(a.out, p)
@@ -105,7 +106,7 @@ func (a *app) printBeside(p *adopt.Plan, o *adoptOptions) {
 	a.section("Beside the walls:", []string{"OBJECT", "THEN", "WHY"}, rows)
 }
 
-// section is a table with a title; nothing if there is nothing to say.
+// section prints a table with a title. It prints nothing without rows.
 func (a *app) section(title string, header []string, rows [][]string) {
 	if len(rows) > 0 {
 		say(a.out, "\n%s\n", title)

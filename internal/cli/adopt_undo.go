@@ -9,8 +9,9 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// undoAdoption gives a tenant's namespaces back. Deleted objects are restored first,
-// while croft still places the pods, so that pods are placed at all times.
+// undoAdoption returns a tenant's namespaces to their state before the adoption. Deleted
+// objects are restored first, while croft still places the pods, so that pods are placed at
+// all times.
 func (a *app) undoAdoption(ctx context.Context, tenant string, o *adoptOptions) error {
 	c, err := a.client()
 	if err != nil {
@@ -54,7 +55,7 @@ func (a *app) undoAdoption(ctx context.Context, tenant string, o *adoptOptions) 
 	return nil
 }
 
-// undone says what undoing means.
+// undone describes the consequences of undoing an adoption.
 func undone(u *adopt.Undoing) string {
 	var b strings.Builder
 	for _, n := range u.Namespaces {

@@ -67,7 +67,6 @@ What is refused before anything is written is said on standard error alone.`,
 	return c
 }
 
-// applyOptions are the flags of apply.
 type applyOptions struct {
 	files   fileFlags
 	prune   pruneFlags

@@ -13,14 +13,14 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// silence is the time without progress after which apply reports what it is waiting for,
-// and the state of the operator.
+// silence is the time without progress after which apply reports the pending objects and
+// the state of the operator.
 const silence = 10 * time.Second
 
 // mostPending is the maximum number of pending objects named at the end.
 const mostPending = 10
 
-// warnIfNoOperator reports at once that no operator runs.
+// warnIfNoOperator warns at once if no operator runs.
 func (a *app) warnIfNoOperator(ctx context.Context, c client.Reader) error {
 	beat, err := heartbeat.Read(ctx, c)
 	if now := time.Now(); err == nil && !beat.Believable(now) {
@@ -29,8 +29,7 @@ func (a *app) warnIfNoOperator(ctx context.Context, c client.Reader) error {
 	return unreachable(err)
 }
 
-// awaitReady waits until every object is Ready in the generation that the
-// cluster has of it.
+// awaitReady waits until every object is Ready in its current generation.
 func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []client.Object, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -31,9 +31,9 @@ const good = `platform: {clusterName: demo, tenantDomain: tenants.example.org, n
 pools: {apps: {instances: {instanceTypes: [t3a.large]}}}
 `
 
-// TestBadInput expects, for each possible mistake, one line with the place, the mistake
-// and the remedy; exit status 2; and nothing on standard output, which another command
-// might be reading.
+// TestBadInput expects one line for each possible mistake, with the place, the mistake and
+// the remedy; exit status 2; and an empty standard output, since another command may read
+// it.
 func TestBadInput(t *testing.T) {
 	for name, c := range map[string]struct {
 		input string

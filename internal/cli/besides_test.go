@@ -13,9 +13,9 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// TestWhatTheFileDoesNotHave covers objects that the file does not have: an invalid one
-// in the cluster only causes a warning if the file has nothing to do with it; a conflict
-// that the file causes is an error that names the object and its place.
+// TestWhatTheFileDoesNotHave tests conflicts with objects that are only in the cluster. An
+// invalid object causes only a warning if the file is not involved; a conflict that the
+// file causes is an error that names the object and its place.
 func TestWhatTheFileDoesNotHave(t *testing.T) {
 	sandbox.EndToEnd(t)
 	if testing.Short() {

@@ -98,7 +98,7 @@ func (a *app) certificate(ctx context.Context, o certificateOptions) error {
 	return formatJSON.print(a.out, envelope)
 }
 
-// tryAll tries every attack of a stage.
+// tryAll runs every attack of a stage.
 func (a *app) tryAll(ctx context.Context, s stage, timeout time.Duration) ([]verify.Result, error) {
 	config, err := a.config()
 	if err != nil {
@@ -122,7 +122,7 @@ func (a *app) tryAll(ctx context.Context, s stage, timeout time.Duration) ([]ver
 	return results, nil
 }
 
-// predicate says where and by whom the attacks were tried.
+// predicate returns the cluster, the tenant and the user of a run of attacks.
 func (a *app) predicate(ctx context.Context, e *estate.Estate, tenant string) (certificate.Predicate, error) {
 	p := certificate.Predicate{Tenant: tenant, At: time.Now().UTC().Truncate(time.Second), Version: version.String()}
 	config, err := a.config()

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// testCharts writes NetworkPolicies of popular charts, and then the YAML in the
-// refusals, which must be accepted unchanged.
+// testCharts writes NetworkPolicies of popular charts, and then the YAML from the refusals,
+// which must be accepted unchanged.
 func (p *people) testCharts(t *testing.T) {
 	c := p.client(p.config("oidc:devs"))
 	for name, chart := range map[string]struct{ namespace, spec, field string }{
@@ -53,7 +53,7 @@ func (p *people) testCharts(t *testing.T) {
 	}
 }
 
-// inMessage is the list in brackets that follows a field's name.
+// inMessage returns the list in brackets that follows a field's name.
 func inMessage(message, field string) string {
 	_, rest, _ := strings.Cut(message, field+"[")
 	depth := 1

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCheckWarns expects warnings for likely mistakes, which fail the command only on
-// request.
+// TestCheckWarns expects warnings for likely mistakes. The command fails because of them
+// only with --strict.
 func TestCheckWarns(t *testing.T) {
 	file := write(t, `platform: {clusterName: demo, nodeClass: {kwok: {}}, admins: ["oidc:ops"], groupPrefix: "oidc:"}
 pools:
@@ -42,7 +42,7 @@ tenants:
 	}
 }
 
-// TestCheckNotes expects a note on a value that is right, which --strict accepts.
+// TestCheckNotes expects a note on a valid value, which --strict accepts.
 func TestCheckNotes(t *testing.T) {
 	file := write(t, `platform: {clusterName: demo, clusterDNS: [169.254.169.254], network: {dialect: ClusterNetworkPolicy}, nodeClass: {ref: {group: karpenter.k8s.gcp, kind: GCENodeClass, name: default}}}
 pools: {apps: {}}
@@ -58,7 +58,7 @@ tenants: {shop: {pool: apps}}
 	}
 }
 
-// TestCheckRefuses is about what failed later than it could have, or never.
+// TestCheckRefuses tests mistakes that used to fail later, or never.
 func TestCheckRefuses(t *testing.T) {
 	const platform = "platform: {clusterName: demo, nodeClass: {kwok: {}}}\n"
 	for input, want := range map[string]string{

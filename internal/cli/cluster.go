@@ -22,7 +22,7 @@ import (
 	"croft.dev/croft/internal/version"
 )
 
-// clusterFlags choose the cluster as kubectl's do.
+// clusterFlags choose the cluster. They have the names and meanings of kubectl's flags.
 type clusterFlags struct {
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides *clientcmd.ConfigOverrides
@@ -39,20 +39,20 @@ func (f *clusterFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.overrides.AuthInfo.ImpersonateGroups, "as-group", nil, "group to act as a member of; may be given several times")
 }
 
-// config is the configuration of the chosen cluster. The client has no rate limit of its
-// own: the API server's priority and fairness covers that.
+// config returns the configuration of the chosen cluster. The client has no rate limit of
+// its own: the API server's priority and fairness covers that.
 func (a *app) config() (*rest.Config, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.cluster.rules, a.cluster.overrides).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("no cluster to talk to: %w: name one with --kubeconfig or --context", err)
 	}
 	if as := a.cluster.overrides.AuthInfo; as.Impersonate != "" {
-		// A pod's own configuration does not take it from the flags.
+		// The in-cluster configuration of a pod ignores these flags.
 		config.Impersonate.UserName, config.Impersonate.Groups = as.Impersonate, as.ImpersonateGroups
 	}
 	config.QPS = -1
-	// The API server names the field manager of plain writes after it: the binary may have
-	// another name, such as kubectl-croft.
+	// The API server derives the field manager of plain writes from the user agent. The
+	// binary may have another name, such as kubectl-croft.
 	config.UserAgent = v1alpha1.ManagedBy + "/" + version.String()
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	if a.interrupt != nil {
@@ -61,7 +61,7 @@ func (a *app) config() (*rest.Config, error) {
 	return config, nil
 }
 
-// namespace is that of the kubeconfig's context, default if it names none.
+// namespace returns the namespace of the kubeconfig's context, or default.
 func (a *app) namespace() string {
 	namespace, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.cluster.rules, a.cluster.overrides).Namespace()
 	if err != nil {
@@ -79,8 +79,8 @@ func (a *app) client() (client.Client, error) {
 	return c, unreachable(err)
 }
 
-// unreachable turns an error of the network, or of refused credentials, into one that names
-// the remedy. After an interruption by the user it returns the error unchanged.
+// unreachable adds the remedy to errors of the network and of refused credentials. After an
+// interruption by the user it returns the error unchanged.
 func unreachable(err error) error {
 	const logIn = ": log in again (`croft login`, or your provider's own command), or name another user with --kubeconfig or --context"
 	if apierrors.IsUnauthorized(err) {
@@ -96,7 +96,7 @@ func unreachable(err error) error {
 	return err
 }
 
-// declared reads the declared objects of the cluster.
+// declared reads croft's objects from the cluster.
 func declared(ctx context.Context, c client.Reader) (*manifest.Declaration, error) {
 	var (
 		platforms v1alpha1.PlatformList
@@ -112,7 +112,7 @@ func declared(ctx context.Context, c client.Reader) (*manifest.Declaration, erro
 			return nil, fmt.Errorf("reading what is declared in the cluster: %w", unreachable(err))
 		}
 	}
-	// A croft that was installed before does not have the kind.
+	// An older installation of croft does not have this kind.
 	var requests v1alpha1.TenantNamespaceList
 	if err := c.List(ctx, &requests); err != nil && !meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("reading the namespaces that tenants ask for: %w", unreachable(err))

@@ -22,7 +22,7 @@ import (
 	"croft.dev/croft/internal/verify"
 )
 
-// declaring is a cluster that has croft's kinds and policies, and no operator.
+// declaring is a cluster with croft's kinds and policies, and without an operator.
 type declaring struct {
 	*sandbox.Cluster
 	admin client.Client
@@ -34,7 +34,7 @@ func (d *declaring) croft(t *testing.T, stdin, line string) (status int, stdout,
 	return run(t, stdin, append(strings.Fields(line), "--kubeconfig", d.Kubeconfig)...)
 }
 
-// until waits for a condition.
+// until waits until holds returns nil. It fails the test after two minutes.
 func until(t *testing.T, what string, holds func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -84,7 +84,7 @@ func TestCluster(t *testing.T) {
 		{"delete pool", deletesPools}, {"verify without rights", verifySaysWhatIsMissing}, {"verify after a killed run", verifySweeps}, {"uninstall", uninstalls},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.do(t, d) }) {
-			return // the steps after it build on it
+			return // the next steps depend on this one
 		}
 	}
 }
@@ -256,14 +256,14 @@ func verifySaysWhatIsMissing(t *testing.T, d *declaring) {
 	}
 }
 
-// verifySweeps expects a run to remove the objects of a killed run, and to leave those
+// verifySweeps expects a run to remove the objects of a killed run, and to keep the objects
 // of a running one.
 func verifySweeps(t *testing.T, d *declaring) {
 	var platform v1alpha1.Platform
 	if err := d.admin.Get(t.Context(), client.ObjectKey{Name: v1alpha1.PlatformName}, &platform); err != nil {
 		t.Fatal(err)
 	}
-	// A run ends here without cleaning up, as a killed one does.
+	// This run ends without clean-up, as a killed run does.
 	killed := func(end time.Duration) []string {
 		ctx, cancel := context.WithTimeout(t.Context(), end)
 		defer cancel()

@@ -22,18 +22,19 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// completing is the time that a shell waits for a cluster. Nobody waits longer for a
+// completing is the time limit of a completion. A user does not wait longer for a
 // suggestion.
 const completing = 2 * time.Second
 
-// complete registers a flag's values. An unknown flag is a bug in croft.
+// complete registers a flag's values. It panics on an unknown flag, which is a bug in
+// croft.
 func complete(c *cobra.Command, flag string, with cobra.CompletionFunc) {
 	if err := c.RegisterFlagCompletionFunc(flag, with); err != nil {
 		panic(err)
 	}
 }
 
-// names are suggestions, read when they are needed.
+// names returns suggestions. It is called only when they are needed.
 type names func() []string
 
 // one suggests values for a single word.
@@ -43,7 +44,8 @@ func one(of names) cobra.CompletionFunc {
 	}
 }
 
-// completeFrom suggests values for a comma-separated list, without those that are in it.
+// completeFrom suggests values for a comma-separated list, without the values that it
+// contains.
 func completeFrom(of names) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		done := typed[:strings.LastIndexByte(typed, ',')+1]
@@ -52,7 +54,7 @@ func completeFrom(of names) cobra.CompletionFunc {
 	}
 }
 
-// first suggests for the first argument alone.
+// first suggests values for the first argument only.
 func first(of names) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -118,14 +120,14 @@ func (a *app) addCompletions(root *cobra.Command) {
 	walk(root)
 }
 
-// completeFiles suggests files where a flag is one, and nothing where it is not and
-// nothing better is known.
+// completeFiles suggests files for flags that take a file. For other flags without a
+// completion function it suggests nothing.
 func completeFiles(c *cobra.Command, flag string) {
 	with := cobra.NoFileCompletions
 	switch flag {
 	case "filename":
 		if c.Name() == "why" {
-			return // any text
+			return // which may have any extension
 		}
 		with = cobra.FixedCompletions([]string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt)
 	case "out":
@@ -138,8 +140,8 @@ func completeFiles(c *cobra.Command, flag string) {
 	}
 }
 
-// namesOf are the names of objects in the cluster; none if it does not answer soon,
-// or there is none: a shell has no place for an error.
+// namesOf returns the names of objects in the cluster. It returns none if the cluster does
+// not answer in time, or if there is no cluster: a shell cannot show an error.
 func (a *app) namesOf(kind string) names {
 	gvk := v1alpha1.GroupVersion.WithKind(kind)
 	if kind == "Namespace" {
@@ -184,7 +186,7 @@ func (a *app) listNames(list *metav1.PartialObjectMetadataList) []string {
 	return all
 }
 
-// subjects are the arguments of status.
+// subjects returns the possible arguments of status.
 func (a *app) subjects() []string {
 	var all []string
 	for _, kind := range []string{"Pool", "Tenant"} {
@@ -195,8 +197,8 @@ func (a *app) subjects() []string {
 	return all
 }
 
-// targets suggests the kinds that why knows; the name is the user's to know, since
-// there are too many pods.
+// targets suggests the kinds that why accepts. It does not suggest names, since there are
+// too many pods.
 func (a *app) targets(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	if len(args) > 0 || strings.Contains(typed, "/") {
@@ -230,7 +232,7 @@ func attackNames() []string {
 	return slices.Compact(all)
 }
 
-// adoptable are the tenants of the file and of the cluster.
+// adoptable suggests the tenants of the file and of the cluster.
 func (a *app) adoptable(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return first(func() []string {
 		all := a.namesOf("Tenant")()
@@ -248,7 +250,7 @@ func (a *app) adoptable(c *cobra.Command, args []string, typed string) ([]cobra.
 	})(c, args, typed)
 }
 
-// contexts are the contexts of the kubeconfig.
+// contexts returns the contexts of the kubeconfig.
 func (a *app) contexts() []string {
 	config, err := a.cluster.rules.Load()
 	if err != nil {

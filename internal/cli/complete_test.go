@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestCompletion asks as a shell does.
+// TestCompletion requests completions as a shell does.
 func TestCompletion(t *testing.T) {
 	kubeconfig := kubeconfigOf(t, "http://127.0.0.1:1")
 	for line, want := range map[string]string{
@@ -26,7 +26,8 @@ func TestCompletion(t *testing.T) {
 	if _, stdout, _ := run(t, "", "__complete", "--kubeconfig", kubeconfig, "adopt", "tenant", "-f", file, ""); !strings.HasPrefix(stdout, "bank\n") {
 		t.Errorf("adopt does not know the file's tenant: %s", stdout)
 	}
-	// Without a cluster there is nothing to suggest, and nothing to say, soon.
+	// Without a cluster, completion returns soon, without suggestions and without a
+	// message.
 	started := time.Now()
 	status, stdout, _ := run(t, "", "__complete", "--kubeconfig", kubeconfig, "delete", "tenant", "")
 	if status != 0 || stdout != ":4\n" || time.Since(started) > 20*time.Second {
@@ -34,7 +35,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestCheckAsData expects problems as data for programs.
+// TestCheckAsData expects problems as data for programs, in JSON.
 func TestCheckAsData(t *testing.T) {
 	bad := write(t, good+"tenants: {shop: {pool: app}}")
 	status, stdout, stderr := run(t, "", "check", "-o", "json", "-f", bad)

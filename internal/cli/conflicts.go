@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// conflicts returns the fields and objects that writing objects of the file, and deleting
-// others, would take from other field managers.
+// conflicts returns the fields and objects of other field managers that would be
+// overwritten by writing objects of the file, or deleted.
 func (p *proposal) conflicts(written, deleted []client.Object) ([]apply.Conflict, error) {
 	// Without its origin in a file, an object has the defaults of its kind.
 	defaulted := objectsByRef(&manifest.Declaration{Platforms: p.file.Platforms, Pools: p.file.Pools, Tenants: p.file.Tenants, Networks: p.file.Networks})
@@ -61,8 +61,8 @@ func (a *app) overwrites(conflicts []apply.Conflict, force bool) error {
 		"\nchange it there (the values of a Helm release, or a Git repository), put it into this file, or add --force"))
 }
 
-// splitHelms separates the objects to write from those that Helm keeps, which are as the
-// file has them: otherwise they are conflicts.
+// splitHelms separates the objects to write from the objects that Helm manages. The latter
+// equal the file's: otherwise they are conflicts.
 func (p *proposal) splitHelms(objects []client.Object) (mine []client.Object, helms []apply.Change) {
 	live := objectsByRef(p.live)
 	for _, o := range objects {

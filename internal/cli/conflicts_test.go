@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// applyOverOthers expects apply to refuse fields that others have set, to overwrite them
-// with --force, and to need no --force for anything else.
+// applyOverOthers expects apply to refuse fields that other field managers own, to
+// overwrite them with --force, and to need no --force for other fields.
 func applyOverOthers(t *testing.T, d *declaring) {
 	file := write(t, estateOfTwo)
 	apply := func(want int, args, says string) {
@@ -48,7 +48,7 @@ func applyOverOthers(t *testing.T, d *declaring) {
 	if _, stdout, _ := d.croft(t, "", "diff -f "+file); !strings.Contains(stdout, "  - croft apply needs --force for Tenant shop: spec.quota.pods, set by kubectl-edit\n") {
 		t.Errorf("diff shows:\n%s", stdout)
 	}
-	// The file has taken kubectl's value over, so that nothing is lost.
+	// The file now has kubectl's value, so that no value is lost.
 	apply(0, write(t, edited(t, estateOfTwo, `pods: "10"`, `pods: "7"`)), "tenant.croft.dev/shop")
 	patch("kubectl-edit", `{"spec":{"quota":{"pods":"8"}}}`)
 	apply(0, file+" --force", "overwriting Tenant shop: spec.quota.pods, set by kubectl-edit\n")
@@ -56,19 +56,20 @@ func applyOverOthers(t *testing.T, d *declaring) {
 		t.Errorf("%s pods after --force", got)
 	}
 	apply(0, file, "tenant.croft.dev/shop unchanged")
-	// A field that the file does not have.
+	// This field is not in the file.
 	patch("kubectl-edit", `{"spec":{"costCode":"org1"}}`)
 	apply(1, file, "Tenant shop: spec.costCode, set by kubectl-edit")
 	patch("kubectl-edit", `{"spec":{"costCode":null}}`)
 	apply(0, file, "tenant.croft.dev/shop")
 
 	helmKeeps(t, d, apply)
-	// croft's own writes under another operation, such as those of croft move --undo.
+	// These are croft's own writes with another operation, such as the writes of croft move
+	// --undo.
 	patch(v1alpha1.ManagedBy, `{"spec":{"quota":{"pods":"9"}}}`)
 	apply(0, file, "tenant.croft.dev/shop configured")
 }
 
-// helmKeeps is about a tenant that Helm has made.
+// helmKeeps tests a tenant that Helm created.
 func helmKeeps(t *testing.T, d *declaring, apply func(want int, args, says string)) {
 	helms := &v1alpha1.Tenant{
 		ObjectMeta: metav1.ObjectMeta{Name: "bank", Annotations: map[string]string{"meta.helm.sh/release-name": "croft", "meta.helm.sh/release-namespace": "platform"}},

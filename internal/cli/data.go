@@ -14,10 +14,10 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// What check, diff and apply print with -o json and -o yaml. Their --help shows the
-// shapes; programs read them, so fields are added and never changed.
+// These types are the output of check, diff and apply with -o json and -o yaml. Their
+// --help shows the shapes. Programs read them, so fields are added and never changed.
 
-// checkReport is what check says.
+// checkReport is the output of check.
 type checkReport struct {
 	Good     bool          `json:"good"`
 	Tenants  int           `json:"tenants"`
@@ -32,7 +32,7 @@ const (
 	severityNote    = "Note"
 )
 
-// problemData is an manifest.Problem.
+// problemData is a manifest.Problem as data.
 type problemData struct {
 	Severity string `json:"severity"`
 	File     string `json:"file,omitempty"`
@@ -59,7 +59,7 @@ func problemsData(problems manifest.Problems, severity string) []problemData {
 	return all
 }
 
-// checkData prints the problems of files. Other errors are returned as usual.
+// checkData prints the problems of files. It returns other errors unchanged.
 func (a *app) checkData(e *estate.Estate, warnings manifest.Problems, err error, output format) error {
 	var problems manifest.Problems
 	var strict *toldBadInput
@@ -76,14 +76,14 @@ func (a *app) checkData(e *estate.Estate, warnings manifest.Problems, err error,
 	return &toldBadInput{err}
 }
 
-// diffReport is what diff says.
+// diffReport is the output of diff.
 type diffReport struct {
 	Changes      []changed                 `json:"changes"`
 	Consequences []consequence.Consequence `json:"consequences"`
 	Conflicts    []conflictData            `json:"conflicts"`
 }
 
-// conflictData is an apply.Conflict.
+// conflictData is an apply.Conflict as data.
 type conflictData struct {
 	Object  string   `json:"object"`
 	Manager string   `json:"manager"`
@@ -99,7 +99,7 @@ type changed struct {
 	Diff      string `json:"diff"`
 }
 
-// diffActions are the words of diff for planned actions.
+// diffActions maps planned actions to the words of diff.
 var diffActions = map[apply.Action]string{apply.Created: "create", apply.Configured: "update", apply.Deleted: "delete"}
 
 func diffReportOf(p *planned) diffReport {
@@ -113,14 +113,14 @@ func diffReportOf(p *planned) diffReport {
 	return report
 }
 
-// applyReport is what apply says.
+// applyReport is the output of apply.
 type applyReport struct {
 	Changes []changeData `json:"changes"`
 	Ready   int          `json:"ready"`
 	Objects []objectData `json:"objects"`
 }
 
-// changeData is an apply.Change.
+// changeData is an apply.Change as data.
 type changeData struct {
 	Kind      string       `json:"kind"`
 	Namespace string       `json:"namespace,omitempty"`
@@ -141,8 +141,8 @@ type objectData struct {
 // readTimeout is the time limit for reading the last state, also after an interruption.
 const readTimeout = 5 * time.Second
 
-// applyData prints the written objects and their state, as data; nothing in the format
-// for people.
+// applyData prints the written objects and their state as data. It prints nothing in the
+// text format, whose output was printed before.
 func (a *app) applyData(ctx context.Context, c client.Reader, output format, changes []apply.Change, objects []client.Object) error {
 	if output == formatText {
 		return nil
@@ -159,7 +159,7 @@ func (a *app) applyData(ctx context.Context, c client.Reader, output format, cha
 	defer cancel()
 	live, err := declared(ctx, c)
 	if err != nil {
-		live = &manifest.Declaration{} // the changes are told all the same
+		live = &manifest.Declaration{} // the changes are reported nevertheless
 	}
 	for _, o := range objects {
 		data := objectData{Kind: o.GetObjectKind().GroupVersionKind().Kind, Name: o.GetName(), Reason: "NotSeenYet"}
@@ -174,7 +174,8 @@ func (a *app) applyData(ctx context.Context, c client.Reader, output format, cha
 	return output.print(a.out, report)
 }
 
-// conditionOf is what Ready says of a declared object; nil if nothing yet.
+// conditionOf returns the condition Ready of a declared object, or nil if there is none
+// yet.
 func conditionOf(live *manifest.Declaration, o client.Object) *metav1.Condition {
 	name := o.GetName()
 	switch o.GetObjectKind().GroupVersionKind().Kind {

@@ -76,7 +76,7 @@ func (a *app) deleteTenant(ctx context.Context, c client.Client, name string, ye
 	return a.awaitGone(ctx, c, &tenant, timeout)
 }
 
-// consequencesOf says, namespace by namespace, what deleting a tenant does.
+// consequencesOf describes the effects of deleting a tenant on each of its namespaces.
 func consequencesOf(ctx context.Context, c client.Reader, tenant *v1alpha1.Tenant) (string, error) {
 	var namespaces corev1.NamespaceList
 	if err := c.List(ctx, &namespaces, client.MatchingLabels{v1alpha1.TenantLabel: tenant.Name}); err != nil {
@@ -99,8 +99,8 @@ func consequencesOf(ctx context.Context, c client.Reader, tenant *v1alpha1.Tenan
 	return b.String(), nil
 }
 
-// namePrivateAccess names the RoleBindings that let people in and are not croft's
-// to take away: an operator of the tenant may have made them, or the platform.
+// namePrivateAccess names RoleBindings that give users access and that croft did not
+// create: a tenant's operator or the platform team may have. croft does not delete them.
 func namePrivateAccess(ctx context.Context, c client.Reader, namespace string, b *strings.Builder) error {
 	var bindings rbacv1.RoleBindingList
 	if err := c.List(ctx, &bindings, client.InNamespace(namespace)); err != nil {
@@ -115,16 +115,17 @@ func namePrivateAccess(ctx context.Context, c client.Reader, namespace string, b
 	return nil
 }
 
-// confirmed asks for the name, so that nobody deletes the wrong tenant by habit.
+// confirmed asks for the tenant's name, to prevent deletion of the wrong tenant by habit.
 func (a *app) confirmed(name string) bool { return a.confirmedName("tenant", name) }
 
-// confirmedName asks for the name of a tenant or a pool. An interruption is a no.
+// confirmedName asks for the name of a tenant or a pool. An interruption counts as a
+// refusal.
 func (a *app) confirmedName(kind, name string) bool {
 	say(a.err, "Type the %s's name to go on: ", kind)
 	return a.answer() == name
 }
 
-// answer reads a line of a person's. An interruption is an empty one.
+// answer reads a line from the user. An interruption returns an empty line.
 func (a *app) answer() string {
 	answered := make(chan string, 1)
 	go func() {
@@ -148,7 +149,6 @@ func (a *app) awaitGone(ctx context.Context, c client.Reader, tenant *v1alpha1.T
 	return a.awaitDeleted(ctx, c, tenant, "tenant", timeout)
 }
 
-// awaitDeleted waits for the deletion of an object.
 func (a *app) awaitDeleted(ctx context.Context, c client.Reader, object client.Object, kind string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -183,8 +183,7 @@ func (a *app) awaitDeleted(ctx context.Context, c client.Reader, object client.O
 	}
 }
 
-// heldUpBy returns the reason why an object is not deleted yet, as croft's operator reports
-// it.
+// heldUpBy returns the operator's reason why an object is not deleted yet.
 func heldUpBy(o client.Object) string {
 	var conditions []metav1.Condition
 	switch o := o.(type) {
@@ -200,7 +199,7 @@ func heldUpBy(o client.Object) string {
 	return ": " + ready.Message
 }
 
-// emptyLike is an object of the same type that nothing was read into.
+// emptyLike returns an empty object of the same type.
 func emptyLike(o client.Object) (client.Object, error) {
 	empty, ok := reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
 	if !ok {

@@ -70,14 +70,14 @@ func (a *app) deletePool(ctx context.Context, c client.Client, name string, yes 
 		return failedf("nothing was deleted")
 	}
 	pool := &live.Pools[i]
-	// A pool of the same name that was made meanwhile is another one.
+	// A pool of the same name that was created in the meantime has another UID.
 	if err := client.IgnoreNotFound(c.Delete(ctx, pool, client.Preconditions{UID: ptr.To(pool.UID)})); err != nil {
 		return failed(unreachable(err))
 	}
 	return a.awaitDeleted(ctx, c, pool, "pool", timeout)
 }
 
-// usersOf are the tenants that name a pool.
+// usersOf returns the tenants that name a pool.
 func usersOf(pool string, tenants []v1alpha1.Tenant) []string {
 	var users []string
 	for _, t := range tenants {
@@ -88,7 +88,7 @@ func usersOf(pool string, tenants []v1alpha1.Tenant) []string {
 	return users
 }
 
-// retainedOn are the namespaces of deleted tenants whose pods belong on a pool.
+// retainedOn returns the namespaces of deleted tenants whose pods belong on a pool.
 func retainedOn(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant, pool string) ([]string, error) {
 	var namespaces corev1.NamespaceList
 	if err := c.List(ctx, &namespaces, client.HasLabels{v1alpha1.TenantLabel}); err != nil {
@@ -96,7 +96,8 @@ func retainedOn(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant,
 	}
 	var names []string
 	for _, n := range admissionpolicy.OnPool(pool, namespaces.Items) {
-		// A tenant may have just left the pool.
+		// A tenant may have just left the pool; its namespaces still have the pool until
+		// the operator reconciles.
 		if !slices.ContainsFunc(tenants, func(t v1alpha1.Tenant) bool { return t.Name == n.Labels[v1alpha1.TenantLabel] }) {
 			names = append(names, n.Name+" (of tenant "+n.Labels[v1alpha1.TenantLabel]+")")
 		}
@@ -104,7 +105,8 @@ func retainedOn(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant,
 	return names, nil
 }
 
-// nodesOf are the nodes that carry a pool's label.
+// nodesOf returns the number of nodes with a pool's label, or -1 if the caller may not list
+// nodes.
 func nodesOf(ctx context.Context, c client.Reader, live *manifest.Declaration, pool string) (int, error) {
 	key := v1alpha1.DefaultNodePoolKey
 	if len(live.Platforms) > 0 && live.Platforms[0].Spec.NodePoolKey != "" {
@@ -113,7 +115,7 @@ func nodesOf(ctx context.Context, c client.Reader, live *manifest.Declaration, p
 	var nodes corev1.NodeList
 	err := c.List(ctx, &nodes, client.MatchingLabels{key: pool})
 	if apierrors.IsForbidden(err) {
-		return -1, nil // it is for the answer that people are told, and no more
+		return -1, nil // the number is only shown to the user
 	}
 	return len(nodes.Items), err
 }

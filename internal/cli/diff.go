@@ -73,14 +73,14 @@ With -o json or yaml standard output has one object:
 	return c
 }
 
-// planned is the outcome of applying a file, before it is applied.
+// planned lists the effects of applying a file, before it is applied.
 type planned struct {
 	differences  apply.Differences
 	consequences []consequence.Consequence
 	conflicts    []apply.Conflict
 }
 
-// diff returns the differences that it found even if it returns an error.
+// diff returns the differences found so far even if it returns an error.
 func (a *app) diff(ctx context.Context, files *fileFlags, prune bool) (*planned, error) {
 	p, err := a.propose(ctx, files)
 	if err != nil {
@@ -103,7 +103,7 @@ func (a *app) diff(ctx context.Context, files *fileFlags, prune bool) (*planned,
 	return &planned{differences, consequences, conflicts}, failed(unreachable(errors.Join(err, consequencesErr, conflictsErr)))
 }
 
-// printDiff prints nothing if nothing differs, so that scripts may test for it.
+// printDiff prints nothing if there is no difference, so that scripts may test for it.
 func (a *app) printDiff(p *planned, output format) error {
 	if output != formatText {
 		return output.print(a.out, diffReportOf(p))
@@ -121,7 +121,6 @@ func (a *app) printDiff(p *planned, output format) error {
 	return nil
 }
 
-// summaryOf counts differences.
 func summaryOf(differences apply.Differences) string {
 	n := map[apply.Action]int{}
 	for _, d := range differences {
@@ -131,8 +130,8 @@ func summaryOf(differences apply.Differences) string {
 		count(n[apply.Configured], "object") + " to update, " + count(n[apply.Deleted], "object") + " to delete"
 }
 
-// difference returns the planned writes, and the planned deletions of cluster-wide objects
-// and of those of the tenants and pools in the file.
+// difference returns the planned writes. It includes the planned deletions of cluster-wide
+// objects and of the walls' objects of the tenants and pools in the file.
 func (p *proposal) difference(ctx context.Context, applier *apply.Applier) (apply.Differences, error) {
 	e := p.after
 	all, err := applier.Diff(ctx, append(p.file.Objects(), wall.Objects(e)...)...)
@@ -146,7 +145,7 @@ func (p *proposal) difference(ctx context.Context, applier *apply.Applier) (appl
 	for i := range p.file.Tenants {
 		tenant := e.Tenant(p.file.Tenants[i].Name)
 		if tenant == nil {
-			continue // refused, and said to be
+			continue // refused; the problems are reported elsewhere
 		}
 		keep := wall.TenantObjects(&e.Platform, tenant)
 		prune := func(namespace string, kinds ...schema.GroupVersionKind) {
@@ -161,7 +160,7 @@ func (p *proposal) difference(ctx context.Context, applier *apply.Applier) (appl
 	for i := range p.file.Pools {
 		pool := e.Pool(p.file.Pools[i].Name)
 		if pool == nil {
-			continue // refused, and said to be
+			continue // refused; the problems are reported elsewhere
 		}
 		add(applier.DiffPrune(ctx, apply.OfPool(pool.Name), "", wall.PoolObjects(&e.Platform, pool), apply.PoolKinds...))
 	}

@@ -19,7 +19,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// consequences returns the effects of a proposal on what runs in the cluster.
+// consequences returns the effects of a proposal on running pods and nodes.
 func (p *proposal) consequences(ctx context.Context) ([]consequence.Consequence, error) {
 	before, _ := estate.Build(p.live)
 	if before == nil || p.after == nil {
@@ -34,8 +34,8 @@ func (p *proposal) consequences(ctx context.Context) ([]consequence.Consequence,
 	}), nil
 }
 
-// facts reads what consequences depend on. Kinds that the cluster does not serve have no
-// objects.
+// facts reads the objects that consequences depend on. A kind that the cluster does not
+// serve counts as a kind without objects.
 func (p *proposal) facts(ctx context.Context, before *estate.Estate) (consequence.Facts, error) {
 	f := consequence.Facts{Pools: map[string]consequence.PoolFacts{}}
 	if err := p.poolFacts(ctx, &f); err != nil {
@@ -60,13 +60,14 @@ func (p *proposal) facts(ctx context.Context, before *estate.Estate) (consequenc
 	if len(f.Pods) > 0 {
 		f.Nodes, err = move.ReadNodes(ctx, p.client, before.Platform.NodePoolKey)
 		if apierrors.IsForbidden(err) {
-			err = nil // a pod's node selector has the pool, too
+			err = nil // a pod's node selector contains the pool, too
 		}
 	}
 	return f, err
 }
 
-// changes reports whether a tenant's pods may be concerned: its pools or namespaces change.
+// changes reports whether a tenant's pools, namespaces or deletion policy change, which may
+// affect its pods.
 func (p *proposal) changes(before *estate.Estate, tenant string) bool {
 	was, will := before.Tenant(tenant), p.after.Tenant(tenant)
 	return was != nil && (will == nil || fmt.Sprint(was.Pools, was.Namespaces, was.Deletion) != fmt.Sprint(will.Pools, will.Namespaces, will.Deletion))

@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// edited replaces a part of a text, which must have it.
+// edited replaces parts of a text, and fails if a part is missing.
 func edited(t *testing.T, text string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
@@ -29,7 +29,7 @@ func edited(t *testing.T, text string, pairs ...string) string {
 	return text
 }
 
-// asOperator writes the objects of a file's pools, as the operator does.
+// asOperator writes the objects of a file's pools in the operator's place.
 func (d *declaring) asOperator(t *testing.T, file string) {
 	t.Helper()
 	declared, problems := manifest.Parse("croft.yaml", []byte(file))
@@ -92,12 +92,12 @@ func diffShowsDeletions(t *testing.T, d *declaring) {
 	if err := json.Unmarshal([]byte(stdout), &said); err != nil || len(said.Consequences) != 4 {
 		t.Errorf("%v: %+v", err, said.Consequences)
 	}
-	// A difference without a consequence has a summary alone.
+	// A difference without a consequence prints only the summary.
 	_, stdout, _ = d.croft(t, "", "diff -f "+write(t, edited(t, file, `pods: "10"`, `pods: "12"`)))
 	if !strings.Contains(stdout, " to delete\n") || strings.Contains(stdout, "  - replaces") {
 		t.Errorf("diff shows:\n%s", stdout)
 	}
-	// A refusal is a failure, not a difference.
+	// A refusal is a failure, and not a difference.
 	status, _, stderr = d.croft(t, "", "diff --as nobody -f "+write(t, changed))
 	if status != 2 || !strings.Contains(stderr, "forbidden") {
 		t.Errorf("exit status %d: %s", status, stderr)

@@ -105,7 +105,7 @@ func (a *app) printCheckup(results []doctor.Result) {
 			}
 			say(a.out, "    %s %s\n", mark, strings.TrimLeft(folded(line, "  ", "      "), " "))
 			if told[f.Cure] {
-				continue // many objects, one cure
+				continue // many objects may have one cure
 			}
 			told[f.Cure] = true
 			if f.Cause != "" {

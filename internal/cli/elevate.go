@@ -19,7 +19,6 @@ import (
 	"croft.dev/croft/internal/elevation"
 )
 
-// elevateOptions are the options of croft elevate.
 type elevateOptions struct {
 	tenant    string
 	namespace string
@@ -79,7 +78,7 @@ elevation.approvers. The API server refuses approvals of your own requests.`,
 	return c
 }
 
-// elevate makes a request, waits until it is granted, and writes the kubeconfig.
+// elevate creates a request, waits until it is granted, and writes the kubeconfig.
 func (a *app) elevate(ctx context.Context, o *elevateOptions) error {
 	switch {
 	case o.role != string(v1alpha1.ElevationOperator):
@@ -129,7 +128,6 @@ func (a *app) elevate(ctx context.Context, o *elevateOptions) error {
 	return a.giveContext(name, o.namespace, cluster, &clientcmdapi.AuthInfo{Token: token}, o.write)
 }
 
-// granted waits until an elevation is granted.
 func (a *app) granted(ctx context.Context, c client.Client, e *v1alpha1.Elevation, patience time.Duration) error {
 	said := ""
 	err := wait.PollUntilContextTimeout(ctx, time.Second, patience, true, func(ctx context.Context) (bool, error) {
@@ -176,7 +174,7 @@ func (a *app) approve(ctx context.Context, tenant, namespace, name string) error
 	say(a.err, "%s asks for the role %s in namespace %s for %s: %s\n", inline(e.Spec.RequestedBy), e.Spec.Role, namespace, e.Spec.Duration.Duration, inline(e.Spec.Reason))
 	before := e.DeepCopy()
 	e.Spec.ApprovedBy = user
-	// The approver has read this version.
+	// The patch fails if the request changed since the approver read it.
 	if err := c.Patch(ctx, e, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return failed(oneLine{unreachable(err)})
 	}
@@ -184,7 +182,7 @@ func (a *app) approve(ctx context.Context, tenant, namespace, name string) error
 	return nil
 }
 
-// self is a client, and the name of the user that the API server takes it for.
+// self returns a client, and the user name that the API server authenticates it as.
 func (a *app) self(ctx context.Context) (client.Client, string, error) {
 	c, err := a.client()
 	if err != nil {
@@ -199,7 +197,7 @@ func (a *app) self(ctx context.Context) (client.Client, string, error) {
 
 var noName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// beginningOf makes the beginning of an object's name of a user's.
+// beginningOf derives the beginning of an object's name from a user name.
 func beginningOf(user string) string {
 	name := strings.Trim(noName.ReplaceAllString(strings.ToLower(user), "-"), "-")
 	if name == "" {

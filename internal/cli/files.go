@@ -19,10 +19,10 @@ import (
 // maxFile is the maximum size of one file; estate checks its content.
 const maxFile = 64 << 20
 
-// fileFlags are -f, as kubectl has it.
+// fileFlags is the flag -f, with kubectl's meaning.
 type fileFlags struct {
 	names []string
-	// whole says that the files name every pool, tenant and network that is to be.
+	// whole means that the files contain every desired pool, tenant and network.
 	whole bool
 }
 
@@ -33,7 +33,7 @@ func (f *fileFlags) add(c *cobra.Command) {
 	}
 }
 
-// parse reads all files. Every problem is reported, not only the first.
+// parse reads all files. It reports every problem, not only the first.
 func (f *fileFlags) parse(in io.Reader) (*manifest.Declaration, error) {
 	whole := &manifest.Declaration{Now: time.Now()}
 	var problems manifest.Problems
@@ -57,20 +57,20 @@ func (f *fileFlags) parse(in io.Reader) (*manifest.Declaration, error) {
 		}
 	}
 	if len(problems) > 0 {
-		// The whole may be wrong in more ways than its parts; say it all at once.
+		// The files together may have further problems; all are reported at once.
 		_, more := estate.Build(whole)
 		return nil, append(problems, more...)
 	}
 	return whole, nil
 }
 
-// build reads all files and checks them as one whole.
+// build reads all files and checks them together.
 func (f *fileFlags) build(in io.Reader) (*estate.Estate, error) {
 	_, e, err := f.load(in)
 	return e, err
 }
 
-// load is build, and returns the declarations, too.
+// load is like build, and also returns the declarations.
 func (f *fileFlags) load(in io.Reader) (*manifest.Declaration, *estate.Estate, error) {
 	d, err := f.parse(in)
 	if err != nil {
@@ -109,8 +109,8 @@ func expand(name string) ([]string, error) {
 	return files, nil
 }
 
-// beside reads a file relative to the one that names it; standard input has no such
-// files.
+// beside returns a function that opens files relative to the file that names them. Standard
+// input cannot name files.
 func beside(file string) manifest.Open {
 	if file == "-" {
 		return nil
@@ -143,7 +143,7 @@ func limited(r io.Reader, name string) ([]byte, error) {
 	return data, nil
 }
 
-// readable turns the error of an unreadable file into a message for people.
+// readable turns the error of an unreadable file into a user-facing message.
 func readable(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: there is no such file", name)

@@ -27,7 +27,7 @@ func TestListAsData(t *testing.T) {
 	}
 }
 
-// TestNoFlagIsIgnored wants bad input where a flag would have no effect.
+// TestNoFlagIsIgnored expects bad input where a flag would have no effect.
 func TestNoFlagIsIgnored(t *testing.T) {
 	file := write(t, good)
 	for _, line := range []string{
@@ -66,7 +66,7 @@ func TestMigrateKeepsEdits(t *testing.T) {
 		return string(data)
 	}
 	again(0)
-	again(0) // the same once more loses nothing
+	again(0) // a second run with the same result loses no data
 	written, edited := read("croft.yaml"), read("croft.yaml")+"# reviewed\n"
 	report := filepath.Join(out, "report.md")
 	if err := os.WriteFile(filepath.Join(out, "croft.yaml"), []byte(edited), 0o600); err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// refuseStrays makes every group of commands answer a word that it does not know,
-// and none at all, with one line: of its own accord cobra prints the help and calls
-// that good. Only croft alone prints its help, as kubectl does.
+// refuseStrays makes every group of commands answer an unknown or a missing subcommand with
+// a one-line error. By default, cobra prints the help and succeeds. Only `croft` without
+// arguments prints its help, as kubectl does.
 func refuseStrays(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -29,7 +29,7 @@ func refuseStrays(root *cobra.Command) {
 	walk(root)
 }
 
-// stray is a group without one of its commands.
+// stray returns the error for a group without a valid subcommand.
 func stray(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("%s what? write one of %s", c.CommandPath(), strings.Join(commandsOf(c), ", "))
@@ -51,7 +51,7 @@ func commandsOf(c *cobra.Command) []string {
 	return names
 }
 
-// help prints the help of an existing command.
+// help prints the help of a command, or reports an unknown one.
 func help(c *cobra.Command, args []string) error {
 	found, rest, err := c.Root().Find(args)
 	if err != nil || found == nil || len(rest) > 0 {
@@ -68,7 +68,7 @@ func help(c *cobra.Command, args []string) error {
 	return found.Help()
 }
 
-// oneName takes a name and nothing else.
+// oneName accepts exactly one argument, a name.
 func oneName(of string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {

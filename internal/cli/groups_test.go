@@ -8,10 +8,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestNoCommandAnswersWithItsHelp walks all commands: a word that no command knows,
-// and a group without one, are bad input, said in one line. Help is for who asks.
+// TestNoCommandAnswersWithItsHelp runs all commands: an unknown subcommand, and a group
+// without a subcommand, are bad input with one line of output. The help is printed only on
+// request.
 func TestNoCommandAnswersWithItsHelp(t *testing.T) {
-	t.Setenv("KUBECONFIG", t.TempDir()+"/none") // by which croft login would know where
+	t.Setenv("KUBECONFIG", t.TempDir()+"/none") // croft login would read its provider from it
 	isRefused := func(args ...string) {
 		t.Helper()
 		var out, errOut bytes.Buffer
@@ -58,7 +59,7 @@ func TestNoCommandAnswersWithItsHelp(t *testing.T) {
 	}
 }
 
-// TestSaidOnce expects messages that were printed at once not to be repeated at the end.
+// TestSaidOnce expects the last progress message to be printed once.
 func TestSaidOnce(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out)
@@ -77,7 +78,7 @@ func TestSaidOnce(t *testing.T) {
 	out.Reset()
 	p = newProgress(&out)
 	p.update("1/2 ready")
-	p.update("2/2 ready") // too soon for a line of its own
+	p.update("2/2 ready") // too soon for another line
 	p.done()
 	if got := out.String(); got != "1/2 ready\n2/2 ready\n" {
 		t.Errorf("it says %q", got)

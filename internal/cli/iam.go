@@ -69,8 +69,8 @@ disks' keys or capacity reservations.`,
 	return c
 }
 
-// accountOf takes a service account's namespace and name apart. They become part of
-// a condition, where no character may have a meaning of its own.
+// accountOf splits a service account into namespace and name. They become part of an IAM
+// condition, where no character may have a special meaning.
 func accountOf(text string) (namespace, name string, err error) {
 	namespace, name, _ = strings.Cut(text, "/")
 	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
@@ -94,7 +94,7 @@ func printStack(a *app, stack *iam.Stack, output format) error {
 	}
 }
 
-// ownClasses are the pools whose EC2NodeClass the platform team keeps itself.
+// ownClasses returns the pools whose EC2NodeClass is managed by the platform team.
 func ownClasses(e *estate.Estate) []string {
 	var own []string
 	for _, p := range e.Pools {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestIAM compares the output of croft iam with the reviewed one. Run `go test
-// ./internal/cli -update` and look at the diff.
+// TestIAM compares the output of croft iam with the golden files. After a change, run `go
+// test ./internal/cli -update` and review the diff.
 func TestIAM(t *testing.T) {
 	const example = "../../examples/aws.yaml"
 	for golden, args := range map[string][]string{

@@ -125,8 +125,9 @@ service account may act as anybody, as an administrator may: see docs/observabil
 	return c
 }
 
-// installKinds installs the kinds alone. A job of the chart does it, which may read no
-// heartbeat: Helm knows whether it goes back.
+// installKinds installs only the kinds. A job of the chart runs it. The job may not read
+// the heartbeat, so the check for a downgrade does not apply to it: Helm decides about
+// downgrades.
 func (a *app) installKinds(ctx context.Context, dryRun, downgrade bool) error {
 	c, err := a.client()
 	if err != nil {
@@ -183,7 +184,7 @@ func (a *app) install(ctx context.Context, options install.Options, dryRun, down
 		return failed(err)
 	}
 	if len(live.Platforms) == 0 {
-		// Which engine it will be is not said yet.
+		// The placement engine is not declared yet.
 		objects = a.withoutUnserved(c, objects)
 	}
 	applier := apply.New(c)
@@ -198,9 +199,9 @@ func (a *app) install(ctx context.Context, options install.Options, dryRun, down
 	return a.sayIfNoOperator(ctx, c, options)
 }
 
-// notHelms refuses to change a release of the chart, which Helm could then neither upgrade
-// nor uninstall: it knows its objects by their labels. instead is a format of the release
-// and its namespace.
+// notHelms refuses to change objects of a Helm release. Helm could then neither upgrade nor
+// uninstall it, since it recognises its objects by their labels. instead is a format of the
+// release's name and namespace.
 func notHelms(ctx context.Context, c client.Client, instead string) error {
 	role := &rbacv1.ClusterRole{}
 	if err := c.Get(ctx, client.ObjectKey{Name: v1alpha1.ManagedBy}, role); err != nil {
@@ -224,7 +225,7 @@ func (a *app) sayIfNoOperator(ctx context.Context, c client.Client, options inst
 	return nil
 }
 
-// ownRoles adds to names the Platform's own roles, including removed ones: the operator
+// ownRoles adds the Platform's own roles to names. It includes removed roles: the operator
 // has to delete them.
 func ownRoles(ctx context.Context, c client.Reader, names []string) ([]string, error) {
 	all := sets.New(names...)
@@ -249,7 +250,7 @@ func ownRoles(ctx context.Context, c client.Reader, names []string) ([]string, e
 	return sets.List(all), nil
 }
 
-// withoutUnserved leaves out kinds that an API server before Kubernetes 1.36 may not
+// withoutUnserved leaves out kinds that an API server older than Kubernetes 1.36 may not
 // serve, and prints the consequences.
 func (a *app) withoutUnserved(c client.Client, objects []client.Object) []client.Object {
 	if native, err := apply.ServesNative(c.RESTMapper()); native || err != nil {
@@ -267,9 +268,9 @@ func (a *app) printChanges(changes []apply.Change) {
 	}
 }
 
-// platformObjects are the cluster-wide objects of the declared Platform, which depend on
-// its tenants' groups. An invalid tenant is left out. Without a declared Platform they
-// are those of one with every default: they concern only tenants' namespaces, and none
+// platformObjects returns the cluster-wide objects of the declared Platform. They depend on
+// the groups of its tenants; an invalid tenant is left out. Without a declared Platform it
+// uses a Platform with every default: the objects affect only tenants' namespaces, and none
 // exists yet.
 func platformObjects(d *manifest.Declaration) ([]client.Object, error) {
 	if len(d.Platforms) == 0 {
@@ -282,7 +283,7 @@ func platformObjects(d *manifest.Declaration) ([]client.Object, error) {
 	return wall.PlatformObjects(&e.Platform), nil
 }
 
-// undeclared is a Platform with the required fields only.
+// undeclared returns a Platform with only the required fields.
 func undeclared() v1alpha1.Platform {
 	var p v1alpha1.Platform
 	p.Name = v1alpha1.PlatformName

@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/version"
 )
 
-// installCheck prints whether croft can be installed, and whether it will work: exit status
-// 0 if so, 1 with a problem, and 2 if that cannot be found out.
+// installCheck prints whether croft can be installed and whether it will work. The exit
+// status is 0 if so, 1 if there is a problem, and 2 if the check itself fails.
 func (a *app) installCheck(ctx context.Context, options install.Options) error {
 	found, err := a.preflight(ctx, options)
 	if err != nil {
@@ -76,7 +76,7 @@ func (a *app) preflight(ctx context.Context, options install.Options) ([]install
 	return append(found, present), err
 }
 
-// checkPresent is about another installation of croft.
+// checkPresent checks for another installation of croft.
 func checkPresent(ctx context.Context, c client.Client) (install.Finding, error) {
 	f := install.Finding{Check: "croft", State: install.Good, Message: "not installed yet"}
 	const unknown = "not known, since you may not read its objects"

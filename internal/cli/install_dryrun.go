@@ -40,8 +40,8 @@ func (a *app) installDryRun(ctx context.Context, c client.Client, options instal
 	return a.showInstall(ctx, c, append(objects, platform...), leftovers...)
 }
 
-// showInstall prints how objects differ from those in the cluster. That they do is no
-// failure: the exit status says whether they can be written.
+// showInstall prints the differences between objects and the cluster. A difference is no
+// failure: the exit status is 1 only if the objects cannot be written.
 func (a *app) showInstall(ctx context.Context, c client.Client, objects []client.Object, deleted ...apply.Difference) error {
 	differences, err := apply.New(c).Diff(ctx, objects...)
 	differences = append(differences, deleted...)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// exitInterrupted is a shell's exit status of a program that Ctrl-C has ended.
+// exitInterrupted is the exit status that shells use for a program ended by Ctrl-C.
 const exitInterrupted = 130
 
 // interruption names the action that was under way when the user ended the command.
@@ -15,10 +15,10 @@ type interruption struct{ says string }
 
 func (i *interruption) Error() string { return i.says }
 
-// interrupted is an interruption that says how to go on.
+// interrupted returns an interruption with a hint how to continue.
 func interrupted(says string) error { return failed(&interruption{says: "interrupted" + says}) }
 
-// interruptionOf is the interruption that caused err; nil if it has another cause.
+// interruptionOf returns the interruption that caused err, or nil if err has another cause.
 // Errors that a library has rewritten are recognised by their text.
 func interruptionOf(ctx context.Context, err error) error {
 	var said *interruption
@@ -37,10 +37,10 @@ func interruptionOf(ctx context.Context, err error) error {
 	}
 }
 
-// untilInterrupted ends discovery requests when the command is interrupted. Libraries
-// send them without a context and without a deadline, and an API server that does not
-// answer would block the command for ever. Other requests have a context of their own:
-// clean-up goes on after an interruption.
+// untilInterrupted ends discovery requests when the command is interrupted. Libraries send
+// them without a context and without a deadline, and an API server that does not answer
+// would block the command for ever. Other requests have a context of their own, so that
+// clean-up continues after an interruption.
 type untilInterrupted struct {
 	http.RoundTripper
 	interrupt context.Context
@@ -56,8 +56,8 @@ func (u untilInterrupted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return u.RoundTripper.RoundTrip(r.WithContext(ctx))
 }
 
-// isDiscovery reports a discovery path: /api, /apis, /version, and below those a group
-// and its version, but no resource.
+// isDiscovery reports whether a path is a discovery path: /api, /apis, /version, and below
+// those a group and its version, but no resource.
 func isDiscovery(path string) bool {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch parts[0] {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// kubeconfigOf is for a server without authentication.
+// kubeconfigOf writes a kubeconfig for a server without authentication.
 func kubeconfigOf(t *testing.T, url string) string {
 	t.Helper()
 	return write(t, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \""+url+"\"}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n")
 }
 
-// TestInterrupted: a command that is interrupted while it waits for the cluster says so
-// at once, and does not report the cluster as unreachable.
+// TestInterrupted interrupts each command while it waits for the cluster. The command
+// reports the interruption at once, and does not report the cluster as unreachable.
 func TestInterrupted(t *testing.T) {
 	file := write(t, good)
 	for _, line := range []string{
@@ -29,7 +29,7 @@ func TestInterrupted(t *testing.T) {
 			var once sync.Once
 			server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				once.Do(func() { _ = syscall.Kill(os.Getpid(), syscall.SIGINT) })
-				<-r.Context().Done() // it never answers
+				<-r.Context().Done() // the server never answers
 			}))
 			defer server.Close()
 			started := time.Now()

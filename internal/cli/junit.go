@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// formatJUnit is what CI pipelines read.
+// formatJUnit is the report format of CI pipelines.
 const formatJUnit format = "junit"
 
-// The elements of a JUnit report, as CI systems read them.
+// These are the elements of a JUnit report that CI systems read.
 type (
 	junitSuites struct {
 		XMLName  xml.Name     `xml:"testsuites"`
@@ -47,7 +47,7 @@ type (
 	}
 )
 
-// printJUnit counts the cases of suites and writes them.
+// printJUnit counts the cases of suites and writes the report.
 func printJUnit(w io.Writer, name string, suites []junitSuite, took time.Duration) error {
 	report := junitSuites{Name: name, Time: fmt.Sprintf("%.3f", took.Seconds())}
 	for _, suite := range suites {

@@ -21,7 +21,6 @@ import (
 
 const installHint = "croft logs people in; install it, and put it on the PATH"
 
-// kubeconfigOptions are the options of croft kubeconfig.
 type kubeconfigOptions struct {
 	login     loginFlags
 	tenant    string
@@ -101,7 +100,7 @@ func (a *app) kubeconfig(cmd *cobra.Command, o *kubeconfigOptions) error {
 	return a.giveContext(name, o.namespace, cluster, user, o.write)
 }
 
-// giveContext prints a kubeconfig of one context, or merges it into the user's own.
+// giveContext prints a kubeconfig with one context, or merges it into the user's own.
 func (a *app) giveContext(name, namespace string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo, merge bool) error {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[name], config.AuthInfos[name] = cluster, user
@@ -118,14 +117,14 @@ func (a *app) giveContext(name, namespace string, cluster *clientcmdapi.Cluster,
 	return failed(err)
 }
 
-// mergeKubeconfig does what `kubectl config` does for a context and all that it names.
+// mergeKubeconfig writes a context, its cluster and its user as `kubectl config` does.
 func (a *app) mergeKubeconfig(added *clientcmdapi.Config) error {
 	config, err := a.cluster.rules.GetStartingConfig()
 	if err != nil {
 		return failed(err)
 	}
 	name := added.CurrentContext
-	// Existing entries stay in the file that has them.
+	// Existing entries stay in their own file.
 	cluster, user, context := added.Clusters[name], added.AuthInfos[name], added.Contexts[name]
 	if was := config.Clusters[name]; was != nil {
 		cluster.LocationOfOrigin = was.LocationOfOrigin
@@ -144,7 +143,8 @@ func (a *app) mergeKubeconfig(added *clientcmdapi.Config) error {
 	return nil
 }
 
-// clusterEntry is the cluster that the kubeconfig is for, with its authorities in it.
+// clusterEntry returns the kubeconfig's cluster entry, with the certificate authorities
+// embedded.
 func (o *kubeconfigOptions) clusterEntry(a *app) (*clientcmdapi.Cluster, error) {
 	if o.server == "" {
 		name, context, config, err := a.kubeContext()
@@ -181,7 +181,8 @@ func (o *kubeconfigOptions) clusterEntry(a *app) (*clientcmdapi.Cluster, error) 
 	return cluster, nil
 }
 
-// personUser is a user that logs in, and fills in the namespace.
+// personUser returns a user that logs in with croft login. It sets o.namespace if it is
+// empty.
 func (a *app) personUser(cmd *cobra.Command, o *kubeconfigOptions, cluster *clientcmdapi.Cluster) (*clientcmdapi.AuthInfo, error) {
 	session, err := o.login.session(a, cmd)
 	if err != nil {
@@ -203,7 +204,7 @@ func (a *app) personUser(cmd *cobra.Command, o *kubeconfigOptions, cluster *clie
 	return execUser(ownCommand(), append(getToken[:len(getToken):len(getToken)], o.login.args()...), installHint), nil
 }
 
-// kubeloginUser is a user that kubelogin logs in (github.com/int128/kubelogin).
+// kubeloginUser returns a user that logs in with kubelogin (github.com/int128/kubelogin).
 func (o *kubeconfigOptions) kubeloginUser(ctx context.Context, session *login.Session) (*clientcmdapi.AuthInfo, error) {
 	scopes, err := session.Scopes(ctx)
 	if err != nil {
@@ -211,7 +212,7 @@ func (o *kubeconfigOptions) kubeloginUser(ctx context.Context, session *login.Se
 	}
 	l := &o.login.options
 	args := []string{"oidc-login", "get-token", "--oidc-issuer-url=" + l.Issuer, "--oidc-client-id=" + l.ClientID}
-	for _, scope := range scopes[1:] { // it adds openid itself
+	for _, scope := range scopes[1:] { // kubelogin adds openid itself
 		args = append(args, "--oidc-extra-scope="+scope)
 	}
 	if l.ClientSecret != "" {
@@ -242,8 +243,8 @@ func execUser(command string, args []string, hint string) *clientcmdapi.AuthInfo
 	}}
 }
 
-// ownCommand is how others start this program: by its name if they find it there, and
-// otherwise by its path.
+// ownCommand returns the command that starts this program: its name if PATH leads to it,
+// and otherwise its path.
 func ownCommand() string {
 	own, err := os.Executable()
 	if err != nil {

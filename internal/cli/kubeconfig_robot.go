@@ -28,7 +28,7 @@ func (f *robotFlags) add(c *cobra.Command) {
 	c.Flags().DurationVar(&f.duration, "duration", time.Hour, "how long a token of the service account lives; at least 10m, and the API server may shorten it")
 }
 
-// validate reports values that the API server would refuse.
+// validate reports values that the API server would reject.
 func (f *robotFlags) validate() error {
 	switch {
 	case len(validation.IsDNS1123Subdomain(f.name)) > 0:
@@ -75,7 +75,7 @@ kubeconfig that ` + "`croft kubeconfig --robot`" + ` writes has clients call thi
 	return c
 }
 
-// token requests one.
+// token requests a token.
 func (f *robotFlags) token(ctx context.Context, c client.Client, namespace string) (*authenticationv1.TokenRequestStatus, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: f.name}}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(f.duration.Seconds()))}}
@@ -89,7 +89,7 @@ func (f *robotFlags) token(ctx context.Context, c client.Client, namespace strin
 	return &request.Status, nil
 }
 
-// robotUser is a service account's user, and fills in the namespace.
+// robotUser returns a service account's user. It sets o.namespace if it is empty.
 func (a *app) robotUser(ctx context.Context, o *kubeconfigOptions, name string) (*clientcmdapi.AuthInfo, error) {
 	if err := o.robot.validate(); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (a *app) robotUser(ctx context.Context, o *kubeconfigOptions, name string) 
 			return nil, err
 		}
 	}
-	// A token is requested in any case, so that errors show now.
+	// The token is always requested, so that errors appear now.
 	status, err := o.robot.token(ctx, c, o.namespace)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (a *app) robotUser(ctx context.Context, o *kubeconfigOptions, name string) 
 		return &clientcmdapi.AuthInfo{Token: status.Token}, nil
 	}
 	args := []string{"kubeconfig", "token", "--robot=" + o.robot.name, "--namespace=" + o.namespace, "--duration=" + o.robot.duration.String(), "--context=" + own}
-	// kubectl --kubeconfig does not tell the plugin which file it reads.
+	// kubectl --kubeconfig does not pass the path of the file to the plugin.
 	file := context.LocationOfOrigin
 	cluster, user := config.Clusters[context.Cluster], config.AuthInfos[context.AuthInfo]
 	if cluster != nil && user != nil && cluster.LocationOfOrigin == file && user.LocationOfOrigin == file && file != "" {

@@ -18,8 +18,9 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// namespaceOf is the tenant's first namespace. With --server it is the first namespace
-// that the user may see there; otherwise the cluster of the current context is asked.
+// namespaceOf returns the tenant's first namespace. With --server it is the first namespace
+// that the user may read there; otherwise it is read from the cluster of the current
+// context.
 func (a *app) namespaceOf(ctx context.Context, o *kubeconfigOptions, session *login.Session, cluster *clientcmdapi.Cluster) (string, error) {
 	if o.server == "" {
 		c, err := a.client()
@@ -52,14 +53,15 @@ func (a *app) namespaceOf(ctx context.Context, o *kubeconfigOptions, session *lo
 	return namespace, err
 }
 
-// firstNamespace is the first of a tenant's that who may see. Without the proxy, its people
-// may see no list of namespaces: then it is the one with the tenant's name, or one of guesses.
+// firstNamespace returns the first namespace of a tenant that the user may read. Without
+// the proxy, members may not list namespaces: then it is the namespace with the tenant's
+// name, or one of guesses. who names the user in errors.
 func firstNamespace(ctx context.Context, c client.Reader, tenant, who string, guesses ...string) (string, error) {
 	var declared v1alpha1.Tenant
 	err := c.Get(ctx, client.ObjectKey{Name: tenant}, &declared)
 	switch {
 	case err == nil:
-		return append(declared.Spec.Namespaces, tenant)[0], nil // named as the tenant if none are given
+		return append(declared.Spec.Namespaces, tenant)[0], nil // a tenant without namespaces has one with its own name
 	case apierrors.IsNotFound(err):
 		return "", failedf("there is no tenant %s", tenant)
 	case !apierrors.IsForbidden(err) && !meta.IsNoMatchError(err):

@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// TestFirstNamespaceOfMembers looks up namespaces as a member of a tenant without the proxy,
-// who may get the tenant's namespaces, and list none.
+// TestFirstNamespaceOfMembers looks up namespaces as a tenant's member without the proxy.
+// The member may get the tenant's namespaces, and may list none.
 func TestFirstNamespaceOfMembers(t *testing.T) {
 	namespace := func(name, tenant string) client.Object {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.TenantLabel: tenant}}}

@@ -28,12 +28,12 @@ type latencyOptions struct {
 	pool     string
 	since    time.Duration
 	journals []string
-	// against is a file of nodes to compare with, againstPool the pool of these.
+	// against is a file of nodes to compare with; againstPool is the pool of these nodes.
 	against, againstPool string
 	output               format
 }
 
-// compares says that nodes are compared with others.
+// compares reports whether the nodes are compared with others.
 func (o *latencyOptions) compares() bool { return o.against != "" || o.againstPool != "" }
 
 func newLatency(a *app) *cobra.Command {
@@ -177,7 +177,7 @@ func latencyObjects(ctx context.Context, c client.Reader) (latency.Objects, erro
 	return latency.Objects{Claims: claims.Items, Nodes: nodes.Items, Pods: pods.Items, Events: events.Items}, nil
 }
 
-// latencyEvents reads the events that matter: a cluster has many others.
+// latencyEvents reads only the relevant events, since a cluster has many others.
 func latencyEvents(ctx context.Context, c client.Reader, to *corev1.EventList) error {
 	for _, reason := range latency.EventReasons() {
 		var some corev1.EventList

@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/internal/latency"
 )
 
-// savedNodes reads the nodes to compare with; none if there is no file of them.
+// savedNodes reads the nodes to compare with. It returns none without --against.
 func (a *app) savedNodes(o latencyOptions) ([]latency.Timeline, error) {
 	if o.compares() && (o.output == formatSVG || o.output == formatPrometheus || o.output == formatWide) {
 		return nil, fmt.Errorf("-o %s: a comparison is written as table, markdown or json", o.output)
@@ -33,7 +33,7 @@ func (a *app) savedNodes(o latencyOptions) ([]latency.Timeline, error) {
 	return *saved.Nodes, nil
 }
 
-// compareLatency prints nodes beside those that they are compared with.
+// compareLatency prints nodes next to the nodes that they are compared with.
 func (a *app) compareLatency(with, nodes []latency.Timeline, o latencyOptions) error {
 	pool := o.againstPool
 	if pool == "" {
@@ -68,7 +68,7 @@ func (a *app) compareLatency(with, nodes []latency.Timeline, o latencyOptions) e
 	return nil
 }
 
-// side are the nodes on one side of a comparison.
+// side is one side of a comparison.
 type side struct {
 	file, pool string
 	nodes      []latency.Timeline
@@ -99,7 +99,7 @@ func (s side) data() map[string]any {
 	return data
 }
 
-// having is how many nodes have a phase.
+// having returns the number of nodes that have a phase.
 func having(p *latency.Percentiles) string {
 	if p == nil {
 		return "0"
@@ -107,7 +107,7 @@ func having(p *latency.Percentiles) string {
 	return strconv.Itoa(p.Count)
 }
 
-// compared are the four cells of a percentile.
+// compared returns the four cells of a percentile.
 func compared(was, is *latency.Percentiles, c *latency.Change, of func(*latency.Percentiles) float64) []string {
 	cells := []string{"-", "-", "-", "-"}
 	if was != nil {

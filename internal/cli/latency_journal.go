@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/internal/journal"
 )
 
-// journals are files of nodes' logs.
+// journals is a list of files with nodes' logs.
 type journals []nodeLog
 
 type nodeLog struct {
@@ -24,8 +24,8 @@ type nodeLog struct {
 	file *os.File
 }
 
-// openJournals opens the files of --journal: a mistake in one is found before the cluster
-// is asked for anything.
+// openJournals opens the files of --journal. It runs before any request to the cluster, so
+// that a mistake in the flag shows first.
 func openJournals(flags []string) (all journals, err error) {
 	for _, f := range flags {
 		node, path, is := strings.Cut(f, "=")
@@ -49,7 +49,7 @@ func (j journals) close() {
 	}
 }
 
-// read finds the events of nodes' boots.
+// read finds the times of nodes' boots in their logs.
 func (j journals) read(nodes []corev1.Node) (map[string]boot.Times, error) {
 	logs := map[string]*boot.Log{}
 	created := map[string]time.Time{}
@@ -77,7 +77,7 @@ func (j journals) read(nodes []corev1.Node) (map[string]boot.Times, error) {
 	return times, nil
 }
 
-// readLog adds the lines of a file, which is a text or a journal file.
+// readLog adds the lines of a file, which is either a text file or a journal file.
 func readLog(log *boot.Log, file *os.File, created time.Time) error {
 	begin := make([]byte, len(journal.Signature))
 	n, err := file.ReadAt(begin, 0)

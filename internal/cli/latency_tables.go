@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/internal/latency"
 )
 
-// latencyColumns are the phases of a table.
+// latencyColumns returns the phases that a table shows.
 func latencyColumns(wide bool) []latency.Definition {
 	return slices.DeleteFunc(latency.Definitions(), func(d latency.Definition) bool { return !wide && d.Wide() })
 }
@@ -50,7 +50,7 @@ func (a *app) latencyTables(nodes []latency.Timeline, groups []latency.Group, wi
 	table(a.out, header, rows)
 }
 
-// latencySummary is the table of percentiles.
+// latencySummary returns the table of percentiles.
 func latencySummary(groups []latency.Group, wide bool) (header []string, rows [][]string) {
 	header = []string{"BY", "VALUE", "NODES"}
 	for _, d := range latencyColumns(wide) {
@@ -84,7 +84,7 @@ func orDash(text string) string {
 	return text
 }
 
-// latencyMarkdown has the columns of node-latency-for-k8s.
+// latencyMarkdown prints a table with the columns of node-latency-for-k8s.
 func (a *app) latencyMarkdown(nodes []latency.Timeline, groups []latency.Group) {
 	if len(nodes) == 0 {
 		return
@@ -142,7 +142,8 @@ func (a *app) markdownTable(header []string, rows [][]string) {
 	}
 }
 
-// markdownText is one line that Markdown takes as text: objects name themselves.
+// markdownText escapes a text for one line of Markdown, since tenants choose the names of
+// objects.
 func markdownText(text string) string {
 	return strings.NewReplacer("<", "&lt;", "`", "\\`", "[", `\[`).Replace(inline(text))
 }

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// listing is a server that answers lists with the nodes of docs/latency.md, and
-// forbids those of some kinds.
+// listing starts a server that answers lists with the nodes of docs/latency.md, and forbids
+// lists of the given kinds.
 func listing(t *testing.T, forbidden ...string) (kubeconfig string) {
 	t.Helper()
 	text, err := os.ReadFile("../latency/testdata/nodes.yaml")
@@ -79,7 +79,7 @@ func groups() metav1.APIGroupList {
 	}}
 }
 
-// resources are pairs of a kind and its resource.
+// resources returns a resource list of pairs of a kind and its resource.
 func resources(version string, pairs ...string) metav1.APIResourceList {
 	list := metav1.APIResourceList{GroupVersion: version}
 	for i := 0; i < len(pairs); i += 2 {
@@ -89,7 +89,7 @@ func resources(version string, pairs ...string) metav1.APIResourceList {
 	return list
 }
 
-// TestLatency compares the output about example nodes with docs/latency.md.
+// TestLatency compares the output for the example nodes with docs/latency.md.
 func TestLatency(t *testing.T) {
 	kubeconfig := listing(t)
 	docs, err := os.ReadFile("../../docs/latency.md")
@@ -137,7 +137,7 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// TestLatencyOfNothing: no nodes are no failure, and are mentioned beside the data.
+// TestLatencyOfNothing expects success without nodes, and a message on standard error.
 func TestLatencyOfNothing(t *testing.T) {
 	kubeconfig := listing(t)
 	for args, says := range map[string]string{
@@ -152,7 +152,7 @@ func TestLatencyOfNothing(t *testing.T) {
 	}
 }
 
-// TestLatencyRights: one line says all rights that are missing.
+// TestLatencyRights expects one line that names all missing rights.
 func TestLatencyRights(t *testing.T) {
 	all := []string{"nodes", "nodeclaims", "pods", "events"}
 	for _, forbidden := range [][]string{{"nodes"}, {"nodeclaims"}, {"pods"}, {"events"}, all} {
@@ -166,7 +166,7 @@ func TestLatencyRights(t *testing.T) {
 	}
 }
 
-// TestLatencyCompared compares what was saved with what is there, and two pools.
+// TestLatencyCompared compares saved nodes with the cluster's nodes, and two pools.
 func TestLatencyCompared(t *testing.T) {
 	kubeconfig := listing(t)
 	_, saved, _ := run(t, "", "latency", "--since", "0", "-o", "json", "--kubeconfig", kubeconfig)
@@ -219,7 +219,7 @@ func TestLatencyCompared(t *testing.T) {
 	}
 }
 
-// TestLatencyRefuses: one line says what is wrong with files and flags.
+// TestLatencyRefuses expects one line for each mistake in files and flags.
 func TestLatencyRefuses(t *testing.T) {
 	kubeconfig := listing(t)
 	log := write(t, "Nov 23 10:00:10 host systemd[1]: Reached target Timers.\n")
@@ -260,7 +260,7 @@ func TestLatencyRefuses(t *testing.T) {
 	}
 }
 
-// TestLatencyJournal: a node's logs, in several files, and in a journal file.
+// TestLatencyJournal reads a node's logs from several files, and from a journal file.
 func TestLatencyJournal(t *testing.T) {
 	kubeconfig := listing(t)
 	const node = "ip-10-0-2-110.ec2.internal"

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// grace is the time that apply waits for a sign of an operator: longer than the
-	// operator's start, and than the interval between two heartbeats.
+	// grace is the time that apply waits for a sign of an operator. It is longer than the
+	// operator's start and the interval between two heartbeats.
 	grace = 15 * time.Second
-	// mendOperator is what to do without one.
+	// mendOperator is the remedy for a missing operator.
 	mendOperator = "`croft install --image IMAGE` deploys it, `croft operator` runs it here; " +
 		"to do without one, `croft render -f FILE | kubectl apply --server-side -f -`"
 )
@@ -24,13 +24,13 @@ const (
 // listener detects whether an operator acts on declared objects.
 type listener struct {
 	client client.Reader
-	// since is the start of listening, and first the state seen then.
+	// since is the start of listening, and first the heartbeat at that time.
 	since time.Time
 	first heartbeat.Beat
 	last  heartbeat.Beat
-	// asked is when it last looked.
+	// asked is the time of the last read of the heartbeat.
 	asked time.Time
-	// acted says that a declared object changed while it listened.
+	// acted reports that a declared object changed after the start of listening.
 	acted bool
 }
 
@@ -40,8 +40,8 @@ func listen(ctx context.Context, c client.Reader) (*listener, error) {
 	return &listener{client: c, since: now, first: beat, last: beat, asked: now}, unreachable(err)
 }
 
-// hears reports whether an operator runs. An operator with a different clock is detected
-// by its next heartbeat.
+// hears reports whether an operator runs. An operator with a different clock is detected by
+// its next heartbeat.
 func (l *listener) hears(ctx context.Context) bool {
 	if time.Since(l.asked) > time.Second {
 		l.asked = time.Now()
@@ -52,7 +52,8 @@ func (l *listener) hears(ctx context.Context) bool {
 	return l.acted || l.last.Believable(time.Now()) || l.last.Holder != "" && l.last.At.After(l.first.At)
 }
 
-// silent says why waiting is useless; nil while an operator runs, or may still start.
+// silent returns an error if waiting is useless, and nil while an operator runs or may
+// still start.
 func (l *listener) silent(ctx context.Context, p *progress) error {
 	if l.hears(ctx) || time.Since(l.since) < grace {
 		return nil
@@ -64,7 +65,7 @@ func (l *listener) silent(ctx context.Context, p *progress) error {
 	return l.errNoOperator()
 }
 
-// errNoOperator is the error if no operator runs.
+// errNoOperator returns the error for a missing operator.
 func (l *listener) errNoOperator() error {
 	return fmt.Errorf("written; but %s, so nothing will be made of it: %s", l.last.Say(time.Now()), mendOperator)
 }

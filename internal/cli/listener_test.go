@@ -16,8 +16,8 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// TestListener fails if apply goes on waiting for a missing operator, or does not wait
-// for one that is starting.
+// TestListener fails if apply keeps waiting for a missing operator, or does not wait for
+// one that is starting.
 func TestListener(t *testing.T) {
 	sandbox.EndToEnd(t)
 	if testing.Short() {

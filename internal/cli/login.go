@@ -26,11 +26,11 @@ import (
 	"croft.dev/croft/internal/login"
 )
 
-// envExecInfo is the variable by which kubectl and client-go pass their request to a
-// credential plugin.
+// envExecInfo is the environment variable with which kubectl and client-go pass their
+// request to a credential plugin.
 const envExecInfo = "KUBERNETES_EXEC_INFO"
 
-// getToken are the commands that lead to the credential plugin.
+// getToken is the command that acts as the credential plugin.
 var getToken = []string{"login", "get-token"}
 
 func newLogin(a *app) *cobra.Command {
@@ -122,7 +122,7 @@ session in the browser continues, and issued tokens stay valid until they expire
 	return c
 }
 
-// loginFlags are the identity provider, and the way to log in.
+// loginFlags describe the identity provider and the way to log in.
 type loginFlags struct {
 	options   login.Options
 	noBrowser bool
@@ -144,12 +144,12 @@ func (f *loginFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.noBrowser, "no-browser", false, "print the URL, and do not open it")
 }
 
-// args are the flags without those that have their default. The client's ID is always
-// among them, so that the kubeconfig shows its purpose.
+// args returns the flags that differ from their defaults. It always includes the client's
+// ID, so that the kubeconfig shows its purpose.
 func (f *loginFlags) args() []string {
 	written := *f
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	written.add(flags) // which sets the defaults
+	written.add(flags) // sets the defaults
 	written = *f
 	var args []string
 	flags.VisitAll(func(flag *pflag.Flag) {
@@ -166,8 +166,8 @@ func (f *loginFlags) args() []string {
 	return args
 }
 
-// session is the login that the flags describe; the kubeconfig's context describes the
-// rest.
+// session returns the login that the flags describe. Missing flags are taken from the
+// kubeconfig's context.
 func (f *loginFlags) session(a *app, cmd *cobra.Command) (*login.Session, error) {
 	if !cmd.Flags().Changed("issuer") {
 		if err := f.fromContext(a, cmd.Flags()); err != nil {
@@ -188,7 +188,7 @@ func (f *loginFlags) session(a *app, cmd *cobra.Command) (*login.Session, error)
 	return session, loginFailed(err)
 }
 
-// hasBrowser reports whether a browser can open beside the terminal: on a machine
+// hasBrowser reports whether a browser can open outside of the terminal: on a machine
 // without a display, xdg-open would start one inside it.
 func hasBrowser() bool {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
@@ -197,8 +197,7 @@ func hasBrowser() bool {
 	return os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != ""
 }
 
-// fromContext takes the flags that are not given from the credential plugin of the
-// kubeconfig's context.
+// fromContext takes missing flags from the credential plugin of the kubeconfig's context.
 func (f *loginFlags) fromContext(a *app, flags *pflag.FlagSet) error {
 	args := a.pluginArgs()
 	if len(args) == 0 {
@@ -228,8 +227,8 @@ func (f *loginFlags) fromContext(a *app, flags *pflag.FlagSet) error {
 	return err
 }
 
-// pluginArgs are the arguments of `croft login get-token` in the kubeconfig's context; nil
-// if it uses another way to log in.
+// pluginArgs returns the arguments of `croft login get-token` in the kubeconfig's context,
+// or nil if the context uses another way to log in.
 func (a *app) pluginArgs() []string {
 	_, context, config, err := a.kubeContext()
 	if err != nil {
@@ -242,7 +241,7 @@ func (a *app) pluginArgs() []string {
 	return user.Exec.Args[len(getToken):]
 }
 
-// kubeContext is the kubeconfig's context that is current or that --context names.
+// kubeContext returns the context that --context names, or the kubeconfig's current one.
 func (a *app) kubeContext() (name string, context *clientcmdapi.Context, config *clientcmdapi.Config, err error) {
 	raw, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.cluster.rules, a.cluster.overrides).RawConfig()
 	if err != nil {
@@ -273,19 +272,19 @@ func (a *app) printLogin(token *login.Token, f *loginFlags) {
 	}
 }
 
-// interactive reports whether a person is present to log in.
+// interactive reports whether standard input is a terminal, so that a user can log in.
 func (a *app) interactive() bool {
 	file, ok := a.in.(*os.File)
 	return ok && isatty.IsTerminal(file.Fd())
 }
 
-// execRequest is a client's request to its credential plugin.
+// execRequest is a Kubernetes client's request to its credential plugin.
 type execRequest struct {
 	apiVersion  string
 	interactive bool
 }
 
-// execRequest reads the client's request; without a client, it uses the newest version.
+// execRequest reads the client's request. Without one, it assumes the newest version.
 func (a *app) execRequest() (*execRequest, error) {
 	asked := os.Getenv(envExecInfo)
 	if asked == "" {
@@ -303,8 +302,8 @@ func (a *app) execRequest() (*execRequest, error) {
 	return &execRequest{apiVersion: credential.APIVersion, interactive: credential.Spec.Interactive}, nil
 }
 
-// answer prints a token. The versions v1 and v1beta1 of ExecCredential have it at the same
-// place.
+// answer prints a token. The versions v1 and v1beta1 of ExecCredential have the token in
+// the same field.
 func (r *execRequest) answer(w io.Writer, token string, expiry time.Time) error {
 	end := metav1.NewTime(expiry)
 	return formatJSON.print(w, &clientauthenticationv1.ExecCredential{
@@ -313,14 +312,14 @@ func (r *execRequest) answer(w io.Writer, token string, expiry time.Time) error 
 	})
 }
 
-// oneLine is an error whose text comes from the network, in part.
+// oneLine is an error whose text comes partly from the network. It prints as one line.
 type oneLine struct{ error }
 
 func (e oneLine) Error() string { return inline(e.error.Error()) }
 
 func (e oneLine) Unwrap() error { return e.error }
 
-// loginFailed tells bad input from errors of the identity provider.
+// loginFailed distinguishes bad input from errors of the identity provider.
 func loginFailed(err error) error {
 	var wrong *login.BadInputError
 	switch {

@@ -13,7 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// TestLoginBadInput is of `make test`: one line, and the exit status says whose mistake.
+// TestLoginBadInput runs in `make test`. It expects one line, and an exit status that
+// distinguishes bad input from other failures.
 func TestLoginBadInput(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
@@ -55,8 +56,8 @@ func TestLoginBadInput(t *testing.T) {
 	}
 }
 
-// TestLoginSanitizes is of `make test`: a provider's answer contains no control
-// characters on the terminal.
+// TestLoginSanitizes runs in `make test`. It expects no control characters of a provider's
+// answer in the output.
 func TestLoginSanitizes(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	var issuer string
@@ -78,8 +79,8 @@ func TestLoginSanitizes(t *testing.T) {
 	}
 }
 
-// TestKubeconfig is of `make test`: croft kubeconfig writes flags that croft login
-// reads, and keeps the file's other entries.
+// TestKubeconfig runs in `make test`. It expects croft kubeconfig to write flags that croft
+// login reads, and to keep the file's other entries.
 func TestKubeconfig(t *testing.T) {
 	file := kubeconfigOf(t, "https://127.0.0.1:1")
 	t.Setenv("KUBECONFIG", file)
@@ -88,7 +89,7 @@ func TestKubeconfig(t *testing.T) {
 		"kubeconfig", "--tenant", "shop", "-n", "shop-prod", "--issuer", "https://127.0.0.1:1/realm", "--client-id", "web",
 		"--scope", "groups,email", "--device", "--write",
 	}
-	for range 2 { // the same once more changes nothing
+	for range 2 { // a second run changes nothing
 		if status, stdout, stderr := run(t, "", wanted...); status != 0 || stdout != "" || !strings.Contains(stderr, "croft-shop") {
 			t.Fatalf("exit status %d: %s%s", status, stdout, stderr)
 		}

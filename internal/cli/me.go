@@ -69,7 +69,7 @@ func (a *app) printMe(m *me.Me) {
 	for _, n := range m.Namespaces {
 		rows = append(rows, []string{n.Name, list(n.Roles), list(n.May)})
 		for _, u := range n.Quota {
-			// Numbers of objects matter when they are nearly used up.
+			// Object counts are shown only if they are nearly used up.
 			if !u.Counts() || u.Percent >= 80 {
 				quota = append(quota, []string{n.Name, string(u.Resource), u.Used, u.Hard, strconv.Itoa(u.Percent) + "%"})
 			}
@@ -116,7 +116,7 @@ func list(names []string) string {
 	return dash(strings.Join(names, ", "))
 }
 
-// allowed is a list in which "*" means any name, with the existing names.
+// allowed formats a list in which "*" means any name, together with the existing names.
 func allowed(names, there []string) string {
 	switch {
 	case !slices.Contains(names, "*"):

@@ -95,7 +95,7 @@ func (a *app) migrate(ctx context.Context, o migrateOptions) error {
 		return err
 	}
 	if err := result.Problems.Err(); err != nil && o.report == "json" && o.out == "" {
-		return &toldBadInput{err} // they are in the report, and lines after it would break it
+		return &toldBadInput{err} // the report contains the problems; more lines would make its JSON invalid
 	}
 	return result.Problems.Err()
 }
@@ -129,7 +129,7 @@ func (a *app) toMigrate(ctx context.Context, o migrateOptions) ([]*source.Object
 		if err != nil {
 			return nil, nil, failed(err)
 		}
-		// Only its reading half: a migration changes nothing.
+		// A migration only reads.
 		objects, wrong, err := migrate.Live(ctx, client.Reader(c))
 		if err != nil {
 			return nil, nil, failed(unreachable(err))
@@ -172,7 +172,7 @@ func (a *app) writeMigrated(r *migrate.Result, o migrateOptions) error {
 		if _, err := a.out.Write(file); err != nil {
 			return failed(err)
 		}
-		// One stream that is croft.yaml must not have other objects in it.
+		// Standard output contains croft.yaml, which must not contain other objects.
 		if len(r.Manifests) > 0 {
 			say(a.err, "croft.yaml refers to %s that --out DIR writes to nodeclasses.yaml\n", count(len(r.Manifests), "node class"))
 		}

@@ -12,8 +12,8 @@ import (
 	"slices"
 )
 
-// writeFiles writes files into a directory: all of them, or none if one exists with
-// other content, since it may have been edited.
+// writeFiles writes files into a directory. If one exists with other content, it may have
+// been edited, and none is written, unless force is set.
 func writeFiles(directory string, files map[string]func(io.Writer) error, force bool) error {
 	contents := map[string][]byte{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -43,8 +43,8 @@ func writeFiles(directory string, files map[string]func(io.Writer) error, force 
 	return nil
 }
 
-// replace writes a file atomically: a reader, also after a crash, sees the old content
-// or the new one.
+// replace writes a file atomically: a reader gets the old content or the new one, also
+// after a crash.
 func replace(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {

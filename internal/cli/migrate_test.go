@@ -23,9 +23,9 @@ spec: {applyTo: [{groups: [""], kinds: [Pod], versions: [v1]}], location: spec.n
 `
 )
 
-// TestMigrateBadInput wants, for each thing that can be wrong with what people
-// run, one line that names the place and says what to do; exit status 2; and the
-// rest of croft.yaml and of the report all the same.
+// TestMigrateBadInput expects, for each possible mistake in the input, one line that names
+// the place and the remedy; exit status 2; and the rest of croft.yaml and of the report
+// nevertheless.
 func TestMigrateBadInput(t *testing.T) {
 	for name, c := range map[string]struct {
 		bad  string
@@ -71,7 +71,8 @@ func TestMigrateBadInput(t *testing.T) {
 	}
 }
 
-// TestMigratedIsGood expects croft check to accept the results of published set-ups.
+// TestMigratedIsGood expects croft check to accept the migrated manifests of published
+// set-ups.
 func TestMigratedIsGood(t *testing.T) {
 	for _, document := range []string{"000", "001", "002"} {
 		status, stdout, stderr := run(t, "", "migrate", "-f", filepath.Join(documents, document), "--cluster-name", "demo")
@@ -89,7 +90,7 @@ func TestMigratedIsGood(t *testing.T) {
 
 func TestMigrateOutput(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "migrated")
-	// A field that croft does not carry, for which it writes a node class.
+	// croft has no equivalent of this field, so migrate writes a node class.
 	context := filepath.Join(t.TempDir(), "template.yaml")
 	data, err := os.ReadFile(filepath.Join(documents, "000", "default-awsnodetemplate.yaml"))
 	if err != nil {

@@ -110,7 +110,7 @@ func (a *app) move(ctx context.Context, name string, o *moveOptions) error {
 	return left(name, plan)
 }
 
-// left names the pods that were not moved and still have to be.
+// left returns an error that names the pods that were not moved and still have to be.
 func left(tenant string, plan []move.Workload) error {
 	var names []string
 	for i := range plan {
@@ -137,7 +137,7 @@ func (a *app) moveEach(ctx context.Context, m *move.Mover, moving []move.Workloa
 	return nil
 }
 
-// mover reads the declared objects.
+// mover reads the declared objects and returns a mover of the tenant's pods.
 func (a *app) mover(ctx context.Context, c client.Client, name string, o *moveOptions) (*move.Mover, error) {
 	live, err := declared(ctx, c)
 	if err != nil {
@@ -154,7 +154,7 @@ func (a *app) mover(ctx context.Context, c client.Client, name string, o *moveOp
 	return move.New(c, e, tenant, o.namespace, o.evict)
 }
 
-// putBack declares the tenant's former pool, and waits until its walls are in place.
+// putBack declares the tenant's former pool again, and waits until its walls exist.
 func (a *app) putBack(ctx context.Context, c client.Client, name string, o *moveOptions) error {
 	var tenant v1alpha1.Tenant
 	if err := c.Get(ctx, client.ObjectKey{Name: name}, &tenant); err != nil {
@@ -204,8 +204,8 @@ func (a *app) printMove(tenant string, plan []move.Workload, f format) error {
 	return nil
 }
 
-// warnOfStrays warns that pods of a tenant run outside of its pools: behind another
-// tenant's node wall, although new pods are placed correctly.
+// warnOfStrays warns of pods that run outside of their tenant's pools, and so behind
+// another tenant's node wall. New pods are placed correctly.
 func (a *app) warnOfStrays(ctx context.Context, e *estate.Estate, tenant string) error {
 	c, err := a.client()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/internal/secondary/plan"
 )
 
-// formatCLI is commands for a shell.
+// formatCLI is the output format of shell commands.
 const formatCLI format = "cli"
 
 func newNetworks(a *app) *cobra.Command {

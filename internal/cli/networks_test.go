@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNetworksPlan holds everything that croft networks plan prints of a file against
-// what was reviewed. Run `go test ./internal/cli -update` and look at the diff.
+// TestNetworksPlan compares the output of croft networks plan with the golden files. After
+// a change, run `go test ./internal/cli -update` and review the diff.
 func TestNetworksPlan(t *testing.T) {
 	for golden, output := range map[string]string{
 		"plan.txt": "table", "plan.sh": "cli", "plan.cloudformation.yaml": "cloudformation", "plan.tf.json": "terraform", "plan.json": "json",
@@ -22,7 +22,8 @@ func TestNetworksPlan(t *testing.T) {
 	}
 }
 
-// TestNetworksPlanRefuses is about a pool whose nodes could not carry its networks.
+// TestNetworksPlanRefuses tests a pool whose nodes have too few network interfaces for its
+// networks.
 func TestNetworksPlanRefuses(t *testing.T) {
 	file := write(t, `platform: {clusterName: demo, nodeClass: {aws: {role: nodes}}}
 secondaryNetworks:

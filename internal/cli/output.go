@@ -18,12 +18,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// format is -o.
+// format is the value of the flag -o.
 type format string
 
 const (
 	formatTable format = "table"
-	// formatText is what people read where it is no table.
+	// formatText is the output for people of commands that print no table.
 	formatText format = "text"
 	formatJSON format = "json"
 	formatYAML format = "yaml"
@@ -56,8 +56,8 @@ func (f format) print(w io.Writer, value any) error {
 		return failed(err)
 	}
 	text := escaped(document.Bytes())
-	// A YAML printer may print escaped characters raw, which YAML does not accept: such
-	// output stays JSON, which is YAML too.
+	// A YAML printer may write escaped characters raw, which YAML does not allow. Such
+	// output stays JSON, which is also valid YAML.
 	if f == formatYAML && bytes.Equal(text, document.Bytes()) {
 		var err error
 		if text, err = yaml.JSONToYAML(text); err != nil {
@@ -68,7 +68,7 @@ func (f format) print(w io.Writer, value any) error {
 	return failed(err)
 }
 
-// table lines up rows below a header, as kubectl does.
+// table aligns rows below a header, as kubectl does.
 func table(w io.Writer, header []string, rows [][]string) {
 	tw := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
 	for _, row := range append([][]string{header}, rows...) {
@@ -95,8 +95,8 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// printObjects writes objects as a stream that kubectl takes: without what only
-// a server can know, and the same to the byte each time.
+// printObjects writes objects as a stream that kubectl accepts. It leaves out fields that
+// only a server sets, and its output is deterministic.
 func printObjects(w io.Writer, objects []client.Object, f format) error {
 	list := make([]any, len(objects))
 	for i, o := range objects {

@@ -19,7 +19,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// overview is what `croft status` shows.
+// overview is the data that `croft status` shows.
 type overview struct {
 	Operator operatorStatus              `json:"operator"`
 	Platform v1alpha1.Platform           `json:"platform"`
@@ -27,45 +27,46 @@ type overview struct {
 	Tenants  []v1alpha1.Tenant           `json:"tenants"`
 	Networks []v1alpha1.SecondaryNetwork `json:"secondaryNetworks,omitempty"`
 	Walls    []wallStatus                `json:"walls"`
-	// Usage is the tenants' namespaces' use of their quota.
+	// Usage is the quota usage of the tenants' namespaces.
 	Usage []usage `json:"usage"`
-	// Retained are namespaces that stayed when their tenant was deleted.
+	// Retained lists the namespaces that were retained when their tenant was deleted.
 	Retained []retained `json:"retained"`
 
 	*selection
-	// rendered says that the walls are a file's, which no operator keeps.
+	// rendered means that the walls are rendered from a file, and that no operator
+	// maintains them.
 	rendered bool
-	// wrong are the states of missing or changed objects, by the declared object that
+	// wrong contains the states of missing or changed objects, by the declared object that
 	// they belong to.
 	wrong map[string]sets.Set[apply.State]
 }
 
-// operatorStatus says whether the operator runs, and so whether its conditions are
-// current.
+// operatorStatus reports whether the operator runs. If not, its conditions may be out of
+// date.
 type operatorStatus struct {
 	Alive bool `json:"alive"`
-	// LastSeen is when it gave its last sign; absent if it never did.
+	// LastSeen is the time of the last heartbeat; absent if there was none.
 	LastSeen *metav1.Time `json:"lastSeen,omitempty"`
 	Holder   string       `json:"holder,omitempty"`
 	Version  string       `json:"version,omitempty"`
-	// Skew says how its version differs from this croft's; empty if it does not, or if it
-	// does not run.
+	// Skew describes how the operator's version differs from this croft's. It is empty if
+	// the versions are equal, or if no operator runs.
 	Skew string `json:"skew,omitempty"`
-	// Says is a line for people.
+	// Says is the status as one line of text.
 	Says string `json:"says"`
 
 	believable bool
 }
 
-// wallStatus is the number of one wall's objects that are in place.
+// wallStatus counts the objects of one wall that exist as desired.
 type wallStatus struct {
 	Name    string   `json:"name"`
 	Wanted  int      `json:"wanted"`
 	Stands  int      `json:"stands"`
 	Missing []string `json:"missing,omitempty"`
-	// Changed objects exist, and differ from the desired ones.
+	// Changed lists objects that exist and differ from the desired ones.
 	Changed []string `json:"changed,omitempty"`
-	// Unread objects may not be read by the caller.
+	// Unread lists objects that the caller may not read.
 	Unread []string `json:"unread,omitempty"`
 }
 
@@ -111,8 +112,8 @@ func (a *app) look(ctx context.Context, c client.Client, files *subjectFlags, pi
 	return look, nil
 }
 
-// resolve fills in the pools and namespaces of a file's tenants, which the operator writes
-// into the status of others.
+// resolve fills in the pools and namespaces of a file's tenants. The operator writes them
+// into the status of tenants in the cluster.
 func (o *overview) resolve(e *estate.Estate) {
 	for i := range o.Tenants {
 		if t := e.Tenant(o.Tenants[i].Name); t != nil {
@@ -121,7 +122,7 @@ func (o *overview) resolve(e *estate.Estate) {
 	}
 }
 
-// withoutManagedFields leaves out the bookkeeping of field managers, as kubectl does.
+// withoutManagedFields removes the managed fields, as kubectl does.
 func withoutManagedFields(d *manifest.Declaration) {
 	for i := range d.Platforms {
 		d.Platforms[i].ManagedFields = nil
@@ -153,7 +154,7 @@ func operatorOf(beat heartbeat.Beat, now time.Time) operatorStatus {
 	return s
 }
 
-// count sums up the objects that are not in place, by wall and by owner.
+// count sums up the missing and changed objects, by wall and by owner.
 func (o *overview) count(objects []survey.Object) {
 	at := map[string]int{}
 	for i, w := range wall.All() {
@@ -187,8 +188,9 @@ func (o *overview) count(objects []survey.Object) {
 // reasonNoOperator is the reason of READY Unknown without an operator.
 const reasonNoOperator = "NoOperator"
 
-// verdict is READY and its REASON of a declared object. Without an operator the
-// condition may be out of date; for a file's walls it is the state of their objects.
+// verdict returns READY and REASON of a declared object. Without an operator the condition
+// may be out of date, so READY is Unknown. For a file's walls, READY is derived from the
+// state of their objects.
 func (o *overview) verdict(kind, name string, generation int64, status v1alpha1.Status) (ready, reason string) {
 	owner := kind + "/" + name
 	if kind == survey.OfPlatform {
@@ -215,7 +217,7 @@ func (o *overview) verdict(kind, name string, generation int64, status v1alpha1.
 	}
 }
 
-// isReady reports whether READY of something declared is True.
+// isReady reports whether READY of a declared object is True.
 func (o *overview) isReady(kind, name string, generation int64, status v1alpha1.Status) bool {
 	ready, _ := o.verdict(kind, name, generation, status)
 	return ready == string(metav1.ConditionTrue)
@@ -229,8 +231,8 @@ func (o *overview) tenantReady(t *v1alpha1.Tenant) bool {
 	return o.isReady("Tenant", t.Name, t.Generation, t.Status.Status)
 }
 
-// good reports whether all shown objects are known to be in order. If pools and tenants
-// are named, only those and their objects count.
+// good reports whether all shown objects are known to be Ready and as desired. If pools and
+// tenants are selected, only they and their objects count.
 func (o *overview) good() bool {
 	good := o.rendered || o.Operator.Alive
 	if !o.named() {

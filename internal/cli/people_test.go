@@ -47,8 +47,8 @@ tenants:
   gone: {pool: apps}
 `
 
-// people are a cluster with an estate's walls, and kubeconfigs of its people by their
-// certificates.
+// people is a cluster with an estate's walls. It creates kubeconfigs for members of the
+// estate's groups, with client certificates.
 type people struct {
 	*sandbox.Cluster
 	t     *testing.T
@@ -100,7 +100,7 @@ func (p *people) client(config *rest.Config) client.Client {
 	return c
 }
 
-// config is the configuration of a user in a group.
+// config returns the client configuration of a user in a group.
 func (p *people) config(group string) *rest.Config {
 	p.t.Helper()
 	config, err := p.ConfigFor("jane", group)
@@ -110,7 +110,7 @@ func (p *people) config(group string) *rest.Config {
 	return config
 }
 
-// kubeconfig is a file of a configuration, with a namespace in its context.
+// kubeconfig writes a kubeconfig of a user in a group, with a namespace in its context.
 func (p *people) kubeconfig(group, namespace string) string {
 	p.t.Helper()
 	c := p.config(group)

@@ -11,9 +11,9 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// confirmOwnership drops tenants whose refused namespace is permitted by now, and marks
-// the others as confirmed: the operator may have refused the namespace before the
-// permission, and not have reconciled since.
+// confirmOwnership drops tenants whose refused namespace is permitted by now, and marks the
+// others as confirmed. The operator may have refused the namespace before it was permitted,
+// and may not have reconciled since.
 func confirmOwnership(ctx context.Context, c client.Reader, live *manifest.Declaration, all []stuck) []stuck {
 	var kept []stuck
 	for _, s := range all {

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// pointless refuses a flag that would have no effect: the user expects one.
+// pointless refuses a flag that would have no effect, since the user expects one.
 func pointless(c *cobra.Command, flag, why string, ignored func() bool) {
 	run := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// progress shows the progress to a person: on a terminal one line that changes,
-// elsewhere a line from time to time.
+// progress shows the progress of a command: on a terminal as one line that changes,
+// elsewhere as a line from time to time.
 type progress struct {
 	w        io.Writer
 	terminal bool
@@ -22,7 +22,7 @@ type progress struct {
 	hinted  bool
 }
 
-// between is the interval of lines where lines cannot change.
+// between is the interval between lines on an output that is no terminal.
 const between = 5 * time.Second
 
 func newProgress(w io.Writer) *progress {
@@ -45,7 +45,7 @@ func (p *progress) update(format string, args ...any) {
 	}
 }
 
-// hint says something once.
+// hint prints a line, once.
 func (p *progress) hint(line string) {
 	if p.hinted {
 		return
@@ -57,7 +57,7 @@ func (p *progress) hint(line string) {
 	say(p.w, "%s\n", line)
 }
 
-// done keeps the last line. Where lines cannot change, it may have been printed already.
+// done prints the last line permanently, unless it was printed already.
 func (p *progress) done() {
 	if p.last == "" || p.last == p.shown {
 		return
@@ -69,7 +69,7 @@ func (p *progress) done() {
 	say(p.w, "%s\n", p.last)
 }
 
-// shorten keeps a changing line on one row of any usual terminal.
+// shorten shortens a changing line, so that it stays on one row of any usual terminal.
 func shorten(line string) string {
 	const width = 118
 	if runes := []rune(line); len(runes) > width {

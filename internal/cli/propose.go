@@ -15,10 +15,10 @@ import (
 	"croft.dev/croft/internal/quotaplan"
 )
 
-// proposal is the content of files and of the cluster, which are compared.
+// proposal contains the declarations of the files and of the cluster, to be compared.
 type proposal struct {
 	client client.Client
-	// file has the files' declarations, and live the cluster's.
+	// file contains the files' declarations, and live the cluster's.
 	file, live *manifest.Declaration
 	// after is the estate after applying the files.
 	after *estate.Estate
@@ -48,9 +48,9 @@ func (a *app) propose(ctx context.Context, files *fileFlags) (*proposal, error) 
 	return &proposal{client: c, file: file, live: live, after: e}, problems.Err()
 }
 
-// blame separates the file's own problems from others: an object outside of the file
-// that was refused before does not keep the file from being applied. Warnings about such
-// objects are dropped here.
+// blame separates problems that the file causes from problems of the cluster's other
+// objects: an object outside of the file that was already invalid does not prevent the file
+// from being applied. Warnings about such objects are dropped here.
 func blame(problems, warnings manifest.Problems, live *manifest.Declaration) (errs, pointedOut manifest.Problems) {
 	type place struct{ kind, name, field string }
 	before := map[place]bool{}
@@ -83,7 +83,7 @@ func (a *app) warn(warnings manifest.Problems) {
 	}
 }
 
-// divide divides quotas as the cluster divides them. New namespaces begin without a
+// divide divides quotas as recorded in the tenants' status. New namespaces begin without a
 // share.
 func divide(e *estate.Estate, tenants []v1alpha1.Tenant) {
 	for i := range tenants {
@@ -92,7 +92,7 @@ func divide(e *estate.Estate, tenants []v1alpha1.Tenant) {
 			continue
 		}
 		t := e.Tenant(tenants[i].Name)
-		// A namespace that left and is retained may still have a share.
+		// A retained namespace that has left the tenant may still have a share.
 		if t == nil || len(t.Quota) == 0 || len(t.Namespaces) == 1 && len(ledger) == 1 {
 			continue
 		}
@@ -104,11 +104,11 @@ func divide(e *estate.Estate, tenants []v1alpha1.Tenant) {
 	}
 }
 
-// overlay is the declared state of the cluster after applying the file; if the file is
-// the whole, only the Platform remains of the rest.
+// overlay returns the declared state of the cluster after applying the file. If the file
+// contains every desired object, only the Platform and the requested namespaces remain of
+// the cluster's other objects.
 func overlay(cluster, file *manifest.Declaration, isWhole bool) *manifest.Declaration {
-	// A new tenant is younger than all existing ones: of two that claim one domain it is
-	// the later.
+	// A new tenant is younger than all existing ones: it loses a conflict about a domain.
 	live := map[string]v1alpha1.Tenant{}
 	for _, t := range cluster.Tenants {
 		live[t.Name] = t
@@ -135,7 +135,7 @@ func overlay(cluster, file *manifest.Declaration, isWhole bool) *manifest.Declar
 	return whole
 }
 
-// without returns the elements of all whose names others does not have.
+// without returns the elements of all whose names are not in others.
 func without[T any](all, others []T, name func(T) string) []T {
 	named := sets.New[string]()
 	for _, o := range others {

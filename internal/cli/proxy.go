@@ -60,7 +60,7 @@ who needs permission to impersonate.`,
 			return failed(serving.Serve(cmd.Context(), handler, tlsConfig))
 		},
 	}
-	// Flags that kube-apiserver has too have the same names.
+	// Flags that kube-apiserver also has keep its names.
 	c.Flags().StringVar(&options.AuthenticationConfig, "authentication-config", "", "path of an AuthenticationConfiguration (apiserver.config.k8s.io); reloaded when it changes")
 	c.Flags().StringVar(&options.Role, "impersonation-role", "", "ClusterRole that lists the groups which the proxy may impersonate; other groups of users are removed from requests. By default no groups are removed")
 	c.Flags().StringVar(&serving.CertFile, "tls-cert-file", "", "path of the serving certificate; reloaded when it changes")

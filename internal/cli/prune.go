@@ -19,15 +19,15 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// pruneFlags decide about objects of the cluster that the file does not have.
+// pruneFlags select the deletion of objects in the cluster that are not in the file.
 type pruneFlags struct{ prune, yes bool }
 
 func (f *pruneFlags) add(c *cobra.Command, does string) {
 	c.Flags().BoolVar(&f.prune, "prune", false, does+" tenants, pools and secondary networks that the cluster has and the file does not name")
 }
 
-// beyond are the declared objects of the cluster that are not in the file. The Platform
-// is never among them.
+// beyond contains the declared objects of the cluster that are not in the file, except the
+// Platform.
 type beyond struct {
 	tenants  []v1alpha1.Tenant
 	pools    []v1alpha1.Pool
@@ -52,7 +52,7 @@ func beyondFile(live, file *manifest.Declaration) *beyond {
 	return b
 }
 
-// objects are all of them, tenants first.
+// objects returns all objects, tenants first.
 func (b *beyond) objects() []client.Object {
 	var all []client.Object
 	for i := range b.tenants {
@@ -69,7 +69,7 @@ func (b *beyond) objects() []client.Object {
 
 func (b *beyond) empty() bool { return len(b.tenants)+len(b.pools)+len(b.networks) == 0 }
 
-// String is a list such as "tenants a, b and pool c".
+// String returns a list such as "tenants a, b and pool c".
 func (b *beyond) String() string {
 	var parts []string
 	add := func(noun string, names []string) {
@@ -92,7 +92,7 @@ func (b *beyond) String() string {
 	return strings.Join(parts[:last], ", ") + " and " + parts[last]
 }
 
-// mostNames is the maximum number of names of a kind in one line.
+// mostNames is the maximum number of names of one kind in a line.
 const mostNames = 10
 
 func namesOf[T any](all []T, name func(T) string) []string {
@@ -106,14 +106,14 @@ func namesOf[T any](all []T, name func(T) string) []string {
 	return names
 }
 
-// mention lists the remaining objects in one line.
+// mention lists the objects in one line.
 func (b *beyond) mention(a *app) {
 	if !b.empty() {
 		say(a.err, "the cluster also has %s, which this file does not name: left alone; --prune deletes what the file does not name\n", b)
 	}
 }
 
-// difference shows what pruning would delete.
+// difference shows the objects that pruning would delete.
 func (b *beyond) difference(ctx context.Context, c client.Reader, applier *apply.Applier) (apply.Differences, error) {
 	var all apply.Differences
 	var errs []error
@@ -136,8 +136,7 @@ func (b *beyond) difference(ctx context.Context, c client.Reader, applier *apply
 	return all, errors.Join(errs...)
 }
 
-// withdrawals shows the objects that are deleted with the namespaces that leave a
-// tenant.
+// withdrawals shows the objects that are deleted in namespaces that leave a tenant.
 func withdrawals(ctx context.Context, c client.Reader, applier *apply.Applier, tenant string, policy v1alpha1.DeletionPolicy, keep []string) (apply.Differences, error) {
 	var mine corev1.NamespaceList
 	if err := c.List(ctx, &mine, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
@@ -157,8 +156,8 @@ func withdrawals(ctx context.Context, c client.Reader, applier *apply.Applier, t
 	return all, errors.Join(errs...)
 }
 
-// agreed shows the effect of pruning on each object, and asks. Without a terminal,
-// nothing is deleted.
+// agreed shows the effect of pruning on each object and asks for confirmation. Without a
+// terminal, nothing is deleted.
 func (b *beyond) agreed(ctx context.Context, a *app, c client.Reader, yes bool) error {
 	say(a.err, "Deleting %s, which this file does not name:\n", b)
 	for i := range b.tenants {
@@ -187,8 +186,8 @@ func (b *beyond) agreed(ctx context.Context, a *app, c client.Reader, yes bool) 
 	return nil
 }
 
-// deleteTenants runs before the file's objects are written: a tenant of the file may
-// take over a domain or a namespace.
+// deleteTenants runs before the file's objects are written: a tenant of the file may take
+// over a deleted tenant's domain or namespace.
 func (b *beyond) deleteTenants(ctx context.Context, a *app, c client.Client, o *applyOptions, tell func(...apply.Change)) error {
 	for i := range b.tenants {
 		if err := deleteDeclared(ctx, c, &b.tenants[i], tell); err != nil {
@@ -206,8 +205,8 @@ func (b *beyond) deleteTenants(ctx context.Context, a *app, c client.Client, o *
 	return nil
 }
 
-// deleteRest runs afterwards: until then a tenant of the file may use a pool that the
-// file does not name.
+// deleteRest runs after the file's objects are written: until then a tenant of the file may
+// use a pool that is not in the file.
 func (b *beyond) deleteRest(ctx context.Context, c client.Client, tell func(...apply.Change)) error {
 	for i := range b.pools {
 		if err := deleteDeclared(ctx, c, &b.pools[i], tell); err != nil {
@@ -222,7 +221,7 @@ func (b *beyond) deleteRest(ctx context.Context, c client.Client, tell func(...a
 	return nil
 }
 
-// deleteDeclared deletes an object if it has not changed since it was shown.
+// deleteDeclared deletes an object, unless it was recreated since it was shown.
 func deleteDeclared(ctx context.Context, c client.Client, o client.Object, tell func(...apply.Change)) error {
 	ref := apply.RefOf(o)
 	if err := c.Delete(ctx, o, client.Preconditions{UID: ptr.To(o.GetUID())}); client.IgnoreNotFound(err) != nil {

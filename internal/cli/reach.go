@@ -25,8 +25,8 @@ type reachOptions struct {
 	output   format
 }
 
-// widest is the maximum number of namespaces in a matrix. For more, only a summary and
-// the findings are shown.
+// widest is the maximum number of namespaces in a matrix. For more, only a summary and the
+// findings are shown.
 const widest = 40
 
 func newReach(a *app) *cobra.Command {
@@ -151,7 +151,7 @@ func decided(d netpol.Direction) string {
 	}
 }
 
-// printMatrix numbers the columns as the rows are: names would not fit.
+// printMatrix numbers the columns like the rows: names would not fit.
 func (a *app) printMatrix(rows []netpol.Row) {
 	width := len("FROM")
 	for _, r := range rows {
@@ -182,7 +182,7 @@ func rowName(r netpol.Row) string {
 	}
 }
 
-// mark is red where it shows something that must not be.
+// mark returns a cell of the matrix. A connection that should be denied is red.
 func mark(reached, wrong bool) painted {
 	switch {
 	case !reached:
@@ -194,7 +194,7 @@ func mark(reached, wrong bool) painted {
 	}
 }
 
-// reachSummary shows the findings on a cluster too large for a matrix.
+// reachSummary shows the findings of a cluster that is too large for a matrix.
 func (a *app) reachSummary(policies *netpol.Map, o reachOptions) error {
 	var strange []string
 	judged, total := policies.EachPair(netpol.MaxPairs, func(from, to string) bool {

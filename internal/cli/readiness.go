@@ -18,17 +18,18 @@ import (
 // readiness counts the ready objects of a set of declared objects.
 type readiness struct {
 	ready int
-	// pending says of each object that is not ready why it is not.
+	// pending contains the reason of each object that is not ready.
 	pending []string
-	// stuck are those that may need a person's action.
+	// stuck contains objects that may need a user's action.
 	stuck []stuck
 }
 
-// stuck is an object that the operator says a person must correct.
+// stuck is an object that a user must correct, according to the operator.
 type stuck struct {
 	id, reason, message string
-	// confirmed says that the object is invalid by the present declarations. The
-	// operator may have written its status before it saw an object of the same file.
+	// confirmed means that the current declarations make the object invalid. Without it,
+	// the operator may have written the status before it observed another object of the
+	// same file.
 	confirmed bool
 }
 
@@ -36,15 +37,15 @@ const (
 	// rejectedFor is the minimum duration of a rejection before it counts: a CRD or a
 	// policy may be in the middle of an upgrade.
 	rejectedFor = 3 * time.Second
-	// refusedFor is the time for which the operator must keep refusing an object that
-	// this croft finds valid.
+	// refusedFor is the minimum duration of the reason Invalid before it counts, if this
+	// croft considers the object valid.
 	refusedFor = 30 * time.Second
 )
 
-// patience remembers since when objects have been stuck for the same reason.
+// patience records since when objects have been stuck for the same reason.
 type patience map[stuck]time.Time
 
-// exhausted returns an error if it is no use to wait any longer.
+// exhausted returns an error if waiting longer is useless.
 func (p *patience) exhausted(r readiness, now time.Time) error {
 	before := *p
 	*p = patience{}
@@ -73,8 +74,7 @@ func (r readiness) waitingFor() string {
 	return ", waiting for " + r.pending[0]
 }
 
-// readyOf is the condition Ready of the cluster's generation; nil if it is of an older
-// one.
+// readyOf returns the condition Ready, or nil if the status is from an older generation.
 func readyOf(generation int64, status v1alpha1.Status) *metav1.Condition {
 	if status.ObservedGeneration != generation {
 		return nil

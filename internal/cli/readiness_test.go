@@ -12,8 +12,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// TestHopeless tests when apply stops waiting: for problems that need a person, and not
-// for changes that the operator is about to see.
+// TestHopeless tests when apply stops waiting: for problems that need a user's action, and
+// not for changes that the operator has yet to observe.
 func TestHopeless(t *testing.T) {
 	status := func(reason, message string) v1alpha1.Status {
 		return v1alpha1.Status{ObservedGeneration: 1, Conditions: []metav1.Condition{

@@ -6,7 +6,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// refusedCount is the number of a tenant's workloads whose pods are refused.
+// refusedCount returns the number of a tenant's workloads whose pods are refused.
 func refusedCount(t *v1alpha1.Tenant) string {
 	if t.Status.RefusedPods == nil {
 		return "-"
@@ -14,7 +14,8 @@ func refusedCount(t *v1alpha1.Tenant) string {
 	return strconv.FormatInt(t.Status.RefusedPods.Workloads, 10)
 }
 
-// printFirstRefused prints one refused workload of each tenant: the status has no more.
+// printFirstRefused prints one refused workload of each tenant: the status contains only
+// the first.
 func (a *app) printFirstRefused(tenants []v1alpha1.Tenant) {
 	var first []v1alpha1.RefusedWorkload
 	for i := range tenants {
@@ -28,8 +29,8 @@ func (a *app) printFirstRefused(tenants []v1alpha1.Tenant) {
 	}
 }
 
-// printRefused prints workloads whose pods are refused. Messages may be long, so they are
-// in no table.
+// printRefused prints workloads whose pods are refused. It prints no table, since messages
+// may be long.
 func (a *app) printRefused(refused []v1alpha1.RefusedWorkload) {
 	say(a.out, "Pods are refused:\n")
 	for _, w := range refused[:min(len(refused), mostRows)] {

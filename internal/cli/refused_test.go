@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/internal/me"
 )
 
-// TestRefusedPods prints refused workloads in `croft status` and `croft me`.
+// TestRefusedPods expects refused workloads in the output of `croft status` and `croft me`.
 func TestRefusedPods(t *testing.T) {
 	first := v1alpha1.RefusedWorkload{Namespace: "shop-dev", Kind: "ReplicaSet", Name: "web-1", Message: "exceeded quota: croft, requested: pods=1\nTENANT forged"}
 	shop := v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Status: v1alpha1.TenantStatus{RefusedPods: &v1alpha1.RefusedPods{Workloads: 3, First: first}}}

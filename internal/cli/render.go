@@ -84,7 +84,7 @@ manifests with its own rights.`,
 	return c
 }
 
-// renderArgoCD prints what Argo CD applies tenants' sources by.
+// renderArgoCD prints the objects that Argo CD needs to apply tenants' sources.
 func (a *app) renderArgoCD(e *estate.Estate, namespace string, output format) error {
 	if e.Platform.GitOps != v1alpha1.GitOpsArgoCD {
 		return errors.New("--argocd: croft's operator writes objects of Flux for this file: set platform.gitops to ArgoCD, or leave --argocd out")
@@ -98,7 +98,7 @@ func (a *app) renderArgoCD(e *estate.Estate, namespace string, output format) er
 	return printObjects(a.out, gitops.ArgoCD(e, namespace), output)
 }
 
-// renderDex prints Dex's configuration, for a login that croft login accepts.
+// renderDex prints a configuration of Dex that croft login accepts.
 func (a *app) renderDex(e *estate.Estate, o dex.Options, output format) error {
 	if output != formatYAML {
 		return fmt.Errorf("-o %s: the configuration of Dex is YAML with comments: write -o yaml", output)

@@ -14,10 +14,11 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew from what croft renders")
 
-// TestRender compares the walls of a file with the reviewed ones, so that a change of
-// any object shows in the review. The policies of every example are nearly the same: for
-// all but the first, the golden files contain the difference to it, so that a change of
-// a policy is read once. Run `go test ./internal/cli -update` and look at the diff.
+// TestRender compares the walls of a file with the golden files, so that a change of any
+// object shows in the review. The policies of all examples are nearly the same: for all but
+// the first example, the golden files contain the difference to it, so that a change of a
+// policy is reviewed once. After a change, run `go test ./internal/cli -update` and review
+// the diff.
 func TestRender(t *testing.T) {
 	first := rendered(t, "../../examples/two-tenants.yaml")
 	isGolden(t, "testdata/two-tenants.golden.yaml", strings.Join(first, separator))
@@ -40,10 +41,10 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// separator is between the objects of a rendered file.
+// separator separates the objects of a rendered file.
 const separator = "---\n"
 
-// rendered are the objects that croft renders of a file.
+// rendered returns the objects that croft renders from a file.
 func rendered(t *testing.T, file string) []string {
 	t.Helper()
 	status, got, stderr := run(t, "", "render", "-f", file)
@@ -53,11 +54,11 @@ func rendered(t *testing.T, file string) []string {
 	return strings.Split(got, separator)
 }
 
-// policyKind matches long objects that hardly differ between examples: admission
-// policies, their bindings and ClusterRoles.
+// policyKind matches long objects that hardly differ between examples: admission policies,
+// their bindings and ClusterRoles.
 var policyKind = regexp.MustCompile(`(?s)\nkind: ((?:Validating|Mutating)AdmissionPolicy(?:Binding)?|ClusterRole)\n.*?\n  name: (\S+)\n`)
 
-// policyOf names a policy; "" for any other object.
+// policyOf returns a policy's kind and name, or "" for any other object.
 func policyOf(object string) string {
 	found := policyKind.FindStringSubmatch(object)
 	if found == nil {
@@ -66,7 +67,7 @@ func policyOf(object string) string {
 	return found[1] + " " + found[2]
 }
 
-// difference is a unified diff of two policies; "" if they are the same.
+// difference returns a unified diff of two policies, or "" if they are the same.
 func difference(t *testing.T, name, before, after string) string {
 	t.Helper()
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
@@ -78,7 +79,7 @@ func difference(t *testing.T, name, before, after string) string {
 	return text
 }
 
-// isGolden compares croft's output with the reviewed one.
+// isGolden compares croft's output with a golden file.
 func isGolden(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {
@@ -95,8 +96,8 @@ func isGolden(t *testing.T, path, got string) {
 	}
 }
 
-// TestRenderIsDeterministic renders the same file twice, to the byte the same:
-// a GitOps repository must not change by itself.
+// TestRenderIsDeterministic expects byte-identical output for the same file: a GitOps
+// repository must not change without a change of its input.
 func TestRenderIsDeterministic(t *testing.T) {
 	for _, example := range []string{"../../examples/platform.yaml", "../../examples/calico.yaml"} {
 		content, err := os.ReadFile(example)
@@ -121,8 +122,8 @@ func TestRenderIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestRenderObjects fails if the declared objects differ from the file: the walls
-// of both must be the same, and no object may have a field that the file leaves out.
+// TestRenderObjects fails if the declared objects differ from the file: the walls of both
+// must be the same, and no object may have a field that the file leaves out.
 func TestRenderObjects(t *testing.T) {
 	for _, example := range []string{"../../examples/platform.yaml", "../../examples/aws.yaml", "../../examples/networks.yaml", "testdata/every-field.yaml"} {
 		status, objects, stderr := run(t, "", "render", "--objects", "-f", example)
@@ -146,8 +147,8 @@ func TestRenderObjects(t *testing.T) {
 	}
 }
 
-// TestRenderDex is of `make test`: it compares the configuration for Dex with the
-// reviewed one. TestDex in internal/login logs in with it.
+// TestRenderDex runs in `make test`. It compares the configuration of Dex with the golden
+// file. TestDex in internal/login logs in with it.
 func TestRenderDex(t *testing.T) {
 	issuer := "https://dex.example.org/dex"
 	status, got, stderr := run(t, "", "render", "-f", "../../examples/platform.yaml", "--dex", "--issuer", issuer)
@@ -172,8 +173,8 @@ func TestRenderDex(t *testing.T) {
 	}
 }
 
-// TestRenderArgoCD is of `make test`: it compares the objects for Argo CD with the
-// reviewed ones.
+// TestRenderArgoCD runs in `make test`. It compares the objects for Argo CD with the golden
+// file.
 func TestRenderArgoCD(t *testing.T) {
 	const file = "testdata/argocd.yaml"
 	status, got, stderr := run(t, "", "render", "-f", file, "--argocd")
@@ -201,8 +202,8 @@ func TestRenderArgoCD(t *testing.T) {
 	}
 }
 
-// TestUserDataFile expects files that croft.yaml names to be read relative to it, in any
-// working directory.
+// TestUserDataFile expects files that croft.yaml names to be read relative to croft.yaml,
+// in any working directory.
 func TestUserDataFile(t *testing.T) {
 	file := write(t, "platform: {clusterName: demo, nodeClass: {aws: {role: nodes, userDataFile: boot/script.sh}}}\npools: {apps: {}}\n")
 	script := filepath.Join(filepath.Dir(file), "boot", "script.sh")

@@ -18,8 +18,8 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// TestRights runs each command as the groups that an estate names, and fails if
-// one has fewer or more rights than docs/rights.md says.
+// TestRights runs each command as members of an estate's groups, and fails if a group has
+// fewer or more rights than docs/rights.md documents.
 func TestRights(t *testing.T) {
 	sandbox.EndToEnd(t)
 	p := startPeople(t)
@@ -45,12 +45,12 @@ func TestRights(t *testing.T) {
 	if len(rows) != len(args) {
 		t.Fatalf("docs/rights.md has %d commands, and this test %d", len(rows), len(args))
 	}
-	// Who writes comes last.
+	// The group with write access runs last.
 	for i := len(columns) - 1; i >= 0; i-- {
 		kubeconfig := p.kubeconfig(columns[i], "")
 		for _, command := range slices.Sorted(maps.Keys(rows)) {
 			t.Run(strings.ReplaceAll(columns[i]+" "+command, "/", " "), func(t *testing.T) {
-				t.Chdir(t.TempDir()) // the bundle is written there
+				t.Chdir(t.TempDir()) // support-bundle writes its file there
 				_, stdout, stderr := run(t, "", append(args[command], "--kubeconfig", kubeconfig)...)
 				refused := regexp.MustCompile(`forbidden|[Yy]ou may not read|nothing was tried`).FindString(stdout + stderr)
 				if may := refused == "" && stdout+stderr != ""; may != rows[command][i] {
@@ -80,7 +80,7 @@ func TestRights(t *testing.T) {
 	t.Run("policies of charts", p.testCharts)
 }
 
-// documented is the table of docs/rights.md.
+// documented returns the table of docs/rights.md.
 func documented(t *testing.T) map[string][]bool {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/rights.md")
@@ -94,8 +94,8 @@ func documented(t *testing.T) map[string][]bool {
 	return rows
 }
 
-// testAddons fails if a tenant's people have more or fewer rights to the kinds of
-// add-ons than the Platform says.
+// testAddons fails if a tenant's members have more or fewer rights to the kinds of add-ons
+// than the Platform specifies.
 func (p *people) testAddons(t *testing.T) {
 	for who, may := range map[string]map[string]bool{
 		"oidc:devs":   {"create servicemonitors.monitoring.coreos.com": true, "create podmonitors.monitoring.coreos.com": false, "list reports.example.org": true, "create reports.example.org": false},
@@ -120,7 +120,8 @@ func (p *people) testAddons(t *testing.T) {
 	}
 }
 
-// testMe fails if a member of a tenant does not see their namespaces, roles and quota.
+// testMe fails if croft me does not show a tenant's member their namespaces, roles and
+// quota.
 func (p *people) testMe(t *testing.T) {
 	p.eventually(t, "the quota is counted", func(ctx context.Context) error {
 		var quotas corev1.ResourceQuotaList

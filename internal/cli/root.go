@@ -1,6 +1,6 @@
-// Package cli is croft's command line: one file per command. Data goes to
-// standard output, progress and messages to standard error; the exit status is
-// 0 for good, 1 for failed, 2 for bad input and 130 for interrupted.
+// Package cli is croft's command line, with one file per command. Data goes to standard
+// output, progress and messages to standard error. The exit status is 0 for success, 1 for
+// a failure, 2 for bad input and 130 for an interruption.
 package cli
 
 import (
@@ -22,7 +22,7 @@ import (
 	"croft.dev/croft/internal/version"
 )
 
-// The exit statuses.
+// These are the exit statuses.
 const (
 	exitGood     = 0
 	exitFailed   = 1
@@ -35,18 +35,18 @@ type app struct {
 	out     io.Writer
 	err     io.Writer
 	cluster *clusterFlags
-	// interrupt ends with the command, or when the user interrupts it.
+	// interrupt is cancelled when the command ends or when the user interrupts it.
 	interrupt context.Context
 }
 
-// Main runs croft with the given arguments and returns its exit status. An
-// interrupt ends the command in order; a second one ends it at once.
+// Main runs croft with the given arguments and returns its exit status. An interrupt ends
+// the command in order; a second one ends it at once.
 func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	defer stop()
 
-	// Libraries have nothing to say to a person; the operator sets its own logger.
+	// Log messages of libraries are discarded; the operator sets its own logger.
 	klog.SetLogger(logr.Discard())
 	ctrl.SetLogger(logr.Discard())
 
@@ -75,7 +75,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	}
 	var problems manifest.Problems
 	if errors.As(err, &problems) {
-		// Each line begins with a file and a line, as editors like it.
+		// Each line begins with a file and a line number, which editors recognise.
 		say(errOut, "%v\n", err)
 	} else {
 		say(errOut, "croft: %v\n", err)
@@ -83,7 +83,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	return exitBadInput
 }
 
-// Tree returns all commands, for their man pages (hack/man). Main runs them.
+// Tree returns all commands, to generate their man pages (hack/man). Main runs them.
 func Tree() *cobra.Command {
 	return newRoot(&app{in: os.Stdin, out: os.Stdout, err: os.Stderr, cluster: newClusterFlags(), interrupt: context.Background()})
 }
@@ -126,10 +126,10 @@ tenant (network, nodes, identity, policy), keeps them up, and proves that they h
 	return root
 }
 
-// failure is an error that is not about the input: something could not be done.
+// failure is an error that is not about the input: an operation failed.
 type failure struct {
 	error
-	// told: the message was printed already.
+	// told means that the message was printed already.
 	told bool
 	// status is the exit status, if it is not 1.
 	status int
@@ -151,8 +151,8 @@ func failed(err error) error {
 // failedf is failed with fmt.Errorf.
 func failedf(format string, args ...any) error { return failed(fmt.Errorf(format, args...)) }
 
-// withStatus makes a failure end the command with another exit status than 1, for commands
-// whose exit status 1 is an answer.
+// withStatus gives a failure an exit status other than 1, for commands whose exit status 1
+// is an answer.
 func withStatus(status int, err error) error {
 	var f *failure
 	if errors.As(err, &f) {

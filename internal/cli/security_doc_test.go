@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestSecurityDoc compares docs/security.md, SECURITY.md and CONTRIBUTING.md with the
-// code: each named attack and test exists, each vulnerability is decided and linked by
-// its own number, and each link within the repository is valid.
+// TestSecurityDoc compares docs/security.md, SECURITY.md and CONTRIBUTING.md with the code:
+// each named attack and test exists, each vulnerability has a decision and a link with its
+// own number, and each link within the repository is valid.
 func TestSecurityDoc(t *testing.T) {
 	const doc = "docs/security.md"
 	content := readDoc(t, doc)
@@ -62,8 +62,9 @@ func TestSecurityDoc(t *testing.T) {
 	}
 }
 
-// listedAttacks returns the names of the attacks that croft verify lists for a Platform that
-// uses all that has attacks of its own, and the CVEs that they are known from.
+// listedAttacks returns the names of the attacks that croft verify lists for a Platform
+// with every feature that has attacks of its own. It also returns the CVEs that they refer
+// to.
 func listedAttacks(t *testing.T) (names map[string]bool, cves []string) {
 	t.Helper()
 	file := write(t, "platform: {clusterName: demo, nodeClass: {kwok: {}}, elevation: {approvers: [approvers]}}\n"+
@@ -117,8 +118,8 @@ func testNames(t *testing.T) map[string]bool {
 	return names
 }
 
-// checkLinks fails if a link of a document to a file of the repository, or to a heading of
-// one, leads nowhere.
+// checkLinks fails if a document's link to a file of the repository, or to a heading in
+// one, is broken.
 func checkLinks(t *testing.T, doc string) {
 	t.Helper()
 	for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(readDoc(t, doc), -1) {
@@ -140,7 +141,8 @@ func checkLinks(t *testing.T, doc string) {
 	}
 }
 
-// anchors are the headings of a document, as links name them: the first of each name.
+// anchors returns the anchors of a document's headings. It ignores that repeated headings
+// get numbers.
 func anchors(content string) []string {
 	var list []string
 	dropped := regexp.MustCompile(`[^\w\- ]`)

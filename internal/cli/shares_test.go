@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// TestShares is about a tenant whose quota the cluster has divided.
+// TestShares tests a tenant whose quota is divided in the cluster.
 func TestShares(t *testing.T) {
 	list := func(pods, cpu string) corev1.ResourceList {
 		return corev1.ResourceList{"pods": resource.MustParse(pods), "requests.cpu": resource.MustParse(cpu)}
@@ -53,7 +53,7 @@ func TestShares(t *testing.T) {
 		}
 	}
 
-	// A namespace that left keeps its share until it is given back.
+	// A namespace that left the tenant keeps its share until the share is returned.
 	live.Tenants[0].Spec.Namespaces = []string{"web"}
 	e, problems = estate.Build(live)
 	if len(problems) > 0 {

@@ -11,14 +11,14 @@ import (
 	"croft.dev/croft/internal/version"
 )
 
-// addDowngrade adds --allow-downgrade.
+// addDowngrade adds the flag --allow-downgrade.
 func addDowngrade(c *cobra.Command, allow *bool, means string) {
 	c.Flags().BoolVar(allow, "allow-downgrade", false, means)
 }
 
 // installsOlder reports whether this croft is older than the cluster's operator, which may
-// have stopped since. Without permission that is an error: an older croft takes fields and
-// objects away that the newer one relies on.
+// have stopped since. Without --allow-downgrade that is an error: an older croft removes
+// fields and objects that the newer one relies on.
 func installsOlder(ctx context.Context, c client.Reader, allowed bool) (bool, error) {
 	beat, err := heartbeat.Read(ctx, c)
 	if err != nil {
@@ -33,8 +33,9 @@ func installsOlder(ctx context.Context, c client.Reader, allowed bool) (bool, er
 	return older, nil
 }
 
-// appliesOlder returns an error if this croft is older than the running operator, by more
-// than a patch. It knows none of the fields that are new since, and would take them away.
+// appliesOlder returns an error if this croft is older than the running operator by more
+// than a patch version. An older croft does not know the fields that were added since, and
+// would remove them.
 func appliesOlder(ctx context.Context, c client.Reader, allowed bool) error {
 	beat, err := heartbeat.Read(ctx, c)
 	if err != nil {

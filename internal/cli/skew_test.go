@@ -22,15 +22,15 @@ import (
 	"croft.dev/croft/internal/version"
 )
 
-// skewed is a cluster whose operator is of one version, while croft is of others.
+// skewed is a cluster whose operator has another version than croft.
 type skewed struct {
 	*sandbox.Cluster
 	admin client.Client
 }
 
-// TestVersions fails if an older croft writes over a newer one without permission, if the
-// difference is not said, if a dry run of install writes or leaves something out, and if a
-// downgrade takes the kinds back.
+// TestVersions fails if an older croft overwrites a newer one's objects without permission,
+// if the difference of versions is not reported, if a dry run of install writes or leaves
+// out an object, or if a downgrade replaces the kinds.
 func TestVersions(t *testing.T) {
 	sandbox.EndToEnd(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
@@ -85,13 +85,13 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// newCluster takes croft's kinds away, which the sandbox brings along, and fails if a dry run
-// of install needs them, or writes something.
+// newCluster deletes croft's kinds, which the sandbox installs, and fails if a dry run of
+// install needs them or writes an object.
 func (s *skewed) newCluster(t *testing.T) {
 	t.Helper()
 	s.withoutKinds(t)
 	s.expect(t, "install --image croft:v0.1.0 --dry-run", 0, "+  name: croft-pods", "nothing was written")
-	s.expect(t, "status", 1, "this cluster does not know croft's kinds") // the dry run has written none
+	s.expect(t, "status", 1, "this cluster does not know croft's kinds") // the dry run has not written the kinds
 	if err := s.admin.Get(t.Context(), client.ObjectKey{Name: v1alpha1.SystemNamespace}, &metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 	}); err == nil {
@@ -99,7 +99,7 @@ func (s *skewed) newCluster(t *testing.T) {
 	}
 }
 
-// expect runs croft, and wants an exit status and words of its output.
+// expect runs croft, and expects an exit status and texts in its output.
 func (s *skewed) expect(t *testing.T, line string, want int, says ...string) {
 	t.Helper()
 	args := strings.Fields(line)
@@ -117,7 +117,7 @@ func (s *skewed) expect(t *testing.T, line string, want int, says ...string) {
 	}
 }
 
-// operator leaves the heartbeat of an operator of some version.
+// operator writes the heartbeat of an operator of the given version.
 func (s *skewed) operator(t *testing.T, version string) {
 	t.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: heartbeat.Name}}
@@ -174,11 +174,11 @@ func (s *skewed) withoutKinds(t *testing.T) {
 	})
 }
 
-// remind changes a kind that is being deleted. An API server that fails to list its objects,
-// since their storage is not ready yet, tries again; if it does so with what it knew of the
-// kind before, it gets a conflict, and waits for a change of anything but the kind's
-// condition Terminating (CRDFinalizer.sync and updateCustomResourceDefinition of
-// k8s.io/apiextensions-apiserver): for up to five minutes, without this one.
+// remind changes a kind that is being deleted. An API server that fails to list the kind's
+// objects, because their storage is not ready yet, tries again. If it does so with an older
+// version of the kind, it gets a conflict and waits for a change of the kind other than in
+// its condition Terminating (CRDFinalizer.sync and updateCustomResourceDefinition of
+// k8s.io/apiextensions-apiserver). Without this change the wait takes up to five minutes.
 func (s *skewed) remind(t *testing.T, d *apiextensionsv1.CustomResourceDefinition, try int) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"metadata": {"annotations": {"test": "%d"}}}`, try)
@@ -187,10 +187,10 @@ func (s *skewed) remind(t *testing.T, d *apiextensionsv1.CustomResourceDefinitio
 	}
 }
 
-// field is one of Tenants that an older version of their kind does not have.
+// field is a field of Tenants that an older version of their kind does not have.
 const field = "costCode"
 
-// takeField takes the field out of the kind.
+// takeField removes the field from the kind.
 func (s *skewed) takeField(t *testing.T) {
 	t.Helper()
 	patch := `[{"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/` + field + `"}]`

@@ -102,7 +102,7 @@ func (a *app) printStatus(look *overview) {
 	a.printDeclared(look)
 }
 
-// few names the first of several.
+// few returns the first of several names and the number of the others.
 func few(names []string) string {
 	switch len(names) {
 	case 0:
@@ -114,7 +114,7 @@ func few(names []string) string {
 	}
 }
 
-// shares are the shares of declared quotas, by namespace.
+// shares returns the shares of declared quotas, by namespace.
 func shares(live *manifest.Declaration) [][]string {
 	var rows [][]string
 	for _, t := range live.Tenants {

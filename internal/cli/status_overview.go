@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// printDeclared prints the pools and tenants, the tenants' use, and the remains of
+// printDeclared prints the pools and tenants, the tenants' quota usage, and the remains of
 // deleted tenants.
 func (a *app) printDeclared(look *overview) {
 	var rows []row
@@ -25,7 +25,7 @@ func (a *app) printDeclared(look *overview) {
 		rows = append(rows, row{look.poolReady(p), cells})
 	}
 	header := []string{"POOL", "READY", "REASON"}
-	if !look.rendered { // only an operator counts nodes and tenants, and a file has no age
+	if !look.rendered { // only an operator counts nodes and tenants, and objects of a file have no age
 		header = append(header, "NODES", "CPU", "MEMORY", "TENANTS", "AGE")
 	}
 	if len(rows) > 0 || !look.named() {

@@ -10,16 +10,16 @@ import (
 	"croft.dev/croft/internal/scratch"
 )
 
-// retained is a namespace that stayed when its tenant was deleted.
+// retained is a namespace that was retained when its tenant was deleted.
 type retained struct {
 	Namespace string `json:"namespace"`
 	Tenant    string `json:"tenant"`
-	// State is RETAINED, TERMINATING, or SCRATCH of a run of verify.
+	// State is RETAINED, TERMINATING, or SCRATCH for a namespace of a run of verify.
 	State string `json:"state"`
 	age   string
 }
 
-// retainedOf are the namespaces whose label names no Tenant.
+// retainedOf returns the namespaces whose label names a Tenant that does not exist.
 func retainedOf(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant) ([]retained, error) {
 	var namespaces corev1.NamespaceList
 	if err := c.List(ctx, &namespaces, client.HasLabels{v1alpha1.TenantLabel}); err != nil {

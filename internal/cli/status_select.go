@@ -14,7 +14,7 @@ import (
 type selection struct {
 	tenants, pools []string
 	notReady, all  bool
-	// begun says that a table was printed before.
+	// begun means that a table was printed before.
 	begun bool
 }
 
@@ -35,7 +35,7 @@ func (s *selection) add(c *cobra.Command) {
 	}
 }
 
-// read takes tenant/NAME and pool/NAME, as kubectl writes them too.
+// read accepts tenant/NAME and pool/NAME, and kubectl's other spellings of the kinds.
 func (s *selection) read(args []string) error {
 	for _, arg := range args {
 		kind, name, _ := strings.Cut(arg, "/")
@@ -53,10 +53,10 @@ func (s *selection) read(args []string) error {
 	return nil
 }
 
-// named says that objects were selected by name.
+// named reports whether objects were selected by name.
 func (s *selection) named() bool { return len(s.tenants)+len(s.pools) > 0 }
 
-// pick leaves the selected pools and tenants. An unknown name is bad input.
+// pick keeps only the selected pools and tenants. An unknown name is bad input.
 func (o *overview) pick() error {
 	for _, name := range o.tenants {
 		if !slices.ContainsFunc(o.Tenants, func(t v1alpha1.Tenant) bool { return t.Name == name }) {
@@ -77,14 +77,14 @@ func (o *overview) pick() error {
 	return nil
 }
 
-// row is a line of a table about an object that is Ready or not.
+// row is a table row of an object that is Ready or not.
 type row struct {
 	ready bool
 	cells []string
 }
 
-// rows prints a table with a readable number of rows, those first that are not Ready,
-// and the number of further ones.
+// rows prints a table with at most mostRows rows. If there are more, objects that are not
+// Ready come first, and the number of rows left out follows.
 func (a *app) rows(s *selection, noun string, header []string, all []row) {
 	shown := all
 	if len(all) > mostRows && !s.all && !s.named() {
@@ -119,7 +119,7 @@ func rank(r row) int {
 	return 0
 }
 
-// short names a few and counts the rest.
+// short lists a few names and the number of the others.
 func short(names []string) string {
 	const most = 4
 	if len(names) <= most {

@@ -14,8 +14,7 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// TestStatusOfAThousandTenants: the output stays short, and tenants that are not Ready
-// come first.
+// TestStatusOfAThousandTenants expects short output, with tenants that are not Ready first.
 func TestStatusOfAThousandTenants(t *testing.T) {
 	live := &manifest.Declaration{Platforms: []v1alpha1.Platform{undeclared()}}
 	for i := range 1000 {
@@ -49,8 +48,8 @@ func TestStatusOfAThousandTenants(t *testing.T) {
 	}
 }
 
-// TestStatusOfAFile: the columns that only an operator fills are left out, and all pools of
-// a tenant are shown.
+// TestStatusOfAFile expects the columns that only an operator fills to be left out, and all
+// pools of a tenant to be shown.
 func TestStatusOfAFile(t *testing.T) {
 	d, problems := manifest.Parse("croft.yaml", []byte(`
 platform: {clusterName: demo, nodeClass: {kwok: {}}}

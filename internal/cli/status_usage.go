@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// usage is a tenant's namespace's use of its quota.
+// usage is the quota usage of a tenant's namespace.
 type usage struct {
 	Tenant    string              `json:"tenant"`
 	Namespace string              `json:"namespace"`
@@ -20,7 +20,7 @@ type usage struct {
 	Used      corev1.ResourceList `json:"used"`
 }
 
-// usageOf reads the quotas of tenants' namespaces: one list, however many there are.
+// usageOf reads the quotas of the tenants' namespaces with one list request.
 func usageOf(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant) ([]usage, error) {
 	var quotas corev1.ResourceQuotaList
 	if err := c.List(ctx, &quotas, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}); err != nil {
@@ -43,8 +43,8 @@ func usageOf(ctx context.Context, c client.Reader, tenants []v1alpha1.Tenant) ([
 	return all, nil
 }
 
-// used is the use of a resource by all namespaces together, as used/hard; names are its
-// possible names in a quota.
+// used returns the usage of a resource by all namespaces together, as used/hard. names are
+// the resource's possible names in a quota.
 func used(all []usage, names ...corev1.ResourceName) string {
 	for _, name := range names {
 		var hard, sum resource.Quantity
@@ -63,7 +63,7 @@ func used(all []usage, names ...corev1.ResourceName) string {
 	return "-"
 }
 
-// printUsage prints each namespace's use of each resource.
+// printUsage prints each namespace's usage of each resource.
 func (a *app) printUsage(all []usage) {
 	var rows [][]string
 	for _, u := range all {

@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// subjectFlags are -f where it is optional: without it, the cluster's declared objects
-// are read.
+// subjectFlags is the flag -f where it is optional. Without it, the declared objects of the
+// cluster are read.
 type subjectFlags struct{ fileFlags }
 
 func (f *subjectFlags) add(c *cobra.Command) {
@@ -19,12 +19,11 @@ func (f *subjectFlags) add(c *cobra.Command) {
 		"look at the walls of this file, for a cluster without croft's operator; by default of what the cluster declares")
 }
 
-// rendered reports whether the walls are a file's, which something else than
-// croft's operator applies.
+// rendered reports whether the walls are rendered from a file and applied by another tool
+// than croft's operator.
 func (f *subjectFlags) rendered() bool { return len(f.names) > 0 }
 
-// subject are the declared objects: from the files if there are any, else from the
-// cluster.
+// subject returns the declared objects of the files, or of the cluster without files.
 func (a *app) subject(ctx context.Context, c client.Reader, files *subjectFlags) (*manifest.Declaration, error) {
 	if files.rendered() {
 		file, err := files.parse(a.in)

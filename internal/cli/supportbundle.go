@@ -61,7 +61,7 @@ It reads with your own rights, and says what it could not read.`,
 	return c
 }
 
-// archiveSuffix is what a bundle's name ends with.
+// archiveSuffix is the required end of a bundle's name.
 const archiveSuffix = ".tar.gz"
 
 func (a *app) supportBundle(ctx context.Context, o supportOptions) error {
@@ -113,7 +113,7 @@ func (a *app) supportBundle(ctx context.Context, o supportOptions) error {
 	return failed(err)
 }
 
-// create writes a new file that only its owner reads.
+// create writes a new file that only its owner may read.
 func create(name string, write func(*os.File) error) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -122,7 +122,7 @@ func create(name string, write func(*os.File) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// collect returns the bundle, and what redacted it; nil if nothing did.
+// collect returns the bundle and its redactor, which is nil without redaction.
 func (a *app) collect(
 	ctx context.Context, config *rest.Config, o supportOptions, at time.Time,
 ) (*supportbundle.Bundle, *supportbundle.Redactor, error) {
@@ -130,7 +130,7 @@ func (a *app) collect(
 	if err != nil {
 		return nil, nil, failed(err)
 	}
-	// Who may not read what is declared gets no bundle: there would be nothing in it.
+	// A caller who may not read the declared objects gets no bundle: it would be empty.
 	if _, err := declared(ctx, c); err != nil {
 		return nil, nil, failed(err)
 	}
@@ -162,7 +162,7 @@ func (a *app) collect(
 	return bundle, collector.Redactor, nil
 }
 
-// versions are those of everything that takes part.
+// versions returns the versions of the components.
 func (a *app) versions(ctx context.Context, config *rest.Config, c client.Client, o supportOptions, at time.Time) any {
 	all := map[string]any{"bundle": at.Format(time.RFC3339), "redacted": o.redact, "croft": version.String()}
 	if server, err := discovery.NewDiscoveryClientForConfig(config); err != nil {
@@ -180,7 +180,7 @@ func (a *app) versions(ctx context.Context, config *rest.Config, c client.Client
 	return all
 }
 
-// sending are doctor's checks that send dry runs.
+// sending lists doctor's checks that send dry runs.
 var sending = []string{"holds", "kubelets"}
 
 // doctorReport returns the findings of croft doctor without sending dry runs.
@@ -197,7 +197,8 @@ func (a *app) doctorReport(ctx context.Context, config *rest.Config, c client.Cl
 	return map[string]any{"checks": checks}
 }
 
-// statusReport is what croft status shows, without the objects, which have files of their own.
+// statusReport returns the output of croft status without the objects, which have their own
+// files.
 func (a *app) statusReport(ctx context.Context, c client.Client) any {
 	look, err := a.look(ctx, c, &subjectFlags{}, &selection{})
 	if err != nil {

@@ -23,14 +23,16 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// planted stands in everything that a bundle must not have.
+// planted is a credential in many objects of the test. No bundle may contain it.
+// redact.
 const planted = "s3cr3t-planted"
 
-// leak finds it also as Secrets hold it, and finds whole Secrets and ConfigMaps.
+// leak matches the credential, also in the base64 encoding of Secrets, and whole Secrets
+// and ConfigMaps.
 var leak = regexp.MustCompile(planted + "|" + base64.StdEncoding.EncodeToString([]byte(planted)) + `|kind: (?:Secret|ConfigMap)\b`)
 
-// testSupportBundle plants credentials in Secrets and in objects that are read, and wants none
-// of them in a bundle, and no names in one that is redacted.
+// testSupportBundle plants credentials in Secrets and in objects that are read. It expects
+// none of them in a bundle, and no names in a redacted bundle.
 func (p *people) testSupportBundle(t *testing.T) {
 	p.plant(t)
 	kubeconfig := p.kubeconfig("system:masters", "")
@@ -82,7 +84,7 @@ func (p *people) testSupportBundle(t *testing.T) {
 	}
 }
 
-// plant puts credentials where people put them.
+// plant puts credentials into the places where users put them.
 func (p *people) plant(t *testing.T) {
 	t.Helper()
 	labels := map[string]string{"app.kubernetes.io/name": "croft"}
@@ -117,7 +119,7 @@ type unpacked struct {
 	files, names map[string]string
 }
 
-// bundle has croft make a bundle, and unpacks it.
+// bundle runs croft support-bundle and unpacks the result.
 func (p *people) bundle(t *testing.T, kubeconfig string, flags ...string) unpacked {
 	t.Helper()
 	base := filepath.Join(t.TempDir(), "bundle")
@@ -173,12 +175,13 @@ func valuesOf(files map[string]string) func(func(string) bool) {
 	}
 }
 
-// mentions reports whether a text has a name as a word of its own, also beside a hyphen.
+// mentions reports whether a text contains a name as a separate word, also next to a
+// hyphen.
 func mentions(text, name string) bool { return at(name).MatchString(text) }
 
 func at(name string) *regexp.Regexp { return regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`) }
 
-// around is the line that has a name.
+// around returns the line that contains a name.
 func around(text, name string) string {
 	for line := range strings.Lines(text) {
 		if mentions(line, name) {

@@ -10,16 +10,16 @@ import (
 	"github.com/fatih/color"
 )
 
-// painted is text of croft's own that may contain escape sequences: say prints it
-// unchanged. Its parts have been through plain.
+// painted is croft's own text, which may contain escape sequences: say prints it unchanged.
+// Text from other sources in it was escaped by plain.
 type painted string
 
 func green(text string) painted  { return painted(color.GreenString("%s", plain(text))) }
 func red(text string) painted    { return painted(color.RedString("%s", plain(text))) }
 func yellow(text string) painted { return painted(color.YellowString("%s", plain(text))) }
 
-// say prints to a person. Errors of a closed terminal are ignored. Text from elsewhere
-// must be an argument, never the format: say removes its control characters, since
+// say prints to the user. Errors of a closed terminal are ignored. Text from other sources
+// must be an argument, never the format: say escapes control characters in arguments, since
 // tenants write events and names.
 func say(w io.Writer, format string, args ...any) {
 	safe := make([]any, len(args))
@@ -40,20 +40,20 @@ func say(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format, safe...)
 }
 
-// plain escapes control characters, and those that change the direction of text. Line
-// breaks and tabs stay.
+// plain escapes control characters, and characters that change the direction of text. It
+// keeps line breaks and tabs.
 func plain(text string) string {
 	return shown(text, func(r rune) bool { return r != '\n' && r != '\t' && controls(r) })
 }
 
-// inline is plain for a name or a cell: it also escapes line breaks and tabs, so that
-// nobody forges a line.
+// inline is like plain, for a name or a cell: it also escapes line breaks and tabs, so that
+// a text cannot forge a line.
 func inline(text string) string { return shown(text, controls) }
 
 func controls(r rune) bool { return unicode.IsControl(r) || steers(r) }
 
-// steers reports characters that have no shape of their own and change how others
-// are laid out: Unicode's bidirectional controls, and its line separators.
+// steers reports whether a character has no shape of its own and changes the layout of
+// others: Unicode's bidirectional controls, and its line separators.
 func steers(r rune) bool {
 	switch {
 	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
@@ -89,8 +89,8 @@ func shown(text string, hidden func(rune) bool) string {
 	return b.String()
 }
 
-// escaped writes the characters of a JSON document that JSON lets through, and a
-// terminal obeys, as \u: the data is the same.
+// escaped writes characters that JSON allows and that a terminal interprets as \u escapes.
+// The data stays the same.
 func escaped(document []byte) []byte {
 	return []byte(shownAs(string(document), func(r rune) bool { return r >= 0x7f && controls(r) }))
 }

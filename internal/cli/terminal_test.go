@@ -16,13 +16,13 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// evil is text that a tenant may write into an event, a message or a name: it clears the
-// screen, hides the rest, also by its 8-bit form, returns to the line's start, reverses
-// text, and contains invalid UTF-8.
+// evil is text that a tenant may write into an event, a message or a name. It clears the
+// screen, hides the rest, also with the 8-bit form of the sequence, returns to the line's
+// start, reverses text, and contains invalid UTF-8.
 const evil = "a\x1b[2Jb\x1b[8mc\u009b31md\re\u202ef\u2066g\x07h\x7fi\xffj\u2028k"
 
-// TestNothingRawOnATerminal prints such a text wherever croft prints text of others,
-// with colours on, as on a terminal.
+// TestNothingRawOnATerminal prints such a text in every output that contains text from
+// other sources, with colours on, as on a terminal.
 func TestNothingRawOnATerminal(t *testing.T) {
 	noColor := color.NoColor
 	color.NoColor = false

@@ -81,7 +81,8 @@ func (a *app) tryManifests(ctx context.Context, o tryOptions, names []string) er
 	if err != nil {
 		return err
 	}
-	// The command is over before a small heap pays: a fifth of the time was the collector's.
+	// The command ends before a small heap pays off: garbage collection took a fifth of the
+	// time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	started := time.Now()
 	if o.live {
@@ -109,7 +110,7 @@ func (a *app) tryManifests(ctx context.Context, o tryOptions, names []string) er
 	return nil
 }
 
-// tryOffline asks no cluster.
+// tryOffline sends no requests to a cluster.
 func (a *app) tryOffline(o tryOptions) (*trial.Trial, error) {
 	if len(o.files.names) == 0 || o.tenant == "" {
 		return nil, errors.New("name the file that declares the tenant with -f and the tenant with --tenant, or ask the cluster with --live")
@@ -125,7 +126,8 @@ func (a *app) tryOffline(o tryOptions) (*trial.Trial, error) {
 	return trial.New(e, tenant, o.options)
 }
 
-// tryLive asks the cluster: as a member of a declared tenant, or as the caller.
+// tryLive sends requests to the cluster: as a member of a declared tenant, or as the
+// caller.
 func (a *app) tryLive(ctx context.Context, o tryOptions) (*trial.Trial, error) {
 	config, err := a.config()
 	if err != nil {

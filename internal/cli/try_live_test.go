@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/internal/trial"
 )
 
-// live needs objects of the cluster that a dry run does not create: the service account
-// of the pods and the Role of the RoleBinding.
+// live needs objects of the cluster that a dry run does not create: the service account of
+// the pods and the Role of the RoleBinding.
 const live = stranger + `---
 apiVersion: v1
 kind: ServiceAccount
@@ -57,8 +57,8 @@ kind: Nothing
 metadata: {name: nothing}
 `
 
-// testTryLive asks a cluster, as a tenant's member and as an administrator who
-// impersonates one: both get the same answer, and no object is stored.
+// testTryLive runs croft try --live as a tenant's member and as an administrator who
+// impersonates one. Both get the same answer, and no object is stored.
 func (p *people) testTryLive(t *testing.T) {
 	p.eventually(t, "the quota is counted", func(ctx context.Context) error {
 		var quotas corev1.ResourceQuotaList

@@ -63,7 +63,7 @@ func (a *app) printVerdicts(report *trial.Report, took time.Duration) {
 	say(a.out, "\n%s; tried in %.1f s\n", summary, took.Seconds())
 }
 
-// reasonOf names the rules that refuse, or the number of changes.
+// reasonOf names the rules that refuse an object, or the number of changes.
 func reasonOf(r trial.Result) string {
 	var names []string
 	for _, refusal := range r.Refusals {
@@ -87,7 +87,7 @@ func reasonOf(r trial.Result) string {
 	}
 }
 
-// objectOf is an object's name for people.
+// objectOf returns an object's name for people.
 func objectOf(r trial.Result) string {
 	if r.Of == "" {
 		return r.Object
@@ -95,8 +95,8 @@ func objectOf(r trial.Result) string {
 	return r.Object + " of " + r.Of
 }
 
-// trialSuites are a suite for each file and a case for each object. Objects of unknown
-// kinds were not tried.
+// trialSuites returns a suite for each file and a case for each object. Objects of unknown
+// kinds count as not tried.
 func trialSuites(report *trial.Report) []junitSuite {
 	var suites []junitSuite
 	for _, r := range report.Results {

@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/version"
 )
 
-// formatSARIF is the format that code hosts show beside the lines of a change.
+// formatSARIF is the format that code hosts show next to the lines of a change.
 const formatSARIF format = "sarif"
 
 // The parts of SARIF 2.1.0 that code hosts read.
@@ -71,11 +71,11 @@ type (
 	}
 )
 
-// changedRule is the ruleId of fields that the walls set: no rule is broken.
+// changedRule is the ruleId of fields that the walls set, which violate no rule.
 const changedRule = "changed"
 
-// printSARIF writes a result for each rule that an object breaks or is warned of, and one
-// for each object that is changed.
+// printSARIF writes a result for each rule that an object violates or is warned about, and
+// one for each object that is changed.
 func printSARIF(w io.Writer, report *trial.Report) error {
 	run := sarifRun{
 		Tool:    sarifTool{sarifDriver{Name: "croft try", Version: version.String(), Rules: []sarifRule{}}},
@@ -117,8 +117,8 @@ func printSARIF(w io.Writer, report *trial.Report) error {
 	return formatJSON.print(w, sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
 }
 
-// uriOf is a file as a reference that is relative to where croft runs, as code hosts
-// want it.
+// uriOf returns a file as a URI reference relative to the working directory, as code hosts
+// require.
 func uriOf(file string) string {
 	uri := url.URL{Path: filepath.ToSlash(filepath.Clean(file))}
 	if filepath.IsAbs(file) {

@@ -59,7 +59,7 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// web is refused, warned of and changed: in the Service, the Deployment and its pod.
+// web causes refusals, warnings and changes: in the Service, the Deployment and its pod.
 const web = stranger + `---
 apiVersion: apps/v1
 kind: Deployment
@@ -195,8 +195,8 @@ func TestTrySARIF(t *testing.T) {
 	}
 }
 
-// BenchmarkTry tries 500 objects of real workloads, reading included: `croft try` has a
-// second for them on two cores.
+// BenchmarkTry tries 500 objects of real workloads, including reading. The budget of `croft
+// try` for them is one second on two cores.
 func BenchmarkTry(b *testing.B) {
 	const workloads = "../e2e/testdata/workloads"
 	files, err := filepath.Glob(filepath.Join(workloads, "baseline", "*.yaml"))
@@ -230,8 +230,8 @@ func BenchmarkTry(b *testing.B) {
 	}
 }
 
-// TestPlatformRepository is of `make test`: the commands in the CI of
-// examples/platform-repo succeed on each of its clusters, and its CI files run them.
+// TestPlatformRepository runs in `make test`. It expects the commands in the CI of
+// examples/platform-repo to succeed on each of its clusters, and its CI files to run them.
 func TestPlatformRepository(t *testing.T) {
 	const root = "../../examples/platform-repo/"
 	clusters, err := filepath.Glob(root + "clusters/*")

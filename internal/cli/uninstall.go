@@ -89,8 +89,8 @@ func (a *app) uninstall(ctx context.Context, o *uninstallOptions) error {
 	return failed(unreachable(a.remove(ctx, c, live, o)))
 }
 
-// operatorWorks returns an error if no operator runs, or if it has lost its rights to an
-// earlier uninstall: tenants and pools would wait for it for ever.
+// operatorWorks returns an error if no operator runs, or if an earlier uninstall deleted
+// its rights: the deletion of tenants and pools would wait for it for ever.
 func operatorWorks(ctx context.Context, c client.Client) error {
 	operator, err := listen(ctx, c)
 	if err != nil {
@@ -111,7 +111,8 @@ func operatorWorks(ctx context.Context, c client.Client) error {
 	return fmt.Errorf("nothing was removed: %s, and tenants and pools wait for it when they are deleted: run `croft install --image IMAGE` first, or leave --all out", why)
 }
 
-// declaredIfServed is declared; nothing is declared without croft's kinds.
+// declaredIfServed is like declared, and returns no objects if croft's kinds are not
+// installed.
 func declaredIfServed(ctx context.Context, c client.Client) (*manifest.Declaration, error) {
 	if err := c.List(ctx, &v1alpha1.PlatformList{}); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		return &manifest.Declaration{}, nil
@@ -119,7 +120,7 @@ func declaredIfServed(ctx context.Context, c client.Client) (*manifest.Declarati
 	return declared(ctx, c)
 }
 
-// uninstallPlan lists the objects that are deleted, and those that stay.
+// uninstallPlan lists the objects to delete, and the objects that stay.
 func uninstallPlan(ctx context.Context, c client.Reader, live *manifest.Declaration, all bool) (string, error) {
 	var b strings.Builder
 	b.WriteString("Removing:\n  - croft's operator, proxy and agent, and their rights\n  - running elevations end\n")
@@ -134,7 +135,7 @@ func uninstallPlan(ctx context.Context, c client.Reader, live *manifest.Declarat
 		if err != nil {
 			return "", err
 		}
-		// The walls of namespaces that stay are taken down afterwards.
+		// The walls of namespaces that stay are deleted afterwards.
 		consequences = strings.ReplaceAll(consequences, " and its walls", ", and loses its walls")
 		fmt.Fprintf(&b, "  - tenant %s (deletion: %s):\n%s", live.Tenants[i].Name, live.Tenants[i].Spec.Deletion, strings.ReplaceAll(consequences, "  - ", "      - "))
 	}
@@ -150,7 +151,8 @@ func uninstallPlan(ctx context.Context, c client.Reader, live *manifest.Declarat
 	return b.String(), nil
 }
 
-// remove takes croft down; with --all, the parts that need the operator first.
+// remove uninstalls croft. With --all, it first deletes the objects whose deletion needs
+// the operator.
 func (a *app) remove(ctx context.Context, c client.Client, live *manifest.Declaration, o *uninstallOptions) error {
 	applier := apply.New(c)
 	if o.all {
@@ -174,7 +176,7 @@ func (a *app) remove(ctx context.Context, c client.Client, live *manifest.Declar
 	return a.removeKinds(ctx, c, applier, o.timeout)
 }
 
-// removeKinds deletes croft's kinds and namespaces, and waits until the kinds are gone.
+// removeKinds deletes croft's kinds and namespaces, and waits until the kinds are deleted.
 func (a *app) removeKinds(ctx context.Context, c client.Client, applier *apply.Applier, timeout time.Duration) error {
 	kinds, err := install.KindObjects()
 	if err != nil {
@@ -207,8 +209,9 @@ func (a *app) removeKinds(ctx context.Context, c client.Client, applier *apply.A
 	return nil
 }
 
-// takeDown deletes the declared objects, while the operator runs: tenants before the pools that
-// they use, and in between the walls of namespaces that stay, which would keep the pools.
+// takeDown deletes the declared objects while the operator runs: tenants before the pools
+// that they use, and between them the walls of namespaces that stay, which would keep the
+// pools.
 func (a *app) takeDown(ctx context.Context, c client.Client, applier *apply.Applier, live *manifest.Declaration, timeout time.Duration) error {
 	rest := beyondFile(live, &manifest.Declaration{})
 	tell := func(changes ...apply.Change) { a.printChanges(changes) }
@@ -253,8 +256,8 @@ func (a *app) takeDown(ctx context.Context, c client.Client, applier *apply.Appl
 	return nil
 }
 
-// endElevations deletes the service accounts by which elevated people act: without an
-// operator nothing else would end their access.
+// endElevations deletes the service accounts with which elevated users act: without an
+// operator their access would not end.
 func endElevations(ctx context.Context, c client.Client, applier *apply.Applier) error {
 	var accounts corev1.ServiceAccountList
 	if err := c.List(ctx, &accounts, client.InNamespace(v1alpha1.ElevationsNamespace), client.HasLabels{v1alpha1.ElevationLabel}); err != nil {

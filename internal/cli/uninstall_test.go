@@ -16,7 +16,7 @@ import (
 )
 
 // checksBeforeInstall expects croft install --check to write nothing, and to name the
-// obstacles to croft.
+// obstacles to an installation.
 func checksBeforeInstall(t *testing.T, d *declaring) {
 	t.Helper()
 	check := func(want int, args string, says ...string) {
@@ -45,9 +45,9 @@ func checksBeforeInstall(t *testing.T, d *declaring) {
 	}
 }
 
-// uninstalls expects the operator's rights to go, and everything that is declared to stay;
-// with --all nothing of croft to stay, once nothing is declared that an operator would have
-// to let go of.
+// uninstalls expects uninstall to delete the operator's rights, and to keep the declared
+// objects and their walls. It expects uninstall --all to fail while tenants exist that only
+// an operator can finalize, and to leave no object of croft once they are deleted.
 func uninstalls(t *testing.T, d *declaring) {
 	role := func(name string) error {
 		return d.admin.Get(t.Context(), client.ObjectKey{Name: name}, &rbacv1.ClusterRole{})
@@ -57,7 +57,7 @@ func uninstalls(t *testing.T, d *declaring) {
 		t.Errorf("exit status %d, %v: %s", status, role("croft"), stderr)
 	}
 
-	// An object of an older version, which install deletes.
+	// install deletes this object of an older version.
 	old := &rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole"},
 		ObjectMeta: metav1.ObjectMeta{Name: "croft-older", Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, apply.NameLabel: v1alpha1.ManagedBy}}}
 	foreign := old.DeepCopy()

@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// kubectlVerbs are commands of kubectl that people try, and croft's commands to use instead.
+// kubectlVerbs maps kubectl's commands to croft's equivalents, for users who try them.
 var kubectlVerbs = map[string]string{
 	"get":      "`kubectl get %s`, or `croft status`",
 	"describe": "`kubectl describe %s`, or `croft status tenant/NAME`",
@@ -33,8 +33,8 @@ var kubectlVerbs = map[string]string{
 	"lint":     "`croft check -f FILE`",
 }
 
-// explainUsage turns cobra's and pflag's errors into one line with the command, the mistake
-// and what to write. It returns other errors unchanged.
+// explainUsage turns errors of cobra and pflag into one line with the command, the mistake
+// and the remedy. It returns other errors unchanged.
 func explainUsage(c *cobra.Command, args []string, err error) error {
 	if err == nil || c == nil {
 		return err
@@ -91,7 +91,7 @@ func explainUnknownCommand(c *cobra.Command, args []string, err error) error {
 	return unknownCommand(c, word)
 }
 
-// cobra's wording of errors that have no type.
+// These match cobra's errors that have no type.
 var (
 	requiredFlags = regexp.MustCompile(`^required flag\(s\) (.*) not set$`)
 	togetherFlags = regexp.MustCompile(`^if any flags in the group \[(.*)\] are set they must all be set; missing \[(.*)\]$`)
@@ -133,7 +133,7 @@ func explainArguments(c *cobra.Command, err error) error {
 	return err
 }
 
-// flagName is a flag as people write it: "--filename (-f)".
+// flagName returns a flag as users write it: "--filename (-f)".
 func flagName(f *pflag.Flag) string {
 	switch {
 	case f == nil:
@@ -145,7 +145,7 @@ func flagName(f *pflag.Flag) string {
 	}
 }
 
-// valueOf describes the values that a flag takes.
+// valueOf describes the values that a flag accepts.
 func valueOf(err *pflag.InvalidValueError) string {
 	switch err.GetFlag().Value.Type() {
 	case "duration":

@@ -85,7 +85,7 @@ func TestVersionFlag(t *testing.T) {
 	}
 }
 
-// TestRefusedCredentials expects a command to name the command that logs in again.
+// TestRefusedCredentials expects an error to name the command that logs in again.
 func TestRefusedCredentials(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	defer server.Close()

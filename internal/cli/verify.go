@@ -175,7 +175,7 @@ func (a *app) try(ctx context.Context, stage stage, e *estate.Estate, config *re
 	}
 }
 
-// compareObjects compares the objects of the walls that are tried.
+// compareObjects compares the objects of the selected walls with the desired ones.
 func (a *app) compareObjects(ctx context.Context, e *estate.Estate, o verifyOptions) ([]verify.Result, error) {
 	c, err := a.client()
 	if err != nil {

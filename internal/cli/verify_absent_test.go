@@ -19,8 +19,8 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// verifyNeedsWalls expects verify to stop with one line before it tries anything where no
-// operator has built the walls, and to try the attacks where only one of them is missing.
+// verifyNeedsWalls expects verify to stop with one line before any attack if no operator
+// has built the walls, and to run the attacks if only one object of the walls is missing.
 func verifyNeedsWalls(t *testing.T, d *declaring) {
 	declaration, problems := manifest.Parse("croft.yaml", []byte(estateOfTwo))
 	if len(problems) > 0 {
@@ -34,7 +34,7 @@ func verifyNeedsWalls(t *testing.T, d *declaring) {
 	policies := slices.DeleteFunc(wall.PlatformObjects(&e.Platform), func(o client.Object) bool {
 		return o.GetObjectKind().GroupVersionKind().Group != admissionv1.GroupName
 	})
-	for _, o := range policies { // `croft install` has written them
+	for _, o := range policies { // `croft install` wrote them
 		if err := d.admin.Delete(t.Context(), o.DeepCopyObject().(client.Object)); err != nil {
 			t.Fatal(err)
 		}

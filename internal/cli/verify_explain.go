@@ -10,7 +10,6 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// explainAttack explains one attack.
 func (a *app) explainAttack(attacks []attack.Attack, rules []wall.Rule, name string) error {
 	i := slices.IndexFunc(attacks, func(at attack.Attack) bool { return at.Name == name })
 	if i < 0 {
@@ -49,7 +48,7 @@ func (a *app) explainAttack(attacks []attack.Attack, rules []wall.Rule, name str
 	return nil
 }
 
-// actor is the person that an attack is made as.
+// actor describes the user that an attack is made as.
 func actor(at attack.Attack) string {
 	switch {
 	case at.AsUser != "":
@@ -63,7 +62,7 @@ func actor(at attack.Attack) string {
 	}
 }
 
-// means says how an attack is made.
+// means describes how an attack is made.
 func means(at attack.Attack, who string) string {
 	switch {
 	case at.Request != nil:

@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// listed is an attack as `verify --list` and `--explain` have it as data.
+// listed is the data of an attack in `verify --list` and `--explain`.
 type listed struct {
 	Name      string      `json:"name"`
 	Wall      string      `json:"wall"`
@@ -17,11 +17,11 @@ type listed struct {
 	StoppedBy string      `json:"stoppedBy,omitempty"`
 	// Summary describes the attempt.
 	Summary string `json:"summary"`
-	// By is the stopper, and Why the harm.
+	// By describes how the attack is made, and Why the harm that it would do.
 	By  string `json:"by"`
 	Why string `json:"why,omitempty"`
-	// Rule is the requirement of the rule that stops it, and Exception the field that
-	// allows more.
+	// Rule is the requirement of the rule that stops the attack, and Exception the field
+	// that permits more.
 	Rule       string   `json:"rule,omitempty"`
 	Exception  string   `json:"exception,omitempty"`
 	References []string `json:"references,omitempty"`
@@ -40,7 +40,7 @@ func listedOf(at attack.Attack, rules []wall.Rule) listed {
 	return l
 }
 
-// describe is --list and --explain: it describes attacks and tries none.
+// describe implements --list and --explain: it describes attacks and runs none.
 func (a *app) describe(scratch *verify.Scratch, o verifyOptions) error {
 	switch {
 	case o.output == formatJUnit:

@@ -13,11 +13,11 @@ import (
 	"croft.dev/croft/internal/version"
 )
 
-// recordedAs is the field manager that writes results.
+// recordedAs is the field manager of the results.
 const recordedAs = "croft-verify"
 
-// record writes the result of a whole run into the Platform's status, from which the operator
-// makes metrics.
+// record writes the result of a whole run into the Platform's status. The operator exports
+// it as metrics.
 func record(ctx context.Context, c client.Client, results []verify.Result) error {
 	var platform v1alpha1.Platform
 	if err := c.Get(ctx, client.ObjectKey{Name: v1alpha1.PlatformName}, &platform); err != nil {
@@ -31,7 +31,6 @@ func record(ctx context.Context, c client.Client, results []verify.Result) error
 	return nil
 }
 
-// verdict counts results.
 func verdict(results []verify.Result, at time.Time) *v1alpha1.VerifyStatus {
 	v := &v1alpha1.VerifyStatus{Time: metav1.NewTime(at), Version: version.String()}
 	for _, r := range results {

@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/internal/verify"
 )
 
-// TestRecord writes a result into a Platform's status, next to the operator's own fields.
+// TestRecord writes a result into a Platform's status next to the operator's own fields.
 func TestRecord(t *testing.T) {
 	sandbox.EndToEnd(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})

@@ -11,11 +11,11 @@ import (
 	"croft.dev/croft/internal/verify"
 )
 
-// systemMasters is the group that the API server asks for no right, and croft's
-// policies neither.
+// systemMasters is the group that the API server exempts from authorization, and that
+// croft's policies exempt, too.
 const systemMasters = "system:masters"
 
-// mayTry reports the rights that the caller lacks to try attacks, before any is tried:
+// mayTry reports the rights that the caller lacks to run attacks, before any attack:
 // otherwise each attack would fail for a reason unrelated to the walls.
 func mayTry(ctx context.Context, c client.Client, platform *v1alpha1.Platform, s stage) error {
 	lacking, err := verify.Lacking(ctx, c, s.Needs())
@@ -44,7 +44,7 @@ func mayTry(ctx context.Context, c client.Client, platform *v1alpha1.Platform, s
 		strings.Join(adminsOf(platform), " or "), me.Username)
 }
 
-// adminsOf are the groups whose members are platform admins.
+// adminsOf returns the groups whose members are platform admins.
 func adminsOf(platform *v1alpha1.Platform) []string {
 	return append(slices.Clone(platform.Spec.Admins), systemMasters)
 }
@@ -64,6 +64,6 @@ func (a *app) sweep(ctx context.Context, c client.Client, s *verify.Scratch, ten
 		say(a.err, "removing what an earlier run left that was killed: %s\n", strings.Join(names, ", "))
 	}
 	if err != nil {
-		say(a.err, "croft: %v\n", err) // this run can do without
+		say(a.err, "croft: %v\n", err) // the sweep is not needed for this run
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/internal/verify"
 )
 
-// stage is where attacks are tried: scratch tenants, or an existing one.
+// stage is the target of attacks: scratch tenants, or an existing tenant.
 type stage interface {
 	Needs() []verify.Right
 	Attacks() []attack.Attack
@@ -24,8 +24,8 @@ type stage interface {
 	Run(context.Context, *rest.Config, *runtime.Scheme, func(attack.Attack) bool, func(verify.Result)) ([]verify.Result, error)
 }
 
-// stage reads the declared objects of the cluster, which determine the attacks, and their
-// estate; nil if nothing valid is declared.
+// stage reads the declared objects of the cluster, which determine the attacks, and returns
+// their estate, or nil if no valid Platform is declared.
 func (a *app) stage(ctx context.Context, o verifyOptions) (stage, *estate.Estate, error) {
 	c, err := a.client()
 	if err != nil {
@@ -68,8 +68,8 @@ func (a *app) stage(ctx context.Context, o verifyOptions) (stage, *estate.Estate
 	return existing, e, hasWalls(ctx, c, existing, o)
 }
 
-// hasWalls returns an error if the cluster has no walls to try, as before an operator runs.
-// With --record it records a breach: an earlier result must not remain the last one.
+// hasWalls returns an error if the cluster has no walls to test, as before an operator has
+// run. With --record it records a breach: an earlier result must not remain the last one.
 func hasWalls(ctx context.Context, c client.Client, s stage, o verifyOptions) error {
 	absent, err := s.Absent(ctx, c)
 	if err != nil {

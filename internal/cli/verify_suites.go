@@ -6,8 +6,8 @@ import (
 	"croft.dev/croft/internal/verify"
 )
 
-// suitesOf are a suite for each wall and a case for each attack. An attack that another
-// wall stopped is a failure too: it proves nothing.
+// suitesOf returns a suite for each wall and a case for each attack. An attack that another
+// wall stopped is a failure too: it does not test its own wall.
 func suitesOf(results []verify.Result) []junitSuite {
 	var suites []junitSuite
 	for _, wall := range wallsOf(results) {

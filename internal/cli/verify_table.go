@@ -24,7 +24,7 @@ const (
 )
 
 // printResults shows a line for each wall or, with each, for each attack. The reasons why
-// attacks were not tried and the failures follow, next to the summary.
+// attacks were not run and the failures follow, next to the summary.
 func (a *app) printResults(results []verify.Result, each bool, took time.Duration) {
 	if each {
 		a.printEach(results)
@@ -43,7 +43,8 @@ func (a *app) printResults(results []verify.Result, each bool, took time.Duratio
 	say(a.out, "\n%s\n", summary(counts, len(results), tried, took))
 }
 
-// printWalls shows how many attacks and mirrors of each wall held, of those that were tried.
+// printWalls shows for each wall how many attacks were stopped and how many mirrors were
+// allowed.
 func printWalls(w io.Writer, results []verify.Result) {
 	var rows [][]string
 	for _, wall := range wallsOf(results) {
@@ -69,7 +70,7 @@ func printWalls(w io.Writer, results []verify.Result) {
 	table(w, []string{"WALL", "ATTACKS STOPPED", "MIRRORS ALLOWED", "NOT TRIED"}, rows)
 }
 
-// printNotTried shows each reason why attacks were not tried, with their number.
+// printNotTried shows each reason why attacks were not run, with their number.
 func printNotTried(w io.Writer, results []verify.Result) {
 	attacks := map[string][]verify.Result{}
 	var reasons []string
@@ -123,7 +124,7 @@ func (a *app) printEach(results []verify.Result) {
 	}
 }
 
-// gap is between columns.
+// gap is the number of spaces between columns.
 const gap = 3
 
 func summary(counts map[verify.Outcome]int, results, tried int, took time.Duration) string {
@@ -136,9 +137,8 @@ func summary(counts map[verify.Outcome]int, results, tried int, took time.Durati
 	return line + fmt.Sprintf("; %d requests and connections tried in %.1f s", tried, took.Seconds())
 }
 
-// cell is a message for a table: in one line, and without the API server's prefix about
-// the policy, which has a column of its own. Summaries of several variants stay
-// unchanged.
+// cell returns a message for a table: on one line, and without the API server's prefix
+// about the policy, which has its own column. Summaries of several variants are unchanged.
 func cell(r verify.Result) string {
 	message := r.Message
 	for _, said := range []string{" denied request: ", "is forbidden: ", "Validation failed for "} {
@@ -157,7 +157,7 @@ func cut(text string, width int) string {
 	return text
 }
 
-// widthOf is the maximum width of output to w.
+// widthOf returns the maximum width of output to w.
 func widthOf(w io.Writer) int {
 	if file, ok := w.(*os.File); ok {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
@@ -167,7 +167,7 @@ func widthOf(w io.Writer) int {
 	return noTerminal
 }
 
-// paint colours a result's text on a terminal, and only there.
+// paint colours a result's text on a terminal.
 func paint(o verify.Outcome, text string) painted {
 	switch o {
 	case verify.Held:
@@ -186,7 +186,7 @@ func dash(s string) string {
 	return s
 }
 
-// wallsOf are the walls of results, in their order.
+// wallsOf returns the walls of results, in order.
 func wallsOf(results []verify.Result) []string {
 	var walls []string
 	for _, r := range results {

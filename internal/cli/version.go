@@ -13,20 +13,21 @@ import (
 	"croft.dev/croft/internal/version"
 )
 
-// versionPatience is how long `croft version` waits for a cluster.
+// versionPatience is the time limit of `croft version` for a cluster's answer.
 const versionPatience = 5 * time.Second
 
-// versions is what `croft version` prints.
+// versions is the output of `croft version`.
 type versions struct {
 	Version  string `json:"version"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	// Operator is the version of the cluster's operator; empty without a cluster, and if
-	// it has not said its version.
+	// Operator is the version of the cluster's operator. It is empty without a cluster, and
+	// if the operator's heartbeat has no version.
 	Operator string `json:"operator,omitempty"`
-	// Skew says how the two differ; empty if they do not.
+	// Skew describes the difference of the two versions; empty if they are equal.
 	Skew string `json:"skew,omitempty"`
-	// Unknown is why the operator's version is not known, if a cluster was asked.
+	// Unknown is the reason why the operator's version is not known, if a cluster was
+	// asked.
 	Unknown string `json:"unknown,omitempty"`
 }
 
@@ -71,13 +72,13 @@ status is 0 even if the cluster does not answer.`,
 	return c
 }
 
-// operatorVersion asks the cluster, if there is one to ask.
+// operatorVersion reads the operator's version from the cluster, if one is configured.
 func (a *app) operatorVersion(ctx context.Context, v *versions) {
 	config, err := a.config()
 	if err != nil {
 		return
 	}
-	config.Timeout = versionPatience // of each request; discovery takes no context
+	config.Timeout = versionPatience // the limit of each request; discovery takes no context
 	ctx, cancel := context.WithTimeout(ctx, versionPatience)
 	defer cancel()
 	c, err := client.New(config, client.Options{Scheme: scheme.New()})

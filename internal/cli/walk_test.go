@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestWalk holds docs/architecture.md to the code: each file of its two walks has the
-// name that the walk says, and neither walk grows.
+// TestWalk compares docs/architecture.md with the code: each file of its two walks contains
+// the name that the walk gives, and neither walk may grow.
 func TestWalk(t *testing.T) {
 	content, err := os.ReadFile("../../docs/architecture.md")
 	if err != nil {

@@ -146,7 +146,7 @@ func (a *app) whyText(ctx context.Context, o whyOptions) error {
 	return err
 }
 
-// printStory prints the cause to fix first on top.
+// printStory prints a diagnosis, with the cause to fix first on top.
 func printStory(w io.Writer, s why.Story) {
 	name := s.Target.String()
 	if s.Target.Namespace != "" {
@@ -188,7 +188,7 @@ func printStory(w io.Writer, s why.Story) {
 	}
 }
 
-// printCures prints the remedies of a failure that the catalogue knows.
+// printCures prints the remedies of a failure that is in the catalogue.
 func printCures(w io.Writer, err error) {
 	for _, f := range catalog.Match(err.Error()) {
 		printFinding(w, f)
@@ -222,7 +222,7 @@ func verdictMark(v why.Verdict) painted {
 	}
 }
 
-// foldAt is the width of a line of prose.
+// foldAt is the maximum width of a line of prose.
 const foldAt = 116
 
 // folded breaks a text into lines between words.

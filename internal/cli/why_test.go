@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestWhyText explains the two errors of a first launch on AWS, verbatim from
-// Karpenter's log: without a decoder for the first, and with an STS that decodes it.
+// TestWhyText explains the two errors of a first launch on AWS, verbatim from Karpenter's
+// log: the first without a decoder, the second with an STS that decodes it.
 func TestWhyText(t *testing.T) {
 	for name, value := range map[string]string{
 		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_EC2_METADATA_DISABLED": "true",
@@ -46,7 +46,7 @@ func TestWhyText(t *testing.T) {
 	}
 }
 
-// explains compares the explanation of a log with the reviewed one.
+// explains compares the explanation of a log with the golden file.
 func explains(t *testing.T, log, golden string) {
 	t.Helper()
 	status, got, stderr := run(t, "", "why", "-f", filepath.Join("testdata", "why", log+".log"))

@@ -47,8 +47,8 @@ func changesTable(t *testing.T, kind string) []changesRow {
 	return rows
 }
 
-// fieldsOf are the fields of a struct by their paths: those of structs of our own below it,
-// apart from what a node class of AWS contains.
+// fieldsOf returns the paths of a struct's fields, including those of nested structs of croft's
+// API, except for the fields of an AWS node class.
 func fieldsOf(of reflect.Type, prefix string) []string {
 	var all []string
 	for field := range of.Fields() {
@@ -70,8 +70,8 @@ func fieldsOf(of reflect.Type, prefix string) []string {
 	return all
 }
 
-// TestChangesDoc fails if a field of a Pool, a Tenant or a Platform is not in docs/changes.md,
-// or one is that does not exist.
+// TestChangesDoc fails if a field of a Pool, a Tenant or a Platform is missing in
+// docs/changes.md, or if a field there does not exist.
 func TestChangesDoc(t *testing.T) {
 	for kind, spec := range map[string]reflect.Type{
 		"Pool": reflect.TypeFor[v1alpha1.PoolSpec](), "Tenant": reflect.TypeFor[v1alpha1.TenantSpec](), "Platform": reflect.TypeFor[v1alpha1.PlatformSpec](),
@@ -97,7 +97,7 @@ func TestChangesDoc(t *testing.T) {
 	}
 }
 
-// poolChanges has a change of each field of a Pool: of the pool in changesFile, or of its
+// poolChanges has a change for each field of a Pool: of the pool in changesFile, or of its
 // nodeClass.aws.
 var poolChanges = map[string]string{
 	"instances.capacityTypes": "instances: {capacityTypes: [spot]}", "instances.instanceTypes": "instances: {instanceTypes: [t3a.small]}",
@@ -120,8 +120,8 @@ pools: {apps: {SPEC}}
 secondaryNetworks: {n: {zones: [{zone: us-west-2a, subnet: subnet-0a4, securityGroups: [sg-0n4], cidr: 10.0.4.0/24, podCIDR: 10.0.4.32/27, gateway: 10.0.4.1}]}}
 `
 
-// TestChangesDocAgreesWithKarpenter changes each field of a Pool, and compares the effect that
-// docs/changes.md names with Karpenter's own hash and comparison.
+// TestChangesDocAgreesWithKarpenter changes each field of a Pool, and compares the effect in
+// docs/changes.md with Karpenter's own hash and comparison.
 func TestChangesDocAgreesWithKarpenter(t *testing.T) {
 	pool := func(spec string) (drift.Pool, consequence.PoolFacts) {
 		e := build(t, strings.Replace(changesFile, "SPEC", spec, 1))

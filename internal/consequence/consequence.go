@@ -1,5 +1,5 @@
-// Package consequence describes the effects of a change of the declared objects on
-// existing nodes, on pods and on people; no I/O.
+// Package consequence describes the effects of a change of the declared objects on existing
+// nodes, on pods and on users; no I/O.
 package consequence
 
 import (
@@ -21,7 +21,7 @@ import (
 // Kind is the subject of a consequence.
 type Kind string
 
-// The kinds of consequences.
+// These are the kinds of consequences.
 const (
 	Nodes      Kind = "Nodes"
 	Pods       Kind = "Pods"
@@ -34,11 +34,11 @@ type Consequence struct {
 	Kind Kind `json:"kind"`
 	// Object is the declared object, such as Pool/apps.
 	Object string `json:"object"`
-	// Message is one line for people.
+	// Message is one line for users.
 	Message string `json:"message"`
 }
 
-// Facts are the objects that a cluster has of the estates that are compared.
+// Facts are the cluster's objects that belong to the compared estates.
 type Facts struct {
 	// Pools are the existing objects of pools, by name.
 	Pools map[string]PoolFacts
@@ -56,8 +56,8 @@ type PoolFacts struct {
 	Claims []karpenterv1.NodeClaim
 }
 
-// Of returns the consequences of changing one estate into another, of which desired
-// returns the objects of a pool. Either estate may be nil: then nothing is known.
+// Of returns the consequences of changing one estate into another. desired returns the objects
+// of a pool in the second. If either estate is nil, there are no known consequences.
 func Of(before, after *estate.Estate, facts Facts, desired func(*estate.Pool) drift.Pool) []Consequence {
 	if before == nil || after == nil {
 		return nil
@@ -111,8 +111,8 @@ func ofPool(name string, effect drift.Effect, c changes, nodes int) []Consequenc
 // changes are the objects of a pool before and after a change.
 type changes struct{ before, after drift.Pool }
 
-// declared names the fields of a Pool or a Platform that lead to changed fields of a
-// NodePool or a node class.
+// declared returns the fields of a Pool or a Platform that lead to changed fields of a NodePool
+// or a node class.
 func (c changes) declared(fields []string) []string {
 	names := map[string]string{
 		"annotations": "tags", "taints": "nodePoolKey", "nodeClassRef": "nodeClass",
@@ -136,7 +136,7 @@ func (c changes) declared(fields []string) []string {
 	return slices.Compact(all)
 }
 
-// startupTaints names the fields that lead to the changed startup taints of nodes.
+// startupTaints returns the fields that lead to the changed startup taints of nodes.
 func (c changes) startupTaints() []string {
 	before, after := c.before.NodePool.Spec.Template.Spec.StartupTaints, c.after.NodePool.Spec.Template.Spec.StartupTaints
 	var all []string
@@ -150,7 +150,7 @@ func (c changes) startupTaints() []string {
 	return all
 }
 
-// labels names the fields that lead to the changed labels of nodes.
+// labels returns the fields that lead to the changed labels of nodes.
 func (c changes) labels() []string {
 	before, after := c.before.NodePool.Spec.Template.Labels, c.after.NodePool.Spec.Template.Labels
 	names := map[string]string{v1alpha1.CostCodeLabel: "costCode", v1alpha1.NodeNetworksLabel: "waitForNetworks"}
@@ -204,7 +204,7 @@ func missing(before, after []string) []string {
 // mostNames is the maximum number of names in one line.
 const mostNames = 5
 
-// some names the first of many.
+// some lists the first of many names.
 func some(names []string) string {
 	if more := len(names) - mostNames; more > 0 {
 		return strings.Join(names[:mostNames], ", ") + fmt.Sprintf(" and %d more", more)

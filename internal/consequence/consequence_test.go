@@ -50,12 +50,12 @@ func build(t *testing.T, text string) *estate.Estate {
 	return e
 }
 
-// objectsOf are the NodePool and the class of a pool.
+// objectsOf returns the NodePool and the class of a pool.
 func objectsOf(e *estate.Estate) func(*estate.Pool) drift.Pool {
 	return func(p *estate.Pool) drift.Pool { return drift.Of(wall.PoolObjects(&e.Platform, p)) }
 }
 
-// facts are two nodes of pool apps, and pods of both tenants on them.
+// facts returns two nodes of pool apps, and pods of both tenants on them.
 func facts(e *estate.Estate) consequence.Facts {
 	f := consequence.Facts{Pools: map[string]consequence.PoolFacts{}, Nodes: move.Nodes{"a": "apps", "b": "apps"}}
 	pool := consequence.PoolFacts{Live: objectsOf(e)(e.Pool("apps"))}
@@ -76,8 +76,8 @@ func facts(e *estate.Estate) consequence.Facts {
 	return f
 }
 
-// TestOf changes one thing of an estate, and expects the effects on existing nodes, pods and
-// people, and no others.
+// TestOf makes one change of an estate, and expects exactly its effects on existing nodes, pods
+// and users.
 func TestOf(t *testing.T) {
 	const restart = ": their pods restart on new nodes, as the pool's budgets allow"
 	const compared = ", which Karpenter compares with each node)"

@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/internal/move"
 )
 
-// ofTenant returns the consequences for one tenant; after is nil if it is deleted.
+// ofTenant returns the consequences for one tenant. after is nil if it is deleted.
 func ofTenant(estateBefore *estate.Estate, before, after *estate.Tenant, facts Facts) []Consequence {
 	object := "Tenant/" + before.Name
 	all := accessLost(object, before, after)
@@ -35,8 +35,8 @@ func ofTenant(estateBefore *estate.Estate, before, after *estate.Tenant, facts F
 	return all
 }
 
-// leaving reports whether a namespace is taken from its tenant, and by which policy. One
-// that was retained earlier is taken when the policy becomes Delete.
+// leaving reports whether a namespace is withdrawn from its tenant, and by which policy. A
+// namespace that was retained earlier is withdrawn when the policy becomes Delete.
 func leaving(n *corev1.Namespace, before, after *estate.Tenant) (v1alpha1.DeletionPolicy, bool) {
 	switch {
 	case n.Labels[v1alpha1.TenantLabel] != before.Name, n.DeletionTimestamp != nil:
@@ -50,8 +50,8 @@ func leaving(n *corev1.Namespace, before, after *estate.Tenant) (v1alpha1.Deleti
 	}
 }
 
-// staying counts the pods of a tenant that run on nodes of other pools than its own, by
-// these pools.
+// staying counts the pods of a tenant that run on nodes of other pools than its own, by these
+// pools.
 func staying(key string, tenant *estate.Tenant, facts Facts) map[string]int {
 	counts := map[string]int{}
 	for _, namespace := range tenant.Namespaces {
@@ -66,7 +66,7 @@ func podsIn(pods []corev1.Pod, namespace string) []corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return p.Namespace != namespace })
 }
 
-// Withdrawn describes the effect on a namespace that leaves its tenant, or of which the
+// Withdrawn describes the effect on a namespace that is withdrawn from its tenant, or whose
 // tenant is deleted.
 func Withdrawn(n *corev1.Namespace, policy v1alpha1.DeletionPolicy, pods int) string {
 	inside := count(pods, "pod")
@@ -80,7 +80,7 @@ func Withdrawn(n *corev1.Namespace, policy v1alpha1.DeletionPolicy, pods int) st
 	}
 }
 
-// accessLost names the people who lose their access to a tenant, or a part of it.
+// accessLost lists the users and groups that lose some or all of their access to a tenant.
 func accessLost(object string, before, after *estate.Tenant) []Consequence {
 	var all []Consequence
 	var lost []string
@@ -107,7 +107,7 @@ func includes(roles []v1alpha1.Role, other v1alpha1.Role) bool {
 	return slices.Contains(roles, other) || other == v1alpha1.RoleViewer && slices.Contains(roles, v1alpha1.RoleOperator)
 }
 
-// people are the users and groups with access, in the order of their declaration.
+// people returns the users and groups with access, in the order of their declaration.
 func people(access []v1alpha1.Access) []string {
 	var all []string
 	for _, a := range access {
@@ -152,7 +152,7 @@ func holders(n int) string {
 	return fmt.Sprintf("%d users and groups", n)
 }
 
-// third is the ending of a verb whose subject is one thing.
+// third returns the ending of a verb with a singular subject.
 func third(n int) string {
 	if n == 1 {
 		return "s"

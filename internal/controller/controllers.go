@@ -1,5 +1,5 @@
-// Package controller starts croft's controllers: one small package for each declared
-// kind. They share the declared objects, as one estate, and the Applier.
+// Package controller registers croft's controllers, one small package for each declared
+// kind. They share the estate of declared objects and the Applier.
 package controller
 
 import (
@@ -25,8 +25,8 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// Register makes a manager run all of croft's controllers. plugins are what nodes with
-// secondary networks wait for.
+// Register adds all of croft's controllers to a manager. plugins are the DaemonSets that
+// nodes with secondary networks wait for.
 func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins) error {
 	live, err := client.New(m.GetConfig(), client.Options{HTTPClient: m.GetHTTPClient(), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper()})
 	if err != nil {

@@ -31,8 +31,8 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// stale is a cache that shows the declared objects as they were when it was made, as
-// that of an operator does that has just taken over.
+// stale is a cache that returns the declared objects as they were when it was created, like
+// the cache of an operator that has just become the leader.
 type stale struct {
 	client.Client
 	platforms v1alpha1.PlatformList
@@ -86,8 +86,8 @@ func (s *stale) List(ctx context.Context, list client.ObjectList, opts ...client
 	return nil
 }
 
-// TestNothingIsMadeForWhatIsGone calls the reconcilers with a cache that still shows
-// objects which were deleted.
+// TestNothingIsMadeForWhatIsGone calls the reconcilers with a cache that still has deleted
+// objects. They must not write anything for them.
 func TestNothingIsMadeForWhatIsGone(t *testing.T) {
 	sandbox.EndToEnd(t)
 	ctx := t.Context()

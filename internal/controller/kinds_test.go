@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// TestEveryKindIsPruned keeps the lists of kinds in step with the walls: objects of a
-// kind that nothing prunes would stay for ever.
+// TestEveryKindIsPruned compares the lists of kinds with the walls' objects: objects of a
+// kind that is not pruned would stay for ever.
 func TestEveryKindIsPruned(t *testing.T) {
 	platform := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{
 		NodePoolKey: v1alpha1.DefaultNodePoolKey, Network: v1alpha1.PlatformNetwork{PlatformNamespaces: []string{"ingress"}},

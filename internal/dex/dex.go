@@ -15,8 +15,8 @@ import (
 //go:embed config.yaml.tmpl
 var text string
 
-// Strings are written as JSON, which is YAML too, so that no character of a name has a
-// meaning in the file or ends a comment.
+// Strings are written as JSON, which is also valid YAML, so that no character in a name has
+// a special meaning in the file or ends a comment.
 var config = template.Must(template.New("config.yaml").Funcs(template.FuncMap{
 	"json": func(value string) (string, error) {
 		quoted, err := json.Marshal(value)
@@ -24,7 +24,7 @@ var config = template.Must(template.New("config.yaml").Funcs(template.FuncMap{
 	},
 }).Parse(text))
 
-// Options are the settings of Dex that an estate does not have.
+// Options are the settings of Dex that are not in an estate.
 type Options struct {
 	// Issuer is Dex's URL, as in the iss claim of its tokens.
 	Issuer string
@@ -32,8 +32,8 @@ type Options struct {
 	ClientID string
 }
 
-// Config returns Dex's configuration in YAML. It has no connector: an example in a comment
-// names the groups that users' tokens need for the roles of the estate.
+// Config returns Dex's configuration in YAML. It contains no connector: an example in a
+// comment names the groups that users' tokens need for the roles of the estate.
 func Config(e *estate.Estate, o Options) ([]byte, error) {
 	prefix := e.Platform.GroupPrefix
 	var groups []string

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// TestConfig is of `make test`: no name of an estate ends a comment or a string, and only
-// groups that can come from Dex are named, without the prefix.
+// TestConfig runs in `make test`. It expects that no name of an estate ends a comment or a
+// string, and that only groups that can come from Dex are named, without the prefix.
 func TestConfig(t *testing.T) {
 	e := &estate.Estate{Platform: estate.Platform{
 		PlatformSpec: v1alpha1.PlatformSpec{ClusterName: `de"mo: #`, GroupPrefix: "oidc:"},

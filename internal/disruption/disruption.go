@@ -1,6 +1,6 @@
-// Package disruption finds the PodDisruptionBudgets that keep pods from being evicted, and
-// with them their nodes from being removed. It evaluates budgets as the API server's
-// eviction subresource does; no I/O.
+// Package disruption finds the PodDisruptionBudgets that keep pods from being evicted, and so
+// their nodes from being removed. It evaluates budgets as the API server's eviction subresource
+// does; no I/O.
 package disruption
 
 import (
@@ -32,21 +32,21 @@ const (
 	NotNow Cause = "node-held"
 )
 
-// Block is a refusal to evict pods of one namespace. Pods and Budgets are names, in order.
+// Block is a refusal to evict pods of one namespace. Pods and Budgets are names, sorted.
 type Block struct {
 	Namespace string
 	Pods      []string
 	Budgets   []string
 	Cause     Cause
-	// Text is the cause in a sentence that names the budgets, not the pods.
+	// Text is a sentence about the cause that names the budgets, not the pods.
 	Text string
 }
 
-// Lasts reports whether the block stays until somebody changes a budget, a label or the
-// number of replicas.
+// Lasts reports whether the block remains until a user changes a budget, a label or the number
+// of replicas.
 func (b *Block) Lasts() bool { return b.Cause != NotNow }
 
-// Budgets are budgets by namespace, with their selectors compiled.
+// Budgets are the budgets by namespace, with their compiled selectors.
 type Budgets map[string][]budget
 
 type budget struct {
@@ -91,7 +91,7 @@ func (b Budgets) Find(pods []corev1.Pod) []Block {
 	return all
 }
 
-// BlockOf returns the refusal to evict a pod; nil if the API server would evict it.
+// BlockOf returns the refusal to evict a pod, or nil if the API server would evict it.
 func (b Budgets) BlockOf(pod *corev1.Pod) *Block {
 	if evictedAnyway(pod) {
 		return nil
@@ -122,7 +122,7 @@ func (b Budgets) BlockOf(pod *corev1.Pod) *Block {
 	return block
 }
 
-// evictedAnyway reports whether the API server evicts a pod without looking at budgets.
+// evictedAnyway reports whether the API server evicts a pod regardless of budgets.
 func evictedAnyway(pod *corev1.Pod) bool {
 	switch pod.Status.Phase {
 	case corev1.PodPending, corev1.PodSucceeded, corev1.PodFailed:
@@ -132,7 +132,7 @@ func evictedAnyway(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil
 }
 
-// refusal is the reason why a pod's only budget does not let it go; "" if it does.
+// refusal returns why a pod's only budget does not allow its eviction, or "" if it does.
 func refusal(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) (Cause, string) {
 	name, s := "PodDisruptionBudget "+b.Name, b.Status
 	unready := !isReady(pod)

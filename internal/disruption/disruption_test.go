@@ -16,7 +16,7 @@ import (
 
 var web = map[string]string{"app": "web"}
 
-// running is a ready pod of a controller, with the label app=web.
+// running returns a ready pod of a controller, with the label app=web.
 func running(name string, edits ...func(*corev1.Pod)) corev1.Pod {
 	p := corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -33,7 +33,7 @@ func running(name string, edits ...func(*corev1.Pod)) corev1.Pod {
 
 func unready(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }
 
-// counted is a budget for app=web that the disruption controller has processed.
+// counted returns a budget for app=web that the disruption controller has processed.
 func counted(name string, healthy, desired, expected, allowed int32, edits ...func(*policyv1.PodDisruptionBudget)) policyv1.PodDisruptionBudget {
 	b := policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Generation: 1},
@@ -109,7 +109,7 @@ func TestBlockOf(t *testing.T) {
 	}
 }
 
-// TestFind expects the pods with the same budgets and cause together.
+// TestFind expects pods with the same budgets and cause in one block.
 func TestFind(t *testing.T) {
 	other := counted("db", 1, 1, 1, 0, func(b *policyv1.PodDisruptionBudget) { b.Namespace = "bank" })
 	pods := []corev1.Pod{

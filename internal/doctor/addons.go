@@ -10,9 +10,9 @@ import (
 	"croft.dev/croft/internal/addons"
 )
 
-// addonsKnown looks for add-ons that the catalogue does not know.
-// policy.unknownAnnotations covers the annotations that they read. Add-ons whose kinds
-// the Platform gives to tenants have been reviewed by the author of the Platform.
+// addonsKnown reports add-ons that are not in the catalogue. policy.unknownAnnotations
+// covers the annotations that they read. Add-ons whose kinds the Platform gives to tenants
+// have been reviewed by the author of the Platform.
 func addonsKnown(s *Snapshot) []Finding {
 	declared := map[string]bool{}
 	for _, a := range s.platform().Addons {

@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// TestAddons fails if an add-on that the catalogue does not know is not named, or one
-// that it knows, or that the Platform declares, is.
+// TestAddons fails if an add-on that is not in the catalogue is not named, or if one is
+// named that is in the catalogue or declared by the Platform.
 func TestAddons(t *testing.T) {
 	s := &doctor.Snapshot{Definitions: map[string]*apiextensionsv1.CustomResourceDefinition{}, Unread: map[string]string{}, Estate: &estate.Estate{}}
 	s.Estate.Platform.Addons = []v1alpha1.Addon{{APIGroup: "declared.example.org", Resources: []string{"things"}}}

@@ -8,7 +8,7 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// addresses reads whereabouts' IPPools. A cluster without secondary networks needs none.
+// addresses reads whereabouts' IPPools, if secondary networks are declared.
 func (g *gatherer) addresses(ctx context.Context) error {
 	if g.Declared == nil || len(g.Declared.Networks) == 0 {
 		return nil
@@ -20,8 +20,8 @@ func (g *gatherer) addresses(ctx context.Context) error {
 	return err
 }
 
-// addresses look for networks whose addresses run out. They are counted here, and not read
-// from conditions: the operator may not run.
+// addresses reports networks whose addresses run out. It counts the addresses instead of
+// reading conditions, since the operator may not run.
 func addresses(s *Snapshot) []Finding {
 	if s.Declared == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// apiServices reads which servers answer for API groups.
+// apiServices reads the APIServices, which assign servers to API groups.
 func (g *gatherer) apiServices(ctx context.Context) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIServiceList"})
@@ -18,7 +18,7 @@ func (g *gatherer) apiServices(ctx context.Context) error {
 	return err
 }
 
-// apiServices report API groups whose server does not answer.
+// apiServices reports API groups whose server does not answer.
 func apiServices(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.APIServices {
@@ -40,8 +40,8 @@ func apiServices(s *Snapshot) []Finding {
 	return all
 }
 
-// unavailable is the reason why an APIService does not answer; "" if it does, or if its
-// server may be restarting.
+// unavailable returns the reason why an APIService does not answer. It returns "" if the
+// APIService is available, or if its server may be restarting.
 func unavailable(now time.Time, o *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, entry := range conditions {

@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/internal/disruption"
 )
 
-// budgets report PodDisruptionBudgets that let no pod go until somebody changes them. They
-// hold nodes, and on a shared pool other tenants' nodes.
+// budgets reports PodDisruptionBudgets that allow no eviction until they are changed. They
+// block the removal of nodes, on a shared pool also of other tenants' nodes.
 func budgets(s *Snapshot) []Finding {
 	if s.Estate == nil {
 		return nil
@@ -37,7 +37,7 @@ func budgets(s *Snapshot) []Finding {
 	return all
 }
 
-// tenantNamed is the tenant of a namespace.
+// tenantNamed returns the tenant of a namespace.
 func (s *Snapshot) tenantNamed(namespace string) string {
 	for _, t := range s.Estate.Tenants {
 		if slices.Contains(t.Namespaces, namespace) {
@@ -47,7 +47,7 @@ func (s *Snapshot) tenantNamed(namespace string) string {
 	return ""
 }
 
-// nodesOf are the nodes of a block's pods.
+// nodesOf returns the nodes of a block's pods.
 func (s *Snapshot) nodesOf(block *disruption.Block) []string {
 	var all []string
 	for i := range s.Guarded {
@@ -59,7 +59,7 @@ func (s *Snapshot) nodesOf(block *disruption.Block) []string {
 	return sortUnique(all)
 }
 
-// neighbours are the other tenants that share the pools of nodes.
+// neighbours returns the other tenants that share the pools of nodes.
 func (s *Snapshot) neighbours(tenant string, nodes []string) []string {
 	var all []string
 	for _, node := range nodes {

@@ -3,11 +3,12 @@ package doctor
 // check is one check of `croft doctor`.
 type check struct {
 	name string
-	// says is the statement if there are no findings, and detail an addition for the
+	// says is the statement if there are no findings. detail is more text for the
 	// documentation.
 	says, detail string
-	// needs are the parts of the Snapshot without which the check finds nothing, or finds
-	// false problems: it does not run then. reads are the others: without one, it may miss something.
+	// needs lists the parts of the Snapshot without which the check would find nothing or
+	// report false problems: without one, it does not run. reads lists the other parts:
+	// without one, the check may miss something.
 	needs, reads []string
 	find         func(*Snapshot) []Finding
 }
@@ -148,10 +149,10 @@ var checks = []check{
 	},
 }
 
-// Described is a check for the documentation.
+// Described is a check's text for the documentation.
 type Described struct{ Name, Says, Detail string }
 
-// Checks are the checks, in their order.
+// Checks returns the checks, in order.
 func Checks() []Described {
 	all := make([]Described, len(checks))
 	for i, c := range checks {

@@ -12,14 +12,14 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// classList is a list of a tenant's policy that names objects of the whole cluster.
+// classList is a list in a tenant's policy that names cluster-scoped objects.
 type classList struct {
 	field string
 	kind  schema.GroupVersionKind
 	names func(*v1alpha1.Allowances) []string
-	// isDefault reports a class that the API server gives to objects that name none, and
-	// refused are those objects if the list does not have it. Both are empty for kinds
-	// without a default.
+	// isDefault reports whether a class is the default for objects without a class. refused
+	// describes the objects that are refused if the default is not in the list. Both are
+	// empty for kinds without a default.
 	isDefault func(*unstructured.Unstructured) bool
 	refused   string
 	severity  Severity
@@ -71,7 +71,7 @@ func annotated(key string) func(*unstructured.Unstructured) bool {
 	return func(o *unstructured.Unstructured) bool { return o.GetAnnotations()[key] == "true" }
 }
 
-// policyClasses reads the kinds that tenants' lists restrict.
+// policyClasses reads the kinds of classes that tenants' lists restrict.
 func (g *gatherer) policyClasses(ctx context.Context) error {
 	for _, l := range classLists {
 		if !g.restricted(l) {
@@ -87,7 +87,7 @@ func (g *gatherer) policyClasses(ctx context.Context) error {
 	return nil
 }
 
-// restricted reports whether the list restricts classes of the cluster.
+// restricted reports whether a tenant's list restricts classes of this kind.
 func (s *Snapshot) restricted(l classList) bool {
 	return slices.ContainsFunc(s.tenants(), func(t *estate.Tenant) bool {
 		names := l.names(&t.Allowances)
@@ -95,8 +95,8 @@ func (s *Snapshot) restricted(l classList) bool {
 	})
 }
 
-// policyClasses report names in tenants' lists that the cluster does not have, and default
-// classes that are not in a tenant's list.
+// policyClasses reports names in tenants' lists that do not exist in the cluster, and
+// default classes that are not in a tenant's list.
 func policyClasses(s *Snapshot) []Finding {
 	var all []Finding
 	for _, l := range classLists {
@@ -110,7 +110,7 @@ func policyClasses(s *Snapshot) []Finding {
 }
 
 func findAbsentClasses(s *Snapshot, l classList, live []unstructured.Unstructured) []Finding {
-	tenants := map[string][]string{} // by the class that they name
+	tenants := map[string][]string{} // by class
 	for _, t := range s.tenants() {
 		for _, name := range l.names(&t.Allowances) {
 			if name != "" && name != "*" && !slices.ContainsFunc(live, func(o unstructured.Unstructured) bool { return o.GetName() == name }) {

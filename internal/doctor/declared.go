@@ -12,8 +12,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// declared reads the declared objects, unless they are a file's, and the tenants'
-// namespaces.
+// declared reads the tenants' namespaces, and the declared objects unless they come from a
+// file.
 func (g *gatherer) declared(ctx context.Context) error {
 	if !g.Rendered {
 		if err := g.declarations(ctx); err != nil {
@@ -29,7 +29,8 @@ func (g *gatherer) declared(ctx context.Context) error {
 	return g.checkNamespaces(ctx)
 }
 
-// buildEstate makes the estate. Problems of invalid objects are in their own conditions.
+// buildEstate builds the estate. Problems of invalid objects are reported by the objects'
+// own conditions.
 func (g *gatherer) buildEstate() {
 	if reason, unread := g.Unread[readDeclared]; unread {
 		g.Unread[readPlatform] = reason
@@ -68,7 +69,8 @@ func (g *gatherer) declarations(ctx context.Context) error {
 	return nil
 }
 
-// checkNamespaces reads which of the tenants' namespaces croft does not write to, and why.
+// checkNamespaces finds the tenants' namespaces that croft does not write to, with the
+// reasons.
 func (g *gatherer) checkNamespaces(ctx context.Context) error {
 	if _, unread := g.Unread[readNamespaces]; unread || g.Estate == nil {
 		return nil

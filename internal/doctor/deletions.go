@@ -16,13 +16,13 @@ import (
 
 // owner is a declared object with the operator's conditions.
 type owner struct {
-	// name is kind and name, as walls name their owners.
+	// name is the kind and name, in the format of the walls' owners.
 	name string
 	client.Object
 	status v1alpha1.Status
 }
 
-// owners are all declared objects.
+// owners returns all declared objects.
 func (s *Snapshot) owners() []owner {
 	if s.Declared == nil {
 		return nil
@@ -47,7 +47,7 @@ func (s *Snapshot) owners() []owner {
 	return all
 }
 
-// deletions report declared objects and namespaces whose deletion takes long.
+// deletions reports declared objects and namespaces whose deletion takes long.
 func deletions(s *Snapshot) []Finding {
 	var all []Finding
 	for _, o := range s.owners() {
@@ -75,7 +75,7 @@ func deletions(s *Snapshot) []Finding {
 	return all
 }
 
-// deletedFor is the time since an object was deleted that still exists; 0 if it was not.
+// deletedFor returns the time since an object's deletion, or 0 if it is not being deleted.
 func (s *Snapshot) deletedFor(o client.Object) time.Duration {
 	if o.GetDeletionTimestamp() == nil {
 		return 0
@@ -83,7 +83,8 @@ func (s *Snapshot) deletedFor(o client.Object) time.Duration {
 	return s.Now.Sub(o.GetDeletionTimestamp().Time)
 }
 
-// awaited is the operator's account of what holds up the deletion of a declared object.
+// awaited returns the operator's reason why the deletion of a declared object is not
+// complete.
 func awaited(o owner) string {
 	ready := meta.FindStatusCondition(o.status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Message == "" {

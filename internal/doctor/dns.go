@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// dnsLabels are those of the cluster's DNS Service, whichever its name.
+// dnsLabels select the cluster's DNS Service, whose name varies.
 var dnsLabels = client.MatchingLabels{"k8s-app": "kube-dns"}
 
-// resolvers are the addresses that nodes of croft's pools give to pods for name resolution,
-// with the pools. Link-local ones are those of a cache on the node, which has no Service.
+// resolvers maps the DNS addresses that nodes of croft's pools give to pods to the pools.
+// Link-local addresses belong to a cache on the node, which has no Service.
 func (s *Snapshot) resolvers() map[string][]string {
 	all := map[string][]string{}
 	if s.Estate == nil {
@@ -34,7 +34,8 @@ func (s *Snapshot) resolvers() map[string][]string {
 	return all
 }
 
-// dns reads the Services at the addresses of the nodes' resolvers, and the cluster's own.
+// dns reads the Services at the addresses of the nodes' resolvers, and the cluster's own
+// DNS Services.
 func (g *gatherer) dns(ctx context.Context) error {
 	addresses := g.resolvers()
 	if len(addresses) == 0 {
@@ -54,7 +55,7 @@ func (g *gatherer) dns(ctx context.Context) error {
 	return nil
 }
 
-// dns reports resolvers that are no DNS Service's address.
+// dns reports resolvers that are not the address of a DNS Service.
 func dns(s *Snapshot) []Finding {
 	var all []Finding
 	addresses := s.resolvers()
@@ -78,13 +79,13 @@ func dns(s *Snapshot) []Finding {
 	return all
 }
 
-// answers reports whether a Service takes DNS requests at an address.
+// answers reports whether a Service accepts DNS requests at an address.
 func answers(service *corev1.Service, address string) bool {
 	return slices.Contains(append(service.Spec.ClusterIPs, service.Spec.ClusterIP), address) &&
 		slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == 53 })
 }
 
-// dnsAddresses are those of the cluster's own DNS Services.
+// dnsAddresses returns the addresses of the cluster's own DNS Services.
 func (s *Snapshot) dnsAddresses() []string {
 	var all []string
 	for i := range s.DNS {

@@ -1,6 +1,6 @@
 // Package doctor checks a whole platform: versions, kinds, the placement engine, pools,
-// nodes, and other components in the cluster that interfere. Gather reads; a check is a
-// plain function of the Snapshot, and the checks are a list.
+// nodes, and other components in the cluster that interfere. Gather reads the cluster. Each
+// check is a function of the Snapshot, and the checks are a list.
 package doctor
 
 import (
@@ -33,78 +33,82 @@ import (
 
 // Snapshot is the state of a cluster.
 type Snapshot struct {
-	// Now is when.
+	// Now is the time of the snapshot.
 	Now time.Time
-	// Version is the API server's.
+	// Version is the API server's version.
 	Version version.Info
-	// Native says that the API server serves MutatingAdmissionPolicies.
+	// Native reports whether the API server serves MutatingAdmissionPolicies.
 	Native bool
-	// Definitions are the cluster's, by name; Own are croft's as this version has them.
+	// Definitions are the cluster's definitions, by name. Own are croft's definitions of
+	// this version.
 	Definitions map[string]*apiextensionsv1.CustomResourceDefinition
 	Own         []*apiextensionsv1.CustomResourceDefinition
-	// Declared are the declared objects, and Estate the estate of them, nil if there is
-	// none.
+	// Declared are the declared objects. Estate is built from them; nil if there is no
+	// valid Platform.
 	Declared *manifest.Declaration
 	Estate   *estate.Estate
-	// Leaving are the declared objects that are being deleted, as walls name their owners.
+	// Leaving contains the declared objects that are being deleted, in the format of the
+	// walls' owners.
 	Leaving map[string]bool
-	// NodePools, Claims and Nodes are Karpenter's; Classes are its node classes, by
-	// their references.
+	// NodePools, Claims and Nodes are Karpenter's objects and the nodes. Classes are
+	// Karpenter's node classes, by reference.
 	NodePools []karpenterv1.NodePool
 	Claims    []karpenterv1.NodeClaim
 	Nodes     []corev1.Node
 	Classes   map[karpenterv1.NodeClassReference]*unstructured.Unstructured
-	// DaemonSets are all DaemonSets. Pods are those on nodes that are to be removed, Guarded
-	// those of tenants' namespaces that have Budgets.
+	// DaemonSets are all DaemonSets. Pods are the pods on nodes that are to be removed.
+	// Guarded are the pods in tenants' namespaces with Budgets.
 	DaemonSets    []appsv1.DaemonSet
 	Pods, Guarded []corev1.Pod
 	Budgets       []policyv1.PodDisruptionBudget
-	// Strays are pods on nodes of a pool that is not their tenant's.
+	// Strays are pods on nodes of a pool that their tenant may not use.
 	Strays []move.Stray
-	// Refusals are events of launches that the cloud refused.
+	// Refusals are events about launches that the cloud refused.
 	Refusals []corev1.Event
-	// Namespaces are the tenants'. Refused are the reasons why croft does not write to some
-	// that are declared.
+	// Namespaces are the tenants' namespaces. Refused contains the reasons
+	// why croft does not write to some of the declared namespaces, by namespace.
 	Namespaces []corev1.Namespace
 	Refused    map[string]error
-	// Webhooks, Mutations and Kyverno are components that change pods beside croft.
+	// Webhooks, Mutations and Kyverno are other components that change pods.
 	Webhooks  []admissionv1.MutatingWebhookConfiguration
 	Mutations []admissionv1.MutatingAdmissionPolicy
 	Kyverno   []unstructured.Unstructured
-	// Flux are its controllers' Deployments.
+	// Flux are the Deployments of Flux's controllers.
 	Flux []appsv1.Deployment
-	// IngressClasses are all of them.
+	// IngressClasses are the cluster's IngressClasses.
 	IngressClasses []networkingv1.IngressClass
-	// ClusterIssuers are cert-manager's.
+	// ClusterIssuers are cert-manager's ClusterIssuers.
 	ClusterIssuers []unstructured.Unstructured
-	// IPPools are whereabouts', where secondary networks are declared.
+	// IPPools are whereabouts' IPPools, if secondary networks are declared.
 	IPPools []unstructured.Unstructured
-	// Gatekeeper is how it is set up, where it is the engine.
+	// Gatekeeper is Gatekeeper's configuration, if it is the engine.
 	Gatekeeper gatekeeper.Installation
 	// APIServices are the API groups with their servers.
 	APIServices []unstructured.Unstructured
 	// PolicyClasses are the cluster's classes of the kinds that tenants' lists restrict.
 	PolicyClasses map[string][]unstructured.Unstructured
-	// DNS are the cluster's DNS Services, and those at the addresses of nodes' resolvers.
+	// DNS are the cluster's DNS Services, and the Services at the addresses of nodes'
+	// resolvers.
 	DNS []corev1.Service
 	// Ranges and Quotas are the cluster's LimitRanges and ResourceQuotas.
 	Ranges []corev1.LimitRange
 	Quotas []corev1.ResourceQuota
-	// Heartbeat is the operator's sign of life.
+	// Heartbeat is the operator's last heartbeat.
 	Heartbeat heartbeat.Beat
-	// Rendered says that the declared objects are a file's, whose walls are kept without
-	// the operator.
+	// Rendered means that the declared objects come from a file, whose walls are maintained
+	// without the operator.
 	Rendered bool
 	// Walls are all objects of the walls, compared with the cluster's. Unserved are the
 	// kinds among them that the API server does not serve.
 	Walls    []survey.Object
 	Unserved map[schema.GroupVersionKind]bool
-	// Tried are attacks that were tried by dry run, Writes the writes of Kubernetes itself.
+	// Tried are the results of attacks by dry run. Writes are the dry runs of writes by
+	// Kubernetes' own components.
 	Tried  []Tries
 	Writes []Write
 	// Absent are the Platform's platformNamespaces that do not exist.
 	Absent []string
-	// Unread are the reasons for missing data, by its name.
+	// Unread maps data that could not be read to the reason.
 	Unread map[string]string
 }
 
@@ -114,40 +118,41 @@ type Severity string
 const (
 	// Problem has to be fixed: something does not work, or will not.
 	Problem Severity = "Problem"
-	// Warning is for a person to judge.
+	// Warning may be intended, which a person has to decide.
 	Warning Severity = "Warning"
 )
 
-// Finding is one thing that is not as it should be.
+// Finding is a fault that a check found.
 type Finding struct {
 	Check    string   `json:"check"`
 	Severity Severity `json:"severity"`
-	// Object is its kind and name, where it is an object.
+	// Object is the kind and name, if the finding is about an object.
 	Object string `json:"object,omitempty"`
 	// Message describes the fault.
 	Message string `json:"message"`
-	// Cause, Cure, Run and Link are the catalogue's, where it has them.
+	// Cause, Cure, Run and Link are from the catalogue, if it has them.
 	Cause string `json:"cause,omitempty"`
 	Cure  string `json:"cure"`
 	Run   string `json:"run,omitempty"`
 	Link  string `json:"link,omitempty"`
 }
 
-// Result is what came of one check.
+// Result is the result of one check.
 type Result struct {
 	Check string `json:"check"`
 	// Says is the statement if there are no findings.
 	Says     string    `json:"says"`
 	Findings []Finding `json:"findings,omitempty"`
-	// Unread is the data that could not be read, and why.
+	// Unread lists the data that could not be read, with the reasons.
 	Unread []string `json:"unread,omitempty"`
 }
 
-// instead replaces the statement of a check, where it depends on the Snapshot.
+// instead contains the statements that depend on the Snapshot. They replace the checks'
+// own.
 var instead = map[string]func(*Snapshot) string{"operator": operatorSays, "holds": holdsSays, "engine": engineSays}
 
-// Check runs the checks on the Snapshot. A check that may have missed something for want of
-// data lists that data, and still reports its findings.
+// Check runs the checks on the Snapshot. A check that lacks data lists it in Unread, and
+// still reports its findings.
 func Check(s *Snapshot) []Result {
 	var results []Result
 	for _, c := range checks {
@@ -183,7 +188,7 @@ func (s *Snapshot) unread(parts []string) []string {
 	return all
 }
 
-// Problems is the number of problems.
+// Problems returns the number of problems.
 func Problems(results []Result) int {
 	n := 0
 	for _, r := range results {
@@ -196,7 +201,7 @@ func Problems(results []Result) int {
 	return n
 }
 
-// Unread counts the checks that could not look at everything.
+// Unread counts the checks that lack data.
 func Unread(results []Result) int {
 	n := 0
 	for _, r := range results {
@@ -220,7 +225,7 @@ func Decode(ctx context.Context, results []Result, decode catalog.Decode) {
 	}
 }
 
-// platform is the declared Platform, also if it is invalid; empty if there is none.
+// platform returns the declared Platform, even if it is invalid, or an empty one.
 func (s *Snapshot) platform() *v1alpha1.PlatformSpec {
 	switch {
 	case s.Estate != nil:
@@ -232,10 +237,10 @@ func (s *Snapshot) platform() *v1alpha1.PlatformSpec {
 	}
 }
 
-// key is the label and taint of tenants' pools.
+// key returns the key of the label and taint of tenants' pools.
 func (s *Snapshot) key() string { return cmp.Or(s.platform().NodePoolKey, v1alpha1.DefaultNodePoolKey) }
 
-// tenants are the valid tenants that are not being deleted.
+// tenants returns the valid tenants that are not being deleted.
 func (s *Snapshot) tenants() []*estate.Tenant {
 	if s.Estate == nil {
 		return nil

@@ -39,8 +39,8 @@ pools: {apps: {instances: {instanceTypes: [t3a.large]}}}
 tenants: {shop: {pool: apps}}
 `
 
-// clinic is an API server with croft's kinds and an estate's walls. There is no
-// operator, and nothing creates nodes.
+// clinic is an API server with croft's kinds and an estate's walls. It has no operator and
+// creates no nodes.
 type clinic struct {
 	client.Client
 	version discovery.ServerVersionInterface
@@ -86,7 +86,7 @@ func (k *clinic) make(t *testing.T, objects ...client.Object) {
 	}
 }
 
-// visit checks the cluster, and returns one check's result.
+// visit checks the cluster, and returns the result of one check.
 func (k *clinic) visit(t *testing.T, check string) doctor.Result {
 	t.Helper()
 	seen, err := doctor.Gather(t.Context(), k, k.version)
@@ -107,8 +107,8 @@ func result(t *testing.T, results []doctor.Result, check string) doctor.Result {
 	return doctor.Result{}
 }
 
-// finds waits until a check finds something, and silent until it finds nothing: the API
-// server takes a moment to serve a changed CRD.
+// finds waits until a check has the given finding. silent waits until it has none. Waiting
+// is needed because the API server serves a changed CRD after a moment.
 func (k *clinic) finds(t *testing.T, check string, severity doctor.Severity, texts ...string) {
 	t.Helper()
 	k.until(t, check, func(r doctor.Result) bool {
@@ -144,7 +144,7 @@ func (k *clinic) until(t *testing.T, check string, holds func(doctor.Result) boo
 	}
 }
 
-// patch changes an object by a JSON patch, and changes it back when the test ends.
+// patch changes an object by a JSON patch, and reverts the change when the test ends.
 func (k *clinic) patch(t *testing.T, o client.Object, do, undo string) {
 	t.Helper()
 	if err := k.Patch(t.Context(), o, client.RawPatch(types.JSONPatchType, []byte(do))); err != nil {
@@ -158,7 +158,7 @@ func (k *clinic) patch(t *testing.T, o client.Object, do, undo string) {
 }
 
 // TestChecks checks one cluster, with one fault after the other. Faults that cannot be
-// fixed come last.
+// reverted come last.
 func TestChecks(t *testing.T) {
 	sandbox.EndToEnd(t)
 	k := open(t, sandbox.Options{}, served)
@@ -174,14 +174,14 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// native fails if doctor finds fault with the API server's own policies.
+// native fails if doctor reports the API server's own policies.
 func (k *clinic) native(t *testing.T) {
 	k.silent(t, "engine")
-	k.finds(t, "platform", doctor.Problem, "Pool/apps", "the operator has not looked") // none runs here
+	k.finds(t, "platform", doctor.Problem, "Pool/apps", "the operator has not looked") // no operator runs here
 }
 
-// kinds fails if doctor does not name a field of croft's own kinds, or a field of
-// Karpenter's that croft writes, which the cluster's CRDs do not have.
+// kinds fails if doctor does not report a field that the cluster's CRDs lack: a field of
+// croft's own kinds, or a field of Karpenter's that croft writes.
 func (k *clinic) kinds(t *testing.T) {
 	k.silent(t, "kinds")
 	definition := func(name string) *apiextensionsv1.CustomResourceDefinition {
@@ -227,9 +227,9 @@ func (k *clinic) kinds(t *testing.T) {
 }
 
 // others fails if doctor does not name other components that change tenants' pods. The
-// walls are in place.
+// walls exist.
 func (k *clinic) others(t *testing.T) {
-	k.silent(t, "others") // croft's own policies are no others
+	k.silent(t, "others") // croft's own policies are not reported
 	pods := []admissionv1.RuleWithOperations{{
 		Operations: []admissionv1.OperationType{admissionv1.Create},
 		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
@@ -243,7 +243,7 @@ func (k *clinic) others(t *testing.T) {
 		}},
 	}
 	k.make(t, webhook)
-	k.silent(t, "others") // it leaves tenants alone
+	k.silent(t, "others") // its selector does not match tenants
 	webhook.Webhooks[0].NamespaceSelector = nil
 	if err := k.Update(t.Context(), webhook); err != nil {
 		t.Fatal(err)
@@ -270,8 +270,8 @@ func (k *clinic) others(t *testing.T) {
 	k.finds(t, "others", doctor.Warning, "ClusterPolicy/tolerate", "Kyverno's rule add-tolerations changes pods")
 }
 
-// apiServices fails if doctor gives up, or does not report why it cannot read policies, where the
-// server of an API group does not answer.
+// apiServices fails if the server of an API group does not answer and doctor fails, too, or
+// does not report why it cannot read policies.
 func (k *clinic) apiServices(t *testing.T) {
 	k.silent(t, "api-services")
 	silent := &unstructured.Unstructured{Object: map[string]any{
@@ -324,7 +324,7 @@ func (k *clinic) kyverno(t *testing.T) {
 	}
 }
 
-// TestEngine fails if doctor does not see that nothing places pods.
+// TestEngine fails if doctor does not report that no engine places pods.
 func TestEngine(t *testing.T) {
 	t.Run("native where it is not served", func(t *testing.T) {
 		sandbox.Thorough(t)
@@ -342,7 +342,7 @@ func TestEngine(t *testing.T) {
 	})
 }
 
-// TestVersions is the one check that a sandbox cannot be brought to fail.
+// TestVersions tests the only check that cannot fail in a sandbox.
 func TestVersions(t *testing.T) {
 	for _, c := range []struct {
 		minor, placement string
@@ -358,7 +358,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestRecorded gives doctor conditions of AWS's provider in node classes and claims, and
+// TestRecorded uses recorded conditions of AWS's provider in node classes and claims, and
 // expects the catalogue's cure.
 func TestRecorded(t *testing.T) {
 	condition := regexp.MustCompile(`(?s)^(\w+)=(\w+) (\w+)(?:: (.*))?$`)

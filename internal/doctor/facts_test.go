@@ -20,7 +20,7 @@ import (
 	"croft.dev/croft/internal/doctor"
 )
 
-// expect compares a check's findings with the texts that they should contain, in order.
+// expect compares a check's findings with texts that they must contain, in order.
 func expect(t *testing.T, found []string, want ...string) {
 	t.Helper()
 	if len(found) != len(want) {
@@ -67,8 +67,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestQuotas fails if doctor does not find the effects of others' LimitRanges and ResourceQuotas
-// on a tenant's pods.
+// TestQuotas fails if doctor does not report the effects of LimitRanges and ResourceQuotas
+// that are not croft's on a tenant's pods.
 func TestQuotas(t *testing.T) {
 	list := func(values ...string) corev1.ResourceList {
 		all := corev1.ResourceList{}
@@ -147,8 +147,8 @@ func TestDNS(t *testing.T) {
 	}
 }
 
-// TestAPIServices fails if doctor does not report servers of API groups that do not answer, or
-// reports one that may be restarting.
+// TestAPIServices fails if doctor does not report servers of API groups that do not answer,
+// or reports one that may be restarting.
 func TestAPIServices(t *testing.T) {
 	service := func(status string, ago time.Duration) client.Object {
 		return &unstructured.Unstructured{Object: map[string]any{
@@ -165,8 +165,8 @@ func TestAPIServices(t *testing.T) {
 	expect(t, findings(t, "api-services", service("Unknown", time.Hour)), "Problem APIService")
 }
 
-// TestBudgets fails if doctor does not report budgets that let no pod go for good, with the
-// node and the tenants that share its pool.
+// TestBudgets fails if doctor does not report budgets that permanently allow no eviction,
+// with the node and the tenants that share its pool.
 func TestBudgets(t *testing.T) {
 	shared := strings.Replace(declared, "shop: {pool: apps}", "shop: {pool: apps}, bank: {pool: apps}", 1)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{karpenterv1.NodePoolLabelKey: "apps", v1alpha1.DefaultNodePoolKey: "apps"}}}
@@ -203,8 +203,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestNamespaceAnnotations fails if doctor does not report annotations of tenants' namespaces
-// by which plugins of the API server change pods.
+// TestNamespaceAnnotations fails if doctor does not report annotations of tenants'
+// namespaces that make plugins of the API server change pods.
 func TestNamespaceAnnotations(t *testing.T) {
 	for _, key := range []string{"node-selector", "defaultTolerations", "tolerationsWhitelist"} {
 		namespace := namespaceOf("shop", "shop")
@@ -215,8 +215,8 @@ func TestNamespaceAnnotations(t *testing.T) {
 	}
 }
 
-// TestUnserved fails if doctor promises that the operator creates objects of a kind that the
-// API server does not serve.
+// TestUnserved fails if doctor's cure is that the operator creates objects of a kind that
+// the API server does not serve.
 func TestUnserved(t *testing.T) {
 	file := strings.Replace(declared, "shop: {pool: apps}", "shop: {pool: apps, sources: {app: {git: 'https://git.example.org/app'}}}", 1)
 	r := result(t, doctor.Check(newFakeCluster(t, file).gather(t, "")), "walls")

@@ -22,8 +22,9 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// fakeCluster has objects and no API server: for checks that depend on the caller's rights and
-// on time. It notes the kinds that are read, and forbids those that are denied.
+// fakeCluster is a client with objects and without an API server. It tests checks that
+// depend on the caller's rights and on time. It records the kinds that are read, and
+// forbids reading the kind denied.
 type fakeCluster struct {
 	client.Client
 	minor  string
@@ -83,7 +84,7 @@ func newFakeCluster(t *testing.T, file string, objects ...client.Object) *fakeCl
 	return f
 }
 
-// asked notes that a kind is read, and refuses it if it is the denied one.
+// asked records that a kind is read, and returns Forbidden for the denied one.
 func (f *fakeCluster) asked(s *runtime.Scheme, o runtime.Object) error {
 	gvk, err := apiutil.GVKForObject(o, s)
 	if err != nil {
@@ -114,7 +115,7 @@ func (f *fakeCluster) gather(t *testing.T, denied string) *doctor.Snapshot {
 	return s
 }
 
-// said are a check's findings, as text.
+// said returns a check's findings as text.
 func said(r doctor.Result) []string {
 	var all []string
 	for _, f := range r.Findings {

@@ -23,13 +23,13 @@ func going[O client.Object](ago time.Duration, o O) O {
 	return o
 }
 
-// findings are those of a check on a cluster in which nothing of the walls exists.
+// findings returns the findings of a check on a cluster without any object of the walls.
 func findings(t *testing.T, check string, objects ...client.Object) []string {
 	t.Helper()
 	return findingsIn(t, declared, check, objects...)
 }
 
-// findingsIn are those of a cluster with another file.
+// findingsIn is like findings, with another file.
 func findingsIn(t *testing.T, file, check string, objects ...client.Object) []string {
 	t.Helper()
 	return said(result(t, doctor.Check(newFakeCluster(t, file, objects...).gather(t, "")), check))
@@ -39,8 +39,8 @@ func named(found []string, text string) bool {
 	return slices.ContainsFunc(found, func(f string) bool { return strings.Contains(f, text) })
 }
 
-// TestGoing fails if doctor finds fault with what is being deleted, before its deletion takes
-// long.
+// TestGoing fails if doctor reports objects that are being deleted before their deletion
+// takes long.
 func TestGoing(t *testing.T) {
 	key := v1alpha1.DefaultNodePoolKey
 	overlapping := &karpenterv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}}
@@ -94,7 +94,7 @@ func TestGoing(t *testing.T) {
 	}
 }
 
-// TestEndedAccess fails if the walls are expected to have access that has ended.
+// TestEndedAccess fails if the desired walls contain access that has ended.
 func TestEndedAccess(t *testing.T) {
 	bindings := func(until time.Time) (n int) {
 		file := strings.Replace(declared, "shop: {pool: apps}",
@@ -112,8 +112,8 @@ func TestEndedAccess(t *testing.T) {
 	}
 }
 
-// TestForeignNamespace fails if doctor promises that the operator builds walls in a namespace
-// that is not croft's, or names pods there as misplaced.
+// TestForeignNamespace fails if doctor's cure is that the operator builds walls in a
+// namespace that croft does not own, or if it reports pods there as misplaced.
 func TestForeignNamespace(t *testing.T) {
 	for _, test := range []struct {
 		name      string

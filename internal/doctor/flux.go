@@ -15,12 +15,11 @@ const (
 	componentLabel = "app.kubernetes.io/component"
 )
 
-// lock is a flag without which a controller of Flux acts for tenants beyond their own
-// rights.
+// lock is a flag that restricts a controller of Flux to tenants' own rights.
 type lock struct {
 	flag     string
 	severity Severity
-	// otherwise is the consequence of its absence.
+	// otherwise is the consequence if the flag is missing.
 	otherwise string
 }
 
@@ -30,7 +29,7 @@ var (
 	noRemoteBases        = lock{"--no-remote-bases", Problem, "builds on repositories that a tenant's kustomization.yaml names, fetched from its own place in the network, around policy.sourceHosts"}
 )
 
-// locks are the flags that each of Flux' controllers needs with several tenants.
+// locks are the flags that each of Flux's controllers needs in a multi-tenant cluster.
 var locks = map[string][]lock{
 	"kustomize-controller":        {noCrossNamespaceRefs, defaultAccount, noRemoteBases},
 	"helm-controller":             {noCrossNamespaceRefs, defaultAccount},
@@ -39,8 +38,8 @@ var locks = map[string][]lock{
 	"image-automation-controller": {noCrossNamespaceRefs},
 }
 
-// keys are flags by which kustomize-controller decrypts with the platform's key for
-// every tenant whose Kustomization names no Secret of its own.
+// keys are flags that give kustomize-controller a key of the platform. It uses the key to
+// decrypt for every tenant whose Kustomization names no Secret of its own.
 var keys = map[string][]lock{
 	"kustomize-controller": {{"--sops-age-secret", Problem, "decrypts with the platform's age key for every Kustomization with a decryption.serviceAccountName and no secretRef: tenants read what is encrypted for that key, once they have the file"}},
 }
@@ -54,14 +53,14 @@ func (g *gatherer) fluxControllers(ctx context.Context) error {
 		tenants[g.Namespaces[i].Name] = true
 	}
 	for _, d := range withoutDeleted(list.Items) {
-		if !tenants[d.Namespace] { // a tenant's is none of the platform's
+		if !tenants[d.Namespace] { // a tenant's own Flux is not checked
 			g.Flux = append(g.Flux, d)
 		}
 	}
 	return err
 }
 
-// flux finds controllers that are not locked down for several tenants.
+// flux reports controllers that are not locked down for several tenants.
 func flux(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.Flux {
@@ -95,7 +94,8 @@ func argumentsOf(d *appsv1.Deployment) []string {
 	return all
 }
 
-// isSet reports whether a flag is given, and neither empty nor false. The last counts.
+// isSet reports whether a flag is given with a value other than the empty one and false.
+// The last occurrence counts.
 func isSet(args []string, flag string) bool {
 	set := false
 	for _, arg := range args {

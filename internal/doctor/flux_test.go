@@ -9,9 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestFluxFlags expects a finding for each missing flag of Flux' multi-tenancy, and for
-// each flag that gives tenants a key of the platform's. It is of the first tier: it runs
-// without a control plane.
+// TestFluxFlags expects a finding for each missing flag of Flux's multi-tenancy lockdown,
+// and for each flag that gives tenants a key of the platform. It needs no control plane.
 func TestFluxFlags(t *testing.T) {
 	for _, test := range []struct {
 		name, controller string

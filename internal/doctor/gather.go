@@ -27,7 +27,7 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// The names of data in Unread.
+// These are the names of data in Unread.
 const (
 	readVersion     = "the server's version"
 	readDefinitions = "CustomResourceDefinitions"
@@ -65,9 +65,9 @@ type gatherer struct {
 	*Snapshot
 }
 
-// Gather reads a cluster with the client's rights. Data that they do not include is no
-// error. version returns the API server's version. A file replaces the cluster's
-// declared objects: its walls are kept without the operator.
+// Gather reads a cluster with the client's rights. Data that the client may not read is no
+// error. version returns the API server's version. A file replaces the cluster's declared
+// objects; its walls are maintained without the operator.
 func Gather(ctx context.Context, c client.Client, version discovery.ServerVersionInterface, file ...*manifest.Declaration) (*Snapshot, error) {
 	own, err := ownDefinitions()
 	if err != nil {
@@ -99,8 +99,8 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 	return g.Snapshot, nil
 }
 
-// ask turns a missing right, and a server of an API group that does not answer, into a reason
-// in Unread. A missing kind has no objects.
+// ask records a missing right, or an API group whose server does not answer, as a reason in
+// Unread. A missing kind counts as a kind without objects.
 func (g *gatherer) ask(what string, err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err), meta.IsNoMatchError(err):
@@ -120,7 +120,8 @@ func (g *gatherer) list(ctx context.Context, what string, into client.ObjectList
 	return g.ask(what, g.List(ctx, into, opts...))
 }
 
-// withoutDeleted leaves out objects that are being deleted: nothing has to be mended about them.
+// withoutDeleted leaves out objects that are being deleted: nothing about them has to be
+// fixed.
 func withoutDeleted[T any, P interface {
 	*T
 	client.Object
@@ -199,8 +200,8 @@ func (g *gatherer) nodes(ctx context.Context) error {
 	return err
 }
 
-// departing reads the pods on nodes that are to be removed: those of a whole cluster
-// would be many.
+// departing reads only the pods on nodes that are to be removed, since the whole cluster
+// may have many.
 func (g *gatherer) departing(ctx context.Context) error {
 	for i := range g.Nodes {
 		claim := g.claimOf(&g.Nodes[i])

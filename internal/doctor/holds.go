@@ -16,22 +16,22 @@ import (
 	"croft.dev/croft/internal/verify"
 )
 
-// Sample are the attacks that doctor tries: a few of each wall, none of which needs
-// preparation. `croft verify` tries all.
+// Sample lists the attacks that doctor runs: a few for each wall, none of which needs
+// preparation. `croft verify` runs all attacks.
 var Sample = []string{
 	"let-everybody-in", "tolerate-every-taint", "choose-node", "list-secrets-elsewhere", "run-privileged", "delete-network-policy",
 }
 
-// mostTried is the maximum number of tenants that are tried.
+// mostTried is the maximum number of tenants to test.
 const mostTried = 3
 
-// Tries are the attacks that were tried from inside one tenant.
+// Tries are the results of attacks from inside one tenant.
 type Tries struct {
 	Tenant  string
 	Results []verify.Result
 }
 
-// names are the attacks that were really tried.
+// names returns the attacks that were run.
 func (t *Tries) names() []string {
 	var all []string
 	for _, r := range t.Results {
@@ -42,8 +42,8 @@ func (t *Tries) names() []string {
 	return all
 }
 
-// Try sends a few requests by dry run: attacks as members of tenants, and the writes of
-// kubelets and the like. It needs the right to impersonate them.
+// Try sends a few dry-run requests: attacks as members of tenants, and writes as kubelets
+// and other components. It needs the right to impersonate them.
 func Try(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot) error {
 	if err := tryAttacks(ctx, config, c, s); err != nil {
 		return err
@@ -51,8 +51,8 @@ func Try(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot)
 	return tryWrites(ctx, config, c, s)
 }
 
-// tryAttacks tries a few attacks as members of some tenants: first of those with broken walls,
-// if there are any.
+// tryAttacks runs a few attacks as members of some tenants. Tenants with broken walls come
+// first.
 func tryAttacks(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot) error {
 	delete(s.Unread, readHolds)
 	for _, t := range s.testable() {
@@ -80,7 +80,8 @@ func tryAttacks(ctx context.Context, config *rest.Config, c client.Client, s *Sn
 	return nil
 }
 
-// testable are tenants with people and a namespace: those with broken walls first.
+// testable returns tenants with members and a namespace. Tenants with broken walls come
+// first.
 func (s *Snapshot) testable() []*estate.Tenant {
 	var trouble, fine []*estate.Tenant
 	for _, t := range s.tenants() {
@@ -97,9 +98,10 @@ func (s *Snapshot) testable() []*estate.Tenant {
 	return all[:min(len(all), mostTried)]
 }
 
-// mayImpersonate asks whether the caller has rights to impersonate. Without them every request
-// would be refused, and not by a wall. An attempt would not tell: with --as it would be made
-// with the rights behind.
+// mayImpersonate reports whether the caller has the rights to impersonate. Without them
+// every request would be refused, but not by a wall. It asks the API server, since an
+// attempt is no proof: it would replace the impersonation of --as, and use the rights of the
+// kubeconfig's own user.
 func mayImpersonate(ctx context.Context, c client.Client, rights []verify.Right) (bool, error) {
 	rights = slices.DeleteFunc(rights, func(r verify.Right) bool { return r.Verb != "impersonate" })
 	lacking, err := verify.Lacking(ctx, c, rights)
@@ -109,7 +111,7 @@ func mayImpersonate(ctx context.Context, c client.Client, rights []verify.Right)
 	return len(lacking) == 0, nil
 }
 
-// holds counts the attacks that their stopper stopped.
+// holds reports attacks that were not stopped by the expected rule.
 func holds(s *Snapshot) []Finding {
 	var all []Finding
 	for _, tries := range s.Tried {
@@ -138,7 +140,7 @@ func holds(s *Snapshot) []Finding {
 	return all
 }
 
-// holdsSays is the statement if no attack succeeded.
+// holdsSays returns the statement if no attack succeeded.
 func holdsSays(s *Snapshot) string {
 	var tenants, attacks []string
 	for _, tries := range s.Tried {

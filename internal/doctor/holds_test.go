@@ -7,7 +7,7 @@ import (
 	"croft.dev/croft/internal/verify"
 )
 
-// TestTried fails if doctor counts attacks that were not tried.
+// TestTried fails if doctor counts attacks that were not run.
 func TestTried(t *testing.T) {
 	s := &Snapshot{Tried: []Tries{{Tenant: "shop", Results: []verify.Result{
 		{Name: "a", Result: verify.Held}, {Name: "b", Result: verify.Held}, {Name: "c", Result: verify.NotTried},

@@ -22,8 +22,9 @@ func (g *gatherer) clusterIssuers(ctx context.Context) error {
 	return err
 }
 
-// solvers finds ClusterIssuers that have cert-manager make Services which croft refuses. A
-// certificate then stays pending, and only cert-manager's own objects tell why.
+// solvers reports ClusterIssuers that make cert-manager create Services which croft
+// refuses. A certificate then stays pending, and only cert-manager's own objects show the
+// reason.
 func solvers(s *Snapshot) []Finding {
 	if s.Estate == nil {
 		return nil
@@ -43,8 +44,8 @@ func solvers(s *Snapshot) []Finding {
 	return all
 }
 
-// solverServices are the types of the Services that an issuer's solvers make, by
-// default NodePort.
+// solverServices returns the types of the Services that an issuer's solvers create. The
+// default is NodePort.
 func solverServices(issuer *unstructured.Unstructured) []string {
 	var all []string
 	for _, solver := range certmanager.Solvers(issuer) {
@@ -55,8 +56,7 @@ func solverServices(issuer *unstructured.Unstructured) []string {
 	return all
 }
 
-// refusing are the tenants that may use a ClusterIssuer, and may not have a type of
-// Services.
+// refusing returns the tenants that may use a ClusterIssuer, but not its type of Service.
 func refusing(tenants []*estate.Tenant, issuer, serviceType string) []string {
 	var all []string
 	for _, t := range tenants {
@@ -70,7 +70,7 @@ func refusing(tenants []*estate.Tenant, issuer, serviceType string) []string {
 	return all
 }
 
-// someOf are the first of many names.
+// someOf returns the first of many names, and the number of the others.
 func someOf(names []string) string {
 	const most = 5
 	if len(names) <= most {

@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// TestSolverServices expects a finding for each ClusterIssuer whose solvers make a Service
-// that a tenant may not have. It runs without a control plane.
+// TestSolverServices expects a finding for each ClusterIssuer whose solvers create a
+// Service that a tenant may not have. It needs no control plane.
 func TestSolverServices(t *testing.T) {
 	tenant := func(name string, issuers []string, types ...corev1.ServiceType) *estate.Tenant {
 		one := &estate.Tenant{Name: name}

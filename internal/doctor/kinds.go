@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// definitions looks for kinds that are missing, or older than croft's objects.
+// definitions reports kinds that are missing, or older than croft's objects.
 func definitions(s *Snapshot) []Finding {
 	if len(s.Definitions) == 0 {
 		if _, unread := s.Unread[readDefinitions]; unread {
@@ -44,7 +44,7 @@ func missing(kind, version, cure string) Finding {
 	return f
 }
 
-// own compares croft's CRDs with those of this version.
+// own compares croft's CRDs in the cluster with this version's.
 func own(s *Snapshot) []Finding {
 	var all []Finding
 	for _, want := range s.Own {
@@ -74,7 +74,8 @@ func own(s *Snapshot) []Finding {
 	return all
 }
 
-// cureKinds is the command that writes croft's definitions. Without an operator another tool applies them.
+// cureKinds returns the command that writes croft's definitions. Without an operator
+// another tool applies them.
 func (s *Snapshot) cureKinds() string {
 	if s.Rendered {
 		return "`croft install --export | kubectl apply --server-side -f -`"
@@ -104,7 +105,7 @@ func versionOf(d *apiextensionsv1.CustomResourceDefinition, name string) *apiext
 	return &d.Spec.Versions[i]
 }
 
-// lacking are the fields of one schema that another does not have.
+// lacking returns the fields of one schema that the other lacks.
 func lacking(want, have *apiextensionsv1.JSONSchemaProps, path string) []string {
 	if want == nil || open(have) {
 		return nil
@@ -125,7 +126,7 @@ func lacking(want, have *apiextensionsv1.JSONSchemaProps, path string) []string 
 	return all
 }
 
-// open schemas take any field.
+// open reports whether a schema accepts any field.
 func open(s *apiextensionsv1.JSONSchemaProps) bool {
 	return s == nil || s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields || s.AdditionalProperties != nil || len(s.Properties) == 0 && s.Items == nil
 }
@@ -137,7 +138,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// written are the objects of others' kinds that croft writes.
+// written returns the objects of other projects' kinds that croft writes.
 func written(s *Snapshot) []client.Object {
 	if s.Estate == nil {
 		return nil
@@ -149,8 +150,8 @@ func written(s *Snapshot) []client.Object {
 	return all
 }
 
-// unknown are the fields of an object that its definition does not have: the API
-// server refuses them, or drops them.
+// unknown reports the fields of an object that its definition lacks: the API server refuses
+// or drops them.
 func unknown(s *Snapshot, o client.Object) []Finding {
 	gvk := o.GetObjectKind().GroupVersionKind()
 	for name, d := range s.Definitions {
@@ -174,7 +175,7 @@ func unknown(s *Snapshot, o client.Object) []Finding {
 	return []Finding{missing(gvk.Kind, gvk.GroupVersion().String(), "install the Karpenter provider that has this kind, in a version that serves it, with its CustomResourceDefinitions")}
 }
 
-// strange are the fields of a value that a schema does not have.
+// strange returns the fields of a value that a schema lacks.
 func strange(value any, have *apiextensionsv1.JSONSchemaProps, path string) []string {
 	if open(have) {
 		return nil

@@ -26,18 +26,18 @@ import (
 type Write struct {
 	By     rest.ImpersonationConfig
 	Object client.Object
-	// Harm is the consequence if it is refused.
+	// Harm is the consequence of a refusal.
 	Harm string
-	// Refusal is the error of the admission policy or webhook that refuses it; nil if none
-	// does.
+	// Refusal is the error of the admission policy or webhook that refuses the write; nil
+	// if it is admitted.
 	Refusal error
 }
 
-// probe is the name of objects that are tried, and of a node where there is none.
+// probe is the name of the objects in dry runs, and of the node if no node can be read.
 const probe = "croft-doctor"
 
-// nodeWrites are the writes of kubelets and of the controllers of volumes for a node. Several name
-// the Node as their owner, as tenants' objects may not.
+// nodeWrites returns the writes of kubelets and of volume controllers for a node. Several
+// objects have the Node as their owner, which tenants' objects may not have.
 func nodeWrites(node *corev1.Node) []Write {
 	owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
 	owned := func(namespace, name string) metav1.ObjectMeta {
@@ -65,7 +65,7 @@ func nodeWrites(node *corev1.Node) []Write {
 	}
 }
 
-// mirrorPod is how a kubelet shows a static pod in the API.
+// mirrorPod returns a pod as a kubelet creates it for a static pod.
 func mirrorPod(node *corev1.Node, metadata metav1.ObjectMeta) *corev1.Pod {
 	metadata.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "0"}
 	metadata.OwnerReferences = []metav1.OwnerReference{metadata.OwnerReferences[0]}
@@ -76,7 +76,7 @@ func mirrorPod(node *corev1.Node, metadata metav1.ObjectMeta) *corev1.Pod {
 	}}
 }
 
-// tryWrites sends the writes of a node's components by dry run.
+// tryWrites sends the writes of a node's components as dry runs.
 func tryWrites(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot) error {
 	node, err := anyNode(ctx, c)
 	if err != nil {
@@ -103,7 +103,7 @@ func tryWrites(ctx context.Context, config *rest.Config, c client.Client, s *Sna
 	return nil
 }
 
-// anyNode is a node of the cluster, or the probe if there is none to be read.
+// anyNode returns a node of the cluster, or the probe if no node can be read.
 func anyNode(ctx context.Context, c client.Client) (*corev1.Node, error) {
 	var nodes corev1.NodeList
 	err := c.List(ctx, &nodes, client.Limit(1))
@@ -117,12 +117,12 @@ func anyNode(ctx context.Context, c client.Client) (*corev1.Node, error) {
 	}
 }
 
-// refusedByAdmission matches refusals of admission policies and webhooks, and failures of
-// webhooks that must answer.
+// refusedByAdmission matches refusals by admission policies and webhooks, and failed calls
+// of webhooks with failurePolicy Fail.
 var refusedByAdmission = regexp.MustCompile(`(?i)policy ['"][^'"]*['"]( with binding ['"][^'"]*['"])? denied request|admission webhook "[^"]*" denied the request|failed calling webhook`)
 
-// try sends a write by dry run and notes a refusal. It returns the reason why that shows
-// nothing about admission; "" if it does.
+// try sends a write as a dry run and records a refusal. It returns a reason if the result
+// is not conclusive, and "" otherwise.
 func (w *Write) try(ctx context.Context, config *rest.Config, c client.Client) (reason string, err error) {
 	if may, err := mayImpersonate(ctx, c, impersonation(w.By)); !may {
 		return "you may not impersonate " + w.By.UserName, err
@@ -145,8 +145,8 @@ func (w *Write) try(ctx context.Context, config *rest.Config, c client.Client) (
 	}
 }
 
-// impersonation are the rights to act as a node or as a service account, whose groups come with
-// it.
+// impersonation returns the rights to impersonate a node or a service account. A service
+// account's groups need no right of their own.
 func impersonation(as rest.ImpersonationConfig) []verify.Right {
 	if _, name, err := serviceaccount.SplitUsername(as.UserName); err == nil {
 		return []verify.Right{{Verb: "impersonate", Resource: "serviceaccounts", Name: name}}
@@ -163,8 +163,7 @@ func (w *Write) kind() string {
 	return kinds[0].Kind
 }
 
-// kubelets report the writes of kubelets and of the controllers of volumes that admission
-// refuses.
+// kubelets reports writes of kubelets and of volume controllers that admission refuses.
 func kubelets(s *Snapshot) []Finding {
 	var all []Finding
 	for _, w := range s.Writes {

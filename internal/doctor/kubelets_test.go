@@ -19,7 +19,7 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// try gathers, sends the dry runs, and returns a check's result.
+// try gathers, sends the dry runs, and returns the result of one check.
 func (k *clinic) try(t *testing.T, config *rest.Config, check string) doctor.Result {
 	t.Helper()
 	c, err := client.New(config, client.Options{Scheme: scheme.New()})
@@ -36,7 +36,8 @@ func (k *clinic) try(t *testing.T, config *rest.Config, check string) doctor.Res
 	return result(t, doctor.Check(seen), check)
 }
 
-// tries waits until the dry runs have a result: policies take effect after a moment.
+// tries waits until the dry runs have the expected result, since policies take effect after
+// a moment.
 func (k *clinic) tries(t *testing.T, check string, holds func(doctor.Result) bool) {
 	t.Helper()
 	var last doctor.Result
@@ -49,8 +50,8 @@ func (k *clinic) tries(t *testing.T, check string, holds func(doctor.Result) boo
 	}
 }
 
-// kubelets fails if doctor does not notice that an admission policy refuses writes of
-// kubelets and of the controllers of volumes. The walls exist.
+// kubelets fails if doctor does not report an admission policy that refuses writes of
+// kubelets and volume controllers. The walls exist.
 func (k *clinic) kubelets(t *testing.T) {
 	clean := func(r doctor.Result) bool { return len(r.Findings) == 0 && len(r.Unread) == 0 }
 	scope := func(scope admissionv1.ScopeType) {
@@ -68,7 +69,7 @@ func (k *clinic) kubelets(t *testing.T) {
 	}
 	scope(admissionv1.NamespacedScope)
 	k.tries(t, "kubelets", clean)
-	scope(admissionv1.AllScopes) // as croft-finalizers once was
+	scope(admissionv1.AllScopes) // the scope that croft-finalizers once had
 	k.tries(t, "kubelets", func(r doctor.Result) bool {
 		return named(said(r), "Problem CSINode/croft-doctor: system:node:croft-doctor may not create it: csinodes") &&
 			named(said(r), "croft-finalizers") && strings.Contains(r.Findings[0].Cure, "croft's own policy")
@@ -97,8 +98,8 @@ func (k *clinic) kubelets(t *testing.T) {
 	}
 }
 
-// denyNodes are a policy of somebody else that refuses kubelets and the controllers of
-// volumes whatever they create, and its binding.
+// denyNodes returns a policy that refuses every write of kubelets and volume controllers,
+// and its binding.
 func denyNodes() []client.Object {
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "strict"},

@@ -90,7 +90,7 @@ func (g *gatherer) gatekeeper(ctx context.Context) error {
 	}
 	for i := range configs.Items {
 		if configs.Items[i].GetName() != gatekeeper.ConfigName {
-			continue // Gatekeeper looks at no other
+			continue // Gatekeeper ignores all others
 		}
 		var err error
 		if in.Exclusions, err = gatekeeper.ExclusionsOf(&configs.Items[i]); err != nil {

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// lingers is the time for which a budget may hold a node while a pod's replacement
-	// starts.
+	// lingers is the time for which a budget may block a node's removal while a pod's
+	// replacement starts.
 	lingers = 5 * time.Minute
-	// stays is the time that the removal of a node may take: pods end, and replacements
-	// start.
+	// stays is the time that the removal of a node may take: pods terminate, and
+	// replacements start.
 	stays = 15 * time.Minute
 	// recent is the age up to which a refused launch is reported.
 	recent = 15 * time.Minute
 )
 
-// launches look at NodeClaims that are not done, and at launches that were refused.
+// launches reports NodeClaims that are not initialized in time, and refused launches.
 func launches(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.Claims {
@@ -48,8 +48,8 @@ func launches(s *Snapshot) []Finding {
 	return append(all, refusals(s)...)
 }
 
-// refusals are launches that the cloud refused: the NodeClaim is deleted at once, and
-// only its event stays. Each cause is reported once for a pool.
+// refusals reports launches that the cloud refused: the NodeClaim is deleted at once, and
+// only its event remains. Each cause is reported once per pool.
 func refusals(s *Snapshot) []Finding {
 	told := map[string]bool{}
 	var all []Finding
@@ -81,7 +81,7 @@ func condition(claim *karpenterv1.NodeClaim, kind string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown}
 }
 
-// taints look for what Karpenter does not count with.
+// taints reports taints of nodes that Karpenter does not expect.
 func taints(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.Nodes {
@@ -108,8 +108,8 @@ func (s *Snapshot) claimOf(node *corev1.Node) *karpenterv1.NodeClaim {
 	return &s.Claims[i]
 }
 
-// departures checks nodes that are to be removed: the obstacles of each, and nodes that
-// have drifted or expired and still exist.
+// departures checks nodes that are to be removed. It reports the obstacles to the removal,
+// and nodes without an obstacle that still exist after stays.
 func departures(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.Nodes {
@@ -131,7 +131,7 @@ func departures(s *Snapshot) []Finding {
 		if len(holders) > 0 && waited > lingers {
 			severity := Problem
 			if claim.Spec.TerminationGracePeriod != nil {
-				severity = Warning // it ends by itself
+				severity = Warning // the grace period ends it
 			}
 			all = append(all, of("node-held", severity, object, "it is "+going+", and held: "+some(holders)))
 		} else if len(holders) == 0 && waited > stays {

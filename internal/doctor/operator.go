@@ -19,7 +19,7 @@ const (
 	withoutOperator = "the walls are a file's, and are kept without croft's operator"
 )
 
-// heartbeat reads the operator's sign of life.
+// heartbeat reads the operator's heartbeat.
 func (g *gatherer) heartbeat(ctx context.Context) error {
 	if g.Rendered {
 		return nil
@@ -31,7 +31,7 @@ func (g *gatherer) heartbeat(ctx context.Context) error {
 	return err
 }
 
-// operator checks whether an operator keeps the walls, and reads declared objects.
+// operator checks whether an operator of the same version runs.
 func operator(s *Snapshot) []Finding {
 	beat := s.Heartbeat
 	switch {
@@ -51,7 +51,7 @@ func operator(s *Snapshot) []Finding {
 	}
 }
 
-// cureSkew is what brings both to one version. An older croft cannot upgrade the operator.
+// cureSkew returns the way to a common version. An older croft cannot upgrade the operator.
 func cureSkew(operator string) string {
 	if version.Older(version.String(), operator) {
 		return "use croft " + operator + " here: an older one takes away what the operator relies on"
@@ -62,7 +62,7 @@ func cureSkew(operator string) string {
 // believable reports whether the operator's conditions are current.
 func (s *Snapshot) believable() bool { return s.Rendered || s.Heartbeat.Believable(s.Now) }
 
-// operatorSays is the statement if the check of the operator finds nothing.
+// operatorSays returns the statement if the check of the operator has no findings.
 func operatorSays(s *Snapshot) string {
 	switch {
 	case s.Rendered:
@@ -73,7 +73,7 @@ func operatorSays(s *Snapshot) string {
 	return "the operator is " + s.Heartbeat.Say(s.Now)
 }
 
-// absent reads which of the Platform's namespaces are not there.
+// absent finds the Platform's platformNamespaces that do not exist.
 func (g *gatherer) absent(ctx context.Context) error {
 	if g.Estate == nil {
 		return nil
@@ -90,8 +90,8 @@ func (g *gatherer) absent(ctx context.Context) error {
 	return nil
 }
 
-// absentNamespaces warns of names without a namespace: the creator of such a namespace
-// would be allowed in.
+// absentNamespaces warns of platformNamespaces that do not exist: traffic from a namespace
+// that is created with such a name would be allowed.
 func absentNamespaces(s *Snapshot) []Finding {
 	var all []Finding
 	for _, name := range s.Absent {

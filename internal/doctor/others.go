@@ -14,9 +14,9 @@ import (
 	"croft.dev/croft/internal/gatekeeper"
 )
 
-// others looks for other components that change tenants' pods. Webhooks come after the
-// API server's own mutating policies; croft's rules validate the result, so nothing
-// bypasses them, but pods may be refused for changes that their team did not write.
+// others reports other components that change tenants' pods. Webhooks run after the API
+// server's own mutating policies. croft's rules validate the result, so they cannot be
+// bypassed, but pods may be refused because of changes that their team did not make.
 func others(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.Webhooks {
@@ -43,7 +43,7 @@ func others(s *Snapshot) []Finding {
 	}
 	for i := range s.Kyverno {
 		if namespace := s.Kyverno[i].GetNamespace(); namespace != "" && !s.tenantOf(namespace) {
-			continue // a Policy is about its own namespace alone
+			continue // a Policy applies only to its own namespace
 		}
 		if rule := mutatesPods(&s.Kyverno[i]); rule != "" {
 			all = append(all, of("foreign-mutation", Warning, s.Kyverno[i].GetKind()+"/"+s.Kyverno[i].GetName(), "Kyverno's rule "+rule+" changes pods"))
@@ -52,8 +52,9 @@ func others(s *Snapshot) []Finding {
 	return all
 }
 
-// plugins are annotations of namespaces by which admission plugins of the API server change or
-// refuse pods. They are off by default, and whether they are on cannot be read.
+// plugins maps annotations of namespaces to the admission plugins that change or refuse
+// pods because of them. The plugins are off by default, and it cannot be read whether they
+// are enabled.
 var plugins = map[string]string{
 	"scheduler.alpha.kubernetes.io/node-selector":        "PodNodeSelector",
 	"scheduler.alpha.kubernetes.io/defaultTolerations":   "PodTolerationRestriction",
@@ -77,14 +78,14 @@ func findPluginAnnotations(n *corev1.Namespace) []Finding {
 	return all
 }
 
-// among are the namespaces that a selector picks; all if it is nil.
+// among returns the namespaces that a selector matches, or all if it is nil.
 func among(namespaces []corev1.Namespace, selector *metav1.LabelSelector) []string {
 	if selector == nil {
 		selector = &metav1.LabelSelector{}
 	}
 	matches, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
-		return nil // the API server has refused it
+		return nil // the API server has rejected it
 	}
 	var hit []string
 	for _, n := range namespaces {
@@ -113,8 +114,9 @@ func changesPods(rules []admissionv1.RuleWithOperations) bool {
 	})
 }
 
-// mutatesPods names a rule of a Kyverno policy that changes pods, "" if none does.
-// Its templates' rules for Deployments and the like are made from those for pods.
+// mutatesPods returns the name of a rule of a Kyverno policy that changes pods, or "".
+// Kyverno generates the rules for pod controllers, such as Deployments, from the rules for
+// pods.
 func mutatesPods(policy *unstructured.Unstructured) string {
 	rules, _, _ := unstructured.NestedSlice(policy.Object, "spec", "rules")
 	for _, entry := range rules {

@@ -18,9 +18,9 @@ import (
 	"croft.dev/croft/internal/gatekeeper"
 )
 
-// The oldest minor versions of Kubernetes 1 with the kinds of the walls.
+// These are the oldest minor versions of Kubernetes 1 with the kinds of the walls.
 const (
-	oldestNative     = 34 // 34 and 35 with a feature gate, which the check engine is for
+	oldestNative     = 34 // 34 and 35 with a feature gate, which the check engine covers
 	oldestGatekeeper = 30
 )
 
@@ -28,7 +28,7 @@ const (
 func kubernetes(s *Snapshot) []Finding {
 	minor, err := strconv.Atoi(strings.TrimRight(s.Version.Minor, "+"))
 	if s.Version.Major != "1" || err != nil {
-		return nil // of another kind, which is none of our business
+		return nil // not a version of Kubernetes 1
 	}
 	oldest, engine := oldestNative, v1alpha1.PlacementNative
 	if placement(s) == v1alpha1.PlacementGatekeeper {
@@ -44,8 +44,8 @@ func placement(s *Snapshot) v1alpha1.PlacementEngine {
 	return cmp.Or(s.platform().Placement, v1alpha1.PlacementNative)
 }
 
-// engine checks the placement engine itself, and not the operator's conditions about it:
-// the operator may not run.
+// engine checks the placement engine itself, instead of the operator's conditions about it,
+// since the operator may not run.
 func engine(s *Snapshot) []Finding {
 	if placement(s) == v1alpha1.PlacementNative {
 		if s.Native {
@@ -70,7 +70,7 @@ func engine(s *Snapshot) []Finding {
 	return all
 }
 
-// engineSays claims no more than was checked: the check walls covers the engine's
+// engineSays states only what this check covers: the check walls covers the engine's
 // objects.
 func engineSays(s *Snapshot) string {
 	if placement(s) == v1alpha1.PlacementNative {
@@ -79,7 +79,7 @@ func engineSays(s *Snapshot) string {
 	return "Gatekeeper is there, and is set up so that nothing gets past it"
 }
 
-// platform sums up the operator's conditions of declared objects.
+// platform reports the operator's conditions of declared objects.
 func platform(s *Snapshot) []Finding {
 	if s.Declared == nil {
 		return nil
@@ -89,7 +89,7 @@ func platform(s *Snapshot) []Finding {
 	}
 	all := absentNamespaces(s)
 	if s.Rendered {
-		return all // nobody writes conditions
+		return all // no operator writes conditions
 	}
 	if !s.believable() {
 		all = append(all, Finding{
@@ -98,14 +98,14 @@ func platform(s *Snapshot) []Finding {
 		})
 	}
 	for _, o := range s.owners() {
-		if o.GetDeletionTimestamp() == nil { // the check deletions has the others
+		if o.GetDeletionTimestamp() == nil { // the check deletions covers the others
 			all = append(all, s.unready(o)...)
 		}
 	}
 	return all
 }
 
-// soon is the time in which a running operator processes a change, and a policy takes
+// soon is the time in which a running operator processes a change and a policy takes
 // effect.
 const soon = 30 * time.Second
 
@@ -124,7 +124,7 @@ func (s *Snapshot) unready(o owner) []Finding {
 	case ready.Status == metav1.ConditionTrue, s.waits(ready):
 		return nil
 	default:
-		// The first line: how Gatekeeper is set up may take many.
+		// Only the first line: Gatekeeper's configuration may take many.
 		line, _, _ := strings.Cut(ready.Message, "\n")
 		otherwise := "do what the message says"
 		if pool, ok := strings.CutPrefix(o.name, "Pool/"); ok {
@@ -134,7 +134,7 @@ func (s *Snapshot) unready(o owner) []Finding {
 	}
 }
 
-// declaredAt is when an object was last written, other than its status.
+// declaredAt returns the time of the last write to an object, other than to its status.
 func declaredAt(o owner) time.Time {
 	at := o.GetCreationTimestamp().Time
 	for _, entry := range o.GetManagedFields() {
@@ -145,7 +145,7 @@ func declaredAt(o owner) time.Time {
 	return at
 }
 
-// waits reports a tenant that lacks nothing but a namespace whose deletion is not complete.
+// waits reports whether a tenant only waits for the deletion of a namespace.
 func (s *Snapshot) waits(ready *metav1.Condition) bool {
 	return !slices.ContainsFunc(strings.Split(ready.Message, "\n"), func(line string) bool {
 		return !slices.ContainsFunc(slices.Collect(maps.Values(s.Refused)), func(err error) bool {

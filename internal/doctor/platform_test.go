@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/heartbeat"
 )
 
-// TestUnready fails if doctor reports a tenant that the operator will make Ready by itself, or
-// does not report one that it will not.
+// TestUnready fails if doctor reports a tenant that the operator will make Ready, or does
+// not report one that it will not.
 func TestUnready(t *testing.T) {
 	now := time.Now()
 	terminating := &apply.NamespaceTerminatingError{Namespace: "shop"}

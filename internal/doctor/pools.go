@@ -43,8 +43,8 @@ func nodeClasses(s *Snapshot) []Finding {
 	return all
 }
 
-// nodePools checks the conditions of NodePools, and looks for NodePools of others that
-// look like croft's.
+// nodePools reports conditions of NodePools, and NodePools of others that could be mistaken
+// for croft's.
 func nodePools(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.NodePools {
@@ -67,7 +67,7 @@ func nodePools(s *Snapshot) []Finding {
 	return all
 }
 
-// overlap says how a NodePool that is not croft's could get tenants' pods: they
+// overlap describes how a NodePool that is not croft's could get tenants' pods, which
 // select nodes by the label of pools.
 func overlap(s *Snapshot, pool *karpenterv1.NodePool) string {
 	key := s.key()
@@ -86,7 +86,7 @@ func overlap(s *Snapshot, pool *karpenterv1.NodePool) string {
 	return fmt.Sprintf("it is not croft's, and gives its nodes the label %s=%s of tenants' pools: their pods may land there", key, value)
 }
 
-// full is which share of its limits makes a pool worth a warning.
+// full is the used fraction of a pool's limit from which a warning is reported.
 const full = 0.9
 
 func limits(s *Snapshot) []Finding {
@@ -109,8 +109,8 @@ func limits(s *Snapshot) []Finding {
 	return all
 }
 
-// daemonSets looks for DaemonSets that have no pod on any node of some tenants' pool,
-// without a reason but the taints.
+// daemonSets reports DaemonSets that have no pod on the nodes of a tenants' pool only
+// because of its taint.
 func daemonSets(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.DaemonSets {
@@ -128,7 +128,7 @@ func daemonSets(s *Snapshot) []Finding {
 		if len(without) == 0 {
 			continue
 		}
-		// Without these a node does not work at all.
+		// A node does not work without system-node-critical DaemonSets.
 		severity := Warning
 		if set.Spec.Template.Spec.PriorityClassName == "system-node-critical" {
 			severity = Problem
@@ -138,8 +138,8 @@ func daemonSets(s *Snapshot) []Finding {
 	return all
 }
 
-// tenantOf reports whether a namespace is a tenant's: its DaemonSets are placed as
-// its pods are.
+// tenantOf reports whether a namespace belongs to a tenant. A tenant's DaemonSets are
+// placed like its other pods.
 func (s *Snapshot) tenantOf(namespace string) bool {
 	return slices.ContainsFunc(s.Namespaces, func(n corev1.Namespace) bool { return n.Name == namespace })
 }
@@ -156,8 +156,8 @@ func untolerated(pool *karpenterv1.NodePool, set *appsv1.DaemonSet, key string) 
 	return ""
 }
 
-// wants reports whether a DaemonSet selects nodes of a pool: one for Windows, or
-// for another team's nodes, is not missed here.
+// wants reports whether a DaemonSet selects nodes of a pool. A DaemonSet for Windows, or
+// for another team's nodes, does not.
 func wants(set *appsv1.DaemonSet, pool *karpenterv1.NodePool) bool {
 	for key, value := range set.Spec.Template.Spec.NodeSelector {
 		if got, ok := pool.Spec.Template.Labels[key]; ok {
@@ -173,7 +173,7 @@ func wants(set *appsv1.DaemonSet, pool *karpenterv1.NodePool) bool {
 	return true
 }
 
-// required reports whether nodes of a pool may have a label's value.
+// required reports whether nodes of a pool may have a value of a label.
 func required(pool *karpenterv1.NodePool, key, value string) bool {
 	for _, r := range pool.Spec.Template.Spec.Requirements {
 		if r.Key == key {

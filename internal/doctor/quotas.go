@@ -24,8 +24,8 @@ func (g *gatherer) quotas(ctx context.Context) error {
 	return err
 }
 
-// quotas report LimitRanges and ResourceQuotas of one namespace that contradict one another:
-// the API server enforces all of them, regardless of their author.
+// quotas reports LimitRanges and ResourceQuotas in one namespace that contradict each
+// other: the API server enforces all of them, regardless of their author.
 func quotas(s *Snapshot) []Finding {
 	ranges, quotas := map[string][]corev1.LimitRange{}, map[string][]corev1.ResourceQuota{}
 	for _, r := range s.Ranges {
@@ -57,8 +57,8 @@ type bound struct {
 
 func (b bound) String() string { return b.value.String() + " of LimitRange " + b.by }
 
-// strictest returns for each resource the value that better prefers to all others. A pod's
-// maximum bounds each of its containers.
+// strictest returns for each resource the value that better prefers to all others. A
+// maximum for pods also limits each of their containers.
 func strictest(ranges []corev1.LimitRange, types []corev1.LimitType, values func(corev1.LimitRangeItem) corev1.ResourceList, better func(int) bool) map[corev1.ResourceName]bound {
 	all := map[corev1.ResourceName]bound{}
 	for _, r := range ranges {
@@ -83,7 +83,8 @@ var (
 	more         = func(c int) bool { return c > 0 }
 )
 
-// findContradictions returns minima and defaults of one LimitRange that another one refuses.
+// findContradictions reports minimums and defaults of LimitRanges that another LimitRange
+// refuses.
 func findContradictions(ranges []corev1.LimitRange) []Finding {
 	most := strictest(ranges, ofPods, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Max }, less)
 	least := strictest(ranges, ofContainers, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Min }, more)
@@ -113,7 +114,7 @@ func findContradictions(ranges []corev1.LimitRange) []Finding {
 	return all
 }
 
-// findNarrower returns quotas of others that allow less than croft's.
+// findNarrower reports other quotas that allow less than croft's.
 func findNarrower(quotas []corev1.ResourceQuota) []Finding {
 	i := slices.IndexFunc(quotas, func(q corev1.ResourceQuota) bool { return q.Labels[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy })
 	if i < 0 {
@@ -141,13 +142,13 @@ func findNarrower(quotas []corev1.ResourceQuota) []Finding {
 	return all
 }
 
-// everything reports a quota that counts all objects, and not those of a scope.
+// everything reports whether a quota has no scopes, and so counts all objects.
 func everything(q *corev1.ResourceQuota) bool {
 	return len(q.Spec.Scopes) == 0 && q.Spec.ScopeSelector == nil
 }
 
-// findUndefaulted returns requests and limits of CPU and memory that a quota counts and no LimitRange
-// sets: the API server refuses every pod that does not write them.
+// findUndefaulted reports requests and limits of CPU and memory that a quota counts and no
+// LimitRange sets: the API server refuses every pod that does not specify them.
 func findUndefaulted(quotas []corev1.ResourceQuota, ranges []corev1.LimitRange) []Finding {
 	limits := strictest(ranges, ofContainers, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Default }, more)
 	requests := strictest(ranges, ofContainers, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.DefaultRequest }, more)
@@ -157,7 +158,7 @@ func findUndefaulted(quotas []corev1.ResourceQuota, ranges []corev1.LimitRange) 
 		for _, name := range sorted(q.Spec.Hard) {
 			limit, isLimit := strings.CutPrefix(string(name), "limits.")
 			counted := corev1.ResourceName(strings.TrimPrefix(limit, "requests."))
-			_, set := limits[counted] // a limit is the request, too, where none is set
+			_, set := limits[counted] // a limit is also the request if no request is set
 			if !isLimit && !set {
 				_, set = requests[counted]
 			}

@@ -8,7 +8,7 @@ import (
 	"croft.dev/croft/internal/scratch"
 )
 
-// leftovers are namespaces of runs of `croft verify` that were killed.
+// leftovers reports namespaces of runs of `croft verify` that were killed.
 func leftovers(s *Snapshot) []Finding {
 	var declared []string
 	if s.Declared != nil {

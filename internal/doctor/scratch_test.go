@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/scratch"
 )
 
-// TestLeftovers expects a warning for the objects of a killed verify, and none for those
-// of a running one.
+// TestLeftovers expects a warning for the objects of a killed verify, and none for the
+// objects of a running one.
 func TestLeftovers(t *testing.T) {
 	now := time.Now()
 	namespace := func(name string, end time.Time) corev1.Namespace {

@@ -9,8 +9,8 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
-// TestStartupTaintBack fails if doctor does not name a startup taint of an initialized node,
-// or finds fault with one of a node that is still starting.
+// TestStartupTaintBack fails if doctor does not report a startup taint of an initialized
+// node, or reports one of a node that is still starting.
 func TestStartupTaintBack(t *testing.T) {
 	taint := corev1.Taint{Key: "node.cilium.io/agent-not-ready", Effect: corev1.TaintEffectNoExecute}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{karpenterv1.NodePoolLabelKey: "apps"}}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{taint}}}

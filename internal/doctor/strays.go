@@ -10,11 +10,12 @@ import (
 	"croft.dev/croft/internal/move"
 )
 
-// page is the number of pods in one read: a whole cluster has many, and few are kept.
+// page is the number of pods in one list request: a cluster may have many, and few are
+// kept.
 const page = 500
 
-// strays reads the pods of tenants that run on nodes of a pool that is not their tenant's,
-// and those that may have PodDisruptionBudgets.
+// strays reads the pods of tenants that run on nodes of a pool that their tenant may not
+// use, and the pods in tenants' namespaces with PodDisruptionBudgets.
 func (g *gatherer) strays(ctx context.Context) error {
 	if g.Estate == nil {
 		return nil
@@ -57,7 +58,7 @@ func (g *gatherer) strays(ctx context.Context) error {
 	}
 }
 
-// strays look for pods that run where they may not, by tenant.
+// strays reports misplaced pods, by tenant.
 func strays(s *Snapshot) []Finding {
 	if s.Estate == nil {
 		return nil

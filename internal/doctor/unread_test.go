@@ -34,13 +34,13 @@ secondaryNetworks: {n4: {zones: [{zone: a, cidr: 10.0.4.0/24, podCIDR: 10.0.4.32
 tenants: {shop: {pool: apps, access: [{group: shop, role: operator}], policy: {priorityClasses: [gold], issuers: ['ClusterIssuer/letsencrypt']}}}
 `
 
-// tried are the checks that send requests of their own: Gather knows nothing of them.
+// tried lists the checks that send requests of their own, outside of Gather.
 var tried = []string{"holds", "kubelets"}
 
-// yesterday is one time for all calls of faults: findings have it in their messages.
+// yesterday is the same for all calls of faults: findings contain it in their messages.
 var yesterday = metav1.NewTime(time.Now().Add(-24 * time.Hour))
 
-// faults are objects that every check finds fault with.
+// faults returns objects with a fault for every check.
 func faults() []client.Object {
 	old := yesterday
 	key := v1alpha1.DefaultNodePoolKey
@@ -112,8 +112,8 @@ func faults() []client.Object {
 	}
 }
 
-// TestUnread denies one kind after the other that doctor reads. A check that would have
-// found something there has no check mark, and none has a false finding.
+// TestUnread forbids each kind that doctor reads, one after the other. A check that would
+// have found a fault there must not succeed, and no check may have a false finding.
 func TestUnread(t *testing.T) {
 	visit := func(t *testing.T, denied string) (results []doctor.Result, read map[string]bool) {
 		c := newFakeCluster(t, faulty, faults()...)

@@ -15,7 +15,7 @@ import (
 	"croft.dev/croft/internal/survey"
 )
 
-// mostOwners is the maximum number of pools and tenants that are named one by one.
+// mostOwners is the maximum number of pools and tenants that are reported individually.
 const mostOwners = 20
 
 // survey compares the declared walls with those in the cluster.
@@ -46,11 +46,11 @@ func (g *gatherer) survey(ctx context.Context) error {
 	return nil
 }
 
-// faults are the faults of one owner's objects that have the same cure.
+// faults identifies the faults of one owner's objects that have the same cure.
 type faults struct{ owner, cure string }
 
-// walls reports missing and changed objects of the walls, of the platform, each pool and
-// each tenant.
+// walls reports missing and changed objects of the walls: the platform's, each pool's and
+// each tenant's.
 func walls(s *Snapshot) []Finding {
 	texts := map[faults][]string{}
 	for _, o := range s.Walls {
@@ -59,7 +59,7 @@ func walls(s *Snapshot) []Finding {
 			texts[key] = append(texts[key], text)
 		}
 	}
-	// The Platform, then Pools, then Tenants.
+	// The order is the Platform, then Pools, then Tenants.
 	order := slices.SortedFunc(maps.Keys(texts), func(a, b faults) int {
 		return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.cure, b.cure))
 	})
@@ -73,8 +73,9 @@ func walls(s *Snapshot) []Finding {
 	return all
 }
 
-// describeFault describes an object that differs from its declaration; "" if nothing is wrong.
-// Walls of owners and namespaces that are being deleted are deleted with them.
+// describeFault describes the difference of an object from its declaration, or returns ""
+// if there is none. Walls of owners and namespaces that are being deleted are deleted with
+// them.
 func (s *Snapshot) describeFault(o survey.Object) string {
 	switch {
 	case s.Leaving[o.Owner], s.Refused[o.Namespace] != nil, o.Kind == "Namespace" && s.Refused[o.Name] != nil:
@@ -93,13 +94,13 @@ func (s *Snapshot) describeFault(o survey.Object) string {
 }
 
 // findForeign reports namespaces that tenants declare and croft does not own. The operator
-// leaves them alone.
+// does not change them.
 func (s *Snapshot) findForeign() []Finding {
 	var all []Finding
 	for _, name := range sorted(s.Refused) {
 		var foreign *apply.NamespaceNotOwnedError
 		if !errors.As(s.Refused[name], &foreign) {
-			continue // it is being deleted
+			continue // the namespace is being deleted
 		}
 		f := Finding{
 			Severity: Problem, Object: "Tenant/" + foreign.Tenant,
@@ -117,7 +118,7 @@ func (s *Snapshot) findForeign() []Finding {
 	return all
 }
 
-// cureWall is the cure for one object.
+// cureWall returns the cure for one object.
 func (s *Snapshot) cureWall(o survey.Object) string {
 	switch {
 	case s.Unserved[o.GroupVersionKind] && slices.Contains(apply.GatekeeperConstraintKinds, o.GroupVersionKind):
@@ -140,7 +141,7 @@ func (s *Snapshot) cureWalls() string {
 	}
 }
 
-// broken reports an owner whose walls are not in place.
+// broken reports whether an owner has missing or changed objects of the walls.
 func (s *Snapshot) broken(owner string) bool {
 	return slices.ContainsFunc(s.Walls, func(o survey.Object) bool { return o.Owner == owner && o.State != apply.Stands })
 }

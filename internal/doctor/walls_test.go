@@ -30,14 +30,14 @@ pools: {apps: {instances: {instanceTypes: [t3a.large]}}}
 tenants: {shop: {pool: apps, access: [{group: shop, role: operator}, {group: contractors, role: operator, until: "2026-01-01T00:00:00Z"}]}}
 `
 
-// walls fails if doctor misses a wall that is down, believes the conditions of an
+// walls fails if doctor misses a missing object of a wall, trusts the conditions of an
 // operator that does not run, or misses a platform namespace that does not exist.
 func (k *clinic) walls(t *testing.T) {
 	declaration, problems := manifest.Parse("croft.yaml", []byte(served))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	declaration.Now = time.Now() // the contractors' access has ended
+	declaration.Now = time.Now() // the contractors' access has ended by now
 	e, problems := estate.Build(declaration)
 	if len(problems) > 0 {
 		t.Fatal(problems)

@@ -1,6 +1,6 @@
-// Package drift predicts which nodes Karpenter replaces when the objects of a pool change;
-// no I/O. It asks Karpenter's own hash of a NodePool and its own comparison of
-// requirements, so that it agrees with Karpenter on the nodes that drift.
+// Package drift predicts which nodes Karpenter replaces when the objects of a pool change; no
+// I/O. It uses Karpenter's own hash of a NodePool and its own comparison of requirements, so
+// that it agrees with Karpenter on the nodes that drift.
 package drift
 
 import (
@@ -17,12 +17,12 @@ import (
 // Pool is the NodePool and the node class of a pool.
 type Pool struct {
 	NodePool *karpenterv1.NodePool
-	// Class is the pool's EC2NodeClass. It is nil for other classes: a KWOKNodeClass has
-	// no fields, and a class that the pool refers to is not croft's.
+	// Class is the pool's EC2NodeClass. It is nil for other classes: a KWOKNodeClass has no
+	// fields, and a class that the pool refers to is not croft's.
 	Class *unstructured.Unstructured
 }
 
-// Of finds the NodePool and the node class among a pool's objects.
+// Of returns the NodePool and the node class among a pool's objects.
 func Of(objects []client.Object) Pool {
 	var p Pool
 	for _, o := range objects {
@@ -48,9 +48,9 @@ type Effect struct {
 	// Replaced is the number of NodeClaims that Karpenter replaces for Fields, or since
 	// their nodes do not match the new requirements.
 	Replaced int
-	// Held reports a budget that keeps Karpenter from replacing drifted nodes.
+	// Held reports whether a budget keeps Karpenter from replacing drifted nodes.
 	Held bool
-	// Gathers reports that Karpenter begins to move pods to fewer nodes.
+	// Gathers reports whether Karpenter starts to consolidate pods on fewer nodes.
 	Gathers bool
 }
 
@@ -74,8 +74,8 @@ func Compare(live, desired Pool, claims []karpenterv1.NodeClaim) Effect {
 	return effect
 }
 
-// templateParts are the parts of a NodePool's template that Karpenter hashes. Requirements
-// are not among them: see countUnmatched.
+// templateParts are the parts of a NodePool's template that Karpenter hashes. They do not
+// include requirements: see countUnmatched.
 var templateParts = []struct {
 	name string
 	copy func(from, to *karpenterv1.NodeClaimTemplate)
@@ -108,12 +108,12 @@ func changedTemplate(live, desired *karpenterv1.NodePool) []string {
 // instances with the resources that these fields select.
 var dynamicFields = []string{"subnetSelectorTerms", "securityGroupSelectorTerms", "amiSelectorTerms", "capacityReservationSelectorTerms"}
 
-// familyField is the field that Karpenter hashes by its effective value: without it, the
-// family is that of the alias in amiSelectorTerms.
+// familyField is the field that Karpenter hashes by its effective value: without it, the family
+// is the one of the alias in amiSelectorTerms.
 const familyField = "amiFamily"
 
-// changedClass returns the changed fields of an EC2NodeClass. A class that appears or
-// disappears comes with another nodeClassRef.
+// changedClass returns the changed fields of an EC2NodeClass. If only one of the two exists, it
+// returns none: then nodeClassRef changes too.
 func changedClass(live, desired *unstructured.Unstructured) (static, dynamic []string) {
 	if live == nil || desired == nil {
 		return nil, nil
@@ -154,7 +154,7 @@ func classSpec(class *unstructured.Unstructured) map[string]any {
 	return spec
 }
 
-// sameHash compares two values as Karpenter does: the order of lists does not count.
+// sameHash compares two values as Karpenter does: the order of lists does not matter.
 func sameHash(before, after any) bool {
 	o := &hashstructure.HashOptions{SlicesAsSets: true, IgnoreZeroValue: true, ZeroNil: true}
 	b, err := hashstructure.Hash(before, hashstructure.FormatV2, o)

@@ -44,7 +44,7 @@ func in(key string, values ...string) karpenterv1.NodeSelectorRequirementWithMin
 	return karpenterv1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
 }
 
-// nodes are NodeClaims of these instance types.
+// nodes returns NodeClaims of these instance types.
 func nodes(types ...string) []karpenterv1.NodeClaim {
 	all := make([]karpenterv1.NodeClaim, len(types))
 	for i, t := range types {
@@ -53,8 +53,8 @@ func nodes(types ...string) []karpenterv1.NodeClaim {
 	return all
 }
 
-// TestCompare fails if a change that Karpenter calls drift is not predicted, or one is
-// predicted that replaces nothing.
+// TestCompare fails if a change that Karpenter treats as drift is not predicted, or if a change
+// without effect is.
 func TestCompare(t *testing.T) {
 	day := 24 * time.Hour
 	drifted := []karpenterv1.DisruptionReason{karpenterv1.DisruptionReasonDrifted}
@@ -143,14 +143,14 @@ func TestCompare(t *testing.T) {
 	if got := drift.Compare(drift.Pool{}, pool(), nil); !reflect.DeepEqual(got, drift.Effect{}) {
 		t.Errorf("a new pool: %+v", got)
 	}
-	// A node that does not match the requirements today is replaced in any case.
+	// A node that does not match the present requirements is replaced in any case.
 	if got := drift.Compare(pool(), pool(), nodes("m5.large")); got.Replaced != 0 {
 		t.Errorf("a node that has drifted before: %+v", got)
 	}
 }
 
-// TestEveryHashedField fails if a new version of Karpenter hashes a part of the template
-// that Compare does not know: the change of any part of it must be predicted.
+// TestEveryHashedField fails if a new version of Karpenter hashes a part of the template that
+// Compare does not know: the change of any part of it must be predicted.
 func TestEveryHashedField(t *testing.T) {
 	known := strings.Fields("Labels Annotations Taints StartupTaints NodeClassRef TerminationGracePeriod ExpireAfter")
 	hashed := 0

@@ -9,12 +9,12 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// refusedFirst declares tenants whose namespaces exist already.
+// refusedFirst is an estate with tenants whose namespaces exist already.
 const refusedFirst = 8
 
-// TestAdoptAfterApply adopts tenants after `croft apply` was refused for them. It fails
-// if the operator's status from before the permission counts as the answer to it, or if
-// the plan is wrong about a namespace that a deleted tenant has left.
+// TestAdoptAfterApply adopts tenants after `croft apply` was refused for them. It fails if a
+// status that the operator wrote before the permission counts as the answer to it, or if the
+// plan is wrong about a namespace that a deleted tenant left behind.
 func TestAdoptAfterApply(t *testing.T) {
 	sandbox.Thorough(t) // TestAdopt and TestTwoTenants/Adoption adopt one tenant each
 	t.Parallel()        // it mostly waits
@@ -54,7 +54,7 @@ func TestAdoptAfterApply(t *testing.T) {
 	t.Run("kept from a deleted tenant", func(t *testing.T) { c.adoptKept(t) })
 }
 
-// adoptKept gives a namespace that a deleted tenant has left to another.
+// adoptKept adopts, for another tenant, a namespace that a deleted tenant left behind.
 func (c *cluster) adoptKept(t *testing.T) {
 	t.Helper()
 	c.declare(t, "tenants: {gone: {pool: apps, namespaces: [kept], quota: {pods: \"7\"}, limits: {default: {cpu: 100m}}}}\n")
@@ -65,7 +65,7 @@ func (c *cluster) adoptKept(t *testing.T) {
 	if want := "namespace kept was kept from tenant gone, which has given it up, and is taken over"; !strings.Contains(said.stdout, want) || strings.Contains(said.stdout, "take it out") {
 		t.Errorf("the plan does not say %q: %s", want, said)
 	}
-	for range 2 { // what --undo puts back is croft's again, and goes once more
+	for range 2 { // --undo restores croft's objects of the deleted tenant, which the second run removes again
 		c.croft(t, "adopt", "tenant", "heir", "-f", heir, "--yes").exits(t, 0)
 		if labels := c.namespace(t, "kept").Labels; labels[v1alpha1.TenantLabel] != "heir" {
 			t.Errorf("the namespace has the labels %v", labels)

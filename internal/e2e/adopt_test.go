@@ -25,8 +25,8 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// byHand creates the first two published set-ups: two namespaces on pools of their own,
-// by Gatekeeper's Assigns, and the workloads.
+// byHand creates the first two published set-ups: two namespaces, each with a pool of its own
+// and Gatekeeper Assigns that place the pods there, and the workloads.
 func (c *cluster) byHand(t *testing.T) {
 	t.Helper()
 	c.kubectl(t, "", "create", "-f", "internal/e2e/testdata/adopt/nodepools.yaml").exits(t, 0)
@@ -34,7 +34,7 @@ func (c *cluster) byHand(t *testing.T) {
 	for _, letter := range []string{"a", "b"} {
 		namespace := "tenant-" + letter
 		c.kubectl(t, "", "create", "ns", namespace).exits(t, 0)
-		// The document names another namespace in the file than on the command line.
+		// The file names another namespace than the document's command line.
 		denyAll := strings.Replace(read(t, filepath.Join(set, "deny-all.yaml")), "  namespace: default\n", "", 1)
 		c.kubectl(t, denyAll, "create", "-n", namespace, "-f", "-").exits(t, 0)
 		c.kubectl(t, "", "create", "-n", namespace, "-f", filepath.Join(set, "allow-dns-access.yaml")).exits(t, 0)
@@ -52,10 +52,9 @@ func (c *cluster) byHand(t *testing.T) {
 	c.running(t, "tenant-b", 3)
 }
 
-// TestLiveMigration adopts a cluster that was set up by hand, tenant by tenant, with
-// everything running, and gives one tenant back. It fails if a pod restarts or a node is
-// deleted, if a replaced object remains, and if undoing does not restore the previous
-// state.
+// TestLiveMigration adopts a cluster that was set up by hand, tenant by tenant, while its
+// workloads run, and undoes one adoption. It fails if a pod restarts or a node is deleted, if a
+// replaced object remains, or if undoing does not restore the previous state.
 func TestLiveMigration(t *testing.T) {
 	t.Parallel() // it mostly waits
 	sandbox.Thorough(t)
@@ -90,7 +89,8 @@ func testLiveMigration(t *testing.T, engine v1alpha1.PlacementEngine) {
 	areSame(t, "a dry run changed something", before, c.left(t))
 
 	c.croft(t, "adopt", "tenant", "tenant-a", "-f", file, "--yes", "--remove-old").exits(t, 0)
-	// The other one is deleted. Until then it is unchanged.
+	// --remove-old deletes the old objects of tenant-a. The objects of tenant-b are still
+	// unchanged.
 	if marks := marksOf(c.namespace(t, "tenant-b")); len(marks) > 0 {
 		t.Errorf("tenant-b was touched before its turn: %v", marks)
 	}
@@ -131,8 +131,8 @@ func testLiveMigration(t *testing.T, engine v1alpha1.PlacementEngine) {
 	steady.end(t)
 }
 
-// left are the objects that people or croft write, with their content: a dry run must
-// not change them. Objects that components write constantly are left out.
+// left returns the content of all objects that users or croft write: a dry run must not change
+// them. Objects that components write constantly are left out.
 func (c *cluster) left(t *testing.T) map[apply.Ref]string {
 	t.Helper()
 	state := map[apply.Ref]string{}
@@ -150,8 +150,8 @@ func (c *cluster) left(t *testing.T) map[apply.Ref]string {
 	return state
 }
 
-// about are the objects of a namespace, and those with the name of its pool, without the
-// versions that a write and its undoing change.
+// about returns the objects of a namespace and the Assigns of its pool, without the resource
+// versions, which a write and its undoing change.
 func about(all map[apply.Ref]string, namespace, pool string) map[apply.Ref]string {
 	some := maps.Clone(all)
 	for ref, state := range some {
@@ -172,7 +172,7 @@ func (c *cluster) namespace(t *testing.T, name string) *corev1.Namespace {
 	return &live
 }
 
-// gone reports remaining objects that the walls replace.
+// gone fails the test if an object that the walls replace still exists.
 func (c *cluster) gone(t *testing.T, namespaces ...string) {
 	t.Helper()
 	for ref, o := range c.everything(t) {
@@ -183,16 +183,16 @@ func (c *cluster) gone(t *testing.T, namespaces ...string) {
 	}
 }
 
-// steadiness watches the existing pods and nodes.
+// steadiness watches the pods and nodes that existed at its start.
 type steadiness struct {
 	mu sync.Mutex
-	// there are the nodes of the existing pods, by the pods' UIDs, and the nodes themselves.
+	// there maps the UID of each pod to its node, and the UID of each node to "".
 	there map[types.UID]string
 	lost  []string
 	stops []func()
 }
 
-// steady watches every pod and node from now on: none may go, restart or move.
+// steady starts to watch all pods and nodes. None may be deleted, restart or move.
 func (c *cluster) steady(t *testing.T) *steadiness {
 	t.Helper()
 	s := &steadiness{there: map[types.UID]string{}}
@@ -235,7 +235,7 @@ func (s *steadiness) see(event watch.EventType, o client.Object) {
 	}
 }
 
-// end reports what did not stay as it was.
+// end stops the watches and fails the test if a pod or node has changed.
 func (s *steadiness) end(t *testing.T) {
 	t.Helper()
 	for _, stop := range s.stops {
@@ -250,8 +250,7 @@ func (s *steadiness) end(t *testing.T) {
 	t.Logf("%d pods and nodes were watched all the while", len(s.there))
 }
 
-// shop is a team's namespace on nodes of everybody, with things in it that croft's
-// rules refuse.
+// shop is a team's namespace on shared nodes, with objects in it that croft's rules refuse.
 const shop = `
 platform: {clusterName: demo, nodeClass: {kwok: {}}, nodePoolKey: node-pool}
 pools:
@@ -260,10 +259,10 @@ tenants:
   shop: {pool: pool-b, quota: {pods: "1", services: "0"}, access: [{group: shoppers, role: operator}]}
 `
 
-// TestAdopt takes over a namespace whose pods would not all come back where they
-// are. It fails if one of these is not named, with the rule's words, and if the
-// command, killed after any step, leaves something that the next run does not undo
-// or complete.
+// TestAdopt adopts a namespace with pods that croft would refuse or place on other nodes when
+// they are created again. It fails if the plan does not list each of them with the message of
+// the rule, or if the command, killed after any step, leaves a state that the next run neither
+// undoes nor completes.
 func TestAdopt(t *testing.T) {
 	sandbox.EndToEnd(t)
 	t.Parallel() // it mostly waits
@@ -307,7 +306,7 @@ func TestAdopt(t *testing.T) {
 	for step := 3; step <= 7; step++ {
 		t.Run(fmt.Sprintf("killed after step %d and undone", step), func(t *testing.T) {
 			if step != 3 && step != 6 {
-				sandbox.Thorough(t) // these two, and the tests that kill and complete adoptions
+				sandbox.Thorough(t) // two steps, and the tests that kill and complete adoptions, are in `make test`
 			}
 			c.killedAfter(t, step, adopt()...)
 			c.croft(t, "adopt", "tenant", "shop", "--undo", "--yes").exits(t, 0)
@@ -336,8 +335,8 @@ func TestAdopt(t *testing.T) {
 	t.Run("what the cluster adds to pods", c.adoptTolerant)
 }
 
-// adoptTolerant plans for a namespace whose pods get a toleration from the cluster, as the
-// API server's plugin PodTolerationRestriction gives it: croft refuses them all.
+// adoptTolerant plans the adoption of a namespace whose pods get a toleration from the API
+// server's plugin PodTolerationRestriction. croft refuses all of these pods.
 func (c *cluster) adoptTolerant(t *testing.T) {
 	c.kubectl(t, "", "create", "-f", "internal/e2e/testdata/adopt/tolerant.yaml").exits(t, 0)
 	file := write(t, "tenants: {tolerant: {pool: pool-b}}\n")
@@ -355,7 +354,7 @@ func (c *cluster) adoptTolerant(t *testing.T) {
 	})
 }
 
-// killedAfter runs croft and kills it when it has said that a step is done.
+// killedAfter runs croft and kills it when it reports the given step.
 func (c *cluster) killedAfter(t *testing.T, step int, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), croftBinary(t), args...)

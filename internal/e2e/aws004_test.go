@@ -13,8 +13,8 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
-// withDocument004 is the example on AWS, with a pool and a tenant more: the
-// Provisioner of document 004, of small spot instances with Bottlerocket, a taint, and
+// withDocument004 returns the example on AWS with one more pool and tenant. The pool is the
+// Provisioner of document 004: small spot instances with Bottlerocket, a taint, and
 // ttlSecondsAfterEmpty: 30.
 func withDocument004(t testing.TB) string {
 	t.Helper()
@@ -27,13 +27,13 @@ func withDocument004(t testing.TB) string {
 	return strings.Replace(onAWS(t), "pools:\n", pool, 1) + "  inflate: {pool: dev}\n"
 }
 
-// inEmpty is the maximum delay of an empty node's deletion: Karpenter checks every ten
-// seconds, waits for fifteen more to be sure, and on a busy machine does so again.
-// Unset, the node would stay for an hour.
+// inEmpty is the maximum delay of an empty node's deletion. Karpenter checks every ten seconds,
+// waits another fifteen to confirm, and on a busy machine repeats both. Without emptyTTL, the
+// node would stay for an hour.
 const inEmpty = 3 * time.Minute
 
-// testDocument004 plays what document 004 shows: no node; two pods, and a node that
-// was made for them; no pods, and half a minute later no node.
+// testDocument004 runs the scenario of document 004: there is no node; two pods get a new node;
+// half a minute after the pods are deleted the node is deleted.
 func testDocument004(t *testing.T, c *twoTenants) {
 	c.declare(t, withDocument004(t))
 	c.account(t, "inflate")
@@ -82,7 +82,7 @@ func testDocument004(t *testing.T, c *twoTenants) {
 		}
 		return nil
 	})
-	// The pods' end is seen here a moment later than Karpenter sees it.
+	// The test observes the pods' end a moment later than Karpenter.
 	if after := gone.Sub(emptied); after < 25*time.Second || after > 30*time.Second+inEmpty {
 		t.Errorf("the node goes %s after its last pod, and emptyTTL is 30s", after)
 	}

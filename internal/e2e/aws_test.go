@@ -14,10 +14,10 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// awsSpeed is the factor by which instances are faster than real ones.
+// awsSpeed is the factor by which simulated instances start and stop faster than real ones.
 const awsSpeed = 8
 
-// onAWS is examples/two-tenants.yaml with nodes that are EC2 instances.
+// onAWS returns examples/two-tenants.yaml with EC2 instances as nodes.
 func onAWS(t testing.TB) string {
 	t.Helper()
 	const kwok = "nodeClass: {kwok: {}}"
@@ -28,8 +28,7 @@ func onAWS(t testing.TB) string {
 	return strings.Replace(file, kwok, "nodeClass: {aws: {role: KarpenterNodeRole-demo}}", 1)
 }
 
-// TestAWS plays the walk-through on a simulated AWS account, with Karpenter's own
-// AWS provider.
+// TestAWS runs the walk-through on a simulated AWS account, with Karpenter's own AWS provider.
 func TestAWS(t *testing.T) {
 	sandbox.Thorough(t)
 	t.Parallel() // it mostly waits
@@ -46,9 +45,8 @@ func TestAWS(t *testing.T) {
 	t.Run("IAM", func(t *testing.T) { testIAM(t, two) })
 }
 
-// testLaunched fails if a pool's settings do not reach the instances: their tags, their
-// metadata service, their taints; and if a node gets its pool's label by itself, which
-// any node could.
+// testLaunched fails if a pool's settings do not reach the instances (tags, metadata service,
+// taints), or if a node sets its pool's label itself: then any node could.
 func testLaunched(t *testing.T, c *twoTenants) {
 	key := c.estate.Platform.NodePoolKey
 	for _, team := range teams {
@@ -83,7 +81,7 @@ func testLaunched(t *testing.T, c *twoTenants) {
 	}
 }
 
-// instanceOf is the instance that a node is.
+// instanceOf returns the instance of a node.
 func (c *cluster) instanceOf(t testing.TB, node *corev1.Node) sandbox.AWSInstance {
 	t.Helper()
 	instances, err := c.AWSInstances(t.Context())
@@ -99,8 +97,8 @@ func (c *cluster) instanceOf(t testing.TB, node *corev1.Node) sandbox.AWSInstanc
 	return instances[i]
 }
 
-// testInterruption fails if Karpenter does not hear of the interruption of a spot
-// instance, and if its pods come back on other nodes than their pool's.
+// testInterruption fails if Karpenter does not receive the interruption of a spot instance, or
+// if the replacement pods run on nodes of another pool.
 func testInterruption(t *testing.T, c *twoTenants) {
 	b := teams[1]
 	pods := c.running(t, b.tenant, 3)
@@ -149,8 +147,8 @@ func (c *cluster) hasEnded(t testing.TB, id string) {
 	})
 }
 
-// testNothingIsLeft fails if something in the account outlives the pools that it was
-// made for.
+// testNothingIsLeft fails if a resource in the account outlives the pool that it was created
+// for.
 func testNothingIsLeft(t *testing.T, c *twoTenants) {
 	if left, err := c.AWSLeft(t.Context()); len(left) == 0 {
 		t.Fatalf("nothing was made in the account, and this test would not notice anything: %v", err)
@@ -162,7 +160,8 @@ func testNothingIsLeft(t *testing.T, c *twoTenants) {
 	} {
 		c.kubectl(t, "", command...).exits(t, 0)
 	}
-	// Tenants that are deleted keep their walls, and pools with them.
+	// A deleted Tenant keeps its walls, and these keep the Pool. So the test stops the operator
+	// and deletes the NodePools and node classes itself.
 	if err := c.Stop("croft"); err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,9 @@ import (
 	"croft.dev/croft/internal/iam"
 )
 
-// testIAM fails if the policy that `croft iam` prints for the file does not allow a
-// call that Karpenter made in all that came before, and if it allows an action that
-// no call needed: each is taken away once.
+// testIAM fails if the policy that `croft iam` prints for the file does not allow a call that
+// Karpenter made in the preceding tests, or if it allows an action that no call needed. To find
+// such an action, it removes each in turn.
 func testIAM(t *testing.T, c *twoTenants) {
 	calls, err := c.AWSCalls(t.Context(), "")
 	if err != nil {
@@ -49,7 +49,7 @@ func testIAM(t *testing.T, c *twoTenants) {
 	}
 }
 
-// without are the statements without an action.
+// without returns the statements without one action.
 func without(statements []iam.Statement, action string) []iam.Statement {
 	fewer := slices.Clone(statements)
 	for i := range fewer {

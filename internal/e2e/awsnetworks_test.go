@@ -17,7 +17,7 @@ import (
 	"croft.dev/croft/internal/secondary/attach"
 )
 
-// telco is a file with a pool in two secondary networks, each with a subnet in each zone.
+// telco is an estate with a pool in two secondary networks, each with a subnet in each zone.
 const telco = `platform:
   clusterName: demo
   tenantDomain: tenants.example.org
@@ -40,11 +40,11 @@ type networked struct {
 	file string
 }
 
-// TestAWSNetworks plays the life of nodes in secondary networks, with Karpenter's own AWS
-// provider: their interfaces come with them, and go with them, whatever becomes of the
-// operator in between.
+// TestAWSNetworks runs the life cycle of nodes in secondary networks, with Karpenter's own AWS
+// provider. The interfaces are created and deleted with their nodes, even if the operator stops
+// in between.
 func TestAWSNetworks(t *testing.T) {
-	sandbox.Thorough(t) // TestKeeper and TestKeeperIsKilled of the sandbox's module have the parts
+	sandbox.Thorough(t) // TestKeeper and TestKeeperIsKilled of the sandbox's module test the parts
 	t.Parallel()        // it mostly waits
 	n := &networked{cluster: start(t, sandbox.Options{Croft: croftBinary(t), With: []string{sandbox.AWS}, AWSSpeed: awsSpeed})}
 	var b strings.Builder
@@ -72,14 +72,14 @@ func TestAWSNetworks(t *testing.T) {
 	t.Run("IAM", func(t *testing.T) { testNetworksIAM(t, n) })
 }
 
-// made are the interfaces that the operator made.
+// made returns the interfaces that the operator created.
 func (n *networked) made(ctx context.Context) ([]sandbox.AWSInterface, error) {
 	all, err := n.AWSInterfaces(ctx)
 	return slices.DeleteFunc(all, func(i sandbox.AWSInterface) bool { return i.Tags[attach.NetworkTag] == "" }), err
 }
 
-// attached waits until the node that a pod runs on has its two interfaces, as they are to
-// be, and returns its instance.
+// attached waits until the node of a pod has its two interfaces with the expected settings, and
+// returns the node's instance.
 func (n *networked) attached(t *testing.T, pod *corev1.Pod) string {
 	t.Helper()
 	node := &corev1.Node{}
@@ -115,14 +115,14 @@ func (n *networked) attached(t *testing.T, pod *corev1.Pod) string {
 	return instance.ID
 }
 
-// scale gives the tenant n pods, each of which needs a node of its own.
+// scale sets the tenant's number of pods. Each pod needs a node of its own.
 func (n *networked) scale(t *testing.T, replicas int) {
 	t.Helper()
 	n.kubectl(t, "", "scale", "deployment/nginx", "-n", "core", fmt.Sprintf("--replicas=%d", replicas)).exits(t, 0)
 }
 
-// testNetworksAttached fails if a node comes without its interfaces, and if the networks
-// do not say that all is well.
+// testNetworksAttached fails if a node lacks an interface, or if the status of a network is not
+// ready.
 func testNetworksAttached(t *testing.T, n *networked) {
 	deployment, _ := nginxes("core", 1)
 	deployment.Spec.Template.Spec.TopologySpreadConstraints = nil
@@ -146,7 +146,8 @@ func testNetworksAttached(t *testing.T, n *networked) {
 	})
 }
 
-// testNetworksOperatorKilled fails if the operator needs to finish what it has begun.
+// testNetworksOperatorKilled fails if interfaces are attached only if the operator keeps
+// running. It kills the operator after it has created the first of them.
 func testNetworksOperatorKilled(t *testing.T, n *networked) {
 	before, err := n.made(t.Context())
 	if err != nil {
@@ -173,8 +174,8 @@ func testNetworksOperatorKilled(t *testing.T, n *networked) {
 	}
 }
 
-// testNetworksNeverAttached fails if interfaces that were never attached outlive the node
-// that they were made for.
+// testNetworksNeverAttached fails if interfaces that were never attached outlive the node that
+// they were created for.
 func testNetworksNeverAttached(t *testing.T, n *networked) {
 	if err := n.AWSFault(t.Context(), "throttled", "--action", "ec2:AttachNetworkInterface"); err != nil {
 		t.Fatal(err)
@@ -222,9 +223,9 @@ func testNetworksNothingIsLeft(t *testing.T, n *networked) {
 	})
 }
 
-// testNetworksIAM fails if the policy that `croft iam` prints for the operator does not
-// allow a call that it made in all that came before, and if it allows an action that no
-// call needed.
+// testNetworksIAM fails if the policy that `croft iam` prints for the operator does not allow a
+// call that the operator made in the preceding tests, or if it allows an action that no call
+// needed.
 func testNetworksIAM(t *testing.T, n *networked) {
 	calls, err := n.AWSCalls(t.Context(), "")
 	if err != nil {

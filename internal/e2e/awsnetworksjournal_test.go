@@ -17,10 +17,10 @@ import (
 	"croft.dev/croft/internal/latency"
 )
 
-// testNetworksJournal fails if croft latency leaves out a phase of a node on which croft's
-// agent runs as croft install has it. The node's hardware and its journal are simulated; the
-// agent, with the token of its pod, and all that reads and writes the Node are real. It
-// comes after testNetworksWait, which installs the agent's rights and was the agent.
+// testNetworksJournal fails if croft latency omits a phase of a node that runs croft's agent as
+// croft install configures it. The node's hardware and journal are simulated; the agent, with
+// the token of its pod, and every reader and writer of the Node are real. It runs after
+// testNetworksWait, which installs the agent's rights and acts as the agent.
 func testNetworksJournal(t *testing.T, n *networked) {
 	objects, err := install.Objects(install.Options{Image: "croft:test", Agent: true, AgentJournal: true})
 	if err != nil {
@@ -38,7 +38,7 @@ func testNetworksJournal(t *testing.T, n *networked) {
 		var nodes corev1.NodeList
 		err := n.admin.List(ctx, &nodes, client.MatchingLabels{v1alpha1.NodeNetworksLabel: "true"})
 		for i := range nodes.Items {
-			// The other one is of testNetworksWait, which wrote {}.
+			// testNetworksWait wrote {} to the other node.
 			if text := nodes.Items[i].Annotations[v1alpha1.BootAnnotation]; text != "" && text != "{}" {
 				node = &nodes.Items[i]
 				return nil

@@ -25,9 +25,10 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// testNetworksWait fails if a pod comes to a node before the node's agent has said that its
-// networks are ready, or not when it has. The test is the agent, with its rights. Nodes have
-// prefixes of their own in n3, which it fails to find in the node's file otherwise.
+// testNetworksWait fails if a pod is scheduled to a node before the node's agent has reported
+// that its networks are ready, or is not scheduled afterwards. The test acts as the agent, with
+// its rights. In network n3 each node has its own prefixes, and the test fails if the node's
+// file does not list them.
 func testNetworksWait(t *testing.T, n *networked) {
 	n.scale(t, 0)
 	eventually(t, patience, "all nodes to go", func(ctx context.Context) error {
@@ -124,7 +125,7 @@ func testNetworksWait(t *testing.T, n *networked) {
 	}
 }
 
-// multusFor creates a DaemonSet as Multus has it, whose pods tolerate one taint alone.
+// multusFor creates a DaemonSet like Multus's own, whose pods tolerate only the given taint.
 func multusFor(t *testing.T, n *networked, only *corev1.Toleration) *appsv1.DaemonSet {
 	t.Helper()
 	own := map[string]string{"app": "multus", "name": "multus"}
@@ -146,7 +147,7 @@ func multusFor(t *testing.T, n *networked, only *corev1.Toleration) *appsv1.Daem
 	return d
 }
 
-// awaits waits until a Node's condition says what the Node waits for, and reads the Node.
+// awaits waits until the Node's condition has the reason and the message, and reads the Node.
 func (n *networked) awaits(t *testing.T, node *corev1.Node, reason, message string) {
 	t.Helper()
 	eventually(t, patience, "the node to wait for "+reason, func(ctx context.Context) error {
@@ -162,7 +163,7 @@ func (n *networked) awaits(t *testing.T, node *corev1.Node, reason, message stri
 	})
 }
 
-// reservePrefixes reserves the addresses of a network's pods, as croft networks plan says.
+// reservePrefixes reserves the addresses of a network's pods, as croft networks plan proposes.
 func (n *networked) reservePrefixes(t *testing.T, network string) {
 	t.Helper()
 	account, err := n.Component(sandbox.AWS)
@@ -188,8 +189,8 @@ func (n *networked) reservePrefixes(t *testing.T, network string) {
 	}
 }
 
-// handsOutPrefix says why a node's file does not have the addresses of one prefix of its
-// zone's reservation.
+// handsOutPrefix returns an error if a node's file does not contain exactly the addresses of
+// one prefix of its zone's reservation.
 func (n *networked) handsOutPrefix(ctx context.Context, node *corev1.Node, own secondary.NodeNetwork) error {
 	o := &v1alpha1.SecondaryNetwork{}
 	if err := n.admin.Get(ctx, client.ObjectKey{Name: own.Network}, o); err != nil {
@@ -200,7 +201,7 @@ func (n *networked) handsOutPrefix(ctx context.Context, node *corev1.Node, own s
 		if z.Zone != node.Labels[corev1.LabelTopologyZone] {
 			continue
 		}
-		// podCIDR is a /27: it has two of them.
+		// podCIDR is a /27, which has two /28 prefixes.
 		for _, at := range []string{".32/28", ".48/28"} {
 			prefix := netip.MustParsePrefix(strings.TrimSuffix(z.PodCIDR, ".32/27") + at)
 			if own.ZoneFile == secondary.NodeFile(o.Name, z, []netip.Prefix{prefix}) {

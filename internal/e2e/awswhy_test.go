@@ -30,13 +30,13 @@ platform:
   nodeClass: {aws: {role: KarpenterNodeRole-demo}}
 `
 
-// onAccount is a sandbox with faults in AWS. Karpenter remembers for minutes which types
-// were unavailable and which class was refused, so that each case has a pool with types
-// of its own.
+// onAccount is a sandbox on a simulated account in which AWS calls fail. Karpenter remembers
+// for minutes which instance types were unavailable and which node class was refused, so each
+// case has a pool with instance types of its own.
 type onAccount struct{ *whyer }
 
-// TestWhyOnAWS fails if `croft why` does not name the cause of AWS's refusals of
-// Karpenter's own provider.
+// TestWhyOnAWS fails if `croft why` does not name the cause when AWS refuses a call of
+// Karpenter's AWS provider.
 func TestWhyOnAWS(t *testing.T) {
 	sandbox.Thorough(t)
 	t.Parallel() // it mostly waits
@@ -58,7 +58,8 @@ func TestWhyOnAWS(t *testing.T) {
 	}
 }
 
-// findsAccount lets croft ask the account to decode AWS's messages.
+// findsAccount configures croft's AWS client for the account, so that it can decode AWS's
+// messages.
 func (c *cluster) findsAccount(t *testing.T) {
 	account, err := c.Component(sandbox.AWS)
 	if err != nil {
@@ -76,7 +77,7 @@ func (c *onAccount) pool(t testing.TB, name, spec string) {
 	c.account(t, name)
 }
 
-// wants creates a pod in a pool's tenant.
+// wants creates a Deployment of one pod in a pool's tenant.
 func (c *onAccount) wants(t testing.TB, pool string) *appsv1.Deployment {
 	t.Helper()
 	deployment, _ := nginxes(pool, 1)
@@ -86,7 +87,7 @@ func (c *onAccount) wants(t testing.TB, pool string) *appsv1.Deployment {
 	return deployment
 }
 
-// fault has something go wrong until the test ends.
+// fault injects a fault into the account until the test ends.
 func (c *onAccount) fault(t testing.TB, kind string, flags ...string) {
 	t.Helper()
 	if err := c.AWSFault(t.Context(), kind, flags...); err != nil {
@@ -99,7 +100,7 @@ func (c *onAccount) fault(t testing.TB, kind string, flags ...string) {
 	})
 }
 
-// logged waits until a cause is found in Karpenter's log, and returns it.
+// logged waits until croft finds a cause in Karpenter's log, and returns it.
 func (c *onAccount) logged(t testing.TB, id string) catalog.Finding {
 	t.Helper()
 	var found catalog.Finding
@@ -119,7 +120,8 @@ func (c *onAccount) logged(t testing.TB, id string) catalog.Finding {
 	return found
 }
 
-// awsLaunch are unavailable instances. Only an event of a deleted NodeClaim shows each.
+// awsLaunch tests unavailable instances. Each shows only in an event of a NodeClaim that is
+// deleted already.
 func awsLaunch(t *testing.T, c *onAccount) {
 	for _, test := range []struct {
 		id, pool, capacity, kind string
@@ -140,13 +142,13 @@ func awsLaunch(t *testing.T, c *onAccount) {
 	}
 }
 
-// awsNode are instances that do not become nodes as they should.
+// awsNode tests instances that do not become nodes.
 func awsNode(t *testing.T, c *onAccount) {
 	for _, test := range []struct {
 		pool, kind string
 		shows      func(testing.TB)
 	}{
-		// Minutes are normal; `why` names the cause if it lasts longer.
+		// A delay of minutes is normal; `why` names the cause if it lasts longer.
 		{"lost", "never-registers", func(t testing.TB) {
 			c.pastBoot(t, "lost")
 			c.waits(t, "not-registered", "deployment/nginx", "-n", "lost")
@@ -164,7 +166,7 @@ func awsNode(t *testing.T, c *onAccount) {
 	}
 }
 
-// pastBoot waits until a pool's instance would be a node, if it became one.
+// pastBoot waits until an instance of a pool has had enough time to register as a node.
 func (c *onAccount) pastBoot(t testing.TB, pool string) {
 	t.Helper()
 	eventually(t, patience, "an instance of "+pool+" to have had its time", func(ctx context.Context) error {
@@ -195,7 +197,7 @@ func (c *onAccount) claimOf(t testing.TB, pool string) string {
 	return claims.Items[0].Name
 }
 
-// awsClass are node classes that select missing resources.
+// awsClass tests node classes that select missing resources.
 func awsClass(t *testing.T, c *onAccount) {
 	c.pool(t, "nowhere", `{nodeClass: {aws: {discovery: {karpenter.sh/discovery: another}}}}`)
 	story := c.tells(t, "subnets-not-found", "", "nodepool/nowhere")
@@ -212,7 +214,7 @@ func awsClass(t *testing.T, c *onAccount) {
 	c.tells(t, "amis-not-found", "", "nodepool/blank")
 	c.pool(t, "roleless", `{nodeClass: {aws: {role: NoSuchRole}}}`)
 	c.logged(t, "role-not-found")
-	// A team is told whom to ask.
+	// The members of a tenant do not get the details, but are referred to a platform admin.
 	c.wants(t, "nowhere")
 	_, out := c.asks(t, "team-nowhere", "deployment/nginx", "-n", "nowhere")
 	if strings.Contains(out.stdout, "discovery") || !strings.Contains(out.stdout, "ask a platform admin") {
@@ -220,8 +222,8 @@ func awsClass(t *testing.T, c *onAccount) {
 	}
 }
 
-// awsAuthorization are calls that IAM does not allow. The first is document 004's:
-// the controller was never given its role, and has that of the node it runs on.
+// awsAuthorization tests calls that IAM does not allow. The first case is from document 004:
+// the controller was never given its role, and calls with the role of the node that it runs on.
 func awsAuthorization(t *testing.T, c *onAccount) {
 	t.Run("unwired", func(t *testing.T) {
 		c.fault(t, "unauthorized", "--action", "ec2:CreateLaunchTemplate", "--as-node")
@@ -246,8 +248,8 @@ func awsAuthorization(t *testing.T, c *onAccount) {
 	})
 }
 
-// awsInstanceProfile are missing instance profiles: document 004's, with a role's name
-// instead, and a deleted one.
+// awsInstanceProfile tests missing instance profiles: the case of document 004, in which the
+// profile has the name of a role, and a deleted profile.
 func awsInstanceProfile(t *testing.T, c *onAccount) {
 	t.Run("named-as-the-role", func(t *testing.T) {
 		c.pool(t, "misnamed", "{nodeClass: {aws: {instanceProfile: eks-node-role-dev}}}")
@@ -266,7 +268,7 @@ func awsInstanceProfile(t *testing.T, c *onAccount) {
 		c.iam(t, "DeleteInstanceProfile", url.Values{"InstanceProfileName": {"ours"}})
 		c.wants(t, "bereft")
 		c.tells(t, "instance-profile-name", "", "deployment/nginx", "-n", "bereft")
-		// Karpenter tries that again for minutes, and makes no node for others.
+		// Karpenter retries this for minutes, and creates no nodes for other pods meanwhile.
 		c.pool(t, "patient", "{instances: {instanceTypes: [c5.4xlarge]}}")
 		c.wants(t, "patient")
 		story := c.tells(t, "provisioning-held", "", "deployment/nginx", "-n", "patient")
@@ -280,7 +282,7 @@ func awsInstanceProfile(t *testing.T, c *onAccount) {
 	})
 }
 
-// isReady waits until Karpenter calls a pool ready.
+// isReady waits until the NodePool of a pool is ready.
 func (c *onAccount) isReady(t testing.TB, pool string) {
 	t.Helper()
 	eventually(t, patience, "NodePool "+pool+" to be ready", func(ctx context.Context) error {
@@ -297,7 +299,7 @@ func (c *onAccount) isReady(t testing.TB, pool string) {
 	})
 }
 
-// iam makes a call to IAM. The simulated account does not check its signature.
+// iam calls the IAM API. The simulated account does not check the signature.
 func (c *onAccount) iam(t testing.TB, action string, form url.Values) {
 	t.Helper()
 	account, err := c.Component(sandbox.AWS)
@@ -321,8 +323,7 @@ func (c *onAccount) iam(t testing.TB, action string, form url.Values) {
 	}
 }
 
-// awsSubnetFull comes last: Karpenter keeps away for minutes from subnets that were
-// full.
+// awsSubnetFull runs last: Karpenter avoids subnets that were full for minutes.
 func awsSubnetFull(t *testing.T, c *onAccount) {
 	c.fault(t, "subnet-full", "--type", "c5.large")
 	c.pool(t, "crowded", "{instances: {instanceTypes: [c5.large]}}")

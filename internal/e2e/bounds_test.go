@@ -27,9 +27,9 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// bounded are three tenants: one with croft's own quota, one with a low limit of pods
-// including finished ones, and one that is filled to its bounds, which are a tenth of
-// croft's own unless CROFT_FILL is set.
+// bounded is an estate of three tenants: one with croft's default quota, one with a low limit
+// of pods (finished ones included), and one that the test fills to its quota. That quota is a
+// tenth of croft's default, unless CROFT_FILL is set.
 const bounded = `platform:
   clusterName: bounds
   nodeClass: {kwok: {}}
@@ -44,9 +44,9 @@ tenants:
 const tenth = `, quota: {secrets: 25, configmaps: 25, pods: 50, count/pods: 100, count/replicasets.apps: 120, count/controllerrevisions.apps: 50, ` +
 	`count/jobs.batch: 40, count/serviceaccounts: 10, count/leases.coordination.k8s.io: 25}`
 
-// TestBounds tests how much a tenant can store in the control plane.
+// TestBounds tests how many bytes a tenant can store in the control plane.
 func TestBounds(t *testing.T) {
-	sandbox.Thorough(t) // the attacks of the walls ask for the same bounds, one by one
+	sandbox.Thorough(t) // the attacks of the walls test the same bounds, one by one
 	t.Parallel()        // it mostly waits
 	content := fmt.Sprintf(bounded, tenth)
 	if os.Getenv("CROFT_FILL") != "" {
@@ -63,14 +63,14 @@ func TestBounds(t *testing.T) {
 	t.Run("a tenant is filled", func(t *testing.T) { fill(t, c, e.Tenant("full")) })
 }
 
-// finishedPods fails if pods that are finished count for nothing: a Job that has
-// many stores all of them.
+// finishedPods fails if the quota does not count finished pods: a Job with many completions
+// stores all of its pods.
 func finishedPods(t *testing.T, c *cluster) {
 	const (
 		completions = 40
-		// bound is few's. kube-controller-manager recounts from a cache that may lag,
-		// and the API server uses that count: on a busy machine two or three more are
-		// admitted.
+		// bound is the quota of tenant few. kube-controller-manager counts again from a cache
+		// that may lag, and the API server uses that count: on a busy machine it admits two or
+		// three more.
 		bound, most = 30, 35
 	)
 	for _, namespace := range []string{"plenty", "few"} {
@@ -97,7 +97,7 @@ func finishedPods(t *testing.T, c *cluster) {
 	if n := len(pods.Items); n < bound || n > most {
 		t.Errorf("a tenant that may have %d pods has %d", bound, n)
 	}
-	// croft why names the quota; and deleting objects makes room.
+	// croft why names the quota, and deleting objects frees it.
 	why := c.croft(t, "why", "job/many", "-n", "few")
 	if !strings.Contains(why.String(), "count/pods") {
 		t.Errorf("croft why does not name the quota:\n%s", why)
@@ -117,7 +117,8 @@ func finishedPods(t *testing.T, c *cluster) {
 	})
 }
 
-// uses waits until a namespace's quota counts so many pods, all of them finished.
+// uses waits until a namespace's quota counts between least and most pods, all of them
+// finished.
 func (c *cluster) uses(t testing.TB, namespace string, least, most int64) {
 	t.Helper()
 	eventually(t, patience, "the quota of "+namespace+" to count", func(ctx context.Context) error {
@@ -136,12 +137,12 @@ func (c *cluster) uses(t testing.TB, namespace string, least, most int64) {
 	})
 }
 
-// counted waits until everything is counted that a namespace's quota names and the
-// cluster serves. Until then the API server refuses objects of kinds that are not.
+// counted waits until the quota's status counts each resource that its spec names and the
+// cluster serves. Until then the API server refuses objects of the other kinds.
 func (c *cluster) counted(t testing.TB, namespace string) {
 	t.Helper()
-	// kube-controller-manager looks for new kinds every 30 s, and counts them when a
-	// quota changes, or else after five minutes.
+	// kube-controller-manager discovers new kinds every 30 s. It counts them when a quota
+	// changes, and otherwise after five minutes.
 	asked := time.Now()
 	eventually(t, patience, "the quota of "+namespace+" to be counted", func(ctx context.Context) error {
 		var quota corev1.ResourceQuota
@@ -165,7 +166,7 @@ func (c *cluster) counted(t testing.TB, namespace string) {
 		if time.Since(asked) > 2*time.Second {
 			asked = time.Now()
 			changed := quota.DeepCopy()
-			changed.Spec.Hard["count/any.example.org"] = resource.MustParse("1") // croft takes it away again
+			changed.Spec.Hard["count/any.example.org"] = resource.MustParse("1") // croft removes it again
 			if err := c.admin.Patch(ctx, changed, client.MergeFrom(&quota)); err != nil {
 				return err
 			}
@@ -187,9 +188,9 @@ func jobOf(namespace, name string, completions int32) *batchv1.Job {
 	}
 }
 
-// fill writes, as a member of a tenant, as many objects of the kinds that take most
-// as the quota lets in, each as large as it may be, and reports if etcd grows by more
-// than is promised.
+// fill creates objects as a member of a tenant: of the kinds that take the most space, as many
+// as the quota admits, each of the maximum size. It fails the test if etcd grows by more than
+// the documented bound.
 func fill(t *testing.T, c *cluster, tenant *estate.Tenant) {
 	namespace := tenant.Namespaces[0]
 	as := c.member(t, tenant.Access[0].Group)
@@ -252,7 +253,7 @@ func fill(t *testing.T, c *cluster, tenant *estate.Tenant) {
 		made, err := crowd(int(most.Value())+20, func(i int) error {
 			return as.Create(t.Context(), kind.make(i, kind.bytes-3<<10))
 		})
-		// Kubernetes may count too low for a moment, see docs/walls.md.
+		// Kubernetes may count too low for a moment; see docs/walls.md.
 		if made > int(most.Value())*21/20+2 {
 			t.Errorf("%s: %d were let in, and the quota is %s", kind.name, made, most.String())
 		}
@@ -263,14 +264,15 @@ func fill(t *testing.T, c *cluster, tenant *estate.Tenant) {
 	}
 	grown, promised := c.stored(t)-before, estate.TenantBytes(tenant)
 	t.Logf("%d objects, %d MiB, in %.0f s: etcd has grown by %d MiB; promised are %d MiB of objects", number, sum>>20, time.Since(started).Seconds(), grown>>20, promised>>20)
-	// Controllers write some of them a second time, and etcd keeps both for a while.
+	// Controllers write some of the objects a second time, and etcd keeps both versions for a
+	// while.
 	if grown > 2*promised {
 		t.Errorf("etcd has grown by %d MiB, which is more than twice the %d MiB that are promised", grown>>20, promised>>20)
 	}
 }
 
-// crowd creates objects, several at a time, and returns the number of admitted ones, and
-// the error of a refused one.
+// crowd creates objects, eight at a time, and returns the number of admitted objects and the
+// error of a refused one.
 func crowd(attempts int, create func(i int) error) (made int, refused error) {
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -280,7 +282,7 @@ func crowd(attempts int, create func(i int) error) (made int, refused error) {
 		group.Go(func() {
 			defer func() { <-turns }()
 			err := create(i)
-			for range 5 { // quotas that many change at once are refused with a conflict
+			for range 5 { // concurrent changes of a quota are refused with a conflict
 				if err == nil || !strings.Contains(err.Error(), "Operation cannot be fulfilled") {
 					break
 				}
@@ -299,7 +301,7 @@ func crowd(attempts int, create func(i int) error) (made int, refused error) {
 	return made, refused
 }
 
-// stored is the size of etcd's database, in bytes.
+// stored returns the size of etcd's database, in bytes.
 func (c *cluster) stored(t testing.TB) int64 {
 	t.Helper()
 	for line := range strings.Lines(c.kubectl(t, "", "get", "--raw", "/metrics").exits(t, 0).stdout) {

@@ -24,8 +24,8 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// testBreaches fails if verify does not see that something was taken away by
-// hand, or sees it in the wrong line; and if the operator does not put it back.
+// testBreaches fails if verify does not report an object that was removed by hand, or reports
+// it on the wrong line, or if the operator does not restore it.
 func testBreaches(t *testing.T, c *twoTenants) {
 	if err := c.Stop("croft"); err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func testBreaches(t *testing.T, c *twoTenants) {
 	a := teams[0].tenant
 	for _, test := range []struct {
 		object client.Object
-		// args are verify's arguments, and breached its expected results by attack.
+		// args are verify's arguments, and breached is the expected result of each attack.
 		args     []string
 		breached string
 	}{
@@ -79,7 +79,7 @@ func testBreaches(t *testing.T, c *twoTenants) {
 		t.Fatal(err)
 	}
 	running = true
-	// testVerify runs all of verify while everything holds.
+	// testVerify runs all of verify while every wall is intact.
 	healed := [][]string{{"verify", "--wall", "nodes"}, {"verify", "--tenant", a}}
 	if sandbox.All() {
 		healed[0] = []string{"verify"}
@@ -94,8 +94,8 @@ func testBreaches(t *testing.T, c *twoTenants) {
 	})
 }
 
-// testInterrupt fails if verify leaves its scratch tenants behind after an interruption,
-// or at its time limit.
+// testInterrupt fails if verify leaves its scratch tenants behind when it is interrupted or
+// reaches its time limit.
 func testInterrupt(t *testing.T, c *twoTenants) {
 	scratch := func(ctx context.Context) ([]string, error) {
 		namespaces, err := c.tenantNamespaces(ctx)

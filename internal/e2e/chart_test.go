@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// chart is the chart's directory, as the README writes it.
+	// chart is the chart's directory relative to the repository's root, as in the README.
 	chart = "charts/croft"
 	// chartImage is an image that no test pulls.
 	chartImage = "registry.example.org/croft:test"
 )
 
-// chartImageValues say that the image is chartImage.
+// chartImageValues sets the image to chartImage.
 var chartImageValues = []string{"--set", "image.repository=registry.example.org/croft", "--set", "image.tag=test"}
 
-// helm runs Helm in the repository's root, with a home of its own.
+// helm runs Helm in the repository's root, with a home directory of its own.
 func helm(t testing.TB, env []string, args ...string) outcome {
 	t.Helper()
 	binary, err := sandbox.Tool("helm")
@@ -40,17 +40,18 @@ func helm(t testing.TB, env []string, args ...string) outcome {
 	return run(t, cmd, "")
 }
 
-// template is what Helm makes of the chart, with the kinds and without hooks.
+// template returns the chart's objects as `helm template` renders them, with the CRDs and
+// without hooks.
 func template(t testing.TB, args ...string) string {
 	t.Helper()
 	args = append(append([]string{"template", "croft", chart, "--include-crds", "--no-hooks"}, chartImageValues...), args...)
 	return helm(t, nil, args...).exits(t, 0).stdout
 }
 
-// TestChartIsInstall fails if Helm writes other objects than `croft install` does, or
-// declares something else than croft.yaml that is given to it as its values.
+// TestChartIsInstall fails if Helm writes other objects than `croft install`, or if a
+// croft.yaml that is given to Helm as values declares something else than `croft apply` does.
 func TestChartIsInstall(t *testing.T) {
-	sandbox.Thorough(t) // `make generated` compares what the chart is made of
+	sandbox.Thorough(t) // `make generated` compares the chart's sources
 	croft := func(t *testing.T, input string, args ...string) string {
 		t.Helper()
 		return run(t, exec.CommandContext(t.Context(), croftBinary(t), args...), input).exits(t, 0).stdout
@@ -74,7 +75,7 @@ func TestChartIsInstall(t *testing.T) {
 			installed := objectsOf(t, croft(t, "", append([]string{"install", "--export", "--image", chartImage}, same.install...)...))
 			templated := objectsOf(t, template(t, same.template...))
 			for id, o := range installed {
-				// The operator writes these, once there is a Platform.
+				// The operator writes these when a Platform exists.
 				if _, ok := o.GetLabels()[v1alpha1.WallLabel]; ok {
 					delete(installed, id)
 				}
@@ -113,8 +114,8 @@ func TestChartIsInstall(t *testing.T) {
 	}
 }
 
-// objectsOf are the objects of a stream by kind, namespace and name, without what only Helm
-// reads.
+// objectsOf returns the objects of a stream by kind, namespace and name, without the fields
+// that only Helm reads.
 func objectsOf(t testing.TB, stream string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	documents, problems := manifest.Documents("", []byte(stream))
@@ -139,7 +140,7 @@ func objectsOf(t testing.TB, stream string) map[string]*unstructured.Unstructure
 	return all
 }
 
-// parentChart is the path of a chart that has croft's as a dependency which can be left out.
+// parentChart returns the path of a chart with croft's chart as an optional dependency.
 func parentChart(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -154,8 +155,8 @@ func parentChart(t testing.TB) string {
 	return dir
 }
 
-// TestChartValues fails if Helm takes values that mean nothing, does not say which, or does
-// not do what the operator's values say.
+// TestChartValues fails if Helm accepts values that have no effect, if its message does not
+// name them, or if the operator's values have no effect.
 func TestChartValues(t *testing.T) {
 	sandbox.Thorough(t) // it needs bin/helm
 	for _, file := range []string{"two-tenants.yaml", "platform.yaml", "aws.yaml", "calico.yaml"} {

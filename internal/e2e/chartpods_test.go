@@ -25,33 +25,33 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// podRunner is the kubelet of croft's own namespace: it runs each pod of croft's image as a
-// process, with the arguments of its container and a token of its service account, and
-// reports what its probes say.
+// podRunner acts as the kubelet of croft's own namespace. It runs each pod of croft's image as
+// a process, with the arguments of its container and a token of its service account, and
+// reports the results of its probes.
 type podRunner struct {
 	*cluster
-	// binary is the croft of the image that `make image` has built, if it was built.
+	// binary is the croft binary of the image, if `make image` has built one.
 	binary, dir string
-	// others are images of other versions, of which there is no binary: their pods run a
-	// process that does nothing, and are ready.
+	// others are images of other versions. There is no binary for them: their pods run an idle
+	// process and are ready.
 	others []string
 
 	mu      sync.Mutex
 	running map[string]*podProcess
-	// ran are the pods that were started, as service account and image.
+	// ran lists the pods that were started, each as service account and image.
 	ran []string
 }
 
 type podProcess struct {
 	*exec.Cmd
 	health string
-	// idle says that the process does nothing.
+	// idle reports whether the process does nothing.
 	idle  bool
 	ended chan error
 }
 
-// runPods runs the pods of croft's namespace until the test ends. Those of other images
-// do nothing.
+// runPods runs the pods of croft's namespace until the test ends. The pods of other images are
+// idle.
 func (c *cluster) runPods(t testing.TB, others ...string) *podRunner {
 	t.Helper()
 	binary := croftBinary(t)
@@ -63,7 +63,7 @@ func (c *cluster) runPods(t testing.TB, others ...string) *podRunner {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// What dies with its parent dies with the thread that started it.
+		// Pdeathsig kills a child when the thread that started it ends.
 		runtime.LockOSThread()
 		for ctx.Err() == nil {
 			if err := r.sync(ctx); err != nil && ctx.Err() == nil {
@@ -87,7 +87,7 @@ func (c *cluster) runPods(t testing.TB, others ...string) *podRunner {
 	return r
 }
 
-// sync starts the pods that are new, ends those that are gone, and reports on the others.
+// sync starts new pods, ends deleted ones, and reports the status of the others.
 func (r *podRunner) sync(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +125,6 @@ func (r *podRunner) sync(ctx context.Context) error {
 	return nil
 }
 
-// start starts the process of a pod.
 func (r *podRunner) start(ctx context.Context, pod *corev1.Pod) (*podProcess, error) {
 	container := pod.Spec.Containers[0]
 	kubeconfig, err := r.tokenOf(ctx, pod)
@@ -134,7 +133,7 @@ func (r *podRunner) start(ctx context.Context, pod *corev1.Pod) (*podProcess, er
 	}
 	args, p := slices.Clone(container.Args), &podProcess{ended: make(chan error, 1), idle: slices.Contains(r.others, container.Image)}
 	if container.ReadinessProbe != nil && !p.idle {
-		// Each pod has addresses of its own; these processes have those of the machine.
+		// Each pod has its own address, but these processes share the machine's.
 		if p.health, err = probedAddress(); err != nil {
 			return nil, err
 		}
@@ -181,7 +180,7 @@ func (r *podRunner) tokenOf(ctx context.Context, pod *corev1.Pod) (string, error
 	return path, clientcmd.WriteToFile(*config, path)
 }
 
-// report writes the pod's status, as its kubelet would.
+// report writes the pod's status as a kubelet does.
 func (r *podRunner) report(ctx context.Context, pod *corev1.Pod, p *podProcess) error {
 	now, before := metav1.Now(), pod.DeepCopy()
 	container := corev1.ContainerStatus{Name: pod.Spec.Containers[0].Name, Image: pod.Spec.Containers[0].Image}
@@ -214,7 +213,7 @@ func (r *podRunner) report(ctx context.Context, pod *corev1.Pod, p *podProcess) 
 	return r.admin.Status().Patch(ctx, pod, client.MergeFrom(before))
 }
 
-// probe asks as a kubelet's HTTP probe does.
+// probe requests a URL as a kubelet's HTTP probe does.
 func probe(url string) bool {
 	answer, err := (&http.Client{Timeout: time.Second}).Get(url)
 	if err != nil {
@@ -224,7 +223,7 @@ func probe(url string) bool {
 	return answer.StatusCode < http.StatusBadRequest
 }
 
-// probedAddress is one that nobody listens at yet.
+// probedAddress returns a local address that is not in use.
 func probedAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -233,7 +232,7 @@ func probedAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// started are the pods that were started, each as its service account and its image.
+// started returns the pods that were started, each as service account and image.
 func (r *podRunner) started() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

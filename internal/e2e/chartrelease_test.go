@@ -22,14 +22,15 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// TestChart lives with the chart as a platform team does: it installs, upgrades, goes back
-// and uninstalls, and the operator runs as the chart's Deployment says, with the rights of
-// the chart's service account and no others.
+// TestChart installs, upgrades, rolls back and uninstalls the chart as a platform team does.
+// The operator runs as the chart's Deployment specifies, with the rights of the chart's service
+// account and no others.
 func TestChart(t *testing.T) {
-	sandbox.Thorough(t) // it needs bin/helm; TestTwoTenants has the same objects from croft install
+	sandbox.Thorough(t) // it needs bin/helm; TestTwoTenants tests the same objects from croft install
 	c := start(t, sandbox.Options{Components: append(slices.Clone(sandbox.WithControllers), "karpenter")})
 	c.env = append(c.env, "KUBECONFIG="+c.Kubeconfig)
-	// The sandbox brings the kinds along: without this, the chart's own would never be installed.
+	// The sandbox comes with the CRDs: unless they are deleted, the chart's own are not
+	// installed.
 	c.kubectl(t, "", append([]string{"delete", "crd"}, croftKinds(t)...)...).exits(t, 0)
 	pods := c.runPods(t)
 	values := read(t, example("two-tenants.yaml"))
@@ -52,7 +53,7 @@ func TestChart(t *testing.T) {
 	uids := c.namespaceUIDs(t)
 
 	t.Run("upgrade", func(t *testing.T) {
-		c.age(t) // as an older version's kinds
+		c.age(t) // like the CRD of an older version
 		release("upgrade", with(strings.Replace(values, "  tenant-a:\n", "  tenant-a:\n    costCode: org7\n    namespaces: [tenant-a, tenant-a-ci]\n", 1))...)
 		if ran := pods.started(); !slices.Contains(ran, "croft-kinds "+chartImage) {
 			t.Errorf("no Job has upgraded the kinds: %v", ran)
@@ -113,7 +114,7 @@ func TestChart(t *testing.T) {
 		c.attacksHold(t)
 	})
 	t.Run("install again", func(t *testing.T) {
-		// The kinds are still there, and croft-kinds has written them since Helm did.
+		// The CRDs still exist, and croft-kinds has written them since Helm did.
 		newer := append([]string{c.newerChart(t)}, with(values)[1:]...)
 		conflict := helm(t, c.env, append([]string{"install", "croft"}, newer...)...).exits(t, 1)
 		says(t, conflict, `conflict with "croft"`)
@@ -125,7 +126,7 @@ func TestChart(t *testing.T) {
 	t.Run("take the walls down", c.takeDown)
 }
 
-// newerChart returns a copy of the chart with another description of a kind.
+// newerChart returns a copy of the chart in which a CRD has another description.
 func (c *cluster) newerChart(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "croft")
@@ -144,7 +145,7 @@ func (c *cluster) newerChart(t *testing.T) string {
 	return dir
 }
 
-// croftKinds are the names of the chart's definitions.
+// croftKinds returns the names of the chart's CRDs.
 func croftKinds(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, chart, "crds", "*.yaml"))
@@ -157,7 +158,7 @@ func croftKinds(t testing.TB) []string {
 	return files
 }
 
-// takeDown does what the chart's notes say, and fails if anything of croft's is left.
+// takeDown follows the chart's notes, and fails if an object of croft is left.
 func (c *cluster) takeDown(t *testing.T) {
 	notes := helm(t, c.env, "get", "notes", "croft").exits(t, 0).stdout
 	commands := 0
@@ -175,7 +176,8 @@ func (c *cluster) takeDown(t *testing.T) {
 	if commands < 8 {
 		t.Fatalf("the notes have only %d commands:\n%s", commands, notes)
 	}
-	// Namespaces are people's to keep. croft's kinds are gone, and kubectl may remember them.
+	// Namespaces are kept on purpose. croft's CRDs are deleted, but kubectl may have them
+	// cached.
 	kinds := c.kubectl(t, "", "api-resources", "--verbs=list,delete", "-o", "name").exits(t, 0).stdout
 	all := strings.Join(slices.DeleteFunc(strings.Fields(kinds), func(kind string) bool {
 		return kind == "namespaces" || strings.HasSuffix(kind, "."+v1alpha1.GroupVersion.Group)
@@ -186,7 +188,7 @@ func (c *cluster) takeDown(t *testing.T) {
 	}
 }
 
-// isReady waits until a tenant is.
+// isReady waits until a tenant is Ready.
 func (c *cluster) isReady(t testing.TB, name string) {
 	t.Helper()
 	eventually(t, patience, "tenant "+name+" to be Ready", func(ctx context.Context) error {
@@ -203,7 +205,8 @@ func (c *cluster) isReady(t testing.TB, name string) {
 	})
 }
 
-// attacksHold fails unless attacks from inside each tenant bounce, and what is allowed goes.
+// attacksHold fails unless attacks from inside each tenant are refused and legitimate requests
+// succeed.
 func (c *cluster) attacksHold(t testing.TB) {
 	t.Helper()
 	for _, team := range teams {
@@ -211,10 +214,10 @@ func (c *cluster) attacksHold(t testing.TB) {
 	}
 }
 
-// old is a field of Tenants that an older version of their kind does not have.
+// old is a field of Tenants that the CRD of an older version does not have.
 const old = "costCode"
 
-// age takes the field out of the kind.
+// age removes the field from the CRD.
 func (c *cluster) age(t testing.TB) {
 	t.Helper()
 	patch := `[{"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/` + old + `"}]`
@@ -228,7 +231,7 @@ func (c *cluster) age(t testing.TB) {
 	}
 }
 
-// missing reports whether the kind lacks the field.
+// missing reports whether the CRD lacks the field.
 func (c *cluster) missing(t testing.TB) bool {
 	t.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{}
@@ -239,8 +242,8 @@ func (c *cluster) missing(t testing.TB) bool {
 	return !has
 }
 
-// TestChartFromGit fails if Flux' own definitions would refuse the example that installs the
-// chart. TestArgoCDSchemas has that of Argo CD.
+// TestChartFromGit fails if Flux's CRDs refuse the example that installs the chart.
+// TestArgoCDSchemas tests the example for Argo CD.
 func TestChartFromGit(t *testing.T) {
 	sandbox.Thorough(t) // it downloads the definitions
 	t.Parallel()

@@ -11,10 +11,10 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// envCroft names the croft binary to use instead of the repository's.
+// envCroft is the environment variable with a croft binary to use instead of the repository's.
 const envCroft = "CROFT_BIN"
 
-// croftBinary finds the croft binary, as sandbox.Binary does croft-sandbox.
+// croftBinary returns the path of the croft binary, as sandbox.Binary does for croft-sandbox.
 func croftBinary(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv(envCroft)
@@ -31,13 +31,13 @@ func croftBinary(t testing.TB) string {
 	return path
 }
 
-// outcome is what became of a command.
+// outcome is the result of a command.
 type outcome struct {
 	command, stdout, stderr string
 	status                  int
 }
 
-// exits ends the test unless the command exited with this status.
+// exits ends the test unless the command exited with the status.
 func (o outcome) exits(t testing.TB, status int) outcome {
 	t.Helper()
 	if o.status != status {
@@ -46,7 +46,7 @@ func (o outcome) exits(t testing.TB, status int) outcome {
 	return o
 }
 
-// String shows the command and its output.
+// String returns the command and its output.
 func (o outcome) String() string {
 	return "$ " + o.command + "\n--- stdout\n" + o.stdout + "--- stderr\n" + o.stderr
 }
@@ -57,7 +57,7 @@ func (c *cluster) croft(t testing.TB, args ...string) outcome {
 	return c.croftReading(t, "", args...)
 }
 
-// croftReading is croft with something to read on standard input.
+// croftReading runs croft with the given standard input.
 func (c *cluster) croftReading(t testing.TB, input string, args ...string) outcome {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), croftBinary(t), args...)
@@ -83,7 +83,7 @@ func (c *cluster) kubectl(t testing.TB, input string, args ...string) outcome {
 	return run(t, c.sandbox(t, append([]string{"kubectl"}, args...)...), input)
 }
 
-// kubeconfigOf writes a kubeconfig of another user, and returns its path.
+// kubeconfigOf writes a kubeconfig for another user, and returns its path.
 func (c *cluster) kubeconfigOf(t testing.TB, user string, groups ...string) string {
 	t.Helper()
 	args := []string{"kubeconfig", "--user", user}
@@ -98,7 +98,7 @@ func (c *cluster) kubeconfigOf(t testing.TB, user string, groups ...string) stri
 	return path
 }
 
-// sandbox is a command of croft-sandbox about this sandbox.
+// sandbox returns a command of croft-sandbox for this sandbox.
 func (c *cluster) sandbox(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	binary, err := sandbox.Binary()
@@ -108,8 +108,8 @@ func (c *cluster) sandbox(t testing.TB, args ...string) *exec.Cmd {
 	return exec.CommandContext(t.Context(), binary, append([]string{"--dir", c.Dir}, args...)...)
 }
 
-// run runs a command in the repository's root. Only a command that cannot be started
-// ends the test.
+// run runs a command in the repository's root. It ends the test only if the command cannot be
+// started.
 func run(t testing.TB, cmd *exec.Cmd, input string) outcome {
 	t.Helper()
 	var stdout, stderr strings.Builder
@@ -125,8 +125,7 @@ func run(t testing.TB, cmd *exec.Cmd, input string) outcome {
 	}
 }
 
-// write puts a file that is made up for the test where commands find it, and
-// returns its path.
+// write writes a temporary croft.yaml and returns its path.
 func write(t testing.TB, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "croft.yaml")

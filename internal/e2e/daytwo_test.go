@@ -19,7 +19,7 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// The estate of the first day, with the parts that a platform team edits later.
+// dayOne is the initial estate, with the parts that the steps change later.
 const (
 	dayOne = `
 platform:
@@ -47,15 +47,15 @@ tenants:
 	shopDomains    = `domains: [shop.example.org]`
 )
 
-// dayTwo is a sandbox with the operator, and the file that is declared in it.
+// dayTwo is a sandbox with the operator, and the file that was applied to it last.
 type dayTwo struct {
 	*cluster
 	file string
 }
 
-// TestDayTwo fails if status, doctor, diff or the events are wrong after any of the
-// changes that a platform team makes on later days. Each step begins where the last has
-// ended.
+// TestDayTwo fails if status, doctor, diff or the events are wrong after one of the changes
+// that a platform team makes after the first day. Each step begins with the state that the last
+// one left.
 func TestDayTwo(t *testing.T) {
 	sandbox.EndToEnd(t)
 	t.Parallel() // it mostly waits
@@ -69,8 +69,7 @@ func TestDayTwo(t *testing.T) {
 	for _, step := range []struct {
 		name string
 		run  func(*testing.T, *dayTwo)
-		// proved names the tests of `make test` with a similar subject; `make test` then
-		// skips the step.
+		// proved names the tests of `make test` that cover the step; `make test` then skips it.
 		proved string
 	}{
 		{"a pool is changed", dayTwoPool, ""},
@@ -96,7 +95,7 @@ func TestDayTwo(t *testing.T) {
 	}
 }
 
-// edit changes the file, shows what diff says of the change, and applies it.
+// edit changes the file, checks the output of diff for the change, and applies it.
 func (d *dayTwo) edit(t *testing.T, from, to string, shows ...string) {
 	t.Helper()
 	d.file = edit(t, d.file, from, to)
@@ -109,7 +108,7 @@ func (d *dayTwo) edit(t *testing.T, from, to string, shows ...string) {
 	d.declare(t, d.file)
 }
 
-// isWell wants status, doctor and diff to find nothing wrong.
+// isWell waits until status, doctor and diff find no problem.
 func (d *dayTwo) isWell(t *testing.T) {
 	t.Helper()
 	for _, args := range [][]string{{"status"}, {"doctor"}, {"diff", "-f", "-"}} {
@@ -122,7 +121,7 @@ func (d *dayTwo) isWell(t *testing.T) {
 	}
 }
 
-// says expects a command's status and output.
+// says waits until a command exits with the status and prints all of the texts.
 func (d *dayTwo) says(t *testing.T, status int, args string, wants ...string) {
 	t.Helper()
 	eventually(t, patience, "croft "+args+" to say what is so", func(context.Context) error {

@@ -14,28 +14,28 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// walkthrough is a document whose commands are run verbatim, or a part of it that starts
-// from scratch.
+// walkthrough is a document whose commands are run verbatim, or a part of a document that
+// starts with an empty cluster.
 type walkthrough struct {
 	name, file string
 	// heads are the headings whose blocks are run, in the document's order.
 	heads []string
-	// yaml is the heading below which the document has its croft.yaml.
+	// yaml is the heading of the section with the document's croft.yaml.
 	yaml    string
 	options sandbox.Options
-	// thorough walkthroughs are left to `make test-all`.
+	// thorough marks walkthroughs that only `make test-all` runs.
 	thorough bool
 }
 
 var walkthroughs = []walkthrough{
 	{"README", "README.md", []string{"Try it", "On a cluster of yours"}, "The file", sandbox.Options{}, false},
-	// internal/cli compares what render prints, which is most of it.
+	// internal/cli tests the output of render, which is most of it.
 	{"without the operator", "README.md", []string{"Without the operator"}, "The file", sandbox.Options{Components: sandbox.WithControllers}, true},
 	{"EKS", "docs/eks.md", []string{"0.", "1.", "2.", "3.", "4.", "5.", "6.", "7.", "8."}, "2. The file",
 		sandbox.Options{With: []string{sandbox.AWS}, AWSSpeed: awsSpeed, AWSCluster: "my-cluster"}, true},
 }
 
-// elsewhere are the commands that a test cannot run, by how they begin, and why.
+// elsewhere lists the commands that a test cannot run, by prefix, with the reason.
 var elsewhere = []struct{ prefix, why string }{
 	{"make demo", "it builds, and starts a sandbox of its own"},
 	{"make down", "it ends the sandbox of make demo"},
@@ -45,7 +45,7 @@ var elsewhere = []struct{ prefix, why string }{
 	{"kubectl logs -n kube-system deployment/karpenter", "the sandbox's Karpenter is a process and no Deployment"},
 }
 
-// fails are the commands that are to end with another status than 0, and why.
+// fails lists the commands that must exit with another status than 0, with the reason.
 var fails = []struct {
 	prefix string
 	status int
@@ -54,9 +54,9 @@ var fails = []struct {
 	{"bin/croft diff ", 1, "there is a difference, as the document says"},
 }
 
-// TestDocs runs the commands of README.md and docs/eks.md verbatim, in their order, each
-// document in one shell. It fails if one of them does not work, and if a block of
-// commands is in none of the walkthroughs.
+// TestDocs runs the commands of README.md and docs/eks.md verbatim and in their order, each
+// document in one shell. It fails if a command does not work, or if a block of commands belongs
+// to no walkthrough.
 func TestDocs(t *testing.T) {
 	t.Parallel() // it mostly waits
 	for _, file := range []string{"README.md", "docs/eks.md"} {
@@ -96,8 +96,8 @@ func (w *walkthrough) has(head string) bool {
 	return false
 }
 
-// play runs the commands of a walkthrough in a directory that looks like the
-// repository after `make build`.
+// play runs the commands of a walkthrough in a directory that looks like the repository after
+// `make build`.
 func (w *walkthrough) play(t *testing.T) {
 	var commands []string
 	for _, b := range blocksOf(t, w.file, "sh") {
@@ -145,8 +145,8 @@ func (w *walkthrough) play(t *testing.T) {
 	}
 }
 
-// shell runs the walkthrough in one shell, and also returns the number of its commands.
-// Processes that the shell started end with it.
+// shell runs the walkthrough in one shell, and also returns the number of its commands. The
+// shell's child processes end with it.
 func (c *cluster) shell(t testing.TB, dir string) (outcome, int) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(dir, "walkthrough.sh"))
@@ -156,8 +156,8 @@ func (c *cluster) shell(t testing.TB, dir string) (outcome, int) {
 	cmd := exec.CommandContext(t.Context(), "bash", "walkthrough.sh")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "CROFT_SANDBOX_DIR="+c.Dir, "PATH="+filepath.Join(dir, "path")+":"+os.Getenv("PATH"))
-	// Its own process group, so that the operator that it leaves in the background
-	// can be ended with it.
+	// The shell has its own process group, so that the operator that it leaves in the
+	// background ends with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = moments
@@ -177,8 +177,8 @@ func (c *cluster) shell(t testing.TB, dir string) (outcome, int) {
 	return outcome, strings.Count(string(content), "\nfinished ")
 }
 
-// runInto runs a command with its output in files: a pipe would stay open as long as its
-// background processes run.
+// runInto runs a command with its output in files: a pipe would stay open as long as the
+// command's background processes run.
 func runInto(t testing.TB, cmd *exec.Cmd, stdout, stderr string) int {
 	t.Helper()
 	for path, into := range map[string]func(*os.File){
@@ -208,8 +208,8 @@ func runInto(t testing.TB, cmd *exec.Cmd, stdout, stderr string) int {
 
 func tail(text string) string { return text[max(0, len(text)-3000):] }
 
-// TestDocsScript fails if the walkthroughs would continue after a failing command, or
-// would skip one without a reason.
+// TestDocsScript fails if a walkthrough continues after a failing command, or skips a command
+// without a reason.
 func TestDocsScript(t *testing.T) {
 	for _, test := range []struct {
 		command string

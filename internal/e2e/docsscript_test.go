@@ -13,7 +13,7 @@ type block struct {
 	lines []string
 }
 
-// blocksOf are the blocks of one language in a document.
+// blocksOf returns the blocks of one language in a document.
 func blocksOf(t testing.TB, file, language string) []block {
 	t.Helper()
 	var all []block
@@ -38,12 +38,12 @@ func blocksOf(t testing.TB, file, language string) []block {
 	return all
 }
 
-// mark precedes a command's output, done follows it, and leftOut replaces a command that
-// is not run.
+// mark precedes a command's output, done follows it, and leftOut replaces a command that is not
+// run.
 const mark, done, leftOut = "@@@ $ ", "@@@ exit ", "@@@ left out: "
 
-// script is the commands, with an echo of each before it, and an end at the first
-// that does not exit as it should.
+// script returns a shell script that prints and runs each command, and exits at the first
+// command with an unexpected status.
 func script(t testing.TB, commands []string) string {
 	t.Helper()
 	var b strings.Builder
@@ -75,7 +75,7 @@ func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\
 
 var exits = regexp.MustCompile(`(?m)^` + done + `(\d+)$`)
 
-// finishedOf counts the commands that exited as they should.
+// finishedOf counts the commands that exited with the expected status.
 func finishedOf(stdout string) int {
 	n := 0
 	for range exits.FindAllString(stdout, -1) {

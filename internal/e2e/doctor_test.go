@@ -24,9 +24,9 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// sick is an estate with many faults: a pool that is full with its first node, one
-// without its node class, one of another cloud, one whose nodes do not register, and one
-// whose nodes may not be removed.
+// sick is an estate with many faults: a pool whose first node reaches its limits, a pool
+// without its node class, a pool of another cloud, a pool whose nodes do not register, and a
+// pool whose nodes may not be removed.
 const sick = `
 pools:
   full: {instances: {instanceTypes: [m5.large]}, limits: {cpu: "2"}}
@@ -40,8 +40,7 @@ tenants:
   kept: {pool: kept, policy: {doNotDisrupt: true}}
 `
 
-// TestDoctor fails if `croft doctor` reports a finding on a healthy cluster, and if it
-// misses a fault.
+// TestDoctor fails if `croft doctor` reports a finding on a healthy cluster, or misses a fault.
 func TestDoctor(t *testing.T) {
 	sandbox.EndToEnd(t)
 	t.Parallel() // it mostly waits
@@ -117,7 +116,8 @@ func TestDoctor(t *testing.T) {
 	})
 }
 
-// eventuallyCreated waits for the namespace's rules, without which no pod is admitted.
+// eventuallyCreated retries until the namespace's rules exist, without which no pod is
+// admitted.
 func (c *cluster) eventuallyCreated(t testing.TB, pod *corev1.Pod) {
 	t.Helper()
 	eventually(t, patience, "pod "+pod.Namespace+"/"+pod.Name+" to be let in", func(ctx context.Context) error {
@@ -125,7 +125,7 @@ func (c *cluster) eventuallyCreated(t testing.TB, pod *corev1.Pod) {
 	})
 }
 
-// finds waits until doctor finds something, as it would look some time later.
+// finds waits until doctor reports the finding, with doctor's clock set ahead by later.
 func (c *cluster) finds(t testing.TB, check string, severity doctor.Severity, later time.Duration, texts ...string) {
 	t.Helper()
 	version, err := discovery.NewDiscoveryClientForConfig(c.Config)
@@ -209,8 +209,8 @@ func doctorOverlap(t *testing.T, c *twoTenants) {
 	c.finds(t, "node-pools", doctor.Problem, 0, "NodePool/stray", "without the taint")
 }
 
-// doctorDepartures has a node that no longer matches its pool and may not be replaced,
-// and that a pod then also holds.
+// doctorDepartures tests a node that no longer matches its pool and may not be replaced, at
+// first because of the pool and then also because of a pod.
 func doctorDepartures(t *testing.T, c *twoTenants) {
 	pod := c.runs(t, nginx("kept", "pod"))
 	node := pod.Spec.NodeName
@@ -232,8 +232,7 @@ func (c *cluster) why(t testing.TB, args ...string) string {
 	return c.croft(t, append([]string{"why"}, args...)...).exits(t, 1).stdout
 }
 
-// ownPool is a NodePool of the platform's own, whose nodes have a label and no
-// taint.
+// ownPool returns a NodePool of the platform's own, whose nodes have a label and no taint.
 func ownPool() *karpenterv1.NodePool {
 	return &karpenterv1.NodePool{
 		ObjectMeta: metav1.ObjectMeta{Name: "own"},
@@ -249,8 +248,8 @@ func ownPool() *karpenterv1.NodePool {
 	}
 }
 
-// doctorOldDefinitions removes a field from a CRD, as in an older version. It fails if
-// the user who applies a file is not told the remedy, or if half of the file is applied.
+// doctorOldDefinitions removes a field from a CRD, as in an older version. It fails if croft
+// does not report the remedy to the user who applies a file, or if half of the file is applied.
 func doctorOldDefinitions(t *testing.T, c *twoTenants) {
 	const name, field = "pools.croft.dev", "costCode"
 	eventually(t, patience, name+" to lose a field", func(ctx context.Context) error {

@@ -21,8 +21,8 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// testDrift fails if the operator does not watch a kind that it writes, or takes
-// the fields that others have added for its own business.
+// testDrift fails if the operator does not watch a kind that it writes, or overwrites fields
+// that other field managers have added.
 func testDrift(t *testing.T, c *twoTenants) {
 	in := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: teams[0].tenant, Name: name}
@@ -30,7 +30,7 @@ func testDrift(t *testing.T, c *twoTenants) {
 	for _, d := range []struct {
 		name   string
 		object client.Object
-		// patch is a merge patch; without one the object is deleted.
+		// patch is a merge patch. If it is empty, the object is deleted.
 		patch string
 	}{
 		{
@@ -94,7 +94,7 @@ func testDrift(t *testing.T, c *twoTenants) {
 	})
 }
 
-// disturb changes an object as another user, or deletes it if there is no patch.
+// disturb changes an object as another user, or deletes it if the patch is empty.
 func (c *cluster) disturb(t testing.TB, o client.Object, patch string) {
 	t.Helper()
 	var err error
@@ -108,12 +108,12 @@ func (c *cluster) disturb(t testing.TB, o client.Object, patch string) {
 	}
 }
 
-// named is an empty object of the same kind and name, to read into: reading over an
-// object keeps fields that the API server leaves out.
+// named returns an empty object of the same kind and name, to read into: reading into a filled
+// object keeps fields that the API server omits.
 func named(o client.Object) client.Object { return o.DeepCopyObject().(client.Object) }
 
-// wish is the desired content of an object: without its status and the API server's
-// bookkeeping.
+// wish returns the desired content of an object: without its status and the API server's own
+// metadata.
 func wish(t testing.TB, o client.Object) map[string]any {
 	t.Helper()
 	all, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)

@@ -1,10 +1,9 @@
-// Package e2e tests croft as people use it: the built binaries, on real control planes
-// with real Karpenter, as an administrator and as members of tenants. A test checks
-// croft's promises, not its implementation, and names the change of croft that would
-// make it fail.
+// Package e2e tests croft as users run it: the built binaries, on real control planes with real
+// Karpenter, as an administrator and as members of tenants. A test checks croft's documented
+// guarantees, not its implementation, and its comment names the defect that makes it fail.
 //
-// The parts of one Test function share a sandbox and take turns on it. The parts of
-// TestTwoTenants are independent of one another, so each may be run by itself:
+// The subtests of one Test function share a sandbox and run in sequence. The subtests of
+// TestTwoTenants do not depend on one another, so each can be run on its own:
 //
 //	go test ./internal/e2e -run TestTwoTenants/Drift
 package e2e
@@ -23,23 +22,22 @@ import (
 )
 
 const (
-	// root is the repository: go test starts in the directory of the package.
+	// root is the repository's root: go test starts in the package's directory.
 	root = "../.."
-	// patience is the time limit for anything that takes seconds on an idle machine. It
-	// is longer than the five minutes after which kube-scheduler
-	// (podMaxInUnschedulablePodsDuration) and Karpenter (its drift controller's requeue)
-	// retry an object whose event they have missed.
+	// patience is the time limit for conditions that take seconds on an idle machine. It is
+	// longer than the five minutes after which kube-scheduler
+	// (podMaxInUnschedulablePodsDuration) and Karpenter (its drift controller's requeue) retry
+	// an object whose event they have missed.
 	patience = 7 * time.Minute
-	// moments is the time limit for immediate effects: as long as a machine may be busy
+	// moments is the time limit for immediate effects. It allows for a machine that is busy
 	// with other work.
 	moments = 2 * time.Minute
-	// interval is how soon a condition is looked at again for the first time, and
-	// longestInterval for the last: many conditions run a command, which takes half a
-	// second of a core.
+	// interval is the first pause between two checks of a condition, and longestInterval the
+	// maximum: many conditions run a command, which takes half a second of a core.
 	interval, longestInterval = 100 * time.Millisecond, time.Second
 )
 
-// cluster is a sandbox that is up, and its administrator's client.
+// cluster is a running sandbox with an administrator's client.
 type cluster struct {
 	*sandbox.Cluster
 	admin client.Client
@@ -47,7 +45,7 @@ type cluster struct {
 	env []string
 }
 
-// start starts a sandbox for a test and those within it.
+// start starts a sandbox for a test and its subtests.
 func start(t *testing.T, o sandbox.Options) *cluster {
 	t.Helper()
 	if testing.Short() {
@@ -76,7 +74,7 @@ func newClient(t testing.TB, config *rest.Config) client.Client {
 	return c
 }
 
-// member is a client of a user in a group, with the group's rights and no others.
+// member returns a client that impersonates a user of the group.
 func (c *cluster) member(t testing.TB, group string) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(c.Config)
@@ -84,14 +82,14 @@ func (c *cluster) member(t testing.TB, group string) client.Client {
 	return newClient(t, config)
 }
 
-// eventually waits until a condition holds, that is until it returns nil, and
-// otherwise ends the test with what kept it from holding.
+// eventually waits until a condition returns nil. At the time limit it ends the test with the
+// condition's last error.
 func eventually(t testing.TB, within time.Duration, what string, holds func(context.Context) error) {
 	t.Helper()
 	deadline := time.Now().Add(within)
 	for pause := interval; ; pause = min(pause*3/2, longestInterval) {
-		// Not a context that ends with the wait: an interrupted request would report
-		// that, and not the reason why the condition does not hold.
+		// The context does not end with the wait: an interrupted request would report the
+		// interruption instead of the reason.
 		last := holds(t.Context())
 		if last == nil {
 			return
@@ -103,6 +101,6 @@ func eventually(t testing.TB, within time.Duration, what string, holds func(cont
 	}
 }
 
-// example is the path of an example, as the README writes it: commands run in
-// the repository's root.
+// example returns the path of an example as in the README: commands run in the repository's
+// root.
 func example(name string) string { return filepath.Join("examples", name) }

@@ -7,10 +7,10 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// TestFirstTenant goes the way of docs/install.md from a cluster with Karpenter to a tenant
-// whose walls were attacked, and logs how long each step took, as the page says.
+// TestFirstTenant follows docs/install.md from a cluster with Karpenter to a tenant whose walls
+// were attacked, and logs the duration of each step, which the page states.
 func TestFirstTenant(t *testing.T) {
-	sandbox.Thorough(t) // it needs bin/helm; TestTwoTenants goes the same way with croft install
+	sandbox.Thorough(t) // it needs bin/helm; TestTwoTenants takes the same steps with croft install
 	c := start(t, sandbox.Options{})
 	c.env = append(c.env, "KUBECONFIG="+c.Kubeconfig)
 	c.kubectl(t, "", append([]string{"delete", "crd"}, croftKinds(t)...)...).exits(t, 0)

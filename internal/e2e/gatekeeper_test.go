@@ -26,7 +26,7 @@ import (
 	"croft.dev/croft/internal/wall/identity"
 )
 
-// placedBy is examples/two-tenants.yaml with another placement engine.
+// placedBy returns examples/two-tenants.yaml with another placement engine.
 func placedBy(t testing.TB, engine v1alpha1.PlacementEngine) string {
 	t.Helper()
 	const line = "  clusterName: demo\n"
@@ -43,14 +43,14 @@ func startWithGatekeeper(t *testing.T, without ...string) *cluster {
 	return start(t, sandbox.Options{Croft: croftBinary(t), With: []string{sandbox.Gatekeeper}, Without: without})
 }
 
-// TestGatekeeper plays the walk-through on a cluster as it was before Kubernetes
-// 1.36: without MutatingAdmissionPolicy it is Gatekeeper that places pods.
+// TestGatekeeper runs the walk-through on a cluster like those before Kubernetes 1.36: without
+// MutatingAdmissionPolicy, Gatekeeper places the pods.
 func TestGatekeeper(t *testing.T) {
 	t.Parallel() // it mostly waits
 	sandbox.Thorough(t)
 	c := startWithGatekeeper(t, "MutatingAdmissionPolicy")
 	t.Run("Native", func(t *testing.T) {
-		// The message names the missing kind, and what to write instead.
+		// The message names the missing kind and the setting to use instead.
 		said := c.croftReading(t, placedBy(t, v1alpha1.PlacementNative), "apply", "-f", "-", "--wait-timeout", "5s")
 		if said.status == 0 || !strings.Contains(said.stderr, "set platform.placement to Gatekeeper") {
 			t.Errorf("it does not say what to do: %s", said)
@@ -78,8 +78,8 @@ func TestGatekeeper(t *testing.T) {
 	t.Run("Delete", func(t *testing.T) { testGatekeeperDelete(t, c) })
 }
 
-// testMutatorDrift fails if a missing mutator, constraint or rule on a namespace goes
-// unnoticed, or if a constraint of a tenant's own stays, from an older version.
+// testMutatorDrift fails if croft does not restore a mutator, a constraint or a rule on a
+// namespace, or does not delete a tenant's constraint that an older version wrote.
 func testMutatorDrift(t *testing.T, c *cluster) {
 	const old = `{"apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": "CroftServices", "metadata": {"name": "croft-tenant-a", "labels":
 		{"app.kubernetes.io/managed-by": "croft", "croft.dev/tenant": "tenant-a", "croft.dev/wall": "policy"}}, "spec": {"match": {"scope": "Namespaced", "namespaces": ["tenant-a"], "kinds": [{"apiGroups": [""], "kinds": ["Service"]}]}}}`
@@ -129,8 +129,8 @@ func testMutatorDrift(t *testing.T, c *cluster) {
 	})
 }
 
-// testUnsafe fails if croft does not report, with the remedy, that Gatekeeper's chart
-// defaults let pods bypass it while it is down.
+// testUnsafe fails if croft does not report, with the remedy, that Gatekeeper's chart defaults
+// let pods bypass it while it is down.
 func testUnsafe(t *testing.T, c *cluster) {
 	const name = "gatekeeper-mutating-webhook-configuration"
 	set := func(policy string) {
@@ -161,13 +161,14 @@ func testUnsafe(t *testing.T, c *cluster) {
 	says(metav1.ConditionTrue)
 }
 
-// testKilled fails if a pod gets in unplaced while Gatekeeper is being killed, and
-// if none gets in again afterwards.
+// testKilled fails if a pod is admitted without placement while Gatekeeper is being killed, or
+// if pods are not admitted again afterwards.
 func testKilled(t *testing.T, c *twoTenants) {
 	traffic := c.traffic(t, c.estate)
 	for range 3 {
 		traffic.more(t, 50)
-		// Before it is killed: it is started again at once, and may be back when Kill returns.
+		// The count is read before the kill: Gatekeeper is restarted at once, and may be up
+		// when Kill returns.
 		refused := traffic.refused.Load()
 		if err := c.Kill(sandbox.Gatekeeper); err != nil {
 			t.Fatal(err)
@@ -182,7 +183,7 @@ func testKilled(t *testing.T, c *twoTenants) {
 	t.Logf("%d pods let in, all placed; %d refused while Gatekeeper was away", traffic.placed.Load(), traffic.refused.Load())
 }
 
-// testGatekeeperDelete fails if an object of a deleted tenant is left.
+// testGatekeeperDelete fails if an object of a deleted tenant remains.
 func testGatekeeperDelete(t *testing.T, c *cluster) {
 	c.declare(t, `
 tenants:
@@ -198,8 +199,8 @@ tenants:
 	}
 }
 
-// TestSwitchEngine changes the engine of a platform on which pods are created all
-// the time, there and back. No pod gets in unplaced, and none is refused.
+// TestSwitchEngine changes the placement engine of a platform and back while pods are created.
+// It fails if a pod is admitted without placement, or refused.
 func TestSwitchEngine(t *testing.T) {
 	t.Parallel() // it mostly waits
 	sandbox.Thorough(t)
@@ -221,7 +222,7 @@ func TestSwitchEngine(t *testing.T) {
 	t.Logf("%d pods let in, all placed", traffic.placed.Load())
 }
 
-// only reports remaining objects of the unused engine, or missing ones of the used one.
+// only returns an error if objects of the other engine exist, or none of the given engine.
 func (c *cluster) only(t testing.TB, engine v1alpha1.PlacementEngine) error {
 	t.Helper()
 	var native, other int
@@ -242,19 +243,19 @@ func (c *cluster) only(t testing.TB, engine v1alpha1.PlacementEngine) error {
 	return nil
 }
 
-// gatekeepers are what of Gatekeeper's is a tenant's: its mutators.
+// gatekeepers returns the Gatekeeper objects of a tenant: its mutators.
 func (c *cluster) gatekeepers(t testing.TB, tenant string) []client.Object {
 	t.Helper()
 	return c.inGroup(t, ".gatekeeper.sh", client.MatchingLabels{v1alpha1.TenantLabel: tenant})
 }
 
-// constraints are the constraints for all tenants.
+// constraints returns the constraints that apply to all tenants.
 func (c *cluster) constraints(t testing.TB) []client.Object {
 	t.Helper()
 	return slices.DeleteFunc(c.inGroup(t, admissionpolicy.ConstraintsGroup, ours), func(o client.Object) bool { return o.GetLabels()[v1alpha1.TenantLabel] != "" })
 }
 
-// inGroup are objects of the API groups whose names end so.
+// inGroup returns the objects of all API groups with this suffix.
 func (c *cluster) inGroup(t testing.TB, group string, which client.MatchingLabels) []client.Object {
 	t.Helper()
 	var all []client.Object
@@ -268,27 +269,27 @@ func (c *cluster) inGroup(t testing.TB, group string, which client.MatchingLabel
 	return all
 }
 
-// podTraffic is pods that are created all the time, in every tenant.
+// podTraffic creates pods in every tenant, without a pause.
 type podTraffic struct {
 	placed, refused atomic.Int64
-	// last is why the last pod was refused.
+	// last is the error of the last refused pod.
 	last    atomic.Value
 	stop    context.CancelFunc
 	clients sync.WaitGroup
 }
 
-// trafficName is how the names of these pods begin.
+// trafficName is the prefix of the pods' names.
 const trafficName = "traffic-"
 
-// traffic creates pods until it is ended. They are scheduled nowhere, since they
-// wait behind a gate, and are deleted in the end.
+// traffic creates pods until it is ended. The pods have a scheduling gate, so they are never
+// scheduled, and are deleted in the end.
 func (c *cluster) traffic(t testing.TB, e *estate.Estate) *podTraffic {
 	t.Helper()
 	return c.trafficBy(t, e, func(*estate.Tenant) client.Client { return c.admin }, t.Errorf)
 }
 
-// trafficBy is traffic of pods that a tenant's own people create. wrong is told of pods that
-// were let in unplaced.
+// trafficBy is like traffic, with pods that a tenant's members create. wrong is called for pods
+// that were admitted without placement.
 func (c *cluster) trafficBy(t testing.TB, e *estate.Estate, people func(*estate.Tenant) client.Client, wrong func(string, ...any)) *podTraffic {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -304,7 +305,7 @@ func (c *cluster) trafficBy(t testing.TB, e *estate.Estate, people func(*estate.
 					err := as.Create(ctx, pod)
 					switch {
 					case ctx.Err() != nil:
-					case apierrors.IsConflict(err): // two pods met at the quota
+					case apierrors.IsConflict(err): // two concurrent requests changed the quota
 					case err != nil:
 						p.refused.Add(1)
 						p.last.Store(err.Error())
@@ -323,7 +324,7 @@ func (c *cluster) trafficBy(t testing.TB, e *estate.Estate, people func(*estate.
 	return p
 }
 
-// more waits until more pods were let in.
+// more waits until n more pods have been admitted.
 func (p *podTraffic) more(t testing.TB, n int64) {
 	t.Helper()
 	before := p.placed.Load()
@@ -335,7 +336,7 @@ func (p *podTraffic) more(t testing.TB, n int64) {
 	})
 }
 
-// refuses waits until more pods were refused than before.
+// refuses waits until more pods have been refused than before.
 func (p *podTraffic) refuses(t testing.TB, before int64) {
 	t.Helper()
 	eventually(t, patience, "a pod to be refused", func(context.Context) error {

@@ -23,20 +23,20 @@ import (
 )
 
 const (
-	// leaseDuration is how long a lease of a leader that was killed holds.
+	// leaseDuration is the time until the lease of a killed leader expires.
 	leaseDuration = 15 * time.Second
-	// longestWait is how long a tenant may wait beyond that. On two busy cores it was 7 to 21
-	// seconds.
+	// longestWait is the maximum additional time until a tenant is Ready. On two busy cores it
+	// was 7 to 21 seconds.
 	longestWait = time.Minute
-	// kills is how many leaders die.
+	// kills is the number of leaders that are killed.
 	kills = 3
-	// leads is what a replica logs when it begins to lead.
+	// leads is the line that a replica logs when it becomes the leader.
 	leads = "Successfully acquired lease"
 )
 
-// TestHighAvailability kills one leader of three operators after another while tenants come
-// and go. It fails if a tenant waits for long, or if something is written twice. It is of the
-// third tier (make test-all): TestKillNine kills operators that run alone.
+// TestHighAvailability kills the leader of three operators three times while tenants are
+// created and deleted. It fails if a tenant waits for too long, or if something is written
+// twice. It is of the third tier (make test-all): TestKillNine kills operators that run alone.
 func TestHighAvailability(t *testing.T) {
 	sandbox.Thorough(t)
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
@@ -57,7 +57,7 @@ func TestHighAvailability(t *testing.T) {
 		people.more(t, 10)
 		killed := team.leader(t)
 		killed.kill(t)
-		team.start(t) // as its Deployment does
+		team.start(t) // as the Deployment does
 		people.more(t, 10)
 		t.Logf("kill %d: the longest wait so far is %s", n+1, people.longest().Round(time.Millisecond))
 	}
@@ -73,7 +73,7 @@ func TestHighAvailability(t *testing.T) {
 	c.writtenOnce(t)
 }
 
-// replicas are operators of which one leads.
+// replicas are operators, one of which is the leader.
 type replicas struct {
 	*cluster
 	kubeconfig string
@@ -85,7 +85,6 @@ type replica struct {
 	log string
 }
 
-// start starts a replica.
 func (r *replicas) start(t testing.TB) {
 	t.Helper()
 	log := fmt.Sprintf("croft-replica-%d.log", len(r.all))
@@ -93,7 +92,7 @@ func (r *replicas) start(t testing.TB) {
 	r.all = append(r.all, &replica{p, filepath.Join(r.Dir, "logs", log)})
 }
 
-// leader waits until a replica leads, and returns it.
+// leader waits until a replica is the leader, and returns it.
 func (r *replicas) leader(t testing.TB) (leader *replica) {
 	t.Helper()
 	eventually(t, patience, "a leader", func(context.Context) error {
@@ -117,21 +116,22 @@ func (r *replicas) leader(t testing.TB) (leader *replica) {
 	return leader
 }
 
-// population are tenants that come and go, one after another.
+// population creates and deletes tenants, one after another.
 type population struct {
 	admin client.Client
 	stop  context.CancelFunc
 	done  chan error
 
 	mu sync.Mutex
-	// declared is when a tenant was that is not Ready yet, waits are those of all others.
+	// declared has the creation time of each tenant that is not Ready yet, and waits has the
+	// waiting times of all others.
 	declared map[string]time.Time
 	waits    []time.Duration
 	gone     int
 }
 
-// comeAndGo declares a tenant every half second until it is ended, and deletes every third
-// when it is Ready.
+// comeAndGo creates a tenant every half second until it is ended, and deletes every third when
+// it is Ready.
 func (c *cluster) comeAndGo(t testing.TB) *population {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -170,10 +170,16 @@ func (p *population) declare(ctx context.Context, name string) error {
 	p.mu.Lock()
 	p.declared[name] = time.Now()
 	p.mu.Unlock()
-	return p.admin.Create(ctx, tenant)
+	err := p.admin.Create(ctx, tenant)
+	if err != nil { // the population ends during the request
+		p.mu.Lock()
+		delete(p.declared, name)
+		p.mu.Unlock()
+	}
+	return err
 }
 
-// look notes which tenants are Ready by now, and deletes every third of them.
+// look records the tenants that have become Ready, and deletes every third of them.
 func (p *population) look(ctx context.Context) error {
 	var all v1alpha1.TenantList
 	if err := p.admin.List(ctx, &all); err != nil {
@@ -203,7 +209,7 @@ func (p *population) look(ctx context.Context) error {
 	return nil
 }
 
-// more waits until more tenants are Ready.
+// more waits until n more tenants are Ready.
 func (p *population) more(t testing.TB, n int) {
 	t.Helper()
 	before := p.count()
@@ -226,7 +232,7 @@ func (p *population) count() int {
 	return len(p.waits)
 }
 
-// longest is the longest wait, including those that have not ended.
+// longest returns the longest waiting time, including tenants that are not Ready yet.
 func (p *population) longest() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,7 +246,7 @@ func (p *population) longest() time.Duration {
 	return longest
 }
 
-// end declares no more tenants, and waits until all are Ready or gone.
+// end stops creating tenants, and waits until all are Ready or deleted.
 func (p *population) end(t testing.TB) {
 	t.Helper()
 	p.stop()

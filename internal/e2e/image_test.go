@@ -21,10 +21,11 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// TestImage fails if the image depends on anything but its sources, has more in it than one
-// binary, certificates and time zones, runs as root, or differs from its bill of materials.
+// TestImage fails if the image depends on anything but its sources; if it contains more than
+// one binary, certificates and time zones; if it runs as root; or if it differs from its bill
+// of materials.
 func TestImage(t *testing.T) {
-	sandbox.Thorough(t) // it builds croft anew, which takes minutes
+	sandbox.Thorough(t) // it builds croft twice, which takes minutes
 	t.Parallel()
 	path, err := sandbox.Tool("croft-image.tar")
 	if err != nil {
@@ -45,8 +46,8 @@ func TestImage(t *testing.T) {
 	t.Run("again", func(t *testing.T) { isMadeAgain(t, first) })
 }
 
-// isMadeAgain builds the image once more, from another directory, with nothing compiled
-// before, and later.
+// isMadeAgain builds the image again, later and in another directory with an empty build cache,
+// and fails if it differs from the first.
 func isMadeAgain(t *testing.T, first image) {
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
 	copyTree(t, elsewhere)
@@ -59,10 +60,10 @@ func isMadeAgain(t *testing.T, first image) {
 	}
 }
 
-// image is the content of an archive that `make image` has written: an OCI layout.
+// image is the content of an OCI layout that `make image` has written as an archive.
 type image map[string][]byte
 
-// imageManifest is that of the image for one architecture.
+// imageManifest is the manifest of the image for one architecture.
 type imageManifest struct {
 	digest string
 	Config struct{ Digest string }
@@ -78,7 +79,7 @@ func readImage(t testing.TB, path string) image {
 	return filesOf(t, bytes.NewReader(content))
 }
 
-// filesOf are the regular files of an archive.
+// filesOf returns the regular files of an archive.
 func filesOf(t testing.TB, from io.Reader) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
@@ -102,7 +103,7 @@ func filesOf(t testing.TB, from io.Reader) map[string][]byte {
 	}
 }
 
-// blob reads what has a digest, which it must have.
+// blob returns the blob with a digest, and checks the digest.
 func (i image) blob(t testing.TB, digest string, into any) []byte {
 	t.Helper()
 	content := i["blobs/"+strings.ReplaceAll(digest, ":", "/")]
@@ -141,7 +142,7 @@ func (i image) manifest(t testing.TB, architecture string) imageManifest {
 	return imageManifest{}
 }
 
-// layer are the files of a layer.
+// layer returns the files of a layer.
 func (i image) layer(t testing.TB, digest string) map[string][]byte {
 	t.Helper()
 	compressed, err := gzip.NewReader(bytes.NewReader(i.blob(t, digest, nil)))
@@ -151,7 +152,7 @@ func (i image) layer(t testing.TB, digest string) map[string][]byte {
 	return filesOf(t, compressed)
 }
 
-// imageHolds fails unless the image has what it should and nothing else.
+// imageHolds fails unless the image has exactly the expected content.
 func (i image) imageHolds(t testing.TB, architecture string, m imageManifest) {
 	t.Helper()
 	var config struct {
@@ -186,7 +187,7 @@ func (i image) imageHolds(t testing.TB, architecture string, m imageManifest) {
 	}
 }
 
-// imageBinary writes the croft of the image to a file, if there is an image.
+// imageBinary extracts the croft binary of the image to a file, and returns its path.
 func imageBinary(t testing.TB) string {
 	t.Helper()
 	archive, err := sandbox.Tool("croft-image.tar")
@@ -202,7 +203,8 @@ func imageBinary(t testing.TB) string {
 	return path
 }
 
-// isBillOf compares a bill of materials with what Go says of the binary.
+// isBillOf compares a bill of materials with the modules that `go version -m` lists for the
+// binary.
 func isBillOf(t *testing.T, path, binary string) {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -248,7 +250,7 @@ func copyTree(t testing.TB, to string) {
 	for name := range strings.SplitSeq(strings.TrimRight(listed.stdout, "\x00"), "\x00") {
 		content, err := os.ReadFile(filepath.Join(root, name))
 		if errors.Is(err, os.ErrNotExist) {
-			continue // deleted, and not committed yet
+			continue // deleted, but the deletion is not committed yet
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -20,11 +20,12 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// envSeed repeats a run: the test prints the seed that it used.
+// envSeed is the environment variable with the seed of a run to repeat. The test prints the
+// seed that it used.
 const envSeed = "CROFT_E2E_SEED"
 
-// TestKillNine fails if the operator relies on finishing its work: on a second write
-// that marks a namespace's owner, on state in memory, or on cleaning up after itself.
+// TestKillNine fails if the operator relies on completing a sequence of actions: on a second
+// write that marks a namespace's owner, on state in memory, or on cleaning up after itself.
 func TestKillNine(t *testing.T) {
 	sandbox.Thorough(t) // TestTwoTenants/WithoutOperator stops it once
 	t.Parallel()        // it mostly waits
@@ -36,15 +37,15 @@ func TestKillNine(t *testing.T) {
 	if sandbox.All() {
 		kills = 10
 	}
-	// No pod is ever placed, so there need be no scheduler and no nodes.
+	// No pod is placed, so neither a scheduler nor nodes are needed.
 	c := start(t, sandbox.Options{Components: append(sandbox.WithControllers, "karpenter")})
 	declared := manyTenants(pools, tenants)
 	file := write(t, declared)
 	kubeconfig := c.install(t)
 	c.croft(t, "apply", "-f", file, "--wait=false").exits(t, 0)
 
-	// The first dies as soon as it has begun to write, however long that takes on a
-	// busy machine; the others at any moment.
+	// The first operator is killed after its first write, however long that takes on a busy
+	// machine, and the others at random times.
 	started := time.Now()
 	operator := c.operate(t, kubeconfig)
 	eventually(t, patience, "the first namespace", func(ctx context.Context) error {
@@ -78,8 +79,7 @@ func TestKillNine(t *testing.T) {
 		}
 		return err
 	})
-	// apply waits for objects that were not Ready yet, and then nothing is left to
-	// write.
+	// apply waits for objects that are not Ready yet. After that, no write is left.
 	c.apply(t, file)
 	if differs := c.croft(t, "diff", "-f", file).exits(t, 0); differs.stdout != "" {
 		t.Errorf("croft would still change something: %s", differs)
@@ -90,7 +90,7 @@ func TestKillNine(t *testing.T) {
 	c.nothingLeftOver(t)
 }
 
-// lifetimes returns random times, the same ones for the same seed.
+// lifetimes returns a generator of random times, which are the same for the same seed.
 func lifetimes(t testing.TB, longest time.Duration) func() time.Duration {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -105,7 +105,7 @@ func lifetimes(t testing.TB, longest time.Duration) func() time.Duration {
 	return func() time.Duration { return time.Duration(random.Int64N(int64(longest))) }
 }
 
-// progress is the operators' progress.
+// progress describes the operators' progress.
 func (c *cluster) progress(t testing.TB) string {
 	t.Helper()
 	namespaces, err := c.tenantNamespaces(t.Context())
@@ -119,7 +119,7 @@ func (c *cluster) progress(t testing.TB) string {
 	return fmt.Sprintf("%d namespaces made and %d tenants not Ready", len(namespaces), len(left))
 }
 
-// manyTenants is a croft.yaml.
+// manyTenants returns a croft.yaml with many pools and tenants.
 func manyTenants(pools, tenants int) string {
 	var b strings.Builder
 	b.WriteString("platform:\n  clusterName: many\n  tenantDomain: tenants.example.org\n  nodeClass: {kwok: {}}\npools:\n")
@@ -134,7 +134,8 @@ func manyTenants(pools, tenants int) string {
 	return b.String()
 }
 
-// wanted are the walls of the declared objects, and croft's installation.
+// wanted returns the desired objects: the walls of the declared objects, and croft's
+// installation.
 func (c *cluster) wanted(t testing.TB, file, declared string) map[apply.Ref]bool {
 	t.Helper()
 	installed, err := install.Objects(install.Options{})
@@ -156,8 +157,8 @@ func existing(all things) map[apply.Ref]bool {
 	return there
 }
 
-// nothingLeftOver reports probes, which are pods and never leave the API server's
-// dry run, and namespaces that croft has made and would not know again.
+// nothingLeftOver fails if a probe was stored (a pod that should exist only in a dry run), or
+// if a namespace that croft created lacks the annotation by which croft recognises it.
 func (c *cluster) nothingLeftOver(t testing.TB) {
 	t.Helper()
 	var pods corev1.PodList

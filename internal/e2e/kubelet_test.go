@@ -16,16 +16,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// kubelet serves the requests that the sandbox's nodes cannot, since kwok only simulates
-// them: for logs, for running a command and for forwarding a port. It has one log, every
-// command is cat, and every port writes its number and then echoes its input.
+// kubelet serves the requests for logs, exec and port forwarding, which the sandbox's nodes
+// cannot serve, because kwok only simulates them. It has one log; every command is cat; and
+// every port writes its number and then echoes its input.
 type kubelet struct {
 	*httptest.Server
-	// goOn lets the log go on after its first line.
+	// goOn is closed to continue the log after its first line.
 	goOn chan struct{}
 }
 
-// kubeletOf starts a kubelet and has the API server ask it about a node's pods.
+// kubeletOf starts a kubelet and points a Node's address to it, so that the API server sends
+// requests for the node's pods there.
 func (c *cluster) kubeletOf(t testing.TB, nodeName string) *kubelet {
 	t.Helper()
 	k := &kubelet{goOn: make(chan struct{})}
@@ -65,7 +66,8 @@ func portOf(t testing.TB, address string) int32 {
 	return int32(port)
 }
 
-// logs are two lines. A client that follows them gets the second when the test sends it.
+// logs writes two lines. A client that follows the log gets the second when the test releases
+// it.
 func (k *kubelet) logs(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintln(w, "one")
 	if r.URL.Query().Get("follow") == "true" {
@@ -78,10 +80,10 @@ func (k *kubelet) logs(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintln(w, "two")
 }
 
-// exec is cat, by the protocol that the API server speaks with kubelets.
+// exec runs cat over the protocol between the API server and kubelets.
 func (k *kubelet) exec(w http.ResponseWriter, r *http.Request) {
 	if _, err := httpstream.Handshake(r, w, []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}); err != nil {
-		return // which has answered
+		return // the handshake has sent the error
 	}
 	opened := make(chan httpstream.Stream, 4)
 	connection := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(s httpstream.Stream, _ <-chan struct{}) error {
@@ -107,11 +109,11 @@ func (k *kubelet) exec(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(streams["error"], `{"metadata":{},"status":"Success"}`)
 }
 
-// portForward serves the connections to ports of a pod, by the protocol that the API server
-// speaks with kubelets.
+// portForward serves connections to a pod's ports over the protocol between the API server and
+// kubelets.
 func (k *kubelet) portForward(w http.ResponseWriter, r *http.Request) {
 	if _, err := httpstream.Handshake(r, w, []string{"portforward.k8s.io"}); err != nil {
-		return // which has answered
+		return // the handshake has sent the error
 	}
 	connection := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(s httpstream.Stream, accepted <-chan struct{}) error {
 		go func() {
@@ -120,7 +122,7 @@ func (k *kubelet) portForward(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.WriteString(s, "port "+s.Headers().Get(corev1.PortHeader)+": ")
 				_, _ = io.Copy(s, s)
 			}
-			_ = s.Close() // without an error
+			_ = s.Close() // an error stream without data means success
 		}()
 		return nil
 	})

@@ -27,9 +27,9 @@ tenants:
     quota: {pods: "20"}
 `
 
-// testRetain fails if deleting a tenant removes more than its people's access: a wall,
-// the rules without which no pod is admitted, the workload or the namespace. It fails as
-// well if the access stays.
+// testRetain fails if deleting a tenant removes more than the access of its members: a wall,
+// the rules without which no pod is admitted, the workload or the namespace. It also fails if
+// the access remains.
 func testRetain(t *testing.T, c *twoTenants) {
 	c.declare(t, keeper)
 	member := c.member(t, "team-keeper")
@@ -62,8 +62,8 @@ func testRetain(t *testing.T, c *twoTenants) {
 	areSame(t, "what stood already", uids(after), uids(again.without("RoleBinding")))
 }
 
-// testGracePeriod fails if a pod that runs can be deleted with more time to end
-// than it could have asked for. Attacks cannot try that: they have no nodes.
+// testGracePeriod fails if a member can delete a running pod with a longer grace period than
+// the pod could have requested. The attacks of verify cannot test this: they have no nodes.
 func testGracePeriod(t *testing.T, c *twoTenants) {
 	a := teams[0]
 	member := c.member(t, a.group)
@@ -94,9 +94,9 @@ tenants:
     deletion: Delete
 `
 
-// testDelete fails if a tenant that is deleted with its namespaces leaves them, or is
-// reported deleted before they are. Its rules are deleted before its last objects:
-// controllers must still be able to remove their finalizers then.
+// testDelete fails if deleting a tenant with its namespaces leaves a namespace behind, or if
+// croft reports the deletion before it is complete. The tenant's rules are deleted before its
+// last objects: controllers must still be able to remove their finalizers then.
 func testDelete(t *testing.T, c *twoTenants) {
 	c.declare(t, goner)
 	member := c.member(t, "team-goner")
@@ -127,7 +127,7 @@ func testDelete(t *testing.T, c *twoTenants) {
 	c.isGone(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "goner"}})
 }
 
-// unfinished are objects with a controller's finalizer: a load balancer, a volume, an
+// unfinished returns objects with a controller's finalizer: a load balancer, a volume, an
 // Ingress. Pods are deleted before anything else (KEP-5080).
 func unfinished(namespace string) []client.Object {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "unfinished"}
@@ -142,8 +142,7 @@ func unfinished(namespace string) []client.Object {
 	}
 }
 
-// testDeleteUnconfirmed fails if croft takes no answer, as a script gives it, for
-// a yes.
+// testDeleteUnconfirmed fails if croft takes empty standard input, as in a script, for a yes.
 func testDeleteUnconfirmed(t *testing.T, c *twoTenants) {
 	name := teams[1].tenant
 	before := c.tenant(t, name)
@@ -162,8 +161,8 @@ tenants:
     deletion: Delete
 `
 
-// testAdoption fails if croft takes over an existing namespace without permission, and
-// if it deletes an adopted namespace or leaves marks on it.
+// testAdoption fails if croft adopts an existing namespace without permission, or if it deletes
+// an adopted namespace or leaves labels or annotations on it.
 func testAdoption(t *testing.T, c *twoTenants) {
 	homestead := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "homestead"}}
 	note := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "homestead", Name: "note"}}

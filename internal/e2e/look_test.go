@@ -29,7 +29,7 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// estateOf is the estate of a file.
+// estateOf returns the estate of a file.
 func estateOf(t testing.TB, name, content string) *estate.Estate {
 	t.Helper()
 	declaration, problems := manifest.Parse(name, []byte(content))
@@ -43,7 +43,7 @@ func estateOf(t testing.TB, name, content string) *estate.Estate {
 	return e
 }
 
-// get reads an object that must be there.
+// get reads an object, which must exist.
 func (c *cluster) get(t testing.TB, namespace, name string, into client.Object) {
 	t.Helper()
 	if err := c.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, into); err != nil {
@@ -55,8 +55,8 @@ func (c *cluster) get(t testing.TB, namespace, name string, into client.Object) 
 func create(t testing.TB, as client.Client, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
-		// Requests that meet at a quota have a conflict now and then, which kubectl would
-		// show, and controllers try again.
+		// Concurrent requests that change a quota can fail with a conflict. kubectl shows the
+		// error, and controllers retry.
 		err := retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error { return as.Create(t.Context(), o) })
 		if err != nil {
 			t.Fatal(err)
@@ -64,14 +64,14 @@ func create(t testing.TB, as client.Client, objects ...client.Object) {
 	}
 }
 
-// The stoppers of these tests' attacks.
+// Each Stopper is the rule that must refuse the requests of these tests.
 var (
 	byPlacement  = attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.TolerationsRule)
 	byFloor      = attack.ByPolicy(network.FloorPolicy, network.IngressRule)
 	byProtection = attack.ByPolicy(policy.ProtectionPolicy, policy.ProtectionRule)
 )
 
-// isRefused reports a request that went through, or that something else stopped.
+// isRefused fails the test if a request was admitted, or refused by another rule.
 func isRefused(t testing.TB, what string, err error, by attack.Stopper) {
 	t.Helper()
 	if reason := refusal(err, by); reason != nil {
@@ -90,8 +90,8 @@ func refusal(err error, by attack.Stopper) error {
 	}
 }
 
-// isGone waits for the deletion of an object. For a Node that stays it reports its pods:
-// one with pods stays for good.
+// isGone waits for the deletion of an object. For a Node that is not deleted, the error lists
+// its pods: a node with pods is never deleted.
 func (c *cluster) isGone(t testing.TB, o client.Object) {
 	t.Helper()
 	eventually(t, patience, fmt.Sprintf("%T %s to go", o, o.GetName()), func(ctx context.Context) error {
@@ -113,7 +113,6 @@ func (c *cluster) isGone(t testing.TB, o client.Object) {
 	})
 }
 
-// tenant reads a Tenant.
 func (c *cluster) tenant(t testing.TB, name string) *v1alpha1.Tenant {
 	t.Helper()
 	tenant := &v1alpha1.Tenant{}
@@ -121,7 +120,7 @@ func (c *cluster) tenant(t testing.TB, name string) *v1alpha1.Tenant {
 	return tenant
 }
 
-// readyOf is the Ready condition of a Tenant for its current spec; nil if croft has not
+// readyOf returns a Tenant's Ready condition for its current spec, or nil if croft has not
 // reconciled that yet.
 func readyOf(tenant *v1alpha1.Tenant) *metav1.Condition {
 	if tenant.Status.ObservedGeneration != tenant.Generation {
@@ -130,7 +129,7 @@ func readyOf(tenant *v1alpha1.Tenant) *metav1.Condition {
 	return meta.FindStatusCondition(tenant.Status.Conditions, v1alpha1.ConditionReady)
 }
 
-// tenants are all Tenants, by name.
+// tenants returns all Tenants, by name.
 func (c *cluster) tenants(t testing.TB) map[string]v1alpha1.Tenant {
 	t.Helper()
 	var list v1alpha1.TenantList
@@ -144,7 +143,7 @@ func (c *cluster) tenants(t testing.TB) map[string]v1alpha1.Tenant {
 	return tenants
 }
 
-// notReady are the Tenants that are not Ready, and why.
+// notReady lists the Tenants that are not Ready, with the reason.
 func (c *cluster) notReady(ctx context.Context) ([]string, error) {
 	var tenants v1alpha1.TenantList
 	if err := c.admin.List(ctx, &tenants); err != nil {
@@ -163,21 +162,21 @@ func (c *cluster) notReady(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// tenantNamespaces are the namespaces of all tenants.
+// tenantNamespaces returns the namespaces of all tenants.
 func (c *cluster) tenantNamespaces(ctx context.Context) ([]corev1.Namespace, error) {
 	var namespaces corev1.NamespaceList
 	err := c.admin.List(ctx, &namespaces, client.HasLabels{v1alpha1.TenantLabel})
 	return namespaces.Items, err
 }
 
-// things are objects of any kind, by their names.
+// things is the metadata of objects of any kind, by reference.
 type things map[apply.Ref]metav1.ObjectMeta
 
 // ours selects croft's objects.
 var ours = client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 
-// everything lists the objects of every kind in the cluster, and not only of kinds that
-// croft is known to write.
+// everything lists the objects of every kind in the cluster, not only of the kinds that croft
+// writes.
 func (c *cluster) everything(t testing.TB, opts ...client.ListOption) things {
 	t.Helper()
 	found := things{}
@@ -186,7 +185,7 @@ func (c *cluster) everything(t testing.TB, opts ...client.ListOption) things {
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		err := c.admin.List(t.Context(), &list, opts...)
 		if apierrors.IsNotFound(err) {
-			continue // a kind that has gone since, with everything of it
+			continue // the kind was deleted meanwhile, with all of its objects
 		}
 		if err != nil {
 			t.Fatalf("list %s: %v", kind, err)
@@ -212,7 +211,7 @@ func (c *cluster) kinds(t testing.TB) []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	for _, list := range lists {
 		for _, r := range list.APIResources {
-			// Health checks that look like objects, and cannot be selected by label.
+			// ComponentStatuses are health checks, and cannot be selected by label.
 			if slices.Contains(r.Verbs, "list") && r.Kind != "ComponentStatus" {
 				kinds = append(kinds, schema.FromAPIVersionAndKind(list.GroupVersion, r.Kind))
 			}
@@ -221,12 +220,12 @@ func (c *cluster) kinds(t testing.TB) []schema.GroupVersionKind {
 	return kinds
 }
 
-// in leaves the objects of a namespace.
+// in returns the objects of a namespace.
 func (all things) in(namespace string) things {
 	return all.only(func(ref apply.Ref) bool { return ref.Namespace == namespace })
 }
 
-// without leaves out the objects of a kind.
+// without returns the objects of other kinds.
 func (all things) without(kind string) things {
 	return all.only(func(ref apply.Ref) bool { return ref.Kind != kind })
 }
@@ -241,7 +240,7 @@ func (all things) only(picked func(apply.Ref) bool) things {
 	return some
 }
 
-// String names the objects, and leaves out the rest of them.
+// String lists the references of the objects, without their metadata.
 func (all things) String() string {
 	var names []string
 	for ref := range all {
@@ -251,7 +250,7 @@ func (all things) String() string {
 	return strings.Join(names, ", ")
 }
 
-// uids identify objects, so that replaced ones show.
+// uids returns the UIDs of objects, which change if an object is replaced.
 func uids(all things) map[apply.Ref]string {
 	values := map[apply.Ref]string{}
 	for ref, o := range all {
@@ -260,7 +259,7 @@ func uids(all things) map[apply.Ref]string {
 	return values
 }
 
-// differences says, in a line for each, how two states of the same objects differ.
+// differences returns a line for each difference between two states of the same objects.
 func differences[V comparable](want, have map[apply.Ref]V) []string {
 	var lines []string
 	for ref, w := range want {
@@ -279,7 +278,7 @@ func differences[V comparable](want, have map[apply.Ref]V) []string {
 	return lines
 }
 
-// areSame reports how two states of the same objects differ.
+// areSame fails the test if two states of the same objects differ.
 func areSame[V comparable](t testing.TB, what string, want, have map[apply.Ref]V) {
 	t.Helper()
 	if lines := differences(want, have); len(lines) > 0 {
@@ -287,7 +286,7 @@ func areSame[V comparable](t testing.TB, what string, want, have map[apply.Ref]V
 	}
 }
 
-// marksOf are the labels and annotations by which croft knows an object.
+// marksOf returns the labels and annotations by which croft recognises an object.
 func marksOf(o metav1.Object) []string {
 	var marks []string
 	for _, set := range []map[string]string{o.GetLabels(), o.GetAnnotations()} {
@@ -304,7 +303,7 @@ func capacityType(node *corev1.Node) v1alpha1.CapacityType {
 	return v1alpha1.CapacityType(node.Labels[karpenterv1.CapacityTypeLabelKey])
 }
 
-// isForbidden reports a request that RBAC allowed.
+// isForbidden fails the test unless RBAC refused the request.
 func isForbidden(t testing.TB, what string, err error) {
 	t.Helper()
 	if !apierrors.IsForbidden(err) || !attack.ByRBAC.Refuses(err) {

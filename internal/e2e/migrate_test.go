@@ -18,10 +18,10 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// documents are the manifests of published set-ups, as they were published.
+// documents is the directory with the original manifests of published set-ups.
 const documents = "internal/migrate/testdata/documents"
 
-// migratedDocument is a sandbox with a document's migrated objects.
+// migratedDocument is a sandbox with the migrated objects of a document.
 type migratedDocument struct {
 	*cluster
 	estate *estate.Estate
@@ -37,7 +37,7 @@ func migrateDocument(t *testing.T, name string) *migratedDocument {
 	return &migratedDocument{c, estateOf(t, file, readFile(t, file))}
 }
 
-// places waits until n pods of a namespace run, and wants them on their pool.
+// places waits until n pods of a namespace run, and fails unless they are on the pool.
 func (m *migratedDocument) places(t *testing.T, namespace, pool string, n int) {
 	t.Helper()
 	for _, pod := range m.running(t, namespace, n) {
@@ -46,10 +46,10 @@ func (m *migratedDocument) places(t *testing.T, namespace, pool string, n int) {
 	}
 }
 
-// TestMigrateDocuments fails if the result of croft migrate for a published set-up does
-// not place the workloads of that set-up on their previous nodes.
+// TestMigrateDocuments fails if the result of croft migrate for a published set-up places the
+// workloads of that set-up on other nodes than before.
 func TestMigrateDocuments(t *testing.T) {
-	sandbox.Thorough(t) // internal/migrate compares what migrate writes; TestTwoTenants places pods
+	sandbox.Thorough(t) // internal/migrate tests the output of migrate; TestTwoTenants places pods
 	t.Parallel()        // it mostly waits
 	t.Run("000", func(t *testing.T) {
 		m := migrateDocument(t, "000")
@@ -69,7 +69,7 @@ func TestMigrateDocuments(t *testing.T) {
 		m.places(t, "tenant-a", "pool-a", 1)
 		m.places(t, "tenant-b", "pool-b", 1)
 
-		// A pod that asks for an instance type gets it, within its pool.
+		// A pod that requests an instance type gets it within its pool.
 		m.kubectl(t, "", "create", "-f", filepath.Join(documents, "001", "06-pod-arm64-spot-test.yaml")).exits(t, 0)
 		pod := m.runs(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "arm64-spot-test"}})
 		if got := m.runsOn(t, m.estate, pod, "pool-a").Labels[corev1.LabelInstanceTypeStable]; got != "m5.large" {
@@ -82,8 +82,9 @@ func TestMigrateDocuments(t *testing.T) {
 			{"sample-team-gitlab-ci", "sample-team-gitlab-jobs", "oidc:team.devs.platform-access"},
 			{"nis-customer-portal", "sample-team-apps", "oidc:team.devs.platform-access"},
 		} {
-			// Not a bare pod: the controller that evicts by taints may see a pod on a new node
-			// before it sees that Karpenter has taken karpenter.sh/unregistered off.
+			// A Deployment, not a bare pod: the taint eviction controller may observe a pod on
+			// a new node before it observes that Karpenter has removed the taint
+			// karpenter.sh/unregistered.
 			deployment, _ := nginxes(team.tenant, 1)
 			create(t, m.member(t, team.group), deployment)
 			m.places(t, team.tenant, team.pool, 1)
@@ -93,11 +94,11 @@ func TestMigrateDocuments(t *testing.T) {
 	})
 }
 
-// TestMigrateLive migrates a cluster without croft, as a user who may only read, and
-// adopts it with a running pod. It fails if migrate writes anything or fails on kinds
-// that the cluster lacks, and if Karpenter may replace the pod's node.
+// TestMigrateLive migrates a cluster without croft, as a user with read access only, and adopts
+// it with a running pod. It fails if migrate writes anything, fails on kinds that the cluster
+// lacks, or if Karpenter may replace the pod's node.
 func TestMigrateLive(t *testing.T) {
-	sandbox.Thorough(t) // TestAdopt takes a cluster over; internal/migrate reads one
+	sandbox.Thorough(t) // TestAdopt adopts a cluster; internal/migrate reads one
 	t.Parallel()        // it mostly waits
 	c := start(t, sandbox.Options{})
 	c.kubectl(t, read(t, "internal/e2e/testdata/migrate/live.yaml"), "apply", "-f", "-").exits(t, 0)
@@ -118,7 +119,7 @@ func TestMigrateLive(t *testing.T) {
 		t.Errorf("nothing says what may not be read: %s", stranger)
 	}
 
-	// croft takes over.
+	// croft adopts the cluster.
 	c.operate(t, c.install(t))
 	c.kubectl(t, "", "annotate", "namespace", "reports", "croft.dev/adopt=reports", "scheduler.alpha.kubernetes.io/node-selector-").exits(t, 0)
 	c.apply(t, file)
@@ -132,8 +133,8 @@ func TestMigrateLive(t *testing.T) {
 	isPlaced(t, c.runs(t, pod), "node-pool", "batch")
 }
 
-// isHeld waits until Karpenter has found that a node of a pool is not as the pool
-// says now, and says that it may do nothing about it.
+// isHeld waits until Karpenter reports that a node of a pool has drifted, and that it may not
+// disrupt the node.
 func (c *cluster) isHeld(t *testing.T, pool string) {
 	t.Helper()
 	eventually(t, patience, "Karpenter to hold back", func(ctx context.Context) error {
@@ -158,7 +159,7 @@ func (c *cluster) isHeld(t *testing.T, pool string) {
 	})
 }
 
-// readFile reads a file that is not the repository's.
+// readFile reads a file outside of the repository.
 func readFile(t testing.TB, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(path)

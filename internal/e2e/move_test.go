@@ -19,16 +19,15 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// movingEstate has a tenant on the pool of this name.
+// movingEstate returns an estate whose tenant is on the named pool.
 func movingEstate(pool string) string {
 	return "platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {left: {}, right: {}}\n" +
 		"tenants: {shop: {pool: " + pool + ", access: [{group: shoppers, role: operator}]}}\n"
 }
 
-// TestMove changes a tenant's pool under its pods. It fails if `why`, `doctor` or
-// `verify` find nothing wrong with pods on the old one, if `croft move` leaves any
-// there or takes more away at once than a budget allows, and if --undo does not move
-// them back.
+// TestMove changes a tenant's pool while its pods run. It fails if `why`, `doctor` or `verify`
+// do not report pods on the old pool; if `croft move` leaves any there, or evicts more at once
+// than a budget allows; or if --undo does not move them back.
 func TestMove(t *testing.T) {
 	sandbox.EndToEnd(t)
 	t.Parallel() // it mostly waits
@@ -71,7 +70,7 @@ func TestMove(t *testing.T) {
 			}
 		}
 		least := c.leastAvailable(t, "shop", "recreate")
-		c.croft(t, "move", "tenant", "shop", "--yes", "--wait-timeout", patience.String()).exits(t, 1) // a bare pod is left
+		c.croft(t, "move", "tenant", "shop", "--yes", "--wait-timeout", patience.String()).exits(t, 1) // a bare pod remains
 		if n := least(); n < 2 {
 			t.Errorf("only %d pods were available, although the budget asks for 2", n)
 		}
@@ -97,7 +96,8 @@ func strayless(said outcome) error {
 	return nil
 }
 
-// leastAvailable records the minimum number of pods of a Deployment, until it is called.
+// leastAvailable records the minimum number of available pods of a Deployment until the
+// returned function is called.
 func (c *cluster) leastAvailable(t *testing.T, namespace, name string) func() int {
 	t.Helper()
 	least := 1 << 10
@@ -107,7 +107,7 @@ func (c *cluster) leastAvailable(t *testing.T, namespace, name string) func() in
 	return func() int { stop(); return least }
 }
 
-// areOn wants so many pods of a namespace to run, and all on one pool.
+// areOn waits until exactly this number of a namespace's pods run, all of them on one pool.
 func (c *cluster) areOn(t *testing.T, namespace, pool string, want int) {
 	t.Helper()
 	eventually(t, patience, "the pods to be on "+pool, func(ctx context.Context) error {

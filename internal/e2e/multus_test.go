@@ -31,7 +31,7 @@ import (
 // namespaces of its own.
 const inNode = "CROFT_TEST_IN_NODE"
 
-// signalling is a file with a pool in two secondary networks of two zones. The type is
+// signalling is an estate with a pool in two secondary networks of two zones. The type is
 // host-device because test machines may lack ipvlan and macvlan.
 const signalling = `platform:
   clusterName: demo
@@ -63,23 +63,24 @@ tenants:
     access: [{group: core-devs, role: operator}]
 `
 
-// cniNode is a node as a container runtime and the CNI plugins see it: a network namespace
-// with an interface in each secondary network, and a mount namespace with an /etc of its own.
+// cniNode is a node from the point of view of a container runtime and the CNI plugins: a
+// network namespace with an interface in each secondary network, and a mount namespace with an
+// /etc of its own.
 type cniNode struct {
 	*cluster
 	dir string
-	// multus is the configuration that the runtime gives to Multus.
+	// multus is the configuration that the runtime passes to Multus.
 	multus string
-	// zone has the node's part of each network, by the network's name.
+	// zone is the zone of the node in each network, by the network's name.
 	zone map[string]v1alpha1.SecondaryNetworkZone
 }
 
 // TestMultus attaches a tenant's pod to secondary networks as a container runtime does: by
 // calling the real Multus, whereabouts and plugins with the definitions that croft wrote. It
-// fails if croft writes a definition or a zone file that they do not understand, if it does
-// not pass on the networks that a pod asks for, and if its policies stop Multus.
+// fails if croft writes a definition or a zone file that they do not accept, if it does not
+// pass on the networks that a pod requests, or if its policies block Multus.
 func TestMultus(t *testing.T) {
-	sandbox.Thorough(t) // it calls plugins that croft does not change
+	sandbox.Thorough(t) // it tests plugins that croft does not change
 	if os.Getenv(inNode) == "" {
 		inNamespaces(t)
 		return
@@ -119,7 +120,7 @@ func (n *cniNode) command(t *testing.T, args ...string) string {
 	return run(t, exec.CommandContext(t.Context(), args[0], args[1:]...), "").exits(t, 0).stdout
 }
 
-// prepare makes the node. The far end of each interface stands for the VPC: it has the
+// prepare sets up the node. The far end of each interface represents the VPC, and has the
 // address of the gateway in every zone.
 func (n *cniNode) prepare(t *testing.T) {
 	etc := filepath.Join(n.dir, "etc")
@@ -149,7 +150,7 @@ func (n *cniNode) unmount(t *testing.T, path string) {
 	}
 }
 
-// binaries is where `make cni` builds the plugins.
+// binaries returns the directory in which `make cni` builds the plugins.
 func binaries(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(root, "bin", "cni"))
@@ -162,8 +163,8 @@ func binaries(t *testing.T) string {
 	return path
 }
 
-// plugins installs Multus and whereabouts from their own manifests, with the rights that
-// these give, and configures them as their DaemonSets do.
+// plugins installs Multus and whereabouts from their own manifests, with only the rights in
+// these, and configures them as their DaemonSets do.
 func (n *cniNode) plugins(t *testing.T) {
 	for _, name := range []string{"multus", "whereabouts"} {
 		n.kubectl(t, "", "apply", "-f", filepath.Join(binaries(t), name+".yaml")).exits(t, 0)
@@ -204,8 +205,8 @@ func (n *cniNode) writeKubeconfig(t *testing.T, account, path string) {
 	}
 }
 
-// pod creates a Deployment as a member of the tenant, and returns its pod. The zone of its
-// node gets its files, as croft's agent would write them.
+// pod creates a Deployment as a member of the tenant, and returns its pod. It also writes the
+// zone files of the pod's node, as croft's agent does.
 func (n *cniNode) pod(t *testing.T) *corev1.Pod {
 	deployment, _ := nginxes("core", 1)
 	deployment.Spec.Template.Annotations = map[string]string{v1alpha1.NetworksAnnotation: "n4, n6"}
@@ -258,7 +259,7 @@ func (n *cniNode) call(t *testing.T, verb string, pod *corev1.Pod, container, na
 	return nil
 }
 
-// sandboxed makes the network namespace of a pod's sandbox, and returns its path.
+// sandboxed creates the network namespace of a pod's sandbox, and returns its path.
 func (n *cniNode) sandboxed(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(n.dir, name)
@@ -270,13 +271,13 @@ func (n *cniNode) sandboxed(t *testing.T, name string) string {
 	return path
 }
 
-// attachment is an entry of what Multus says a pod got.
+// attachment is a network in the status that Multus writes.
 type attachment struct {
 	Name, Interface string
 	IPs             []netip.Addr
 }
 
-// attachments are what Multus wrote into the pod's annotation.
+// attachments returns the networks that Multus wrote into the pod's annotation.
 func (n *cniNode) attachments(t *testing.T, pod *corev1.Pod) map[string]attachment {
 	t.Helper()
 	now := &corev1.Pod{}
@@ -295,7 +296,7 @@ func (n *cniNode) attachments(t *testing.T, pod *corev1.Pod) map[string]attachme
 	return found
 }
 
-// allocated is how many addresses whereabouts has handed out.
+// allocated returns the number of addresses that whereabouts has allocated.
 func (n *cniNode) allocated(t *testing.T) int {
 	t.Helper()
 	out := n.kubectl(t, "", "get", "ippools.whereabouts.cni.cncf.io", "-A", "-o", "json").exits(t, 0).stdout
@@ -314,8 +315,8 @@ func (n *cniNode) allocated(t *testing.T) int {
 	return total
 }
 
-// testMultusAttached fails if the pod does not get an interface with an address of its zone
-// in each network, if traffic does not pass there, and if something is left afterwards.
+// testMultusAttached fails if the pod does not get an interface with an address of its zone in
+// each network, if there is no traffic on it, or if an address or interface is left afterwards.
 func testMultusAttached(t *testing.T, n *cniNode, pod *corev1.Pod) {
 	namespace := n.sandboxed(t, "attached")
 	if err := n.call(t, "ADD", pod, "attached", namespace); err != nil {
@@ -335,7 +336,7 @@ func testMultusAttached(t *testing.T, n *cniNode, pod *corev1.Pod) {
 		}
 	}
 	n.reaches(t, namespace, netip.MustParsePrefix(n.zone["n4"].CIDR).Masked().Addr().Next())
-	// n6 has a routing table of its own, which serves what is sent from the address there.
+	// n6 has its own routing table, for traffic from its address.
 	if len(got["core/n6"].IPs) == 1 {
 		route := n.command(t, "nsenter", "--net="+namespace, "ip", "route", "get", "10.60.0.1", "from", got["core/n6"].IPs[0].String())
 		if !strings.Contains(route, "via "+n.zone["n6"].Gateway+" dev net2 table") {
@@ -364,8 +365,8 @@ func testMultusAttached(t *testing.T, n *cniNode, pod *corev1.Pod) {
 	n.removed(t, pod, "attached", namespace)
 }
 
-// reaches fails if a connection from a network namespace to an address of the node's far end
-// does not come about.
+// reaches fails if there is no connection from a network namespace to an address of the node's
+// far end.
 func (n *cniNode) reaches(t *testing.T, namespace string, address netip.Addr) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", netip.AddrPortFrom(address, 0).String())
@@ -377,7 +378,7 @@ func (n *cniNode) reaches(t *testing.T, namespace string, address netip.Addr) {
 	n.command(t, "nsenter", "--net="+namespace, "timeout", "20", "bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/%s/%d", address, port))
 }
 
-// removed takes a pod's sandbox away, and fails if an address or an interface stays with it.
+// removed deletes a pod's sandbox, and fails if an address or an interface remains allocated.
 func (n *cniNode) removed(t *testing.T, pod *corev1.Pod, container, namespace string) {
 	t.Helper()
 	if err := n.call(t, "DEL", pod, container, namespace); err != nil {
@@ -391,8 +392,8 @@ func (n *cniNode) removed(t *testing.T, pod *corev1.Pod, container, namespace st
 	}
 }
 
-// testMultusWithoutZoneFile fails if a pod starts with no address, or with one of another
-// zone, where a node does not know its zone's range.
+// testMultusWithoutZoneFile fails if a pod starts without an address, or with an address of
+// another zone, on a node without the zone file.
 func testMultusWithoutZoneFile(t *testing.T, n *cniNode, pod *corev1.Pod) {
 	path, _ := secondary.ZoneFile("n6", ptr.To(n.zone["n6"]))
 	if err := os.Remove(path); err != nil {
@@ -406,10 +407,10 @@ func testMultusWithoutZoneFile(t *testing.T, n *cniNode, pod *corev1.Pod) {
 	n.failed(t, namespace)
 }
 
-// failed gives the node its interfaces back from the sandbox of a pod that could not be
-// attached. DEL does not help after an ADD of host-device that failed halfway: it wants
-// to find the interface (containernetworking/plugins 1.9.1). The kernel gives an interface
-// of the machine back when the sandbox goes; it would delete the veth that stands for one.
+// failed moves the node's interfaces back from the sandbox of a pod that could not be attached.
+// DEL does not do this if ADD of host-device failed halfway: it requires the interface to exist
+// (containernetworking/plugins 1.9.1). When a sandbox is deleted, the kernel returns a physical
+// interface to the host, but it would delete the veth that represents one here.
 func (n *cniNode) failed(t *testing.T, namespace string) {
 	t.Helper()
 	for network := range n.zone {
@@ -420,11 +421,11 @@ func (n *cniNode) failed(t *testing.T, namespace string) {
 	}
 }
 
-// testMultusNoAddressLeft fails if a pod beyond the reservation starts, if the first address
-// that is given back does not let it, and if croft does not tell of the range meanwhile.
+// testMultusNoAddressLeft fails if a pod starts when no address of the reservation is free,
+// does not start when an address is released, or if croft does not report the full range.
 func testMultusNoAddressLeft(t *testing.T, n *cniNode, pod *corev1.Pod) {
-	// As if sixteen other pods had an address each. whereabouts counts from the start of the
-	// subnet, and the reservations of the file start at its address 32.
+	// Sixteen addresses are allocated to other pods. whereabouts counts from the start of the
+	// subnet, and the reservations of the estate start at its address 32.
 	taken := map[string]any{}
 	for i := 32; i < 32+16; i++ {
 		taken[fmt.Sprint(i)] = map[string]string{"id": fmt.Sprint("other-", i), "podref": fmt.Sprint("core/other-", i), "ifname": "net1"}
@@ -446,7 +447,8 @@ func testMultusNoAddressLeft(t *testing.T, n *cniNode, pod *corev1.Pod) {
 	n.removed(t, pod, "next", namespace)
 }
 
-// hasAddresses waits until a network says whether pods can have an address there.
+// hasAddresses waits until a network's condition AddressesAvailable has the status and the
+// reason.
 func (n *cniNode) hasAddresses(t *testing.T, network string, holds metav1.ConditionStatus, reason string) {
 	t.Helper()
 	eventually(t, moments, "the addresses of "+network, func(ctx context.Context) error {
@@ -462,7 +464,7 @@ func (n *cniNode) hasAddresses(t *testing.T, network string, holds metav1.Condit
 	})
 }
 
-// allocate overwrites what is allocated of a network's reservation in the node's zone.
+// allocate overwrites the allocations in a network's reservation in the node's zone.
 func (n *cniNode) allocate(t *testing.T, network string, allocations map[string]any) {
 	t.Helper()
 	pools := n.kubectl(t, "", "get", "ippools.whereabouts.cni.cncf.io", "-n", "kube-system", "-o", "name").exits(t, 0).stdout

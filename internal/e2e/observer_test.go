@@ -26,44 +26,44 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// visitInterval is how often members of a tenant come by.
+// visitInterval is the interval between two rounds of requests by a tenant's member.
 const visitInterval = 250 * time.Millisecond
 
-// observer observes tenants at work while croft changes, and notes each moment at which
-// something is not as promised: a connection between tenants that the network policies
-// allow, a pod that was restarted, deleted or let in unplaced, a node of such pods that
-// goes, a member of a tenant who may do less or more.
+// observer observes running tenants while croft changes, and records each violation of a
+// guarantee: a connection between tenants that the network policies allow; a pod that was
+// restarted, deleted or admitted without placement; a node of such pods that was deleted; a
+// member of a tenant with fewer or more rights.
 type observer struct {
 	*cluster
 	estate *estate.Estate
-	// access says that members of tenants have access all the time.
+	// access reports whether the members of tenants must have access all the time.
 	access  bool
 	traffic *podTraffic
 	stop    context.CancelFunc
 	rounds  sync.WaitGroup
-	// watches are what ends them.
+	// watches are the functions that stop the watches.
 	watches []func()
 
 	mu    sync.Mutex
 	wrong []string
-	// namespaces and policies are those of the moment that was judged last.
+	// namespaces and policies are the state of the last evaluation.
 	namespaces map[string]corev1.Namespace
 	policies   map[types.NamespacedName]networkingv1.NetworkPolicy
-	// pods are those at work, and nodes those that they run on.
+	// pods are the running pods, and nodes their nodes.
 	pods           map[types.UID]string
 	nodes          sets.Set[string]
 	judged, visits int
 }
 
-// observe begins to observe the tenants of an estate, each with one namespace and pods
-// that run.
+// observe starts to observe the tenants of an estate, each of which has one namespace with
+// running pods.
 func (c *cluster) observe(t testing.TB, e *estate.Estate) *observer {
 	t.Helper()
 	return c.observeWith(t, e, true)
 }
 
-// observeWithoutAccess is observe where members of tenants may lose their access. An
-// administrator creates pods in their place.
+// observeWithoutAccess is like observe, but members of tenants may lose their access. An
+// administrator creates the pods instead of them.
 func (c *cluster) observeWithoutAccess(t testing.TB, e *estate.Estate) *observer {
 	t.Helper()
 	return c.observeWith(t, e, false)
@@ -107,7 +107,7 @@ func (o *observer) watch(t testing.TB, list client.ObjectList, see func(apiwatch
 	o.watches = append(o.watches, sandbox.Watch(t, o.Config, list, see))
 }
 
-// operators are a group of a tenant's that may create pods.
+// operators returns a group of the tenant that may create pods.
 func operators(t testing.TB, tenant *estate.Tenant) string {
 	t.Helper()
 	i := slices.IndexFunc(tenant.Access, func(a v1alpha1.Access) bool { return a.Role == v1alpha1.RoleOperator })
@@ -117,7 +117,7 @@ func operators(t testing.TB, tenant *estate.Tenant) string {
 	return tenant.Access[i].Group
 }
 
-// notes notes what is wrong, once.
+// notes records a violation, once.
 func (o *observer) notes(format string, args ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -149,14 +149,14 @@ func (o *observer) policy(event apiwatch.EventType, object client.Object) {
 	o.judgeAfter(event, "NetworkPolicy "+key.String())
 }
 
-// judgeAfter judges after a change. What is there at the beginning is judged as a whole.
+// judgeAfter evaluates the state after a change. The initial state is evaluated as a whole.
 func (o *observer) judgeAfter(event apiwatch.EventType, what string) {
 	if event != "" {
 		o.judge(what + " was " + strings.ToLower(string(event)))
 	}
 }
 
-// judge judges the connections of tenants, and notes what is wrong with the moment.
+// judge evaluates the connections of tenants, and records the violations.
 func (o *observer) judge(moment string) {
 	o.mu.Lock()
 	o.judged++
@@ -201,8 +201,8 @@ func (o *observer) judge(moment string) {
 	}
 }
 
-// pod notes pods that were let in unplaced, and those at work that do not go on working.
-// Pods of the traffic come and go.
+// pod records pods that were admitted without placement, and running pods that stopped. Pods of
+// the traffic are ignored for the latter.
 func (o *observer) pod(event apiwatch.EventType, object client.Object) {
 	pod := object.(*corev1.Pod)
 	i := slices.IndexFunc(o.estate.Tenants, func(t *estate.Tenant) bool { return t.Namespaces[0] == pod.Namespace })
@@ -243,7 +243,7 @@ func (o *observer) node(event apiwatch.EventType, object client.Object) {
 	}
 }
 
-// claim notes nodes that Karpenter will replace, since the pool is another one now.
+// claim records nodes that Karpenter will replace, because they have drifted from their pool.
 func (o *observer) claim(_ apiwatch.EventType, object client.Object) {
 	claim := object.(*karpenterv1.NodeClaim)
 	if claim.StatusConditions().Get(karpenterv1.ConditionTypeDrifted).IsTrue() && o.nodes.Has(claim.Status.NodeName) {
@@ -251,7 +251,7 @@ func (o *observer) claim(_ apiwatch.EventType, object client.Object) {
 	}
 }
 
-// visit comes by as a member of a tenant, again and again.
+// visit sends requests as a member of a tenant until the context is done.
 func (o *observer) visit(ctx context.Context, tenant *estate.Tenant, member client.Client) {
 	own := tenant.Namespaces[0]
 	for ctx.Err() == nil {
@@ -296,8 +296,8 @@ func wantForbidden(err error) error {
 	}
 }
 
-// end ends the observation when it has caught up with the cluster, and returns what was
-// wrong.
+// end stops the observation after it has caught up with the cluster, and returns the
+// violations.
 func (o *observer) end(t testing.TB) []string {
 	t.Helper()
 	o.traffic.more(t, 10)
@@ -348,7 +348,7 @@ func (o *observer) end(t testing.TB) []string {
 	return o.wrong
 }
 
-// sawNothingWrong ends the observation, and fails if something was wrong.
+// sawNothingWrong stops the observation, and fails the test if there were violations.
 func (o *observer) sawNothingWrong(t testing.TB) {
 	t.Helper()
 	for _, line := range o.end(t) {

@@ -14,32 +14,32 @@ import (
 type openID struct {
 	*openidtest.Provider
 	issuer string
-	// authority is the CA of its certificate, in PEM.
+	// authority is the CA of the provider's certificate, in PEM.
 	authority string
 }
 
-// startOpenID starts an identity provider. It skips the test where there is no Node.js.
+// startOpenID starts an identity provider. It skips the test if Node.js is missing.
 func startOpenID(t testing.TB) *openID {
 	t.Helper()
 	p := openidtest.Start(t)
 	return &openID{Provider: p, issuer: p.Issuer, authority: p.Authority}
 }
 
-// newCertificate writes a certificate for 127.0.0.1 that vouches for itself, and its key.
+// newCertificate writes a self-signed certificate for 127.0.0.1 and its key.
 func newCertificate(t testing.TB) (certificate, key string) {
 	t.Helper()
 	return openidtest.Certificate(t)
 }
 
-// idToken is the token of a user who logs in for a client: the client sends them to the
-// provider, they fill in the forms there, and come back with a code that only this
-// client can use, since it alone knows the verifier (PKCE).
+// idToken returns the ID token of a user who logs in to a client: the client redirects the user
+// to the provider, the user fills in its forms and returns with a code that only this client
+// can use, since only it has the verifier (PKCE).
 func (o *openID) idToken(t testing.TB, client, account string) string {
 	t.Helper()
 	config := oauth2.Config{
 		ClientID:    client,
 		Endpoint:    oauth2.Endpoint{AuthURL: o.issuer + "/auth", TokenURL: o.issuer + "/token", AuthStyle: oauth2.AuthStyleInParams},
-		RedirectURL: "http://127.0.0.1:1/callback", // where nobody listens: the address says all
+		RedirectURL: "http://127.0.0.1:1/callback", // nothing listens here: the redirect's address contains the code
 		Scopes:      []string{"openid", "profile", "groups"},
 	}
 	verifier, state := oauth2.GenerateVerifier(), oauth2.GenerateVerifier()

@@ -6,16 +6,15 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// install puts croft's kinds, rights and policies into the cluster, and returns
-// the operator's kubeconfig.
+// install installs croft's CRDs, rights and policies, and returns the operator's kubeconfig.
 func (c *cluster) install(t testing.TB) (kubeconfig string) {
 	t.Helper()
 	c.croft(t, "install").exits(t, 0)
 	return c.kubeconfigOf(t, admissionpolicy.OperatorUser, "system:serviceaccounts", "system:serviceaccounts:croft-system")
 }
 
-// operate starts an operator that the test runs itself: an ordinary process, with only
-// the rights that `croft install` gives to the operator.
+// operate starts an operator outside of the sandbox's supervision: an ordinary process, with
+// only the rights that `croft install` gives to the operator.
 func (c *cluster) operate(t testing.TB, kubeconfig string) *process {
 	t.Helper()
 	return c.spawnCroft(t, "croft-of-the-test.log", "operator", "--kubeconfig", kubeconfig,

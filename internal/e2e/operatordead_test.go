@@ -16,8 +16,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// testOperatorDead fails if a command claims that all is well while the operator is
-// gone and walls are down.
+// testOperatorDead fails if a command reports no problem while the operator is down and walls
+// are missing.
 func testOperatorDead(t *testing.T, c *twoTenants) {
 	if out := c.croft(t, "status").exits(t, 0); !strings.HasPrefix(out.stdout, "OPERATOR   alive, ") {
 		t.Errorf("status does not say that the operator is alive: %s", out)
@@ -106,9 +106,9 @@ func testOperatorDead(t *testing.T, c *twoTenants) {
 	})
 }
 
-// testAuditor fails if verify reports held attacks to a user who may read everything and
-// impersonate nobody: the API server refuses each request for lack of that right, and no
-// wall does.
+// testAuditor fails if verify reports that the walls withstood the attacks to a user who may
+// read everything and impersonate no user: the API server refuses each request for lack of the
+// right to impersonate, not because of a wall.
 func testAuditor(t *testing.T, c *twoTenants) {
 	create(t, c.admin, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "auditor"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
@@ -121,10 +121,10 @@ func testAuditor(t *testing.T, c *twoTenants) {
 	says(t, out, "attacks: you may not impersonate the people of tenant", "0 problems", "? holds", "✓ walls")
 }
 
-// flat is a command's output, on one line regardless of its folding.
+// flat returns a command's output on one line, without its line breaks.
 func flat(o outcome) string { return strings.Join(strings.Fields(o.stdout+" "+o.stderr), " ") }
 
-// says ends the test unless a command has said all of these.
+// says ends the test unless a command's output contains all of the texts.
 func says(t testing.TB, o outcome, texts ...string) {
 	t.Helper()
 	for _, text := range texts {

@@ -18,7 +18,7 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// nginx is a pod without placement.
+// nginx returns a pod without placement.
 func nginx(namespace, name string, edits ...func(*corev1.PodSpec)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -30,12 +30,12 @@ func nginx(namespace, name string, edits ...func(*corev1.PodSpec)) *corev1.Pod {
 	return pod
 }
 
-// tolerateEverything is forbidden to pods of tenants.
+// tolerateEverything adds a toleration that is forbidden to pods of tenants.
 func tolerateEverything(spec *corev1.PodSpec) {
 	spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 }
 
-// wantInstanceType asks for an instance type by node affinity.
+// wantInstanceType requires an instance type by node affinity.
 func wantInstanceType(name string) func(*corev1.PodSpec) {
 	return func(spec *corev1.PodSpec) {
 		spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
@@ -48,7 +48,7 @@ func wantInstanceType(name string) func(*corev1.PodSpec) {
 	}
 }
 
-// nginxes are a Deployment and the Service before it.
+// nginxes returns a Deployment and its Service.
 func nginxes(namespace string, replicas int32) (*appsv1.Deployment, *corev1.Service) {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "nginx", Labels: map[string]string{"app": "nginx"}}
 	return &appsv1.Deployment{
@@ -121,8 +121,8 @@ func (c *cluster) runs(t testing.TB, pod *corev1.Pod) *corev1.Pod {
 }
 
 // createEvictedAgain re-creates a pod without a controller that kube-controller-manager
-// evicted: it may see a pod on a new node before it sees that Karpenter has removed the
-// taint karpenter.sh/unregistered. People would re-create it, too.
+// evicted: it may observe a pod on a new node before it observes that Karpenter has removed the
+// taint karpenter.sh/unregistered. A user would re-create it, too.
 func (c *cluster) createEvictedAgain(ctx context.Context, pod *corev1.Pod) error {
 	if len(pod.OwnerReferences) > 0 {
 		return nil
@@ -141,7 +141,7 @@ func (c *cluster) createEvictedAgain(ctx context.Context, pod *corev1.Pod) error
 	return c.admin.Create(ctx, again)
 }
 
-// runs says why a pod does not run.
+// runs returns an error unless the pod runs.
 func runs(pod *corev1.Pod) error {
 	if pod.DeletionTimestamp != nil {
 		return fmt.Errorf("pod %s/%s is being deleted", pod.Namespace, pod.Name)
@@ -157,7 +157,7 @@ func runs(pod *corev1.Pod) error {
 	return fmt.Errorf("pod %s/%s is %s", pod.Namespace, pod.Name, pod.Status.Phase)
 }
 
-// isPlaced reports errors of the placement that a pod got at its creation.
+// isPlaced fails the test if a pod was not placed on the pool at its creation.
 func isPlaced(t testing.TB, pod *corev1.Pod, key, pool string) {
 	t.Helper()
 	if err := placed(pod, key, pool); err != nil {
@@ -165,9 +165,9 @@ func isPlaced(t testing.TB, pod *corev1.Pod, key, pool string) {
 	}
 }
 
-// placesPods waits until the API server places pods of a namespace. It reads policies
-// and their bindings some moments after they are stored, and refuses until then what
-// it does not place: a test that changes one waits for this before it creates pods.
+// placesPods waits until the API server places the pods of a namespace. It reads policies and
+// their bindings some moments after they are stored, and refuses pods that it does not place
+// until then: a test that changes one waits for this before it creates pods.
 func (c *cluster) placesPods(t testing.TB, namespace, key, pool string) {
 	t.Helper()
 	eventually(t, patience, "pods to be placed in "+namespace, func(ctx context.Context) error {
@@ -190,8 +190,8 @@ func placed(pod *corev1.Pod, key, pool string) error {
 	return nil
 }
 
-// runsOn reports errors of a pod's node: Karpenter must have created it for the pool, of
-// a type that the pool allows, and closed to all other pods.
+// runsOn fails the test unless Karpenter created the pod's node for the pool, with an instance
+// type that the pool allows, and with taints that keep all other pods off.
 func (c *cluster) runsOn(t testing.TB, e *estate.Estate, pod *corev1.Pod, pool string) *corev1.Node {
 	t.Helper()
 	key, node := e.Platform.NodePoolKey, &corev1.Node{}
@@ -221,8 +221,8 @@ func hasTaint(node *corev1.Node, want corev1.Taint) bool {
 	})
 }
 
-// isClaimed reports a node that Karpenter did not create for the NodePool. Pods may run
-// on a node a moment before its NodeClaim says so.
+// isClaimed fails the test if Karpenter did not create the node for the NodePool. A pod may run
+// on a node a moment before the NodeClaim's status names it.
 func (c *cluster) isClaimed(t testing.TB, node *corev1.Node, pool string) {
 	t.Helper()
 	eventually(t, moments, fmt.Sprintf("a NodeClaim of NodePool %s to name node %s", pool, node.Name), func(ctx context.Context) error {

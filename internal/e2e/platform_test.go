@@ -12,11 +12,10 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// TestPlatformExample fails if a setting of the Platform stops short of the
-// cluster: the key of labels and taints, the prefix of groups, the namespaces of
-// the platform's services.
+// TestPlatformExample fails if a setting of the Platform has no effect in the cluster: the key
+// of labels and taints, the prefix of groups, the namespaces of the platform's services.
 func TestPlatformExample(t *testing.T) {
-	sandbox.Thorough(t) // internal/cli compares what every setting renders
+	sandbox.Thorough(t) // internal/cli tests the rendered objects of every setting
 	t.Parallel()        // it mostly waits
 	const key, tenant, pool = "platform.example.edu/node-pool", "sample-team-gitlab-ci", "sample-team-gitlab-jobs"
 	c := startWithCroft(t)

@@ -4,5 +4,5 @@ package e2e
 
 import "syscall"
 
-// dieWithParent is for kernels that can do so.
+// dieWithParent has an effect on Linux only.
 func dieWithParent() *syscall.SysProcAttr { return nil }

@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// process is a process that runs beside the test.
+// process is a process that runs in the background of a test.
 type process struct {
 	cmd *exec.Cmd
-	// ended is closed when the process has ended, with err.
+	// ended is closed when the process has ended; err is its error.
 	ended chan struct{}
 	err   error
 }
 
-// spawn starts a process. If the test does not end it, its clean-up does.
+// spawn starts a process. The test's clean-up kills it if it still runs.
 func spawn(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
 	cmd.SysProcAttr = dieWithParent()
 	p := &process{cmd: cmd, ended: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
-		// A process with a parent-death signal ends with the thread that started it.
+		// The parent-death signal is sent when the thread ends that started the process.
 		runtime.LockOSThread()
 		err := cmd.Start()
 		started <- err
@@ -42,8 +42,8 @@ func spawn(t testing.TB, cmd *exec.Cmd) *process {
 	return p
 }
 
-// spawnCroft starts croft. It logs beside the sandbox's own components, whose logs a
-// failed test shows.
+// spawnCroft starts croft. Its log is written next to the logs of the sandbox's components,
+// which a failed test shows.
 func (c *cluster) spawnCroft(t testing.TB, log string, args ...string) *process {
 	t.Helper()
 	file, err := os.OpenFile(filepath.Join(c.Dir, "logs", log), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -56,7 +56,7 @@ func (c *cluster) spawnCroft(t testing.TB, log string, args ...string) *process 
 	return spawn(t, cmd)
 }
 
-// kill ends the process as kill -9 does, and returns when it has ended.
+// kill ends the process with SIGKILL, and returns when it has ended.
 func (p *process) kill(t testing.TB) {
 	t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -65,7 +65,7 @@ func (p *process) kill(t testing.TB) {
 	<-p.ended
 }
 
-// stop ends the process in order.
+// stop ends the process with SIGTERM.
 func (p *process) stop(t testing.TB) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {

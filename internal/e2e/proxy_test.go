@@ -19,8 +19,8 @@ import (
 	"croft.dev/croft/internal/wall/identity"
 )
 
-// Namespaces and groups of document 002. Its platform has the group prefix oidc:, which the
-// identity provider's groups do not have.
+// These are namespaces and groups of document 002. Its platform has the group prefix oidc:,
+// which the identity provider's groups do not have.
 const (
 	ownNamespace, otherNamespace = "sample-team-gitlab-ci", "example-tenant"
 	ownGroup                     = "oidc:team.devs.platform-access"

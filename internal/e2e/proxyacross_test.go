@@ -118,8 +118,8 @@ func proxyAllNamespacesWatched(t *testing.T, p *proxiedCluster) {
 		t.Errorf("jane's informer sent %v, want one request, as with the API server", requested())
 	}
 
-	// A client with its own user agent. The informer's client receives bookmarks, and a
-	// watch may start from their versions, which may equal an event's version.
+	// The client has its own user agent. The informer's client receives bookmarks, from whose
+	// versions a watch may start, and which may equal an event's version.
 	config := rest.CopyConfig(p.jane.config)
 	config.UserAgent = "another"
 	maps := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("")

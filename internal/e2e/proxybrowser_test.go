@@ -21,10 +21,10 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// proxyBrowserLogin is part of `make test-all`. It fails if jane, who has nothing but the
-// kubeconfig that croft kubeconfig wrote, cannot log in with croft login in a real browser
-// and then work in her namespaces with kubectl and helm, or if she can do anything else.
-// proxyLogin proves the login in `make test`, without a browser.
+// proxyBrowserLogin is part of `make test-all`. It fails if jane, who has only the kubeconfig
+// that croft kubeconfig wrote, cannot log in with croft login in a real browser and then work
+// in her namespaces with kubectl and helm, or if she can do anything else. proxyLogin tests the
+// login in `make test`, without a browser.
 func proxyBrowserLogin(t *testing.T, p *proxiedCluster) {
 	sandbox.Thorough(t)
 	jane := p.machine(t)
@@ -39,7 +39,7 @@ func proxyBrowserLogin(t *testing.T, p *proxiedCluster) {
 	if o := jane.croft(t, "login").exits(t, 0); !strings.Contains(o.stderr, "logged in as jane") {
 		t.Errorf("unexpected output of croft login: %s", o)
 	}
-	// croft login ends when it has its token, maybe before the browser shows the last page.
+	// croft login ends when it has its token, possibly before the browser shows the last page.
 	eventually(t, moments, "the browser to show the end of the login", func(context.Context) error {
 		shown, err := os.ReadFile(page)
 		if err == nil && !strings.Contains(string(shown), "You are logged in.") {
@@ -58,8 +58,8 @@ func proxyBrowserLogin(t *testing.T, p *proxiedCluster) {
 	}
 }
 
-// installBrowser gives the machine a browser whose user logs in as an account. It
-// returns the path of the last page.
+// installBrowser gives the machine a browser in which a user logs in to an account. It returns
+// the path of the last page.
 func (m *machine) installBrowser(t testing.TB, account string) (page string) {
 	t.Helper()
 	found := slices.ContainsFunc([]string{"chromium", "chromium-browser", "google-chrome"}, func(name string) bool {
@@ -86,8 +86,8 @@ func (m *machine) installBrowser(t testing.TB, account string) (page string) {
 	return page
 }
 
-// browserNamespaces fails if lists of namespaces, or across them, show jane more or less
-// than her own.
+// browserNamespaces fails if a list of namespaces, or across namespaces, does not show exactly
+// jane's.
 func browserNamespaces(t *testing.T, jane *machine) {
 	if shown := jane.kubectl(t, "", "get", "ns").exits(t, 0).stdout; !slices.Equal(columns(shown, 1), append([]string{"NAME"}, ownNamespaces...)) {
 		t.Errorf("kubectl get ns shows jane\n%s", shown)
@@ -117,7 +117,7 @@ func browserPod(t *testing.T, jane *machine) {
 	}
 }
 
-// forwarding is what kubectl port-forward prints when it listens.
+// forwarding matches the output of kubectl port-forward when it listens.
 var forwarding = regexp.MustCompile(`Forwarding from (127\.0\.0\.1:\d+) -> `)
 
 // forward runs kubectl port-forward, and returns the address at which it listens.

@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// whoAmI returns the user and groups that the API server sees.
+// whoAmI returns the user and groups that the API server authenticates.
 func (u testUser) whoAmI(t testing.TB) (user string, groups []string) {
 	t.Helper()
 	return whoAmI(t, u.client)
@@ -170,7 +170,7 @@ func (p *proxiedCluster) serviceAccount(t testing.TB) testUser {
 }
 
 // proxyServiceAccount fails if service accounts cannot use the proxy, or if the API server
-// takes one for the proxy.
+// authenticates one as the proxy.
 func proxyServiceAccount(t *testing.T, p *proxiedCluster) {
 	account := p.serviceAccount(t)
 	if user, _ := account.whoAmI(t); user != "system:serviceaccount:"+ownNamespace+":default" {
@@ -180,9 +180,9 @@ func proxyServiceAccount(t *testing.T, p *proxiedCluster) {
 	account.startNamespaceInformer(t)
 }
 
-// proxyCertificates fails if people cannot use client certificates, or if the API server
-// takes one for more than a person. It shares TestProxy's cluster and so runs in make test;
-// TestClientCertificates of package proxy tries forged ones.
+// proxyCertificates fails if users cannot authenticate with client certificates, or if the API
+// server accepts a certificate for anything but a user. It shares TestProxy's cluster, so it is
+// part of make test; TestClientCertificates of package proxy tests forged certificates.
 func proxyCertificates(t *testing.T, p *proxiedCluster) {
 	accepting := p.startProxy(t, p.Kubeconfig, "--client-ca-file", write(t, string(p.Config.CAData)))
 	accepting.waitReady(t, accepting.userWith(t, p.jane.token))

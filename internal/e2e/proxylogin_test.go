@@ -130,7 +130,7 @@ func proxyLogin(t *testing.T, p *proxiedCluster) {
 		t.Errorf("kubectl get namespaces shows jane\n%s", shown)
 	}
 
-	// The credential plugin by itself.
+	// This calls the credential plugin directly.
 	var credential clientauthenticationv1.ExecCredential
 	if err := json.Unmarshal([]byte(jane.croft(t, append([]string{"login", "get-token"}, jane.loginFlags...)...).exits(t, 0).stdout), &credential); err != nil {
 		t.Fatal(err)

@@ -112,8 +112,8 @@ func proxyAccessChanges(t *testing.T, p *proxiedCluster) {
 	isForbidden(t, "getting a namespace after access was revoked", err)
 }
 
-// proxyTwoProxies fails if a client that switches proxies has to wait for a resource
-// version that the other proxy has not seen, and may not see for hours if nothing changes.
+// proxyTwoProxies fails if a client that switches proxies has to wait for a resource version
+// that the other proxy has not observed, and may not observe for hours if nothing changes.
 func proxyTwoProxies(t *testing.T, p *proxiedCluster) {
 	later := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: otherNamespace, Name: "later"}}
 	create(t, p.admin, later)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// proxyReviews fails if an access review says no to a request that the proxy serves, or yes
-// to one that it refuses: clients such as k9s send a review before they list.
+// proxyReviews fails if an access review denies a request that the proxy serves, or allows a
+// request that it refuses: clients such as k9s send a review before they list.
 func proxyReviews(t *testing.T, p *proxiedCluster) {
 	for _, test := range []struct {
 		user     testUser

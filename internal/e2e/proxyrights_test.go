@@ -49,9 +49,9 @@ func (p *proxiedCluster) proxyAccount(t testing.TB) string {
 	return given.Status.Token
 }
 
-// proxyStolenToken fails if the token of the proxy's service account can impersonate a
-// node, a service account, an admin or a member of a group that the platform does not know,
-// or if it can read objects without impersonation.
+// proxyStolenToken fails if the token of the proxy's service account can impersonate a node, a
+// service account, an admin or a member of a group that the platform does not name, or if it
+// can read objects without impersonation.
 func proxyStolenToken(t *testing.T, p *proxiedCluster) {
 	thief := func(as rest.ImpersonationConfig) kubernetes.Interface {
 		config := rest.AnonymousClientConfig(p.Config)

@@ -89,7 +89,7 @@ func proxyStreams(t *testing.T, p *proxiedCluster) {
 	p.portForward(t, pod, account)
 }
 
-// portForward fails if a port cannot be forwarded, or if it can by users without a role.
+// portForward fails if a port cannot be forwarded, or if users without a role can forward it.
 func (p *proxiedCluster) portForward(t *testing.T, pod *corev1.Pod, account testUser) {
 	t.Helper()
 	for name, dialer := range map[string]func(*rest.Config, *url.URL) (httpstream.Dialer, error){
@@ -149,7 +149,7 @@ func (p *proxiedCluster) portForward(t *testing.T, pod *corev1.Pod, account test
 	}
 }
 
-// say sends something to a local address, and returns all that comes back.
+// say sends a text to a local address, and returns the whole response.
 func say(t testing.TB, address, what string) (string, error) {
 	t.Helper()
 	c, err := (&net.Dialer{Timeout: moments}).DialContext(t.Context(), "tcp", address)

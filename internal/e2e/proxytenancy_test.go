@@ -21,7 +21,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// The pools of document 002's tenants, and the pool of another tenant.
+// ownTenants are the tenants of document 002 in which jane's group has a role, and ownPools are
+// their pools.
 var (
 	ownTenants = []string{"nis-customer-portal", "sample-team-gitlab-ci"}
 	ownPools   = []string{"sample-team-apps", "sample-team-gitlab-jobs"}
@@ -29,9 +30,9 @@ var (
 
 const otherTenant, otherPool = "example-tenant", "example-pool"
 
-// proxyTenancy fails if users see other tenants, pools and nodes than their own, or
-// fields that reveal others. It shares TestProxy's cluster and so runs in make test;
-// package proxy's tests try the combinations.
+// proxyTenancy fails if users see other tenants, pools and nodes than their own, or fields that
+// reveal others. It shares TestProxy's cluster, so it is part of make test; package proxy's
+// tests cover the combinations.
 func proxyTenancy(t *testing.T, p *proxiedCluster) {
 	own, other := nginx(ownNamespace, "seen"), nginx(otherNamespace, "unseen")
 	create(t, newClient(t, p.jane.config), own)
@@ -70,7 +71,7 @@ func proxyTenancy(t *testing.T, p *proxiedCluster) {
 	p.janesNode(t, ownNode)
 	p.tenancyWatched(t, ownNode)
 
-	// Who may read nodes gets all of them, with every field.
+	// Users who may read nodes get all of them, with every field.
 	reads := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "reads-nodes"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "watch"}}}}
 	bound := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: reads.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: reads.Name},

@@ -12,10 +12,10 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// TestRelease fails if a release cannot be built offline, is not the same when it is built
-// again, or if its archive, its chart or its plugin for kubectl does not work. It builds for
-// one platform; the tests of hack/release have all. It is of the third tier (make test-all):
-// it needs `make helm krew image`.
+// TestRelease fails if a release cannot be built offline, if a second build differs, or if its
+// archive, its chart or its plugin for kubectl does not work. It builds for one platform; the
+// tests of hack/release cover all. It is of the third tier (make test-all): it needs `make helm
+// krew image`.
 func TestRelease(t *testing.T) {
 	sandbox.Thorough(t) // it links croft twice
 	t.Parallel()
@@ -93,7 +93,7 @@ func buildRelease(t *testing.T, version string) string {
 	return dist
 }
 
-// filesIn are the contents of the files in a directory and below, by their paths in it.
+// filesIn returns the contents of all files in a directory, by relative path.
 func filesIn(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all, from := map[string]string{}, os.DirFS(dir)

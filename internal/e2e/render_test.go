@@ -9,11 +9,11 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// TestRenderWithoutOperator fails if the output of render is not the whole of the walls,
-// or is in an order that one pass of kubectl cannot apply; if anything in it is random;
-// and if the operator treats objects that another tool has applied as foreign.
+// TestRenderWithoutOperator fails if the output of render lacks a part of the walls, has an
+// order that one pass of kubectl cannot apply, or is not deterministic, or if the operator
+// treats objects that another tool has applied as foreign.
 func TestRenderWithoutOperator(t *testing.T) {
-	sandbox.Thorough(t) // internal/cli compares what render prints; TestTwoTenants applies the same
+	sandbox.Thorough(t) // internal/cli tests the output of render; TestTwoTenants applies the same
 	t.Parallel()        // it mostly waits
 	c := start(t, sandbox.Options{})
 	file := example("two-tenants.yaml")
@@ -23,7 +23,7 @@ func TestRenderWithoutOperator(t *testing.T) {
 	if again := c.croft(t, "render", "-f", file).exits(t, 0).stdout; again != rendered {
 		t.Errorf("render prints something else the second time:\n%s\n--- and before:\n%s", again, rendered)
 	}
-	for range 2 { // and once more, as GitOps does
+	for range 2 { // twice, as GitOps tools apply repeatedly
 		c.kubectl(t, rendered, "apply", "--server-side", "-f", "-").exits(t, 0)
 	}
 
@@ -61,7 +61,7 @@ func TestRenderWithoutOperator(t *testing.T) {
 	})
 }
 
-// namespaceUIDs show whether a tenant's namespace was replaced.
+// namespaceUIDs returns the UIDs of tenants' namespaces, which change if one is replaced.
 func (c *cluster) namespaceUIDs(t testing.TB) map[string]types.UID {
 	t.Helper()
 	namespaces, err := c.tenantNamespaces(t.Context())

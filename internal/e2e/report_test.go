@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// testDiff fails if diff reports the API server's defaults as differences, and if it
-// does not show the objects that croft would change for a declaration.
+// testDiff fails if diff reports the API server's defaults as differences, or does not show the
+// objects that croft would change for a declaration.
 func testDiff(t *testing.T, c *twoTenants) {
 	if same := c.croft(t, "diff", "-f", c.file).exits(t, 0); same.stdout != "" {
 		t.Errorf("nothing differs, and diff prints: %s", same)
@@ -32,7 +32,7 @@ func testDiff(t *testing.T, c *twoTenants) {
 		}
 	}
 
-	// Planned deletions are shown as planned writes are.
+	// Planned deletions are shown like planned writes.
 	withdrawn := edit(t, read(t, c.file), "      - {group: auditors, role: viewer}\n", "")
 	gone := c.croft(t, "diff", "-f", write(t, withdrawn)).exits(t, 1)
 	if want := "-  name: auditors"; !strings.Contains(gone.stdout, want) {
@@ -79,8 +79,8 @@ func testStatus(t *testing.T, c *twoTenants) {
 	}
 }
 
-// testVerify fails if an attack on any wall succeeds, if a legitimate request is
-// refused, if an attack cannot be tried, and if the scratch tenants stay.
+// testVerify fails if an attack on any wall succeeds, if a legitimate request is refused, if an
+// attack cannot be tried, or if the scratch tenants remain.
 func testVerify(t *testing.T, c *twoTenants) {
 	var report struct {
 		Results []verify.Result `json:"results"`
@@ -91,7 +91,8 @@ func testVerify(t *testing.T, c *twoTenants) {
 	tried := map[string]int{}
 	for _, r := range report.Results {
 		tried[r.Wall+" "+string(r.Kind)]++
-		// The sandbox of this test has no Gateway API, cert-manager and Flux, and is no OpenShift.
+		// The sandbox of this test has no Gateway API, cert-manager or Flux, and is not
+		// OpenShift.
 		absent := r.Result == verify.NotTried && (strings.HasPrefix(r.Message, "this cluster has no ") || r.Message == "there is no namespace openshift-dns")
 		if r.Result != verify.Held && !absent {
 			t.Errorf("%s/%s (%s): %s: %s", r.Wall, r.Name, r.Summary, r.Result, r.Message)
@@ -121,7 +122,7 @@ func testVerify(t *testing.T, c *twoTenants) {
 	})
 }
 
-// unmarshal reads the output of a command with -o json.
+// unmarshal decodes the output of a command with -o json.
 func unmarshal(t testing.TB, o outcome, into any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(o.stdout), into); err != nil {

@@ -14,11 +14,11 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// TestRestore deletes everything that is declared, by accident, while tenants work, and
-// applies it again. It fails if a network is open at any moment, if a pod is restarted,
-// deleted, refused or let in unplaced, if a node goes, if the tenants' people may do more
-// than before, or if they may not do the same again afterwards. It is of the third tier
-// (make test-all): testRetain deletes one tenant.
+// TestRestore deletes all declared objects while tenants work, as by accident, and applies them
+// again. It fails if a network is open at any moment; if a pod is restarted, deleted, refused
+// or admitted without placement; if a node is deleted; if the tenants' members have more rights
+// than before; or if they do not regain their rights afterwards. It is of the third tier (make
+// test-all): testRetain deletes one tenant.
 func TestRestore(t *testing.T) {
 	t.Parallel() // it mostly waits
 	sandbox.Thorough(t)
@@ -59,8 +59,8 @@ func TestRestore(t *testing.T) {
 	}
 	seen.traffic.more(t, 20)
 
-	// What is being deleted cannot be kept: without its finalizer it goes at once, and what
-	// was made of it stays. docs/upgrade.md says so.
+	// An object that is being deleted cannot be kept. Without its finalizer it is deleted at
+	// once, and the objects that croft made from it remain, as docs/upgrade.md explains.
 	for _, team := range teams {
 		c.kubectl(t, "", "patch", "pool", team.pool, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`).exits(t, 0)
 	}

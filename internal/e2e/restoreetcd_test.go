@@ -26,18 +26,17 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// bump is by how much the first restore raises etcd's revision, as docs/upgrade.md says: by
-// more than there were changes since the snapshot, or clients miss changes. The next restore
-// of the same snapshot has to raise it by more.
+// bump is the number by which the first restore raises etcd's revision. As docs/upgrade.md
+// explains, it must be more than the number of changes since the snapshot, or clients miss
+// changes. The next restore of the same snapshot has to raise it by more.
 const bump = 1_000_000_000
 
 // TestRestoreEtcd restores etcd from a snapshot while tenants work: first while croft's
-// operator runs on, with everything that it has read of the time after the snapshot, and
-// then without an operator. It fails if a pod or a node of the snapshot is lost or restarted,
-// if an attack gets through at any moment from the API server's first answer on, or if croft
-// apply of the same file does not bring back the tenant and the access that changed since. It
-// is of the third tier (make test-all): it needs `make etcd`. TestTwoTenants has the walls
-// stand without an operator.
+// operator keeps running, with caches that are newer than the snapshot, and then without an
+// operator. It fails if a pod or a node of the snapshot is lost or restarted, if an attack
+// succeeds at any moment after the API server's first response, or if croft apply of the same
+// file does not restore the tenant and the access that changed since. It is of the third tier
+// (make test-all): it needs `make etcd`. TestTwoTenants tests the walls without an operator.
 func TestRestoreEtcd(t *testing.T) {
 	t.Parallel() // it mostly waits
 	sandbox.Thorough(t)
@@ -80,7 +79,7 @@ func TestRestoreEtcd(t *testing.T) {
 			}
 			c.restoreEtcd(t, snapshot, with.bump)
 
-			// It is the time of the snapshot again.
+			// The cluster has the state of the snapshot again.
 			if err := c.admin.Get(t.Context(), client.ObjectKey{Name: late.tenant}, &v1alpha1.Tenant{}); !apierrors.IsNotFound(err) {
 				t.Errorf("%s is there after the restore: %v", late.tenant, err)
 			}
@@ -110,9 +109,9 @@ func TestRestoreEtcd(t *testing.T) {
 	c.croft(t, "verify").exits(t, 0)
 }
 
-// restoreEtcd puts a snapshot in the place of etcd's data: the API server stops, then etcd;
-// etcdutl writes the data, and both start again. All other components run on. Attacks are
-// tried all the time.
+// restoreEtcd replaces etcd's data with a snapshot: the API server stops, then etcd; etcdutl
+// writes the data, and both start again. All other components keep running. Attacks are tried
+// all the time.
 func (c *cluster) restoreEtcd(t *testing.T, snapshot string, bump int) {
 	t.Helper()
 	for _, name := range []string{"kube-apiserver", "etcd"} {
@@ -139,7 +138,7 @@ func (c *cluster) restoreEtcd(t *testing.T, snapshot string, bump int) {
 }
 
 // attackAllTheTime tries an attack until end is called, and until it was refused ten times. It
-// fails if the attack gets through.
+// fails if the attack succeeds.
 func (c *cluster) attackAllTheTime(t *testing.T, team team) (end func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -176,7 +175,7 @@ func (c *cluster) attackAllTheTime(t *testing.T, team team) (end func()) {
 	}
 }
 
-// bounces fails if an attack on each kind of wall that is data in etcd gets through.
+// bounces fails if an attack succeeds on one of the walls that are stored in etcd.
 func (c *cluster) bounces(t *testing.T, team team) {
 	t.Helper()
 	member := c.member(t, team.group)
@@ -192,7 +191,7 @@ func (c *cluster) bounces(t *testing.T, team team) {
 	}
 }
 
-// auditorsSee waits until the auditors may read tenant-b, or may not.
+// auditorsSee waits until the auditors' access to tenant-b is as given.
 func (c *cluster) auditorsSee(t *testing.T, want bool) {
 	t.Helper()
 	auditor, namespace := c.member(t, "auditors"), teams[1].tenant
@@ -205,7 +204,7 @@ func (c *cluster) auditorsSee(t *testing.T, want bool) {
 	})
 }
 
-// atWork are the pods of the teams, by name, and the nodes that they run on.
+// atWork returns the pods of the teams, by name, and their nodes.
 func (c *cluster) atWork(t testing.TB) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -224,7 +223,7 @@ func (c *cluster) atWork(t testing.TB) map[string]string {
 	return all
 }
 
-// isAtWork fails unless the same pods are at work, on the same nodes.
+// isAtWork fails unless the same pods run on the same nodes.
 func (c *cluster) isAtWork(t testing.TB, before map[string]string) {
 	t.Helper()
 	if after := c.atWork(t); !maps.Equal(before, after) {

@@ -17,16 +17,16 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// prompt is the time limit for a pod of one tenant to get a node while another tenant
-// does its worst. On an idle machine it takes two to five seconds, and on a busy one
+// prompt is the time limit for a pod of one tenant to get a node while another tenant creates
+// the worst admitted load. On an idle machine it takes two to five seconds, and on a busy one
 // half a minute.
 const prompt = time.Minute
 
-// TestScheduling fails if one tenant's constraints for the scheduler delay another
-// tenant's pods. It first tries the constraints that croft refuses. Then it creates the
-// worst admitted ones while it times the other tenant's pods.
+// TestScheduling fails if one tenant's scheduling constraints delay another tenant's pods. It
+// first tries the constraints that croft refuses. Then it creates the worst admitted ones and
+// measures the time until the other tenant's pods run.
 func TestScheduling(t *testing.T) {
-	sandbox.Thorough(t) // the walls' attacks try the constraints that slow a scheduler
+	sandbox.Thorough(t) // the walls' attacks test the constraints that slow a scheduler
 	t.Parallel()        // it mostly waits
 	c := &twoTenants{cluster: startWithCroft(t), file: example("two-tenants.yaml")}
 	c.estate = estateOf(t, c.file, read(t, c.file))
@@ -44,7 +44,7 @@ func TestScheduling(t *testing.T) {
 	}
 }
 
-// The rules that must refuse the requests of this test.
+// These rules must refuse the requests of this test.
 var (
 	byAffinity = attack.ByPolicy(admissionpolicy.PodsPolicy, "affinity-namespaces")
 	byTerms    = attack.ByPolicy(admissionpolicy.PodsPolicy, "scheduling-terms")
@@ -58,8 +58,8 @@ func strangers(namespace string) *metav1.LabelSelector {
 	}}
 }
 
-// schedulingAntiAffinity keeps all pods of others off all nodes: anti-affinity
-// holds for pods that come later, too.
+// schedulingAntiAffinity tries to keep all pods of other tenants off all nodes: anti-affinity
+// also applies to pods that are created later.
 func schedulingAntiAffinity(t *testing.T, c *twoTenants) {
 	repellent := nginx("tenant-a", "repellent", func(spec *corev1.PodSpec) {
 		spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
@@ -93,15 +93,15 @@ func (c *cluster) promptly(t testing.TB, namespace, name string) time.Duration {
 	return time.Since(started)
 }
 
-// schedulingLabelOracle asks the scheduler whether another tenant has a pod with a
-// label: the pod that asks is scheduled only if so.
+// schedulingLabelOracle tries to learn from the scheduler whether another tenant has a pod with
+// a label: the attacker's pod is scheduled only if so.
 func schedulingLabelOracle(t *testing.T, c *twoTenants) {
 	secret := nginx("tenant-b", "secret")
 	secret.Labels = map[string]string{"codename": "heron"}
 	create(t, c.admin, secret)
 	t.Cleanup(func() { c.remove(t, secret) })
 	c.runs(t, secret)
-	c.runs(t, c.started(t, "tenant-a", "neighbour")) // a node of one's own, on which the answer can run
+	c.runs(t, c.started(t, "tenant-a", "neighbour")) // a node of the tenant's own, on which the attacker's pod can run
 	for name, known := range map[string]bool{"heron": true, "stork": false} {
 		question := nginx("tenant-a", "question-"+name, func(spec *corev1.PodSpec) {
 			spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
@@ -142,8 +142,7 @@ func (c *cluster) started(t testing.TB, namespace, name string) *corev1.Pod {
 	return pod
 }
 
-// schedulingManyTerms has the scheduler and Karpenter go through many terms for
-// every pod.
+// schedulingManyTerms makes the scheduler and Karpenter evaluate many terms for every pod.
 func schedulingManyTerms(t *testing.T, c *twoTenants) {
 	const pods = 150
 	terms := func(n int) func(*corev1.PodSpec) {
@@ -178,7 +177,7 @@ func schedulingManyTerms(t *testing.T, c *twoTenants) {
 	t.Logf("tenant-b's pod runs after %s; it was %s before %d pods with %d terms", c.promptly(t, "tenant-b", "during"), before, pods, most)
 }
 
-// schedulingDevices claims devices in ways that the scheduler must search long for.
+// schedulingDevices claims devices in ways that require a long search by the scheduler.
 func schedulingDevices(t *testing.T, c *twoTenants) {
 	const driver, devices = "gpu.example.com", 8
 	node := c.runs(t, c.started(t, "tenant-a", "first")).Spec.NodeName
@@ -223,8 +222,8 @@ func schedulingDevices(t *testing.T, c *twoTenants) {
 	fine := claimFor("granted", "fine", exactlyOne(driver, "true"))
 	create(t, member, fine)
 	c.runs(t, c.claims(t, "team-granted", "granted", fine))
-	// All that is admitted, so that the last of eight requests fits nowhere and every
-	// combination for the others is tried.
+	// This is the maximum that is admitted. The last of eight requests fits nowhere, so the
+	// scheduler tries every combination of the others.
 	for i := range 3 {
 		many, none := claimFor("granted", fmt.Sprintf("many-%d", i)), claimFor("granted", fmt.Sprintf("none-%d", i))
 		for range 4 {
@@ -241,7 +240,7 @@ func schedulingDevices(t *testing.T, c *twoTenants) {
 	t.Logf("tenant-b's pod runs after %s while the largest admissible claims wait; it was %s before", c.promptly(t, "tenant-b", "during-claims"), before)
 }
 
-// claims creates a pod that uses claims, and removes both when the test is over.
+// claims creates a pod that uses claims, and deletes both when the test ends.
 func (c *cluster) claims(t testing.TB, group, namespace string, claims ...*resourcev1.ResourceClaim) *corev1.Pod {
 	t.Helper()
 	pod := nginx(namespace, claims[0].Name, func(spec *corev1.PodSpec) {
@@ -266,7 +265,7 @@ func claimFor(namespace, name string, requests ...resourcev1.DeviceRequest) *res
 	}
 }
 
-// firstOf are requests that have several alternatives each.
+// firstOf returns requests with several alternatives each.
 func firstOf(class string, requests, alternatives int) []resourcev1.DeviceRequest {
 	var all []resourcev1.DeviceRequest
 	for r := range requests {
@@ -281,7 +280,7 @@ func firstOf(class string, requests, alternatives int) []resourcev1.DeviceReques
 	return all
 }
 
-// exactlyOne asks for a device that an expression holds for.
+// exactlyOne returns a request for one device that matches an expression.
 func exactlyOne(class, expression string) resourcev1.DeviceRequest {
 	return resourcev1.DeviceRequest{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{
 		DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,

@@ -22,8 +22,8 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// testSteadyState fails if apply or the operator changes objects that are in place, such
-// as a status that contains the time, or a value that two of them write differently.
+// testSteadyState fails if apply or the operator changes objects that are up to date: for
+// example because a status contains the time, or because two of them write a value differently.
 func testSteadyState(t *testing.T, c *twoTenants) {
 	printed := c.apply(t, c.file).stdout
 	for line := range strings.Lines(printed) {
@@ -48,15 +48,16 @@ func testSteadyState(t *testing.T, c *twoTenants) {
 	}
 }
 
-// revisions change when croft's objects or declared ones are written.
+// revisions returns a value for each object of croft and each declared object that changes when
+// the object is written.
 func (c *twoTenants) revisions(t testing.TB) map[apply.Ref]string {
 	t.Helper()
 	all := map[apply.Ref]string{}
 	for _, found := range []things{c.everything(t, ours), c.declared(t)} {
 		for ref, o := range found {
 			all[ref] = "revision " + o.ResourceVersion
-			// Karpenter keeps the status up to date, and kube-controller-manager that of
-			// policies, whose types it checks.
+			// Karpenter updates the NodePool's status, and kube-controller-manager the
+			// policies', whose expressions it type-checks.
 			if ref.Kind == "NodePool" || ref.Kind == "ValidatingAdmissionPolicy" {
 				all[ref] = "generation " + strconv.FormatInt(o.Generation, 10)
 			}
@@ -65,7 +66,7 @@ func (c *twoTenants) revisions(t testing.TB) map[apply.Ref]string {
 	return all
 }
 
-// declared are the Platform, the Pools and the Tenants.
+// declared returns the Platform, the Pools and the Tenants.
 func (c *cluster) declared(t testing.TB) things {
 	t.Helper()
 	declared := things{}
@@ -77,9 +78,8 @@ func (c *cluster) declared(t testing.TB) things {
 	return declared
 }
 
-// resume starts the sandbox's operator again, and waits until it has reconciled all
-// declared objects. It has no memory, so it probes again whether the walls hold: by pods
-// in dry runs, after everything else.
+// resume starts the sandbox's operator again, and waits until it has reconciled all declared
+// objects. It keeps no state, so at the end it probes the walls again, by dry runs of pods.
 func (c *cluster) resume(t testing.TB) {
 	t.Helper()
 	namespaces, err := c.tenantNamespaces(t.Context())
@@ -103,7 +103,7 @@ func (c *cluster) resume(t testing.TB) {
 	c.isIdle(t)
 }
 
-// probes is the number of pods created in dry runs.
+// probes returns the number of pods created in dry runs, from the API server's metrics.
 func (c *cluster) probes(ctx context.Context) (float64, error) {
 	d, err := discovery.NewDiscoveryClientForConfig(c.Config)
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *cluster) probes(ctx context.Context) (float64, error) {
 	return metrics(page).sum("apiserver_request_total", `dry_run="All"`, `resource="pods"`, `verb="POST"`)
 }
 
-// isIdle waits until the sandbox's operator has nothing to do.
+// isIdle waits until the sandbox's operator has no work left.
 func (c *cluster) isIdle(t testing.TB) {
 	t.Helper()
 	eventually(t, patience, "the operator to be idle", func(ctx context.Context) error {
@@ -136,10 +136,10 @@ func (c *cluster) isIdle(t testing.TB) {
 	})
 }
 
-// metrics is a page in Prometheus' text format.
+// metrics is a page in the Prometheus text format.
 type metrics string
 
-// metrics asks the sandbox's operator.
+// metrics reads the metrics of the sandbox's operator.
 func (c *cluster) metrics(ctx context.Context) (metrics, error) {
 	var ports map[string]int
 	content, err := os.ReadFile(filepath.Join(c.Dir, "ports.json"))
@@ -162,8 +162,8 @@ func (c *cluster) metrics(ctx context.Context) (metrics, error) {
 	return metrics(page), err
 }
 
-// sum adds up the series of a metric that have all of some labels. A metric that has no
-// series at all is an error: it may have got another name, and would then be 0 for ever.
+// sum adds up the series of a metric that have all of the labels. A metric without any series
+// is an error: after a change of its name the sum would always be 0.
 func (m metrics) sum(name string, labels ...string) (float64, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(string(m)))

@@ -23,7 +23,7 @@ import (
 	"croft.dev/croft/internal/wall/identity"
 )
 
-// idToken returns the machine's ID token, which kubectl gets the same way.
+// idToken returns the machine's ID token, which kubectl obtains in the same way.
 func (m *machine) idToken(t testing.TB) string {
 	t.Helper()
 	var credential clientauthenticationv1.ExecCredential
@@ -33,8 +33,8 @@ func (m *machine) idToken(t testing.TB) string {
 	return credential.Status.Token
 }
 
-// sweptVerb is how a verb becomes a request: for a name that no object has, and without
-// effect.
+// sweptVerb describes the request of a verb, which names an object that does not exist and has
+// no effect.
 type sweptVerb struct {
 	name, method string
 	named        bool
@@ -54,17 +54,16 @@ var sweptVerbs = []sweptVerb{
 	{"delete", http.MethodDelete, true, dryRun},
 }
 
-// sweptRequest is a request of a sweep.
 type sweptRequest struct {
 	version             schema.GroupVersion
 	resource, namespace string
 	verb                sweptVerb
 }
 
-// sweep sends a request with every verb for every kind that the cluster serves: in one
-// of the user's namespaces, in those of others and, for all that is not namespaced, in
-// the cluster. It returns the number of requests, and those that were not refused
-// although the operator's role does not allow them in the user's own namespace.
+// sweep sends a request with every verb for every kind that the cluster serves: in one of the
+// user's namespaces, in namespaces of others and, for cluster-scoped kinds, in the cluster. It
+// returns the number of requests, and the requests that were not refused although the
+// operator's role does not allow them in the user's own namespace.
 func (p *proxiedCluster) sweep(t testing.TB, u testUser) (tried int, problems []string) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{}
@@ -100,7 +99,7 @@ func (p *proxiedCluster) sweep(t testing.TB, u testUser) (tried int, problems []
 	return tried, problems
 }
 
-// sweptRequests are the requests of a sweep for a kind, which may be a subresource.
+// sweptRequests returns the requests of a sweep for a kind or a subresource.
 func sweptRequests(version schema.GroupVersion, served *metav1.APIResource) (requests []sweptRequest) {
 	namespaces := []string{""}
 	if served.Namespaced {
@@ -116,15 +115,15 @@ func sweptRequests(version schema.GroupVersion, served *metav1.APIResource) (req
 	return requests
 }
 
-// filtered are the lists that the proxy filters for all members of a tenant;
+// filtered are the resources whose lists the proxy filters for all members of a tenant;
 // proxyTenancy checks their content.
 var filtered = []schema.GroupResource{
 	{Resource: "namespaces"}, {Resource: "nodes"},
 	{Group: v1alpha1.GroupVersion.Group, Resource: "pools"}, {Group: v1alpha1.GroupVersion.Group, Resource: "tenants"},
 }
 
-// allowed says whether the user may send a request: by the role in their own namespace, or
-// as everybody may, such as the list of namespaces, which the proxy filters.
+// allowed reports whether the user may send a request: by the role in their own namespace, or
+// because every user may, such as the list of namespaces, which the proxy filters.
 func (r sweptRequest) allowed(role *rbacv1.ClusterRole) bool {
 	if r.namespace == ownNamespace {
 		covered, _ := validation.Covers(role.Rules, []rbacv1.PolicyRule{{
@@ -154,19 +153,20 @@ func (r sweptRequest) send(t testing.TB, u testUser) error {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), moments)
 	defer cancel()
-	stream, err := request.Stream(ctx) // a watch that is allowed does not end
+	stream, err := request.Stream(ctx) // an allowed watch does not end
 	if err == nil {
 		err = stream.Close()
 	}
 	return err
 }
 
-// String names a request as kubectl auth can-i does.
+// String describes a request like kubectl auth can-i.
 func (r sweptRequest) String() string {
 	return fmt.Sprintf("%s %s.%s in namespace %q", r.verb.name, r.resource, r.version.Group, r.namespace)
 }
 
-// listsOnlyOwn lists a kind in all namespaces, which is refused or shows the user's own.
+// listsOnlyOwn lists a kind in all namespaces, and reports objects of other users' namespaces.
+// The request may also be refused.
 func (u testUser) listsOnlyOwn(t testing.TB, version schema.GroupVersion, resource string) (problems []string) {
 	t.Helper()
 	content, err := u.client.Discovery().RESTClient().Get().AbsPath(pathOf(version, resource, "", false)).Do(t.Context()).Raw()

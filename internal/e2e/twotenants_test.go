@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// teams are the teams of examples/two-tenants.yaml: the tenant, its pool and the group
-// that may work in it.
+// teams are the teams of examples/two-tenants.yaml: the tenant, its pool and the group with
+// access to it.
 var teams = []team{
 	{tenant: "tenant-a", pool: "pool-a", group: "team-a"},
 	{tenant: "tenant-b", pool: "pool-b", group: "team-b"},
@@ -24,7 +24,7 @@ var teams = []team{
 
 type team struct{ tenant, pool, group string }
 
-// twoTenants is a sandbox with the operator and the declared example.
+// twoTenants is a sandbox with the operator, to which the example was applied.
 type twoTenants struct {
 	*cluster
 	file   string
@@ -63,9 +63,9 @@ func TestTwoTenants(t *testing.T) {
 	}
 }
 
-// testPlacement fails without the MutatingAdmissionPolicy (pods stay Pending),
-// without one of the pool's two taints or its label, with a NodePool that forgets
-// the pool's instance types, and with roles that let a team run too little.
+// testPlacement fails if the MutatingAdmissionPolicy is missing (pods stay Pending), if one of
+// the pool's two taints or its label is missing, if a NodePool lacks the pool's instance types,
+// or if roles do not let a team run its workloads.
 func testPlacement(t *testing.T, c *twoTenants) {
 	for _, team := range teams {
 		deployment, service := nginxes(team.tenant, 3)
@@ -80,8 +80,8 @@ func testPlacement(t *testing.T, c *twoTenants) {
 	}
 }
 
-// testInstanceTypeAndScaleIn fails if placement takes a pod's own node affinity
-// away, and if the pool's emptyTTL does not reach Karpenter.
+// testInstanceTypeAndScaleIn fails if placement removes a pod's own node affinity, or if
+// Karpenter does not apply the pool's emptyTTL.
 func testInstanceTypeAndScaleIn(t *testing.T, c *twoTenants) {
 	const want = "m5.large"
 	a := teams[0]
@@ -99,8 +99,8 @@ func testInstanceTypeAndScaleIn(t *testing.T, c *twoTenants) {
 	c.isGone(t, node)
 }
 
-// testSystemNamespaces fails if a policy selects more than tenants' namespaces,
-// and if croft writes anything outside of them.
+// testSystemNamespaces fails if a policy selects more than tenants' namespaces, or if croft
+// writes anything outside of them.
 func testSystemNamespaces(t *testing.T, c *twoTenants) {
 	pod := nginx(metav1.NamespaceDefault, "bystander")
 	create(t, c.admin, pod)
@@ -127,7 +127,7 @@ func testSystemNamespaces(t *testing.T, c *twoTenants) {
 	}
 }
 
-// serves waits until a Service has n pods behind it.
+// serves waits until a Service has n endpoints.
 func (c *cluster) serves(t testing.TB, namespace, service string, n int) {
 	t.Helper()
 	eventually(t, patience, fmt.Sprintf("service %s/%s to have %d endpoints", namespace, service, n), func(ctx context.Context) error {
@@ -144,8 +144,8 @@ func (c *cluster) serves(t testing.TB, namespace, service string, n int) {
 	})
 }
 
-// remove deletes a test's objects. It is used for cleaning up too, when the test's own
-// context is over.
+// remove deletes a test's objects. It also works in clean-ups, when the test's own context is
+// cancelled.
 func (c *cluster) remove(t testing.TB, objects ...client.Object) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)

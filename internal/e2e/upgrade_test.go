@@ -25,10 +25,10 @@ import (
 	"croft.dev/croft/internal/wall/identity"
 )
 
-// formerRepository is where the images of releases are: nobody pulls them.
+// formerRepository is the repository of the releases' images, which are never pulled.
 const formerRepository = "registry.example.org/croft"
 
-// upgrading is a cluster in which croft was installed as a release, and tenants work.
+// upgrading is a cluster with a release of croft and running tenants.
 type upgrading struct {
 	*cluster
 	old    *release
@@ -36,12 +36,12 @@ type upgrading struct {
 	pods   *podRunner
 }
 
-// TestUpgrade installs each kept release, has two tenants work, upgrades to this croft,
-// and goes back, by Helm and by croft install. It fails if at any moment a tenant's network
-// is open, a pod is let in unplaced or refused, a pod at work is restarted or deleted, or a
-// member of a tenant may do less or more than before; or if the walls afterwards are not
-// this version's, and after the way back the release's. It is of the third tier (make
-// test-all): TestChart upgrades a release to itself.
+// TestUpgrade installs each kept release, starts two tenants' workloads, upgrades to this
+// croft, and rolls back, by Helm and by croft install. It fails if at any moment a tenant's
+// network is open, a pod is admitted without placement or refused, a running pod is restarted
+// or deleted, or a member of a tenant has fewer or more rights than before; or if the walls are
+// not this version's after the upgrade, and the release's after the rollback. It is of the
+// third tier (make test-all): TestChart upgrades a release to itself.
 func TestUpgrade(t *testing.T) {
 	sandbox.Thorough(t)
 	kept, err := os.ReadDir(releases)
@@ -66,13 +66,13 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// way is how a platform team installs croft.
+// way is a way to install croft.
 type way interface {
-	// install installs a release, with what is declared.
+	// install installs the release and its declared objects.
 	install(t *testing.T, u *upgrading)
-	// upgrade goes to this croft.
+	// upgrade upgrades to this croft.
 	upgrade(t *testing.T, u *upgrading)
-	// back goes back to the release.
+	// back rolls back to the release.
 	back(t *testing.T, u *upgrading)
 }
 
@@ -82,7 +82,7 @@ func upgradeAndBack(t *testing.T, old *release, by way) *upgrading {
 		estate: estateOf(t, "croft.yaml", old.values),
 	}
 	u.env = append(u.env, "KUBECONFIG="+u.Kubeconfig)
-	// The sandbox brings this version's kinds along.
+	// The sandbox comes with this version's CRDs.
 	u.kubectl(t, "", append([]string{"delete", "crd"}, croftKinds(t)...)...).exits(t, 0)
 	u.pods = u.runPods(t, formerRepository+":"+old.version)
 	by.install(t, u)
@@ -132,7 +132,8 @@ func upgradeAndBack(t *testing.T, old *release, by way) *upgrading {
 	return u
 }
 
-// createSoon creates an object as a member of a group, once croft lets them in.
+// createSoon creates an object as a member of a group, as soon as croft has given the group
+// access.
 func (u *upgrading) createSoon(t testing.TB, group string, o client.Object) {
 	t.Helper()
 	member := u.member(t, group)
@@ -141,7 +142,8 @@ func (u *upgrading) createSoon(t testing.TB, group string, o client.Object) {
 	})
 }
 
-// stand reports which of the objects do not exist, and which of the others do.
+// stand returns an error if one of the desired objects does not exist, or one of the others
+// does.
 func (u *upgrading) stand(ctx context.Context, want, others map[apply.Ref]bool) error {
 	var errs []error
 	for ref := range want {
@@ -181,7 +183,7 @@ func (u *upgrading) operatorGone(t testing.TB) {
 	})
 }
 
-// idle reports processes of this croft that run.
+// idle returns an error if processes of this croft run.
 func (r *podRunner) idle() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,7 +203,7 @@ func refsOf(objects []client.Object) map[apply.Ref]bool {
 	return all
 }
 
-// beyond are the names of some that others do not have.
+// beyond returns the references in some that others does not have.
 func beyond(some, others map[apply.Ref]bool) []apply.Ref {
 	var all []apply.Ref
 	for ref := range some {
@@ -212,7 +214,7 @@ func beyond(some, others map[apply.Ref]bool) []apply.Ref {
 	return all
 }
 
-// byHelm is the chart, by the real Helm.
+// byHelm installs the chart with the real Helm.
 type byHelm struct{}
 
 func (byHelm) helm(t *testing.T, u *upgrading, args ...string) {
@@ -230,8 +232,8 @@ func (w byHelm) upgrade(t *testing.T, u *upgrading) {
 
 func (w byHelm) back(t *testing.T, u *upgrading) { w.helm(t, u, "rollback", "croft", "1") }
 
-// byCommand is croft install and croft apply. What an older one writes is what its chart
-// has: TestChartIsInstall.
+// byCommand installs with croft install and croft apply. The objects of an older croft install
+// are the objects of its chart: see TestChartIsInstall.
 type byCommand struct{}
 
 func (w byCommand) install(t *testing.T, u *upgrading) {
@@ -246,7 +248,7 @@ func (byCommand) upgrade(t *testing.T, u *upgrading) {
 	says(t, u.croft(t, append(image, "--dry-run")...).exits(t, 0), "0 objects would be created, and 0 changed")
 }
 
-// back leaves the kinds, as an older croft with --allow-downgrade does.
+// back leaves the CRDs unchanged, as an older croft with --allow-downgrade does.
 func (w byCommand) back(t *testing.T, u *upgrading) {
 	w.write(t, u, func(o client.Object) bool {
 		return o.GetObjectKind().GroupVersionKind().Kind != "CustomResourceDefinition"
@@ -264,7 +266,7 @@ func (byCommand) write(t *testing.T, u *upgrading, which func(client.Object) boo
 	})
 }
 
-// atWork is a pod of the tenant's that does not come and go.
+// atWork returns a running pod of the tenant that is not part of the traffic.
 func (u *upgrading) atWork(t testing.TB, namespace string) *corev1.Pod {
 	t.Helper()
 	var pods corev1.PodList
@@ -277,8 +279,8 @@ func (u *upgrading) atWork(t testing.TB, namespace string) *corev1.Pod {
 	return &pods.Items[0]
 }
 
-// testObserver takes something away from tenants at work, and fails if the observer does
-// not notice. No operator runs that would put it back.
+// testObserver breaks the walls and workloads of running tenants, and fails if the observer
+// does not record it. No operator runs, so nothing is restored.
 func testObserver(t *testing.T, u *upgrading) {
 	a, b := teams[0], teams[1]
 	seen := u.observe(t, u.estate)

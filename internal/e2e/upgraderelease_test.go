@@ -26,7 +26,7 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// release is a released version of croft, as hack/snapshot.sh has kept it.
+// release is a released version of croft, as hack/snapshot.sh stored it.
 type release struct {
 	version string
 	// chart is the directory of its chart.
@@ -37,7 +37,7 @@ type release struct {
 	walls []client.Object
 }
 
-// releases are the directories of the kept releases.
+// releases is the directory of the kept releases.
 const releases = "testdata/releases"
 
 // released reads a release.
@@ -57,7 +57,7 @@ func released(t testing.TB, version string) *release {
 	return r
 }
 
-// unzip opens a file that gzip has compressed.
+// unzip opens a gzip file.
 func unzip(t testing.TB, path string) io.Reader {
 	t.Helper()
 	file, err := os.Open(path)
@@ -100,8 +100,8 @@ func extract(t testing.TB, archive, to string) {
 	}
 }
 
-// objectsIn are the objects of a stream, in its order. Namespaces are Go types, by which
-// apply knows those of tenants.
+// objectsIn returns the objects of a stream, in its order. Namespaces are Go types, from which
+// apply recognises tenants' namespaces.
 func objectsIn(t testing.TB, stream string) []client.Object {
 	t.Helper()
 	documents, problems := manifest.Documents("", []byte(stream))
@@ -122,16 +122,16 @@ func objectsIn(t testing.TB, stream string) []client.Object {
 	return all
 }
 
-// The names of v0.0.9, which never was: a release from which an upgrade changes something.
+// These are the names of v0.0.9, a fictitious release with differences to this version.
 const (
 	neverReleased   = "v0.0.9"
 	formerIsolation = "croft-deny"
 	formerPlacement = "croft-placement"
 )
 
-// former makes another release of one: two policies have other names, without which a
-// tenant's network is open and its pods are not placed; a policy does not exist; and
-// neither does a field of Tenants.
+// former derives an older release from another: two policies have other names, without which a
+// tenant's network is open and its pods are not placed; and a policy and a field of Tenants do
+// not exist yet.
 func former(t testing.TB, r *release) *release {
 	t.Helper()
 	older := *r
@@ -202,8 +202,8 @@ func former(t testing.TB, r *release) *release {
 	return &older
 }
 
-// operate does what the operator of a release does with the walls: it applies them, and
-// then deletes those of another version. No release's binary is kept, and its objects are.
+// operate writes the walls like the operator of a release: it applies them, and then deletes
+// the walls of other versions. The binary of a release is not kept, but its objects are.
 func (r *release) operate(t testing.TB, c *cluster) {
 	t.Helper()
 	config, err := c.ConfigFor(admissionpolicy.OperatorUser, "system:serviceaccounts", "system:serviceaccounts:"+v1alpha1.SystemNamespace)
@@ -229,7 +229,7 @@ func (r *release) operate(t testing.TB, c *cluster) {
 	})
 }
 
-// refs are the names of the walls.
+// refs returns the references of the walls.
 func (r *release) refs() map[apply.Ref]bool {
 	all := map[apply.Ref]bool{}
 	for _, o := range r.walls {

@@ -20,10 +20,10 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// testVolumes fails if a controller of Kubernetes claims or mounts for a tenant a volume
-// that the tenant itself may not: the StatefulSet controller may write the claims of the
-// whole cluster, and an admitted pod gets any disk that it names. It fails too if croft
-// refuses the claims of Kubernetes' own volume controller.
+// testVolumes fails if a controller of Kubernetes claims or mounts a volume for a tenant that
+// the tenant itself may not: the StatefulSet controller may create claims in the whole cluster,
+// and an admitted pod gets any disk that it names. It also fails if croft refuses the claims of
+// Kubernetes' own volume controller.
 func testVolumes(t *testing.T, c *twoTenants) {
 	a := teams[0]
 	member := c.member(t, a.group)
@@ -78,7 +78,7 @@ func testVolumes(t *testing.T, c *twoTenants) {
 		pod := c.runs(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: a.tenant, Name: "honest-0"}})
 		var claim corev1.PersistentVolumeClaim
 		c.get(t, a.tenant, "d-honest-0", &claim)
-		// ofB fits, too: a claim without a volume's name may get any unbound volume.
+		// ofB fits, too: a claim without a volume name may be bound to any free volume.
 		if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName != fit.Name {
 			t.Errorf("pod %s runs, and its claim is %s with volume %q", pod.Name, claim.Status.Phase, claim.Spec.VolumeName)
 		}
@@ -99,7 +99,7 @@ func testVolumes(t *testing.T, c *twoTenants) {
 	})
 }
 
-// volume is an existing, unbound volume.
+// volume returns a PersistentVolume, which is not bound.
 func volume(name, class, size string) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -126,7 +126,7 @@ func claimOf(namespace, name, class, size string, edits ...func(*corev1.Persiste
 	return claim
 }
 
-// setWithVolume is a StatefulSet of one pod, which mounts its claim.
+// setWithVolume returns a StatefulSet of one pod, which mounts its claim.
 func setWithVolume(namespace, name string, claim *corev1.PersistentVolumeClaim) *appsv1.StatefulSet {
 	labels := map[string]string{"app": name}
 	spec := nginx(namespace, "").Spec
@@ -140,8 +140,8 @@ func setWithVolume(namespace, name string, claim *corev1.PersistentVolumeClaim) 
 	}
 }
 
-// isToldOf waits until a controller reports in an event that it was refused. If the
-// request succeeded, there is no such event.
+// isToldOf waits until a controller reports the refusal in an event. If the request succeeded,
+// there is no such event.
 func (c *cluster) isToldOf(t testing.TB, namespace, kind, name, refusal string) {
 	t.Helper()
 	eventually(t, moments, fmt.Sprintf("an event of %s %s that says %s", kind, name, refusal), func(ctx context.Context) error {
@@ -158,7 +158,7 @@ func (c *cluster) isToldOf(t testing.TB, namespace, kind, name, refusal string) 
 	})
 }
 
-// mountsNo reports pods that were let in with a volume.
+// mountsNo fails the test if a pod with such a volume was admitted.
 func (c *cluster) mountsNo(t testing.TB, namespace string, such func(corev1.Volume) bool) {
 	t.Helper()
 	var pods corev1.PodList
@@ -172,7 +172,7 @@ func (c *cluster) mountsNo(t testing.TB, namespace string, such func(corev1.Volu
 	}
 }
 
-// isNobodys reports a volume that a claim has got.
+// isNobodys fails the test if the volume is bound to a claim.
 func (c *cluster) isNobodys(t testing.TB, v *corev1.PersistentVolume) {
 	t.Helper()
 	var live corev1.PersistentVolume

@@ -29,9 +29,9 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// whyEstate has pools with faults: one that is too small for any of its instances, one
-// without its node class, one whose class no controller handles, and one whose nodes do
-// not register. Each has a tenant.
+// whyEstate has pools with faults: one whose limits are too small for all of its instance
+// types, one without its node class, one whose class no controller handles, and one whose nodes
+// do not register. Each has a tenant.
 const whyEstate = `
 pools:
   tiny: {instances: {instanceTypes: [m5.large]}, limits: {cpu: "1"}}
@@ -53,16 +53,16 @@ tenants:
 // whyer is a sandbox with faults.
 type whyer struct{ *twoTenants }
 
-// TestWhy fails if `croft why` does not name the cause of a message of the real
-// scheduler, Karpenter and API server, if it names another one first, and if it reveals
-// others' objects to a tenant.
+// TestWhy fails if `croft why` does not name the cause of a message of the real scheduler,
+// Karpenter or API server, if it names another cause first, or if it reveals others' objects to
+// a tenant.
 func TestWhy(t *testing.T) {
 	sandbox.EndToEnd(t)
 	t.Parallel() // it mostly waits
 	c := &whyer{&twoTenants{cluster: startWithCroft(t), file: example("two-tenants.yaml")}}
 	c.estate = estateOf(t, c.file, read(t, c.file))
 	c.apply(t, c.file)
-	// Older than its tenant is.
+	// This namespace and its pod are older than their tenant.
 	create(t, c.admin,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "older", Annotations: map[string]string{v1alpha1.AdoptAnnotation: "older"}}},
 		&kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "slow"}, Spec: kwokv1alpha1.KWOKNodeClassSpec{
@@ -113,7 +113,7 @@ func (c *cluster) account(t testing.TB, namespace string) {
 	})
 }
 
-// asks runs `croft why` as a team's member; as the administrator if team is empty.
+// asks runs `croft why` as a member of a team, or as the administrator if team is empty.
 func (c *whyer) asks(t testing.TB, team string, args ...string) (why.Story, outcome) {
 	t.Helper()
 	args = append([]string{"why", "-o", "json"}, args...)
@@ -128,7 +128,7 @@ func (c *whyer) asks(t testing.TB, team string, args ...string) (why.Story, outc
 	return story, out
 }
 
-// tells waits until a cause is first, and returns the story.
+// tells waits until croft why names a cause first, and returns the story.
 func (c *whyer) tells(t testing.TB, id, team string, args ...string) why.Story {
 	t.Helper()
 	var story why.Story
@@ -143,7 +143,7 @@ func (c *whyer) tells(t testing.TB, id, team string, args ...string) why.Story {
 	return story
 }
 
-// waits is tells for causes that only need time.
+// waits is like tells, for conditions that resolve themselves with time.
 func (c *whyer) waits(t testing.TB, id string, args ...string) {
 	t.Helper()
 	eventually(t, patience, "croft why "+strings.Join(args, " ")+" to wait for "+id, func(context.Context) error {
@@ -160,8 +160,8 @@ func whyHealthy(t *testing.T, c *whyer) {
 	create(t, c.member(t, "team-a"), deployment)
 	t.Cleanup(func() { c.remove(t, deployment) })
 	var pod corev1.Pod
-	// It may be another one a moment later: kube-controller-manager evicts a pod from a new
-	// node that it still knows with the taint which Karpenter registers nodes with.
+	// The pod may change: kube-controller-manager evicts a pod from a new node while its cache
+	// still has the taint with which Karpenter registers nodes.
 	eventually(t, patience, "croft why to find nothing", func(ctx context.Context) error {
 		var pods corev1.PodList
 		if err := c.admin.List(ctx, &pods, client.InNamespace("tenant-a")); err != nil {
@@ -176,7 +176,7 @@ func whyHealthy(t *testing.T, c *whyer) {
 		} {
 			out := c.croft(t, append([]string{"why"}, args...)...)
 			first, rest, _ := strings.Cut(out.stdout, "\n")
-			// For a node, also how long it took.
+			// For a node, croft why also prints the duration of the start.
 			alone := rest == "" || strings.HasPrefix(args[0], "node/") && strings.HasPrefix(rest, "\nit took ") && strings.Count(rest, "\n") == 2
 			if out.status != 0 || !strings.Contains(first, "nothing is wrong") || !alone {
 				return fmt.Errorf("want one line: %s", out)
@@ -198,8 +198,7 @@ func whyQuota(t *testing.T, c *whyer) {
 	c.tells(t, "quota-exceeded", "team-frugal", "deployment/nginx", "-n", "frugal")
 }
 
-// whyQuotaReserved is about a quota that is not used up, but reserved for another
-// namespace.
+// whyQuotaReserved tests a quota that is not used up, but reserved for another namespace.
 func whyQuotaReserved(t *testing.T, c *whyer) {
 	deployment, _ := nginxes("thrifty", 2)
 	member := c.member(t, "team-thrifty")
@@ -223,8 +222,8 @@ func whyPolicy(t *testing.T, c *whyer) {
 	}
 }
 
-// whyAdmission has the API server refuse pods by rules that are not croft's, each in a
-// namespace of its own.
+// whyAdmission makes the API server refuse pods by rules that are not croft's, each in its own
+// namespace.
 func whyAdmission(t *testing.T, c *whyer) {
 	nobody := &admissionv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "nobody"},
@@ -277,7 +276,7 @@ func whyAdmission(t *testing.T, c *whyer) {
 	}
 }
 
-// whyRollout changes the template of Deployments whose earlier pods go on to run.
+// whyRollout changes the template of Deployments whose earlier pods keep running.
 func whyRollout(t *testing.T, c *whyer) {
 	roll := func(deployment *appsv1.Deployment, patch string) {
 		t.Helper()
@@ -314,8 +313,8 @@ func whyRollout(t *testing.T, c *whyer) {
 	}
 }
 
-// whyJob has a Job pass its deadline without a node, and another one fail: its pod's status
-// is written as kubelet writes it.
+// whyJob tests a Job that exceeds its deadline without a node, and a Job that fails. The test
+// writes the failed pod's status as the kubelet does.
 func whyJob(t *testing.T, c *whyer) {
 	job := func(name string, edit func(*batchv1.JobSpec)) *batchv1.Job {
 		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-b", Name: name}}
@@ -395,7 +394,7 @@ func whyAskedTooMuch(t *testing.T, c *whyer) {
 	}
 }
 
-// isDiscreet reports others' objects that a story reveals to a member of tenant-a.
+// isDiscreet fails the test if a story reveals others' objects to a member of tenant-a.
 func (c *whyer) isDiscreet(t testing.TB, story why.Story) {
 	t.Helper()
 	told, err := json.Marshal(story)
@@ -459,7 +458,8 @@ func whyNotRegistered(t *testing.T, c *whyer) {
 	c.waits(t, "not-registered", "pod/pod", "-n", "slow")
 }
 
-// agent is a pool of the platform's own, whose nodes wait for a missing agent.
+// agent is the key of a label and a startup taint of the platform's own NodePools. No agent
+// removes the taint.
 const agent = "example.org/agent"
 
 func whyStartupTaint(t *testing.T, c *whyer) {
@@ -471,8 +471,8 @@ func whyStartupTaint(t *testing.T, c *whyer) {
 	c.waits(t, "startup-taint", "pod/platform", "-n", metav1.NamespaceDefault)
 }
 
-// whyUnregisteredTaint takes away the taint that nodes register with, as an image
-// that does not know of Karpenter does.
+// whyUnregisteredTaint removes the taint with which nodes register, as a node image without
+// support for Karpenter does.
 func whyUnregisteredTaint(t *testing.T, c *whyer) {
 	nodePool := ownPool()
 	nodePool.Name = "bare"
@@ -511,7 +511,7 @@ func whyUnregisteredTaint(t *testing.T, c *whyer) {
 		}
 		return nil
 	})
-	// Not before: a pod that waits already could get a node at once.
+	// The pod is created after the removal: a pod that waits already could get a node at once.
 	create(t, c.admin, nodePool)
 	t.Cleanup(func() { c.remove(t, nodePool) })
 	pod := nginx(metav1.NamespaceDefault, "bare", func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{agent: "bare"} })
@@ -567,7 +567,7 @@ func whyNodeClassTerminating(t *testing.T, c *whyer) {
 	keep(`null`)
 }
 
-// budgetOf is a PodDisruptionBudget of tenant-b for a pod with the label app=NAME.
+// budgetOf returns a PodDisruptionBudget of tenant-b for pods with the label app=NAME.
 func budgetOf(app, name string, edits ...func(*policyv1.PodDisruptionBudgetSpec)) *policyv1.PodDisruptionBudget {
 	b := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-b", Name: name},
@@ -581,8 +581,8 @@ func budgetOf(app, name string, edits ...func(*policyv1.PodDisruptionBudgetSpec)
 	return b
 }
 
-// holds deletes the node of a pod, and expects `croft why` to name the budgets that keep
-// it. The node is deleted once the budgets are.
+// holds deletes the node of a pod, and expects `croft why` to name the budgets that block the
+// deletion. The node is deleted once the budgets are.
 func (c *whyer) holds(t *testing.T, id, text string, pod *corev1.Pod, budgets ...client.Object) {
 	t.Helper()
 	pod.Labels = map[string]string{"app": pod.Name}
@@ -604,13 +604,13 @@ func whyHeld(t *testing.T, c *whyer) {
 	c.holds(t, "budget-never-allows", "PodDisruptionBudget held requires 1 ready pods of 1", nginx("tenant-b", "held"), budgetOf("held", "held"))
 }
 
-// whyBudgetsOverlap has two budgets that both allow an eviction.
+// whyBudgetsOverlap tests two budgets that both allow an eviction.
 func whyBudgetsOverlap(t *testing.T, c *whyer) {
 	none := func(s *policyv1.PodDisruptionBudgetSpec) { s.MinAvailable = ptr.To(intstr.FromInt32(0)) }
 	c.holds(t, "budgets-overlap", "PodDisruptionBudgets one and two select the same pod", nginx("tenant-b", "twice"), budgetOf("twice", "one", none), budgetOf("twice", "two", none))
 }
 
-// whyBudgetUncounted has a budget for a share of the replicas of a pod without a controller.
+// whyBudgetUncounted tests a budget with a percentage for a pod without a controller.
 func whyBudgetUncounted(t *testing.T, c *whyer) {
 	half := func(s *policyv1.PodDisruptionBudgetSpec) {
 		s.MinAvailable, s.MaxUnavailable = nil, ptr.To(intstr.FromString("50%"))
@@ -618,8 +618,8 @@ func whyBudgetUncounted(t *testing.T, c *whyer) {
 	c.holds(t, "budget-uncounted", "PodDisruptionBudget alone allows no eviction", nginx("tenant-b", "alone"), budgetOf("alone", "alone", half))
 }
 
-// whyDeletion has a finalizer and an APIService without a server hold up the deletion of a
-// namespace.
+// whyDeletion blocks the deletion of a namespace with a finalizer and with an APIService
+// without a server.
 func whyDeletion(t *testing.T, c *whyer) {
 	service := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1.nobody.example.org"},
@@ -654,7 +654,7 @@ func whyDeletion(t *testing.T, c *whyer) {
 	c.isGone(t, namespace)
 }
 
-// claimOf is the NodeClaim of a node.
+// claimOf returns the NodeClaim of a node.
 func (c *cluster) claimOf(t testing.TB, node string) *karpenterv1.NodeClaim {
 	t.Helper()
 	var found *karpenterv1.NodeClaim
@@ -674,7 +674,7 @@ func (c *cluster) claimOf(t testing.TB, node string) *karpenterv1.NodeClaim {
 	return found
 }
 
-// whyRights expects missing rights to be named, and to be no error.
+// whyRights expects one line that names the missing right and refers to a platform admin.
 func whyRights(t *testing.T, c *whyer) {
 	for _, args := range [][]string{{"node/any"}, {"nodepool/pool-b"}, {"pod/any", "-n", "tenant-b"}} {
 		out := c.croft(t, append([]string{"why", "--as", "jane", "--as-group", "team-a"}, args...)...).exits(t, 1)
@@ -749,8 +749,8 @@ func whyWithoutKubelet(t *testing.T, c *whyer) {
 	c.tells(t, "cni-not-initialized", "", "node/"+node)
 }
 
-// whyAntiAffinity has a pod of the platform's keep a tenant's away, which no rule
-// forbids. The platform is told the pod's name, and the tenant whom to ask.
+// whyAntiAffinity creates a pod of the platform that keeps a tenant's pod away, which no rule
+// forbids. The platform's admin gets the pod's name, and the tenant is referred to the admin.
 func whyAntiAffinity(t *testing.T, c *whyer) {
 	everybody := metav1.LabelSelector{MatchLabels: map[string]string{"app": "shy"}}
 	nodePool := ownPool()

@@ -10,9 +10,9 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// testWithoutOperator fails if any of the walls depends on the operator, as it would on
-// a webhook of croft's: with it down, either attacks would succeed or legitimate
-// requests would be refused.
+// testWithoutOperator fails if a wall depends on the operator, as it would with a webhook of
+// croft's: while the operator is down, attacks would succeed or legitimate requests would be
+// refused.
 func testWithoutOperator(t *testing.T, c *twoTenants) {
 	if err := c.Stop("croft"); err != nil {
 		t.Fatal(err)
@@ -62,11 +62,11 @@ func testWithoutOperator(t *testing.T, c *twoTenants) {
 
 	t.Run("it is started again", func(t *testing.T) {
 		c.resume(t)
-		c.apply(t, c.file) // which ends when everything is Ready
+		c.apply(t, c.file) // waits until everything is Ready
 	})
 }
 
-// openHouse lets everybody in.
+// openHouse returns a NetworkPolicy that allows all ingress.
 func openHouse(namespace string) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "open-house"},

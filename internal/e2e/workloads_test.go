@@ -31,25 +31,25 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// workloads is where they are, as commands write it.
+// workloads is the directory of the workloads, relative to the repository's root.
 const workloads = "internal/e2e/testdata/workloads"
 
-// workload is something that teams run in the real world.
+// workload is an application as teams run it.
 type workload struct {
-	// name is the file's, and level the Pod Security level that it is for.
+	// name is the file's name, and level the Pod Security level that the workload needs.
 	name, level string
 	team        team
-	// objects are the objects that the team applies; by are those that the workload's
-	// own service accounts create at run time.
+	// objects are the objects that the team applies; by are the objects that the workload's own
+	// service accounts create at run time.
 	objects []*unstructured.Unstructured
 	by      map[string][]*unstructured.Unstructured
 }
 
-// TestWorkloads fails if any rule of croft breaks the workloads of real teams: if one of
-// its policies refuses or warns about a legitimate object, if a role lacks a right, and
-// if an admitted pod cannot run.
+// TestWorkloads fails if any rule of croft breaks the workloads of real teams: if a policy
+// refuses or warns about a legitimate object, if a role lacks a right, or if an admitted pod
+// cannot run.
 func TestWorkloads(t *testing.T) {
-	sandbox.Thorough(t) // internal/trial judges the same workloads without a cluster
+	sandbox.Thorough(t) // internal/trial tests the same workloads without a cluster
 	t.Parallel()        // it mostly waits
 	file := path.Join(workloads, "croft.yaml")
 	e := estateOf(t, file, read(t, file))
@@ -99,8 +99,8 @@ func TestWorkloads(t *testing.T) {
 	t.Logf("deleted after %s", time.Since(started))
 }
 
-// readWorkloads reads a file for each workload from a directory for each Pod Security
-// level. The workload itself creates the objects in <workload>@<service account>.yaml.
+// readWorkloads reads the workloads from one directory per Pod Security level, with one file
+// per workload. The workload itself creates the objects in <workload>@<service account>.yaml.
 func readWorkloads(t testing.TB, e *estate.Estate) []*workload {
 	t.Helper()
 	var all []*workload
@@ -167,14 +167,14 @@ func (w *workload) applies(t testing.TB, c *cluster) {
 	t.Helper()
 	as, warnings := c.warned(t, w.member())
 	for _, o := range w.objects {
-		// A copy: the API server's result is written into it.
+		// Apply writes the API server's response into the object, so it gets a copy.
 		err := as.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.FieldOwner("kubectl"))
 		w.isLetThrough(t, o, err, warnings.take())
 	}
 }
 
-// runsCronJobs runs each CronJob now, as `kubectl create job --from` does: most are
-// not due before the night.
+// runsCronJobs runs each CronJob now, as `kubectl create job --from` does: most are not due
+// until night.
 func (w *workload) runsCronJobs(t testing.TB, c *cluster) {
 	t.Helper()
 	as, warnings := c.warned(t, w.member())
@@ -200,7 +200,8 @@ func (w *workload) runsCronJobs(t testing.TB, c *cluster) {
 	}
 }
 
-// createsByItself creates the objects of the workload's service accounts.
+// createsByItself creates, as the workload's service accounts, the objects that these create at
+// run time.
 func (w *workload) createsByItself(t testing.TB, c *cluster) {
 	t.Helper()
 	for account, objects := range w.by {
@@ -229,7 +230,7 @@ func (w *workload) member() rest.ImpersonationConfig {
 	return rest.ImpersonationConfig{UserName: "jane", Groups: []string{w.team.group, "system:authenticated"}}
 }
 
-// isLetThrough reports an object that was refused, or warned about.
+// isLetThrough fails the test if an object was refused, or admitted with a warning.
 func (w *workload) isLetThrough(t testing.TB, o *unstructured.Unstructured, err error, warnings []string) {
 	t.Helper()
 	if err != nil {
@@ -240,7 +241,7 @@ func (w *workload) isLetThrough(t testing.TB, o *unstructured.Unstructured, err 
 	}
 }
 
-// warned is a client of a user, and the warnings that they get.
+// warned returns a client of a user, and the warnings that it receives.
 func (c *cluster) warned(t testing.TB, who rest.ImpersonationConfig) (client.Client, *warnings) {
 	t.Helper()
 	got := &warnings{}
@@ -255,7 +256,7 @@ func (c *cluster) warned(t testing.TB, who rest.ImpersonationConfig) (client.Cli
 	return as, got
 }
 
-// warnings are the API server's warnings beside its answers.
+// warnings collects the API server's warnings.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string
@@ -268,7 +269,7 @@ func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, t
 	w.texts = append(w.texts, text)
 }
 
-// take returns the warnings since it was last called.
+// take returns the warnings since the last call.
 func (w *warnings) take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -277,8 +278,8 @@ func (w *warnings) take() []string {
 	return texts
 }
 
-// settle waits until everything in the cluster runs: all replicas and all other
-// pods are ready, jobs are complete and claims bound.
+// settle waits until all workloads run: all replicas and all other pods are ready, jobs are
+// complete and claims are bound.
 func (c *cluster) settle(t testing.TB, running []*workload) {
 	t.Helper()
 	eventually(t, patience, "the workloads to run", func(ctx context.Context) error {
@@ -307,7 +308,7 @@ func (c *cluster) settle(t testing.TB, running []*workload) {
 	})
 }
 
-// arePlaced reports pods that are not on their team's nodes, regardless of their other
+// arePlaced fails the test if a pod is not on its team's nodes, regardless of its other
 // constraints.
 func (c *cluster) arePlaced(t testing.TB, e *estate.Estate) {
 	t.Helper()
@@ -322,8 +323,8 @@ func (c *cluster) arePlaced(t testing.TB, e *estate.Estate) {
 	}
 }
 
-// whose finds the workload of an object: the one that declares it, or the one with an
-// object whose name is a prefix, as in the names of pods and claims.
+// whose returns the workload of an object: the one that declares it, or the one with an object
+// whose name is a prefix of the object's, as for pods and claims.
 func whose(running []*workload, object string) string {
 	_, object, _ = strings.Cut(object, " ")
 	var found, by string
@@ -338,7 +339,7 @@ func whose(running []*workload, object string) string {
 	return found
 }
 
-// unready says of objects, by kind and name, why they do not run.
+// unready maps objects, by kind and name, to the reason why they do not run.
 type unready map[string]string
 
 func (u unready) add(list client.ObjectList) {
@@ -361,7 +362,7 @@ func (u unready) add(list client.ObjectList) {
 	case *appsv1.DaemonSetList:
 		for i := range list.Items {
 			d := &list.Items[i]
-			// There are nodes: none to run on is as wrong as not to run on one.
+			// There are nodes: a DaemonSet that selects none is wrong, too.
 			u.replicas("DaemonSet", d, max(1, d.Status.DesiredNumberScheduled), d.Status.NumberAvailable)
 		}
 	case *batchv1.JobList:
@@ -408,8 +409,8 @@ const (
 	driver       = "ebs.csi.aws.com"
 )
 
-// offerStorage creates a default StorageClass as on EKS, with the provisioner provision.
-// No volume is attached.
+// offerStorage creates a default StorageClass as on EKS; provision is its provisioner. No
+// volume is attached.
 func (c *cluster) offerStorage(t testing.TB) {
 	t.Helper()
 	create(t, c.admin,
@@ -424,9 +425,9 @@ func (c *cluster) offerStorage(t testing.TB) {
 		})
 }
 
-// provision is the provisioner that a sandbox does not have: it makes a volume for
-// each claim whose pod has been given a node. The rest is Kubernetes' own: its
-// scheduler waits for the volume, and its controller binds it.
+// provision replaces the provisioner that a sandbox lacks: it creates a volume for each claim
+// whose pod was assigned a node. Kubernetes does the rest: its scheduler waits for the volume,
+// and its controller binds it.
 func (c *cluster) provision(ctx context.Context) error {
 	var claims corev1.PersistentVolumeClaimList
 	if err := c.admin.List(ctx, &claims); err != nil {

@@ -17,8 +17,9 @@ import (
 	"croft.dev/croft/internal/install/installtest"
 )
 
-// writesPolicy logs what anybody writes, with the answers, apart from what is written by the
-// clock: the operator's own writes are told from changes of others by resourceVersions.
+// writesPolicy logs the writes of all users and their responses, except Leases and Events,
+// which are written periodically. The resourceVersion in a response shows whether the
+// operator's write changed the object.
 const writesPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -33,15 +34,15 @@ rules:
 - {level: None}
 `
 
-// writes reads an audit log of writesPolicy, without dry runs.
+// writes returns the events of an audit log of writesPolicy, without dry runs.
 func writes(log io.Reader) ([]auditv1.Event, error) {
 	all, err := installtest.Events(log)
 	return slices.DeleteFunc(all, func(e auditv1.Event) bool { return strings.Contains(e.RequestURI, "dryRun=All") }), err
 }
 
-// twice returns what the operator wrote twice: an object that was created again, or that it
-// tried to create again, and a write that changed nothing, so that its answer has the
-// version of an earlier one.
+// twice returns the operator's redundant writes: a create for an object that exists or was
+// created before, and a write that changed nothing, whose response has an earlier
+// resourceVersion.
 func twice(events []auditv1.Event) []string {
 	var wrong []string
 	created, versions := map[string]bool{}, map[string]bool{}
@@ -65,7 +66,7 @@ func twice(events []auditv1.Event) []string {
 		}
 		answer := metaOf(e)
 		if answer.DeletionTimestamp != nil && len(answer.Finalizers) == 0 {
-			continue // the last finalizer went, and the object with it: the answer has the version before
+			continue // removing the last finalizer deletes the object, and the response has the previous version
 		}
 		version := object + "@" + answer.ResourceVersion
 		if ours && versions[version] {
@@ -77,7 +78,7 @@ func twice(events []auditv1.Event) []string {
 	return slices.Compact(wrong)
 }
 
-// metaOf is the metadata of the object that the API server answered with.
+// metaOf returns the metadata of the object in the API server's response.
 func metaOf(e *auditv1.Event) metav1.ObjectMeta {
 	var o metav1.PartialObjectMetadata
 	if e.ResponseObject == nil || json.Unmarshal(e.ResponseObject.Raw, &o) != nil {
@@ -86,7 +87,7 @@ func metaOf(e *auditv1.Event) metav1.ObjectMeta {
 	return o.ObjectMeta
 }
 
-// nameOf is the name of the object; a creation has it in its answer only.
+// nameOf returns the name of the object. For a create, only the response has it.
 func nameOf(e *auditv1.Event) string {
 	if e.ObjectRef.Name != "" {
 		return e.ObjectRef.Name
@@ -122,7 +123,7 @@ func (c *cluster) writtenOnce(t testing.TB) {
 	}
 }
 
-// TestTwice fails if something that is written twice goes unnoticed. Default tier.
+// TestTwice fails if twice misses a redundant write. Default tier.
 func TestTwice(t *testing.T) {
 	event := func(user, verb, uri, name, subresource string, code int, reason, answer string) string {
 		return fmt.Sprintf(`{"verb":%q,"requestURI":%q,"user":{"username":%q},"objectRef":{"resource":"limitranges","namespace":"shop","name":%q,"subresource":%q},"responseStatus":{"code":%d,"reason":%q},"responseObject":{"metadata":%s}}`,

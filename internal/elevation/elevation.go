@@ -1,5 +1,5 @@
-// Package elevation knows the objects of an elevation in a cluster, and how its token is
-// encrypted for the requester; no I/O.
+// Package elevation defines the cluster's objects of an elevation, and encrypts its token
+// for the requester. It does no I/O.
 package elevation
 
 import (
@@ -20,25 +20,26 @@ import (
 	"croft.dev/croft/internal/wall/identity"
 )
 
-// Leeway is the time for which the API server still accepts a service account's token
-// after its exp claim (go-jose's DefaultLeeway). Tokens are requested for that much
-// less.
+// Leeway is the time for which the API server still accepts a service account's token after
+// its exp claim (go-jose's DefaultLeeway). Tokens are requested with a lifetime that is
+// shorter by this time.
 const Leeway = time.Minute
 
-// Name is that of the service account of an elevation, which is made in one of the tenant's
-// namespaces. It is the value of ElevationLabel, too.
+// Name returns the name of the service account of an elevation, which is requested in one
+// of the tenant's namespaces. It is the value of ElevationLabel, too.
 func Name(namespace, name string) string {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(namespace))
 	return fmt.Sprintf("%s.%08x", name, hash.Sum32())
 }
 
-// labels mark an object as croft's, and as none of a wall's: walls are pruned.
+// labels mark an object as croft's. They do not mark it as part of a wall: walls are
+// pruned.
 func labels(account string) map[string]string {
 	return map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.ElevationLabel: account}
 }
 
-// Account is the service account of an elevation.
+// Account returns the service account of an elevation.
 func Account(account string) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
@@ -46,8 +47,8 @@ func Account(account string) *corev1.ServiceAccount {
 	}
 }
 
-// Bindings bind the role of elevations in a tenant's namespaces, for a granted
-// elevation.
+// Bindings returns the RoleBindings of a granted elevation, one in each of the tenant's
+// namespaces.
 func Bindings(e *v1alpha1.Elevation, namespaces []string) []client.Object {
 	account := Name(e.Namespace, e.Name)
 	all := make([]client.Object, len(namespaces))
@@ -71,7 +72,7 @@ func Bindings(e *v1alpha1.Elevation, namespaces []string) []client.Object {
 // info binds an encrypted token to its purpose.
 var info = []byte("croft.dev/v1alpha1 elevation")
 
-// NewKey returns a new private key, and the public one as it stands in a request.
+// NewKey returns a new private key, and the public key in the encoding of a request.
 func NewKey() (private *ecdh.PrivateKey, public string, err error) {
 	if private, err = ecdh.X25519().GenerateKey(rand.Reader); err != nil {
 		return nil, "", err

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// TestTokenIsForOne wants a token to be readable by the key of its request alone.
+// TestTokenIsForOne expects a token to be readable only with its request's private key.
 func TestTokenIsForOne(t *testing.T) {
 	private, public, err := NewKey()
 	if err != nil {
@@ -34,7 +34,7 @@ func TestTokenIsForOne(t *testing.T) {
 	}
 }
 
-// TestNames wants names that Kubernetes takes, and no two namespaces to share one.
+// TestNames expects valid Kubernetes names, and different names for different namespaces.
 func TestNames(t *testing.T) {
 	long := Name(strings.Repeat("n", 63), strings.Repeat("e", 40))
 	if why := validation.IsValidLabelValue(long); len(why) > 0 {

@@ -21,10 +21,10 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// TestWhatCheckCallsGoodIsAccepted compares `croft check` with a real API server that
-// knows Karpenter's kinds: the server accepts each object of a good estate, and refuses
-// an estate that check refuses for a reason that the server judges, too. Estates that
-// the server accepts although they cannot work are listed with the reason.
+// TestWhatCheckCallsGoodIsAccepted compares `croft check` with a real API server that has
+// Karpenter's CRDs: the server must accept each object of a valid estate, and refuse an estate
+// that check refuses for a reason that the server also validates. The reasons for which check
+// refuses estates that the server accepts, but that cannot work, are listed.
 func TestWhatCheckCallsGoodIsAccepted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -67,7 +67,8 @@ func TestWhatCheckCallsGoodIsAccepted(t *testing.T) {
 	})
 }
 
-// agreements are one field each. The server accepts what broken has a message of.
+// agreements set one field each. broken lists the messages with which check refuses objects
+// that the server accepts.
 var agreements = []struct {
 	name, pool, tenant string
 	broken             []string
@@ -117,7 +118,7 @@ var agreements = []struct {
 	{"a node class of no group", `{nodeClass: {ref: {group: a/b, kind: K, name: n}}}`, `{}`, nil},
 }
 
-// platformAgreements are one field of the platform each. All objects of the platform are
+// platformAgreements set one field of the platform each. All objects of the platform are
 // compared, including the admission policies.
 var platformAgreements = []struct {
 	name, platform string
@@ -144,7 +145,7 @@ var platformAgreements = []struct {
 	{"classes with quotes", `{tenantDefaults: {policy: {priorityClasses: ["a'b\"c\\"], storageClasses: [""]}}}`, nil},
 }
 
-// brokenAnyhow is all that check refuses although the server accepts it.
+// brokenAnyhow lists all messages with which check refuses objects that the server accepts.
 var brokenAnyhow = []string{"is no cron schedule", "never comes", "limits nothing", "would be replaced as soon as it is made",
 	"no instance can become a node", "must not be below zero", "is more than the", "is not a page size",
 	"cannot be the value of a label", "cannot be kept on nodes without a cloud", "the tag karpenter.sh/x is Karpenter's to set"}
@@ -178,7 +179,7 @@ func randomPool(from *rand.Rand) string {
 	)
 }
 
-// randomClass is a node class of AWS.
+// randomClass returns a random node class of AWS.
 func randomClass(from *rand.Rand) string {
 	ebs := func() string {
 		return "{deviceName: " + one(from, "/dev/xvda", "xvda")() + ", ebs: " + fields(from,
@@ -228,7 +229,8 @@ func randomTenant(from *rand.Rand) string {
 
 var quantities = []string{"0", "1", "4", "1500m", "1Gi", "1e3", "0.0001", "100E", "1n"}
 
-// fields is a mapping of some of the fields that are given by name and value.
+// fields returns a mapping with a random subset of the fields, which are given as names and
+// values.
 func fields(from *rand.Rand, nameAndValue ...any) string {
 	var some []string
 	for i := 0; i < len(nameAndValue); i += 2 {
@@ -255,7 +257,7 @@ func one(from *rand.Rand, values ...string) func() string {
 	return func() string { return values[from.IntN(len(values))] }
 }
 
-// judge asks an API server whether it accepts objects. It remembers accepted ones.
+// judge sends objects to an API server in dry runs. It remembers accepted objects.
 type judge struct {
 	client   client.Client
 	accepted map[string]bool
@@ -277,13 +279,13 @@ func newJudge(t *testing.T) *judge {
 	return &judge{c, map[string]bool{}}
 }
 
-// compare says whether check calls an estate good.
+// compare reports whether check accepts an estate, and fails the test if the server disagrees.
 func (j *judge) compare(t *testing.T, pool, tenant string, broken ...string) bool {
 	t.Helper()
 	return j.compareAll(t, `{}`, pool, tenant, false, broken...)
 }
 
-// compareAll is compare for a platform of its own, with all of its objects.
+// compareAll is like compare, with the given platform and, if all is set, all of its objects.
 func (j *judge) compareAll(t *testing.T, platform, pool, tenant string, all bool, broken ...string) bool {
 	t.Helper()
 	objectsOf := func(e *estate.Estate) []client.Object {
@@ -298,7 +300,7 @@ func (j *judge) compareAll(t *testing.T, platform, pool, tenant string, all bool
 	file := "platform: {clusterName: demo, " + strings.TrimPrefix(platform, "{") + "\npools: {jobs: " + pool + "}\ntenants: {shop: {pool: jobs, " + strings.ReplaceAll(strings.TrimPrefix(tenant, "{"), "\t", " ") + "}\n"
 	declared, problems := manifest.Parse("croft.yaml", []byte(file))
 	if len(problems) > 0 {
-		return false // refused by croft's own definitions, which the server has
+		return false // refused by croft's CRDs, which the server has, too
 	}
 	e, problems := estate.Build(declared)
 	if len(problems) == 0 {
@@ -323,7 +325,7 @@ func (j *judge) compareAll(t *testing.T, platform, pool, tenant string, all bool
 	return false
 }
 
-// unchecked is the estate that a declaration would be without most of the checks.
+// unchecked returns the estate that a declaration would result in without most of the checks.
 func unchecked(t *testing.T, d *manifest.Declaration) *estate.Estate {
 	t.Helper()
 	good, _ := manifest.Parse("croft.yaml", []byte("platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {jobs: {}}\ntenants: {shop: {pool: jobs}}\n"))

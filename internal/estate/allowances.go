@@ -10,18 +10,19 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// The default maximum sizes of a tenant's objects, in bytes. BuiltinQuota bounds their
-// number: a change of one requires a change of the other, so that TenantBytes stays as
-// docs/walls.md says.
+// These are the default maximum sizes of a tenant's objects, in bytes. BuiltinQuota bounds the
+// number of objects. A change of one requires a change of the other, so that TenantBytes keeps
+// the value that docs/walls.md states.
 const (
 	MaxObjectBytes      = 256 << 10
 	MaxOtherObjectBytes = 48 << 10
-	// MaxNoteBytes is the limit of Events, Leases and Elevations, which are always small.
+	// MaxNoteBytes is the maximum size of Events, Leases and Elevations, which are always
+	// small.
 	MaxNoteBytes = 8 << 10
 )
 
-// allowancesOf are the tenant's own, the platform's where it gives none, and the
-// builtin ones where the platform gives none either.
+// allowancesOf returns the tenant's own allowances. A missing value is taken from the platform,
+// and if it has none, from the built-in allowances.
 func allowancesOf(defaults, own *v1alpha1.Allowances) v1alpha1.Allowances {
 	builtin := builtinAllowances()
 	maxObjectBytes := cmp.Or(own.MaxObjectBytes, defaults.MaxObjectBytes, builtin.MaxObjectBytes)
@@ -57,8 +58,8 @@ func allowancesOf(defaults, own *v1alpha1.Allowances) v1alpha1.Allowances {
 	}
 }
 
-// builtinAllowances refuse objects that affect others, and allow any value of fields
-// whose names only a platform can know.
+// builtinAllowances refuses objects that affect others, and allows any value of fields for
+// which only a platform can name the valid values.
 func builtinAllowances() v1alpha1.Allowances {
 	all := []string{"*"}
 	return v1alpha1.Allowances{
@@ -93,7 +94,7 @@ func builtinAllowances() v1alpha1.Allowances {
 	}
 }
 
-// first is the first list that is given; an empty list is given, nil is not.
+// first returns the first list that is not nil. An empty list counts as set.
 func first[T any](lists ...[]T) []T {
 	for _, l := range lists {
 		if l != nil {

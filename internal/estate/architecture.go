@@ -7,15 +7,15 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
-// awsType is the form of AWS's names: a family, made of a series, a generation and
-// attributes, and a size. Families with other suffixes than -flex are left out: their
-// attributes alone do not tell the architecture, as with p6e-gb200.
+// awsType is the format of AWS's instance type names: a family, consisting of a series, a
+// generation and attributes, and a size. It does not match families with other suffixes than
+// -flex, such as p6e-gb200: their attributes alone do not show the architecture.
 var awsType = regexp.MustCompile(`^([a-z]+)(\d+)([a-z]*)(?:-flex)?\.(?:nano|micro|small|medium|\d*x?large|metal(?:-\d+xl)?)$`)
 
-// architectureOf tells the architecture of an instance type by its name; empty if the
-// name does not show it. AWS marks its ARM processors with a g among the letters after
-// the generation, as in t4g, c7gn and x2gd; the first ones, a1, are older than that.
-// Macs are of either kind and run no Linux.
+// architectureOf returns the architecture of an instance type, or "" if its name does not show
+// it. In AWS's names, a g among the letters after the generation marks ARM processors, as in
+// t4g, c7gn and x2gd; a1, the first ARM family, is older than this convention. Macs have either
+// architecture and do not run Linux.
 func architectureOf(instanceType string) string {
 	match := awsType.FindStringSubmatch(instanceType)
 	if match == nil || match[1] == "mac" {

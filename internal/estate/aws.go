@@ -8,9 +8,9 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// AWSClass is the effective class of a pool: its own class merged over the Platform's,
-// in full selector terms, with every default written out. A nil own class inherits
-// everything. The tags are the declared ones; croft's own depend on the pool.
+// AWSClass returns the effective class of a pool: its own class merged over the Platform's,
+// with short forms expanded into selector terms and every default set. A nil own class inherits
+// everything. The tags are the declared ones; croft's own tags depend on the pool.
 func AWSClass(p *v1alpha1.PlatformSpec, own *v1alpha1.AWSNodeClass) *v1alpha1.AWSNodeClass {
 	class := inFull(own)
 	if base := p.NodeClass.AWS; base != nil {
@@ -20,7 +20,7 @@ func AWSClass(p *v1alpha1.PlatformSpec, own *v1alpha1.AWSNodeClass) *v1alpha1.AW
 	return class
 }
 
-// inFull expands the short forms into their terms. A nil class stays empty.
+// inFull expands the short forms into their terms. A nil class results in an empty one.
 func inFull(class *v1alpha1.AWSNodeClass) *v1alpha1.AWSNodeClass {
 	if class == nil {
 		return &v1alpha1.AWSNodeClass{}
@@ -42,7 +42,7 @@ func inFull(class *v1alpha1.AWSNodeClass) *v1alpha1.AWSNodeClass {
 	return c
 }
 
-// familyOfTerms is the family that an alias names; "" if there is none.
+// familyOfTerms returns the family of the first alias, or "" if there is none.
 func familyOfTerms(terms []v1alpha1.AMISelectorTerm) v1alpha1.AMIFamily {
 	for _, t := range terms {
 		name, _, _ := strings.Cut(string(t.Alias), "@")
@@ -58,8 +58,8 @@ func familyOfTerms(terms []v1alpha1.AMISelectorTerm) v1alpha1.AMIFamily {
 // aliased are the families that have aliases.
 var aliased = []v1alpha1.AMIFamily{v1alpha1.FamilyAL2023, v1alpha1.FamilyBottlerocket, v1alpha1.FamilyAL2}
 
-// layOver is the upper class with its unset fields taken from the base. Both are in
-// full.
+// layOver returns the upper class with its unset fields taken from the base. The short forms of
+// both must be expanded.
 func layOver(base, upper *v1alpha1.AWSNodeClass) *v1alpha1.AWSNodeClass {
 	c := upper.DeepCopy()
 	if c.Role == "" && c.InstanceProfile == "" {
@@ -96,7 +96,7 @@ func mapOr[M ~map[K]V, K comparable, V any](m, otherwise M) M {
 	return otherwise
 }
 
-// both are the entries of both maps, the upper one's where both have a key.
+// both merges two maps. The upper map's value is used for a key in both.
 func both(base, upper map[string]string) map[string]string {
 	if base == nil {
 		return upper

@@ -9,11 +9,11 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// discoveryTag is the tag by which Karpenter's own guides find a cluster's resources.
+// discoveryTag is the tag with which Karpenter's own guides mark a cluster's resources.
 const discoveryTag = "karpenter.sh/discovery"
 
 // writeOut sets unset fields to safe values, so that nothing depends on the provider's
-// defaults. docs/aws.md has the reasons.
+// defaults. docs/aws.md gives the reasons.
 func writeOut(p *v1alpha1.PlatformSpec, c *v1alpha1.AWSNodeClass) {
 	if c.AMISelectorTerms == nil && c.AMIFamily != v1alpha1.FamilyCustom {
 		c.AMIFamily = cmp.Or(c.AMIFamily, v1alpha1.FamilyAL2023)
@@ -28,7 +28,7 @@ func writeOut(p *v1alpha1.PlatformSpec, c *v1alpha1.AWSNodeClass) {
 	}
 	c.AssociatePublicIPAddress = cmp.Or(c.AssociatePublicIPAddress, ptr.To(false))
 	c.DetailedMonitoring = cmp.Or(c.DetailedMonitoring, ptr.To(false))
-	// One hop reaches the node itself and no pod behind it.
+	// With a hop limit of one, only the node itself gets a response, and no pod on it.
 	c.MetadataOptions = metadataOver(&v1alpha1.MetadataOptions{
 		HTTPEndpoint: "enabled", HTTPProtocolIPv6: "disabled", HTTPPutResponseHopLimit: ptr.To[int64](1), HTTPTokens: "required",
 	}, c.MetadataOptions)
@@ -43,8 +43,9 @@ func writeOut(p *v1alpha1.PlatformSpec, c *v1alpha1.AWSNodeClass) {
 	}
 }
 
-// disks are those that a family's images use, in Karpenter's own sizes. Bottlerocket
-// keeps itself and pods' data on two disks. The disks of custom images are unknown.
+// disks returns the disks that a family's images use, in Karpenter's default sizes.
+// Bottlerocket uses one disk for itself and one for pods' data. The disks of custom images are
+// unknown.
 func disks(family v1alpha1.AMIFamily) []v1alpha1.BlockDeviceMapping {
 	disk := func(name string, size v1alpha1.VolumeSize) v1alpha1.BlockDeviceMapping {
 		return v1alpha1.BlockDeviceMapping{DeviceName: name, EBS: v1alpha1.EBSVolume{VolumeSize: size}}
@@ -59,13 +60,12 @@ func disks(family v1alpha1.AMIFamily) []v1alpha1.BlockDeviceMapping {
 	}
 }
 
-// protect makes a volume encrypted and gone with its node, unless it says
-// otherwise.
+// protect sets the defaults of a volume: it is encrypted and deleted with its node.
 func protect(v *v1alpha1.EBSVolume) {
 	v.DeleteOnTermination = cmp.Or(v.DeleteOnTermination, ptr.To(true))
 	v.VolumeType = cmp.Or(v.VolumeType, "gp3")
 	if v.SnapshotID == "" {
-		// EC2 accepts no setting of the encryption of a disk from a snapshot.
+		// EC2 accepts no encryption setting for a volume from a snapshot.
 		v.Encrypted = cmp.Or(v.Encrypted, ptr.To(true))
 	}
 }

@@ -7,15 +7,15 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// The keys of croft's own tags, unless tagKeys has others.
+// These are the keys of croft's own tags, unless tagKeys sets others.
 const (
 	costCodeTag = "CostCode"
 	projectTag  = "Project"
 	nodePoolTag = "NodePool"
 )
 
-// awsTags are the tags of a pool in force, from the general to the particular: of
-// two with one key the later counts.
+// awsTags returns the effective tags of a pool. They are merged from the general to the
+// specific, and the most specific value of a key is used.
 func awsTags(p *v1alpha1.PlatformSpec, pool *v1alpha1.Pool, keys *v1alpha1.AWSTagKeys) map[string]string {
 	if keys == nil {
 		keys = &v1alpha1.AWSTagKeys{}

@@ -13,9 +13,9 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// TestLayOver fills every field of two classes, and expects the upper one's values; or
-// the base's where the upper one has none. It reads the fields from the type, so that it
-// covers new fields.
+// TestLayOver fills every field of two classes. It expects the upper class's values, or the
+// base's where the upper class has none. It reads the fields from the type, so it covers new
+// fields.
 func TestLayOver(t *testing.T) {
 	base, upper := inFull(filled(t, "base", 1)), inFull(filled(t, "upper", 2))
 	if diff := cmp.Diff(base, layOver(base, &v1alpha1.AWSNodeClass{})); diff != "" {
@@ -39,7 +39,7 @@ func TestLayOver(t *testing.T) {
 	}
 }
 
-// filled is a class with every field set, except for those that exclude others.
+// filled returns a class with every field set, except for mutually exclusive ones.
 func filled(t *testing.T, text string, number int64) *v1alpha1.AWSNodeClass {
 	t.Helper()
 	class := &v1alpha1.AWSNodeClass{}
@@ -119,7 +119,7 @@ func TestAWSClass(t *testing.T) {
 	}
 }
 
-// TestClassOfAnotherKind expects a class of another kind to replace the platform's.
+// TestClassOfAnotherKind fails unless a class of another kind replaces the platform's.
 func TestClassOfAnotherKind(t *testing.T) {
 	_, e := valid(t, "platform: {clusterName: demo, nodeClass: {aws: {role: a}}}\npools:\n  a: {nodeClass: {kwok: {}}}\n  b: {nodeClass: {ref: {group: g, kind: K, name: n}}}\n  c:\n")
 	if a, b, c := e.Pool("a").Class, e.Pool("b").Class, e.Pool("c").Class; a.AWS != nil || a.Kwok == nil || b.AWS != nil || b.Ref == nil || c.AWS == nil {

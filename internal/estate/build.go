@@ -15,12 +15,12 @@ import (
 	"croft.dev/croft/internal/quotaplan"
 )
 
-// Build checks the objects of a declaration against one another and makes the estate of
-// the valid ones. Every problem names the object that is refused for it, so that one
-// tenant's mistake does not affect others.
+// Build checks the objects of a declaration against one another, and builds an estate from the
+// valid ones. Every problem names the object that is refused for it, so that one tenant's
+// mistake does not affect others.
 //
-// Without a valid Platform there is no estate: Build returns nil, never an empty one,
-// which would read as a request to remove everything.
+// Without a valid Platform, Build returns nil and never an empty estate, which would be a
+// request to delete everything.
 func Build(d *manifest.Declaration) (*Estate, manifest.Problems) {
 	w := newWhole(d)
 	for _, check := range rules {
@@ -55,7 +55,7 @@ func Build(d *manifest.Declaration) (*Estate, manifest.Problems) {
 	return e, problems
 }
 
-// groupsOf are all groups with rights.
+// groupsOf returns all groups with rights.
 func groupsOf(e *Estate) []string {
 	all := slices.Concat(e.Platform.Admins, e.Platform.Auditors, e.Platform.ClassReaders)
 	if e.Platform.Elevation != nil {
@@ -74,15 +74,15 @@ func groupsOf(e *Estate) []string {
 	return slices.Compact(all)
 }
 
-// builtinTolerations are the keys of taints that device plugins and clouds put on nodes, and
-// for which the API server's plugins, or a cloud's, add tolerations to pods.
+// builtinTolerations are the keys of taints that device plugins and clouds set on nodes, and
+// for which the API server's or a cloud's admission plugins add tolerations to pods.
 var builtinTolerations = []string{
 	"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "habana.ai/gaudi",
 	"aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "google.com/tpu",
 	"kubernetes.azure.com/scalesetpriority", "cloud.google.com/gke-spot", "cloud.google.com/gke-preemptible", "kubernetes.io/arch",
 }
 
-// resolvePlatform sets the schema's defaults, for a Platform that did not pass the API
+// resolvePlatform sets the schema's defaults in a Platform that was not read from an API
 // server.
 func resolvePlatform(p v1alpha1.PlatformSpec) v1alpha1.PlatformSpec {
 	p.NodePoolKey = cmp.Or(p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
@@ -114,8 +114,8 @@ func resolvePool(platform *Platform, p *v1alpha1.Pool) *Pool {
 	return pool
 }
 
-// classOf is the node class in force: the pool's own or the platform's; of AWS
-// both, the pool's laid over the platform's.
+// classOf returns the effective node class: the pool's own or the platform's, or, for AWS, the
+// pool's merged over the platform's.
 func classOf(platform *v1alpha1.PlatformSpec, p *v1alpha1.Pool) v1alpha1.NodeClass {
 	class := platform.NodeClass
 	if p.Spec.NodeClass != nil {
@@ -171,7 +171,7 @@ func namespacesOf(t *v1alpha1.Tenant) []string {
 	return []string{t.Name}
 }
 
-// current is the access that has not ended.
+// current returns the access that has not ended.
 func current(access []v1alpha1.Access, now time.Time) []v1alpha1.Access {
 	ended := func(a v1alpha1.Access) bool { return a.Ended(now) }
 	if !slices.ContainsFunc(access, ended) {
@@ -180,7 +180,8 @@ func current(access []v1alpha1.Access, now time.Time) []v1alpha1.Access {
 	return slices.DeleteFunc(slices.Clone(access), ended)
 }
 
-// NextEnd is when the next access of a tenant ends; zero if none does.
+// NextEnd returns the time at which the next access of a tenant ends, or the zero time if none
+// does.
 func (e *Estate) NextEnd() time.Time {
 	var next time.Time
 	for _, t := range e.Tenants {
@@ -206,7 +207,8 @@ func prefixed(prefix string, access []v1alpha1.Access) []v1alpha1.Access {
 	return all
 }
 
-// domainsOf are all domains that the tenant may serve, those of its name first.
+// domainsOf returns all domains that the tenant may serve, starting with those derived from its
+// name.
 func domainsOf(tenantDomain string, t *v1alpha1.Tenant) []string {
 	if tenantDomain == "" {
 		return t.Spec.Domains
@@ -221,8 +223,8 @@ func domainsOf(tenantDomain string, t *v1alpha1.Tenant) []string {
 	return all
 }
 
-// quotaOf tells an empty quota, which removes the platform's or croft's own, from a
-// missing one.
+// quotaOf returns the tenant's effective quota. An empty quota of the tenant removes the
+// platform's or croft's default; a missing one does not.
 func quotaOf(platform *v1alpha1.PlatformSpec, t *v1alpha1.Tenant) corev1.ResourceList {
 	switch {
 	case t.Spec.Quota != nil:
@@ -245,11 +247,11 @@ func limitsOf(defaults *v1alpha1.TenantDefaults, t *v1alpha1.Tenant) *v1alpha1.C
 	}
 }
 
-// BuiltinLimits apply if neither the tenant nor the platform has limits: a container
-// without requests counts as a tenth of a CPU and 128Mi. They set no limits: the API
-// server would refuse every container that requests more than a default limit and sets
-// none, as many charts do; and containers that use more memory than they requested are
-// evicted first.
+// BuiltinLimits returns the limits that apply if neither the tenant nor the platform sets any:
+// a container without requests counts as a tenth of a CPU and 128Mi. There are no default
+// limits: with these the API server would refuse every container that requests more than the
+// default limit and sets no limit, as many charts do; and containers that use more memory than
+// they requested are evicted first anyway.
 func BuiltinLimits() *v1alpha1.ContainerLimits {
 	return &v1alpha1.ContainerLimits{
 		DefaultRequest: corev1.ResourceList{

@@ -21,8 +21,8 @@ import (
 
 const minimal = base + "pools: {jobs: {emptyTTL: 10m}, apps: }\n"
 
-// TestGroups is of the groups that croft proxy may act with: those of people, of the platform
-// and of those with whom tenants share; no star, which names nobody.
+// TestGroups expects the groups with which croft proxy may act: the members', the platform's,
+// and the groups with which tenants share, without the star, which is not a group.
 func TestGroups(t *testing.T) {
 	_, e := valid(t, base+`pools: {jobs: }
 tenants:
@@ -98,8 +98,8 @@ tenants:
 	}
 }
 
-// TestBuildLiterals builds as controllers do: from objects without files, and in the
-// worst case without defaults.
+// TestBuildLiterals builds an estate like the controllers: from objects without files, some of
+// which lack defaults.
 func TestBuildLiterals(t *testing.T) {
 	tenant := func(name, pool string, age time.Duration, domains ...string) v1alpha1.Tenant {
 		return v1alpha1.Tenant{
@@ -251,8 +251,8 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestAllowances expects the tenant's own list before the platform's, the platform's
-// before croft's, and an empty list to count as set.
+// TestAllowances expects the tenant's own list to replace the platform's, the platform's list
+// to replace croft's, and an empty list to count as set.
 func TestAllowances(t *testing.T) {
 	_, e := valid(t, `platform:
   clusterName: demo
@@ -280,8 +280,8 @@ tenants:
 	}
 }
 
-// TestBuiltinQuota expects a bound on every kind that could fill the control plane, and
-// none that every pod would have to respect.
+// TestBuiltinQuota expects a limit on every kind that could fill the control plane, and none
+// that requires a setting in every pod.
 func TestBuiltinQuota(t *testing.T) {
 	quota := BuiltinQuota(&v1alpha1.PlatformSpec{})
 	for _, name := range []corev1.ResourceName{"pods", "secrets", "configmaps", "count/jobs.batch", "count/cronjobs.batch", "count/deployments.apps"} {
@@ -330,8 +330,8 @@ func TestBuiltinQuota(t *testing.T) {
 	}
 }
 
-// TestTenantBytes holds the numbers and the sizes of croft's defaults to what
-// docs/walls.md promises of both together.
+// TestTenantBytes compares the product of croft's default numbers and sizes with the bound in
+// docs/walls.md.
 func TestTenantBytes(t *testing.T) {
 	const promised = 384 << 20
 	_, e := valid(t, "platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {a: {}}\ntenants: {\n"+
@@ -349,9 +349,8 @@ func TestTenantBytes(t *testing.T) {
 	}
 }
 
-// TestTenantBytesInDocs compares the small teams' values in docs/walls.md with the size
-// stated there, and requires a number for every kind of Kubernetes that tenants may
-// write.
+// TestTenantBytesInDocs compares the small teams' values in docs/walls.md with the size stated
+// there, and requires a number for every built-in kind that tenants may write.
 func TestTenantBytesInDocs(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/walls.md")
 	if err != nil {

@@ -16,9 +16,9 @@ const DNSPort = 53
 // NodeLocalDNS is the usual address of NodeLocal DNSCache on each node.
 var NodeLocalDNS = netip.MustParseAddr("169.254.20.10")
 
-// usualDNSPods are the DNS pods of the platforms that croft knows. Plugins compare the
-// port of the pod, which is not 53 everywhere. node-local-dns are pods of their own with
-// Cilium and GKE's Dataplane V2.
+// usualDNSPods are the DNS pods of the platforms that croft supports. Network plugins compare
+// the port of the pod, which is not always 53. With Cilium and GKE's Dataplane V2,
+// node-local-dns runs in the pod network, as separate pods.
 var usualDNSPods = []v1alpha1.DNSPods{
 	{Namespace: metav1.NamespaceSystem, Labels: map[string]string{"k8s-app": "kube-dns"}, Port: DNSPort},
 	{Namespace: metav1.NamespaceSystem, Labels: map[string]string{"k8s-app": "node-local-dns"}, Port: DNSPort},
@@ -26,8 +26,8 @@ var usualDNSPods = []v1alpha1.DNSPods{
 	{Namespace: "openshift-dns", Labels: map[string]string{"dns.operator.openshift.io/daemonset-dns": "default"}, Port: 5353},
 }
 
-// DNSPods are the pods that resolve names: the usual ones and the platform's own, in the
-// order of their ports.
+// DNSPods returns the pods that resolve names: the usual ones and the platform's own, ordered
+// by port.
 func DNSPods(n *v1alpha1.PlatformNetwork) []v1alpha1.DNSPods {
 	all := slices.Clone(usualDNSPods)
 	for _, pods := range n.DNSPods {
@@ -38,8 +38,8 @@ func DNSPods(n *v1alpha1.PlatformNetwork) []v1alpha1.DNSPods {
 	return all
 }
 
-// Resolvers are the addresses at which names are resolved in addition to the DNS pods: the
-// platform's clusterDNS and that of NodeLocal DNSCache. An address that is none is left out.
+// Resolvers returns the addresses that resolve names in addition to the DNS pods: the
+// platform's clusterDNS and the address of NodeLocal DNSCache. It skips invalid addresses.
 func Resolvers(p *v1alpha1.PlatformSpec) []netip.Addr {
 	var all []netip.Addr
 	add := func(address netip.Addr) {

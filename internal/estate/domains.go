@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// claim is a domain that a tenant names.
+// claim is a domain in a tenant's spec.
 type claim struct {
 	by     manifest.Object
 	domain string
@@ -20,9 +20,9 @@ func (c claim) base() string { return strings.TrimPrefix(c.domain, "*.") }
 
 func (c claim) wildcard() bool { return strings.HasPrefix(c.domain, "*.") }
 
-// domainsHaveOneTenant refuses claims that overlap with those of an older tenant. A
-// refused claim does not count against younger tenants; claims of a tenant that is
-// refused for another reason do, since they may have been granted before.
+// domainsHaveOneTenant refuses claims that overlap with a claim of an older tenant. A refused
+// claim does not block younger tenants. Claims of a tenant that is refused for another reason
+// do, since they may have been granted before.
 func domainsHaveOneTenant(w *whole) {
 	granted := newGrants()
 	for _, i := range byAge(w.Tenants) {
@@ -43,9 +43,9 @@ func domainsHaveOneTenant(w *whole) {
 	}
 }
 
-// reserved says why nobody may claim a domain, however old the claim: domains below the
-// tenant domain belong to the tenants of those names, including future ones, and the
-// cluster's DNS domains to the owners of the Services.
+// reserved returns why no tenant may claim a domain, regardless of the claim's age: domains
+// below the tenant domain belong to the tenants of those names, including future ones, and the
+// cluster's DNS domains belong to the owners of the Services.
 func reserved(tenantDomain string, c claim) string {
 	if c.inCluster() {
 		return c.domain + " holds names that the cluster's DNS gives to Services, which are their own tenants'; claim hosts outside of the cluster"
@@ -68,16 +68,16 @@ func reserved(tenantDomain string, c claim) string {
 	return c.domain + " belongs to the tenant named " + owner + ", as everything below " + owner + "." + tenantDomain + " does; leave it out"
 }
 
-// below says whether a domain is a subdomain of another.
+// below reports whether a domain is a subdomain of another.
 func below(domain, of string) bool { return strings.HasSuffix(domain, "."+of) }
 
-// grants are the claims that stand, kept so that whether another overlaps with
-// any of them is found in as many steps as it has labels.
+// grants are the granted claims, indexed so that the number of steps to find an overlap equals
+// the number of labels in the domain.
 type grants struct {
-	// exact and wildcard are the claims by their base.
+	// exact and wildcard map a base to its claim.
 	exact, wildcard map[string]claim
-	// beneath are, for every domain, the claims on domains below it: up to two, by
-	// different tenants, since one of them always belongs to another tenant.
+	// beneath maps every domain to claims on domains below it. Two claims by different tenants
+	// are enough, since one of the two always belongs to another tenant.
 	beneath map[string][]claim
 }
 
@@ -98,8 +98,8 @@ func (g *grants) add(c claim) {
 	}
 }
 
-// overlap finds a claim of another tenant that shares a host with c. A wildcard
-// holds everything below its base at any depth, but not the base itself.
+// overlap returns a claim of another tenant that shares a host with c. A wildcard contains all
+// domains below its base at any depth, but not the base itself.
 func (g *grants) overlap(c claim) (claim, bool) {
 	var candidates []claim
 	if c.wildcard() {
@@ -119,7 +119,7 @@ func (g *grants) overlap(c claim) (claim, bool) {
 	return claim{}, false
 }
 
-// parents are the domains that a domain lies below: b.c and c for a.b.c.
+// parents returns the parent domains of a domain: b.c and c for a.b.c.
 func parents(domain string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {

@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// TestDomains declares tenants a, b, … with these domains, on the lines from 9 on.
+// TestDomains declares tenants a, b, … with these domains, starting on line 9.
 func TestDomains(t *testing.T) {
 	const overlap = "croft.yaml:%d: tenants.%s.domains[%d]: %s overlaps with %s of tenant %s (croft.yaml:%d); a domain belongs to one tenant"
 	for _, test := range []struct {
@@ -65,8 +65,8 @@ func quoted(list string) string {
 	return `"` + strings.ReplaceAll(list, ", ", `", "`) + `"`
 }
 
-// TestGrantsAgreeWithPairwiseComparison holds the maps against the plain meaning
-// of an overlap, on random domains of few labels so that many do overlap.
+// TestGrantsAgreeWithPairwiseComparison compares the maps with the definition of an overlap, on
+// random domains with so few labels that many overlap.
 func TestGrantsAgreeWithPairwiseComparison(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -113,7 +113,8 @@ func overlap(a, b claim) bool {
 	}
 }
 
-// TestTopLevelNamespaces has the platform allow names that are refused by default.
+// TestTopLevelNamespaces expects the platform to be able to allow names that are refused by
+// default.
 func TestTopLevelNamespaces(t *testing.T) {
 	const allowed = "platform: {clusterName: a, nodeClass: {kwok: {}}, topLevelNamespaces: [qa, dev]}\npools: {jobs: }\ntenants:\n  qa: {pool: jobs}\n  web: {pool: jobs, namespaces: [dev, io]}\n"
 	_, _, problems := read(allowed)

@@ -8,8 +8,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// TestAccessEnds expects access in the estate until its end, a warning afterwards, and
-// one clear line for an invalid time.
+// TestAccessEnds expects access in the estate until its end, a warning afterwards, and one
+// clear line for an invalid time.
 func TestAccessEnds(t *testing.T) {
 	const content = base + `pools: {apps: }
 tenants:

@@ -28,7 +28,7 @@ func read(content string) (*manifest.Declaration, *Estate, manifest.Problems) {
 	return d, e, append(problems, more...).Sorted()
 }
 
-// valid reads content without problems.
+// valid reads content, and ends the test if there are problems.
 func valid(t testing.TB, content string) (*manifest.Declaration, *Estate) {
 	t.Helper()
 	d, e, problems := read(content)
@@ -38,7 +38,7 @@ func valid(t testing.TB, content string) (*manifest.Declaration, *Estate) {
 	return d, e
 }
 
-// expect compares problems with the lines that a person is to see.
+// expect compares problems with the expected lines.
 func expect(t *testing.T, problems manifest.Problems, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(strings.Join(want, "\n"), problems.Error()); diff != "" {
@@ -81,7 +81,7 @@ func TestExamplesAreValid(t *testing.T) {
 	}
 }
 
-// large is an estate of so many tenants, each with an own domain and limits.
+// large returns an estate with this number of tenants, each with its own domain and limits.
 func large(tenants int) string {
 	var b strings.Builder
 	b.WriteString(base + "pools:\n")

@@ -8,7 +8,7 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// finding is a rule's objection to a field of its object.
+// finding is the result of a rule for a field of its object.
 type finding struct {
 	at      *field.Path
 	message string
@@ -20,12 +20,12 @@ func found(at *field.Path, format string, args ...any) []finding {
 	return []finding{{at: at, message: fmt.Sprintf(format, args...)}}
 }
 
-// warned is a finding that refuses nothing.
+// warned returns a warning, which does not refuse the object.
 func warned(at *field.Path, format string, args ...any) []finding {
 	return []finding{{at, fmt.Sprintf(format, args...), manifest.SeverityWarning}}
 }
 
-// noted is a finding about a value that is right.
+// noted returns a note about a value that is correct.
 func noted(at *field.Path, format string, args ...any) []finding {
 	return []finding{{at, fmt.Sprintf(format, args...), manifest.SeverityNote}}
 }

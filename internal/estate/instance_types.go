@@ -13,14 +13,15 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// kwokType is how Karpenter's provider for simulated nodes names its own types.
+// kwokType is the format of the instance type names of Karpenter's provider for simulated
+// nodes.
 var kwokType = regexp.MustCompile(`^[a-z]-\d+x-(amd64|arm64)-(linux|windows)$`)
 
 // awsGroup is the API group of the node classes of Karpenter's provider for AWS.
 const awsGroup = "karpenter.k8s.aws"
 
-// instanceTypesExist warns of instance types that no table knows. The tables grow
-// old and a cloud has new types, so that nothing is refused.
+// instanceTypesExist warns of instance types that are not in the tables. It refuses none:
+// clouds add types, and the tables become outdated.
 func instanceTypesExist(w *whole, p *v1alpha1.Pool) []finding {
 	class := classOf(&w.platform, p)
 	if class.Ref != nil && class.Ref.Group != awsGroup {
@@ -52,7 +53,7 @@ func unknownTypes(at *field.Path, types []string) []finding {
 	return all
 }
 
-// awsTypes are the names of all of AWS's instance types that are known.
+// awsTypes returns the names of all known instance types of AWS.
 var awsTypes = sync.OnceValue(func() []string {
 	var all []string
 	for _, family := range slices.Sorted(maps.Keys(awsSizes)) {

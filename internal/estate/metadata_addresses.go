@@ -8,13 +8,13 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// nat64 is the prefix below which a NAT64 gateway serves every IPv4 address
-// (RFC 6052): a pod that has only IPv6 reaches them there.
+// nat64 is the prefix of the IPv6 addresses at which a NAT64 gateway serves IPv4 addresses (RFC
+// 6052): a pod with IPv6 only reaches the metadata addresses there.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// Metadata are the platform's metadata addresses, those of IPv4 first, and after
-// the others those at which NAT64 serves the first. An address that no schema has
-// seen and that is none is left out.
+// Metadata returns the platform's metadata addresses: first IPv4, then IPv6, then the NAT64
+// addresses of the first. It skips invalid addresses, which are possible if no schema has
+// validated them.
 func Metadata(n *v1alpha1.PlatformNetwork) []netip.Addr {
 	named := n.MetadataAddresses
 	if len(named) == 0 {

@@ -10,15 +10,16 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
-// The labels that Karpenter's provider for AWS derives from the name of an instance type.
+// Karpenter's provider for AWS derives these labels from the name of an instance type.
 const (
 	awsFamily = awsGroup + "/instance-family"
 	awsSize   = awsGroup + "/instance-size"
 )
 
-// ExplainUnschedulable explains why no node of the pool can run a pod with these requirements; "" if
-// some node may. It knows the labels that follow from the Pool alone: not the types that
-// the cloud offers at the moment, and not labels that somebody sets on a node by hand.
+// ExplainUnschedulable explains why no node of the pool can run a pod with these requirements,
+// or returns "" if some node may. It uses only the labels that follow from the Pool: neither
+// the types that the cloud offers at the moment, nor labels that an administrator sets on a
+// node.
 func (p *Pool) ExplainUnschedulable(nodePoolKey string, pod *corev1.PodSpec) string {
 	labels := p.nodeLabels(nodePoolKey)
 	for _, key := range slices.Sorted(maps.Keys(pod.NodeSelector)) {
@@ -48,7 +49,7 @@ func (p *Pool) ExplainUnschedulable(nodePoolKey string, pod *corev1.PodSpec) str
 	return first
 }
 
-// nodeLabels are the possible values of labels of a pool's nodes.
+// nodeLabels maps labels of a pool's nodes to their possible values.
 type nodeLabels map[string]values
 
 func (p *Pool) nodeLabels(nodePoolKey string) nodeLabels {
@@ -85,7 +86,7 @@ func (p *Pool) nodeLabels(nodePoolKey string) nodeLabels {
 	return labels
 }
 
-// whyNot explains why no value of a label meets a requirement; "" if one does.
+// whyNot explains why no value of a label meets a requirement, or returns "" if one does.
 func (l nodeLabels) whyNot(field, key string, operator corev1.NodeSelectorOperator, list []string) string {
 	asked := strings.TrimSpace(fmt.Sprintf("%s %s %s", key, operator, abridged(list)))
 	possible, ok := l[normal(key)]
@@ -104,8 +105,8 @@ func (l nodeLabels) whyNot(field, key string, operator corev1.NodeSelectorOperat
 	return fmt.Sprintf("%s: %s: nodes have %s", field, asked, abridged(possible.sorted()))
 }
 
-// mayBeSet reports a label that Karpenter, its providers, the kubelet or a storage driver
-// set on nodes, with values that the Pool does not determine.
+// mayBeSet reports whether Karpenter, its providers, the kubelet or a storage driver set a
+// label on nodes with values that the Pool does not determine.
 func mayBeSet(key string) bool {
 	if karpenterv1.WellKnownLabels.Has(key) || key == corev1.LabelHostname {
 		return true

@@ -10,7 +10,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// amounts refuses negative quantities: the schema's quantities may have a sign.
+// amounts refuses negative quantities, which the schema accepts.
 func amounts(at *field.Path, list corev1.ResourceList) []finding {
 	var all []finding
 	for _, name := range slices.Sorted(maps.Keys(list)) {
@@ -21,7 +21,7 @@ func amounts(at *field.Path, list corev1.ResourceList) []finding {
 	return all
 }
 
-// resourcesFit are all rules on a quota and on containers' limits.
+// resourcesFit applies all rules for a quota and for containers' limits.
 func resourcesFit(quotaAt *field.Path, quota corev1.ResourceList, limitsAt *field.Path, limits *v1alpha1.ContainerLimits) []finding {
 	return slices.Concat(amounts(quotaAt, quota), quotaFits(quotaAt, quota), ordered(limitsAt, limits), containersFit(limitsAt, limits))
 }
@@ -32,7 +32,7 @@ type limitsPart struct {
 	list corev1.ResourceList
 }
 
-// partsOf are the lists from the lowest to the highest.
+// partsOf returns the lists from the lowest to the highest.
 func partsOf(limits *v1alpha1.ContainerLimits) []limitsPart {
 	return []limitsPart{
 		{"min", limits.Min},
@@ -42,8 +42,8 @@ func partsOf(limits *v1alpha1.ContainerLimits) []limitsPart {
 	}
 }
 
-// ordered refuses containers' limits that no container could keep. Every pair is
-// compared, since any of the four may be left out.
+// ordered refuses containers' limits that no container could meet. It compares every pair,
+// since any of the four may be missing.
 func ordered(at *field.Path, limits *v1alpha1.ContainerLimits) []finding {
 	if limits == nil {
 		return nil

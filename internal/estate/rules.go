@@ -12,11 +12,11 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// A rule looks at the whole declaration and refuses the objects that do not fit.
+// rule checks the whole declaration and refuses the objects that do not fit.
 type rule func(*whole)
 
-// rules run in this order: a rule that depends on whether an object was refused comes
-// after those that refuse it.
+// rules run in this order: a rule that depends on whether an object was refused runs after the
+// rules that refuse it.
 var rules = []rule{
 	onePlatform,
 	eachPlatform(adminsArePeople),
@@ -79,7 +79,7 @@ var rules = []rule{
 	domainsHaveOneTenant,
 }
 
-// eachPlatform makes a rule of a check of one Platform.
+// eachPlatform returns a rule that applies a check to each Platform.
 func eachPlatform(check func(*v1alpha1.PlatformSpec) []finding) rule {
 	return func(w *whole) {
 		for i := range w.Platforms {
@@ -113,17 +113,17 @@ func eachTenant(check func(*whole, *v1alpha1.Tenant) []finding) rule {
 	}
 }
 
-// whole is a declaration under examination.
+// whole is a declaration while it is checked.
 type whole struct {
 	*manifest.Declaration
-	// platform is the one in force, defaulted.
+	// platform is the effective platform with its defaults.
 	platform v1alpha1.PlatformSpec
 	// objects are the objects by kind, in the order of the Declaration.
 	objects map[string][]manifest.Object
 	// first is the first object of each name; any other of that name is refused.
 	first map[manifest.ID]manifest.Object
 
-	// granted are the names of namespaces that tenants asked for and were granted.
+	// granted maps requests to the names of the granted namespaces.
 	granted map[grant][]string
 
 	bad      map[manifest.Object]bool
@@ -174,8 +174,7 @@ func (w *whole) hasPlatform() bool {
 	return len(w.Platforms) == 1 && w.valid(manifest.KindPlatform, 0)
 }
 
-// missing says why a name that an object refers to cannot be used, or nothing if
-// it can.
+// missing returns why a reference to an object cannot be used, or "" if it can.
 func (w *whole) missing(kind, name string) string {
 	id := manifest.ID{Kind: kind, Name: name}
 	noun := nouns[kind]
@@ -205,7 +204,7 @@ func (w *whole) names(kind string) []string {
 	return names
 }
 
-// nouns are the kinds as they stand in a sentence.
+// nouns are the kinds' names in messages.
 var nouns = map[string]string{
 	manifest.KindPlatform: "platform",
 	manifest.KindPool:     "pool",
@@ -213,7 +212,7 @@ var nouns = map[string]string{
 	manifest.KindNetwork:  "secondary network",
 }
 
-// noTwins refuses all objects of one name but the first.
+// noTwins refuses all objects of one name except the first.
 func noTwins(w *whole) {
 	for _, kind := range []string{manifest.KindNetwork, manifest.KindPool, manifest.KindTenant} {
 		for _, o := range w.objects[kind] {
@@ -224,10 +223,10 @@ func noTwins(w *whole) {
 	}
 }
 
-// byAge are the indexes of a list, the oldest object first: what two of them
-// claim belongs to the older one. Objects that were created in the same second
-// come by name, since the API server's lists have no order of their own; those
-// that are not created yet are the youngest, and come as they were written.
+// byAge returns the indexes of a list, from the oldest object to the youngest: if two objects
+// claim the same, the older one gets it. Objects that were created in the same second are
+// ordered by name, since the API server's lists have no defined order. Objects that do not
+// exist yet are the youngest, in their order in the file.
 func byAge[T any, P interface {
 	*T
 	metav1.Object

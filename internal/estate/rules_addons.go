@@ -9,9 +9,9 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// notGiven are API groups that the Platform's addons cannot give to tenants, and why. A
-// group that begins with a dot includes all groups below it; one resource of a group
-// follows it behind a slash.
+// notGiven are the API groups that the Platform's addons cannot give to tenants, with the
+// reason. A group that begins with a dot includes all groups below it. A slash separates a
+// group from one of its resources.
 var notGiven = []struct {
 	why    string
 	groups []string
@@ -46,9 +46,9 @@ var notGiven = []struct {
 	}},
 }
 
-// addonsAreHarmless refuses add-ons that would give tenants rights that a wall takes
-// away. Only the makers of a kind know whether it affects its namespace alone:
-// docs/addons.md names the hazards of the known ones.
+// addonsAreHarmless refuses add-ons that would give tenants rights that a wall denies. It cannot
+// tell whether a kind affects only its namespace: docs/addons.md lists the hazards of the known
+// kinds.
 func addonsAreHarmless(p *v1alpha1.PlatformSpec) []finding {
 	var all []finding
 	for i, addon := range p.Addons {
@@ -66,7 +66,7 @@ func addonsAreHarmless(p *v1alpha1.PlatformSpec) []finding {
 	return all
 }
 
-// withheld says why a group, or a resource of one, is not given; "" if it may be.
+// withheld returns why a group, or a resource of a group, is not given, or "" if it may be.
 func withheld(name string) string {
 	for _, entry := range notGiven {
 		if slices.ContainsFunc(entry.groups, func(g string) bool {

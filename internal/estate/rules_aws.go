@@ -12,8 +12,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// awsClassIsWhole checks the result of merging a pool's class with the platform's: each
-// by itself may lack a required field that the other has.
+// awsClassIsWhole checks the result of merging a pool's class with the platform's: either alone
+// may lack a required field that the other has.
 func awsClassIsWhole(w *whole, p *v1alpha1.Pool) []finding {
 	class := classOf(&w.platform, p).AWS
 	if class == nil {
@@ -30,8 +30,8 @@ func awsClassIsWhole(w *whole, p *v1alpha1.Pool) []finding {
 	return slices.Concat(all, imagesFit(at, class), kubeletIsOrdered(at.Child("kubelet"), class.Kubelet), tagsAreFew(w, p, class.TagKeys))
 }
 
-// imagesFit refuses images of another family than the declared one, and images that
-// nothing selects.
+// imagesFit refuses images of another family than the declared one, and a class that selects no
+// images.
 func imagesFit(at *field.Path, c *v1alpha1.AWSNodeClass) []finding {
 	family := familyOfTerms(c.AMISelectorTerms)
 	switch {
@@ -67,7 +67,7 @@ func kubeletIsOrdered(at *field.Path, k *v1alpha1.AWSKubelet) []finding {
 	return all
 }
 
-// platformTagsFit looks at the tags that the platform puts on every pool.
+// platformTagsFit checks the tags that the platform sets on every pool.
 func platformTagsFit(p *v1alpha1.PlatformSpec) []finding { return classTagsFit(p, p.NodeClass.AWS) }
 
 func classTagsFit(p *v1alpha1.PlatformSpec, class *v1alpha1.AWSNodeClass) []finding {
@@ -107,7 +107,7 @@ func tagsAreFew(w *whole, p *v1alpha1.Pool, keys *v1alpha1.AWSTagKeys) []finding
 	return nil
 }
 
-// whyNoTag says why an instance cannot have a tag, and nothing if it can.
+// whyNoTag returns why an instance cannot have a tag, or "" if it can.
 func whyNoTag(p *v1alpha1.PlatformSpec, key, value string) string {
 	switch owner := tagOwner(p, key); {
 	case owner != "":

@@ -9,8 +9,8 @@ import (
 // onAWS is a platform on AWS; a test's own lines begin on line 3.
 const onAWS = "platform: {clusterName: demo, nodeClass: {aws: {%s}}}\npools:\n  jobs: {costCode: org1, nodeClass: {aws: {%s}}}\n"
 
-// TestAWSRefuses is about classes that no EC2NodeClass could be made of: by
-// themselves, or laid over one another.
+// TestAWSRefuses tests classes from which no EC2NodeClass can be created, alone or after the
+// merge.
 func TestAWSRefuses(t *testing.T) {
 	const pool = "croft.yaml:3: pools.jobs.nodeClass.aws"
 	var many strings.Builder

@@ -14,15 +14,16 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// constraint is the requirement of one field of a pool's instances for one label.
+// constraint is the requirement for one label that results from one field of a pool's
+// instances.
 type constraint struct {
 	key    string
 	values values
-	// said is how the pool says it, for messages.
+	// said is the constraint in the words of the pool, for messages.
 	said string
 }
 
-// constraints are everything that must hold of an instance at once.
+// constraints returns all constraints, which an instance must meet together.
 func constraints(in *v1alpha1.Instances) []constraint {
 	all := []constraint{oneOf(corev1.LabelOSStable, "linux, which croft's nodes run", "linux")}
 	if len(in.CapacityTypes) > 0 {
@@ -56,7 +57,7 @@ func listed[S ~string](key, name string, list []S) constraint {
 	return oneOf(key, name+" "+abridged(plain), plain...)
 }
 
-// abridged keeps a message readable that has to name a list of two hundred.
+// abridged shortens a long list, so that a message remains readable.
 func abridged(list []string) string {
 	switch {
 	case len(list) == 0:
@@ -68,9 +69,8 @@ func abridged(list []string) string {
 	}
 }
 
-// someInstanceIsLeft refuses a pool whose requirements no instance can meet: pods would
-// wait there for ever. It does not know which types the cloud offers; Karpenter reports
-// that.
+// someInstanceIsLeft refuses a pool whose requirements no instance can meet: pods would wait
+// there for ever. It does not know which types the cloud offers; Karpenter reports that.
 func someInstanceIsLeft(w *whole, p *v1alpha1.Pool) []finding {
 	at := field.NewPath("spec", "instances")
 	byLabel := map[string][]constraint{}
@@ -90,7 +90,7 @@ func someInstanceIsLeft(w *whole, p *v1alpha1.Pool) []finding {
 	return architecturesExist(at, byLabel[corev1.LabelInstanceTypeStable], byLabel[corev1.LabelArchStable])
 }
 
-// together are the values left when all constraints hold.
+// together returns the values that meet all constraints.
 func together(constraints []constraint) values {
 	rest := anything()
 	for _, c := range constraints {
@@ -99,8 +99,8 @@ func together(constraints []constraint) values {
 	return rest
 }
 
-// absent reports whether the only requirement is that nodes do not have the label, which
-// is possible if it is not a label that every node has.
+// absent reports whether the only requirement is that nodes lack the label. Nodes can meet it
+// unless the label is one that every node has.
 func absent(key string, constraints []constraint) bool {
 	return !karpenterv1.WellKnownLabels.Has(key) && !slices.ContainsFunc(constraints, func(c constraint) bool { return !c.values.empty() })
 }
@@ -113,8 +113,8 @@ func saidBy(constraints []constraint) string {
 	return wording.Enumerate(said, "and")
 }
 
-// architecturesExist refuses instance types if none of them has an architecture that the
-// pool accepts. It accepts types whose name does not tell their architecture.
+// architecturesExist refuses instance types if none of them has an architecture that the pool
+// accepts. It accepts types whose name does not show their architecture.
 func architecturesExist(at *field.Path, askedTypes, askedArchitectures []constraint) []finding {
 	types, architectures := together(askedTypes), together(askedArchitectures)
 	if types.others {

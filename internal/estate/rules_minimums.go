@@ -11,9 +11,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// minimumsFit refuses minimums that could not be kept: of namespaces that are not
-// the tenant's, of resources that its quota does not count, and of more than the
-// quota together.
+// minimumsFit refuses minimums that cannot be guaranteed: for namespaces of others, for
+// resources that the quota does not count, and for more than the quota in total.
 func minimumsFit(w *whole, t *v1alpha1.Tenant) []finding {
 	at := field.NewPath("spec", "quotaMinimums")
 	quota, namespaces := quotaOf(&w.platform, t), namespacesOf(t)
@@ -45,7 +44,7 @@ func minimumsFit(w *whole, t *v1alpha1.Tenant) []finding {
 	return all
 }
 
-// uncounted are resources of a minimum that the quota does not count.
+// uncounted refuses resources of a minimum that the quota does not count.
 func uncounted(at *field.Path, minimum, quota corev1.ResourceList) []finding {
 	var all []finding
 	for _, name := range slices.Sorted(maps.Keys(minimum)) {

@@ -9,20 +9,19 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// clusterLabels are the last labels of names that are resolved inside of clusters
-// and networks.
+// clusterLabels are the last labels of names that are resolved within clusters and local
+// networks.
 var clusterLabels = []string{"cluster", "home", "internal", "intranet", "lan", "local", "localhost", "pod", "svc"}
 
-// busyDomains are the top-level domains, beside those of countries, that pods call
-// hosts of most. The thousand others (shop, bank, team) are words that teams are
-// called by, and a namespace of that name is the platform's choice.
+// busyDomains are the top-level domains, apart from those of countries, with the hosts that
+// pods call most. The thousand others (shop, bank, team) are common names of teams, so a
+// namespace of that name is the platform's choice.
 var busyDomains = []string{"app", "arpa", "biz", "cloud", "com", "dev", "edu", "gov", "info", "int", "mil", "net", "org"}
 
-// namesAreNotTopLevel refuses namespaces whose Services would answer for hosts
-// outside. A pod's search path ends in svc.cluster.local and its ndots are 5 (see
-// dns-pod-service in Kubernetes' documentation): google.com is looked up as
-// google.com.svc.cluster.local first, which is the Service google of the
-// namespace com.
+// namesAreNotTopLevel refuses namespaces whose Services would answer for hosts outside of the
+// cluster. A pod's search path ends in svc.cluster.local and its ndots are 5 (see
+// dns-pod-service in Kubernetes' documentation): google.com is first resolved as
+// google.com.svc.cluster.local, which is the Service google of the namespace com.
 func namesAreNotTopLevel(w *whole, t *v1alpha1.Tenant) []finding {
 	if len(t.Spec.Namespaces) == 0 {
 		if w.topLevel(t.Name) {
@@ -44,8 +43,8 @@ func answersFor(namespace string) string {
 		" in every pod of the cluster; choose another name, or list it in platform.topLevelNamespaces"
 }
 
-// topLevel says whether a name is the last label of hosts that pods call, and the
-// platform does not allow it nevertheless.
+// topLevel reports whether a name is the last label of hosts that pods call, unless the
+// platform allows it.
 func (w *whole) topLevel(namespace string) bool {
 	if slices.Contains(w.platform.TopLevelNamespaces, namespace) {
 		return false
@@ -55,11 +54,11 @@ func (w *whole) topLevel(namespace string) bool {
 	return country || slices.Contains(busyDomains, namespace) || slices.Contains(clusterLabels, namespace)
 }
 
-// clusterDomains hold the names that the cluster's DNS gives Services and pods.
+// clusterDomains contain the names of Services and pods in the cluster's DNS.
 var clusterDomains = []string{"cluster.local", "svc"}
 
-// inCluster reports whether a domain contains names of Services of any owner, or lies
-// among them.
+// inCluster reports whether a domain overlaps with the cluster's DNS domains, and so contains
+// names of any owner's Services.
 func (c claim) inCluster() bool {
 	return slices.ContainsFunc(clusterDomains, func(domain string) bool {
 		return c.base() == domain || below(c.base(), domain) || c.wildcard() && below(domain, c.base())

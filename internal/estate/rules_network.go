@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// subnet is the network of one zone of a SecondaryNetwork, whose age is its place
-// among all of them.
+// subnet is the network of one zone of a SecondaryNetwork. Its age is the position of the
+// SecondaryNetwork by age.
 type subnet struct {
 	of     manifest.Object
 	age    int
@@ -24,9 +24,9 @@ func (s subnet) at() *field.Path {
 	return field.NewPath("spec", "zones").Index(s.zone).Child("cidr")
 }
 
-// networksAreApart refuses networks that share addresses: the route of a packet between
-// them would be ambiguous. Sorted by address, a network can only lie in the last open
-// one.
+// networksAreApart refuses networks that share addresses: the route of a packet between them
+// would be ambiguous. The networks are sorted by address, so a network can only overlap with
+// those that are still open.
 func networksAreApart(w *whole) {
 	var all []subnet
 	for age, i := range byAge(w.Networks) {
@@ -56,7 +56,7 @@ func networksAreApart(w *whole) {
 	}
 }
 
-// gatewayIsNoPod keeps the gateway out of the addresses that pods are given.
+// gatewayIsNoPod refuses a gateway within the addresses for pods.
 func gatewayIsNoPod(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
 	var all []finding
 	for i, z := range n.Spec.Zones {

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// dnsAtMetadata reports name servers at metadata addresses: the walls open their port of
-// DNS, which is right on such platforms and not obvious.
+// dnsAtMetadata reports name servers at metadata addresses: the walls open the DNS port there,
+// which is right on such platforms and not obvious.
 func dnsAtMetadata(p *v1alpha1.PlatformSpec) []finding {
 	var all []finding
 	metadata := Metadata(&p.Network)
@@ -25,16 +25,16 @@ func dnsAtMetadata(p *v1alpha1.PlatformSpec) []finding {
 	return all
 }
 
-// nameServers are where pods of platforms of other clouds may resolve names although no
-// pod does, by the API group of their node classes.
+// nameServers maps the API group of other clouds' node classes to the addresses at which pods
+// may resolve names without DNS pods.
 var nameServers = map[string]string{
 	"karpenter.k8s.gcp":   "GKE: 169.254.169.254 with Cloud DNS, the Service kube-dns with NodeLocal DNSCache",
 	"karpenter.azure.com": "AKS: 169.254.10.11 with LocalDNS",
 	"eks.amazonaws.com":   "EKS Auto Mode: the cluster's DNS address, such as 172.20.0.10, which each node serves",
 }
 
-// nameServersAreDeclared warns of platforms whose DNS may be no pods that croft's policies
-// select.
+// nameServersAreDeclared warns of platforms on which names may not be resolved by pods that
+// croft's policies select.
 func nameServersAreDeclared(p *v1alpha1.PlatformSpec) []finding {
 	if len(p.ClusterDNS) > 0 || p.NodeClass.Ref == nil || nameServers[p.NodeClass.Ref.Group] == "" {
 		return nil
@@ -43,7 +43,7 @@ func nameServersAreDeclared(p *v1alpha1.PlatformSpec) []finding {
 		"where no pod of kube-dns answers, tenants may resolve no names; list the nameservers of a pod's /etc/resolv.conf here (%s)", nameServers[p.NodeClass.Ref.Group])
 }
 
-// dnsPodsFit refuses labels that no pod can have.
+// dnsPodsFit refuses invalid labels.
 func dnsPodsFit(p *v1alpha1.PlatformSpec) []finding {
 	var all []finding
 	for i, pods := range p.Network.DNSPods {
@@ -60,8 +60,8 @@ func dnsPodsFit(p *v1alpha1.PlatformSpec) []finding {
 	return all
 }
 
-// kubeletsAskThePlatforms warns of a pool whose pods resolve names where the network wall
-// lets only tenants with Open egress to.
+// kubeletsAskThePlatforms warns of a pool whose kubelets give pods a name server that the
+// network wall allows only for tenants with Open egress.
 func kubeletsAskThePlatforms(w *whole, p *v1alpha1.Pool) []finding {
 	class := classOf(&w.platform, p).AWS
 	if class == nil || class.Kubelet == nil {

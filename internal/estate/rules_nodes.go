@@ -19,16 +19,14 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// The rules of this file are Karpenter's rules for NodePools, of its CRD and of its
-// controllers: Karpenter can accept a NodePool and still ignore its limits and
-// schedules.
+// The rules of this file are Karpenter's rules for NodePools, from its CRD and its controllers:
+// Karpenter can accept a NodePool and still ignore its limits and schedules.
 
 // nodeNames are the resources of nodes, except for devices and huge pages; nodes counts
 // the nodes themselves.
 var nodeNames = []string{"cpu", "ephemeral-storage", "memory", "nodes", "pods"}
 
-// limitsAreOfNodes refuses limits on resources that no node has: Karpenter would never
-// reach them.
+// limitsAreOfNodes refuses limits on resources that no node has: they would never be reached.
 func limitsAreOfNodes(_ *whole, p *v1alpha1.Pool) []finding {
 	var all []finding
 	for _, key := range slices.Sorted(maps.Keys(p.Spec.Limits)) {
@@ -56,12 +54,12 @@ func limitsAreOfNodes(_ *whole, p *v1alpha1.Pool) []finding {
 	return all
 }
 
-// shortestTTL is the lifetime of a node below which it is replaced before it has
-// been of much use: a cloud takes minutes to start one. It is only warned of, since
-// simulated nodes start in seconds.
+// shortestTTL is the lifetime below which a node is replaced before it has been of much use: a
+// cloud takes minutes to start one. A shorter lifetime is only warned of, since simulated nodes
+// start in seconds.
 const shortestTTL = 10 * time.Minute
 
-// nodesLiveLongEnough refuses nodes that are too old when they are made.
+// nodesLiveLongEnough refuses nodes that expire when they are created.
 func nodesLiveLongEnough(_ *whole, p *v1alpha1.Pool) []finding {
 	at := field.NewPath("spec", "ttl")
 	span, err := time.ParseDuration(string(p.Spec.TTL))
@@ -76,15 +74,15 @@ func nodesLiveLongEnough(_ *whole, p *v1alpha1.Pool) []finding {
 	return nil
 }
 
-// karpentersSchedule is the requirement of Karpenter's CRD for a schedule; its
-// controllers have further ones.
+// karpentersSchedule is the pattern for schedules in Karpenter's CRD. Its controllers have
+// further requirements.
 var karpentersSchedule = regexp.MustCompile(`^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$`)
 
-// someDay is any time, to look for the next one of a schedule.
+// someDay is an arbitrary time from which the next time of a schedule is computed.
 var someDay = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// budgetsBegin refuses schedules that Karpenter cannot read, or that never come,
-// and budgets that hold for no time.
+// budgetsBegin refuses schedules that Karpenter cannot parse or that never match, and budgets
+// without a duration.
 func budgetsBegin(_ *whole, p *v1alpha1.Pool) []finding {
 	var all []finding
 	for i, b := range p.Spec.Budgets {
@@ -107,7 +105,7 @@ func budgetsBegin(_ *whole, p *v1alpha1.Pool) []finding {
 	return all
 }
 
-// because is the parser's message about a schedule, if it helps the author.
+// because returns the parser's message about a schedule, if it helps the author.
 func because(err error) string {
 	if err == nil || strings.Contains(err.Error(), "location") {
 		return ""
@@ -115,7 +113,7 @@ func because(err error) string {
 	return " (" + err.Error() + ")"
 }
 
-// classRefFits refuses a reference to a node class that a NodePool cannot hold.
+// classRefFits refuses a reference to a node class that is invalid in a NodePool.
 func classRefFits(_ *whole, p *v1alpha1.Pool) []finding {
 	if p.Spec.NodeClass == nil {
 		return nil
@@ -136,15 +134,15 @@ func refFits(ref *v1alpha1.NodeClassRef) []finding {
 	return found(at, "%s is no API group; write one such as karpenter.k8s.aws", ref.Group)
 }
 
-// endsAsKarpenters says whether Karpenter's definition takes a label for one of its
-// own, by the end of its domain: mykarpenter.sh is, too.
+// endsAsKarpenters reports whether Karpenter's CRD takes a label for one of its own, by the
+// suffix of its domain: this includes mykarpenter.sh.
 func endsAsKarpenters(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	return strings.HasSuffix(domain, "karpenter.sh") && key != karpenterv1.CapacityTypeLabelKey
 }
 
-// isBeyondCounting says whether a requirement compares with a number that
-// Karpenter cannot hold.
+// isBeyondCounting reports whether a requirement compares with a number that is too large for
+// Karpenter.
 func isBeyondCounting(r *v1alpha1.Requirement) bool {
 	if r.Operator != corev1.NodeSelectorOpGt && r.Operator != corev1.NodeSelectorOpLt || len(r.Values) == 0 {
 		return false
@@ -153,5 +151,5 @@ func isBeyondCounting(r *v1alpha1.Requirement) bool {
 	return err != nil
 }
 
-// isLabel says whether a key can be that of a label.
+// isLabel reports whether a key is a valid label key.
 func isLabel(key string) bool { return len(validation.IsQualifiedName(key)) == 0 }

@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// onePlatform asks for exactly one Platform.
+// onePlatform requires exactly one Platform.
 func onePlatform(w *whole) {
 	if _, refused := w.Refused(manifest.ID{Kind: manifest.KindPlatform, Name: v1alpha1.PlatformName}); len(w.Platforms) == 0 && !refused && !w.Incomplete() {
 		w.problems = append(w.problems, manifest.Problem{
@@ -27,7 +27,7 @@ func onePlatform(w *whole) {
 	}
 }
 
-// adminsArePeople refuses the groups of Kubernetes' own that hold everybody, or
+// adminsArePeople refuses the built-in groups of Kubernetes that contain all users, or
 // machines. system:masters may do everything anyway.
 func adminsArePeople(p *v1alpha1.PlatformSpec) []finding {
 	var all []finding
@@ -50,9 +50,9 @@ func adminsArePeople(p *v1alpha1.PlatformSpec) []finding {
 	return append(all, classReadersAreUsers(p)...)
 }
 
-// toolsOf are the groups of the service accounts of the platform's namespaces, such as those
-// of Flux or a backup tool. No tenant can have such a namespace. Those of Kubernetes hold
-// controllers that write what tenants ask for, and are left out.
+// toolsOf returns the groups of the service accounts in the platform's namespaces, such as the
+// service accounts of Flux or of a backup tool. No tenant can have such a namespace. Kubernetes'
+// own namespaces are left out: their controllers write objects on behalf of tenants.
 func toolsOf(p *v1alpha1.PlatformSpec) []string {
 	var all []string
 	for _, namespace := range p.Network.PlatformNamespaces {
@@ -63,8 +63,8 @@ func toolsOf(p *v1alpha1.PlatformSpec) []string {
 	return all
 }
 
-// classReadersAreUsers refuses Kubernetes' own groups but that of all who have an
-// account.
+// classReadersAreUsers refuses the built-in groups of Kubernetes, except for the group of all
+// authenticated users.
 func classReadersAreUsers(p *v1alpha1.PlatformSpec) []finding {
 	var all []finding
 	for i, group := range p.ClassReaders {
@@ -76,7 +76,7 @@ func classReadersAreUsers(p *v1alpha1.PlatformSpec) []finding {
 	return all
 }
 
-// poolKeyIsFree refuses a key for nodes that means something else already.
+// poolKeyIsFree refuses a key for nodes that has another meaning already.
 func poolKeyIsFree(p *v1alpha1.PlatformSpec) []finding {
 	if !isLabel(p.NodePoolKey) {
 		return found(field.NewPath("spec", "nodePoolKey"), "%q is no label; write one such as %s", p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
@@ -88,7 +88,7 @@ func poolKeyIsFree(p *v1alpha1.PlatformSpec) []finding {
 		p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
 }
 
-// poolKeyIsNotTolerated refuses tolerations of every pool.
+// poolKeyIsNotTolerated refuses a toleration for the taints of all pools.
 func poolKeyIsNotTolerated(p *v1alpha1.PlatformSpec) []finding {
 	i := slices.Index(p.Tolerations, p.NodePoolKey)
 	if i < 0 {

@@ -26,8 +26,8 @@ func networksExist(w *whole, p *v1alpha1.Pool) []finding {
 	return all
 }
 
-// durationsEnd refuses time spans that are well written but longer than the 292
-// years that can be counted.
+// durationsEnd refuses durations that are well-formed, but longer than the 292 years that a
+// time.Duration can represent.
 func durationsEnd(_ *whole, p *v1alpha1.Pool) []finding {
 	spec := field.NewPath("spec")
 	all := slices.Concat(
@@ -51,8 +51,8 @@ func ends(at *field.Path, span v1alpha1.Duration) []finding {
 	return nil
 }
 
-// keysAreFree refuses requirements on labels that croft or Karpenter sets
-// itself, and those that no label can meet.
+// keysAreFree refuses requirements on labels that croft or Karpenter sets itself, and
+// requirements that no label can meet.
 func keysAreFree(w *whole, p *v1alpha1.Pool) []finding {
 	var all []finding
 	for i, r := range p.Spec.Instances.Requirements {
@@ -79,8 +79,8 @@ func keysAreFree(w *whole, p *v1alpha1.Pool) []finding {
 	return all
 }
 
-// tagsFitNodes refuses tags that take a key which has a meaning of its own. Where
-// the cloud has no tags they become annotations, and must be fit for it.
+// tagsFitNodes refuses tags whose key has another meaning. In clouds without tags they become
+// annotations, and must be valid as such.
 func tagsFitNodes(w *whole, p *v1alpha1.Pool) []finding {
 	var all []finding
 	annotations := classOf(&w.platform, p).AWS == nil
@@ -101,8 +101,8 @@ func limitsAreAmounts(_ *whole, p *v1alpha1.Pool) []finding {
 	return amounts(field.NewPath("spec", "limits"), p.Spec.Limits)
 }
 
-// ownerOfKey is who sets a label, if it is not people: no requirement can choose
-// among values that are given later.
+// ownerOfKey returns the owner of a label that users cannot set, or "". No requirement can
+// select among values that are set later.
 func ownerOfKey(key string) string {
 	domain := "." + karpenterv1.GetLabelDomain(key)
 	switch {
@@ -126,11 +126,11 @@ func (w *whole) ownerOfKey(key string) string {
 	return ownerOfKey(key)
 }
 
-// cloudTags begin the tags that Karpenter's AWS provider refuses, because they
-// tie an instance to its cluster.
+// cloudTags are prefixes of tags that Karpenter's AWS provider refuses, because they associate
+// an instance with its cluster.
 var cloudTags = []string{"kubernetes.io/cluster", "karpenter.k8s.aws/", "eks:"}
 
-// tagOwner is who sets a tag, if it is not people.
+// tagOwner returns the owner of a tag that users cannot set, or "".
 func tagOwner(p *v1alpha1.PlatformSpec, key string) string {
 	if key == p.NodePoolKey {
 		return "croft"
@@ -147,7 +147,7 @@ func ownerOfTag(key string) string {
 	return ""
 }
 
-// normal is the name that Karpenter takes a label's older name for.
+// normal returns the current name of a label for which Karpenter accepts an older name.
 func normal(key string) string {
 	if now, ok := karpenterv1.NormalizedLabels[key]; ok {
 		return now

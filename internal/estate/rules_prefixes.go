@@ -10,7 +10,7 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// prefixesFit refuses reservations that have too few prefixes for a single node.
+// prefixesFit refuses reservations with too few prefixes for a single node.
 func prefixesFit(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
 	if n.Spec.PrefixesPerNode == 0 {
 		return nil
@@ -20,7 +20,7 @@ func prefixesFit(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
 		at := field.NewPath("spec", "zones").Index(i).Child("podCIDR")
 		r, err := secondary.ReservationOf(n.Name, &n.Spec.Zones[i])
 		switch {
-		case err != nil: // the schema's to refuse
+		case err != nil: // the schema refuses it
 		case r.PrefixesIn() < uint64(n.Spec.PrefixesPerNode): //nolint:gosec // the schema refuses negative ones
 			all = append(all, found(at, "%s has %d prefixes of 16 IPv4 addresses, and prefixesPerNode asks for %d for each "+
 				"node; reserve more, or ask for less", r.Pods, r.PrefixesIn(), n.Spec.PrefixesPerNode)...)
@@ -29,8 +29,8 @@ func prefixesFit(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
 	return all
 }
 
-// prefixesAreKnown refuses pools whose nodes do not know the prefixes of their interfaces,
-// and instance types that have no room for them.
+// prefixesAreKnown refuses pools whose nodes cannot know the prefixes of their interfaces, and
+// instance types that support too few of them.
 func prefixesAreKnown(w *whole, p *v1alpha1.Pool) []finding {
 	var all []finding
 	types, listed := secondary.Types(&p.Spec.Instances)

@@ -17,11 +17,11 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// The rules of this file are the API server's rules for ResourceQuotas and LimitRanges:
-// the server accepts every object that passes them.
+// The rules of this file are the API server's rules for ResourceQuotas and LimitRanges: the
+// server accepts every object that passes them.
 
-// quotaNames are all resources that a quota knows, except for those with a domain and
-// for huge pages.
+// quotaNames are all resources that a quota can limit, except for those with a domain and for
+// huge pages.
 var quotaNames = manifest.CountedObjects.Union(sets.New(
 	"cpu", "memory", "ephemeral-storage",
 	"requests.cpu", "requests.memory", "requests.ephemeral-storage", "requests.storage",
@@ -37,7 +37,7 @@ const (
 	requests  = corev1.DefaultResourceRequestsPrefix
 )
 
-// quotaFits refuses a quota that a ResourceQuota cannot have, and warns of a quota that
+// quotaFits refuses a quota that is invalid as a ResourceQuota, and warns of a quota that
 // counts nothing.
 func quotaFits(at *field.Path, quota corev1.ResourceList) []finding {
 	var all []finding
@@ -99,18 +99,18 @@ func didYouMean(name string, known []string) string {
 	return ""
 }
 
-// countedDomains end the domains of the resources with a '/' that quotas count
-// beside count/ and requests.
+// countedDomains are the suffixes of the domains of resources with a '/' that quotas count, in
+// addition to count/ and requests.
 var countedDomains = []string{".storageclass.storage.k8s.io", ".volumeattributesclass.storage.k8s.io", ".deviceclass.resource.k8s.io"}
 
-// countsNothing says whether the API server takes a name and then never counts it.
+// countsNothing reports whether the API server accepts a name but never counts it.
 func countsNothing(name string) bool {
 	domain, _, has := strings.Cut(name, "/")
 	return has && domain != "count" && !strings.HasPrefix(name, requests) &&
 		!slices.ContainsFunc(countedDomains, func(end string) bool { return strings.HasSuffix(domain, end) })
 }
 
-// containersFit refuses limits that a LimitRange cannot have.
+// containersFit refuses limits that are invalid in a LimitRange.
 func containersFit(at *field.Path, limits *v1alpha1.ContainerLimits) []finding {
 	if limits == nil {
 		return nil
@@ -143,9 +143,9 @@ func whyNoContainers(name string) string {
 	return "no container asks for " + name + cmp.Or(didYouMean(plain, containerNames), "; there is "+wording.Enumerate(containerNames, "and")+", and devices such as nvidia.com/gpu")
 }
 
-// requestsAreLimits refuses a default request that differs from the default limit
-// where nothing can be promised twice: of devices and huge pages. The default
-// limit is max where none is given.
+// requestsAreLimits refuses a default request that differs from the default limit for resources
+// that cannot be overcommitted: devices and huge pages. The default limit is max if default is
+// not set.
 func requestsAreLimits(at *field.Path, limits *v1alpha1.ContainerLimits) []finding {
 	var all []finding
 	for _, name := range slices.Sorted(maps.Keys(limits.DefaultRequest)) {
@@ -158,7 +158,7 @@ func requestsAreLimits(at *field.Path, limits *v1alpha1.ContainerLimits) []findi
 			from = "max"
 			limit, given = limits.Max[name]
 		}
-		if request := limits.DefaultRequest[name]; given && request.Cmp(limit) < 0 { // ordered refuses more than that
+		if request := limits.DefaultRequest[name]; given && request.Cmp(limit) < 0 { // ordered refuses a higher request
 			all = append(all, found(at.Key(string(name)), "of %s a container gets what it requests, so that this and %s must be the same; write %s in both", name, from, limit.String())...)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // builtinRoles are the roles that every Platform has.
 var builtinRoles = []string{string(v1alpha1.RoleViewer), string(v1alpha1.RoleOperator)}
 
-// rolesStayWithinOperator refuses roles that give more than the role operator. So every
-// refusal of a wall for operators applies to every role.
+// rolesStayWithinOperator refuses roles with more rights than the role operator. So every
+// request that a wall refuses to operators is refused to every role.
 func rolesStayWithinOperator(p *v1alpha1.PlatformSpec) []finding {
 	within := slices.Concat(rights.Operator(), rights.Addons(p.Addons, true))
 	var all []finding
@@ -34,7 +34,7 @@ func rolesStayWithinOperator(p *v1alpha1.PlatformSpec) []finding {
 	return all
 }
 
-// rolesExist refuses access by a role that the Platform does not have.
+// rolesExist refuses access with a role that the Platform does not have.
 func rolesExist(w *whole, t *v1alpha1.Tenant) []finding {
 	if !w.hasPlatform() {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// networksOf are the networks that a valid tenant is granted.
+// networksOf returns the networks that are granted to a valid tenant.
 func (w *whole) networksOf(t *v1alpha1.Tenant) []Network {
 	var all []Network
 	for _, name := range t.Spec.Networks {
@@ -26,7 +26,7 @@ func (w *whole) networksOf(t *v1alpha1.Tenant) []Network {
 	return all
 }
 
-// networksAreGranted refuses networks that do not exist, and those that no pool of the
+// networksAreGranted refuses networks that do not exist, and networks that no pool of the
 // tenant has: its pods would wait for an interface that no node gets.
 func networksAreGranted(w *whole, t *v1alpha1.Tenant) []finding {
 	var all []finding
@@ -45,8 +45,8 @@ func networksAreGranted(w *whole, t *v1alpha1.Tenant) []finding {
 	return all
 }
 
-// carried says whether one of some pools has a network. Of a pool that is not known
-// nothing is said: it is refused elsewhere.
+// carried reports whether one of the pools has a network. It returns true for an unknown pool,
+// which another rule refuses.
 func (w *whole) carried(pools []string, network string) bool {
 	return slices.ContainsFunc(pools, func(name string) bool {
 		o, known := w.first[manifest.ID{Kind: manifest.KindPool, Name: name}]
@@ -54,8 +54,8 @@ func (w *whole) carried(pools []string, network string) bool {
 	})
 }
 
-// definitionsAreApart refuses names that pods would call two things by: a network, and
-// another one in a zone.
+// definitionsAreApart refuses names that would be ambiguous in a pod: the name of a network,
+// and the name of another network in a zone.
 func definitionsAreApart(w *whole) {
 	names := map[string]string{}
 	for i := range w.Networks {
@@ -80,7 +80,7 @@ func definitionsAreApart(w *whole) {
 	}
 }
 
-// networksAreWritten refuses an address within a network in the place of the network.
+// networksAreWritten refuses an address within a network instead of the network's own.
 func networksAreWritten(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
 	var all []finding
 	spec := field.NewPath("spec")
@@ -98,7 +98,7 @@ func networksAreWritten(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
 func notMasked(at *field.Path, cidr string) []finding {
 	prefix, err := netip.ParsePrefix(cidr)
 	switch {
-	case err != nil: // the schema's to refuse
+	case err != nil: // the schema refuses it
 		return nil
 	case prefix.Addr().Is4In6():
 		return found(at, "%s is an IPv4 network written as IPv6; write it as 10.0.0.0/8 is written", cidr)
@@ -108,15 +108,15 @@ func notMasked(at *field.Path, cidr string) []finding {
 	return nil
 }
 
-// reservationsFit refuses reservations that leave no address for pods, or none for the
-// nodes' interfaces, which take theirs from the rest of the subnet.
+// reservationsFit refuses reservations that leave no address for pods, or none for the nodes'
+// interfaces, which use the rest of the subnet.
 func reservationsFit(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
 	var all []finding
 	for i := range n.Spec.Zones {
 		at := field.NewPath("spec", "zones").Index(i)
 		r, err := secondary.ReservationOf(n.Name, &n.Spec.Zones[i])
 		switch {
-		case err != nil: // the schema's to refuse
+		case err != nil: // the schema refuses it
 		case r.CIDR.Addr().Is4() && (r.CIDR.Bits() < 16 || r.CIDR.Bits() > 28):
 			all = append(all, found(at.Child("cidr"), "%s is no subnet of a VPC: these are from /16 to /28", r.CIDR)...)
 		case r.Left() == 0:
@@ -130,7 +130,7 @@ func reservationsFit(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
 	return all
 }
 
-// routesHaveGateways refuses routes of which it is not known where they lead.
+// routesHaveGateways refuses routes, and the routing table of sbr, in zones without a gateway.
 func routesHaveGateways(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
 	what := "routes lead"
 	if len(n.Spec.Routes) == 0 {
@@ -149,9 +149,9 @@ func routesHaveGateways(_ *whole, n *v1alpha1.SecondaryNetwork) []finding {
 	return all
 }
 
-// interfacesSuffice refuses instance types that have fewer network interfaces than the
-// pool's nodes need: the node would never become ready. Of a pool that names no types it
-// only warns, since other requirements may rule the small ones out.
+// interfacesSuffice refuses instance types that have fewer network interfaces than the pool's
+// nodes need: the node would never become ready. For a pool that names no types it only warns,
+// since other requirements may exclude the small ones.
 func interfacesSuffice(w *whole, p *v1alpha1.Pool) []finding {
 	n := len(p.Spec.SecondaryNetworks)
 	if n == 0 || !w.onAWS(p) {
@@ -172,7 +172,7 @@ func interfacesSuffice(w *whole, p *v1alpha1.Pool) []finding {
 		needs, small[0], limits.Interfaces)
 }
 
-// waitsOnAWS refuses pools that wait for interfaces which nobody attaches.
+// waitsOnAWS refuses pools that wait for interfaces outside of AWS, where croft attaches none.
 func waitsOnAWS(w *whole, p *v1alpha1.Pool) []finding {
 	if !p.Spec.WaitForNetworks || classOf(&w.platform, p).AWS != nil {
 		return nil
@@ -181,14 +181,14 @@ func waitsOnAWS(w *whole, p *v1alpha1.Pool) []finding {
 		"croft attaches interfaces where nodeClass is aws; elsewhere nodes would wait for ever: leave it out")
 }
 
-// networksShareZones refuses pools whose networks have no zone in common, and those that
-// ask for a zone that one of their networks does not have.
+// networksShareZones refuses pools whose networks have no zone in common, and pools that
+// require a zone that one of their networks does not have.
 func networksShareZones(w *whole, p *v1alpha1.Pool) []finding {
 	var specs []*v1alpha1.SecondaryNetworkSpec
 	for _, name := range p.Spec.SecondaryNetworks {
 		o, ok := w.first[manifest.ID{Kind: manifest.KindNetwork, Name: name}]
 		if !ok {
-			return nil // said by networksExist
+			return nil // networksExist refuses it
 		}
 		specs = append(specs, &w.Networks[o.Index].Spec)
 	}
@@ -219,7 +219,7 @@ func networksShareZones(w *whole, p *v1alpha1.Pool) []finding {
 	return all
 }
 
-// onAWS says whether Karpenter's provider for AWS makes the pool's nodes.
+// onAWS reports whether Karpenter's provider for AWS creates the pool's nodes.
 func (w *whole) onAWS(p *v1alpha1.Pool) bool {
 	class := classOf(&w.platform, p)
 	return class.AWS != nil || class.Ref != nil && class.Ref.Group == awsGroup

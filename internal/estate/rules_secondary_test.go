@@ -2,8 +2,8 @@ package estate
 
 import "testing"
 
-// TestNetworkWarnings is about pools on AWS whose nodes may come up where their networks
-// are not, or with too few interfaces for them.
+// TestNetworkWarnings tests pools on AWS whose nodes may be created in zones without their
+// networks, or with too few interfaces.
 func TestNetworkWarnings(t *testing.T) {
 	const (
 		pool = "pools: {apps: {secondaryNetworks: [n3, n6], nodeClass: {ref: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}}, instances: {requirements: ["

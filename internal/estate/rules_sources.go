@@ -13,9 +13,9 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// sourcesFit refuses sources in namespaces that are not the tenant's, at hosts that the
-// policy croft-flux-sources does not let Flux connect to, and with a password that
-// everybody could read.
+// sourcesFit refuses sources in namespaces that are not the tenant's, sources at hosts that the
+// policy croft-flux-sources does not allow Flux to connect to, and URLs with credentials, which
+// every reader of the Tenant could see.
 func sourcesFit(w *whole, t *v1alpha1.Tenant) []finding {
 	var all []finding
 	namespaces := namespacesOf(t)
@@ -51,7 +51,7 @@ func sourcesFit(w *whole, t *v1alpha1.Tenant) []finding {
 	return all
 }
 
-// gitOpsName is what people call the tool.
+// gitOpsName returns the tool's product name.
 func gitOpsName(tool v1alpha1.GitOpsTool) string {
 	if tool == v1alpha1.GitOpsArgoCD {
 		return "Argo CD"
@@ -59,8 +59,7 @@ func gitOpsName(tool v1alpha1.GitOpsTool) string {
 	return "Flux"
 }
 
-// argoCDFits refuses fields that an Application of Argo CD does not have: they would be
-// ignored.
+// argoCDFits refuses fields that an Argo CD Application does not have, and would ignore.
 func argoCDFits(source v1alpha1.Source, at *field.Path) []finding {
 	var all []finding
 	for _, f := range []struct {
@@ -82,19 +81,20 @@ func argoCDFits(source v1alpha1.Source, at *field.Path) []finding {
 	return all
 }
 
-// repositoryPattern are the characters that have a meaning in the repositories of an
+// repositoryPattern lists the characters with a special meaning in the repositories of an
 // AppProject.
 const repositoryPattern = `*?[]{}\!`
 
 var (
 	hostname = regexp.MustCompile(`^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	// topLevelDomain ends the name of a host outside, and no address in any notation.
+	// topLevelDomain matches the end of an external host name, and no IP address in any
+	// notation.
 	topLevelDomain = regexp.MustCompile(`[.]([a-z]{2,63}|xn--[-a-z0-9]+)$`)
 	insideName     = regexp.MustCompile(`(^|[.])((svc|pod)([.]|$)|(local|localhost|localdomain|internal)$)`)
 )
 
-// sourceHostAllowed is the judgement of the policy croft-flux-sources on a host in lower
-// case; a test compares the two. Services of the given namespaces need no naming.
+// sourceHostAllowed returns the decision of the policy croft-flux-sources on a host in lower
+// case; a test compares the two. Services of the given namespaces need not be listed in hosts.
 func sourceHostAllowed(host string, hosts, services []string) bool {
 	if slices.Contains(hosts, host) {
 		return true

@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Specified are the resources that every container must set if a quota has them:
+// Specified are the resources that every container must set if a quota limits them:
 // validationSet of the quota's pod evaluator in k8s.io/kubernetes.
 var Specified = []corev1.ResourceName{
 	corev1.ResourceCPU, corev1.ResourceMemory,
@@ -26,7 +26,7 @@ func SpecifiedBy(name corev1.ResourceName) (of corev1.ResourceName, limit bool) 
 	return corev1.ResourceName(strings.TrimPrefix(plain, corev1.DefaultResourceRequestsPrefix)), limit
 }
 
-// platformContainersFitQuota is containersFitQuota for the defaults of tenants.
+// platformContainersFitQuota applies containersFitQuota to the defaults of tenants.
 func platformContainersFitQuota(p *v1alpha1.PlatformSpec) []finding {
 	if p.TenantDefaults.Quota == nil {
 		return nil
@@ -35,8 +35,8 @@ func platformContainersFitQuota(p *v1alpha1.PlatformSpec) []finding {
 	return containersFitQuota(at, p.TenantDefaults.Quota, cmp.Or(p.TenantDefaults.Limits, BuiltinLimits()))
 }
 
-// tenantContainersFitQuota is containersFitQuota for tenants with a quota or limits of
-// their own.
+// tenantContainersFitQuota applies containersFitQuota to tenants with their own quota or
+// limits.
 func tenantContainersFitQuota(w *whole, t *v1alpha1.Tenant) []finding {
 	at := field.NewPath("spec", "quota").Key
 	switch {
@@ -49,9 +49,9 @@ func tenantContainersFitQuota(w *whole, t *v1alpha1.Tenant) []finding {
 	return containersFitQuota(at, quotaOf(&w.platform, t), limitsOf(&w.platform.TenantDefaults, t))
 }
 
-// containersFitQuota warns of a quota that refuses every container without resources of
-// its own, as many charts and injected containers are: the quota counts a resource that
-// has no default, or the default is more than all of the quota.
+// containersFitQuota warns of a quota that refuses every container without requests and limits,
+// as in many charts and in injected containers: the quota counts a resource that has no
+// default, or the default exceeds the whole quota.
 func containersFitQuota(at func(name string) *field.Path, quota corev1.ResourceList, limits *v1alpha1.ContainerLimits) []finding {
 	var all []finding
 	for _, name := range Specified {
@@ -74,8 +74,8 @@ func containersFitQuota(at func(name string) *field.Path, quota corev1.ResourceL
 	return all
 }
 
-// defaultOf is the value for a container that sets none, and the field that it comes from:
-// the defaults of a LimitRange, where max and min stand in for missing defaults.
+// defaultOf returns the value for a container that sets none, and the field that it comes from.
+// As in a LimitRange, max and min replace missing defaults.
 func defaultOf(limits *v1alpha1.ContainerLimits, of corev1.ResourceName, isLimit bool) (*resource.Quantity, string) {
 	parts := []limitsPart{{"default", limits.Default}, {"max", limits.Max}}
 	if !isLimit {

@@ -13,7 +13,7 @@ import (
 )
 
 // startupTaintsFit refuses startup taints that the API server or Karpenter would refuse, and
-// those of croft and Karpenter. It warns of those that tenants' pods may tolerate: these pods
+// taints of croft and Karpenter. It warns of taints that tenants' pods may tolerate: these pods
 // do not wait.
 func startupTaintsFit(w *whole, p *v1alpha1.Pool) []finding {
 	var all []finding
@@ -36,7 +36,7 @@ func startupTaintsFit(w *whole, p *v1alpha1.Pool) []finding {
 	return all
 }
 
-// WhyNoStartupTaint returns why a pool cannot have a startup taint of a key; "" if it can.
+// WhyNoStartupTaint returns why a pool cannot have a startup taint with a key, or "" if it can.
 func WhyNoStartupTaint(nodePoolKey, key string) string {
 	domain := "." + karpenterv1.GetLabelDomain(key)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// TestStartupTaints tries startup taints of a pool.
+// TestStartupTaints tests valid and invalid startup taints of a pool.
 func TestStartupTaints(t *testing.T) {
 	const at = ": pools.jobs.startupTaints"
 	for name, test := range map[string]struct {

@@ -29,9 +29,9 @@ func poolsExist(w *whole, t *v1alpha1.Tenant) []finding {
 	return all
 }
 
-// namesAreNotTheSystems keeps tenants out of the namespaces of Kubernetes, of croft and
-// of the platform's services. The tenant's own name counts even if it has other
-// namespaces: sooner or later people confuse the two.
+// namesAreNotTheSystems keeps tenants out of the namespaces of Kubernetes, of croft and of the
+// platform's services. The rule includes the tenant's own name, even if its namespaces have
+// other names, because users would confuse the two.
 func namesAreNotTheSystems(w *whole, t *v1alpha1.Tenant) []finding {
 	if whose := w.systemOf(t.Name); whose != "" {
 		return found(field.NewPath("metadata", "name"), "%s is the name of a namespace of %s; name the tenant otherwise", t.Name, whose)
@@ -45,7 +45,7 @@ func namesAreNotTheSystems(w *whole, t *v1alpha1.Tenant) []finding {
 	return all
 }
 
-// systemOf is whose namespace it is, if it is no tenant's to have.
+// systemOf returns the owner of a namespace that no tenant can have, or "".
 func (w *whole) systemOf(namespace string) string {
 	switch {
 	case namespace == "default" || strings.HasPrefix(namespace, "kube-"):
@@ -59,17 +59,16 @@ func (w *whole) systemOf(namespace string) string {
 	return ""
 }
 
-// metadataStaysDenied refuses exceptions that would open the way to a node's
-// credentials.
+// metadataStaysDenied refuses exceptions that would give access to a node's credentials.
 func metadataStaysDenied(w *whole, t *v1alpha1.Tenant) []finding {
 	var all []finding
 	metadata := Metadata(&w.platform.Network)
 	for i, cidr := range t.Spec.Network.AllowCIDRs {
 		prefix, err := netip.ParsePrefix(cidr)
 		if err != nil {
-			continue // the schema's to refuse
+			continue // the schema refuses it
 		}
-		// The first is enough to say: the others would be the same line again.
+		// One finding is enough: the others would have the same message.
 		held := slices.IndexFunc(metadata, prefix.Contains)
 		if held >= 0 {
 			all = append(all, found(field.NewPath("spec", "network", "allowCIDRs").Index(i),
@@ -80,15 +79,15 @@ func metadataStaysDenied(w *whole, t *v1alpha1.Tenant) []finding {
 	return all
 }
 
-// cidrsAreNetworks refuses CIDRs that NetworkPolicies refuse: an address within a
-// network instead of the network.
+// cidrsAreNetworks refuses CIDRs that NetworkPolicies refuse: an address within a network
+// instead of the network's own.
 func cidrsAreNetworks(_ *whole, t *v1alpha1.Tenant) []finding {
 	var all []finding
 	for i, cidr := range t.Spec.Network.AllowCIDRs {
 		at := field.NewPath("spec", "network", "allowCIDRs").Index(i)
 		prefix, err := netip.ParsePrefix(cidr)
 		switch {
-		case err != nil: // the schema's to refuse
+		case err != nil: // the schema refuses it
 		case prefix.Addr().Is4In6():
 			all = append(all, found(at, "%s is an IPv4 network written as IPv6; write it as 10.0.0.0/8 is written", cidr)...)
 		case prefix != prefix.Masked():
@@ -99,8 +98,8 @@ func cidrsAreNetworks(_ *whole, t *v1alpha1.Tenant) []finding {
 	return all
 }
 
-// adminsAreNoTenants warns of a tenant's group whose members may take its walls
-// away, since they are the platform's admins.
+// adminsAreNoTenants warns of a tenant's group whose members are the platform's admins, and so
+// may remove the tenant's walls.
 func adminsAreNoTenants(w *whole, t *v1alpha1.Tenant) []finding {
 	var all []finding
 	for i, access := range prefixed(w.platform.GroupPrefix, t.Spec.Access) {
@@ -112,7 +111,7 @@ func adminsAreNoTenants(w *whole, t *v1alpha1.Tenant) []finding {
 	return all
 }
 
-// accessHasNotEnded warns of access that nobody has any more.
+// accessHasNotEnded warns of access that has ended.
 func accessHasNotEnded(w *whole, t *v1alpha1.Tenant) []finding {
 	var all []finding
 	for i, access := range t.Spec.Access {
@@ -130,9 +129,9 @@ func limitsAreOrdered(_ *whole, t *v1alpha1.Tenant) []finding {
 	return resourcesFit(at.Child("quota"), t.Spec.Quota, at.Child("limits"), t.Spec.Limits)
 }
 
-// namespacesHaveOneTenant refuses a namespace to all but the oldest tenant that names
-// it. A granted namespace belongs to its tenant: no declared name is granted, so the
-// declaration came later.
+// namespacesHaveOneTenant refuses a namespace to all tenants except the oldest that declares
+// it. A namespace that was granted on request belongs to its tenant: declared names are never
+// granted, so the declaration is younger.
 func namespacesHaveOneTenant(w *whole) {
 	owners, asked := map[string]manifest.Object{}, map[string]string{}
 	for i := range w.Tenants {

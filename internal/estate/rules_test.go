@@ -2,8 +2,8 @@ package estate
 
 import "testing"
 
-// TestBuildRefuses covers mistakes that only several objects together make, or that no
-// schema can express. A test's own lines begin on line 7, after base.
+// TestBuildRefuses covers mistakes that only several objects together make, or that no schema
+// can express. A test's own lines start on line 7, after base.
 func TestBuildRefuses(t *testing.T) {
 	for _, test := range []badInput{
 		// Platform.
@@ -258,8 +258,8 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
-// TestArgoCDSources expects refusals of fields that an Application does not have. It is
-// of the first tier: it runs without a control plane.
+// TestArgoCDSources expects fields to be refused that an Application does not have. It is of
+// the first tier: it runs without a control plane.
 func TestArgoCDSources(t *testing.T) {
 	const base = "platform: {clusterName: a, gitops: ArgoCD, nodeClass: {kwok: {}}}\npools: {jobs: }\ntenants:\n  shop:\n    pool: jobs\n    sources:\n"
 	_, _, problems := read(base +
@@ -280,7 +280,7 @@ func TestArgoCDSources(t *testing.T) {
 	valid(t, base+"      app: {git: \"https://git.example.org/a\", tag: v1, path: ./b}\n")
 }
 
-// twoNetworks are two lines and the key before them.
+// twoNetworks is a YAML mapping of three lines: the key and two networks.
 const twoNetworks = "secondaryNetworks:\n" +
 	"  n3: {zones: [{zone: a, subnet: s, cidr: 10.0.3.0/24, podCIDR: 10.0.3.32/27}, {zone: b, subnet: t, cidr: 10.0.4.0/24, podCIDR: 10.0.4.32/27}]}\n" +
 	"  n6: {zones: [{zone: a, subnet: u, cidr: 10.0.6.0/24, podCIDR: 10.0.6.32/27}, {zone: b, subnet: v, cidr: 10.0.7.0/24, podCIDR: 10.0.7.32/27}]}\n"

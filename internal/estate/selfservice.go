@@ -11,13 +11,13 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// MayRequest reports whether a tenant may have a namespace of a name by a TenantNamespace.
-// If not, it returns why, and the reason for the condition. known says which names are
-// those of Tenants, valid or not.
+// MayRequest returns why a tenant may not request a namespace by a TenantNamespace, and the
+// reason for its condition. Both are empty if it may. known reports whether a Tenant of a name
+// exists, valid or not.
 //
-// A name belongs to the tenant with the longest name that it begins with: shop-ci-x is
-// shop-ci's and not shop's. Of a namespace that is granted already nothing changes when a
-// tenant with a longer name comes.
+// A name belongs to the tenant with the longest name that it begins with: shop-ci-x belongs to
+// shop-ci and not to shop. A namespace that was granted before keeps its tenant when a tenant
+// with a longer name is created.
 func MayRequest(platform *v1alpha1.PlatformSpec, tenant, name string, known func(tenant string) bool) (reason, why string) {
 	if len(name) <= len(tenant)+1 || !strings.HasPrefix(name, tenant+"-") {
 		return v1alpha1.ReasonNameNotAllowed, "the name must begin with " + tenant + "-: name it " + tenant + "-" + name
@@ -31,16 +31,16 @@ func MayRequest(platform *v1alpha1.PlatformSpec, tenant, name string, known func
 	}
 	for i := len(tenant) + 1; i <= len(name); i++ {
 		if (i == len(name) || name[i] == '-') && known(name[:i]) {
-			// Tenants do not learn who else is one.
+			// The message must not reveal the names of other tenants.
 			return v1alpha1.ReasonNameNotAllowed, "the platform reserves the name: choose another"
 		}
 	}
 	return "", ""
 }
 
-// requested are the namespaces that were granted to a tenant, by name, each with the
-// declared namespace of its TenantNamespace; nil if there are none. Declared namespaces
-// are not among them.
+// requested maps the names of the namespaces that were granted to a tenant to the declared
+// namespaces of their TenantNamespaces. It is nil if there are none. Declared namespaces are
+// not included.
 func (w *whole) requested(t *v1alpha1.Tenant) map[string]string {
 	var all map[string]string
 	declared := namespacesOf(t)
@@ -61,8 +61,8 @@ func (w *whole) requested(t *v1alpha1.Tenant) map[string]string {
 // mostNamespaces is the maximum number of namespaces in a tenant's rules.
 const mostNamespaces = 64
 
-// requestsFit refuses a declaration that granted namespaces do not fit any more: those that
-// became the platform's since, and more than there may be, after the limit was lowered.
+// requestsFit refuses a declaration that conflicts with granted namespaces: if one of them has
+// become a namespace of the platform, or if the tenant has too many namespaces in total.
 func requestsFit(w *whole, t *v1alpha1.Tenant) []finding {
 	requested := w.requested(t)
 	var all []finding
@@ -83,8 +83,8 @@ func requestsFit(w *whole, t *v1alpha1.Tenant) []finding {
 // grant identifies a request by its tenant and its namespace.
 type grant struct{ tenant, anchor string }
 
-// grantedOf are the names of granted namespaces. An object that is being deleted grants
-// nothing any more, even if a finalizer keeps it.
+// grantedOf returns the names of granted namespaces. An object that is being deleted grants
+// nothing, even while a finalizer keeps it.
 func grantedOf(d *manifest.Declaration) map[grant][]string {
 	all := map[grant][]string{}
 	for i := range d.Requests {

@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// TestMayRequest holds names against those that a tenant may ask for. In make test.
+// TestMayRequest tests which names a tenant may request. In make test.
 func TestMayRequest(t *testing.T) {
 	platform := &v1alpha1.PlatformSpec{Network: v1alpha1.PlatformNetwork{PlatformNamespaces: []string{"shop-ingress"}}}
 	tenants := []string{"shop", "shop-ci", "shop-ci-eu", "kube", "croft", "bank"}

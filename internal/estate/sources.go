@@ -8,7 +8,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Defaults of a source.
+// These are the defaults of a source.
 const (
 	DefaultSourceBranch                           = "main"
 	DefaultSourceTag                              = "latest"
@@ -17,13 +17,13 @@ const (
 	DefaultSourceTimeout  v1alpha1.SourceTimeout  = "5m"
 )
 
-// Source is a source of a tenant's with every default written out.
+// Source is a tenant's source with every default set.
 type Source struct {
 	Name string
 	v1alpha1.Source
 }
 
-// sourcesOf are a tenant's sources, sorted by name.
+// sourcesOf returns a tenant's sources, sorted by name.
 func sourcesOf(t *v1alpha1.Tenant) []Source {
 	var all []Source
 	for _, name := range slices.Sorted(maps.Keys(t.Spec.Sources)) {

@@ -8,15 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// values are the possible values of a label, computed as in Karpenter's package
-// scheduling. That package also knows volumes, ports and the options of its operator,
-// none of which croft needs.
+// values are the possible values of a label, computed as in Karpenter's package scheduling.
+// That package also covers volumes, ports and the options of its operator, none of which croft
+// needs.
 type values struct {
-	// listed are the only values possible or, with others, the only ones that
-	// are not.
+	// listed are the only possible values or, if others is set, the only impossible ones.
 	listed map[string]bool
 	others bool
-	// Bounds of others, both exclusive; nil where there is none.
+	// above and under are the bounds of others, both exclusive. Nil means no bound.
 	above, under *int
 }
 
@@ -52,7 +51,7 @@ func number(list []string) *int {
 	return &n
 }
 
-// and are the values in both.
+// and returns the values in both.
 func (v values) and(w values) values {
 	both := values{listed: map[string]bool{}, others: v.others && w.others}
 	if both.others {

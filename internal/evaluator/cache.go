@@ -9,35 +9,36 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// cache keeps compiled expressions, for evaluators that were derived from each other:
-// compiling is most of the work if they differ by one rule. It keeps all of them: it is
-// for evaluators that live as long as a command or a test.
+// cache has the compiled expressions of evaluators that are derived from each other:
+// compiling is most of the work if they differ by one rule. It never evicts, because these
+// evaluators live only as long as a command or a test.
 type cache struct {
 	mu      sync.Mutex
 	results map[compilation]plugincel.CompilationResult
 }
 
-// compilation is all that the result of compiling an expression depends on.
+// compilation has everything that the result of compiling an expression depends on.
 type compilation struct {
 	expression string
-	// returns are the types that the expression may have.
+	// returns are the types that the expression may return.
 	returns string
 	options plugincel.OptionalVariableDeclarations
-	// variables are the names and types of the policy's variables that are declared
-	// before, in their order.
+	// variables are the names and types of the policy's variables that are declared before
+	// the expression, in order.
 	variables string
 }
 
 func newCache() *cache { return &cache{results: map[compilation]plugincel.CompilationResult{}} }
 
-// compiler compiles the expressions of one policy, each unless the cache has it.
+// compiler compiles the expressions of one policy, unless the cache already has them.
 type compiler struct {
 	plugincel.Compiler
 	cache     *cache
 	variables strings.Builder
 }
 
-// newCompiler returns the API server's compiler for one policy, and the cache before it.
+// newCompiler returns the API server's compiler for one policy, and the caching compiler that
+// it uses.
 func newCompiler(c *cache) (*plugincel.CompositedCompiler, *compiler, error) {
 	composited, err := plugincel.NewCompositedCompiler(base())
 	if err != nil {
@@ -48,7 +49,7 @@ func newCompiler(c *cache) (*plugincel.CompositedCompiler, *compiler, error) {
 	return composited, cached, nil
 }
 
-// declared declares a variable to the compiler, for later expressions.
+// declared records a variable of the policy, on which later expressions depend.
 func (c *compiler) declared(name string, r plugincel.CompilationResult) {
 	fmt.Fprintf(&c.variables, "%s %s\n", name, r.OutputType)
 }

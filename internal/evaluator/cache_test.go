@@ -9,8 +9,8 @@ import (
 	"croft.dev/croft/internal/evaluator"
 )
 
-// TestSameWordsOtherTypes fails if an expression is confused with one of the same text,
-// with variables of other types or another result type.
+// TestSameWordsOtherTypes fails if an expression is confused with one of the same text whose
+// variables or result have other types.
 func TestSameWordsOtherTypes(t *testing.T) {
 	policy := func(name, rule string, variables ...string) *admissionv1.ValidatingAdmissionPolicy {
 		p := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -35,8 +35,8 @@ func TestSameWordsOtherTypes(t *testing.T) {
 		{"a variable of text", `true`, []string{`"a"`, `variables.a`}, true},
 		{"a rule of text", `variables.a`, []string{`"a"`}, false},
 	} {
-		// Of the first evaluator, so that each could find expressions that were compiled
-		// before it.
+		// All are derived from the first evaluator, so that each could find expressions
+		// compiled for an earlier one.
 		if _, err := e.With(policy(c.about, c.rule, c.variables...)); (err == nil) != c.compiles {
 			t.Errorf("%s: compiles: %v, want %v: %v", c.about, err == nil, c.compiles, err)
 		}

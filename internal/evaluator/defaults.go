@@ -7,9 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// fill sets the API server's defaults that come before any policy, as far as policies
-// read them: Kubernetes' own defaults are in no package that can be imported without all
-// of Kubernetes.
+// fill sets the API server's defaults that precede all policies, as far as policies read
+// them. No package with Kubernetes' own defaults can be imported without all of Kubernetes.
 func fill(u *unstructured.Unstructured, subresource string) {
 	kind := u.GroupVersionKind().GroupKind().String()
 	if kind == "Namespace" {
@@ -45,7 +44,7 @@ func fill(u *unstructured.Unstructured, subresource string) {
 	}
 }
 
-// templates are where kinds have the spec of their pods.
+// templates has the path of the pod spec in each kind.
 var templates = map[string][]string{
 	"Deployment.apps":       {"spec", "template", "spec"},
 	"StatefulSet.apps":      {"spec", "template", "spec"},
@@ -57,7 +56,8 @@ var templates = map[string][]string{
 	"PodTemplate":           {"template", "spec"},
 }
 
-// fillPod is SetDefaults_PodSpec and its kin, of k8s.io/kubernetes/pkg/apis/core/v1.
+// fillPod corresponds to SetDefaults_PodSpec and related functions of
+// k8s.io/kubernetes/pkg/apis/core/v1.
 func fillPod(spec map[string]any) {
 	for field, value := range map[string]any{
 		"restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler",
@@ -92,8 +92,8 @@ func fillPorts(in map[string]any) {
 	}
 }
 
-// fillTargetPorts has each port of a Service lead to the same one of its pods, where it
-// names none.
+// fillTargetPorts sets the target port of a Service's port to the same number, unless it is
+// set.
 func fillTargetPorts(spec map[string]any) {
 	ports, _ := spec["ports"].([]any)
 	for _, p := range ports {
@@ -107,8 +107,8 @@ func fillTargetPorts(spec map[string]any) {
 	}
 }
 
-// fillAdmittedPod sets the fields that the API server's plugins ServiceAccount, Priority
-// and DefaultTolerationSeconds set in a pod before policies.
+// fillAdmittedPod sets the fields of a pod that the API server's plugins ServiceAccount,
+// Priority and DefaultTolerationSeconds set before policies are evaluated.
 func fillAdmittedPod(spec map[string]any) {
 	absent(spec, "serviceAccountName", "default")
 	absent(spec, "priority", int64(0))
@@ -124,16 +124,14 @@ func fillAdmittedPod(spec map[string]any) {
 	spec["tolerations"] = tolerations
 }
 
-// The volume of a pod's own token, its name without the generated suffix, and its mount
-// path.
+// The volume of a pod's own token, its name without the generated suffix, and its mount path.
 const (
 	tokenVolume = "kube-api-access-"
 	tokenPath   = "/var/run/secrets/kubernetes.io/serviceaccount"
 )
 
-// fillToken mounts the service account's token into the containers that mount nothing
-// else in its place, as long as the pod does not say otherwise. Whether its service
-// account says otherwise is not known.
+// fillToken mounts the service account's token into the containers that mount nothing else at
+// its path, unless the pod disables it. The setting of the service account is not known.
 func fillToken(spec map[string]any) {
 	if automount, ok := spec["automountServiceAccountToken"].(bool); ok && !automount {
 		return
@@ -195,14 +193,14 @@ func tolerated(tolerations []any, key string) bool {
 	return false
 }
 
-// absent sets a field that is missing, or that is empty where that means missing.
+// absent sets a field that is missing, or empty if empty means missing.
 func absent(in map[string]any, field string, value any) {
 	if now, ok := in[field]; !ok || now == nil || now == "" {
 		in[field] = value
 	}
 }
 
-// object is a field that is an object, made where it is missing.
+// object returns a field that is an object, and creates it if it is missing.
 func object(in map[string]any, field string) map[string]any {
 	o, ok := in[field].(map[string]any)
 	if !ok {
@@ -212,7 +210,7 @@ func object(in map[string]any, field string) map[string]any {
 	return o
 }
 
-// pullPolicy is Kubernetes' default: Always for the tag latest, and for an image without
+// pullPolicy returns Kubernetes' default: Always for the tag latest and for an image without
 // a tag.
 func pullPolicy(image string) corev1.PullPolicy {
 	if tagOf(image) == "latest" {

@@ -1,10 +1,9 @@
-// Package evaluator answers a request as the API server would, without one: the
-// mutations and refusals of admission policies, and the verdicts of RBAC and Pod
-// Security. It is built on the API server's own packages, and reads only the objects
-// that it is given.
+// Package evaluator answers a request as the API server would, without a server: the
+// mutations and refusals of admission policies, and the decisions of RBAC and Pod Security.
+// It uses the API server's own packages, and reads only the given objects.
 //
-// It does not know how much of a quota is used, the validation of Kubernetes' own kinds, most of their
-// defaults, webhooks, finalizers and garbage collection.
+// It does not evaluate the usage of quotas, the validation of Kubernetes' own kinds, most of
+// their defaults, webhooks, finalizers and garbage collection.
 package evaluator
 
 import (
@@ -30,59 +29,59 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Request is one call to the API server, decoded.
+// Request is a decoded request to the API server.
 type Request struct {
-	// User is who sends it, with all groups: system:authenticated is not added.
+	// User is the user with all groups: system:authenticated is not added.
 	User user.Info
-	// Verb is create, update, patch, delete, get, list or watch, as RBAC has it.
+	// Verb is create, update, patch, delete, get, list or watch, as in RBAC.
 	Verb string
-	// Resource and Subresource are the request's target; Subresource is empty for the
+	// Resource and Subresource are the target of the request. Subresource is empty for the
 	// object itself.
 	Resource    schema.GroupVersionResource
 	Subresource string
-	// Namespace is empty for kinds of the whole cluster. Name may be empty where the
-	// API server makes one.
+	// Namespace is empty for cluster-scoped kinds. Name may be empty if the API server
+	// generates it.
 	Namespace, Name string
-	// Object is the whole object to write, also for a patch; nil for a delete and for
+	// Object is the whole object to write, also for a patch. It is nil for a delete and for
 	// reads.
 	Object *unstructured.Unstructured
 	// Old is the existing object, for an update, a patch and a delete.
 	Old *unstructured.Unstructured
-	// Options are the request's; nil for none.
+	// Options are the options of the request, or nil.
 	Options runtime.Object
-	// Authorized requests are not checked against Roles: those of Kubernetes' own
-	// controllers, whose roles are not among the objects.
+	// Authorized is set if the request is not checked against Roles. It is for requests of
+	// Kubernetes' own controllers, whose roles are not among the objects.
 	Authorized bool
-	// Stored requests are no dry runs, as all others are.
+	// Stored is set if the request is not a dry run.
 	Stored bool
 }
 
-// Denial is one reason to refuse a request. The API server names the first only.
+// Denial is a reason to refuse a request. The API server reports the first one only.
 type Denial struct {
 	// By is RBAC, PodSecurity, or the name of the policy.
 	By string
-	// Rule is the name that croft's policies put into brackets before a message; empty
-	// for others, and where an expression fails.
+	// Rule is the name in brackets that begins a message of croft's policies. It is empty for
+	// other refusals, and if an expression fails.
 	Rule string
 	// Message is the message to the user, without the API server's prefix.
 	Message string
-	// Err is the API server's answer, frame and all.
+	// Err is the complete error of the API server.
 	Err error
 }
 
 // Answer is the answer to a request.
 type Answer struct {
-	// Sent is the request's object with the API server's defaults, and Object the object
-	// to write, as policies have changed it; nil if there is none.
+	// Sent is the request's object with the API server's defaults. Object is the object to
+	// write, as policies have changed it, or nil.
 	Sent, Object *unstructured.Unstructured
-	// Denials are all reasons to refuse the request, in the API server's order; none if
-	// it is allowed.
+	// Denials are all reasons to refuse the request, in the API server's order. The request
+	// is allowed if there are none.
 	Denials []Denial
 	// Warnings are the warnings to the user.
 	Warnings []string
 }
 
-// Err is the API server's error for a refused request; nil if it is allowed.
+// Err returns the API server's error for a refused request, or nil if it is allowed.
 func (a Answer) Err() error {
 	if len(a.Denials) == 0 {
 		return nil
@@ -90,8 +89,8 @@ func (a Answer) Err() error {
 	return a.Denials[0].Err
 }
 
-// Evaluator answers requests to a cluster that consists of the objects it was made
-// from. Several requests may be judged at the same time.
+// Evaluator answers requests to a cluster that consists of the given objects. It is safe for
+// concurrent use.
 type Evaluator struct {
 	objects     []client.Object
 	namespaces  namespaces
@@ -101,27 +100,27 @@ type Evaluator struct {
 	mutating    []mutatingPolicy
 	validating  []validatingPolicy
 	podSecurity podSecurity
-	// lazy evaluators compile a policy when a request first matches it.
+	// lazy is set if policies are compiled when a request first matches them.
 	lazy bool
-	// cache is shared with the evaluators that are made of this one.
+	// cache is shared with the evaluators that are derived from this one.
 	cache *cache
 }
 
-// New returns an Evaluator of a cluster with these objects. Kinds without a part in
-// admission are ignored. It returns the names of policies that do not compile.
+// New returns an Evaluator of a cluster with these objects. Kinds without a role in admission
+// are ignored. The error names the policies that do not compile.
 func New(objects []client.Object) (*Evaluator, error) {
 	return (&Evaluator{cache: newCache()}).Of(objects)
 }
 
-// Lazy is New for those who ask about a few kinds and do not want to wait for the policies
-// on others: a policy is compiled when a request first matches it, and Judge reports one
-// that does not compile.
+// Lazy is like New, for callers that evaluate requests of a few kinds and need not wait for
+// the policies on others. A policy is compiled when a request first matches it, and Judge
+// returns the error of a policy that does not compile.
 func Lazy(objects []client.Object) (*Evaluator, error) {
 	return (&Evaluator{lazy: true, cache: newCache()}).Of(objects)
 }
 
-// With returns an Evaluator of the same cluster with more objects, or others instead of
-// those with their kind and name. Only new policies are compiled.
+// With returns an Evaluator of the same cluster with more objects. They replace objects of
+// the same kind and name. Only new policies are compiled.
 func (e *Evaluator) With(more ...client.Object) (*Evaluator, error) {
 	if len(more) == 0 {
 		return e, nil
@@ -129,8 +128,7 @@ func (e *Evaluator) With(more ...client.Object) (*Evaluator, error) {
 	return e.Of(append(e.without(more), more...))
 }
 
-// Without returns an Evaluator of the same cluster without some objects, by kind and
-// name.
+// Without returns an Evaluator of the same cluster without some objects, by kind and name.
 func (e *Evaluator) Without(less ...client.Object) (*Evaluator, error) { return e.Of(e.without(less)) }
 
 func (e *Evaluator) without(less []client.Object) []client.Object {
@@ -141,8 +139,8 @@ func (e *Evaluator) without(less []client.Object) []client.Object {
 	})
 }
 
-// Of returns an Evaluator of a cluster with other objects. Policies among them are not
-// compiled again if only their scope has changed.
+// Of returns an Evaluator of a cluster with other objects. A policy is not compiled again if
+// only its scope has changed.
 func (e *Evaluator) Of(objects []client.Object) (*Evaluator, error) {
 	next := &Evaluator{
 		lazy: e.lazy, cache: e.cache, objects: objects, namespaces: namespaces{},
@@ -206,7 +204,7 @@ func (e *Evaluator) compiledMutating(o *admissionv1.MutatingAdmissionPolicy) (mu
 			return p, nil
 		}
 		if had := p.hook.Policy.Spec; p.hook.Policy.Name == o.Name {
-			had.MatchConstraints = o.Spec.MatchConstraints // which nothing is compiled of
+			had.MatchConstraints = o.Spec.MatchConstraints // no expression depends on them
 			if equality.Semantic.DeepEqual(had, o.Spec) {
 				p.hook.Policy = o
 				return p, nil
@@ -216,7 +214,7 @@ func (e *Evaluator) compiledMutating(o *admissionv1.MutatingAdmissionPolicy) (mu
 	return e.cache.compileMutating(o)
 }
 
-// validatingOf is a policy, which is compiled once.
+// validatingOf returns the policy, to be compiled at most once.
 func (e *Evaluator) validatingOf(o *admissionv1.ValidatingAdmissionPolicy) validatingPolicy {
 	for _, p := range e.validating {
 		if p.policy == o {
@@ -233,7 +231,7 @@ func (e *Evaluator) validatingOf(o *admissionv1.ValidatingAdmissionPolicy) valid
 	return validatingPolicy{policy: o, compiled: sync.OnceValues(func() (*validator, error) { return e.cache.compileValidating(o) })}
 }
 
-// compile reports whether all of a policy compiles.
+// compile compiles the whole policy and returns the error.
 func (p validatingPolicy) compile() error {
 	v, err := p.compiled()
 	if err == nil {
@@ -242,10 +240,11 @@ func (p validatingPolicy) compile() error {
 	return err
 }
 
-// Judge answers a request. An error is one of the evaluator, not of the request.
+// Judge answers a request. It returns an error if the evaluator fails, not if the request is
+// refused.
 func (e *Evaluator) Judge(ctx context.Context, r Request) (Answer, error) {
 	if r.Resource.Group == "" && r.Resource.Resource == "namespaces" && r.Verb != "create" {
-		r.Namespace = r.Name // as the API server has it
+		r.Namespace = r.Name // as in the API server
 	}
 	if !r.Authorized {
 		if denied := e.rbac.judge(r); denied != nil {
@@ -288,7 +287,7 @@ func (e *Evaluator) Judge(ctx context.Context, r Request) (Answer, error) {
 	return answer, nil
 }
 
-// validate asks the policies that match a request.
+// validate evaluates the policies that match a request.
 func (e *Evaluator) validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) ([]Denial, error) {
 	questions, err := e.questions(a, o)
 	if err == nil && e.lazy {
@@ -313,7 +312,7 @@ var operations = map[string]admission.Operation{
 	"create": admission.Create, "update": admission.Update, "patch": admission.Update, "delete": admission.Delete,
 }
 
-// connects are the subresources that open a stream.
+// connects has the subresources that open a stream.
 var connects = map[string]bool{"exec": true, "attach": true, "portforward": true, "proxy": true}
 
 func (e *Evaluator) attributes(r Request, operation admission.Operation) admission.Attributes {
@@ -335,7 +334,7 @@ func (e *Evaluator) attributes(r Request, operation admission.Operation) admissi
 	return admission.NewAttributesRecord(object, old, kind, r.Namespace, r.Name, r.Resource, r.Subresource, operation, r.Options, !r.Stored, r.User)
 }
 
-// denialOf is a refusal in the API server's words.
+// denialOf returns a refusal with the API server's message.
 func denialOf(by string, err error) Denial {
 	d := Denial{By: by, Message: err.Error(), Err: err}
 	if _, after, ok := strings.Cut(d.Message, "denied request: "); ok {
@@ -345,7 +344,7 @@ func denialOf(by string, err error) Denial {
 	return d
 }
 
-// ruleIn is the name in brackets that begins a message.
+// ruleIn returns the name in brackets at the beginning of a message.
 func ruleIn(message string) string {
 	inner, ok := strings.CutPrefix(message, "[")
 	if !ok {
@@ -358,7 +357,7 @@ func ruleIn(message string) string {
 	return name
 }
 
-// named is a namespace with the label that the API server puts on each.
+// named returns a namespace with the label that the API server adds to each.
 func named(n *corev1.Namespace) *corev1.Namespace {
 	n = n.DeepCopy()
 	if n.Labels == nil {
@@ -368,7 +367,7 @@ func named(n *corev1.Namespace) *corev1.Namespace {
 	return n
 }
 
-// ResourceOf is the resource of a kind, as its API has it in paths.
+// ResourceOf returns the resource of a kind, as it appears in API paths.
 func ResourceOf(kind schema.GroupVersionKind) schema.GroupVersionResource {
 	if plural, ok := plurals[kind.GroupKind()]; ok {
 		return kind.GroupVersion().WithResource(plural)
@@ -377,14 +376,14 @@ func ResourceOf(kind schema.GroupVersionKind) schema.GroupVersionResource {
 	return resource
 }
 
-// plurals are the irregular ones.
+// plurals has the resources with irregular plurals.
 var plurals = map[schema.GroupKind]string{
 	{Group: "croft.dev", Kind: "TenantRules"}:                       "tenantrules",
 	{Group: "k8s.cni.cncf.io", Kind: "NetworkAttachmentDefinition"}: "network-attachment-definitions",
 	{Group: "gateway.networking.k8s.io", Kind: "Gateway"}:           "gateways",
 }
 
-// forbidden is the API server's answer to what RBAC does not permit.
+// forbidden returns the API server's error for a request that RBAC does not permit.
 func forbidden(r Request) error {
 	what := r.Resource.Resource
 	if r.Subresource != "" {

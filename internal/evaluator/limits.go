@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// fillResources gives a pod's containers the requests that follow from their limits,
-// and then the defaults of the namespace's LimitRanges: SetDefaults_Pod and the plugin
-// LimitRanger of k8s.io/kubernetes.
+// fillResources sets the requests of a pod's containers that follow from their limits, and
+// then the defaults of the namespace's LimitRanges. It corresponds to SetDefaults_Pod and the
+// plugin LimitRanger of k8s.io/kubernetes.
 func fillResources(pod *unstructured.Unstructured, limits []*corev1.LimitRange) {
 	spec := object(pod.Object, "spec")
 	for _, list := range []string{"containers", "initContainers"} {
@@ -44,8 +44,7 @@ func fillFrom(resources map[string]any, l *corev1.LimitRange) {
 	}
 }
 
-// or merges lists: the quantities of the first, and those of the others that it does not
-// name.
+// or merges lists. For each resource, the quantity of the first list that has it is used.
 func or(lists ...corev1.ResourceList) corev1.ResourceList {
 	all := corev1.ResourceList{}
 	for _, list := range lists {

@@ -19,8 +19,8 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// podSecurity is Kubernetes' Pod Security admission, with the defaults of an
-// unconfigured cluster: namespaces choose their level by labels.
+// podSecurity is Kubernetes' Pod Security admission, with the defaults of an unconfigured
+// cluster: namespaces set their level by labels.
 type podSecurity struct {
 	*podsecurityadmission.Admission
 }
@@ -40,7 +40,7 @@ func newPodSecurity(in namespaces) (podSecurity, error) {
 	return podSecurity{a}, errors.Join(a.CompleteConfiguration(), a.ValidateConfiguration())
 }
 
-// judge is what Pod Security says of a request.
+// judge returns the refusals of a request by Pod Security.
 func (p podSecurity) judge(ctx context.Context, a admission.Attributes) []Denial {
 	resource := a.GetResource().GroupResource()
 	if a.GetObject() == nil || resource != (schema.GroupResource{Resource: "namespaces"}) && !p.PodSpecExtractor.HasPodSpec(resource) {
@@ -60,7 +60,7 @@ func (p podSecurity) judge(ctx context.Context, a admission.Attributes) []Denial
 	return []Denial{{By: "PodSecurity", Message: message, Err: admission.NewForbidden(a, errors.New(message))}}
 }
 
-// typedAttributes give the objects as the types that Pod Security knows.
+// typedAttributes converts the objects to the types that Pod Security expects.
 type typedAttributes struct{ admission.Attributes }
 
 var _ podsecurityapi.Attributes = &typedAttributes{}
@@ -90,12 +90,12 @@ func typed(o runtime.Object) (runtime.Object, error) {
 	return to, nil
 }
 
-// noPods: the running pods of a namespace are unknown here.
+// noPods lists no pods: the running pods of a namespace are not known here.
 type noPods struct{}
 
 func (noPods) ListPods(context.Context, string) ([]*corev1.Pod, error) { return nil, nil }
 
-// unmeasured counts nothing.
+// unmeasured records no metrics.
 type unmeasured struct{}
 
 func (unmeasured) RecordEvaluation(metrics.Decision, podsecurityapi.LevelVersion, metrics.Mode, podsecurityapi.Attributes) {

@@ -32,10 +32,10 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// scheme knows Kubernetes' own kinds, for conversions between their versions.
+// scheme has Kubernetes' own kinds, for conversions between their versions.
 var scheme = clientgoscheme.Scheme
 
-// base is the environment of expressions.
+// base is the CEL environment of expressions.
 var base = sync.OnceValue(func() *environment.EnvSet {
 	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 })
@@ -44,20 +44,20 @@ var base = sync.OnceValue(func() *environment.EnvSet {
 type validatingPolicy struct {
 	policy   *admissionv1.ValidatingAdmissionPolicy
 	bindings []*admissionv1.ValidatingAdmissionPolicyBinding
-	// compiled compiles it once.
+	// compiled compiles the policy once.
 	compiled func() (*validator, error)
 }
 
 // validator is a compiled policy.
 type validator struct {
-	// quick evaluates whether a rule is broken, without messages: most requests break
-	// none, and messages are half of a policy.
+	// quick evaluates the rules without messages: most requests violate no rule, and messages
+	// are half of a policy's expressions.
 	quick validating.Validator
 	// full compiles the messages, too.
 	full func() (validating.Validator, error)
 }
 
-// silent replaces expressions that need no evaluation.
+// silent replaces expressions that are not evaluated.
 type silent struct{}
 
 func (silent) ForInput(_ context.Context, _ *admission.VersionedAttributes, _ *admissionapiv1.AdmissionRequest, _ plugincel.OptionalVariableBindings, _ *corev1.Namespace, budget int64) ([]plugincel.EvaluationResult, int64, error) {
@@ -65,12 +65,12 @@ func (silent) ForInput(_ context.Context, _ *admission.VersionedAttributes, _ *a
 }
 func (silent) CompilationErrors() []error { return nil }
 
-// mutatingPolicy is a policy that changes objects, compiled.
+// mutatingPolicy is a compiled policy that changes objects.
 type mutatingPolicy struct {
 	hook mutating.PolicyHook
 }
 
-// compiled is the common part of the two kinds of policies.
+// compiled has the common parts of the two kinds of policies.
 type compiled struct {
 	compiler *plugincel.CompositedCompiler
 	options  plugincel.OptionalVariableDeclarations
@@ -158,8 +158,8 @@ func (k *cache) compileMutating(p *admissionv1.MutatingAdmissionPolicy) (mutatin
 	return mutatingPolicy{mutating.PolicyHook{Policy: p, Evaluator: evaluator}}, errors.Join(c.errs...)
 }
 
-// mutate lets policies change the object of a request, and once more where one of
-// them has.
+// mutate evaluates the mutating policies for a request's object, and evaluates them again if
+// one of them has changed it.
 func (e *Evaluator) mutate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	hooks := make([]mutating.PolicyHook, len(e.mutating))
 	for i := range e.mutating {
@@ -176,7 +176,7 @@ func (e *Evaluator) mutate(ctx context.Context, a admission.Attributes, o admiss
 	return nil
 }
 
-// question is a request in the form that a policy evaluates.
+// question is a request in the form in which a policy evaluates it.
 type question struct {
 	policy   validatingPolicy
 	bindings []*admissionv1.ValidatingAdmissionPolicyBinding
@@ -184,7 +184,7 @@ type question struct {
 	kind     schema.GroupVersionKind
 }
 
-// questions are for the policies that a request matches.
+// questions returns a question for each policy that matches a request.
 func (e *Evaluator) questions(a admission.Attributes, o admission.ObjectInterfaces) ([]question, error) {
 	matcher := generic.NewPolicyMatcher(e.namespaces.matcher())
 	var all []question
@@ -213,7 +213,7 @@ func (e *Evaluator) questions(a admission.Attributes, o admission.ObjectInterfac
 	return all, nil
 }
 
-// compileAll compiles the policies of some questions at the same time.
+// compileAll compiles the policies of some questions in parallel.
 func compileAll(questions []question) error {
 	errs := make([]error, len(questions))
 	var group sync.WaitGroup
@@ -228,7 +228,7 @@ func compileAll(questions []question) error {
 	return errors.Join(errs...)
 }
 
-// ask evaluates the policy for a request, and returns all broken rules.
+// ask evaluates the policy for a request, and returns all violated rules.
 func (q question) ask(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, authz authorizer.Authorizer, in namespaces) ([]Denial, error) {
 	policy := q.policy.policy
 	compiled, err := q.policy.compiled()
@@ -269,8 +269,8 @@ func (q question) ask(ctx context.Context, a admission.Attributes, o admission.O
 	return denials, nil
 }
 
-// untyped merges objects without their schema: croft's policies patch by JSONPatch,
-// which needs none.
+// untyped merges objects without their schema: croft's policies patch by JSONPatch, which
+// needs no schema.
 type untyped struct{}
 
 func (untyped) GetTypeConverter(schema.GroupVersionKind) managedfields.TypeConverter {
@@ -278,10 +278,10 @@ func (untyped) GetTypeConverter(schema.GroupVersionKind) managedfields.TypeConve
 }
 func (untyped) Run(context.Context) {}
 
-// namespaces are the cluster's namespaces, by name.
+// namespaces has the cluster's namespaces by name.
 type namespaces map[string]*corev1.Namespace
 
-// of is the namespace that an expression sees: none for the Namespace itself.
+// of returns the namespace that expressions read. It is nil for a request on a Namespace.
 func (n namespaces) of(a admission.Attributes) *corev1.Namespace {
 	if kind := a.GetKind(); kind.Group == "" && kind.Kind == "Namespace" {
 		return nil
@@ -291,12 +291,12 @@ func (n namespaces) of(a admission.Attributes) *corev1.Namespace {
 
 func (n namespaces) matcher() *matching.Matcher { return matching.NewMatcher(lister{n}, nil) }
 
-// GetNamespace is for Pod Security.
+// GetNamespace implements the NamespaceGetter of Pod Security.
 func (n namespaces) GetNamespace(_ context.Context, name string) (*corev1.Namespace, error) {
 	return lister{n}.Get(name)
 }
 
-// lister lists them as an informer's cache would.
+// lister lists the namespaces like an informer cache.
 type lister struct{ namespaces }
 
 var _ listersv1.NamespaceLister = lister{}
@@ -305,7 +305,7 @@ func (l lister) Get(name string) (*corev1.Namespace, error) {
 	if n, ok := l.namespaces[name]; ok {
 		return n, nil
 	}
-	// Not "not found": the matcher would ask a client then, and there is none.
+	// A "not found" error would make the matcher use a client, and there is none.
 	return nil, apierrors.NewInternalError(fmt.Errorf("there is no namespace %q", name))
 }
 
@@ -319,7 +319,7 @@ func (l lister) List(selector labels.Selector) ([]*corev1.Namespace, error) {
 	return all, nil
 }
 
-// warnings records a request's warnings, each text once.
+// warnings records the distinct warnings of a request.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string
@@ -330,7 +330,7 @@ func recordWarnings(ctx context.Context) (context.Context, *warnings) {
 	return warning.WithWarningRecorder(ctx, w), w
 }
 
-// AddWarning is the API server's warning.Recorder.
+// AddWarning implements the API server's warning.Recorder.
 func (w *warnings) AddWarning(_, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

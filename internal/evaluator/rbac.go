@@ -16,8 +16,8 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// rbac is the authorizer: Roles and their bindings, and system:masters, who may do
-// everything.
+// rbac is the authorizer: Roles and their bindings, and the group system:masters, to which
+// every request is allowed.
 type rbac struct {
 	roles           []*rbacv1.Role
 	clusterRoles    []*rbacv1.ClusterRole
@@ -25,7 +25,7 @@ type rbac struct {
 	clusterBindings []*rbacv1.ClusterRoleBinding
 }
 
-// judge refuses requests that no role permits.
+// judge returns a refusal if no role permits the request.
 func (a rbac) judge(r Request) *Denial {
 	resource := r.Resource.Resource
 	if r.Subresource != "" {
@@ -33,7 +33,7 @@ func (a rbac) judge(r Request) *Denial {
 	}
 	name := r.Name
 	if r.Verb == "create" && r.Subresource == "" {
-		name = "" // it is in the object, which the authorizer does not read
+		name = "" // the name is in the object, which the authorizer does not read
 	}
 	if a.permits(r.User, r.Namespace, asked(r.Verb, r.Resource.Group, resource, name)) {
 		return nil
@@ -42,8 +42,8 @@ func (a rbac) judge(r Request) *Denial {
 	return &Denial{By: "RBAC", Message: err.Error(), Err: err}
 }
 
-// escalates refuses to give rights that the user does not have, by a role or by a
-// binding, unless a role permits the verb escalate or bind.
+// escalates returns a refusal if a role or a binding grants permissions that the user lacks,
+// unless a role permits the verb escalate or bind.
 func (a rbac) escalates(r Request) *Denial {
 	if r.Object == nil || r.Resource.Group != rbacv1.GroupName || r.Subresource != "" {
 		return nil
@@ -85,7 +85,7 @@ func refusedGrant(r Request, why string) *Denial {
 	return &Denial{By: "RBAC", Message: err.Error(), Err: err}
 }
 
-// Authorize is for expressions that ask the authorizer.
+// Authorize implements authorizer.Authorizer, for expressions that call the authorizer.
 func (a rbac) Authorize(_ context.Context, what authorizer.Attributes) (authorizer.Decision, string, error) {
 	rule := rbacv1.PolicyRule{Verbs: []string{what.GetVerb()}, NonResourceURLs: []string{what.GetPath()}}
 	if what.IsResourceRequest() {
@@ -117,7 +117,7 @@ func (a rbac) permits(who user.Info, namespace string, what rbacv1.PolicyRule) b
 	return ok
 }
 
-// rulesOf are a user's rules in a namespace, or in the whole cluster.
+// rulesOf returns a user's rules in a namespace, or in the whole cluster.
 func (a rbac) rulesOf(who user.Info, namespace string) []rbacv1.PolicyRule {
 	var all []rbacv1.PolicyRule
 	for _, b := range a.clusterBindings {
@@ -138,7 +138,7 @@ func (a rbac) rulesOf(who user.Info, namespace string) []rbacv1.PolicyRule {
 	return all
 }
 
-// rulesIn are the rules of a role, and whether there is such a role.
+// rulesIn returns the rules of a role, and whether the role exists.
 func (a rbac) rulesIn(ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, bool) {
 	if ref.Kind == "ClusterRole" {
 		for _, role := range a.clusterRoles {

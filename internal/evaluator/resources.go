@@ -24,9 +24,8 @@ const (
 	ResourceQuota = "ResourceQuota"
 )
 
-// resourceDenials returns the refusals of a new pod by the LimitRanges and ResourceQuotas
-// of its namespace that follow from the pod alone. It does not know how much of a quota
-// is used.
+// resourceDenials returns the refusals of a new pod by the LimitRanges and ResourceQuotas of
+// its namespace, as far as they follow from the pod alone. The usage of a quota is not known.
 func (e *Evaluator) resourceDenials(a admission.Attributes, object *unstructured.Unstructured) []Denial {
 	if object == nil || a.GetOperation() != admission.Create || a.GetSubresource() != "" ||
 		a.GetResource().GroupResource() != (schema.GroupResource{Resource: "pods"}) {
@@ -61,7 +60,7 @@ func (e *Evaluator) resourceDenials(a admission.Attributes, object *unstructured
 }
 
 // outsideLimits compares a container with the minimum and maximum of a LimitRange, as the
-// plugin LimitRanger does. The defaults are filled in before.
+// plugin LimitRanger does. The defaults must already be set.
 func outsideLimits(item corev1.LimitRangeItem, of corev1.ResourceRequirements) []error {
 	var all []error
 	for _, name := range slices.Sorted(maps.Keys(item.Min)) {
@@ -73,7 +72,7 @@ func outsideLimits(item corev1.LimitRangeItem, of corev1.ResourceRequirements) [
 	return all
 }
 
-// outside is an error if the first list lacks the resource, or if either list has a
+// outside returns an error if the first list lacks the resource, or if either list has a
 // quantity beyond the bound in the direction of sign.
 func outside(bound string, name corev1.ResourceName, enforced resource.Quantity, kind string, first, second corev1.ResourceList, sign int) error {
 	other := map[string]string{"request": "limit", "limit": "request"}[kind]
@@ -91,7 +90,7 @@ func outside(bound string, name corev1.ResourceName, enforced resource.Quantity,
 	return nil
 }
 
-// unspecified lists the resources that a quota counts and containers do not set.
+// unspecified returns the resources that a quota counts and containers do not set.
 func unspecified(quota *corev1.ResourceQuota, containers []corev1.Container) string {
 	var all []string
 	for _, name := range estate.Specified {

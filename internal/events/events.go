@@ -1,5 +1,5 @@
-// Package events reads events: who wrote one, and when. Both of Kubernetes' APIs for events
-// have fields of their own for that; no I/O.
+// Package events reads the author and the time of events. Both of Kubernetes' APIs for
+// events have their own fields for these. It does no I/O.
 package events
 
 import (
@@ -16,7 +16,7 @@ func By(e *corev1.Event, components ...string) bool {
 	return slices.Contains(components, e.Source.Component) || slices.Contains(components, e.ReportingController)
 }
 
-// Last is the time when an event was last observed.
+// Last returns the time when an event was last observed.
 func Last(e *corev1.Event) time.Time {
 	newest := e.CreationTimestamp.Time
 	for _, t := range []time.Time{e.FirstTimestamp.Time, e.EventTime.Time, e.LastTimestamp.Time} {

@@ -2,7 +2,7 @@ package gatekeeper
 
 import "slices"
 
-// Check returns the deviations from croft's needs, unsafe ones first.
+// Check returns the deviations from croft's requirements, unsafe ones first.
 func Check(in Installation) []Finding {
 	var all []Finding
 	for _, rule := range ofInstallation {
@@ -37,16 +37,16 @@ var ofInstallation = []func(Installation) []Finding{
 	nobodyExcluded,
 }
 
-// rule is a rule on a webhook. It returns the field that violates it, and a message; no
-// message if it holds.
+// rule is a rule on a webhook. violated returns the field that violates it, and a message.
+// The message is empty if the webhook complies.
 type rule struct {
 	reason   string
 	severity Severity
 	violated func(webhook, Installation) (field, message string)
 }
 
-// ofWebhook are the rules on each of the two webhooks. There is none on side
-// effects: v1 knows only webhooks without any on dry runs.
+// ofWebhook are the rules on each of the two webhooks. There is none on side effects:
+// admissionregistration v1 requires webhooks without side effects on dry runs.
 var ofWebhook = []rule{
 	{ReasonFailsOpen, Unsafe, failsOpen},
 	{ReasonRequestsUnseen, Unsafe, requestsUnseen},

@@ -17,8 +17,8 @@ import (
 
 func pointer[T any](value T) *T { return &value }
 
-// good is an installation as the chart makes it with the values that croft asks
-// for, and two namespaces of tenants.
+// good returns an installation by the chart, with the values that croft requires, and two
+// namespaces of tenants.
 func good() *Installation {
 	selector := func() *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
@@ -180,7 +180,7 @@ var cases = map[string]struct {
 			in.Validating.Webhooks[0].Rules = append(in.Validating.Webhooks[0].Rules, *all)
 		},
 		want: []string{ReasonRequestsUnseen},
-		// Not of certificates, which the cluster does not serve.
+		// The cluster does not serve certificates, so they are not reported.
 		says: []string{"leave out UPDATE of configmaps, UPDATE of httproutes, UPDATE of persistentvolumeclaims, UPDATE of secrets, UPDATE of services: they are not held"},
 	},
 	"all operations and every subresource": {
@@ -316,7 +316,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// With the chart's defaults, the most important finding comes first.
+// TestUnsafeFirst fails if an unsafe setting is not the first finding.
 func TestUnsafeFirst(t *testing.T) {
 	in := good()
 	in.Mutating.Webhooks[0].TimeoutSeconds = pointer(int32(1))
@@ -327,7 +327,8 @@ func TestUnsafeFirst(t *testing.T) {
 	}
 }
 
-// Gatekeeper's chart, in the sandboxes' version, has the named values.
+// TestChartHasTheValues fails if Gatekeeper's chart, in the sandboxes' version, lacks a value
+// that a message names.
 func TestChartHasTheValues(t *testing.T) {
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/open-policy-agent/gatekeeper/v3")
 	list.Dir = filepath.Join("..", "..", "sandbox", "addons")

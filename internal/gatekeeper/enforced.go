@@ -10,27 +10,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Enforcement is the report of Gatekeeper's pods about a mutator, a ConstraintTemplate
-// or a constraint.
+// Enforcement is the report of Gatekeeper's pods about a mutator, a ConstraintTemplate or a
+// constraint.
 //
-// It is not complete. A pod that has not reported yet is missing, and the object does
-// not say how many pods there are: compare Webhooks with the number of pods behind
-// Gatekeeper's Service. Nor does a template report CEL that does not compile: it then
-// denies every request.
+// It is incomplete. A pod that has not reported yet is missing, and the object does not
+// record the number of pods: compare Webhooks with the number of pods behind Gatekeeper's
+// Service. A template also does not report CEL that fails to compile: such a template denies
+// every request.
 type Enforcement struct {
-	// Webhooks are the pods that answer the webhook in question and have reported.
-	// Others, such as that of the audit, do not matter.
+	// Webhooks are the pods that serve the relevant webhook and have reported. Other pods,
+	// such as the audit's, are ignored.
 	Webhooks []string
-	// Message says why the object is not enforced by all of them, and is empty if
-	// it is.
+	// Message explains why not all of them enforce the object. It is empty if they all do.
 	Message string
 }
 
-// Holds reports whether at least one pod has reported, and all of them enforce the
-// present version of the object.
+// Holds reports whether at least one pod has reported, and all of them enforce the current
+// version of the object.
 func (e Enforcement) Holds() bool { return e.Message == "" }
 
-// podStatus is the common part of the three kinds of status.byPod.
+// podStatus has the common fields of the three kinds of status.byPod.
 type podStatus struct {
 	ID                 string    `json:"id"`
 	MutatorUID         types.UID `json:"mutatorUID"`
@@ -46,7 +45,7 @@ type podStatus struct {
 	} `json:"errors"`
 }
 
-// Enforced reads the status of one of Gatekeeper's objects.
+// Enforced reads the status of a Gatekeeper object.
 func Enforced(object *unstructured.Unstructured) Enforcement {
 	var read struct {
 		Status struct {
@@ -76,7 +75,7 @@ func Enforced(object *unstructured.Unstructured) Enforcement {
 	return e
 }
 
-// isMutator tells mutators from validating objects.
+// isMutator distinguishes mutators from validating objects.
 func isMutator(object *unstructured.Unstructured) bool {
 	return object.GroupVersionKind().Group == "mutations.gatekeeper.sh"
 }
@@ -85,8 +84,8 @@ func isTemplate(object *unstructured.Unstructured) bool {
 	return object.GroupVersionKind().Group == "templates.gatekeeper.sh"
 }
 
-// answers reports whether the pod answers the webhook for objects of this kind. A pod
-// that does not name its operations is assumed to do all.
+// answers reports whether the pod serves the webhook for objects of this kind. A pod that
+// does not list its operations is assumed to serve all.
 func (p podStatus) answers(object *unstructured.Unstructured) bool {
 	operation := "webhook"
 	if isMutator(object) {
@@ -95,15 +94,15 @@ func (p podStatus) answers(object *unstructured.Unstructured) bool {
 	return len(p.Operations) == 0 || slices.Contains(p.Operations, operation)
 }
 
-// lacks says why the pod does not enforce the object, if it does not. Errors come
-// first: with one, Gatekeeper leaves the generation as it was.
+// lacks returns the reason why the pod does not enforce the object, or "". Errors come first:
+// after an error, Gatekeeper does not update the observed generation.
 func (p podStatus) lacks(object *unstructured.Unstructured) string {
 	switch {
 	case !slices.Contains([]types.UID{"", object.GetUID()}, p.uid()):
 		return "reports one that was there before"
 	case len(p.Errors) > 0 && (isTemplate(object) || !p.Enforced):
-		// The errors of an enforced constraint are about something else: that no policy
-		// of the API server was generated from it.
+		// The errors of an enforced constraint have another cause: Gatekeeper generated no
+		// admission policy of the API server from it.
 		return "reports: " + p.errors()
 	case p.ObservedGeneration != object.GetGeneration():
 		return fmt.Sprintf("has seen generation %d, and not yet %d", p.ObservedGeneration, object.GetGeneration())
@@ -114,7 +113,7 @@ func (p podStatus) lacks(object *unstructured.Unstructured) string {
 	}
 }
 
-// uid is that of the object that the pod means.
+// uid returns the UID of the object that the pod reports on.
 func (p podStatus) uid() types.UID { return p.MutatorUID + p.ConstraintUID + p.TemplateUID }
 
 func (p podStatus) errors() string {

@@ -124,7 +124,7 @@ func TestExclusionsOf(t *testing.T) {
 	}
 }
 
-// Any status of other writers is read without a panic.
+// FuzzStatus fails if a status by other writers causes a panic.
 func FuzzStatus(f *testing.F) {
 	f.Add(`{"kind": "Assign", "metadata": {"generation": 1}, "status": {"byPod": [{"id": "a", "observedGeneration": 1.5, "errors": [null]}]}}`)
 	f.Add(`{"apiVersion": "templates.gatekeeper.sh/v1", "status": {"byPod": [{"operations": ["webhook"], "enforced": "yes"}]}}`)

@@ -9,26 +9,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Exclusion is an entry of spec.match of Gatekeeper's Config: namespaces that some of
-// its processes skip.
+// Exclusion is an entry of spec.match in Gatekeeper's Config: namespaces that some of its
+// processes skip.
 type Exclusion struct {
-	// Namespaces may begin and end with a star.
+	// Namespaces are names that may begin and end with a star.
 	Namespaces []string `json:"excludedNamespaces,omitempty"`
 	Processes  []string `json:"processes,omitempty"`
 }
 
-// configObject is the only Config that Gatekeeper looks at.
+// configObject is the only Config that Gatekeeper reads.
 const configObject = "Config/" + ConfigName
 
-// The consequences for a namespace that is excluded from the processes that croft relies
-// on.
+// The consequences for a namespace that is excluded from the processes that croft depends on.
 const (
 	unplaced = "is not placed"
 	unheld   = "is not held against the constraints"
 	neither  = "is neither placed nor held against the constraints"
 )
 
-// ExclusionsOf reads the exclusions of a Config, which may be nil.
+// ExclusionsOf returns the exclusions of a Config, which may be nil.
 func ExclusionsOf(config *unstructured.Unstructured) ([]Exclusion, error) {
 	if config == nil {
 		return nil, nil
@@ -72,8 +71,8 @@ func nobodyExcluded(in Installation) []Finding {
 	return all
 }
 
-// undoneBy is the consequence of excluding these processes; empty if croft does not rely
-// on any of them.
+// undoneBy returns the consequence of excluding these processes. It is empty if croft depends
+// on none of them.
 func undoneBy(processes []string) string {
 	all := slices.Contains(processes, "*")
 	mutation := all || slices.Contains(processes, "mutation-webhook")
@@ -90,8 +89,8 @@ func undoneBy(processes []string) string {
 	}
 }
 
-// Globs compares a name as Gatekeeper does: a star at either end of the pattern is a
-// wildcard, one in the middle is literal.
+// Globs reports whether a name matches a pattern of Gatekeeper: a star at either end of the
+// pattern is a wildcard, and a star in the middle is literal.
 func Globs(pattern, name string) bool {
 	inner, ends := strings.CutPrefix(pattern, "*")
 	start, starts := strings.CutSuffix(inner, "*")

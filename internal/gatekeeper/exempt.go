@@ -33,7 +33,7 @@ func namespacesExempt(w webhook, in Installation) (field, message string) {
 	if len(exempt) == 0 {
 		return "", ""
 	}
-	// Both may be to do.
+	// Both remedies may be necessary.
 	advice := ""
 	if len(labelled) > 0 {
 		advice += fmt.Sprintf("; take the label off: kubectl label namespace %s %s-", labelled[0], IgnoreLabel)
@@ -44,7 +44,7 @@ func namespacesExempt(w webhook, in Installation) (field, message string) {
 	return "namespaceSelector", fmt.Sprintf("leaves out the tenants' namespaces %s, by %s: what is in them %s%s", list(exempt), list(by), w.undone(), advice)
 }
 
-// labelsOf adds the label that the API server gives every namespace.
+// labelsOf returns the labels with the one that the API server adds to every namespace.
 func labelsOf(n Namespace) labels.Set {
 	set := labels.Set{}
 	maps.Copy(set, n.Labels)

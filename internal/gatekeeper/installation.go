@@ -1,7 +1,7 @@
-// Package gatekeeper judges a Gatekeeper installation: whether its settings are safe
-// for croft, and whether it enforces one of its objects. It reads nothing itself.
+// Package gatekeeper checks a Gatekeeper installation: whether its settings are safe for
+// croft, and whether it enforces a given object. It does not read the cluster itself.
 //
-// A rule is a plain function of an Installation; the rules are a list.
+// A rule is a function of an Installation. The rules are a list.
 package gatekeeper
 
 import (
@@ -11,30 +11,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The names of Gatekeeper's webhooks. The names of their configurations can be chosen;
-// these cannot.
+// The names of Gatekeeper's webhooks. They are fixed, while the names of the webhook
+// configurations can be chosen.
 const (
 	MutationWebhook   = "mutation.gatekeeper.sh"
 	ValidationWebhook = "validation.gatekeeper.sh"
-	// LabelWebhook keeps people from exempting namespaces by IgnoreLabel.
+	// LabelWebhook prevents users from exempting namespaces by IgnoreLabel.
 	LabelWebhook = "check-ignore-label.gatekeeper.sh"
 )
 
-// IgnoreLabel exempts the namespace that has it, with any value.
+// IgnoreLabel exempts a namespace that has it, with any value.
 const IgnoreLabel = "admission.gatekeeper.sh/ignore"
 
-// Installation is the state of a Gatekeeper, and of the namespaces that it must guard.
+// Installation is the state of a Gatekeeper, and of the namespaces that it must protect.
 type Installation struct {
-	// Served are the kinds that the API server serves: Gatekeeper's own, and those
-	// of add-ons, such as the Gateway API, whose objects croft constrains. What of
-	// an add-on is not in it is not asked for.
+	// Served are the kinds that the API server serves: Gatekeeper's own, and the kinds of
+	// add-ons with a constraint of croft, such as the Gateway API. Kinds of add-ons that are
+	// not in it are not checked.
 	Served []schema.GroupVersionKind
-	// Mutating and Validating are its webhook configurations, nil if absent.
+	// Mutating and Validating are Gatekeeper's webhook configurations, or nil.
 	Mutating   *admissionv1.MutatingWebhookConfiguration
 	Validating *admissionv1.ValidatingWebhookConfiguration
-	// Exclusions are those of its Config; see ExclusionsOf.
+	// Exclusions are the exclusions in Gatekeeper's Config: see ExclusionsOf.
 	Exclusions []Exclusion
-	// Namespaces are the tenants'.
+	// Namespaces are the tenants' namespaces.
 	Namespaces []Namespace
 }
 
@@ -48,10 +48,10 @@ type Namespace struct {
 type Severity string
 
 const (
-	// Unsafe settings let requests bypass Gatekeeper that croft relies on it to judge.
+	// Unsafe settings let requests bypass Gatekeeper although croft depends on it for them.
 	Unsafe Severity = "Unsafe"
-	// Advice is on settings that let nothing bypass it, but refuse people without need,
-	// or that a person should review.
+	// Advice is about settings that let no request bypass Gatekeeper, but that cause
+	// unnecessary refusals or should be reviewed.
 	Advice Severity = "Advice"
 )
 
@@ -59,25 +59,30 @@ const (
 const (
 	// ReasonMutationNotServed: the API server does not serve Gatekeeper's mutators.
 	ReasonMutationNotServed = "MutationNotServed"
-	// ReasonTemplatesNotServed: it does not serve its ConstraintTemplates.
+	// ReasonTemplatesNotServed: the API server does not serve Gatekeeper's
+	// ConstraintTemplates.
 	ReasonTemplatesNotServed = "TemplatesNotServed"
-	// ReasonMutationWebhookMissing: the API server is not told to ask for mutation.
+	// ReasonMutationWebhookMissing: no webhook configuration sends requests to Gatekeeper for
+	// mutation.
 	ReasonMutationWebhookMissing = "MutationWebhookMissing"
-	// ReasonValidationWebhookMissing: it is not told to ask for validation.
+	// ReasonValidationWebhookMissing: no webhook configuration sends requests to Gatekeeper
+	// for validation.
 	ReasonValidationWebhookMissing = "ValidationWebhookMissing"
-	// ReasonFailsOpen: what Gatekeeper does not answer for comes in.
+	// ReasonFailsOpen: requests are allowed while Gatekeeper does not answer.
 	ReasonFailsOpen = "FailsOpen"
-	// ReasonRequestsUnseen: requests that croft gives it to hold are not sent to it.
+	// ReasonRequestsUnseen: Gatekeeper does not receive requests for which croft depends on
+	// it.
 	ReasonRequestsUnseen = "RequestsUnseen"
 	// ReasonNamespacesExempt: namespaces of tenants are exempt.
 	ReasonNamespacesExempt = "NamespacesExempt"
-	// ReasonObjectsExempt: objects are left out by labels, which tenants choose.
+	// ReasonObjectsExempt: objects are exempt by their labels, which tenants choose.
 	ReasonObjectsExempt = "ObjectsExempt"
-	// ReasonConditionsUnknown: there are conditions that croft cannot judge.
+	// ReasonConditionsUnknown: the webhook has match conditions that croft cannot evaluate.
 	ReasonConditionsUnknown = "ConditionsUnknown"
-	// ReasonNamespacesExcluded: Gatekeeper is sent requests and lets them through.
+	// ReasonNamespacesExcluded: Gatekeeper receives requests of some namespaces and allows
+	// them unchecked.
 	ReasonNamespacesExcluded = "NamespacesExcluded"
-	// ReasonTimeoutShort: a Gatekeeper that is only slow counts as away.
+	// ReasonTimeoutShort: requests time out when Gatekeeper is only slow.
 	ReasonTimeoutShort = "TimeoutShort"
 	// ReasonNotReinvoked: later changes by other webhooks are not corrected.
 	ReasonNotReinvoked = "NotReinvoked"
@@ -87,19 +92,19 @@ const (
 	ReasonLabelUnguarded = "LabelUnguarded"
 )
 
-// Finding is one thing that is not as croft needs it.
+// Finding is a deviation from croft's requirements.
 type Finding struct {
 	Severity Severity
 	Reason   string
-	// Object is the kind and name of the object to change, empty if it does not exist.
-	// Field is the path in it; webhooks are identified by their names.
+	// Object is the kind and name of the object to change. It is empty if the object does not
+	// exist. Field is the path in it, in which webhooks are identified by their names.
 	Object, Field string
-	// Message is the fault, its consequence, and the remedy, in the object and in the
+	// Message has the fault, its consequence and the remedy, for the object and for the
 	// values of Gatekeeper's chart.
 	Message string
 }
 
-// String says where and what in one line.
+// String returns the object, the field and the message in one line.
 func (f Finding) String() string {
 	switch {
 	case f.Object == "":
@@ -111,10 +116,10 @@ func (f Finding) String() string {
 	}
 }
 
-// ConfigName is the name of the only Config that Gatekeeper looks at.
+// ConfigName is the name of the only Config that Gatekeeper reads.
 const ConfigName = "config"
 
-// Kinds are the kinds in Served.
+// Kinds returns the kinds that Served must cover.
 func Kinds() []schema.GroupKind {
 	all := []schema.GroupKind{
 		{Group: "mutations.gatekeeper.sh", Kind: "Assign"},
@@ -129,8 +134,7 @@ func Kinds() []schema.GroupKind {
 	return all
 }
 
-// Webhooks picks Gatekeeper's among the configurations of a cluster; nil where
-// there is none.
+// Webhooks returns Gatekeeper's webhook configurations among those of a cluster, or nil.
 func Webhooks(mutating []admissionv1.MutatingWebhookConfiguration, validating []admissionv1.ValidatingWebhookConfiguration) (*admissionv1.MutatingWebhookConfiguration, *admissionv1.ValidatingWebhookConfiguration) {
 	var m *admissionv1.MutatingWebhookConfiguration
 	var v *admissionv1.ValidatingWebhookConfiguration

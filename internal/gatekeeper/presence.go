@@ -51,7 +51,8 @@ func validationAsked(in Installation) []Finding {
 	}}
 }
 
-// labelGuarded is advice only: in tenants' namespaces croft keeps the label away.
+// labelGuarded is advice only, because croft's own policy protects the label in tenants'
+// namespaces.
 func labelGuarded(in Installation) []Finding {
 	if in.Validating == nil {
 		return nil

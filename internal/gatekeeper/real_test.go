@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// The status of a sandbox's real Gatekeeper is understood.
+// TestRealGatekeeper fails if the status of a sandbox's real Gatekeeper is not understood.
 func TestRealGatekeeper(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -33,8 +33,8 @@ func TestRealGatekeeper(t *testing.T) {
 	}
 
 	for _, f := range Check(read(t, clients)) {
-		// All that the chart's defaults leave to be wished for, since the sandbox has
-		// its webhooks fail.
+		// The sandbox sets the webhooks to fail closed. This is the only other finding with
+		// the chart's defaults.
 		if f.Reason != ReasonNotReinvoked {
 			t.Errorf("of a good installation it is said: %s", f)
 		}
@@ -72,7 +72,7 @@ func TestRealGatekeeper(t *testing.T) {
 	}
 	create("pull", "spec.containers[name: *].imagePullPolicy")
 	until("pull", Enforcement.Holds)
-	// Takes the list of containers for an object. Gatekeeper then skips both.
+	// This mutator treats the list of containers as an object. Gatekeeper then skips both.
 	create("conflict", "spec.containers.imagePullPolicy")
 	conflict := func(e Enforcement) bool { return strings.Contains(e.Message, "ErrConflictingSchema") }
 	until("conflict", conflict)

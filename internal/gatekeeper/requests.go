@@ -8,11 +8,11 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// needed are requests that a webhook has to see.
+// needed are requests that a webhook must receive.
 type needed struct {
 	group, kind, resource string
-	// version is that of a kind that every API server has. For other kinds, the served
-	// versions are read.
+	// version is set for kinds that every API server has. For other kinds, all served
+	// versions are checked.
 	version    string
 	operations []admissionv1.OperationType
 }
@@ -23,8 +23,8 @@ var (
 	write  = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 )
 
-// mutated are the kinds that croft's mutators change, and debugged those of debug
-// containers.
+// mutated are the requests that croft's mutators change. debugged are the requests that add
+// debug containers.
 var (
 	mutated = []needed{
 		{"", "Pod", "pods", "v1", create},
@@ -33,7 +33,7 @@ var (
 	debugged = []needed{{"", "Pod", "pods/ephemeralcontainers", "v1", update}}
 )
 
-// constrained are the kinds of croft's constraints.
+// constrained are the requests that croft's constraints check.
 var constrained = []needed{
 	{"", "Pod", "pods", "v1", write},
 	{"", "Service", "services", "v1", write},
@@ -48,7 +48,7 @@ var constrained = []needed{
 	{"cert-manager.io", "Certificate", "certificates", "", write},
 }
 
-// unseen are the requests that the webhook's rules leave out, as in UPDATE of
+// unseen returns the requests that the webhook's rules do not match, such as UPDATE of
 // services.
 func (w webhook) unseen(in Installation, all []needed) []string {
 	var unseen []string
@@ -61,8 +61,8 @@ func (w webhook) unseen(in Installation, all []needed) []string {
 				})
 			}
 			left := slices.DeleteFunc(slices.Clone(versions), seen)
-			// Unless the rule is exact, the API server converts an object of one version
-			// for a webhook of another.
+			// Unless the match policy is Exact, the API server converts an object of one
+			// version for a webhook that matches another.
 			if len(left) > 0 && (w.exact || len(left) == len(versions)) {
 				unseen = append(unseen, fmt.Sprintf("%s of %s", operation, n.resource))
 			}
@@ -96,8 +96,8 @@ func has(values []string, value string) bool {
 	return slices.Contains(values, "*") || slices.Contains(values, value)
 }
 
-// covers reports whether a pattern such as pods, *, */* or pods/* matches a resource or
-// a subresource. One star alone matches no subresource.
+// covers reports whether a pattern such as pods, *, */* or pods/* matches a resource or a
+// subresource. A single star matches no subresource.
 func covers(pattern, resource string) bool {
 	name, sub, _ := strings.Cut(resource, "/")
 	patternName, patternSub, _ := strings.Cut(pattern, "/")

@@ -9,8 +9,8 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// TestConstrained fails if a constraint of croft's is for a kind that the webhook is not
-// judged by: rules that leave the kind out would be called good.
+// TestConstrained fails if a constraint of croft is for a kind that the check of the
+// webhook's rules leaves out: rules without the kind would pass the check.
 func TestConstrained(t *testing.T) {
 	d, problems := manifest.Parse("croft.yaml", []byte("platform: {clusterName: demo, placement: Gatekeeper, nodeClass: {kwok: {}}}\n"))
 	if err := problems.Err(); err != nil {

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// defaultTimeout is the API server's.
+	// defaultTimeout is the API server's default, in seconds.
 	defaultTimeout = int32(10)
-	// leastTimeout outlasts a pause of a busy Gatekeeper, such as the election of
-	// etcd's leader that its own reads wait for.
+	// leastTimeout, in seconds, is longer than a pause of a busy Gatekeeper, such as a leader
+	// election of etcd that its own reads wait for.
 	leastTimeout = int32(3)
 )
 
@@ -39,9 +39,9 @@ func timeoutShort(w webhook, _ Installation) (field, message string) {
 		w.timeoutSeconds, what, leastTimeout, w.chart("TimeoutSeconds", fmt.Sprint(leastTimeout)))
 }
 
-// notReinvoked is advice only. A webhook after Gatekeeper, such as one that adds
-// sidecars, may undo a placement; croft's own check of the final pod then refuses it. A
-// reinvoked Gatekeeper corrects it: its mutators' set and merge are idempotent.
+// notReinvoked is advice only. A webhook after Gatekeeper, such as one that injects sidecars,
+// may undo a placement, and croft's own check of the final pod then refuses the pod. If
+// Gatekeeper is reinvoked, it corrects the pod: its mutators' set and merge are idempotent.
 func notReinvoked(w webhook, _ Installation) (field, message string) {
 	if !w.mutates || w.reinvocationPolicy == admissionv1.IfNeededReinvocationPolicy {
 		return "", ""
@@ -58,8 +58,8 @@ func objectsExempt(w webhook, _ Installation) (field, message string) {
 		w.meaning(), w.chartJSON("ObjectSelector", "{}"))
 }
 
-// conditionsUnknown is advice only, since most conditions only spare Gatekeeper
-// requests that do not concern it.
+// conditionsUnknown is advice only, since most conditions only exclude requests that do not
+// concern Gatekeeper.
 func conditionsUnknown(w webhook, _ Installation) (field, message string) {
 	if len(w.conditions) == 0 {
 		return "", ""
@@ -84,8 +84,8 @@ func requestsUnseen(w webhook, in Installation) (field, message string) {
 	return "", ""
 }
 
-// debugContainersUnseen is advice only: croft's own check refuses a debug container
-// that Gatekeeper would have put right.
+// debugContainersUnseen is advice only: without it, croft's own check refuses a debug
+// container that Gatekeeper could have corrected.
 func debugContainersUnseen(w webhook, in Installation) (field, message string) {
 	if !w.mutates || len(w.unseen(in, debugged)) == 0 {
 		return "", ""
@@ -97,7 +97,7 @@ func debugContainersUnseen(w webhook, in Installation) (field, message string) {
 // longest is the maximum number of names in a message.
 const longest = 5
 
-// list joins names in order, and counts the further ones.
+// list joins the sorted names, and replaces names beyond longest by their number.
 func list(names []string) string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	rest := ""

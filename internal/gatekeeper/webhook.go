@@ -7,11 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// webhook is the common part of the two kinds of webhooks, with the API server's
-// defaults.
+// webhook has the common fields of the two kinds of webhooks, with the API server's defaults.
 type webhook struct {
-	// configuration is the kind and name of the object, and value how the names of
-	// the chart's values for it begin.
+	// configuration is the kind and name of the object. value begins the names of the chart's
+	// values for it.
 	configuration, name, value string
 	mutates                    bool
 
@@ -25,7 +24,7 @@ type webhook struct {
 	rules              []admissionv1.RuleWithOperations
 }
 
-// webhooksOf are the existing webhooks.
+// webhooksOf returns the existing webhooks.
 func webhooksOf(in Installation) []webhook {
 	var all []webhook
 	if w := mutation(in.Mutating); w != nil {
@@ -76,21 +75,21 @@ func validatingName(c *admissionv1.ValidatingWebhookConfiguration) string {
 	return "ValidatingWebhookConfiguration/" + c.Name
 }
 
-// path is a field's path in the configuration.
+// path returns a field's path in the configuration.
 func (w webhook) path(field string) string { return fmt.Sprintf("webhooks[%s].%s", w.name, field) }
 
-// chart is the chart's option for a value.
+// chart returns the chart's option for a value.
 func (w webhook) chart(value, to string) string {
 	return fmt.Sprintf("(chart: --set %s%s=%s)", w.value, value, to)
 }
 
-// chartJSON is the chart's option for a value that is not a word.
+// chartJSON returns the chart's option for a value that is not a word.
 func (w webhook) chartJSON(value, to string) string {
 	return fmt.Sprintf("(chart: --set-json '%s%s=%s')", w.value, value, to)
 }
 
-// meaning is the consequence for objects that the webhook does not see, and undone the
-// same for objects in a namespace.
+// meaning returns the consequence for objects that the webhook does not receive. undone
+// returns the consequence for objects in a namespace.
 func (w webhook) meaning() string {
 	if w.mutates {
 		return "are not placed"

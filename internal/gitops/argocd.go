@@ -13,18 +13,18 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// The kinds of Argo CD that are printed for sources.
+// These are the kinds of Argo CD that are printed for sources.
 var (
 	AppProject  = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "AppProject"}
 	Application = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}
 )
 
-// inCluster is the cluster that Argo CD runs in, in its own words.
+// inCluster is Argo CD's name of the cluster that it runs in.
 const inCluster = "https://kubernetes.default.svc"
 
 // ArgoCD returns an AppProject for each tenant with sources, and an Application for each
 // source, all in Argo CD's namespace. croft's operator does not write them: a writer of
-// Applications there can have Argo CD apply anything.
+// Applications there can make Argo CD apply anything.
 func ArgoCD(e *estate.Estate, namespace string) []client.Object {
 	var all []client.Object
 	for _, t := range e.Tenants {
@@ -51,7 +51,7 @@ func appProject(t *estate.Tenant, namespace string) *unstructured.Unstructured {
 	}
 	for _, ns := range t.Namespaces {
 		destinations = append(destinations, map[string]any{"server": inCluster, "namespace": ns})
-		// Without an account of its own, Argo CD refuses to sync.
+		// Without a service account for the destination, Argo CD refuses to sync.
 		if hasSource(t, ns) {
 			accounts = append(accounts, map[string]any{"server": inCluster, "namespace": ns, "defaultServiceAccount": Deployer})
 		}
@@ -65,9 +65,9 @@ func appProject(t *estate.Tenant, namespace string) *unstructured.Unstructured {
 	})
 }
 
-// application applies a source. As with Flux, objects removed from the source are
-// deleted, and changes in the cluster are undone; an Application's objects stay when it
-// is deleted, since it has no finalizer.
+// application applies a source. As with Flux, objects removed from the source are deleted,
+// and changes in the cluster are reverted. An Application's objects stay when it is
+// deleted, since it has no finalizer.
 func application(t *estate.Tenant, s estate.Source, namespace string) *unstructured.Unstructured {
 	return argoObject(Application, t, namespace, applicationName(t, s), map[string]any{
 		"project": Name(t.Name),
@@ -88,7 +88,8 @@ func application(t *estate.Tenant, s estate.Source, namespace string) *unstructu
 	})
 }
 
-// applicationName is unique among all tenants': their names hold no dots.
+// applicationName returns a name that is unique among all tenants' Applications: tenants'
+// names contain no dots.
 func applicationName(t *estate.Tenant, s estate.Source) string {
 	return Name(t.Name) + "." + s.Name
 }

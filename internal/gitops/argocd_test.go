@@ -23,16 +23,16 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// The version of Argo CD whose definitions the test reads, and the checksum of its module.
+// These are the version of Argo CD whose CRDs the test reads, and the checksum of its
+// module.
 const (
 	argoCDVersion = "github.com/argoproj/argo-cd/v3@v3.5.7"
 	argoCDSum     = "h1:Xm1BF+I5OgDKUG3SDK49vn2/Y5AMyaNVko+/JT08gj0="
 )
 
-// TestArgoCDSchemas expects Argo CD's own CRDs to accept croft's objects and the example that
-// installs the chart, and to know
-// every field of them. It runs in make test-all only: it downloads Argo CD's module.
-// TestArgoCD checks the fields themselves.
+// TestArgoCDSchemas expects Argo CD's own CRDs to accept croft's objects and the example
+// that installs the chart, and to contain every field of them. It runs in make test-all
+// only: it downloads Argo CD's module. TestArgoCD checks the fields themselves.
 func TestArgoCDSchemas(t *testing.T) {
 	sandbox.Thorough(t)
 	dir := argoCD(t)
@@ -61,7 +61,7 @@ func TestArgoCDSchemas(t *testing.T) {
 	}
 }
 
-// chartExample is the example of an Application that installs croft's chart.
+// chartExample returns the example of an Application that installs croft's chart.
 func chartExample(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	content, err := os.ReadFile("../../examples/gitops/application.yaml")
@@ -75,7 +75,7 @@ func chartExample(t *testing.T) *unstructured.Unstructured {
 	return o
 }
 
-// argoCD is where its module is.
+// argoCD returns the directory of Argo CD's module.
 func argoCD(t *testing.T) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", argoCDVersion)
@@ -94,7 +94,7 @@ func argoCD(t *testing.T) string {
 	return module.Dir
 }
 
-// accepts fails if a definition refuses an object, or lacks one of its fields.
+// accepts fails if a definition rejects an object, or lacks one of its fields.
 func accepts(t *testing.T, definition []byte, o *unstructured.Unstructured) {
 	t.Helper()
 	var crd apiextensionsv1.CustomResourceDefinition

@@ -1,5 +1,5 @@
-// Package gitops makes, from a tenant's sources, the objects by which Flux or Argo CD
-// applies them: as the tenant's own service account, in the tenant's own namespaces.
+// Package gitops creates the objects with which Flux or Argo CD applies a tenant's sources:
+// as the tenant's own service account, in the tenant's own namespaces.
 package gitops
 
 import (
@@ -17,10 +17,10 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// Deployer is the service account that a tenant's sources are applied as.
+// Deployer is the service account with which a tenant's sources are applied.
 const Deployer = "croft-deployer"
 
-// The kinds of Flux that are written for sources.
+// These are the kinds of Flux that are written for sources.
 var (
 	GitRepository = schema.GroupVersionKind{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"}
 	OCIRepository = schema.GroupVersionKind{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "OCIRepository"}
@@ -29,16 +29,16 @@ var (
 )
 
 const (
-	// driftInterval is the interval at which Flux compares its objects with the cluster.
-	// A new revision is applied as soon as the source has it.
+	// driftInterval is the interval at which Flux compares its objects with the cluster. A
+	// new revision is applied as soon as the source has it.
 	driftInterval = "10m"
 	// retryInterval is the time that Flux waits after a failure.
 	retryInterval = "1m"
 )
 
 // Objects returns the objects that croft's operator writes for a tenant's sources: the
-// account, and with Flux its objects. operator is the name of the ClusterRole that the
-// tenant's role operator is bound as.
+// service account, and with Flux its objects. operator is the name of the ClusterRole of
+// the tenant's role operator.
 func Objects(p *estate.Platform, t *estate.Tenant, operator string) []client.Object {
 	if len(t.Sources) == 0 {
 		return nil
@@ -57,7 +57,7 @@ func Objects(p *estate.Platform, t *estate.Tenant, operator string) []client.Obj
 	return all
 }
 
-// Kinds are the kinds of Flux that a tenant's sources need.
+// Kinds returns the kinds of Flux that a tenant's sources need.
 func Kinds(p *estate.Platform, t *estate.Tenant) []schema.GroupVersionKind {
 	if p.GitOps == v1alpha1.GitOpsArgoCD {
 		return nil
@@ -82,8 +82,8 @@ func Kinds(p *estate.Platform, t *estate.Tenant) []schema.GroupVersionKind {
 	return all
 }
 
-// account is the service account in each namespace with a source, and its rights: those
-// of the role operator in all of the tenant's namespaces.
+// account returns the service account in each namespace with a source, and the RoleBindings
+// that grant it the role operator in all of the tenant's namespaces.
 func account(t *estate.Tenant, operator string) []client.Object {
 	var accounts, bindings []client.Object
 	var subjects []rbacv1.Subject
@@ -94,7 +94,7 @@ func account(t *estate.Tenant, operator string) []client.Object {
 		accounts = append(accounts, &corev1.ServiceAccount{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Deployer},
-			// Flux and Argo CD impersonate it, and no pod should run as it.
+			// Flux and Argo CD impersonate the account, and no pod should run with it.
 			AutomountServiceAccountToken: ptr.To(false),
 		})
 		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: Deployer})
@@ -134,8 +134,8 @@ func repository(s estate.Source) *unstructured.Unstructured {
 	return object(kind, s, spec)
 }
 
-// kustomization applies a source. It deletes objects that are removed from the source,
-// but none when it is deleted itself, since croft destroys no workload of a tenant.
+// kustomization applies a source. It deletes objects that are removed from the source. It
+// deletes none when it is itself deleted, since croft does not delete tenants' workloads.
 func kustomization(s estate.Source, source *unstructured.Unstructured) *unstructured.Unstructured {
 	return object(Kustomization, s, map[string]any{
 		"serviceAccountName": Deployer,
@@ -159,7 +159,7 @@ func receiver(s estate.Source, source *unstructured.Unstructured) *unstructured.
 	})
 }
 
-// refTo names a source of the same namespace.
+// refTo returns a reference to a source in the same namespace.
 func refTo(source *unstructured.Unstructured) map[string]any {
 	return map[string]any{"kind": source.GetKind(), "name": source.GetName()}
 }
@@ -172,5 +172,5 @@ func object(kind schema.GroupVersionKind, s estate.Source, spec map[string]any) 
 	return o
 }
 
-// Name is the name of Flux's objects for a source.
+// Name returns the name of Flux's objects for a source.
 func Name(source string) string { return "croft-" + source }

@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/gitops"
 )
 
-// TestObjects expects the required kinds of each source, in its namespace. It is of the
-// first tier, as all tests of this package: it runs without a control plane.
+// TestObjects expects the required kinds for each source, in its namespace. All tests of
+// this package run without a control plane.
 func TestObjects(t *testing.T) {
 	git := v1alpha1.Source{Git: "https://git.example.org/a", Branch: "main", Path: "./", Interval: "1m", Timeout: "5m", Namespace: "shop"}
 	hooked := git
@@ -84,16 +84,16 @@ func holds(t *testing.T, tenant *estate.Tenant, o client.Object) {
 	}
 }
 
-// TestArgoCD expects for each tenant with sources a project with only its repositories
-// and namespaces, and Applications of that project that are applied as the tenant's
-// account. First tier.
+// TestArgoCD expects for each tenant with sources a project with only its repositories and
+// namespaces, and Applications of that project that are applied with the tenant's service
+// account. It needs no control plane.
 func TestArgoCD(t *testing.T) {
 	app := v1alpha1.Source{Git: "https://git.example.org/a", Branch: "main", Path: "./", Namespace: "shop"}
 	dev := v1alpha1.Source{Git: "https://git.example.org/a", Tag: "v1", Path: "./deploy", Namespace: "shop-dev"}
 	platform := &estate.Platform{}
 	platform.GitOps = v1alpha1.GitOpsArgoCD
 	shop := &estate.Tenant{Name: "shop", Namespaces: []string{"shop", "shop-dev", "shop-test"}, Sources: []estate.Source{{Name: "app", Source: app}, {Name: "dev", Source: dev}}}
-	// Names that would be the same if they were joined by hyphens.
+	// Joined by hyphens, these names would be the same.
 	a := &estate.Tenant{Name: "a", Namespaces: []string{"a"}, Sources: []estate.Source{{Name: "b-c", Source: v1alpha1.Source{Git: app.Git, Branch: "b", Path: "./", Namespace: "a"}}}}
 	ab := &estate.Tenant{Name: "a-b", Namespaces: []string{"a-b"}, Sources: []estate.Source{{Name: "c", Source: v1alpha1.Source{Git: app.Git, Branch: "b", Path: "./", Namespace: "a-b"}}}}
 	without := &estate.Tenant{Name: "without", Namespaces: []string{"without"}}
@@ -142,7 +142,8 @@ func TestArgoCD(t *testing.T) {
 	}
 }
 
-// admits fails if an Application reaches beyond its project, or has no account there.
+// admits fails if an Application reaches beyond its project, or has no service account
+// there.
 func admits(t *testing.T, name string, project, spec map[string]any) {
 	t.Helper()
 	within := func(list, field string, of any) bool {

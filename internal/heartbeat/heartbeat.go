@@ -1,8 +1,8 @@
-// Package heartbeat tells whether an operator runs: the leader renews a Lease, and
-// others judge by its age. The operator's conditions do not show that, since they stay
-// when the operator is gone.
+// Package heartbeat reports whether an operator runs: the leader renews a Lease, and
+// readers evaluate its age. The operator's conditions do not show this, because they remain
+// when the operator is stopped.
 //
-// The Lease is not that of the leader election, which an operator without
+// This Lease is not the one of the leader election, which an operator without
 // --leader-elect does not have.
 package heartbeat
 
@@ -20,32 +20,32 @@ import (
 )
 
 const (
-	// Name is the Lease's, in v1alpha1.SystemNamespace.
+	// Name is the Lease's name. Its namespace is v1alpha1.SystemNamespace.
 	Name = "croft-operator"
 	// Interval is the interval of renewals.
 	Interval = 10 * time.Second
-	// Lost is the age from which no operator runs: longer than another replica
-	// takes to lead, and than an API server takes to restart.
+	// Lost is the age from which the operator counts as stopped. It is longer than another
+	// replica takes to become the leader, and than an API server takes to restart.
 	Lost = 40 * time.Second
-	// VersionAnnotation is croft's version, as the operator has it.
+	// VersionAnnotation has the operator's version of croft.
 	VersionAnnotation = "croft.dev/version"
 )
 
 // Beat is the observed state of the operator.
 type Beat struct {
-	// At is when it last renewed the Lease; zero if none ever did.
+	// At is when the operator last renewed the Lease. It is zero if it never did.
 	At time.Time
-	// Holder is where it runs: a pod, or a host. It is empty once it has stopped in
-	// order.
+	// Holder is where the operator runs: a pod, or a host. It is empty after an orderly
+	// stop.
 	Holder string
-	// Version is its version of croft.
+	// Version is the operator's version of croft.
 	Version string
-	// Hidden says that the caller may not read the Lease: nothing is known then.
+	// Hidden reports that the caller may not read the Lease, so that the state is unknown.
 	Hidden bool
 }
 
-// Read reads the heartbeat. A missing heartbeat, or a missing right to read it, is no
-// error.
+// Read reads the heartbeat. It returns no error if the heartbeat, or the right to read it,
+// is missing.
 func Read(ctx context.Context, c client.Reader) (Beat, error) {
 	var lease coordinationv1.Lease
 	err := c.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: Name}, &lease)
@@ -60,7 +60,7 @@ func Read(ctx context.Context, c client.Reader) (Beat, error) {
 	return Of(&lease), nil
 }
 
-// Of is the state that a Lease shows.
+// Of returns the state in a Lease.
 func Of(lease *coordinationv1.Lease) Beat {
 	b := Beat{Version: lease.Annotations[VersionAnnotation]}
 	if lease.Spec.RenewTime != nil {
@@ -72,17 +72,17 @@ func Of(lease *coordinationv1.Lease) Beat {
 	return b
 }
 
-// Alive reports whether an operator runs. A clock that is ahead of this one's is
-// taken for now.
+// Alive reports whether an operator runs. A time in the future, from a clock that is ahead,
+// counts as now.
 func (b Beat) Alive(now time.Time) bool {
 	return !b.At.IsZero() && b.Holder != "" && now.Sub(b.At) < Lost
 }
 
-// Believable reports whether the operator's conditions are current: it is alive, or that
-// cannot be known.
+// Believable reports whether the operator's conditions are current: the operator is alive,
+// or its state is unknown.
 func (b Beat) Believable(now time.Time) bool { return b.Hidden || b.Alive(now) }
 
-// Say is one line about it.
+// Say returns one line about the state.
 func (b Beat) Say(now time.Time) string {
 	switch {
 	case b.Hidden:
@@ -98,7 +98,7 @@ func (b Beat) Say(now time.Time) string {
 	}
 }
 
-// ago is the time since an event, for people.
+// ago formats the time since an event, for people.
 func ago(now, at time.Time) string {
 	since := max(0, now.Sub(at))
 	switch {

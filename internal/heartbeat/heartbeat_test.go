@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/internal/heartbeat"
 )
 
-// TestBeat fails if a stopped operator counts as running, or the other way round.
+// TestBeat fails if a stopped operator counts as running, or a running one as stopped.
 func TestBeat(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	lease := func(holder string, age time.Duration) *coordinationv1.Lease {

@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// farewell is the time limit for a stopping operator to say so.
+// farewell is the timeout for a stopping operator to withdraw its heartbeat.
 const farewell = 2 * time.Second
 
 // readyInterval is the interval of readiness checks of a starting operator.
@@ -22,28 +22,28 @@ const readyInterval = 200 * time.Millisecond
 
 // Keeper renews the heartbeat while the operator leads.
 type Keeper struct {
-	// Client writes to the API server. It is never read from: a cache would begin to
-	// watch every Lease of the cluster.
+	// Client writes to the API server. Keeper never reads with it, because a cache would
+	// start to watch all Leases of the cluster.
 	Client client.Client
-	// Holder is where this operator runs, and Version its version.
+	// Holder is where this operator runs. Version is its version.
 	Holder, Version string
 	// Log receives errors of writing the heartbeat.
 	Log logr.Logger
-	// Ready reports whether the operator can do its work; nil for always. Before that
-	// it gives no sign: it runs, and repairs nothing.
+	// Ready reports whether the operator can work. nil means always. Until then Keeper
+	// writes no heartbeat: the operator runs, but repairs no drift.
 	Ready func(context.Context) bool
-	// Written is told when the heartbeat was written; nil for nobody.
+	// Written is called when the heartbeat was written. It may be nil.
 	Written func(at time.Time)
-	// Every is the interval of renewals; Interval if zero.
+	// Every is the interval of renewals. The default is Interval.
 	Every time.Duration
 
-	// last is the version of the Lease that was written last.
+	// last is the resource version of the last written Lease.
 	last string
-	// failing says that it was logged that it could not be written.
+	// failing reports whether a failed write has been logged.
 	failing bool
 }
 
-// NeedLeaderElection has only the operator that leads give a sign.
+// NeedLeaderElection returns true, so that only the leader writes the heartbeat.
 func (*Keeper) NeedLeaderElection() bool { return true }
 
 // Start renews the heartbeat until the context is done, and then withdraws it, so that
@@ -72,8 +72,8 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 }
 
-// beat writes the heartbeat. Without the namespace, which `croft install` creates, it
-// cannot: the walls do not depend on it, so the operator continues.
+// beat writes the heartbeat. The write fails without the namespace, which `croft install`
+// creates. The walls do not depend on the heartbeat, so the operator continues.
 func (k *Keeper) beat(ctx context.Context) {
 	timed, cancel := context.WithTimeout(ctx, Interval)
 	defer cancel()
@@ -95,7 +95,7 @@ func (k *Keeper) beat(ctx context.Context) {
 	}
 }
 
-// stop takes the heartbeat back, unless another operator has written it since.
+// stop withdraws the heartbeat, unless another operator has written it since.
 func (k *Keeper) stop(ctx context.Context) error {
 	if k.last == "" {
 		return nil
@@ -108,8 +108,8 @@ func (k *Keeper) stop(ctx context.Context) error {
 	return nil
 }
 
-// write applies the Lease, over a version of it if one is given, and returns the
-// version that came of it.
+// write applies the Lease and returns its new version. If over is given, it fails unless
+// the Lease has this version.
 func (k *Keeper) write(ctx context.Context, holder string, over ...string) (string, error) {
 	lease := coordinationapply.Lease(Name, v1alpha1.SystemNamespace).
 		WithAnnotations(map[string]string{VersionAnnotation: k.Version}).

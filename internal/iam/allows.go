@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Request is a call of an API as it is authorized.
+// Request is an API call, as IAM authorizes it.
 type Request struct {
-	// Action is the service and what is asked of it, such as ec2:RunInstances.
+	// Action is the service and the operation, such as ec2:RunInstances.
 	Action string
-	// Resources are the ARNs that it is about. Each must be allowed. A call that is
-	// about none in particular has none, and is allowed by a statement about all.
+	// Resources are the ARNs that the call affects. Each must be allowed. A call without
+	// specific resources has none; a statement about all resources allows it.
 	Resources []string
-	// Context are what is known of the call, by key, such as
-	// aws:RequestTag/karpenter.sh/nodepool. A key that is not there is not known.
+	// Context has the condition keys of the call, such as
+	// aws:RequestTag/karpenter.sh/nodepool, and their values. A missing key is not set.
 	Context map[string][]string
 }
 
-// Allows says whether statements allow a request, as IAM would decide if no other
-// policy had a say in it.
+// Allows reports whether statements allow a request. It ignores all other policies that IAM
+// would evaluate, too.
 func Allows(statements []Statement, r Request) bool {
 	resources := r.Resources
 	if len(resources) == 0 {
@@ -42,8 +42,8 @@ func (s *Statement) allows(action, resource string, context map[string][]string)
 		s.Conditions.hold(context)
 }
 
-// hold says whether every key of every operator has what it wants. The keys of the
-// context are in lower case, since case means nothing to keys.
+// hold reports whether all conditions are met. The keys of context must be in lower case,
+// because IAM compares keys without regard to case.
 func (c Conditions) hold(context map[string][]string) bool {
 	for operator, keys := range c {
 		for key, wanted := range keys {
@@ -56,7 +56,7 @@ func (c Conditions) hold(context map[string][]string) bool {
 	return true
 }
 
-// holds decides one condition. An operator that is not known here never holds.
+// holds evaluates one condition. A condition with an unknown operator is never met.
 func holds(operator string, wanted, values []string, known bool) bool {
 	set, name, ofSet := strings.Cut(operator, ":")
 	if !ofSet {
@@ -82,12 +82,13 @@ func holds(operator string, wanted, values []string, known bool) bool {
 		return slices.ContainsFunc(values, among)
 	case set != "":
 		return false
-	default: // of one value alone
+	default: // a single value only
 		return len(values) == 1 && among(values[0])
 	}
 }
 
-// comparisons are the operators, with what is wanted before what is there.
+// comparisons are the operators. They compare the value in a condition with the value in a
+// request.
 var comparisons = map[string]func(wanted, value string) bool{
 	"StringEquals": func(w, v string) bool { return w == v },
 	"StringLike":   matches,

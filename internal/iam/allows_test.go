@@ -34,7 +34,7 @@ func TestMatchesARN(t *testing.T) {
 		{"arn:aws:ec2:eu-west-1:1:instance/*", "*", false},
 		{"arn:aws:ec2:eu-west-1::image/*", "arn:aws:ec2:eu-west-1::image/ami-1", true},
 		{"arn:aws:ec2:eu-west-1::image/*", "arn:aws:ec2:eu-west-1:1:image/ami-1", false},
-		{"arn:aws:ec2:*:subnet/*", "arn:aws:ec2:eu-west-1:1:subnet/s-1", false}, // * ends at a colon
+		{"arn:aws:ec2:*:subnet/*", "arn:aws:ec2:eu-west-1:1:subnet/s-1", false}, // * does not match a colon
 		{"arn:aws:ec2:eu-west-1:*:subnet/*", "arn:aws:ec2:eu-west-1:2:subnet/s-1", true},
 		{"arn:aws:logs:eu-west-1:1:log-group:a:*", "arn:aws:logs:eu-west-1:1:log-group:a:b:c", true},
 		{"arn:aws:ec2", "arn:aws:ec2", false},
@@ -58,7 +58,7 @@ func TestConditions(t *testing.T) {
 		{"StringEquals", []string{"a"}, values("A"), false},
 		{"StringEquals", []string{"*"}, values("a"), false},
 		{"StringEquals", []string{"a"}, nil, false},
-		{"StringEquals", []string{"a"}, values("a", "a"), false}, // of one value alone
+		{"StringEquals", []string{"a"}, values("a", "a"), false}, // a single value only
 		{"StringEqualsIfExists", []string{"a"}, nil, true},
 		{"StringEqualsIfExists", []string{"a"}, values("b"), false},
 		{"StringLike", []string{"*"}, values(""), true},
@@ -83,7 +83,7 @@ func TestConditions(t *testing.T) {
 		{"Null", []string{"true"}, values("a"), false},
 		{"Null", []string{"false"}, values("a"), true},
 		{"Null", []string{"false"}, nil, false},
-		{"NumericEquals", []string{"1"}, values("1"), false}, // unknown here
+		{"NumericEquals", []string{"1"}, values("1"), false}, // unknown to this package
 	} {
 		s := []Statement{{Actions: []string{"ec2:*"}, Resources: []string{"*"}, Conditions: Conditions{c.operator: {"AWS:key": c.wanted}}}}
 		if got := Allows(s, Request{Action: "ec2:RunInstances", Context: c.context}); got != c.want {
@@ -135,7 +135,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// FuzzMatches compares with what is slow and plain.
+// FuzzMatches compares matches with a slow and simple implementation.
 func FuzzMatches(f *testing.F) {
 	f.Add("a*b?c", "aXbYc")
 	f.Fuzz(func(t *testing.T, pattern, text string) {
@@ -159,7 +159,8 @@ func plainly(p, t []rune) bool {
 	}
 }
 
-// TestOperatorsAreKnown keeps statements from using an operator that never holds.
+// TestOperatorsAreKnown fails if a statement uses an unknown operator, whose condition is
+// never met.
 func TestOperatorsAreKnown(t *testing.T) {
 	known := []string{stringEquals, stringEqualsIfExists, stringLike, allStringEquals, anyStringEquals, arnEquals, isTrue}
 	for _, s := range Controller(estateOf(t, everything)) {

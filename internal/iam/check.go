@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Names become part of ARNs, where a * would be any name. AWS has them all without.
+// Names become parts of ARNs, where a * would match any name. AWS allows no * in these
+// names.
 var (
 	clusterName   = regexp.MustCompile(`^[0-9A-Za-z][-0-9A-Za-z_]{0,99}$`)
 	roleName      = regexp.MustCompile(`^[-0-9A-Za-z_+=,.@]+$`)
@@ -16,7 +17,7 @@ var (
 	keyName       = regexp.MustCompile(`^(arn:[-0-9A-Za-z_.:]+:)?(key/|alias/)?[-0-9A-Za-z_/]+$`)
 )
 
-// check refuses what is no name in AWS.
+// check returns an error for names that are not valid in AWS.
 func (n *needs) check() error {
 	for _, c := range []struct {
 		what, such string

@@ -2,7 +2,7 @@ package iam
 
 import "strings"
 
-// CloudFormation is everything as a template. It needs CAPABILITY_NAMED_IAM.
+// CloudFormation returns the stack as a template. It needs CAPABILITY_NAMED_IAM.
 func (s *Stack) CloudFormation() map[string]any {
 	resources := map[string]any{
 		"ControllerRole": resource("AWS::IAM::Role", map[string]any{

@@ -6,17 +6,17 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// Policy is a policy by its name.
+// Policy is a named policy.
 type Policy struct {
 	// Name is unique within the account.
 	Name string
-	// topic tells it from the others of the stack.
+	// topic identifies the policy within the stack.
 	topic      string
 	Statements []Statement
 }
 
-// Controller is what Karpenter's controller may do for the estate: all that its
-// provider for AWS calls, on what is the cluster's own.
+// Controller returns the rights of Karpenter's controller for an estate: every call of its
+// AWS provider, limited to the cluster's own resources.
 func Controller(e *estate.Estate) []Statement {
 	var all []Statement
 	for _, p := range policies(needsOf(e)) {
@@ -25,8 +25,8 @@ func Controller(e *estate.Estate) []Statement {
 	return all
 }
 
-// policies are the controller's statements in as many policies as it takes: IAM
-// has room for 6,144 characters in each.
+// policies distributes the controller's statements to several policies, because IAM limits
+// each to 6,144 characters.
 func policies(n *needs) []Policy {
 	policy := func(topic string, statements ...[]Statement) Policy {
 		name := shortened("KarpenterController-"+topic+"-"+n.cluster, maxPolicyName)
@@ -39,8 +39,8 @@ func policies(n *needs) []Policy {
 	}
 }
 
-// The tags by which Karpenter knows what is the cluster's, on resources and in
-// requests that make them.
+// The tags that mark the cluster's resources, in Karpenter's requests and on existing
+// resources.
 const (
 	requested = "aws:RequestTag/"
 	standing  = "aws:ResourceTag/"
@@ -54,7 +54,8 @@ const (
 
 func (n *needs) ownedTag() string { return "kubernetes.io/cluster/" + n.cluster }
 
-// tagged is what says that something is the cluster's, and made for a pool.
+// tagged returns conditions on the tags of the cluster's resources that were created for a
+// pool.
 func (n *needs) tagged(side string) Conditions {
 	return conditions(equals(side+n.ownedTag(), "owned"), like(side+nodePoolTag, "*"))
 }
@@ -63,21 +64,22 @@ func ec2(kind string) string {
 	return "arn:" + partition + ":ec2:" + region + ":" + account + ":" + kind
 }
 
-// shared may be of another account, as subnets of a shared network are.
+// shared returns ARNs of any account: a subnet of a shared network, for example, may belong
+// to another account.
 func shared(kind string) string { return "arn:" + partition + ":ec2:" + region + ":*:" + kind }
 
-// public is no account's.
+// public returns ARNs without an account.
 func public(kind string) string { return "arn:" + partition + ":ec2:" + region + "::" + kind }
 
-// made are what a launch makes.
+// made returns the resources that a launch creates.
 func made() []string {
 	return []string{
 		ec2("fleet/*"), ec2("instance/*"), ec2("volume/*"), ec2("network-interface/*"), ec2("launch-template/*"), ec2("spot-instances-request/*"),
 	}
 }
 
-// launching lets instances come about: from anything that the node classes find,
-// by the cluster's own launch templates, and only with its tags.
+// launching allows the launch of instances: from all resources that node classes select,
+// with the cluster's own launch templates, and only with its tags.
 func launching(n *needs) []Statement {
 	from := []string{public("image/*"), public("snapshot/*"), shared("security-group/*"), shared("subnet/*")}
 	if n.reserved {
@@ -93,7 +95,8 @@ func launching(n *needs) []Statement {
 	}
 }
 
-// own lets it name its instances once they are nodes, and end what is its own.
+// own allows Karpenter to tag its instances once they are nodes, and to delete its own
+// resources.
 func own(n *needs) []Statement {
 	return []Statement{
 		{Sid: "NameOwnInstances", Actions: []string{"ec2:CreateTags"}, Resources: []string{ec2("instance/*")}, Conditions: conditions(n.tagged(standing),
@@ -109,7 +112,7 @@ func interruptions(n *needs) []Statement {
 	}}
 }
 
-// passing lets instances have the roles that the file names, and no others.
+// passing allows instances to have the roles that the file names, and no others.
 func passing(n *needs) []Statement {
 	var roles []string
 	for _, name := range n.nodeRoles() {

@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// reading lets it see what there is. Descriptions in EC2, lists and prices know no
-// single resources.
+// reading allows Karpenter to read. EC2's Describe actions, lists and prices do not support
+// resource-level permissions.
 func reading(n *needs) []Statement {
 	describe := []string{
 		"ec2:DescribeImages", "ec2:DescribeInstanceStatus", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeInstances",
@@ -33,8 +33,8 @@ func (n *needs) clusterARN() string {
 	return "arn:" + partition + ":eks:" + region + ":" + account + ":cluster/" + n.cluster
 }
 
-// parameterARNs are where the ids of images are kept: those that Amazon publishes
-// for an alias, and those that the file names.
+// parameterARNs returns the SSM parameters that contain image IDs: Amazon's public ones for
+// an alias, and those that the file names.
 func (n *needs) parameterARNs() []string {
 	const at = "arn:" + partition + ":ssm:" + region + ":"
 	var all []string
@@ -58,8 +58,8 @@ func (n *needs) parameterARNs() []string {
 	return all
 }
 
-// diskKeys lets EC2 use the keys that disks name, on the controller's behalf: an
-// instance whose disk cannot be decrypted ends at once.
+// diskKeys allows EC2 to use the disks' KMS keys on the controller's behalf. Without it EC2
+// terminates an instance at once, because it cannot decrypt its disk.
 func diskKeys(n *needs) []Statement {
 	var all []Statement
 	for _, key := range n.keys {

@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// everything is a file that needs all that a file can need.
+// everything is a file that needs every right that a file can need.
 const everything = `
 platform: {clusterName: demo, nodeClass: {aws: {role: KarpenterNodeRole-demo}}}
 pools:
@@ -36,7 +36,7 @@ var here = Location{Partition: "aws", Region: "eu-west-1", Account: "12345678901
 
 const arn = "arn:aws:ec2:eu-west-1:123456789012:"
 
-// tags are the keys of a context that tags make.
+// tags returns a context from pairs of keys and values, and adds the region.
 func tags(of ...string) map[string][]string {
 	context := map[string][]string{"aws:RequestedRegion": {"eu-west-1"}}
 	for i := 0; i < len(of); i += 2 {
@@ -69,8 +69,8 @@ const (
 	keyARN     = "arn:aws:kms:eu-west-1:123456789012:key/1234-abcd"
 )
 
-// calls are what the provider makes of a cluster's life, as each is authorized: one
-// for every kind of resource that it is about.
+// calls are the calls of Karpenter's AWS provider over a cluster's life, as IAM authorizes
+// them: one entry for each kind of resource.
 var calls = append(keyCalls(), []Request{
 	{"eks:DescribeCluster", []string{"arn:aws:eks:eu-west-1:123456789012:cluster/demo"}, nil},
 	{"pricing:GetProducts", nil, tags("aws:RequestedRegion", "us-east-1")},
@@ -80,7 +80,7 @@ var calls = append(keyCalls(), []Request{
 	{"ssm:GetParameter", []string{"arn:aws:ssm:eu-west-1::parameter/aws/service/bottlerocket/aws-k8s-1.36/x86_64/latest/image_id"}, nil},
 	{"ssm:GetParameter", []string{"arn:aws:ssm:eu-west-1:123456789012:parameter/nodes/image"}, nil},
 	{"ssm:GetParameter", []string{"arn:aws:ssm:eu-west-1:2:parameter/theirs"}, nil},
-	// An instance profile, which is looked for by its name before it is made.
+	// Instance profiles. Karpenter requests a profile by name before it creates it.
 	{"iam:GetInstanceProfile", []string{"arn:aws:iam::123456789012:instance-profile/demo_1"}, nil},
 	{"iam:CreateInstanceProfile", []string{profileARN}, profile},
 	{"iam:TagInstanceProfile", []string{profileARN}, and(profile, profiled)},
@@ -100,10 +100,10 @@ var calls = append(keyCalls(), []Request{
 	{"ec2:RunInstances", []string{arn + "instance/*", arn + "volume/*", arn + "network-interface/*"}, asked},
 	{"ec2:RunInstances", []string{"arn:aws:ec2:eu-west-1::image/ami-1", "arn:aws:ec2:eu-west-1::snapshot/snap-1", arn + "subnet/subnet-1", arn + "security-group/sg-1", arn + "capacity-reservation/cr-1"}, nil},
 	{"ec2:RunInstances", []string{arn + "launch-template/lt-1"}, standsAs},
-	// The dry run that validates a class is for no pool yet.
+	// The dry run that validates a node class is not yet for a pool.
 	{"ec2:RunInstances", []string{arn + "instance/*"}, and(asked, tags("aws:RequestTag/karpenter.sh/nodepool", ""))},
 	{"ec2:CreateTags", []string{arn + "instance/i-1"}, and(asked, tags("ec2:CreateAction", "CreateFleet"))},
-	// A life.
+	// The life of an instance.
 	{"ec2:DescribeInstances", nil, tags()}, {"ec2:DescribeInstanceStatus", nil, tags()},
 	{"ec2:CreateTags", []string{arn + "instance/i-1"}, and(standsAs, map[string][]string{"aws:TagKeys": {"Name", "karpenter.sh/nodeclaim"}})},
 	{"sqs:GetQueueUrl", []string{"arn:aws:sqs:eu-west-1:123456789012:demo"}, nil},
@@ -113,7 +113,7 @@ var calls = append(keyCalls(), []Request{
 	{"ec2:DeleteLaunchTemplate", []string{arn + "launch-template/lt-1"}, standsAs},
 }...)
 
-// keyCalls are what EC2 does with the keys of disks, on the controller's behalf.
+// keyCalls are EC2's calls with the disks' keys, on the controller's behalf.
 func keyCalls() []Request {
 	var all []Request
 	aliased := and(via, map[string][]string{"kms:ResourceAliases": {"alias/a", "alias/nodes"}})
@@ -124,14 +124,13 @@ func keyCalls() []Request {
 	return all
 }
 
-// TestControllerIsEnough wants every call allowed, and each action of each
-// statement to be what one of them needs.
+// TestControllerIsEnough fails if a call is refused, or if no call needs an action.
 func TestControllerIsEnough(t *testing.T) {
 	expectJustEnough(t, here.Resolve(Controller(estateOf(t, everything))), calls)
 }
 
-// expectJustEnough fails the test for each call that is refused, and for each action that no
-// call needs.
+// expectJustEnough fails the test for each refused call, and for each action that no call
+// needs.
 func expectJustEnough(t *testing.T, statements []Statement, calls []Request) {
 	t.Helper()
 	for _, r := range calls {
@@ -150,7 +149,8 @@ func expectJustEnough(t *testing.T, statements []Statement, calls []Request) {
 	}
 }
 
-// TestControllerIsNotMore is about what the policies of a cluster must not reach.
+// TestControllerIsNotMore fails if the policies of a cluster allow requests outside its
+// scope.
 func TestControllerIsNotMore(t *testing.T) {
 	statements := here.Resolve(Controller(estateOf(t, everything)))
 	for name, r := range map[string]Request{
@@ -184,7 +184,8 @@ func TestControllerIsNotMore(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsNeeded wants a file that needs less to be given less.
+// TestOnlyWhatIsNeeded fails if a file that needs fewer rights gets the rights of a larger
+// one.
 func TestOnlyWhatIsNeeded(t *testing.T) {
 	plain := here.Resolve(Controller(estateOf(t, "platform: {clusterName: demo, nodeClass: {aws: {instanceProfile: nodes}}}\npools: {apps: {}}\n")))
 	for _, r := range calls {
@@ -200,7 +201,7 @@ func TestOnlyWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// TestStatements holds for every statement that there can be.
+// TestStatements checks every statement that can be generated.
 func TestStatements(t *testing.T) {
 	seen := map[string]bool{}
 	plain := regexp.MustCompile(`^[A-Za-z0-9]+$`)
@@ -225,8 +226,8 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestPoliciesFit wants every policy to be as long as IAM takes it, for the longest
-// name that a cluster can have.
+// TestPoliciesFit fails if a policy exceeds IAM's limit, even with the longest cluster
+// name.
 func TestPoliciesFit(t *testing.T) {
 	const most = 6144
 	long := strings.Repeat("x", 100)

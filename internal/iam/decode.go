@@ -14,15 +14,14 @@ import (
 	"croft.dev/croft/internal/catalog"
 )
 
-// patience is for people who wait at a terminal, some of them without a cloud.
+// patience limits the call: people wait for it at a terminal, some of them offline.
 const patience = 5 * time.Second
 
-// defaultRegion is asked where nothing says another.
+// defaultRegion is used if no region is configured.
 const defaultRegion = "us-east-1"
 
-// Decode asks AWS what an encoded authorization message says, with the caller's own
-// credentials. It implements catalog.Decode: by the credentials, the region and the endpoint
-// that the aws command would use.
+// Decode asks AWS to decode an encoded authorization message. It uses the credentials, the
+// region and the endpoint that the aws command would use. It implements catalog.Decode.
 func Decode(ctx context.Context, encoded string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -30,7 +29,7 @@ func Decode(ctx context.Context, encoded string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The SDK's own error lists all the places where it has looked for some.
+	// The SDK's own error lists all places where it has looked for credentials.
 	if _, err := c.Credentials.Retrieve(ctx); err != nil {
 		return "", errors.New("there are no AWS credentials")
 	}

@@ -9,8 +9,8 @@ import (
 	"croft.dev/croft/internal/iam"
 )
 
-// TestDecode asks an STS on the loopback interface, which answers as AWS's API
-// reference has it.
+// TestDecode uses an STS server on the loopback interface, which answers as AWS's API
+// reference describes.
 func TestDecode(t *testing.T) {
 	var asked string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,7 +1,7 @@
-// Package iam says what has to exist in AWS for an estate's pools: the rights of
-// Karpenter's controller and who may have them, the roles of the nodes, their
-// entries in the cluster, and the queue that tells of interruptions.
+// Package iam generates the AWS resources that an estate's pools need: the rights of
+// Karpenter's controller and the accounts that may have them, the nodes' roles, their
+// access entries in the cluster, and the queue for interruption events.
 //
-// The rights are those that Karpenter's provider for AWS, version 1.14, makes use
-// of, and no more. Everything here is a pure function.
+// The rights are exactly those that Karpenter's AWS provider, version 1.14, uses. All
+// functions are pure, except Decode.
 package iam

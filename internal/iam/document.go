@@ -2,7 +2,7 @@ package iam
 
 import "strings"
 
-// document is a policy as IAM takes it.
+// document returns an IAM policy document.
 func document(statements ...map[string]any) map[string]any {
 	list := make([]any, len(statements))
 	for i, s := range statements {
@@ -19,7 +19,7 @@ func policyDocument(statements []Statement) map[string]any {
 	return document(all...)
 }
 
-// content is a statement of a policy that belongs to a role.
+// content returns the statement for an identity-based policy, which has no principal.
 func (s *Statement) content() map[string]any {
 	content := map[string]any{"Sid": s.Sid, "Effect": "Allow", "Action": oneOrMore(s.Actions)}
 	if len(s.Resources) > 0 {
@@ -50,20 +50,20 @@ func oneOrMore(list []string) any {
 	return all
 }
 
-// of says who a statement is about, in a policy that belongs to what it protects.
+// of returns the statement for a resource-based policy, with its principals.
 func (s *Statement) of(kind string, who ...string) map[string]any {
 	content := s.content()
 	content["Principal"] = map[string]any{kind: oneOrMore(who)}
 	return content
 }
 
-// controllerTrust is who may have the controller's role: Karpenter's service
-// account in this cluster.
+// controllerTrust allows Karpenter's service account in this cluster to assume the
+// controller's role.
 func (s *Stack) controllerTrust() map[string]any {
 	return s.trust("Karpenter", s.options.Namespace, s.options.ServiceAccount)
 }
 
-// trust lets a service account in this cluster have a role.
+// trust allows a service account in this cluster to assume a role.
 func (s *Stack) trust(sid, namespace, serviceAccount string) map[string]any {
 	o := s.options
 	if o.Identity == IRSA {
@@ -78,14 +78,14 @@ func (s *Stack) trust(sid, namespace, serviceAccount string) map[string]any {
 	return document(trust.of("Service", "pods.eks.amazonaws.com"))
 }
 
-// nodeTrust is who may have a node's role: instances.
+// nodeTrust allows instances to assume a node's role.
 func nodeTrust() map[string]any {
 	trust := Statement{Sid: "Instances", Actions: []string{"sts:AssumeRole"}}
 	return document(trust.of("Service", "ec2."+urlSuffix))
 }
 
-// queueDocument lets the rules put events into the queue, and nobody speak to it
-// without TLS.
+// queueDocument allows the rules to send events to the queue, and denies all access without
+// TLS.
 func (q queue) document() map[string]any {
 	var rules []string
 	for _, r := range q.rules {
@@ -100,7 +100,8 @@ func (q queue) document() map[string]any {
 
 func managedARN(name string) string { return "arn:" + partition + ":iam::aws:policy/" + name }
 
-// filled is a value with every text that has a placeholder in it as fill gives it.
+// filled returns a copy of a value in which fill has replaced each string with a
+// placeholder.
 func filled(v any, fill func(string) any) any {
 	switch v := v.(type) {
 	case map[string]any:

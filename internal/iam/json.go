@@ -1,8 +1,8 @@
 package iam
 
-// JSON is everything in plain policies, for tools of one's own: the placeholders
-// ${Partition}, ${Region}, ${Account} and ${URLSuffix} (amazonaws.com, in China
-// amazonaws.com.cn) stand for where it is to be.
+// JSON returns the stack as plain policies, for other tools. The placeholders ${Partition},
+// ${Region}, ${Account} and ${URLSuffix} (amazonaws.com, in China amazonaws.com.cn) stand
+// for the location.
 func (s *Stack) JSON() map[string]any {
 	policies := map[string]any{}
 	for _, p := range s.policies {
@@ -53,6 +53,6 @@ func (s *Stack) JSON() map[string]any {
 
 func roleARN(name string) string { return "arn:" + partition + ":iam::" + account + ":role/" + name }
 
-// accessType is that of an entry for nodes: the cluster lets whoever has the role
-// join as one.
+// accessType is the type of a node's access entry. A principal with the role can join the
+// cluster as a node.
 const accessType = "EC2_LINUX"

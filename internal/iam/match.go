@@ -2,8 +2,8 @@ package iam
 
 import "strings"
 
-// matches says whether a text is what a pattern asks for: * is any number of
-// characters, ? is one.
+// matches reports whether a text matches a pattern, in which * matches any number of
+// characters and ? matches one.
 func matches(pattern, text string) bool {
 	p, t := []rune(pattern), []rune(text)
 	at, star, from := 0, -1, 0
@@ -15,7 +15,7 @@ func matches(pattern, text string) bool {
 		case at < len(p) && (p[at] == '?' || p[at] == t[i]):
 			at++
 			i++
-		case star >= 0: // the last * takes one character more
+		case star >= 0: // the last * matches one character more
 			from++
 			at, i = star+1, from
 		default:
@@ -28,12 +28,12 @@ func matches(pattern, text string) bool {
 	return at == len(p)
 }
 
-// arnParts is how many parts the colons of an ARN part it into; the last one may
-// have colons of its own.
+// arnParts is the number of colon-separated parts of an ARN. The last part may contain
+// colons.
 const arnParts = 6
 
-// matchesARN compares two ARNs part by part, so that no * reaches over a colon. A
-// pattern that is * alone is any ARN, and anything else.
+// matchesARN compares two ARNs part by part, so that no * matches across a colon. The
+// pattern * alone matches everything, even strings that are not ARNs.
 func matchesARN(pattern, arn string) bool {
 	if pattern == "*" {
 		return true

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// How long names may be in AWS.
+// The maximum lengths of AWS names.
 const (
 	maxRoleName   = 64
 	maxPolicyName = 128
@@ -16,8 +16,8 @@ const (
 	maxQueueName  = 80
 )
 
-// shortened is a name that fits: one that is too long is cut, and ends in what
-// tells it from others that begin alike.
+// shortened truncates a name that is too long, and appends a hash, so that names with the
+// same beginning remain distinct.
 func shortened(name string, most int) string {
 	if len(name) <= most {
 		return name
@@ -26,7 +26,7 @@ func shortened(name string, most int) string {
 	return name[:most-len(end)] + end
 }
 
-// ordinal tells several of a kind apart: the first needs nothing.
+// ordinal numbers objects of the same kind. The first one has no number.
 func ordinal(i int) string {
 	if i == 0 {
 		return ""
@@ -34,8 +34,8 @@ func ordinal(i int) string {
 	return strconv.Itoa(i + 1)
 }
 
-// identifier is a name in letters and digits, with what tells it from others that
-// differ in nothing else.
+// identifier reduces a name to letters and digits, with a hash if it has other characters,
+// so that similar names remain distinct.
 func identifier(name string) string {
 	plain := strings.Map(func(r rune) rune {
 		if isPlain(r) {
@@ -49,7 +49,7 @@ func identifier(name string) string {
 	return plain + hash(name)
 }
 
-// snake is a name in small letters, digits and '_', likewise.
+// snake reduces a name to lower-case letters, digits and '_', with a hash like identifier.
 func snake(name string) string {
 	plain := strings.Map(func(r rune) rune {
 		if isPlain(r) {

@@ -8,23 +8,23 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// needs are what an estate's pools ask of AWS.
+// needs collects the AWS resources that an estate's pools refer to.
 type needs struct {
 	cluster string
-	// roles are those of nodes that Karpenter makes instance profiles for, profiles
-	// the instance profiles that are there.
+	// roles are the nodes' roles for which Karpenter creates instance profiles. profiles
+	// are the existing instance profiles.
 	roles, profiles []string
-	// families are those whose images are found by an alias.
+	// families are the AMI families whose images are found by an alias.
 	families []v1alpha1.AMIFamily
-	// parameters hold ids of images.
+	// parameters are the SSM parameters that contain image IDs.
 	parameters []string
-	// keys are those that disks are encrypted with.
+	// keys are the KMS keys that encrypt disks.
 	keys []string
-	// reserved says that a pool uses capacity reservations.
+	// reserved reports whether a pool uses capacity reservations.
 	reserved bool
-	// subnets and groups are those of the secondary networks that pools use.
+	// subnets and groups belong to the secondary networks that pools use.
 	subnets, groups []string
-	// anyGroup says that a part of a network names no security group.
+	// anyGroup reports whether a zone of a network names no security group.
 	anyGroup bool
 }
 
@@ -56,8 +56,8 @@ func needsOf(e *estate.Estate) *needs {
 	return n
 }
 
-// network adds what interfaces in a secondary network are made from. Without security
-// groups they get the default one of their network, whose id the file does not say.
+// network adds the subnets and security groups of a secondary network. Interfaces without
+// security groups get the default group of their VPC, whose ID is not in the file.
 func (n *needs) network(e *estate.Estate, name string) {
 	for _, network := range e.Networks {
 		if network.Name != name {
@@ -73,7 +73,7 @@ func (n *needs) network(e *estate.Estate, name string) {
 	}
 }
 
-// with adds what is not empty, and not there yet, in order.
+// with inserts a string into a sorted list, unless it is empty or already present.
 func with[S ~string](list []S, s S) []S {
 	at, found := slices.BinarySearch(list, s)
 	if s == "" || found {
@@ -82,11 +82,11 @@ func with[S ~string](list []S, s S) []S {
 	return slices.Insert(list, at, s)
 }
 
-// any says whether a pool is on AWS at all, by a class that croft writes.
+// any reports whether a pool on AWS has a node class that croft writes.
 func (n *needs) any() bool { return len(n.roles) > 0 || len(n.profiles) > 0 }
 
-// nodeRoles are the names of all roles that nodes have: one is made for each
-// instance profile, by its name.
+// nodeRoles returns the names of all nodes' roles. croft creates a role with the same name
+// for each instance profile.
 func (n *needs) nodeRoles() []string {
 	var all []string
 	for _, name := range slices.Concat(n.roles, n.profiles) {

@@ -6,16 +6,17 @@ import (
 	"croft.dev/croft/internal/secondary/attach"
 )
 
-// Operator is what croft's own operator may do for the estate: keep the network
+// Operator returns the rights of croft's own operator for an estate: to manage the network
 // interfaces of pools with secondary networks. It is empty if there are none.
 func Operator(e *estate.Estate) []Statement { return operating(needsOf(e)) }
 
-// operatorAccount is the service account of croft's operator, as `croft install` makes it.
+// operatorAccount is the service account that `croft install` creates for croft's operator.
 const operatorNamespace, operatorAccount = v1alpha1.SystemNamespace, v1alpha1.ManagedBy
 
-// operating lets the operator make interfaces in the networks' own subnets, with tags
-// that say whose they are, and change only what has them. It attaches them only to the
-// cluster's own instances, and can neither start instances nor end them.
+// operating allows the operator to create interfaces in the networks' own subnets, with
+// tags that name their cluster, network and node claim, and to change only interfaces with
+// the cluster's tag. It attaches them only to the cluster's own instances, and can neither
+// start nor terminate instances.
 func operating(n *needs) []Statement {
 	if len(n.subnets) == 0 {
 		return nil
@@ -46,7 +47,7 @@ func operating(n *needs) []Statement {
 	}
 }
 
-// operatorRole is the role of croft's operator.
+// operatorRole is the role of croft's operator, with the name of its policy.
 type operatorRole struct{ name, policy string }
 
 func (s *Stack) operatorTrust() map[string]any {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// networked is a file whose pool has secondary networks.
+// networked is a file with a pool that has secondary networks.
 const networked = `
 platform: {clusterName: demo, nodeClass: {aws: {role: KarpenterNodeRole-demo}}}
 secondaryNetworks:
@@ -24,13 +24,12 @@ var (
 	owned  = tags("aws:ResourceTag/croft.dev/cluster", "demo")
 )
 
-// operatorCalls are what the operator makes of the life of a node with secondary
-// networks.
+// operatorCalls are the operator's calls over the life of a node with secondary networks.
 var operatorCalls = []Request{
 	{"ec2:DescribeInstances", nil, tags()}, {"ec2:DescribeInstanceTypes", nil, tags()}, {"ec2:DescribeNetworkInterfaces", nil, tags()},
 	{"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, wanted},
 	{"ec2:CreateNetworkInterface", []string{arn + "subnet/subnet-1", arn + "security-group/sg-1"}, tags()},
-	{"ec2:CreateNetworkInterface", []string{"arn:aws:ec2:eu-west-1:2:subnet/subnet-2"}, tags()}, // of a network that is shared
+	{"ec2:CreateNetworkInterface", []string{"arn:aws:ec2:eu-west-1:2:subnet/subnet-2"}, tags()}, // a shared network's subnet
 	{"ec2:CreateTags", []string{arn + "network-interface/*"}, and(wanted, tags("ec2:CreateAction", "CreateNetworkInterface"))},
 	{"ec2:AttachNetworkInterface", []string{arn + "network-interface/eni-1"}, owned},
 	{"ec2:AttachNetworkInterface", []string{arn + "instance/i-1"}, standsAs},
@@ -39,8 +38,7 @@ var operatorCalls = []Request{
 	{"ec2:DeleteNetworkInterface", []string{arn + "network-interface/eni-1"}, owned},
 }
 
-// TestOperatorIsEnough wants every call allowed, and each action of each statement to be
-// what one of them needs.
+// TestOperatorIsEnough fails if a call is refused, or if no call needs an action.
 func TestOperatorIsEnough(t *testing.T) {
 	expectJustEnough(t, here.Resolve(Operator(estateOf(t, networked))), operatorCalls)
 }
@@ -78,7 +76,7 @@ func TestOperatorIsNotMore(t *testing.T) {
 	}
 }
 
-// TestOperatorRole wants every format to have the operator's role, and only where it is
+// TestOperatorRole fails if a format lacks the operator's role, or has it where it is not
 // needed.
 func TestOperatorRole(t *testing.T) {
 	for name, o := range ways {

@@ -1,22 +1,22 @@
 package iam
 
-// queue is where Karpenter hears of instances that are about to go.
+// queue receives events about instances that are about to be interrupted.
 type queue struct {
 	name, arn string
 	rules     []rule
 }
 
-// rule puts events of a kind into the queue.
+// rule sends events of one kind to the queue.
 type rule struct {
 	topic, name, arn   string
 	source, detailType string
 }
 
-// seconds that a message is kept: what is older than this, an instance that was to
-// go has gone.
+// retention is how long a message is kept, in seconds. When a message is older, its
+// instance no longer exists.
 const retention = 300
 
-// queueName is the cluster's own, as Karpenter's guides have it.
+// queueName returns the cluster's name, as in Karpenter's guides, if it is not too long.
 func (n *needs) queueName() string { return shortened(n.cluster, maxQueueName) }
 
 func (n *needs) queue() string {
@@ -42,7 +42,7 @@ func queueOf(n *needs) queue {
 	return q
 }
 
-// pattern is what a rule waits for.
+// pattern returns the event pattern of a rule.
 func (r rule) pattern() map[string]any {
 	return map[string]any{"source": []any{r.source}, "detail-type": []any{r.detailType}}
 }

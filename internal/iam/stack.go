@@ -9,31 +9,32 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// Identity is how Karpenter's service account comes by its role.
+// Identity is the way in which Karpenter's service account gets its role.
 type Identity string
 
 const (
-	// PodIdentity is EKS Pod Identity: an agent on the node hands out the role.
+	// PodIdentity is EKS Pod Identity: an agent on the node provides the role's
+	// credentials.
 	PodIdentity Identity = "pod-identity"
-	// IRSA is a role for a service account: the cluster's OIDC provider vouches for it.
+	// IRSA is IAM roles for service accounts: the role trusts the cluster's OIDC provider.
 	IRSA Identity = "irsa"
 )
 
-// Options are what a file does not say.
+// Options are the settings that are not in a file.
 type Options struct {
-	// Identity is PodIdentity if empty.
+	// Identity defaults to PodIdentity.
 	Identity Identity
-	// OIDCProvider is that of the cluster, for IRSA, with or without https://.
+	// OIDCProvider is the cluster's OIDC provider, for IRSA, with or without https://.
 	OIDCProvider string
-	// Namespace and ServiceAccount are where Karpenter runs; kube-system and
-	// karpenter if empty.
+	// Namespace and ServiceAccount identify Karpenter's service account. The defaults are
+	// kube-system and karpenter.
 	Namespace, ServiceAccount string
-	// WithoutCNI leaves the rights of the VPC CNI out of the nodes' roles, for a
-	// cluster whose aws-node has a role of its own.
+	// WithoutCNI omits the rights of the VPC CNI from the nodes' roles, for a cluster whose
+	// aws-node has its own role.
 	WithoutCNI bool
 }
 
-// Stack is all that has to exist in AWS for an estate.
+// Stack is the set of AWS resources for an estate.
 type Stack struct {
 	cluster string
 	options Options
@@ -42,25 +43,26 @@ type Stack struct {
 	policies   []Policy
 	nodes      []nodeRole
 	queue      queue
-	// operator is nil if no pool has secondary networks; operating is what it may do.
+	// operator is nil if no pool has secondary networks. operating are its rights.
 	operator  *operatorRole
 	operating []Statement
 }
 
-// nodeRole is a role of nodes.
+// nodeRole is a role for nodes.
 type nodeRole struct {
 	name string
-	// profile says that an instance profile of the same name is to be made.
+	// profile requests an instance profile of the same name.
 	profile bool
-	// managed are the names of policies that AWS keeps.
+	// managed are the names of AWS managed policies.
 	managed []string
 }
 
-// ErrNoPools says that a file has nothing that croft keeps in AWS.
+// ErrNoPools reports that no pool of a file needs resources in AWS that croft describes.
 var ErrNoPools = errors.New("no pool has nodeClass.aws, so there is nothing to make in AWS: " +
 	"write platform.nodeClass: {aws: {role: …}}; the roles of an EC2NodeClass that nodeClass.ref names are yours to keep")
 
-// Plan says what has to exist. Its errors are about the options and the estate.
+// Plan computes the AWS resources for an estate. Its errors concern the options and the
+// estate.
 func Plan(e *estate.Estate, o Options) (*Stack, error) {
 	n := needsOf(e)
 	if !n.any() {
@@ -104,8 +106,9 @@ func Plan(e *estate.Estate, o Options) (*Stack, error) {
 	return s, nil
 }
 
-// managed are the rights of a node: to join the cluster, to give pods addresses, to
-// pull images, and to be looked after by Systems Manager. Pods never get at them.
+// managed returns the policies of a node's role: to join the cluster, to assign addresses
+// to pods, to pull images, and to be managed by Systems Manager. Pods have no access to
+// these rights.
 func managed(o Options) []string {
 	all := []string{"AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore"}
 	if !o.WithoutCNI {
@@ -114,7 +117,7 @@ func managed(o Options) []string {
 	return all
 }
 
-// providerOf is an OIDC provider as ARNs and conditions have it.
+// providerOf returns an OIDC provider without its scheme, as ARNs and conditions need it.
 func providerOf(url string) (string, error) {
 	provider := strings.TrimSuffix(strings.TrimPrefix(url, "https://"), "/")
 	switch {

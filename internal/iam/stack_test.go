@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ways are the options that change what is written.
+// ways are the sets of options that change the output.
 var ways = map[string]Options{
 	"pod identity": {},
 	"irsa":         {Identity: IRSA, OIDCProvider: "https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLE", Namespace: "karpenter", ServiceAccount: "k"},
@@ -26,8 +26,8 @@ func plan(t *testing.T, file string, o Options) *Stack {
 	return s
 }
 
-// TestCloudFormationHangsTogether reads the template back, and wants everything
-// that it refers to to be in it.
+// TestCloudFormationHangsTogether fails if the template refers to something that it does
+// not contain.
 func TestCloudFormationHangsTogether(t *testing.T) {
 	logical, pseudo := regexp.MustCompile(`^[A-Za-z0-9]{1,255}$`), regexp.MustCompile(`\$\{([^}]*)\}`)
 	for name, o := range ways {
@@ -79,8 +79,8 @@ func TestCloudFormationHangsTogether(t *testing.T) {
 	}
 }
 
-// TestTerraformHangsTogether wants every expression to lead to something that is
-// there, and every document to be one.
+// TestTerraformHangsTogether fails if an expression refers to nothing, or if a policy
+// document is not valid JSON.
 func TestTerraformHangsTogether(t *testing.T) {
 	expression := regexp.MustCompile(`\$\{(data\.)?([a-z_]+)\.([a-z0-9_]+)\.[a-z_]+\}`)
 	for name, o := range ways {
@@ -124,8 +124,8 @@ func TestTerraformHangsTogether(t *testing.T) {
 	}
 }
 
-// TestNodesHaveLittle wants nodes to have the four policies and nothing of their own:
-// what pods may do in AWS is theirs to be given.
+// TestNodesHaveLittle fails if nodes have any rights besides the four managed policies.
+// Pods must get their AWS rights separately.
 func TestNodesHaveLittle(t *testing.T) {
 	content := plan(t, everything, Options{}).JSON()
 	for _, n := range content["nodeRoles"].([]any) {
@@ -150,8 +150,8 @@ func TestNodesHaveLittle(t *testing.T) {
 	}
 }
 
-// TestEverybodyElseIsKeptOut looks at the policies that belong to what they protect:
-// each statement that allows says who and, where it can, from where.
+// TestEverybodyElseIsKeptOut checks the resource-based policies: each allowing statement
+// restricts its principal and, where that is possible, has conditions.
 func TestEverybodyElseIsKeptOut(t *testing.T) {
 	for name, o := range ways {
 		content := plan(t, everything, o).JSON()
@@ -220,7 +220,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// each calls do for every entry of every mapping.
+// each calls do for every entry of every nested map.
 func each(v any, do func(key string, value any)) {
 	switch v := v.(type) {
 	case map[string]any:

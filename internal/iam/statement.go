@@ -6,42 +6,40 @@ import (
 	"strings"
 )
 
-// Statement allows actions on resources where all conditions hold. Resources and
-// values of conditions may hold placeholders for where they are, which a Location
-// fills in.
+// Statement allows actions on resources if all conditions are met. Resources and the values
+// of conditions may contain placeholders for the location. Location.Resolve replaces them.
 type Statement struct {
-	// Sid names the statement within a policy: letters and digits.
+	// Sid is the statement's name within a policy. It has letters and digits only.
 	Sid        string
 	Actions    []string
 	Resources  []string
 	Conditions Conditions
 }
 
-// Conditions are operators, the keys of a request that each looks at, and the
-// values that it wants there: one of them, of every key.
+// Conditions maps operators to the condition keys that they compare, and each key to its
+// allowed values. A request must have one of the values for each key.
 type Conditions map[string]map[string][]string
 
-// The placeholders for what a file does not say.
+// Placeholders for values that are not in a file.
 const (
 	partition = "${Partition}"
 	region    = "${Region}"
 	account   = "${Account}"
-	// urlSuffix is what names of services end in, which only trust policies say.
+	// urlSuffix is the suffix of service names. Only trust policies contain it.
 	urlSuffix = "${URLSuffix}"
 )
 
-// Location is where statements hold.
+// Location identifies the partition, region and account of statements.
 type Location struct {
 	// Partition is aws, aws-cn or aws-us-gov.
 	Partition string
-	// Region is one such as eu-west-1.
+	// Region is a region, such as eu-west-1.
 	Region string
-	// Account is its number.
+	// Account is the number of the account.
 	Account string
 }
 
-// Resolve fills in the placeholders of statements, and leaves those given as they
-// are.
+// Resolve returns copies of statements with their placeholders replaced.
 func (l Location) Resolve(statements []Statement) []Statement {
 	fill := strings.NewReplacer(partition, l.Partition, region, l.Region, account, l.Account)
 	all := make([]Statement, len(statements))
@@ -75,7 +73,7 @@ func (s *Statement) when(operator, key string, values ...string) {
 	s.Conditions[operator][key] = values
 }
 
-// conditions puts together those of several.
+// conditions merges several Conditions.
 func conditions(of ...Conditions) Conditions {
 	all := Conditions{}
 	for _, c := range of {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Terraform is everything in Terraform's JSON syntax, for a file that ends in
-// .tf.json; the providers are the caller's to configure.
+// Terraform returns the stack in Terraform's JSON syntax, for a file with the extension
+// .tf.json. The caller configures the providers.
 func (s *Stack) Terraform() (map[string]any, error) {
 	t := &terraform{resources: map[string]map[string]any{}}
 	t.add("aws_iam_role", "karpenter_controller", map[string]any{"name": s.controller, "assume_role_policy": t.text(s.controllerTrust())})
@@ -80,7 +80,7 @@ func (s *Stack) terraformNode(n nodeRole, t *terraform) {
 	}
 }
 
-// terraform collects resources by their kinds.
+// terraform collects resources by type.
 type terraform struct {
 	resources map[string]map[string]any
 	err       error
@@ -93,8 +93,8 @@ func (t *terraform) add(kind, id string, body map[string]any) {
 	t.resources[kind][id] = body
 }
 
-// text is a document as the text that Terraform's resources want, with its own
-// expressions in the place of placeholders.
+// text returns a document as the JSON string that Terraform's resources need, with
+// Terraform expressions instead of placeholders.
 func (t *terraform) text(document map[string]any) string {
 	data, err := json.Marshal(document)
 	if err != nil {

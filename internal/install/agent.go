@@ -22,16 +22,16 @@ import (
 const (
 	// AgentName is the name of the agent's objects.
 	AgentName = "croft-agent"
-	// NodesName is the name of the operator's rights on Nodes, which it has with the agent
-	// only, and of the policy that limits them.
+	// NodesName is the name of the operator's rights on Nodes, which are only installed
+	// with the agent, and of the policy that limits them.
 	NodesName = "croft-nodes"
-	// agentUser is the name under which the agent writes.
+	// agentUser is the user name of the agent.
 	agentUser = "system:serviceaccount:" + v1alpha1.AgentNamespace + ":" + AgentName
 )
 
 // agentObjects returns the objects that run croft agent on the nodes of pools that wait for
-// their networks, and the operator's rights to let pods onto these. With journal the agent
-// may read the node's journal.
+// their networks, and the operator's rights to release these nodes to pods. With journal,
+// the agent may read the node's journal.
 func agentObjects(image string, journal bool) []client.Object {
 	meta := metav1.ObjectMeta{Namespace: v1alpha1.AgentNamespace, Name: AgentName}
 	spec := agentPod(image)
@@ -40,7 +40,8 @@ func agentObjects(image string, journal bool) []client.Object {
 	}
 	own := map[string]string{"app.kubernetes.io/name": AgentName}
 	all := []client.Object{
-		// The agent's pods use the node's network and write one of its directories.
+		// The agent's pods use the node's network and write to a directory of the node, so
+		// they need the privileged level.
 		&corev1.Namespace{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 			ObjectMeta: metav1.ObjectMeta{
@@ -56,8 +57,8 @@ func agentObjects(image string, journal bool) []client.Object {
 			},
 		},
 	}
-	// RBAC has no word for "its own Node". Reading all of them shows nothing of tenants;
-	// writing is limited by the policy.
+	// RBAC cannot express "its own Node". Reading all Nodes reveals nothing about tenants,
+	// and the policy limits writes.
 	all = append(all, clusterRights(AgentName, v1alpha1.AgentNamespace, AgentName,
 		rule("", read, "nodes"), rule("", []string{"patch"}, "nodes/status"))...)
 	all = append(all, clusterRights(NodesName, namespace, name,
@@ -65,7 +66,7 @@ func agentObjects(image string, journal bool) []client.Object {
 	return append(append(all, agentPolicy().Objects()...), nodesPolicy().Objects()...)
 }
 
-// clusterRights give rules to a service account.
+// clusterRights returns a ClusterRole with rules, bound to a service account.
 func clusterRights(role, ofNamespace, account string, rules ...rbacv1.PolicyRule) []client.Object {
 	rbac := func(kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
@@ -80,8 +81,9 @@ func clusterRights(role, ofNamespace, account string, rules ...rbacv1.PolicyRule
 	}
 }
 
-// agentPod is a pod on the node's own network. It is root, since a container that is not
-// cannot be given a capability; it has the one that interfaces take.
+// agentPod returns a pod on the node's own network. It runs as root, because a container
+// that does not cannot get a capability. It has the one that configuring interfaces
+// requires.
 func agentPod(image string) corev1.PodSpec {
 	const directory = "files"
 	spec := pod(image)
@@ -91,8 +93,8 @@ func agentPod(image string) corev1.PodSpec {
 	spec.TopologySpreadConstraints = nil
 	spec.SecurityContext.RunAsNonRoot, spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)
 	spec.NodeSelector = map[string]string{v1alpha1.NodeNetworksLabel: "true"}
-	// All taints: the pool's, the one that it works to have removed, and those of a node
-	// that is not ready yet.
+	// Tolerate all taints: the pool's, the one that the agent helps to remove, and those of
+	// a node that is not ready yet.
 	spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	spec.Volumes = []corev1.Volume{{Name: directory, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
 		Path: strings.TrimSuffix(secondary.ZoneFiles, "/"), Type: ptr.To(corev1.HostPathDirectoryOrCreate),
@@ -111,12 +113,13 @@ func agentPod(image string) corev1.PodSpec {
 	return spec
 }
 
-// JournalName is the name of the volume that has the node's journal.
+// JournalName is the name of the volume with the node's journal.
 const JournalName = "journal"
 
-// readJournal lets a pod read the journal of its node, and no other log: those of tenants'
-// containers are beside it. The kubelet does not check whether the directory exists: an
-// agent that cannot tell of the boot is still needed for the networks.
+// readJournal allows a pod to read the journal of its node. It mounts no other logs,
+// because the logs of tenants' containers are next to it. The kubelet does not check
+// whether the directory exists: the networks need the agent even if it cannot report the
+// boot.
 func readJournal(spec *corev1.PodSpec) {
 	const directory = "/var/log/journal"
 	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: JournalName, VolumeSource: corev1.VolumeSource{
@@ -127,7 +130,7 @@ func readJournal(spec *corev1.PodSpec) {
 	c.Args = append(c.Args, "--"+JournalName+"="+directory)
 }
 
-// onNodes is a policy on the Node writes of one user.
+// onNodes returns a policy for one user's writes to Nodes.
 func onNodes(policy, user string, rules ...admissionpolicy.Rule) admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: policy, Ruleless: true, Anywhere: true,
@@ -139,9 +142,9 @@ func onNodes(policy, user string, rules ...admissionpolicy.Rule) admissionpolicy
 	}
 }
 
-// agentPolicy keeps the agent of a node to its own Node, by the claim that the API server
-// puts into the token of a pod, and there to its own condition and its own annotation. The
-// API server takes annotations by the status, too.
+// agentPolicy limits the agent to the Node of its pod, by the claim that the API server
+// adds to a pod's token, and there to its own condition and annotation. The API server
+// accepts annotations in writes to the status, too.
 func agentPolicy() admissionpolicy.Validating {
 	const node = `"authentication.kubernetes.io/node-name"`
 	maxBoot := strconv.Itoa(boot.MaxEncoded)
@@ -166,10 +169,10 @@ func agentPolicy() admissionpolicy.Validating {
 	)
 }
 
-// onStatus is true for a request by the status.
+// onStatus is true for a write to the status.
 const onStatus = `has(request.subResource) && request.subResource == "status"`
 
-// nodesPolicy keeps the operator to what it may patch Nodes for.
+// nodesPolicy limits the operator's writes to Nodes to what it needs.
 func nodesPolicy() admissionpolicy.Validating {
 	return onNodes(NodesName, admissionpolicy.OperatorUser,
 		admissionpolicy.Rule{
@@ -194,8 +197,8 @@ func nodesPolicy() admissionpolicy.Validating {
 	)
 }
 
-// otherConditionsStay is true if a request by the status leaves labels and all of the status
-// as they are but one condition.
+// otherConditionsStay is true if a write to the status leaves labels and the status
+// unchanged, except for one condition.
 func otherConditionsStay(but string) string {
 	return strings.ReplaceAll(same("metadata", "labels", "finalizers", "ownerReferences")+` && `+
 		same("status", "capacity", "allocatable", "phase", "addresses", "daemonEndpoints", "nodeInfo", "images", "volumesInUse",
@@ -204,7 +207,7 @@ func otherConditionsStay(but string) string {
 				oldObject.status.?conditions.orValue([]).filter(c, c.type != "CONDITION")`, "CONDITION", but)
 }
 
-// otherAnnotationsStay is true if a request leaves all annotations but one as they are.
+// otherAnnotationsStay is true if a request leaves all annotations but one unchanged.
 func otherAnnotationsStay(but string) string {
 	return strings.ReplaceAll(`object.metadata.?annotations.orValue({}).all(k, k == "ANNOTATION" ||
 				oldObject.metadata.?annotations[?k] == object.metadata.?annotations[?k]) &&
@@ -212,7 +215,7 @@ func otherAnnotationsStay(but string) string {
 		"ANNOTATION", but)
 }
 
-// same is true if a request leaves fields as they are.
+// same is true if a request leaves fields unchanged.
 func same(parent string, fields ...string) string {
 	all := make([]string, len(fields))
 	for i, f := range fields {

@@ -29,7 +29,7 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// node is a Node as a kubelet and others left it.
+// node returns a Node as kubelet, croft and others have written it.
 func node() *corev1.Node {
 	pool := corev1.Taint{Key: v1alpha1.DefaultNodePoolKey, Value: "telco", Effect: corev1.TaintEffectNoExecute}
 	pending := corev1.Taint{Key: v1alpha1.NetworksTaint, Value: v1alpha1.NetworksTaintValue, Effect: corev1.TaintEffectNoSchedule}
@@ -55,8 +55,9 @@ func annotate(key, value string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Annotations[key] = value }
 }
 
-// TestWritesOfNodes wants the agent to write one condition and one annotation of its own
-// Node, and the operator one annotation and one taint, and both nothing else.
+// TestWritesOfNodes fails if the agent can write more than one condition and one annotation
+// of its own Node, or the operator more than one annotation and one taint, or if either
+// cannot write these.
 func TestWritesOfNodes(t *testing.T) {
 	judge, err := evaluator.New(objects(t, install.Options{Image: "croft:test", Agent: true}))
 	if err != nil {
@@ -152,8 +153,8 @@ func untyped(t *testing.T, o client.Object) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// TestAgentOnlyIfAsked wants neither the agent nor the operator's rights on Nodes in an
-// installation without it.
+// TestAgentOnlyIfAsked fails if an installation without the agent has the agent or the
+// operator's rights on Nodes.
 func TestAgentOnlyIfAsked(t *testing.T) {
 	has := func(o install.Options) bool {
 		return slices.ContainsFunc(objects(t, o), func(o client.Object) bool {
@@ -168,8 +169,9 @@ func TestAgentOnlyIfAsked(t *testing.T) {
 	}
 }
 
-// TestJournalOnlyIfAsked wants the agent to see no log of its node unless it is asked to
-// read the journal, and then the journal alone, and to write none.
+// TestJournalOnlyIfAsked fails if the agent can read any log of its node without the option
+// for the journal, if it can read more than the journal with it, or if it can write the
+// journal.
 func TestJournalOnlyIfAsked(t *testing.T) {
 	pod := func(o install.Options) corev1.PodSpec {
 		t.Helper()
@@ -210,8 +212,9 @@ func TestJournalOnlyIfAsked(t *testing.T) {
 	}
 }
 
-// TestAgentAnnotates wants a real API server to take the agent's annotation by the status,
-// for which it needs no right on the Node itself. TestWritesOfNodes covers the policy.
+// TestAgentAnnotates checks that a real API server accepts the agent's annotation in a
+// write to the status, which requires no right on the Node itself. TestWritesOfNodes covers
+// the policy.
 func TestAgentAnnotates(t *testing.T) {
 	sandbox.Thorough(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
@@ -239,7 +242,7 @@ func TestAgentAnnotates(t *testing.T) {
 		return agent.Status().Patch(t.Context(), n.DeepCopy(), client.RawPatch(types.StrategicMergePatchType,
 			[]byte(`{"metadata":{"annotations":{"`+key+`":"{}"}}}`)))
 	}
-	tries := 0 // another annotation each time: a write that changes nothing asks no policy
+	tries := 0 // vary the annotation: no policy is evaluated for a write without a change
 	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		tries++
 		err := patch("other-" + strconv.Itoa(tries))
@@ -256,8 +259,9 @@ func TestAgentAnnotates(t *testing.T) {
 	}
 }
 
-// TestPluginRights wants the operator to read DaemonSets and pods where nodes wait for
-// them, in that namespace alone, and nowhere if nodes wait for none.
+// TestPluginRights fails if the operator cannot read DaemonSets and pods in the namespace
+// where nodes wait for them, or can read them in another one, or at all if nodes wait for
+// none.
 func TestPluginRights(t *testing.T) {
 	for _, test := range []struct {
 		options install.Options

@@ -18,9 +18,9 @@ const (
 	interval = 100 * time.Millisecond
 )
 
-// Install applies Objects, and waits in between until the API server serves croft's
-// kinds, and deletes objects of older versions. It may be repeated: objects that are in
-// place stay unchanged.
+// Install applies Objects, waits in between until the API server serves croft's kinds, and
+// deletes objects of older versions. It may be repeated: objects that are in place stay
+// unchanged.
 func Install(ctx context.Context, c client.Client, o Options) ([]apply.Change, error) {
 	var changes []apply.Change
 	if !o.KeepKinds {
@@ -39,7 +39,7 @@ func Install(ctx context.Context, c client.Client, o Options) ([]apply.Change, e
 	return append(changes, pruned...), err
 }
 
-// Kinds applies croft's kinds alone, and waits until the API server serves them.
+// Kinds applies croft's CRDs only, and waits until the API server serves them.
 func Kinds(ctx context.Context, c client.Client) ([]apply.Change, error) {
 	kinds, err := definitions()
 	if err != nil {

@@ -48,8 +48,9 @@ func TestDeploymentOnlyWithAnImage(t *testing.T) {
 	}
 }
 
-// TestPowersAreNamed keeps the rights to give rights away to the two roles that
-// tenants have, the four of the platform's people, the proxy's, that of elevations and the Platform's own.
+// TestPowersAreNamed fails if the verbs bind, escalate and impersonate are not limited to
+// these roles by name: the two roles of tenants, the four roles of the platform's people,
+// the proxy's, the role of elevations, and the Platform's own.
 func TestPowersAreNamed(t *testing.T) {
 	for _, o := range objects(t, install.Options{Image: "croft:test", Roles: []string{"deployer"}, Agent: true}) {
 		role, ok := o.(*rbacv1.ClusterRole)
@@ -69,8 +70,8 @@ func TestPowersAreNamed(t *testing.T) {
 	}
 }
 
-// TestVerifyByTheClock fails if croft verify runs by the clock without having been asked to, if
-// its pods are less confined than the operator's, or if they may do more than act as others.
+// TestVerifyByTheClock fails if croft verify is scheduled without the option, if its pods
+// are less confined than the operator's, or if they have more rights than to impersonate.
 // Default tier.
 func TestVerifyByTheClock(t *testing.T) {
 	const schedule = "17 3 * * *"
@@ -111,8 +112,9 @@ func TestVerifyByTheClock(t *testing.T) {
 	}
 }
 
-// TestOperatorsRights fails if the operator has a right by a wildcard, twice, or to give away
-// rights that no name limits. TestRights has the operator use them. Default tier.
+// TestOperatorsRights fails if the operator has a right by a wildcard or twice, or may
+// grant rights that are not limited to names. In TestRights the operator uses its rights.
+// Default tier.
 func TestOperatorsRights(t *testing.T) {
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: v1alpha1.ManagedBy}
 	rights, problems := installtest.Granted(account, objects(t, install.Options{Roles: []string{"deployer"}}))

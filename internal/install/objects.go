@@ -1,5 +1,5 @@
-// Package install installs croft itself in a cluster: its kinds, and the operator with
-// the minimum of rights.
+// Package install installs croft itself in a cluster: its CRDs, and the operator with
+// minimal rights.
 package install
 
 import (
@@ -16,43 +16,43 @@ import (
 )
 
 const (
-	// name is that of everything in this package that needs only one.
+	// name is the name of the operator's objects, and the value of NameLabel for all
+	// objects without another one.
 	name = v1alpha1.ManagedBy
-	// namespace is the operator's.
+	// namespace is the operator's namespace.
 	namespace = v1alpha1.SystemNamespace
 )
 
-// Options say what to install.
+// Options configure an installation.
 type Options struct {
-	// Image is the operator's container image. Without one no Deployment is
-	// installed: the operator runs elsewhere.
+	// Image is the operator's container image. If it is empty no Deployment is installed,
+	// and the operator runs elsewhere.
 	Image string
-	// Roles are the names of the Platform's own roles. The operator may write and bind
-	// these, and no others: a new one needs another installation.
+	// Roles are the names of the Platform's own roles. The operator may only write and bind
+	// these roles, so a new one requires another installation.
 	Roles []string
 	// Authentication is an AuthenticationConfiguration (apiserver.config.k8s.io) for croft
-	// proxy, as text. Without one, or without an image, no proxy is installed.
+	// proxy, as text. Without it, or without an image, no proxy is installed.
 	Authentication string
-	// Agent says that croft agent is installed, too, on the nodes of pools with
-	// waitForNetworks. It needs an image.
+	// Agent installs croft agent, too, on the nodes of pools with waitForNetworks. It
+	// requires an image.
 	Agent bool
-	// AgentJournal says that the agent reads the journal of its node once, for croft
-	// latency.
+	// AgentJournal makes the agent read the journal of its node once, for croft latency.
 	AgentJournal bool
-	// PluginsNamespace and PluginsLabels say which DaemonSets nodes wait for where there is an
-	// agent, as secondary.ParsePlugins reads it. Without a namespace they are
-	// secondary.PluginsNamespace and secondary.PluginsLabels; with a namespace and without
-	// labels, nodes wait for none.
+	// PluginsNamespace and PluginsLabels select the DaemonSets that nodes wait for if the
+	// agent is installed, in the format of secondary.ParsePlugins. Without a namespace the
+	// defaults are secondary.PluginsNamespace and secondary.PluginsLabels. With a namespace
+	// but without labels, nodes wait for none.
 	PluginsNamespace, PluginsLabels string
-	// VerifySchedule is when `croft verify --record` runs, in cron's format. Without one,
-	// or without an image, it runs when somebody runs it.
+	// VerifySchedule is the schedule of `croft verify --record`, in cron's format. Without
+	// it, or without an image, the command is not scheduled.
 	VerifySchedule string
-	// KeepKinds leaves croft's kinds as they are: an older croft's definitions would drop
-	// the fields that a newer one has stored.
+	// KeepKinds leaves croft's CRDs unchanged: an older croft's CRDs would drop the fields
+	// that a newer one has stored.
 	KeepKinds bool
 }
 
-// Objects returns all installed objects, in the order of their application.
+// Objects returns all installed objects, in the order in which they are applied.
 func Objects(o Options) ([]client.Object, error) {
 	if o.KeepKinds {
 		return operatorObjects(o), nil
@@ -64,10 +64,10 @@ func Objects(o Options) ([]client.Object, error) {
 	return append(kinds, operatorObjects(o)...), nil
 }
 
-// KindObjects returns croft's kinds alone.
+// KindObjects returns croft's CRDs only.
 func KindObjects() ([]client.Object, error) { return definitions() }
 
-// operatorObjects is everything but the kinds.
+// operatorObjects returns all objects except the CRDs.
 func operatorObjects(o Options) []client.Object {
 	all := append([]client.Object{systemNamespace(), elevationsNamespace()}, rights(o.Roles)...)
 	all = append(all, Probes()...)
@@ -90,8 +90,8 @@ func operatorObjects(o Options) []client.Object {
 	return all
 }
 
-// labels adds the labels that all objects have. A wall's label is not among them:
-// installed objects are never pruned with the walls.
+// labels returns more with the labels that all objects have. It adds no wall's label, so
+// that installed objects are never pruned with the walls.
 func labels(more map[string]string) map[string]string {
 	all := map[string]string{apply.NameLabel: name, v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 	for k, v := range more {
@@ -100,8 +100,8 @@ func labels(more map[string]string) map[string]string {
 	return all
 }
 
-// definitions are croft's CustomResourceDefinitions. They stay untyped, so that
-// nothing which this version's Go types do not know is lost.
+// definitions returns croft's CustomResourceDefinitions. They are untyped, so that fields
+// that are unknown to this version's Go types are kept.
 func definitions() ([]client.Object, error) {
 	files, err := fs.Glob(crds.FS, "*.yaml")
 	if err != nil {

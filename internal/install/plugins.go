@@ -8,7 +8,8 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// plugins returns where the DaemonSets are that nodes wait for, and their pods' labels.
+// plugins returns the namespace of the DaemonSets that nodes wait for, and the selector of
+// their pods.
 func (o *Options) plugins() (in, selector string) {
 	if o.PluginsNamespace == "" {
 		return secondary.PluginsNamespace, secondary.PluginsLabels
@@ -16,11 +17,11 @@ func (o *Options) plugins() (in, selector string) {
 	return o.PluginsNamespace, o.PluginsLabels
 }
 
-// PluginsArgument begins the arguments that say which DaemonSets the operator has nodes
-// wait for.
+// PluginsArgument is the prefix of the arguments that select the DaemonSets that nodes wait
+// for.
 const PluginsArgument = "--network-plugins"
 
-// operatorArgs are the operator's arguments that depend on the installation.
+// operatorArgs returns the operator's arguments that depend on the installation.
 func operatorArgs(o Options) []string {
 	if !o.Agent || o.PluginsNamespace == "" {
 		return nil // the operator's own defaults
@@ -28,8 +29,9 @@ func operatorArgs(o Options) []string {
 	return []string{PluginsArgument + "-namespace=" + o.PluginsNamespace, PluginsArgument + "=" + o.PluginsLabels}
 }
 
-// pluginRights let the operator read DaemonSets and pods in one namespace, to know whether
-// Multus and whereabouts are Ready on a node. RBAC cannot limit it to some of them.
+// pluginRights allows the operator to read DaemonSets and pods in one namespace, to observe
+// whether Multus and whereabouts are Ready on a node. RBAC cannot limit this to some of
+// them.
 func pluginRights(in, selector string) []client.Object {
 	if selector == "" {
 		return nil

@@ -21,11 +21,11 @@ import (
 // State is the result of one check of Preflight.
 type State string
 
-// The states, by their meaning for an installation.
+// The results of a check.
 const (
 	Good    State = "good"
 	Warning State = "warning"
-	// Problem keeps croft from working, or an installation from succeeding.
+	// Problem prevents croft from working, or an installation from succeeding.
 	Problem State = "problem"
 )
 
@@ -104,8 +104,8 @@ func checkKarpenter(m meta.RESTMapper) Finding {
 	return f
 }
 
-// checkRights asks whether the caller may write every kind of object. Rights that the
-// objects give are tried by tryObjects.
+// checkRights checks whether the caller may write every kind of object. tryObjects checks
+// whether the caller may grant the rights in the objects.
 func checkRights(ctx context.Context, c client.Client, objects []client.Object) (Finding, error) {
 	var missing []string
 	asked := map[authorizationv1.ResourceAttributes]bool{}
@@ -113,7 +113,7 @@ func checkRights(ctx context.Context, c client.Client, objects []client.Object) 
 		gvk := o.GetObjectKind().GroupVersionKind()
 		mapping, err := c.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 		if meta.IsNoMatchError(err) {
-			continue // checkPlacement names it
+			continue // checkPlacement reports it
 		}
 		if err != nil {
 			return Finding{}, err
@@ -139,9 +139,9 @@ func checkRights(ctx context.Context, c client.Client, objects []client.Object) 
 	return Finding{"rights", Good, "you may write every object"}, nil
 }
 
-// checkForeign finds objects of the same names that croft did not make. Namespaces may be
-// there before, with the Secret of the proxy's certificate, and so may croft's kinds, which
-// the chart installs without a label.
+// checkForeign finds existing objects of the same names that croft did not create.
+// Namespaces are allowed to exist, because the Secret of the proxy's certificate may be in
+// one, and so are croft's CRDs, which the chart installs without a label.
 func checkForeign(ctx context.Context, c client.Client, objects []client.Object) (Finding, error) {
 	var foreign []string
 	for _, o := range objects {
@@ -164,7 +164,7 @@ func checkForeign(ctx context.Context, c client.Client, objects []client.Object)
 	return Finding{"objects", Good, "no object of others has a name that croft needs"}, nil
 }
 
-// tryObjects sends dry runs: other policies, webhooks or RBAC may refuse an object.
+// tryObjects sends dry runs, because other policies, webhooks or RBAC may refuse an object.
 func tryObjects(ctx context.Context, c client.Client, objects []client.Object) (Finding, error) {
 	served := slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool {
 		return !serves(c.RESTMapper(), o.GetObjectKind().GroupVersionKind())

@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// TestPreflightOfServer is about the kinds that an API server serves, and its version.
+// TestPreflightOfServer covers the kinds that an API server serves, and its version.
 func TestPreflightOfServer(t *testing.T) {
 	serving := func(kinds ...[]schema.GroupVersionKind) meta.RESTMapper {
 		m := meta.NewDefaultRESTMapper(nil)

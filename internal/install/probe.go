@@ -7,15 +7,16 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// ProbesName is the name of the policy that keeps the operator's pods to dry runs.
+// ProbesName is the name of the policy that limits the operator's pods to dry runs.
 const ProbesName = "croft-probes"
 
-// Probes are the objects of that policy.
+// Probes returns the objects of the policy ProbesName.
 func Probes() []client.Object { return probesPolicy().Objects() }
 
-// probesPolicy refuses pods that the operator would store. It creates pods to see whether
-// the walls hold, always in a dry run, and RBAC has no word for that: without the policy,
-// the operator's token starts pods in every namespace, kube-system among them.
+// probesPolicy refuses pods that would be stored for the operator. The operator creates
+// pods to check whether the walls are enforced, always in a dry run. RBAC cannot express
+// that: without the policy, the operator's token could start pods in every namespace,
+// including kube-system.
 func probesPolicy() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: ProbesName, Ruleless: true, Anywhere: true,

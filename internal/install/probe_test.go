@@ -12,8 +12,8 @@ import (
 	"croft.dev/croft/internal/install"
 )
 
-// TestOperatorStoresNoPods wants the operator's pods to be dry runs, and everybody else's to
-// be left alone.
+// TestOperatorStoresNoPods fails if the operator can create a pod without a dry run, or if
+// the policy affects other users' pods.
 func TestOperatorStoresNoPods(t *testing.T) {
 	system := &corev1.Namespace{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "kube-system"},

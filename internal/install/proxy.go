@@ -21,7 +21,7 @@ const (
 	// platform creates it, for example with cert-manager; the proxy's pods wait for it.
 	ProxySecret = "croft-proxy-tls" //nolint:gosec // a name
 	proxyPort   = 8443
-	// drainSeconds is the time that open streams may continue while a pod is replaced.
+	// drainSeconds is how long open streams may continue while a pod is replaced.
 	drainSeconds = 60
 )
 

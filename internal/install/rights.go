@@ -12,13 +12,13 @@ import (
 
 var (
 	read = []string{"get", "list", "watch"}
-	// keep is what server-side apply, taking over fields and pruning need. Nothing is
-	// written by update.
+	// keep are the verbs for server-side apply, taking over fields and pruning. croft does
+	// not use update.
 	keep = []string{"get", "list", "watch", "create", "patch", "delete"}
 )
 
-// givenRoles are the only roles that the operator may write more into than it
-// has itself, and the only ones that it may bind.
+// givenRoles returns the only roles that the operator may give more rights than it has
+// itself, and the only ones that it may bind.
 func givenRoles(own []string) []string {
 	var names []string
 	for _, role := range identity.Roles {
@@ -32,19 +32,18 @@ func givenRoles(own []string) []string {
 	return names
 }
 
-// rules are the operator's cluster-wide rights, if the Platform has roles of its own.
+// rules returns the operator's cluster-wide rights. own are the Platform's own roles.
 func rules(own []string) []rbacv1.PolicyRule {
 	croft := v1alpha1.GroupVersion.Group
 	return []rbacv1.PolicyRule{
-		// What people declare: it reads the specification, and writes finalizers
-		// and status.
+		// Declared objects: the operator reads the spec, and writes finalizers and status.
 		rule(croft, []string{"get", "list", "watch", "patch"}, "pools", "tenants"),
 		rule(croft, read, "platforms"),
 		rule(croft, []string{"list", "watch"}, "secondarynetworks"),
-		// Requests for elevation: it writes their status, and deletes old ones.
+		// Requests for elevation: the operator writes their status, and deletes old ones.
 		rule(croft, []string{"get", "list", "watch", "delete"}, "elevations"),
 		rule(croft, []string{"patch"}, "elevations/status"),
-		// Namespaces that tenants ask for: it writes whether they were granted.
+		// Requests for namespaces: the operator writes whether they were granted.
 		rule(croft, read, "tenantnamespaces"),
 		rule(croft, []string{"patch"}, "tenantnamespaces/status"),
 		rule(croft, []string{"patch"}, "platforms/status", "pools/status", "tenants/status", "secondarynetworks/status"),
@@ -53,17 +52,19 @@ func rules(own []string) []rbacv1.PolicyRule {
 		rule("", keep, "namespaces", "resourcequotas", "limitranges"),
 		rule(croft, keep, "tenantrules"),
 		rule("networking.k8s.io", keep, "networkpolicies"),
-		// Tenants' sources, and the account that Flux applies them as.
+		// Tenants' sources, and the service account with which Flux applies them.
 		rule("", keep, "serviceaccounts"),
 		rule("source.toolkit.fluxcd.io", keep, "gitrepositories", "ocirepositories"),
 		rule("kustomize.toolkit.fluxcd.io", keep, "kustomizations"),
 		rule("notification.toolkit.fluxcd.io", keep, "receivers"),
-		// What Multus attaches pods to secondary networks by.
+		// The kind by which Multus attaches pods to secondary networks.
 		rule("k8s.cni.cncf.io", keep, "network-attachment-definitions"),
-		// How many of a secondary network's addresses whereabouts has given to pods.
+		// The number of addresses of secondary networks that whereabouts has assigned to
+		// pods.
 		rule("whereabouts.cni.cncf.io", []string{"list", "watch"}, "ippools"),
-		// Those of other dialects. Calico's API server also requires a right to the
-		// tier, and to its policies by a resource that exists for rights only.
+		// The network policies of other dialects. Calico's API server also requires rights
+		// on the tier, and on the tier's policies by a resource that exists for
+		// authorization only.
 		rule("projectcalico.org", keep, "networkpolicies", "tier.networkpolicies"),
 		rule("projectcalico.org", read, "tiers"),
 		rule("crd.projectcalico.org", keep, "networkpolicies"),
@@ -81,46 +82,46 @@ func rules(own []string) []rbacv1.PolicyRule {
 			APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterrolebindings"},
 			ResourceNames: append([]string{identity.ProxyRole}, identity.PlatformRoles...), Verbs: []string{"patch", "delete"},
 		},
-		// For Gatekeeper as the engine: its objects, and their status.
+		// Gatekeeper's objects and their status, if it is the placement engine.
 		rule("mutations.gatekeeper.sh", keep, "assign", "modifyset"),
 		rule("templates.gatekeeper.sh", keep, "constrainttemplates"),
 		rule("constraints.gatekeeper.sh", keep, "croftplacement", "croftservices", "croftingresses", "croftroutes", "croftgateways", "croftcertificates", "croftannotations"),
 		rule("config.gatekeeper.sh", []string{"list"}, "configs"),
 		rule("admissionregistration.k8s.io", []string{"list"}, "mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
 		rule("karpenter.sh", keep, "nodepools"),
-		// Which nodes are to be attached to secondary networks.
+		// NodeClaims whose nodes are attached to secondary networks.
 		rule("karpenter.sh", []string{"list", "watch"}, "nodeclaims"),
 		rule("karpenter.kwok.sh", keep, "kwoknodeclasses"),
 		rule("karpenter.k8s.aws", keep, "ec2nodeclasses"),
 		// Rules by which the node readiness controller removes startup taints.
 		rule("readiness.node.x-k8s.io", keep, "nodereadinessrules"),
 
-		// To probe whether the walls hold: a pod is created in a dry run, which RBAC
-		// cannot tell from any other; the policy croft-probes can.
+		// Probes of the walls create pods in dry runs. RBAC cannot distinguish dry runs;
+		// the policy croft-probes does.
 		rule("", []string{"create"}, "pods"),
 
 		rule("events.k8s.io", []string{"create", "patch"}, "events"),
-		// Who becomes the leader says so once, in an event of the older kind.
+		// A new leader reports itself once in an event of the older API.
 		rule("", []string{"create"}, "events"),
 		// Refusals of pods are in events of the refused controllers. The operator only
-		// watches those with reason FailedCreate.
+		// watches events with the reason FailedCreate.
 		rule("", []string{"list", "watch"}, "events"),
 	}
 }
 
-// systemRules are the operator's rights in its own namespace: to the leader's lease and to
-// the heartbeat.
+// systemRules returns the operator's rights in its own namespace: on the leader's lease and
+// on the heartbeat.
 func systemRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{rule("coordination.k8s.io", []string{"get", "create", "update", "patch"}, "leases")}
 }
 
-// elevationRules are the operator's rights in the namespace of elevations.
+// elevationRules returns the operator's rights in the namespace of elevations.
 func elevationRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{rule("", []string{"create"}, "serviceaccounts/token")}
 }
 
-// Rights are the rights that every installation gives to the operator, by namespace; those
-// in the whole cluster are under "". Those to roles of the Platform's own are left out.
+// Rights returns the rights that every installation grants to the operator, by namespace.
+// Cluster-wide rights are under "". It omits rights on the Platform's own roles.
 func Rights() map[string][]rbacv1.PolicyRule {
 	return map[string][]rbacv1.PolicyRule{"": rules(nil), namespace: systemRules(), v1alpha1.ElevationsNamespace: elevationRules()}
 }
@@ -129,7 +130,7 @@ func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 }
 
-// rights are the operator's account and its rights.
+// rights returns the operator's service account and its rights.
 func rights(own []string) []client.Object {
 	rbac := func(kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
@@ -151,7 +152,7 @@ func rights(own []string) []client.Object {
 			Subjects:   operator,
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 		},
-		// The lease of the leader and the heartbeat are in the operator's own namespace.
+		// The leader's lease and the heartbeat are in the operator's own namespace.
 		&rbacv1.Role{
 			TypeMeta:   rbac("Role"),
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -163,7 +164,7 @@ func rights(own []string) []client.Object {
 			Subjects:   operator,
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 		},
-		// Tokens of the service accounts of elevations. Nobody else may request them.
+		// Tokens of the elevations' service accounts. Only the operator may request them.
 		&rbacv1.Role{
 			TypeMeta:   rbac("Role"),
 			ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.ElevationsNamespace, Name: name},

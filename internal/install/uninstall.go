@@ -10,9 +10,9 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// installedKinds are the kinds of an installation, apart from namespaces and croft's own
-// kinds, in the order of their deletion: workloads go before their rights, and the
-// operator's rights go before the policies that limit them.
+// installedKinds are the kinds of an installation, except namespaces and CRDs, in the order
+// of their deletion: workloads before their rights, and the operator's rights before the
+// policies that limit them.
 var installedKinds = []schema.GroupVersionKind{
 	{Group: "apps", Version: "v1", Kind: "Deployment"},
 	{Group: "apps", Version: "v1", Kind: "DaemonSet"},
@@ -30,26 +30,26 @@ var installedKinds = []schema.GroupVersionKind{
 	{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicy"},
 }
 
-// everyObject returns what this version installs, with any option: other objects are of
-// another version.
+// everyObject returns all objects that this version installs with any option. Other objects
+// belong to another version.
 func everyObject(o Options) []client.Object {
 	every := o
 	every.Image, every.Authentication, every.Agent, every.AgentJournal, every.VerifySchedule = name, "{}", true, true, "@daily"
 	return append(operatorObjects(o), operatorObjects(every)...)
 }
 
-// DiffLeftovers shows the objects of older versions that Install deletes.
+// DiffLeftovers returns the deletions of older versions' objects that Install would make.
 func DiffLeftovers(ctx context.Context, a *apply.Applier, o Options) (apply.Differences, error) {
 	return a.DiffPrune(ctx, apply.OfInstallation(), "", everyObject(o), installedKinds...)
 }
 
-// Remove deletes the operator, its rights and everything else that Install has made, by any
-// version, apart from namespaces and croft's kinds.
+// Remove deletes the operator, its rights and all other objects that any version of Install
+// has created, except namespaces and CRDs.
 func Remove(ctx context.Context, a *apply.Applier) ([]apply.Change, error) {
 	return a.Prune(ctx, apply.OfInstallation(), "", nil, installedKinds...)
 }
 
-// Namespaces are those of an installation.
+// Namespaces returns the namespaces of an installation.
 func Namespaces() []string {
 	return []string{v1alpha1.AgentNamespace, v1alpha1.ElevationsNamespace, v1alpha1.SystemNamespace}
 }

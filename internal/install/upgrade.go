@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// kindsName is the name of the objects that upgrade croft's kinds.
+	// kindsName is the name of the objects that upgrade croft's CRDs.
 	kindsName = "croft-kinds"
-	// kindsSeconds is how long the upgrade of the kinds may take, with its retries.
+	// kindsSeconds is the time limit for the upgrade of the CRDs, including retries.
 	kindsSeconds = 300
 )
 
-// KindsObjects returns the objects that upgrade croft's kinds from within the cluster: a
-// Job that runs `croft install --kinds`, and its rights. The chart runs it before an
-// upgrade, since Helm installs the definitions of a chart and never changes them. The
-// operator does not do it: the objects of a release are written before its operator runs,
-// and the right to change definitions would be the operator's for good.
+// KindsObjects returns the objects that upgrade croft's CRDs from within the cluster: a Job
+// that runs `croft install --kinds`, and its rights. The chart runs it before an upgrade,
+// because Helm installs a chart's CRDs but never changes them. The operator does not do it,
+// because a release's objects are written before its operator runs, and the operator would
+// permanently have the right to change CRDs.
 func KindsObjects(image string) ([]client.Object, error) {
 	kinds, err := definitions()
 	if err != nil {
@@ -42,7 +42,8 @@ func KindsObjects(image string) ([]client.Object, error) {
 		&rbacv1.ClusterRole{
 			TypeMeta: rbac("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: kindsName},
 			Rules: []rbacv1.PolicyRule{
-				// A kind that is new in this version. RBAC cannot limit creation to names.
+				// For kinds that are new in this version. RBAC cannot limit creation to
+				// names.
 				rule(group, []string{"create"}, definition),
 				{
 					APIGroups: []string{group}, Resources: []string{definition},
@@ -64,7 +65,8 @@ func KindsObjects(image string) ([]client.Object, error) {
 }
 
 func kindsJob(image string) client.Object {
-	// Not the operator's label, by which its disruption budget and its network policy select.
+	// The operator's disruption budget and network policy must not select this pod by its
+	// label.
 	own := map[string]string{"app.kubernetes.io/name": kindsName}
 	spec := pod(image)
 	spec.ServiceAccountName = kindsName

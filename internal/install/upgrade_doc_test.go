@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestUpgradeDocument fails if docs/upgrade.md names another version of Kubernetes than
-// that which tests run on, or an older one than the chart, and if the upgrade notes leave
-// out a release that TestUpgrade upgrades. Default tier.
+// TestUpgradeDocument fails if docs/upgrade.md lacks the version of Kubernetes that the
+// tests run on, or the chart's oldest version, or if CHANGELOG.md lacks upgrade notes from
+// a release that TestUpgrade upgrades. Default tier.
 func TestUpgradeDocument(t *testing.T) {
 	text := func(path string) string {
 		content, err := os.ReadFile(filepath.Join("..", "..", path))

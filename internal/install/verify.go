@@ -13,18 +13,18 @@ const (
 	// VerifyName is the name of the CronJob that runs croft verify, of its service account
 	// and of its rights.
 	VerifyName = "croft-verify"
-	// verifyTimeout is the time limit of a run, and verifySeconds that of its pod: the
-	// scratch tenants are deleted after the first.
+	// verifyTimeout is the time limit of a run, and verifySeconds the limit of its pod. The
+	// scratch tenants are deleted after verifyTimeout.
 	verifyTimeout, verifySeconds = "10m", 900
-	// lateSeconds is how late a run may start; after that it is left out.
+	// lateSeconds is how late a run may start. After that it is skipped.
 	lateSeconds = 3600
 )
 
-// verifyObjects returns the objects that run `croft verify --record` by the clock.
+// verifyObjects returns the objects that run `croft verify --record` on a schedule.
 //
-// The attacks act as people, and the scratch tenants are made as a member of
-// system:masters. So the only right is to act as others, and it comes to all rights: RBAC
-// cannot limit it to names that each run makes up.
+// The attacks impersonate people, and the scratch tenants are created as a member of
+// system:masters. So the only right is to impersonate, which amounts to all rights: RBAC
+// cannot limit it to names that each run generates.
 func verifyObjects(image, schedule string) []client.Object {
 	rbac := func(kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
@@ -48,13 +48,14 @@ func verifyObjects(image, schedule string) []client.Object {
 }
 
 func verifyJob(image, schedule string) client.Object {
-	// Not the operator's label, by which its disruption budget and its network policy select.
+	// The operator's disruption budget and network policy must not select this pod by its
+	// label.
 	own := map[string]string{"app.kubernetes.io/name": VerifyName}
 	spec := pod(image)
 	spec.ServiceAccountName = VerifyName
 	spec.RestartPolicy = corev1.RestartPolicyNever
 	spec.TopologySpreadConstraints = nil
-	spec.PriorityClassName = "" // a run that has to wait harms nobody
+	spec.PriorityClassName = "" // a run may wait
 	c := &spec.Containers[0]
 	c.Name = VerifyName
 	c.Args = []string{"verify", "--record", "--timeout=" + verifyTimeout, "--as=" + VerifyName, "--as-group=system:masters"}
@@ -66,7 +67,7 @@ func verifyJob(image, schedule string) client.Object {
 			Schedule: schedule, ConcurrencyPolicy: batchv1.ForbidConcurrent, StartingDeadlineSeconds: ptr.To[int64](lateSeconds),
 			SuccessfulJobsHistoryLimit: ptr.To[int32](1), FailedJobsHistoryLimit: ptr.To[int32](3),
 			JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
-				// A wall that does not hold fails the Job, and would fail it again.
+				// A breached wall fails the Job, and would fail it again.
 				BackoffLimit: ptr.To[int32](0), ActiveDeadlineSeconds: ptr.To[int64](verifySeconds),
 				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: own}, Spec: spec},
 			}},

@@ -17,13 +17,13 @@ import (
 const (
 	healthPort  = 8081
 	metricsPort = 8080
-	// replicas: one leads, one stands by with its caches filled.
+	// replicas: one is the leader, the other is a standby with filled caches.
 	replicas = 2
 )
 
 var selector = map[string]string{"app.kubernetes.io/name": name}
 
-// systemNamespace takes only pods of the strictest kind.
+// systemNamespace returns croft's namespace, with the strictest Pod Security level.
 func systemNamespace() client.Object {
 	return &corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
@@ -31,8 +31,8 @@ func systemNamespace() client.Object {
 	}
 }
 
-// elevationsNamespace holds the service accounts of elevations, and no pods: a pod there
-// could act as one of them.
+// elevationsNamespace returns the namespace of the elevations' service accounts. It must
+// not contain pods, which could act as one of these accounts.
 func elevationsNamespace() client.Object {
 	return &corev1.Namespace{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
@@ -61,14 +61,14 @@ func workload(image string, args []string) []client.Object {
 		&policyv1.PodDisruptionBudget{
 			TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-			// Not minAvailable, by which a single replica could never leave its node.
+			// With minAvailable, a single replica could never be evicted.
 			Spec: policyv1.PodDisruptionBudgetSpec{
 				MaxUnavailable: ptr.To(intstr.FromInt32(1)),
 				Selector:       &metav1.LabelSelector{MatchLabels: selector},
 			},
 		},
-		// Probes and metrics are asked for from anywhere. Egress goes to the API server, whose
-		// address is not known in advance.
+		// Probes and metrics are requested from any address. Egress is to the API server,
+		// whose address is not known in advance.
 		&networkingv1.NetworkPolicy{
 			TypeMeta:   metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "NetworkPolicy"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},

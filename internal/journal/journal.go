@@ -1,12 +1,13 @@
-// Package journal reads journal files of systemd, as far as finding the events of a boot
-// takes: the time, the program and the message of each entry, in the order in which they
+// Package journal reads systemd's journal files, as far as necessary to find the events of
+// a boot: the time, the program and the message of each entry, in the order in which they
 // were written.
 //
-// The file format is documented at https://systemd.io/JOURNAL_FILE_FORMAT/ and stable: flags
-// in the header name what a reader must know. systemd's own reader needs cgo and
-// libsystemd, or the program journalctl, and croft's image has neither. Readers in Go
-// interpret all fields and bring their decompressors with them; entries that croft looks
-// for are short, and systemd compresses fields of 512 bytes and more only.
+// The file format is documented at https://systemd.io/JOURNAL_FILE_FORMAT/ and stable:
+// flags in the header identify the features that a reader must support. systemd's own
+// reader needs cgo and libsystemd, or the program journalctl, and croft's image has
+// neither. Existing readers in Go interpret all fields and depend on decompressors. The
+// entries that croft needs are short, and systemd only compresses fields of 512 bytes and
+// more.
 package journal
 
 import (
@@ -21,23 +22,23 @@ import (
 // Entry is one entry of a journal.
 type Entry struct {
 	Time time.Time
-	// Identifier is the program that wrote it, such as kernel.
+	// Identifier is the program that wrote the entry, such as kernel.
 	Identifier string
 	// Message is empty if it is compressed or longer than 4 KiB.
 	Message string
 }
 
-// Signature is how a journal file begins.
+// Signature is the beginning of a journal file.
 const Signature = "LPKSHHRH"
 
-// The format's numbers.
+// Constants of the file format, and limits of the reader.
 const (
-	// minHeader is the length of the header's fields that are read here.
+	// minHeader is the length of the header fields that are read.
 	minHeader = 208
 
 	incompatibleCompact = 1 << 4
-	// known are the flags of files that can be read: compression by XZ, LZ4 and ZSTD,
-	// keyed hashes, compact.
+	// known are the flags of files that can be read: compression by XZ, LZ4 and ZSTD, keyed
+	// hashes, compact mode.
 	known = 1<<5 - 1
 
 	objectHeader = 16
@@ -46,22 +47,23 @@ const (
 
 	entryItems  = 64
 	dataPayload = 64
-	// Compact files have two more numbers in each DATA object.
+	// In compact files each DATA object has two additional numbers.
 	compactDataPayload = 72
 
-	// longest is the length of a field that is read, in bytes.
+	// longest is the maximum length of a field that is read, in bytes.
 	longest = 4096
-	// maxOther bounds what a reader remembers of a file.
+	// maxOther limits the memory of a reader.
 	maxOther = 1 << 16
-	// maxEntry is the length of an entry's list of fields beyond which a file is broken.
+	// maxEntry is the maximum length of an entry's list of fields. A file with a longer one
+	// is broken.
 	maxEntry = 1 << 20
 )
 
 var le = binary.LittleEndian
 
-// Read calls each with the entries of a file from since until another time, and returns at
-// the first that is later. Of a file that is broken in the middle, each has the entries
-// before.
+// Read calls each for the entries of a file with times from since to until, and returns at
+// the first later one. If a file is broken in the middle, Read returns an error after the
+// entries before the damage.
 func Read(file io.ReaderAt, since, until time.Time, each func(Entry)) error {
 	f := &reader{file: file, other: map[uint64]bool{}}
 	if err := f.open(); err != nil {
@@ -101,8 +103,8 @@ type reader struct {
 	compact     bool
 	first, last uint64
 	head, tail  time.Time
-	// other are the offsets of fields that are neither a message nor an identifier: most
-	// entries share them.
+	// other are the offsets of fields that are neither a message nor an identifier. They
+	// are skipped: most entries share them.
 	other map[uint64]bool
 }
 
@@ -138,12 +140,12 @@ func (f *reader) open() error {
 	return nil
 }
 
-// micros is a time in microseconds since 1970.
+// micros decodes a time in microseconds since 1970.
 func micros(b []byte) time.Time {
 	return time.UnixMicro(int64(le.Uint64(b) &^ (1 << 63))).UTC() //nolint:gosec // it is below 1<<63
 }
 
-// entry reads an ENTRY object. Of those before since it reads the time only.
+// entry reads an ENTRY object. For entries before since it only reads the time.
 func (f *reader) entry(at, size uint64, since time.Time) (Entry, error) {
 	if size < entryItems || size > maxEntry {
 		return Entry{}, fmt.Errorf("entry at %d has %d bytes", at, size)
@@ -177,8 +179,8 @@ func (f *reader) entry(at, size uint64, since time.Time) (Entry, error) {
 	return e, nil
 }
 
-// field reads a DATA object, if it is one that an entry has. One that is compressed begins
-// with the marks of its compression, and has no name.
+// field reads a DATA object if Entry contains it. A compressed object begins with the marks
+// of its compression instead of a field name.
 func (f *reader) field(at uint64, e *Entry) error {
 	header, err := f.read(at, objectHeader)
 	if err != nil {

@@ -48,7 +48,7 @@ func read(t *testing.T, content []byte, since, until time.Time) []journal.Entry 
 	return all
 }
 
-// written are the entries that generate.sh writes.
+// written returns the entries that generate.sh writes.
 func written(t *testing.T) []journal.Entry {
 	t.Helper()
 	text, err := os.ReadFile("../boot/testdata/al2023.journal.txt")
@@ -66,7 +66,7 @@ func written(t *testing.T) []journal.Entry {
 	return all
 }
 
-// TestRead expects what systemd's own writer was given, of its formats.
+// TestRead expects the entries that systemd's own writer got, in each of its formats.
 func TestRead(t *testing.T) {
 	want := written(t)
 	for _, name := range files {
@@ -95,7 +95,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestWindow: entries from one time until another.
+// TestWindow expects the entries from one time to another.
 func TestWindow(t *testing.T) {
 	all := written(t)
 	for _, name := range files {
@@ -115,8 +115,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestBroken: an error, and neither a panic nor a loop, where there is no journal or half a
-// one.
+// TestBroken expects an error, and neither a panic nor a loop, for a file that is no
+// journal or a truncated one.
 func TestBroken(t *testing.T) {
 	for _, name := range files {
 		content := load(t, name)
@@ -142,7 +142,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// patched is a file of which eight bytes are others.
+// patched is a file with eight replaced bytes.
 type patched struct {
 	*bytes.Reader
 	at    int64
@@ -159,7 +159,7 @@ func (p patched) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// FuzzRead spoils eight bytes of a journal file: reading it ends.
+// FuzzRead replaces eight bytes of a journal file, and fails if reading it does not end.
 func FuzzRead(f *testing.F) {
 	var content [][]byte
 	for _, name := range files {

@@ -1,6 +1,6 @@
 package latency
 
-// Difference is a phase of some nodes beside the same phase of others.
+// Difference compares a phase of some nodes with the same phase of others.
 type Difference struct {
 	Phase Phase `json:"phase"`
 	// Before and After are nil if no node of that side has the phase.
@@ -11,14 +11,14 @@ type Difference struct {
 	P90 *Change `json:"p90,omitempty"`
 }
 
-// Change is from one number of seconds to another.
+// Change is the change from one number of seconds to another.
 type Change struct {
 	Seconds float64 `json:"seconds"`
-	// Ratio is after divided by before; absent if before is 0.
+	// Ratio is after divided by before. It is absent if before is 0.
 	Ratio *float64 `json:"ratio,omitempty"`
 }
 
-// Compare sets nodes beside others, by phase. Phases that no node has are left out.
+// Compare compares two sets of nodes, by phase. Phases that no node has are left out.
 func Compare(before, after []Timeline) []Difference {
 	was, is := group("all", "", refer(before)), group("all", "", refer(after))
 	all := []Difference{}
@@ -58,7 +58,7 @@ func refer(all []Timeline) []*Timeline {
 	return to
 }
 
-// OfPool are the nodes of a pool; all if it is empty.
+// OfPool returns the nodes of a pool, or all if it is empty.
 func OfPool(all []Timeline, pool string) []Timeline {
 	var of []Timeline
 	for i := range all {

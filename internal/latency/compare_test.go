@@ -7,7 +7,7 @@ import (
 	"croft.dev/croft/internal/latency"
 )
 
-// TestCompare: differences and ratios of the phases that both sides have.
+// TestCompare tests the differences and ratios of the phases that both sides have.
 func TestCompare(t *testing.T) {
 	nodes := func(phases ...map[latency.Phase]float64) (all []latency.Timeline) {
 		for _, p := range phases {

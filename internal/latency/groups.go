@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Group is several nodes that have something in common.
+// Group is a group of nodes with a common property.
 type Group struct {
-	// By is all, pool, instanceType, zone or image; Value is empty where it is not known.
+	// By is all, pool, instanceType, zone or image. Value is empty if it is unknown.
 	By    string `json:"by"`
 	Value string `json:"value,omitempty"`
-	// Nodes is the number of nodes. Not each has each phase.
+	// Nodes is the number of nodes. Not every node has every phase.
 	Nodes  int                   `json:"nodes"`
 	Phases map[Phase]Percentiles `json:"phases"`
 }
 
-// Percentiles are of the nodes that have a phase, in seconds, by nearest rank: each is a
-// time of a real node.
+// Percentiles are the percentiles over the nodes that have a phase, in seconds, by nearest
+// rank: each is the duration of a real node.
 type Percentiles struct {
 	Count int     `json:"count"`
 	P50   float64 `json:"p50"`
@@ -74,7 +74,7 @@ func group(by, value string, of []*Timeline) Group {
 	return g
 }
 
-// nearestRank is the smallest of sorted values that at least percent of them do not
+// nearestRank returns the smallest of sorted values that at least percent of them do not
 // exceed.
 func nearestRank(sorted []float64, percent int) float64 {
 	rank := int(math.Ceil(float64(percent*len(sorted)) / 100))

@@ -11,18 +11,18 @@ import (
 	"croft.dev/croft/internal/events"
 )
 
-// index finds objects; a cluster may have many.
+// index finds objects without a search, since a cluster may have many.
 type index struct {
 	nodesByID, nodesByName map[string]*corev1.Node
 	pods                   map[podKey]*corev1.Pod
 	podsByNode             map[string][]*corev1.Pod
-	// nominations are events by the NodeClaim that they name, networks those on a
-	// NodeClaim by its name.
+	// nominations are events by the NodeClaim in their message, and networks are events by the
+	// name of their NodeClaim.
 	nominations, networks map[string][]*corev1.Event
 	boots                 map[string]boot.Times
 }
 
-// podKey has the UID: a later pod of the same name is another.
+// podKey includes the UID, which distinguishes later pods of the same name.
 type podKey struct {
 	namespace, name string
 	uid             types.UID
@@ -60,7 +60,7 @@ func newIndex(o Objects) *index {
 	return x
 }
 
-// nominees are the NodeClaims for a pod in Karpenter's event: "Pod should schedule on:
+// nominees returns the NodeClaims for a pod in Karpenter's event: "Pod should schedule on:
 // nodeclaim/NAME, node/NAME".
 func nominees(e *corev1.Event) []string {
 	if e.Reason != Nominated || e.InvolvedObject.Kind != "Pod" || !events.By(e, "karpenter") {
@@ -76,13 +76,13 @@ func nominees(e *corev1.Event) []string {
 	return claims
 }
 
-// podOf is the pod of an event; nil if it was deleted.
+// podOf returns the pod of an event, or nil if it was deleted.
 func (x *index) podOf(e *corev1.Event) *corev1.Pod {
 	return x.pods[podKey{e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.InvolvedObject.UID}]
 }
 
-// nodeOf is the node of a NodeClaim: that of its instance. The name alone may be that
-// of another instance.
+// nodeOf returns the node of a NodeClaim by its instance. The name is used only if the claim or
+// the node has no provider ID yet, since another instance may have the same node name.
 func (x *index) nodeOf(claim *karpenterv1.NodeClaim) *corev1.Node {
 	id := claim.Status.ProviderID
 	if node := x.nodesByID[id]; node != nil {

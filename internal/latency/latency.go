@@ -1,10 +1,11 @@
-// Package latency tells how long each node took, from the pod that needed it until that
-// pod was ready, and where the time went. It knows objects of the API (NodeClaims, Nodes,
-// Pods and events), and what package boot finds in the logs of nodes. It does no I/O.
+// Package latency computes how long each node took, from the pod that needed it until that pod
+// was ready, and the duration of each phase. It reads objects of the API (NodeClaims, Nodes,
+// Pods and events), and the events that package boot finds in the logs of nodes. It does no
+// I/O.
 //
-// Most times in the API have a resolution of a second, and some are of the node's clock.
-// Those of logs are cut to seconds, so that both compare. Unknown times are absent: never
-// 0, and never guessed.
+// Most times in the API have a resolution of a second, and some are of the node's clock. Times
+// from logs are truncated to seconds, so that both are comparable. Unknown times are absent:
+// never 0, and never guessed.
 package latency
 
 import (
@@ -22,7 +23,7 @@ import (
 	"croft.dev/croft/internal/boot"
 )
 
-// The events of a timeline, beside those of package boot.
+// These are the events of a timeline, in addition to those of package boot.
 const (
 	PodCreated       = "Pod Created"
 	ClaimCreated     = "NodeClaim Created"
@@ -37,17 +38,19 @@ const (
 	PodSandboxReady  = "Pod Sandbox Ready"
 	PodReady         = "Pod Ready"
 
-	// InterfacesAttached, LinksUp and NetworksReady are of nodes with secondary networks.
+	// InterfacesAttached, LinksUp and NetworksReady are events of nodes with secondary
+	// networks.
 	InterfacesAttached = "Interfaces Attached"
 	LinksUp            = "Links Up"
 	NetworksReady      = "Networks Ready"
 )
 
-// clockSkew is the maximum lead of a node's clock over Karpenter's. A node that became
-// Ready later than this after it was Initialized had been Ready before.
+// clockSkew is the maximum lead of a node's clock over Karpenter's. A node whose Ready
+// condition changed more than this after it was Initialized had been Ready before.
 const clockSkew = 5 * time.Second
 
-// imageLabel is the image of nodes in EKS' managed node groups, which have no NodeClaim.
+// imageLabel is the label with the image of nodes in EKS managed node groups, which have no
+// NodeClaim.
 const imageLabel = "eks.amazonaws.com/nodegroup-image"
 
 // Objects are the objects that contain the times.
@@ -55,33 +58,33 @@ type Objects struct {
 	Claims []karpenterv1.NodeClaim
 	Nodes  []corev1.Node
 	Pods   []corev1.Pod
-	// Events are those of EventReasons; others are ignored.
+	// Events are the events with a reason in EventReasons; others are ignored.
 	Events []corev1.Event
-	// Boots are events of the nodes' logs, by the nodes' names. Where there are none, the
-	// annotation is read that croft's agent writes.
+	// Boots are events in the nodes' logs, by node name. For other nodes, Build reads the
+	// annotation that croft's agent writes.
 	Boots map[string]boot.Times
 }
 
-// The reasons of events on NodeClaims that croft's operator writes.
+// These are the reasons of events on NodeClaims that croft's operator writes.
 const (
 	networksAttached = "NetworksAttached"
 	networksReady    = "NetworksReady"
 )
 
-// EventReasons are the reasons of the events that Build uses.
+// EventReasons returns the reasons of the events that Build uses.
 func EventReasons() []string { return []string{Nominated, networksAttached, networksReady} }
 
-// Options choose nodes.
+// Options select nodes.
 type Options struct {
-	// Since leaves out nodes that were requested earlier; none if zero.
+	// Since excludes nodes that were requested earlier, unless it is zero.
 	Since time.Time
 }
 
-// Timeline are the times of one node.
+// Timeline has the times of one node.
 type Timeline struct {
 	// Node is empty until the node has registered.
 	Node string `json:"node,omitempty"`
-	// Claim is empty for nodes that Karpenter did not make.
+	// Claim is empty for nodes that Karpenter did not create.
 	Claim        string `json:"nodeClaim,omitempty"`
 	Pool         string `json:"pool,omitempty"`
 	InstanceType string `json:"instanceType,omitempty"`
@@ -91,17 +94,17 @@ type Timeline struct {
 	Zone         string `json:"zone,omitempty"`
 	// Image is the machine image, on AWS the AMI.
 	Image string `json:"image,omitempty"`
-	// Pod is the pod that the node was made for, as namespace/name.
+	// Pod is the pod for which the node was created, as namespace/name.
 	Pod string `json:"pod,omitempty"`
-	// Events are in the order of their times.
+	// Events are sorted by time.
 	Events []Event `json:"events"`
 	// Phases are in seconds. A phase is absent unless both of its ends are known.
 	Phases map[Phase]float64 `json:"phases"`
-	// Notes say why something that one would expect is absent.
+	// Notes explain why an expected value is absent.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Event is one moment of a timeline.
+// Event is an event of a timeline.
 type Event struct {
 	Name string    `json:"event"`
 	Time time.Time `json:"time"`
@@ -110,10 +113,10 @@ type Event struct {
 	Comment string  `json:"comment,omitempty"`
 }
 
-// Title names the node, or the NodeClaim if there is no node yet.
+// Title returns the name of the node, or of the NodeClaim if there is no node yet.
 func (t *Timeline) Title() string { return cmp.Or(t.Node, t.Claim) }
 
-// at is when an event was; false if that is not known.
+// at returns the time of an event, and false if it is unknown.
 func (t *Timeline) at(name string) (time.Time, bool) {
 	i := slices.IndexFunc(t.Events, func(e Event) bool { return e.Name == name })
 	if i < 0 {
@@ -122,7 +125,7 @@ func (t *Timeline) at(name string) (time.Time, bool) {
 	return t.Events[i].Time, true
 }
 
-// add notes an event; a zero time is none.
+// add adds an event, unless its time is zero.
 func (t *Timeline) add(name string, at time.Time, comment string) {
 	if !at.IsZero() {
 		t.Events = append(t.Events, Event{Name: name, Time: at.UTC().Truncate(time.Second), Comment: comment})
@@ -133,7 +136,7 @@ func (t *Timeline) note(format string, args ...any) {
 	t.Notes = append(t.Notes, fmt.Sprintf(format, args...))
 }
 
-// Build makes a timeline of each node, and of each NodeClaim without a node yet, in the
+// Build returns a timeline for each node, and for each NodeClaim without a node yet, in the
 // order of their requests.
 func Build(o Objects, opts Options) []Timeline {
 	x := newIndex(o)
@@ -167,7 +170,7 @@ func Build(o Objects, opts Options) []Timeline {
 	return all
 }
 
-// timeline collects the times of a node; claim or node may be nil.
+// timeline collects the times of a node. claim or node may be nil.
 func (x *index) timeline(claim *karpenterv1.NodeClaim, node *corev1.Node) Timeline {
 	t := Timeline{Events: []Event{}}
 	if claim != nil {
@@ -188,7 +191,7 @@ func (x *index) timeline(claim *karpenterv1.NodeClaim, node *corev1.Node) Timeli
 	return t
 }
 
-// order sorts the events by time and counts from the first.
+// order sorts the events by time, and sets their seconds since the first.
 func (t *Timeline) order() {
 	slices.SortFunc(t.Events, func(a, b Event) int {
 		return cmp.Or(a.Time.Compare(b.Time), slices.Index(usual, a.Name)-slices.Index(usual, b.Name))

@@ -24,7 +24,7 @@ func at(seconds int) metav1.Time {
 	return metav1.NewTime(start.Add(time.Duration(seconds) * time.Second))
 }
 
-// one is a node with all times.
+// one returns a node with all times.
 func one() *latency.Objects {
 	claim := karpenterv1.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "apps-1", CreationTimestamp: at(2),
@@ -71,7 +71,7 @@ func nomination(pod, uid, targets string) corev1.Event {
 	}
 }
 
-// setCondition adds a condition, whose type is of a module that croft does not require.
+// setCondition adds a condition, whose type is in a module that croft does not require.
 func setCondition(claim *karpenterv1.NodeClaim, c metav1.Condition) {
 	conditions := slices.Grow(claim.Status.Conditions, 1)[:len(claim.Status.Conditions)+1]
 	last := &conditions[len(conditions)-1]
@@ -86,8 +86,8 @@ var all = map[latency.Phase]float64{
 	latency.ClaimToNodeReady: 28, latency.PodToNodeReady: 30, latency.PodToPodReady: 45,
 }
 
-// TestPhases removes, or spoils, the time that a phase depends on: that phase must then
-// be absent, and no other.
+// TestPhases removes or invalidates the time that a phase depends on: that phase must then be
+// absent, and no other.
 func TestPhases(t *testing.T) {
 	withPod := []latency.Phase{latency.Decision, latency.Scheduling, latency.Start, latency.PodToNodeReady,
 		latency.PodToPodReady}
@@ -188,7 +188,7 @@ func without(phases map[latency.Phase]float64, absent ...latency.Phase) map[late
 	return left
 }
 
-// TestEvents: they come in the order of time, and count from the first.
+// TestEvents expects the events sorted by time, with seconds since the first.
 func TestEvents(t *testing.T) {
 	got := latency.Build(*one(), latency.Options{})[0]
 	var events []string
@@ -210,7 +210,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestSameSecond: events of one second are in their usual order.
+// TestSameSecond expects events of the same second in their usual order.
 func TestSameSecond(t *testing.T) {
 	o := one()
 	o.Claims[0].Status.Conditions[2].LastTransitionTime, o.Events[0].FirstTimestamp = at(30), at(2)
@@ -224,7 +224,8 @@ func TestSameSecond(t *testing.T) {
 	}
 }
 
-// TestWithinASecond: an event whose time is finer than that of a condition is not after it.
+// TestWithinASecond expects an event with a more precise time than a condition not to count as
+// later.
 func TestWithinASecond(t *testing.T) {
 	o := one()
 	o.Claims[0].Status.Conditions[0].LastTransitionTime.Time = at(20).Add(700 * time.Millisecond)
@@ -259,7 +260,7 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// TestNeededBy: of several pods, the first that runs there.
+// TestNeededBy expects the first of several pods that runs on the node.
 func TestNeededBy(t *testing.T) {
 	o := one()
 	for name, created := range map[string]int{"first": 0, "earlier": -9} {
@@ -281,7 +282,7 @@ func TestNeededBy(t *testing.T) {
 	}
 }
 
-// TestChoose: by pool, by time, and nodes that Karpenter did not make.
+// TestChoose selects nodes by pool and by time, and nodes that Karpenter did not create.
 func TestChoose(t *testing.T) {
 	o := one()
 	o.Nodes = append(o.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "managed", CreationTimestamp: at(-60)},
@@ -313,7 +314,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestSummarize: percentiles by nearest rank, of the nodes that have a phase.
+// TestSummarize expects percentiles by nearest rank, over the nodes that have a phase.
 func TestSummarize(t *testing.T) {
 	var nodes []latency.Timeline
 	for i := range 100 {
@@ -344,7 +345,7 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// TestMetrics parses the output as Prometheus would.
+// TestMetrics parses the output as Prometheus does.
 func TestMetrics(t *testing.T) {
 	var text bytes.Buffer
 	if err := latency.WriteMetrics(&text, latency.Build(fixture(t), latency.Options{})); err != nil {

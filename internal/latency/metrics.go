@@ -7,11 +7,11 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// metricName is of the histogram that WriteMetrics writes.
+// metricName is the name of the histogram that WriteMetrics writes.
 const metricName = "croft_node_phase_seconds"
 
-// WriteMetrics writes a histogram of each phase in Prometheus' text format, as of now:
-// its counts are those of existing nodes, and fall when nodes are deleted.
+// WriteMetrics writes a histogram of each phase in the Prometheus text format. It covers the
+// existing nodes, so the counts fall when nodes are deleted.
 func WriteMetrics(w io.Writer, all []Timeline) error {
 	histogram := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    metricName,

@@ -10,14 +10,14 @@ import (
 	"croft.dev/croft/internal/boot"
 )
 
-// addNetworks notes the times of a claim's secondary networks, of which croft's operator
-// writes events.
+// addNetworks adds the times of a claim's secondary networks, for which croft's operator writes
+// events.
 func (x *index) addNetworks(t *Timeline, claim *karpenterv1.NodeClaim) {
 	t.add(InterfacesAttached, x.first(claim, networksAttached), "secondary networks")
 	t.add(NetworksReady, x.first(claim, networksReady), "startup taint removed")
 }
 
-// first is when the first event of a reason was seen on a NodeClaim. After a restart the
+// first returns the time of the first event with a reason on a NodeClaim. After a restart the
 // operator may write another.
 func (x *index) first(claim *karpenterv1.NodeClaim, reason string) time.Time {
 	var first time.Time
@@ -33,7 +33,7 @@ func (x *index) first(claim *karpenterv1.NodeClaim, reason string) time.Time {
 	return first
 }
 
-// addBoot notes what the node's logs show of its boot.
+// addBoot adds the events of the node's boot from its logs.
 func (x *index) addBoot(t *Timeline, node *corev1.Node) {
 	times, given := x.boots[node.Name]
 	if text := node.Annotations[v1alpha1.BootAnnotation]; !given && text != "" {

@@ -15,7 +15,7 @@ import (
 	"croft.dev/croft/internal/latency"
 )
 
-// booted is one node whose logs and networks are known, too.
+// booted returns a node with known logs and networks.
 func booted() *latency.Objects {
 	o := one()
 	times := boot.Times{}
@@ -47,7 +47,7 @@ var parts = map[latency.Phase]float64{
 	latency.Kubelet: 3, latency.Interfaces: 7, latency.Links: 11, latency.Networks: 1,
 }
 
-// TestParts removes, or spoils, what the phases of logs and networks depend on.
+// TestParts removes or invalidates the times that the phases of logs and networks depend on.
 func TestParts(t *testing.T) {
 	logs := []latency.Phase{latency.VMStart, latency.System, latency.UserData, latency.Nodeadm, latency.Containerd,
 		latency.Kubelet}
@@ -141,7 +141,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestPartsInOrder: events of logs and of the API are in one order, in whole seconds.
+// TestPartsInOrder expects events of logs and of the API in one order, in whole seconds.
 func TestPartsInOrder(t *testing.T) {
 	var events []string
 	for _, e := range latency.Build(*booted(), latency.Options{})[0].Events {
@@ -160,7 +160,7 @@ func TestPartsInOrder(t *testing.T) {
 	}
 }
 
-// TestSentenceOfParts: the longest part of the boot, if the boot is the longest phase.
+// TestSentenceOfParts expects the longest part of the boot, if the boot is the longest phase.
 func TestSentenceOfParts(t *testing.T) {
 	phases := maps.Clone(all)
 	maps.Copy(phases, parts)
@@ -176,7 +176,7 @@ func TestSentenceOfParts(t *testing.T) {
 	}
 }
 
-// TestUsualOrder: each event has one place in it.
+// TestUsualOrder expects each event to have one place in the usual order.
 func TestUsualOrder(t *testing.T) {
 	o := booted()
 	names := map[string]int{}

@@ -6,7 +6,7 @@ import (
 	"croft.dev/croft/internal/boot"
 )
 
-// usual is the order of events that came within the same second.
+// usual is the order of events within the same second.
 var usual = order()
 
 func order() []string {

@@ -11,8 +11,8 @@ import (
 // Phase is the time between two events of a timeline.
 type Phase string
 
-// The phases. The first seven follow one another, except for Initialization, which runs
-// beside Scheduling.
+// These are the phases. The first seven follow one another, except for Initialization, which
+// runs concurrently with Scheduling.
 const (
 	Decision       Phase = "decision"
 	Launch         Phase = "launch"
@@ -22,8 +22,8 @@ const (
 	Scheduling     Phase = "scheduling"
 	Start          Phase = "start"
 
-	// The parts of Boot, which the node's logs show. User data of Amazon Linux 2 starts
-	// containerd and the kubelet.
+	// These are the parts of Boot, which the node's logs show. The user data of Amazon Linux 2
+	// starts containerd and the kubelet.
 	VMStart    Phase = "vm_start"
 	System     Phase = "system"
 	UserData   Phase = "user_data"
@@ -31,34 +31,34 @@ const (
 	Containerd Phase = "containerd"
 	Kubelet    Phase = "kubelet"
 
-	// The phases of secondary networks. The first runs beside Boot, the others beside
-	// Ready and Initialization.
+	// These are the phases of secondary networks. The first runs concurrently with Boot, the
+	// others with Ready and Initialization.
 	Interfaces Phase = "interfaces"
 	Links      Phase = "links"
 	Networks   Phase = "networks"
 
-	// The totals.
+	// These are the totals.
 	ClaimToNodeReady Phase = "claim_to_node_ready"
 	PodToNodeReady   Phase = "pod_to_node_ready"
 	PodToPodReady    Phase = "pod_to_pod_ready"
 )
 
-// Title is the phase in words.
+// Title returns the phase in words.
 func (p Phase) Title() string { return strings.ReplaceAll(string(p), "_", " ") }
 
-// Lane says which phases belong together.
+// Lane groups phases.
 type Lane int
 
-// The lanes. Phases of different lanes run at the same time.
+// These are the lanes. Phases of different lanes run at the same time.
 const (
 	Main Lane = iota
-	// Initializing is Initialization alone.
+	// Initializing contains only Initialization.
 	Initializing
-	// Booting are the parts of Boot.
+	// Booting contains the parts of Boot.
 	Booting
-	// Networking are the phases of secondary networks.
+	// Networking contains the phases of secondary networks.
 	Networking
-	// Totals are phases that contain others.
+	// Totals contains the phases that contain others.
 	Totals
 )
 
@@ -66,18 +66,19 @@ const (
 type Definition struct {
 	Phase Phase
 	Lane  Lane
-	// From are names of events: the phase begins at the latest one that is known.
+	// From are names of events: the phase begins at the latest of the known ones.
 	From []string
-	// To are names of events: the phase ends at the first one in the list that is known.
+	// To are names of events: the phase ends at the first known one in the list.
 	To []string
-	// Says describes the phase, for people.
+	// Says is a description of the phase.
 	Says string
 }
 
-// Wide says that a phase is for those who look closer: its events are not always known.
+// Wide reports whether a phase is only shown in detailed output, since its events are not
+// always known.
 func (d *Definition) Wide() bool { return d.Lane == Booting || d.Lane == Networking }
 
-// Definitions are the definitions of all phases, in order.
+// Definitions returns the definitions of all phases, in order.
 func Definitions() []Definition {
 	var all []Definition
 	lane := Main
@@ -117,7 +118,7 @@ func Definitions() []Definition {
 	return all
 }
 
-// just are names of events, of this package or of package boot.
+// just converts names of events, of this package or of package boot, to strings.
 func just[E ~string](events ...E) []string {
 	names := make([]string, len(events))
 	for i, e := range events {
@@ -126,9 +127,9 @@ func just[E ~string](events ...E) []string {
 	return names
 }
 
-// measure fills in the phases. Clocks of nodes differ: a phase that would end before it
-// begins is not known. One that would do so within a second took no time: the times of
-// conditions are whole seconds, those of events are not.
+// measure computes the phases. Nodes' clocks differ: a phase that would end before it begins is
+// unknown. If the difference is within a second, the phase took no time: the times of
+// conditions are whole seconds, and those of events are not.
 func (t *Timeline) measure() {
 	t.Phases = map[Phase]float64{}
 	for _, d := range Definitions() {
@@ -140,7 +141,7 @@ func (t *Timeline) measure() {
 	}
 }
 
-// begin is when a phase began.
+// begin returns the time at which a phase began.
 func (t *Timeline) begin(d Definition) (begin time.Time, known bool) {
 	for _, name := range d.From {
 		if at, is := t.at(name); is && !at.Before(begin) {
@@ -150,7 +151,7 @@ func (t *Timeline) begin(d Definition) (begin time.Time, known bool) {
 	return begin, known
 }
 
-// end is when a phase ended.
+// end returns the time at which a phase ended.
 func (t *Timeline) end(d Definition) (end time.Time, known bool) {
 	for _, name := range d.To {
 		if at, is := t.at(name); is {
@@ -160,8 +161,8 @@ func (t *Timeline) end(d Definition) (end time.Time, known bool) {
 	return time.Time{}, false
 }
 
-// Sentence says in one line how long the node took until it was Ready, and which phase
-// took longest; "" if that is unknown.
+// Sentence describes in one line how long the node took until it was Ready, and which phase
+// took longest. It returns "" if that is unknown.
 func (t *Timeline) Sentence() string {
 	total, from := t.Phases[PodToNodeReady], "the pod that needed it"
 	if _, known := t.Phases[PodToNodeReady]; !known {
@@ -185,7 +186,7 @@ func (t *Timeline) Sentence() string {
 		part.Says)
 }
 
-// longest is the longest of some phases; none if none is known.
+// longest returns the longest of some phases, or the zero Definition if none is known.
 func (t *Timeline) longest(of ...Phase) Definition {
 	var longest Definition
 	for _, d := range Definitions() {

@@ -11,20 +11,20 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
-// Nominated is the reason of Karpenter's event on a pod that it has a node for.
+// Nominated is the reason of Karpenter's event on a pod for which it has a node.
 const Nominated = "Nominated"
 
-// need is the pod that a node was made for.
+// need is the pod for which a node was created.
 type need struct {
-	// pod is nil if only its event is left.
+	// pod is nil if only its event still exists.
 	pod *corev1.Pod
 	// event is nil if it has expired; Kubernetes keeps events for an hour by default.
 	event *corev1.Event
 }
 
-// neededBy is the pod that a NodeClaim was created for: the first that Karpenter
-// nominated for it, preferably one that runs there. Without an event it is the first pod
-// on the node that existed before the claim and was scheduled after it.
+// neededBy returns the pod for which a NodeClaim was created: the oldest pod that Karpenter
+// nominated for it, preferably one that runs there. Without an event it is the oldest pod on
+// the node that existed before the claim and was scheduled after it.
 func (x *index) neededBy(claim *karpenterv1.NodeClaim, node *corev1.Node) need {
 	var candidates, gone []need
 	for _, e := range x.nominations[claim.Name] {
@@ -33,7 +33,7 @@ func (x *index) neededBy(claim *karpenterv1.NodeClaim, node *corev1.Node) need {
 		case pod == nil:
 			gone = append(gone, need{event: e})
 		case !pod.CreationTimestamp.After(claim.CreationTimestamp.Time):
-			candidates = append(candidates, need{pod, e}) // a later one did not need the node made
+			candidates = append(candidates, need{pod, e}) // later pods are not the reason for the node
 		}
 	}
 	if len(candidates) == 0 && node != nil {
@@ -72,8 +72,8 @@ func runsOn(pod *corev1.Pod, node *corev1.Node) bool {
 	return node != nil && pod.Spec.NodeName == node.Name
 }
 
-// waited reports whether a pod of a node waited when the node's claim was created. Pods
-// of DaemonSets come with nodes and make none, and neither do static ones.
+// waited reports whether a pod of a node was waiting when the node's claim was created. Pods of
+// DaemonSets and static pods run on existing nodes, and do not cause new ones.
 func waited(pod *corev1.Pod, claim *karpenterv1.NodeClaim) bool {
 	if owner := metav1.GetControllerOf(pod); owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node") {
 		return false
@@ -83,7 +83,8 @@ func waited(pod *corev1.Pod, claim *karpenterv1.NodeClaim) bool {
 		!scheduled.Before(claim.CreationTimestamp.Time)
 }
 
-// turned is when a condition of a pod became true; zero if it is not.
+// turned returns the time at which a condition of a pod became true, or the zero time if it is
+// not true.
 func turned(pod *corev1.Pod, kind corev1.PodConditionType) time.Time {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == kind && c.Status == corev1.ConditionTrue {
@@ -93,8 +94,8 @@ func turned(pod *corev1.Pod, kind corev1.PodConditionType) time.Time {
 	return time.Time{}
 }
 
-// seen is the time when an event was first seen, which the newer API has in another
-// field.
+// seen returns the time at which an event was first observed, which the newer API has in
+// another field.
 func seen(e *corev1.Event) time.Time {
 	for _, t := range []time.Time{e.EventTime.Time, e.FirstTimestamp.Time, e.CreationTimestamp.Time} {
 		if !t.IsZero() {
@@ -104,7 +105,7 @@ func seen(e *corev1.Event) time.Time {
 	return time.Time{}
 }
 
-// addPod notes the times of the pod that a node was made for.
+// addPod adds the times of the pod for which a node was created.
 func (t *Timeline) addPod(n need, node *corev1.Node) {
 	if n.event != nil {
 		t.Pod = n.event.InvolvedObject.Namespace + "/" + n.event.InvolvedObject.Name

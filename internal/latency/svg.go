@@ -11,23 +11,23 @@ import (
 	"unicode"
 )
 
-// Sizes of the picture, in its own units.
+// These are sizes in the picture, in its own units.
 const (
 	pictureWidth = 1000
 	namesWidth   = 270
 	totalWidth   = 80
 	rowHeight    = 44
 	barHeight    = 18
-	// laneHeight is the height of phases below the bar, which run beside it.
+	// laneHeight is the height of concurrent phases below the bar.
 	laneHeight   = 5
 	legendRow    = 20
 	legendColumn = 315
-	// maxRows is the maximum number of nodes in a picture; of more, the slowest are
+	// maxRows is the maximum number of nodes in a picture. If there are more, the slowest are
 	// shown.
 	maxRows = 40
 )
 
-// colors are the phases' colors: Okabe and Ito's, which color-blind people can
+// colors are the phases' colors, from Okabe and Ito's palette, which color-blind people can
 // distinguish.
 var colors = map[Phase]struct{ fill, ink string }{
 	Decision:       {"#e69f00", "#000"},
@@ -49,15 +49,15 @@ var colors = map[Phase]struct{ fill, ink string }{
 	Networks:   {"#bcbddc", ""},
 }
 
-// below is how far the phases of a lane are below the top of the bar.
+// below is the distance of a lane's phases from the top of the bar.
 var below = map[Lane]int{
 	Initializing: barHeight + 2, Booting: barHeight + 2, Networking: barHeight + 2 + laneHeight + 2,
 }
 
 const pictureFonts = "ui-sans-serif, system-ui, Segoe UI, Helvetica, Arial, sans-serif"
 
-// pictureStyle gives the picture a background of its own: it is readable on light and
-// on dark pages.
+// pictureStyle sets the picture's own background, so that it is readable on light and on dark
+// pages.
 const pictureStyle = `.bg{fill:#fff}.ink{fill:#1f2328}.dim{fill:#59636e}.grid{stroke:#d1d9e0}.known{fill:#d1d9e0}` +
 	`@media(prefers-color-scheme:dark){.bg{fill:#0d1117}.ink{fill:#f0f6fc}.dim{fill:#9198a1}` +
 	`.grid{stroke:#3d444d}.known{fill:#3d444d}}`
@@ -96,12 +96,12 @@ func SVG(all []Timeline) string {
 	return svg.String()
 }
 
-// total is when the last event was, in seconds since the first.
+// total returns the time of the last event, in seconds since the first.
 func (t *Timeline) total() float64 { return t.Events[len(t.Events)-1].Seconds }
 
 type picture struct {
 	strings.Builder
-	// scale is units in a second.
+	// scale is the number of units per second.
 	scale float64
 }
 
@@ -113,8 +113,8 @@ func (p *picture) text(class, anchor string, x float64, y int, text string) {
 	p.draw("<text class=%q text-anchor=%q x=\"%.1f\" y=\"%d\">%s</text>\n", class, anchor, x, y, asText(text))
 }
 
-// legend explains the colours; it returns where the rows begin. Phases that nodes do not
-// always have are explained if one has them.
+// legend explains the colors, and returns the position of the first row. It explains optional
+// phases only if a node has them.
 func (p *picture) legend(shown string, rows []Timeline) int {
 	p.draw("<text class=\"ink\" x=\"16\" y=\"26\" font-size=\"15\" font-weight=\"700\">%s</text>\n",
 		asText("Where the time of "+shown+" went"))
@@ -155,7 +155,7 @@ func (p *picture) axis(longest float64, top, bottom int) {
 	p.text("dim", "end", namesWidth-12, bottom+20, "since the first event")
 }
 
-// roundStep is the next round number of seconds, minutes or hours.
+// roundStep returns the next round number of seconds, minutes or hours.
 func roundStep(atLeast float64) float64 {
 	for _, step := range []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800} {
 		if step >= atLeast {
@@ -190,7 +190,7 @@ func (p *picture) row(t *Timeline, y int) {
 	p.text("ink", "start", p.x(t.total())+8, y+13, total)
 }
 
-// bar draws a phase. Those that run beside others are below these.
+// bar draws a phase. Concurrent phases are drawn below the main ones.
 func (p *picture) bar(d Definition, from, seconds float64, y int) {
 	height, width := barHeight, seconds*p.scale
 	if d.Lane != Main {
@@ -207,7 +207,7 @@ func (p *picture) bar(d Definition, from, seconds float64, y int) {
 		p.x(from)+width/2, y+13, colors[d.Phase].ink, label)
 }
 
-// Seconds writes a number of seconds as people do: 57s, 2m5s.
+// Seconds formats a number of seconds: 57s, 2m5s.
 func Seconds(seconds float64) string {
 	tenths := math.Round(seconds * 10)
 	if tenths < 1200 {
@@ -227,7 +227,7 @@ func Seconds(seconds float64) string {
 	return text
 }
 
-// cut shortens in the middle: names differ at their ends.
+// cut shortens a text in the middle: names differ at their ends.
 func cut(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {
@@ -237,7 +237,7 @@ func cut(text string, most int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-head-1):])
 }
 
-// asText escapes XML's markup, and removes invisible characters.
+// asText escapes XML markup, and removes invisible characters.
 func asText(text string) string {
 	visible := strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) || unicode.IsControl(r) {
@@ -247,7 +247,7 @@ func asText(text string) string {
 	}, text)
 	var b strings.Builder
 	if err := xml.EscapeText(&b, []byte(visible)); err != nil {
-		return "" // a strings.Builder takes everything
+		return "" // a strings.Builder returns no error
 	}
 	return b.String()
 }

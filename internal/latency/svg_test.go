@@ -95,7 +95,7 @@ func wellFormed(t *testing.T, svg string) {
 	}
 }
 
-// TestPictureEscapes: names that come from objects draw nothing.
+// TestPictureEscapes expects names of objects not to add markup.
 func TestPictureEscapes(t *testing.T) {
 	o := fixture(t)
 	for i := range o.Claims {
@@ -108,7 +108,7 @@ func TestPictureEscapes(t *testing.T) {
 	}
 }
 
-// TestPictureOfMany: none, and more nodes than a picture shows.
+// TestPictureOfMany draws no nodes, and more nodes than a picture shows.
 func TestPictureOfMany(t *testing.T) {
 	wellFormed(t, latency.SVG(nil))
 	var many []latency.Timeline
@@ -130,7 +130,8 @@ func TestPictureOfMany(t *testing.T) {
 	}
 }
 
-// TestPictureOfPlainNodes: the legend explains no phase of nodes without logs and networks.
+// TestPictureOfPlainNodes expects the legend to omit the phases of nodes with logs and
+// networks.
 func TestPictureOfPlainNodes(t *testing.T) {
 	got := latency.SVG(latency.Build(*one(), latency.Options{}))
 	wellFormed(t, got)

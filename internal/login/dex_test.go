@@ -12,9 +12,9 @@ import (
 	"croft.dev/croft/internal/openidtest"
 )
 
-// TestDex fails if a user cannot log in at Dex as croft render --dex configures it: with
-// any port of the redirect, by a code on another device, and again by the refresh token.
-// It is part of `make test`, and runs where CROFT_DEX names a Dex binary.
+// TestDex fails if a user cannot log in at Dex with the configuration of croft render
+// --dex: with any port of the redirect, with a code on another device, and again with the
+// refresh token. It runs in `make test` if CROFT_DEX names a Dex binary.
 func TestDex(t *testing.T) {
 	p := openidtest.StartDex(t, func(issuer string) ([]byte, error) {
 		platform := estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{ClusterName: "demo"}}
@@ -28,7 +28,7 @@ func TestDex(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSession(t, p, func(o *Options) {
 				o.OpenBrowser = browserOf(t, p, "jane@example.org")
-				o.Scopes, o.Prompt = nil, "" // by what Dex says that it supports
+				o.Scopes, o.Prompt = nil, "" // uses the scopes that Dex supports
 				change(o)
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

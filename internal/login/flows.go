@@ -125,7 +125,7 @@ func (s *Session) prompt(title, page, code string) {
 			_, _ = fmt.Fprintf(s.options.Out, "and check that the page shows the code %s\n", s.options.Sanitize(code))
 		}
 	}
-	// A provider must not be able to open anything but web pages on this machine.
+	// A provider must not be able to open anything but https URLs on this machine.
 	if parsed, err := url.Parse(page); err != nil || parsed.Scheme != "https" || s.options.OpenBrowser == nil {
 		return
 	}

@@ -20,10 +20,10 @@ import (
 	"croft.dev/croft/internal/openidtest"
 )
 
-// TestLogin logs in at a real OpenID provider. It is part of `make test` and takes some
+// TestLogin logs in at a real OpenID provider. It runs in `make test` and takes some
 // seconds: the device flow waits 5 s, its default polling interval.
 func TestLogin(t *testing.T) {
-	t.Parallel() // mostly waits
+	t.Parallel() // the test mostly waits
 	p := openidtest.Start(t)
 	for _, test := range []struct {
 		name string
@@ -122,7 +122,7 @@ func browser(t *testing.T, p *openidtest.Provider) {
 	}
 }
 
-// expectPrivate fails if anybody but the owner can read the stored login.
+// expectPrivate fails if users other than the owner can read the stored login.
 func expectPrivate(t *testing.T, dir string) {
 	t.Helper()
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
@@ -139,7 +139,7 @@ func expectPrivate(t *testing.T, dir string) {
 	}
 }
 
-// accounts fails if a login changes whose session another kubeconfig uses.
+// accounts fails if a login changes the user of a session that another kubeconfig uses.
 func accounts(t *testing.T, p *openidtest.Provider) {
 	first := newSession(t, p, nil)
 	token, err := first.Login(t.Context())
@@ -249,7 +249,7 @@ func revoked(t *testing.T, p *openidtest.Provider) {
 }
 
 // concurrent fails if two processes use the same refresh token. The provider would then end
-// the session, because the second use could be a thief's.
+// the session, because the second use could be an attacker's.
 func concurrent(t *testing.T, p *openidtest.Provider) {
 	login := shortLived(t, p)
 	var requests atomic.Int32
@@ -260,7 +260,7 @@ func concurrent(t *testing.T, p *openidtest.Provider) {
 		s := newSession(t, p, func(o *Options) {
 			o.ClientID, o.Dir, o.OpenBrowser = "brief", login.options.Dir, noBrowser(t)
 		})
-		// By this clock the stored token has expired, and the next one has not.
+		// With this clock the stored token has expired, and the next one has not.
 		started := time.Now()
 		s.now = func() time.Time { return started.Add(-time.Minute) }
 		s.client.Transport = tokenCounter{s.client.Transport, &requests}
@@ -359,8 +359,8 @@ func forged(t *testing.T, p *openidtest.Provider) {
 	s.expectJane(t, token, err)
 }
 
-// TestInterrupted is part of `make test`: a login without a response ends when its context
-// is cancelled.
+// TestInterrupted runs in `make test`. It expects a login without a response to end when
+// its context is cancelled.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	p := openidtest.Start(t)

@@ -51,8 +51,8 @@ type Options struct {
 	// CertificateAuthority is the path of a CA bundle in PEM for the provider's
 	// certificate; the system's by default.
 	CertificateAuthority string
-	// Scopes are requested in addition to openid; by default those of DefaultScopes that
-	// the provider supports.
+	// Scopes are requested in addition to openid. The default is the DefaultScopes that the
+	// provider supports.
 	Scopes []string
 	// Prompt is the prompt parameter of the authorization request. By default it is
 	// omitted, or consent if the scope offline_access is not requested.

@@ -11,8 +11,8 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// TestOptions is part of `make test`: an invalid option is a BadInputError that names the
-// flag.
+// TestOptions runs in `make test`. It expects a BadInputError that names the flag for each
+// invalid option.
 func TestOptions(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "ca.crt")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
@@ -42,7 +42,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestKeyring is part of `make test`: it replaces the system's keyring by a mock.
+// TestKeyring runs in `make test`. It replaces the system's keyring by a mock.
 func TestKeyring(t *testing.T) {
 	s := newStore(&Options{Dir: t.TempDir(), Issuer: "https://login.example.org", ClientID: "croft"}, nil)
 	k := &storedLogin{IDToken: "id", RefreshToken: "swordfish", Expiry: time.Now()}
@@ -71,7 +71,8 @@ func TestKeyring(t *testing.T) {
 	if token, err := keyring.Get(keyringService, s.key); !errors.Is(err, keyring.ErrNotFound) {
 		t.Errorf("after delete the keyring has %q, %v", token, err)
 	}
-	// Without a keyring, or if the token is too large for it, the file holds the token.
+	// Without a keyring, or if the token is too large for it, the token is stored in the
+	// file.
 	for _, err := range []error{errors.New("no keyring"), keyring.ErrSetDataTooBig} {
 		keyring.MockInitWithError(err)
 		expectStored(false)

@@ -25,7 +25,7 @@ const (
 	loginTimeout = 10 * time.Minute
 )
 
-// DefaultScopes are requested if the provider supports them.
+// DefaultScopes returns the scopes that are requested by default, if the provider supports them.
 func DefaultScopes() []string { return []string{"profile", "email", "groups", oidc.ScopeOfflineAccess} }
 
 // Token is an ID token and its claims.
@@ -264,8 +264,8 @@ func (s *Session) save(raw string, id *oidc.IDToken, refreshToken string) (*Toke
 	return k.token(), nil
 }
 
-// checkAccount refuses a login by another user than the session's: every kubeconfig with
-// this session would become that user without notice.
+// checkAccount rejects a login by another user than the session's: every kubeconfig with
+// this session would otherwise change its user without notice.
 func (s *Session) checkAccount(subject, user string, claims map[string]any) error {
 	if account := s.options.Account; account != "" {
 		if slices.ContainsFunc(userClaims, func(name string) bool { return claims[name] == account }) {
@@ -281,7 +281,7 @@ func (s *Session) checkAccount(subject, user string, claims map[string]any) erro
 		user, s.options.Issuer, k.User, user)
 }
 
-// userClaims name the user, the best name first.
+// userClaims are the claims with the user's name, in order of preference.
 var userClaims = []string{"preferred_username", "email", "sub"}
 
 // identity extracts the user and groups from claims.

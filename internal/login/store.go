@@ -32,12 +32,12 @@ type storedLogin struct {
 	Subject string   `json:"subject,omitempty"`
 	User    string   `json:"user,omitempty"`
 	Groups  []string `json:"groups,omitempty"`
-	// IDToken is valid for minutes or hours only, so it is stored in a file in any case.
+	// IDToken is valid for minutes or hours only, so it is always stored in a file.
 	IDToken string    `json:"idToken,omitempty"`
 	Expiry  time.Time `json:"expiry"`
-	// RefreshToken is empty if the keyring holds it or if there is none.
+	// RefreshToken is empty if it is stored in the keyring or if there is none.
 	RefreshToken string `json:"refreshToken,omitempty"`
-	// InKeyring is true if the keyring holds the refresh token.
+	// InKeyring is true if the refresh token is stored in the keyring.
 	InKeyring bool `json:"inKeyring,omitempty"`
 }
 

@@ -11,28 +11,28 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// place is a field of an object with a value that its schema refuses. Advice is tried
-// here before it is given: advice that would be refused again is useless.
+// place is a field of an object whose value its schema refuses. Advice is validated here before
+// it is given: advice that the schema would refuse again is useless.
 type place struct {
 	schema *compiled
 	obj    map[string]any
-	// path is a plain one.
+	// path is a plain path; see plainPath.
 	path string
 }
 
-// takes says whether the schema accepts a value in this place.
+// takes reports whether the schema accepts a value in this place.
 func (p place) takes(v any) bool {
 	return p.accepts(replaced(p.obj, p.path, func(any) (any, bool) { return v, true }))
 }
 
-// canGo says whether the schema accepts the object without the field, or the list
-// without the item.
+// canGo reports whether the schema accepts the object without the field, or the list without
+// the item.
 func (p place) canGo() bool {
 	return p.accepts(replaced(p.obj, p.path, func(any) (any, bool) { return nil, false }))
 }
 
-// accepts reports whether an object has no errors in this place and around it, apart
-// from those around it that it has already.
+// accepts reports whether a changed object has no errors in this place, and no new ones around
+// it.
 func (p place) accepts(changed any) bool {
 	obj, ok := changed.(map[string]any)
 	if !ok {
@@ -48,14 +48,14 @@ func (p place) accepts(changed any) bool {
 	})
 }
 
-// errors are the errors of types, bounds and rules.
+// errors returns the errors of types, bounds and rules.
 func (c *compiled) errors(obj map[string]any) field.ErrorList {
 	broken, _ := c.rules.Validate(context.Background(), nil, c.structure, obj, nil, celconfig.RuntimeCELCostBudget)
 	return append(c.values(obj), broken...)
 }
 
-// replaced is a value with another one at a plain path, or without it. Only the values
-// on the path are copied.
+// replaced returns a value in which the value at a plain path is replaced or removed. It copies
+// only the values on the path.
 func replaced(v any, path string, change func(any) (value any, keep bool)) any {
 	switch around := v.(type) {
 	case map[string]any:

@@ -23,8 +23,8 @@ func read(content string) manifest.Problems {
 	return append(problems, more...).Sorted()
 }
 
-// advised are the phrases by which a message gives a value to write. The first group is
-// the value, as YAML.
+// advised are the phrases in which a message proposes a value. The first group is the value, as
+// YAML.
 var advised = []*regexp.Regexp{
 	regexp.MustCompile(`put it in quotes: (".*")$`),
 	regexp.MustCompile(`must be a list; write (\[.*\])$`),
@@ -37,8 +37,8 @@ var advised = []*regexp.Regexp{
 
 const leaveOut = "leave it out"
 
-// elsewhere are the phrases about a well-formed value that needs a change in another
-// place, and about text that was a number before and is no name.
+// elsewhere are the phrases about a well-formed value that requires a change in another place,
+// and about text that was a number before and is not a name.
 var elsewhere = []string{
 	"becomes part of a name; write lower-case",
 	"; declare it, or name another",
@@ -52,12 +52,12 @@ var elsewhere = []string{
 // wrong are values of every type, most of which are invalid in any field.
 var wrong = []string{`true`, `0`, `5`, `-3`, `1.5`, `"text"`, `"yes"`, `"5"`, `"1.5"`, `""`, `"a b"`, `[]`, `[5]`, `[text]`, `{}`, `{a: b}`}
 
-// fewerValues: in `make test` a field gets one of this many wrong values, and its
-// neighbours others.
+// fewerValues is the number of wrong values that a field gets in `make test`. Adjacent fields
+// get different values.
 const fewerValues = 4
 
-// TestAdviceIsAccepted writes wrong values into every field of every kind and follows
-// the messages: the field must then be valid, and no other field may become invalid.
+// TestAdviceIsAccepted writes wrong values into every field of every kind and follows the
+// messages: the field must then be valid, and no other field may become invalid.
 func TestAdviceIsAccepted(t *testing.T) {
 	all, err := manifest.Schemas()
 	if err != nil {
@@ -101,7 +101,7 @@ func followAdvice(t *testing.T, kind string, path []string, value string) int {
 		switch last := len(path) - 1; {
 		case !out:
 			after = examine(t, kind, path, advice)
-			// Rules on the surroundings of a value of the wrong type are not evaluated.
+			// Rules on the parents of a value of the wrong type are not evaluated.
 			known = append(slices.Clone(before), examine(t, kind, path, nil)...)
 		case path[last] == "0":
 			after = examine(t, kind, path[:last], []any{})
@@ -140,7 +140,7 @@ func read1(t *testing.T, text string) any {
 	return v
 }
 
-// examine is all that is wrong with an object that has one field.
+// examine returns the problems of an object in which one field is set.
 func examine(t *testing.T, kind string, path []string, value any) manifest.Problems {
 	t.Helper()
 	base := map[string]map[string]any{
@@ -167,7 +167,7 @@ func examine(t *testing.T, kind string, path []string, value any) manifest.Probl
 	return problems.For(kind, names[kind])
 }
 
-// makeRoom removes fields that exclude a field, and adds those that it needs.
+// makeRoom removes fields that exclude a field, and adds fields that it requires.
 func makeRoom(object map[string]any, path []string) {
 	switch at := strings.Join(path, "."); {
 	case strings.HasPrefix(at, "spec.nodeClass.aws.blockDeviceMappings.0.ebs."):
@@ -182,7 +182,7 @@ func makeRoom(object map[string]any, path []string) {
 	}
 }
 
-// put writes a value to a path, whose step 0 is that of a list.
+// put sets a value at a path. The step 0 is the index of a list.
 func put(at map[string]any, path []string, value any) {
 	for i, step := range path[:len(path)-1] {
 		if step == "0" {
@@ -213,7 +213,7 @@ func put(at map[string]any, path []string, value any) {
 	}
 }
 
-// fieldPaths are the paths of all fields, and of items and entries in them.
+// fieldPaths returns the paths of all fields, and of items and entries in them.
 func fieldPaths(s *structural.Structural, path []string) [][]string {
 	var all [][]string
 	add := func(s *structural.Structural, step string) {
@@ -236,8 +236,8 @@ func fieldPaths(s *structural.Structural, path []string) [][]string {
 	return all
 }
 
-// keysFor are keys that are right in a mapping: of a pool's limits and of quotas,
-// of containers' limits, of anything else.
+// keysFor returns valid keys for a mapping: a pool's limits and quotas, containers' limits, or
+// any other mapping.
 func keysFor(values *structural.Structural, name string) []string {
 	switch {
 	case strings.HasPrefix(name, "eviction"):

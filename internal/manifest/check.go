@@ -19,9 +19,8 @@ import (
 // issue is an error in a field of a single object.
 type issue struct{ field, message string }
 
-// check defaults an object and validates it by its schema as the API server would at its
-// creation, but reports all errors at once, after the given ones. It leaves declared
-// unchanged.
+// check defaults an object and validates it against its schema like the API server on create,
+// but reports all errors at once, after the given ones. It leaves declared unchanged.
 func check(kind string, declared map[string]any, issues []issue) (map[string]any, []issue, error) {
 	all, err := schemas()
 	if err != nil {
@@ -50,8 +49,8 @@ func check(kind string, declared map[string]any, issues []issue) (map[string]any
 	return obj, unique(issues), nil
 }
 
-// name checks the API server's rules on object names. The schemas' rules rely on it, and
-// their messages mention both.
+// name checks the API server's rules on object names. The schemas' rules depend on the name,
+// and their messages mention both.
 func (c *compiled) name(obj map[string]any) []issue {
 	name, found, err := unstructured.NestedString(obj, "metadata", "name")
 	if !found || err != nil || len(c.structure.XValidations) == 0 || len(apivalidation.NameIsDNSSubdomain(name, false)) == 0 {
@@ -60,7 +59,7 @@ func (c *compiled) name(obj map[string]any) []issue {
 	return []issue{{rootPath, c.structure.XValidations[0].Message}}
 }
 
-// unknownFields removes them: the API server would drop them silently.
+// unknownFields removes and reports unknown fields, which the API server would drop silently.
 func (c *compiled) unknownFields(obj map[string]any) []issue {
 	var issues []issue
 	for _, path := range pruning.PruneWithOptions(obj, c.structure, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
@@ -85,9 +84,9 @@ func (c *compiled) values(obj map[string]any) field.ErrorList {
 	return append(errs, listtype.ValidateListSetsAndMaps(nil, c.structure, obj)...)
 }
 
-// broken evaluates the rules. Rules can only be evaluated with values of the right type
-// and size, so wrong ones are removed before, and rules on their surroundings, which
-// would miss them, are not reported.
+// broken evaluates the rules. Rules can only be evaluated with values of the right type and
+// size, so wrong values are removed first. Rules on their parents would then find them missing,
+// so these are not reported.
 func (c *compiled) broken(obj map[string]any, wrong []string) field.ErrorList {
 	if len(wrong) > 0 {
 		obj = runtime.DeepCopyJSON(obj)
@@ -104,12 +103,11 @@ func (c *compiled) broken(obj map[string]any, wrong []string) field.ErrorList {
 	})
 }
 
-// rootPath is how the validators write the path of the object itself.
+// rootPath is the path of the object itself in the validators' errors.
 const rootPath = "<nil>"
 
-// unique keeps the first issue of each field: a value of the wrong type also
-// breaks every other constraint on it. Of the object as a whole several things can
-// be wrong.
+// unique keeps the first issue of each field: a value of the wrong type also violates every
+// other constraint on it. The object as a whole may have several issues.
 func unique(issues []issue) []issue {
 	seen := map[issue]bool{}
 	var kept []issue

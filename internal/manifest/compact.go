@@ -7,15 +7,14 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// sections are the keys of the compact form that hold objects by their names, with the
-// kind of each.
+// sections are the keys of the compact form that map names to objects, with the kind of each.
 var sections = map[string]string{
 	"pools":             KindPool,
 	"tenants":           KindTenant,
 	"secondaryNetworks": KindNetwork,
 }
 
-// platformKey is the key of the compact form that holds the one Platform.
+// platformKey is the key of the compact form for the single Platform.
 const platformKey = "platform"
 
 // compact expands croft.yaml into objects.
@@ -49,7 +48,7 @@ func (r *reader) section(kind string, key, body *yaml.Node) {
 	}
 }
 
-// expand makes the object of one entry. An entry without a value is an object with all
+// expand creates the object of one entry. An entry without a value is an object with all
 // defaults.
 func (r *reader) expand(kind, name string, key, body *yaml.Node, path string) {
 	spec := value(body)

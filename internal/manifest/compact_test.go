@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestKeysAreDocumented fails if croft.yaml has a key that the reference lacks, or if
-// the reference has one that would be refused.
+// TestKeysAreDocumented fails if croft.yaml has a key that is missing in the reference, or if
+// the reference has a key that would be refused.
 func TestKeysAreDocumented(t *testing.T) {
 	reference, err := os.ReadFile("../../docs/api.md")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// The kinds that people write, and that a declaration is made of.
+// These are the kinds in a declaration.
 const (
 	KindPlatform = "Platform"
 	KindPool     = "Pool"
@@ -19,31 +19,30 @@ const (
 	KindNetwork  = "SecondaryNetwork"
 )
 
-// Declaration are the declared objects, before they are known to fit together: the same
-// objects whether they come from croft.yaml, from a stream of objects or from the API
-// server. Each object by itself is valid and defaulted: Parse and the API server both
-// ensure that, by the same schemas.
+// Declaration has the declared objects before they are checked against one another: from
+// croft.yaml, from a stream of objects or from the API server. Each object alone is valid and
+// defaulted: Parse and the API server both ensure this, with the same schemas.
 type Declaration struct {
 	Platforms []v1alpha1.Platform
 	Pools     []v1alpha1.Pool
 	Tenants   []v1alpha1.Tenant
 	Networks  []v1alpha1.SecondaryNetwork
 
-	// Requests are the namespaces that tenants ask for themselves. They are the cluster's
-	// alone: no file has any.
+	// Requests are the namespaces that tenants request. They come from the cluster only, never
+	// from a file.
 	Requests []v1alpha1.TenantNamespace
 
-	// Now is when the declaration was read: access that has ended by then is left out of
-	// the estate. If it is zero, no access has ended.
+	// Now is the time at which the declaration was read: access that has ended by then is left
+	// out of the estate. If it is zero, no access has ended.
 	Now time.Time
 
-	// origins are the places of objects in files. Those from the API server have none.
+	// origins are the positions of objects in files. Objects from the API server have none.
 	origins map[Object]*origin
-	// refused are the written objects that are invalid by themselves, so that references
-	// to one are not reported as dangling.
+	// refused are the objects in files that are invalid alone, so that references to them are
+	// not reported as dangling.
 	refused map[ID]*origin
-	// partial says that something could not be read at all, so that nothing can
-	// be called missing.
+	// partial means that a part could not be read at all, so that no object can be reported as
+	// missing.
 	partial bool
 }
 
@@ -53,12 +52,12 @@ type ID struct{ Kind, Name string }
 // Object is one object of a Declaration: several may be declared under one ID.
 type Object struct {
 	ID
-	// Index is the place in the Declaration's list of its kind.
+	// Index is the index in the Declaration's list of its kind.
 	Index int
 }
 
-// Add appends the objects of other, when several files make one estate. It takes other
-// over: do not use it afterwards.
+// Add appends the objects of other, if several files form one estate. other must not be used
+// afterwards.
 func (d *Declaration) Add(other *Declaration) {
 	offset := map[string]int{
 		KindPlatform: len(d.Platforms),
@@ -90,7 +89,7 @@ func (d *Declaration) setOrigin(o Object, from *origin) {
 	d.origins[o] = from
 }
 
-// append adds an object that is valid by itself.
+// append adds an object that is valid alone.
 func (d *Declaration) append(kind string, checked map[string]any, from *origin) error {
 	var (
 		index int
@@ -124,7 +123,7 @@ func appendTyped[T any](list []T, content map[string]any) ([]T, error) {
 	return append(list, typed), nil
 }
 
-// refuse remembers an object that is not valid by itself.
+// refuse records an object that is invalid alone.
 func (d *Declaration) refuse(id ID, from *origin) {
 	if d.refused == nil {
 		d.refused = map[ID]*origin{}
@@ -132,19 +131,19 @@ func (d *Declaration) refuse(id ID, from *origin) {
 	d.refused[id] = from
 }
 
-// Refused reports whether an object was written that is not valid by itself, and where, in
-// parentheses, to end a message with.
+// Refused reports whether an object is in a file but invalid alone. where is its position in
+// parentheses, for the end of a message.
 func (d *Declaration) Refused(id ID) (where string, refused bool) {
 	from, refused := d.refused[id]
 	return from.where(), refused
 }
 
-// Incomplete reports whether something could not be read at all, so that nothing can be
-// called missing.
+// Incomplete reports whether a part could not be read at all, so that no object can be reported
+// as missing.
 func (d *Declaration) Incomplete() bool { return d.partial }
 
-// Problem is one of an object, placed where its field was written. The field is a path such
-// as spec.pool; empty for the object as a whole.
+// Problem returns a problem of an object, with the position of its field. The field is a path
+// such as spec.pool, or empty for the object as a whole.
 func (d *Declaration) Problem(o Object, field, message string) Problem {
 	p := Problem{Kind: o.Kind, Name: o.Name, Field: field, Message: message}
 	from := d.origins[o]
@@ -155,8 +154,8 @@ func (d *Declaration) Problem(o Object, field, message string) Problem {
 	return p
 }
 
-// Where is the place of an object, in parentheses, for the end of a message. An object
-// from the API server has none; beside a file it is said to be in the cluster.
+// Where returns the position of an object in parentheses, for the end of a message. It is empty
+// for an object from the API server or, if there are files too, says that it is in the cluster.
 func (d *Declaration) Where(o Object) string {
 	if from := d.origins[o]; from != nil {
 		return from.where()
@@ -167,9 +166,9 @@ func (d *Declaration) Where(o Object) string {
 	return ""
 }
 
-// Objects returns every object in the order to apply them in: referenced objects come
-// first. An object from a file is returned as it was written, without defaults, so that
-// applying it does not take ownership of unset fields.
+// Objects returns every object in the order in which they are applied: referenced objects come
+// first. An object from a file is returned as written, without defaults, so that applying it
+// does not take ownership of unset fields.
 func (d *Declaration) Objects() []client.Object {
 	var all []client.Object
 	add := func(kind string, index int, obj client.Object) {

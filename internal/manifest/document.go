@@ -8,15 +8,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxAliased is the maximum number of values of a document after expanding its aliases.
-// A few lines of aliases to aliases can expand to more values than any machine has
-// memory for.
+// maxAliased is the maximum number of values of a document after expanding its aliases. A few
+// lines of aliases to aliases can expand to more values than fit into memory.
 const maxAliased = 1_000_000
 
-// simplify turns the nodes of one document into mappings, sequences and scalars alone,
-// so that later code need not know YAML's other features: aliases are replaced by their
-// values, merge keys by their entries, and keys are unique. Errors are reported and
-// their nodes left out.
+// simplify reduces the nodes of one document to mappings, sequences and scalars, so that later
+// code need not support YAML's other features: aliases are replaced by their values, merge keys
+// by their entries, and keys are unique. Errors are reported, and their nodes are left out.
 func simplify(file string, doc *yaml.Node) Problems {
 	s := simplifier{file: file, sizes: map[*yaml.Node]int{}}
 	if size := s.visit(doc, nil); len(s.sizes) > 0 && max(size, s.merged) > maxAliased {
@@ -28,10 +26,10 @@ func simplify(file string, doc *yaml.Node) Problems {
 
 type simplifier struct {
 	file string
-	// sizes is the number of values of each node with an anchor; unfinished while it is
-	// visited. All other nodes are visited once.
+	// sizes is the number of values of each node with an anchor, or unfinished while the node
+	// is being visited. All other nodes are visited once.
 	sizes map[*yaml.Node]int
-	// merged counts the entries brought in by merge keys.
+	// merged counts the entries that merge keys add.
 	merged   int
 	problems Problems
 }
@@ -42,12 +40,12 @@ func (s *simplifier) report(at *yaml.Node, path *trail, format string, args ...a
 	s.problems = append(s.problems, Problem{File: s.file, Line: at.Line, Path: path.String(), Message: fmt.Sprintf(format, args...)})
 }
 
-// trail is the way to a node. It is written out only for a problem: in a large
-// document that would take longer than everything else.
+// trail is the path to a node. It is formatted only for a problem: in a large document that
+// would take longer than everything else.
 type trail struct {
 	up    *trail
 	key   string
-	index int // where key is empty
+	index int // if key is empty
 }
 
 func (t *trail) String() string {
@@ -103,11 +101,11 @@ func (s *simplifier) replace(at **yaml.Node, path *trail) int {
 	return size
 }
 
-// atMost keeps a size from overflowing. A size that is too large stays so.
+// atMost keeps a size from overflowing. A size that is too large remains so.
 func atMost(size int) int { return min(size, 2*maxAliased) }
 
-// entries makes the keys of a mapping unique and expands its merge keys. It returns the
-// number of values of the mapping.
+// entries makes the keys of a mapping unique and expands its merge keys. It returns the number
+// of values of the mapping.
 func (s *simplifier) entries(n *yaml.Node, path *trail) int {
 	size := 0
 	written := make([]*yaml.Node, 0, len(n.Content))
@@ -146,8 +144,7 @@ func (s *simplifier) entries(n *yaml.Node, path *trail) int {
 	return size
 }
 
-// merge adds the entries of a mapping, or of a list of mappings, that n does not
-// have itself.
+// merge adds the entries of a mapping, or of a list of mappings, that n does not have itself.
 func (s *simplifier) merge(n, from *yaml.Node, lines map[string]int, path *trail) {
 	switch from.Kind {
 	case yaml.MappingNode:
@@ -175,14 +172,14 @@ func (s *simplifier) merge(n, from *yaml.Node, lines map[string]int, path *trail
 	}
 }
 
-// tag refuses types that JSON, and with it the API server, does not have.
+// tag refuses types that JSON, and so the API server, does not have.
 func (s *simplifier) tag(n *yaml.Node, path *trail) {
 	if tag := n.ShortTag(); !strings.HasPrefix(tag, "!!") || tag == "!!binary" {
 		s.report(n, path, "the tag %s means nothing here; leave it out", tag)
 	}
 }
 
-// value turns a simplified node into what encoding/json would have read.
+// value converts a simplified node to the value that encoding/json would decode.
 func value(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -202,8 +199,8 @@ func value(n *yaml.Node) any {
 	}
 }
 
-// scalar takes a date or anything else that JSON cannot say for the text that it
-// was written as.
+// scalar returns the value of a scalar. A value without a JSON type, such as a date, becomes
+// the text as written.
 func scalar(n *yaml.Node) any {
 	var v any
 	if err := n.Decode(&v); err != nil {

@@ -10,20 +10,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Document is one document of a file of any kind, for commands that read what
-// others wrote.
+// Document is one document of a file of any kind, for commands that read other tools' files.
 type Document struct {
-	// Content is the document as encoding/json would have read it.
+	// Content is the document as encoding/json would decode it.
 	Content map[string]any
-	// Start is the line that the document begins on.
+	// Start is the first line of the document.
 	Start int
 
 	root  *yaml.Node
 	above int
 }
 
-// Line is the line that a field was written on: that of the nearest one around it
-// if it was not written. Indexes of lists are steps as keys are.
+// Line returns the line of a field, or of the nearest parent if the field is not written. The
+// indexes of lists are steps of the path, like keys.
 func (d *Document) Line(path ...string) int {
 	line, at := d.root.Line, d.root
 	for _, step := range path {
@@ -48,13 +47,13 @@ func child(n *yaml.Node, step string) (value *yaml.Node, line int) {
 		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.Content) {
 			return n.Content[i], n.Content[i].Line
 		}
-	default: // a scalar has nothing in it
+	default: // a scalar has no fields
 	}
 	return nil, 0
 }
 
-// Documents reads a file of YAML or JSON documents of any content. A document that
-// cannot be read is a problem, and the others are returned nevertheless.
+// Documents reads a file of YAML or JSON documents of any content. An invalid document is a
+// problem, and the others are returned nevertheless.
 func Documents(name string, data []byte) ([]Document, Problems) {
 	if len(data) > maxSize {
 		return nil, Problems{{File: name, Message: fmt.Sprintf(
@@ -78,8 +77,8 @@ type part struct {
 	above int
 }
 
-// split cuts a file where its documents begin, so that a broken one does not affect the
-// others. YAML forbids such a line within a document.
+// split divides a file where its documents begin, so that an invalid document does not affect
+// the others. YAML forbids such a line within a document.
 func split(data []byte) []part {
 	var parts []part
 	start, above, line := 0, 0, 0
@@ -103,7 +102,7 @@ func begin(line []byte) bool {
 	return ok && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)
 }
 
-// documents are those of one part: more than one only where JSON documents follow one
+// documents returns the documents of one part: more than one only if JSON documents follow one
 // another.
 func (p part) documents(name string) ([]Document, Problems) {
 	r := &reader{file: name, into: &Declaration{}}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDocuments expects a broken document not to affect the others, and line numbers to
-// be those of the file.
+// TestDocuments expects an invalid document not to affect the others, and line numbers relative
+// to the file.
 func TestDocuments(t *testing.T) {
 	documents, problems := Documents("f.yaml", []byte("a: 1\n---\nb: [\n---\n# a comment\nc:\n- d: x\n--- \n---\n{\"e\": 1}\n"))
 	if len(documents) != 3 {

@@ -17,9 +17,8 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// explain is the API server's error about a value, reworded so that its author knows
-// what to write instead. It uses only the type of the error; the rest comes from the
-// schema and the value.
+// explain rewords the API server's error about a value, so that the author knows what to write
+// instead. It uses only the type of the error; the rest comes from the schema and the value.
 func (c *compiled) explain(e *field.Error, obj map[string]any) string {
 	schema, _ := c.deepest(e.Field)
 	at := place{c, obj, plainPath(e.Field)}
@@ -46,8 +45,8 @@ func (c *compiled) explain(e *field.Error, obj map[string]any) string {
 	}
 }
 
-// explainRule is the rule's own message, which is written for people. A message that
-// begins with "must" is about the value alone, and follows it.
+// explainRule returns the rule's own message, which is written for users. A message that begins
+// with "must" only concerns the value, and is appended to it.
 func (c *compiled) explainRule(e *field.Error) string {
 	schema, _ := c.deepest(e.Field)
 	for _, rule := range schema.XValidations {
@@ -62,8 +61,7 @@ func (c *compiled) explainRule(e *field.Error) string {
 	return "is too large or too unusual to be checked; write it in a simpler way"
 }
 
-// wrongType names the required type and, if possible, the accepted notation of the same
-// value.
+// wrongType names the required type and, if possible, the accepted notation of the same value.
 func wrongType(at place, schema *structural.Structural, key string, v any) string {
 	switch {
 	case schema.XIntOrString:
@@ -100,14 +98,13 @@ func wrongType(at place, schema *structural.Structural, key string, v any) strin
 	return fmt.Sprintf("must be text, not %s", wording.Describe(v))
 }
 
-// truth is what people write for true and false, and YAML 1.1 took for it.
+// truth maps words to the booleans that YAML 1.1 takes them for.
 var truth = map[string]bool{
 	"true": true, "yes": true, "y": true, "on": true, "1": true,
 	"false": false, "no": false, "n": false, "off": false, "0": false,
 }
 
-// plain writes a value into a list: text that YAML would take for something else is
-// in quotes.
+// plain formats a value for a list: text that YAML would parse as another type is quoted.
 func plain(v any) string {
 	s, isText := v.(string)
 	if !isText {
@@ -120,7 +117,7 @@ func plain(v any) string {
 	return strconv.Quote(s)
 }
 
-// example is a list of such items.
+// example returns an example of a list of such items.
 func example(items *structural.Structural) string {
 	if items == nil || items.Type != "object" {
 		return "[a, b]"
@@ -190,7 +187,7 @@ func outOfBounds(at place, schema *structural.Structural, bounds *structural.Val
 	}
 }
 
-// notAQuantity says how an amount of a resource is written.
+// notAQuantity describes the notation of an amount of a resource.
 func notAQuantity(resourceName string, v any) string {
 	if number, ok := v.(float64); ok && number < 1e6 {
 		if q, err := resource.ParseQuantity(wording.Text(number)); err == nil {
@@ -223,7 +220,7 @@ func quantities(schema *structural.Structural, v any, path *field.Path) []issue 
 	return issues
 }
 
-// unknownField names the known field that was most likely meant, or all of them.
+// unknownField names the most similar known field, or all of them.
 func unknownField(name string, known []string) string {
 	if like, ok := wording.Nearest(name, known); ok {
 		return fmt.Sprintf("there is no such field; did you mean %s?", like)

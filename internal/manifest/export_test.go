@@ -2,7 +2,7 @@ package manifest
 
 import structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 
-// For the tests that need an estate too, which this package must not import.
+// These are for the tests that also need an estate, which this package must not import.
 const Base = base
 
 var (
@@ -16,8 +16,8 @@ var (
 	InvalidByThemselves = invalidByThemselves
 )
 
-// Structure is the kind's schema.
+// Structure returns the kind's schema.
 func (c *compiled) Structure() *structural.Structural { return c.structure }
 
-// Content is the file.
+// Content returns the content of the file.
 func (b badInput) Content() string { return b.content }

@@ -8,8 +8,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// FuzzParse looks for files that are not answered with problems but with a panic,
-// a hang, or a message that speaks of croft's insides.
+// FuzzParse searches for files that cause a panic, a hang, or a message about croft's internals
+// instead of problems.
 func FuzzParse(f *testing.F) {
 	for _, content := range manifest.Examples(f) {
 		f.Add([]byte(content))

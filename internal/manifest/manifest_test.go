@@ -28,7 +28,7 @@ func valid(t testing.TB, content string) *Declaration {
 	return d
 }
 
-// expect compares problems with the lines that a person is to see.
+// expect compares problems with the expected lines.
 func expect(t *testing.T, problems Problems, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(strings.Join(want, "\n"), problems.Error()); diff != "" {
@@ -43,7 +43,7 @@ type badInput struct {
 	want    []string
 }
 
-// examples are the contents of the examples, by the names of the files.
+// examples returns the contents of the examples, by file name.
 func examples(t testing.TB) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("../../examples/*.yaml")
@@ -61,8 +61,8 @@ func examples(t testing.TB) map[string]string {
 	return contents
 }
 
-// TestSchemasFit guards against schema rules that do not compile, which would otherwise
-// only show when an object breaks one.
+// TestSchemasFit fails if a schema rule does not compile, which would otherwise only show when
+// an object violates it.
 func TestSchemasFit(t *testing.T) {
 	if _, err := schemas(); err != nil {
 		t.Fatal(err)

@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// ownMetadata is what people write; the API server writes the rest, which a
-// stream that was saved from a cluster still has.
+// ownMetadata are the fields that users write. The API server writes serverMetadata, which an
+// object saved from a cluster still has.
 var (
 	ownMetadata    = []string{"annotations", "labels", "name"}
 	serverMetadata = []string{
@@ -14,8 +14,8 @@ var (
 	}
 )
 
-// cleanMetadata checks the part of an object that its CustomResourceDefinition does not
-// cover, and drops the API server's fields. It returns the object's name.
+// cleanMetadata checks the part of an object that its CustomResourceDefinition does not cover,
+// and drops the API server's fields. It returns the object's name.
 func cleanMetadata(declared map[string]any) (string, []issue) {
 	written, ok := declared["metadata"].(map[string]any)
 	if !ok {

@@ -8,25 +8,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// origin is where an object was written. It keeps the nodes of the document, so
-// that the line of a field is looked for only once there is a problem with it.
+// origin is the position of an object in a file. It keeps the nodes of the document, so that
+// the line of a field is only determined for a problem.
 type origin struct {
 	file string
 	name string
-	// line is the object's own.
+	// line is the line of the object.
 	line int
-	// node is what field paths lead into: the whole object, or in the compact
-	// form its spec.
+	// node is the root of field paths: the whole object, or in the compact form its spec.
 	node *yaml.Node
-	// path is the object's path in the compact form, such as pools.jobs; empty for an
+	// path is the object's path in the compact form, such as pools.jobs. It is empty for an
 	// object of a stream.
 	path string
-	// declared is the object as it was written, without defaults.
+	// declared is the object as written, without defaults.
 	declared map[string]any
 }
 
-// place fills in where the field of a problem was written. A field that was not
-// written, as when it is missing, is placed at the nearest one around it.
+// place sets the position of a problem's field. If the field is not written, for example
+// because it is missing, the position is that of the nearest parent.
 func (o *origin) place(p *Problem) {
 	p.File, p.Line = o.file, o.line
 	rest := plainPath(p.Field)
@@ -41,8 +40,8 @@ func (o *origin) place(p *Problem) {
 	}
 }
 
-// where is the object's file and line in parentheses, to end a message with that
-// speaks of another object; empty for objects from the API server.
+// where returns the object's file and line in parentheses, for the end of a message about
+// another object. It is empty for objects from the API server.
 func (o *origin) where() string {
 	if o == nil {
 		return ""
@@ -50,16 +49,16 @@ func (o *origin) where() string {
 	return fmt.Sprintf(" (%s:%d)", o.file, o.line)
 }
 
-// plainPath writes all field paths alike: limits[cpu], limits.cpu and zones[0]
-// become limits.cpu and zones.0, since the validators that report them differ.
+// plainPath normalizes field paths, since the validators' notations differ: limits[cpu],
+// limits.cpu and zones[0] become limits.cpu and zones.0.
 func plainPath(field string) string {
 	return strings.Trim(bracketless.Replace(field), ".")
 }
 
 var bracketless = strings.NewReplacer("[", ".", "]", "")
 
-// descend follows a plain path as far as it was written, and returns the last
-// line on the way and the whole path as people write it.
+// descend follows a plain path as far as it is written. It returns the last line on the path,
+// and the whole path in the notation for users.
 func descend(n *yaml.Node, rest string, line int, path string) (int, string) {
 	for rest != "" && n != nil {
 		var step string
@@ -88,8 +87,8 @@ func descend(n *yaml.Node, rest string, line int, path string) (int, string) {
 	return line, path
 }
 
-// longestKey finds the entry that a path continues with. Keys may contain dots, so the
-// longest matching one is meant.
+// longestKey returns the entry with which a path continues. Keys may contain dots, so the
+// longest matching one is used.
 func longestKey(n *yaml.Node, rest string) (key, value *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
@@ -110,7 +109,7 @@ func unwritten(path, rest string) string {
 	return path + "." + rest
 }
 
-// join appends a key to a path. A key that has dots itself is quoted.
+// join appends a key to a path. A key with dots is quoted.
 func join(path, key string) string {
 	switch {
 	case path == "":

@@ -15,17 +15,16 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// maxSize is the size of the largest file that is read. An estate of 5,000
-// tenants is about 1 MiB.
+// maxSize is the maximum size of a file. An estate of 5,000 tenants is about 1 MiB.
 const maxSize = 10 << 20
 
-// Parse reads croft.yaml in its compact form, a stream of objects, or both in one
-// stream of YAML or JSON documents. Every object is defaulted and checked by
-// itself, by the schema in its CustomResourceDefinition; those that are not valid
-// are left out of the Declaration. The name is the file's, for the problems.
+// Parse reads croft.yaml in its compact form, a stream of objects, or both in one stream of
+// YAML or JSON documents. Every object is defaulted and checked alone, against the schema in
+// its CustomResourceDefinition. Invalid objects are left out of the Declaration. name is the
+// file's name in problems.
 func Parse(name string, data []byte) (*Declaration, Problems) { return ParseWith(name, data, nil) }
 
-// ParseWith is Parse for a file that may name others, which open reads.
+// ParseWith is like Parse, for a file that may refer to other files, which open reads.
 func ParseWith(name string, data []byte, open Open) (*Declaration, Problems) {
 	r := &reader{file: name, open: open, into: &Declaration{}}
 	r.read(data)
@@ -35,13 +34,13 @@ func ParseWith(name string, data []byte, open Open) (*Declaration, Problems) {
 // reader collects the declared objects of one file.
 type reader struct {
 	file string
-	// open is nil if nothing beside the file can be read.
+	// open is nil if no other files can be read.
 	open     Open
 	into     *Declaration
 	problems Problems
 }
 
-// unreadable reports an error that keeps a part of the file, or all of it, from being
+// unreadable reports an error because of which a part of the file, or all of it, cannot be
 // read.
 func (r *reader) unreadable(line int, path, format string, args ...any) {
 	r.into.partial = true
@@ -74,7 +73,7 @@ func (r *reader) read(data []byte) {
 	}
 }
 
-// yamlError is how the parser words its errors.
+// yamlError matches the parser's errors.
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
 func (r *reader) notYAML(data []byte, err error) {
@@ -89,7 +88,7 @@ func (r *reader) notYAML(data []byte, err error) {
 	r.unreadable(line, "", "not YAML: %s", message)
 }
 
-// document reads one document, and says whether there was anything in it.
+// document reads one document, and reports whether it has any content.
 func (r *reader) document(doc *yaml.Node) bool {
 	if len(doc.Content) == 0 {
 		return false
@@ -131,11 +130,11 @@ func (r *reader) resource(root *yaml.Node) {
 		return
 	}
 	name, issues := cleanMetadata(declared)
-	delete(declared, "status") // croft writes it, never people
+	delete(declared, "status") // croft writes the status, users do not
 	r.take(kind.(string), &origin{file: r.file, name: name, line: root.Line, node: root, declared: declared}, issues)
 }
 
-// take checks one object by itself and adds it to the Declaration.
+// take checks one object alone and adds it to the Declaration.
 func (r *reader) take(kind string, from *origin, issues []issue) {
 	checked, issues, err := check(kind, from.declared, issues)
 	if err != nil {
@@ -157,7 +156,7 @@ func (r *reader) take(kind string, from *origin, issues []issue) {
 	}
 }
 
-// entry is the value of a key of a mapping, or nil.
+// entry returns the value of a key of a mapping, or nil.
 func entry(mapping *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {

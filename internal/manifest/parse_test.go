@@ -21,7 +21,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// unreadable are files that are wrong as a whole.
+// unreadable returns files that are invalid as a whole.
 func unreadable() []badInput {
 	return []badInput{
 		{"empty", "", []string{"croft.yaml: the file is empty; write a platform, its pools and its tenants"}},
@@ -45,7 +45,7 @@ func unreadable() []badInput {
 	}
 }
 
-// invalidByThemselves are objects that break their own schema, after base.
+// invalidByThemselves are objects that violate their own schema, after base.
 var invalidByThemselves = []badInput{
 	{"an unknown section", "tenant: {}\n", []string{
 		"croft.yaml:7: tenant: there is no such field; did you mean tenants?"}},

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Severity tells errors from warnings and notes.
+// Severity distinguishes errors, warnings and notes.
 type Severity string
 
-// The severities of accepted values. A Problem without a severity is an error.
+// These are the severities for accepted values. A Problem without a severity is an error.
 const (
 	// SeverityWarning marks values that are most likely mistakes.
 	SeverityWarning Severity = "warning"
-	// SeverityNote marks values that are right, and have an effect that is not obvious.
+	// SeverityNote marks correct values with an effect that is not obvious.
 	SeverityNote Severity = "note"
 )
 
@@ -22,28 +22,26 @@ const (
 type Problem struct {
 	// Severity is empty for an error.
 	Severity Severity
-	// Kind and Name say which object is refused. Both are empty when a file is
-	// wrong in a way that concerns no single object; Name alone is empty when the
-	// object has none.
+	// Kind and Name identify the refused object. Both are empty if the error in a file does not
+	// concern a single object; only Name is empty if the object has none.
 	Kind, Name string
-	// Field is the path in the object, such as spec.emptyTTL; empty for the
-	// object as a whole.
+	// Field is the path in the object, such as spec.emptyTTL. It is empty for the object as a
+	// whole.
 	Field string
 	// Message is the error and the remedy.
 	Message string
 
-	// Live: the object is in the cluster, and not in the file.
+	// Live means that the object is in the cluster, and not in the file.
 	Live bool
-	// File and Line are where it was written. File is empty for objects that
-	// come from the API server; Line is 0 where no line is to blame.
+	// File and Line are the position of the field. File is empty for objects from the API
+	// server; Line is 0 if no line is the cause.
 	File string
 	Line int
-	// Path is the field as written in the compact form, such as
-	// pools.jobs.emptyTTL.
+	// Path is the field as written in the compact form, such as pools.jobs.emptyTTL.
 	Path string
 }
 
-// Error says where and what in one line:
+// Error returns the position and the message on one line:
 //
 //	croft.yaml:12: pools.jobs.emptyTTL: the number 10 will not do; write …
 //	Tenant/shop: spec.pool: …
@@ -81,14 +79,14 @@ func (p Problem) Error() string {
 	return oneLine.Replace(line)
 }
 
-// oneLine keeps names with line breaks in them from breaking the list of problems.
+// oneLine escapes line breaks in names, which would break the list of problems.
 var oneLine = strings.NewReplacer("\n", `\n`, "\r", `\r`)
 
-// Problems are all that is wrong. An empty list is a non-nil error once it is
-// stored in a variable of type error: use Err.
+// Problems is a list of problems. An empty list is a non-nil error once it is stored in a
+// variable of type error: use Err.
 type Problems []Problem
 
-// Error has one line for each problem.
+// Error returns one line for each problem.
 func (ps Problems) Error() string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
@@ -97,7 +95,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Err is nil if there are no problems.
+// Err returns nil if there are no problems.
 func (ps Problems) Err() error {
 	if len(ps) == 0 {
 		return nil
@@ -105,7 +103,7 @@ func (ps Problems) Err() error {
 	return ps
 }
 
-// Without returns the problems of all severities but one.
+// Without returns the problems of all severities except one.
 func (ps Problems) Without(severity Severity) Problems {
 	return slices.DeleteFunc(slices.Clone(ps), func(p Problem) bool { return p.Severity == severity })
 }
@@ -121,7 +119,7 @@ func (ps Problems) For(kind, name string) Problems {
 	return of
 }
 
-// Sorted puts the problems into the order that people read their files in.
+// Sorted returns the problems in the order of the files.
 func (ps Problems) Sorted() Problems {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(

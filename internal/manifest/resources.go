@@ -8,17 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// CountedObjects are the objects that a quota counts by a name of their own. There are no
-// halves of them.
+// CountedObjects are the objects that a quota counts by a short name. Their amounts are whole
+// numbers.
 var CountedObjects = sets.New[string]("pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
 	"persistentvolumeclaims", "services.nodeports", "services.loadbalancers")
 
-// IsWhole says whether the API server asks for whole numbers of a resource: of
-// objects, and of all with a domain that it takes for a device.
+// IsWhole reports whether the API server requires whole numbers for a resource: for objects,
+// and for all resources with a domain that it takes for a device.
 func IsWhole(name string) bool { return CountedObjects.Has(name) || IsDevice(name) }
 
-// IsDevice says whether the API server takes a resource for one of the nodes'
-// devices.
+// IsDevice reports whether the API server takes a resource for a device of nodes.
 func IsDevice(name string) bool {
 	return strings.Contains(name, "/") && !strings.Contains(name, corev1.ResourceDefaultNamespacePrefix) &&
 		!strings.HasPrefix(name, corev1.DefaultResourceRequestsPrefix) &&

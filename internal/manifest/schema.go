@@ -17,7 +17,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// kinds are the kinds of declared objects, as messages list them.
+// kinds are the kinds of declared objects, in the order of messages.
 var kinds = []string{KindPlatform, KindPool, KindTenant, KindNetwork}
 
 func isKind(kind any) bool {
@@ -29,9 +29,9 @@ func isKind(kind any) bool {
 	return false
 }
 
-// schemas are the compiled schemas of all kinds. They are the ones in croft's
-// CustomResourceDefinitions, so that a rule is written once and holds for a file
-// as it does in the API server. To compile them takes a moment.
+// schemas returns the compiled schemas of all kinds. They come from croft's
+// CustomResourceDefinitions, so that a rule is written once and has the same effect for a file
+// and in the API server. Compiling them takes a moment.
 var schemas = sync.OnceValues(func() (map[string]*compiled, error) {
 	all := map[string]*compiled{}
 	for _, kind := range kinds {
@@ -44,8 +44,8 @@ var schemas = sync.OnceValues(func() (map[string]*compiled, error) {
 	return all, nil
 })
 
-// compiled are the three forms of a schema for the API server's own packages: to default
-// and prune by, to check types and bounds by, and to evaluate rules by.
+// compiled has the three forms of a schema for the API server's own packages: for defaulting
+// and pruning, for types and bounds, and for rules.
 type compiled struct {
 	structure *structural.Structural
 	openAPI   validation.SchemaCreateValidator

@@ -7,12 +7,12 @@ import (
 // Open reads a file that croft.yaml names, relative to croft.yaml.
 type Open func(path string) ([]byte, error)
 
-// userDataFile is a key of the compact form alone: objects go to an API server,
-// which has no such files.
+// userDataFile is a key of the compact form only: objects are sent to an API server, which has
+// no such files.
 const userDataFile = "userDataFile"
 
-// userData replaces userDataFile by userData. Errors of the field itself are reported by
-// the check of the object.
+// userData replaces userDataFile by userData. The check of the object reports errors of the
+// field itself.
 func (r *reader) userData(spec any) []issue {
 	class := inside(inside(spec, "nodeClass"), "aws")
 	file, ok := class[userDataFile]

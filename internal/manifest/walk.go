@@ -7,13 +7,13 @@ import (
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// The validators name fields by paths that do not tell the dots between keys from those
-// in keys. A reader of a path therefore needs the thing that it leads through: nodes
-// (descend), values (follow) or a schema (deepest).
+// The validators' paths do not distinguish dots between keys from dots in keys. To interpret a
+// path, one needs the structure that it leads through: nodes (descend), values (follow) or a
+// schema (deepest).
 
-// follow returns the value that a plain path leads to, and the entry to delete to
-// be rid of it: its own or, since a list must keep its length, that of the list
-// around it. The mapping is nil if the path leads nowhere.
+// follow returns the value at a plain path, and the entry to delete to remove it: its own entry
+// or, since a list must keep its length, the entry of the list. The mapping is nil if there is
+// nothing at the path.
 func follow(v any, path string) (at any, in map[string]any, key string) {
 	for path != "" {
 		switch around := v.(type) {
@@ -38,7 +38,7 @@ func follow(v any, path string) (at any, in map[string]any, key string) {
 	return v, in, key
 }
 
-// longest is the longest key of a mapping that a plain path can begin with.
+// longest returns the longest key of a mapping with which a plain path begins.
 func longest[V any](mapping map[string]V, path string) (key string, ok bool) {
 	for k := range mapping {
 		if begins(path, plainKey(k)) && (!ok || len(k) > len(key)) {
@@ -48,13 +48,13 @@ func longest[V any](mapping map[string]V, path string) (key string, ok bool) {
 	return key, ok
 }
 
-// begins says whether a plain path begins with a plain key.
+// begins reports whether a plain path begins with a plain key.
 func begins(path, key string) bool {
 	return path == key || strings.HasPrefix(path, key+".")
 }
 
-// deepest follows a path through the schema for as long as it is known, and
-// returns the schema reached and the rest of the path.
+// deepest follows a path through the schema as far as it is known. It returns the schema that
+// it reached and the rest of the path.
 func (c *compiled) deepest(field string) (*structural.Structural, string) {
 	s, path := c.structure, plainPath(field)
 	for path != "" && path != rootPath {
@@ -70,7 +70,7 @@ func (c *compiled) deepest(field string) (*structural.Structural, string) {
 			if len(s.Properties) > 0 {
 				path = rest // the keys of maps of objects are names without dots
 			} else {
-				path = "" // of maps of plain values, the rest of the path is one key
+				path = "" // in maps of plain values, the rest of the path is one key
 			}
 		default:
 			key, ok := longest(s.Properties, path)

@@ -23,12 +23,12 @@ import (
 	"croft.dev/croft/internal/refusals"
 )
 
-// NotTenantsError says that a namespace does not lead to a tenant.
+// NotTenantsError reports that a namespace belongs to no tenant of the caller.
 type NotTenantsError struct {
 	Namespace string
-	// Hidden: the caller may not look.
+	// Hidden means that the caller may not read the namespace's TenantRules.
 	Hidden bool
-	// Anonymous: the API server does not know the caller.
+	// Anonymous means that the API server did not authenticate the caller.
 	Anonymous bool
 }
 
@@ -44,8 +44,8 @@ func (e *NotTenantsError) Error() string {
 	return fmt.Sprintf("namespace %s is no tenant's: name a namespace of your tenant with -n NAMESPACE, or in the kubeconfig's context", e.Namespace)
 }
 
-// Gather reads the caller's state in the tenant of a namespace. Only the platform's
-// people may list namespaces: the TenantRules in one namespace name the others.
+// Gather reads the caller's state in the tenant of a namespace. Only the platform's users
+// may list namespaces: the TenantRules in one namespace list the others.
 func Gather(ctx context.Context, c client.Client, namespace string) (*Me, error) {
 	var rules v1alpha1.TenantRules
 	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha1.TenantRulesName}, &rules)
@@ -83,7 +83,7 @@ func Gather(ctx context.Context, c client.Client, namespace string) (*Me, error)
 	return m, nil
 }
 
-// gatherNamespace reads a namespace, and the events there of refused pods.
+// gatherNamespace reads a namespace, and its events about refused pods.
 func gatherNamespace(ctx context.Context, c client.Client, name string, caller *authenticationv1.UserInfo) (Namespace, []corev1.Event, error) {
 	n := Namespace{Name: name, Roles: []string{}, May: []string{}}
 	var bindings rbacv1.RoleBindingList
@@ -149,7 +149,7 @@ func usesOf(quotas []corev1.ResourceQuota) []Use {
 	return all
 }
 
-// classKinds are the kinds whose names stand in TenantRules.
+// classKinds are the kinds whose names are listed in TenantRules.
 var classKinds = []struct {
 	name string
 	gvk  schema.GroupVersionKind
@@ -162,8 +162,8 @@ var classKinds = []struct {
 	{"runtimeClasses", schema.GroupVersionKind{Group: "node.k8s.io", Version: "v1", Kind: "RuntimeClass"}, func(r *v1alpha1.TenantRulesSpec) []string { return r.RuntimeClasses }},
 }
 
-// classesOf reads the names of classes where any may be used. Who may not read them
-// still may use them.
+// classesOf reads the names of classes where the rules allow any. A user who may not read
+// them may use them nevertheless.
 func classesOf(ctx context.Context, c client.Reader, rules *v1alpha1.TenantRulesSpec) (map[string][]string, error) {
 	all := map[string][]string{}
 	for _, k := range classKinds {

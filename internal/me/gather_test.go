@@ -21,8 +21,8 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// TestRefused reads refusals in all of the tenant's namespaces, and goes without events
-// that the caller may not read.
+// TestRefused reads refusals in all of the tenant's namespaces. Events that the caller may
+// not read are left out without an error.
 func TestRefused(t *testing.T) {
 	refused := func(namespace, name, component, reason string) client.Object {
 		return &corev1.Event{

@@ -1,6 +1,6 @@
-// Package me describes the tenant to its developer: namespaces, roles, quota and its
-// use, domains, classes and pools. It reads with the developer's own rights, and needs
-// no right that croft's viewer does not have.
+// Package me describes a tenant to its developers: namespaces, roles, quota and its usage,
+// domains, classes and pools. It reads with the developer's own rights, and needs no right
+// that croft's viewer lacks.
 package me
 
 import (
@@ -14,15 +14,16 @@ type Me struct {
 	User   string   `json:"user"`
 	Groups []string `json:"groups,omitempty"`
 	Tenant string   `json:"tenant"`
-	// Namespaces are all of the tenant's, also those that may not be read.
+	// Namespaces are all namespaces of the tenant, including unreadable ones.
 	Namespaces []Namespace `json:"namespaces"`
 	// Refused are the workloads whose pods the API server refuses.
 	Refused []v1alpha1.RefusedWorkload `json:"refused,omitempty"`
-	// Rules are the rules on the tenant's objects.
+	// Rules are the rules for the tenant's objects.
 	Rules v1alpha1.TenantRulesSpec `json:"rules"`
-	// Classes are the names behind a "*" in Rules, by kind, where they may be read.
+	// Classes are the existing names that a "*" in Rules allows, by kind, if the caller may
+	// read them.
 	Classes map[string][]string `json:"classes,omitempty"`
-	// MayNot are refusals that developers meet, in a line each.
+	// MayNot lists the restrictions that developers may encounter, one line each.
 	MayNot []string `json:"mayNot"`
 }
 
@@ -31,25 +32,25 @@ type Namespace struct {
 	Name string `json:"name"`
 	// Roles are the names of the roles that RoleBindings give to the caller.
 	Roles []string `json:"roles"`
-	// May are the abilities that the caller has, of Abilities.
+	// May lists the names of the Abilities that the caller has.
 	May []string `json:"may"`
-	// Quota is the quota and its use.
+	// Quota is the quota and its usage.
 	Quota []Use `json:"quota,omitempty"`
 	// Unread are the kinds that the caller may not read.
 	Unread []string `json:"unread,omitempty"`
 }
 
-// Use is one resource of a quota.
+// Use is the usage of one resource of a quota.
 type Use struct {
 	Resource corev1.ResourceName `json:"resource"`
 	Used     string              `json:"used"`
 	Hard     string              `json:"hard"`
-	// Percent is the used part of it; 0 if the quota is zero.
+	// Percent is the used percentage; 0 if the quota is zero.
 	Percent int `json:"percent"`
 }
 
-// Counts reports a quota of a number of objects, and not of resources that
-// workloads ask for.
+// Counts reports whether the quota limits a number of objects, and not resources that
+// workloads request.
 func (u Use) Counts() bool {
 	switch u.Resource {
 	case corev1.ResourceServices, corev1.ResourceSecrets, corev1.ResourceConfigMaps,

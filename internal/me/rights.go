@@ -9,13 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Ability is something that people do, and the right that it takes.
+// Ability is an activity of users, and the right that it requires.
 type Ability struct {
 	Name                  string
 	group, resource, verb string
 }
 
-// Abilities are rights that differ between roles, in the order in which to name them.
+// Abilities are rights that differ between roles, in the order of the output.
 var Abilities = []Ability{
 	{"look", "", "pods", "list"},
 	{"read logs", "", "pods/log", "get"},
@@ -34,8 +34,8 @@ func (a Ability) givenBy(rules []authorizationv1.ResourceRule) bool {
 	})
 }
 
-// mayNot lists the restrictions that a developer meets: abilities that are missing in
-// every namespace, and exceptions that the rules do not have.
+// mayNot lists the restrictions that a developer may encounter: abilities that are missing
+// in every namespace, and exceptions that the rules do not allow.
 func mayNot(m *Me) []string {
 	var all []string
 	for _, a := range Abilities {
@@ -71,7 +71,7 @@ func mayNot(m *Me) []string {
 		"anything in other tenants' namespaces, and what is of the whole cluster")
 }
 
-// people names subjects, such as Group:devs, in parentheses.
+// people formats subjects, such as Group:devs, in parentheses.
 func people(subjects []string) string {
 	if len(subjects) == 0 {
 		return ""

@@ -1,6 +1,6 @@
 // Package metric declares the metrics of croft's processes as data: their names, labels and
-// help texts. Processes register what is declared here, docs/metrics.md is generated from
-// it, and alerts and dashboards may name nothing else.
+// help texts. Processes register these metrics, docs/metrics.md is generated from them, and
+// alerts and dashboards may use no other ones.
 package metric
 
 import (
@@ -19,10 +19,10 @@ const (
 	Histogram Type = "histogram"
 )
 
-// Process is what serves a metric.
+// Process is the process that serves a metric.
 type Process string
 
-// The processes. The last one is no part of croft.
+// The processes. The last one is not part of croft.
 const (
 	Operator  Process = "croft operator"
 	Proxy     Process = "croft proxy"
@@ -32,23 +32,23 @@ const (
 // Label is a label of a metric.
 type Label struct {
 	Name string
-	// Says explains the values, for people; "" where the name says it all.
+	// Says explains the values, for people. It is "" if the name is self-explanatory.
 	Says string
 }
 
-// Metric is one metric.
+// Metric describes one metric.
 type Metric struct {
 	Name    string
 	Type    Type
 	Process Process
 	Labels  []Label
-	// Help is one sentence. It is what the process serves as the help text.
+	// Help is one sentence. The process serves it as the help text.
 	Help string
 	// Buckets are a histogram's upper bounds, in seconds.
 	Buckets []float64
 }
 
-// LabelNames are the names of the labels, in the order in which values are given.
+// LabelNames returns the names of the labels, in the order of their values.
 func (m Metric) LabelNames() []string {
 	var names []string
 	for _, l := range m.Labels {
@@ -57,13 +57,13 @@ func (m Metric) LabelNames() []string {
 	return names
 }
 
-// Desc describes the metric to Prometheus's library.
+// Desc returns the metric's description for Prometheus' client library.
 func (m Metric) Desc() *prometheus.Desc {
 	return prometheus.NewDesc(m.Name, m.Help, m.LabelNames(), nil)
 }
 
-// CounterVec returns a new counter. Without labels it has one series, which exists from
-// the first use on.
+// CounterVec returns a new counter. Without labels it has one series, which exists from the
+// first use on.
 func (m Metric) CounterVec() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.LabelNames())
 }
@@ -79,7 +79,7 @@ func (m Metric) HistogramVec() *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(opts, m.LabelNames())
 }
 
-// Series are the names under which the metric's values are stored: a histogram has three.
+// Series returns the names of the metric's series. A histogram has three.
 func (m Metric) Series() []string {
 	if m.Type == Histogram {
 		return []string{m.Name + "_bucket", m.Name + "_sum", m.Name + "_count"}
@@ -87,5 +87,5 @@ func (m Metric) Series() []string {
 	return []string{m.Name}
 }
 
-// All are the metrics of croft, and those of others that alerts and dashboards use.
+// All returns croft's metrics, and the other ones that alerts and dashboards use.
 func All() []Metric { return slices.Concat(Own(), Others()) }

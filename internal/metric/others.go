@@ -7,8 +7,8 @@ import (
 
 var controllerLabel = Label{"controller", "`platform`, `pool`, `tenant` and the others"}
 
-// Others are the metrics of others that alerts and dashboards use. Those of croft's
-// processes come with the libraries of controller-runtime.
+// Others returns the metrics of other projects that alerts and dashboards use.
+// controller-runtime's libraries serve those of croft's processes.
 func Others() []Metric {
 	all := []Metric{
 		{

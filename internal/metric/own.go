@@ -15,9 +15,9 @@ var (
 	tenantLabel = Label{Name: "tenant"}
 )
 
-// What the operator counts while it works.
+// The operator's counters and its state.
 var (
-	// Repairs counts drift that was put back.
+	// Repairs counts repairs of drift.
 	Repairs = Metric{
 		Name: "croft_repairs_total", Type: Counter, Process: Operator,
 		Labels: []Label{{"tenant", "empty for objects of the platform and of pools"}, {Name: "kind"}},
@@ -32,56 +32,56 @@ var (
 		},
 		Help: "Reconciles that lost a race with another writer and were tried again.",
 	}
-	// SharesMoved counts changes of how quotas are divided.
+	// SharesMoved counts changes of the division of quotas.
 	SharesMoved = Metric{
 		Name: "croft_quota_shares_moved_total", Type: Counter, Process: Operator, Labels: []Label{tenantLabel},
 		Help: "Changes of a namespace's share of its tenant's quota.",
 	}
-	// Heartbeat is the operator's sign of life.
+	// Heartbeat is the time of the operator's last heartbeat.
 	Heartbeat = Metric{
 		Name: "croft_operator_heartbeat_timestamp_seconds", Type: Gauge, Process: Operator,
 		Help: "Unix time at which the leading operator last wrote its heartbeat, the Lease croft-system/croft-operator.",
 	}
-	// BuildInfo names the version.
+	// BuildInfo has the version as a label.
 	BuildInfo = Metric{
 		Name: "croft_build_info", Type: Gauge, Process: Operator, Labels: []Label{{Name: "version"}},
 		Help: "Always 1, with the operator's version.",
 	}
 )
 
-// The state of what is declared. The leading operator alone has these.
+// The state of declared objects. Only the leading operator serves it.
 var (
-	// PlatformCondition is one condition of the Platform.
+	// PlatformCondition has a series for each condition of the Platform.
 	PlatformCondition = Metric{
 		Name: "croft_platform_status_condition", Type: Gauge, Process: Operator, Labels: conditionLabels,
 		Help: "Always 1: a condition of the Platform, as it is now.",
 	}
-	// PoolCondition is one condition of a Pool.
+	// PoolCondition has a series for each condition of a Pool.
 	PoolCondition = Metric{
 		Name: "croft_pool_status_condition", Type: Gauge, Process: Operator,
 		Labels: append([]Label{{Name: "pool"}}, conditionLabels...),
 		Help:   "Always 1: a condition of a Pool, as it is now.",
 	}
-	// TenantCondition is one condition of a Tenant.
+	// TenantCondition has a series for each condition of a Tenant.
 	TenantCondition = Metric{
 		Name: "croft_tenant_status_condition", Type: Gauge, Process: Operator,
 		Labels: append([]Label{tenantLabel}, conditionLabels...),
 		Help:   "Always 1: a condition of a Tenant, as it is now.",
 	}
-	// QuotaUse is how much of a quota is used.
+	// QuotaUse is the used fraction of a quota.
 	QuotaUse = Metric{
 		Name: "croft_tenant_quota_used_ratio", Type: Gauge, Process: Operator,
 		Labels: []Label{tenantLabel, {Name: "resource"}},
 		Help: "Used part of a tenant's quota, from 0 to 1, over all of its namespaces; resources of which nothing is " +
 			"used are left out.",
 	}
-	// RefusedWorkloads is how many workloads' pods are refused.
+	// RefusedWorkloads is the number of workloads whose pods are refused.
 	RefusedWorkloads = Metric{
 		Name: "croft_tenant_refused_workloads", Type: Gauge, Process: Operator, Labels: []Label{tenantLabel},
 		Help: "ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs of a tenant whose pods the API server refuses; " +
 			"tenants without one are left out.",
 	}
-	// PolicyInfo says which wall an admission policy belongs to.
+	// PolicyInfo maps admission policies to walls.
 	PolicyInfo = Metric{
 		Name: "croft_policy_info", Type: Gauge, Process: Operator,
 		Labels: []Label{{"policy", "a ValidatingAdmissionPolicy of croft's"}, {"wall", "its wall; `shared` if several have rules in it"}},
@@ -93,12 +93,12 @@ var (
 		Help: "Expressions of a ValidatingAdmissionPolicy that do not compile against the kinds of this cluster, by " +
 			"its status.typeChecking.",
 	}
-	// VerifyTime is when verify ran.
+	// VerifyTime is when the last recorded run of croft verify ended.
 	VerifyTime = Metric{
 		Name: "croft_verify_timestamp_seconds", Type: Gauge, Process: Operator,
 		Help: "Unix time at which the last recorded run of croft verify ended.",
 	}
-	// VerifyResults are what verify found.
+	// VerifyResults counts the results of the last recorded run of croft verify.
 	VerifyResults = Metric{
 		Name: "croft_verify_results", Type: Gauge, Process: Operator,
 		Labels: []Label{{"result", "`held`, `breached`, `blocked_elsewhere` or `not_tried`"}},
@@ -106,40 +106,40 @@ var (
 	}
 )
 
-// What the operator counts where pools have secondary networks: all but the addresses of
-// pods only on AWS, and those only where whereabouts is.
+// The operator's metrics of secondary networks. Except for the addresses of pods, which
+// require whereabouts, they only exist on AWS.
 var (
-	// Interfaces are the interfaces that croft made.
+	// Interfaces counts the interfaces that croft created.
 	Interfaces = Metric{
 		Name: "croft_interfaces", Type: Gauge, Process: Operator,
 		Labels: []Label{{Name: "network"}, {"state", "`attached`, `attaching`, `available` (not attached yet) or " +
 			"`orphaned` (no NodeClaim has it; it is deleted after two minutes)"}},
 		Help: "Network interfaces that croft made for secondary networks.",
 	}
-	// AttachSeconds is how long nodes waited for their interfaces.
+	// AttachSeconds is how long nodes wait for their interfaces.
 	AttachSeconds = Metric{
 		Name: "croft_interfaces_attach_seconds", Type: Histogram, Process: Operator, Labels: []Label{{Name: "pool"}},
 		Help:    "Time from the launch of an instance until all its secondary network interfaces were attached.",
 		Buckets: []float64{1, 2, 5, 8, 10, 12, 15, 20, 30, 60, 120, 300},
 	}
-	// NetworksSeconds is how long the startup taint stood.
+	// NetworksSeconds is how long nodes have the startup taint.
 	NetworksSeconds = Metric{
 		Name: "croft_node_networks_seconds", Type: Histogram, Process: Operator, Labels: []Label{{Name: "pool"}},
 		Help:    "Time from the registration of a node until its secondary networks were ready and its startup taint was removed.",
 		Buckets: []float64{1, 2, 5, 8, 10, 12, 15, 20, 30, 60, 120, 300},
 	}
-	// NetworksWaiting is since when nodes wait.
+	// NetworksWaiting is since when the oldest node waits.
 	NetworksWaiting = Metric{
 		Name: "croft_node_networks_waiting_since_timestamp_seconds", Type: Gauge, Process: Operator, Labels: []Label{{Name: "pool"}},
 		Help: "Unix time at which the pool's oldest node with the startup taint of secondary networks was registered; " +
 			"there only while one has it.",
 	}
-	// NetworkUsed are the addresses that pods have.
+	// NetworkUsed is the number of addresses that pods have.
 	NetworkUsed = Metric{
 		Name: "croft_network_addresses_used", Type: Gauge, Process: Operator, Labels: []Label{{Name: "network"}, {Name: "zone"}},
 		Help: "Addresses of a secondary network that pods have in a zone, by whereabouts' IPPools.",
 	}
-	// NetworkAddresses are those that pods may have.
+	// NetworkAddresses is the number of addresses that pods may have.
 	NetworkAddresses = Metric{
 		Name: "croft_network_addresses", Type: Gauge, Process: Operator, Labels: []Label{{Name: "network"}, {Name: "zone"}},
 		Help: "Addresses of a secondary network that pods may have in a zone.",
@@ -153,7 +153,7 @@ var (
 	}
 )
 
-// What croft proxy counts. There is no label for users: its cardinality would be too high.
+// The metrics of croft proxy. No label identifies users: its cardinality would be too high.
 var (
 	// ProxyRequests counts requests.
 	ProxyRequests = Metric{
@@ -161,13 +161,13 @@ var (
 		Labels: []Label{{Name: "method"}, {"code", "the status code"}},
 		Help:   "Completed requests, by method and status code.",
 	}
-	// ProxyDuration is how long requests take.
+	// ProxyDuration is the duration of requests.
 	ProxyDuration = Metric{
 		Name: "croft_proxy_request_duration_seconds", Type: Histogram, Process: Proxy, Labels: []Label{{Name: "method"}},
 		Help:    "Duration of requests in seconds, excluding watches, logs and streams.",
 		Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
 	}
-	// ProxyOpen is how many requests are open.
+	// ProxyOpen is the number of open requests.
 	ProxyOpen = Metric{
 		Name: "croft_proxy_open_requests", Type: Gauge, Process: Proxy,
 		Help: "Requests in progress, including watches, logs and streams.",
@@ -179,7 +179,7 @@ var (
 	}
 )
 
-// Own are croft's metrics, by process and name.
+// Own returns croft's metrics, by process and name.
 func Own() []Metric {
 	all := []Metric{
 		Repairs, Retries, SharesMoved, Heartbeat, BuildInfo,

@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// capsule is a Tenant of Capsule's on the pool jobs.
+// capsule returns a Capsule Tenant on the pool jobs.
 func capsule(spec string) string {
 	return pools + "---\napiVersion: capsule.clastix.io/v1beta2\nkind: Tenant\nmetadata: {name: oil}\nspec:\n  nodeSelector: {node-pool: jobs}\n  " +
 		strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ") + "\n"
@@ -47,8 +47,8 @@ func TestCapsule(t *testing.T) {
 	}
 }
 
-// TestCapsuleRestrictions expects a problem for each field that restricts a tenant and has
-// no place in croft.yaml.
+// TestCapsuleRestrictions expects a problem for each field that restricts a tenant and has no
+// equivalent in croft.yaml.
 func TestCapsuleRestrictions(t *testing.T) {
 	any, none := "until you write it, any is allowed", "until you write it, none is allowed"
 	for name, r := range map[string]row{
@@ -153,7 +153,7 @@ func TestPodSecurity(t *testing.T) {
 }
 
 // TestCapsuleFieldsToCome adds a field that Capsule does not have to each object of a Tenant,
-// with a random value, and expects a problem.
+// with a random value, and expects a problem: a later version may add such a field.
 func TestCapsuleFieldsToCome(t *testing.T) {
 	around := []string{
 		"%s", "storageClasses: {allowed: [gp3], %s}", "containerRegistries: {allowed: [ghcr.io], %s}", "priorityClasses: {allowed: [a], %s}",

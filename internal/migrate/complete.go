@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// complete sets the fields that pools and tenants have in common.
+// complete sets the fields that pools and tenants share.
 func complete(d *draft.Draft) {
 	d.Platform.ClusterName = d.ClusterName()
 	if d.Platform.ClusterName == "" {
@@ -41,7 +41,7 @@ func complete(d *draft.Draft) {
 	}
 }
 
-// adoption notes how croft adopts existing namespaces.
+// adoption adds a note about how croft adopts existing namespaces.
 func adoption(d *draft.Draft) {
 	const most = 10
 	if n := len(d.Standing); n > 0 {
@@ -62,7 +62,7 @@ func adoption(d *draft.Draft) {
 	}
 }
 
-// simulate puts all pools on simulated nodes.
+// simulate changes all pools to simulated nodes.
 func simulate(d *draft.Draft) {
 	for _, p := range d.Pools {
 		p.Spec.NodeClass = nil

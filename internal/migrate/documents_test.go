@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/migrate/examples anew")
 
-// readAll reads the files of a directory, by their names in it.
+// readAll reads the files of a directory, named by their relative paths.
 func readAll(t testing.TB, dir string) ([]*source.Object, manifest.Problems) {
 	t.Helper()
 	var (
@@ -98,7 +98,7 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 }
 
-// accounted fails if a value that was read is in no finding, or in more than one.
+// accounted fails if an input value is in no finding, or in more than one.
 func accounted(t testing.TB, objects []*source.Object, r *migrate.Result) {
 	t.Helper()
 	values := 0
@@ -144,7 +144,7 @@ func decode(t testing.TB, data []byte) map[string]any {
 	return content
 }
 
-// flow writes content in one line, with its keys sorted.
+// flow returns content on one line, with its keys sorted.
 func flow(t testing.TB, content map[string]any) string {
 	t.Helper()
 	data, err := json.Marshal(content)

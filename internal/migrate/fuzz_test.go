@@ -12,9 +12,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// FuzzMigrate checks for any input that every value of it is accounted for once, that
-// nothing panics, and that croft check accepts the output, or that a problem names what
-// it lacks.
+// FuzzMigrate checks for any input that every value is accounted for exactly once, that nothing
+// panics, and that croft check accepts the output, or a problem names what it lacks.
 func FuzzMigrate(f *testing.F) {
 	documents := os.DirFS("testdata/documents")
 	err := fs.WalkDir(documents, ".", func(path string, entry fs.DirEntry, err error) error {

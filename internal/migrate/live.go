@@ -17,7 +17,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// kinds are the kinds that are read from a cluster, in the preferred versions first.
+// kinds are the kinds that are read from a cluster, with the preferred versions first.
 var kinds = []struct {
 	group    string
 	versions []string
@@ -51,8 +51,8 @@ var kinds = []struct {
 
 func isCalico(o *source.Object) bool { return o.Group() == string(v1alpha1.CalicoGroup) }
 
-// Live reads a cluster. Kinds that it does not have are skipped; each kind that the
-// reader may not list is a problem.
+// Live reads a cluster. It skips kinds that the cluster does not have. Each kind that the
+// caller may not list is a problem.
 func Live(ctx context.Context, c client.Reader) ([]*source.Object, manifest.Problems, error) {
 	var (
 		all      []*source.Object
@@ -69,7 +69,7 @@ func Live(ctx context.Context, c client.Reader) ([]*source.Object, manifest.Prob
 		return err
 	}
 	for _, k := range kinds {
-		// Where Calico's own API is served, the objects below are copies of its.
+		// If Calico's own API is served, the objects of this group are copies of its objects.
 		if k.group == string(v1alpha1.CalicoStorageGroup) && slices.ContainsFunc(all, isCalico) {
 			continue
 		}

@@ -20,10 +20,9 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// TestLiveDialects writes an estate to a cluster that serves every API of network
-// policies, in each dialect in turn, and expects the same estate when it reads the
-// objects. It fails if Live skips one of those APIs, and if a policy in both of Calico's
-// APIs is reported twice.
+// TestLiveDialects writes an estate to a cluster that serves every API of network policies, in
+// each dialect in turn, and expects the same estate when it reads the objects. It fails if Live
+// skips one of those APIs, or reports a policy in both of Calico's APIs twice.
 func TestLiveDialects(t *testing.T) {
 	sandbox.EndToEnd(t)
 	if testing.Short() {
@@ -44,14 +43,15 @@ func TestLiveDialects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := build(t, spoken(dialect))
 			objects := slices.DeleteFunc(wall.Objects(want), func(o client.Object) bool {
-				// It would refuse other writers, and contains no information.
+				// These policies would refuse other writers, and contain no information for
+				// migrate.
 				return kindOf(t, c, o).Group == "admissionregistration.k8s.io"
 			})
 			for _, o := range stored(append(objects, theirs(t)...), want.Platform.Network.Calico != nil) {
 				if err := c.Create(t.Context(), o); client.IgnoreAlreadyExists(err) != nil {
 					t.Fatal(err)
 				}
-				if kindOf(t, c, o).Kind != "Namespace" { // nobody ends namespaces here
+				if kindOf(t, c, o).Kind != "Namespace" { // no controller completes the deletion of namespaces here
 					defer func() { _ = c.Delete(context.WithoutCancel(t.Context()), o) }()
 				}
 			}
@@ -89,7 +89,7 @@ func TestLiveDialects(t *testing.T) {
 	}
 }
 
-// theirs are policies written by hand.
+// theirs returns hand-written policies.
 func theirs(t testing.TB) []client.Object {
 	t.Helper()
 	const own = `
@@ -110,8 +110,8 @@ func theirs(t testing.TB) []client.Object {
 	return all
 }
 
-// stored adds what Calico keeps of the policies in its API, and leaves those out
-// where that API is not served.
+// stored adds Calico's stored copies of the policies in its API. If that API is not served, it
+// removes the originals.
 func stored(objects []client.Object, alone bool) []client.Object {
 	var all []client.Object
 	for _, o := range objects {

@@ -14,9 +14,9 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// lostPlacements are problems of objects that place pods, or keep nodes for some pods, and
-// of which croft.yaml has nothing. The readers report such objects with the reason; this
-// finds those that they missed.
+// lostPlacements returns a problem for each object that places pods, or reserves nodes for some
+// pods, without a counterpart in croft.yaml. The readers report such objects with the reason;
+// this function finds those that they missed.
 func lostPlacements(d *draft.Draft, r *Result) manifest.Problems {
 	var all manifest.Problems
 	lose := func(o *source.Object, what string) {
@@ -39,7 +39,8 @@ func lostPlacements(d *draft.Draft, r *Result) manifest.Problems {
 	return all
 }
 
-// placingObjects are the objects that decide where the pods of namespaces run.
+// placingObjects returns the objects that decide where the pods of namespaces run, with the
+// namespaces.
 func placingObjects(d *draft.Draft) map[*source.Object][]string {
 	all := map[*source.Object][]string{}
 	maps.Copy(all, gatekeeper.Placing(d))
@@ -57,12 +58,12 @@ func placingObjects(d *draft.Draft) map[*source.Object][]string {
 	return all
 }
 
-// chooses reports whether a nodeSelector tells pools apart.
+// chooses reports whether a nodeSelector distinguishes pools.
 func chooses(nodeSelector map[string]string) bool {
 	return slices.ContainsFunc(draft.SelectedBy(nodeSelector, source.Field{}), draft.Selection.ChoosesPools)
 }
 
-// hasTenants reports whether each namespace is a tenant's, which croft.yaml has or a
+// hasTenants reports whether each namespace belongs to a tenant that is in croft.yaml or that a
 // problem names.
 func hasTenants(d *draft.Draft, r *Result, namespaces []string) bool {
 	return len(namespaces) > 0 && !slices.ContainsFunc(namespaces, func(namespace string) bool {
@@ -72,14 +73,14 @@ func hasTenants(d *draft.Draft, r *Result, namespaces []string) bool {
 	})
 }
 
-// isNamed reports whether a problem is one of an object.
+// isNamed reports whether a problem concerns an object.
 func isNamed(problems manifest.Problems, o *source.Object) bool {
 	return slices.ContainsFunc(problems, func(p manifest.Problem) bool {
 		return p.File == o.File && (p.Path == o.ID() || strings.HasPrefix(p.Path, o.ID()+": "))
 	})
 }
 
-// mentions reports whether a problem is one of a field of croft.yaml, or below it.
+// mentions reports whether a problem concerns a field of croft.yaml, or a field below it.
 func mentions(problems manifest.Problems, field string) bool {
 	field = "croft.yaml: " + field
 	return slices.ContainsFunc(problems, func(p manifest.Problem) bool { return p.Path == field || strings.HasPrefix(p.Path, field+".") })

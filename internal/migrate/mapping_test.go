@@ -17,8 +17,8 @@ type want struct {
 	says    string
 }
 
-// row is one row of a mapping: the input, the expected parts of croft.yaml or the node
-// classes, the report's findings, and the problems.
+// row is one row of a mapping: the input, the expected parts of croft.yaml or the node classes,
+// the report's findings, and the problems.
 type row struct {
 	read     string
 	options  draft.Options
@@ -92,15 +92,15 @@ spec:
   taints: [{key: node-pool, value: jobs, effect: NoSchedule}]
 `
 
-// untied is a Provisioner whose nodes take every pod.
+// untied is a Provisioner whose nodes accept every pod.
 var untied = strings.Split(provisioner, "  labels:")[0]
 
-// inline is a Provisioner that says its node class itself.
+// inline returns a Provisioner with its node class inline.
 func inline(spec string) string {
 	return provisioner + "  " + strings.ReplaceAll(spec, "\n", "\n  ") + "\n"
 }
 
-// shared is a Provisioner that refers to an AWSNodeTemplate.
+// shared returns a Provisioner that refers to an AWSNodeTemplate.
 func shared(template string) string {
 	return `
 apiVersion: karpenter.sh/v1alpha5
@@ -218,7 +218,7 @@ spec:
       taints: [{key: node-pool, value: jobs, effect: NoSchedule}]
 `
 
-// TestFormerNames expects reports of labels and annotations of an old Karpenter in
+// TestFormerNames expects the report to list labels and annotations of an old Karpenter in
 // workloads.
 func TestFormerNames(t *testing.T) {
 	row{read: nodePool + "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: shop}, spec: {template: {metadata: {annotations: {karpenter.sh/do-not-evict: \"true\"}}, spec: {nodeSelector: {karpenter.sh/provisioner-name: jobs}}}}}\n",
@@ -229,8 +229,8 @@ func TestFormerNames(t *testing.T) {
 		}}.check(t)
 }
 
-// TestDeclaredAlready expects objects that are declared to croft to be copied, and
-// croft's objects for them to be left out.
+// TestDeclaredAlready expects croft's API objects to be copied, and the objects that croft made
+// from them to be left out.
 func TestDeclaredAlready(t *testing.T) {
 	row{read: "{apiVersion: croft.dev/v1alpha1, kind: Platform, metadata: {name: default}, spec: {clusterName: demo, nodeClass: {kwok: {}}, admins: [us]}}\n---\n" +
 		"{apiVersion: croft.dev/v1alpha1, kind: Pool, metadata: {name: jobs}, spec: {ttl: 48h}}\n---\n" +
@@ -240,7 +240,7 @@ func TestDeclaredAlready(t *testing.T) {
 		findings: []want{{source.Other, "NodePool/jobs ", "itself"}}}.check(t)
 }
 
-// open is a NodePool whose nodes take every pod.
+// open is a NodePool whose nodes accept every pod.
 const open = `
 apiVersion: karpenter.sh/v1
 kind: NodePool

@@ -22,20 +22,20 @@ import (
 
 // Result is the result of a migration.
 type Result struct {
-	// File is croft.yaml. croft check accepts it, except for the fields that problems
-	// name as missing.
+	// File is croft.yaml. croft check accepts it, except for missing fields that the problems
+	// name.
 	File *draft.File
 	// Manifests are node classes that croft.yaml refers to and croft does not write.
 	Manifests []*unstructured.Unstructured
-	// Findings account for every value that was read.
+	// Findings account for every input value.
 	Findings []source.Finding
-	// Notes are remarks about the whole.
+	// Notes are general remarks.
 	Notes []string
-	// Problems are for a person to fix.
+	// Problems require a decision or correction by the user.
 	Problems manifest.Problems
 }
 
-// Count is the number of values with an outcome.
+// Count returns the number of values with an outcome.
 func (r *Result) Count(outcome source.Outcome) int {
 	n := 0
 	for _, f := range r.Findings {
@@ -46,8 +46,8 @@ func (r *Result) Count(outcome source.Outcome) int {
 	return n
 }
 
-// Migrate turns objects into an estate. The order matters: readers that define tenants
-// come before readers of their namespaces.
+// Migrate converts objects into an estate. The order matters: readers that define tenants run
+// before readers of their namespaces.
 func Migrate(objects []*source.Object, problems manifest.Problems, o draft.Options) *Result {
 	d := draft.New(objects, o)
 	d.Problems = problems
@@ -81,7 +81,7 @@ func Migrate(objects []*source.Object, problems manifest.Problems, o draft.Optio
 	return result(d)
 }
 
-// result settles the account and checks what came of it.
+// result completes the findings and checks the resulting file.
 func result(d *draft.Draft) *Result {
 	r := &Result{Manifests: d.Manifests, Notes: d.Notes}
 	r.File = d.File()
@@ -99,7 +99,7 @@ func result(d *draft.Draft) *Result {
 	return r
 }
 
-// unique drops objects that were read twice. Of two that differ the first counts.
+// unique drops objects that were read twice. If two differ, the first is kept.
 func unique(objects []*source.Object) ([]*source.Object, manifest.Problems) {
 	var (
 		kept     []*source.Object

@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// TestMultus expects the networks of tenants' pods to be named, with as much as their
-// definitions have of a SecondaryNetwork.
+// TestMultus expects problems that name the networks of tenants' pods, with the settings of a
+// SecondaryNetwork that their definitions contain.
 func TestMultus(t *testing.T) {
 	definition := func(namespace, config string) string {
 		return "\n---\n{apiVersion: k8s.cni.cncf.io/v1, kind: NetworkAttachmentDefinition, metadata: {name: n4, namespace: " + namespace + "}, spec: {config: '" + config + "'}}\n"

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// pool is a NodePool on simulated nodes. spec is its template's, such as taints: [...].
+// pool returns a NodePool on simulated nodes. spec is in its template, such as taints: [...].
 func pool(name, labels, spec string) string {
 	return `
 ---
@@ -19,12 +19,12 @@ spec:
       ` + strings.ReplaceAll(spec, "\n", "\n      ") + "\n"
 }
 
-// tiedPool is a NodePool whose nodes are tied to it by node-pool.
+// tiedPool returns a NodePool whose nodes have a label and a taint node-pool with its name.
 func tiedPool(name string) string {
 	return pool(name, "node-pool: "+name, "taints: [{key: node-pool, value: "+name+", effect: NoSchedule}]")
 }
 
-// mutator is a mutator of pods. match has no braces around it.
+// mutator returns a mutator of pods. match is written without braces.
 func mutator(kind, name, match, location, parameters string) string {
 	return mutatorOf("", "Pod", kind, name, match, location, parameters)
 }
@@ -42,7 +42,7 @@ spec:
   parameters: ` + parameters + "\n"
 }
 
-// selecting is an Assign of a nodeSelector.
+// selecting returns an Assign of a nodeSelector.
 func selecting(match, selector string) string {
 	return mutator("Assign", "selector", match, "spec.nodeSelector", "{assign: {value: {"+selector+"}}}")
 }

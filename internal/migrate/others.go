@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// others accounts for objects of other kinds, and for their labels and annotations of
-// older versions of Karpenter.
+// others accounts for objects of other kinds, and for labels and annotations of older versions
+// of Karpenter in them.
 func others(d *draft.Draft) {
 	for _, o := range d.Objects {
 		if o.Skip || o.Accounted() {
@@ -36,8 +36,8 @@ func others(d *draft.Draft) {
 	}
 }
 
-// refused finds fields of a workload that croft refuses to tenants' pods, or that Karpenter
-// no longer reads. In a tenant's namespace it is a problem.
+// refused finds fields of a workload that croft refuses in tenants' pods, or that Karpenter no
+// longer reads. In a tenant's namespace such a field is a problem.
 func refused(d *draft.Draft, o *source.Object, f source.Field) {
 	var why string
 	switch key := f.Key(); {
@@ -58,8 +58,8 @@ func refused(d *draft.Draft, o *source.Object, f source.Field) {
 	}
 }
 
-// isPlacingPolicy reports whether an object is a policy of another engine that changes
-// where pods run.
+// isPlacingPolicy reports whether an object is a policy of another engine that changes where
+// pods run.
 func isPlacingPolicy(o *source.Object) bool {
 	if draft.Managed(o) || o.Group() != "kyverno.io" && o.Group() != "policies.kyverno.io" && o.Kind != "MutatingAdmissionPolicy" {
 		return false

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// TestOtherNetworkPolicies expects a problem for policies that the network plugin combines
-// with croft's, so that one allows what the other denied.
+// TestOtherNetworkPolicies expects a problem for policies that the network plugin combines with
+// croft's, so that one allows traffic that the other denies.
 func TestOtherNetworkPolicies(t *testing.T) {
 	policy := func(apiVersion, kind, namespace, spec string) string {
 		if namespace != "" {
@@ -68,8 +68,8 @@ func (a asked) List(_ context.Context, list client.ObjectList, _ ...client.ListO
 	return nil
 }
 
-// TestLiveReadsOthers expects that the kinds of other engines that are problems in files
-// are read from a cluster, too.
+// TestLiveReadsOthers expects Live to read the kinds of other engines that are problems in
+// files.
 func TestLiveReadsOthers(t *testing.T) {
 	a := asked{kinds: map[string]bool{}}
 	if _, _, err := migrate.Live(t.Context(), a); err != nil {

@@ -15,17 +15,16 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// declaration is a placement of the input: pods of a namespace on a pool, by an object.
+// declaration is a placement in the input: an object places pods of a namespace on a pool.
 type declaration struct {
 	by, namespace, pool string
-	// partly means that it is about some pods of the namespace only.
+	// partly means that it concerns only some pods of the namespace.
 	partly bool
 }
 
-// TestNoPlacementIsLost migrates inputs that declare placements in every notation, for
-// namespaces that are chosen in every way, and expects each placement in croft.yaml or in a
-// problem, and no namespace on a pool that nothing put it on. A failing input is named by
-// its seed.
+// TestNoPlacementIsLost migrates random inputs that declare placements in every notation, for
+// namespaces that are selected in every way. It expects each placement in croft.yaml or in a
+// problem, and no other namespace on a pool. The seed identifies a failing input.
 func TestNoPlacementIsLost(t *testing.T) {
 	for seed := range uint64(400) {
 		g := generator{rand.New(rand.NewPCG(seed, 1))} //nolint:gosec // the same inputs each time
@@ -42,8 +41,8 @@ func TestNoPlacementIsLost(t *testing.T) {
 	}
 }
 
-// TestNoPlacementOfDocumentsIsLost takes each object away from each of the published
-// set-ups: the placements of the others are in croft.yaml, or in a problem.
+// TestNoPlacementOfDocumentsIsLost removes each object in turn from the published set-ups: the
+// placements of the others must be in croft.yaml, or in a problem.
 func TestNoPlacementOfDocumentsIsLost(t *testing.T) {
 	for _, document := range []string{"000", "001", "002"} {
 		dir := filepath.Join("testdata", "documents", document)
@@ -71,8 +70,8 @@ func TestNoPlacementOfDocumentsIsLost(t *testing.T) {
 	}
 }
 
-// found fails for a placement that is neither in croft.yaml nor in a problem, and for one
-// in croft.yaml that was not declared.
+// found fails for a placement that is neither in croft.yaml nor in a problem, and for a
+// placement in croft.yaml that was not declared.
 func found(t *testing.T, r *migrate.Result, declared []declaration) {
 	t.Helper()
 	for _, d := range declared {
@@ -104,7 +103,7 @@ func isOfValues(r *migrate.Result, tenant string) bool {
 	})
 }
 
-// placements generates an input, and its declarations.
+// placements generates an input and its placements.
 func (g generator) placements() (string, []declaration) {
 	var b strings.Builder
 	key := pick(g, "node-pool", "team", "example.org/pool")
@@ -149,7 +148,7 @@ func (g generator) placements() (string, []declaration) {
 	return b.String(), declared
 }
 
-// nodePool is a NodePool that is dedicated in one of many ways, or in none.
+// nodePool generates a NodePool that is dedicated in one of many ways, or not dedicated.
 func (g generator) nodePool(name, key string) string {
 	label := pick(g, key+": "+name, key+": "+name+", size: big")
 	requirement := ""
@@ -164,8 +163,8 @@ func (g generator) nodePool(name, key string) string {
 		"expireAfter: Never"))
 }
 
-// match selects some of the namespaces, by names, patterns, labels or exclusion. mark is
-// the label that these then need.
+// match selects some of the namespaces: by names, patterns, labels or exclusion. mark is the
+// label that the selected namespaces then need.
 func (g generator) match(i int, all []string, some *[]string) (match, mark string) {
 	list := func(names []string) string { return "[" + strings.Join(names, ", ") + "]" }
 	switch g.IntN(5) {
@@ -187,7 +186,7 @@ func (g generator) match(i int, all []string, some *[]string) (match, mark strin
 	}
 }
 
-// placing is a location and the parameters that put pods on a pool.
+// placing returns a location and the parameters that place pods on a pool.
 func (g generator) placing(key, pool string) (location, parameters string) {
 	term := "[{matchExpressions: [{key: " + key + ", operator: In, values: [" + pool + "]}]}]"
 	switch spec := pick(g, "spec.", "spec.template.spec."); g.IntN(6) {

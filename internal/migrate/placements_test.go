@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// TestDedicatedNodePools tries each way in which a NodePool keeps its nodes for some pods:
-// it becomes a pool, or a problem.
+// TestDedicatedNodePools tests each way in which a NodePool reserves its nodes for some pods:
+// it must become a pool, or a problem.
 func TestDedicatedNodePools(t *testing.T) {
 	for name, r := range map[string]row{
 		"a taint without a value, no tenant":      {read: tiedPool("jobs") + pool("build", "team: build", "taints: [{key: build_workload, effect: NoSchedule}]"), options: demo, gives: []string{`"pools":{"jobs":`}, problems: []string{"NodePool/build: spec.template.spec.taints: its taints keep the nodes for pods that tolerate them"}},
@@ -44,8 +44,8 @@ func TestDedicatedNodePools(t *testing.T) {
 	}
 }
 
-// TestPlacements tries each way in which a mutator places pods: its namespaces are on
-// that pool, or a problem explains why not.
+// TestPlacements tests each way in which a mutator places pods: its namespaces must be on that
+// pool, or a problem must give the reason.
 func TestPlacements(t *testing.T) {
 	jobs, both := tiedPool("jobs"), tiedPool("jobs")+tiedPool("apps")
 	onJobs := []string{`"tenants":{"a":{"pool":"jobs"}}`}
@@ -106,7 +106,7 @@ func TestPlacements(t *testing.T) {
 	}
 }
 
-// TestMatches tries each field by which a mutator chooses objects.
+// TestMatches tests each field by which a mutator selects objects.
 func TestMatches(t *testing.T) {
 	jobs := tiedPool("jobs")
 	some := ns("a-prod", "team: a") + ns("a-test", "team: a, stage: test") + ns("b", "team: b") + ns("kube-system", "")

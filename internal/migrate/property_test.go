@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/internal/migrate/draft"
 )
 
-// TestRoundTripOfAny does as TestRoundTrip with random estates. A failing one is named
-// by its seed.
+// TestRoundTripOfAny is like TestRoundTrip, with random estates. The seed identifies a failing
+// one.
 func TestRoundTripOfAny(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -36,14 +36,14 @@ func TestRoundTripOfAny(t *testing.T) {
 	}
 }
 
-// generator makes up estates.
+// generator generates random estates.
 type generator struct{ *rand.Rand }
 
 func (g generator) maybe() bool { return g.IntN(2) == 0 }
 
 func pick[T any](g generator, from ...T) T { return from[g.IntN(len(from))] }
 
-// some is a list of some of the values, or none.
+// some returns a random subset of the values, possibly none.
 func some[T any](g generator, from ...T) []T {
 	var list []T
 	for _, v := range from {
@@ -89,7 +89,8 @@ func (g generator) class() v1alpha1.NodeClass {
 	return v1alpha1.NodeClass{AWS: aws}
 }
 
-// aws leaves to the platform, or to another class, who its nodes are.
+// aws generates a class without a role and an instance profile, which the platform or another
+// class sets.
 func (g generator) aws() *v1alpha1.AWSNodeClass {
 	aws := &v1alpha1.AWSNodeClass{
 		UserData: pick(g, "", "", "echo"), InstanceStorePolicy: pick[v1alpha1.InstanceStorePolicy](g, "", "", "RAID0"),
@@ -176,7 +177,7 @@ func (g generator) tenant(name string, pools []string) v1alpha1.TenantSpec {
 	}
 	s.Domains = some(g, name+".example.com", "*."+name+".example.com")
 	if len(s.Domains) == 2 && name == "team-0" {
-		s.Domains = s.Domains[:1] // all having both, as of a tenantDomain, would be read as one
+		s.Domains = s.Domains[:1] // if all tenants had both, as with a tenantDomain, migrate would infer one
 	}
 	if g.maybe() {
 		s.Quota = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("11"), corev1.ResourceRequestsCPU: resource.MustParse("3")}

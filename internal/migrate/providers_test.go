@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestProviders tries the node classes of other providers: croft refers to them, and
-// writes none of AWS' in their place.
+// TestProviders tests the node classes of other providers: croft.yaml must refer to them, and
+// not contain an AWS class instead.
 func TestProviders(t *testing.T) {
 	on := func(ref string) string {
 		return strings.Replace(tiedPool("jobs"), "{group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}", ref, 1)

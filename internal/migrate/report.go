@@ -19,7 +19,7 @@ var titles = []struct {
 	{source.Other, "Not croft's business", "Nothing."},
 }
 
-// Summary is one line on the whole.
+// Summary returns one line about the whole result.
 func (r *Result) Summary() string {
 	return fmt.Sprintf("%s, %s; of what was read, values kept: %d, changed: %d, not kept: %d, none of croft's business: %d",
 		number(len(r.File.Pools), "pool"), number(len(r.File.Tenants), "tenant"), r.Count(source.Kept), r.Count(source.Changed), r.Count(source.NotKept), r.Count(source.Other))
@@ -32,7 +32,7 @@ func number(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Markdown is the report for a repository, or for a person to read.
+// Markdown returns the report as Markdown, to commit or to read.
 func (r *Result) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What became of what was read\n\n%s.\n", r.Summary())
@@ -63,7 +63,7 @@ func (r *Result) Markdown() string {
 	return b.String()
 }
 
-// rows are the findings of one outcome.
+// rows returns the findings of one outcome.
 func (r *Result) rows(outcome source.Outcome) [][]string {
 	var rows [][]string
 	alike := map[string]int{}
@@ -81,17 +81,17 @@ func (r *Result) rows(outcome source.Outcome) [][]string {
 			rows = append(rows, []string{f.File, fmt.Sprintf("%d objects of kind %s", n, kind(f)), "", "", escape(f.Message)})
 			continue
 		} else if f.Outcome == source.Other && f.Field == "" && n == 0 {
-			continue // in the row of all that are alike
+			continue // it shares a row with the other objects of this likeness
 		}
 		rows = append(rows, []string{place(f), code(f.Object + " " + f.Field), code(f.Value), code(strings.Join(f.To, ", ")), escape(f.Message)})
 	}
 	return rows
 }
 
-// few objects with the same finding have a row each.
+// few is the maximum number of objects with the same finding that have a row each.
 const few = 5
 
-// likeness is the common part of objects that share a row.
+// likeness returns the key of objects that share a row.
 func likeness(f source.Finding) string { return f.File + " " + kind(f) + " " + f.Message }
 
 func kind(f source.Finding) string {
@@ -122,8 +122,8 @@ func escapePipe(text string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(text)
 }
 
-// Text is the report for a terminal: findings that need a person in full, and the rest
-// in numbers.
+// Text returns the report for a terminal: the findings that require action in full, and the
+// number of the others.
 func (r *Result) Text() string {
 	var b strings.Builder
 	for _, section := range titles {
@@ -150,7 +150,7 @@ func (r *Result) Text() string {
 	return b.String()
 }
 
-// line is one finding in full.
+// line returns one finding in full.
 func line(f source.Finding) string {
 	text := strings.TrimSpace(f.Object + " " + f.Field)
 	if f.Value != "" && len(f.Value) < 40 {
@@ -162,7 +162,7 @@ func line(f source.Finding) string {
 	return strings.ReplaceAll(fmt.Sprintf("%s: %s: %s", place(f), text, f.Message), "\n", " ")
 }
 
-// Report is the report for programs.
+// Report returns the report for programs.
 func (r *Result) Report() map[string]any {
 	problems := make([]string, len(r.Problems))
 	for i, p := range r.Problems {

@@ -22,9 +22,9 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// TestRoundTrip renders estates, migrates the output, and expects the same estate: only
-// fields that objects cannot carry may be lost, which the options below name and
-// docs/migrate.md lists.
+// TestRoundTrip renders estates, migrates the output, and expects the same estate. Only fields
+// that the rendered objects do not contain may be lost: the options below name them and
+// docs/migrate.md lists them.
 func TestRoundTrip(t *testing.T) {
 	samples, err := filepath.Glob("../../examples/*.yaml")
 	if err != nil {
@@ -59,7 +59,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// dialects are what platform.network says of how croft writes its policies.
+// dialects are fields of platform.network that select how croft writes its policies.
 var dialects = map[string]string{
 	"Calico":               "dialect: Calico",
 	"Calico's storage":     "dialect: Calico, calico: {apiGroup: crd.projectcalico.org, tenantPolicies: true}",
@@ -67,7 +67,7 @@ var dialects = map[string]string{
 	"AWS":                  "dialect: AWS",
 }
 
-// spoken is an estate in a dialect.
+// spoken returns an estate in a dialect.
 func spoken(dialect string) []byte {
 	return []byte(`
 platform: {clusterName: demo, nodeClass: {kwok: {}}, clusterDNS: [10.100.0.10, "fd00::10"], network: {platformNamespaces: [ingress], ` + dialect + `}}
@@ -78,24 +78,24 @@ tenants:
 `)
 }
 
-// same compares the fields that objects can carry.
+// same compares the fields that the rendered objects contain.
 var same = gocmp.Options{
 	cmpopts.EquateEmpty(),
-	cmpopts.IgnoreFields(manifest.Problem{}, "Line"), // of warnings: the result has defaults written out
+	cmpopts.IgnoreFields(manifest.Problem{}, "Line"), // of warnings: in the result, defaults are explicit
 	gocmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }),
 	cmpopts.SortSlices(func(a, b v1alpha1.Access) bool {
 		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Group, b.Group), cmp.Compare(a.User, b.User)) < 0
 	}),
-	// In the platform's policies, as expressions that nothing reads back.
+	// These are in the platform's policies only, as expressions that migrate does not parse.
 	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "Admins", "Auditors", "ClassReaders", "Addons", "Roles", "Finalizers", "Proxy"),
 	cmpopts.IgnoreFields(estate.Platform{}, "Groups"), // these follow from Admins, Auditors and ClassReaders
 	cmpopts.IgnoreFields(v1alpha1.PlatformNetwork{}, "MetadataAddresses", "DNSPods"),
-	// Written out in each tenant and each pool.
+	// These are in each tenant and each pool instead.
 	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "TenantDefaults", "NodeClass"),
 	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "NodeClass"),
-	// Fields that no object has.
+	// No object contains this field.
 	cmpopts.IgnoreFields(estate.Tenant{}, "Deletion"),
-	// In Flux' objects, which migrate leaves as they are.
+	// These are in Flux's objects, which migrate leaves unchanged.
 	cmpopts.IgnoreFields(estate.Tenant{}, "Sources"),
 	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "SecondaryNetworks"),
 	cmpopts.IgnoreFields(estate.Tenant{}, "Networks"),
@@ -111,18 +111,18 @@ func build(t testing.TB, data []byte) *estate.Estate {
 		t.Fatalf("%v\n%s", err, data)
 	}
 	for _, p := range e.Pools {
-		// The default, which rendered objects say in full.
+		// This is the default, which rendered objects contain explicitly.
 		if p.Instances.Architectures == nil && p.Instances.InstanceTypes == nil {
 			p.Instances.Architectures = []v1alpha1.Architecture{"amd64"}
 		}
 		if p.Class.AWS != nil {
-			p.Tags = nil // all tags of instances are in the class, of any origin
+			p.Tags = nil // the class has all tags of instances, of any origin
 		}
 	}
 	return e
 }
 
-// migrated renders an estate as croft render does, and migrates that.
+// migrated renders an estate as croft render does, and migrates the output.
 func migrated(t testing.TB, e *estate.Estate) *migrate.Result {
 	t.Helper()
 	var stream strings.Builder

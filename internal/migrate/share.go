@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// share moves the node class that most pools have to the platform.
+// share moves the node class of most pools to the platform.
 func share(d *draft.Draft) {
 	if (d.Platform.NodeClass == v1alpha1.NodeClass{}) {
 		chooseClass(d)
@@ -38,9 +38,9 @@ func share(d *draft.Draft) {
 	}
 }
 
-// chooseClass finds the class for the platform. A pool's class of AWS is laid over
-// it, so that it must not say what another pool's leaves open; if each does, every
-// pool keeps its own.
+// chooseClass selects the class for the platform. A pool's AWS class is merged over it, so it
+// must not set a field that another pool's class leaves unset. If every class does, each pool
+// keeps its own.
 func chooseClass(d *draft.Draft) {
 	pools := poolsByClass(d)
 	classes := slices.SortedFunc(maps.Keys(pools), func(a, b string) int {
@@ -89,8 +89,8 @@ func poolsByClass(d *draft.Draft) map[string][]string {
 	return pools
 }
 
-// inheriting are the pools without a node class of their own: they get the most common
-// one.
+// inheriting returns the pools of a values file without their own node class. They get the most
+// common one.
 func inheriting(d *draft.Draft, class *v1alpha1.NodeClass, from []string) []*draft.Pool {
 	var (
 		names []string
@@ -112,8 +112,7 @@ func inheriting(d *draft.Draft, class *v1alpha1.NodeClass, from []string) []*dra
 	return all
 }
 
-// isCommonBase reports whether every pool's class stays the same when it is merged over
-// this one.
+// isCommonBase reports whether every pool's class is unchanged when it is merged over this one.
 func isCommonBase(d *draft.Draft, base *v1alpha1.AWSNodeClass) bool {
 	for _, p := range d.Pools {
 		if class := p.Spec.NodeClass; class != nil && class.AWS != nil {

@@ -11,9 +11,9 @@ import (
 	"croft.dev/croft/internal/migrate/draft"
 )
 
-// slim removes from a class the fields that the base has anyway, and from one that was
-// read back with every default, the defaults. It reports whether the effective class is
-// unchanged. A nil base is empty.
+// slim removes from a class the fields that equal the base's and, from a class that was read
+// back with every default, the defaults. It reports whether the effective class is unchanged. A
+// nil base is empty.
 func slim(d *draft.Draft, base, class *v1alpha1.AWSNodeClass, readBack bool) (*v1alpha1.AWSNodeClass, bool) {
 	alone, over := d.Platform, d.Platform
 	alone.NodeClass, over.NodeClass = v1alpha1.NodeClass{}, v1alpha1.NodeClass{AWS: base}
@@ -31,8 +31,7 @@ func slim(d *draft.Draft, base, class *v1alpha1.AWSNodeClass, readBack bool) (*v
 	return c, whole && same()
 }
 
-// leaveOut empties a field, or as much of it as possible, if the effective class stays
-// the same.
+// leaveOut clears a field, or as much of it as possible, if the effective class stays the same.
 func leaveOut(field reflect.Value, within bool, same func() bool) {
 	if field.IsZero() {
 		return
@@ -49,7 +48,7 @@ func leaveOut(field reflect.Value, within bool, same func() bool) {
 	}
 }
 
-// leftOut are the fields that a class had before, and now takes from the base.
+// leftOut returns the fields that a class had before and now inherits from the base.
 func leftOut(base, before, after *v1alpha1.AWSNodeClass) []string {
 	if base == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// TestStartupTaints expects a pool to have the startup taints of its NodePool, of each
-// version, and a problem for each that a pool cannot have.
+// TestStartupTaints expects a pool to have the startup taints of its NodePool, in each version,
+// and a problem for each taint that a pool cannot have.
 func TestStartupTaints(t *testing.T) {
 	with := func(taints string) string {
 		return pool("jobs", "node-pool: jobs", "startupTaints: ["+taints+"]\ntaints: [{key: node-pool, value: jobs, effect: NoSchedule}]")

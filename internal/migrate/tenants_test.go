@@ -8,7 +8,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// pools are two that tenants may be put on.
+// pools are two pools for tenants.
 var pools = strings.ReplaceAll(nodePool, "karpenter.k8s.aws, kind: EC2NodeClass", "karpenter.kwok.sh, kind: KWOKNodeClass") + "---" +
 	strings.ReplaceAll(strings.ReplaceAll(nodePool, "karpenter.k8s.aws, kind: EC2NodeClass", "karpenter.kwok.sh, kind: KWOKNodeClass"), "jobs", "apps")
 
@@ -112,7 +112,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// in puts an object into the namespace of a tenant.
+// in returns an object in the namespace of a tenant, with the tenant's placement.
 func in(object string) string { return pools + onJobs + "---\n" + object + "\n" }
 
 func binding(role, subjects string) string {
@@ -187,7 +187,7 @@ func TestNetworkPolicies(t *testing.T) {
 	}
 }
 
-// TestPlacingAnnotations reads the annotations by which plugins of the API server place a
+// TestPlacingAnnotations tests the annotations by which plugins of the API server place a
 // namespace's pods.
 func TestPlacingAnnotations(t *testing.T) {
 	const (
@@ -236,7 +236,7 @@ func TestPlacingAnnotations(t *testing.T) {
 	}
 }
 
-// TestKeyOfPools expects the key whose values are pools among those of a nodeSelector.
+// TestKeyOfPools expects the key of a nodeSelector whose values are pools.
 func TestKeyOfPools(t *testing.T) {
 	nodes := func(name, labels string) string {
 		return "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: " + name + "}\nspec:\n  template:\n    metadata: {labels: {" + labels + "}}\n    spec:\n" +

@@ -11,14 +11,14 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// variable is an unexpanded shell variable, as in a document for a here-document.
+// variable matches an unexpanded shell variable, as in a document for a here-document.
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Z_][A-Z0-9_]*)`)
 
 // scripts are fields in which shell variables are legitimate.
 var scripts = []string{"userData", "annotations", "rego", "targets", "data", "containers", "template"}
 
-// fillIn replaces the variables for the cluster's name, if it is known, and reports the
-// others. They stay as they are.
+// fillIn replaces the variables for the cluster's name, if it is known, and reports the others,
+// which remain unchanged.
 func fillIn(d *draft.Draft) {
 	kept, problems := unique(d.Objects)
 	d.Objects = kept
@@ -47,7 +47,7 @@ func fillIn(d *draft.Draft) {
 			}
 			d.Problems = append(d.Problems, o.Problem(first[name], "%s", what))
 		}
-		// The name itself may have been one.
+		// The object's name may have contained a variable.
 		metadata, _ := o.Content["metadata"].(map[string]any)
 		o.Name, _ = metadata["name"].(string)
 	}

@@ -9,8 +9,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// misplacedWorkloads are problems of workloads that select a pool which is not their
-// tenant's: croft refuses their pods, and the pool's taint evicts those of no tenant.
+// misplacedWorkloads returns problems of workloads that select a pool of another tenant: croft
+// refuses their pods, and the pool's taint evicts pods outside of tenants.
 func misplacedWorkloads(d *draft.Draft, r *Result) manifest.Problems {
 	var all manifest.Problems
 	for _, o := range d.Objects {
@@ -32,8 +32,8 @@ func misplacedWorkloads(d *draft.Draft, r *Result) manifest.Problems {
 	return all
 }
 
-// placingFields are the fields of an object of an add-on from which its controller takes
-// the placement of pods, such as spec.affinity of CloudNativePG's Cluster.
+// placingFields returns the fields of an add-on's object from which its controller takes the
+// placement of pods, such as spec.affinity of CloudNativePG's Cluster.
 func placingFields(f source.Field) []source.Field {
 	var all []source.Field
 	if f.At("nodeSelector").Found() || f.At("affinity", "nodeAffinity").Found() {
@@ -45,7 +45,7 @@ func placingFields(f source.Field) []source.Field {
 	return all
 }
 
-// podSpec is the spec of a workload's pods; unset for other objects.
+// podSpec returns the spec of a workload's pods. It is unset for other objects.
 func podSpec(o *source.Object) source.Field {
 	for _, path := range [][]string{{"spec", "jobTemplate", "spec", "template", "spec"}, {"spec", "template", "spec"}, {"template", "spec"}, {"spec"}} {
 		if f := o.At(path...); f.At("containers").Found() {
@@ -55,7 +55,7 @@ func podSpec(o *source.Object) source.Field {
 	return source.Field{}
 }
 
-// selectedBy are the alternatives of nodes that pods select, by nodeSelector and required
+// selectedBy returns the alternative node selections of pods, from nodeSelector and required
 // affinity.
 func selectedBy(spec source.Field) [][]draft.Selection {
 	always := draft.SelectedBy(spec.At("nodeSelector").TextMap(), spec.At("nodeSelector"))
@@ -77,8 +77,8 @@ func selectedBy(spec source.Field) [][]draft.Selection {
 	return terms
 }
 
-// explainMisplacement returns why pods of a namespace can no longer run where they ask to; empty if
-// they can, or run outside of croft.
+// explainMisplacement returns why pods of a namespace can no longer run on the nodes that they
+// select, or "" if they can, or run outside of croft.
 func explainMisplacement(d *draft.Draft, r *Result, namespace string, term []draft.Selection) string {
 	pools := slices.DeleteFunc(d.PoolsFor(term), func(pool string) bool {
 		_, kept := r.File.Pools[pool]

@@ -4,8 +4,7 @@ import (
 	"testing"
 )
 
-// TestWorkloads expects a problem for workloads that ask for a pool which is not their
-// tenant's.
+// TestWorkloads expects a problem for workloads that request a pool of another tenant.
 func TestWorkloads(t *testing.T) {
 	pools := tiedPool("jobs") + tiedPool("apps") + pool("open", "zone: far", "expireAfter: Never") + selecting("namespaces: [a]", "node-pool: jobs")
 	deployment := func(namespace, spec string) string {
@@ -36,7 +35,7 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
-// addOn is an object of a kind of an add-on.
+// addOn returns an object of an add-on's kind.
 func addOn(apiVersion, kind, namespace, spec string) string {
 	return "\n---\n{apiVersion: " + apiVersion + ", kind: " + kind + ", metadata: {name: o, namespace: " + namespace + "}, spec: " + spec + "}\n"
 }

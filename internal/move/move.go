@@ -16,8 +16,8 @@ import (
 // interval is the polling interval.
 const interval = 500 * time.Millisecond
 
-// Move moves one workload, and waits until none of its pods is on a wrong pool and the
-// desired number is ready. It reports its progress.
+// Move moves one workload, and waits until none of its pods is on a wrong pool and the desired
+// number is ready. It reports its progress.
 func (m *Mover) Move(ctx context.Context, w *Workload, timeout time.Duration, report func(string)) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -45,7 +45,7 @@ func (m *Mover) move(ctx context.Context, w *Workload, say func(string)) error {
 	return m.settled(ctx, w, say)
 }
 
-// settled waits until a workload is where it may be, with all its pods.
+// settled waits until all pods of a workload run on its tenant's pools.
 func (m *Mover) settled(ctx context.Context, w *Workload, say func(string)) error {
 	return wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
 		left, err := m.left(ctx, w)
@@ -74,7 +74,7 @@ func (m *Mover) settled(ctx context.Context, w *Workload, say func(string)) erro
 	})
 }
 
-// left counts the pods of a workload that run where they may not.
+// left returns the number of a workload's pods that run on wrong pools.
 func (m *Mover) left(ctx context.Context, w *Workload) (int, error) {
 	strays, err := m.Strays(ctx)
 	if err != nil {
@@ -93,8 +93,8 @@ func (m *Mover) left(ctx context.Context, w *Workload) (int, error) {
 	return n, nil
 }
 
-// evictOne evicts a pod, retrying until its budgets allow it, and waits until it is
-// deleted and its workload is complete again.
+// evictOne evicts a pod, retrying until its budgets allow it. It waits until the pod is deleted
+// and its workload is complete again.
 func (m *Mover) evictOne(ctx context.Context, w *Workload, s *Stray, say func(string)) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Pod}}
 	if err := m.client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
@@ -108,7 +108,7 @@ func (m *Mover) evictOne(ctx context.Context, w *Workload, s *Stray, say func(st
 			say("pod " + s.Pod + " may not go yet: " + err.Error())
 			return false, nil
 		}
-		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // gone, or another pod of this name by now
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // deleted, or replaced by another pod of this name
 			return true, nil
 		}
 		return err == nil, err

@@ -18,14 +18,14 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// Way is how pods are moved.
+// Way is the way in which pods are moved.
 type Way string
 
 const (
 	// Restart restarts a workload's rollout, as `kubectl rollout restart` does.
 	Restart Way = "restart"
-	// Evict asks for one pod after the other to go, by the eviction API, which keeps
-	// to PodDisruptionBudgets.
+	// Evict evicts one pod after the other by the eviction API, which respects
+	// PodDisruptionBudgets.
 	Evict Way = "evict"
 	// Wait leaves pods alone that end by themselves.
 	Wait Way = "wait"
@@ -33,7 +33,7 @@ const (
 	Leave Way = "leave"
 )
 
-// Workload are pods on a wrong pool, by their controller.
+// Workload is the pods on a wrong pool of one controller.
 type Workload struct {
 	Namespace string  `json:"namespace"`
 	Kind      string  `json:"kind"`
@@ -44,7 +44,7 @@ type Workload struct {
 	Why string `json:"why,omitempty"`
 }
 
-// String is how people write it.
+// String returns the workload's kind, namespace and name.
 func (w *Workload) String() string { return fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name) }
 
 // Mover moves the pods of one tenant to its pools.
@@ -58,7 +58,8 @@ type Mover struct {
 	evict bool
 }
 
-// New is the Mover of a tenant: in one of its namespaces, or in all if none is given.
+// New returns the Mover of a tenant, for one of its namespaces, or for all if namespace is
+// empty.
 func New(c client.Client, e *estate.Estate, tenant *estate.Tenant, namespace string, evict bool) (*Mover, error) {
 	m := &Mover{client: c, key: e.Platform.NodePoolKey, tenant: tenant, namespaces: tenant.Namespaces, evict: evict}
 	if namespace != "" {
@@ -70,7 +71,7 @@ func New(c client.Client, e *estate.Estate, tenant *estate.Tenant, namespace str
 	return m, nil
 }
 
-// Strays are the tenant's pods that run where they may not.
+// Strays returns the tenant's pods that run on wrong pools.
 func (m *Mover) Strays(ctx context.Context) ([]Stray, error) {
 	nodes, err := ReadNodes(ctx, m.client, m.key)
 	if err != nil {
@@ -87,7 +88,7 @@ func (m *Mover) Strays(ctx context.Context) ([]Stray, error) {
 	return all, nil
 }
 
-// Plan returns the workloads to move, and how.
+// Plan returns the workloads to move, with the way for each.
 func (m *Mover) Plan(ctx context.Context) ([]Workload, error) {
 	strays, err := m.Strays(ctx)
 	if err != nil {
@@ -117,8 +118,8 @@ func (m *Mover) Plan(ctx context.Context) ([]Workload, error) {
 	return all, nil
 }
 
-// maker is the controller of a pod: a ReplicaSet's Deployment, and the pod itself if it
-// has none.
+// maker returns the workload of a pod: its controller, or the Deployment of its ReplicaSet. A
+// pod without a controller is its own workload.
 func (m *Mover) maker(ctx context.Context, s *Stray) (kind, name string, err error) {
 	if s.owner == nil {
 		return "Pod", s.Pod, nil
@@ -136,8 +137,8 @@ func (m *Mover) maker(ctx context.Context, s *Stray) (kind, name string, err err
 	return kindOf(s.owner), s.owner.Name, nil
 }
 
-// kindOf is an owner's kind, with its API group if that is not Kubernetes' own: others
-// have kinds of the same names.
+// kindOf returns an owner's kind, with its API group if that is not built in, since other
+// groups have kinds of the same names.
 func kindOf(o *metav1.OwnerReference) string {
 	gv, err := schema.ParseGroupVersion(o.APIVersion)
 	if err == nil && slices.Contains([]string{"", "apps", "batch"}, gv.Group) {
@@ -146,7 +147,7 @@ func kindOf(o *metav1.OwnerReference) string {
 	return o.Kind + "." + gv.Group
 }
 
-// choose says how a workload is moved.
+// choose sets the way in which a workload is moved.
 func (m *Mover) choose(ctx context.Context, w *Workload) error {
 	switch w.Kind {
 	case "Deployment", "StatefulSet", "DaemonSet":
@@ -167,8 +168,8 @@ func (m *Mover) choose(ctx context.Context, w *Workload) error {
 	return nil
 }
 
-// chooseRollout restarts a workload if its rollout stops no more pods at once than its
-// budgets allow, and otherwise evicts them: a rollout ignores budgets.
+// chooseRollout restarts a workload if its rollout stops no more pods at once than its budgets
+// allow, and otherwise evicts them: a rollout ignores budgets.
 func (m *Mover) chooseRollout(ctx context.Context, w *Workload) error {
 	o, err := m.get(ctx, w)
 	if apierrors.IsNotFound(err) {

@@ -12,11 +12,11 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// FromAnnotation on a Tenant names the pool that its pods were last moved from, so
-// that they can be moved back.
+// FromAnnotation on a Tenant names the pool that its pods were last moved from, so that they
+// can be moved back.
 const FromAnnotation = "croft.dev/moved-from"
 
-// from is the pool that a plan moves pods away from; "" if that is no pool.
+// from returns the pool that a plan moves pods away from, or "" if there is none.
 func from(plan []Workload) string {
 	for i := range plan {
 		if plan[i].Way != Restart && plan[i].Way != Evict {
@@ -31,7 +31,7 @@ func from(plan []Workload) string {
 	return ""
 }
 
-// Remember writes down the pool that a plan moves a tenant's pods away from.
+// Remember records the pool that a plan moves a tenant's pods away from.
 func (m *Mover) Remember(ctx context.Context, plan []Workload) error {
 	pool := from(plan)
 	if pool == "" {
@@ -40,7 +40,7 @@ func (m *Mover) Remember(ctx context.Context, plan []Workload) error {
 	return patchTenant(ctx, m.client, m.tenant.Name, map[string]any{"metadata": map[string]any{"annotations": map[string]any{FromAnnotation: pool}}})
 }
 
-// PutBack declares the pool that a tenant's pods were last moved from, and returns its
+// PutBack sets the tenant's pool to the one that its pods were last moved from, and returns its
 // name.
 func PutBack(ctx context.Context, c client.Client, tenant *v1alpha1.Tenant) (string, error) {
 	pool := tenant.Annotations[FromAnnotation]

@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// restartedAt is what `kubectl rollout restart` writes into a pod template.
+// restartedAt is the annotation that `kubectl rollout restart` writes into a pod template.
 const restartedAt = "kubectl.kubernetes.io/restartedAt"
 
-// get reads a workload of one of the three kinds that are rolled out.
+// get reads a workload of one of the three kinds that have rollouts.
 func (m *Mover) get(ctx context.Context, w *Workload) (client.Object, error) {
 	var o client.Object
 	switch w.Kind {
@@ -29,8 +29,8 @@ func (m *Mover) get(ctx context.Context, w *Workload) (client.Object, error) {
 	return o, m.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Name}, o)
 }
 
-// awayAtOnce is the number of pods that a rollout deletes before their replacements
-// exist, and the labels of the pods; -1 if a changed template restarts nothing.
+// awayAtOnce returns the number of pods that a rollout deletes before their replacements exist,
+// and the labels of the pods. The number is -1 if a changed template restarts no pods.
 func awayAtOnce(o client.Object) (away int, pod map[string]string) {
 	switch o := o.(type) {
 	case *appsv1.Deployment:
@@ -71,8 +71,8 @@ func awayAtOnce(o client.Object) (away int, pod map[string]string) {
 	}
 }
 
-// mostAway is the number of pods that maxUnavailable allows to be missing: one by
-// default, and all if it cannot be parsed.
+// mostAway returns the number of pods that maxUnavailable allows to be missing: one by default,
+// and all if it cannot be parsed.
 func mostAway(unavailable *intstr.IntOrString, of int) int {
 	if unavailable == nil {
 		return 1
@@ -84,7 +84,7 @@ func mostAway(unavailable *intstr.IntOrString, of int) int {
 	return max(1, n)
 }
 
-// partition is below which ordinal a StatefulSet does not update its pods.
+// partition returns the ordinal below which a StatefulSet does not update its pods.
 func partition(o *appsv1.StatefulSet) int32 {
 	if u := o.Spec.UpdateStrategy.RollingUpdate; u != nil {
 		return ptr.Deref(u.Partition, 0)
@@ -92,9 +92,9 @@ func partition(o *appsv1.StatefulSet) int32 {
 	return 0
 }
 
-// rolledOut reports whether a rollout is over. Of a DaemonSet it is enough that no
-// pod of it is left on a wrong pool: on which nodes it runs is for its own template
-// to say.
+// rolledOut reports whether a rollout is complete. For a DaemonSet it is always true: it is
+// enough that none of its pods remains on a wrong pool, since its own template selects its
+// nodes.
 func rolledOut(o client.Object) bool {
 	switch o := o.(type) {
 	case *appsv1.Deployment:
@@ -110,7 +110,7 @@ func rolledOut(o client.Object) bool {
 	}
 }
 
-// allReady reports whether a workload has as many ready pods as it asks for.
+// allReady reports whether a workload has the desired number of ready pods.
 func allReady(o client.Object) bool {
 	switch o := o.(type) {
 	case *appsv1.Deployment:

@@ -1,6 +1,6 @@
-// Package move finds pods on nodes of other pools than their tenant's, and restarts
-// them, so that they are placed again. A pod is placed once, when it is created: it
-// stays on its node when its tenant changes pool.
+// Package move finds pods on nodes of other pools than their tenant's, and restarts them, so
+// that they are placed again. A pod is placed once, when it is created: it stays on its node
+// when its tenant's pool changes.
 package move
 
 import (
@@ -13,21 +13,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Stray is a pod that runs where it may not.
+// Stray is a pod that runs on a wrong pool.
 type Stray struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
 	Node      string `json:"node"`
-	// Pool is that of its node; empty if the node is of no pool.
+	// Pool is the pool of its node, or "" if the node has none.
 	Pool string `json:"pool"`
 
 	owner *metav1.OwnerReference
 }
 
-// Nodes are the pools of nodes by the nodes' names; of a node of no pool "".
+// Nodes maps nodes' names to their pools, or to "" for a node without a pool.
 type Nodes map[string]string
 
-// NodesOf reads the pools from nodes: key is the Platform's nodePoolKey.
+// NodesOf returns the pools of nodes. key is the Platform's nodePoolKey.
 func NodesOf(key string, nodes []corev1.Node) Nodes {
 	all := Nodes{}
 	for i := range nodes {
@@ -36,7 +36,7 @@ func NodesOf(key string, nodes []corev1.Node) Nodes {
 	return all
 }
 
-// ReadNodes reads the pools of all nodes of a cluster, and nothing else of them.
+// ReadNodes reads the pools of all nodes of a cluster. It only requests their metadata.
 func ReadNodes(ctx context.Context, c client.Reader, key string) (Nodes, error) {
 	var nodes metav1.PartialObjectMetadataList
 	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
@@ -50,7 +50,7 @@ func ReadNodes(ctx context.Context, c client.Reader, key string) (Nodes, error) 
 	return all, nil
 }
 
-// poolOf is the pool of a running pod, and whether it is known. If its node cannot be
+// poolOf returns the pool of a running pod, and whether it is known. If its node cannot be
 // read, it is the pool that the pod selects: the scheduler has placed it there.
 func (n Nodes) poolOf(key string, pod *corev1.Pod) (string, bool) {
 	if pool, ok := n[pod.Spec.NodeName]; ok {
@@ -60,8 +60,8 @@ func (n Nodes) poolOf(key string, pod *corev1.Pod) (string, bool) {
 	return pool, ok
 }
 
-// Strays are the tenant's pods on nodes of other pools. Pods that have ended, or are
-// about to, are left out.
+// Strays returns the tenant's pods on nodes of other pools. It ignores pods that have ended or
+// are being deleted.
 func Strays(key string, pools []string, pods []corev1.Pod, nodes Nodes) []Stray {
 	var all []Stray
 	for i := range pods {
@@ -76,7 +76,7 @@ func Strays(key string, pools []string, pods []corev1.Pod, nodes Nodes) []Stray 
 	return all
 }
 
-// Where names the node or pool of a stray.
+// Where describes the node or pool of a stray.
 func (s *Stray) Where() string {
 	if s.Pool == "" {
 		return fmt.Sprintf("node %s, which is of no pool", s.Node)

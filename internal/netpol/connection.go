@@ -14,11 +14,11 @@ import (
 	"croft.dev/croft/internal/netpol/tier"
 )
 
-// podIP represents the address of any pod: a private one, as clusters use. Policies that
-// allow ranges of addresses are judged by it.
+// podIP represents the address of every pod. It is in a private range that clusters use.
+// Policies that allow ranges of addresses are evaluated with it.
 var podIP = netip.MustParseAddr("10.244.1.1")
 
-// somePort is used where policies name no port.
+// somePort is used if policies name no port.
 const somePort = 8080
 
 type port struct {
@@ -34,8 +34,8 @@ func (p port) String() string {
 	return fmt.Sprintf("%d/%s", p.number, p.protocol)
 }
 
-// connection is one from a pod, or from an address where from is nil, to a pod or
-// an address likewise.
+// connection is a connection between two ends. from and to are the namespaces of pods, and
+// nil for an end that is an address.
 type connection struct {
 	from, to             *namespace
 	fromLabels, toLabels map[string]string
@@ -61,7 +61,7 @@ func podName(n *namespace, pod map[string]string) string {
 	return n.name + "[" + labels.Set(pod).String() + "]"
 }
 
-// tiered is the connection in the form for tiered policies.
+// tiered returns the connection in the form of package tier.
 func (c *connection) tiered() *tier.Connection {
 	return &tier.Connection{
 		From: end(c.from, c.fromLabels, c.fromIP), To: end(c.to, c.toLabels, c.toIP),
@@ -77,8 +77,8 @@ func end(n *namespace, pod map[string]string, address string) tier.End {
 	return tier.End{Pod: &tier.Pod{Namespace: n.name, NamespaceLabels: n.labels, Labels: pod}, Address: podIP}
 }
 
-// allowed evaluates the destination first: between tenants it is usually the one that
-// denies.
+// allowed evaluates the destination first, because between tenants it is usually the
+// destination that denies.
 func (c *connection) allowed() bool {
 	t := c.tiered()
 	return (c.to == nil || tier.Decide(c.to.tiers, t, tier.Ingress).Allowed) &&
@@ -98,8 +98,8 @@ func (c *connection) verdict() Verdict {
 	return v
 }
 
-// direction finds the deciding policies. NetworkPolicies are additive, so each of them
-// is evaluated by itself.
+// direction returns the decision and the deciding policies. NetworkPolicies are additive, so
+// each of them is evaluated separately.
 func (n *namespace) direction(c *tier.Connection, d tier.Direction) Direction {
 	decision := tier.Decide(n.tiers, c, d)
 	v := Direction{Allowed: decision.Allowed, DecidedBy: decision.By}
@@ -124,8 +124,7 @@ func (n *namespace) direction(c *tier.Connection, d tier.Direction) Direction {
 	return v
 }
 
-// connections are all connections between two namespaces that their policies
-// distinguish.
+// connections returns all connections between two namespaces that their policies distinguish.
 func connections(from, to *namespace, number int, protocol corev1.Protocol) []connection {
 	ports := []port{{number: number, protocol: protocol}}
 	if number == 0 {
@@ -142,7 +141,7 @@ func connections(from, to *namespace, number int, protocol corev1.Protocol) []co
 	return all
 }
 
-// distinct are the values of several lists, each once.
+// distinct returns the distinct values of several lists.
 func distinct[T any](lists ...[]T) []T {
 	var all []T
 	seen := map[string]bool{}
@@ -157,8 +156,8 @@ func distinct[T any](lists ...[]T) []T {
 	return all
 }
 
-// tellApart finds the pods and ports that the namespace's policies treat
-// differently: one without labels, and one of each kind that a selector names.
+// tellApart collects the pods and ports that the namespace's policies treat differently: a
+// pod without labels, and a pod for each selector.
 func (n *namespace) tellApart(global []*calico.Policy, clusterWide []*cluster.Policy) {
 	n.pods, n.peers, n.ports = []map[string]string{{}}, nil, nil
 	for _, policies := range [][]*calico.Policy{global, n.calico} {
@@ -178,8 +177,8 @@ func (n *namespace) tellApart(global []*calico.Policy, clusterWide []*cluster.Po
 	n.pods, n.peers, n.ports = distinct(n.pods), distinct(n.peers), distinct(n.ports)
 }
 
-// addPorts adds ports that a policy names: the first of several, and some port where it names
-// only a protocol.
+// addPorts adds ports that a policy names: the first port of a range, and somePort for a
+// protocol alone.
 func (n *namespace) addPorts(ports []tier.Ports) {
 	for _, named := range ports {
 		p := port{number: named.From, name: named.Name, protocol: corev1.Protocol(cmp.Or(named.Protocol, string(corev1.ProtocolTCP)))}
@@ -190,7 +189,7 @@ func (n *namespace) addPorts(ports []tier.Ports) {
 	}
 }
 
-// selected are pods that selectors distinguish from one without labels.
+// selected returns pods that the selectors distinguish from a pod without labels.
 func selected(selectors []*metav1.LabelSelector) []map[string]string {
 	var pods []map[string]string
 	for _, s := range selectors {

@@ -6,22 +6,23 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// Row says where the pods of one namespace can connect to.
+// Row lists the destinations that the pods of one namespace can connect to.
 type Row struct {
 	Namespace string `json:"namespace"`
-	// Tenant is whose it is; "" for one of the platform's.
+	// Tenant is the namespace's tenant, or "" for a namespace of the platform.
 	Tenant string `json:"tenant,omitempty"`
 	// Reaches are the namespaces of the matrix that its pods can connect to.
 	Reaches []string `json:"reaches"`
-	// DNS, Internet and Metadata are the cluster's name servers, an address outside
-	// of the cluster, and the address at which a cloud hands out credentials.
+	// DNS, Internet and Metadata report whether pods can connect to the cluster's name
+	// servers, to an address outside of the cluster, and to an address at which a cloud
+	// serves credentials.
 	DNS      bool `json:"dns"`
 	Internet bool `json:"internet"`
 	Metadata bool `json:"metadata"`
 }
 
-// Matrix judges connections between all of some namespaces, on one port or, if
-// that is 0, on any.
+// Matrix evaluates connections between all of the given namespaces, on one port or, if it is
+// 0, on any port.
 func (m *Map) Matrix(namespaces []string, port int, protocol string) ([]Row, error) {
 	rows := make([]Row, 0, len(namespaces))
 	for _, from := range namespaces {
@@ -43,7 +44,7 @@ func (m *Map) Matrix(namespaces []string, port int, protocol string) ([]Row, err
 	return rows, nil
 }
 
-// Outside are the connections of a namespace beyond those of tenants and the platform.
+// Outside evaluates the connections of a namespace to destinations outside of the matrix.
 func (m *Map) Outside(namespace string) (Row, error) {
 	row := Row{Namespace: namespace, Tenant: m.Tenant(namespace), Reaches: []string{}}
 	for _, to := range []struct {

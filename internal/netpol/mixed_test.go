@@ -52,9 +52,9 @@ func clusterPolicy(tier, action string) string {
 		", priority: 1, subject: {namespaces: {matchLabels: {name: n1}}}, ingress: [{action: " + action + ", from: [{namespaces: {}}]}]}}"
 }
 
-// TestTogether judges policies of several kinds in the order of their evaluation:
-// cluster-wide ones of the tier Admin, Calico's before order 1000, NetworkPolicies,
-// Calico's behind it, and those of the tier Baseline.
+// TestTogether evaluates policies of several kinds in their order: cluster-wide ones of the
+// tier Admin, Calico's before order 1000, NetworkPolicies, Calico's after it, and
+// cluster-wide ones of the tier Baseline.
 func TestTogether(t *testing.T) {
 	const firstTier = "{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: first.own, namespace: n1}, spec: {tier: first, ingress: [{action: %s}]}}"
 	for name, test := range map[string]struct {
@@ -90,8 +90,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestSuppose judges a connection as if a policy existed too, or did not, and expects
-// the map to be unchanged.
+// TestSuppose evaluates a connection with an additional policy, and without an existing one.
+// The map must not change.
 func TestSuppose(t *testing.T) {
 	m, err := netpol.Of(namespaces(2, 2), written(t, allowNone))
 	if err != nil {
@@ -119,8 +119,8 @@ func TestSuppose(t *testing.T) {
 	}
 }
 
-// TestCalicoTellsPodsApart finds a hole for some pods, on some port, that a
-// connection between ordinary pods would not show.
+// TestCalicoTellsPodsApart expects a hole to be found that exists only for some pods on some
+// port. A connection between pods without labels would not reveal it.
 func TestCalicoTellsPodsApart(t *testing.T) {
 	m, err := netpol.Of(namespaces(2, 2), written(t, `{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: hole, namespace: n1}, spec: {selector: "app in {'db', 'web'}",
 		ingress: [{action: Allow, protocol: TCP, source: {namespaceSelector: all(), selector: "role == 'x' && has(y)"}, destination: {ports: [5432]}}]}}`, allowNone))

@@ -1,7 +1,7 @@
-// Package netpol judges, from the network policies in a cluster, who can connect to
-// whom. The packages below judge Kubernetes' own, Calico's and cluster-wide ones. They are
-// written from the specifications and know nothing of croft's walls: a wall must not be its
-// own judge.
+// Package netpol computes which connections the network policies of a cluster allow. Its
+// subpackages evaluate Kubernetes NetworkPolicies, Calico's policies and cluster-wide
+// policies. They are written from the specifications and have no knowledge of croft's walls:
+// a wall must not verify itself.
 package netpol
 
 import (
@@ -21,29 +21,30 @@ import (
 	"croft.dev/croft/internal/netpol/tier"
 )
 
-// Map are the network policies of a cluster at one moment. It allows concurrent use.
+// Map has the network policies of a cluster at one moment. It is safe for concurrent use.
 type Map struct {
 	namespaces map[string]*namespace
-	// The following fields are of the whole cluster.
+	// The following fields apply to the whole cluster.
 	calicoTiers map[string]tier.Tier
 	calicoSets  *calico.Sets
 	global      []*calico.Policy
 	cluster     []*cluster.Policy
-	// byLabel are the cluster's policies that select only namespaces with a label.
+	// byLabel are the cluster-wide policies that select only namespaces with a label.
 	byLabel map[label][]*cluster.Policy
 }
 
 type label struct{ key, value string }
 
-// namespace has the policies of one namespace: none of them selects pods of another, so
-// two namespaces' policies, and the cluster-wide ones, decide every connection between
-// them.
+// namespace has the policies of one namespace. None of them selects pods of another
+// namespace, so the policies of two namespaces and the cluster-wide ones decide every
+// connection between them.
 type namespace struct {
 	name       string
 	labels     map[string]string
 	kubernetes []*kubernetes.Policy
 	calico     []*calico.Policy
-	// tiers are all policies that may select its pods, in the order of their evaluation.
+	// tiers are all policies that may select the namespace's pods, in the order of their
+	// evaluation.
 	tiers []tier.Tier
 	// pods and peers are the pods that the policies distinguish.
 	pods, peers []map[string]string
@@ -51,7 +52,7 @@ type namespace struct {
 	ports []port
 }
 
-// New makes a Map of namespaces and the NetworkPolicies in them.
+// New returns a Map of namespaces and the NetworkPolicies in them.
 func New(namespaces []corev1.Namespace, policies []networkingv1.NetworkPolicy) (*Map, error) {
 	all := make([]client.Object, len(policies))
 	for i := range policies {
@@ -60,7 +61,7 @@ func New(namespaces []corev1.Namespace, policies []networkingv1.NetworkPolicy) (
 	return Of(namespaces, all)
 }
 
-// settle readies a Map that nothing more is added to.
+// settle completes a Map after the last policy has been added.
 func (m *Map) settle() {
 	m.byLabel = map[label][]*cluster.Policy{}
 	for _, p := range m.cluster {
@@ -85,7 +86,7 @@ func (m *Map) settleOne(n *namespace) {
 	n.tellApart(m.global, clusterWide)
 }
 
-// Tenants are the namespaces of every tenant, both sorted.
+// Tenants returns the namespaces of every tenant, both sorted.
 func (m *Map) Tenants() map[string][]string {
 	tenants := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(m.namespaces)) {
@@ -96,7 +97,7 @@ func (m *Map) Tenants() map[string][]string {
 	return tenants
 }
 
-// Tenant is the tenant that a namespace belongs to; "" if it is no tenant's.
+// Tenant returns the tenant of a namespace, or "" if the namespace has none.
 func (m *Map) Tenant(namespace string) string {
 	n, ok := m.namespaces[namespace]
 	if !ok {
@@ -105,44 +106,44 @@ func (m *Map) Tenant(namespace string) string {
 	return n.labels[v1alpha1.TenantLabel]
 }
 
-// Has reports whether there is such a namespace.
+// Has reports whether the namespace exists.
 func (m *Map) Has(namespace string) bool {
 	_, ok := m.namespaces[namespace]
 	return ok
 }
 
-// Verdict says whether a connection is allowed, and by which policies.
+// Verdict reports whether a connection is allowed, and by which policies.
 type Verdict struct {
 	Allowed bool `json:"allowed"`
-	// Egress is the decision of the source's policies, Ingress that of the
+	// Egress is the decision of the source's policies, and Ingress the decision of the
 	// destination's.
 	Egress  Direction `json:"egress"`
 	Ingress Direction `json:"ingress"`
-	// Connection is the judged connection: of several, the first that is allowed.
+	// Connection is the evaluated connection. Of several, it is the first that is allowed.
 	Connection string `json:"connection"`
 }
 
-// Direction is one half of a verdict. Without any policy that selects the pod,
-// everything is allowed.
+// Direction is the decision for one end of the connection. If no policy selects the pod, all
+// connections are allowed.
 type Direction struct {
 	Allowed bool `json:"allowed"`
-	// DecidedBy is the one policy that allowed or denied it, among policies that are
+	// DecidedBy is the policy that allowed or denied the connection, among policies that are
 	// evaluated in order.
 	DecidedBy string `json:"decidedBy,omitempty"`
-	// Allowing are the NetworkPolicies that allow the connection, as namespace/name;
+	// Allowing are the NetworkPolicies that allow the connection, as namespace/name.
 	// Selecting are all evaluated policies that select the pod.
 	Allowing  []string `json:"allowing,omitempty"`
 	Selecting []string `json:"selecting,omitempty"`
 }
 
-// Allows reports whether the policies allow a connection between ordinary pods, without
-// labels. It is an error if a namespace of the flow does not exist.
+// Allows reports whether the policies allow a connection between pods without labels. It
+// returns an error if a namespace of the flow does not exist.
 func (m *Map) Allows(f attack.Flow) (bool, error) {
 	verdict, err := m.Judge(f)
 	return verdict.Allowed, err
 }
 
-// Judge is Allows with the reasons.
+// Judge evaluates a connection like Allows, and returns the reasons.
 func (m *Map) Judge(f attack.Flow) (Verdict, error) {
 	if len(f.Beside)+len(f.Without) > 0 {
 		var err error
@@ -167,8 +168,8 @@ func (m *Map) Judge(f attack.Flow) (Verdict, error) {
 	return c.verdict(), nil
 }
 
-// Connects reports whether any pod of one namespace can connect to any pod of
-// another, on the given port or, if that is 0, on any.
+// Connects reports whether any pod of one namespace can connect to any pod of another, on the
+// given port or, if it is 0, on any port.
 func (m *Map) Connects(from, to string, number int, protocol string) (Verdict, error) {
 	source, ok := m.namespaces[from]
 	if !ok {

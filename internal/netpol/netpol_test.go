@@ -34,8 +34,8 @@ func newMap(t testing.TB, namespaces []corev1.Namespace, policies []networkingv1
 	return m
 }
 
-// closed denies everything in and out of a namespace, except for the ingress that rules
-// allow.
+// closed returns a policy that denies all ingress of the selected pods, except for the given
+// rules.
 func closed(namespace, name string, pods metav1.LabelSelector, in ...networkingv1.NetworkPolicyIngressRule) networkingv1.NetworkPolicy {
 	return networkingv1.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -45,7 +45,7 @@ func closed(namespace, name string, pods metav1.LabelSelector, in ...networkingv
 	}
 }
 
-// TestConnects expects a hole to be found that exists for some pods or some port only.
+// TestConnects expects a hole to be found that exists only for some pods or some port.
 func TestConnects(t *testing.T) {
 	every := metav1.LabelSelector{}
 	web := metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
@@ -81,8 +81,8 @@ func TestConnects(t *testing.T) {
 	}
 }
 
-// TestEachPair wants all pairs of different tenants, and of too many a sample in
-// which every namespace is both source and destination.
+// TestEachPair expects all pairs of namespaces of different tenants. If there are too many,
+// it expects a sample in which every namespace is both a source and a destination.
 func TestEachPair(t *testing.T) {
 	m := newMap(t, namespaces(60, 20), nil)
 	seen := map[string]int{}

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// MaxPairs is the maximum number of pairs of namespaces that are judged one by one,
-// which takes seconds. Beyond that a sample is judged.
+// MaxPairs is the maximum number of pairs of namespaces that are all evaluated, which takes
+// seconds. If there are more, a sample is evaluated.
 const MaxPairs = 100_000
 
-// EachPair calls do for each pair of namespaces of different tenants, or for at most
-// limit of them, spread evenly. It stops when do returns false, and returns the number
-// of calls and the number of pairs.
+// EachPair calls do for each pair of namespaces of different tenants, or for at most limit of
+// them, evenly distributed. It stops when do returns false, and returns the number of calls
+// and the number of pairs.
 func (m *Map) EachPair(limit int, do func(from, to string) bool) (judged, total int) {
 	tenants := m.Tenants()
 	var all []string
@@ -20,8 +20,8 @@ func (m *Map) EachPair(limit int, do func(from, to string) bool) (judged, total 
 		total -= len(tenants[tenant]) * len(tenants[tenant])
 	}
 	total += len(all) * len(all)
-	// With a stride that shares no factor with the number of namespaces, each of
-	// them is the destination as often as any other.
+	// With a stride that is coprime to the number of namespaces, each namespace is the
+	// destination equally often.
 	stride := (total + limit - 1) / limit
 	for stride > 1 && gcd(stride, len(all)) > 1 {
 		stride++

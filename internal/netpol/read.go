@@ -21,7 +21,7 @@ import (
 	"croft.dev/croft/internal/netpol/tier"
 )
 
-// The kinds of policies that a cluster may have beside Kubernetes' own. Calico serves
+// The kinds of policies that a cluster may have in addition to Kubernetes' own. Calico serves
 // the objects of its second group in the first, too.
 var (
 	calicoGroups = []schema.GroupVersion{{Group: "projectcalico.org", Version: "v3"}, {Group: "crd.projectcalico.org", Version: "v1"}}
@@ -32,15 +32,16 @@ var (
 	}
 )
 
-// Snapshot is the namespaces of a cluster and its network policies at one moment.
+// Snapshot has the namespaces of a cluster and its network policies at one moment.
 type Snapshot struct {
 	Namespaces []corev1.Namespace
-	// Policies are of every kind that the cluster serves: NetworkPolicies as Go types,
-	// all others unstructured, and with them the sets and tiers that Calico's speak of.
+	// Policies are the policies of every kind that the cluster serves, with the sets and
+	// tiers that Calico's policies refer to. NetworkPolicies have their Go type, and all
+	// other objects are unstructured.
 	Policies []client.Object
 }
 
-// Read reads every namespace and every network policy, and makes a Map of them.
+// Read reads every namespace and every network policy, and returns a Map of them.
 func Read(ctx context.Context, c client.Reader) (*Map, error) {
 	s, err := Take(ctx, c)
 	if err != nil {
@@ -49,9 +50,9 @@ func Read(ctx context.Context, c client.Reader) (*Map, error) {
 	return Of(s.Namespaces, s.Policies)
 }
 
-// Take reads every namespace and every network policy. Namespaces that are being deleted
-// are left out once they have no pods: their policies are deleted first, and no pods are
-// left to connect.
+// Take reads every namespace and every network policy. Namespaces that are being deleted and
+// have no pods are left out: their policies may be deleted already, and no pods remain to
+// connect.
 func Take(ctx context.Context, c client.Reader) (*Snapshot, error) {
 	namespaces, err := namespacesOf(ctx, c)
 	if err != nil {
@@ -63,7 +64,8 @@ func Take(ctx context.Context, c client.Reader) (*Snapshot, error) {
 	}
 	s := &Snapshot{}
 	for i := range policies.Items {
-		policies.Items[i].SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy")) // which a list leaves out
+		// A list leaves the kind out.
+		policies.Items[i].SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"))
 		s.Policies = append(s.Policies, &policies.Items[i])
 	}
 	for _, group := range calicoGroups {
@@ -84,7 +86,7 @@ func Take(ctx context.Context, c client.Reader) (*Snapshot, error) {
 			return nil, err
 		}
 	}
-	// Namespaces whose deletion began meanwhile may have lost policies already.
+	// Policies of namespaces whose deletion has begun since may already be deleted.
 	now, err := namespacesOf(ctx, c)
 	if err != nil {
 		return nil, err
@@ -111,8 +113,8 @@ func namespacesOf(ctx context.Context, c client.Reader) (map[string]corev1.Names
 	return byName, nil
 }
 
-// crowded reports whether a namespace has pods, or may have: who cannot look cannot
-// rule it out.
+// crowded reports whether a namespace has pods. If the pods cannot be listed, it returns
+// true.
 func crowded(ctx context.Context, c client.Reader, namespace string) bool {
 	var pods metav1.PartialObjectMetadataList
 	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
@@ -120,7 +122,7 @@ func crowded(ctx context.Context, c client.Reader, namespace string) bool {
 	return err != nil || len(pods.Items) > 0
 }
 
-// list adds the objects of a kind, if the cluster serves it.
+// list adds the objects of a kind, if the cluster serves the kind.
 func (s *Snapshot) list(ctx context.Context, c client.Reader, kind schema.GroupVersionKind) (served bool, err error) {
 	all := &unstructured.UnstructuredList{}
 	all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -135,14 +137,14 @@ func (s *Snapshot) list(ctx context.Context, c client.Reader, kind schema.GroupV
 	return true, nil
 }
 
-// Of makes a Map of namespaces and a Snapshot's policies.
+// Of returns a Map of namespaces and a Snapshot's policies.
 func Of(namespaces []corev1.Namespace, policies []client.Object) (*Map, error) {
 	m := &Map{namespaces: make(map[string]*namespace, len(namespaces)), calicoTiers: map[string]tier.Tier{}, calicoSets: &calico.Sets{}}
 	for i := range namespaces {
 		m.namespaces[namespaces[i].Name] = &namespace{name: namespaces[i].Name, labels: namespaces[i].Labels}
 	}
 	var errs []error
-	// Sets and tiers before the policies that speak of them.
+	// Sets and tiers are added before the policies that refer to them.
 	for _, add := range []func(client.Object) error{m.addTerms, m.addPolicy} {
 		for _, o := range policies {
 			errs = append(errs, add(o))
@@ -155,7 +157,7 @@ func Of(namespaces []corev1.Namespace, policies []client.Object) (*Map, error) {
 	return m, nil
 }
 
-// addTerms adds the objects that Calico's policies refer to.
+// addTerms adds the sets and tiers that Calico's policies refer to.
 func (m *Map) addTerms(object client.Object) error {
 	o, ok := object.(*unstructured.Unstructured)
 	if !ok {

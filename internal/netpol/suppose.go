@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/internal/netpol/kubernetes"
 )
 
-// as is the Map with some additional policies of namespaces, and without others.
+// as returns a copy of the Map with additional policies, and without others.
 func (m *Map) as(beside, without []client.Object) (*Map, error) {
 	other := *m
 	other.namespaces = maps.Clone(m.namespaces)

@@ -14,11 +14,11 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// TestTakeLeavesOutWhatGoes fails if an empty namespace that is being deleted is judged:
-// its policies may be deleted already. A namespace with remaining pods is judged.
+// TestTakeLeavesOutWhatGoes fails if Take returns an empty namespace that is being deleted:
+// its policies may already be deleted. A namespace with remaining pods is returned.
 func TestTakeLeavesOutWhatGoes(t *testing.T) {
 	sandbox.EndToEnd(t)
-	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly}) // so that nothing takes a namespace away
+	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly}) // no controller deletes the namespaces
 	c, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
 	if err != nil {
 		t.Fatal(err)

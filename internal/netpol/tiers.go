@@ -10,12 +10,12 @@ import (
 	"croft.dev/croft/internal/netpol/tier"
 )
 
-// additive is the common name of NetworkPolicies: none of them comes before another.
+// additive is the common name of all NetworkPolicies, which have no order.
 const additive = "NetworkPolicies"
 
-// tiersOf sorts all policies that may select a namespace's pods: first the cluster-wide
-// ones of the tier Admin, then Calico's by their tiers, with NetworkPolicies in the
-// default one; and then the cluster-wide ones of the tier Baseline.
+// tiersOf returns all policies that may select a namespace's pods, in their order: the
+// cluster-wide ones of the tier Admin; Calico's by their tiers, with NetworkPolicies in the
+// default tier; and the cluster-wide ones of the tier Baseline.
 func (m *Map) tiersOf(n *namespace, clusterWide []*cluster.Policy) []tier.Tier {
 	first, last := tier.Tier{Order: cluster.AdminOrder, Tied: true}, tier.Tier{Order: cluster.BaselineOrder, Tied: true}
 	for _, p := range clusterWide {
@@ -34,7 +34,7 @@ func (m *Map) tiersOf(n *namespace, clusterWide []*cluster.Policy) []tier.Tier {
 	}
 	for _, policies := range [][]*calico.Policy{m.global, n.calico} {
 		for _, p := range policies {
-			if named[p.Tier] == nil { // a tier that is not there yet
+			if named[p.Tier] == nil { // a tier that does not exist yet
 				named[p.Tier] = &tier.Tier{Order: math.Inf(1), Denies: true}
 			}
 			named[p.Tier].Policies = append(named[p.Tier].Policies, p.Policy)
@@ -53,7 +53,7 @@ func (m *Map) tiersOf(n *namespace, clusterWide []*cluster.Policy) []tier.Tier {
 	return all
 }
 
-// together asks all NetworkPolicies of the namespace.
+// together evaluates all NetworkPolicies of the namespace.
 func (n *namespace) together(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
 	selects := tier.No
 	for _, p := range n.kubernetes {

@@ -2,7 +2,7 @@ package oncall
 
 import "time"
 
-// ofCroft leaves, of metrics that every operator has, those of croft's.
+// ofCroft limits metrics that every controller-runtime process has to croft's processes.
 const ofCroft = " * on (job, instance) group_left () croft_build_info"
 
 var operatorRecords = []Record{

@@ -7,7 +7,7 @@ var wallRecords = []Record{
 	{"croft:policy_denials:rate5m", `sum by (policy) (
   rate(apiserver_validating_admission_policy_check_total{policy=~"croft-.*", enforcement_action="deny"}[5m]))
 * on (policy) group_left (wall) max by (policy, wall) (croft_policy_info)`},
-	// The API server counts an ordinary refusal as invalid_error.
+	// The API server counts an ordinary denial as invalid_error.
 	{"croft:policy_errors:rate5m", `sum by (policy, error_type) (
   rate(apiserver_validating_admission_policy_check_total{policy=~"croft-.*", error_type=~"compile_error|out_of_budget"}[5m]))`},
 }

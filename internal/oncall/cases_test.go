@@ -2,14 +2,15 @@ package oncall_test
 
 import "time"
 
-// alertCase is an alert that fires, and one that does not. Values are in promtool's words:
-// a+bxN begins at a and grows by b, N times, once a minute.
+// alertCase has series for which an alert fires, and others for which it does not. Values
+// are in promtool's notation: a+bxN begins at a and grows by b, N times, once a minute.
 type alertCase struct {
 	fires, silent map[string]string
-	// labels and summary are those of the alert that fires.
+	// labels and summary belong to the firing alert.
 	labels  map[string]string
 	summary string
-	// at is when it is looked; a quarter of an hour after its time if zero.
+	// at is the time of the evaluation. The default is the alert's For plus a quarter of an
+	// hour.
 	at time.Duration
 }
 
@@ -19,7 +20,7 @@ const (
 	us     = `job="croft", instance="a"`
 )
 
-// well is a cluster where all is well, for four hours.
+// well is a cluster without problems, for four hours.
 var well = map[string]string{
 	`croft_build_info` + ours:                                                                           `1x240`,
 	`croft_operator_heartbeat_timestamp_seconds{` + us + `}`:                                            `0+60x240`,
@@ -77,7 +78,7 @@ var alertCases = map[string]alertCase{
 			`croft_build_info` + ours: `1x240`,
 			`controller_runtime_reconcile_total{controller="tenant",result="error",` + us + `}`: `0+6x240`,
 		},
-		// Another operator's errors, and its own now and then.
+		// Another operator's errors, and croft's own if they are rare.
 		silent: map[string]string{
 			`croft_build_info` + ours: `1x240`,
 			`controller_runtime_reconcile_total{controller="nodeclaim",result="error",` + theirs + `}`: `0+60x240`,

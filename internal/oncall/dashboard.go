@@ -7,20 +7,20 @@ import (
 
 // Dashboard is a Grafana dashboard.
 type Dashboard struct {
-	// Name is the file's and the dashboard's UID.
+	// Name is the file's name and the dashboard's UID.
 	Name, Title string
-	// Variable is a label of whose values one or several can be chosen; nil for none.
+	// Variable is a label whose values can be selected. It may be nil.
 	Variable *Variable
 	Panels   []Panel
 }
 
-// Variable is a choice among the values of a metric's label.
+// Variable is a selection among the values of a metric's label.
 type Variable struct{ Metric, Label string }
 
-// Kind is how a panel looks.
+// Kind is the type of a panel.
 type Kind string
 
-// The kinds of panels, as Grafana names them.
+// The types of panels, as Grafana names them.
 const (
 	Graph  Kind = "timeseries"
 	Number Kind = "stat"
@@ -31,9 +31,9 @@ const (
 type Panel struct {
 	Title string
 	Kind  Kind
-	// Unit is Grafana's, such as s or percentunit; "" for plain numbers.
+	// Unit is Grafana's unit, such as s or percentunit. It is "" for plain numbers.
 	Unit string
-	// Says is shown when one points at the title.
+	// Says is the description that Grafana shows at the title.
 	Says    string
 	Queries []Query
 }
@@ -41,7 +41,7 @@ type Panel struct {
 // Query is a query in a panel.
 type Query struct {
 	Expr string
-	// Legend names each series, by its labels.
+	// Legend names each series by its labels.
 	Legend string
 }
 
@@ -52,12 +52,12 @@ const (
 	graphWidth, graphHeight   = 12, 8
 )
 
-// dashboardSchema is the version of Grafana's format, which later ones read, too.
+// dashboardSchema is the version of Grafana's format. Later Grafana versions read it, too.
 const dashboardSchema = 39
 
 var source = map[string]string{"type": "prometheus", "uid": "${datasource}"}
 
-// JSON is the dashboard as Grafana imports it.
+// JSON returns the dashboard in the format that Grafana imports.
 func (d Dashboard) JSON() ([]byte, error) {
 	variables := []any{map[string]any{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}}
 	if v := d.Variable; v != nil {

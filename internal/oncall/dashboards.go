@@ -1,6 +1,6 @@
 package oncall
 
-// Dashboards are all dashboards.
+// Dashboards returns all dashboards.
 func Dashboards() []Dashboard {
 	return []Dashboard{operatorDashboard, tenantsDashboard, wallsDashboard, proxyDashboard}
 }

@@ -17,7 +17,7 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// promtool runs Prometheus's own tool, which `make promtool` builds.
+// promtool runs Prometheus' own tool, which `make promtool` builds.
 func promtool(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	path, err := sandbox.Tool("promtool")
@@ -57,7 +57,7 @@ func rules(t *testing.T) string {
 	return file(t, "rules.yaml", text)
 }
 
-// TestRulesAreValid has Prometheus read the rules, and the queries of dashboards as rules.
+// TestRulesAreValid checks the rules with promtool, and the queries of dashboards as rules.
 func TestRulesAreValid(t *testing.T) {
 	if out, err := promtool(t, "check", "rules", rules(t)); err != nil {
 		t.Errorf("%v\n%s", err, out)
@@ -76,7 +76,7 @@ func TestRulesAreValid(t *testing.T) {
 	}
 }
 
-// evaluation is when promtool evaluates a rule test.
+// evaluation is one of promtool's rule tests.
 type evaluation struct {
 	Interval    string           `json:"interval"`
 	Name        string           `json:"name"`
@@ -100,8 +100,9 @@ type expected struct {
 	Annotations map[string]string `json:"exp_annotations"`
 }
 
-// TestAlerts makes each alert fire, and keeps it silent, in the real Prometheus engine: on the
-// series of silent, and on a cluster where all is well.
+// TestAlerts evaluates each alert in the real Prometheus engine. The alert must fire for
+// the series of fires, and must not for the series of silent, nor on a cluster without
+// problems.
 func TestAlerts(t *testing.T) {
 	var tests []evaluation
 	for _, a := range oncall.Alerts() {

@@ -1,6 +1,6 @@
-// Package oncall holds what people on call have of croft, as data: Prometheus rules with a
-// runbook for each alert, and Grafana dashboards. The files in monitoring/ and the alerts in
-// docs/troubleshooting.md are generated from it; nothing is read here.
+// Package oncall defines Prometheus rules with a runbook for each alert, and Grafana
+// dashboards, as data. The files in monitoring/ and the alerts in docs/troubleshooting.md
+// are generated from it.
 package oncall
 
 import (
@@ -10,63 +10,63 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Severity says who is told, and when.
+// Severity determines who is notified, and when.
 type Severity string
 
 const (
-	// Critical wakes somebody up: a wall may not hold, or nothing is put back any more.
+	// Critical pages: a wall may not be enforced, or drift is no longer repaired.
 	Critical Severity = "critical"
 	// Warning is for the next working day.
 	Warning Severity = "warning"
-	// Info is for dashboards, and for teams to be told.
+	// Info is for dashboards and for notifications to teams.
 	Info Severity = "info"
 )
 
 // Alert is an alerting rule and its runbook.
 type Alert struct {
-	// Name is what Prometheus and docs/troubleshooting.md call it.
+	// Name is the alert's name in Prometheus and docs/troubleshooting.md.
 	Name string
-	// Expr is the query. It yields a series for each thing that is wrong.
+	// Expr is the query. It returns a series for each problem.
 	Expr string
-	// For is how long the query has to yield the series before anybody is told.
+	// For is how long the query must return the series before the alert fires.
 	For      time.Duration
 	Severity Severity
 	// Summary is one line. It may use the labels of the series.
 	Summary string
-	// Means says what is so when it fires, and what still holds.
+	// Means describes the problem, and which guarantees remain.
 	Means string
-	// Cure says what to do.
+	// Cure describes the fix.
 	Cure string
-	// Run is the first command to look with.
+	// Run is the first command for the diagnosis.
 	Run string
 }
 
-// After is For as Prometheus writes it, such as 10m.
+// After returns For in Prometheus' format, such as 10m.
 func (a Alert) After() string { return model.Duration(a.For).String() }
 
-// Anchor is where the alert stands in docs/troubleshooting.md.
+// Anchor returns the alert's anchor in docs/troubleshooting.md.
 func (a Alert) Anchor() string { return strings.ToLower(a.Name) }
 
-// Runbook is the address of the alert's entry.
+// Runbook returns the URL of the alert's runbook.
 func (a Alert) Runbook() string { return runbooks + "#" + a.Anchor() }
 
-// runbooks is docs/troubleshooting.md as it is published.
+// runbooks is the URL of docs/troubleshooting.md.
 const runbooks = "https://croft.dev/docs/troubleshooting"
 
-// Record is a recording rule: a query that is evaluated beforehand, under a name.
+// Record is a recording rule: a query whose result is stored under a name.
 type Record struct {
 	Name, Expr string
 }
 
-// Group is a group of rules, which Prometheus evaluates one after the other.
+// Group is a group of rules, which Prometheus evaluates in order.
 type Group struct {
-	// Name is the group's, Title is what it is about, for people.
+	// Name is the group's name. Title is its subject, for people.
 	Name, Title string
 	Records     []Record
 	Alerts      []Alert
 }
 
-// Groups are all rules.
+// Groups returns all rules.
 func Groups() []Group {
 	return []Group{
 		{Name: "croft-operator", Title: "The operator", Records: operatorRecords, Alerts: operatorAlerts},
@@ -77,7 +77,7 @@ func Groups() []Group {
 	}
 }
 
-// Alerts are the alerts of all groups.
+// Alerts returns the alerts of all groups.
 func Alerts() []Alert {
 	var all []Alert
 	for _, g := range Groups() {

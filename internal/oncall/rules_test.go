@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/internal/oncall"
 )
 
-// TestAlertsAreWhole wants each alert said in full, and its runbook where its link leads.
+// TestAlertsAreWhole fails if an alert lacks a field, or if its link leads to no runbook.
 func TestAlertsAreWhole(t *testing.T) {
 	docs, err := os.ReadFile("../../docs/troubleshooting.md")
 	if err != nil {
@@ -40,7 +40,7 @@ func TestAlertsAreWhole(t *testing.T) {
 	}
 }
 
-// queries are those of all rules and dashboards, by where they are.
+// queries returns the queries of all rules and dashboards, by their names.
 func queries() map[string]string {
 	all := map[string]string{}
 	for _, g := range oncall.Groups() {
@@ -70,7 +70,7 @@ var (
 	word     = regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*\(?`)
 )
 
-// used are the metrics that a query names.
+// used returns the metrics in a query.
 func used(expr string) []string {
 	expr = quoted.ReplaceAllString(expr, "")
 	expr = selector.ReplaceAllString(expr, "$1")
@@ -84,8 +84,8 @@ func used(expr string) []string {
 	return names
 }
 
-// TestMetricsExist fails if a rule or a dashboard names a metric that nobody serves, or
-// selects by a label that it does not have.
+// TestMetricsExist fails if a rule or a dashboard uses a metric that no process serves, or
+// selects by a label that the metric does not have.
 func TestMetricsExist(t *testing.T) {
 	labels := map[string][]string{}
 	for _, m := range metric.All() {
@@ -126,8 +126,8 @@ func TestUsed(t *testing.T) {
 	}
 }
 
-// TestDashboards wants every metric of croft's on a dashboard or in an alert: one that nobody
-// looks at need not be served.
+// TestDashboards fails if a metric of croft's is neither on a dashboard nor in an alert: an
+// unused metric need not be served.
 func TestDashboards(t *testing.T) {
 	var names []string
 	for _, expr := range queries() {

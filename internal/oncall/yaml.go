@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// header says where a file comes from.
+// header is the comment with the origin of a generated file.
 const header = "# Generated from internal/oncall by `make generate`.\n"
 
 type ruleFile struct {
@@ -49,13 +49,14 @@ func file() ruleFile {
 	return f
 }
 
-// RuleFile is a file of rules as Prometheus reads it.
+// RuleFile returns the rules in Prometheus' format.
 func RuleFile() ([]byte, error) {
 	text, err := yaml.Marshal(file())
 	return append([]byte(header), text...), err
 }
 
-// PrometheusRule is the same as an object of the Prometheus operator (monitoring.coreos.com/v1).
+// PrometheusRule returns the rules as an object of the Prometheus operator
+// (monitoring.coreos.com/v1).
 func PrometheusRule() ([]byte, error) {
 	text, err := yaml.Marshal(map[string]any{
 		"apiVersion": "monitoring.coreos.com/v1",
@@ -68,5 +69,5 @@ func PrometheusRule() ([]byte, error) {
 	return append([]byte(header), text...), err
 }
 
-// sentence begins with a capital letter and ends with a full stop.
+// sentence adds a capital letter at the beginning and a full stop at the end.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }

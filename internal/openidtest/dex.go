@@ -23,9 +23,9 @@ const EnvDex = "CROFT_DEX"
 // anyPassword is the bcrypt hash of the password that Visit enters.
 const anyPassword = "$2a$10$mXW6v9427Yn0U9k6MvZjwO4P1yKUhnmxyFlOxS/KIqqjanLMf7BXK"
 
-// StartDex starts Dex with croft's configuration for an issuer, apart from local
-// settings: storage, addresses and certificates. Jane logs in with her email address. It
-// skips the test if there is no Dex.
+// StartDex starts Dex with croft's configuration for an issuer. Only storage, addresses and
+// certificates are local settings. Jane logs in with her email address. It skips the test
+// if there is no Dex.
 func StartDex(t testing.TB, configure func(issuer string) ([]byte, error)) *Provider {
 	t.Helper()
 	binary := os.Getenv(EnvDex)
@@ -51,7 +51,7 @@ func StartDex(t testing.TB, configure func(issuer string) ([]byte, error)) *Prov
 	if err := yaml.Unmarshal(written, &config); err != nil {
 		t.Fatal(err)
 	}
-	// Not in memory: such a Dex blocks for ever when it renews a token.
+	// Dex with storage in memory blocks for ever when it renews a token.
 	config["storage"] = map[string]any{"type": "sqlite3", "config": map[string]any{"file": filepath.Join(t.TempDir(), "dex.db")}}
 	config["web"] = map[string]any{"https": address, "tlsCert": certificate, "tlsKey": key}
 	config["enablePasswordDB"] = true
@@ -71,7 +71,7 @@ func StartDex(t testing.TB, configure func(issuer string) ([]byte, error)) *Prov
 
 func startDex(t testing.TB, cmd *exec.Cmd, issuer, certificate string) *Provider {
 	t.Helper()
-	// A field that Dex does not know is an error, and $ in a hash has no meaning.
+	// Dex rejects unknown fields, and does not expand $ in a hash.
 	cmd.Env = append(os.Environ(), "DEX_CONFIG_DISALLOW_UNKNOWN_FIELDS=true", "DEX_EXPAND_ENV=false")
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 	if err := cmd.Start(); err != nil {

@@ -1,5 +1,5 @@
 // Package openidtest runs an OpenID Connect provider for tests, and fills in its forms as a
-// person does in a browser.
+// user does in a browser.
 package openidtest
 
 import (
@@ -30,18 +30,18 @@ const (
 	interval = 100 * time.Millisecond
 )
 
-// Provider is internal/e2e/testdata/oidc/provider.mjs, which says who can log in there and
-// for which clients.
+// Provider is internal/e2e/testdata/oidc/provider.mjs, which defines its users and clients.
 type Provider struct {
 	Issuer string
-	// Authority is the CA of its certificate, in PEM, and AuthorityFile its path.
+	// Authority is the CA of the provider's certificate, in PEM, and AuthorityFile its
+	// path.
 	Authority, AuthorityFile string
-	// Transport trusts it.
+	// Transport trusts Authority.
 	Transport http.RoundTripper
 }
 
-// Start starts a provider, which ends with the test. It skips the test where there is no
-// Node.js.
+// Start starts a provider, which ends with the test. It skips the test if Node.js is not
+// installed.
 func Start(t testing.TB) *Provider {
 	t.Helper()
 	if testing.Short() {
@@ -49,7 +49,7 @@ func Start(t testing.TB) *Provider {
 	}
 	node, err := exec.LookPath("node")
 	if err == nil {
-		_, err = exec.LookPath("npm") // with which `make test` installs it
+		_, err = exec.LookPath("npm") // `make test` installs the provider with npm
 	}
 	if err != nil {
 		t.Skipf("the identity provider to log in at needs Node.js: %v", err)
@@ -69,7 +69,7 @@ func Start(t testing.TB) *Provider {
 		t.Fatal(err)
 	}
 
-	// Node.js looks for packages beside and above the program.
+	// Node.js resolves packages in the directories of the program and above.
 	dir := t.TempDir()
 	program := filepath.Join(dir, "provider.mjs")
 	err = errors.Join(os.Symlink(filepath.Join(installed, "node_modules"), filepath.Join(dir, "node_modules")),
@@ -79,8 +79,8 @@ func Start(t testing.TB) *Provider {
 	}
 	cmd := exec.Command(node, program, certificate, key)
 	cmd.Stderr = t.Output()
-	// It ends when nobody holds the other end of its standard input any more, so that it
-	// does not outlive a test that is killed.
+	// The provider ends when its standard input is closed, so that it does not outlive a
+	// test that is killed.
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func Start(t testing.TB) *Provider {
 	}
 }
 
-// Certificate writes a certificate for 127.0.0.1 that vouches for itself, and its key.
+// Certificate writes a self-signed certificate for 127.0.0.1 and its key.
 func Certificate(t testing.TB) (certificate, key string) {
 	t.Helper()
 	certPEM, keyPEM, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
@@ -124,15 +124,15 @@ func Certificate(t testing.TB) (certificate, key string) {
 	return certificate, key
 }
 
-// Visit opens a page of the provider in a new browser, logs in as an account, and agrees to
-// everything. It returns where the provider sends the browser back to, which it does not
-// open; nil if the provider sends it nowhere, as after a device login.
+// Visit opens a page of the provider in a new browser, logs in as an account, and gives all
+// consents. It returns the URL to which the provider redirects the browser, without opening
+// it, or nil if there is no redirect, as after a device login.
 func (p *Provider) Visit(t testing.TB, page, account string) *url.URL {
 	t.Helper()
 	return p.visit(t, page, account, false)
 }
 
-// Refuse is Visit by a user who follows the link to cancel the login.
+// Refuse is Visit for a user who follows the link to cancel the login.
 func (p *Provider) Refuse(t testing.TB, page string) *url.URL {
 	t.Helper()
 	return p.visit(t, page, "", true)
@@ -206,7 +206,7 @@ func formIn(t testing.TB, page *http.Response) form {
 		}
 		return target.String()
 	}
-	// Of several forms the first counts: the others are for refusing.
+	// If there are several forms, the first counts: the others refuse the login.
 	forms := 0
 	for element := range document.Descendants() {
 		given := map[string]string{}

@@ -29,9 +29,10 @@ var (
 	awsKind           = schema.GroupVersionKind{Group: "networking.k8s.aws", Version: "v1alpha1", Kind: "ClusterNetworkPolicy"}
 )
 
-// TestDialects changes the dialect of a platform whose tenants are at work. After
-// each of the operator's writes to network policies all that stand are judged: at
-// no moment is anybody let in, or kept out, who was not before.
+// TestDialects changes the dialect of a platform while its tenants are in use. After each
+// write of the operator to a network policy it evaluates all existing policies: at no
+// moment may a connection be allowed that was denied before, or denied that was allowed
+// before.
 func TestDialects(t *testing.T) {
 	sandbox.Thorough(t)
 	f := newField(t, sandbox.WithControllers)
@@ -95,7 +96,7 @@ func TestDialects(t *testing.T) {
 	stands(map[schema.GroupVersionKind]int{networkPolicy: 3 * each, clusterKind: 2})
 	speak("Calico", "{}")
 	stands(map[schema.GroupVersionKind]int{calicoKind: 3 * (each + 1)})
-	judging(nil) // what follows is not the operator's doing
+	judging(nil) // this test changes the policies; the operator does not
 	t.Run("what somebody changes is put back", func(t *testing.T) {
 		guard := f.policyOf(calicoKind, "shop", "croft-guard")
 		f.patch(guard, `{"spec": {"ingress": [{"action": "Allow"}]}}`)
@@ -119,8 +120,8 @@ func TestDialects(t *testing.T) {
 	})
 	speak("Calico", `{"apiGroup": "crd.projectcalico.org"}`)
 	stands(map[schema.GroupVersionKind]int{calicoStorageKind: 3 * (each + 1)})
-	// A network plugin reads one of Calico's two groups, and so does the judge: no
-	// cluster goes from one to the other.
+	// A network plugin reads one of Calico's two API groups, and so does netpol. No cluster
+	// changes from one to the other, so these writes are not evaluated.
 	speak("AWS", "null")
 	stands(map[schema.GroupVersionKind]int{networkPolicy: 3 * each, awsKind: 2})
 	judging(watch)
@@ -144,14 +145,14 @@ func TestDialects(t *testing.T) {
 	f.gone(shop.DeepCopy())
 	f.delete(bank)
 	f.gone(bank.DeepCopy())
-	// What was retained has its walls; what is gone has left nothing.
+	// The retained tenant keeps its walls; nothing remains of the deleted one.
 	if why := f.counts(map[schema.GroupVersionKind]int{networkPolicy: 2 * each, clusterKind: 1}); why != "" {
 		t.Errorf("after the tenants went: %s", why)
 	}
 	f.policyOf(clusterKind, "", "croft-guard-shop")
 }
 
-// wrongs are the connections that are not as the tenants' walls have them.
+// wrongs lists the connections that differ from the tenants' walls.
 func (f *field) wrongs() []string {
 	m, err := netpol.Read(f.Context(), f.client)
 	if err != nil {
@@ -188,8 +189,8 @@ func (f *field) wrongs() []string {
 	return all
 }
 
-// counts says how the policies of croft's differ from what is wanted, of all kinds
-// that the cluster serves.
+// counts describes how the numbers of croft's policies differ from want, over all kinds
+// that the cluster serves. It returns "" if they do not differ.
 func (f *field) counts(want map[schema.GroupVersionKind]int) string {
 	var wrong []string
 	for _, kind := range []schema.GroupVersionKind{

@@ -31,7 +31,7 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// as is a client of somebody.
+// as returns a client that impersonates a user.
 func (f *field) as(name string, groups ...string) client.Client {
 	f.Helper()
 	config := rest.CopyConfig(f.config)
@@ -39,7 +39,7 @@ func (f *field) as(name string, groups ...string) client.Client {
 	return f.clientOf(config)
 }
 
-// bearing is a client with a token.
+// bearing returns a client that authenticates with a token.
 func (f *field) bearing(token string) client.Client {
 	f.Helper()
 	config := rest.AnonymousClientConfig(f.config)
@@ -57,7 +57,7 @@ func (f *field) clientOf(config *rest.Config) client.Client {
 	return c
 }
 
-// refused wants an error that says why.
+// refused fails the test unless err contains why.
 func (f *field) refused(what string, err error, why string) {
 	f.Helper()
 	if err == nil || !strings.Contains(err.Error(), why) {
@@ -65,8 +65,8 @@ func (f *field) refused(what string, err error, why string) {
 	}
 }
 
-// resigned is a token with the same claims but its end, signed by the cluster's own key:
-// what the token is going to be, or was, at another time.
+// resigned returns a token with the same claims and another expiry, signed with the
+// cluster's own key. It stands for the token at an earlier or later time.
 func (f *field) resigned(token string, end time.Time) string {
 	f.Helper()
 	var path string
@@ -119,10 +119,10 @@ func (f *field) claims(token string) map[string]any {
 	return claims
 }
 
-// TestElevation plays a request from its making to its end, which comes with the operator
-// stopped. The API server issues no token for less than 10 minutes, so time is not waited
-// for: the same token is signed anew with another end, by the cluster's own key, and the API
-// server judges it by its own clock.
+// TestElevation follows an elevation from its request to its end, which is reached while
+// the operator is stopped. The API server issues no token for less than 10 minutes. Instead
+// of waiting, the test signs the same token with another expiry, with the cluster's own
+// key, and the API server validates it by its own clock.
 func TestElevation(t *testing.T) {
 	sandbox.EndToEnd(t)
 	f := newField(t, sandbox.WithControllers)
@@ -247,13 +247,14 @@ func TestElevation(t *testing.T) {
 	}
 	f.refused("the elevated asks for another elevation", elevated.Create(t.Context(), request(func(e *v1alpha1.Elevation) { e.Name = "again" })), "cannot create")
 
-	// Access that ends while no operator runs.
+	// This access ends while no operator runs.
 	f.patch(shop, `{"spec":{"access":[{"group":"shop-devs","role":"viewer"},{"group":"night","role":"viewer","until":"`+
 		time.Now().Add(10*time.Second).UTC().Format(time.RFC3339)+`"}]}}`)
 	f.subject("night", true)
 	stop()
 
-	// The end, with croft stopped: reads and writes are refused, though account and bindings stand.
+	// After the end, with croft stopped, reads and writes are refused although the account
+	// and its bindings still exist.
 	if err := f.bearing(f.resigned(token, time.Now().Add(time.Minute))).List(t.Context(), &corev1.SecretList{}, client.InNamespace("shop")); err != nil {
 		t.Errorf("before its end: %v", err)
 	}
@@ -271,8 +272,8 @@ func TestElevation(t *testing.T) {
 		t.Errorf("%d RoleBindings in shop: that of the elevation does not stand", n)
 	}
 
-	// An operator that comes back removes what is over, before its own time: also an account
-	// whose token the API server would still accept.
+	// An operator that restarts removes an expired elevation, even if the API server would
+	// still accept the account's token.
 	if err := f.client.Status().Patch(t.Context(), e, client.RawPatch(types.MergePatchType,
 		[]byte(`{"status":{"until":"`+time.Now().Add(-time.Minute).UTC().Format(time.RFC3339)+`"}}`))); err != nil {
 		t.Fatal(err)
@@ -305,8 +306,8 @@ func (f *field) endedAgo(e *v1alpha1.Elevation, ago time.Duration) {
 	}
 }
 
-// TestElevationRoom floods a tenant with requests of one person: another person's request is
-// decided nevertheless.
+// TestElevationRoom floods a tenant with one person's requests. Another person's request is
+// still decided.
 func TestElevationRoom(t *testing.T) {
 	sandbox.EndToEnd(t)
 	f := newField(t, sandbox.WithControllers)
@@ -316,7 +317,7 @@ func TestElevationRoom(t *testing.T) {
 	shop := tenant("shop", "apps")
 	shop.Spec.Access[0].Role = v1alpha1.RoleViewer
 	shop.Spec.Namespaces = []string{"shop", "shop-db"}
-	shop.Spec.Quota = corev1.ResourceList{"count/elevations.croft.dev": resource.MustParse("20")} // four of each person
+	shop.Spec.Quota = corev1.ResourceList{"count/elevations.croft.dev": resource.MustParse("20")} // four for each person
 	f.create(p, pool("apps"), shop)
 
 	_, public, err := elevation.NewKey()
@@ -377,7 +378,7 @@ func (f *field) phase(e *v1alpha1.Elevation, want v1alpha1.ElevationPhase) {
 	})
 }
 
-// subject waits until the viewers of shop have a group among them, or have not.
+// subject waits until a group is among the subjects of shop's viewer binding, or is not.
 func (f *field) subject(group string, want bool) {
 	f.Helper()
 	f.eventually("group "+group, func() string {

@@ -20,22 +20,22 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// attackFromGit is something that a team must not reach by a push.
+// attackFromGit is a push that must not have the effect that the team intends.
 type attackFromGit struct {
 	name, says string
 	files      map[string]string
 	links      []tar.Header
-	// why is the row of the catalogue that `croft why` names first, and cause what its
-	// cause holds.
+	// why is the ID of the finding that `croft why` reports first. cause is a part of the
+	// finding's cause.
 	why, cause string
 }
 
-// only is a repository with one file.
+// only returns the files of a repository that has one file.
 func only(content string) map[string]string {
 	return map[string]string{"deploy/a.yaml": content}
 }
 
-// built is a repository with a kustomization.yaml.
+// built returns the files of a repository that has one kustomization.yaml.
 func built(content string) map[string]string {
 	return map[string]string{"deploy/kustomization.yaml": content}
 }
@@ -77,7 +77,7 @@ var attacksFromGit = []attackFromGit{
 	},
 	{name: "a path out of the tree", says: "fs-security-constraint", why: "flux-outside", files: built("resources: [../../../../../../../../etc/hostname]\n")},
 	{
-		// kustomize-controller leaves symbolic links out of what it unpacks.
+		// kustomize-controller skips symbolic links when it unpacks an artifact.
 		name: "a symbolic link out of the tree", says: "kustomize build failed", why: "flux-build",
 		files: built("configMapGenerator: [{name: stolen, files: [hostname]}]\n"),
 		links: []tar.Header{{Typeflag: tar.TypeSymlink, Name: "deploy/hostname", Linkname: "/etc/hostname", Mode: 0o777}},
@@ -102,10 +102,10 @@ var attacksFromGit = []attackFromGit{
 	},
 }
 
-// fetchedByURL are no attacks that bounce: kustomize asks for what a kustomization.yaml
-// names by a URL, which --no-remote-bases does not keep it from (kustomize-controller
-// 1.9.6). docs/gitops.md says so. A repository it does not build, and what a file holds is
-// held to the deployer's rights.
+// fetchedByURL shows a limitation, not an attack that is denied: kustomize fetches the URLs
+// in a kustomization.yaml, and --no-remote-bases does not prevent that
+// (kustomize-controller 1.9.6). docs/gitops.md describes it. kustomize does not build a
+// remote repository, and a fetched file is applied with the deployer's rights.
 func fetchedByURL(git *repository) {
 	url, err := git.cluster.Git("bases")
 	if err != nil {
@@ -131,8 +131,9 @@ func fetchedByURL(git *repository) {
 	git.inNamespace("bank", "remote", false)
 }
 
-// keysOfOthers decrypts with another tenant's Secret, named in every way there is. Flux
-// reads Secrets with its own rights, and only in the Kustomization's namespace.
+// keysOfOthers tries to decrypt with another tenant's Secret, whose name it writes in every
+// possible form. Flux reads Secrets with its own rights, but only in the Kustomization's
+// namespace.
 func keysOfOthers(git *repository) {
 	git.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "bank", Name: "keys"}, StringData: map[string]string{"token": "bank's"}})
 	git.push(map[string]string{"deploy/a.yaml": fmt.Sprintf(settings, "third", ""), "secret/a.yaml": fmt.Sprintf(settings, "decrypted", "")})
@@ -150,14 +151,15 @@ func keysOfOthers(git *repository) {
 			git.delete(k)
 		}
 	}
-	// With a Secret of its own it is applied: the name was all that was wrong.
+	// With a Secret in the tenant's namespace it is applied: only the Secret was missing
+	// before.
 	git.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "keys"}, StringData: map[string]string{"token": "shop's"}})
 	plain := git.fluxObject(gitops.Kustomization, "shop", "decrypt-plain")
 	git.patch(plain, fmt.Sprintf(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, time.Now().Format(time.RFC3339Nano)))
 	git.inNamespace("shop", "decrypted", true)
 }
 
-// platformsAccount names the service account of kustomize-controller: it is looked for in
+// platformsAccount names the service account of kustomize-controller. Flux looks it up in
 // the tenant's namespace, where it has no rights.
 func platformsAccount(git *repository) {
 	person := git.as("ann", "shop-devs", "system:authenticated")
@@ -169,14 +171,15 @@ func platformsAccount(git *repository) {
 	git.explains("shop", "kustomization/as-platform", "flux-rights", "")
 }
 
-// long is how long a build lasts that waits for another: others take a second.
+// long is the minimum time for which a build must wait for another. Other builds take a
+// second.
 const long = 15 * time.Second
 
-// hundredThousand is no attack that bounces: kustomize-controller builds one Kustomization
-// at a time, in time that grows with the square of the number of objects, and neither Flux
-// nor croft has a limit for it. One tenant's 100,000 objects keep the others' pushes from
-// being applied. docs/gitops.md says so, and what ends it: the source is taken out of the
-// tenant, and kustomize-controller starts anew.
+// hundredThousand shows a limitation, not an attack that is denied: kustomize-controller
+// builds one Kustomization at a time, in time that grows with the square of the number of
+// objects, and neither Flux nor croft limits it. One tenant's 100,000 objects delay the
+// other tenants' pushes. docs/gitops.md describes this and the remedy: remove the source
+// from the tenant and restart kustomize-controller.
 func hundredThousand(git *repository, other *clone) {
 	var all strings.Builder
 	for i := range 100_000 {
@@ -190,7 +193,7 @@ func hundredThousand(git *repository, other *clone) {
 		}
 		return ""
 	})
-	// Pushes from before it has begun in earnest are still applied.
+	// Pushes are still applied until the build is fully under way.
 	pushes, since := 0, time.Time{}
 	waits := git.fluxObject(gitops.Kustomization, "bank", "croft-app")
 	git.eventually("a push of another tenant waits for it", func() string {
@@ -228,10 +231,10 @@ func hundredThousand(git *repository, other *clone) {
 	git.gone(git.kustomization)
 }
 
-// meanwhile is the name of what another tenant pushes.
+// meanwhile returns the name of the ConfigMap in the other tenant's n-th push.
 func meanwhile(n int) string { return fmt.Sprintf("meanwhile-%d", n) }
 
-// kustomizationWith is a Kustomization of a team's own.
+// kustomizationWith returns a Kustomization that a team creates itself.
 func kustomizationWith(name, path, account string) *unstructured.Unstructured {
 	k := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"interval": "1m", "prune": true, "path": path, "targetNamespace": "shop", "serviceAccountName": account,
@@ -243,7 +246,7 @@ func kustomizationWith(name, path, account string) *unstructured.Unstructured {
 	return k
 }
 
-// refused waits until a Kustomization has failed, with a reason and a message.
+// refused waits until a Kustomization has failed with a reason and a message.
 func (r *repository) refused(k *unstructured.Unstructured, reason, says string) {
 	r.Helper()
 	r.eventually("Kustomization "+k.GetName()+" is refused", func() string {
@@ -254,7 +257,7 @@ func (r *repository) refused(k *unstructured.Unstructured, reason, says string) 
 	})
 }
 
-// conditionOf is a condition of a Kustomization, as it is now.
+// conditionOf reads the current condition of a Kustomization.
 func (r *repository) conditionOf(k *unstructured.Unstructured, name string) metav1.Condition {
 	r.Helper()
 	live := k.DeepCopy()
@@ -270,8 +273,9 @@ func (r *repository) conditionOf(k *unstructured.Unstructured, name string) meta
 	return metav1.Condition{}
 }
 
-// explains wants `croft why`, with the rights of the tenant's people, to name a cause
-// first, also of what takes its time; nothing is wrong if it is empty.
+// explains waits until `croft why`, run with the rights of the tenant's people, names the
+// finding with this ID first. If no step has failed, a waiting step counts. An empty ID
+// expects no problem.
 func (f *field) explains(namespace, target, id, cause string) {
 	f.Helper()
 	of, err := why.ParseTarget([]string{target}, namespace)
@@ -300,7 +304,7 @@ func (f *field) explains(namespace, target, id, cause string) {
 	})
 }
 
-// clone is a clone of a repository of the sandbox's Git server.
+// clone is a working copy of a repository on the sandbox's Git server.
 type clone struct {
 	*field
 	dir string

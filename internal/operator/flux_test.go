@@ -28,14 +28,15 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// settings is a ConfigMap; what follows its name is a field of its metadata.
+// settings is a ConfigMap. Its second parameter adds fields to the metadata.
 const settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s%s}\ndata: {a: b}\n"
 
 // TestFlux pushes manifests to tenants' sources, and the real kustomize-controller applies
-// them: what a team may do is applied, attacks from Git bounce, and `croft why` names what
-// stopped them. What does not bounce is here, too, as docs/gitops.md says it. It is of the third tier (make test-all): it needs `make flux`. The team
-// bank pushes with git to the sandbox's Git server. Of the team shop, the test serves the
-// artifacts itself, as git would write none of some attacks.
+// them. Permitted manifests are applied, attacks from Git are denied, and `croft why` names
+// the cause. The test also covers the attacks that succeed; docs/gitops.md lists them. It
+// belongs to the third tier (make test-all) and needs `make flux`. The team bank pushes
+// with git to the sandbox's Git server. For the team shop the test serves the artifacts
+// itself, because git cannot write some of the attacks.
 func TestFlux(t *testing.T) {
 	sandbox.Thorough(t)
 	f := newField(t, sandbox.WithControllers, sandbox.Flux)
@@ -68,7 +69,7 @@ func TestFlux(t *testing.T) {
 	git.applied("Ready", "Applied revision")
 	f.inNamespace("shop", "second", true)
 	f.inNamespace("bank", "second", false)
-	f.inNamespace("shop", "first", false) // taken out of Git, and so deleted
+	f.inNamespace("shop", "first", false) // removed from Git, and so deleted
 
 	for _, attack := range attacksFromGit {
 		t.Log("push " + attack.name)
@@ -76,7 +77,7 @@ func TestFlux(t *testing.T) {
 		git.applied("Failed", attack.says)
 		f.explains("shop", "kustomization/croft-app", attack.why, attack.cause)
 	}
-	// The last of them left it able to work.
+	// The last attack must not prevent later pushes from being applied.
 	git.push(map[string]string{"deploy/a.yaml": fmt.Sprintf(settings, "third", "")})
 	git.applied("Ready", "Applied revision")
 	f.explains("shop", "kustomization/croft-app", "", "")
@@ -86,11 +87,11 @@ func TestFlux(t *testing.T) {
 	platformsAccount(git)
 	hundredThousand(git, pushed)
 
-	// What was applied outlives the source.
+	// Applied objects remain when the source is removed.
 	f.inNamespace("shop", "third", true)
 }
 
-// inNamespace waits until a ConfigMap is, or is not, in a namespace.
+// inNamespace waits until a ConfigMap exists in a namespace, or does not.
 func (f *field) inNamespace(namespace, name string, wanted bool) {
 	f.Helper()
 	f.eventually(fmt.Sprintf("ConfigMap %s in %s: %t", name, namespace, wanted), func() string {
@@ -102,7 +103,7 @@ func (f *field) inNamespace(namespace, name string, wanted bool) {
 	})
 }
 
-// repository is a Git repository as source-controller would serve it.
+// repository serves artifacts of a Git repository as source-controller does.
 type repository struct {
 	*field
 	source, kustomization *unstructured.Unstructured
@@ -131,7 +132,7 @@ func newRepository(f *field, source *unstructured.Unstructured) *repository {
 	return r
 }
 
-// askedFor reports whether somebody has asked for a path.
+// askedFor reports whether a client has requested a path.
 func (r *repository) askedFor(path string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,7 +145,7 @@ func (r *repository) serve(path string, content []byte) {
 	r.served[path] = content
 }
 
-// push serves files, and entries of other types, as the next revision.
+// push serves files and other tar entries as the next revision.
 func (r *repository) push(files map[string]string, links ...tar.Header) {
 	r.Helper()
 	var content bytes.Buffer
@@ -187,7 +188,7 @@ func (r *repository) push(files map[string]string, links ...tar.Header) {
 	}
 }
 
-// applied waits until the last push was applied, or failed, with a message.
+// applied waits until the last push was applied, or has failed, with a message.
 func (r *repository) applied(outcome, says string) {
 	r.Helper()
 	r.eventually("the Kustomization "+outcome, func() string {
@@ -204,7 +205,7 @@ func (r *repository) applied(outcome, says string) {
 			}
 			message := fmt.Sprint(c["message"])
 			want := map[string]string{"Ready": "True", "Failed": "False"}[outcome]
-			// Flux notes the revision once it has found the path in it.
+			// Flux sets the attempted revision only after it has found the path in it.
 			if (attempted == r.revision || c["reason"] == "ArtifactFailed") && c["status"] == want && strings.Contains(message, says) {
 				return ""
 			}

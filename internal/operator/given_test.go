@@ -6,8 +6,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// namespaceGiven fails if a namespace that an admin gives to another tenant is deleted,
-// because the tenant that had it deletes what it declares no longer.
+// namespaceGiven fails if a namespace that an admin gives to another tenant is deleted
+// because its former tenant, which has deletion: Delete, no longer declares it.
 func namespaceGiven(f *field) {
 	giver := tenant("giver", "apps")
 	giver.Spec.Namespaces, giver.Spec.Deletion = []string{"giver", "given"}, v1alpha1.DeletionDelete

@@ -18,9 +18,8 @@ import (
 	"croft.dev/croft/internal/version"
 )
 
-// TestHeartbeat fails if an operator with the rights that Install gives it does not
-// say that it lives, does not take it back when it stops, or logs over and over that
-// it has nowhere to say it.
+// TestHeartbeat fails if an operator with the rights that Install grants does not write its
+// heartbeat, does not remove it when it stops, or repeatedly logs that it cannot write it.
 func TestHeartbeat(t *testing.T) {
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
 	c, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})

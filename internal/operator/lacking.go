@@ -7,7 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// lacking returns the rights of rules that are not among those that a user has, each once.
+// lacking returns the rights of rules that are missing in have, without duplicates.
 func lacking(rules []rbacv1.PolicyRule, have []authorizationv1.ResourceRule) []authorizationv1.ResourceAttributes {
 	var all []authorizationv1.ResourceAttributes
 	for _, rule := range rules {
@@ -21,7 +21,7 @@ func lacking(rules []rbacv1.PolicyRule, have []authorizationv1.ResourceRule) []a
 	return all
 }
 
-// rightsOf are a rule's rights, one by one.
+// rightsOf returns the single rights of a rule.
 func rightsOf(rule rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
 	names := rule.ResourceNames
 	if len(names) == 0 {
@@ -49,7 +49,7 @@ func allows(rule authorizationv1.ResourceRule, right authorizationv1.ResourceAtt
 		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, right.Name))
 }
 
-// described names a right in a message.
+// described formats a right for a message.
 func described(r authorizationv1.ResourceAttributes) string {
 	text := r.Verb + " " + r.Resource
 	if r.Group != "" {

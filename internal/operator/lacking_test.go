@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/internal/install"
 )
 
-// TestLacking fails if a right that is missing goes unnoticed, or one that is there counts as
-// missing. Default tier.
+// TestLacking fails if a missing right is not reported, or an existing one is. Default
+// tier.
 func TestLacking(t *testing.T) {
 	have := func(verbs, groups, resources, names string) authorizationv1.ResourceRule {
 		return authorizationv1.ResourceRule{

@@ -106,7 +106,7 @@ func TestOperator(t *testing.T) {
 			return ""
 		})
 		others := slices.DeleteFunc(f.writes.since(before), func(write string) bool {
-			// Who becomes the leader tells so in an event, in croft's own namespace.
+			// A new leader reports itself in an event in croft's own namespace.
 			return strings.HasSuffix(write, "/pods?dryRun=All") || strings.Contains(write, "/leases") ||
 				strings.HasSuffix(write, "/namespaces/"+v1alpha1.SystemNamespace+"/events")
 		})
@@ -116,9 +116,9 @@ func TestOperator(t *testing.T) {
 	})
 }
 
-// statusCompleted fails if an operator that remembers walls that hold believes that it
-// has also written which engine places the pods: that write may have lost a race. Found
-// by testSteadyState of the e2e tests, where the next operator wrote it.
+// statusCompleted fails if an operator that remembers that the walls of a tenant are
+// enforced assumes that status.placement was written, too. That write may have lost a race.
+// The e2e test testSteadyState found it: the next operator wrote the field.
 func statusCompleted(f *field) {
 	shop := tenant("shop", "")
 	if err := f.client.Status().Patch(f.Context(), shop, client.RawPatch(types.MergePatchType, []byte(`{"status":{"placement":null}}`))); err != nil {
@@ -126,7 +126,8 @@ func statusCompleted(f *field) {
 	}
 	n := 0
 	f.eventually("the placement engine to be in the status again", func() string {
-		// A label of others on the namespace has croft look at the tenant, and is no reason to write.
+		// Another manager's label on the namespace makes croft reconcile the tenant, but
+		// requires no write.
 		n++
 		f.patch(namespace("shop"), fmt.Sprintf(`{"metadata":{"labels":{"looked-at":"%d"}}}`, n))
 		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(shop), shop); err != nil {
@@ -196,7 +197,7 @@ func driftPutBack(f *field) {
 		return ""
 	})
 
-	// What is cluster-wide is put back too.
+	// Drift of cluster-wide objects is repaired, too.
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "croft-viewer"}}
 	f.patch(role, `{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`)
 	f.eventually("the role to be put back", func() string {
@@ -221,8 +222,8 @@ func driftPutBack(f *field) {
 	})
 }
 
-// tenantRefused is about what the API server would refuse of a tenant's objects:
-// nothing is written half, and the tenant says what croft check says.
+// tenantRefused declares objects that the API server would refuse. croft writes none of the
+// tenant's objects, and the condition has the same message as croft check.
 func tenantRefused(f *field) {
 	refused := tenant("refused", "apps")
 	refused.Spec.Quota = corev1.ResourceList{"cpus": resource.MustParse("4")}
@@ -283,7 +284,7 @@ func namespaceAdopted(f *field) {
 func namespaceUnlabelled(f *field) {
 	moving := tenant("moving", "")
 	f.ready(moving)
-	// One was created, the other adopted by an annotation that is gone by now.
+	// croft created one namespace and adopted the other, whose annotation is removed here.
 	f.patch(namespace("legacy"), `{"metadata":{"annotations":{"croft.dev/adopt":null}}}`)
 	for _, name := range []string{"fresh", "legacy"} {
 		f.patch(namespace(name), `{"metadata":{"labels":{"croft.dev/tenant":null}}}`)
@@ -301,7 +302,8 @@ func namespaceUnlabelled(f *field) {
 	}
 	f.event(moving, "PutBack", "Namespace fresh")
 
-	// One that is another's by now is not taken back, and nobody says that its walls hold.
+	// A namespace that another tenant owns by now is not taken back, and the tenant must
+	// not be reported as enforced.
 	f.patch(namespace("fresh"), `{"metadata":{"labels":{"croft.dev/tenant":"nobody"}}}`)
 	f.condition(moving, v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotOwned)
 	f.condition(moving, v1alpha1.ConditionEnforced, metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotOwned)
@@ -339,7 +341,7 @@ func tenantRetained(f *field) {
 	if len(f.policies("early")) == 0 {
 		f.Error("the walls are gone")
 	}
-	// Whoever declares it again has it back.
+	// A tenant that is declared again gets its namespace back.
 	again := tenant("early", "apps")
 	f.create(again)
 	f.ready(again)
@@ -382,8 +384,8 @@ func poolInUse(f *field) {
 	f.gone(&karpenterv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "jobs"}})
 }
 
-// TestHealth: an operator that lives is healthy, and one that can read what it needs and
-// has all rights that it is given is ready.
+// TestHealth checks that a running operator is healthy, and that it is ready if it can read
+// its objects and has all its rights.
 func TestHealth(t *testing.T) {
 	sandbox.EndToEnd(t)
 	f := newField(t, sandbox.WithControllers)
@@ -439,7 +441,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// rightTaken takes a right away that no cache needs, and gives it back.
+// rightTaken removes a right that no cache needs, and restores it.
 func rightTaken(f *field) {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.ManagedBy}}
 	if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(role), role); err != nil {
@@ -480,7 +482,7 @@ func rightTaken(f *field) {
 	ready(http.StatusOK)
 }
 
-// freeAddress is one that nobody listens on.
+// freeAddress returns an address that no process listens on.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -491,7 +493,7 @@ func freeAddress(t testing.TB) string {
 	return listener.Addr().String()
 }
 
-// karpenterLater is about a cluster that gets Karpenter after croft.
+// karpenterLater covers a cluster on which Karpenter is installed after croft.
 func karpenterLater(f *field) {
 	var kinds []*apiextensionsv1.CustomResourceDefinition
 	for _, name := range []string{"nodepools.karpenter.sh", "nodeclaims.karpenter.sh"} {
@@ -503,8 +505,8 @@ func karpenterLater(f *field) {
 		f.gone(kind.DeepCopy())
 		kinds = append(kinds, kind)
 	}
-	// Discovery forgets the kinds a moment later. An operator that still finds them there waits
-	// two minutes for objects that nobody serves.
+	// Discovery drops the kinds a moment later. An operator that still discovers them waits
+	// two minutes for objects that are not served.
 	served, err := discovery.NewDiscoveryClientForConfig(f.config)
 	if err != nil {
 		f.Fatal(err)
@@ -536,7 +538,7 @@ func karpenterLater(f *field) {
 	if !strings.Contains(condition.Message, "NodePool apps: this cluster does not know the kind NodePool (karpenter.sh/v1)") {
 		f.Errorf("the message does not say what is missing: %s", condition.Message)
 	}
-	// The other walls stand without nodes.
+	// The other walls do not depend on Karpenter.
 	f.ready(shop)
 
 	for _, kind := range kinds {

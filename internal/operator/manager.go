@@ -28,8 +28,8 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// longest is how long one reconcile may take. Writing a tenant of 64 namespaces
-// for the first time takes seconds.
+// longest is the timeout of one reconcile. The first write of a tenant with 64 namespaces
+// takes seconds.
 const longest = 2 * time.Minute
 
 func options(o Options) manager.Options {
@@ -37,14 +37,15 @@ func options(o Options) manager.Options {
 		Scheme: scheme.New(),
 		Logger: o.Log,
 		Cache:  cacheOptions(o.Plugins),
-		// controller-runtime has to know whether the kinds of ByObject are namespaced, and
-		// fails for one that the cluster does not serve. Optional kinds may come after croft.
+		// controller-runtime must know the scope of each kind in ByObject, and fails for a
+		// kind that the cluster does not serve. Optional kinds may be installed after
+		// croft.
 		NewCache: func(c *rest.Config, o cache.Options) (cache.Cache, error) {
 			o.Mapper = meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{o.Mapper, optionalKinds()}}
 			return cache.New(c, o)
 		},
-		// What croft makes without a Go type, as node classes of clouds, is read
-		// from the cache as everything else.
+		// Objects without a Go type, such as clouds' node classes, are read from the cache,
+		// too.
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 
 		LeaderElection:                o.LeaderElect,
@@ -55,20 +56,20 @@ func options(o Options) manager.Options {
 		HealthProbeBindAddress: o.HealthAddr,
 		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddr},
 		Controller: config.Controller{
-			// A replica that stands by has its caches filled when it takes over.
+			// A standby replica fills its caches before it becomes the leader.
 			EnableWarmup:          ptr.To(true),
 			ReconciliationTimeout: longest,
-			// Names are told apart in this package, and a process may run more than
-			// one operator, each for a cluster of its own.
+			// Controller names are unique within this package, and one process may run
+			// several operators, each for its own cluster.
 			SkipNameValidation: ptr.To(true),
 		},
 	}
 }
 
-// cacheOptions keep of most kinds only what is croft's, so that the cache does not
-// grow with what tenants run. Of namespaces all are kept: a tenant may declare
-// one that is there already. Of events those with the reason of
-// refusals are, cut short. plugins are what nodes with secondary networks wait for.
+// cacheOptions limits the cache of most kinds to croft's own objects, so that it does not
+// grow with the tenants' workloads. The exceptions: all namespaces are cached, because a
+// tenant may declare an existing one, and events are limited to refusals and truncated.
+// plugins are the DaemonSets that nodes with secondary networks wait for.
 func cacheOptions(plugins secondary.Plugins) cache.Options {
 	all := cache.ByObject{Label: labels.Everything()}
 	options := cache.Options{
@@ -79,23 +80,23 @@ func cacheOptions(plugins secondary.Plugins) cache.Options {
 			&v1alpha1.Pool{}:             all,
 			&v1alpha1.Tenant{}:           all,
 			&v1alpha1.SecondaryNetwork{}: all,
-			// Their managed fields are as long as the rest.
+			// Their managed fields are as large as the rest of the object.
 			&v1alpha1.Elevation{}:       {Label: labels.Everything(), Transform: cache.TransformStripManagedFields()},
 			&v1alpha1.TenantNamespace{}: all,
 			&corev1.Event{}:             refusedpods.Events(),
-			// They are Karpenter's. They are watched only where nodes are attached to
-			// secondary networks.
+			// Karpenter's kind. Watched only where nodes are attached to secondary
+			// networks.
 			&karpenterv1.NodeClaim{}: all,
-			// They are whereabouts'. They are watched only where the cluster serves them. Their
-			// managed fields name each allocation once more.
+			// whereabouts' kind. Watched only where the cluster serves it. Its managed
+			// fields repeat the key of each allocation.
 			ipPool(): {Label: labels.Everything(), Transform: cache.TransformStripManagedFields()},
-			// They are watched only where pools wait for their networks.
+			// Watched only where pools wait for their networks.
 			&corev1.Node{}: {Label: labels.SelectorFromSet(labels.Set{v1alpha1.NodeNetworksLabel: "true"})},
 		},
 	}
 	if !plugins.None() {
-		// The operator may read them in this namespace alone, and does so only where pools
-		// wait for their networks.
+		// The operator may read these objects in this namespace only. They are watched only
+		// where pools wait for their networks.
 		in := func(which labels.Selector) cache.ByObject {
 			return cache.ByObject{
 				Namespaces: map[string]cache.Config{plugins.Namespace: {LabelSelector: which}},
@@ -108,15 +109,16 @@ func cacheOptions(plugins secondary.Plugins) cache.Options {
 	return options
 }
 
-// ipPool is an object of whereabouts' kind, which croft reads without a Go type.
+// ipPool returns an object of whereabouts' kind IPPool, which croft reads without a Go
+// type.
 func ipPool() client.Object {
 	pool := &unstructured.Unstructured{}
 	pool.SetGroupVersionKind(secondary.IPPool)
 	return pool
 }
 
-// optionalKinds knows the kinds of cacheOptions that a cluster may not serve, as their own
-// definitions have them. They are watched once the cluster serves them (watch.Late).
+// optionalKinds maps the kinds of cacheOptions that a cluster may not serve, with the
+// scopes of their CRDs. They are watched as soon as the cluster serves them (watch.Late).
 func optionalKinds() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodeClaim"}, meta.RESTScopeRoot)
@@ -124,7 +126,8 @@ func optionalKinds() meta.RESTMapper {
 	return m
 }
 
-// synced answers whether the caches have been filled, without waiting for it.
+// synced returns a readiness check that fails until the caches are filled. It does not
+// wait.
 func synced(c cache.Cache) healthz.Checker {
 	return func(req *http.Request) error {
 		if !filled(req.Context(), c) {
@@ -134,7 +137,7 @@ func synced(c cache.Cache) healthz.Checker {
 	}
 }
 
-// filled reports whether the caches have been filled.
+// filled reports whether the caches are filled. It waits at most 100 ms.
 func filled(ctx context.Context, c cache.Cache) bool {
 	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()

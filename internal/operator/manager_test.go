@@ -11,9 +11,9 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// TestOptionalKinds fails if the operator would not start on a cluster that does not serve
-// a kind of which its cache keeps all objects. Every cluster serves Kubernetes' kinds, and
-// croft's are installed with the operator.
+// TestOptionalKinds fails if the operator would not start on a cluster without a kind that
+// cacheOptions lists. Only built-in kinds, and croft's own, which are installed with the
+// operator, need no entry in optionalKinds.
 func TestOptionalKinds(t *testing.T) {
 	for object := range cacheOptions(secondary.Plugins{}).ByObject {
 		kind, err := apiutil.GVKForObject(object, scheme.New())

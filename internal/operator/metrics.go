@@ -7,7 +7,7 @@ import (
 	"croft.dev/croft/internal/version"
 )
 
-// heartbeatAt has no series before the first heartbeat: a replica that stands by gives none.
+// heartbeatAt has no series before the first heartbeat. A standby replica writes none.
 var heartbeatAt = metric.Heartbeat.GaugeVec()
 
 func init() {

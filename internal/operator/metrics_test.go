@@ -19,8 +19,8 @@ import (
 	"croft.dev/croft/internal/metric/metrictest"
 )
 
-// TestMetricsAreRegistered fails if the operator serves other metrics than are declared, or
-// with other labels.
+// TestMetricsAreRegistered fails if the operator's metrics or their labels differ from the
+// declared ones.
 func TestMetricsAreRegistered(t *testing.T) {
 	registry, ok := metrics.Registry.(prometheus.Collector)
 	if !ok {
@@ -29,8 +29,8 @@ func TestMetricsAreRegistered(t *testing.T) {
 	metrictest.Registered(t, registry, metric.Operator)
 }
 
-// value is that of the operator's series with these labels, as "name=value"; ok is false
-// if there is none.
+// value returns the operator's series with these labels, each as "name=value". ok is false
+// if the series does not exist.
 func (f *field) value(name string, labels ...string) (value float64, ok bool) {
 	f.Helper()
 	families, err := metrics.Registry.Gather()
@@ -58,8 +58,8 @@ func (f *field) value(name string, labels ...string) (value float64, ok bool) {
 	return 0, false
 }
 
-// stateMeasured fails if metrics do not follow the state of what is declared, or if the
-// API server does not count what its rules refuse under the names that alerts have.
+// stateMeasured fails if metrics do not follow the state of the declared objects, or if the
+// API server does not count denials under the metric names that the alerts use.
 func stateMeasured(f *field) {
 	has := func(why, name string, labels ...string) {
 		f.Helper()
@@ -99,7 +99,7 @@ func stateMeasured(f *field) {
 	denialsCounted(f)
 }
 
-// denialsCounted has a pod refused, and asks the API server for its own metrics.
+// denialsCounted creates a pod that is denied, and reads the API server's own metrics.
 func denialsCounted(f *field) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "elsewhere"},
@@ -140,7 +140,8 @@ func denialsCounted(f *field) {
 	})
 }
 
-// served reports whether a text in Prometheus's format has a metric with its labels.
+// served reports whether a text in Prometheus' format contains a metric with all its
+// labels.
 func served(text string, m metric.Metric) bool {
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, m.Series()[0]+"{") {

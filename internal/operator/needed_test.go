@@ -35,8 +35,8 @@ import (
 	"croft.dev/croft/internal/wall/nodes"
 )
 
-// auditPolicy logs the operator's requests, without bodies. The tests' operator is
-// impersonated by the sandbox's administrator.
+// auditPolicy logs the operator's requests without bodies. In tests the sandbox's
+// administrator impersonates the operator.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -45,8 +45,8 @@ rules:
 - {level: None}
 `
 
-// excuses are rights that the operator needs though TestRights sees no request with them.
-// The list may only become shorter.
+// excuses are rights that the operator needs although TestRights observes no request with
+// them. This list may only become shorter.
 var excuses = []installtest.Excuse{
 	{
 		Rights: []string{"bind clusterroles.rbac.authorization.k8s.io", "escalate clusterroles.rbac.authorization.k8s.io"},
@@ -88,13 +88,13 @@ var excuses = []installtest.Excuse{
 	},
 }
 
-// TestRights plays the life of a platform with exactly the rights that croft install gives to
-// the operator, and reads from the API server's audit log which of them the operator used.
-// It fails if it lacks one, or has one more. It is of the third tier (make test-all): it
-// takes minutes, and needs `make gatekeeper`.
+// TestRights runs a platform through its life with exactly the rights that croft install
+// grants to the operator, and reads from the API server's audit log which of them the
+// operator used. It fails if a right is missing or unused. It belongs to the third tier
+// (make test-all): it takes minutes, and needs `make gatekeeper`.
 func TestRights(t *testing.T) {
 	sandbox.Thorough(t)
-	// The operator must not look for a region and for rights in AWS on the test's machine.
+	// The operator must not use the test machine's AWS region and credentials.
 	for name, value := range map[string]string{
 		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_EC2_METADATA_DISABLED": "true",
 	} {
@@ -123,7 +123,7 @@ func TestRights(t *testing.T) {
 	life.release()
 	driftPutBack(f)
 	stop()
-	stop = f.operate() // another leader takes the lease over
+	stop = f.operate() // another leader acquires the lease
 	life.speakDialects()
 	life.switchEngines()
 	life.end()
@@ -153,10 +153,10 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// lifeFile declares something of everything that the operator makes objects of: shop has
-// sources and namespaces of its own, legacy a namespace that was there before, far is on AWS.
-// kube-controller-manager takes up to five minutes to count kinds that came after it, so only
-// legacy, which has none of them, has a quota.
+// lifeFile declares a case for every kind of object that the operator writes: shop has
+// sources and its own namespaces, legacy adopts an existing namespace, far is on AWS.
+// kube-controller-manager takes up to five minutes to count kinds that were installed after
+// it started. Only legacy has a quota, because it uses none of these kinds.
 const lifeFile = `
 platform:
   clusterName: demo
@@ -216,13 +216,13 @@ func declareLife(f *field) *life {
 	return l
 }
 
-// stands waits until everything is Ready.
+// stands waits until the platform and all tenants are Ready.
 func (l *life) stands() {
 	l.Helper()
 	l.ready(l.platform, l.shop, l.legacy, l.far)
 }
 
-// elevate has somebody elevated, and withdraws it.
+// elevate elevates a user and withdraws the elevation.
 func (l *life) elevate() {
 	l.Helper()
 	_, public, err := elevation.NewKey()
@@ -246,7 +246,7 @@ func (l *life) elevate() {
 	l.gone(account)
 }
 
-// ask asks for a namespace, and gives it back.
+// ask requests a namespace, and deletes the request.
 func (l *life) ask() {
 	l.Helper()
 	ann := l.as("ann", "shop-devs")
@@ -261,7 +261,8 @@ func (l *life) ask() {
 	l.ready(r)
 }
 
-// release has a node wait, and lets pods onto it when its pool waits no more.
+// release creates a tainted node, which pods can use once its pool no longer waits for
+// networks.
 func (l *life) release() {
 	l.Helper()
 	node := &corev1.Node{
@@ -333,7 +334,7 @@ func (l *life) release() {
 	l.stands()
 }
 
-// speakDialects writes network policies of each dialect.
+// speakDialects writes network policies in each dialect.
 func (l *life) speakDialects() {
 	l.Helper()
 	others := []schema.GroupVersionKind{calicoKind, calicoStorageKind, clusterKind, awsKind}
@@ -353,7 +354,7 @@ func (l *life) speakDialects() {
 	}
 }
 
-// switchEngines has Gatekeeper place pods, and then the API server again.
+// switchEngines changes the placement engine to Gatekeeper and back to the API server.
 func (l *life) switchEngines() {
 	l.Helper()
 	gatekeeper := slices.Concat(apply.GatekeeperPlatformKinds, apply.GatekeeperMutatorKinds)
@@ -365,14 +366,14 @@ func (l *life) switchEngines() {
 	l.stands()
 }
 
-// only waits until croft has objects of each of some kinds, and none of others.
+// only waits until croft has objects of all the first kinds and of none of the others.
 func (l *life) only(kinds, others []schema.GroupVersionKind) {
 	l.Helper()
 	count := func(kind schema.GroupVersionKind) int {
 		all := &unstructured.UnstructuredList{}
 		all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		if err := l.client.List(l.Context(), all, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}); err != nil {
-			return 0 // the kind went with its definition, or is not there yet
+			return 0 // the kind's CRD was deleted, or is not yet installed
 		}
 		return len(all.Items)
 	}
@@ -391,7 +392,7 @@ func (l *life) only(kinds, others []schema.GroupVersionKind) {
 	})
 }
 
-// end takes everything away, by parts and then as a whole.
+// end removes parts of the declared objects, and then all of them.
 func (l *life) end() {
 	l.Helper()
 	l.patch(l.platform, `{"spec": {"auditors": null, "elevation": null}}`)
@@ -412,16 +413,16 @@ func (l *life) end() {
 	}
 }
 
-// define installs a kind of an add-on whose own definition no module carries.
+// define installs an add-on's kind whose CRD is in no Go module.
 func (f *field) define(kind schema.GroupVersionKind, plural string) {
 	f.Helper()
 	anything := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
 	f.defineAs(kind, plural, apiextensionsv1.NamespaceScoped, anything)
 }
 
-// defineReadinessRules installs the kind of the node readiness controller, with the bounds of
-// its own definition that matter to croft: which fields are required and which nobody may
-// change (readiness.node.x-k8s.io/v1alpha1 in July 2026).
+// defineReadinessRules installs the CRD of the node readiness controller with the
+// validation that matters to croft: required and immutable fields
+// (readiness.node.x-k8s.io/v1alpha1 in July 2026).
 func (f *field) defineReadinessRules() {
 	f.Helper()
 	type schemas = map[string]apiextensionsv1.JSONSchemaProps
@@ -470,13 +471,13 @@ func (f *field) defineReadinessRules() {
 		&apiextensionsv1.JSONSchemaProps{Type: "object", Required: []string{"spec"}, Properties: schemas{"spec": spec}})
 }
 
-// defineAs installs a kind with a schema.
+// defineAs installs a CRD with a schema.
 func (f *field) defineAs(kind schema.GroupVersionKind, plural string, scope apiextensionsv1.ResourceScope, of *apiextensionsv1.JSONSchemaProps) {
 	f.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: plural + "." + kind.Group,
-			// Groups of the Kubernetes project ask for it.
+			// The API server requires this annotation for groups of the Kubernetes project.
 			Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, for a test"},
 		},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{

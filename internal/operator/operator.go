@@ -1,8 +1,8 @@
 // Package operator runs croft's controllers against one cluster.
 //
-// The operator only writes walls; none of them needs it to stand. Several
-// replicas may run, of which one leads; any of them may be killed at any moment,
-// since everything is computed anew from what the cluster declares.
+// The operator only writes the walls; they are enforced without it. Several replicas may
+// run, of which one is the leader. Any replica may be killed at any moment, because each
+// reconcile recomputes everything from the declared objects.
 package operator
 
 import (
@@ -26,25 +26,25 @@ import (
 	"croft.dev/croft/internal/version"
 )
 
-// leaseName is the lease that the leader holds.
+// leaseName is the name of the leader's lease.
 const leaseName = "croft.croft.dev"
 
-// Options say how the operator runs.
+// Options configures the operator.
 type Options struct {
-	// HealthAddr serves /healthz and /readyz; MetricsAddr serves /metrics. "0"
-	// serves neither.
+	// HealthAddr is the address of /healthz and /readyz. MetricsAddr is the address of
+	// /metrics. "0" disables the endpoint.
 	HealthAddr, MetricsAddr string
-	// LeaderElect lets only one of several replicas write. Without it there must
-	// be only one.
+	// LeaderElect enables leader election, so that only one of several replicas writes.
+	// Without it, run a single replica.
 	LeaderElect bool
 	// Plugins are the DaemonSets that nodes of pools with waitForNetworks wait for. The zero
 	// value waits for none.
 	Plugins secondary.Plugins
-	// Trace says where traces of reconciles go; without an endpoint there are none.
+	// Trace configures the export of reconcile traces. Without an endpoint nothing is
+	// exported.
 	Trace trace.Options
-	// Log takes the operator's logs. If it is not given they are JSON lines on
-	// standard error, and so are those of the libraries below, of which the whole
-	// process has one logger.
+	// Log receives the operator's logs. The default writes JSON lines to standard error,
+	// and replaces the process-wide loggers of controller-runtime and klog.
 	Log logr.Logger
 }
 
@@ -56,8 +56,8 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		klog.SetLogger(o.Log)
 	}
 	cfg = rest.CopyConfig(cfg)
-	// The API server's own priority and fairness sees to it that croft does not
-	// take more than its share.
+	// No client-side rate limit: the API server's priority and fairness limits croft's
+	// share.
 	cfg.QPS, cfg.Burst = -1, -1
 	stopTraces, err := trace.Start(ctx, o.Trace, version.String())
 	if err != nil {
@@ -80,7 +80,8 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	}
 	beat := &heartbeat.Keeper{
 		Client: m.GetClient(), Holder: host, Version: version.String(), Log: o.Log.WithName("heartbeat"),
-		// An operator whose caches cannot be filled, for want of rights, does nothing.
+		// An operator that cannot fill its caches, because rights are missing, does
+		// nothing, and must write no heartbeat.
 		Ready:   func(ctx context.Context) bool { return filled(ctx, m.GetCache()) },
 		Written: func(at time.Time) { heartbeatAt.WithLabelValues().Set(float64(at.Unix())) },
 	}
@@ -99,7 +100,8 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	return m.Start(ctx)
 }
 
-// flush sends the last traces, for a few seconds: the operator's pod is about to end.
+// flush exports the last traces. It waits a few seconds at most, because the operator's pod
+// is about to end.
 func flush(stop func(context.Context) error, l logr.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -108,8 +110,8 @@ func flush(stop func(context.Context) error, l logr.Logger) {
 	}
 }
 
-// readable writes what says itself how it reads in its own words. Some of what
-// controller-runtime logs could not be written as JSON at all.
+// readable logs a value by its String method. Some values that controller-runtime logs
+// cannot be encoded as JSON.
 func readable(_ []string, a slog.Attr) slog.Attr {
 	if s, ok := a.Value.Any().(fmt.Stringer); ok && a.Value.Kind() == slog.KindAny {
 		a.Value = slog.StringValue(s.String())

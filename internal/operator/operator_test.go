@@ -35,10 +35,10 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// deadline is how long anything may take to come about.
+// deadline limits every wait of a test.
 const deadline = 3 * time.Minute
 
-// field is a cluster with croft installed, and an admin's client.
+// field is a cluster with croft installed, and an administrator's client.
 type field struct {
 	testing.TB
 	client  client.Client
@@ -48,7 +48,7 @@ type field struct {
 	lines   *lines
 }
 
-// lines are the operator's log.
+// lines collects the operator's log.
 type lines struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -66,14 +66,14 @@ func (l *lines) String() string {
 	return l.all.String()
 }
 
-// writes are the requests by which the operator wrote, as "METHOD path".
+// writes collects the operator's write requests, as "METHOD path".
 type writes struct {
 	mu  sync.Mutex
 	all []string
-	// judged is held while a write is under way and while after judges it: whoever
-	// sets after waits for the judgements begun.
+	// judged is read-locked from the start of a write until after returns. A test that
+	// takes the write lock to set after therefore waits for running calls.
 	judged sync.RWMutex
-	// after is told of each, when it is done; nil for nobody.
+	// after is called with each completed write. It may be nil.
 	after func(write string)
 }
 
@@ -110,7 +110,7 @@ func newField(t testing.TB, components []string, with ...string) *field {
 	return fieldOn(t, sandbox.Options{Components: components, With: with}, install.Options{})
 }
 
-// fieldOn is a field on a sandbox with options.
+// fieldOn starts a sandbox with options, and installs croft.
 func fieldOn(t testing.TB, on sandbox.Options, installed install.Options) *field {
 	t.Helper()
 	cluster := sandbox.Start(t, on)
@@ -124,18 +124,19 @@ func fieldOn(t testing.TB, on sandbox.Options, installed install.Options) *field
 	return &field{TB: t, client: c, config: cluster.Config, cluster: cluster, writes: &writes{}, lines: &lines{}}
 }
 
-// leaseLost is what controller-runtime returns where another replica may lead.
+// leaseLost is controller-runtime's error when it loses the lease and another replica may
+// lead.
 const leaseLost = "leader election lost"
 
-// operate runs an operator with the rights that Install gives it, and returns what stops
-// it. One that loses its lease, since the API server did not answer it for ten seconds,
-// begins again, as its Deployment has it.
+// operate runs an operator with the rights that Install grants, and returns a function that
+// stops it. An operator that loses its lease, because the API server did not answer for ten
+// seconds, is restarted, as its Deployment would do.
 func (f *field) operate() (stop func()) {
 	f.Helper()
 	return f.operateAt("0")
 }
 
-// operateAt is operate with an address for probes.
+// operateAt is operate with an address for health probes.
 func (f *field) operateAt(health string) (stop func()) {
 	f.Helper()
 	cfg := rest.CopyConfig(f.config)
@@ -212,7 +213,7 @@ func (f *field) eventually(what string, why func() string) {
 	}
 }
 
-// condition waits until an object's condition is as wanted.
+// condition waits until an object has a condition with this status and reason.
 func (f *field) condition(o client.Object, name string, status metav1.ConditionStatus, reason string) metav1.Condition {
 	f.Helper()
 	var found metav1.Condition
@@ -264,7 +265,7 @@ func (f *field) gone(o client.Object) {
 	})
 }
 
-// event waits for an event of an object.
+// event waits for an object's event.
 func (f *field) event(o client.Object, reason, note string) {
 	f.Helper()
 	f.eventually("event "+reason+" "+note, func() string {

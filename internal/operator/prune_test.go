@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// filePrunes is about what a file takes away: a namespace that left a tenant, and
-// what the cluster has beyond the file.
+// filePrunes covers the deletions by a file: of a namespace that a tenant no longer
+// declares, and of objects that are in the cluster but not in the file.
 func filePrunes(f *field) {
 	f.create(pool("spare"), tenant("leaver", "spare"))
 	f.ready(tenant("leaver", "spare"))
@@ -32,8 +32,8 @@ tenants: {keeper: {pool: apps, namespaces: ` + namespaces + `, access: [{group: 
 			f.Fatal(err)
 		}
 	}
-	// A process of its own: the command line sets the logger of the whole process, and
-	// the operator runs in this one.
+	// croft runs as its own process: the command line sets the process-wide logger, and the
+	// operator runs in this process.
 	binary, err := sandbox.Tool("croft")
 	if err != nil {
 		f.Fatal(err)
@@ -67,7 +67,7 @@ tenants: {keeper: {pool: apps, namespaces: ` + namespaces + `, access: [{group: 
 	}
 
 	declare("[keeper, keeper-test]")
-	_, told := croft(0, "apply", "--force") // over what other tests have set
+	_, told := croft(0, "apply", "--force") // over values that other tests have set
 	says(told, "the cluster also has tenants ", "and pool spare, which this file does not name: left alone; --prune")
 	croft(0, "diff")
 
@@ -106,7 +106,7 @@ tenants: {keeper: {pool: apps, namespaces: ` + namespaces + `, access: [{group: 
 	if err := f.client.Get(f.Context(), client.ObjectKey{Name: "leaver"}, namespace("leaver")); err != nil {
 		f.Errorf("the namespace of a tenant with deletion: Retain: %v", err)
 	}
-	// The namespace that stays gives back its share of the quota in its own time.
+	// The share of the retained namespace is released asynchronously.
 	f.eventually("no difference", func() string {
 		status, stdout, stderr := run("diff", "--prune")
 		if status != 0 {

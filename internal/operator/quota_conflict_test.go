@@ -19,12 +19,12 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// TestQuotaConflicts counts how often the API server gives up on a ResourceQuota
-// that changes under it, and answers a client with a conflict. It does so by
-// itself: kube-controller-manager counts anew after each deletion. What croft adds
-// are its moves of shares. Both are measured by the same clients, in turn.
+// TestQuotaConflicts counts how often the API server gives up on a ResourceQuota that
+// changes concurrently, and returns a conflict to a client. This happens without croft,
+// too: kube-controller-manager recounts after each deletion. croft adds writes when it
+// moves shares. The same clients measure both cases in turn.
 //
-// It takes minutes, and is run by CROFT_CONFLICTS=1.
+// It takes minutes. Set CROFT_CONFLICTS=1 to run it.
 func TestQuotaConflicts(t *testing.T) {
 	if os.Getenv("CROFT_CONFLICTS") == "" {
 		t.Skip("set CROFT_CONFLICTS=1 to count conflicts")
@@ -71,7 +71,7 @@ func busy(t *testing.T) (idle func()) {
 	}
 }
 
-// tally is what 64 clients met.
+// tally counts the API server's answers to 64 clients.
 type tally struct {
 	created, conflicts, refused, moves atomic.Int64
 	took                               time.Duration
@@ -82,8 +82,8 @@ func (c *tally) String() string {
 		c.created.Load(), c.conflicts.Load(), c.refused.Load(), c.moves.Load(), c.took.Round(time.Millisecond))
 }
 
-// load has 64 clients fill one namespace with ConfigMaps, then the other, and
-// delete them again while they do.
+// load runs 64 clients that fill one namespace with ConfigMaps, then the other, and delete
+// them at the same time.
 func (f *field) load(namespaces []string, result *tally) {
 	f.Helper()
 	const clients, each = 64, 12

@@ -19,7 +19,7 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// deployment has pods that each request some CPU.
+// deployment returns a Deployment whose pods each request some CPU.
 func deployment(namespace, name, cpu string, replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
@@ -38,7 +38,7 @@ func deployment(namespace, name, cpu string, replicas int32) *appsv1.Deployment 
 	}
 }
 
-// pods waits until a namespace has so many pods.
+// pods waits until a namespace has this number of pods.
 func (f *field) pods(namespace string, want int) {
 	f.Helper()
 	f.eventually(fmt.Sprintf("%d pods in %s", want, namespace), func() string {
@@ -68,7 +68,7 @@ func quotaLargePod(f *field) {
 	f.create(deployment("large-b", "twelve", "12", 1))
 	f.pods("large-b", 1)
 
-	// 8 are left, of which the other namespace needs more than its half.
+	// 8 CPUs are left, and the other namespace needs more than half of them.
 	f.create(deployment("large-a", "seven", "7", 1))
 	f.pods("large-a", 1)
 }
@@ -90,7 +90,7 @@ func quotaMinimum(f *field) {
 		}
 		return ""
 	})
-	// One is Kubernetes' own.
+	// Kubernetes creates one ConfigMap itself.
 	for i := 1; i < least; {
 		err := f.client.Create(f.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "keep-prod", GenerateName: "keep-"}})
 		if apierrors.IsConflict(err) {
@@ -108,8 +108,8 @@ func quotaMinimum(f *field) {
 	}
 }
 
-// quotaForged has a member of a tenant write refusals that did not happen. They change
-// nothing, not even how the tenant's own quota is divided.
+// quotaForged writes events of refusals that did not happen, as a member of a tenant. They
+// must change nothing, not even the division of the tenant's own quota.
 func quotaForged(f *field) {
 	const total, least = 60, 40
 	kept := shared("kept", []string{"kept-a", "kept-b"}, amounts("configmaps", fmt.Sprint(total)))
@@ -123,7 +123,7 @@ func quotaForged(f *field) {
 		f.forge("kept", "kept-b", requested)
 	}
 	f.forge("open", "open-b", "44")
-	// A genuine refusal after the forged ones is observed after them.
+	// The operator observes this genuine refusal after the forged ones.
 	f.create(deployment("open-b", "web", "10m", 3))
 	f.pods("open-b", 3)
 	for namespace, q := range f.settled(open) {
@@ -139,7 +139,7 @@ func quotaForged(f *field) {
 	}
 }
 
-// refusedCounted has the pods of a workload refused, next to a forged refusal.
+// refusedCounted creates a workload whose pods are refused, next to a forged refusal.
 func refusedCounted(f *field) {
 	denied := shared("denied", []string{"denied-a", "denied-b"}, amounts("pods", "2"))
 	f.create(denied)
@@ -163,7 +163,7 @@ func refusedCounted(f *field) {
 	})
 }
 
-// forge writes the event of a refusal as a member of a tenant.
+// forge writes a refusal event as a member of a tenant.
 func (f *field) forge(tenant, namespace, requested string) {
 	f.Helper()
 	cfg := rest.CopyConfig(f.config)

@@ -25,7 +25,7 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// TestQuota is about a quota that holds for all of a tenant's namespaces together.
+// TestQuota covers quotas that all of a tenant's namespaces share.
 func TestQuota(t *testing.T) {
 	sandbox.EndToEnd(t)
 	f := newField(t, sandbox.WithControllers)
@@ -43,7 +43,7 @@ func TestQuota(t *testing.T) {
 		{"one namespace, two, and one again", quotaNamespaces},
 		{"the quota is declared anew", quotaDeclared},
 		{"nobody declares one", quotaBuiltin},
-		// A namespace that needs more than its even share.
+		// A namespace needs more than an even share.
 		{"a pod larger than the share gets what the others do not use", quotaLargePod},
 		{"a namespace keeps its minimum", quotaMinimum},
 		{"a forged refusal moves no share", quotaForged},
@@ -59,7 +59,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// shared is a tenant with several namespaces.
+// shared returns a tenant with several namespaces and a quota.
 func shared(name string, namespaces []string, quota corev1.ResourceList) *v1alpha1.Tenant {
 	t := tenant(name, "apps")
 	t.Spec.Namespaces, t.Spec.Quota = namespaces, quota
@@ -90,7 +90,7 @@ func (f *field) quotas(tenant string) map[string]corev1.ResourceQuota {
 	return all
 }
 
-// statuses are what a failed test shows.
+// statuses formats quotas for the message of a failed test.
 func statuses(quotas map[string]corev1.ResourceQuota) string {
 	var all strings.Builder
 	for namespace, q := range quotas {
@@ -102,8 +102,9 @@ func statuses(quotas map[string]corev1.ResourceQuota) string {
 	return all.String()
 }
 
-// settled waits until the shares are in force and add up to the quota, but for less
-// than a quarter of what is not used: nobody who is not short is asked to take that.
+// settled waits until the shares are in force and add up to the quota, less at most a
+// quarter of the unused amount: croft moves no share for so little unless a namespace runs
+// short.
 func (f *field) settled(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
 	f.Helper()
 	f.ready(t)
@@ -133,10 +134,9 @@ func (f *field) settled(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
 	return quotas
 }
 
-// untouched waits until the shares of a new tenant are in force, and the ConfigMap
-// that Kubernetes itself puts into each namespace is counted. It may be made in
-// the very moment in which kube-controller-manager counts for the first time, and
-// is then missed until it counts again.
+// untouched waits until the shares of a new tenant are in force and the ConfigMap that
+// Kubernetes creates in each namespace is counted. If it is created while
+// kube-controller-manager counts for the first time, it is missed until the next count.
 func (f *field) untouched(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
 	f.Helper()
 	var quotas map[string]corev1.ResourceQuota
@@ -144,7 +144,7 @@ func (f *field) untouched(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
 		quotas = f.settled(t)
 		for namespace, q := range quotas {
 			if used := q.Status.Used["configmaps"]; used.Value() != 1 {
-				// What is deleted has everything counted again.
+				// A deletion triggers a complete recount.
 				o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "count-again"}}
 				if err := client.IgnoreAlreadyExists(f.client.Create(f.Context(), o)); err != nil {
 					return err.Error()
@@ -160,11 +160,12 @@ func (f *field) untouched(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
 	return quotas
 }
 
-// census counts what is in a tenant's namespaces, as the API server stored it,
-// one change after the other.
+// census counts the objects in a tenant's namespaces, change by change, as the API server
+// stored them.
 type census struct {
 	mu sync.Mutex
-	// now and most are numbers of ConfigMaps, or thousandths of a CPU.
+	// now and most are the current and the highest number of ConfigMaps, or of CPU in
+	// thousandths.
 	now, most map[string]int64
 	spaces    map[string]int64
 }
@@ -218,16 +219,16 @@ func (c *census) in(what, namespace string) int64 {
 	return c.spaces[what+" in "+namespace]
 }
 
-// crowd is clients that create objects.
+// crowd is a group of clients that create objects.
 type crowd struct {
 	sync.WaitGroup
-	// refused is what the last pod was refused for.
+	// refused is the error of the last refused pod.
 	refused atomic.Value
 }
 
-// rush has clients create objects in a namespace until the context is done, each
-// after a pause. What the quota refuses is tried again. A test that ends early waits
-// for them.
+// rush starts clients that create objects in a namespace until the context is done, each at
+// a fixed interval. They retry when the quota refuses an object. A test that ends early
+// waits for them.
 func (f *field) rush(ctx context.Context, all *crowd, namespace string, clients int, pause time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	f.Cleanup(func() {
@@ -247,7 +248,8 @@ func (f *field) rush(ctx context.Context, all *crowd, namespace string, clients 
 				o.SetNamespace(namespace)
 				o.SetGenerateName("rush-")
 				o.SetLabels(map[string]string{"rush": "true"})
-				// The API server gives up on a quota that too many want at once.
+				// The API server returns a conflict for a quota that too many requests
+				// update at once.
 				err := f.client.Create(f.Context(), o)
 				if _, isPod := o.(*corev1.Pod); err != nil && isPod {
 					all.refused.Store(err.Error())
@@ -261,9 +263,9 @@ func (f *field) rush(ctx context.Context, all *crowd, namespace string, clients 
 	}
 }
 
-// quotaLate keeps kube-controller-manager from bringing shares into force: what
-// one namespace is to give up can still be used, and then is, while no operator
-// is there to see it.
+// quotaLate stops kube-controller-manager, so that lowered shares do not take effect. A
+// namespace can still use the share that it is to give up, and does so while no operator
+// runs.
 func quotaLate(f *field, stop *func()) {
 	const configMaps = 40
 	namespaces := []string{"late-a", "late-b"}
@@ -284,14 +286,14 @@ func quotaLate(f *field, stop *func()) {
 		}
 		return ""
 	})
-	// The operator goes through the tenant once more, and sees that late-a wants
-	// more, but not that late-b has given anything up.
+	// The operator reconciles the tenant once more. It observes that late-a needs more, but
+	// not that late-b has given anything up.
 	f.patch(late, `{"spec":{"access":[{"group":"late-devs","role":"viewer"}]}}`)
 	f.ready(late)
 	(*stop)()
 	f.rush(ctx, &clients, "late-b", 4, 10*time.Millisecond)
-	// By the quotas' own count: an object that a busy API server counted and did not
-	// create counts until kube-controller-manager is back.
+	// Use the quotas' own count: an object that a busy API server counted but did not
+	// create counts until kube-controller-manager runs again.
 	f.eventually("all that is in force to be used", func() string {
 		var used, inForce int64
 		for _, q := range f.quotas("late") {
@@ -314,7 +316,7 @@ func quotaLate(f *field, stop *func()) {
 		}
 		return ""
 	})
-	// What came to be used is not given to late-a, but left to late-b.
+	// The share that late-b has used stays with late-b.
 	*stop = f.operate()
 	f.settled(late)
 	cancel()
@@ -325,7 +327,7 @@ func quotaLate(f *field, stop *func()) {
 }
 
 func quotaRush(f *field) {
-	sandbox.Thorough(f) // quotaLate has fewer clients, at the moment that matters most
+	sandbox.Thorough(f) // quotaLate uses fewer clients, at the most critical moment
 	const configMaps, pods, cpu = 120, 100, 6000
 	namespaces := []string{"rush-a", "rush-b", "rush-c", "rush-d"}
 	rush := shared("rush", namespaces, amounts("configmaps", fmt.Sprint(configMaps), "pods", fmt.Sprint(pods), "requests.cpu", "6"))
@@ -341,7 +343,7 @@ func quotaRush(f *field) {
 		}
 	}
 
-	// Three want everything, some more than others, so that shares move meanwhile.
+	// Three namespaces need everything, at different rates, so that shares move meanwhile.
 	var clients crowd
 	ctx, cancel := context.WithCancel(f.Context())
 	f.rush(ctx, &clients, "rush-a", 16, 10*time.Millisecond)
@@ -360,7 +362,7 @@ func quotaRush(f *field) {
 	clients.Wait()
 	within()
 
-	// One namespace wants everything, and what the others had is given up.
+	// One namespace needs everything, and the others give up their shares.
 	ctx, cancel = context.WithCancel(f.Context())
 	f.rush(ctx, &clients, "rush-b", 16, 10*time.Millisecond)
 	start = time.Now()
@@ -373,7 +375,7 @@ func quotaRush(f *field) {
 	}
 	f.eventually("one namespace to use almost all", func() string {
 		maps, milli := census.in("configmaps", "rush-b"), census.in("cpu", "rush-b")
-		// Each namespace keeps a little headroom.
+		// Each namespace keeps some headroom.
 		if maps < configMaps*5/6 || milli < cpu*5/6 {
 			return fmt.Sprintf("%d ConfigMaps, %dm CPU", maps, milli)
 		}
@@ -407,8 +409,8 @@ func quotaQuiet(f *field) {
 	f.create(marker)
 	f.untouched(marker)
 
-	// Some of the share is used, and nothing happens: when another tenant that runs
-	// short after that has been looked at, this one has been, too.
+	// A part of the share is used, and nothing may happen. When croft has handled another
+	// tenant that runs short later, it has handled this one, too.
 	writes := len(f.writes.since(0))
 	create("quiet-a", 8)
 	create("marker-a", 14)
@@ -423,7 +425,7 @@ func quotaQuiet(f *field) {
 		f.Errorf("%v, and was %v", after.Spec.Hard, before["quiet-a"].Spec.Hard)
 	}
 
-	// Then it runs short, and gets more.
+	// Now the namespace runs short, and gets more.
 	writes = len(f.writes.since(0))
 	start := time.Now()
 	create("quiet-a", 6)
@@ -442,8 +444,7 @@ func quotaQuiet(f *field) {
 	}
 }
 
-// quotaUncounted is about the moment in which a quota is written and holds
-// nothing yet.
+// quotaUncounted covers the time in which a quota is written but not yet enforced.
 func quotaUncounted(f *field) {
 	const manager = "kube-controller-manager"
 	if err := f.cluster.Stop(manager); err != nil {
@@ -512,7 +513,7 @@ func quotaDeclared(f *field) {
 		f.patch(anew, `{"spec":{"quota":`+quota+`}}`)
 		f.settled(anew)
 	}
-	// As croft apply does it: an empty quota is not the same as none.
+	// Apply it as croft apply does: an empty quota is not the same as no quota.
 	lifted := shared("anew", anew.Spec.Namespaces, corev1.ResourceList{})
 	lifted.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tenant"))
 	if _, err := apply.New(f.client).Apply(f.Context(), lifted); err != nil {
@@ -544,7 +545,7 @@ func quotaBuiltin(f *field) {
 	}
 	for name := range quota.Status.Hard {
 		if _, group, _ := strings.Cut(string(name), "."); strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") || strings.HasSuffix(group, "gateway.networking.k8s.io") {
-			continue // of an add-on that is not installed
+			continue // an add-on's kind, which is not installed
 		}
 		if _, ok := quota.Status.Used[name]; !ok {
 			f.Errorf("%s is not counted", name)

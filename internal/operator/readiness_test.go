@@ -19,12 +19,12 @@ import (
 	"croft.dev/croft/internal/install"
 )
 
-// authorizer answers reviews as an API server would.
+// authorizer answers access reviews like an API server.
 type authorizer struct {
 	client.Writer
-	// without is the right that is missing, as described names it.
+	// without is the missing right, as described formats it.
 	without string
-	// silent authorizers list nothing, and decide nevertheless.
+	// silent authorizers decide, but cannot list rights.
 	silent bool
 	err    error
 	asked  int
@@ -64,8 +64,8 @@ func (a *authorizer) listed(rules []rbacv1.PolicyRule) (all []authorizationv1.Re
 	return all
 }
 
-// TestReadiness fails if an operator without one of its rights is ready, or one with all of
-// them is not. TestHealth asks a real API server. Default tier.
+// TestReadiness fails if an operator that lacks a right is ready, or one with all rights is
+// not. TestHealth checks the same on a real API server. Default tier.
 func TestReadiness(t *testing.T) {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil)
 	if err != nil {

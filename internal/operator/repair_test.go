@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// repairsReported deletes and changes many objects at once, and wants each of them
-// named by an event and by the log, and counted.
+// repairsReported deletes and changes many objects at once. Each repair must be reported by
+// an event, a log line and a metric.
 func repairsReported(f *field) {
 	shop, whole, apps := tenant("shop", ""), platform(), pool("apps")
 	f.ready(shop, whole, apps)
@@ -70,8 +70,8 @@ func repairsReported(f *field) {
 	f.ready(shop, whole, apps)
 }
 
-// rejectedReported has the platform's own admission policy reject an object of a new
-// tenant, which croft apply does not wait for.
+// rejectedReported uses the platform's own admission policy to reject an object of a new
+// tenant. croft apply must not wait for that tenant.
 func rejectedReported(f *field) {
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "no-limits"},
@@ -103,7 +103,7 @@ func rejectedReported(f *field) {
 	f.gone(strict)
 }
 
-// refusesLimits waits until an admission policy has taken effect.
+// refusesLimits waits until the admission policy refuses LimitRanges.
 func (f *field) refusesLimits(name string) {
 	f.Helper()
 	ns := namespace(name)
@@ -119,7 +119,7 @@ func (f *field) refusesLimits(name string) {
 	f.gone(ns)
 }
 
-// logged waits for a line of the operator's log that has all of these parts.
+// logged waits for a line in the operator's log that contains all parts.
 func (f *field) logged(parts ...string) {
 	f.Helper()
 	f.eventually("log line "+strings.Join(parts, " … "), func() string {
@@ -136,7 +136,7 @@ func (f *field) logged(parts ...string) {
 	})
 }
 
-// repairs is croft_repairs_total of a tenant and a kind.
+// repairs returns croft_repairs_total for a tenant and a kind.
 func repairs(f *field, tenant, kind string) float64 {
 	f.Helper()
 	families, err := metrics.Registry.Gather()

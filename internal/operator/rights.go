@@ -22,21 +22,21 @@ import (
 )
 
 const (
-	// rightsInterval is how long an answer about the operator's rights holds.
+	// rightsInterval is how long an answer about the operator's rights is reused.
 	rightsInterval = 10 * time.Second
-	// rightsTimeout is the time limit of a look at them: a probe waits no longer.
+	// rightsTimeout limits one check of the rights, so that a probe does not time out.
 	rightsTimeout = 900 * time.Millisecond
 	// named is how many missing rights a message names.
 	named = 5
 )
 
-// errUnasked is the verdict before the first answer.
+// errUnasked is the result before the first answer of the API server.
 var errUnasked = errors.New("the operator's rights are not known yet")
 
-// rights checks that the operator has the rights that the installation gives to it. Without
-// one of them it would run, and fail where it needs it.
+// rights checks that the operator has the rights that the installation grants. Without one
+// of them the operator would start, and fail later.
 type rights struct {
-	// client asks; it writes nothing.
+	// client only creates access reviews, which are not stored.
 	client client.Writer
 	log    logr.Logger
 
@@ -49,8 +49,8 @@ func newRights(c client.Writer, log logr.Logger) *rights {
 	return &rights{client: c, log: log, verdict: errUnasked}
 }
 
-// check implements healthz.Checker. While the API server does not answer, the last answer
-// holds: it says nothing about rights.
+// check implements healthz.Checker. If the API server does not answer, check returns its
+// last result: an outage does not change the operator's rights.
 func (r *rights) check(req *http.Request) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +62,7 @@ func (r *rights) check(req *http.Request) error {
 	missing, err := r.missing(ctx)
 	switch {
 	case apierrors.IsForbidden(err):
-		// The ClusterRole system:basic-user is not bound to everybody on this cluster.
+		// On this cluster the ClusterRole system:basic-user is not bound to all users.
 		if errors.Is(r.verdict, errUnasked) {
 			r.log.Info("the operator's rights cannot be checked: it may not ask what it may do", "error", err.Error())
 		}
@@ -73,14 +73,14 @@ func (r *rights) check(req *http.Request) error {
 	r.asked = time.Now()
 	before := r.verdict
 	r.verdict = verdictOn(missing)
-	// The probe's answer gives no reasons.
+	// The probe's response does not contain the reason, so it is logged.
 	if r.verdict != nil && (before == nil || before.Error() != r.verdict.Error()) {
 		r.log.Error(r.verdict, "not ready")
 	}
 	return r.verdict
 }
 
-// verdictOn is an error that names some of the missing rights, if there are any.
+// verdictOn returns an error that names some of the missing rights, or nil.
 func verdictOn(missing []authorizationv1.ResourceAttributes) error {
 	if len(missing) == 0 {
 		return nil
@@ -95,7 +95,7 @@ func verdictOn(missing []authorizationv1.ResourceAttributes) error {
 	return fmt.Errorf("the operator may not %s: run croft install or helm upgrade again, with this version", strings.Join(names, ", "))
 }
 
-// missing are the rights that the operator does not have.
+// missing returns the rights that the operator lacks.
 func (r *rights) missing(ctx context.Context) ([]authorizationv1.ResourceAttributes, error) {
 	needed := install.Rights()
 	var all []authorizationv1.ResourceAttributes
@@ -109,12 +109,12 @@ func (r *rights) missing(ctx context.Context) ([]authorizationv1.ResourceAttribu
 	return all, nil
 }
 
-// missingIn asks once for all rights in a namespace, and then for each that is not named,
-// if the answer is incomplete: some authorizers decide and cannot list.
+// missingIn requests the list of all rights in a namespace. If the list is incomplete, it
+// checks each right that the list lacks: some authorizers can decide, but cannot list.
 func (r *rights) missingIn(ctx context.Context, namespace string, rules []rbacv1.PolicyRule) ([]authorizationv1.ResourceAttributes, error) {
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
 	if namespace == "" {
-		// Rights in the whole cluster hold in each namespace; one has to be named.
+		// Cluster-wide rights apply to every namespace, but the review requires one.
 		review.Spec.Namespace = metav1.NamespaceDefault
 	}
 	if err := r.client.Create(ctx, review); err != nil {
@@ -139,7 +139,7 @@ func (r *rights) missingIn(ctx context.Context, namespace string, rules []rbacv1
 	return denied, nil
 }
 
-// within are rights in a namespace.
+// within sets the namespace of rights.
 func within(namespace string, rights []authorizationv1.ResourceAttributes) []authorizationv1.ResourceAttributes {
 	for i := range rights {
 		rights[i].Namespace = namespace

@@ -19,8 +19,8 @@ import (
 	"croft.dev/croft/internal/wall/identity"
 )
 
-// peopleBound fails if the operator lacks a right to bind the platform's people, or
-// to take a binding away again.
+// peopleBound fails if the operator lacks a right to bind the platform's roles to people,
+// or to delete such a binding.
 func peopleBound(f *field) {
 	f.patch(platform(), `{"spec":{"admins":["ops"],"auditors":["audit"],"classReaders":["devs"],
 		"addons":[{"apiGroup":"monitoring.coreos.com","resources":["servicemonitors"]}]}}`)
@@ -52,8 +52,8 @@ func peopleBound(f *field) {
 	f.gone(readers)
 }
 
-// ownRole fails if the operator could write a role that nobody has installed, if it
-// cannot write one that somebody has, or if it binds it to others.
+// ownRole fails if the operator can write a role that is not installed, cannot write one
+// that is, or binds it to other subjects.
 func (f *field) ownRole() {
 	const role = `{"deployer":{"rules":[{"apiGroups":["apps"],"resources":["deployments"],"verbs":["get","list","watch","patch"]}]}}`
 	f.patch(platform(), `{"spec":{"roles":`+role+`}}`)
@@ -84,7 +84,7 @@ func (f *field) ownRole() {
 		f.Errorf("a deployer reads another tenant's Deployments: %v", err)
 	}
 
-	// Somebody who gets around croft check is refused by the operator.
+	// The operator refuses a role that croft check would have refused.
 	f.patch(platform(), `{"spec":{"roles":{"deployer":{"rules":[{"apiGroups":["croft.dev"],"resources":["tenantrules"],"verbs":["update"]}]}}}}`)
 	condition = f.condition(platform(), v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid)
 	if !strings.Contains(condition.Message, "update tenantrules.croft.dev is more than the role operator may") {
@@ -97,7 +97,7 @@ func (f *field) ownRole() {
 	f.gone(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "croft-role-deployer"}})
 }
 
-// bound waits until a role is bound to one group alone.
+// bound waits until a role is bound to exactly one group.
 func (f *field) bound(binding *rbacv1.ClusterRoleBinding, group string) {
 	f.Helper()
 	f.eventually("the binding "+binding.Name, func() string {

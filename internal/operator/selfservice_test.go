@@ -23,7 +23,7 @@ func requested(anchor, name string) *v1alpha1.TenantNamespace {
 	return &v1alpha1.TenantNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: anchor, Name: name}}
 }
 
-// accepted waits until a request is judged, with the given reason.
+// accepted waits until a request is accepted or refused for this reason.
 func (f *field) accepted(r *v1alpha1.TenantNamespace, reason string) {
 	f.Helper()
 	status := metav1.ConditionFalse
@@ -33,7 +33,7 @@ func (f *field) accepted(r *v1alpha1.TenantNamespace, reason string) {
 	f.condition(r, v1alpha1.ConditionAccepted, status, reason)
 }
 
-// ask creates a request as somebody, and waits for its verdict.
+// ask creates a request as a user, and waits for its condition.
 func (f *field) ask(by client.Client, r *v1alpha1.TenantNamespace, reason string) *v1alpha1.TenantNamespace {
 	f.Helper()
 	if err := by.Create(f.Context(), r); err != nil {
@@ -43,7 +43,7 @@ func (f *field) ask(by client.Client, r *v1alpha1.TenantNamespace, reason string
 	return r
 }
 
-// names are the namespaces that are labelled as a tenant's.
+// names returns the namespaces with a tenant's label.
 func (f *field) names(tenant string) []string {
 	f.Helper()
 	var list corev1.NamespaceList
@@ -57,7 +57,7 @@ func (f *field) names(tenant string) []string {
 	return names
 }
 
-// shares is the sum of what the ResourceQuotas of namespaces allow of pods.
+// shares returns the sum of the pods that the ResourceQuotas of namespaces allow.
 func (f *field) shares(namespaces ...string) int64 {
 	f.Helper()
 	var sum int64
@@ -72,7 +72,7 @@ func (f *field) shares(namespaces ...string) int64 {
 	return sum
 }
 
-// selfService is a cluster on which tenant shop may have two namespaces of its own.
+// selfService is a cluster on which the tenant shop may request two namespaces.
 type selfService struct {
 	*field
 	ann        client.Client
@@ -106,9 +106,10 @@ func newSelfService(t *testing.T) (s *selfService, stop func()) {
 	return s, stop
 }
 
-// TestSelfService plays what a tenant may do with namespaces of its own, and what it tries
-// beyond that. Part of make test-all: in make test, TestJudge and TestRequested prove the
-// verdicts, and the attacks and cases of identity's rules the admission.
+// TestSelfService covers the requests for namespaces that a tenant may make, and its
+// attempts to get more. It runs with make test-all. In make test, TestJudge and
+// TestRequested check the decisions, and the attacks and cases of the identity rules check
+// admission.
 func TestSelfService(t *testing.T) {
 	sandbox.Thorough(t)
 	s, stop := newSelfService(t)
@@ -119,8 +120,9 @@ func TestSelfService(t *testing.T) {
 	second := s.limit()
 	s.subTenant(first.Name)
 
-	// The platform lowers the limit, and declares for another what is granted: nothing that
-	// stands changes. An operator that starts anew finds all as it was.
+	// The platform lowers the limit, and declares a granted namespace for another tenant.
+	// No existing namespace may change, and a restarted operator must not change one
+	// either.
 	s.patch(s.shop, `{"spec":{"selfService":{"namespaces":0}}}`)
 	s.ready(s.shop)
 	s.patch(s.bank, `{"spec":{"namespaces":["bank","`+first.Name+`"]}}`)
@@ -146,8 +148,8 @@ func TestSelfService(t *testing.T) {
 	s.retention()
 }
 
-// rightful asks for a namespace that a tenant may have. Whatever else stands in the request
-// has no effect.
+// rightful requests a permitted namespace. The request's labels and annotations must have
+// no effect.
 func (s *selfService) rightful() *v1alpha1.TenantNamespace {
 	s.Helper()
 	r := requested("shop", "shop-a")
@@ -181,7 +183,7 @@ func (s *selfService) rightful() *v1alpha1.TenantNamespace {
 	return r
 }
 
-// refusedByAdmission asks for what the API server refuses.
+// refusedByAdmission makes requests that the API server refuses.
 func (s *selfService) refusedByAdmission() {
 	s.Helper()
 	viewer, bob := s.as("eve", "shop-lookers"), s.as("bob", "bank-devs")
@@ -208,8 +210,8 @@ func (s *selfService) refusedByAdmission() {
 	}
 }
 
-// refusedByStatus asks for names that only croft knows not to be the tenant's. What stands
-// there is not touched, neither by the request nor by its deletion.
+// refusedByStatus requests names that only croft can tell are not the tenant's. Neither the
+// request nor its deletion may change the existing namespaces.
 func (s *selfService) refusedByStatus() {
 	s.Helper()
 	before := map[string]string{}
@@ -235,12 +237,12 @@ func (s *selfService) refusedByStatus() {
 			s.Error(err)
 		}
 	}
-	// Twice in two places: the first has it.
+	// Two requests for the same name: the first gets the namespace.
 	twice := s.ask(s.ann, requested("shop-db", "shop-a"), v1alpha1.ReasonNameTaken)
 	if err := s.ann.Delete(s.Context(), twice); err != nil {
 		s.Error(err)
 	}
-	// A request that is judged later shows that the deletions were seen.
+	// When this later request is decided, the deletions have been observed.
 	last := s.ask(s.ann, requested("shop", "shop-ci-y"), v1alpha1.ReasonNameNotAllowed)
 	if err := s.ann.Delete(s.Context(), last); err != nil {
 		s.Error(err)
@@ -256,7 +258,7 @@ func (s *selfService) refusedByStatus() {
 	s.ready(requested("shop", "shop-a"))
 }
 
-// limit asks for many namespaces at once, from two places. One more may be had.
+// limit requests many namespaces at once, in two namespaces. Only one more is allowed.
 func (s *selfService) limit() *v1alpha1.TenantNamespace {
 	s.Helper()
 	var group sync.WaitGroup
@@ -307,9 +309,9 @@ func (s *selfService) limit() *v1alpha1.TenantNamespace {
 	return granted
 }
 
-// subTenant lets people into a namespace of a tenant that are in no other of it, as
-// docs/self-service.md says: the platform names them once, and the tenant's operators bind
-// them. They are operators of that namespace, and nobody anywhere else.
+// subTenant gives people access to one namespace of a tenant, as docs/self-service.md
+// describes: the platform names the group once, and the tenant's operators bind it. The
+// group has the operator's rights in that namespace, and no rights elsewhere.
 func (s *selfService) subTenant(name string) {
 	s.Helper()
 	binding := func(group string) *rbacv1.RoleBinding {
@@ -360,8 +362,8 @@ func (s *selfService) subTenant(name string) {
 	s.ready(s.shop)
 }
 
-// deletion deletes a request that somebody's finalizer keeps. The namespace goes, and
-// another one may be had.
+// deletion deletes a request that has another controller's finalizer. The namespace is
+// deleted, and the tenant may request another one.
 func (s *selfService) deletion(r *v1alpha1.TenantNamespace) {
 	s.Helper()
 	s.patch(r, `{"metadata":{"finalizers":["example.com/stuck"]}}`)
@@ -374,8 +376,9 @@ func (s *selfService) deletion(r *v1alpha1.TenantNamespace) {
 	s.gone(r)
 }
 
-// retention deletes a request of a tenant that retains its namespaces: it goes on counting,
-// as often as it is tried, nobody has access, and the same request has it again.
+// retention deletes a request of a tenant with deletion: Retain. The namespace still counts
+// towards the limit, however often the tenant tries, and all access is removed. The same
+// request restores access.
 func (s *selfService) retention() {
 	s.Helper()
 	s.patch(s.shop, `{"spec":{"deletion":"Retain"}}`)

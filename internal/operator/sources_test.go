@@ -18,10 +18,10 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// TestSources declares a source before the cluster has Flux: the walls stand and people
-// are in, and the Tenant says what is missing. Once Flux' kinds are there, its objects
-// are written and admitted; the tenant's people change none of them, and Flux'
-// controllers can. It is of the second tier: it needs one control plane, and no Flux.
+// TestSources declares a source before Flux is installed: the walls and people's access are
+// written, and the Tenant reports the missing kind. Once the cluster serves Flux' kinds,
+// croft's objects are written and admitted. The tenant's people cannot change them; Flux'
+// controllers can. It belongs to the second tier: it needs a control plane, but not Flux.
 func TestSources(t *testing.T) {
 	sandbox.EndToEnd(t)
 	if testing.Short() {
@@ -32,8 +32,8 @@ func TestSources(t *testing.T) {
 	defer stop()
 	shop := tenant("shop", "apps")
 	shop.Spec.Namespaces = []string{"shop", "shop-dev"}
-	// kube-controller-manager takes up to five minutes to count kinds that come later, and
-	// the quota lets none of them in before.
+	// kube-controller-manager takes up to five minutes to count kinds that were installed
+	// later. Until then a quota refuses their objects.
 	shop.Spec.Quota = corev1.ResourceList{}
 	shop.Spec.Sources = map[string]v1alpha1.Source{
 		"app":   {Git: "https://git.example.org/shop/deploy", Path: "./deploy"},
@@ -83,7 +83,7 @@ func TestSources(t *testing.T) {
 		}
 	}
 
-	// As Flux' own manifests bind its controllers.
+	// Flux' own manifests bind its controllers like this.
 	const controller = "system:serviceaccount:flux-system:kustomize-controller"
 	f.create(&rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "cluster-reconciler"},
@@ -99,7 +99,7 @@ func TestSources(t *testing.T) {
 		return ""
 	})
 
-	// The deployer has the operator's rights in the tenant's namespaces, and none elsewhere.
+	// The deployer has the operator's rights in the tenant's namespaces only.
 	deployer := f.as("system:serviceaccount:shop:"+gitops.Deployer, "system:authenticated", "system:serviceaccounts", "system:serviceaccounts:shop")
 	for _, ns := range []string{"shop", "shop-dev"} {
 		if err := deployer.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "settings"}}); err != nil {
@@ -124,7 +124,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// fluxObject waits for an object of Flux.
+// fluxObject waits for a Flux object.
 func (f *field) fluxObject(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
 	f.Helper()
 	o := f.fluxObjectNamed(kind, namespace, name)
@@ -137,7 +137,7 @@ func (f *field) fluxObject(kind schema.GroupVersionKind, namespace, name string)
 	return o
 }
 
-// fluxObjectNamed is an object of Flux with nothing but its name.
+// fluxObjectNamed returns a Flux object with nothing but its name.
 func (f *field) fluxObjectNamed(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(kind)

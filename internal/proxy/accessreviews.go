@@ -23,9 +23,9 @@ import (
 // maxReviewBytes is the maximum size of an access review.
 const maxReviewBytes = 64 << 10
 
-// accessReviews answers SelfSubjectAccessReviews as the proxy answers the request that they
-// are about. k9s, Headlamp and other clients send a review before they list, and do not list
-// if it is denied (k9s#2687, capsule#1666).
+// accessReviews answers SelfSubjectAccessReviews consistently with the proxy's answers to
+// the reviewed requests. k9s, Headlamp and other clients send a review before they list,
+// and do not list if it is denied (k9s#2687, capsule#1666).
 type accessReviews struct {
 	namespaces *namespaces
 	tenants    *tenancy
@@ -54,8 +54,8 @@ func withAccessReviews(a *accessReviews, next http.Handler) http.Handler {
 	})
 }
 
-// serve responds to a review that the API server denies and the proxy's own lists do not.
-// Otherwise it sends nothing and returns false.
+// serve responds to reviews that the API server denies and for which the proxy serves a
+// filtered response. Otherwise it sends nothing and returns false.
 func (a *accessReviews) serve(w http.ResponseWriter, r *http.Request, u user.Info, body []byte) bool {
 	review := &authorizationv1.SelfSubjectAccessReview{}
 	if _, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(body, nil, review); err != nil || review.Spec.ResourceAttributes == nil {
@@ -104,7 +104,7 @@ func (a *accessReviews) serves(r *http.Request, u user.Info, asked authorization
 	return false, nil
 }
 
-// ask sends a review to the API server as the user.
+// ask sends a review to the API server with the user's identity.
 func (a *accessReviews) ask(r *http.Request, asked authorizationv1.ResourceAttributes) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &asked}}
 	review.SetGroupVersionKind(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"))

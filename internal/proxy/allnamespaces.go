@@ -43,16 +43,16 @@ const (
 type allNamespaces struct {
 	*namespaces
 	next *forwarder
-	// knownVersions holds the versions that a watch may start from, by versionKey (see
-	// watch). listProgress holds the namespaces that the earlier pages of a paginated list
-	// have read, by continueToken.List.
+	// knownVersions contains the versions that a watch may start from, by versionKey (see
+	// watch). listProgress contains the namespaces read by the earlier pages of a paginated
+	// list, by continueToken.List.
 	knownVersions, listProgress *cache.LRUExpireCache
 }
 
 // knownVersion records which namespaces clients have read at a resource version.
 type knownVersion struct {
-	// common are the namespaces that every list or watch at this version has read, and
-	// union those that any of them has.
+	// common is the set of namespaces that every list or watch at this version has read,
+	// and union the set that any of them has read.
 	common, union sets.Set[string]
 }
 
@@ -243,8 +243,8 @@ type mergedList struct {
 	// number of items so far.
 	limit, count         int
 	version, contentType string
-	// readable are the namespaces read for this page and the pages before it. complete is
-	// false if the namespaces of earlier pages are no longer known.
+	// readable is the set of namespaces read for this page and the pages before it.
+	// complete is false if the namespaces of earlier pages are no longer known.
 	readable sets.Set[string]
 	complete bool
 	merger   merger

@@ -28,8 +28,8 @@ const maxFrame = 64 << 20
 
 // watch merges the watches of the namespaces that the user may read into one.
 //
-// Events are ordered within a namespace, but not across namespaces: a client that has seen
-// version 110 in one namespace may have missed version 105 in another. A watch can
+// Events are ordered within a namespace, but not across namespaces: a client that has
+// received version 110 in one namespace may have missed version 105 in another. A watch can
 // therefore start only from a version at which the proxy knows which namespaces the client
 // has read: the version of a list or of a bookmark. For any other version the response is
 // 410 Expired, as from an API server that has compacted the version, and the client lists
@@ -140,8 +140,8 @@ func (m *mergedWatch) freshOptions() url.Values {
 	return options
 }
 
-// errNamespacesChanged makes clients list again that may hold objects of a namespace they
-// can no longer read.
+// errNamespacesChanged makes a client list again, because it may have objects of a
+// namespace that the user can no longer read.
 func (m *mergedWatch) errNamespacesChanged() *apierrors.StatusError {
 	return apierrors.NewResourceExpired("the namespaces that you may read have changed: list again")
 }
@@ -174,7 +174,7 @@ func (m *mergedWatch) open(namespace string, options url.Values) error {
 	return nil
 }
 
-// readEvents passes the events of a namespace on to serve until the stream ends.
+// readEvents sends the events of a namespace to serve until the stream ends.
 func (m *mergedWatch) readEvents(namespace string, events io.ReadCloser) {
 	defer events.Close()
 	for {
@@ -328,8 +328,8 @@ func (m *mergedWatch) parseBookmark(content []byte) (*metav1.ObjectMeta, error) 
 	return &o.ObjectMeta, o.Unmarshal(unknown.Raw)
 }
 
-// tableBookmark returns the metadata of a bookmark encoded as a Table, whose only row holds
-// it.
+// tableBookmark returns the metadata of a bookmark encoded as a Table, which is in the
+// Table's only row.
 func tableBookmark(content []byte) (*metav1.ObjectMeta, error) {
 	var t metav1.Table
 	if err := json.Unmarshal(content, &t); err != nil {

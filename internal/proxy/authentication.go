@@ -40,7 +40,8 @@ const (
 	// rejected: 10 s, as in kube-apiserver.
 	reviewCacheTTL = 10 * time.Second
 	// verifiedCacheTTL is how long an identity provider's token is accepted without another
-	// check: 10 s, as in kube-apiserver. It may be used for as long after it has expired.
+	// check: 10 s, as in kube-apiserver. A token may be accepted for up to this time after
+	// it has expired.
 	verifiedCacheTTL = 10 * time.Second
 	// reloadInterval is how often the configuration file is read. ConfigMap volumes replace
 	// files by symbolic links, which not every file watcher notices.
@@ -89,11 +90,12 @@ func CheckConfiguration(content []byte) error {
 	return err
 }
 
-// issuers are the identity providers of a configuration.
+// issuers is the set of identity providers of a configuration.
 type issuers struct {
 	content []byte
 	token   authenticator.Token
-	// checks return nil once the keys of a provider have been fetched, one for each.
+	// checks has one function for each provider. It returns nil once the provider's keys
+	// have been fetched.
 	checks []func() error
 	cancel context.CancelFunc
 }
@@ -261,7 +263,7 @@ func newReviewer(reviews authenticationclient.AuthenticationV1Interface) (authen
 }
 
 // serviceAccountsOrUsers records the tokens of service accounts, with which their requests
-// are forwarded. Other users that the API server knows are impersonated.
+// are forwarded. Other users that the API server authenticates are impersonated.
 func serviceAccountsOrUsers(reviewed authenticator.Token) authenticator.Token {
 	return authenticator.TokenFunc(func(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 		response, ok, err := reviewed.AuthenticateToken(ctx, token)
@@ -281,12 +283,12 @@ func rejectSystemTokens(tokens authenticator.Token) authenticator.Token {
 	})
 }
 
-// rejectSystemNames rejects users whose name begins with system:, and removes such groups:
-// these names belong to Kubernetes, and a provider whose names are mapped without a prefix
-// could otherwise make its users kube-controller-manager or members of system:masters.
-// It also rejects users without a name, such as those of an empty claim that is mapped without
-// a prefix: for the API server an empty Impersonate-User header is none, and it would answer
-// the request with the proxy's own permissions (CVE-2026-23990).
+// rejectSystemNames rejects users whose name begins with system:, and removes groups whose
+// name does. These names are reserved for Kubernetes: a provider whose names are mapped
+// without a prefix could otherwise make its users kube-controller-manager or members of
+// system:masters. It also rejects users with an empty name, such as an empty claim that is
+// mapped without a prefix: the API server treats an empty Impersonate-User header as
+// absent, and would answer the request with the proxy's own permissions (CVE-2026-23990).
 func rejectSystemNames(response *authenticator.Response, ok bool, err error) (*authenticator.Response, bool, error) {
 	if !ok || err != nil {
 		return response, ok, err

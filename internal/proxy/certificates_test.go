@@ -39,7 +39,7 @@ func newAuthority(t *testing.T, name string) *authority {
 	return a
 }
 
-// issue signs a certificate, which an authority without one signs itself.
+// issue signs a certificate. An authority without a certificate signs its own.
 func (a *authority) issue(t *testing.T, template *x509.Certificate) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -76,9 +76,10 @@ func person(name string, groups ...string) *x509.Certificate {
 	}
 }
 
-// TestClientCertificates fails if the proxy accepts a certificate that its authority did not
-// issue for a person, or if one gives an identity that belongs to Kubernetes. It belongs to
-// make test: it needs no cluster. TestProxy/Certificates shows the same on a real one.
+// TestClientCertificates fails if the proxy accepts a certificate that its authority did
+// not issue for a user, or if a certificate gives an identity that is reserved for
+// Kubernetes. It needs no cluster, so it runs in make test. TestProxy/Certificates tests
+// the same on a real cluster.
 func TestClientCertificates(t *testing.T) {
 	var received []*http.Request
 	upstream := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { received = append(received, r) }))
@@ -103,10 +104,11 @@ func TestClientCertificates(t *testing.T) {
 	server1.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	weak.Subject.CommonName = ""
 	carol := ours.issue(t, person("carol", "devs", "system:masters"))
-	// Another's certificate with carol's behind it, as if one vouched for the other.
+	// The other authority's certificate is followed by carol's, as if carol's were an
+	// intermediate certificate.
 	appended := others.issue(t, person("admin"))
 	appended.Certificate = append(appended.Certificate, carol.Certificate...)
-	// Signed by carol's certificate, which is no authority.
+	// byCarol is signed with carol's certificate, which is no authority.
 	byCarol := (&authority{carol.Leaf, carol.PrivateKey.(*ecdsa.PrivateKey)}).issue(t, person("admin"))
 	byCarol.Certificate = append(byCarol.Certificate, carol.Certificate...)
 	for _, c := range []struct {

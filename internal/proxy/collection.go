@@ -36,8 +36,8 @@ type object interface {
 	metav1.Object
 }
 
-// sight answers which objects of a collection a user may see. The names may include
-// objects that do not exist. all is true for users who may see every object.
+// sight answers which objects of a collection a user may see. The names may include objects
+// that do not exist. all is true for users who may see every object.
 type sight interface {
 	canSee(u user.Info, name string) bool
 	visibleTo(u user.Info) (names sets.Set[string], all bool)
@@ -55,10 +55,10 @@ type collection struct {
 
 	mutex   sync.Mutex
 	objects map[string]object
-	// sorted are the names of all objects.
+	// sorted contains the names of all objects.
 	sorted []string
-	// version is the newest resource version seen. All changes after compacted are kept in
-	// changes.
+	// version is the newest observed resource version. changes contains all changes after
+	// compacted.
 	version, compacted uint64
 	changes            []change
 	watchers           map[*watcher]bool
@@ -72,8 +72,8 @@ type change struct {
 	name    string
 	// before is the object before the change; nil if it did not exist.
 	before object
-	// accessChanged is true if the set of users who may see the object changed, and revoked
-	// are the subjects that may have lost sight of it.
+	// accessChanged is true if the set of users who may see the object changed. revoked
+	// contains the subjects that may no longer see it.
 	accessChanged bool
 	revoked       []subject
 }
@@ -93,12 +93,12 @@ func (n *collection) put(o object) {
 	if at, found := slices.BinarySearch(n.sorted, o.GetName()); !found {
 		n.sorted = slices.Insert(n.sorted, at, o.GetName())
 	}
-	// A new object may have the name of one that other users saw.
+	// A deleted object that other users could see may have had the same name.
 	n.record(change{version: resourceVersion(o), name: o.GetName(), before: before, accessChanged: before == nil})
 }
 
-// remove drops an object that was deleted. revoked are the subjects that could see it,
-// unless sight still tells.
+// remove drops a deleted object. revoked contains the subjects that could see it, unless
+// sight still has the answer.
 func (n *collection) remove(o object, revoked ...subject) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -110,9 +110,9 @@ func (n *collection) remove(o object, revoked ...subject) {
 	n.record(change{version: resourceVersion(o), name: o.GetName(), before: before, revoked: revoked})
 }
 
-// changeAccess records that the users who may see some objects changed at a resource
+// changeAccess records that the set of users who may see some objects changed at a resource
 // version, and notifies watches. The keys are the objects' names, the values the subjects
-// that may have lost sight of them.
+// that may no longer see them.
 func (n *collection) changeAccess(version uint64, revoked map[string][]subject) {
 	if len(revoked) == 0 {
 		return
@@ -157,9 +157,9 @@ func (n *collection) advance(version uint64) {
 
 func (n *collection) record(c change) {
 	n.advance(c.version)
-	// Informers of different kinds run at different speeds. A change that arrives late
-	// counts as one at the current version, so that clients that have seen a newer version
-	// still receive it.
+	// Informers of different kinds run at different speeds. A change that arrives late gets
+	// the current version, so that clients that have observed a newer version still receive
+	// it.
 	c.version = n.version
 	n.changes = append(n.changes, c)
 	if len(n.changes) > maxChanges {

@@ -26,10 +26,10 @@ type watcher struct {
 	kind    *kind
 	user    user.Info
 	options *metainternalversion.ListOptions
-	// sent are the objects that the client knows of.
+	// sent contains the objects that the client has received.
 	sent map[string]bool
-	// queue holds the initial events, which are sent before those of the events channel.
-	// Its size is not bounded by backlog, because there may be an event for each object.
+	// queue contains the initial events, which are sent before the events channel's. Its
+	// size is not bounded by backlog, because there may be an event for each object.
 	queue  []watch.Event
 	events chan watch.Event
 	result chan watch.Event
@@ -87,8 +87,8 @@ func (n *collection) Watch(ctx context.Context, o *metainternalversion.ListOptio
 	return w, nil
 }
 
-// enqueueInitial queues the first events of a watch: all objects, or the changes since
-// the version that the client has seen.
+// enqueueInitial queues the first events of a watch: all objects, or the changes since the
+// client's resource version.
 func (n *collection) enqueueInitial(w *watcher, initial bool) error {
 	since, err := parseVersion(w.options.ResourceVersion)
 	if err != nil {
@@ -126,9 +126,9 @@ type pastChanges struct {
 	lastVisible *pastChanges
 }
 
-// replay queues the changes since a resource version. Because several changes can share a
-// version, a client may receive the changes of the version itself twice, and a deletion of
-// an object that it never knew.
+// replay queues the changes since a resource version. Several changes can share a version,
+// so a client may receive the changes of the version itself twice, and the deletion of an
+// object that it never received.
 func (n *collection) replay(w *watcher, since uint64) {
 	summaries := map[string]*pastChanges{}
 	var order []string
@@ -168,7 +168,7 @@ func (n *collection) replay(w *watcher, since uint64) {
 	}
 }
 
-// revokes reports whether the user may have lost sight of an object by a change.
+// revokes reports whether the user may no longer see an object because of a change.
 func (w *watcher) revokes(c change) bool {
 	return slices.ContainsFunc(subjectsOf(w.user), func(s subject) bool { return slices.Contains(c.revoked, s) })
 }

@@ -9,19 +9,19 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// field is a decision on a field of a kind and everything below it. Brackets mean the
+// field is a decision about a field of a kind and everything below it. Brackets denote the
 // elements of a list.
 type field struct {
 	path string
-	// why is the team's use of the field, or the reason to hide it.
+	// why is the teams' use of the field, or the reason to hide it.
 	why string
 }
 
-// fieldPolicy are the fields of a kind that its teams see, and those that they do not. A
-// field that is in neither list is not shown; a test wants it decided.
+// fieldPolicy lists the fields of a kind that teams see and the fields that are hidden. A
+// field in neither list is hidden, and fails TestEveryFieldDecided.
 type fieldPolicy struct{ shown, hidden []field }
 
-// identityFields are shown of each kind: clients cannot work without them.
+// identityFields are shown for each kind: clients cannot work without them.
 var identityFields = []field{
 	{"metadata.name", "identifies the object"},
 	{"metadata.uid", "identifies the object in ownerReferences and caches"},
@@ -30,7 +30,7 @@ var identityFields = []field{
 	{"metadata.deletionTimestamp", "the object is about to go"},
 }
 
-// hiddenMetadata are hidden of each kind.
+// hiddenMetadata are hidden for each kind.
 var hiddenMetadata = []field{
 	{"metadata.annotations", "any controller writes there, and so do people: last-applied configurations, other parts' notes"},
 	{"metadata.managedFields", "names the platform's people and controllers, and the fields that are hidden"},
@@ -42,7 +42,7 @@ var hiddenMetadata = []field{
 	{"metadata.namespace", "the kind has none"},
 }
 
-// conditionFields are shown of the conditions of croft's kinds.
+// conditionFields are shown for the conditions of croft's kinds.
 var conditionFields = []field{
 	{"status.observedGeneration", "whether the status is about the current spec"},
 	{"status.conditions[].type", "what the condition is about"},
@@ -158,9 +158,9 @@ var nodeFields = fieldPolicy{
 	}, hiddenMetadata...),
 }
 
-// nodeLabels are the labels of nodes that teams see, besides the Platform's nodePoolKey:
-// those that pods select nodes by. A key that ends in a dash or slash is a prefix. Others
-// are the platform's own bookkeeping.
+// nodeLabels are the labels of nodes that teams see, in addition to the Platform's
+// nodePoolKey: the labels that pods select nodes by. A key that ends in a dash or slash is
+// a prefix. Other labels are the platform's own bookkeeping.
 var nodeLabels = []field{
 	{corev1.LabelHostname, "affinity and topology spread"},
 	{corev1.LabelArchStable, "images are built for one"},
@@ -191,7 +191,7 @@ func newFieldTree(shown []field) fieldTree {
 	return root
 }
 
-// pick returns the fields of value that the tree holds.
+// pick returns the fields of value that are in the tree.
 func (t fieldTree) pick(value any) any {
 	if len(t) == 0 {
 		return value

@@ -44,8 +44,8 @@ func newForwarder(config *rest.Config) (*forwarder, error) {
 	// Without a trailing slash UpgradeAwareHandler would redirect to the path with one.
 	location := &url.URL{Scheme: target.Scheme, Host: target.Host, Path: strings.TrimSuffix(target.Path, "/") + "/"}
 	// Service accounts authenticate with their own tokens. The API server prefers a client
-	// certificate to a bearer token, so over a connection with the proxy's certificate it
-	// would take a service account for the proxy, which may impersonate any user.
+	// certificate to a bearer token: over a connection with the proxy's certificate it
+	// would authenticate a service account as the proxy, which may impersonate any user.
 	anonymous := rest.AnonymousClientConfig(config)
 	var impersonating impersonatingTransport
 	if impersonating.withCredentials, err = rest.TransportFor(config); err != nil {
@@ -95,9 +95,9 @@ func newForwarder(config *rest.Config) (*forwarder, error) {
 	})}, nil
 }
 
-// withoutHTTP2 returns a configuration for connections of one request at a time. A log goes
-// through such a connection at some 70 % of the processor time, and takes nothing of the
-// flow control that other requests share.
+// withoutHTTP2 returns a configuration for HTTP/1.1 connections. A log over such a
+// connection takes about 70 % of the processor time of HTTP/2, and does not consume the flow
+// control window of a connection that other requests share.
 func withoutHTTP2(config *rest.Config) *rest.Config {
 	c := rest.CopyConfig(config)
 	c.NextProtos = []string{"http/1.1"}
@@ -108,14 +108,14 @@ const (
 	// bufferSize is the size of the buffers through which responses are copied, as in
 	// httputil.ReverseProxy.
 	bufferSize = 32 << 10
-	// watchBufferSize is that of watches, which are many and each hold a buffer while they
-	// wait.
+	// watchBufferSize is the buffer size of watches. Watches are many, and each keeps its
+	// buffer while it waits.
 	watchBufferSize = 8 << 10
-	// logBufferSize is that of logs that are not followed. They end soon, and each buffer is
-	// one pass through the connection to the client.
+	// logBufferSize is the buffer size of logs that are not followed. They end soon, and
+	// each full buffer costs one write to the client's connection.
 	logBufferSize = 256 << 10
-	// flushInterval is how often a response of known length is flushed. Any other is flushed
-	// whenever the API server sends something.
+	// flushInterval is how often a response of known length is flushed. Any other response
+	// is flushed after each read from the API server.
 	flushInterval = 200 * time.Millisecond
 )
 
@@ -150,8 +150,8 @@ func (p *bufferPool) Get() []byte {
 // Put implements httputil.BufferPool.
 func (p *bufferPool) Put(b []byte) { p.Pool.Put(&b) }
 
-// newUpgrader forwards requests with an upgrade, such as exec, with the credentials of
-// config, if it has any.
+// newUpgrader forwards requests with an upgrade, such as exec. It uses the credentials of
+// config, if there are any.
 func newUpgrader(location *url.URL, through http.RoundTripper, config *rest.Config) (http.Handler, error) {
 	upgrading, err := upgradeTransport(config)
 	if err != nil {
@@ -193,7 +193,7 @@ func upgradeTransport(config *rest.Config) (upgradeproxy.UpgradeRequestRoundTrip
 // impersonatingTransport impersonates the user in the request's context. It is a transport,
 // not a handler, so that it runs after the hop-by-hop headers have been removed.
 type impersonatingTransport struct {
-	// withCredentials sends the proxy's own credentials, and anonymous none.
+	// withCredentials sends the proxy's own credentials; anonymous sends no credentials.
 	withCredentials, anonymous http.RoundTripper
 }
 
@@ -213,8 +213,8 @@ func (t impersonatingTransport) RoundTrip(r *http.Request) (*http.Response, erro
 		}
 	}
 	if isServiceAccount(u) {
-		// Service accounts use their own tokens: the proxy may not impersonate service
-		// accounts, so a stolen proxy token cannot either.
+		// Service accounts use their own tokens. The proxy may not impersonate service
+		// accounts, so that a stolen proxy token cannot either.
 		token, ok := r.Context().Value(tokenHolderKey{}).(*string)
 		if !ok || *token == "" {
 			return nil, errors.New("the service account's token was not recorded")

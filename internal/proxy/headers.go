@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// identityHeaders are the headers by which one system or another identifies the sender of a
-// request. None of them may pass from a client to the API server, where only the proxy's
-// own values count. A name that ends in a dash is a prefix.
+// identityHeaders are the headers with which various systems identify the sender of a
+// request. None of them may pass from a client to the API server, which must receive only
+// the proxy's own values. A name that ends in a dash is a prefix.
 var identityHeaders = []string{
 	"Authorization", "Proxy-Authorization", "Cookie",
 	"Impersonate-",
@@ -54,8 +54,8 @@ func malformed(r *http.Request) string {
 	}
 	for _, value := range r.Header["Connection"] {
 		for name := range strings.SplitSeq(value, ",") {
-			// The next proxy removes the headers named here, and with them an identity that
-			// this proxy has set (CVE-2022-23652).
+			// The next proxy removes the headers named here, and would remove an identity
+			// that this proxy has set (CVE-2022-23652).
 			if name = strings.TrimSpace(name); isIdentityHeader(name) {
 				return "the Connection header must not name " + name
 			}

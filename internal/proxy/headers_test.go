@@ -74,7 +74,7 @@ func (h *recordingCluster) send(t *testing.T, lines ...string) int {
 const janes = "Authorization: Bearer janes"
 
 // TestIdentityHeaders fails if headers of a client change the identity that the API server
-// sees: each request must be rejected or arrive as jane's.
+// receives: each request must be rejected or arrive with jane's identity.
 func TestIdentityHeaders(t *testing.T) {
 	h := newRecordingCluster(t)
 	for _, c := range []struct {
@@ -155,7 +155,7 @@ func TestIdentityHeaders(t *testing.T) {
 	}
 }
 
-// identityHeadersOf returns all headers except those that every client sends.
+// identityHeadersOf returns all headers except the ones that every client sends.
 func identityHeadersOf(h http.Header) []string {
 	var all []string
 	for name, values := range h {

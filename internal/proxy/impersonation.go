@@ -14,7 +14,7 @@ import (
 
 // impersonationFilter removes the groups and extra values that the proxy's ClusterRole does
 // not let it impersonate. The API server rejects a whole request if one group may not be
-// impersonated. The groups removed have no rights in any tenant, because croft's role names
+// impersonated. The removed groups have no rights in any tenant, because croft's role lists
 // all groups that tenants name.
 type impersonationFilter struct {
 	// role is the name of the ClusterRole.

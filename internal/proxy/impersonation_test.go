@@ -48,7 +48,7 @@ func TestImpersonationFilter(t *testing.T) {
 		}
 	}
 
-	// The role that croft generates.
+	// This is the role that croft generates.
 	p := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{Proxy: &v1alpha1.Proxy{Impersonation: v1alpha1.ImpersonationConstrained}}, Groups: []string{"devs"}}
 	for _, o := range (identity.Wall{}).Platform(p) {
 		if role, ok := o.(*rbacv1.ClusterRole); ok && role.Name == identity.ProxyRole {

@@ -94,9 +94,9 @@ func newestVersion(informers []cache.SharedIndexInformer) (newest uint64) {
 }
 
 // startTenancy watches Tenants, Pools, nodes and the Platform, and keeps t up to date until
-// ctx ends. It returns once the caches have synced or one of them cannot be read: on a
-// cluster without croft's kinds, or whose operator has not given the proxy the permission
-// yet, namespaces are served all the same.
+// ctx ends. It returns once the caches have synced or one of them cannot be read. On a
+// cluster without croft's kinds, or whose operator has not granted the proxy the permission
+// yet, namespaces are served nevertheless.
 func startTenancy(ctx context.Context, client kubernetes.Interface, croft dynamic.Interface, t *tenancy, log *slog.Logger) error {
 	core := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(dropManagedFields))
 	own := dynamicinformer.NewDynamicSharedInformerFactory(croft, 0)

@@ -39,7 +39,7 @@ type kind struct {
 	fields func(object) fields.Set
 }
 
-// pointerTo is a pointer to T that is an object.
+// pointerTo is a pointer to T that implements object.
 type pointerTo[T any] interface {
 	*T
 	object
@@ -51,13 +51,13 @@ func newKind[T any, P pointerTo[T]](resource schema.GroupVersionResource, name s
 		resource: resource, name: resource.GroupVersion().WithKind(name),
 		empty: func() object { return P(new(T)) },
 		copy: func(o object) object {
-			c := *o.(P) // a collection holds objects of one kind
+			c := *o.(P) // a collection has objects of one kind
 			return P(&c)
 		},
 		list: func(listMeta metav1.ListMeta, objects []object) runtime.Object {
 			items := make([]T, len(objects))
 			for i, o := range objects {
-				items[i] = *o.(P) // a collection holds objects of one kind
+				items[i] = *o.(P) // a collection has objects of one kind
 			}
 			return list(listMeta, items)
 		},

@@ -56,10 +56,10 @@ func (n *collection) handlers() map[string]http.Handler {
 }
 
 // withVisibleNamespaces serves lists and watches of namespaces, filtered by the user's
-// rights. The API server serves users who may list all namespaces.
+// rights. For users who may list all namespaces, the API server serves them.
 func withVisibleNamespaces(n *namespaces, next http.Handler) http.Handler {
 	verbs := n.handlers()
-	delete(verbs, "get") // roles allow it
+	delete(verbs, "get") // RBAC allows get by name
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
 		u, authenticated := request.UserFrom(r.Context())
@@ -81,8 +81,9 @@ func verbOf(info *request.RequestInfo, k *kind) string {
 	return info.Verb
 }
 
-// withTenancy serves the caller's own tenants, their pools and their nodes to users whom the
-// API server forbids to read these kinds. Others get the API server's own response.
+// withTenancy serves tenants, pools and nodes to users who may not read them at the API
+// server: their own tenants, the pools of these tenants, and the nodes of these pools. Other
+// users get the API server's own response.
 func withTenancy(t *tenancy, direct, next http.Handler) http.Handler {
 	type served struct {
 		*collection
@@ -114,9 +115,9 @@ func withTenancy(t *tenancy, direct, next http.Handler) http.Handler {
 	})
 }
 
-// answers reports whether the user gets the filtered response, and not the API server's:
-// objects that they cannot see are as forbidden as those that do not exist, and users
-// without a tenant may not list.
+// answers reports whether the user gets the filtered response instead of the API server's.
+// A get of an object that the user cannot see returns the same 403 as for a missing object,
+// and users without a tenant may not list.
 func (t *tenancy) answers(r *http.Request, info *request.RequestInfo, c *collection) bool {
 	u, ok := request.UserFrom(r.Context())
 	return ok && t.answersFor(u, info.Verb, info.Name, c)

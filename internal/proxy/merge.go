@@ -184,8 +184,8 @@ func (m *protobufMerger) list(meta metav1.ListMeta) ([]byte, error) {
 	return append(bytes.Clone(protobufPrefix), message...), nil
 }
 
-// forbiddenBuffer is a ResponseWriter that holds back 403 responses. All others are sent
-// immediately.
+// forbiddenBuffer is a ResponseWriter that buffers 403 responses. It sends all other
+// responses immediately.
 type forbiddenBuffer struct {
 	http.ResponseWriter
 	header http.Header
@@ -196,7 +196,7 @@ type forbiddenBuffer struct {
 // Header implements http.ResponseWriter.
 func (f *forbiddenBuffer) Header() http.Header { return f.header }
 
-// held reports whether the response was held back.
+// held reports whether the response was buffered.
 func (f *forbiddenBuffer) held() bool { return f.status == http.StatusForbidden }
 
 // WriteHeader implements http.ResponseWriter.
@@ -225,11 +225,11 @@ func (f *forbiddenBuffer) Write(b []byte) (int, error) {
 	return f.ResponseWriter.Write(b)
 }
 
-// Unwrap lets http.ResponseController flush responses that are not held back.
+// Unwrap lets http.ResponseController flush responses that are not buffered.
 func (f *forbiddenBuffer) Unwrap() http.ResponseWriter { return f.ResponseWriter }
 
 // FlushError implements the Flush method of http.ResponseController. It does nothing for a
-// response that is held back.
+// buffered response.
 func (f *forbiddenBuffer) FlushError() error {
 	if f.status == 0 || f.held() {
 		return nil
@@ -237,7 +237,7 @@ func (f *forbiddenBuffer) FlushError() error {
 	return http.NewResponseController(f.ResponseWriter).Flush()
 }
 
-// release sends the response that was held back.
+// release sends the buffered response.
 func (f *forbiddenBuffer) release() {
 	f.send()
 	_, _ = f.ResponseWriter.Write(f.body.Bytes()) // fails only if the client has disconnected

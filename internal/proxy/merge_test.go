@@ -65,8 +65,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergeTables fails if the column definitions are lost, which only the first page of a
-// table has.
+// TestMergeTables fails if the column definitions are lost, which are only in a table's
+// first page.
 func TestMergeTables(t *testing.T) {
 	m, err := newMerger("application/json;as=Table;v=v1;g=meta.k8s.io")
 	if err != nil {
@@ -96,7 +96,7 @@ func TestMergeTables(t *testing.T) {
 	}
 }
 
-// TestMergeEmpty fails if merging empty lists gives a list without items field.
+// TestMergeEmpty fails if merging empty lists results in a list without the field items.
 func TestMergeEmpty(t *testing.T) {
 	m, err := newMerger(jsonType)
 	if err != nil {
@@ -111,7 +111,8 @@ func TestMergeEmpty(t *testing.T) {
 	}
 }
 
-// TestMergeableTypes fails if the Accept header names encodings that cannot be merged.
+// TestMergeableTypes fails if the resulting Accept header names encodings that cannot be
+// merged.
 func TestMergeableTypes(t *testing.T) {
 	for accept, want := range map[string]string{
 		"": jsonType, "*/*": jsonType, "application/yaml": jsonType,

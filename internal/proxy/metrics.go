@@ -26,7 +26,8 @@ func newMetrics() *metrics {
 		registry: prometheus.NewRegistry(),
 		requests: metric.ProxyRequests.CounterVec(),
 		duration: metric.ProxyDuration.HistogramVec(),
-		// Series of their own from the start, so that an increase is seen from zero.
+		// These metrics have a series from the start, so that the first increase is
+		// visible.
 		inFlight:        prometheus.NewGauge(prometheus.GaugeOpts{Name: metric.ProxyOpen.Name, Help: metric.ProxyOpen.Help}),
 		unauthenticated: prometheus.NewCounter(prometheus.CounterOpts{Name: metric.ProxyUnauthenticated.Name, Help: metric.ProxyUnauthenticated.Help}),
 	}

@@ -7,7 +7,7 @@ import (
 	"croft.dev/croft/internal/metric/metrictest"
 )
 
-// TestMetricsAreRegistered fails if the proxy serves other metrics than are declared.
+// TestMetricsAreRegistered fails if the proxy's metrics differ from the declared ones.
 func TestMetricsAreRegistered(t *testing.T) {
 	metrictest.Registered(t, newMetrics().registry, metric.Proxy)
 }

@@ -1,7 +1,7 @@
 package proxy
 
-// namespaces is the collection of the cluster's namespaces. Each user sees those that
-// they may get.
+// namespaces is the collection of the cluster's namespaces. Each user sees the namespaces
+// that they may get.
 type namespaces struct {
 	*collection
 	access *visibility
@@ -12,7 +12,7 @@ func newNamespaces() *namespaces {
 	return &namespaces{newCollection(namespaceKind(), v), v}
 }
 
-// applyAccessChange records that the users who may get some namespaces changed at a
+// applyAccessChange records that the set of users who may get some namespaces changed at a
 // resource version, and notifies watches.
 func (n *namespaces) applyAccessChange(version uint64, c accessChange) {
 	revoked := map[string][]subject{}

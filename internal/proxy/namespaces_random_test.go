@@ -107,7 +107,7 @@ type informerClient struct {
 	version  string
 	copied   map[string]string
 	open     watch.Interface
-	// seen is called for each object received; nil for none.
+	// seen is called for each object received; nil for no callback.
 	seen func(object)
 }
 

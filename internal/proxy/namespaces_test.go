@@ -185,7 +185,7 @@ func (w *fakeCluster) get(t *testing.T, token, path, accept string) string {
 	return string(body)
 }
 
-// expectEvents fails if the next events of a watch differ from those wanted.
+// expectEvents fails if the next events of a watch differ from the expected ones.
 func expectEvents(t *testing.T, w watch.Interface, want ...string) {
 	t.Helper()
 	for _, one := range want {
@@ -278,7 +278,7 @@ func TestVisibleNamespacesResumed(t *testing.T) {
 	defer again.Stop()
 	expectEvents(t, again, "MODIFIED shop", "ADDED shop-dev")
 
-	// bank, which jane never saw, is deleted, and her access to shop is revoked.
+	// bank, which jane could never see, is deleted, and her access to shop is revoked.
 	w.remove(w.objects["bank"])
 	w.bind("shop")
 	w.putNamespace("shop", map[string]string{"a": "secret"})

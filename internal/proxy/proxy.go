@@ -1,7 +1,7 @@
-// Package proxy is an authenticating reverse proxy for the API server. It is for
-// clusters that cannot be configured with the platform's identity provider, or where
-// lists have to be filtered by users' rights. It authenticates requests and forwards
-// them by impersonation; authorization stays with the API server.
+// Package proxy is an authenticating reverse proxy for the API server. It is for clusters
+// that cannot be configured with the platform's identity provider, or where lists have to
+// be filtered by users' rights. It authenticates requests and forwards them by
+// impersonation; authorization stays with the API server.
 package proxy
 
 import (
@@ -129,7 +129,7 @@ func New(ctx context.Context, o Options) (*Proxy, error) {
 	return &Proxy{Handler: c.handler(), authentication: authn, metrics: c.metrics, log: o.Log, started: time.Now()}, nil
 }
 
-// longRunning reports requests without a time limit, as defined by kube-apiserver.
+// longRunning reports whether a request has no time limit, as defined by kube-apiserver.
 func longRunning(_ *http.Request, info *request.RequestInfo) bool {
 	return info.Verb == "watch" || info.Verb == "proxy" ||
 		info.IsResourceRequest && slices.Contains([]string{"attach", "exec", "proxy", "log", "portforward"}, info.Subresource)
@@ -158,8 +158,9 @@ func (c chain) handler() http.Handler {
 	return filters.WithRequestReceivedTimestamp(h)
 }
 
-// withCleanHeaders rejects malformed requests. From others it removes all identity headers
-// except those that later handlers evaluate: Authorization and impersonation headers.
+// withCleanHeaders rejects malformed requests. From other requests it removes all identity
+// headers except Authorization and the impersonation headers, which later handlers
+// evaluate.
 func withCleanHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if message := malformed(r); message != "" {
@@ -200,9 +201,9 @@ func (c chain) unauthorized() http.Handler {
 	})
 }
 
-// respond writes an error as the API server does. Outside of resources, as in discovery, it
-// writes the message as text: clients read no Status there, and kubectl would print
-// "unknown".
+// respond writes an error as the API server does. For non-resource requests, such as
+// discovery, it writes the message as text: clients parse no Status there, and kubectl
+// would print "unknown".
 func respond(w http.ResponseWriter, r *http.Request, err error) {
 	if info, ok := request.RequestInfoFrom(r.Context()); ok && !info.IsResourceRequest {
 		status := responsewriters.ErrorToAPIStatus(err)

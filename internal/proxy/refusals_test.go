@@ -14,9 +14,9 @@ import (
 )
 
 // TestRefusalIsReadable fails if the proxy's message does not reach the user of a client
-// whose first request is for a path outside of resources. client-go reads no Status there:
-// it takes the text of a text/plain body, and otherwise the word "unknown". It belongs to
-// make test: it needs no cluster.
+// whose first request is a non-resource request. client-go parses no Status there: it
+// prints the text of a text/plain body, and otherwise the word "unknown". The test needs no
+// cluster, so it runs in make test.
 func TestRefusalIsReadable(t *testing.T) {
 	const impersonation = "omit --as, --as-group and --as-uid"
 	h := newRecordingCluster(t)

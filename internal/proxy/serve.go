@@ -28,8 +28,8 @@ type Serving struct {
 	// HealthAddr is the address of /healthz, /readyz and /metrics, without TLS; "0"
 	// disables them.
 	HealthAddr string
-	// Drain is how long open requests (watches, logs, exec) may continue after the proxy is
-	// told to stop.
+	// Drain is how long open requests (watches, logs, exec) may continue after the proxy
+	// has received the signal to stop.
 	Drain time.Duration
 }
 

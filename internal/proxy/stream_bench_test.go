@@ -110,8 +110,8 @@ func getAll(b *testing.B, client *http.Client, address string, size int64) {
 	}
 }
 
-// cpuTime returns the processor time that the process has used, which a busy machine
-// changes less than the time that passes.
+// cpuTime returns the processor time of the process, which varies less on a busy machine
+// than the elapsed time.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

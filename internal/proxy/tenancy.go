@@ -17,11 +17,11 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// tenancy are the collections of tenants, pools and nodes, of which each user sees their
-// own: the tenants in one of whose namespaces a RoleBinding lets them get it, the pools of
-// these tenants, and the nodes of these pools.
+// tenancy contains the collections of tenants, pools and nodes, filtered by user. A user
+// sees a tenant if a RoleBinding in one of its namespaces lets them get the namespace, the
+// pools of these tenants, and the nodes of these pools.
 //
-// A tenant's namespaces and pools are those that the operator has accepted, from the
+// A tenant's namespaces and pools are the ones that the operator has accepted, from the
 // Tenant's status. A node's pool is its label nodePoolKey, which no tenant can write: no
 // tenant's role includes nodes, and the API server lets kubelets set no label below
 // node-restriction.kubernetes.io, where croft's own key is.
@@ -32,23 +32,23 @@ type tenancy struct {
 	// ready is true once all four kinds have been read.
 	ready atomic.Bool
 
-	// updates is held while an event is applied, so that its changes are recorded in the
+	// updates is locked while an event is applied, so that its changes are recorded in the
 	// order in which they take effect.
 	updates sync.Mutex
 	mutex   sync.RWMutex
-	// links are the namespaces and pools of each tenant; tenantsIn, tenantsOn and nodesIn
-	// are indexes of it by namespace and pool, and of poolOf.
+	// links contains the namespaces and pools of each tenant. tenantsIn, tenantsOn and
+	// nodesIn are indexes of links by namespace and by pool, and of poolOf by pool.
 	links                         map[string]links
 	tenantsIn, tenantsOn, nodesIn index
-	// poolOf is the pool of each node, and unfiltered are the nodes as they are. Both are
-	// kept for a change of key.
+	// poolOf maps each node to its pool, and unfiltered contains the nodes with all fields.
+	// Both are needed when key changes.
 	poolOf     map[string]string
 	unfiltered map[string]*corev1.Node
 	// key is the Platform's nodePoolKey.
 	key string
 }
 
-// links are the namespaces and pools of a tenant.
+// links is the set of namespaces and the set of pools of a tenant.
 type links struct{ namespaces, pools sets.Set[string] }
 
 // index maps names to sets of names.
@@ -89,7 +89,7 @@ func newTenancy(access *visibility) (*tenancy, error) {
 
 func (t *tenancy) collections() []*collection { return []*collection{t.tenants, t.pools, t.nodes} }
 
-// tenantsOf returns the tenants that a user is part of.
+// tenantsOf returns the tenants that a user is a member of.
 func (t *tenancy) tenantsOf(u user.Info) sets.Set[string] {
 	namespaces := t.access.roleNamespaces(u)
 	t.mutex.RLock()
@@ -101,7 +101,7 @@ func (t *tenancy) tenantsOf(u user.Info) sets.Set[string] {
 	return all
 }
 
-// poolsOf returns the pools of the tenants that a user is part of.
+// poolsOf returns the pools of the tenants that a user is a member of.
 func (t *tenancy) poolsOf(u user.Info) sets.Set[string] {
 	tenants := t.tenantsOf(u)
 	t.mutex.RLock()
@@ -113,14 +113,14 @@ func (t *tenancy) poolsOf(u user.Info) sets.Set[string] {
 	return all
 }
 
-// sightOf is a sight of the names that it returns for a user.
+// sightOf is a sight of the names that the function returns for a user.
 type sightOf func(user.Info) sets.Set[string]
 
 func (s sightOf) canSee(u user.Info, name string) bool { return s(u).Has(name) }
 
 func (s sightOf) visibleTo(u user.Info) (names sets.Set[string], all bool) { return s(u), false }
 
-// nodeSight is a sight of the nodes of the pools that a user sees.
+// nodeSight is a sight of the nodes in the pools that a user may see.
 type nodeSight struct{ *tenancy }
 
 func (t nodeSight) canSee(u user.Info, name string) bool {
@@ -141,15 +141,16 @@ func (t nodeSight) visibleTo(u user.Info) (names sets.Set[string], all bool) {
 	return names, false
 }
 
-// effect collects the objects whose users changed, with the subjects that may have lost
-// sight of them.
+// effect collects the objects whose set of users changed, with the subjects that may no
+// longer see them.
 type effect struct{ tenants, pools, nodes map[string][]subject }
 
 func newEffect() effect {
 	return effect{map[string][]subject{}, map[string][]subject{}, map[string][]subject{}}
 }
 
-// onTenant adds a tenant and all that its users see by it. t.mutex must be held.
+// onTenant adds a tenant and the pools and nodes that its users see because of it. t.mutex
+// must be held.
 func (t *tenancy) onTenant(e effect, tenant string, revoked []subject) {
 	e.tenants[tenant] = append(e.tenants[tenant], revoked...)
 	for pool := range t.links[tenant].pools {
@@ -165,14 +166,14 @@ func (t *tenancy) onPool(e effect, pool string, revoked []subject) {
 	}
 }
 
-// record tells the collections. t.mutex must not be held.
+// record passes an effect to the collections. t.mutex must not be held.
 func (t *tenancy) record(version uint64, e effect) {
 	t.tenants.changeAccess(version, e.tenants)
 	t.pools.changeAccess(version, e.pools)
 	t.nodes.changeAccess(version, e.nodes)
 }
 
-// changeAccess applies a change of RBAC at a resource version, and returns it.
+// changeAccess applies a change of RBAC at a resource version, and returns the change.
 func (t *tenancy) changeAccess(version uint64, apply func() accessChange) accessChange {
 	t.updates.Lock()
 	defer t.updates.Unlock()
@@ -181,7 +182,7 @@ func (t *tenancy) changeAccess(version uint64, apply func() accessChange) access
 	t.mutex.RLock()
 	for _, namespace := range c.namespaces {
 		if namespace == "" {
-			continue // ClusterRoleBindings make nobody part of a tenant
+			continue // ClusterRoleBindings make no user a member of a tenant
 		}
 		for tenant := range t.tenantsIn[namespace] {
 			t.onTenant(e, tenant, c.revokedIn(namespace))
@@ -226,7 +227,7 @@ func (t *tenancy) setTenant(o *v1alpha1.Tenant, shown object, exists bool) {
 	}
 }
 
-// nextLinks returns the links of a Tenant. They change once the operator has accepted
+// nextLinks returns the links of a Tenant. They change only once the operator has accepted
 // the new spec: claims on other tenants' namespaces or pools have no effect.
 func nextLinks(o *v1alpha1.Tenant, before links) links {
 	next := links{sets.New(o.Status.Namespaces...), before.pools}
@@ -248,7 +249,7 @@ func (t *tenancy) linksOf(tenant string) links {
 	return t.links[tenant]
 }
 
-// subjectsOf returns the subjects that are part of a tenant with these links.
+// subjectsOf returns the subjects that are members of a tenant with these links.
 func (t *tenancy) subjectsOf(l links) (all []subject) {
 	for namespace := range l.namespaces {
 		all = append(all, t.access.subjectsIn(namespace)...)
@@ -284,7 +285,7 @@ func (t *tenancy) setPool(shown *v1alpha1.Pool, exists bool) {
 	if exists {
 		t.pools.putIfChanged(shown)
 	} else {
-		t.pools.remove(shown) // its tenants still name it, so sight still tells
+		t.pools.remove(shown) // its tenants still name it, so sight still has the answer
 	}
 }
 
@@ -297,8 +298,8 @@ func (t *tenancy) setNode(o *corev1.Node, exists bool) error {
 
 // applyNode is setNode. t.updates must be held.
 //
-// A node that moves to another pool leaves the first and comes to the other: who sees one
-// of the pools is told nothing of the node in the other.
+// A node that moves to another pool is deleted from the first and added to the other: a
+// user who sees only one of the pools gets no information about the node in the other.
 func (t *tenancy) applyNode(o *corev1.Node, exists bool) error {
 	t.mutex.Lock()
 	if t.unfiltered[o.Name] = o; !exists {
@@ -323,7 +324,7 @@ func (t *tenancy) applyNode(o *corev1.Node, exists bool) error {
 	return nil
 }
 
-// takeNode takes a node out of its pool, and returns the subjects that saw it there.
+// takeNode removes a node from its pool, and returns the subjects that could see it there.
 func (t *tenancy) takeNode(name, pool string) (revoked []subject) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -335,7 +336,7 @@ func (t *tenancy) takeNode(name, pool string) (revoked []subject) {
 	return revoked
 }
 
-// giveNode puts a node into a pool.
+// giveNode adds a node to a pool.
 func (t *tenancy) giveNode(name, pool string) {
 	if pool == "" {
 		return
@@ -346,7 +347,7 @@ func (t *tenancy) giveNode(name, pool string) {
 	t.poolOf[name] = pool
 }
 
-// setKey sets the Platform's nodePoolKey, by which nodes are in pools.
+// setKey sets the Platform's nodePoolKey, which determines the pools of nodes.
 func (t *tenancy) setKey(key string) error {
 	t.updates.Lock()
 	defer t.updates.Unlock()
@@ -367,8 +368,8 @@ func (t *tenancy) setKey(key string) error {
 }
 
 // putIfChanged stores an object, unless only its resource version differs from the stored
-// one: then something changed that is not shown, such as another tenant's image on a node,
-// and neither an event nor a version tells of it.
+// object's. In that case only hidden fields changed, such as another tenant's image on a
+// node, and neither an event nor a version may reveal it.
 func (n *collection) putIfChanged(o object) {
 	n.mutex.Lock()
 	before := n.objects[o.GetName()]

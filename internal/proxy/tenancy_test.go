@@ -36,11 +36,11 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// The tests of this file belong to make test: they need no cluster. TestProxy/Tenancy shows
-// the same on a real one.
+// The tests of this file need no cluster, so they run in make test. TestProxy/Tenancy tests
+// the same on a real cluster.
 
-// fakeEstate is a proxy whose tenants, pools, nodes and bindings a test sets. Its API server
-// forbids everything to all but the group admins, whom it answers 418.
+// fakeEstate is a proxy whose tenants, pools, nodes and bindings a test sets. Its API
+// server forbids all requests, except from the group admins, which gets 418.
 type fakeEstate struct {
 	*tenancy
 	fakeCluster
@@ -159,8 +159,8 @@ func asUnstructured(t *testing.T, o runtime.Object) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// twoTenants makes jane's tenant shop on the pools small and large, and joe's tenant bank on
-// the pool vault.
+// twoTenants creates jane's tenant shop on the pools small and large, and joe's tenant bank
+// on the pool vault.
 func twoTenants(t *testing.T) *fakeEstate {
 	t.Helper()
 	e := newFakeEstate(t)
@@ -255,14 +255,15 @@ func TestTenancy(t *testing.T) {
 			t.Errorf("an admin's request for %s does not reach the API server: %v", resource.Resource, err)
 		}
 	}
-	// Subresources and writes are the API server's.
+	// The API server answers subresources and writes.
 	if _, err := e.of("janes", nodesResource).Get(t.Context(), "s1", metav1.GetOptions{}, "status"); !apierrors.IsForbidden(err) {
 		t.Errorf("nodes/status: %v", err)
 	}
 	if err := e.of("janes", nodesResource).Delete(t.Context(), "s1", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("deleting a node: %v", err)
 	}
-	// So are watches by WebSocket, whose connection a filtered response cannot take over.
+	// It also answers watches by WebSocket, whose connection a filtered response cannot
+	// take over.
 	upgrade, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.url+"/api/v1/nodes?watch=true", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -285,7 +286,7 @@ func TestTenancyBounds(t *testing.T) {
 	e := twoTenants(t)
 	see := func() string { return listed(t, e.of("janes", nodesResource), metav1.ListOptions{}) }
 	const own = "l1 s1 s2"
-	// Who may get every namespace, such as a controller, is part of no tenant.
+	// A user who may get every namespace, such as a controller, is a member of no tenant.
 	e.changeAccess(e.nextVersion(), func() accessChange {
 		return e.access.setBinding("", "all", rbacv1.RoleRef{Kind: "ClusterRole", Name: "operator"}, []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "devs"}})
 	})
@@ -298,7 +299,8 @@ func TestTenancyBounds(t *testing.T) {
 	if got := see(); got != own {
 		t.Errorf("by a pool that was refused jane sees %s", got)
 	}
-	// A role that does not allow to get the namespace, and a binding to no role.
+	// Neither a role that does not allow get on the namespace nor a binding to a missing
+	// role makes the tenant visible.
 	e.changeAccess(e.nextVersion(), func() accessChange {
 		return e.access.setRole(roleKey{"bank", "pods"}, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"*"}}})
 	})
@@ -310,7 +312,7 @@ func TestTenancyBounds(t *testing.T) {
 	if got := see(); got != own {
 		t.Errorf("by a role without the namespace jane sees %s", got)
 	}
-	// The Platform's key decides, regardless of other labels.
+	// Only the Platform's key counts, regardless of other labels.
 	if err := e.setKey("example.org/pool"); err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +408,7 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
-// undecided reports the fields at and below path that no decision covers.
+// undecided reports the fields at and below path that are in neither list of the policy.
 func undecided(t *testing.T, kind, path string, of reflect.Type, decided, found sets.Set[string]) {
 	t.Helper()
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
@@ -442,7 +444,7 @@ func fieldsBelow(t *testing.T, kind, path string, of reflect.Type, decided, foun
 	}
 }
 
-// expectObjects fails if the next events of a watch differ from those wanted.
+// expectObjects fails if the next events of a watch differ from the expected ones.
 func expectObjects(t *testing.T, w watch.Interface, want ...string) {
 	t.Helper()
 	for _, one := range want {
@@ -464,8 +466,8 @@ func expectObjects(t *testing.T, w watch.Interface, want ...string) {
 	}
 }
 
-// TestTenancyWatched fails if an open watch misses that a user gains or loses sight of an
-// object, or tells of changes that the user cannot see.
+// TestTenancyWatched fails if an open watch misses that an object becomes visible or
+// invisible to the user, or reveals changes that the user may not see.
 func TestTenancyWatched(t *testing.T) {
 	e := twoTenants(t)
 	open := func(resource schema.GroupVersionResource) watch.Interface {
@@ -490,7 +492,7 @@ func TestTenancyWatched(t *testing.T) {
 	e.putNode(t, "s2", "small", func(n *corev1.Node) { n.Spec.Unschedulable = true })
 	expectObjects(t, nodes, "MODIFIED s2")
 
-	// A node moves to another's pool, and back.
+	// A node moves to another tenant's pool, and back.
 	e.putNode(t, "s2", "vault")
 	expectObjects(t, nodes, "DELETED s2")
 	e.putNode(t, "s2", "small")
@@ -502,7 +504,7 @@ func TestTenancyWatched(t *testing.T) {
 	expectObjects(t, pools, "DELETED small", "ADDED vault")
 	expectObjects(t, nodes, "DELETED s1", "DELETED s2", "ADDED v1")
 
-	// She gains a tenant, and loses hers.
+	// jane's group gets access to another tenant, and loses access to its own.
 	e.bind("bank", "devs", "ops")
 	expectObjects(t, tenants, "ADDED bank")
 	e.bind("shop-dev")
@@ -510,7 +512,7 @@ func TestTenancyWatched(t *testing.T) {
 	expectObjects(t, pools, "DELETED large")
 	expectObjects(t, nodes, "DELETED l1")
 
-	// The tenant ends.
+	// The tenant is deleted.
 	e.removeNode(t, "v1")
 	expectObjects(t, nodes, "DELETED v1")
 	bank := &v1alpha1.Tenant{ObjectMeta: e.meta("bank")}
@@ -519,8 +521,8 @@ func TestTenancyWatched(t *testing.T) {
 	expectObjects(t, pools, "DELETED vault")
 }
 
-// TestRevocationsOfOthers fails if a resumed watch tells of an object whose users changed
-// but whom the user was never among.
+// TestRevocationsOfOthers fails if a resumed watch reveals an object that the user could
+// never see, because its set of users changed.
 func TestRevocationsOfOthers(t *testing.T) {
 	w := newFakeCluster(t)
 	w.putNamespace("bank", nil)
@@ -532,10 +534,12 @@ func TestRevocationsOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	rules := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}}}
-	// All bindings to the role lose their access for a moment; jane never had bank's.
+	// All bindings to the role lose their access for a moment. jane never had access to
+	// bank.
 	w.applyAccessChange(w.nextVersion(), w.access.setRole(roleKey{name: "operator"}, nil))
 	w.applyAccessChange(w.nextVersion(), w.access.setRole(roleKey{name: "operator"}, rules))
-	// A binding of hers in bank ends that never let her get the namespace.
+	// This binding of jane's group in bank, which is deleted again, never let her get the
+	// namespace.
 	devs := []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "devs"}}
 	for _, subjects := range [][]rbacv1.Subject{devs, nil} {
 		w.applyAccessChange(w.nextVersion(), w.access.setBinding("bank", "pods", rbacv1.RoleRef{Kind: "Role", Name: "pods"}, subjects))
@@ -560,7 +564,7 @@ func TestRevocationsOfOthers(t *testing.T) {
 
 // TestTenancyRandomly runs clients that list, watch, disconnect and resume against random
 // changes of bindings, tenants and nodes. It fails if a client's copy differs from a list,
-// or if a client is told of a node in a pool that was never the user's.
+// or if a client receives a node in a pool that the user could never see.
 func TestTenancyRandomly(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
@@ -581,7 +585,7 @@ func runRandomTenancy(t *testing.T, seed uint64) {
 	e.changeAccess(0, func() accessChange { return access.setRole(roleKey{name: "operator"}, rules) })
 	ctx, cancel := context.WithCancel(request.WithUser(t.Context(), jane))
 	defer cancel()
-	// everSeen are the nodes that jane could see so far, each with its pool.
+	// everSeen contains the nodes that jane could see so far, each with its pool.
 	everSeen := sets.New[string]()
 	clients := map[*informerClient]*collection{}
 	for _, c := range []*collection{e.nodes, e.nodes, e.pools, e.tenants} {

@@ -22,7 +22,7 @@ type visibility struct {
 	roles map[roleKey]access
 	// bindings are keyed by namespace ("" for ClusterRoleBindings) and name.
 	bindings map[string]map[string]binding
-	// subjects is the access of each subject, keyed by the namespace and name of the
+	// subjects contains the access of each subject, keyed by the namespace and name of the
 	// binding that grants it.
 	subjects map[subject]map[string]map[string]access
 }
@@ -47,7 +47,7 @@ type access struct {
 	// all is true if a rule has no resource names: it covers every namespace in the scope
 	// of the binding.
 	all bool
-	// names are the resource names of rules.
+	// names contains the resource names of rules.
 	names sets.Set[string]
 	// list is true if a rule grants list on namespaces. It takes effect only in a
 	// ClusterRoleBinding.
@@ -86,15 +86,15 @@ func (a access) covers(namespace string) bool { return a.all || a.names.Has(name
 
 // accessChange is a change of the users who may get some namespaces.
 type accessChange struct {
-	// namespaces are the affected ones; "" means all.
+	// namespaces lists the affected namespaces; "" means all.
 	namespaces []string
-	// revoked are the grants that ended or changed.
+	// revoked lists the grants that ended or changed.
 	revoked []revocation
 }
 
 // revocation is a grant that ended or changed: its subjects may have lost the access.
 type revocation struct {
-	// namespace is the binding's, "" for a ClusterRoleBinding.
+	// namespace is the binding's namespace, or "" for a ClusterRoleBinding.
 	namespace string
 	access    access
 	subjects  []subject
@@ -278,8 +278,8 @@ func (v *visibility) visibleTo(u user.Info) (names sets.Set[string], all bool) {
 }
 
 // roleNamespaces returns the namespaces that a user may get by a RoleBinding in them.
-// ClusterRoleBindings do not count: who may get every namespace, such as a controller, is
-// not thereby part of a tenant.
+// ClusterRoleBindings do not count: a user who may get every namespace, such as a
+// controller, is not a member of a tenant because of that.
 func (v *visibility) roleNamespaces(u user.Info) sets.Set[string] {
 	v.mutex.RLock()
 	defer v.mutex.RUnlock()

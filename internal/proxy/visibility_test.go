@@ -9,8 +9,9 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// TestVisibility reads roles and bindings as RBAC does: no more than they grant is visible,
-// and only a ClusterRoleBinding to list on all namespaces passes a list on.
+// TestVisibility evaluates roles and bindings as RBAC does: a user sees no more than they
+// grant, and a list is forwarded only with a ClusterRoleBinding that grants list on all
+// namespaces.
 func TestVisibility(t *testing.T) {
 	get := func(names ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}, ResourceNames: names}
@@ -26,13 +27,13 @@ func TestVisibility(t *testing.T) {
 	devs := rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "devs"}
 	for _, c := range []struct {
 		about string
-		// in is the namespace of the binding, "" of a ClusterRoleBinding.
+		// in is the namespace of the binding, or "" for a ClusterRoleBinding.
 		in      string
 		rule    rbacv1.PolicyRule
 		subject rbacv1.Subject
 		// kind is the role's kind in the binding; the existing role is a ClusterRole.
 		kind string
-		// want are the namespaces of shop and bank that jane sees, and "all" if the API
+		// want lists the namespaces of shop and bank that jane sees. It is "all" if the API
 		// server answers her lists.
 		want string
 	}{
@@ -77,7 +78,7 @@ func TestVisibility(t *testing.T) {
 		if got := visible(v, jane); got != "" {
 			t.Errorf("%s: without the binding jane sees %q", c.about, got)
 		}
-		// Users who saw a namespace are told that it is gone.
+		// Users who could see a namespace receive its deletion.
 		for _, namespace := range strings.Fields(c.want) {
 			if namespace != "all" && !slices.Contains(gone.revokedFor(namespace), subjectOf(c.subject)) {
 				t.Errorf("%s: nobody is told that %s is gone", c.about, namespace)
@@ -86,8 +87,8 @@ func TestVisibility(t *testing.T) {
 	}
 }
 
-// visible returns the namespaces of shop and bank that a user sees, and "all" for who may
-// list them at the API server.
+// visible returns the namespaces of shop and bank that a user sees, or "all" for a user who
+// may list them at the API server.
 func visible(v *visibility, u user.Info) string {
 	if v.canListAll(u) {
 		return "all"

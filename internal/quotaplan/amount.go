@@ -7,16 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// most is the maximum amount; larger ones are treated as equal: far more than any
-// cluster has, and small enough to add up a hundred of them.
+// most is the maximum amount. Larger amounts are treated as equal to it: it is far more than
+// any cluster has, and small enough that a hundred of them can be added up.
 const most = int64(1) << 56
 
-// measure counts amounts of one resource as whole numbers: CPU in thousandths,
-// everything else in ones, since the API server takes no half of an object.
+// measure converts amounts of one resource to whole numbers: CPU in thousandths, everything
+// else in ones, since the API server does not accept half an object.
 type measure struct {
 	milli  bool
 	format resource.Format
-	// grain is the least that shares differ by, so that they stay readable.
+	// grain is the step by which shares differ, so that they stay readable.
 	grain int64
 }
 
@@ -61,8 +61,8 @@ func (m measure) quantity(n int64) resource.Quantity {
 	return *resource.NewQuantity(n, m.format)
 }
 
-// parts divides an amount into n that differ by no more than a grain and add up to it;
-// the first get the remainder.
+// parts divides an amount into n parts that differ by no more than a grain and add up to it.
+// The first parts get the remainder.
 func (m measure) parts(amount int64, n int) []int64 {
 	all := make([]int64, n)
 	grains, given := amount/m.grain, int64(0)

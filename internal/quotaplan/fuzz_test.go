@@ -14,9 +14,9 @@ import (
 	"croft.dev/croft/internal/quotaplan"
 )
 
-// world is a model of a cluster's quota: a tenant with its ledger, and a ResourceQuota
-// in each namespace. Its methods model the API server, kube-controller-manager and two
-// operators, one of which does not know yet that it no longer leads.
+// world is a model of a cluster's quota: a tenant with its ledger, and a ResourceQuota in each
+// namespace. Its methods model the API server, kube-controller-manager and two operators, one
+// of which does not know yet that it no longer leads.
 type world struct {
 	testing.TB
 	total      int64
@@ -30,21 +30,21 @@ type world struct {
 	story []string
 }
 
-// namespace has amounts of one resource; -1 where there is none.
+// namespace has amounts of one resource, or -1 for missing ones.
 type namespace struct {
 	spec, hard, used int64
-	// counted is the use in the status; -1 before it is counted.
+	// counted is the use in the status, or -1 before it is counted.
 	counted int64
 	leaving bool
 	version int
-	// minimum is declared; demand is a reported refusal, true or not.
+	// minimum is the declared minimum, and demand a reported refusal, which may be forged.
 	minimum, demand int64
 }
 
-// operator is in the middle of something.
+// operator is the state of an operator within a reconcile.
 type operator struct {
-	// ledger and version are the tenant as it was read first; seen are the
-	// namespaces as they were read then, one by one.
+	// ledger and version are the tenant as first read. seen are the namespaces, which are read
+	// afterwards, one by one.
 	ledger  map[string]int64
 	version int
 	seen    map[string]namespace
@@ -62,8 +62,8 @@ func newWorld(t testing.TB, total int64) *world {
 		operators: [2]*operator{{}, {}}, bound: total}
 }
 
-// taken leaves out the objects that a namespace brought along until they are counted: no
-// plan can know them.
+// taken returns the amount of a namespace. It ignores the objects in a newly added namespace
+// until they are counted, since no plan can know them.
 func (n *namespace) taken(entry int64) int64 {
 	if n.counted < 0 {
 		return max(entry, n.spec, 0)
@@ -91,7 +91,7 @@ func (w *world) check() {
 	w.bound = max(w.total, taken)
 }
 
-// read begins a reconcile: the tenant is read before its namespaces.
+// read starts a reconcile: the tenant is read before its namespaces.
 func (o *operator) read(w *world) {
 	o.ledger, o.version, o.seen, o.pending = maps.Clone(w.ledger), w.version, map[string]namespace{}, nil
 }
@@ -102,8 +102,8 @@ func (o *operator) look(w *world, name string) {
 	}
 }
 
-// plan writes the ledger, if the tenant has not changed since it was read, and records
-// the writes to the namespaces.
+// plan writes the ledger, if the tenant has not changed since it was read, and records the
+// writes to the namespaces.
 func (o *operator) plan(w *world) {
 	if o.seen == nil || o.version != w.version || len(o.seen) != len(w.namespaces) {
 		return
@@ -138,7 +138,7 @@ func (o *operator) plan(w *world) {
 		switch {
 		case n.leaving:
 		case n.spec < 0:
-			// A new ResourceQuota is made with nothing in it.
+			// A new ResourceQuota is created with a share of zero.
 			o.pending[name] = write{n.version, 0}
 		case n.spec != next[name]:
 			o.pending[name] = write{n.version, next[name]}
@@ -147,8 +147,8 @@ func (o *operator) plan(w *world) {
 	o.seen = nil
 }
 
-// keeps expects no share to fall below a minimum if all minimums can be met, regardless
-// of demands.
+// keeps expects no share to fall below a minimum if all minimums can be met, regardless of
+// demands.
 func (o *operator) keeps(w *world, next map[string]int64) {
 	w.Helper()
 	room := w.total
@@ -178,7 +178,7 @@ func (o *operator) write(w *world, name string) {
 	}
 }
 
-// step does one thing.
+// step performs one action.
 func (w *world) step(action, which, amount byte) {
 	name := string(rune('a' + which%4))
 	n, o := w.namespaces[name], w.operators[which/4%2]
@@ -200,7 +200,7 @@ func (w *world) step(action, which, amount byte) {
 		o.plan(w)
 	case 3:
 		o.write(w, name)
-	case 4: // one operator goes all the way
+	case 4: // one operator completes its reconcile
 		w.reconcile(o)
 	case 5, 6: // admission: compare and swap
 		if k := int64(amount % 8); n != nil && n.hard >= 0 && n.used+k <= n.hard {
@@ -208,7 +208,7 @@ func (w *world) step(action, which, amount byte) {
 			n.counted = n.used
 			n.version++
 		}
-	case 7: // something is deleted, and counted
+	case 7: // an object is deleted, and counted
 		if n != nil {
 			n.used = max(0, n.used-int64(amount%8))
 			if n.counted >= 0 {
@@ -220,14 +220,14 @@ func (w *world) step(action, which, amount byte) {
 		if n != nil && n.spec >= 0 {
 			w.count(n)
 		}
-	case 10: // the quota is changed
+	case 10: // the quota changes
 		w.total = int64(amount % 50)
 		w.version++
 		w.changed()
-	case 11: // the namespaces are changed
+	case 11: // the namespaces change
 		switch {
 		case n == nil:
-			// An adopted namespace brings its objects along.
+			// An adopted namespace already has objects.
 			w.namespaces[name] = &namespace{spec: -1, hard: -1, counted: -1, used: int64(amount % 4), version: w.version * 1000}
 		case !n.leaving:
 			n.leaving = true
@@ -236,7 +236,7 @@ func (w *world) step(action, which, amount byte) {
 		}
 		w.version++
 		w.changed()
-	case 12: // a minimum is declared, even one that cannot be met
+	case 12: // a minimum is declared, which may be impossible to meet
 		if n != nil {
 			n.minimum = int64(amount % 16)
 			w.version++
@@ -262,10 +262,10 @@ func (w *world) tell(action, which, amount byte) {
 	w.check()
 }
 
-// tale is how it came to where it is.
+// tale returns the last 30 actions.
 func (w *world) tale() string { return strings.Join(w.story[max(0, len(w.story)-30):], "\n") }
 
-// count is what kube-controller-manager does.
+// count updates the status of a ResourceQuota like kube-controller-manager.
 func (w *world) count(n *namespace) {
 	first := n.counted < 0
 	n.hard, n.counted = n.spec, n.used
@@ -287,7 +287,7 @@ func (w *world) reconcile(o *operator) {
 	}
 }
 
-// settle completes all pending actions, and expects that to be quick, and the namespaces
+// settle completes all pending actions. It expects that to take few steps, and the namespaces
 // to have about the same headroom afterwards.
 func (w *world) settle() {
 	w.Helper()
@@ -308,8 +308,8 @@ func (w *world) settle() {
 	w.fair()
 }
 
-// fair expects each namespace to have its minimum, if all can be met; its refused
-// demand, if it fits into the rest; and otherwise about the same headroom as the others.
+// fair expects each namespace to have its minimum, if all can be met; its refused demand, if it
+// fits into the rest; and otherwise about the same headroom as the others.
 func (w *world) fair() {
 	w.Helper()
 	room, needs, wishes, active := w.total, int64(0), int64(0), int64(0)
@@ -350,14 +350,14 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// TestNeverTooMuch plays what FuzzPlan plays, at random.
+// TestNeverTooMuch runs the model of FuzzPlan with random events.
 func TestNeverTooMuch(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(t, 20)
 		for range 300 {
 			action := byte(random.IntN(actions))
-			if action >= 10 && action < 13 && random.IntN(10) > 0 { // people change their minds less often
+			if action >= 10 && action < 13 && random.IntN(10) > 0 { // users change the declaration less often
 				action = byte(random.IntN(10))
 			}
 			w.step(action, byte(random.IntN(8)), byte(random.IntN(256)))

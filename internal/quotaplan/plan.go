@@ -9,31 +9,30 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Plan returns the next ledger: each namespace's share, computed from the present
-// ledger and the observed state. It may be unchanged.
+// Plan returns the next ledger: each namespace's share, computed from the present ledger and
+// the observed state. It may be unchanged.
 //
-// A namespace may use as much as the largest of the ledger, the ResourceQuota and its
-// status allows, so that much counts as taken: a share is granted only from resources
-// that nobody can use any more. A lowered share, on the other hand, counts as taken
-// until the status shows the lower value. Hence, at any moment,
+// A namespace may use as much as the largest of the ledger, the ResourceQuota and its status
+// allows, so that much counts as taken: a share is granted only from resources that no
+// namespace can use any more. A lowered share, on the other hand, counts as taken until the
+// status shows the lower value. Hence, at any moment,
 //
 //	sum of max(ledger, spec.hard, status.hard, used) <= total
 //
 // unless it was more before; then it does not grow.
 //
-// The aim is equal headroom above the use of each resource, except for namespaces
-// that need more: see divide. No share moves as long as each namespace has what it
-// needs, and half of its equal headroom, so that a tenant with constant use settles
-// down, and one with changing use needs few moves: each is two changes of a
-// ResourceQuota that the API server updates, too, and the API server gives up on one
-// that changes too often.
+// The aim is equal headroom above the use of each resource, except for namespaces that need
+// more: see divide. Shares do not change as long as each namespace has its need, and half of
+// its equal headroom. So a tenant with constant use reaches a stable state, and one with
+// changing use needs few changes. Each change updates two ResourceQuotas that the API server
+// also updates, and the API server gives up on a ResourceQuota that changes too often.
 //
-// Minimums and demands only affect the division of the room. They are granted only
-// from free resources, and so cannot break the above, even if they are forged.
+// Minimums and demands only affect the division of the room. They are granted only from free
+// resources, and so cannot violate the invariant, even if they are forged.
 func Plan(total corev1.ResourceList, spaces []Space) map[string]corev1.ResourceList {
 	next := map[string]corev1.ResourceList{}
 	for _, s := range spaces {
-		// A namespace that is leaving and was never in the ledger stays out.
+		// A namespace that is leaving and was never in the ledger is left out.
 		if !s.Leaving || s.Share != nil {
 			next[s.Namespace] = corev1.ResourceList{}
 		}
@@ -53,23 +52,23 @@ func Plan(total corev1.ResourceList, spaces []Space) map[string]corev1.ResourceL
 // holder is one namespace's state of one resource.
 type holder struct {
 	share, used int64
-	// taken is the most that it can come to use.
+	// taken is the maximum that it can use at present.
 	taken int64
-	// counted says that its use is known, settled, that the share is in force, too:
-	// otherwise its share does not change. A share that is being written to the cluster
-	// is left alone, so that a late writer fails.
+	// counted reports whether its use is known, and settled whether its share is also in force:
+	// otherwise its share does not change. A share that is being written to the cluster is not
+	// changed, so that a late writer fails.
 	leaving, counted, settled bool
-	// minimum is the lower limit of its share. demands are the shares that would admit
-	// refused objects.
+	// minimum is the lower limit of its share. demands are the shares that would admit refused
+	// objects.
 	minimum int64
 	demands []int64
 	// need is the headroom that it gets before the rest is divided evenly, and part its
-	// headroom after that. They are the same if fixed.
+	// headroom after that. They are equal if fixed is set.
 	need, part int64
 	fixed      bool
 }
 
-// holding is one resource.
+// holding is the state of one resource in all namespaces.
 type holding struct {
 	measure
 	total   int64
@@ -90,7 +89,7 @@ func observe(name corev1.ResourceName, total resource.Quantity, spaces []Space) 
 		used, known := amount(s.Used)
 		share, entered := amount(s.Share)
 		if !entered {
-			// The namespace's quota from before the ledger.
+			// This is the namespace's quota from before the ledger.
 			share = spec
 		}
 		h.share, h.used = share, used
@@ -110,8 +109,8 @@ func observe(name corev1.ResourceName, total resource.Quantity, spaces []Space) 
 
 // plan changes the holders' shares.
 func (r *holding) plan() {
-	// free could be granted at once; room is the part that existing objects will never
-	// use; planned is the amount that will be taken when everything has settled.
+	// free can be granted at once; room is the part that existing objects do not use; planned
+	// is the amount that will be taken in the settled state.
 	free, room, planned := r.total, r.total, int64(0)
 	for _, h := range r.holders {
 		free -= h.taken
@@ -130,7 +129,7 @@ func (r *holding) plan() {
 		headroom := h.share - h.used
 		short = short || h.counted && (headroom < h.need || 2*headroom < level)
 		if !h.leaving && !h.counted {
-			// Reserved for when it is.
+			// This is reserved until the namespace is counted.
 			free -= h.part
 		}
 	}
@@ -142,7 +141,7 @@ func (r *holding) plan() {
 	}
 }
 
-// base is a namespace's amount in any case.
+// base returns a namespace's amount that cannot be given to others.
 func (h *holder) base() int64 {
 	if h.counted {
 		return h.used
@@ -150,8 +149,8 @@ func (h *holder) base() int64 {
 	return h.taken
 }
 
-// cover grants use beyond a share: it is taken in any case, and without it deleted
-// objects could not be replaced.
+// cover raises shares to the use: it is taken anyway, and otherwise deleted objects could not
+// be replaced.
 func (r *holding) cover() {
 	for i := range r.holders {
 		if h := &r.holders[i]; h.settled {
@@ -169,9 +168,9 @@ func (r *holding) shrink() {
 	}
 }
 
-// curb is for a tenant whose use exceeds its quota, such as after the quota was lowered:
-// use within minimums is left alone, the rest is divided in proportion to use, and
-// nobody can create new objects until use has fallen enough.
+// curb handles a tenant whose use exceeds its quota, for example after the quota was lowered.
+// Use within minimums is kept, the rest is divided in proportion to use, and no namespace can
+// create new objects until its use has fallen enough.
 func (r *holding) curb() {
 	left, used := r.total, int64(0)
 	for _, h := range r.holders {
@@ -189,10 +188,10 @@ func (r *holding) curb() {
 	}
 }
 
-// kept is its use within its minimum.
+// kept returns its use within its minimum.
 func (h *holder) kept() int64 { return min(h.used, h.minimum) }
 
-// proportion is amount * part / whole, rounded down, where part <= whole.
+// proportion returns amount * part / whole, rounded down, for part <= whole.
 func proportion(amount, part, whole int64) int64 {
 	if whole == 0 {
 		return 0
@@ -202,7 +201,7 @@ func proportion(amount, part, whole int64) int64 {
 	return int64(quotient)                                //nolint:gosec // no more than amount
 }
 
-// grant grants free resources, to those with the least headroom first.
+// grant grants free resources to the holders with the least headroom first.
 func (r *holding) grant(free int64) {
 	var wanting []*holder
 	for i := range r.holders {

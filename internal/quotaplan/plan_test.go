@@ -17,8 +17,8 @@ func list(name corev1.ResourceName, amount string) corev1.ResourceList {
 	return corev1.ResourceList{name: resource.MustParse(amount)}
 }
 
-// space is a namespace with a ledger entry, spec.hard, status.hard and status.used; ""
-// for a missing one.
+// space returns a namespace with a ledger entry, spec.hard, status.hard and status.used. ""
+// stands for a missing value.
 func space(namespace, ledger, spec, hard, used string) quotaplan.Space {
 	const name = corev1.ResourcePods
 	return quotaplan.Space{
@@ -114,8 +114,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanForgets is about a resource that the quota names no longer, and about a
-// namespace that leaves without having been in the ledger.
+// TestPlanForgets tests a resource that the quota no longer names, and a namespace that leaves
+// without having been in the ledger.
 func TestPlanForgets(t *testing.T) {
 	next := quotaplan.Plan(list(corev1.ResourceServices, "4"), []quotaplan.Space{
 		space("a", "5", "5", "5", "0"), leaving(space("b", "", "5", "5", "0")),
@@ -185,8 +185,8 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// TestStanding expects a namespace outside of the ledger to begin without a share, and
-// an entry of the ledger without a namespace of the tenant to be left out.
+// TestStanding expects a namespace outside of the ledger to start without a share, and an entry
+// of the ledger without a namespace of the tenant to be left out.
 func TestStanding(t *testing.T) {
 	total, given := list(corev1.ResourcePods, "20"), list(corev1.ResourcePods, "12")
 	shares := quotaplan.Standing(total, []string{"a", "b"}, map[string]corev1.ResourceList{"a": given, "gone": given})

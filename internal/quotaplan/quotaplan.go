@@ -1,10 +1,9 @@
 // Package quotaplan divides a tenant's quota among its namespaces.
 //
-// Kubernetes enforces a quota within one namespace only. So each of a tenant's
-// namespaces has a ResourceQuota with a share of the tenant's quota, and shares follow
-// use and refused demands: first the share of one namespace is lowered, and when that
-// is observed to be in force, others get the difference. Everything here is a pure
-// function.
+// Kubernetes enforces a quota within one namespace only. So each of a tenant's namespaces has a
+// ResourceQuota with a share of the tenant's quota, and the shares follow use and refused
+// demands: first the share of one namespace is lowered, and when the lower share is observed to
+// be in force, other namespaces get the difference. Everything here is a pure function.
 package quotaplan
 
 import (
@@ -13,16 +12,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Space is a namespace that has, or is to have, a share.
+// Space is a namespace that has, or is to get, a share.
 type Space struct {
 	Namespace string
-	// Leaving says that the tenant may no longer use the namespace: it keeps its present
-	// share as long as it exists, and gets nothing.
+	// Leaving means that the tenant may no longer use the namespace: it keeps its present share
+	// as long as it exists, and its share is not raised.
 	Leaving bool
-	// Share is the namespace's entry in the ledger; nil if there is none.
+	// Share is the namespace's entry in the ledger, or nil if there is none.
 	Share corev1.ResourceList
-	// Spec is the ResourceQuota's spec.hard; Hard and Used are from its status. They are
-	// nil as long as it does not exist.
+	// Spec is the ResourceQuota's spec.hard; Hard and Used are from its status. They are nil as
+	// long as it does not exist.
 	Spec, Hard, Used corev1.ResourceList
 	// Minimum is the lower limit of the share, regardless of others' use.
 	Minimum corev1.ResourceList
@@ -30,8 +29,8 @@ type Space struct {
 	Demands []corev1.ResourceList
 }
 
-// Even divides a quota into equal shares, apart from minimums, which is as good as any
-// division as long as use is unknown. A single namespace has the whole.
+// Even divides a quota into equal shares, apart from minimums, which is as good as any division
+// as long as the use is unknown. A single namespace gets the whole quota.
 func Even(total corev1.ResourceList, namespaces []string, minimums map[string]corev1.ResourceList) map[string]corev1.ResourceList {
 	if len(total) == 0 {
 		return nil
@@ -56,8 +55,8 @@ func Even(total corev1.ResourceList, namespaces []string, minimums map[string]co
 	return shares
 }
 
-// Standing are the namespaces' present shares: those of the ledger, and none for a
-// namespace outside of it, which gets one when others have given some up.
+// Standing returns the namespaces' present shares: those in the ledger, and zero for a
+// namespace outside of it, which gets a share when others have given some up.
 func Standing(total corev1.ResourceList, namespaces []string, ledger map[string]corev1.ResourceList) map[string]corev1.ResourceList {
 	shares := make(map[string]corev1.ResourceList, len(namespaces))
 	for _, namespace := range namespaces {
@@ -70,7 +69,7 @@ func Standing(total corev1.ResourceList, namespaces []string, ledger map[string]
 	return shares
 }
 
-// none is a share of zero of each resource of a quota.
+// none returns a share of zero of each resource in a quota.
 func none(total corev1.ResourceList) corev1.ResourceList {
 	share := corev1.ResourceList{}
 	for name, quantity := range total {
@@ -79,7 +78,7 @@ func none(total corev1.ResourceList) corev1.ResourceList {
 	return share
 }
 
-// Same reports whether two lists are of the same resources and amounts.
+// Same reports whether two lists have the same resources and amounts.
 func Same(a, b corev1.ResourceList) bool {
 	return len(a) == len(b) && maps.EqualFunc(a, b, equal)
 }

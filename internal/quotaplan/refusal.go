@@ -8,23 +8,23 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Refusal is the API server's message about an object that exceeds a namespace's share.
-// It names only the resources that are short.
+// Refusal is the API server's message about an object that exceeds a namespace's share. It
+// names only the resources that are exceeded.
 type Refusal struct{ Requested, Used corev1.ResourceList }
 
-// longestRefusal is more than the API server says about a quota.
+// longestRefusal is longer than any message of the API server about a quota.
 const longestRefusal = 2048
 
 var (
-	// refusal comes after the object's name, and more before that if events are
-	// combined. croft is the name of the ResourceQuota.
+	// refusal follows the object's name, and an additional prefix if events are combined. croft
+	// is the name of the ResourceQuota.
 	refusal = regexp.MustCompile(`exceeded quota: croft, requested: ([^ ]+), used: ([^ ]+), limited: `)
-	// amount is a quantity in the API server's format. Large exponents take long to
-	// compute, and tenants may forge the message.
+	// amount matches a quantity in the API server's format. It limits the exponent: large ones
+	// take long to compute, and tenants may forge the message.
 	amount = regexp.MustCompile(`^[0-9]{1,19}(\.[0-9]{1,9})?([numkMGTPE]|[KMGTPE]i|e[0-9]{1,2})?$`)
 )
 
-// ParseRefusal reads a message; false if it is about something else.
+// ParseRefusal parses a message. It returns false if the message is about something else.
 func ParseRefusal(message string) (Refusal, bool) {
 	if len(message) > longestRefusal {
 		return Refusal{}, false
@@ -37,7 +37,7 @@ func ParseRefusal(message string) (Refusal, bool) {
 	return r, len(r.Demand()) > 0
 }
 
-// OnlyRefusal is the part of a message that ParseRefusal reads; "" if there is none.
+// OnlyRefusal returns the part of a message that ParseRefusal reads, or "" if there is none.
 func OnlyRefusal(message string) string {
 	if _, ok := ParseRefusal(message); !ok {
 		return ""
@@ -45,7 +45,7 @@ func OnlyRefusal(message string) string {
 	return refusal.FindString(message)
 }
 
-// Demand is the share that would have let the object in.
+// Demand returns the share that would have admitted the object.
 func (r Refusal) Demand() corev1.ResourceList {
 	demand := corev1.ResourceList{}
 	for name, more := range r.Requested {

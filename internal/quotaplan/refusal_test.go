@@ -37,7 +37,7 @@ func TestParseRefusal(t *testing.T) {
 	}
 }
 
-// TestNeeds is about namespaces that need more headroom than the others.
+// TestNeeds tests namespaces that need more headroom than the others.
 func TestNeeds(t *testing.T) {
 	needing := func(s quotaplan.Space, minimum string, demands ...string) quotaplan.Space {
 		s.Minimum = list(corev1.ResourcePods, minimum)

@@ -5,13 +5,12 @@ import (
 	"slices"
 )
 
-// divide divides the room, which nothing uses, among the holders that may have a
-// part of it, and returns the level: the headroom of those that need no more than
-// the others.
+// divide divides the room, which is unused, among the holders that may have a part of it. It
+// returns the level: the headroom of the holders that need no more than the others.
 //
-// Minimums come first, then refused demands that fit as a whole, the smallest
-// first: so no demand, forged or real, takes a minimum from another namespace, or
-// keeps something small out. The rest makes the headrooms equal.
+// Minimums come first, then refused demands that fit as a whole, the smallest first. So no
+// demand, forged or real, takes a minimum from another namespace, or prevents a smaller demand.
+// The rest makes the headrooms equal.
 func (r *holding) divide(room int64) (level int64) {
 	var active []*holder
 	for i := range r.holders {
@@ -23,8 +22,7 @@ func (r *holding) divide(room int64) (level int64) {
 	return r.level(active, room)
 }
 
-// meetMinimums raises shares to their minimums, as far as possible, and returns the
-// rest.
+// meetMinimums raises shares to their minimums, as far as possible, and returns the rest.
 func meetMinimums(holders []*holder, left int64) int64 {
 	lacks := func(h *holder) int64 { return max(0, h.minimum-h.base()) }
 	ordered := slices.SortedStableFunc(slices.Values(holders), func(a, b *holder) int { return cmp.Compare(lacks(a), lacks(b)) })
@@ -58,8 +56,8 @@ func meet(holders []*holder, left int64) {
 	}
 }
 
-// level gives each holder its part: its need, or an equal part of what those
-// leave that need more than that.
+// level sets each holder's part: its need or, if that is less, an equal part of the amount that
+// remains after the larger needs.
 func (r *holding) level(holders []*holder, left int64) int64 {
 	ordered := slices.SortedStableFunc(slices.Values(holders), func(a, b *holder) int { return cmp.Compare(b.need, a.need) })
 	n := int64(len(ordered))

@@ -1,5 +1,5 @@
-// Package refusals reads the events by which Kubernetes' controllers report that the API
-// server refuses their pods; no I/O.
+// Package refusals reads the events in which Kubernetes' controllers report that the API
+// server refuses their pods. It does no I/O.
 package refusals
 
 import (
@@ -20,22 +20,21 @@ import (
 // Reason is the reason of these events.
 const Reason = "FailedCreate"
 
-// longest is the maximum length of a message. A refusal by quota has to fit in: it names
-// each resource that is short three times.
+// longest is the maximum length of a message. A refusal by a quota must fit: it names each
+// exceeded resource three times.
 const longest = 1024
 
-// controllers write these events. Tenants may write events too, but not in these names
-// (admission rule event-source).
+// controllers write these events. Tenants may write events, too, but not with these
+// component names (admission rule event-source).
 var controllers = []string{
 	"replicaset-controller", "replication-controller", "statefulset-controller", "daemonset-controller", "job-controller", "cronjob-controller",
 }
 
-// Genuine reports whether an event is a refusal that one of Kubernetes' controllers
-// reports.
+// Genuine reports whether an event is a refusal reported by one of Kubernetes' controllers.
 func Genuine(e *corev1.Event) bool { return e.Reason == Reason && events.By(e, controllers...) }
 
-// Slim is an event without everything that this package does not read. Of events that are
-// not genuine only the identity is left.
+// Slim returns an event with only the fields that this package reads. Of an event that is
+// not genuine it keeps only the identity.
 func Slim(e *corev1.Event) *corev1.Event {
 	slim := &corev1.Event{TypeMeta: e.TypeMeta, ObjectMeta: metav1.ObjectMeta{
 		Namespace: e.Namespace, Name: e.Name, UID: e.UID, ResourceVersion: e.ResourceVersion, CreationTimestamp: e.CreationTimestamp,
@@ -49,16 +48,17 @@ func Slim(e *corev1.Event) *corev1.Event {
 	return slim
 }
 
-// Workload is an object whose pods are refused; of a CronJob, its Jobs.
+// Workload is an object whose pods are refused. For a CronJob, its Jobs are refused.
 type Workload struct {
 	v1alpha1.RefusedWorkload
-	// Until is the time at which it counts no longer, unless it is refused again.
+	// Until is the time until which the refusal counts, unless it occurs again.
 	Until time.Time
 
 	first, last time.Time
 }
 
-// Workloads are those that are refused at present, those that were refused first on top.
+// Workloads returns the workloads that are refused at present. The earliest refusals come
+// first.
 func Workloads(all []corev1.Event, now time.Time) []Workload {
 	byUID := map[types.UID]*Workload{}
 	for i := range all {
@@ -92,15 +92,15 @@ func Workloads(all []corev1.Event, now time.Time) []Workload {
 	return refused
 }
 
-// Expiry is the time until which a refusal counts: when its controller has tried again.
-// Controllers back off for about as long as they have tried already, and for at most a
-// thousand seconds.
+// Expiry returns the time until which a refusal counts: then its controller has tried
+// again. Controllers back off for about as long as they have tried already, and for at most
+// a thousand seconds.
 func Expiry(first, last time.Time) time.Time {
 	return last.Add(min(last.Sub(first), 19*time.Minute) + time.Minute)
 }
 
-// Span is when an event was observed first and last, none of it in the future: a clock
-// may be wrong.
+// Span returns the times when an event was observed first and last. A time in the future is
+// replaced by now, since a clock may be wrong.
 func Span(e *corev1.Event, now time.Time) (first, last time.Time) {
 	times := []time.Time{e.CreationTimestamp.Time, e.FirstTimestamp.Time, e.LastTimestamp.Time, e.EventTime.Time}
 	if e.Series != nil {
@@ -119,11 +119,11 @@ func Span(e *corev1.Event, now time.Time) (first, last time.Time) {
 	return earlier(slices.MinFunc(times, time.Time.Compare)), earlier(slices.MaxFunc(times, time.Time.Compare))
 }
 
-// preamble is the part of a message before the cause. It has the name of a pod, which is
-// another one at each attempt.
+// preamble matches the part of a message before the cause. It contains the name of a pod,
+// which differs at each attempt.
 var preamble = regexp.MustCompile(`^[^"]*"[^"]*" is (?:forbidden|invalid): `)
 
-// text is the cause in a message, cut off where it is too long.
+// text returns the cause in a message, truncated to longest.
 func text(message string) string {
 	message = strings.TrimPrefix(message, "(combined from similar events): ")
 	message = strings.TrimPrefix(message, "Error creating: ")

@@ -14,7 +14,8 @@ import (
 
 var now = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 
-// refused is a controller's event about a ReplicaSet, which it observed at these times ago.
+// refused returns a controller's event about a ReplicaSet. first and last are the ages of
+// its first and last observation.
 func refused(name string, first, last time.Duration, change ...func(*corev1.Event)) corev1.Event {
 	e := corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: "shop"},
@@ -80,7 +81,7 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
-// TestSlim tests that forged events cost no more than their identity.
+// TestSlim expects that only the identity of forged events is kept.
 func TestSlim(t *testing.T) {
 	forged := refused("web", 0, 0, by("web", ""))
 	if slim := refusals.Slim(&forged); slim.Message != "" || slim.InvolvedObject.Name != "" || slim.Namespace != "shop" {

@@ -1,5 +1,5 @@
-// Package rights are the possible rights of tenants' people, as data: the roles viewer
-// and operator, and the bounds of the Platform's own roles.
+// Package rights defines the possible rights of tenants' members, as data: the roles viewer
+// and operator, and the limits of the Platform's own roles.
 package rights
 
 import (
@@ -11,13 +11,13 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// team are the kinds that teams work with, by API group: the viewer reads them, the
-// operator writes them. Kinds that a cluster does not have are harmless here.
+// team lists the kinds that teams work with, by API group: the viewer reads them, the
+// operator writes them. Kinds that a cluster does not serve are harmless here.
 //
-// These are left out on purpose: Endpoints and EndpointSlices, through which a Service
-// could be pointed anywhere (CVE-2021-25740); ResourceQuotas, LimitRanges and
-// TenantRules, which are croft's; pods/binding, which is the scheduler's;
-// CertificateRequests, whose names no policy can read; and all cluster-scoped kinds.
+// These are left out on purpose: Endpoints and EndpointSlices, which could direct a Service
+// to any address (CVE-2021-25740); ResourceQuotas, LimitRanges and TenantRules, which croft
+// manages; pods/binding, which the scheduler uses; CertificateRequests, whose encoded names
+// no policy can read; and all cluster-scoped kinds.
 var team = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"pods", "services", "configmaps", "persistentvolumeclaims", "serviceaccounts", "replicationcontrollers", "replicationcontrollers/scale", "podtemplates"}},
 	{APIGroups: []string{"apps"}, Resources: []string{"deployments", "deployments/scale", "statefulsets", "statefulsets/scale", "replicasets", "replicasets/scale", "daemonsets", "controllerrevisions"}},
@@ -36,7 +36,7 @@ var team = []rbacv1.PolicyRule{
 	{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"tenantnamespaces"}},
 }
 
-// readOnly are what both roles may look at beyond that, and neither write.
+// readOnly lists further kinds that both roles may read and neither may write.
 var readOnly = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"pods/log", "pods/status", "events", "endpoints", "resourcequotas", "limitranges"}},
 	{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}},
@@ -47,30 +47,30 @@ var readOnly = []rbacv1.PolicyRule{
 	{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"tenantrules"}},
 }
 
-// ownNamespace lets both see the Namespace that they are bound in, and no other.
-// kubectl, Helm and dashboards ask for it by name; the list of namespaces would
-// name all tenants.
+// ownNamespace lets both roles get the Namespace that they are bound in, and no other.
+// kubectl, Helm and dashboards get it by name. A list of namespaces would reveal the names
+// of all tenants.
 var ownNamespace = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}}}
 
-// operatorOnly are rights of the operator that include kinds the viewer may not even
-// read.
+// operatorOnly lists rights of the operator for kinds that the viewer may not even read.
 var operatorOnly = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: slices.Concat(Read, Write)},
-	// As Kubernetes' own role edit has them, since charts write Roles like it.
+	// The verbs are the same as in Kubernetes' own role edit, since charts write such
+	// Roles.
 	{APIGroups: []string{""}, Resources: []string{"pods/exec", "pods/attach", "pods/portforward"}, Verbs: slices.Concat(Read, Write)},
 	{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
 	{APIGroups: []string{""}, Resources: []string{"pods/eviction", "serviceaccounts/token"}, Verbs: []string{"create"}},
 	{APIGroups: []string{""}, Resources: []string{"pods/ephemeralcontainers", "pods/resize"}, Verbs: []string{"get", "update", "patch"}},
 }
 
-// Read and Write are the verbs of reading and of changing.
+// Read and Write are the verbs for reading and for writing.
 var (
 	Read  = []string{"get", "list", "watch"}
 	Write = []string{"create", "update", "patch", "delete", "deletecollection"}
 )
 
-// Of returns the rights of the roles viewer and operator on a platform, its add-ons, its
-// network's dialect and elevations among them.
+// Of returns the rights of the roles viewer and operator on a platform. They include the
+// rights to its add-ons, to the policies of its network dialect and to elevations.
 func Of(role v1alpha1.Role, p *v1alpha1.PlatformSpec) []rbacv1.PolicyRule {
 	if role == v1alpha1.RoleViewer {
 		return slices.Concat(Viewer(), calico(&p.Network, false), Addons(p.Addons, false), requesting(p))
@@ -79,19 +79,20 @@ func Of(role v1alpha1.Role, p *v1alpha1.PlatformSpec) []rbacv1.PolicyRule {
 	return slices.Concat(Operator(), calico(&p.Network, writing), Addons(p.Addons, true), requesting(p))
 }
 
-// Viewer are the rights of the role viewer.
+// Viewer returns the rights of the role viewer.
 func Viewer() []rbacv1.PolicyRule {
 	return slices.Concat(WithVerbs(team, Read), WithVerbs(readOnly, Read), ownNamespace)
 }
 
-// Operator are the rights of the role operator: the most that a tenant's people get.
+// Operator returns the rights of the role operator, which are the maximum for a tenant's
+// members.
 func Operator() []rbacv1.PolicyRule {
 	return slices.Concat(WithVerbs(team, readWrite()), WithVerbs(readOnly, Read), operatorOnly, ownNamespace)
 }
 
-// calico allows reading the policies of the dialect Calico and, if the platform
-// enables it, writing them. Calico's API server also requires the right to a policy's
-// tier: croft gives the one to the default tier, within the namespace.
+// calico returns the rights to read the policies of the dialect Calico and, if the platform
+// enables it, to write them. Calico's API server also requires the right to a policy's
+// tier: croft grants the right to the default tier, within the namespace.
 func calico(n *v1alpha1.PlatformNetwork, writing bool) []rbacv1.PolicyRule {
 	if n.Dialect != v1alpha1.DialectCalico {
 		return nil
@@ -116,8 +117,8 @@ func calico(n *v1alpha1.PlatformNetwork, writing bool) []rbacv1.PolicyRule {
 	return rules
 }
 
-// requesting lets members of a tenant read and request elevations, where the Platform has
-// them.
+// requesting lets members of a tenant read and request elevations, if the Platform enables
+// elevations.
 func requesting(p *v1alpha1.PlatformSpec) []rbacv1.PolicyRule {
 	if p.Elevation == nil {
 		return nil
@@ -125,14 +126,14 @@ func requesting(p *v1alpha1.PlatformSpec) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{Elevations("create")}
 }
 
-// Elevations are the rights to read elevations, and these verbs.
+// Elevations returns the right to read elevations, with additional verbs.
 func Elevations(verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{
 		APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"elevations"}, Verbs: slices.Concat(Read, verbs),
 	}
 }
 
-// Addons are the rights to the kinds of add-ons that a Platform gives tenants.
+// Addons returns the rights to the kinds of add-ons that a Platform gives to tenants.
 func Addons(addons []v1alpha1.Addon, writing bool) []rbacv1.PolicyRule {
 	var all []rbacv1.PolicyRule
 	for _, addon := range addons {
@@ -145,7 +146,7 @@ func Addons(addons []v1alpha1.Addon, writing bool) []rbacv1.PolicyRule {
 	return all
 }
 
-// Beyond names the first right of a rule that others do not give, "" if they give
+// Beyond returns the first right in a rule that within does not grant, or "" if it grants
 // all.
 func Beyond(rule v1alpha1.RoleRule, within []rbacv1.PolicyRule) string {
 	for _, group := range rule.APIGroups {
@@ -167,7 +168,7 @@ func Beyond(rule v1alpha1.RoleRule, within []rbacv1.PolicyRule) string {
 	return ""
 }
 
-// WithVerbs are rules with these verbs.
+// WithVerbs returns rules with these verbs.
 func WithVerbs(rules []rbacv1.PolicyRule, verbs []string) []rbacv1.PolicyRule {
 	all := slices.Clone(rules)
 	for i := range all {

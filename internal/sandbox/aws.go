@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// AWS is a simulated AWS account, with Karpenter's own AWS provider on it.
+// AWS is a simulated AWS account, with Karpenter's own AWS provider.
 const AWS = "aws"
 
-// AWSCall is a call that was made to AWS.
+// AWSCall is a call to the simulated AWS.
 type AWSCall struct {
 	Service string `json:"service"`
 	Action  string `json:"action"`
@@ -18,9 +18,9 @@ type AWSCall struct {
 	KeyID  string            `json:"keyID"`
 	Params map[string]string `json:"params"`
 	Body   json.RawMessage   `json:"body"`
-	// Authorizations are what IAM had to allow for it.
+	// Authorizations are the permissions that IAM had to grant for it.
 	Authorizations []AWSAuthorization `json:"authorizations"`
-	// Error is the code of the answer, if it was one.
+	// Error is the error code of the response, or "" if it succeeded.
 	Error string `json:"error"`
 }
 
@@ -39,42 +39,42 @@ type AWSInstance struct {
 	Capacity string            `json:"capacity"`
 	State    string            `json:"state"`
 	Tags     map[string]string `json:"tags"`
-	// RegistersAt is when it becomes a node, if nothing keeps it from that.
+	// RegistersAt is the time at which it becomes a node, unless a fault prevents it.
 	RegistersAt time.Time `json:"registersAt"`
 	// Data are the settings of its launch template.
 	Data struct {
 		UserData        string            `json:"userData"`
 		MetadataOptions map[string]string `json:"metadataOptions"`
-		// Given is all of it, by EC2's names.
+		// Given has all settings, by EC2's names.
 		Given map[string]string `json:"given"`
 	} `json:"data"`
 }
 
-// AWSCalls are the calls of a kind, such as ec2:CreateFleet, the oldest first; all
-// if it is empty.
+// AWSCalls returns the calls of an action, such as ec2:CreateFleet, the oldest first, or all
+// calls if it is empty.
 func (c *Cluster) AWSCalls(ctx context.Context, action string) (calls []AWSCall, err error) {
 	return calls, c.json(ctx, &calls, "aws", "calls", "--action", action, "-o", "json")
 }
 
-// AWSInstances are the account's instances, also those that have ended.
+// AWSInstances returns the account's instances, including terminated ones.
 func (c *Cluster) AWSInstances(ctx context.Context) (instances []AWSInstance, err error) {
 	return instances, c.json(ctx, &instances, "aws", "instances", "-o", "json")
 }
 
-// AWSFault has something go wrong in the account until AWSClear: a kind and flags of
-// `croft-sandbox aws fault`.
+// AWSFault injects a fault into the account until AWSClear: a kind and flags of `croft-sandbox
+// aws fault`.
 func (c *Cluster) AWSFault(ctx context.Context, kind string, flags ...string) error {
 	_, err := c.run(ctx, append([]string{"aws", "fault", kind}, flags...)...)
 	return err
 }
 
-// AWSClear takes all faults back.
+// AWSClear removes all faults.
 func (c *Cluster) AWSClear(ctx context.Context) error {
 	_, err := c.run(ctx, "aws", "clear")
 	return err
 }
 
-// AWSInterrupt has a spot instance taken away, with the notice that AWS gives.
+// AWSInterrupt interrupts a spot instance, with the notice that AWS sends.
 func (c *Cluster) AWSInterrupt(ctx context.Context, instance string) error {
 	_, err := c.run(ctx, "aws", "interrupt", instance)
 	return err
@@ -95,24 +95,24 @@ type AWSInterface struct {
 	} `json:"attachment"`
 }
 
-// AWSInterfaces are the account's network interfaces, also those that instances were
-// started with.
+// AWSInterfaces returns the account's network interfaces, including the primary ones of
+// instances.
 func (c *Cluster) AWSInterfaces(ctx context.Context) (interfaces []AWSInterface, err error) {
 	return interfaces, c.json(ctx, &interfaces, "aws", "interfaces", "-o", "json")
 }
 
-// AWSSubnet makes a subnet in a zone, which no node class finds, and returns its id.
+// AWSSubnet creates a subnet in a zone, which no node class selects, and returns its id.
 func (c *Cluster) AWSSubnet(ctx context.Context, zone, cidr string) (string, error) {
 	id, err := c.run(ctx, "aws", "subnet", "--zone", zone, "--cidr", cidr)
 	return strings.TrimSpace(id), err
 }
 
-// AWSLeft are the resources that the cluster created in the account and did not remove.
+// AWSLeft returns the resources that the cluster created in the account and did not delete.
 func (c *Cluster) AWSLeft(ctx context.Context) ([]string, error) {
 	out, err := c.run(ctx, "aws", "left")
 	left := strings.Fields(out)
 	if len(left) > 0 {
-		err = nil // it ends with 1 if there is something
+		err = nil // it exits with 1 if there are any
 	}
 	return left, err
 }

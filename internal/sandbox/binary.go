@@ -8,12 +8,13 @@ import (
 	"strings"
 )
 
-// EnvBinary names the croft-sandbox binary to use instead of the repository's.
+// EnvBinary is the environment variable with a croft-sandbox binary to use instead of the
+// repository's.
 const EnvBinary = "CROFT_SANDBOX_BIN"
 
 const module = "croft.dev/croft"
 
-// Binary finds the croft-sandbox binary.
+// Binary returns the path of the croft-sandbox binary.
 func Binary() (string, error) {
 	if path := os.Getenv(EnvBinary); path != "" {
 		if _, err := os.Stat(path); err != nil {
@@ -32,7 +33,7 @@ func Binary() (string, error) {
 	return path, nil
 }
 
-// Tool finds a program that `make NAME` or `make test` builds into bin.
+// Tool returns the path of a program that `make NAME` or `make test` builds in bin.
 func Tool(name string) (string, error) {
 	root, err := repositoryRoot()
 	if err != nil {
@@ -45,7 +46,7 @@ func Tool(name string) (string, error) {
 	return path, nil
 }
 
-// repositoryRoot is the directory of croft's own go.mod, at or above the working
+// repositoryRoot returns the directory of croft's own go.mod, at or above the working
 // directory; go test starts in the directory of the package.
 func repositoryRoot() (string, error) {
 	start, err := os.Getwd()
@@ -62,7 +63,7 @@ func repositoryRoot() (string, error) {
 	}
 }
 
-// moduleOf reads the module's path from a go.mod, "" if there is none.
+// moduleOf returns the module's path in a go.mod, or "" if there is none.
 func moduleOf(goMod string) string {
 	f, err := os.Open(goMod)
 	if err != nil {

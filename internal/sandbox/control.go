@@ -7,23 +7,23 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Stop stops a component and returns when it is gone; the others run on.
+// Stop stops a component and returns when it has ended. The others keep running.
 func (c *Cluster) Stop(component string) error {
 	return c.do("stop", component)
 }
 
-// Start starts a component that was stopped and returns when it is ready.
+// Start starts a stopped component and returns when it is ready.
 func (c *Cluster) Start(component string) error {
 	return c.do("start", component)
 }
 
-// Freeze stops a component's process in the middle of its work, until Thaw.
+// Freeze suspends a component's process until Thaw.
 func (c *Cluster) Freeze(component string) error { return c.do("freeze", component) }
 
-// Cut cuts an API server off from etcd, until Thaw.
+// Cut disconnects an API server from etcd until Thaw.
 func (c *Cluster) Cut(server string) error { return c.do("cut", server) }
 
-// Thaw lets a component go on, and connects an API server that was cut off.
+// Thaw resumes a suspended component, and reconnects a disconnected API server.
 func (c *Cluster) Thaw(component string) error { return c.do("thaw", component) }
 
 func (c *Cluster) do(command, component string) error {
@@ -31,13 +31,13 @@ func (c *Cluster) do(command, component string) error {
 	return err
 }
 
-// ConfigAt is for clients of the administrator at one of several API servers.
+// ConfigAt returns the administrator's client configuration for one of several API servers.
 func (c *Cluster) ConfigAt(server string) (*rest.Config, error) {
 	return c.config("--server", server)
 }
 
-// ConfigFor returns a client configuration of another user: the sandbox's CA signs the
-// name and the groups.
+// ConfigFor returns a client configuration of another user: the sandbox's CA signs the name and
+// the groups.
 func (c *Cluster) ConfigFor(user string, groups ...string) (*rest.Config, error) {
 	args := []string{"--user", user}
 	for _, group := range groups {
@@ -46,7 +46,7 @@ func (c *Cluster) ConfigFor(user string, groups ...string) (*rest.Config, error)
 	return c.config(args...)
 }
 
-// config is a client configuration that croft-sandbox writes.
+// config returns a client configuration that croft-sandbox writes.
 func (c *Cluster) config(args ...string) (*rest.Config, error) {
 	kubeconfig, err := c.run(context.Background(), append([]string{"kubeconfig"}, args...)...)
 	if err != nil {

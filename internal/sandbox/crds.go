@@ -28,38 +28,38 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Addons whose CRDs InstallCRDs installs. Their versions are those in
-// sandbox/addons/go.mod, or in the files that replace modules which cannot be
-// downloaded.
+// These are the addons whose CRDs InstallCRDs installs. Their versions are set in
+// sandbox/addons/go.mod, or by the files that replace modules which cannot be downloaded.
 const (
 	// GatewayAPI is its standard channel: Gateways, all routes, ReferenceGrants.
 	GatewayAPI = "gateway-api"
-	// CertManager is Certificates, their requests and their issuers.
+	// CertManager has Certificates, their requests and their issuers.
 	CertManager = "cert-manager"
-	// Flux is sources, Kustomizations and HelmReleases. Options.With runs its
-	// kustomize-controller, and has the definitions of the first two.
+	// Flux has sources, Kustomizations and HelmReleases. Options.With runs its
+	// kustomize-controller, and installs the CRDs of the first two.
 	Flux = "flux"
-	// ArgoCD is Applications, ApplicationSets and AppProjects, which may say anything.
+	// ArgoCD has Applications, ApplicationSets and AppProjects, with schemas that accept any
+	// field.
 	ArgoCD = "argocd"
-	// Gatekeeper is its mutators, templates and configuration. Options.With runs it too,
-	// and then its CRDs exist already.
+	// Gatekeeper has its mutators, templates and configuration. Options.With also runs it, and
+	// then its CRDs exist already.
 	Gatekeeper = "gatekeeper"
-	// Calico is its policies and tiers, as people write them: projectcalico.org/v3.
+	// Calico has its policies and tiers in the API for users: projectcalico.org/v3.
 	Calico = "calico"
-	// CalicoStorage is the same as Calico keeps it: crd.projectcalico.org/v1.
+	// CalicoStorage has the same in the API for storage: crd.projectcalico.org/v1.
 	CalicoStorage = "calico-storage"
-	// NetworkPolicyAPI is the ClusterNetworkPolicies that network plugins share.
+	// NetworkPolicyAPI has the ClusterNetworkPolicies that network plugins share.
 	NetworkPolicyAPI = "network-policy-api"
-	// AmazonVPC is the ClusterNetworkPolicies of the Amazon VPC CNI.
+	// AmazonVPC has the ClusterNetworkPolicies of the Amazon VPC CNI.
 	AmazonVPC = "amazon-vpc"
-	// KarpenterAWS is the EC2NodeClasses of Karpenter's provider for AWS.
+	// KarpenterAWS has the EC2NodeClasses of Karpenter's provider for AWS.
 	KarpenterAWS = "karpenter-aws"
-	// Multus is NetworkAttachmentDefinitions, and the kinds in which whereabouts keeps
-	// addresses. Their versions are those in sandbox/cni/go.mod.
+	// Multus has NetworkAttachmentDefinitions, and the kinds in which whereabouts stores
+	// addresses. Their versions are set in sandbox/cni/go.mod.
 	Multus = "multus"
 )
 
-// crdsOf are the modules that carry an addon's definitions, and where in them.
+// crdsOf maps addons to the modules with their CRDs, and to the paths in these.
 var crdsOf = map[string][]crdSource{
 	GatewayAPI:  {{module: "sigs.k8s.io/gateway-api", files: "config/crd/standard/*.yaml"}},
 	CertManager: {{module: "github.com/cert-manager/cert-manager", files: "deploy/crds/*.yaml"}},
@@ -82,13 +82,14 @@ var crdsOf = map[string][]crdSource{
 	},
 }
 
-// crdSource are files of a module; of sandbox/addons itself if it names none, for
-// definitions that no module is to be had for.
+// crdSource is a set of files in a module, or in sandbox/addons itself if it names none, for
+// CRDs without a module.
 type crdSource struct {
-	// parent is the folder of sandbox whose go.mod has the module's version; addons if empty.
+	// parent is the folder of sandbox whose go.mod has the module's version. Defaults to
+	// addons.
 	parent        string
 	module, files string
-	// renamed are replacements in the text; nil for none.
+	// renamed are replacements in the text, or nil for none.
 	renamed *strings.Replacer
 }
 
@@ -103,17 +104,17 @@ func (s crdSource) read(path string) (io.Reader, error) {
 const (
 	// crdOwner is the field manager of InstallCRDs.
 	crdOwner = "croft-sandbox-addons"
-	// served is the time limit for the API server to serve new kinds, which it does
-	// within a second.
+	// served is the time limit for the API server to serve new kinds, which usually takes a
+	// second.
 	served, servedInterval = time.Minute, 50 * time.Millisecond
 )
 
-// InstallCRDs installs the CRDs of addons, and no controllers. When it returns, the API
-// server serves their kinds and lists them in its discovery. It may be called again, for
-// the same addons too.
+// InstallCRDs installs the CRDs of addons, without controllers. When it returns, the API server
+// serves their kinds and lists them in its discovery. It may be called again, even for the same
+// addons.
 //
-// The CRDs come from the Go module cache. Missing modules are downloaded first, with the
-// go command.
+// The CRDs come from the Go module cache. Missing modules are downloaded first, with the go
+// command.
 func (c *Cluster) InstallCRDs(ctx context.Context, addons ...string) error {
 	crds, err := readCRDs(ctx, addons)
 	if err != nil {
@@ -126,7 +127,7 @@ func (c *Cluster) InstallCRDs(ctx context.Context, addons ...string) error {
 	writes, writeCtx := errgroup.WithContext(ctx)
 	for _, crd := range crds {
 		writes.Go(func() error {
-			// Not by the typed client, which would decode all of the answer.
+			// The typed client would decode the whole response.
 			return definitions.ApiextensionsV1().RESTClient().Patch(types.ApplyYAMLPatchType).
 				Resource("customresourcedefinitions").Name(crd.name).
 				Param("fieldManager", crdOwner).Param("force", "true").
@@ -139,11 +140,11 @@ func (c *Cluster) InstallCRDs(ctx context.Context, addons ...string) error {
 	return c.awaitCRDs(ctx, definitions, crds)
 }
 
-// awaitCRDs waits until the API server serves the kinds, and lists them in its
-// discovery, which includes only established CRDs.
+// awaitCRDs waits until the API server serves the kinds, and lists them in its discovery, which
+// includes only established CRDs.
 //
-// The API server refuses the first requests for a kind for a second, while it prepares to
-// serve it: waiting here takes that time once for all kinds.
+// For a second, while it prepares to serve a kind, the API server refuses requests for it.
+// Waiting here takes that time once for all kinds.
 func (c *Cluster) awaitCRDs(ctx context.Context, definitions apiextensions.Interface, crds []crd) error {
 	d, err := discovery.NewDiscoveryClientForConfig(c.Config)
 	if err != nil {
@@ -181,7 +182,7 @@ func (c *Cluster) awaitCRDs(ctx context.Context, definitions apiextensions.Inter
 	return until(ctx, func() error { return named(d, crds) })
 }
 
-// named says which resources are not in the discovery.
+// named returns an error that lists the resources missing from the discovery.
 func named(d discovery.DiscoveryInterface, crds []crd) error {
 	_, lists, err := d.ServerGroupsAndResources()
 	if err != nil {
@@ -207,7 +208,7 @@ func named(d discovery.DiscoveryInterface, crds []crd) error {
 	return nil
 }
 
-// whyUnserved are a CRD's conditions, such as that its names are taken.
+// whyUnserved returns a CRD's conditions, such as a conflict of its names.
 func whyUnserved(ctx context.Context, definitions apiextensions.Interface, name string) string {
 	crd, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -222,7 +223,7 @@ func whyUnserved(ctx context.Context, definitions apiextensions.Interface, name 
 	return "its definition is in order"
 }
 
-// crd is a CRD, and the kinds that the API server serves for it.
+// crd is a CRD, with the resources that the API server serves for it.
 type crd struct {
 	name      string
 	json      []byte
@@ -259,7 +260,7 @@ func readCRDs(ctx context.Context, addons []string) ([]crd, error) {
 			all = append(all, file{source, path})
 		}
 	}
-	// Side by side: they are long, and longer for the race detector.
+	// Files are read concurrently: they are long, and slow to parse with the race detector.
 	crds := make([][]crd, len(all))
 	var reads errgroup.Group
 	for i, f := range all {
@@ -278,8 +279,8 @@ func readCRDs(ctx context.Context, addons []string) ([]crd, error) {
 	return slices.Concat(crds...), err
 }
 
-// readCRDsOf reads a file's definitions. Other objects beside them, such as the
-// admission policy of the Gateway API, are left out.
+// readCRDsOf reads the CRDs in a file. It leaves out other objects, such as the admission
+// policy of the Gateway API.
 func readCRDsOf(content io.Reader) ([]crd, error) {
 	var crds []crd
 	for documents := utilyaml.NewYAMLReader(bufio.NewReader(content)); ; {
@@ -294,7 +295,7 @@ func readCRDsOf(content io.Reader) ([]crd, error) {
 		if err != nil {
 			return nil, err
 		}
-		// No more of it than is needed: the schemas are large.
+		// Only these fields are decoded: the schemas are large.
 		var definition struct {
 			metav1.PartialObjectMetadata
 			Spec struct {

@@ -23,7 +23,7 @@ func TestInstallCRDs(t *testing.T) {
 	}
 	t.Logf("installed in %s", time.Since(started))
 
-	// At once, without waiting: the kinds are served.
+	// The kinds are served at once, without another wait.
 	resources, err := dynamic.NewForConfig(c.Config)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,8 @@ func TestInstallCRDs(t *testing.T) {
 	}
 }
 
-// The error without the modules and without a network names the missing module.
+// TestModuleThatCannotBeDownloaded expects the error without the module and without a network
+// to name the module.
 func TestModuleThatCannotBeDownloaded(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOMODCACHE", t.TempDir())

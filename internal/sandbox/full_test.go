@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The objects of a tenant's workload: a pool, and pods that may and must run there.
+// workload is a pool, and a tenant's pods that may and must run there.
 const workload = `
 apiVersion: karpenter.kwok.sh/v1alpha1
 kind: KWOKNodeClass
@@ -103,7 +103,7 @@ func kubectl(t *testing.T, c *Cluster, args ...string) string {
 	return out
 }
 
-// processes are the live processes whose arguments name the directory.
+// processes returns the running processes whose arguments contain the directory.
 func processes(t *testing.T, dir string) map[int]string {
 	t.Helper()
 	out, err := exec.Command("ps", "-A", "-ww", "-o", "pid=,stat=,args=").Output()

@@ -129,8 +129,8 @@ func TestWithoutMutatingAdmissionPolicy(t *testing.T) {
 	kubectl(t, c, "create", "configmap", "objects-are-admitted")
 }
 
-// isServiceAccount checks that Gatekeeper has the rights of its own manifest: many of
-// its exemptions depend on its identity.
+// isServiceAccount checks that Gatekeeper has the rights of its own manifest: many of its
+// exemptions depend on its identity.
 func isServiceAccount(t *testing.T, c *Cluster) {
 	config, err := clientcmd.BuildConfigFromFlags("", strings.Replace(c.Kubeconfig, "admin.", Gatekeeper+".", 1))
 	if err != nil {
@@ -153,7 +153,7 @@ func isServiceAccount(t *testing.T, c *Cluster) {
 	}
 }
 
-// tryPod tells whether a pod that asks for nothing would be sent to pool-a.
+// tryPod reports whether an ordinary pod would be placed on pool-a.
 func tryPod(t *testing.T, clients kubernetes.Interface) (placed bool, err error) {
 	t.Helper()
 	pod := &corev1.Pod{
@@ -178,7 +178,7 @@ func tryConfigMap(t *testing.T, clients kubernetes.Interface, music string) erro
 	return err
 }
 
-// unanswered tells whether the API server refused because Gatekeeper is away.
+// unanswered reports whether the API server refused because Gatekeeper is not running.
 func unanswered(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "failed calling webhook")
 }

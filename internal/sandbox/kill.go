@@ -9,17 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Component is how a component of a sandbox is.
+// Component is the state of a component of a sandbox.
 type Component struct {
 	Name  string `json:"component"`
 	State string `json:"state"`
 	PID   int    `json:"pid"`
-	// Address is where it listens.
+	// Address is the address at which it listens.
 	Address string        `json:"address"`
 	Took    time.Duration `json:"tookNanoseconds"`
 }
 
-// Component tells how a component is.
+// Component returns the state of a component.
 func (c *Cluster) Component(name string) (Component, error) {
 	out, err := c.run(context.Background(), "status", "-o", "json")
 	if err != nil {
@@ -37,9 +37,9 @@ func (c *Cluster) Component(name string) (Component, error) {
 	return Component{}, fmt.Errorf("the sandbox has no component %q", name)
 }
 
-// Kill ends a component as a crash would, with SIGKILL, and returns when that is
-// noticed. It is started again at once; Start waits until it is ready. For it to
-// stay away, use Stop.
+// Kill ends a component with SIGKILL, as in a crash, and returns when the sandbox has observed
+// it. The sandbox restarts it at once; Start waits until it is ready. To keep it down, use
+// Stop.
 func (c *Cluster) Kill(name string) error {
 	killed, err := c.Component(name)
 	if err != nil {

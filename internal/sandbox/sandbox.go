@@ -1,6 +1,6 @@
-// Package sandbox starts real control planes for tests and benchmarks. It runs
-// the croft-sandbox binary, which is a module of its own, so that none of what
-// that binary is made of becomes a dependency of croft.
+// Package sandbox starts real control planes for tests and benchmarks. It runs the
+// croft-sandbox binary, which is a separate module, so that the binary's dependencies do not
+// become dependencies of croft.
 package sandbox
 
 import (
@@ -19,13 +19,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Choices of components, from the fastest to the fullest.
+// These are sets of components, from the fastest to the most complete.
 var (
-	// APIOnly is for tests of objects and of their admission. Without controllers there
-	// are no service accounts, and the API server admits no pods.
+	// APIOnly is for tests of objects and of their admission. Without controllers there are no
+	// service accounts, and the API server admits no pods.
 	APIOnly = []string{"etcd", "kube-apiserver"}
-	// WithControllers adds the controllers, and thus service accounts, replica
-	// sets and the end of namespaces. Nothing places pods.
+	// WithControllers adds the controllers, which create service accounts and replica sets, and
+	// complete the deletion of namespaces. Pods are not scheduled.
 	WithControllers = []string{"etcd", "kube-apiserver", "kube-controller-manager"}
 	// Full is everything: pods get nodes from Karpenter and run.
 	Full []string
@@ -33,73 +33,72 @@ var (
 
 const (
 	defaultTimeout = 2 * time.Minute
-	// A test may ask as fast as it likes.
+	// The rate limit must not slow down tests.
 	qps, burst = 1000, 2000
 	// downTimeout is the time limit for stopping a sandbox.
 	downTimeout = time.Minute
 )
 
-// Options say which sandbox is wanted.
+// Options configure a sandbox.
 type Options struct {
-	// Components to run; all of them if nil.
+	// Components are the components to run, or all if nil.
 	Components []string
-	// Dir is the sandbox's directory; a new temporary one if empty.
+	// Dir is the sandbox's directory. Defaults to a new temporary one.
 	Dir string
-	// Croft is the path of a croft binary to install and run along; optional.
+	// Croft is the path of a croft binary to install and run in the sandbox, or "" for none.
 	Croft string
-	// With is what to run besides: Gatekeeper, which `make gatekeeper` builds, Flux,
-	// which `make flux` does, or AWS, which `make karpenter-aws` does.
+	// With lists additional components: Gatekeeper, which `make gatekeeper` builds, Flux, which
+	// `make flux` builds, or AWS, which `make karpenter-aws` builds.
 	With []string
-	// AWSSpeed is the factor by which instances of the simulated account are faster than
-	// real ones; 1 if zero.
+	// AWSSpeed is the factor by which instances of the simulated account are faster than real
+	// ones. Defaults to 1.
 	AWSSpeed float64
-	// AWSCluster is the cluster's name in the simulated account; "demo" if empty.
+	// AWSCluster is the cluster's name in the simulated account. Defaults to "demo".
 	AWSCluster string
-	// Unaudited turns off the work of Gatekeeper's audit pod: the audit, and the status
-	// of enforced objects.
+	// Unaudited turns off the work of Gatekeeper's audit pod: the audit, and the status of
+	// enforced objects.
 	Unaudited bool
-	// ControllerQPS is kube-controller-manager's rate limit of requests a second; a high
-	// one for tests if zero.
+	// ControllerQPS is kube-controller-manager's rate limit of requests a second. Defaults to a
+	// high one for tests.
 	ControllerQPS int
-	// TypeChecks has kube-controller-manager check the types in admission policies,
-	// which takes ten to twenty seconds of a core.
+	// TypeChecks makes kube-controller-manager check the types in admission policies, which
+	// takes ten to twenty seconds of a core.
 	TypeChecks bool
-	// APIServers and EtcdMembers are the numbers of API servers and members of etcd; one of
-	// each if zero. The second API server is kube-apiserver-2.
+	// APIServers and EtcdMembers are the numbers of API servers and members of etcd. They
+	// default to 1. The second API server is kube-apiserver-2.
 	APIServers, EtcdMembers int
-	// APIServer is the path of a kube-apiserver of another version, and APIServerArgs are
-	// added to its arguments.
+	// APIServer is the path of a kube-apiserver of another version, and APIServerArgs are added
+	// to its arguments.
 	APIServer     string
 	APIServerArgs []string
 	// RealNodes runs containerd and a kubelet for each node that Karpenter creates, which
-	// needs root and `make nodes`; otherwise kwok simulates nodes.
+	// needs root and `make nodes`. By default kwok simulates nodes.
 	RealNodes bool
-	// Enforced has real nodes enforce NetworkPolicies.
+	// Enforced runs a network plugin on real nodes, which enforces NetworkPolicies.
 	Enforced bool
-	// Without are the kinds that the API server does not serve, such as
-	// MutatingAdmissionPolicy.
+	// Without are kinds that the API server does not serve, such as MutatingAdmissionPolicy.
 	Without []string
-	// AuditPolicy is the path of an audit policy of the API server, whose log is AuditLog;
-	// without one there is no log.
+	// AuditPolicy is the path of an audit policy for the API server, whose log is AuditLog. If
+	// it is empty, there is no log.
 	AuditPolicy string
-	// Timeout for all components to be ready; two minutes if zero.
+	// Timeout is the time limit for all components to be ready. Defaults to two minutes.
 	Timeout time.Duration
 }
 
-// Cluster is a sandbox that is up.
+// Cluster is a running sandbox.
 type Cluster struct {
 	// Dir is the sandbox's directory.
 	Dir string
 	// Kubeconfig is the path of its administrator's kubeconfig.
 	Kubeconfig string
-	// Config is for clients of the administrator.
+	// Config is the administrator's client configuration.
 	Config *rest.Config
 
 	binary  string
 	tempDir bool
 }
 
-// Up starts a sandbox and returns when it is ready. Call Down when done.
+// Up starts a sandbox and returns when it is ready. The caller must call Down.
 func Up(ctx context.Context, o Options) (*Cluster, error) {
 	binary, err := Binary()
 	if err != nil {
@@ -191,8 +190,8 @@ func (c *Cluster) up(ctx context.Context, o Options) error {
 	return nil
 }
 
-// Down stops the sandbox. A directory that Up created is deleted; one that it was given
-// is kept with its data. It may be called again.
+// Down stops the sandbox. It deletes a directory that Up created, and keeps one that it was
+// given, with its data. It may be called again.
 func (c *Cluster) Down() error {
 	ctx, cancel := context.WithTimeout(context.Background(), downTimeout)
 	defer cancel()
@@ -212,14 +211,14 @@ func (c *Cluster) Kubectl(args ...string) (string, error) {
 	return c.run(context.Background(), append([]string{"kubectl"}, args...)...)
 }
 
-// Git returns the URL of a Git repository of a sandbox with Flux, which it creates if it
-// is not there.
+// Git returns the URL of a Git repository of a sandbox with Flux, and creates it if it does not
+// exist.
 func (c *Cluster) Git(name string) (string, error) {
 	url, err := c.run(context.Background(), "git", name)
 	return strings.TrimSpace(url), err
 }
 
-// AuditLog is the path of the API server's audit log, if Options has an AuditPolicy.
+// AuditLog returns the path of the API server's audit log, if Options has an AuditPolicy.
 func (c *Cluster) AuditLog() string { return filepath.Join(c.Dir, "audit.log") }
 
 func (c *Cluster) run(ctx context.Context, args ...string) (string, error) {
@@ -228,7 +227,7 @@ func (c *Cluster) run(ctx context.Context, args ...string) (string, error) {
 
 func (c *Cluster) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, c.binary, append([]string{"--dir", c.Dir}, args...)...)
-	// Give croft-sandbox time to stop its processes.
+	// This gives croft-sandbox time to stop its processes.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = downTimeout
 	return cmd

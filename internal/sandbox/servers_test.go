@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// TestServers expects several API servers on several members of etcd to be one cluster, of
-// which each part can fail by itself.
+// TestServers expects several API servers on several members of etcd to form one cluster, in
+// which each part can fail independently.
 func TestServers(t *testing.T) {
 	EndToEnd(t)
 	c := Start(t, Options{Components: APIOnly, APIServers: 3, EtcdMembers: 3})
@@ -31,7 +31,7 @@ func TestServers(t *testing.T) {
 		_, err := client.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		return err
 	}
-	// eventually waits for a server that has just come back.
+	// eventually waits for a server that has just been reconnected.
 	eventually := func(what string, try func() error) {
 		t.Helper()
 		last := errors.New("not tried")

@@ -7,16 +7,14 @@ import (
 	"testing"
 )
 
-// tailBytes is the length of each component's log that a failed test prints.
+// tailBytes is the length of the part of each component's log that a failed test prints.
 const tailBytes = 3000
 
-// All reports whether all tests run, as `make test-all` has it, and as often as they
-// should.
+// All reports whether all tests run, and with all repetitions, as in `make test-all`.
 func All() bool { return os.Getenv("CROFT_TEST_ALL") != "" }
 
-// Thorough skips a test that `make test` leaves to `make test-all`: one that takes
-// minutes, and whose subject other tests cover in another way or on the most common
-// platform.
+// Thorough skips a test that `make test` leaves to `make test-all`: one that takes minutes, and
+// whose subject other tests cover in another way or on the most common platform.
 func Thorough(t testing.TB) {
 	t.Helper()
 	if !All() {
@@ -24,10 +22,9 @@ func Thorough(t testing.TB) {
 	}
 }
 
-// EndToEnd skips a test that `make test` leaves to `make e2e`, which CI runs, too: one that
-// goes through many parts of croft on a control plane of its own, of which each costs some
-// fifteen seconds of a core before the test begins. What it finds, a test of `make test`
-// mostly finds as well.
+// EndToEnd skips a test that `make test` leaves to `make e2e`, which CI also runs: one that
+// covers many parts of croft on its own control plane, which costs some fifteen seconds of a
+// core before the test begins. A test of `make test` mostly finds the same faults.
 func EndToEnd(t testing.TB) {
 	t.Helper()
 	if !All() && os.Getenv("CROFT_TEST_E2E") == "" {
@@ -35,12 +32,12 @@ func EndToEnd(t testing.TB) {
 	}
 }
 
-// Start starts a sandbox for one test, and takes it down when the test ends. If
-// the test failed, the ends of the components' logs are shown.
+// Start starts a sandbox for one test, and stops it when the test ends. If the test failed, it
+// prints the ends of the components' logs.
 func Start(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	if o.Dir == "" {
-		// Not t.TempDir(), whose name grows with the test's.
+		// The path of t.TempDir() contains the test's name, so it may be too long.
 		dir, err := os.MkdirTemp("", "croft-sandbox-")
 		if err != nil {
 			t.Fatal(err)

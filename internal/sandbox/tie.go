@@ -6,16 +6,15 @@ import (
 	"sync"
 )
 
-// pipe is held by this process for as long as it lives. Nothing is ever written
-// to it.
+// pipe stays open as long as this process runs. Nothing is ever written to it.
 var pipe = sync.OnceValues(func() ([2]*os.File, error) {
 	r, w, err := os.Pipe()
 	return [2]*os.File{r, w}, err
 })
 
-// tie makes the sandbox that a command starts go down when this process ends. A
-// test that panics or runs out of time does not clean up, but the kernel closes
-// its end of the pipe, on which the sandbox waits.
+// tie makes the sandbox that a command starts stop when this process ends. A test that panics
+// or exceeds its time limit does not clean up, but the kernel closes its end of the pipe, from
+// which the sandbox reads.
 func tie(cmd *exec.Cmd) error {
 	ends, err := pipe()
 	if err != nil {

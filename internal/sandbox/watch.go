@@ -16,12 +16,13 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// Watch calls see for each object that a list selects, with no type of event, before it
-// returns; and then for each change, one after the other, until the test ends or stop is
+// Watch calls see for each object that a list selects, with an empty event type, before it
+// returns. Then it calls see for each change, sequentially, until the test ends or stop is
 // called. When stop has returned, see is not called any more.
 //
-// The API server may end a watch at any time. This one then goes on from the last event,
-// and misses none; if it cannot, the test fails, since it would pass for having seen nothing.
+// The API server may end a watch at any time. Watch then resumes after the last event, and
+// misses none. If it cannot, the test fails, since it might pass only because it did not
+// observe an event.
 func Watch(t testing.TB, config *rest.Config, list client.ObjectList, see func(watch.EventType, client.Object), options ...client.ListOption) (stop func()) {
 	t.Helper()
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme.New()})

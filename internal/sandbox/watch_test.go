@@ -21,7 +21,7 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// failing is a test whose failures are told, and do not fail it.
+// failing is a test whose failures are sent to a channel instead of failing it.
 type failing struct {
 	testing.TB
 	failures chan string
@@ -29,9 +29,9 @@ type failing struct {
 
 func (f failing) Errorf(format string, args ...any) { f.failures <- fmt.Sprintf(format, args...) }
 
-// TestWatch ends a watch behind the API server's back, once so that it can go on and once with
-// the answer that what it missed is forgotten. It fails if an event of the meantime is missed,
-// or if the second does not fail the test that watches.
+// TestWatch ends a watch from the server's side: once so that it can resume, and once with the
+// response that its resource version has expired. It fails if an event in between is missed, or
+// if the second does not fail the watching test.
 func TestWatch(t *testing.T) {
 	c := Start(t, Options{Components: APIOnly})
 	transport, err := rest.TransportFor(c.Config)

@@ -1,5 +1,5 @@
-// Package scheme knows every kind that croft reads or writes as a Go type. The
-// command line and the operator share it.
+// Package scheme registers every kind that croft reads or writes as a Go type. The command
+// line and the operator share it.
 package scheme
 
 import (
@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// New returns a scheme with Kubernetes' kinds, croft's, CustomResourceDefinitions
-// and Karpenter's.
+// New returns a scheme with the kinds of Kubernetes, croft and Karpenter, and
+// CustomResourceDefinitions.
 func New() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(s))
@@ -28,8 +28,8 @@ func New() *runtime.Scheme {
 	return s
 }
 
-// addKarpenter is here because Karpenter's packages register their kinds only
-// with client-go's global scheme.
+// addKarpenter exists because Karpenter's packages register their kinds only with
+// client-go's global scheme.
 func addKarpenter(s *runtime.Scheme) {
 	karpenter := schema.GroupVersion{Group: karpenterapis.Group, Version: "v1"}
 	s.AddKnownTypes(karpenter,

@@ -1,5 +1,5 @@
-// Package scratch knows the tenants that `croft verify` makes for itself, and those
-// that a run has left behind because it was killed. It does no I/O.
+// Package scratch identifies the objects of `croft verify`'s scratch tenants, and the
+// objects that a killed run has left behind. It does no I/O.
 package scratch
 
 import (
@@ -11,21 +11,21 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Prefix begins the names of all that a run makes in the whole cluster.
+// Prefix is the prefix of the names of all cluster-scoped objects that a run creates.
 const Prefix = "croft-verify-"
 
-// grace is the time after its end in which a run may still be cleaning up, and Unmarked
-// the maximum duration of a run whose objects do not record its end.
+// grace is the time after its end in which a run may still be cleaning up. Unmarked is the
+// maximum duration of a run whose objects do not record its end.
 const (
 	grace    = 3 * time.Minute
 	Unmarked = 30 * time.Minute
 )
 
-// names are the names of a run's objects: the prefix, the run, the letter of one of its
-// two tenants, and the part of that tenant.
+// names matches the names of a run's objects: the prefix, the run, the letter of one of its
+// two tenants, and a suffix within that tenant.
 var names = regexp.MustCompile("^" + Prefix + "([a-z0-9]{5})-[ab](-.+)?$")
 
-// RunOf is the run that an object of this name belongs to; empty if it is none's.
+// RunOf returns the run of an object with this name, or "" if it belongs to no run.
 func RunOf(name string) string {
 	if parts := names.FindStringSubmatch(name); parts != nil {
 		return parts[1]
@@ -33,7 +33,7 @@ func RunOf(name string) string {
 	return ""
 }
 
-// Mark says on an object that it is a run's, and until when the run may need it.
+// Mark records in an object that it belongs to a run, and the end of the run.
 func Mark(o client.Object, end time.Time) {
 	labels, annotations := map[string]string{}, map[string]string{}
 	for k, v := range o.GetLabels() {
@@ -48,20 +48,19 @@ func Mark(o client.Object, end time.Time) {
 	o.SetAnnotations(annotations)
 }
 
-// Run are the objects of one run.
+// Run contains the objects of one run.
 type Run struct {
 	Name    string
 	Objects []client.Object
-	// Until is when nobody needs it any more.
+	// Until is the time until which the run may need its objects.
 	Until time.Time
-	// marked: its objects say until when.
+	// marked means that the objects record the end of the run.
 	marked bool
 }
 
-// Left groups the objects of runs that are over, as far as objects show that. declared
-// are the names of Tenants: objects of a declared tenant belong to no run, regardless of
-// their names. A name alone proves nothing: an object of a run must have its mark or the
-// label of its own tenant.
+// Left groups the objects of runs that are over, by run. declared are the names of Tenants:
+// objects of a declared tenant belong to no run, regardless of their names. A name alone is
+// no proof: an object of a run must have its mark or the label of its own tenant.
 func Left(objects []client.Object, declared []string, now time.Time) []Run {
 	taken := map[string]bool{}
 	for _, name := range declared {
@@ -91,8 +90,8 @@ func Left(objects []client.Object, declared []string, now time.Time) []Run {
 	return left
 }
 
-// add counts an object. If some objects are marked, unmarked ones do not count: an
-// attack prepares objects that must look like another user's.
+// add adds an object. If some objects are marked, only they determine the end: an attack
+// prepares objects that must look like another user's, and are not marked.
 func (r *Run) add(o client.Object) {
 	r.Objects = append(r.Objects, o)
 	until, err := time.Parse(time.RFC3339, o.GetAnnotations()[v1alpha1.ScratchUntilAnnotation])

@@ -9,10 +9,10 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Types are the instance types that may become nodes of a pool, sorted, as far as their
-// names tell: those that are listed, or otherwise all that are known, less those that
-// requirements on the type, the family or the size rule out. listed is false where the
-// pool names no type itself.
+// Types returns the sorted instance types that a pool's nodes may have, as far as names
+// determine them: the listed types, or otherwise all known ones, without those that
+// requirements on the type, the family or the size exclude. listed is false if the pool
+// lists no types.
 func Types(instances *v1alpha1.Instances) (types []string, listed bool) {
 	types, listed = slices.Sorted(slices.Values(instances.InstanceTypes)), len(instances.InstanceTypes) > 0
 	if !listed {
@@ -30,7 +30,7 @@ func Types(instances *v1alpha1.Instances) (types []string, listed bool) {
 	return types, listed
 }
 
-// partOf are the labels that are parts of an instance type's name.
+// partOf maps labels to the part of an instance type's name that they contain.
 var partOf = map[string]func(string) string{
 	corev1.LabelInstanceTypeStable: func(t string) string { return t },
 	"karpenter.k8s.aws/instance-family": func(t string) string {
@@ -54,8 +54,8 @@ func meets(r *v1alpha1.Requirement, value string) bool {
 	}
 }
 
-// TooSmall are those of some instance types that have too few interfaces for a number of
-// networks. Types that are not known are not among them.
+// TooSmall returns the instance types that have too few interfaces for a number of
+// networks. It omits unknown types.
 func TooSmall(types []string, networks int) []string {
 	var all []string
 	for _, t := range types {
@@ -66,7 +66,7 @@ func TooSmall(types []string, networks int) []string {
 	return all
 }
 
-// Zones are the zones that all of some networks have, sorted.
+// Zones returns the sorted zones that all of the networks have.
 func Zones(networks ...*v1alpha1.SecondaryNetworkSpec) []string {
 	count := map[string]int{}
 	for _, n := range networks {

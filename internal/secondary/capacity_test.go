@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// TestLimits compares some rows with AWS's documentation of network interfaces.
+// TestLimits compares some types with AWS's documentation of network interfaces.
 func TestLimits(t *testing.T) {
 	for name, want := range map[string]Limits{
 		"t3.nano": {2, 2}, "m5.large": {3, 10}, "c6i.2xlarge": {4, 15}, "m5.metal": {15, 50},

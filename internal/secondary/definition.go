@@ -7,27 +7,27 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// cniVersion is the one that the oldest Multus on EKS understands.
+// cniVersion is the version that the oldest Multus on EKS supports.
 const cniVersion = "0.3.1"
 
-// Definition is a NetworkAttachmentDefinition, without the namespace.
+// Definition describes a NetworkAttachmentDefinition, without its namespace.
 type Definition struct {
 	Name string
-	// Zone is empty for one that is for all zones.
+	// Zone is empty for a definition for all zones.
 	Zone string
 	// Config is the CNI configuration, as JSON.
 	Config string
 }
 
-// Definitions are those of a network: one for all zones, named as the network, and one
-// for each zone. A pod that may run in every zone names the first. Where it runs is known
-// only when Multus is called on its node, so the first one of several zones has no
-// addresses in it: whereabouts reads them from the node's own ZoneFile. All pods that
-// were bound to a zone before, as a Deployment for each zone, can name the other ones,
-// which need no file.
+// Definitions returns the definitions of a network: one for all zones, with the network's
+// name, and one for each zone. A pod that may run in every zone names the first one. The
+// pod's zone is known only when Multus is called on its node, so this definition of a
+// network with several zones contains no addresses: whereabouts reads them from the node's
+// own ZoneFile. Pods that are bound to a zone beforehand, for example by one Deployment for
+// each zone, can name the other definitions, which need no file.
 //
-// Where nodes have prefixes of their own, no definition has addresses: those that a pod may
-// have are known on its node only.
+// If nodes have their own prefixes, no definition contains addresses, because they are
+// known only on the pod's node.
 func Definitions(network string, spec *v1alpha1.SecondaryNetworkSpec) []Definition {
 	all := []Definition{{Name: network, Config: config(network, spec, nodeIPAM(network, spec))}}
 	for i := range spec.Zones {
@@ -44,17 +44,17 @@ func Definitions(network string, spec *v1alpha1.SecondaryNetworkSpec) []Definiti
 	return all
 }
 
-// InZone is the name of a network's definition for one zone.
+// InZone returns the name of a network's definition for one zone.
 func InZone(network, zone string) string { return network + "-" + zone }
 
-// plugin is the configuration of a CNI plugin. Those of containernetworking/plugins
+// plugin is the configuration of a CNI plugin. The plugins of containernetworking/plugins
 // that are used here have these fields in common.
 type plugin struct {
 	CNIVersion string `json:"cniVersion,omitempty"`
 	Name       string `json:"name,omitempty"`
 	Type       string `json:"type"`
-	// Master is the node's interface that pods' are made on, Device the one that is
-	// moved into the pod.
+	// Master is the node's interface on which pods' interfaces are created. Device is the
+	// interface that is moved into the pod.
 	Master string `json:"master,omitempty"`
 	Device string `json:"device,omitempty"`
 	Mode   string `json:"mode,omitempty"`
@@ -62,15 +62,15 @@ type plugin struct {
 	IPAM   *ipam  `json:"ipam,omitempty"`
 }
 
-// chain is a list of plugins, one after the other.
+// chain is a list of plugins that are called in turn.
 type chain struct {
 	CNIVersion string   `json:"cniVersion"`
 	Name       string   `json:"name"`
 	Plugins    []plugin `json:"plugins"`
 }
 
-// ipam is the configuration of whereabouts. What it does not find here it takes from the
-// file of ConfigurationPath, see GetFlatIPAM in whereabouts' pkg/config.
+// ipam is the configuration of whereabouts. It reads missing fields from the file at
+// ConfigurationPath; see GetFlatIPAM in whereabouts' pkg/config.
 type ipam struct {
 	Type              string         `json:"type,omitempty"`
 	ConfigurationPath string         `json:"configuration_path,omitempty"`
@@ -96,15 +96,15 @@ type kubernetes struct {
 	Kubeconfig string `json:"kubeconfig"`
 }
 
-// whereabouts hands out addresses of one range to the pods of all nodes.
+// whereabouts assigns addresses of one range to the pods of all nodes.
 const whereabouts = "whereabouts"
 
-// config is the configuration of the plugins of a network.
+// config returns the configuration of a network's plugins.
 func config(network string, spec *v1alpha1.SecondaryNetworkSpec, addresses *ipam) string {
 	link := plugin{Type: string(spec.Type), IPAM: addresses}
 	switch spec.Type {
 	case v1alpha1.SecondaryNetworkHostDevice:
-		link.Device = Link(network) // the agent sets its MTU: the plugin has no field for it
+		link.Device = Link(network) // the agent sets the MTU, because the plugin has no field for it
 	case v1alpha1.SecondaryNetworkMACVLAN:
 		link.Master, link.Mode, link.MTU = Link(network), "bridge", spec.MTU
 	case v1alpha1.SecondaryNetworkIPVLAN:
@@ -120,7 +120,7 @@ func config(network string, spec *v1alpha1.SecondaryNetworkSpec, addresses *ipam
 	return text(link)
 }
 
-// nodeIPAM has the zone's part read from the node.
+// nodeIPAM returns a configuration whose zone-specific part is in a file on the node.
 func nodeIPAM(network string, spec *v1alpha1.SecondaryNetworkSpec) *ipam {
 	path, _ := ZoneFile(network, &v1alpha1.SecondaryNetworkZone{})
 	all := common(spec)
@@ -128,7 +128,7 @@ func nodeIPAM(network string, spec *v1alpha1.SecondaryNetworkSpec) *ipam {
 	return all
 }
 
-// zoneIPAM has everything.
+// zoneIPAM returns the complete configuration for a zone.
 func zoneIPAM(network string, spec *v1alpha1.SecondaryNetworkSpec, z *v1alpha1.SecondaryNetworkZone) *ipam {
 	all := common(spec)
 	own := addresses(network, z)
@@ -136,7 +136,7 @@ func zoneIPAM(network string, spec *v1alpha1.SecondaryNetworkSpec, z *v1alpha1.S
 	return all
 }
 
-// common is what does not depend on the zone.
+// common returns the fields that do not depend on the zone.
 func common(spec *v1alpha1.SecondaryNetworkSpec) *ipam {
 	all := &ipam{Type: whereabouts}
 	for _, destination := range spec.Routes {
@@ -148,8 +148,8 @@ func common(spec *v1alpha1.SecondaryNetworkSpec) *ipam {
 	return all
 }
 
-// addresses is what depends on the zone. The range is the reservation, with the prefix
-// length of the subnet: pods reach the whole subnet without a router.
+// addresses returns the fields that depend on the zone. The range is the reservation, with
+// the prefix length of the subnet, so that pods reach the whole subnet without a router.
 func addresses(network string, z *v1alpha1.SecondaryNetworkZone) ipam {
 	r, err := ReservationOf(network, z)
 	if err != nil {
@@ -162,11 +162,11 @@ func addresses(network string, z *v1alpha1.SecondaryNetworkZone) ipam {
 	}
 }
 
-// text is a configuration as people read it.
+// text returns a configuration as indented JSON.
 func text(value any) string {
 	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
-		panic(err) // the types are ours, and hold nothing that JSON does not have
+		panic(err) // the types are ours, and can always be encoded as JSON
 	}
 	return string(data)
 }

@@ -17,7 +17,7 @@ func zone(name, subnet string, third string) v1alpha1.SecondaryNetworkZone {
 	}
 }
 
-// TestDefinitions is about the document's first network: of two zones, and of one.
+// TestDefinitions covers the documentation's first network, with two zones and with one.
 func TestDefinitions(t *testing.T) {
 	both := &v1alpha1.SecondaryNetworkSpec{
 		Type: v1alpha1.SecondaryNetworkIPVLAN, MTU: 9001, Routes: []string{"10.20.0.0/16"},
@@ -34,7 +34,7 @@ func TestDefinitions(t *testing.T) {
 	expectDefinitions(t, Definitions("n4", one), map[string]string{"n4": a, "n4-us-west-2a": a})
 }
 
-// TestPlugins is about what differs by the type, and about sbr.
+// TestPlugins covers the differences between the types, and the plugin sbr.
 func TestPlugins(t *testing.T) {
 	const ipam = `"ipam": {"type": "whereabouts", "range": "10.0.4.32-10.0.4.63/24", "gateway": "10.0.4.1"}`
 	for _, test := range []struct {
@@ -65,7 +65,7 @@ func TestPlugins(t *testing.T) {
 	}
 }
 
-// TestZoneFile is about a range that holds what the VPC keeps.
+// TestZoneFile covers a range that contains addresses that the VPC reserves.
 func TestZoneFile(t *testing.T) {
 	path, content := ZoneFile("n4", &v1alpha1.SecondaryNetworkZone{CIDR: "10.0.4.0/24", PodCIDR: "10.0.4.0/25"})
 	if want := "/etc/cni/net.d/croft.d/n4.conf"; path != want {
@@ -74,8 +74,8 @@ func TestZoneFile(t *testing.T) {
 	expectJSON(t, content, `{"range": "10.0.4.0-10.0.4.127/24", "exclude": ["10.0.4.0/30"], "kubernetes": {"kubeconfig": "/etc/cni/net.d/whereabouts.d/whereabouts.kubeconfig"}}`)
 }
 
-// TestPrefixesOfNodes wants a pod to get an address of its node's prefixes, by whatever name
-// it asks for the network.
+// TestPrefixesOfNodes fails if a pod does not get an address of its node's prefixes,
+// whichever definition of the network it names.
 func TestPrefixesOfNodes(t *testing.T) {
 	n := &v1alpha1.SecondaryNetwork{Spec: v1alpha1.SecondaryNetworkSpec{PrefixesPerNode: 2, Zones: []v1alpha1.SecondaryNetworkZone{zone("us-west-2a", "subnet-a", "4")}}}
 	n.Name = "n4"
@@ -88,7 +88,8 @@ func TestPrefixesOfNodes(t *testing.T) {
 		{"10.0.4.32/27", "10.0.4.48/28", `{"range": "10.0.4.48-10.0.4.63/24", ` + rest},
 		{"10.0.4.32/27", "10.0.4.48/28 10.0.4.32/28", `{"range": "10.0.4.32-10.0.4.63/24", ` + rest},
 		{"10.0.4.0/25", "10.0.4.96/28 10.0.4.16/28", `{"range": "10.0.4.16-10.0.4.111/24", "exclude": ["10.0.4.32/27", "10.0.4.64/27"], ` + rest},
-		// Without a reservation EC2 gives out what is never handed on, but for the range's ends.
+		// Without a reservation EC2 may choose a prefix that contains the subnet's reserved
+		// last address, which must be excluded.
 		{"10.0.4.128/25", "10.0.4.240/28", `{"range": "10.0.4.240-10.0.4.255/24", "exclude": ["10.0.4.255/32"], ` + rest},
 	} {
 		z := zone("us-west-2a", "subnet-a", "4")
@@ -102,7 +103,7 @@ func TestPrefixesOfNodes(t *testing.T) {
 	}
 }
 
-// TestGap checks the addresses between prefixes one by one.
+// TestGap checks each address between prefixes.
 func TestGap(t *testing.T) {
 	for _, test := range [][2]string{{"10.0.0.0", "10.0.0.0"}, {"10.0.0.16", "10.0.1.16"}, {"10.0.0.48", "10.0.3.224"}, {"0.0.0.16", "0.0.4.0"}} {
 		from, to := netip.MustParseAddr(test[0]), netip.MustParseAddr(test[1])

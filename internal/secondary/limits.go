@@ -8,25 +8,25 @@ import (
 	"sync"
 )
 
-// Limits are the most that an instance type takes.
+// Limits are the maximum numbers of interfaces and addresses of an instance type.
 type Limits struct {
-	// Interfaces are network interfaces, the node's own among them.
+	// Interfaces is the number of network interfaces, including the node's primary one.
 	Interfaces int
-	// Addresses are IPv4 addresses of each interface, its own among them.
+	// Addresses is the number of IPv4 addresses of each interface, including its own.
 	Addresses int
 }
 
-// Carries says whether a node has an interface for each of some networks, beside the one
-// that it comes with.
+// Carries reports whether a node can have an interface for each of the networks in addition
+// to its primary one.
 func (l Limits) Carries(networks int) bool { return l.Interfaces > networks }
 
-// LimitsOf are those of an instance type of AWS, if it is known.
+// LimitsOf returns the limits of an AWS instance type, and whether they are known.
 func LimitsOf(instanceType string) (Limits, bool) {
 	l, known := allLimits()[instanceType]
 	return l, known
 }
 
-// InstanceTypes are the names of all instance types whose limits are known, sorted.
+// InstanceTypes returns the sorted names of all instance types with known limits.
 func InstanceTypes() []string { return slices.Sorted(maps.Keys(allLimits())) }
 
 var allLimits = sync.OnceValue(func() map[string]Limits {
@@ -36,7 +36,7 @@ var allLimits = sync.OnceValue(func() map[string]Limits {
 			size, limits, _ := strings.Cut(entry, ":")
 			var l Limits
 			if _, err := fmt.Sscanf(limits, "%dx%d", &l.Interfaces, &l.Addresses); err != nil {
-				panic("interfaceLimits: " + entry) // generated, and read by TestLimits
+				panic("interfaceLimits: " + entry) // generated, and checked by TestLimits
 			}
 			all[family+"."+size] = l
 		}

@@ -1,6 +1,6 @@
-// Package secondary plans secondary networks: the definitions that pods are attached by,
-// the reservations that their addresses come from, and the interfaces that a pool's
-// instance types have for them. It is pure, and knows nothing of tenants.
+// Package secondary plans secondary networks: the definitions that attach pods, the
+// reservations for pods' addresses, and the interfaces of a pool's instance types. It is
+// pure, and does not depend on tenants.
 package secondary
 
 import (
@@ -10,14 +10,15 @@ import (
 
 const (
 	linkPrefix = "croft-"
-	// longestLink is the longest name that every version of the kernel and of the CNI
-	// plugins finds an interface by: IFNAMSIZ of linux/if.h, less the final zero.
+	// longestLink is the maximum length of an interface's name in all versions of the
+	// kernel and the CNI plugins: IFNAMSIZ of linux/if.h, without the final zero.
 	longestLink = 15
 )
 
-// Link is the name that a node's interface in a network has: an alternative name, which
-// croft's agent gives it by its hardware address, beside the ethN or ensN that the kernel
-// chose. It is croft-NETWORK, or croft- and a hash where that is too long for a name.
+// Link returns the name of a node's interface in a network. It is an alternative name, in
+// addition to the kernel's ethN or ensN; croft's agent finds the interface by its hardware
+// address and sets the name. The name is croft-NETWORK, or croft- and a hash if that is too
+// long.
 func Link(network string) string {
 	if len(linkPrefix)+len(network) <= longestLink {
 		return linkPrefix + network

@@ -9,25 +9,26 @@ import (
 )
 
 const (
-	// PluginsNamespace is where the manifests of Multus and whereabouts put their DaemonSets.
+	// PluginsNamespace is the namespace of the DaemonSets in the manifests of Multus and
+	// whereabouts.
 	PluginsNamespace = "kube-system"
-	// PluginsLabels selects the pods of these DaemonSets: the manifests of Multus v4.2.4
-	// (deployments/multus-daemonset-thick.yml, multus-daemonset.yml), those of whereabouts
-	// v0.9.4 (doc/crds/daemonset-install.yaml) and its chart label pods so.
+	// PluginsLabels selects the pods of these DaemonSets. The manifests of Multus v4.2.4
+	// (deployments/multus-daemonset-thick.yml, multus-daemonset.yml), the manifests of
+	// whereabouts v0.9.4 (doc/crds/daemonset-install.yaml) and its chart use these labels.
 	PluginsLabels = "name in (multus, whereabouts)"
 )
 
-// Plugins say where the DaemonSets are that a node needs for secondary networks.
+// Plugins selects the DaemonSets that a node needs for secondary networks.
 type Plugins struct {
-	// Namespace is that of the DaemonSets.
+	// Namespace is the namespace of the DaemonSets.
 	Namespace string
-	// Labels selects the labels of the DaemonSets' pods. The zero value selects none: then
-	// no plugin is waited for.
+	// Labels selects the labels of the DaemonSets' pods. The zero value selects none, so
+	// that nodes wait for no plugin.
 	Labels labels.Selector
 }
 
-// ParsePlugins reads a namespace and a label selector, such as PluginsLabels. Without a
-// selector no plugin is waited for.
+// ParsePlugins parses a namespace and a label selector, such as PluginsLabels. With an
+// empty selector, nodes wait for no plugin.
 func ParsePlugins(namespace, selector string) (Plugins, error) {
 	if strings.TrimSpace(selector) == "" {
 		return Plugins{}, nil
@@ -42,5 +43,5 @@ func ParsePlugins(namespace, selector string) (Plugins, error) {
 	return Plugins{Namespace: namespace, Labels: parsed}, nil
 }
 
-// None reports whether no plugin is waited for.
+// None reports whether nodes wait for no plugin.
 func (p Plugins) None() bool { return p.Labels == nil || p.Labels.Empty() }

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// TestParsePlugins wants the default to select the pods of the upstream manifests, an empty
-// selector to select none, and one line about a mistake.
+// TestParsePlugins fails if the default does not select the pods of the upstream manifests,
+// if an empty selector selects any, or if a mistake is not reported in one line.
 func TestParsePlugins(t *testing.T) {
 	p, err := ParsePlugins(PluginsNamespace, PluginsLabels)
 	if err != nil || p.None() {

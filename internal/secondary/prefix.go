@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// PrefixBits is how long the prefixes are that EC2 gives to interfaces: always /28 for
-	// IPv4 (ec2-prefix-eni in the EC2 User Guide).
+	// PrefixBits is the length of the prefixes that EC2 assigns to interfaces. For IPv4 it
+	// is always /28 (ec2-prefix-eni in the EC2 User Guide).
 	PrefixBits = 28
-	// PrefixAddresses is how many addresses such a prefix has. It takes the place of one
-	// among an interface's addresses.
+	// PrefixAddresses is the number of addresses in such a prefix. A prefix counts as one
+	// address of an interface.
 	PrefixAddresses = 1 << (32 - PrefixBits)
 )
 
-// PrefixesIn says how many prefixes a reservation has that EC2 can give to interfaces: none
-// of those with an address that the VPC keeps, or that the gateway has.
+// PrefixesIn returns how many prefixes of a reservation EC2 can assign to interfaces. It
+// excludes prefixes that contain an address that the VPC reserves, or the gateway.
 func (r Reservation) PrefixesIn() uint64 {
 	if !r.Pods.Addr().Is4() || r.Pods.Bits() > PrefixBits {
 		return 0
@@ -32,8 +32,8 @@ func (r Reservation) PrefixesIn() uint64 {
 	return all - min(all, uint64(len(taken)))
 }
 
-// within are the range and the exclusions, as whereabouts reads them, of the addresses that
-// some prefixes of a reservation have.
+// within returns the range and the exclusions for whereabouts that cover exactly the
+// addresses of some prefixes of a reservation.
 func (r Reservation) within(prefixes []netip.Prefix) (span string, exclude []netip.Prefix) {
 	own := slices.Clone(prefixes)
 	slices.SortFunc(own, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
@@ -51,7 +51,7 @@ func (r Reservation) within(prefixes []netip.Prefix) (span string, exclude []net
 	return begin.String() + "-" + netip.PrefixFrom(end, r.CIDR.Bits()).String(), exclude
 }
 
-// gap are the IPv4 addresses from one on and before another, as few networks.
+// gap returns the IPv4 addresses at or after from and before to, as the fewest networks.
 func gap(from, to netip.Addr) []netip.Prefix {
 	var all []netip.Prefix
 	at, end := number(from), number(to)
@@ -70,7 +70,7 @@ func gap(from, to netip.Addr) []netip.Prefix {
 	return all
 }
 
-// number is an IPv4 address as a number.
+// number converts an IPv4 address to a number.
 func number(a netip.Addr) uint64 {
 	bytes := a.As4()
 	return uint64(binary.BigEndian.Uint32(bytes[:]))

@@ -8,16 +8,16 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Reservation is the part of a subnet that pods' addresses come from.
+// Reservation is the part of a subnet that contains pods' addresses.
 type Reservation struct {
 	Network, Zone, Subnet string
 	CIDR, Pods            netip.Prefix
-	// Gateway is zero if there is none.
+	// Gateway is the zero value if there is none.
 	Gateway netip.Addr
 }
 
-// Reservations are those of a network, in the order of its zones. Zones that are not
-// well formed are left out: the schema refuses them.
+// Reservations returns the reservations of a network, in the order of its zones. It omits
+// malformed zones, which the schema refuses.
 func Reservations(network string, spec *v1alpha1.SecondaryNetworkSpec) []Reservation {
 	var all []Reservation
 	for i := range spec.Zones {
@@ -28,7 +28,7 @@ func Reservations(network string, spec *v1alpha1.SecondaryNetworkSpec) []Reserva
 	return all
 }
 
-// ReservationOf reads the reservation of one zone.
+// ReservationOf parses the reservation of one zone.
 func ReservationOf(network string, z *v1alpha1.SecondaryNetworkZone) (Reservation, error) {
 	r := Reservation{Network: network, Zone: z.Zone, Subnet: z.Subnet}
 	var err error
@@ -46,9 +46,9 @@ func ReservationOf(network string, z *v1alpha1.SecondaryNetworkZone) (Reservatio
 	return r, nil
 }
 
-// Excluded are the addresses of the reservation that no pod may have, as networks: the
-// first four and the last of the subnet, which a VPC keeps for itself (the network, its
-// router, its DNS, one for later, and the broadcast address), and the gateway.
+// Excluded returns the addresses of the reservation that no pod may have, as networks: the
+// first four and the last of the subnet, which a VPC reserves (network, router, DNS, future
+// use, broadcast), and the gateway.
 func (r Reservation) Excluded() []netip.Prefix {
 	var all []netip.Prefix
 	for _, reserved := range r.reserved() {
@@ -63,12 +63,12 @@ func (r Reservation) Excluded() []netip.Prefix {
 	return all
 }
 
-// reserved are the addresses of the subnet that no pod may have; none holds another.
+// reserved returns the addresses of the subnet that no pod may have, as disjoint networks.
 func (r Reservation) reserved() []netip.Prefix {
 	whole := r.CIDR.Masked()
 	bits := whole.Addr().BitLen()
 	if whole.Bits() > bits-3 {
-		return []netip.Prefix{whole} // fewer than eight addresses: nothing to share
+		return []netip.Prefix{whole} // fewer than eight addresses: none remain
 	}
 	first := netip.PrefixFrom(whole.Addr(), bits-2)
 	end := netip.PrefixFrom(last(whole), bits)
@@ -79,7 +79,7 @@ func (r Reservation) reserved() []netip.Prefix {
 	return append(all, end)
 }
 
-// Usable is how many pods the reservation has addresses for.
+// Usable returns the number of pods' addresses in the reservation.
 func (r Reservation) Usable() uint64 {
 	usable := size(r.Pods)
 	for _, excluded := range r.Excluded() {
@@ -88,22 +88,22 @@ func (r Reservation) Usable() uint64 {
 	return usable
 }
 
-// Left is how many addresses of the subnet are outside of the reservation: nodes'
-// interfaces take their own from them.
+// Left returns the number of addresses of the subnet outside the reservation. Nodes'
+// interfaces take their own addresses from them.
 func (r Reservation) Left() uint64 {
 	left := size(r.CIDR)
 	left -= min(left, size(r.Pods))
 	for _, reserved := range r.reserved() {
 		more := size(reserved)
 		if r.Pods.Overlaps(reserved) {
-			more -= min(more, size(r.Pods)) // they are counted
+			more -= min(more, size(r.Pods)) // they are counted already
 		}
 		left -= min(left, more)
 	}
 	return left
 }
 
-// size is the number of a network's addresses, at most what fits.
+// size returns the number of addresses of a network, up to the maximum of an int64.
 func size(p netip.Prefix) uint64 {
 	bits := p.Addr().BitLen() - p.Bits()
 	if bits >= 63 {
@@ -112,7 +112,7 @@ func size(p netip.Prefix) uint64 {
 	return 1 << bits
 }
 
-// last is the last address of a network.
+// last returns the last address of a network.
 func last(p netip.Prefix) netip.Addr {
 	bytes := p.Masked().Addr().AsSlice()
 	for bit := p.Bits(); bit < len(bytes)*8; bit++ {

@@ -15,35 +15,34 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// IPPool is the kind in which whereabouts keeps the addresses that pods have. There is one
-// object for each subnet, whatever part of it a definition hands out.
+// IPPool is the kind in which whereabouts stores pods' addresses. There is one object for
+// each subnet, even if a definition uses only a part of it.
 var IPPool = schema.GroupVersionKind{Group: "whereabouts.cni.cncf.io", Version: "v1alpha1", Kind: "IPPool"}
 
-// NearlyFull is the part of a reservation's addresses from which on people are told that
-// it runs out. The last tenth leaves time to widen a reservation of a hundred addresses
-// before a Deployment that rolls out with its default surge of a quarter meets the end; a
-// lower one would tell of networks that are merely well used.
+// NearlyFull is the used fraction of a reservation from which a warning is reported. The
+// last tenth leaves time to widen a reservation of a hundred addresses before a Deployment
+// that rolls out with its default surge of a quarter exhausts it. A lower value would warn
+// of networks that are merely well used.
 const NearlyFull = 0.9
 
-// Use is how many addresses of a network pods have in one zone.
+// Use is the number of addresses that pods have in one zone of a network.
 type Use struct {
 	Network, Zone string
 	// Range is the reservation.
 	Range string
-	// Used are addresses that pods have, Total those that pods may have.
+	// Used is the number of addresses that pods have, Total the number that pods may have.
 	Used, Total uint64
 }
 
 // Full reports whether the next pod gets no address.
 func (u Use) Full() bool { return u.Used >= u.Total }
 
-// NearlyFull reports whether people should be told. It is true of full ranges, too.
+// NearlyFull reports whether to warn. It is true for full ranges, too.
 func (u Use) NearlyFull() bool { return u.Full() || float64(u.Used) >= NearlyFull*float64(u.Total) }
 
-// UseOf counts the addresses of a network in each of its zones, by the IPPools of the
-// cluster. An address counts once, whichever IPPool has it, and only if it is in the
-// reservation: several definitions may use one subnet. A zone that is not well formed is
-// left out.
+// UseOf counts the used addresses of a network in each of its zones, from the cluster's
+// IPPools. Several definitions may use one subnet, so an address in several IPPools counts
+// once, and only if it is in the reservation. UseOf omits malformed zones.
 func UseOf(network string, spec *v1alpha1.SecondaryNetworkSpec, pools []unstructured.Unstructured) []Use {
 	var all []Use
 	for _, r := range Reservations(network, spec) {
@@ -82,8 +81,8 @@ func contains(all []netip.Prefix, address netip.Addr) bool {
 	return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// rangeOf is what an IPPool's allocations are counted from. whereabouts reads it as a
-// network with its first address.
+// rangeOf returns the network from whose first address an IPPool's allocations are counted,
+// as whereabouts reads it.
 func rangeOf(pool *unstructured.Unstructured) (netip.Prefix, error) {
 	text, _, err := unstructured.NestedString(pool.Object, "spec", "range")
 	if err != nil {
@@ -92,8 +91,8 @@ func rangeOf(pool *unstructured.Unstructured) (netip.Prefix, error) {
 	return netip.ParsePrefix(text)
 }
 
-// allocated are the addresses of an IPPool that pods have. Their keys are offsets from the
-// range's first address; others are ignored, as whereabouts does.
+// allocated returns the addresses of an IPPool that pods have. The keys of allocations are
+// offsets from the range's first address. Other keys are ignored, as whereabouts does.
 func allocated(pool *unstructured.Unstructured) []netip.Addr {
 	whole, err := rangeOf(pool)
 	if err != nil {
@@ -114,7 +113,7 @@ func allocated(pool *unstructured.Unstructured) []netip.Addr {
 	return all
 }
 
-// plus is an address further on; invalid beyond the last one.
+// plus adds an offset to an address. The result is invalid beyond the last address.
 func plus(address netip.Addr, offset uint64) netip.Addr {
 	if address.Is4() {
 		first := address.As4()
@@ -139,11 +138,11 @@ func plus(address netip.Addr, offset uint64) netip.Addr {
 	return netip.AddrFrom16(first)
 }
 
-// String says how full the range is.
+// String describes how full the range is.
 func (u Use) String() string {
 	return fmt.Sprintf("%s: %d of %d addresses of %s are used", u.Zone, u.Used, u.Total, u.Range)
 }
 
-// MoreAddresses says how to get some.
+// MoreAddresses is the remedy for a full range.
 const MoreAddresses = "widen podCIDR of the zone, and the reservation with it (croft networks plan), " +
 	"let the pods run in other zones, or add a zone to the network"

@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// ipPool is an IPPool as whereabouts writes it.
+// ipPool returns an IPPool as whereabouts writes it.
 func ipPool(cidr string, keys ...string) unstructured.Unstructured {
 	allocations := map[string]any{}
 	for _, key := range keys {
@@ -30,12 +30,12 @@ func offsets(from, to int) []string {
 	return all
 }
 
-// TestUse counts as whereabouts does, whose keys are offsets from the start of the subnet and
+// TestUse counts like whereabouts, whose keys are offsets from the start of the subnet, and
 // not of the reservation.
 func TestUse(t *testing.T) {
 	two := &v1alpha1.SecondaryNetworkSpec{Zones: []v1alpha1.SecondaryNetworkZone{
 		{Zone: "a", CIDR: "10.0.4.0/24", PodCIDR: "10.0.4.32/28"},
-		{Zone: "b", CIDR: "10.0.5.0/24", PodCIDR: "10.0.5.0/28", Gateway: "10.0.5.5"}, // four are the VPC's, one the gateway's
+		{Zone: "b", CIDR: "10.0.5.0/24", PodCIDR: "10.0.5.0/28", Gateway: "10.0.5.5"}, // the VPC reserves four addresses, and one is the gateway
 	}}
 	six := &v1alpha1.SecondaryNetworkSpec{Zones: []v1alpha1.SecondaryNetworkZone{{Zone: "a", CIDR: "fd00::/64", PodCIDR: "fd00::1:0/124"}}}
 	for name, test := range map[string]struct {

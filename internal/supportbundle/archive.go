@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Write writes the bundle as a compressed archive, all in one directory, whose files are as
-// old as the bundle.
+// Write writes the bundle as a compressed archive. All files are in one directory and have
+// the modification time at.
 func (b *Bundle) Write(w io.Writer, directory string, at time.Time) error {
 	compressed := gzip.NewWriter(w)
 	archive := tar.NewWriter(compressed)

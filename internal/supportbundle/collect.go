@@ -1,6 +1,6 @@
-// Package supportbundle collects what a maintainer of croft needs to judge a cluster from
-// afar, without credentials and, by default, without names. It never asks for Secrets or
-// ConfigMaps.
+// Package supportbundle collects the data that a maintainer of croft needs to diagnose a
+// cluster remotely, without credentials and, by default, without names. It never requests
+// Secrets or ConfigMaps.
 package supportbundle
 
 import (
@@ -25,18 +25,18 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// listed is a kind that is read, and which objects of it.
+// listed is a kind to list, with a filter for its objects.
 type listed struct {
-	// file is the name without .yaml; objects of several kinds may go into one.
+	// file is the file's name without .yaml; several kinds may share one.
 	file string
 	kind schema.GroupVersionKind
-	// namespace and labels narrow it down; all objects if empty.
+	// namespace and labels select the objects; if empty, all are selected.
 	namespace string
 	labels    map[string]string
-	// keep decides about each object; nil keeps all.
+	// keep selects objects; nil keeps all.
 	keep func(*unstructured.Unstructured) bool
-	// hidden objects are read for their names alone. Ours have no names of anybody, and are
-	// as croft's release has them.
+	// hidden objects are read only for their names, to redact them. Objects with ours are
+	// defined by croft's release and contain no names.
 	hidden, ours bool
 }
 
@@ -46,8 +46,8 @@ func kind(group, version, name string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: group, Version: version, Kind: name}
 }
 
-// everything is all that is read, in this order. Secrets and ConfigMaps are not among it, nor
-// are Elevations: these hold what people wrote, and encrypted tokens.
+// everything returns all kinds that are read, in order. It does not include Secrets and
+// ConfigMaps, nor Elevations, which contain users' reasons and encrypted tokens.
 func everything() []listed {
 	croft := v1alpha1.GroupVersion
 	ours := map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
@@ -80,12 +80,14 @@ func everything() []listed {
 	}
 }
 
-// definitionOfCroft keeps croft's and Karpenter's definitions; of these, see trim.
+// definitionOfCroft keeps the definitions of croft and Karpenter. trim removes their
+// schemas.
 func definitionOfCroft(o *unstructured.Unstructured) bool {
 	return strings.HasSuffix(o.GetName(), "."+v1alpha1.GroupVersion.Group) || strings.Contains(o.GetName(), ".karpenter.")
 }
 
-// eventOfCroft keeps the events of croft's namespace, and those about croft's and Karpenter's objects.
+// eventOfCroft keeps the events in croft's namespace, and events about objects of croft and
+// Karpenter.
 func eventOfCroft(o *unstructured.Unstructured) bool {
 	about, _, _ := unstructured.NestedString(o.Object, "involvedObject", "apiVersion")
 	return o.GetNamespace() == v1alpha1.SystemNamespace || strings.HasPrefix(about, v1alpha1.GroupVersion.Group+"/") ||
@@ -95,11 +97,11 @@ func eventOfCroft(o *unstructured.Unstructured) bool {
 // Collector collects from one cluster, with the rights of its clients' user.
 type Collector struct {
 	Client client.Reader
-	// Logs reads the operator's logs; nil for none.
+	// Logs reads the operator's logs; nil for no logs.
 	Logs kubernetes.Interface
-	// Server is the API server's address, which is a name, too.
+	// Server is the API server's address, whose host is redacted, too.
 	Server string
-	// Redactor replaces names; nil leaves them.
+	// Redactor replaces names; nil keeps them.
 	Redactor *Redactor
 }
 
@@ -109,15 +111,15 @@ type File struct {
 	Content []byte
 }
 
-// Bundle is what was collected.
+// Bundle is the collected data.
 type Bundle struct {
 	Files []File
-	// Unread says what could not be read, and why.
+	// Unread lists the data that could not be read, with the reasons.
 	Unread []string
 }
 
-// Collect reads the cluster. Reports are texts and values of other commands, by their files'
-// names, which are redacted with all others. That something may not be read is no error.
+// Collect reads the cluster. Reports are texts and values of other commands, by the names
+// of their files; they are redacted, too. A missing right is no error.
 func (c *Collector) Collect(ctx context.Context, reports map[string]any) (*Bundle, error) {
 	b := &Bundle{}
 	objects, own := map[string][]*unstructured.Unstructured{}, map[string]bool{}
@@ -155,7 +157,7 @@ func (c *Collector) Collect(ctx context.Context, reports map[string]any) (*Bundl
 	}
 	logs, unread := c.logs(ctx, objects["operator"])
 	b.Unread = append(b.Unread, unread...)
-	// All names are known only now.
+	// The redactor has learned all names only now.
 	for _, name := range order {
 		redactor := c.Redactor
 		if own[name] {
@@ -205,13 +207,14 @@ func (c *Collector) list(ctx context.Context, l listed) ([]*unstructured.Unstruc
 	return all, nil
 }
 
-// The most of a container's log that is read.
+// These are the maximum lines and bytes of a container's log that are read.
 const (
 	logLines = 20_000
 	logBytes = 8 << 20
 )
 
-// logs are those of the operator's pods, and of their containers before the last restart.
+// logs returns the logs of the operator's pods, also from before the last restart of each
+// container.
 func (c *Collector) logs(ctx context.Context, objects []*unstructured.Unstructured) (logs []File, unread []string) {
 	for _, o := range objects {
 		if c.Logs == nil || o.GetKind() != "Pod" || o.GetLabels()["app.kubernetes.io/name"] != v1alpha1.ManagedBy {
@@ -226,7 +229,7 @@ func (c *Collector) logs(ctx context.Context, objects []*unstructured.Unstructur
 				Previous: previous, TailLines: ptr.To[int64](logLines), LimitBytes: ptr.To[int64](logBytes),
 			}).Stream(ctx)
 			if previous && apierrors.IsBadRequest(err) {
-				continue // it has not restarted
+				continue // the container has not restarted
 			}
 			var text []byte
 			if err == nil {
@@ -258,7 +261,7 @@ func (b *Bundle) addObjects(r *Redactor, name string, objects []*unstructured.Un
 	return nil
 }
 
-// trim leaves of a definition which versions it serves, and what its status says.
+// trim reduces a definition to its served versions and its status.
 func trim(o *unstructured.Unstructured) {
 	versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
 	if o.GetKind() != "CustomResourceDefinition" {

@@ -12,8 +12,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestLogs reads the logs of the operator's pods alone, also of containers before a restart, and
-// says which it could not read. A sandbox's pods have no logs: a server answers as an API server.
+// TestLogs expects only the logs of the operator's pods, also from before a restart, and a
+// list of the logs that could not be read. A sandbox's pods have no logs, so an HTTP server
+// takes the API server's place.
 func TestLogs(t *testing.T) {
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// named are fields whose values are names, wherever they stand in an object.
+// named lists the fields whose values are names, at any place in an object.
 var named = map[string]Class{
 	"group": Group, "admins": Group, "auditors": Group, "classReaders": Group, "approvers": Group,
 	"user": User, "clusterName": Cluster, "tenantDomain": Host, "domains": Host, "registries": Host, "url": Host,
@@ -16,13 +16,13 @@ var named = map[string]Class{
 	"holderIdentity":     Node, "reportingInstance": Node, "nodeName": Node, "providerID": Node,
 }
 
-// kinds are kinds whose objects' own names are redacted.
+// kinds lists the kinds whose objects' own names are redacted.
 var kinds = map[string]Class{
 	"Tenant": Tenant, "Pool": Pool, "SecondaryNetwork": Pool, "NodePool": Pool, "EC2NodeClass": Pool, "KWOKNodeClass": Pool,
 	"Namespace": Namespace, "TenantNamespace": Namespace, "Node": Node, "NodeClaim": Node,
 }
 
-// Learn has the names redacted that an object has.
+// Learn adds the names in an object to the names to redact.
 func (r *Redactor) Learn(o *unstructured.Unstructured) {
 	if r == nil {
 		return
@@ -34,7 +34,7 @@ func (r *Redactor) Learn(o *unstructured.Unstructured) {
 	r.learn("", o.Object)
 }
 
-// Server has the host of the API server redacted.
+// Server adds the host of the API server to the names to redact.
 func (r *Redactor) Server(address string) {
 	if u, err := url.Parse(address); err == nil {
 		r.Add(Host, u.Hostname())
@@ -59,7 +59,7 @@ func (r *Redactor) learn(field string, value any) {
 	case string:
 		class, ok := named[field]
 		switch {
-		case !ok || public(v): // the group of an API is nobody's
+		case !ok || public(v): // the group of an API is not redacted
 		case class == Node:
 			host, _, _ := strings.Cut(v, "_")
 			r.Add(class, v, host)
@@ -71,7 +71,7 @@ func (r *Redactor) learn(field string, value any) {
 	}
 }
 
-// hostOf is the host of an address, of a registry's prefix, or of a domain.
+// hostOf returns the host of an address, of a registry's prefix, or of a domain.
 func hostOf(text string) string {
 	if _, rest, ok := strings.Cut(text, "://"); ok {
 		text = rest

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Class is what a name names. It begins the name's pseudonym.
+// Class is the class of a name. It is the prefix of the name's pseudonym.
 type Class string
 
-// The classes of names that are redacted.
+// These are the classes of names that are redacted.
 const (
 	Tenant    Class = "tenant"
 	Namespace Class = "namespace"
@@ -25,28 +25,28 @@ const (
 	CostCode  Class = "costcode"
 )
 
-// Redactor replaces names by pseudonyms: a class and a hash of the name under a key. The
-// same name has the same pseudonym wherever it stands, and without the key nobody can try
-// names out. A nil Redactor replaces nothing.
+// Redactor replaces names by pseudonyms: a class and a keyed hash of the name. A name has
+// the same pseudonym everywhere, and guesses of names cannot be verified without the key. A
+// nil Redactor replaces nothing.
 type Redactor struct {
 	key   []byte
 	words map[string]string // names to pseudonyms
-	// odd are names with other characters than names of objects, hosts and users have.
+	// odd are names with characters that names of objects, hosts and users do not have.
 	odd []string
 }
 
-// NewRedactor returns a Redactor that knows no names yet.
+// NewRedactor returns a Redactor without names.
 func NewRedactor(key []byte) *Redactor { return &Redactor{key: key, words: map[string]string{}} }
 
-// kept are names that every cluster has, which say nothing of anybody.
+// kept are names that are common to clusters and are not redacted.
 var kept = map[string]bool{
 	"": true, "default": true, "kube-system": true, "kube-public": true, "kube-node-lease": true, "croft-system": true,
 	"croft-elevations": true, "karpenter": true, "flux-system": true, "gatekeeper-system": true, "argocd": true, "croft": true,
 	"system:masters": true, "system:authenticated": true, "*": true,
 }
 
-// Add has a name redacted from now on. The first class of a name stays: a tenant and its
-// namespace often have the same.
+// Add adds names to redact. A name keeps its first class: a tenant and its namespace often
+// have the same name.
 func (r *Redactor) Add(class Class, names ...string) {
 	if r == nil {
 		return
@@ -69,7 +69,7 @@ func (r *Redactor) pseudonym(class Class, name string) string {
 	return string(class) + "-" + hex.EncodeToString(mac.Sum(nil))[:10]
 }
 
-// Names are the names by their pseudonyms, for those who keep the bundle's origin.
+// Names returns the names by pseudonym. Only the creator of the bundle keeps them.
 func (r *Redactor) Names() map[string]string {
 	names := map[string]string{}
 	for name, pseudonym := range r.words {
@@ -79,17 +79,17 @@ func (r *Redactor) Names() map[string]string {
 }
 
 var (
-	// run is words with what joins the parts of a name between them.
+	// run matches words together with the characters that join the parts of a name.
 	run = regexp.MustCompile(`[A-Za-z0-9_]+(?:[-.:@/]+[A-Za-z0-9_]+)*`)
-	// words are the words of a run.
+	// words matches the words of a run.
 	words = regexp.MustCompile(`[A-Za-z0-9_]+`)
-	// hostname is a name with dots that may be a host. What it finds is more than hosts.
+	// hostname matches a name with dots that may be a host. It also matches other text.
 	hostname = regexp.MustCompile(`^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}\b`)
 )
 
-// Text replaces names that stand as words of their own, also beside a hyphen, and every
-// host that is not of Kubernetes or of a project that croft works with. It takes as long with
-// thousands of names as with few.
+// Text replaces names that are separate words, also next to a hyphen, and every host that
+// does not belong to Kubernetes or to a project that croft works with. Its running time
+// does not depend on the number of names.
 func (r *Redactor) Text(text string) string {
 	if r == nil {
 		return text
@@ -100,10 +100,11 @@ func (r *Redactor) Text(text string) string {
 	return run.ReplaceAllStringFunc(text, r.run)
 }
 
-// longestName is the most words that a name has.
+// longestName is the maximum number of words in a name.
 const longestName = 24
 
-// run replaces the names in a run of words: at each word the longest name that begins there.
+// run replaces the names in a run of words: at each word the longest name that begins
+// there.
 func (r *Redactor) run(text string) string {
 	var out strings.Builder
 	bounds := words.FindAllStringIndex(text, -1)
@@ -147,19 +148,19 @@ var (
 		"projectcalico.org", "cert-manager.io", "coreos.com", "github.com", "golang.org", "kyverno.io", "kwok.sh",
 		"svc", "cluster.local", "apps", "batch", "autoscaling", "policy", "docker.io", "ghcr.io", "quay.io", "gcr.io",
 	}
-	// fileSuffixes are of files in stacks and messages.
+	// fileSuffixes are suffixes of files in stack traces and messages.
 	fileSuffixes = []string{".go", ".yaml", ".yml", ".json", ".md", ".txt", ".log", ".sh"}
-	// paths begin the paths of fields.
+	// paths are prefixes of field paths.
 	paths = []string{
 		"spec.", "status.", "metadata.", "platform.", "pools.", "tenants.", "networks.", "access.", "policy.", "object.",
 		"request.", "requests.", "limits.", "resources.", "variables.",
 	}
 )
 
-// instanceType is a type of instances of AWS, such as t3a.large.
+// instanceType matches an instance type of AWS, such as t3a.large.
 var instanceType = regexp.MustCompile(`^[a-z]+\d+[a-z-]*\.(?:nano|micro|small|medium|\d*x?large|metal)$`)
 
-// public reports whether a name with dots is nobody's host.
+// public reports whether a name with dots is no host that must be redacted.
 func public(name string) bool {
 	return name == "" || instanceType.MatchString(name) ||
 		slices.ContainsFunc(publicSuffixes, func(s string) bool { return name == s || strings.HasSuffix(name, "."+s) }) ||
@@ -170,7 +171,8 @@ func public(name string) bool {
 // plain are fields whose values are words of the API and never names.
 var plain = map[string]bool{"apiVersion": true, "kind": true, "type": true, "reason": true, "resourceVersion": true, "uid": true}
 
-// Value replaces names in all strings of a value as JSON has it, and in the keys of maps.
+// Value replaces names in all strings of a value decoded from JSON, and in the keys of
+// maps.
 func (r *Redactor) Value(field string, value any) any {
 	if r == nil {
 		return value

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestScrubText plants credentials in texts as they stand in logs and messages.
+// TestScrubText plants credentials in texts in the forms that logs and messages contain.
 func TestScrubText(t *testing.T) {
 	const planted = "pl4nted"
 	for name, text := range map[string]string{
@@ -33,7 +33,7 @@ func TestScrubText(t *testing.T) {
 	}
 }
 
-// TestScrub takes what may be a credential out of objects.
+// TestScrub expects possible credentials to be removed from objects.
 func TestScrub(t *testing.T) {
 	const planted = "pl4nted"
 	o := &unstructured.Unstructured{Object: map[string]any{
@@ -53,7 +53,7 @@ func TestScrub(t *testing.T) {
 	}
 }
 
-// TestRedact replaces names wherever they stand, and nothing else.
+// TestRedact expects names to be replaced everywhere, and all other text to be kept.
 func TestRedact(t *testing.T) {
 	r := NewRedactor([]byte("k"))
 	r.Add(Tenant, "shop", "bank")
@@ -100,7 +100,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// BenchmarkText redacts a line of a log on a cluster of 5,000 tenants.
+// BenchmarkText redacts a log line with the names of 5,000 tenants.
 func BenchmarkText(b *testing.B) {
 	r := NewRedactor([]byte("k"))
 	for i := range 5000 {

@@ -9,16 +9,16 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// removed stands where something was taken out.
+// removed replaces removed text.
 const removed = "REMOVED"
 
-// secretive are fields whose values may hold credentials, wherever they are.
+// secretive are fields whose values may be credentials, at any place in an object.
 var secretive = map[string]bool{
 	"userData": true, "caBundle": true, "token": true, "password": true, "encryptedToken": true, "ciphertext": true,
 }
 
-// secretText are credentials as they may stand in a log or a message: tokens, keys of AWS,
-// passwords in URLs, and what somebody writes behind "password=".
+// secretText matches credentials in logs and messages: tokens, access keys of AWS,
+// passwords in URLs, and the text after "password=" and the like.
 var secretText = regexp.MustCompile(`(?i)eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*` +
 	`|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b` +
 	`|\bBearer\s+[^\s"']+` +
@@ -26,7 +26,7 @@ var secretText = regexp.MustCompile(`(?i)eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*` +
 	`|://[^\s/@:]+:[^\s/@]+@` +
 	`|\b(?:password|passwd|secret|token|api[_-]?key)["']?\s*[=:]\s*["']?[^\s"',;}]+`)
 
-// scrubText takes credentials out of a text, whether or not names are redacted.
+// scrubText removes credentials from a text, also without redaction of names.
 func scrubText(text string) string {
 	return secretText.ReplaceAllStringFunc(text, func(found string) string {
 		switch i := strings.IndexAny(found, "=:"); {
@@ -40,9 +40,9 @@ func scrubText(text string) string {
 	})
 }
 
-// scrub takes out of an object what may hold credentials, and what says nothing: annotations
-// of others (the last applied configuration is one), field managers, values of environment
-// variables, user data. Of policies only the status stays: their specification is croft's.
+// scrub removes possible credentials and irrelevant data from an object: annotations of
+// others (such as the last applied configuration), managed fields, values of environment
+// variables, user data. It removes the spec of policies, which croft's release defines.
 func scrub(o *unstructured.Unstructured) {
 	o.SetManagedFields(nil)
 	annotations := map[string]string{}

@@ -1,6 +1,6 @@
-// Package survey compares the walls that an estate wants with those that a cluster
-// has. It reads with the caller's rights and writes nothing; the comparison is the
-// one by which apply decides whether to write.
+// Package survey compares the desired walls of an estate with a cluster's. It reads with
+// the caller's rights and writes nothing. The comparison is the same with which apply
+// decides whether to write.
 package survey
 
 import (
@@ -14,17 +14,17 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// Object is one object of the walls, and how it compares with the cluster.
+// Object is one object of the walls, with the result of the comparison.
 type Object struct {
 	apply.Surveyed
-	// Walls are the walls of the object.
+	// Walls are the walls that contain the object.
 	Walls []string
 	// Owner is the declared object: Platform, Pool/NAME or Tenant/NAME.
 	Owner string
 }
 
-// Of surveys all walls of an estate. rendered is for walls that something else than
-// croft has applied.
+// Of compares all walls of an estate with the cluster. rendered is for walls that another
+// tool than croft has applied.
 func Of(ctx context.Context, c client.Client, e *estate.Estate, rendered bool) ([]Object, error) {
 	wanted := wall.Objects(e)
 	found, err := apply.New(c).Survey(ctx, apply.SurveyOptions{Rendered: rendered}, wanted...)

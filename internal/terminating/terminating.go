@@ -1,5 +1,5 @@
 // Package terminating explains why an object that is being deleted still exists: by its
-// finalizers, and for a namespace by the conditions of the namespace controller; no I/O.
+// finalizers, and for a namespace by the namespace controller's conditions. It does no I/O.
 package terminating
 
 import (
@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// finalizers are the conditions under which well-known finalizers are removed.
+// finalizers maps well-known finalizers to the conditions for their removal.
 var finalizers = map[string]string{
 	"kubernetes.io/pvc-protection":                        "Kubernetes removes it when no pod uses the claim",
 	"kubernetes.io/pv-protection":                         "Kubernetes removes it when no claim is bound to the volume",
@@ -35,7 +35,7 @@ var finalizers = map[string]string{
 	"elbv2.k8s.aws/resources":                             "the AWS Load Balancer Controller removes it when it has deregistered the targets",
 }
 
-// prefixes are the same for finalizers that end in a generated name.
+// prefixes is like finalizers, for finalizers that end in a generated name.
 var prefixes = map[string]string{
 	"external-attacher/":      "the CSI driver's attacher removes it when it has detached the volume",
 	"group.ingress.k8s.aws/":  "the AWS Load Balancer Controller removes it when it has deleted the load balancer",
@@ -43,7 +43,7 @@ var prefixes = map[string]string{
 	"wait-for-delete-volume.": "the CSI driver removes it",
 }
 
-// Finalizer names a finalizer, and who removes it.
+// Finalizer names a finalizer and the component that removes it.
 func Finalizer(name string) string {
 	text, known := finalizers[name]
 	for prefix, other := range prefixes {
@@ -57,8 +57,8 @@ func Finalizer(name string) string {
 	return "finalizer " + name + ": " + text
 }
 
-// Namespace returns why the content of a namespace is not deleted, as the namespace
-// controller reports it, and the namespace's own finalizers.
+// Namespace returns the reasons why the content of a namespace is not deleted, from the
+// namespace controller's conditions, and the namespace's own finalizers.
 func Namespace(n *corev1.Namespace) []string {
 	var all []string
 	for _, c := range n.Status.Conditions {
@@ -77,10 +77,11 @@ func Namespace(n *corev1.Namespace) []string {
 	return all
 }
 
-// remaining is one kind in the condition NamespaceContentRemaining.
+// remaining matches one kind in the condition NamespaceContentRemaining.
 var remaining = regexp.MustCompile(`([a-z0-9-]+)\.([a-z0-9.-]*) has \d+ resource instances`)
 
-// Remaining returns the resources of which a namespace that is being deleted has objects.
+// Remaining returns the resources whose objects still exist in a namespace that is being
+// deleted.
 func Remaining(n *corev1.Namespace) []schema.GroupResource {
 	var all []schema.GroupResource
 	for _, c := range n.Status.Conditions {
@@ -94,11 +95,12 @@ func Remaining(n *corev1.Namespace) []schema.GroupResource {
 	return all
 }
 
-// failedGroup is a version of a group in the condition NamespaceDeletionDiscoveryFailure.
+// failedGroup matches a group and version in the condition
+// NamespaceDeletionDiscoveryFailure.
 var failedGroup = regexp.MustCompile(`([a-z0-9.-]+\.[a-z0-9-]+)/(v[0-9]+(?:(?:alpha|beta)[0-9]+)?)\b`)
 
 // Unserved returns the names of the APIServices whose resources the namespace controller
-// cannot list: until they answer, it deletes no namespace.
+// cannot list. Until they answer, it completes the deletion of no namespace.
 func Unserved(n *corev1.Namespace) []string {
 	var all []string
 	for _, c := range n.Status.Conditions {

@@ -29,7 +29,7 @@ func TestFinalizer(t *testing.T) {
 	}
 }
 
-// The messages of the namespace controller of Kubernetes v1.36.
+// These are messages of the namespace controller of Kubernetes v1.36.
 const (
 	unserved  = "Discovery failed for some groups, 2 failing: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale GroupVersion discovery: metrics.k8s.io/v1beta1, custom.metrics.k8s.io/v1: the server is currently unable to handle the request"
 	remaining = "Some resources are remaining: pods. has 1 resource instances, widgets.example.org has 2 resource instances"

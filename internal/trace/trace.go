@@ -1,6 +1,7 @@
-// Package trace sends traces of what the operator does to an OpenTelemetry collector: a span
-// for each reconcile, and below it one for each request to the API server, which continues
-// the trace if its own tracing is on (TracingConfiguration, KEP-647). Off, it costs nothing.
+// Package trace sends traces of the operator to an OpenTelemetry collector: a span for each
+// reconcile, and below it a span for each request to the API server. The API server
+// continues the trace if its own tracing is enabled (TracingConfiguration, KEP-647).
+// Disabled tracing has no cost.
 package trace
 
 import (
@@ -19,21 +20,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// library is the name that spans carry of what made them.
+// library is the instrumentation scope of the spans.
 const library = "croft.dev/croft"
 
-// Options say where traces go.
+// Options configure the export of traces.
 type Options struct {
-	// Endpoint is a collector's address, HOST:PORT, which takes OTLP by gRPC without TLS, as
-	// that of the API server's TracingConfiguration. Without one there are no traces.
+	// Endpoint is a collector's address, HOST:PORT. The collector accepts OTLP by gRPC
+	// without TLS, as for the API server's TracingConfiguration. If it is empty there are
+	// no traces.
 	Endpoint string
-	// RatePerMillion is how many of a million reconciles are traced.
+	// RatePerMillion is the number of traced reconciles per million.
 	RatePerMillion int32
 }
 
-// Start makes spans go to a collector, from now on and for the whole process. A collector
-// that cannot be reached costs spans and nothing else. The returned function sends what is
-// left; without an endpoint it does nothing.
+// Start makes the whole process send spans to a collector. If the collector cannot be
+// reached, spans are lost, without other effects. The returned function sends the remaining
+// spans. Without an endpoint it does nothing.
 func Start(ctx context.Context, o Options, version string) (stop func(context.Context) error, err error) {
 	if o.Endpoint == "" {
 		return func(context.Context) error { return nil }, nil
@@ -48,7 +50,8 @@ func Start(ctx context.Context, o Options, version string) (stop func(context.Co
 	return provider.Shutdown, nil
 }
 
-// Reconciler returns a reconciler whose calls are spans named after a controller.
+// Reconciler returns a reconciler that creates a span, named after the controller, for each
+// call.
 func Reconciler(controller string, r reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		ctx, span := otel.Tracer(library).Start(ctx, "reconcile "+controller, oteltrace.WithAttributes(
@@ -63,8 +66,9 @@ func Reconciler(controller string, r reconcile.Reconciler) reconcile.Reconciler 
 	})
 }
 
-// Transport returns a transport whose requests are spans, if they are part of one: informers
-// watch for hours, and belong to no reconcile. It is for rest.Config's Wrap.
+// Transport returns a transport that creates a span for each request that is part of
+// another span. Informers' requests are not: they watch for hours, and belong to no
+// reconcile. Pass it to rest.Config's Wrap.
 func Transport(next http.RoundTripper) http.RoundTripper {
 	return otelhttp.NewTransport(next, otelhttp.WithPropagators(tracing.Propagators()), otelhttp.WithFilter(func(r *http.Request) bool {
 		return oteltrace.SpanContextFromContext(r.Context()).IsValid()

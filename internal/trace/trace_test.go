@@ -20,7 +20,7 @@ import (
 	"croft.dev/croft/internal/trace"
 )
 
-// collected are the spans that a collector was sent.
+// collected are the spans that a collector has received.
 type collected struct {
 	collector.UnimplementedTraceServiceServer
 	mu    sync.Mutex
@@ -65,8 +65,8 @@ func (c *collected) named(t *testing.T, prefix string) []*tracev1.Span {
 	return slices.DeleteFunc(slices.Clone(c.spans), func(s *tracev1.Span) bool { return !strings.HasPrefix(s.Name, prefix) })
 }
 
-// TestTraces wants a span of each reconcile, with its request to the API server below it, and
-// none of requests that belong to no reconcile.
+// TestTraces expects a span for each reconcile, with its request to the API server below
+// it, and no span for requests outside a reconcile.
 func TestTraces(t *testing.T) {
 	c, endpoint := collect(t)
 	stop, err := trace.Start(t.Context(), trace.Options{Endpoint: endpoint, RatePerMillion: 1_000_000}, "v0.1.0")
@@ -121,7 +121,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// TestNoTraces wants an operator without a collector to work as if nobody had asked for one.
+// TestNoTraces expects an operator without a collector to work without tracing.
 func TestNoTraces(t *testing.T) {
 	stop, err := trace.Start(t.Context(), trace.Options{}, "v0.1.0")
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// child is an object that a controller of Kubernetes makes from another.
+// child is an object that a controller of Kubernetes creates from another.
 type child struct {
 	object     *unstructured.Unstructured
 	controller user.Info
-	// path is where its template stands.
+	// path is the path of its template.
 	path []string
 }
 
-// makers are the kinds that pods are made from, with the path of the template and the
-// controller that creates the pods. A Deployment's are its ReplicaSet's.
+// makers maps kinds with a pod template to the path of the template and the controller that
+// creates the pods. For a Deployment, this is the ReplicaSet controller.
 var makers = map[string]struct {
 	path              []string
 	controller, owner string
@@ -31,7 +31,7 @@ var makers = map[string]struct {
 	"CronJob.batch":         {[]string{"spec", "jobTemplate", "spec", "template"}, "job-controller", "Job"},
 }
 
-// childrenOf are the pod and the claims that Kubernetes makes from an object.
+// childrenOf returns the pod and the claims that Kubernetes creates from an object.
 func childrenOf(o *unstructured.Unstructured) []child {
 	kind := o.GroupVersionKind().GroupKind().String()
 	maker, ok := makers[kind]
@@ -54,7 +54,7 @@ func childrenOf(o *unstructured.Unstructured) []child {
 	return all
 }
 
-// templateOf is where an object has the template of its pods.
+// templateOf returns the path of an object's pod template.
 func templateOf(o *unstructured.Unstructured) []string {
 	if o.GetKind() == "PodTemplate" {
 		return []string{"template"}
@@ -62,7 +62,7 @@ func templateOf(o *unstructured.Unstructured) []string {
 	return makers[o.GroupVersionKind().GroupKind().String()].path
 }
 
-// made is an object from a template, as its owner's controller makes it.
+// made returns an object from a template, as its owner's controller creates it.
 func made(apiVersion, kind string, template map[string]any, from *unstructured.Unstructured, owner string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	for key, value := range template {

@@ -25,10 +25,10 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// NewLive returns a Trial that sends dry runs to a cluster. The sender is a user with
-// the role operator of the tenant, or Options.ServiceAccount; the configuration's user
-// must be allowed to impersonate them. Without a tenant and an account, the
-// configuration's own user is the sender; Options.Namespace is required then.
+// NewLive returns a Trial that sends dry runs to a cluster. The sender is a user with the role
+// operator of the tenant, or Options.ServiceAccount; the configuration's user must be allowed
+// to impersonate them. Without a tenant and an account, the configuration's own user is the
+// sender; Options.Namespace is required then.
 func NewLive(config *rest.Config, tenant *estate.Tenant, o Options) (*Trial, error) {
 	t := &Trial{namespace: o.Namespace}
 	switch {
@@ -52,17 +52,17 @@ func NewLive(config *rest.Config, tenant *estate.Tenant, o Options) (*Trial, err
 	return t, nil
 }
 
-// live judges by dry runs of a cluster.
+// live tries objects by dry runs in a cluster.
 type live struct {
 	config *rest.Config
 	mapper meta.RESTMapper
 
 	mu sync.Mutex
-	// senders are clients by the user that they act as.
+	// senders are clients by the user that they impersonate.
 	senders map[string]client.Client
 	// accounts are service accounts that do not exist yet.
 	accounts map[string]bool
-	// unasked is why pods could not be tried.
+	// unasked is the reason why pods could not be tried.
 	unasked string
 }
 
@@ -73,7 +73,7 @@ func (j *live) create(ctx context.Context, object *unstructured.Unstructured, wh
 	}
 	unstructured.RemoveNestedField(sent.Object, "status")
 	if controller {
-		// A pod that stands already has the first of these names.
+		// An existing pod may already have this name, so the API server generates another.
 		sent.SetGenerateName(strings.TrimSuffix(sent.GetName(), "0"))
 		sent.SetName("")
 	}
@@ -82,7 +82,7 @@ func (j *live) create(ctx context.Context, object *unstructured.Unstructured, wh
 		return answer, err
 	}
 	if account := missingAccount(answer.Err()); controller && account != "" {
-		// As likely as not the ServiceAccount is among the manifests.
+		// The ServiceAccount is probably among the manifests.
 		j.note(func() { j.accounts[account] = true })
 		unstructured.RemoveNestedField(sent.Object, "spec", "serviceAccountName")
 		unstructured.RemoveNestedField(sent.Object, "spec", "serviceAccount")
@@ -95,13 +95,13 @@ func (j *live) create(ctx context.Context, object *unstructured.Unstructured, wh
 	return answer, nil
 }
 
-// explainRBAC has nothing to explain: discovery refuses unknown kinds before RBAC does.
+// explainRBAC returns "": discovery refuses unknown kinds before RBAC does.
 func (*live) explainRBAC(schema.GroupVersionKind, evaluator.Denial) string { return "" }
 
-// explainUnschedulable knows nothing of the pools.
+// explainUnschedulable returns "": the pools are not known here.
 func (*live) explainUnschedulable(*unstructured.Unstructured) string { return "" }
 
-// errNotTried means that the cluster was not asked about a controller's object.
+// errNotTried means that a controller's object could not be tried.
 var errNotTried = errors.New("not tried")
 
 func (j *live) note(do func()) {
@@ -110,7 +110,7 @@ func (j *live) note(do func()) {
 	do()
 }
 
-// ask sends an object as a dry run: as a new one, or over that of its name.
+// ask sends an object as a dry run: as a create, or as an apply if the object exists.
 func (j *live) ask(ctx context.Context, object *unstructured.Unstructured, who user.Info) (evaluator.Answer, error) {
 	c, err := j.sender(who)
 	if err != nil {
@@ -126,7 +126,7 @@ func (j *live) ask(ctx context.Context, object *unstructured.Unstructured, who u
 	}
 	if !stands {
 		if err = c.Create(ctx, got, client.DryRunAll); apierrors.IsAlreadyExists(err) {
-			stands, got = true, object.DeepCopy() // for a sender who may not read it
+			stands, got = true, object.DeepCopy() // the sender may not read it
 		}
 	}
 	if stands {
@@ -149,14 +149,14 @@ func (j *live) ask(ctx context.Context, object *unstructured.Unstructured, who u
 	return answer, nil
 }
 
-// rbac is the name of the refuser for missing rights.
+// rbac is the By of a Reason for missing rights.
 const rbac = "RBAC"
 
-// policyDenied finds the policy in the API server's refusal.
+// policyDenied matches the policy in the API server's refusal.
 var policyDenied = regexp.MustCompile(`(?s)ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: (?:\[([a-z0-9-]+)\] )?`)
 
-// missing says that an object needs another one that does not exist, such as the Role of
-// a RoleBinding: it may be among the manifests, none of which a dry run creates.
+// missing returns a message if an object needs another that does not exist, such as the Role of
+// a RoleBinding. It may be among the manifests, none of which a dry run creates.
 func missing(object *unstructured.Unstructured, err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil || status.Status().Details.Kind == "namespaces" {
@@ -169,7 +169,7 @@ func missing(object *unstructured.Unstructured, err error) string {
 	return what + ": it has to be there before this object is created"
 }
 
-// denialOf is the API server's refusal; an error where it did not answer the request.
+// denialOf returns the API server's refusal, or an error if the request was not evaluated.
 func denialOf(object *unstructured.Unstructured, err error) (evaluator.Denial, error) {
 	var status apierrors.APIStatus
 	text := err.Error()
@@ -199,14 +199,14 @@ func denialOf(object *unstructured.Unstructured, err error) (evaluator.Denial, e
 	return d, nil
 }
 
-// ImpersonationError means that the caller may not impersonate.
+// ImpersonationError means that the caller lacks the right to impersonate.
 type ImpersonationError struct{ error }
 
 func (e *ImpersonationError) Unwrap() error { return e.error }
 
 var accountNotFound = regexp.MustCompile(`error looking up service account ([^:]+): .*not found`)
 
-// missingAccount is the service account of a pod that does not exist.
+// missingAccount returns the service account of a pod if it does not exist.
 func missingAccount(err error) string {
 	if err != nil {
 		if match := accountNotFound.FindStringSubmatch(err.Error()); match != nil {
@@ -216,8 +216,8 @@ func missingAccount(err error) string {
 	return ""
 }
 
-// sender is a client of a user; of the configuration's own user if nil. Without
-// impersonation, the sender cannot act as a controller: it creates pods itself.
+// sender returns a client that impersonates a user, or acts as the configuration's own user if
+// nil. Without impersonation, pods are created as the sender instead of the controller.
 func (j *live) sender(who user.Info) (client.Client, error) {
 	name := ""
 	if who != nil {
@@ -240,7 +240,7 @@ func (j *live) sender(who user.Info) (client.Client, error) {
 	return c, err
 }
 
-// with is the same: a dry run leaves nothing behind.
+// with returns the same judge: a dry run has no effect on later requests.
 func (j *live) with(*unstructured.Unstructured) (judge, error) { return j, nil }
 
 func (j *live) clusterWide(kind schema.GroupVersionKind) bool {

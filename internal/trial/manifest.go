@@ -20,21 +20,21 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// Manifest is one object as a team has it in a file.
+// Manifest is one object in a file.
 type Manifest struct {
-	// File and Line are where the object begins; lines count from 1.
+	// File and Line are the position at which the object begins; lines count from 1.
 	File   string
 	Line   int
 	Object *unstructured.Unstructured
 
-	// from is the document that holds the object, at this path: items and an index for
-	// an object of a List.
+	// from is the document with the object, and path the path in it: items and an index for an
+	// object of a List.
 	from *document
 	path []string
 }
 
-// line is the line of a field of the object: that of the nearest field around it if it
-// was not written.
+// line returns the line of a field of the object, or of the nearest parent if the field is not
+// written.
 func (m Manifest) line(path ...string) int {
 	if m.from == nil {
 		return m.Line
@@ -42,8 +42,8 @@ func (m Manifest) line(path ...string) int {
 	return max(m.Line, m.from.lineOf(append(m.path[:len(m.path):len(m.path)], path...)))
 }
 
-// Read takes a stream of objects apart, as YAML or JSON, with Lists in it. Documents of
-// comments alone are left out. An error names file and line.
+// Read parses a stream of objects in YAML or JSON, which may contain Lists. It skips documents
+// that only contain comments. An error names file and line.
 func Read(file string, data []byte) ([]Manifest, error) {
 	var all []Manifest
 	for _, d := range documents(data) {
@@ -61,7 +61,7 @@ func Read(file string, data []byte) ([]Manifest, error) {
 	return all, nil
 }
 
-// add adds an object, or those of a List.
+// add adds an object, or the objects of a List.
 func add(all []Manifest, m Manifest) ([]Manifest, error) {
 	wrong := func(line int, format string, args ...any) ([]Manifest, error) {
 		return nil, fmt.Errorf("%s:%d: %s", m.File, line, fmt.Sprintf(format, args...))
@@ -99,13 +99,13 @@ func add(all []Manifest, m Manifest) ([]Manifest, error) {
 	return all, nil
 }
 
-// nameless are kinds of questions, which have no name.
+// nameless reports whether objects of a kind, such as reviews, have no name.
 func nameless(kind string) bool {
 	return strings.HasSuffix(kind, "Review") || kind == "TokenRequest"
 }
 
-// readable reports a field of one of Kubernetes' own kinds that has another type than
-// the API server takes.
+// readable returns the first field of a built-in kind that has another type than the API server
+// accepts.
 func readable(o *unstructured.Unstructured) (field []string, wrong error) {
 	typed, err := scheme.Scheme.New(o.GroupVersionKind())
 	if err != nil {
@@ -114,7 +114,7 @@ func readable(o *unstructured.Unstructured) (field []string, wrong error) {
 	if wrong = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed); wrong == nil {
 		return nil, nil
 	}
-	// The converter does not say which field it is.
+	// The converter's error does not name the field.
 	text, err := json.Marshal(o.Object)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func readable(o *unstructured.Unstructured) (field []string, wrong error) {
 	return nil, wrong
 }
 
-// document is a part of a file that holds one object, or one List.
+// document is a part of a file with one object or one List.
 type document struct {
 	text []byte
 	// above is the number of lines before the text in the file, and line the line of the
@@ -137,7 +137,7 @@ type document struct {
 	nodes *manifest.Document
 }
 
-// documents are the parts of a stream, cut where kubectl cuts it.
+// documents returns the documents of a stream, separated as kubectl separates them.
 func documents(data []byte) []*document {
 	var all []*document
 	current := &document{}
@@ -154,8 +154,7 @@ func documents(data []byte) []*document {
 	return append(all, current.split()...)
 }
 
-// split takes JSON objects apart that follow one another, and finds the first line of
-// each.
+// split separates consecutive JSON objects, and determines the first line of each.
 func (d *document) split() []*document {
 	d.line = d.above + 1
 	for line := range bytes.Lines(d.text) {
@@ -172,7 +171,7 @@ func (d *document) split() []*document {
 	for decoder.More() {
 		var object json.RawMessage
 		if decoder.Decode(&object) != nil {
-			return []*document{d} // YAML that begins with a brace, or broken
+			return []*document{d} // YAML that begins with a brace, or invalid
 		}
 		start := int(decoder.InputOffset()) - len(object)
 		above := d.above + bytes.Count(d.text[:start], []byte("\n"))
@@ -181,11 +180,11 @@ func (d *document) split() []*document {
 	return all
 }
 
-// parserLine is how the parser of YAML begins its errors.
+// parserLine matches the beginning of the YAML parser's errors.
 var parserLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:line (\d+): )?`)
 
-// content is the document as kubectl reads it, with whole numbers as int64; nil if there
-// is nothing in it. An error begins with the line.
+// content returns the document as kubectl decodes it, with whole numbers as int64, or nil if it
+// is empty. An error begins with the line.
 func (d *document) content() (map[string]any, error) {
 	text, err := yaml.YAMLToJSON(d.text)
 	if err != nil {
@@ -223,8 +222,8 @@ func (d *document) content() (map[string]any, error) {
 	}
 }
 
-// lineOf is the line of a field, for which the document is read once more: only some
-// have a line to be looked for.
+// lineOf returns the line of a field. It parses the document again on the first call, because
+// most documents never need a line.
 func (d *document) lineOf(path []string) int {
 	d.once.Do(func() {
 		if found, _ := manifest.Documents("", d.text); len(found) > 0 {

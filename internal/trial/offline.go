@@ -21,12 +21,12 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// offline judges by an estate, without a cluster.
+// offline evaluates objects with an estate, without a cluster.
 type offline struct {
 	evaluator *evaluator.Evaluator
 	estate    *estate.Estate
 	tenant    *estate.Tenant
-	// class is the class of a claim without one.
+	// class is the storage class that a claim without one gets.
 	class string
 }
 
@@ -38,8 +38,8 @@ func newOffline(e *estate.Estate, tenant *estate.Tenant, class string) (judge, e
 	return &offline{made, e, tenant, cmp.Or(class, classOf(tenant))}, nil
 }
 
-// classOf is a class that a tenant may use, since which one the cluster has for its
-// default is not known.
+// classOf returns a storage class that a tenant may use, since the cluster's default is
+// unknown.
 func classOf(tenant *estate.Tenant) string {
 	for _, class := range tenant.Allowances.StorageClasses {
 		if class != "*" && class != "" {
@@ -70,7 +70,7 @@ func (*offline) explainRBAC(kind schema.GroupVersionKind, d evaluator.Denial) st
 	}
 }
 
-// explainUnschedulable asks the pool that the pod is placed on.
+// explainUnschedulable compares the pod with the pool on which it is placed.
 func (j *offline) explainUnschedulable(object *unstructured.Unstructured) string {
 	var pod corev1.Pod
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &pod) != nil {
@@ -84,8 +84,8 @@ func (j *offline) explainUnschedulable(object *unstructured.Unstructured) string
 	return pool.ExplainUnschedulable(key, &pod.Spec)
 }
 
-// choose gives a claim without a class the cluster's default one, as the API server's
-// plugin DefaultStorageClass does.
+// choose sets the default class in a claim without a class, as the API server's plugin
+// DefaultStorageClass does.
 func (j *offline) choose(claim *unstructured.Unstructured) {
 	if _, beta := claim.GetAnnotations()[corev1.BetaStorageClassAnnotation]; beta {
 		return
@@ -95,7 +95,7 @@ func (j *offline) choose(claim *unstructured.Unstructured) {
 	}
 }
 
-// with puts Roles and their bindings into effect for the next objects.
+// with applies Roles and their bindings to the evaluation of the next objects.
 func (j *offline) with(object *unstructured.Unstructured) (judge, error) {
 	o, err := scheme.Scheme.New(object.GroupVersionKind())
 	if err != nil {
@@ -114,7 +114,7 @@ func (j *offline) with(object *unstructured.Unstructured) (judge, error) {
 
 func (*offline) clusterWide(kind schema.GroupVersionKind) bool { return clusterWide[kind.GroupKind()] }
 
-// clusterWide are the kinds of no namespace that teams try to create.
+// clusterWide are cluster-scoped kinds that teams try to create.
 var clusterWide = map[schema.GroupKind]bool{
 	{Kind: "Namespace"}: true, {Kind: "Node"}: true, {Kind: "PersistentVolume"}: true,
 	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}: true, {Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}: true,

@@ -10,26 +10,25 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// Messages of rules begin with the fields that they are about, such as
+// Messages of rules begin with the names of the fields, such as
 //
 //	[hosts] spec.rules[].host: www.example.org is not among …
 //
-// with [] for any entry of a list. Which entry it is follows from the values that the
-// message repeats.
+// with [] for any entry of a list. The values in the message determine the entry.
 
-// fieldsOf finds the fields that begin a message.
+// fieldsOf matches the fields at the beginning of a message.
 var fieldsOf = regexp.MustCompile(`^[a-z][A-Za-z0-9]*(?:\.[A-Za-z0-9]+|\[\])*(?:, [a-z][A-Za-z0-9]*(?:\.[A-Za-z0-9]+|\[\])*)*: `)
 
-// unnamed are the fields of rules whose messages begin with something else.
+// unnamed are the fields of rules whose messages do not begin with fields.
 var unnamed = map[string][]string{
 	policy.RegistryRule: {"spec.containers[].image", "spec.initContainers[].image", "spec.volumes[].image.reference"},
 }
 
-// ofPods begins messages about the pods of a template.
+// ofPods matches the beginning of messages about the pods of a template.
 var ofPods = regexp.MustCompile(`^its pods will (?:be refused|run elsewhere): `)
 
-// place finds the line of a reason's field in the manifest. The object is at a path of
-// the manifest: the pod of a Deployment at spec.template.
+// place returns the line of a reason's field in the manifest. The object is at a path of the
+// manifest: the pod of a Deployment at spec.template.
 func (m Manifest) place(r Reason, at []string) int {
 	message := strings.TrimPrefix(r.Message, "["+r.Rule+"] ")
 	if match := ofPods.FindString(message); match != "" {
@@ -55,26 +54,26 @@ func (m Manifest) place(r Reason, at []string) int {
 	return m.line(slices.Concat(at, best.path)...)
 }
 
-// found is a field, or the nearest one around it.
+// found is a field, or its nearest existing parent.
 type found struct {
 	path []string
 	how  certainty
-	// at is where the message has the field's value.
+	// at is the position of the field's value in the message.
 	at int
 }
 
-// certainty is the certainty that a field is the meant one.
+// certainty is the certainty that a field is the one that the message names.
 type certainty int
 
 const (
-	// unwritten: neither the field nor its parent was written.
+	// unwritten means that neither the field nor its parent is written.
 	unwritten certainty = iota
-	// present: the field was written; another one may be meant.
+	// present means that the field is written, but the message may be about another.
 	present
-	// lacking: an entry of a list lacks the field.
+	// lacking means that an entry of a list lacks the field.
 	lacking
-	// mentioned: the message has the field's value. Messages begin with the fault, and
-	// end with the allowed values.
+	// mentioned means that the message contains the field's value. Of several, the first in the
+	// message is used, since messages begin with the fault and end with the allowed values.
 	mentioned
 )
 
@@ -108,7 +107,7 @@ func find(in any, path []string, message string) found {
 	return best
 }
 
-// mentionedIn finds the key or the entry that a message names.
+// mentionedIn returns the key or the entry that a message contains.
 func mentionedIn(in any, message string) found {
 	best := found{how: present}
 	consider := func(step string, f found) {
@@ -133,7 +132,7 @@ func mentionedIn(in any, message string) found {
 	return best
 }
 
-// mentionedAs looks for a value as a word of its own.
+// mentionedAs searches a message for a value as a separate word.
 func mentionedAs(value, message string) found {
 	for from := 0; value != ""; {
 		i := strings.Index(message[from:], value)
@@ -153,13 +152,13 @@ func inWord(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("-._/", b) >= 0
 }
 
-// endsWord reports a full stop at the end of a sentence.
+// endsWord reports whether the rest of a message begins with the full stop of a sentence.
 func endsWord(rest string) bool { return strings.HasPrefix(rest, ". ") || rest == "." }
 
-// wouldViolate begins the warning of Pod Security about the pods of a template.
+// wouldViolate is in the warning of Pod Security about the pods of a template.
 const wouldViolate = "would violate PodSecurity"
 
-// podSecurity is whose refusals name containers and volumes, and fields within them.
+// podSecurity is the By of refusals that name containers and volumes, and fields in them.
 const podSecurity = "PodSecurity"
 
 var (
@@ -169,8 +168,8 @@ var (
 	setField       = regexp.MustCompile(` set ([A-Za-z.]+)`)
 )
 
-// securityField is the first field that Pod Security names: of a container or a volume
-// by its name, or of the pod.
+// securityField returns the first field that Pod Security names: of a container or a volume by
+// its name, or of the pod.
 func securityField(content any, message string) []string {
 	if match := namedField.FindStringSubmatch(message); match != nil {
 		return []string{"spec", match[1]}
@@ -199,7 +198,7 @@ func securityField(content any, message string) []string {
 	return []string{"spec"}
 }
 
-// dig is the value at a path; nil if there is none.
+// dig returns the value at a path, or nil if there is none.
 func dig(in any, path []string) any {
 	for _, step := range path {
 		switch at := in.(type) {

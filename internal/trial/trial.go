@@ -1,6 +1,6 @@
-// Package trial judges a team's manifests: which objects the walls refuse, change or
-// warn about. Without a cluster it uses package evaluator, and so the API server's own
-// code, with the objects of an estate; live it sends dry runs to a cluster.
+// Package trial tries a team's manifests: it reports which objects the walls refuse, change or
+// warn about. Without a cluster it uses package evaluator, and so the API server's own code,
+// with the objects of an estate. With a cluster it sends dry runs.
 package trial
 
 import (
@@ -32,11 +32,11 @@ import (
 type Verdict string
 
 const (
-	// Fine objects are created as they are.
+	// Fine objects are created unchanged.
 	Fine Verdict = "fine"
-	// Changed objects are created, and are not as they were sent.
+	// Changed objects are created with changes.
 	Changed Verdict = "changed"
-	// Warned objects are created, and the API server says what will go wrong later.
+	// Warned objects are created with a warning about a later failure.
 	Warned Verdict = "warned"
 	// Refused objects are not created.
 	Refused Verdict = "refused"
@@ -44,58 +44,59 @@ const (
 
 // Change is a field that the walls set.
 type Change struct {
-	// Path is the field, such as spec.tolerations[2].
+	// Path is the path of the field, such as spec.tolerations[2].
 	Path string `json:"path"`
-	// Before is empty where the field was not there; After where it is no more.
+	// Before is empty if the field was not set, and After if it was removed.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
 }
 
 // Result is the outcome of one object.
 type Result struct {
-	// File and Line are where the object begins, or the template that it is made from.
+	// File and Line are the position of the object, or of the template from which it is
+	// created.
 	File string `json:"file"`
 	Line int    `json:"line"`
-	// Object is kind and name, and Of the object that it is made from if it is in no
-	// manifest: the pod of a Deployment.
+	// Object is kind and name. Of is the object from which it is created if it is in no
+	// manifest, such as the Deployment of a pod.
 	Object    string  `json:"object"`
 	Of        string  `json:"of,omitempty"`
 	Namespace string  `json:"namespace,omitempty"`
 	Verdict   Verdict `json:"verdict"`
-	// Refusals are all rules that are broken; the API server names one at a time.
+	// Refusals are all violated rules; the API server reports one at a time.
 	Refusals []Reason `json:"refusals,omitempty"`
 	Warnings []Reason `json:"warnings,omitempty"`
 	Changes  []Change `json:"changes,omitempty"`
 }
 
-// Reason is why an object is refused, or warned about.
+// Reason is the reason for a refusal or a warning.
 type Reason struct {
-	// By is the policy, RBAC, PodSecurity, LimitRanger, ResourceQuota, Karpenter or, for
-	// all else, the API server; Rule is the policy's rule.
+	// By is the policy, RBAC, PodSecurity, LimitRanger, ResourceQuota, Karpenter or, for all
+	// else, the API server. Rule is the policy's rule.
 	By      string `json:"by"`
 	Rule    string `json:"rule,omitempty"`
 	Message string `json:"message"`
-	// Line is that of the field that the message names; of the object if it names none,
-	// or if the field was not written.
+	// Line is the line of the field that the message names. It is the object's line if the
+	// message names none, or if the field is not written.
 	Line int `json:"line"`
 }
 
-// apiServer is who refuses and warns beside policies, RBAC and Pod Security.
+// apiServer is the By of refusals and warnings other than policies', RBAC's and Pod Security's.
 const apiServer = "API server"
 
-// karpenter finds nodes for pods.
+// karpenter is the By of warnings about pods that no node can run.
 const karpenter = "Karpenter"
 
-// Report is the outcome of some manifests.
+// Report has the outcomes of some manifests.
 type Report struct {
-	// Results are in the order of the manifests, each followed by those of the objects
-	// made from it.
+	// Results are in the order of the manifests, each followed by the results of the objects
+	// created from it.
 	Results []Result `json:"results"`
-	// Unknown is what could not be judged, each once.
+	// Unknown lists the limits of the trial, each once.
 	Unknown []string `json:"unknown,omitempty"`
 }
 
-// Refuses reports whether anything is refused.
+// Refuses reports whether any object is refused.
 func (r *Report) Refuses() bool {
 	return slices.ContainsFunc(r.Results, func(r Result) bool { return r.Verdict == Refused })
 }
@@ -103,43 +104,44 @@ func (r *Report) Refuses() bool {
 // Trial tries manifests of one tenant.
 type Trial struct {
 	judge judge
-	// who creates the objects; nil is the caller.
+	// who is the user who creates the objects, or nil for the caller.
 	who user.Info
-	// namespace is that of objects that name none.
+	// namespace is the namespace of objects that name none.
 	namespace string
 }
 
-// judge judges one object: the evaluator, or a cluster. It must allow concurrent calls.
+// judge evaluates one object, by the evaluator or a cluster. It must allow concurrent calls.
 type judge interface {
-	// create answers a request to create an object. A controller's is not checked
-	// against Roles.
+	// create returns the answer to a request to create an object. If controller is set, the
+	// request is not checked against Roles.
 	create(ctx context.Context, object *unstructured.Unstructured, who user.Info, controller bool) (evaluator.Answer, error)
-	// with is the judge after an object was created.
+	// with returns the judge after an object was created.
 	with(*unstructured.Unstructured) (judge, error)
-	// clusterWide reports a kind of no namespace.
+	// clusterWide reports whether a kind is cluster-scoped.
 	clusterWide(schema.GroupVersionKind) bool
-	// explainUnschedulable explains why no node can run a pod that is created; "" if some may.
+	// explainUnschedulable explains why no node can run a created pod, or returns "" if some
+	// may.
 	explainUnschedulable(pod *unstructured.Unstructured) string
-	// explainRBAC explains a refusal by RBAC of a kind that is not Kubernetes' own; "" for
+	// explainRBAC explains a refusal by RBAC of a kind that is not built in, or returns "" for
 	// other refusals.
 	explainRBAC(schema.GroupVersionKind, evaluator.Denial) string
-	// unknown is what cannot be found out about some manifests.
+	// unknown lists the limits of the evaluation of some manifests.
 	unknown([]Manifest) []string
 }
 
-// Options say who creates the objects, and where.
+// Options set the user who creates the objects, and the defaults of fields.
 type Options struct {
-	// ServiceAccount creates the objects, as namespace/name or as a name in Namespace;
-	// if empty, a user with the tenant's role operator.
+	// ServiceAccount creates the objects, as namespace/name or as a name in Namespace. If it is
+	// empty, a user with the tenant's role operator does.
 	ServiceAccount string
-	// Namespace is that of objects that name none; the tenant's first if empty.
+	// Namespace is the namespace of objects that name none. Defaults to the tenant's first.
 	Namespace string
-	// StorageClass is the cluster's default class, which a claim without one gets; the
-	// first of the tenant's storageClasses if empty.
+	// StorageClass is the cluster's default class, which a claim without a class gets. Defaults
+	// to the first of the tenant's storageClasses.
 	StorageClass string
 }
 
-// New returns a Trial of a tenant of an estate, without a cluster. It is an error if no
+// New returns a Trial of a tenant of an estate, without a cluster. It returns an error if no
 // member of the tenant may write, or if the namespace is not the tenant's.
 func New(e *estate.Estate, tenant *estate.Tenant, o Options) (*Trial, error) {
 	t, err := of(tenant, o)
@@ -150,7 +152,7 @@ func New(e *estate.Estate, tenant *estate.Tenant, o Options) (*Trial, error) {
 	return t, err
 }
 
-// of is a Trial without a judge.
+// of returns a Trial without a judge.
 func of(tenant *estate.Tenant, o Options) (*Trial, error) {
 	t := &Trial{namespace: cmp.Or(o.Namespace, tenant.Namespaces[0])}
 	if !slices.Contains(tenant.Namespaces, t.namespace) {
@@ -161,7 +163,7 @@ func of(tenant *estate.Tenant, o Options) (*Trial, error) {
 	return t, err
 }
 
-// sender is who creates the objects.
+// sender returns the user who creates the objects.
 func (t *Trial) sender(tenant *estate.Tenant, account string) (user.Info, error) {
 	if account != "" {
 		return t.account(account), nil
@@ -179,7 +181,7 @@ func (t *Trial) sender(tenant *estate.Tenant, account string) (user.Info, error)
 	return nil, fmt.Errorf("tenant %s gives nobody the role operator: name who creates the objects by --as-service-account", tenant.Name)
 }
 
-// account is a service account, by NAMESPACE/NAME or by its name.
+// account returns a service account, by NAMESPACE/NAME or by its name.
 func (t *Trial) account(name string) user.Info {
 	namespace, name, ok := strings.Cut(name, "/")
 	if !ok {
@@ -189,22 +191,20 @@ func (t *Trial) account(name string) user.Info {
 	return &user.DefaultInfo{Name: who.GetName(), Groups: append(who.GetGroups(), user.AllAuthenticated)}
 }
 
-// As is the same Trial, with its present state, by a service account.
+// As returns the same Trial, with its present state, for a service account.
 func (t *Trial) As(account string) *Trial {
 	next := *t
 	next.who = t.account(account)
 	return &next
 }
 
-// Try judges manifests, in the order of their creation, and the pods and claims that
-// Kubernetes creates from them. A Role's rights apply to the following manifests, also
-// of the next call. An error means that the cluster or the evaluator failed, not that a
-// manifest is wrong.
+// Try tries manifests in the order of their creation, and the pods and claims that Kubernetes
+// creates from them. A Role's rights apply to the following manifests, also those of the next
+// call. An error means that the cluster or the evaluator failed, not that a manifest is wrong.
 func (t *Trial) Try(ctx context.Context, manifests []Manifest) (*Report, error) {
 	all := make([][]Result, len(manifests))
 	for from := 0; from < len(manifests); {
-		// Objects that give rights are judged by themselves, and all between them
-		// concurrently.
+		// Objects that give rights are tried alone, and all objects between them concurrently.
 		to := from + 1
 		for to < len(manifests) && !givesRights(manifests[from]) && !givesRights(manifests[to]) {
 			to++
@@ -225,7 +225,7 @@ func (t *Trial) Try(ctx context.Context, manifests []Manifest) (*Report, error) 
 
 func givesRights(m Manifest) bool { return m.Object.GroupVersionKind().Group == rbacv1.GroupName }
 
-// together tries manifests at the same time.
+// together tries manifests concurrently.
 func (t *Trial) together(ctx context.Context, manifests []Manifest, results [][]Result) error {
 	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	errs := make([]error, len(manifests))
@@ -241,7 +241,7 @@ func (t *Trial) together(ctx context.Context, manifests []Manifest, results [][]
 	return cmp.Or(errs...)
 }
 
-// try judges one manifest, and the objects made from it.
+// try tries one manifest, and the objects created from it.
 func (t *Trial) try(ctx context.Context, m Manifest) ([]Result, error) {
 	object := t.object(m)
 	result, err := t.one(ctx, m, child{object: object, controller: t.who}, false)
@@ -254,7 +254,7 @@ func (t *Trial) try(ctx context.Context, m Manifest) ([]Result, error) {
 	}
 	for _, c := range childrenOf(object) {
 		if t.who == nil {
-			c.controller = nil // who asks as themselves may not act as a controller
+			c.controller = nil // a caller without impersonation cannot act as a controller
 		}
 		r, err := t.one(ctx, m, c, true)
 		if errors.Is(err, errNotTried) {
@@ -269,7 +269,7 @@ func (t *Trial) try(ctx context.Context, m Manifest) ([]Result, error) {
 	return results, nil
 }
 
-// object is the object of a manifest, as it is sent.
+// object returns the object of a manifest as it is sent.
 func (t *Trial) object(m Manifest) *unstructured.Unstructured {
 	object := m.Object.DeepCopy()
 	if object.GetNamespace() == "" && !t.judge.clusterWide(object.GroupVersionKind()) {
@@ -278,7 +278,7 @@ func (t *Trial) object(m Manifest) *unstructured.Unstructured {
 	return object
 }
 
-// one judges one object, at a path of a manifest.
+// one tries one object, at a path of a manifest.
 func (t *Trial) one(ctx context.Context, m Manifest, c child, controller bool) (Result, error) {
 	r := Result{
 		File: m.File, Line: m.Line, Namespace: c.object.GetNamespace(),
@@ -325,10 +325,10 @@ func (t *Trial) one(ctx context.Context, m Manifest, c child, controller bool) (
 	return r, nil
 }
 
-// policyWarns begins the warning of a policy.
+// policyWarns matches the warning of a policy.
 var policyWarns = regexp.MustCompile(`^Validation failed for ValidatingAdmissionPolicy '([^']+)' with binding '[^']+': (?:\[([a-z0-9-]+)\] )?`)
 
-// warningOf takes the API server's words apart.
+// warningOf parses the API server's warning.
 func warningOf(text string) Reason {
 	if match := policyWarns.FindStringSubmatch(text); match != nil {
 		_, message, _ := strings.Cut(text, "': ")
@@ -340,7 +340,7 @@ func warningOf(text string) Reason {
 	return Reason{By: apiServer, Message: text}
 }
 
-// changes are the fields in which two values differ.
+// changes returns the fields in which two values differ.
 func changes(path string, before, after any) []Change {
 	if reflect.DeepEqual(before, after) {
 		return nil
@@ -375,7 +375,7 @@ func at(list []any, i int) any {
 	return nil
 }
 
-// text is a value in one line.
+// text returns a value on one line.
 func text(value any) string {
 	switch value := value.(type) {
 	case nil:

@@ -51,7 +51,7 @@ func try(t testing.TB, by *trial.Trial, manifests []trial.Manifest) *trial.Repor
 	return report
 }
 
-// trialOf is by the operator of a team of the workloads.
+// trialOf returns a trial by the operator of a team of the workloads.
 func trialOf(t testing.TB, tenant string) *trial.Trial {
 	t.Helper()
 	e := estateOf(t, filepath.Join(workloads, "croft.yaml"))
@@ -62,8 +62,8 @@ func trialOf(t testing.TB, tenant string) *trial.Trial {
 	return by
 }
 
-// TestWorkloads tries what real teams run: TestWorkloads of package e2e runs the same on
-// a cluster.
+// TestWorkloads tries workloads of real teams. TestWorkloads of package e2e runs the same in a
+// cluster.
 func TestWorkloads(t *testing.T) {
 	tried := 0
 	e := estateOf(t, filepath.Join(workloads, "croft.yaml"))
@@ -200,7 +200,7 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// TestUnknown: limits of the judgement are listed once, for any number of objects.
+// TestUnknown expects each limit of the trial to be listed once, for any number of objects.
 func TestUnknown(t *testing.T) {
 	const certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: %d}\n---\n"
 	read, err := trial.Read("x.yaml", []byte(strings.ReplaceAll(certificate, "%d", "a")+strings.ReplaceAll(certificate, "%d", "b")))
@@ -233,7 +233,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadRefuses: bad input gets one message, with the line of the error.
+// TestReadRefuses expects one message for invalid input, with the line of the error.
 func TestReadRefuses(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\n"
 	for text, want := range map[string]string{
@@ -256,8 +256,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestResources fails if a pod is called fine that a LimitRange, a quota or the pool's
-// nodes cannot take.
+// TestResources fails if a pod is accepted that exceeds a LimitRange, a quota or the pool's
+// nodes.
 func TestResources(t *testing.T) {
 	const base = "platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {apps: {instances: {capacityTypes: [on-demand], instanceTypes: [m5.large]}}}\n"
 	pod := func(spec string) string {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// warnings are those of the answers to one request.
+// warnings are the warnings in the responses to one request.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string
@@ -25,11 +25,11 @@ func (w *warnings) all() []string {
 	return slices.Clone(w.texts)
 }
 
-// recording passes the warnings of an answer to the sender of the request.
+// recording passes the warnings in a response to the sender of the request.
 type recording struct{}
 
-// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext. 299 is the
-// code of all warnings that an API server gives.
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext. 299 is the code of
+// all warnings of an API server.
 func (recording) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
 	w, ok := ctx.Value(warningsKey{}).(*warnings)
 	if !ok || code != 299 {

@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// written removes from a cluster's answer everything that no rule set: the API server's
-// defaults, its counters and times, and other writers' fields of an existing object. The
-// rest are sent fields that have changed, and new entries of lists, labels, annotations
+// written removes everything that no rule set from a cluster's response: the API server's
+// defaults, its counters and timestamps, and other field managers' fields of an existing
+// object. It keeps changed fields that were sent, and new entries of lists, labels, annotations
 // and node selectors.
 func written(sent, got map[string]any, stands bool) (was, is map[string]any) {
 	return difference{stands}.object("", sent, got)
 }
 
-// limitRanger is the annotation by which the API server tells of defaults.
+// limitRanger is the annotation in which the API server reports defaults of a LimitRange.
 const limitRanger = "kubernetes.io/limit-ranger"
 
 type difference struct {
-	// stands: the object was there before.
+	// stands reports whether the object existed before.
 	stands bool
 }
 
@@ -30,7 +30,7 @@ func (d difference) object(field string, sent, got map[string]any) (was, is map[
 		switch {
 		case there:
 			was[key], is[key] = d.value(key, value, now)
-		case !empty(value) && key != "stringData": // a Secret's, which becomes data
+		case !empty(value) && key != "stringData": // of a Secret, where it becomes data
 			was[key] = value
 		}
 	}
@@ -53,7 +53,7 @@ func (d difference) object(field string, sent, got map[string]any) (was, is map[
 	return was, is
 }
 
-// isNew reports a field that was not sent and is no default.
+// isNew reports whether a field was not sent and is not a default.
 func (d difference) isNew(field, key string) bool {
 	switch field {
 	case "nodeSelector":
@@ -99,7 +99,7 @@ func (d difference) list(key string, sent, got []any) (was, is any) {
 	return append(before, sent[min(len(sent), len(got)):]...), after
 }
 
-// ownTolerations are the tolerations that not every pod gets.
+// ownTolerations removes the tolerations that every pod gets.
 func ownTolerations(value any) any {
 	own := []any{}
 	list, _ := value.([]any)
@@ -111,13 +111,14 @@ func ownTolerations(value any) any {
 	return own
 }
 
-// ofToken reports the volume of the token that every pod gets, and its mounts.
+// ofToken reports whether an entry is the volume of the token that every pod gets, or its
+// mount.
 func ofToken(entry any) bool {
 	e, ok := entry.(map[string]any)
 	return ok && strings.HasPrefix(fmt.Sprint(e["name"]), "kube-api-access-")
 }
 
-// same reports two ways to write one value, such as 1000m and 1.
+// same reports whether two values are notations of the same value, such as 1000m and 1.
 func same(sent, got any) bool {
 	a, b := fmt.Sprint(sent), fmt.Sprint(got)
 	if a == b || empty(sent) && empty(got) {

@@ -18,14 +18,15 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// Absent reports, in one clause, that the cluster has no walls to try; "" if it has some.
-// Otherwise verify would wait a minute for an ordinary pod to be admitted, and report
-// hundreds of breaches for the one reason.
+// Absent reports, in one clause, that the cluster has no walls to attack, or returns "" if it
+// has some. Without this check, verify would wait a minute for an ordinary pod to be admitted,
+// and report hundreds of breaches with the same cause.
 func (s *Scratch) Absent(ctx context.Context, c client.Client) (string, error) {
 	return absentPolicies(ctx, c, s.platform)
 }
 
-// Absent reports, in one clause, that the cluster has no walls to try; "" if it has some.
+// Absent reports, in one clause, that the cluster has no walls to attack, or returns "" if it
+// has some.
 func (x *Existing) Absent(ctx context.Context, c client.Client) (string, error) {
 	if absent, err := absentPolicies(ctx, c, x.platform); absent != "" || err != nil {
 		return absent, err
@@ -41,9 +42,9 @@ func (x *Existing) Absent(ctx context.Context, c client.Client) (string, error) 
 	return "tenant " + x.by.Name + " has no namespace in the cluster", nil
 }
 
-// absentPolicies names the first kind of admission policies and bindings of which the
-// cluster has none of the platform's. If it lacks only some of a kind, or the caller may not
-// list the kind, there are walls to try.
+// absentPolicies names the first kind of admission policies and bindings of which the cluster
+// has none of the platform's. If only some of a kind are missing, or the caller may not list
+// the kind, there are walls to attack.
 func absentPolicies(ctx context.Context, c client.Client, platform *estate.Platform) (string, error) {
 	var kinds []schema.GroupVersionKind
 	names := map[schema.GroupVersionKind][]string{}

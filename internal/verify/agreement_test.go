@@ -30,12 +30,12 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// answers are a real API server's answers to attacks, the last of each.
+// answers has a real API server's last answer to each attack.
 type answers struct {
 	mu sync.Mutex
 	of map[string]answer
-	// otherwise are the names of attacks that the engine answers differently from the
-	// evaluator, and why.
+	// otherwise maps the names of attacks that the engine answers differently from the
+	// evaluator to the reason.
 	otherwise map[string]string
 }
 
@@ -55,15 +55,14 @@ func (all *answers) note(a attack.Attack, got client.Object, err error, warnings
 	all.of[a.Name] = answer{a, got.DeepCopyObject().(client.Object), err, warnings}
 }
 
-// asks answers an attack's request.
+// asks returns the answer to an attack's request.
 type asks func(context.Context, attack.Attack) (evaluator.Answer, error)
 
-// differences are those between the API server's answer to each attack and mirror and
-// another one's: whether the request is allowed, the refusing rule and its message, the
-// warnings, and the resulting object. The API server has more defaults than the
-// evaluator, and names one refusal of several. The comparison stops when it has found
-// enough. The result is by the name of the attack; compared is the number of compared
-// answers.
+// differences compares the API server's answer to each attack and mirror with another answer:
+// whether the request is allowed, the refusing rule and its message, the warnings, and the
+// resulting object. The API server has more defaults than the evaluator, and reports only one
+// of several refusals. The comparison stops when it has found enough differences. The result is
+// by the attack's name; compared is the number of compared answers.
 func (all *answers) differences(ctx context.Context, ask asks, enough int64) (differences map[string]string, compared int) {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all.of)), func(name string) bool {
 		real := all.of[name]
@@ -96,7 +95,7 @@ func (all *answers) differences(ctx context.Context, ask asks, enough int64) (di
 	return differences, len(names)
 }
 
-// atSameAddress is the attack with the recorded address of its Service, if it uses a
+// atSameAddress returns the attack with the recorded address of its Service, if it requests a
 // free one.
 func atSameAddress(real answer) attack.Attack {
 	sent, ok := real.object.(*corev1.Service)
@@ -111,9 +110,9 @@ func atSameAddress(real answer) attack.Attack {
 }
 
 // agree fails for each difference between the API server and the evaluator, and if the
-// comparison does not detect evaluators that are wrong on purpose. The runner repeats
-// attacks that differ: a mirror is allowed from the beginning, and may have been
-// answered before a policy took effect.
+// comparison does not detect evaluators that are wrong on purpose. The runner repeats attacks
+// whose answers differ: a mirror is always allowed, so it may have been answered before a
+// policy was in force.
 func (all *answers) agree(t *testing.T, p *proving, runner *verify.Runner) {
 	t.Helper()
 	s := newOfflineScene(t, p.scratch)
@@ -155,8 +154,8 @@ func (all *answers) agree(t *testing.T, p *proving, runner *verify.Runner) {
 	}
 }
 
-// placedOtherwise are the attacks and mirrors that Gatekeeper's mutators answer otherwise
-// than the API server's policies, by the reason. The list may only shrink.
+// placedOtherwise maps the attacks and mirrors that Gatekeeper's mutators and the API server's
+// policies answer differently to the reason. The list may only shrink.
 var placedOtherwise = map[string]string{
 	"ask-for-network":           "mutators pass no networks on to Multus, and the message says so",
 	"ask-for-network-elsewhere": "mutators pass no networks on to Multus, and the message says so",
@@ -166,9 +165,9 @@ var placedOtherwise = map[string]string{
 	"tolerate-more":             "mutators add to what is over its bound already, which the message counts",
 }
 
-// mutatingPolicies are the API server's policies with the effect of Gatekeeper's
-// mutators, for a platform that has these. The evaluator has no Gatekeeper; pods must be
-// mutated alike.
+// mutatingPolicies returns the API server's mutating policies for a platform with Gatekeeper's
+// mutators. The evaluator does not implement Gatekeeper, but pods must be mutated in the same
+// way.
 func mutatingPolicies(p *estate.Platform) []client.Object {
 	native := *p
 	native.Placement = v1alpha1.PlacementNative
@@ -181,8 +180,8 @@ func mutatingPolicies(p *estate.Platform) []client.Object {
 	})
 }
 
-// asInCluster takes the labels and annotations of namespaces from a cluster: writers
-// there add some, and rules count and name them.
+// asInCluster takes the labels and annotations of namespaces from a cluster: other field
+// managers add some there, and rules count and name them.
 func (s *offlineScene) asInCluster(t *testing.T, admin client.Client) {
 	t.Helper()
 	for i, o := range s.objects {
@@ -204,7 +203,7 @@ func (s *offlineScene) asInCluster(t *testing.T, admin client.Client) {
 	}
 }
 
-// wrong are evaluators that are wrong on purpose, by their fault.
+// wrong returns evaluators that are wrong on purpose, by their fault.
 func (s *offlineScene) wrong(t *testing.T) map[string]asks {
 	t.Helper()
 	of := func(change func(client.Object) client.Object) asks {
@@ -283,21 +282,22 @@ func differs(real answer, own evaluator.Answer) string {
 	return lacks("", own.Object.Object["spec"], sent.Object["spec"])
 }
 
-// sameRefusal compares the text after the name of the object, which the evaluator may
-// have and the API server not.
+// sameRefusal compares the text after the name of the object, which only the evaluator may
+// know.
 func sameRefusal(a, b error) bool {
 	return apierrors.ReasonForError(a) == apierrors.ReasonForError(b) && words(core(a)) == words(core(b))
 }
 
-// words are those of a text, sorted: lists made from a map have a random order.
+// words returns the words of a text, sorted: lists that are made from a map have a random
+// order.
 func words(text string) string {
 	all := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,:()", r) })
 	slices.Sort(all)
 	return strings.Join(all, " ")
 }
 
-// someMarks are the marks of a namespace in a refusal: a part of many, in the order of a
-// Go map. Their number is compared.
+// someMarks matches the list of a namespace's labels and annotations in a refusal. The list is
+// shortened and has the random order of a Go map, so only its length is compared.
 var someMarks = regexp.MustCompile(`behind the walls \(.*\) are written`)
 
 func core(err error) string {
@@ -323,7 +323,8 @@ func said(err error) string {
 	return cmp.Or(err.Error(), "empty")
 }
 
-// lacks names the first field of one value that is missing or different in another.
+// lacks returns a description of the first field of one value that is missing in another or
+// differs from it.
 func lacks(path string, of, in any) string {
 	switch of := of.(type) {
 	case nil:
@@ -352,7 +353,7 @@ func lacks(path string, of, in any) string {
 		return ""
 	default:
 		if text, _ := of.(string); text == "kube-api-access-" {
-			return "" // the API server makes up the rest of the name
+			return "" // the API server generates the suffix of the name
 		}
 		if !equality.Semantic.DeepEqual(of, in) {
 			return path + " differs: evaluator " + fmt.Sprint(of) + ", API server " + fmt.Sprint(in)

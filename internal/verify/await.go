@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// admitting is the time limit for a cluster's policies to read the rules of new
-	// namespaces; usually they take two seconds.
+	// admitting is the time limit for a cluster's policies to read the rules of new namespaces.
+	// Usually they take two seconds.
 	admitting = 60 * time.Second
-	// loading is the time limit for the API server to enforce policies that were written a
-	// moment ago, as by croft install; usually that takes two seconds. A policy that is not
-	// enforced by then is a breach.
+	// loading is the time limit for the API server to enforce new policies, for example after
+	// croft install. Usually it takes two seconds. A policy that is not enforced by then is a
+	// breach.
 	loading = 10 * time.Second
-	// pause is the time between two tries.
+	// pause is the interval between two tries.
 	pause = 200 * time.Millisecond
 )
 
-// await waits until an ordinary pod is admitted, and then until each policy refuses an
-// attack. If either takes too long, the attacks will report it.
+// await waits until an ordinary pod is admitted, and then until each policy refuses an attack.
+// If either takes too long, the attacks report it.
 func (s *Scratch) await(ctx context.Context, runner *Runner) error {
 	admitted := func(ctx context.Context) (bool, error) { return s.admits(ctx, runner), nil }
 	if err := wait.PollUntilContextTimeout(ctx, pause, admitting, true, admitted); err != nil {
@@ -42,7 +42,7 @@ func awaitRefusals(ctx context.Context, runner *Runner, attacks []attack.Attack)
 	}))
 }
 
-// unlessLate is the error of a wait, unless only its own time limit has passed.
+// unlessLate returns the error of a wait, or nil if only the wait's own time limit has passed.
 func unlessLate(ctx context.Context, err error) error {
 	if ctx.Err() == nil && wait.Interrupted(err) {
 		return nil

@@ -18,12 +18,12 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// TestAwait expects the attacks to wait until the API server enforces policies that were
-// written a moment ago: tried at once, they would all be breaches.
+// TestAwait expects the attacks to wait until the API server enforces new policies: without the
+// wait, they would all be breaches.
 func TestAwait(t *testing.T) {
 	for name, c := range map[string]struct {
-		admitted int // tries until the policies are enforced
-		want     int // 0 for a number that depends on how two timers end
+		admitted int // number of tries until the policies are enforced
+		want     int // 0 if the number depends on which of two timers ends first
 	}{
 		"enforced at once": {admitted: 0, want: 1},
 		"enforced late":    {admitted: 5, want: 6},

@@ -16,7 +16,8 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// dialects are the dialects beside Kubernetes', and the CRDs that they need.
+// dialects are the dialects of network policies other than Kubernetes', with the CRDs that they
+// need.
 var dialects = []struct {
 	name, addon string
 	network     v1alpha1.PlatformNetwork
@@ -27,9 +28,9 @@ var dialects = []struct {
 	{"aws", sandbox.AmazonVPC, v1alpha1.PlatformNetwork{Dialect: v1alpha1.DialectAWS}},
 }
 
-// TestMutantsOfDialects is TestMutants for the objects that only one dialect of network
-// policies has: on a cluster that serves its kinds every attack holds, and every mutant
-// is noticed. The evaluator answers as that cluster does.
+// TestMutantsOfDialects is like TestMutants, for the objects of a single dialect of network
+// policies. On a cluster that serves the dialect's kinds, every attack must be refused and
+// every mutant detected. The evaluator must agree with the cluster.
 func TestMutantsOfDialects(t *testing.T) {
 	sandbox.Thorough(t)
 	for _, dialect := range dialects {
@@ -47,17 +48,16 @@ func TestMutantsOfDialects(t *testing.T) {
 			fmt.Printf("%s: everything holds: %.0f s after the start\n", dialect.name, time.Since(started).Seconds())
 			floor := slices.DeleteFunc(s.platformObjects(), func(o client.Object) bool { return !strings.HasPrefix(o.GetName(), network.CalicoFloorPolicy) })
 			if calico := dialect.network.Calico; calico == nil || !calico.TenantPolicies {
-				floor = nil // nobody comes so far
+				floor = nil // without tenants' policies, no request gets that far
 			}
 			report(t, slices.Concat(l.run(l.ruleMutants(floor)), l.run(l.dialectMutants(s))), time.Since(started))
 		})
 	}
 }
 
-// dialectMutants are made from the policies that only this dialect has: each is deleted,
-// and made to come last, and each of its rules is removed and, if it allows, made to
-// allow everything. The parts of a policy for all namespaces, or all tenants, are
-// changed together.
+// dialectMutants returns mutants of the policies that only this dialect has: each is deleted,
+// or evaluated last; and each of its rules is removed or, if it allows, made to allow
+// everything. The parts of a policy for all namespaces, or all tenants, are changed together.
 func (l *lab) dialectMutants(s *proving) []mutant {
 	byName := map[string][]*unstructured.Unstructured{}
 	var names []string

@@ -13,10 +13,10 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// served are the kinds that the cluster serves.
+// served lists the kinds that the cluster serves.
 type served struct {
 	kinds []kind
-	// unknown are the groups whose discovery failed, and why.
+	// unknown are the groups whose discovery failed, with the error.
 	unknown []string
 }
 
@@ -30,7 +30,7 @@ type kind struct {
 	verbs       []attack.Verb
 }
 
-// rbac is the resource's name as RBAC has it.
+// rbac returns the resource's name as in RBAC rules.
 func (k kind) rbac() string {
 	if k.subresource == "" {
 		return k.Resource
@@ -38,7 +38,7 @@ func (k kind) rbac() string {
 	return k.Resource + "/" + k.subresource
 }
 
-// label is the resource's name for people.
+// label returns the resource's name for messages.
 func (k kind) label() string {
 	if k.Group == "" {
 		return k.rbac()
@@ -46,8 +46,8 @@ func (k kind) label() string {
 	return k.Resource + "." + k.Group + strings.TrimPrefix(k.rbac(), k.Resource)
 }
 
-// discover lists everything that the cluster serves, each resource in one
-// version: rights are not about versions.
+// discover lists all resources that the cluster serves, each in one version: RBAC rules do not
+// depend on versions.
 func (r *Runner) discover() (*served, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,7 +89,7 @@ func kindOf(gv schema.GroupVersion, r *metav1.APIResource) kind {
 		GroupVersionResource: gv.WithResource(name), subresource: subresource, namespaced: r.Namespaced,
 		object: schema.GroupVersionKind{Group: gv.Group, Version: gv.Version, Kind: r.Kind},
 	}
-	// A subresource may be of a kind of another group: an autoscaling/v1 Scale.
+	// A subresource may have a kind of another group, such as an autoscaling/v1 Scale.
 	if r.Version != "" {
 		k.object.Group, k.object.Version = r.Group, r.Version
 	}

@@ -7,12 +7,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// errImageVolumes is the reason why requests with image volumes prove nothing where the
-// API server drops these without a word: before Kubernetes 1.35, unless the feature gate
-// ImageVolume is on (KEP-4639).
+// errImageVolumes is the reason why requests with image volumes prove nothing if the API server
+// drops these silently: before Kubernetes 1.35, unless the feature gate ImageVolume is on
+// (KEP-4639).
 var errImageVolumes = errors.New("this API server drops spec.volumes[].image: its feature gate ImageVolume is off")
 
-// dropsImageVolume reports whether the API server took a pod without its image volumes.
+// dropsImageVolume reports whether the API server removed the image volumes from a pod.
 func dropsImageVolume(sent, got client.Object) bool {
 	before, ok := sent.(*corev1.Pod)
 	if !ok {

@@ -11,12 +11,12 @@ import (
 	"croft.dev/croft/internal/netpol"
 )
 
-// Parts are the parts of a Scratch, for tests that change them.
+// Parts returns the parts of a Scratch, for tests that change them.
 func (s *Scratch) Parts() (platform *estate.Platform, by, on *estate.Tenant) {
 	return s.platform, s.by, s.on
 }
 
-// Users are who Runners act as, by tenant and role.
+// Users returns the identities that Runners impersonate, by tenant and role.
 func Users(tenants ...*estate.Tenant) map[string]map[v1alpha1.Role]authentication.Info {
 	all := map[string]map[v1alpha1.Role]authentication.Info{}
 	for _, t := range tenants {
@@ -28,16 +28,16 @@ func Users(tenants ...*estate.Tenant) map[string]map[v1alpha1.Role]authenticatio
 	return all
 }
 
-// Judge is a Runner's judgement of the answer to an attack.
+// Judge returns a Runner's result for the answer to an attack.
 func Judge(a attack.Attack, err error, warnings []string, outcome error) Result {
 	return judge(a, answer{err: err, warnings: warnings, outcome: outcome})
 }
 
-// OfflineRunner judges flows by some network policies, and nothing else.
+// OfflineRunner returns a Runner that only evaluates flows, by the given network policies.
 func OfflineRunner(policies *netpol.Map) *Runner { return &Runner{policies: policies} }
 
-// Tell sets the Runner's callback for each answer to a request; nil for none. No request
-// may be under way.
+// Tell sets the Runner's callback for each answer to a request, or removes it if it is nil. No
+// request may be in flight.
 func (r *Runner) Tell(answered func(a attack.Attack, got client.Object, err error, warnings []string)) {
 	r.answered = answered
 }
@@ -51,12 +51,12 @@ type Kind struct {
 	Verbs       []attack.Verb
 }
 
-// String is the resource's name for people.
+// String returns the resource's name for messages.
 func (k Kind) String() string {
 	return kind{GroupVersionResource: k.Resource, subresource: k.Subresource}.label()
 }
 
-// Served are all kinds that the cluster serves.
+// Served returns all kinds that the cluster serves.
 func (r *Runner) Served() ([]Kind, error) {
 	found, err := r.discover()
 	if err != nil {

@@ -22,7 +22,7 @@ func (r *Runner) reach(ctx context.Context) (*netpol.Map, error) {
 	return r.policies, nil
 }
 
-// judgeFlow judges whether the network policies allow a connection.
+// judgeFlow evaluates whether the network policies allow a connection.
 func (r *Runner) judgeFlow(ctx context.Context, a attack.Attack) Result {
 	policies, err := r.reach(ctx)
 	if err != nil {
@@ -42,8 +42,8 @@ func (r *Runner) judgeFlow(ctx context.Context, a attack.Attack) Result {
 	}
 }
 
-// judgePairs judges connections between all tenants that the cluster has or,
-// where the attack names where they come from, from there to every tenant.
+// judgePairs evaluates connections between all tenants of the cluster or, if the attack names
+// source namespaces, from these to every tenant.
 func (r *Runner) judgePairs(ctx context.Context, a attack.Attack) Result {
 	policies, err := r.reach(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *Runner) judgePairs(ctx context.Context, a attack.Attack) Result {
 	return result
 }
 
-// eachFrom hands on each pair of some namespaces and every tenant's.
+// eachFrom calls do for each pair of a source and a tenant's namespace.
 func eachFrom(sources []string, policies *netpol.Map, do func(from, to string) bool) (judged, total int) {
 	for _, namespaces := range policies.Tenants() {
 		for _, to := range namespaces {

@@ -26,12 +26,11 @@ import (
 	walls "croft.dev/croft/internal/wall/policy"
 )
 
-// TestMutantsOfGatekeeper is TestMutants for Gatekeeper's objects, on a cluster without
-// MutatingAdmissionPolicy. The API server's own policies have the same rules and come
-// first: so they are removed, every attack must then be stopped by Gatekeeper, and an
-// attack must notice the removal of each mutator, each constraint, each rule of a
-// template and each rule on a namespace. The evaluator answers as that cluster does,
-// except for Gatekeeper's mutations.
+// TestMutantsOfGatekeeper is like TestMutants, for Gatekeeper's objects on a cluster without
+// MutatingAdmissionPolicy. The API server's own policies have the same rules and are evaluated
+// first. So they are removed, and Gatekeeper must then refuse every attack. An attack must
+// detect the removal of each mutator, each constraint, each rule of a template and each rule on
+// a namespace. The evaluator must agree with the cluster, except for Gatekeeper's mutations.
 func TestMutantsOfGatekeeper(t *testing.T) {
 	sandbox.Thorough(t)
 	if testing.Short() {
@@ -57,28 +56,28 @@ func TestMutantsOfGatekeeper(t *testing.T) {
 	}
 	fmt.Printf("what Gatekeeper holds too is held by Gatekeeper: %.0f s after the start\n", time.Since(started).Seconds())
 	findings := l.run(l.gatekeeperMutants(p))
-	// Not at the same time: a namespace without its marks lacks the rules by which every
-	// other mutant is noticed.
+	// These run afterwards: a namespace without its labels and annotations lacks the rules by
+	// which every other mutant is detected.
 	findings = append(findings, l.run(l.markMutants(p))...)
 	report(t, findings, time.Since(started))
 }
 
-// constrainedBy reports an attack that a constraint of the kind stops too.
+// constrainedBy selects the attacks that a constraint of the kind also refuses.
 func constrainedBy(kind string) func(attack.Attack) bool {
 	return func(a attack.Attack) bool { return a.StoppedBy.Constraint == kind }
 }
 
 func isConstrained(a attack.Attack) bool { return a.StoppedBy.Constraint != "" }
 
-// withoutTwins takes the rules that Gatekeeper holds too from the API server's
-// policies, and waits until it is Gatekeeper that stops the attacks on them.
+// withoutTwins removes the rules that Gatekeeper also has from the API server's policies, and
+// waits until Gatekeeper refuses the attacks on them.
 func (l *lab) withoutTwins(p *proving) {
 	l.t.Helper()
 	twins := map[string][]string{}
 	for _, a := range l.attacks(p, isConstrained) {
 		twins[a.StoppedBy.Policy] = append(twins[a.StoppedBy.Policy], a.StoppedBy.Rule)
 	}
-	// A pod that claims to belong to a Node is refused for that alone as well.
+	// This rule alone also refuses a pod that claims to belong to a Node.
 	twins[admissionpolicy.PodsPolicy] = append(twins[admissionpolicy.PodsPolicy], walls.OwnersRule)
 	for _, o := range p.platformObjects() {
 		policy, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
@@ -116,8 +115,8 @@ func (l *lab) withoutTwins(p *proving) {
 	}
 }
 
-// gatekeeperMutants are made from every object that Gatekeeper reads. Objects of each
-// tenant are removed from both at once: not every attack is tried by both.
+// gatekeeperMutants returns a mutant of every object that Gatekeeper reads. A tenant's object
+// is removed from both tenants at once, since not every attack is tried by both.
 func (l *lab) gatekeeperMutants(p *proving) []mutant {
 	var all []mutant
 	each := map[string][]mutation{}
@@ -148,9 +147,9 @@ func (l *lab) gatekeeperMutants(p *proving) []mutant {
 	return all
 }
 
-// markMutants remove from the namespaces one of the marks that Gatekeeper reads there.
-// Without the label no constraint applies; without an allowing rule, legitimate requests
-// are refused.
+// markMutants returns mutants that remove a label or annotation that Gatekeeper reads from the
+// namespaces. Without the label no constraint applies; without an annotation with an allowing
+// rule, legitimate requests are refused.
 func (l *lab) markMutants(p *proving) []mutant {
 	var templates strings.Builder
 	for _, o := range p.platformObjects() {
@@ -169,7 +168,8 @@ func (l *lab) markMutants(p *proving) []mutant {
 		unmarked := all[0].name
 		each[unmarked] = append(each[unmarked], edited(namespace, func(live client.Object) { delete(live.GetLabels(), v1alpha1.PlacementLabel) }))
 		for _, key := range slices.Sorted(maps.Keys(namespace.Annotations)) {
-			// That of the tenant is for messages. Others are the API server's alone.
+			// The annotation with the tenant is only used in messages. Other annotations are
+			// read by the API server's policies only.
 			if namespace.Annotations[key] == "" || key == v1alpha1.RulesAnnotationPrefix+"tenant" || !read(key) {
 				continue
 			}
@@ -186,22 +186,22 @@ func (l *lab) markMutants(p *proving) []mutant {
 	return all
 }
 
-// isOfOwn reports a request that a tenant must be able to make.
+// isOfOwn selects the mirrors: requests that a tenant must be able to make.
 func isOfOwn(a attack.Attack) bool {
 	return a.Kind == attack.Mirror && a.Request != nil && (a.Wall == "nodes" || a.Wall == "policy")
 }
 
-// changedByGatekeeper reports an attack or a mirror that the mutators have a part in.
+// changedByGatekeeper selects the attacks and mirrors to which the mutators apply.
 func changedByGatekeeper(a attack.Attack) bool {
 	return a.Request != nil && (a.Wall == "nodes" || a.Wall == "policy") && !isConstrained(a)
 }
 
-// generic is the name of a tenant's mutator without the tenant.
+// generic returns the name of a tenant's mutator without the tenant.
 func generic(o metav1.Object) string {
 	return strings.TrimSuffix(o.GetName(), "."+o.GetLabels()[v1alpha1.TenantLabel])
 }
 
-// templateMutants let each rule of a template hold always.
+// templateMutants returns mutants in which a rule of a template allows everything.
 func (l *lab) templateMutants(p *proving, template *unstructured.Unstructured) []mutant {
 	var all []mutant
 	for _, c := range wall.Constrained(p.platform) {
@@ -219,7 +219,7 @@ func (l *lab) templateMutants(p *proving, template *unstructured.Unstructured) [
 	return all
 }
 
-// askNothing makes a rule of a template hold always.
+// askNothing makes a rule of a template allow everything.
 func askNothing(template *unstructured.Unstructured, rule int) {
 	targets, _, _ := unstructured.NestedSlice(template.Object, "spec", "targets")
 	code := targets[0].(map[string]any)["code"].([]any)[0].(map[string]any)

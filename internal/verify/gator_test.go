@@ -25,13 +25,12 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// TestTemplates tests croft's ConstraintTemplates with Gatekeeper's own gator: the
-// attacks that a constraint must stop, and the mirrors that it must not, are the cases
-// of a suite. Then each rule is disabled, and the suite must fail. The unchanged
-// templates must refuse nothing in gator, which passes them no namespace, as Gatekeeper
-// before 3.22.
+// TestTemplates tests croft's ConstraintTemplates with Gatekeeper's own gator. The cases of a
+// suite are the attacks that a constraint must refuse and the mirrors that it must allow. Then
+// each rule is disabled, and the suite must fail. The unchanged templates must refuse nothing
+// if gator passes them no namespace, as Gatekeeper before 3.22 does.
 func TestTemplates(t *testing.T) {
-	sandbox.Thorough(t) // the same rules on the API server are tried by TestWallsHold
+	sandbox.Thorough(t) // TestWallsHold tests the same rules on the API server
 	gator, err := sandbox.Tool("gator")
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +57,8 @@ func TestTemplates(t *testing.T) {
 				}
 			}
 			for i, rule := range c.Policy.Asked() {
-				// Only its own cases: gator compiles the template for each.
+				// Each suite has only the rule's own cases, since gator compiles the template
+				// for each.
 				s := suite{dir: t.TempDir(), constrained: c}
 				own := slices.DeleteFunc(slices.Clone(attacks), func(a attack.Attack) bool { return a.StoppedBy.Rule != rule.Name })
 				for _, tenant := range tenants {
@@ -75,9 +75,9 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// few are at most six attacks of each rule, verb and tenant, two in `make test`, and as
-// many of the mirrors of each kind: gator compiles a template for each case, and the
-// catalogue of add-ons alone has a hundred, which TestAnnotations evaluates by itself.
+// few returns at most six attacks of each rule, verb and tenant, two in `make test`, and as
+// many mirrors of each kind: gator compiles a template for each case, and the catalogue of
+// add-ons alone has a hundred cases, which TestAnnotations evaluates separately.
 func few(attacks []attack.Attack) []attack.Attack {
 	most := 2
 	if sandbox.All() {
@@ -94,12 +94,12 @@ func few(attacks []attack.Attack) []attack.Attack {
 	})
 }
 
-// suite is a directory that gator reads: the constraint, and for each tenant the
-// template and its cases.
+// suite is a directory that gator reads, with the constraint and, for each tenant, the template
+// and its cases.
 type suite struct {
 	dir         string
 	constrained admissionpolicy.Constrained
-	// blind keeps the template unchanged.
+	// blind keeps the template unchanged, without the namespace's annotations.
 	blind bool
 	tests []any
 }
@@ -120,8 +120,8 @@ func (s *suite) write(t *testing.T, file string, content any) {
 	}
 }
 
-// template writes the template for objects of one tenant: gator passes it no namespace
-// with annotations, so their values are inserted.
+// template writes the template for objects of one tenant. gator passes it no namespace with
+// annotations, so their values are inserted.
 func (s *suite) template(t *testing.T, p *estate.Platform, tenant *estate.Tenant, template client.Object) {
 	t.Helper()
 	var annotations []string
@@ -136,7 +136,7 @@ func (s *suite) template(t *testing.T, p *estate.Platform, tenant *estate.Tenant
 	object := template.DeepCopyObject().(*unstructured.Unstructured).Object
 	literal := "{" + strings.Join(annotations, ", ") + "}"
 	if !s.blind {
-		replaced(object, "namespaceObject == null || ", "") // it is in no rule that asks nothing
+		replaced(object, "namespaceObject == null || ", "") // a disabled rule does not have it
 		if !replaced(object, "has(namespaceObject.metadata.annotations) ? namespaceObject.metadata.annotations : {}", literal) {
 			t.Fatal("the template does not read the namespace's annotations")
 		}
@@ -144,7 +144,7 @@ func (s *suite) template(t *testing.T, p *estate.Platform, tenant *estate.Tenant
 	s.write(t, "template-"+tenant.Name+".yaml", object)
 }
 
-// replaced replaces a text by another wherever a value begins with it.
+// replaced replaces a text by another in all values that begin with it.
 func replaced(in any, before, after string) bool {
 	found := false
 	switch in := in.(type) {
@@ -167,7 +167,7 @@ func replaced(in any, before, after string) bool {
 func (s *suite) add(t *testing.T, p *estate.Platform, tenant *estate.Tenant, attacks []attack.Attack) {
 	t.Helper()
 	constraint := s.constrained.Constraint().(*unstructured.Unstructured).DeepCopy()
-	// gator knows no namespaces and their labels.
+	// gator does not support namespaces with labels.
 	unstructured.RemoveNestedField(constraint.Object, "spec", "match", "namespaceSelector")
 	s.write(t, "constraint.yaml", constraint.Object)
 	var cases []any
@@ -190,12 +190,13 @@ func (s *suite) add(t *testing.T, p *estate.Platform, tenant *estate.Tenant, att
 	s.write(t, "suite.yaml", map[string]any{"apiVersion": "test.gatekeeper.sh/v1alpha1", "kind": "Suite", "tests": s.tests})
 }
 
-// review is the API server's review of an attack; nil if the attack is not a tenant's
-// request on the constraint's kinds.
+// review returns the API server's review of an attack, or nil if the attack is not a tenant's
+// request for one of the constraint's kinds.
 func (s *suite) review(t *testing.T, p *estate.Platform, tenant *estate.Tenant, a attack.Attack) map[string]any {
 	t.Helper()
 	r := a.Request
-	// gator knows neither namespaces that are no tenant's nor people whom nothing holds.
+	// gator supports neither namespaces outside of tenants nor users who are exempt from the
+	// rules.
 	if a.By != tenant.Name || a.Unruled || r == nil || r.Subresource != "" || a.Kind == attack.Breach && a.StoppedBy.Constraint != s.constrained.Kind {
 		return nil
 	}
@@ -228,8 +229,8 @@ func (s *suite) review(t *testing.T, p *estate.Platform, tenant *estate.Tenant, 
 	return map[string]any{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 }
 
-// asStored applies the defaults and mutations that come before a constraint, as far as
-// the templates read them.
+// asStored applies the defaults and mutations that precede a constraint, as far as the
+// templates read them.
 func asStored(p *estate.Platform, tenant *estate.Tenant, o client.Object) client.Object {
 	switch o := o.(type) {
 	case *corev1.Service:
@@ -238,7 +239,7 @@ func asStored(p *estate.Platform, tenant *estate.Tenant, o client.Object) client
 		}
 	case *corev1.Pod:
 		if engine, isProbe := o.Labels[v1alpha1.ProbeLabel]; isProbe && engine != string(p.Placement) {
-			return o // the mutators leave it alone
+			return o // the mutators do not change it
 		}
 		if o.Spec.NodeSelector[p.NodePoolKey] == "" {
 			if o.Spec.NodeSelector == nil {

@@ -20,37 +20,35 @@ import (
 	"croft.dev/croft/internal/verify"
 )
 
-// mutant is one thing that is taken away from the walls, or turned around.
+// mutant is a mutation of the walls that removes or inverts one part of them.
 type mutant struct {
-	// name describes the mutation; what is the same for the same mutation of several
-	// tenants.
+	// name describes the mutation. what is equal for the same mutation of several tenants.
 	name, what string
-	// object is the mutated object: mutants of one object take turns.
+	// object is the mutated object. Mutants of one object run one after the other.
 	object string
 	mutate mutation
-	// scenes are where it can be noticed; all if nil.
+	// scenes are the scenes in which it can be detected, or all if nil.
 	scenes []*proving
-	// suspects are the attacks that are tried first.
+	// suspects selects the attacks that are tried first.
 	suspects func(attack.Attack) bool
-	// buried is set instead of mutate and suspects if the suspects are known only after
-	// the mutation.
+	// buried is set instead of mutate and suspects if the suspects are known only after the
+	// mutation.
 	buried *buried
 }
 
-// finding is what became of a mutant.
+// finding is the result of a mutant.
 type finding struct {
 	mutant, noticedBy string
-	// group is what many mutants are counted under, where a table would be long.
+	// group is set if many mutants are counted together, because a table would be too long.
 	group string
 	err   error
 }
 
 const (
-	// patience is the maximum time until a mutant, or its end, is noticed. Policies take
-	// a second or two.
+	// patience is the maximum time until a mutant, or its end, is detected. Policies take a
+	// second or two.
 	patience = 30 * time.Second
-	// together is the number of mutants, of different objects, that exist at the same
-	// time.
+	// together is the number of mutants, of different objects, that exist at the same time.
 	together = 6
 )
 
@@ -60,21 +58,21 @@ type lab struct {
 	admin   client.Client
 	scenes  []*proving
 	runners map[*proving]*verify.Runner
-	// sound are the attacks that held before anything was done, by scene.
+	// sound are the attacks that were held before any mutation, by scene.
 	sound map[*proving][]attack.Attack
 	// offline is tried before the cluster, if it is not nil.
 	offline *offlineLab
-	// trusts limits the cluster's attacks to those that the evaluator cannot judge, and
-	// to one for each policy.
+	// trusts limits the cluster's attacks to the ones that need a cluster, and one for each
+	// policy.
 	trusts bool
-	// compares compares the answers of a scene's cluster with the evaluator's.
+	// compares enables the comparison of the cluster's answers with the evaluator's.
 	compares bool
 	mu       sync.Mutex
-	// withoutCluster is the number of mutants that were noticed without the cluster.
+	// withoutCluster is the number of mutants that were detected without the cluster.
 	withoutCluster int
 }
 
-// add adds a scene to the lab when everything in it holds.
+// add adds a scene to the lab after it has checked that all of the scene's attacks are held.
 func (l *lab) add(s *proving) {
 	if l.runners == nil {
 		l.admin, l.runners, l.sound = s.admin, map[*proving]*verify.Runner{}, map[*proving][]attack.Attack{}
@@ -107,16 +105,15 @@ func (l *lab) add(s *proving) {
 		case r.Result != verify.Held:
 			l.t.Errorf("%s: %s/%s is %s before anything is taken away: %s", s.name, r.Wall, r.Name, r.Result, r.Message)
 		case a.Pairs != nil && a.Kind == attack.Mirror:
-			// It is about all tenants of the cluster, and the scenes are of several
-			// platforms.
+			// It concerns all tenants of the cluster, but the scenes are of several platforms.
 		default:
 			l.sound[s] = append(l.sound[s], a)
 		}
 	}
 }
 
-// trusted are the attacks of a scene that hold without the cluster, except for one of
-// each policy, by which the cluster shows that the policy is in force.
+// trusted returns the names of a scene's attacks that are held without the cluster. It leaves
+// out one attack on each policy, which shows that the policy is in force in the cluster.
 func (l *lab) trusted(s *proving) map[string]bool {
 	if l.offline == nil {
 		l.offline = newOfflineLab(l.t, nil)
@@ -133,12 +130,12 @@ func (l *lab) trusted(s *proving) map[string]bool {
 	return names
 }
 
-// attacks are those of a scene that could notice a mutant.
+// attacks returns the attacks of a scene that could detect a mutant.
 func (l *lab) attacks(s *proving, want func(attack.Attack) bool) []attack.Attack {
 	return slices.DeleteFunc(slices.Clone(l.sound[s]), func(a attack.Attack) bool { return !want(a) })
 }
 
-// breached tries attacks until one of them is BREACHED, and names it.
+// breached tries attacks until the result of one is BREACHED, and returns its scene and name.
 func (l *lab) breached(ctx context.Context, scenes []*proving, want func(attack.Attack) bool, within time.Duration) (*proving, string) {
 	var where *proving
 	var which string
@@ -162,8 +159,8 @@ func (l *lab) breached(ctx context.Context, scenes []*proving, want func(attack.
 	return where, which
 }
 
-// loose applies one mutant and returns the attack that noticed it, among those that want
-// selects. It is undone when loose returns, and the attack holds again.
+// loose applies a mutant and returns the name of the attack that detected it, of the attacks
+// that want selects. When it returns, the mutation is undone and the attack is held again.
 func (l *lab) loose(m mutant, want func(attack.Attack) bool, within time.Duration) finding {
 	ctx := l.t.Context()
 	f := finding{mutant: m.name}
@@ -203,10 +200,10 @@ func (l *lab) loose(m mutant, want func(attack.Attack) bool, within time.Duratio
 	return f
 }
 
-// run applies mutants: those of different objects at the same time, trying only
-// their suspects; and then unnoticed ones one by one, trying every attack.
+// run applies mutants: first the mutants of different objects at the same time, with their
+// suspects only; then each undetected mutant alone, with every attack.
 //
-// Mutants that were noticed without a cluster are skipped.
+// Mutants that were detected without a cluster are skipped.
 func (l *lab) run(mutants []mutant) []finding {
 	findings := make([]finding, len(mutants))
 	if l.offline != nil {
@@ -254,19 +251,19 @@ func (l *lab) run(mutants []mutant) []finding {
 // show prints the progress.
 func show(f finding) { fmt.Printf("  %s -> %s\n", f.mutant, cmp.Or(f.noticedBy, "-")) }
 
-// buried is a rule that no request reaches because of earlier parts of the same kind.
-// Those are removed first; the rule must then refuse some of the attacks, and one of
-// those must notice the removal of the rule.
+// buried is a rule that no request reaches because of earlier parts of the same kind. The parts
+// are removed first. The rule must then refuse some of the attacks, and one of these attacks
+// must detect the removal of the rule.
 type buried struct {
 	before  []mutation
 	rule    mutation
 	attacks func(attack.Attack) bool
-	// refusal is a text in the rule's refusals.
+	// refusal is a substring of the rule's refusals.
 	refusal string
 }
 
-// dig removes the parts before a rule, and then the rule. It returns a function that
-// undoes both, and the attacks that the rule refused in between.
+// dig removes the parts before a rule, and then the rule. It returns a function that undoes
+// both, and selects the attacks that the rule refused in between.
 func (l *lab) dig(ctx context.Context, b *buried) (func(context.Context) error, func(attack.Attack) bool, error) {
 	refused := map[string]bool{}
 	reached := func(ctx context.Context) (bool, error) {
@@ -289,7 +286,7 @@ func (l *lab) dig(ctx context.Context, b *buried) (func(context.Context) error, 
 			}
 			continue
 		}
-		// The policy may have come into force in the middle of that look.
+		// The policy may have come into force during the last attempt.
 		if _, err := reached(ctx); err != nil {
 			return nil, nil, errors.Join(err, undo(ctx))
 		}
@@ -303,7 +300,7 @@ func (l *lab) dig(ctx context.Context, b *buried) (func(context.Context) error, 
 	return nil, nil, fmt.Errorf("no attack gets as far as to %s", b.refusal)
 }
 
-// concerns reports whether there is any attack to suspect.
+// concerns reports whether the mutant has suspects.
 func (l *lab) concerns(m mutant) bool {
 	scenes := m.scenes
 	if scenes == nil {
@@ -312,7 +309,7 @@ func (l *lab) concerns(m mutant) bool {
 	return m.buried != nil || slices.ContainsFunc(scenes, func(s *proving) bool { return len(l.attacks(s, m.suspects)) > 0 })
 }
 
-// make makes a mutation in the cluster, and returns a function that undoes it.
+// make applies a mutation in the cluster, and returns a function that undoes it.
 func (l *lab) make(ctx context.Context, m mutation) (func(context.Context) error, error) {
 	var undos []func(context.Context) error
 	undo := func(ctx context.Context) error {
@@ -349,7 +346,7 @@ func (l *lab) makeOne(ctx context.Context, c change) (func(context.Context) erro
 	return undo, l.put(ctx, after)
 }
 
-// put writes an object, over an existing one.
+// put creates or overwrites an object.
 func (l *lab) put(ctx context.Context, o client.Object) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		now, wanted := o.DeepCopyObject().(client.Object), o.DeepCopyObject().(client.Object)

@@ -23,7 +23,7 @@ type leftover struct {
 	err error
 }
 
-// Error says how to delete it.
+// Error returns a message with the command that deletes the object.
 func (l leftover) Error() string {
 	in := ""
 	if l.Namespace != "" {
@@ -37,7 +37,7 @@ func (l leftover) Error() string {
 		l.Ref, l.err, resource, l.Name, in)
 }
 
-// Unwrap implements errors' chain.
+// Unwrap returns the error of the deletion.
 func (l leftover) Unwrap() error { return l.err }
 
 // persistence is the time for which a failing deletion is retried.
@@ -46,12 +46,12 @@ const persistence = 3 * time.Second
 // remove deletes a prepared object. Failures are reported at the end of the run.
 func (r *Runner) remove(ctx context.Context, o client.Object) {
 	if _, ok := o.(*corev1.Binding); ok {
-		return // it goes with its pod
+		return // deleted with its pod
 	}
 	var last error
 	_ = wait.PollUntilContextTimeout(ctx, again, persistence, true, func(ctx context.Context) (bool, error) {
 		err := r.admin.Delete(ctx, o, client.GracePeriodSeconds(0))
-		// Report the API server's last answer instead of the timeout.
+		// Report the API server's last response instead of the timeout.
 		var said apierrors.APIStatus
 		if err == nil || last == nil || errors.As(err, &said) {
 			last = err
@@ -66,8 +66,8 @@ func (r *Runner) remove(ctx context.Context, o client.Object) {
 	r.leftovers = append(r.leftovers, leftover{apply.RefOf(o), last})
 }
 
-// Leftovers returns an error for each prepared object that still exists, except for
-// those in namespaces that are deleted anyway.
+// Leftovers returns an error for each prepared object that still exists, except for objects in
+// namespaces that are deleted anyway.
 func (r *Runner) Leftovers(deleted ...string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

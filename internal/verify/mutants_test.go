@@ -22,11 +22,11 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// ruleMutants are made from the policies that deny or warn: each rule is made to
-// hold always, and each binding is deleted.
+// ruleMutants returns mutants of the policies that deny or warn: each rule is made to allow
+// everything, and each binding is deleted.
 //
-// Conditions that narrow a policy's scope are left alone: without them a policy is
-// only stricter, towards the platform.
+// Conditions that narrow a policy's scope are not changed: without them a policy is only
+// stricter for the platform. TestMutantsOfScopes covers them.
 func (l *lab) ruleMutants(objects []client.Object) []mutant {
 	var all []mutant
 	for _, o := range objects {
@@ -49,8 +49,8 @@ func (l *lab) ruleMutants(objects []client.Object) []mutant {
 	return all
 }
 
-// policyMutants are made of the policies that change things: each is made to
-// change nothing, and each binding is deleted.
+// policyMutants returns mutants of the mutating policies: each part is made to change nothing,
+// and each binding is deleted.
 func (l *lab) policyMutants(objects []client.Object) []mutant {
 	var all []mutant
 	for _, o := range objects {
@@ -58,7 +58,7 @@ func (l *lab) policyMutants(objects []client.Object) []mutant {
 		case *admissionv1.MutatingAdmissionPolicy:
 			for i, part := range partsOf(expressionOf(o)) {
 				all = append(all, mutant{
-					name: fmt.Sprintf("mutation %s: part %d changes nothing", o.Name, i+1), object: "mutations", // one is not to be noticed by what another lets through
+					name: fmt.Sprintf("mutation %s: part %d changes nothing", o.Name, i+1), object: "mutations", // one at a time: the effect of one mutant must not detect another
 					suspects: changedBy(o.Name, o), mutate: idle(o, part),
 				})
 			}
@@ -80,7 +80,7 @@ func expressionOf(o *admissionv1.MutatingAdmissionPolicy) string {
 	return expression
 }
 
-// partsOf are the parts of a sum of lists of patches, recursively.
+// partsOf returns the parts of a sum of lists of patches, recursively.
 func partsOf(expression string) []string {
 	var parts []string
 	depth, start, quoted := 0, 0, false
@@ -113,8 +113,8 @@ func partsOf(expression string) []string {
 	return parts
 }
 
-// idle makes a part of a policy change nothing. An empty list alone would not be
-// one of patches.
+// idle makes a part of a policy change nothing. The filter gives the empty list the type of a
+// list of patches.
 func idle(o *admissionv1.MutatingAdmissionPolicy, part string) mutation {
 	return edited(o, func(live client.Object) {
 		patch := live.(*admissionv1.MutatingAdmissionPolicy).Spec.Mutations[0].JSONPatch
@@ -132,7 +132,7 @@ func askedBy(p *admissionv1.ValidatingAdmissionPolicy) []string {
 	return all
 }
 
-// waive makes a policy ask nothing of a rule.
+// waive makes a rule of a policy allow everything.
 func waive(p *admissionv1.ValidatingAdmissionPolicy, rule string) {
 	for i := range p.Spec.Validations {
 		v := &p.Spec.Validations[i]
@@ -142,8 +142,8 @@ func waive(p *admissionv1.ValidatingAdmissionPolicy, rule string) {
 	}
 }
 
-// changedBy selects the attacks that a mutating policy makes harmless, and the mirrors
-// of its walls.
+// changedBy selects the attacks that a mutating policy makes harmless, and the mirrors of its
+// walls.
 func changedBy(policy string, o client.Object) func(attack.Attack) bool {
 	walls := wall.Of(o)
 	return func(a attack.Attack) bool {
@@ -152,9 +152,9 @@ func changedBy(policy string, o client.Object) func(attack.Attack) bool {
 	}
 }
 
-// tenantMutants are made from the objects in the first namespace of each tenant. Objects
-// that both tenants have are removed from the stricter one: the other has only the
-// attacks that the first cannot try.
+// tenantMutants returns mutants of the objects in the first namespace of each tenant. An object
+// of both tenants is mutated for the stricter one: the other tenant has only the attacks that
+// the first cannot try.
 func (l *lab) tenantMutants(s *proving) []mutant {
 	first := l.mutantsOf(s, s.by, s.on)
 	return append(first, slices.DeleteFunc(l.mutantsOf(s, s.on, s.by), func(m mutant) bool {
@@ -200,7 +200,8 @@ func (l *lab) labelMutants(s *proving, o *corev1.Namespace) []mutant {
 	for _, mode := range []string{"enforce", "warn"} {
 		level := o.Labels[podSecurity+mode]
 		for _, weaker := range []string{"", "privileged", "baseline"} {
-			// Without its own label, Kubernetes warns of violations.
+			// Without the label for warnings, Kubernetes warns of violations of the enforced
+			// level.
 			if level != weaker && (mode == "enforce" || weaker != "") {
 				edits = append(edits, edit{podSecurity + mode, weaker})
 			}
@@ -250,7 +251,7 @@ func (l *lab) limitMutants(s *proving, o *corev1.LimitRange) []mutant {
 	whole := s.mutant(o, "deleted")
 	whole.suspects, whole.mutate = aboutLimits, deleted(o)
 	all := []mutant{whole}
-	// Limits and requests of one resource together: each makes the other redundant.
+	// Limits and requests of a resource are removed together: each makes the other redundant.
 	names := map[corev1.ResourceName]bool{}
 	for _, item := range o.Spec.Limits {
 		for _, list := range []corev1.ResourceList{item.Default, item.DefaultRequest, item.Max, item.Min} {
@@ -274,8 +275,8 @@ func (l *lab) limitMutants(s *proving, o *corev1.LimitRange) []mutant {
 	return all
 }
 
-// wider are values that a list of TenantRules excludes, where that is neither the other
-// tenant's value nor every value.
+// wider maps lists of TenantRules to values that they exclude, if these are neither the other
+// tenant's values nor the star.
 var wider = map[string][]any{
 	"allowCIDRs":        {"0.0.0.0/0", "::/0"},
 	"serviceTypes":      {"NodePort", "LoadBalancer", "ExternalName"},
@@ -284,8 +285,9 @@ var wider = map[string][]any{
 	"subjects":          {"Group:*", "User:*"},
 }
 
-// rulesMutants widen each field of the TenantRules where policies read it, on the
-// namespace. A field that is as wide as it can be in a scene is narrower in another.
+// rulesMutants returns mutants that widen a field of the TenantRules in the namespace's
+// annotations, where policies read it. A field that is as wide as possible in one scene is
+// narrower in another.
 func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.Tenant) []mutant {
 	own, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
@@ -300,7 +302,7 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.
 	var all []mutant
 	for _, field := range slices.Sorted(maps.Keys(spec)) {
 		if field == "allowCIDRs" && spec["egress"] == string(v1alpha1.EgressOpen) {
-			continue // they are for Restricted egress
+			continue // they apply to Restricted egress only
 		}
 		widened := widen(field, spec[field], other[field], another.Namespaces[0])
 		if widened == nil {
@@ -321,8 +323,8 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.
 	return all
 }
 
-// readersOf are the policies that read a field of TenantRules, whose verdict it can
-// change.
+// readersOf returns the policies that read a field of TenantRules, so that it can change their
+// decision.
 func (s *proving) readersOf(field string) []string {
 	if s.texts == nil {
 		s.texts = map[string]string{}
@@ -382,8 +384,9 @@ func widen(field string, value, others any, other string) any {
 	}
 }
 
-// deepMutants are of rules behind a mutating policy, which no request reaches: such a
-// rule must hold when that policy is removed, and the removal of both must be noticed.
+// deepMutants returns mutants of rules that no request reaches because of a mutating policy:
+// such a rule must refuse when that policy is removed, and the removal of both must be
+// detected.
 func (l *lab) deepMutants(objects []client.Object) []mutant {
 	var all []mutant
 	for _, o := range objects {
@@ -421,9 +424,9 @@ func (l *lab) deepMutants(objects []client.Object) []mutant {
 	return all
 }
 
-// networkMutants are made from the tenants' NetworkPolicies, by their names: another
-// policy may make one redundant in some scenes, so it is changed in all scenes and in
-// all of the tenant's namespaces at once.
+// networkMutants returns mutants of the tenants' NetworkPolicies, by name. Another policy may
+// make one redundant in some scenes, so it is changed in all scenes and in all of the tenant's
+// namespaces at once.
 func (l *lab) networkMutants() []mutant {
 	type change struct {
 		what string
@@ -499,7 +502,7 @@ func (l *lab) networkMutants() []mutant {
 	return all
 }
 
-// bindingMutants take people's access away, and give it to others.
+// bindingMutants returns mutants that revoke members' access, or give it to others.
 func (l *lab) bindingMutants(s *proving) []mutant {
 	var all []mutant
 	own := map[string]*rbacv1.RoleBinding{}

@@ -13,14 +13,14 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// TestMutants is the proof that the proof works: each rule, right, label and
-// policy of the walls is taken away once, on a real API server, and some attack
-// must notice. What none notices is either redundant, and to be removed, or lacks
-// an attack. It prints the score; `make test` shows it.
+// TestMutants tests the attacks: it removes each rule, right, label and policy of the walls
+// once, on a real API server, and some attack must detect it. A part whose removal no attack
+// detects is either redundant and to be deleted, or lacks an attack. It prints the score, which
+// `make test` shows.
 func TestMutants(t *testing.T) {
 	started := time.Now()
 	cluster := start(t)
-	// TestWallsHold tries every attack on a cluster, too, and compares the evaluator with it.
+	// TestWallsHold also tries every attack on a cluster, and compares the evaluator with it.
 	l := &lab{t: t, trusts: !sandbox.All()}
 	whole := build(t, cluster.Config, "whole", platformWith("ingress"))
 	l.add(whole)
@@ -88,16 +88,16 @@ func report(t *testing.T, findings []finding, took time.Duration) {
 	}
 }
 
-// change is one change of an object.
+// change is a change of one object.
 type change struct {
 	object client.Object
-	// edit changes the live object; it is deleted if edit is nil.
+	// edit changes the live object. If it is nil, the object is deleted.
 	edit func(client.Object)
-	// added: the object does not exist yet.
+	// added reports whether the change creates the object.
 	added bool
 }
 
-// mutation are changes that are made together.
+// mutation is a list of changes that are applied together.
 type mutation []change
 
 func edited(o client.Object, edit func(client.Object)) mutation {

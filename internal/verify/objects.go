@@ -25,11 +25,11 @@ import (
 // repairing is the time in which a running operator restores a changed object.
 const repairing = 5 * time.Second
 
-// CompareObjects compares the walls' objects with those in the cluster, and the policy that
-// keeps croft's operator to dry runs: a result for each wall. Attacks on scratch tenants
-// show neither that policy nor the objects of a tenant. tenant limits it to the platform's
-// objects and that tenant's, if it is not empty. rendered is for a cluster without an
-// operator.
+// CompareObjects compares the walls' objects, and the policy that restricts croft's operator to
+// dry runs, with the objects in the cluster, and returns a result for each wall. Attacks on
+// scratch tenants test neither that policy nor the objects of a tenant. If tenant is not empty,
+// only the platform's objects and that tenant's are compared. rendered is set for a cluster
+// without an operator.
 func CompareObjects(ctx context.Context, c client.Client, e *estate.Estate, tenant string, rendered bool) ([]Result, error) {
 	var results []Result
 	err := wait.PollUntilContextTimeout(ctx, time.Second, repairing, true, func(ctx context.Context) (bool, error) {
@@ -71,8 +71,8 @@ func surveyed(ctx context.Context, c client.Client, e *estate.Estate, tenant str
 	return objects, nil
 }
 
-// stateOf compares the specification of a policy or its binding with the cluster's. Who wrote
-// it does not matter: croft, Helm or kubectl may have installed it.
+// stateOf compares the specification of a policy or binding with the cluster's. The field
+// manager does not matter: croft, Helm or kubectl may have installed it.
 func stateOf(ctx context.Context, c client.Client, want client.Object) (apply.State, error) {
 	live, err := copyOf(want)
 	if err != nil {
@@ -102,7 +102,7 @@ func specOf(o client.Object) any {
 	}
 }
 
-// resultsOf are a result for each wall.
+// resultsOf returns a result for each wall.
 func resultsOf(objects []survey.Object) []Result {
 	var all []Result
 	for _, w := range wall.All() {

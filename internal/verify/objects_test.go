@@ -20,7 +20,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// TestCompareObjects deletes and changes objects while no operator runs.
+// TestCompareObjects expects results for deleted and changed objects while no operator runs.
 func TestCompareObjects(t *testing.T) {
 	sandbox.EndToEnd(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})

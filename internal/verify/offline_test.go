@@ -30,8 +30,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// unjudged are the attacks that need a cluster, by the reason. The list may only
-// shrink.
+// unjudged are the attacks that need a cluster, with the reason. The list may only shrink.
 var unjudged = []struct {
 	reason string
 	is     func(attack.Attack) bool
@@ -46,7 +45,7 @@ var unjudged = []struct {
 	{"a kind sent in another version than the policy's is converted", func(a attack.Attack) bool { return a.Name == "scale-by-too-many-in-v1" }},
 }
 
-// offlineScene is two scratch tenants, and the walls around them, in no cluster.
+// offlineScene is two scratch tenants with the walls around them, without a cluster.
 type offlineScene struct {
 	scratch   *verify.Scratch
 	objects   []client.Object
@@ -73,7 +72,8 @@ func newOfflineScene(t testing.TB, scratch *verify.Scratch) *offlineScene {
 	return s
 }
 
-// offlineRunner judges flows by the network policies among some objects.
+// offlineRunner returns a Runner that evaluates flows by the network policies among the
+// objects.
 func offlineRunner(objects []client.Object) (*verify.Runner, error) {
 	var namespaces []corev1.Namespace
 	var policies []client.Object
@@ -95,7 +95,7 @@ func offlineRunner(objects []client.Object) (*verify.Runner, error) {
 	return verify.OfflineRunner(found), err
 }
 
-// with is the scene after a mutation.
+// with returns the scene after a mutation.
 func (s *offlineScene) with(m mutation) (*offlineScene, error) {
 	next := *s
 	next.objects = slices.Clone(s.objects)
@@ -106,7 +106,7 @@ func (s *offlineScene) with(m mutation) (*offlineScene, error) {
 		}
 		i := slices.IndexFunc(next.objects, func(o client.Object) bool { return same(o, c.object) })
 		if i < 0 {
-			continue // of another scene
+			continue // the object belongs to another scene
 		}
 		if c.edit == nil {
 			next.objects = slices.Delete(next.objects, i, i+1)
@@ -139,7 +139,7 @@ func judges(a attack.Attack) bool {
 	return true
 }
 
-// try tries an attack that can be tried without a cluster.
+// try tries an attack without a cluster.
 func (s *offlineScene) try(ctx context.Context, a attack.Attack) (verify.Result, error) {
 	if a.Request == nil {
 		return s.runner.Try(ctx, a), nil
@@ -159,7 +159,7 @@ func (s *offlineScene) try(ctx context.Context, a attack.Attack) (verify.Result,
 	return verify.Judge(a, answer.Err(), answer.Warnings, outcome), nil
 }
 
-// answer is the evaluator's answer to an attack's request.
+// answer returns the evaluator's answer to an attack's request.
 func (s *offlineScene) answer(ctx context.Context, a attack.Attack) (evaluator.Answer, error) {
 	e, r, err := s.request(ctx, a)
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *offlineScene) answer(ctx context.Context, a attack.Attack) (evaluator.A
 	return e.Judge(ctx, r)
 }
 
-// request is an attack's request, and the evaluator with the objects that it needs.
+// request returns an attack's request, and the evaluator with the objects that it needs.
 func (s *offlineScene) request(ctx context.Context, a attack.Attack) (*evaluator.Evaluator, evaluator.Request, error) {
 	who := s.users[a.By][cmp.Or(a.As, v1alpha1.RoleOperator)]
 	if len(a.AsGroups) > 0 {
@@ -195,7 +195,7 @@ func (s *offlineScene) request(ctx context.Context, a attack.Attack) (*evaluator
 	return e, r, err
 }
 
-// madeByPlatform is an object after its creation by the platform.
+// madeByPlatform returns an object as it is stored when the platform creates it.
 func madeByPlatform(ctx context.Context, e *evaluator.Evaluator, o client.Object) (client.Object, error) {
 	admin := &user.DefaultInfo{Name: "admin", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}
 	r, err := requestOf(&attack.Request{Verb: attack.Create, Object: o}, admin, nil)
@@ -243,7 +243,7 @@ func requestOf(a *attack.Request, who user.Info, standing []client.Object) (eval
 				(kind.Empty() || kindOf(o) == kind.Kind)
 		})
 		if i < 0 && a.Verb == attack.Delete {
-			return r, nil // whether one may comes before whether there is one
+			return r, nil // authorization comes before the lookup of the object
 		}
 		if i < 0 {
 			return r, fmt.Errorf("%s %s does not stand", kind.Kind, a.Object.GetName())
@@ -284,8 +284,8 @@ func plain(o client.Object) (*unstructured.Unstructured, error) {
 	return u, err
 }
 
-// TestWallsHoldWithoutCluster tries attacks without a cluster, in milliseconds each:
-// TestWallsHold tries the same on a real one.
+// TestWallsHoldWithoutCluster tries attacks without a cluster, in milliseconds each.
+// TestWallsHold tries the same attacks on a real one.
 func TestWallsHoldWithoutCluster(t *testing.T) {
 	scratch, err := verify.NewScratch(platformWith("ingress"))
 	if err != nil {
@@ -314,7 +314,7 @@ func TestWallsHoldWithoutCluster(t *testing.T) {
 	}
 }
 
-// offlineLab lets mutants loose without a cluster.
+// offlineLab tries mutants without a cluster.
 type offlineLab struct {
 	scenes map[*proving]*offlineScene
 	// sound are the attacks that can be tried, by scene.
@@ -330,7 +330,7 @@ func newOfflineLab(t testing.TB, scenes []*proving) *offlineLab {
 	return l
 }
 
-// add adds a scene with the attacks that want picks.
+// add adds a scene with the attacks that want selects.
 func (l *offlineLab) add(t testing.TB, p *proving, want func(attack.Attack) bool) {
 	t.Helper()
 	s := newOfflineScene(t, p.scratch)
@@ -338,7 +338,7 @@ func (l *offlineLab) add(t testing.TB, p *proving, want func(attack.Attack) bool
 	l.sound[p] = s.sound(t.Context(), func(a attack.Attack) bool { return want(a) && (a.Pairs == nil || a.Kind == attack.Breach) })
 }
 
-// sound are the attacks that can be tried, and hold.
+// sound returns the attacks that can be tried and are held.
 func (s *offlineScene) sound(ctx context.Context, want func(attack.Attack) bool) []attack.Attack {
 	all := slices.DeleteFunc(s.scratch.Attacks(), func(a attack.Attack) bool { return !judges(a) || !want(a) })
 	held := make([]bool, len(all))
@@ -355,7 +355,7 @@ func (s *offlineScene) sound(ctx context.Context, want func(attack.Attack) bool)
 	return sound
 }
 
-// atOnce does something as many times at once as there are cores.
+// atOnce calls do for each index, with one concurrent call per core.
 func atOnce(times int, do func(i int)) {
 	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var group sync.WaitGroup
@@ -369,8 +369,8 @@ func atOnce(times int, do func(i int)) {
 	group.Wait()
 }
 
-// run tries each mutant, one for each core concurrently, and returns the attacks that
-// noticed them; nothing for those that are noticed in a cluster only.
+// run tries each mutant, one per core concurrently, and returns the names of the attacks that
+// detected them. The name is empty for mutants that are only detected in a cluster.
 func (l *offlineLab) run(ctx context.Context, all []*proving, mutants []mutant) []finding {
 	findings := make([]finding, len(mutants))
 	atOnce(len(mutants), func(i int) {
@@ -403,7 +403,7 @@ func (l *offlineLab) loose(ctx context.Context, all []*proving, m mutant) (strin
 	return "", nil
 }
 
-// breached names the first attack with the wrong outcome.
+// breached returns the name of the first attack with the wrong outcome.
 func (l *offlineLab) breached(ctx context.Context, p *proving, s *offlineScene, want func(attack.Attack) bool) string {
 	for _, a := range l.sound[p] {
 		if !want(a) {
@@ -443,9 +443,9 @@ func (l *offlineLab) dig(ctx context.Context, p *proving, b *buried) (string, er
 	return "", nil
 }
 
-// TestRulesWithoutCluster removes each rule, each part of a mutation and each binding,
-// without a cluster: seconds after a change of a rule it shows whether the attacks still
-// prove it. TestMutants also removes all other objects.
+// TestRulesWithoutCluster removes each rule, each part of a mutation and each binding, without
+// a cluster: seconds after a change of a rule it shows whether the attacks still test it.
+// TestMutants also removes all other objects.
 func TestRulesWithoutCluster(t *testing.T) {
 	started := time.Now()
 	l := offlineScenes(t)
@@ -457,7 +457,7 @@ func TestRulesWithoutCluster(t *testing.T) {
 	report(t, l.offline.run(t.Context(), l.scenes, mutants), time.Since(started))
 }
 
-// offlineScenes is a lab without a cluster.
+// offlineScenes returns a lab without a cluster.
 func offlineScenes(t *testing.T) *lab {
 	t.Helper()
 	l := &lab{t: t, scenes: []*proving{offlineProving(t, "whole", platformWith("ingress")), offlineProving(t, "alone", platformWith())}}
@@ -466,7 +466,7 @@ func offlineScenes(t *testing.T) *lab {
 	return l
 }
 
-// offlineProving is two scratch tenants in no cluster.
+// offlineProving returns two scratch tenants without a cluster.
 func offlineProving(t *testing.T, name string, platform v1alpha1.Platform) *proving {
 	t.Helper()
 	scratch, err := verify.NewScratch(platform)

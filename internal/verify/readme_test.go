@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/internal/verify"
 )
 
-// TestReadme fails if the README's numbers of attacks and mirrors are too high, or more than
-// a fifth too low.
+// TestReadme fails if the README's numbers of attacks and mirrors are too high, or more than a
+// fifth too low.
 func TestReadme(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// object is the object of the request: for an update or a patch, the live object,
-// changed.
+// object returns the object of the request. For an update or a patch, it is the changed live
+// object.
 func (r *Runner) object(ctx context.Context, request *attack.Request) (client.Object, error) {
 	object, err := copyOf(request.Object)
 	if err != nil {
@@ -34,8 +34,8 @@ func (r *Runner) object(ctx context.Context, request *attack.Request) (client.Ob
 	return object, nil
 }
 
-// clusterIP is an address next to that of the API server's own Service, which every
-// cluster has: in the range, and probably unused. If it is used, another is tried.
+// clusterIP returns an address next to the address of the API server's Service, which every
+// cluster has: it is in the range, and probably free. If it is in use, another is tried.
 func (r *Runner) clusterIP(ctx context.Context) (string, error) {
 	server := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}}
 	if err := r.admin.Get(ctx, client.ObjectKeyFromObject(server), server); err != nil {
@@ -94,7 +94,7 @@ func send(ctx context.Context, c client.WithWatch, request *attack.Request, obje
 	}
 }
 
-// sendPatch sends the difference that Change makes, as a merge patch.
+// sendPatch sends the difference that Change makes as a merge patch.
 func sendPatch(ctx context.Context, c client.Client, request *attack.Request, object client.Object) error {
 	before, err := copyOf(object)
 	if err != nil {
@@ -128,7 +128,7 @@ func sendList(ctx context.Context, c client.WithWatch, verb attack.Verb, object 
 	if err != nil {
 		return err
 	}
-	// Unstructured for every kind: the content of the list is irrelevant.
+	// Unstructured works for every kind; the content of the list is irrelevant.
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	in := client.InNamespace(object.GetNamespace())

@@ -24,22 +24,22 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// envRestarts is the number of times that TestWallsHold/Restart kills the API server;
-// restarts if it is not set.
+// envRestarts is the environment variable with the number of times that TestWallsHold/Restart
+// kills the API server. Defaults to restarts.
 const envRestarts = "CROFT_RESTARTS"
 
 const (
-	// restarts are enough to notice a fault that occurs in half of them; `make test` has
-	// fewRestarts.
+	// restarts is enough to detect a fault that occurs in half of all restarts. `make test`
+	// uses fewRestarts.
 	restarts, fewRestarts = 6, 1
 	// judged is the time for which requests are sent after the API server is ready.
 	judged = 3 * time.Second
 )
 
-// restart kills the API server while tenants send requests. As soon as it is ready
-// again, legitimate requests must succeed; hostile ones must be refused at all times. It
-// fails if a policy needs something that an API server learns only later, such as a
-// custom kind.
+// restart kills the API server while tenants send requests. As soon as it is ready again,
+// legitimate requests must succeed; hostile ones must be refused at all times. It fails if a
+// policy depends on something that an API server loads only after it is ready, such as a custom
+// kind.
 func (p *proving) restart(t *testing.T, cluster *sandbox.Cluster) {
 	config := rest.CopyConfig(cluster.Config)
 	config.QPS = -1
@@ -76,7 +76,7 @@ func (p *proving) restart(t *testing.T, cluster *sandbox.Cluster) {
 			t.Fatal(err)
 		}
 		refused := s.setReady(true)
-		time.Sleep(judged) // nothing is to happen meanwhile
+		time.Sleep(judged) // requests are sent meanwhile
 		t.Logf("restart %d: %d harmless requests refused", n+1, s.refused()-refused)
 	}
 	s.end()
@@ -88,7 +88,7 @@ func (p *proving) restart(t *testing.T, cluster *sandbox.Cluster) {
 	}
 }
 
-// stream is requests that are sent all the time.
+// stream sends requests continuously.
 type stream struct {
 	requests []*request
 	stop     context.CancelFunc
@@ -98,7 +98,7 @@ type stream struct {
 	ready bool
 }
 
-// request is one of them.
+// request is a request of a stream.
 type request struct {
 	what    string
 	hostile bool
@@ -108,7 +108,7 @@ type request struct {
 	last         error
 }
 
-// wrong is the error of an answer. A missing answer is none.
+// wrong returns an error if the response is wrong. A missing response is not wrong.
 func (r *request) wrong(err error) error {
 	var answer apierrors.APIStatus
 	switch {
@@ -177,7 +177,7 @@ func newStream(t *testing.T, admin client.Client, p *proving) *stream {
 	}}
 }
 
-// start sends each request again and again.
+// start sends each request repeatedly until the stream is stopped.
 func (s *stream) start(t *testing.T) {
 	t.Helper()
 	var ctx context.Context
@@ -204,7 +204,7 @@ func (s *stream) start(t *testing.T) {
 
 func (s *stream) end() { s.stop(); s.clients.Wait() }
 
-// count records an answer. Before the API server is ready, it may refuse anything.
+// count records a response. Before the API server is ready, it may refuse any request.
 func (s *stream) count(r *request, err error, ready bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -222,8 +222,8 @@ func (s *stream) isReady() bool {
 	return s.ready
 }
 
-// setReady records whether the API server is ready, and returns the number of harmless
-// requests that were refused so far.
+// setReady records whether the API server is ready, and returns the number of harmless requests
+// that were refused so far.
 func (s *stream) setReady(ready bool) int {
 	s.lock.Lock()
 	s.ready = ready

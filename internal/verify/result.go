@@ -11,50 +11,48 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// Outcome is what became of an attack.
+// Outcome is the outcome of an attack.
 type Outcome string
 
 const (
-	// Held means that an attack was stopped by what should stop it, or that a
-	// mirror went through.
+	// Held means that the expected rule refused an attack, or that a mirror was allowed.
 	Held Outcome = "held"
-	// Breached means that an attack went through, or a mirror was stopped.
+	// Breached means that an attack succeeded, or a mirror was refused.
 	Breached Outcome = "BREACHED"
-	// BlockedElsewhere means that an attack failed, or could not be made, but not by the
-	// wall that claims to stop it: this proves nothing about the wall.
+	// BlockedElsewhere means that an attack failed or could not be made for another reason than
+	// the rule of the wall that should refuse it: this proves nothing about the wall.
 	BlockedElsewhere Outcome = "blocked elsewhere"
-	// NotTried means that the attack has no object to be tried on here; the message says
-	// why.
+	// NotTried means that there is no object here on which to try the attack; the message gives
+	// the reason.
 	NotTried Outcome = "not tried"
 )
 
-// Outcomes are all that an attack can come to, the best first.
+// Outcomes are all outcomes, the best first.
 var Outcomes = []Outcome{Held, Breached, BlockedElsewhere, NotTried}
 
-// Result is what verify says of one attack.
+// Result is the result of one attack.
 type Result struct {
 	Name string      `json:"name"`
 	Wall string      `json:"wall"`
 	Kind attack.Kind `json:"kind"`
-	// Summary describes the attempt.
+	// Summary describes the attack.
 	Summary string  `json:"summary"`
 	Result  Outcome `json:"result"`
-	// StoppedBy names what stopped the attack, or should have.
+	// StoppedBy names the rule that refused the attack, or should have.
 	StoppedBy string `json:"stoppedBy,omitempty"`
-	// Message is the message to the tenant, or the error.
+	// Message is the message that the tenant gets, or the error.
 	Message string `json:"message,omitempty"`
-	// Variants is the number of requests or connections tried under this name, if more
-	// than one.
+	// Variants is the number of requests or connections tried under this name, if more than
+	// one.
 	Variants int `json:"variants,omitempty"`
-	// Breaches are all variants that went the wrong way; the message names only a
-	// few.
+	// Breaches are all variants with the wrong outcome; the message names only a few.
 	Breaches []string `json:"breaches,omitempty"`
 }
 
-// Good reports whether the result speaks for the wall.
+// Good reports whether the result does not count against the wall.
 func (r Result) Good() bool { return r.Result == Held || r.Result == NotTried }
 
-// Tried is the number of requests or connections of the result.
+// Tried returns the number of requests or connections of the result.
 func (r Result) Tried() int {
 	if r.Result == NotTried {
 		return 0
@@ -69,12 +67,12 @@ func resultOf(a attack.Attack, outcome Outcome, message string) Result {
 	}
 }
 
-// notTried is for attacks on objects that this cluster or this tenant does not have.
+// notTried returns a result for an attack on objects that this cluster or tenant does not have.
 func notTried(a attack.Attack, err error) Result { return resultOf(a, NotTried, err.Error()) }
 
-// unprepared is for objects that could not be prepared or read. That is no excuse: if the
-// attack's object is missing, or the cluster does not answer, nothing proves that the
-// wall holds. The only excuse is a kind that the cluster does not serve.
+// unprepared returns a result for objects that could not be prepared or read. If the attack's
+// object is missing or the cluster does not respond, nothing proves that the wall works, so the
+// result is not good. The only exception is a kind that the cluster does not serve.
 func unprepared(a attack.Attack, err error) Result {
 	if reason := missingKind(err); reason != "" {
 		return resultOf(a, NotTried, reason)
@@ -82,17 +80,16 @@ func unprepared(a attack.Attack, err error) Result {
 	return resultOf(a, BlockedElsewhere, err.Error())
 }
 
-// answer is what came of a request.
+// answer is the response to a request.
 type answer struct {
 	err      error
 	warnings []string
-	// outcome is the error of the returned object.
+	// outcome is the error that Outcome of the attack found in the returned object.
 	outcome error
 }
 
-// judge turns what came of a request into a result. Only the refusal of the very
-// thing that should refuse counts for the wall, or its warning where it only
-// warns.
+// judge returns the result for the response to a request. Only a refusal by the expected rule
+// counts for the wall, or its warning if the rule only warns.
 func judge(a attack.Attack, got answer) Result {
 	by := a.StoppedBy
 	switch {
@@ -120,7 +117,7 @@ func judge(a attack.Attack, got answer) Result {
 	}
 }
 
-// judgeRefusedMirror turns the refusal of what should go through into a result.
+// judgeRefusedMirror returns the result of a refused mirror.
 func judgeRefusedMirror(a attack.Attack, err error) Result {
 	switch {
 	case unanswered(err):
@@ -132,7 +129,7 @@ func judgeRefusedMirror(a attack.Attack, err error) Result {
 	}
 }
 
-// missingKind names the kind that the cluster does not serve, if the error is about one.
+// missingKind names the kind that the cluster does not serve, if that is the error.
 func missingKind(err error) string {
 	if !meta.IsNoMatchError(err) {
 		return ""
@@ -144,8 +141,8 @@ func missingKind(err error) string {
 	return "this cluster has no such kind: " + err.Error()
 }
 
-// unanswered reports an error that does not come from any rule of the cluster:
-// the network broke, or the API server could not cope.
+// unanswered reports whether an error does not come from any rule of the cluster: the network
+// failed, or the API server was overloaded.
 func unanswered(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

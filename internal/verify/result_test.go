@@ -12,8 +12,8 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// TestJudge checks the result of each outcome of an attack: a wall holds only if the
-// very rule that should refuse does so, with its own message.
+// TestJudge checks the result of each outcome of an attack: the result is Held only if the
+// expected rule refuses, with its own message.
 func TestJudge(t *testing.T) {
 	refused := func(why string) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", errors.New(why))
@@ -66,7 +66,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeSweep expects every request of a sweep to be refused by RBAC itself.
+// TestJudgeSweep expects RBAC itself to refuse every request of a sweep.
 func TestJudgeSweep(t *testing.T) {
 	all := []probe{{kind: kind{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}}, verb: attack.List},
 		{kind: kind{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, subresource: "scale"}, verb: attack.Get}}

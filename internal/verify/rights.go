@@ -9,11 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Right is something that one may do or not: a verb on a resource, in the whole
-// cluster, or on one object of it.
+// Right is a verb on a resource, in the whole cluster or on one object of it.
 type Right struct{ Verb, Group, Resource, Name string }
 
-// String is how RBAC's messages name it.
+// String returns the right as in RBAC's messages.
 func (r Right) String() string {
 	text := r.Verb + " " + r.Resource
 	if r.Group != "" {
@@ -29,7 +28,7 @@ func impersonation(user, group string) []Right {
 	return []Right{{Verb: "impersonate", Resource: "users", Name: user}, {Verb: "impersonate", Resource: "groups", Name: group}}
 }
 
-// Needs are the rights needed to act as the tenant's people.
+// Needs returns the rights needed to act as the tenant's members.
 func (x *Existing) Needs() []Right {
 	var needs []Right
 	for _, as := range identities(x.by) {
@@ -47,7 +46,7 @@ func (x *Existing) Needs() []Right {
 	return append(needs, Right{Verb: "list", Group: "networking.k8s.io", Resource: "networkpolicies"})
 }
 
-// Lacking are the rights that the client's user does not have.
+// Lacking returns the rights that the client's user does not have.
 func Lacking(ctx context.Context, c client.Client, rights []Right) ([]Right, error) {
 	var lacking []Right
 	for _, r := range rights {
@@ -64,7 +63,7 @@ func Lacking(ctx context.Context, c client.Client, rights []Right) ([]Right, err
 	return lacking, nil
 }
 
-// Self is who the client's user is to the API server.
+// Self returns the client's user as the API server authenticates it.
 func Self(ctx context.Context, c client.Client) (authenticationv1.UserInfo, error) {
 	review := &authenticationv1.SelfSubjectReview{}
 	err := c.Create(ctx, review)

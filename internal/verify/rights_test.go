@@ -17,10 +17,10 @@ import (
 	"croft.dev/croft/internal/wall/identity"
 )
 
-// right is one verb on one kind.
+// right is a verb on a kind.
 type right struct{ group, resource, verb string }
 
-// String is how a sweep names it.
+// String returns the right as a sweep names it.
 func (r right) String() string {
 	name, subresource, _ := strings.Cut(r.resource, "/")
 	if r.group != "" {
@@ -32,7 +32,7 @@ func (r right) String() string {
 	return r.verb + " " + name
 }
 
-// served are all rights to the kinds that the cluster serves.
+// served returns all rights to the kinds that the cluster serves.
 func (l *lab) served(namespaced bool) []right {
 	client, err := discovery.NewDiscoveryClientForConfig(l.scenes[0].config)
 	if err != nil {
@@ -65,7 +65,7 @@ func gives(rules []rbacv1.PolicyRule, r right) bool {
 	})
 }
 
-// class sums up rights: one mutant is to give reading, or writing, of one kind.
+// class groups rights: one mutant gives the right to read, or to write, one kind.
 func class(r right) string {
 	if slices.Contains([]string{"get", "list", "watch"}, r.verb) {
 		return "reading " + strings.TrimPrefix(r.String(), r.verb+" ")
@@ -73,9 +73,9 @@ func class(r right) string {
 	return "writing " + strings.TrimPrefix(r.String(), r.verb+" ")
 }
 
-// rightsFindings add to each role a right that it withholds, and remove one that it
-// gives. The requests of a sweep are independent of one another, so all of these mutants
-// exist at once, and each is looked for in the sweep's list.
+// rightsFindings adds all rights that a role lacks, and then removes all that it has. The
+// requests of a sweep are independent of one another, so all of these mutants exist at once,
+// and each must be among the breaches of the sweep.
 func (l *lab) rightsFindings() []finding {
 	var all []finding
 	s := l.scenes[0]
@@ -108,12 +108,12 @@ func (l *lab) rightsFindings() []finding {
 		[]string{"read-anything-cluster-wide", "write-anything-cluster-wide"}, l.given(s, rulesOf(withheld)...))...)
 }
 
-// platformFindings remove rights from the roles of the platform's people, and then the
-// roles.
+// platformFindings removes rights from the roles of the platform's admins and auditors, and
+// then the roles.
 func (l *lab) platformFindings(s *proving, namespaced, clusterWide []right) []finding {
 	all := clusterWide
 	for _, r := range namespaced {
-		if r.verb == "list" || r.verb == "watch" { // the verbs that are about all namespaces
+		if r.verb == "list" || r.verb == "watch" { // these verbs apply to all namespaces
 			all = append(all, r)
 		}
 	}
@@ -149,7 +149,7 @@ func rulesOf(rights []right) []rbacv1.PolicyRule {
 	return rules
 }
 
-// given gives the strongest members of the tenant rights to the whole cluster.
+// given gives rights in the whole cluster to the tenant's operators.
 func (l *lab) given(s *proving, rules ...rbacv1.PolicyRule) mutation {
 	meta := metav1.ObjectMeta{Name: "croft-mutant"}
 	var group string
@@ -166,8 +166,8 @@ func (l *lab) given(s *proving, rules ...rbacv1.PolicyRule) mutation {
 		})
 }
 
-// swept makes a mutation that concerns many rights, and looks for each in what
-// the sweeps find.
+// swept applies a mutation that affects many rights, and searches the breaches of the sweeps
+// for each right.
 func (l *lab) swept(prefix, group string, rights []right, sweeps []string, mutate mutation) []finding {
 	ctx := l.t.Context()
 	undo, err := l.make(ctx, mutate)
@@ -178,8 +178,8 @@ func (l *lab) swept(prefix, group string, rights []right, sweeps []string, mutat
 	missing := func() []right {
 		return slices.DeleteFunc(slices.Clone(rights), func(r right) bool { return noticed[r.String()] != "" })
 	}
-	// Most rights take effect at once; the sweeps need not be repeated for a mutant that
-	// is not noticed at all.
+	// Most rights take effect at once, so sweeps are repeated only for a part of patience if a
+	// mutant is not detected.
 	_ = wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, patience/3, true, func(ctx context.Context) (bool, error) {
 		s := l.scenes[0]
 		for _, name := range sweeps {
@@ -199,7 +199,7 @@ func (l *lab) swept(prefix, group string, rights []right, sweeps []string, mutat
 			byClass[class(r)] = i
 			all = append(all, finding{mutant: prefix + class(r), noticedBy: noticed[r.String()], group: prefix + group, err: err})
 		}
-		// Each verb must be noticed, not only one of a class.
+		// Each verb must be detected, not only one of a class.
 		if noticed[r.String()] == "" {
 			all[i].noticedBy = ""
 		}
@@ -207,7 +207,7 @@ func (l *lab) swept(prefix, group string, rights []right, sweeps []string, mutat
 	return all
 }
 
-// powerMutants give rights that no request shows.
+// powerMutants returns mutants that give rights which no sweep requests.
 func (l *lab) powerMutants() []mutant {
 	var all []mutant
 	s := l.scenes[0]

@@ -16,9 +16,9 @@ import (
 // triers is the number of concurrent attacks.
 const triers = 8
 
-// Run tries attacks, concurrently if they do not interfere, passes on each result as it
-// comes, and returns all in the order of the attacks. It ends early, with the results so
-// far, when the context is over.
+// Run tries attacks, concurrently if they do not interfere. It passes each result to report at
+// once, and returns all results in the order of the attacks. When the context ends, it returns
+// early with the results so far.
 func (r *Runner) Run(ctx context.Context, attacks []attack.Attack, report func(Result)) ([]Result, error) {
 	results := make([]*Result, len(attacks))
 	var mu sync.Mutex
@@ -34,7 +34,7 @@ func (r *Runner) Run(ctx context.Context, attacks []attack.Attack, report func(R
 						return
 					}
 					result := r.Try(ctx, attacks[i])
-					if ctx.Err() != nil { // it was cut short, and says nothing
+					if ctx.Err() != nil { // it was interrupted and proves nothing
 						return
 					}
 					mu.Lock()
@@ -57,10 +57,10 @@ func (r *Runner) Run(ctx context.Context, attacks []attack.Attack, report func(R
 	return all, ctx.Err()
 }
 
-// phases are attacks that may be tried at the same time, by index, as chains that must
-// be tried one after the other. Attacks that give rights by mistake come after all
-// others that these rights would affect, and those that RBAC itself must refuse are
-// tried one by one.
+// phases returns the attacks, by index, in phases that run one after the other. A phase
+// consists of chains that may run at the same time; the attacks of a chain run one after the
+// other. Attacks that prepare a binding come after all attacks that its rights would affect,
+// and those that RBAC itself must refuse run alone.
 func phases(attacks []attack.Attack) [][][]int {
 	var plain, mistaken, alone []int
 	for i, a := range attacks {
@@ -80,14 +80,13 @@ func phases(attacks []attack.Attack) [][][]int {
 	return all
 }
 
-// givesRights reports an object that gives rights.
+// givesRights reports whether an object gives rights.
 func givesRights(o client.Object) bool {
 	kind := o.GetObjectKind().GroupVersionKind()
 	return kind.Group == rbacv1.GroupName && strings.HasSuffix(kind.Kind, "Binding")
 }
 
-// chains puts attacks into one chain that prepare or ask for an object of the
-// same name.
+// chains puts attacks that prepare or request an object of the same name into one chain.
 func chains(attacks []attack.Attack, indices []int) [][]int {
 	prepared := map[string]bool{}
 	for _, i := range indices {

@@ -13,9 +13,9 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// TestPhases expects interfering attacks to be separate: those on objects of the same
-// name take turns, and those with rights given by mistake come after all that these
-// rights would affect.
+// TestPhases expects interfering attacks to be separate: attacks on objects of the same name
+// run one after the other, and attacks that give rights by mistake run after all attacks that
+// these rights would affect.
 func TestPhases(t *testing.T) {
 	on := func(name string, setup ...client.Object) attack.Attack {
 		return attack.Attack{Name: name, Setup: setup, Request: &attack.Request{Object: attack.Pod("own", name)}}
@@ -26,7 +26,7 @@ func TestPhases(t *testing.T) {
 		on("b", attack.Pod("own", "shared")),
 		on("c", attack.Pod("own", "shared"), attack.Pod("own", "other")),
 		on("d", mistake),
-		on("shared"), // would create what b and c need
+		on("shared"), // would create the object that b and c need
 		on("e", attack.Pod("own", "other")),
 	}
 	want := [][][]int{{{0}, {1, 2, 4, 5}}, {{3}}}
@@ -36,8 +36,8 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestExistingIsTriedOnOthers expects the second tenant to have other people: a member
-// of both has the rights of both.
+// TestExistingIsTriedOnOthers expects the second tenant to have other members: a member of both
+// has the rights of both.
 func TestExistingIsTriedOnOthers(t *testing.T) {
 	tenant := func(name, group string, pools ...string) *estate.Tenant {
 		return &estate.Tenant{Name: name, Namespaces: []string{name}, Pools: pools, Access: []v1alpha1.Access{{Group: group, Role: v1alpha1.RoleOperator}}}

@@ -29,22 +29,21 @@ import (
 	"croft.dev/croft/internal/netpol"
 )
 
-// Runner tries attacks as members of tenants. Several attacks may be tried at
-// the same time.
+// Runner tries attacks as members of tenants. Several attacks may run concurrently.
 type Runner struct {
 	config *rest.Config
-	// admin prepares an attack's objects, and cleans up after it.
+	// admin prepares an attack's objects, and deletes them afterwards.
 	admin client.Client
 	// scheduler prepares pods that have a node.
 	scheduler client.Client
 	discovery discovery.DiscoveryInterface
 	// members act with a role of a tenant, by impersonation.
 	members map[string]map[v1alpha1.Role]*member
-	// DryRunOnly leaves out the attacks that need something to be prepared: what
-	// is tried then has no side effect at all.
+	// DryRunOnly leaves out the attacks that need prepared objects: the others have no side
+	// effect at all.
 	DryRunOnly bool
 
-	// answered is called for each answer to a request, if it is not nil.
+	// answered is called for each response to a request, if it is not nil.
 	answered func(a attack.Attack, got client.Object, err error, warnings []string)
 
 	mu sync.Mutex
@@ -58,13 +57,13 @@ type Runner struct {
 // member is a user with a role of a tenant.
 type member struct {
 	client client.WithWatch
-	// raw sends requests that typed clients cannot.
+	// raw sends requests that typed clients cannot send.
 	raw rest.Interface
 }
 
-// NewRunner returns a Runner that acts as the groups and users of the tenants' access.
-// The configuration's user must be allowed to impersonate them and to write to the
-// tenants' namespaces.
+// NewRunner returns a Runner that acts as the groups and users of the tenants' access. The
+// configuration's user must be allowed to impersonate them and to write to the tenants'
+// namespaces.
 func NewRunner(config *rest.Config, s *runtime.Scheme, tenants ...*estate.Tenant) (*Runner, error) {
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -125,14 +124,14 @@ func newMember(as rest.ImpersonationConfig, config *rest.Config, s *runtime.Sche
 	return &member{client: c, raw: raw}, nil
 }
 
-// outsider is the user outside of the tenants that an attack is made as.
+// outsider returns the user outside of the tenants who makes an attack.
 func (r *Runner) outsider(a attack.Attack) (*member, error) {
 	as := rest.ImpersonationConfig{UserName: cmp.Or(a.AsUser, attack.Verifier), Groups: append([]string{"system:authenticated"}, a.AsGroups...)}
 	return newMember(as, r.config, r.admin.Scheme(), r.admin.RESTMapper())
 }
 
-// identities are the identities to act as, by the roles of the tenant's access: the
-// first user that it names, and a member of all groups.
+// identities returns one identity to impersonate for each role of the tenant's access: the
+// first user with the role, or else attack.Verifier, as a member of all groups with the role.
 func identities(t *estate.Tenant) map[v1alpha1.Role]rest.ImpersonationConfig {
 	all := map[v1alpha1.Role]rest.ImpersonationConfig{}
 	for _, access := range t.Access {
@@ -151,15 +150,14 @@ func identities(t *estate.Tenant) map[v1alpha1.Role]rest.ImpersonationConfig {
 	return all
 }
 
-// Refresh forgets the data read from the cluster, after a change by the caller.
+// Refresh discards the data read from the cluster, after a change by the caller.
 func (r *Runner) Refresh() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.policies, r.served = nil, nil
 }
 
-// Try tries one attack. Requests are dry runs: they pass through every wall and
-// leave nothing behind.
+// Try tries one attack. Its requests are dry runs: they pass every wall and store nothing.
 func (r *Runner) Try(ctx context.Context, a attack.Attack) Result {
 	switch {
 	case a.Flow != nil:
@@ -196,14 +194,14 @@ func (r *Runner) Try(ctx context.Context, a attack.Attack) Result {
 }
 
 const (
-	// settling is the maximum time until the API server sees a prepared object, and
-	// until controllers stop writing an object's status.
+	// settling is the maximum time until the API server observes a prepared object, and until
+	// controllers stop writing an object's status.
 	settling = 3 * time.Second
 	again    = 50 * time.Millisecond
 )
 
-// request sends an attack's request, again if it came to nothing because what
-// was prepared a moment ago is not seen yet, or is being written by others.
+// request sends an attack's request. It retries while the API server has not observed the
+// prepared objects yet, or on conflicts with other writers.
 func (r *Runner) request(ctx context.Context, a attack.Attack, m *member) Result {
 	var result Result
 	_ = wait.PollUntilContextTimeout(ctx, again, settling, true, func(context.Context) (bool, error) {
@@ -230,7 +228,7 @@ func (r *Runner) request(ctx context.Context, a attack.Attack, m *member) Result
 		if r.DryRunOnly && a.Kind == attack.Mirror && exhausted(got.err) {
 			result = notTried(a, fmt.Errorf("the tenant's own share does not allow for it now: %w", got.err))
 		}
-		// Rights that were given a moment ago may not be seen yet either.
+		// The API server may not have observed new rights yet, either.
 		unseen := a.Kind == attack.Mirror && got.err != nil && attack.ByRBAC.Refuses(got.err)
 		unsettled := len(a.Setup) > 0 && (result.Result == BlockedElsewhere || unseen) || apierrors.IsConflict(got.err)
 		return !unsettled, nil
@@ -238,14 +236,14 @@ func (r *Runner) request(ctx context.Context, a attack.Attack, m *member) Result
 	return result
 }
 
-// exhausted reports that a tenant has used up its quota, or has limits that
-// verify's small pods do not keep to.
+// exhausted reports whether a tenant has used up its quota, or has limits that refuse verify's
+// small pods.
 func exhausted(err error) bool {
 	return err != nil && (attack.ByQuota.Refuses(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), " usage per "))
 }
 
-// setUp creates an attack's objects. The clean-up runs even if the context is over, and
-// also after a partial failure.
+// setUp creates an attack's objects. The returned clean-up function works even if the context
+// is cancelled, and after a partial failure.
 func (r *Runner) setUp(ctx context.Context, objects []client.Object) (func(), error) {
 	var made []client.Object
 	cleanUp := func() {
@@ -258,8 +256,7 @@ func (r *Runner) setUp(ctx context.Context, objects []client.Object) (func(), er
 		if err != nil {
 			return cleanUp, err
 		}
-		// Noted before it is known to be there: a request that is cut short may still
-		// have come through.
+		// Recorded before the request: an interrupted request may still have created it.
 		made = append(made, object)
 		if err := r.create(ctx, object); err != nil {
 			return cleanUp, fmt.Errorf("preparing the attack: %w", err)
@@ -283,7 +280,7 @@ func (r *Runner) create(ctx context.Context, object client.Object) error {
 			return false, err
 		}
 		last = r.admin.Create(ctx, fresh)
-		if apierrors.IsConflict(last) { // with others, at the quota
+		if apierrors.IsConflict(last) { // with concurrent changes of the quota
 			return false, nil
 		}
 		if !apierrors.IsAlreadyExists(last) {

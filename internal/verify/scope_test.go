@@ -19,8 +19,8 @@ import (
 	"croft.dev/croft/internal/evaluator"
 )
 
-// unnoticed are mutants of scopes that nothing can notice, by the reason. The list may
-// only shrink.
+// unnoticed maps mutants of scopes that no attack can detect to the reason. The list may only
+// shrink.
 var unnoticed = map[string]string{
 	"mutation croft-pods: no condition not-done":                                                           spares,
 	"mutation croft-placement-daemonsets: no condition within-bounds":                                      spares,
@@ -35,20 +35,21 @@ var unnoticed = map[string]string{
 	"policy croft-pods: looks at no pods/resize":                                                           "the API server takes CPU and memory alone of a resize, which no rule is about; a later one may take more",
 }
 
-// Common conditions and selectors whose mutants nothing notices.
+// These are common conditions and selectors whose mutants no attack detects.
 const (
 	spares    = "it spares time: where it does not hold, the policy finds nothing to do"
 	protected = "who writes what bears croft's mark is croft-protection's to say, and the platform is left out by a condition: there is one refusal in the place of two"
 )
 
-// TestMutantsOfScopes is TestMutants for the scopes of policies, without a cluster: each
-// operation, resource, match condition, requirement of a selector and exclusion is
-// removed once, and some attack or mirror must notice.
+// TestMutantsOfScopes is like TestMutants, for the scopes of policies and without a cluster:
+// each operation, resource, match condition, requirement of a selector and exclusion is removed
+// once, and some attack or mirror must detect it.
 func TestMutantsOfScopes(t *testing.T) {
 	started := time.Now()
 	l := offlineScenes(t)
 	objects := l.scenes[0].platformObjects()
-	// Mutants of policies on Calico's kinds are noticed where tenants write them.
+	// Mutants of policies on Calico's kinds are detected on platforms that let tenants write
+	// them.
 	for _, group := range []v1alpha1.CalicoAPIGroup{v1alpha1.CalicoGroup, v1alpha1.CalicoStorageGroup} {
 		platform := platformWith("ingress")
 		platform.Spec.Network.Dialect = v1alpha1.DialectCalico
@@ -85,10 +86,10 @@ func TestMutantsOfScopes(t *testing.T) {
 	report(t, findings, time.Since(started))
 }
 
-// scopeMutants are made from the scopes of policies: each operation and each resource of
-// each rule is removed, which an attack must notice, and each match condition,
-// requirement of a selector and exclusion, which a mirror must notice. A condition that
-// never holds must be noticed by an attack as well.
+// scopeMutants returns mutants of the scopes of policies. It removes each operation and each
+// resource of each rule, which an attack must detect, and each match condition, requirement of
+// a selector and exclusion, which a mirror must detect. An attack must also detect a condition
+// that is always false.
 func scopeMutants(objects []client.Object) []mutant {
 	var all []mutant
 	for _, o := range objects {
@@ -105,15 +106,15 @@ func scopeMutants(objects []client.Object) []mutant {
 // scope is the scope of a policy or a binding.
 type scope struct {
 	object client.Object
-	// policy is the policy's name, and binding says that the object is its binding.
+	// policy is the policy's name, and binding is set if the object is a binding.
 	policy  string
 	binding bool
 	match   *admissionv1.MatchResources
-	// conditions are none for a binding.
+	// conditions is empty for a binding.
 	conditions []admissionv1.MatchCondition
 }
 
-// scopeOf is nil for objects that are neither a policy nor a binding.
+// scopeOf returns nil for objects that are neither a policy nor a binding.
 func scopeOf(o client.Object) *scope {
 	s := &scope{object: o, policy: o.GetName()}
 	switch o := o.(type) {
@@ -134,7 +135,7 @@ func scopeOf(o client.Object) *scope {
 	return s
 }
 
-// changed is an object whose scope is changed.
+// changed returns a mutation that changes the object's scope.
 func (s *scope) changed(change func(*scope)) mutation {
 	return edited(s.object, func(live client.Object) {
 		after := scopeOf(live)
@@ -162,7 +163,7 @@ func (s *scope) mutant(suspects func(attack.Attack) bool, change func(*scope), w
 	}
 }
 
-// stopped are the attacks that the policy stops.
+// stopped reports whether the policy stops an attack.
 func (s *scope) stopped(a attack.Attack) bool {
 	if _, ok := s.object.(*admissionv1.MutatingAdmissionPolicy); ok {
 		return changedBy(s.policy, s.object)(a)
@@ -170,7 +171,7 @@ func (s *scope) stopped(a attack.Attack) bool {
 	return a.StoppedBy.Policy == s.policy
 }
 
-// narrowed are the mutants that look at less.
+// narrowed returns the mutants with a narrower scope.
 func (s *scope) narrowed() []mutant {
 	var all []mutant
 	for i, c := range s.conditions {
@@ -186,7 +187,7 @@ func (s *scope) narrowed() []mutant {
 		}
 		for _, resource := range rule.Resources {
 			if len(rule.Resources) == 1 && len(rule.Operations) == 1 {
-				continue // it is the same
+				continue // the mutant without the operation is the same
 			}
 			all = append(all, s.mutant(s.stopped, func(after *scope) {
 				r := &after.match.ResourceRules[i]
@@ -197,10 +198,10 @@ func (s *scope) narrowed() []mutant {
 	return all
 }
 
-// widened are the mutants that look at more.
+// widened returns the mutants with a wider scope.
 func (s *scope) widened() []mutant {
 	var all []mutant
-	// A wider scope of a policy that only validates makes no attack succeed.
+	// A wider scope of a validating policy makes no attack succeed.
 	_, changes := s.object.(*admissionv1.MutatingAdmissionPolicy)
 	concerned := func(a attack.Attack) bool { return s.asks(a) && (changes || a.Kind == attack.Mirror) }
 	for i, c := range s.conditions {
@@ -252,13 +253,13 @@ func without[T comparable](list []T, one T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return v == one })
 }
 
-// asks reports an attack whose request matches the policy's rules, apart from its
+// asks reports whether an attack's request matches the policy's rules, regardless of its
 // selectors and conditions.
 func (s *scope) asks(a attack.Attack) bool {
 	return slices.ContainsFunc(s.match.ResourceRules, func(r admissionv1.NamedRuleWithOperations) bool { return covers(r.RuleWithOperations, a) })
 }
 
-// operations are the admission operations of attacks' verbs.
+// operations maps attacks' verbs to admission operations.
 var operations = map[attack.Verb]admissionv1.OperationType{
 	attack.Create: admissionv1.Create, attack.Update: admissionv1.Update, attack.Patch: admissionv1.Update, attack.Delete: admissionv1.Delete,
 }

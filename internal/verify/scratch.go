@@ -28,16 +28,16 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// Scratch is a pair of tenants that exist only while verify runs: attacks on them affect
-// nobody. Their names carry a random suffix, so that several runs do not collide.
+// Scratch is a pair of tenants that exist only while verify runs, so that attacks affect no
+// other tenant. Their names have a random suffix, so that several runs do not collide.
 type Scratch struct {
 	platform *estate.Platform
 	by, on   *estate.Tenant
 }
 
-// NewScratch creates the two tenants of a platform. One is as restricted as possible,
-// the other has every exception: so every rule is tried where it refuses and where it
-// does not, regardless of the platform's defaults.
+// NewScratch creates the two tenants of a platform. One is as restricted as possible, the other
+// has every exception: so every rule is tried where it refuses and where it does not,
+// regardless of the platform's defaults.
 func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 	suffix := utilrand.String(5)
 	tenant := func(letter string, exceptions func(*v1alpha1.TenantSpec)) v1alpha1.Tenant {
@@ -84,8 +84,8 @@ func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 	return &Scratch{platform: &e.Platform, by: e.Tenants[0], on: e.Tenants[1]}, nil
 }
 
-// networkName is the network that one of the two tenants is granted, for rules alone: no
-// interface and no definition is made for it.
+// networkName is the network that is granted to one of the two tenants, for the rules only: no
+// interface and no definition is created for it.
 const networkName = scratch.Prefix + "network"
 
 func scratchNetwork(name string) v1alpha1.SecondaryNetwork {
@@ -97,7 +97,7 @@ func scratchNetwork(name string) v1alpha1.SecondaryNetwork {
 	}
 }
 
-// tight allows as little as there is.
+// tight allows as little as possible.
 func tight(t *v1alpha1.TenantSpec) {
 	t.Quota[policy.LeaseCount] = resource.MustParse("0")
 	t.Network.Egress = v1alpha1.EgressOpen
@@ -109,7 +109,7 @@ func tight(t *v1alpha1.TenantSpec) {
 			ImagePullPolicies: []corev1.PullPolicy{corev1.PullAlways},
 			PriorityClasses:   []string{}, RuntimeClasses: []string{}, CSIDrivers: []string{}, DeviceClasses: []string{"croft-verify"},
 			StorageClasses: []string{"croft-verify"}, IngressClasses: []string{"croft-verify"}, GatewayClasses: []string{"croft-verify"},
-			// One type, so that it is tried that an allowed one gets in.
+			// One type, so that there is a mirror with an allowed one.
 			VolumeTypes: []v1alpha1.VolumeType{"cephfs"}, VolumeAttributesClasses: []string{}, MaxVolumeSize: ptr.To(resource.MustParse("10Gi")),
 			Issuers:                          []string{"ClusterIssuer/letsencrypt", "Issuer/*"},
 			IssuerTypes:                      []string{"selfSigned", "ca"},
@@ -126,7 +126,7 @@ func tight(t *v1alpha1.TenantSpec) {
 	}
 }
 
-// loose gives a tenant every exception; otherwise it is restricted.
+// loose gives a tenant every exception, and is restricted otherwise.
 func loose(t *v1alpha1.TenantSpec) {
 	t.SelfService.Namespaces = 2
 	t.Networks = []string{networkName}
@@ -155,8 +155,8 @@ func loose(t *v1alpha1.TenantSpec) {
 	}
 }
 
-// Attacks are all attacks of the first tenant on the second, and those that only the
-// second can try.
+// Attacks returns all attacks of the first tenant on the second, and those that only the second
+// can try.
 func (s *Scratch) Attacks() []attack.Attack {
 	all := wall.Attacks(s.platform, s.by, s.on)
 	known := map[string]bool{}
@@ -176,7 +176,7 @@ func wallRank(a attack.Attack) int {
 	return slices.IndexFunc(wall.All(), func(w wall.Wall) bool { return w.Name() == a.Wall })
 }
 
-// Rules are the policies' rules.
+// Rules returns the rules of the policies.
 func (s *Scratch) Rules() []wall.Rule { return wall.Rules(s.platform) }
 
 // NewRunner returns a Runner that acts as the tenants' members.
@@ -184,10 +184,10 @@ func (s *Scratch) NewRunner(config *rest.Config, scheme *runtime.Scheme) (*Runne
 	return NewRunner(config, scheme, s.by, s.on)
 }
 
-// Objects are the walls' objects for the two tenants. Their pools exist by name only: no
-// attack needs a node, since every pod that verify creates waits behind a scheduling
-// gate, or for a node that cannot exist; and a NodePool would only cause work for
-// Karpenter, and perhaps costs.
+// Objects returns the walls' objects for the two tenants. Their pools exist by name only: no
+// attack needs a node, since every pod that verify creates waits for a scheduling gate, or for
+// a node that cannot exist; and a NodePool would only cause work for Karpenter, and perhaps
+// costs.
 func (s *Scratch) Objects() []client.Object {
 	all := append(wall.TenantObjects(s.platform, s.by), wall.TenantObjects(s.platform, s.on)...)
 	// Most clusters do not have the kind, and no attack needs one.
@@ -196,11 +196,11 @@ func (s *Scratch) Objects() []client.Object {
 	})
 }
 
-// removal is the time limit for deleting the tenants, also after the run's own time limit.
+// removal is the time limit for deleting the tenants, in addition to the run's own time limit.
 const removal = 20 * time.Second
 
-// Run builds the tenants, tries the attacks that want picks, hands on each
-// result, and removes the tenants again, also when the context ends early.
+// Run builds the tenants, tries the attacks that want selects, passes each result to report,
+// and deletes the tenants again, even if the context ends early.
 func (s *Scratch) Run(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, want func(attack.Attack) bool, report func(Result)) (results []Result, err error) {
 	runner, err := s.NewRunner(config, scheme)
 	if err != nil {
@@ -231,8 +231,8 @@ func (s *Scratch) Build(ctx context.Context, runner *Runner) error {
 	return s.await(ctx, runner)
 }
 
-// Remove deletes the tenants' namespaces and their cluster-wide objects, and names those
-// that it could not delete.
+// Remove deletes the tenants' namespaces and cluster-scoped objects. Its error names the
+// objects that it could not delete.
 func (s *Scratch) Remove(ctx context.Context, c client.Client) error {
 	return apply.New(c).Discard(ctx, s.Objects()...)
 }

@@ -20,8 +20,8 @@ import (
 // longest is the maximum duration of a run whose context has no deadline.
 const longest = time.Hour
 
-// marked are the tenants' objects. Cluster-scoped ones are marked with the time until
-// which this run may need them: if it is killed, the next one removes them.
+// marked returns the tenants' objects. Cluster-scoped objects are marked with an expiry: if
+// this run is killed, a later one deletes them after that time.
 func (s *Scratch) marked(ctx context.Context) []client.Object {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -36,7 +36,7 @@ func (s *Scratch) marked(ctx context.Context) []client.Object {
 	return objects
 }
 
-// Sweep removes the objects of killed runs, and returns their names. declared are the
+// Sweep deletes the objects of killed runs, and returns their references. declared are the
 // names of the cluster's Tenants.
 func (s *Scratch) Sweep(ctx context.Context, c client.Client, declared []string) ([]apply.Ref, error) {
 	var found []client.Object
@@ -69,8 +69,8 @@ func (s *Scratch) Sweep(ctx context.Context, c client.Client, declared []string)
 	return removed, errors.Join(errs...)
 }
 
-// kinds are the cluster-scoped kinds of a run's objects: objects in a namespace are
-// deleted with it.
+// kinds returns the cluster-scoped kinds of a run's objects: objects in a namespace are deleted
+// with it.
 func (s *Scratch) kinds() []schema.GroupVersionKind {
 	objects := s.Objects()
 	for _, a := range s.Attacks() {
@@ -86,8 +86,8 @@ func (s *Scratch) kinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// Needs are the rights needed to try attacks on scratch tenants, apart from those of a
-// platform admin. They are checked before anything is created.
+// Needs returns the rights needed to try attacks on scratch tenants, in addition to the rights
+// of a platform admin. They are checked before anything is created.
 func (*Scratch) Needs() []Right {
 	needs := impersonation("", "")
 	for _, verb := range []string{"create", "delete"} {

@@ -38,11 +38,11 @@ type probe struct {
 
 func (p probe) String() string { return string(p.verb) + " " + p.label() }
 
-// probes are the requests of a sweep.
+// probes returns the requests of a sweep.
 func probes(s *attack.Sweep, kinds []kind) []probe {
 	var all []probe
 	for _, k := range kinds {
-		// A namespace is a cluster-wide object, but rights to it can be given in it.
+		// A namespace is cluster-scoped, but rights to it can be given in the namespace itself.
 		inside := k.namespaced || k.Group == "" && k.Resource == "namespaces"
 		for _, verb := range s.Verbs {
 			everywhere := !k.namespaced || verb == attack.List || verb == attack.Watch
@@ -58,14 +58,13 @@ func probes(s *attack.Sweep, kinds []kind) []probe {
 	return all
 }
 
-// named reports a verb that is about one object, and not about a collection.
+// named reports whether a verb applies to one object instead of a collection.
 func named(verb attack.Verb) bool {
 	return verb == attack.Get || verb == attack.Update || verb == attack.Patch || verb == attack.Delete
 }
 
-// sweep tries every kind that the cluster serves. Authorization is decided before
-// anything else, so any answer but the refusal of RBAC means that the request is
-// allowed.
+// sweep tries every kind that the cluster serves. Authorization comes first, so any response
+// other than a refusal by RBAC means that the request is allowed.
 func (r *Runner) sweep(ctx context.Context, a attack.Attack, m *member) Result {
 	served, err := r.discover()
 	if err != nil {
@@ -93,7 +92,7 @@ func (r *Runner) sweep(ctx context.Context, a attack.Attack, m *member) Result {
 	return result
 }
 
-// judgeSweep turns the answers to a sweep's requests into one result.
+// judgeSweep returns one result for the responses to all requests of a sweep.
 func judgeSweep(a attack.Attack, all []probe, errs []error) Result {
 	var refused, through, unclear []string
 	var refusal, failure string
@@ -133,8 +132,7 @@ func enumerate(list []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
 }
 
-// try sends the request, again while the API server is only starting to serve the
-// kind.
+// try sends the request, and retries while the API server does not serve the kind yet.
 func (p probe) try(ctx context.Context, c rest.Interface) error {
 	var err error
 	_ = wait.PollUntilContextTimeout(ctx, again, settling, true, func(context.Context) (bool, error) {
@@ -144,8 +142,8 @@ func (p probe) try(ctx context.Context, c rest.Interface) error {
 	return err
 }
 
-// send sends the request. Even if allowed it would have no effect: it is a dry run,
-// about objects that do not exist.
+// send sends the request. Even if it is allowed it has no effect: it is a dry run for objects
+// that do not exist.
 func (p probe) send(ctx context.Context, c rest.Interface) error {
 	const dryRun = "dryRun"
 	switch p.verb {
@@ -174,7 +172,7 @@ func (p probe) send(ctx context.Context, c rest.Interface) error {
 	}
 }
 
-// deletion asks for a dry run, of an object that cannot be.
+// deletion requests a dry run, with a UID that no object has.
 var deletion = []byte(`{"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"], "preconditions": {"uid": "croft-verify"}}`)
 
 func (p probe) path(toObject bool) string {
@@ -210,20 +208,20 @@ func (p probe) body() []byte {
 		"metadata": map[string]string{"name": name, "namespace": p.namespace},
 	}
 	if p.Group == rbacv1.GroupName {
-		// Without it the API server cannot tell which rights a binding would give, and
+		// Without it the API server cannot determine which rights a binding would give, and
 		// returns an internal error.
 		body["roleRef"] = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: nobody}
 	}
 	if p.object.Kind == "Pod" {
-		// Mutators of Gatekeeper fail over a pod that has none.
+		// Gatekeeper's mutators fail for a pod without containers.
 		body["spec"] = map[string]any{"containers": []any{map[string]string{"name": nobody, "image": nobody}}}
 	}
 	if p.object.Kind == "Binding" {
-		// A pod is bound to something, or the API server fails over it.
+		// Without a target the API server fails.
 		body["target"] = map[string]string{"kind": "Node", "name": nobody}
 	}
 	data, err := json.Marshal(body)
-	if err != nil { // strings alone cannot fail
+	if err != nil { // a map of strings can always be marshalled
 		return nil
 	}
 	return data

@@ -27,11 +27,11 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// systemNamespaces are namespaces of no tenant.
+// systemNamespaces are namespaces outside of all tenants.
 var systemNamespaces = []string{metav1.NamespaceDefault, metav1.NamespaceSystem, "ingress"}
 
-// systemUsers write objects of the system. None has rights in every namespace, for which
-// some rules would make an exception.
+// systemUsers write objects of the system. They do not have rights in every namespace, which
+// would exempt them from some rules.
 var systemUsers = []user.Info{
 	&user.DefaultInfo{Name: "system:node:one", Groups: []string{user.NodesGroup, user.AllAuthenticated}},
 	&user.DefaultInfo{Name: "system:serviceaccount:kube-system:driver", Groups: []string{"system:serviceaccounts", user.AllAuthenticated}},
@@ -52,8 +52,8 @@ func systemKind(group, version, kind, resource string, namespaced bool) verify.K
 	return k
 }
 
-// systemMetadata are the metadata that controllers of nodes, volumes and namespaces write,
-// one by one and all together.
+// systemMetadata returns the metadata that controllers of nodes, volumes and namespaces write,
+// each part separately and all together.
 func systemMetadata() map[string]func(*unstructured.Unstructured) {
 	owner := func(apiVersion, kind string) metav1.OwnerReference {
 		return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: "one", UID: "0c1f7d5e-3c4b-4a5e-9d67-0123456789ab", BlockOwnerDeletion: ptr.To(true)}
@@ -99,13 +99,13 @@ func systemMetadata() map[string]func(*unstructured.Unstructured) {
 }
 
 // sendSystemRequests sends the evaluator every write to every kind, cluster-scoped and in
-// systemNamespaces. It returns a line for each request that croft's policies deny, change
-// or warn about, and the number of requests.
+// systemNamespaces. It returns a line for each request that croft's policies deny, change or
+// warn about, and the number of requests.
 func sendSystemRequests(t *testing.T, e *evaluator.Evaluator, kinds []verify.Kind) (disturbed []string, requests int) {
 	t.Helper()
 	for _, k := range kinds {
 		if k.Resource.Group == v1alpha1.GroupVersion.Group {
-			continue // croft's own kinds belong to no system component
+			continue // system components do not write croft's own kinds
 		}
 		namespaces := systemNamespaces
 		if !k.Namespaced {
@@ -161,7 +161,8 @@ func systemRequests(k verify.Kind, before, o *unstructured.Unstructured, who use
 	return all
 }
 
-// interference describes the effect of croft's policies on a request; "" for none.
+// interference describes the effect of croft's policies on a request, or returns "" if there is
+// none.
 func interference(a evaluator.Answer) string {
 	if err := a.Err(); err != nil {
 		return err.Error()
@@ -175,8 +176,8 @@ func interference(a evaluator.Answer) string {
 	return ""
 }
 
-// systemRequests fails for each request of a system component that croft's policies
-// disturb. The walls are about tenants' namespaces, and nothing else.
+// systemRequests fails for each request of a system component that croft's policies deny,
+// change or warn about. The walls apply to tenants' namespaces only.
 func (p *proving) systemRequests(t *testing.T, runner *verify.Runner) {
 	served, err := runner.Served()
 	if err != nil {
@@ -210,8 +211,8 @@ func (p *proving) systemRequests(t *testing.T, runner *verify.Runner) {
 	t.Run("OnTheServer", p.systemObjects)
 }
 
-// systemObjects are objects as system components write them, by the user: kubelet, or
-// component, who may create everything and update nothing.
+// systemObjects are objects as system components write them. The user is kubelet or component;
+// the latter may create everything and update nothing.
 const systemObjects = `
 - user: kubelet
   object: {apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {name: croft-node, ownerReferences: [NODE]}, spec: {drivers: []}}
@@ -251,7 +252,7 @@ const systemObjects = `
   object: {apiVersion: flowcontrol.apiserver.k8s.io/v1, kind: FlowSchema, metadata: {name: croft-other, ownerReferences: [NODE]}, spec: {priorityLevelConfiguration: {name: catch-all}, matchingPrecedence: 9000}}
 `
 
-// systemObjects sends these to the real API server, as dry runs.
+// systemObjects sends the objects to the real API server, as dry runs.
 func (p *proving) systemObjects(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "croft-node"}}
 	role := &rbacv1.ClusterRole{
@@ -287,7 +288,7 @@ func (p *proving) systemObjects(t *testing.T) {
 	}
 	for _, s := range all {
 		o := &unstructured.Unstructured{Object: s.Object}
-		// The role is in force a moment after it is written.
+		// The role takes effect a moment after it is written.
 		p.eventually(t, func(ctx context.Context) error {
 			err := users[s.User].Create(ctx, o.DeepCopy(), client.DryRunAll)
 			if err != nil && attack.RefusedByCroft(err) || err != nil && !apierrors.IsForbidden(err) {

@@ -14,20 +14,19 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// Existing is a tenant in use. It is tried by dry-run requests and by reading alone:
-// nothing is changed.
+// Existing is a tenant in use. verify only sends it dry runs and reads, and changes nothing.
 type Existing struct {
 	platform *estate.Platform
 	by, on   *estate.Tenant
-	// alone: the cluster has no tenant that the attacks could be on.
+	// alone is set if the cluster has no second tenant to attack.
 	alone bool
 }
 
 // nobodys is the name of a tenant, a namespace and a pool that do not exist.
 const nobodys = "croft-verify-nobody"
 
-// NewExisting selects the tenant that another is tried on: one with other people, since
-// a member of both has the rights of both.
+// NewExisting selects the second tenant, which is attacked: one with other members, since a
+// member of both has the rights of both.
 func NewExisting(e *estate.Estate, by *estate.Tenant) *Existing {
 	x := &Existing{platform: &e.Platform, by: by}
 	i := slices.IndexFunc(e.Tenants, func(on *estate.Tenant) bool { return on != by && !shareAccess(by, on) })
@@ -52,11 +51,11 @@ func shareAccess(a, b *estate.Tenant) bool {
 	})
 }
 
-// Attacks are all attacks of the tenant.
+// Attacks returns all attacks of the tenant.
 func (x *Existing) Attacks() []attack.Attack { return wall.Attacks(x.platform, x.by, x.on) }
 
-// Run tries the attacks that want picks, by dry-run requests alone, and hands on
-// each result.
+// Run tries the attacks that want selects, by dry-run requests only, and passes each result to
+// report.
 func (x *Existing) Run(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, want func(attack.Attack) bool, report func(Result)) ([]Result, error) {
 	runner, err := NewRunner(config, scheme, x.by)
 	if err != nil {
@@ -78,7 +77,7 @@ func (x *Existing) Run(ctx context.Context, config *rest.Config, scheme *runtime
 	return append(results, left...), err
 }
 
-// isOn reports an attack on something in a namespace.
+// isOn reports whether an attack's target is in a namespace.
 func isOn(a attack.Attack, namespace string) bool {
 	switch {
 	case a.Request != nil:

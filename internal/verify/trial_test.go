@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/verify"
 )
 
-// noManifest are the attacks and mirrors that cannot be manifests for `croft try`, apart
-// from those that need a cluster, by the reason. The list may only shrink.
+// noManifest are the attacks and mirrors that cannot be manifests for `croft try`, apart from
+// those that need a cluster, with the reason. The list may only shrink.
 var noManifest = []struct {
 	reason string
 	is     func(attack.Attack) bool
@@ -36,8 +36,8 @@ var noManifest = []struct {
 	{"the platform has given a right by mistake before, or made something else", func(a attack.Attack) bool { return len(a.Setup) > 0 }},
 }
 
-// TestTryAttacks gives `croft try` each attack and mirror that is a manifest: it refuses,
-// or warns, by the very rule that stops the attack in a cluster, and has nothing against
+// TestTryAttacks passes each attack and mirror that is a manifest to `croft try`. It must
+// refuse an attack, or warn of it, by the rule that stops the attack in a cluster, and accept
 // mirrors.
 func TestTryAttacks(t *testing.T) {
 	scratch, err := verify.NewScratch(platformWith("ingress"))
@@ -80,7 +80,7 @@ func TestTryAttacks(t *testing.T) {
 	}
 }
 
-// notTried is why an attack is not tried as a manifest; empty if it is.
+// notTried returns why an attack is not tried as a manifest, or "" if it is.
 func notTried(a attack.Attack) string {
 	for _, n := range noManifest {
 		if n.is(a) {
@@ -95,7 +95,7 @@ func notTried(a attack.Attack) string {
 	return ""
 }
 
-// disagrees is the error in croft try's verdict about an attack.
+// disagrees returns the error in the verdict of croft try on an attack.
 func disagrees(a attack.Attack, r trial.Result) string {
 	said := fmt.Sprintf("is %s: %+v %+v", r.Verdict, r.Refusals, r.Warnings)
 	reasons, want := r.Refusals, trial.Refused
@@ -122,7 +122,7 @@ func disagrees(a attack.Attack, r trial.Result) string {
 	return ""
 }
 
-// namesSame reports a reason that names the attack's stopper.
+// namesSame reports whether a reason names the rule that must refuse the attack.
 func namesSame(by attack.Stopper, r trial.Reason) bool {
 	switch by.Name {
 	case attack.ByRBAC.Name:

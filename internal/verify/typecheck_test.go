@@ -12,9 +12,9 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// TestTypeChecks fails if kube-controller-manager, which knows the types of the kinds
-// that a policy matches, finds an expression that does not fit one of them: people see
-// its warnings in the policy's status.
+// TestTypeChecks fails if kube-controller-manager, which knows the types of the kinds that a
+// policy matches, reports a type error in an expression. Users would find its warnings in the
+// policy's status.
 func TestTypeChecks(t *testing.T) {
 	sandbox.Thorough(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.WithControllers, TypeChecks: true})

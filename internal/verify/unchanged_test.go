@@ -20,9 +20,9 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// mayStay revokes a tenant's exceptions. Objects that use them can still be changed
-// otherwise, or nobody could remove their finalizers; but no further use can be added,
-// not even to the same list.
+// mayStay revokes a tenant's exceptions. It fails if objects that use them can no longer be
+// changed in other fields, so that for example finalizers could not be removed, or if a further
+// use can be added, even to the same list.
 func (p *proving) mayStay(t *testing.T) {
 	const was, others = "was.example.net", "others.example.net"
 	meta := func(name string) metav1.ObjectMeta {
@@ -97,7 +97,7 @@ func (p *proving) mayStay(t *testing.T) {
 	}
 }
 
-// rule has the policies read other rules.
+// rule changes the rules that the policies read.
 func (p *proving) rule(t *testing.T, rules *v1alpha1.TenantRules) {
 	t.Helper()
 	annotations := map[string]any{}

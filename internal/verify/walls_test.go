@@ -25,8 +25,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// platformWith is a platform whose services, if it has any, are in the given
-// namespaces.
+// platformWith returns a platform with services in the given namespaces, if any.
 func platformWith(services ...string) v1alpha1.Platform {
 	return v1alpha1.Platform{
 		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PlatformName},
@@ -42,8 +41,8 @@ func platformWith(services ...string) v1alpha1.Platform {
 	}
 }
 
-// start starts a cluster that serves every kind that walls know of: without them
-// the attacks on these kinds are not tried.
+// start starts a cluster that serves every kind in the walls' attacks: attacks with missing
+// kinds are not tried.
 func start(t *testing.T) *sandbox.Cluster {
 	t.Helper()
 	cluster := startBare(t)
@@ -75,28 +74,28 @@ type proving struct {
 	scratch  *verify.Scratch
 	platform *estate.Platform
 	by, on   *estate.Tenant
-	// lacks are ends of the names of kinds and API groups that the cluster does not
-	// serve: attacks by them are not tried.
+	// lacks are suffixes of the names of kinds and API groups that the cluster does not serve:
+	// attacks with them are not tried.
 	lacks []string
-	// byName are the attacks, built at the first use: they are many.
+	// byName are the attacks. They are many, so they are built on first use.
 	byName map[string]attack.Attack
-	// texts are the messages of policies by name, built at the first use.
+	// texts are the policies' specifications by name, built on first use.
 	texts map[string]string
 }
 
-// lacking reports an attack that was not tried for the lack of a kind.
+// lacking reports whether an attack was not tried because a kind is missing.
 func (p *proving) lacking(r verify.Result) bool {
 	return r.Result == verify.NotTried && slices.ContainsFunc(p.lacks, func(group string) bool { return strings.HasSuffix(r.Message, group) })
 }
 
-// unserved are the kinds that attacks are about and no cluster of ours serves.
+// unserved are kinds in attacks that none of the test clusters serves.
 var unserved = []string{"NetworkAttachmentDefinition.k8s.cni.cncf.io", "ProvisioningRequest.autoscaling.x-k8s.io", "Workload.scheduling.k8s.io", "PodGroup.scheduling.k8s.io"}
 
-// build puts a platform and its scratch tenants into a cluster. No operator
-// runs: nothing but the API server holds the walls.
+// build installs a platform and its scratch tenants in a cluster. No operator runs: only the
+// API server enforces the walls.
 func build(t *testing.T, config *rest.Config, name string, platform v1alpha1.Platform) *proving {
 	t.Helper()
-	klog.SetLogger(logr.Discard()) // of requests that are cut short on purpose
+	klog.SetLogger(logr.Discard()) // it logs requests that are interrupted on purpose
 	admin, err := client.New(config, client.Options{Scheme: scheme.New()})
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +112,7 @@ func build(t *testing.T, config *rest.Config, name string, platform v1alpha1.Pla
 	}
 	p := &proving{name: name, config: config, admin: admin, scratch: scratch, lacks: unserved}
 	p.platform, p.by, p.on = scratch.Parts()
-	// Gatekeeper makes the kinds of constraints from templates, after these are
+	// Gatekeeper creates the kinds of constraints from templates, some time after these are
 	// written.
 	p.eventually(t, func(ctx context.Context) error {
 		_, err := apply.New(admin).Apply(ctx, p.objects()...)
@@ -136,7 +135,7 @@ func (p *proving) tenantObjects(t *estate.Tenant) []client.Object {
 	return wall.TenantObjects(p.platform, t)
 }
 
-// objects are all objects of the walls, the platform's first.
+// objects returns all objects of the walls, the platform's first.
 func (p *proving) objects() []client.Object {
 	return append(p.platformObjects(), p.scratch.Objects()...)
 }
@@ -150,7 +149,7 @@ func (p *proving) tenantRules(t *estate.Tenant) *v1alpha1.TenantRules {
 	return nil
 }
 
-// namespaceOf is the namespace of an object.
+// namespaceOf returns the namespace of an object.
 func (p *proving) namespaceOf(o client.Object) *corev1.Namespace {
 	for _, wanted := range p.objects() {
 		if namespace, ok := wanted.(*corev1.Namespace); ok && namespace.Name == o.GetNamespace() {
@@ -160,7 +159,7 @@ func (p *proving) namespaceOf(o client.Object) *corev1.Namespace {
 	return nil
 }
 
-// runner is new for each look, since it reads the network policies only once.
+// runner returns a new Runner, since a Runner reads the network policies only once.
 func (p *proving) runner(t *testing.T) *verify.Runner {
 	t.Helper()
 	r, err := p.scratch.NewRunner(p.config, scheme.New())
@@ -185,9 +184,9 @@ func (p *proving) attack(t *testing.T, name string) attack.Attack {
 	return a
 }
 
-// settled tries attacks until all hold, those again that do not yet: policies take a
-// second or two after they are written, and half a minute on a machine that does much
-// else. It returns the last of each.
+// settled tries attacks, and repeats those that are not held yet: policies take effect a second
+// or two after they are written, and half a minute on a busy machine. It returns the last
+// result of each attack.
 func (p *proving) settled(t *testing.T, runner *verify.Runner, attacks []attack.Attack) []verify.Result {
 	t.Helper()
 	all := map[string]verify.Result{}

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// warnings are those of the answer to one request.
+// warnings are the warnings in the response to one request.
 type warnings struct {
 	mu   sync.Mutex
 	list []string
@@ -26,18 +26,18 @@ func (w *warnings) all() []string {
 
 type warningsKey struct{}
 
-// recordWarnings returns a context whose requests' warnings are kept apart from
-// those of all others that are sent at the same time.
+// recordWarnings returns a context that collects the warnings of its own requests, separate
+// from those of concurrent requests.
 func recordWarnings(ctx context.Context) (context.Context, *warnings) {
 	w := &warnings{}
 	return context.WithValue(ctx, warningsKey{}, w), w
 }
 
-// recording hands each warning to the request that it is about.
+// recording passes each warning to the request that it belongs to.
 type recording struct{}
 
-// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext. 299
-// is the code of all warnings that an API server gives.
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext. 299 is the code of
+// all warnings of an API server.
 func (recording) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
 	if w, ok := ctx.Value(warningsKey{}).(*warnings); ok && code == 299 {
 		w.add(text)

@@ -11,8 +11,8 @@ import (
 // v0.0.0-20261125011530-95ea191f0a1b (https://go.dev/ref/mod#pseudo-versions).
 var pseudo = regexp.MustCompile(`[-.]\d{14}-[0-9a-f]{12}(\+|$)`)
 
-// release returns a version as a release of croft has it, and nil for anything else: the
-// order of builds from commits is not known.
+// release parses the version of a release of croft. It returns nil for anything else:
+// builds from commits have no known order.
 func release(text string) *version.Version {
 	v, err := version.ParseSemantic(text)
 	if err != nil || pseudo.MatchString(text) {
@@ -22,22 +22,22 @@ func release(text string) *version.Version {
 }
 
 // Older reports whether one version is known to be older than another: both are releases,
-// and its number is the lower one. A pre-release is older than its release.
+// and the number of the first is lower. A pre-release is older than its release.
 func Older(one, than string) bool {
 	a, b := release(one), release(than)
 	return a != nil && b != nil && a.LessThan(b)
 }
 
-// OlderMinor is Older for versions that differ in more than their patch number. Releases
-// that differ only in that read and write the same fields.
+// OlderMinor is like Older, and ignores patch versions. Releases that differ only in the
+// patch version read and write the same fields.
 func OlderMinor(one, than string) bool {
 	a, b := release(one), release(than)
 	return a != nil && b != nil && a.LessThan(b) && (a.Major() != b.Major() || a.Minor() != b.Minor())
 }
 
-// Skew is one line about the version of the operator, seen from a croft of another one,
-// and what to do about it. It is empty if they are the same, or if the operator has not
-// said its version.
+// Skew describes the difference between this croft's version and the operator's in one
+// line, with the remedy. It is empty if they are the same, or if the operator's version is
+// unknown.
 func Skew(this, operator string) string {
 	if operator == "" || operator == this {
 		return ""

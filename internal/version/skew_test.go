@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/internal/version"
 )
 
-// TestSkew fails if an older croft is taken for a newer one, or a build from a commit for
-// a release. Default tier.
+// TestSkew fails if an older croft is mistaken for a newer one, or a build from a commit
+// for a release.
 func TestSkew(t *testing.T) {
 	for _, test := range []struct {
 		this, operator    string

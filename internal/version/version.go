@@ -1,4 +1,4 @@
-// Package version says which croft this is.
+// Package version contains the version of croft.
 package version
 
 import "runtime/debug"
@@ -6,12 +6,12 @@ import "runtime/debug"
 // Version is set when a release is linked (-ldflags -X).
 var Version = ""
 
-// MutationScore is the part of what the walls are made of whose absence `make test` saw an
-// attack notice, from 0 to 1; set with Version, and empty in other builds.
+// MutationScore is the fraction of the walls' parts whose removal an attack in `make test`
+// detected, from 0 to 1. It is set with Version, and empty in other builds.
 var MutationScore = ""
 
-// String is the version of this binary: the release's, otherwise what Go knows
-// of the module or the commit it was built from.
+// String returns the version of this binary: the release's, or else Go's build information
+// about the module or the commit.
 func String() string {
 	if Version != "" {
 		return Version

@@ -14,9 +14,9 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// TestOverBefore changes objects that were over a bound before the bounds were there.
-// They can be labelled and end, and be brought within the bounds; nothing else can be
-// written by them.
+// TestOverBefore updates objects that exceeded a bound before the bound existed. Updates of
+// their labels, the removal of finalizers and changes that bring them within the bounds are
+// allowed. Every other change is refused.
 func TestOverBefore(t *testing.T) {
 	rules := longRules(v1alpha1.EgressOpen)
 	policies := policiesOf(t, calicoPlatform(t))
@@ -63,7 +63,7 @@ func TestOverBefore(t *testing.T) {
 	for _, c := range []struct {
 		name, policy, resource string
 		was, is                func() *unstructured.Unstructured
-		// by is the rule that refuses; "" if none does.
+		// by is the rule that refuses the request, or "" if none does.
 		by string
 	}{
 		{"label", "croft-network-floor", "networkpolicies", object("peers=501"), object("peers=501", labelled), ""},
@@ -100,7 +100,7 @@ func set(u *unstructured.Unstructured, value any, path ...string) {
 	_ = unstructured.SetNestedField(u.Object, value, path...)
 }
 
-// entriesOf are as many entries like the sample.
+// entriesOf returns a list of count copies of the sample, with %d replaced by the index.
 func entriesOf(count, sample string) []any {
 	n, _ := strconv.Atoi(count)
 	all := make([]any, n)

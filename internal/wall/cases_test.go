@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/wall/ruletest"
 )
 
-// TestEveryRuleHasCases expects for each rule a case that it refuses or warns about, and
-// one that it allows, in a table beside its wall.
+// TestEveryRuleHasCases fails if a rule lacks a case that it refuses or warns about, or a
+// case that it allows, in the test tables of its wall.
 func TestEveryRuleHasCases(t *testing.T) {
 	type rule struct{ policy, name string }
 	type cases struct{ stopped, passed bool }
@@ -33,7 +33,8 @@ func TestEveryRuleHasCases(t *testing.T) {
 	known := map[rule]bool{}
 	for _, o := range wall.PlatformObjects(platform) {
 		p, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
-		// Templates are warned of by the rules that pods are refused by.
+		// The policy on templates warns with the rules of pods, which have cases of their
+		// own.
 		if !ok || p.Name == admissionpolicy.PodTemplatesPolicy {
 			continue
 		}

@@ -35,23 +35,23 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// The most that policies may cost, in the units of the API server, which stops a
-// policy at 10,000,000 and one expression at 1,000,000.
+// Limits on the cost of policies, in the API server's units. The API server stops a policy at
+// 10,000,000 and a single expression at 1,000,000.
 const (
-	// mostForLargest is for the largest object that is within all bounds, by a tenant
-	// whose rules are as long as they can be.
+	// mostForLargest is the maximum cost for the largest object within all bounds, in a
+	// tenant whose rules are as long as the API allows.
 	mostForLargest = 5_000_000
 	// mostForLong is the maximum extra cost of a long list over a short one.
 	mostForLong = 1200
 )
 
-// entries is the number of entries that a bounded list is given, more than any bound
-// allows.
+// entries is the number of entries that a bounded list gets in this test. It is greater than
+// every bound.
 const entries = 2500
 
-// unbounded is the number of entries that other lists are given: so many that iterating
-// over them costs more than mostForLong. The time to evaluate them grows with their
-// number, so `make test` uses fewer.
+// unbounded returns the number of entries that all other lists get: so many that an iteration
+// costs more than mostForLong. The time to evaluate them grows with their number, so `make
+// test` uses fewer.
 func unbounded() int {
 	if sandbox.All() {
 		return entries
@@ -59,8 +59,8 @@ func unbounded() int {
 	return 1300
 }
 
-// samples are the kinds that policies match, with every list and map that they have.
-// Those of Kubernetes are filled in from their types.
+// samples has an object of each kind that policies match, with every list and map of the
+// kind. The objects of Kubernetes are filled in from their Go types.
 var samples = map[string]any{
 	"pods":                     &corev1.Pod{},
 	"pods/ephemeralcontainers": &corev1.Pod{},
@@ -120,8 +120,8 @@ var samples = map[string]any{
 
 const hostnames = "the Gateway API's definition allows 16 hostnames"
 
-// boundedByKubernetes are kinds whose lists the API server bounds itself before it asks
-// policies, for all policies or for one.
+// boundedByKubernetes has the resources whose lists the API server bounds before it evaluates
+// policies. A key is a resource, for all policies, or POLICY/RESOURCE.
 var boundedByKubernetes = map[string]string{
 	"croft-routes/httproutes": hostnames, "croft-routes/grpcroutes": hostnames, "croft-routes/tlsroutes": hostnames,
 	"croft-gateways/gateways": "the Gateway API's definition allows 64 listeners",
@@ -141,7 +141,7 @@ func init() {
 	}
 }
 
-// sampleOf is an object of the resource with one entry in each list and map.
+// sampleOf returns an object of the resource with one entry in each list and map.
 func sampleOf(t *testing.T, group, resource string) *unstructured.Unstructured {
 	t.Helper()
 	sample, ok := samples[resource+"."+group]
@@ -167,7 +167,7 @@ func sampleOf(t *testing.T, group, resource string) *unstructured.Unstructured {
 	return u
 }
 
-// dress gives an object the metadata that all have.
+// dress sets the metadata that all samples share.
 func dress(u *unstructured.Unstructured) *unstructured.Unstructured {
 	u.SetAPIVersion("v1")
 	u.SetKind("Sample")
@@ -178,7 +178,7 @@ func dress(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return u
 }
 
-// populate puts one entry into every list and map.
+// populate adds one entry to every list and map.
 func populate(v reflect.Value, depth int) {
 	if depth > 14 || !v.CanSet() {
 		return
@@ -215,8 +215,8 @@ func populate(v reflect.Value, depth int) {
 	}
 }
 
-// lists are the paths of all lists in an object, and of all maps with free keys, which
-// have the key "a" alone.
+// lists returns the paths of all lists in an object, and of all maps with arbitrary keys.
+// Such a map has the single key "a".
 func lists(value any, path []string) [][]string {
 	var all [][]string
 	switch value := value.(type) {
@@ -236,8 +236,8 @@ func lists(value any, path []string) [][]string {
 	return all
 }
 
-// lengthened is the object with that number of entries at the path; if sparse, with
-// nothing but the fields on the path.
+// lengthened returns the object with the given number of entries at the path. If sparse is
+// set, the copy has only the fields on the path.
 func lengthened(value any, path []string, entries int, sparse bool) any {
 	if len(path) == 0 {
 		switch value := value.(type) {
@@ -275,7 +275,7 @@ func lengthened(value any, path []string, entries int, sparse bool) any {
 
 func isList(v any) bool { _, is := v.([]any); return is }
 
-// looked is a policy and its scope.
+// looked is a policy with its scope.
 type looked struct {
 	*judge
 	policy client.Object
@@ -283,7 +283,7 @@ type looked struct {
 	sub    []string
 }
 
-// policiesOf are all policies of a platform, with their scopes.
+// policiesOf returns all policies of a platform with their scopes.
 func policiesOf(t *testing.T, p *estate.Platform) []looked {
 	t.Helper()
 	var all []looked
@@ -317,8 +317,8 @@ func calicoPlatform(t *testing.T) *estate.Platform {
 	return &p
 }
 
-// longRules are of a tenant whose rules are as long as the API lets them be. What
-// samples ask for comes last.
+// longRules returns the rules of a tenant, as long as the API allows. The values that the
+// samples need are the last in each list.
 func longRules(egress v1alpha1.Egress) *v1alpha1.TenantRules {
 	many := func(n int, format, last string) []string {
 		all := make([]string, n)
@@ -350,7 +350,7 @@ func (l looked) requests(i int, object, old *unstructured.Unstructured) request 
 	return r
 }
 
-// boundedPaths are the paths of a policy's bounds, and of policies of the same name.
+// boundedPaths returns the paths of each policy's bounds, by the policy's name.
 func boundedPaths(p *estate.Platform) map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	for _, v := range wall.Bounded(p) {
@@ -365,8 +365,8 @@ func boundedPaths(p *estate.Platform) map[string]map[string]bool {
 	return all
 }
 
-// TestNoLongList gives each list of each matched kind more entries than any bound
-// allows. If the policy iterates over the list nevertheless, its cost shows it.
+// TestNoLongList gives each list of each matched kind more entries than any bound allows. If
+// the policy iterates over the list nevertheless, its cost exceeds the limit.
 func TestNoLongList(t *testing.T) {
 	rules := longRules(v1alpha1.EgressOpen)
 	platform := calicoPlatform(t)
@@ -416,8 +416,9 @@ func TestNoLongList(t *testing.T) {
 	}
 }
 
-// sparseness selects objects with only the path to their long list; `make test-all` also
-// tries objects with all other fields, which costs as much again.
+// sparseness returns the values of sparse to try. `make test` tries objects with only the
+// path to their long list. `make test-all` also tries objects with all other fields, which
+// doubles the cost.
 func sparseness() []bool {
 	if sandbox.All() {
 		return []bool{true, false}
@@ -425,8 +426,8 @@ func sparseness() []bool {
 	return []bool{true}
 }
 
-// lengthen fails if it costs more to write a long list, to leave one as it was, or to
-// shorten one, than if there is none.
+// lengthen fails if it costs more to write a long list, to leave it unchanged or to shorten
+// it than to write a short one.
 func (l looked) lengthen(t *testing.T, i int, path string, long, short any, rules *v1alpha1.TenantRules) (failed bool) {
 	t.Helper()
 	object := func(content any) *unstructured.Unstructured {
@@ -445,7 +446,7 @@ func (l looked) lengthen(t *testing.T, i int, path string, long, short any, rule
 	return failed
 }
 
-// shortened is the object with one entry at the path.
+// shortened returns the object with one entry at the path.
 func shortened(value any, path []string) any {
 	switch v := value.(type) {
 	case []any:
@@ -466,8 +467,8 @@ func shortened(value any, path []string) any {
 	return value
 }
 
-// fill puts entries like the sample at a bound's path, all into the first list there
-// or spread over all.
+// fill adds count entries at a bound's path: all of them to the first list, or, if spread is
+// set, distributed over all lists.
 func fill(t *testing.T, object map[string]any, b admissionpolicy.Bound, path string, count int, spread bool) {
 	t.Helper()
 	holders, rest := []map[string]any{object}, path
@@ -513,7 +514,7 @@ func fill(t *testing.T, object map[string]any, b admissionpolicy.Bound, path str
 	}
 }
 
-// at is the map that holds the last field of a path.
+// at returns the map that contains the last field of a path.
 func at(object map[string]any, path string, create bool) map[string]any {
 	fields := strings.Split(path, ".")
 	for _, field := range fields[:len(fields)-1] {
@@ -534,7 +535,7 @@ func list(object map[string]any, path string) []any {
 	return all
 }
 
-// placeOf is where a bounded field is in an object.
+// placeOf returns the path of a bounded field in an object.
 func placeOf(v admissionpolicy.Validating, b admissionpolicy.Bound) string {
 	if v.Name != admissionpolicy.PodTemplatesPolicy || b.Path == admissionpolicy.ClaimTemplatesPath {
 		return b.Path
@@ -542,14 +543,14 @@ func placeOf(v admissionpolicy.Validating, b admissionpolicy.Bound) string {
 	return "spec.template." + b.Path
 }
 
-// largest is an object that has as many entries as the bounds let it have.
+// largest returns an object with as many entries as the bounds allow.
 func largest(t *testing.T, v admissionpolicy.Validating, spread bool) *unstructured.Unstructured {
 	t.Helper()
 	return filled(t, v, func(i int) int { return mostOf(v, i) }, spread)
 }
 
-// beyond is an object with one entry more than a bound allows, and few others: the
-// bounds are checked first, regardless of the other fields.
+// beyond returns an object with one entry more than the given bound allows, and few entries
+// elsewhere: the bounds are checked first, regardless of the other fields.
 func beyond(t *testing.T, v admissionpolicy.Validating, bound int) *unstructured.Unstructured {
 	t.Helper()
 	return filled(t, v, func(i int) int {
@@ -560,17 +561,17 @@ func beyond(t *testing.T, v admissionpolicy.Validating, bound int) *unstructured
 	}, false)
 }
 
-// mostOf is the number of entries that fill a bound.
+// mostOf returns the number of entries that fill a bound.
 func mostOf(v admissionpolicy.Validating, i int) int {
 	b := v.Bounds[i]
-	// The annotation that holds a list counts as one of the annotations, too.
+	// The annotation that contains a list counts as an annotation, too.
 	if slices.ContainsFunc(v.Bounds[i+1:], func(other admissionpolicy.Bound) bool { return other.Path == b.Path }) {
 		return b.Max - 1
 	}
 	return b.Max
 }
 
-// filled is an object that has so many entries for each bound.
+// filled returns an object with count(bound) entries for each bound.
 func filled(t *testing.T, v admissionpolicy.Validating, count func(bound int) int, spread bool) *unstructured.Unstructured {
 	t.Helper()
 	u := dress(&unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"type": "ClusterIP", "gatewayClassName": "g", "issuerRef": map[string]any{"name": "a"}, "podSelector": map[string]any{}}}})
@@ -585,8 +586,8 @@ func filled(t *testing.T, v admissionpolicy.Validating, count func(bound int) in
 	return u
 }
 
-// TestLargestObject evaluates every policy on the largest objects that its bounds let
-// through, and wants one entry more to be refused by that bound.
+// TestLargestObject evaluates every policy on the largest objects that its bounds allow. It
+// fails if a bound does not refuse one entry more.
 func TestLargestObject(t *testing.T) {
 	platform := calicoPlatform(t)
 	policies := policiesOf(t, platform)
@@ -604,10 +605,10 @@ func TestLargestObject(t *testing.T) {
 			for i, kind := range l.at {
 				sample := samples[kind.Resource]
 				if kinds[sample] || v.Name == admissionpolicy.PodTemplatesPolicy && kind.Resource != "deployments" {
-					continue // as another kind
+					continue // the same sample as another kind
 				}
-				// A policy mostly costs the same for each of its kinds, and whichever list is
-				// filled: `make test` has the first kind alone.
+				// For most policies the cost depends neither on the kind nor on the list that
+				// is filled, so `make test` tries the first kind alone.
 				if len(kinds) > 0 && !sandbox.All() {
 					continue
 				}

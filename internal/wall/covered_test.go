@@ -23,7 +23,7 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// everyRole has every setting of a Platform that gives tenants' people more kinds.
+// everyRole sets every field of a Platform that gives roles of tenants more kinds.
 const everyRole = `
 platform:
   clusterName: demo
@@ -40,15 +40,15 @@ tenants:
 
 const noObjects = "a right without objects"
 
-// uncounted are the resources that no quota bounds, and why that is no hole.
+// uncounted has the resources that no quota bounds, with the reason why that is safe.
 var uncounted = map[string]string{
 	"events":                                 "Kubernetes lets no quota count them; they expire after an hour",
 	"events.events.k8s.io":                   "the same objects",
 	"tier.networkpolicies.projectcalico.org": noObjects,
 }
 
-// parts are the resources that tenants write into without storing an object of their own,
-// and why they cannot store much.
+// parts has the subresources that tenants write without creating an object, with the reason
+// why they cannot store much.
 var parts = map[string]string{
 	"pods/exec":                               "a stream",
 	"pods/attach":                             "a stream",
@@ -64,9 +64,9 @@ var parts = map[string]string{
 	"podmonitors.monitoring.coreos.com/scale": "it changes a number only",
 }
 
-// TestCountsAndSizesCoverRoles fails if a role of a tenant's people may create a kind that
-// the default quota does not count, or write one whose size no policy limits: such objects
-// would fill etcd for everybody. The exceptions have reasons.
+// TestCountsAndSizesCoverRoles fails if a role for a tenant's users may create a kind that
+// the default quota does not count, or write a kind whose size no policy limits. Such objects
+// could fill etcd, which all tenants share. Each exception has a reason.
 func TestCountsAndSizesCoverRoles(t *testing.T) {
 	used := map[string]bool{}
 	for _, group := range []v1alpha1.CalicoAPIGroup{v1alpha1.CalicoGroup, v1alpha1.CalicoStorageGroup} {
@@ -99,8 +99,8 @@ func TestCountsAndSizesCoverRoles(t *testing.T) {
 	}
 }
 
-// rolesOfPeople are the rules that are bound in the tenants' namespaces, by ClusterRole, and
-// those of elevations.
+// rolesOfPeople returns the rules of each ClusterRole that is bound in the tenants'
+// namespaces, and of the role for elevations.
 func rolesOfPeople(t *testing.T, e *estate.Estate) map[string][]rbacv1.PolicyRule {
 	t.Helper()
 	all, bound := map[string][]rbacv1.PolicyRule{}, map[string]bool{identity.ElevatedRole: true}
@@ -121,7 +121,7 @@ func rolesOfPeople(t *testing.T, e *estate.Estate) map[string][]rbacv1.PolicyRul
 	return all
 }
 
-// writtenBy returns the resources that roles write, each with the names of these roles.
+// writtenBy returns the resources that the roles may write, each with the names of its roles.
 func writtenBy(roles map[string][]rbacv1.PolicyRule) map[schema.GroupResource][]string {
 	all := map[schema.GroupResource][]string{}
 	for name, rules := range roles {
@@ -140,7 +140,7 @@ func writtenBy(roles map[string][]rbacv1.PolicyRule) map[schema.GroupResource][]
 	return all
 }
 
-// nameOf is such as deployments.apps/scale.
+// nameOf returns a name such as deployments.apps/scale.
 func nameOf(gr schema.GroupResource) string {
 	resource, part, found := strings.Cut(gr.Resource, "/")
 	name := schema.GroupResource{Group: gr.Group, Resource: resource}.String()
@@ -156,7 +156,7 @@ func counts(tenant *estate.Tenant, gr schema.GroupResource) bool {
 	return counted || byName && gr.Group == "" && manifest.CountedObjects.Has(gr.Resource)
 }
 
-// kindOf knows the kinds of Kubernetes and croft.
+// kindOf maps resources to kinds, for Kubernetes and croft.
 var kindOf = testrestmapper.TestOnlyStaticRESTMapper(scheme.New())
 
 // sized reports whether an object of more than half a MiB is refused for its size.

@@ -27,32 +27,32 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// judge evaluates one policy as the API server does, with the API server's own packages,
-// and counts its cost. No control plane runs.
+// judge evaluates one policy with the API server's own packages and counts the cost. It needs
+// no control plane.
 type judge struct {
 	name                        string
 	conditions, rules, messages plugincel.ConditionEvaluator
 	patches                     plugincel.MutatingEvaluator
-	// constant are the messages of rules that have no expression of one.
+	// constant has the messages of the rules that have no message expression.
 	constant      []string
 	compiler      *plugincel.CompositedCompiler
 	withoutParams bool
 }
 
-// verdict is what came of one request.
+// verdict is the result of one request.
 type verdict struct {
-	// cost is in the units of the API server's limits: celconfig.PerCallLimit for
-	// each expression, celconfig.RuntimeCELCostBudget for a whole policy.
+	// cost is in the units of the API server's limits: celconfig.PerCallLimit for each
+	// expression, celconfig.RuntimeCELCostBudget for a whole policy.
 	cost int64
-	// skipped: the policy's conditions do not hold.
+	// skipped is set if the policy's match conditions exclude the request.
 	skipped bool
-	// refusals are the messages of the rules that are broken.
+	// refusals are the messages of the violated rules.
 	refusals []string
-	// errs are those of failing expressions, which refuse the request, too.
+	// errs are the errors of expressions. An error refuses the request, too.
 	errs []error
 }
 
-// refusedBy reports whether the only rule that is broken is the given one.
+// refusedBy reports whether the given rule is violated and no other.
 func (v verdict) refusedBy(rule string) bool {
 	return len(v.errs) == 0 && len(v.refusals) == 1 && strings.HasPrefix(v.refusals[0], "["+rule+"] ")
 }
@@ -121,7 +121,7 @@ func newJudge(t testing.TB, o client.Object) *judge {
 	return j
 }
 
-// expression is one of a policy's.
+// expression is a CEL expression of a policy.
 type expression struct {
 	text  string
 	types []*celgo.Type
@@ -137,7 +137,7 @@ type variable struct {
 
 func (v variable) GetName() string { return v.name }
 
-// nobody has no cluster-wide rights, like a tenant.
+// nobody is an authorizer that grants no cluster-wide permissions, as for a tenant.
 type nobody struct{}
 
 func (nobody) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -150,7 +150,7 @@ type request struct {
 	resource    schema.GroupVersionResource
 	subresource string
 	object, old client.Object
-	// user is who asks; a developer if empty.
+	// user sends the request. It defaults to a developer.
 	user string
 }
 
@@ -217,7 +217,7 @@ func (j *judge) judge(t testing.TB, r request, rules *v1alpha1.TenantRules) verd
 	return v
 }
 
-// attributes are the request as admission plugins get it.
+// attributes returns the request in the form that admission plugins receive.
 func (r request) attributes() *admission.VersionedAttributes {
 	kind := r.object.GetObjectKind().GroupVersionKind()
 	var old runtime.Object // an untyped nil

@@ -30,9 +30,10 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// The pods whose creation is measured, and the most that it may cost in all policies
-// together, in the units of the API server's limits. They do not depend on the machine.
-// Before the rules on volumes, scheduling, devices and sizes came it was 840 and 1,135.
+// measuredPods has the pods whose creation is measured. most is the maximum total cost in all
+// policies, in the units of the API server's limits, which do not depend on the machine.
+// Before the rules on volumes, scheduling, devices and sizes were added, the costs were 840
+// and 1,135.
 var measuredPods = []struct {
 	name, workload, kind, object string
 	tenant                       string
@@ -47,16 +48,17 @@ const (
 	podController = "system:serviceaccount:kube-system:replicaset-controller"
 )
 
-// onPods is a policy that looks at pods when they are created, as the API server runs it.
+// onPods is a policy that matches the creation of pods, as the API server runs it.
 type onPods struct {
 	*judge
-	matcher matchconditions.Matcher // nil for none
-	patcher patch.Patcher           // nil where the policy denies
-	// annotations are for the audit. There are none, but the API server asks for them.
+	matcher matchconditions.Matcher // nil if the policy has no match conditions
+	patcher patch.Patcher           // nil for validating policies
+	// annotations are the audit annotations. There are none, but the API server evaluates
+	// them.
 	annotations plugincel.ConditionEvaluator
 }
 
-// podPolicies are all policies that look at pods when they are created.
+// podPolicies returns all policies that match the creation of pods.
 func podPolicies(tb testing.TB, objects []client.Object) []onPods {
 	tb.Helper()
 	created := admission.NewAttributesRecord(&corev1.Pod{}, nil, corev1.SchemeGroupVersion.WithKind("Pod"), "shop", "", corev1.SchemeGroupVersion.WithResource("pods"), "",
@@ -85,7 +87,7 @@ func podPolicies(tb testing.TB, objects []client.Object) []onPods {
 		if selector, err := metav1.LabelSelectorAsSelector(match.ObjectSelector); err != nil {
 			tb.Fatal(err)
 		} else if !selector.Matches(labels.Set{"pod-template-hash": "6d5f7c9b4"}) {
-			continue // not at pods of Deployments, which are measured
+			continue // The measured pods belong to Deployments, which the policy does not match.
 		}
 		p := onPods{judge: newJudge(tb, o)}
 		if conditions > 0 {
@@ -101,8 +103,8 @@ func podPolicies(tb testing.TB, objects []client.Object) []onPods {
 	return all
 }
 
-// validate asks a policy that denies as the API server does, which makes a message for
-// every rule, broken or not (Validate in its pkg/admission/plugin/policy/validating).
+// validate evaluates a validating policy as the API server does: it builds the message of
+// every rule, violated or not (Validate in its pkg/admission/plugin/policy/validating).
 func (p onPods) validate(tb testing.TB, r request, params runtime.Object, namespace *corev1.Namespace) {
 	ctx, attributes := context.Background(), r.attributes()
 	if p.matcher != nil {
@@ -131,8 +133,8 @@ func (p onPods) validate(tb testing.TB, r request, params runtime.Object, namesp
 	}
 }
 
-// mutate evaluates a mutating policy, and returns the changed pod. As the API server, it
-// evaluates it twice; the second time must change nothing.
+// mutate evaluates a mutating policy and returns the changed pod. Like the API server, it
+// evaluates the policy twice. The second evaluation must change nothing.
 func (p onPods) mutate(tb testing.TB, r request, params runtime.Object, namespace *corev1.Namespace) *corev1.Pod {
 	ctx := p.compiler.CreateContext(context.Background())
 	for range 2 {
@@ -156,14 +158,14 @@ func (p onPods) mutate(tb testing.TB, r request, params runtime.Object, namespac
 	return nil
 }
 
-// kinds decodes patches.
+// kinds provides the scheme that patches are decoded with.
 type kinds struct{ admission.ObjectInterfaces }
 
 func (kinds) GetObjectCreater() runtime.ObjectCreater { return scheme.Scheme }
 func (kinds) GetObjectTyper() runtime.ObjectTyper     { return scheme.Scheme }
 
-// podOf is a workload's pod as admission policies get it: with the defaults of the API
-// server and its other plugins.
+// podOf returns a workload's pod as admission policies receive it, with the defaults of the
+// API server and its other plugins.
 func podOf(tb testing.TB, file, kind, name, namespace string) *corev1.Pod {
 	tb.Helper()
 	content, err := os.ReadFile(filepath.Join(workloads, file))
@@ -252,7 +254,8 @@ type podCreation struct {
 	rules     *v1alpha1.TenantRules
 	params    runtime.Object
 	namespace *corev1.Namespace
-	// before and after the policies have changed the pod.
+	// before is the request before the policies change the pod, and after the request
+	// afterwards.
 	before, after request
 }
 
@@ -295,7 +298,7 @@ func podCreations(tb testing.TB) []podCreation {
 	return all
 }
 
-// cost is a policy's cost in units: a policy that changes the pod is evaluated twice.
+// cost returns a policy's cost in units. A policy that changes the pod is evaluated twice.
 func (c podCreation) cost(tb testing.TB, p onPods) int64 {
 	ask := func(r request) int64 {
 		v := p.judge.judge(tb, r, c.rules)
@@ -310,7 +313,7 @@ func (c podCreation) cost(tb testing.TB, p onPods) int64 {
 	return ask(c.before) + ask(c.after)
 }
 
-// does describes a policy, for readers of the figures.
+// does returns the word for the policy's effect in the report.
 func (p onPods) does() string {
 	if p.patcher != nil {
 		return "change"
@@ -318,12 +321,12 @@ func (p onPods) does() string {
 	return "check"
 }
 
-// orders is how often a policy is evaluated. CEL goes through a map in Go's order, which is
-// another each time, and may stop at its first entry or at its last: a large pod's costs
-// differ by up to 62 units. Of 40 evaluations 8 had the highest.
+// orders is the number of evaluations of each policy. CEL iterates over a map in Go's random
+// order and may stop at any entry, so the cost of the large pod varies by up to 62 units. In
+// a trial, 8 of 40 evaluations had the highest cost.
 const orders = 30
 
-// TestPodCost holds the highest cost of a pod's creation down.
+// TestPodCost fails if the highest cost of a pod's creation exceeds its limit.
 func TestPodCost(t *testing.T) {
 	for _, c := range podCreations(t) {
 		var sum int64
@@ -343,8 +346,8 @@ func TestPodCost(t *testing.T) {
 	}
 }
 
-// BenchmarkPod measures each policy's part of a pod's creation, with the API server's
-// own packages; -bench Pod -benchmem.
+// BenchmarkPod measures each policy's share of a pod's creation, with the API server's own
+// packages. Run it with -bench Pod -benchmem.
 func BenchmarkPod(b *testing.B) {
 	for _, c := range podCreations(b) {
 		for _, p := range c.policies {

@@ -11,21 +11,20 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// Rule is one rule of the walls, for people.
+// Rule is a rule of the walls, as documentation and commands show it.
 type Rule struct {
 	Wall, Policy string
-	// Name is empty for a policy that changes things.
+	// Name is the rule's name. It is empty for a policy that mutates objects.
 	Name string
 	// Says is the requirement, or the mutation.
 	Says string
-	// Warns: it refuses nothing.
+	// Warns is set if the rule warns and refuses nothing.
 	Warns bool
-	// Exception is the field of a Tenant by which a platform admin allows more; ""
-	// if there is none.
+	// Exception is the field of a Tenant that a platform admin sets to allow more, or "".
 	Exception string
 }
 
-// Rules returns what all policies ask, in the order of the walls.
+// Rules returns the rules of all policies, in the order of the walls.
 func Rules(p *estate.Platform) []Rule {
 	var all []Rule
 	warning := map[string]bool{}

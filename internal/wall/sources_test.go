@@ -23,9 +23,9 @@ pools: {apps: {}}
 tenants: {shop: {pool: apps, namespaces: [shop, shop-dev], policy: {sourceHosts: %s}, sources: {app: {git: %q}}}}
 `
 
-// TestSourceHostsAgree compares the verdict of `croft check` on a source's host with the
-// policy's: otherwise a source that check accepts might never be written. It is of the
-// first tier: it runs without a control plane.
+// TestSourceHostsAgree fails if `croft check` and the admission policy disagree about the
+// host of a source: the API server would refuse a source that check accepts. It needs no
+// control plane, so it belongs to the first tier.
 func TestSourceHostsAgree(t *testing.T) {
 	for _, hosts := range []string{`["*"]`, `[]`, `[git.example.org, "*.example.com", 10.0.0.1, "fd00::1", git.bank.svc]`} {
 		base, _ := manifest.Parse("croft.yaml", fmt.Appendf(nil, withSource, hosts, "https://git.shop.svc/a"))
@@ -69,9 +69,9 @@ func TestSourceHostsAgree(t *testing.T) {
 	}
 }
 
-// TestSourcesAreAdmitted fails if a policy of croft's refuses croft's objects for
-// sources: from its operator, and from a GitOps tool without any right of croft's that
-// applies the same without croft's mark. First tier.
+// TestSourcesAreAdmitted fails if a croft policy refuses croft's objects for sources. They
+// are written by the operator, and by a GitOps tool without special permissions that applies
+// the same objects without croft's labels. It belongs to the first tier.
 func TestSourcesAreAdmitted(t *testing.T) {
 	good := load(t, "../cli/testdata/every-field.yaml")
 	e, err := evaluator.Lazy(wall.Objects(good))

@@ -1,9 +1,8 @@
-// Package wall makes, from an estate, the objects that a cluster must have and the
-// attacks that they must stop.
+// Package wall builds the objects that a cluster needs for an estate, and the attacks that
+// these objects must stop.
 //
-// A wall is pure: it reads an estate and returns values. A new guarantee is an object,
-// and an attack that succeeds without it, in the same package. Walls do not import each
-// other.
+// A wall is pure: it reads an estate and returns values. A new guarantee is an object and an
+// attack that succeeds without it, in the same package. Walls do not import each other.
 package wall
 
 import (
@@ -23,47 +22,47 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// Wall is one of the four fences around a tenant. Its objects come in three
-// scopes, so that work is done only for what changed.
+// Wall is one of the four fences around a tenant. Its objects have three scopes: a change
+// requires only the objects of its own scope to be rebuilt.
 type Wall interface {
-	// Name is network, nodes, identity or policy.
+	// Name returns network, nodes, identity or policy.
 	Name() string
-	// Platform returns the objects that exist once in the cluster. They do not depend on
-	// the estate's pools and tenants, so that their number never grows with them.
+	// Platform returns the objects that exist once in the cluster. They do not depend on the
+	// estate's pools and tenants, so their number never grows with them.
 	Platform(*estate.Platform) []client.Object
 	// Pool returns the objects of one pool.
 	Pool(*estate.Platform, *estate.Pool) []client.Object
 	// Tenant returns the objects of one tenant.
 	Tenant(*estate.Platform, *estate.Tenant) []client.Object
-	// Attacks returns the attempts of the strongest member of tenant by, some of them
-	// against tenant on, and the requests that by must still be able to make.
+	// Attacks returns the attempts of the strongest member of tenant by, some of them against
+	// tenant on, and the requests that by must still be able to make.
 	Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack
 }
 
-// asksPods is a wall that has a part in the policies on pods.
+// asksPods is a wall that contributes rules to the shared policies on pods.
 type asksPods interface {
 	Wall
 	Pods(*estate.Platform) admissionpolicy.Pods
 }
 
-// checks is a wall with validating policies, apart from those on pods.
+// checks is a wall with validating policies other than the shared policies on pods.
 type checks interface {
 	Wall
 	Policies(*estate.Platform) []admissionpolicy.Validating
 }
 
-// constrains is a wall some of whose policies Gatekeeper holds too, where it is
-// the engine.
+// constrains is a wall with policies that Gatekeeper enforces too, if Gatekeeper is the
+// placement engine.
 type constrains interface {
 	Wall
 	Constraints(*estate.Platform) []admissionpolicy.Constrained
 }
 
-// sharedWall marks what several walls have in common.
+// sharedWall is the label's value on objects that several walls share.
 const sharedWall = "shared"
 
-// Of returns the names of an object's walls: one, or several that share it; none if it
-// is no wall's.
+// Of returns the names of the walls that an object belongs to. The result is empty for an
+// object of no wall.
 func Of(o client.Object) []string {
 	var names []string
 	label := o.GetLabels()[v1alpha1.WallLabel]
@@ -75,7 +74,7 @@ func Of(o client.Object) []string {
 	return names
 }
 
-// All are the walls, in the usual order.
+// All returns the walls in their usual order.
 func All() []Wall {
 	return []Wall{network.Wall{}, nodes.Wall{}, identity.Wall{}, policy.Wall{}}
 }
@@ -107,7 +106,7 @@ func podParts(p *estate.Platform) []admissionpolicy.Pods {
 	return parts
 }
 
-// Bounded are the policies with bounds, those on pods last.
+// Bounded returns the policies with bounds. The policies on pods are last.
 func Bounded(p *estate.Platform) []admissionpolicy.Validating {
 	var all []admissionpolicy.Validating
 	for _, w := range All() {
@@ -127,9 +126,9 @@ func PoolObjects(p *estate.Platform, pool *estate.Pool) []client.Object {
 		func(w Wall) []client.Object { return w.Pool(p, pool) })
 }
 
-// ReadinessObjects returns the rules by which the node readiness controller, where a cluster
-// has it, lets pods onto the nodes of one pool. They are apart from PoolObjects, since most
-// clusters do not serve their kind, and the operator does the same without it.
+// ReadinessObjects returns the rules of the node readiness controller for one pool: the
+// controller admits pods to a node by them. They are not part of PoolObjects because most
+// clusters do not serve their kind. The operator does the same work without the controller.
 func ReadinessObjects(pool *estate.Pool) []client.Object {
 	return collect(map[string]string{v1alpha1.PoolLabel: pool.Name}, func(w Wall) []client.Object {
 		if w, ok := w.(nodes.Wall); ok {
@@ -140,7 +139,7 @@ func ReadinessObjects(pool *estate.Pool) []client.Object {
 }
 
 // TenantObjects returns the objects of all walls for one tenant, in the order of their
-// writes: access comes last, when everything else is in place.
+// writes. Access comes last, after all other objects.
 func TenantObjects(p *estate.Platform, t *estate.Tenant) []client.Object {
 	all := collect(map[string]string{v1alpha1.TenantLabel: t.Name},
 		func(w Wall) []client.Object { return w.Tenant(p, t) })
@@ -148,7 +147,7 @@ func TenantObjects(p *estate.Platform, t *estate.Tenant) []client.Object {
 	return all
 }
 
-// annotate adds the rules in TenantRules to each namespace as annotations, from which
+// annotate copies each namespace's TenantRules into annotations of the namespace, from which
 // the API server and Gatekeeper read them.
 func annotate(p *estate.Platform, objects []client.Object) {
 	rules := map[string]v1alpha1.TenantRulesSpec{}
@@ -169,8 +168,8 @@ func annotate(p *estate.Platform, objects []client.Object) {
 	}
 }
 
-// Constrained are the policies of all walls that Gatekeeper holds too, where it is
-// the engine.
+// Constrained returns the policies of all walls that Gatekeeper enforces too, if Gatekeeper
+// is the placement engine.
 func Constrained(p *estate.Platform) []admissionpolicy.Constrained {
 	var all []admissionpolicy.Constrained
 	for _, w := range All() {
@@ -181,8 +180,8 @@ func Constrained(p *estate.Platform) []admissionpolicy.Constrained {
 	return all
 }
 
-// Objects returns all objects of an estate, in the order of their writes: the same
-// estate gives the same objects, to the byte.
+// Objects returns all objects of an estate, in the order of their writes. The same estate
+// yields the same bytes.
 func Objects(e *estate.Estate) []client.Object {
 	objects := PlatformObjects(&e.Platform)
 	for _, p := range e.Pools {
@@ -195,7 +194,7 @@ func Objects(e *estate.Estate) []client.Object {
 	return objects
 }
 
-// Attacks returns every wall's attacks, by one tenant on another.
+// Attacks returns the attacks of every wall, by one tenant on another.
 func Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	var all []attack.Attack
 	for _, w := range All() {
@@ -212,8 +211,8 @@ func Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	return all
 }
 
-// alsoByConstraint adds to a policy the constraint of the same rules, if Gatekeeper
-// enforces them too. The policy is evaluated first.
+// alsoByConstraint adds Gatekeeper's constraint with the same rules to a policy, if
+// Gatekeeper enforces them too. The policy is evaluated first.
 func alsoByConstraint(constraints []admissionpolicy.Constrained, by attack.Stopper) attack.Stopper {
 	if by.Refuses == nil {
 		return by
@@ -226,8 +225,8 @@ func alsoByConstraint(constraints []admissionpolicy.Constrained, by attack.Stopp
 	return by
 }
 
-// collect marks each wall's objects as croft's, so that they can be found and pruned,
-// and sorts them by the order of their writes.
+// collect labels each wall's objects as managed by croft, so that they can be found and
+// pruned, and sorts them by the order of their writes.
 func collect(owner map[string]string, objectsOf func(Wall) []client.Object) []client.Object {
 	var all []client.Object
 	for _, w := range All() {
@@ -246,10 +245,9 @@ func collect(owner map[string]string, objectsOf func(Wall) []client.Object) []cl
 	return all
 }
 
-// ranks order kinds: namespaces before their objects, and before the policies that deny
-// without the rules that namespaces carry, and people's rights and access when
-// everything else is in place. Flux' objects come after the rights that they are applied
-// with.
+// ranks orders kinds. Namespaces come before their objects, and before the policies, which
+// refuse requests in a namespace without rules. Users' permissions come last, and Flux
+// objects after the permissions that they are applied with.
 var ranks = map[string]int{
 	"Namespace":                        0,
 	"TenantRules":                      2,
@@ -267,8 +265,8 @@ var ranks = map[string]int{
 	"Receiver":                         9,
 }
 
-// otherRank is that of quotas, limits, network policies, mutators and pools.
-// Constraints are of kinds that come with their templates.
+// otherRank is the rank of quotas, limits, network policies, mutators and pools. Constraints
+// come after their templates, which define their kinds.
 const otherRank, constraintRank = 3, 6
 
 func byRank(a, b client.Object) int {

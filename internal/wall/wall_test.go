@@ -45,11 +45,11 @@ func parse(t testing.TB, content string) *estate.Estate {
 	return e
 }
 
-// growing are the cluster-scoped kinds whose number grows with tenants or pools.
+// growing has the cluster-scoped kinds whose number grows with tenants or pools.
 var growing = []string{"Namespace", "NodePool", "KWOKNodeClass", "Assign", "ModifySet"}
 
-// TestConstantNumberOfPolicies checks the promise that admission does not slow down as
-// tenants are added: the objects that exist once in the cluster do not depend on them.
+// TestConstantNumberOfPolicies fails if the objects that exist once in the cluster depend on
+// the tenants: admission must not slow down as tenants are added.
 func TestConstantNumberOfPolicies(t *testing.T) {
 	few := load(t, "../../examples/two-tenants.yaml")
 	var many strings.Builder
@@ -85,8 +85,8 @@ func TestConstantNumberOfPolicies(t *testing.T) {
 	}
 }
 
-// TestNoParameters fails if a policy has a parameter, or reads one: a restarted API
-// server may refuse its requests for half a minute.
+// TestNoParameters fails if a policy has or reads a parameter. An API server that has just
+// restarted may refuse the requests of such a policy for half a minute.
 func TestNoParameters(t *testing.T) {
 	for _, file := range []string{"../cli/testdata/every-field.yaml", "../cli/testdata/gatekeeper.yaml"} {
 		for _, o := range wall.PlatformObjects(&load(t, file).Platform) {
@@ -101,8 +101,8 @@ func TestNoParameters(t *testing.T) {
 	}
 }
 
-// TestExceptions fails if a message names another field to allow more than the policy's
-// annotation for croft verify --explain and the docs.
+// TestExceptions fails if a message and the policy's annotation name different fields as the
+// exception. `croft verify --explain` and the docs show the annotation.
 func TestExceptions(t *testing.T) {
 	e := load(t, "../cli/testdata/every-field.yaml")
 	field := regexp.MustCompile(`by ((?:policy|selfService)\.[A-Za-z]+|networks\b)`)
@@ -130,9 +130,10 @@ func TestExceptions(t *testing.T) {
 	}
 }
 
-// TestRulesOnNamespaces expects on each namespace all rules that policies and templates
-// read there; and where Gatekeeper places pods, and nowhere else, the label that the
-// constraints select. It fails if a policy reads a value that no annotation can carry.
+// TestRulesOnNamespaces fails if a namespace lacks an annotation that policies and templates
+// read, or if a policy reads a value that no annotation has. It also fails if a namespace
+// lacks the label that constraints select where Gatekeeper is the engine, or has it
+// elsewhere.
 func TestRulesOnNamespaces(t *testing.T) {
 	e := load(t, "../cli/testdata/gatekeeper.yaml")
 	annotation := regexp.MustCompile(`croft\.dev/rules\.[A-Za-z]+`)
@@ -157,7 +158,7 @@ func TestRulesOnNamespaces(t *testing.T) {
 	if len(read) == 0 {
 		t.Fatal("no policy reads any rule")
 	}
-	// Absent rules are empty, or false; for these there is no such value.
+	// An absent annotation means empty or false, so some rules need not be present.
 	always := admissionpolicy.Annotations(v1alpha1.TenantRulesSpec{})
 	fields := reflect.TypeFor[v1alpha1.TenantRulesSpec]()
 	sizes := []string{v1alpha1.MaxObjectBytesAnnotation, v1alpha1.MaxHelmReleaseBytesAnnotation, v1alpha1.MaxOtherObjectBytesAnnotation}
@@ -198,8 +199,8 @@ func namespacesOf(objects []client.Object) []client.Object {
 	return slices.DeleteFunc(objects, func(o client.Object) bool { return o.GetObjectKind().GroupVersionKind().Kind != "Namespace" })
 }
 
-// TestMarks expects every object to name its owner, so that it can be found and pruned,
-// and to have a kind, so that it can be written.
+// TestMarks fails if an object lacks the labels of its owner, by which it is found and
+// pruned, or a kind, without which it cannot be written.
 func TestMarks(t *testing.T) {
 	e := load(t, "../cli/testdata/every-field.yaml")
 	seen := map[string]bool{}
@@ -223,7 +224,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestOrder wants people's access last, and nothing before its namespace.
+// TestOrder fails if an object precedes its namespace, or if access does not come last.
 func TestOrder(t *testing.T) {
 	e := load(t, "../../examples/two-tenants.yaml")
 	objects := wall.TenantObjects(&e.Platform, e.Tenants[0])
@@ -239,8 +240,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestAttacks expects attacks to have distinct names and summaries, and to be stoppable;
-// and no stopper of mirrors.
+// TestAttacks fails if two attacks share a name, if an attack lacks a summary or an expected
+// stopper, or if a mirror has a stopper.
 func TestAttacks(t *testing.T) {
 	e := load(t, "../../examples/two-tenants.yaml")
 	seen := map[string]bool{}
@@ -271,9 +272,9 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// TestAttacksWithoutDomains expects the attacks of a tenant without hosts to be valid
-// requests: an empty host in a list is invalid, and an earlier refusal hides whether the
-// wall holds.
+// TestAttacksWithoutDomains fails if the attacks of a tenant without hosts are invalid
+// requests. An empty host in a list is invalid, and a refusal for that reason would hide
+// whether the wall works.
 func TestAttacksWithoutDomains(t *testing.T) {
 	e := load(t, "../../examples/two-tenants.yaml")
 	hostless := *e.Tenants[0]
@@ -295,8 +296,8 @@ func TestAttacksWithoutDomains(t *testing.T) {
 	}
 }
 
-// TestPlatformRolesNameKinds expects the roles of admins and auditors to name every kind
-// that they give: a Platform's names must not widen them to Secrets.
+// TestPlatformRolesNameKinds fails if a role of admins or auditors grants a kind by a
+// wildcard: names in a Platform must not extend these roles to Secrets.
 func TestPlatformRolesNameKinds(t *testing.T) {
 	e := parse(t, "platform: {clusterName: demo, auditors: [audit], nodeClass: {ref: {group: example.org, kind: NodeTemplate, name: n}}}\n")
 	for _, o := range wall.Objects(e) {

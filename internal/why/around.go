@@ -15,33 +15,33 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Around are the objects around a Target that is no pod, workload or node. Missing ones
-// are nil, or have no entry.
+// Around contains the objects around a Target that is neither a pod, a workload nor a node.
+// Missing objects are nil, or have no entry.
 type Around struct {
-	// LastJob is the newest Job of a CronJob; its pods are the Snapshot's.
+	// LastJob is the newest Job of a CronJob; Snapshot.Pods are its pods.
 	LastJob *batchv1.Job
 	// StorageClass is a claim's class, and Users the pods that use the claim.
 	StorageClass *storagev1.StorageClass
 	Users        []string
-	// IngressClass is an Ingress' class; Services are its backends, and Ready the
-	// numbers of their ready endpoints, by name.
+	// IngressClass is an Ingress' class. Services are its backends, and Ready the numbers
+	// of their ready endpoints, by name.
 	IngressClass *networkingv1.IngressClass
 	Services     map[string]*corev1.Service
 	Ready        map[string]int
 	// Tenant is the tenant in a namespace's label.
 	Tenant *v1alpha1.Tenant
-	// Remainders are the contents of namespaces that are being deleted: the Target, or
-	// those of a Tenant.
+	// Remainders are the contents of namespaces that are being deleted: the Target itself,
+	// or the namespaces of a Tenant.
 	Remainders []Remainder
-	// Attachments are volumes on nodes, if a node or volume is being deleted.
+	// Attachments are volumes attached to nodes, if a node or volume is being deleted.
 	Attachments []storagev1.VolumeAttachment
 	// Source is the GitRepository, OCIRepository or Bucket of a Kustomization.
 	Source *unstructured.Unstructured
-	// Issuance is that of a Certificate.
+	// Issuance contains the objects of a Certificate's issuance.
 	Issuance Issuance
 }
 
-// around are the readers of the kinds that have chains of their own.
+// around maps kinds with their own chains to the functions that read their objects.
 func (g *gatherer) around() map[string]func(context.Context, client.Object) error {
 	return map[string]func(context.Context, client.Object) error{
 		"cronjob":               g.aroundCronJob,

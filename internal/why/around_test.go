@@ -47,8 +47,8 @@ func namespaceOf(tenant string) *corev1.Namespace {
 	return n
 }
 
-// TestAround tells of the kinds that are neither placed nor place anything. It fails
-// if something is called wrong that only takes its time, or the other way round.
+// TestAround tests the kinds that are neither scheduled nor create pods. It fails if a
+// transient state is reported as Bad, or a permanent fault as Waiting.
 func TestAround(t *testing.T) {
 	late := &storagev1.StorageClass{VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)}
 	served := map[string]*corev1.Service{"web": {Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}, Selector: map[string]string{"app": "web"}}}}
@@ -98,8 +98,8 @@ func TestAround(t *testing.T) {
 	}
 }
 
-// TestStrays fails if a pod on a pool that is not its tenant's is called healthy, be
-// its node readable or not.
+// TestStrays fails if a pod on a pool of another tenant is reported as healthy, whether or
+// not its node is readable.
 func TestStrays(t *testing.T) {
 	for name, hidden := range map[string]bool{"by its node": false, "by what it selects": true} {
 		t.Run(name, func(t *testing.T) {

@@ -21,8 +21,8 @@ func (g *gatherer) behindPods(ctx context.Context) error {
 		if pool := g.poolOf(pod); pool != "" {
 			wanted[pool] = true
 		}
-		// Of a pod that is ready its node matters only if it selects no pool: then it may
-		// run where it may not.
+		// The node of a ready pod matters only if the pod selects no pool: then the node
+		// may belong to another tenant's pool.
 		if name := pod.Spec.NodeName; name != "" && g.node(name) == nil && (!ready(pod) || g.Rules != nil && g.poolOf(pod) == "") {
 			if err := g.oneNode(ctx, name); err != nil {
 				return err
@@ -46,14 +46,15 @@ func (g *gatherer) behindPods(ctx context.Context) error {
 	if err := g.unlaunched(ctx); err != nil {
 		return err
 	}
-	// What Karpenter says of objects without a namespace stands in this one.
+	// Karpenter's events about cluster-scoped objects are in the namespace default.
 	if !g.hidden("nodeclaim") && g.Target.Namespace != metav1.NamespaceDefault {
 		return g.events(ctx, metav1.NamespaceDefault)
 	}
 	return nil
 }
 
-// unlaunched reads what Karpenter lets everybody wait for.
+// unlaunched reads the NodeClaims without an instance, which block all of Karpenter's
+// decisions.
 func (g *gatherer) unlaunched(ctx context.Context) error {
 	var claims karpenterv1.NodeClaimList
 	if err := g.list(ctx, "nodeclaim", &claims); err != nil {
@@ -67,8 +68,8 @@ func (g *gatherer) unlaunched(ctx context.Context) error {
 	return nil
 }
 
-// nominated reads the NodeClaims that Karpenter has in mind for pods: those of the
-// platform select no pool.
+// nominated reads the NodeClaims that Karpenter nominated for pods. Pods of the platform
+// select no pool, so their claims are not read otherwise.
 func (g *gatherer) nominated(ctx context.Context, wanted map[string]bool) error {
 	for i := range g.Pods {
 		_, name := karpenterSays(g.Snapshot, &g.Pods[i])
@@ -87,7 +88,8 @@ func (g *gatherer) nominated(ctx context.Context, wanted map[string]bool) error 
 	return nil
 }
 
-// onePool reads a NodePool, its class, and its claims that are not done yet.
+// onePool reads a NodePool, its node class, its claims, and the nodes of claims that are
+// not initialized.
 func (g *gatherer) onePool(ctx context.Context, name string) error {
 	var pool karpenterv1.NodePool
 	found, err := g.get(ctx, "nodepool", "", name, &pool)

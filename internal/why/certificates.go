@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/internal/certmanager"
 )
 
-// ofCertificate walks from the issuer to the challenges.
+// ofCertificate explains a Certificate, from the issuer to the challenges.
 func ofCertificate(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: "is not issued"}
 	c, ok := s.Object.(*unstructured.Unstructured)
@@ -48,7 +48,7 @@ const (
 	rowCertificateFailed    = "certificate-failed"
 )
 
-// conditionOf is a condition of an object; an empty one if it does not have it.
+// conditionOf returns a condition of an object, or an empty condition if it is missing.
 func conditionOf(o *unstructured.Unstructured, kind string) condition {
 	if c := find(conditionsOf(o), func(c *condition) bool { return c.kind == kind }); c != nil {
 		return *c
@@ -56,7 +56,8 @@ func conditionOf(o *unstructured.Unstructured, kind string) condition {
 	return condition{}
 }
 
-// issuerSteps are none for issuers of others than cert-manager.
+// issuerSteps evaluates the issuer. It returns none for issuers that are not
+// cert-manager's.
 func issuerSteps(s *Snapshot, c *unstructured.Unstructured) []Step {
 	kind, name := issuerOf(c)
 	if kind.Group != certmanager.Group {
@@ -80,7 +81,7 @@ func issuerSteps(s *Snapshot, c *unstructured.Unstructured) []Step {
 	}
 }
 
-// requestSteps are those of the CertificateRequest and the Order.
+// requestSteps evaluates the CertificateRequest and the Order.
 func requestSteps(s *Snapshot) []Step {
 	request, order := s.Around.Issuance.Request, s.Around.Issuance.Order
 	if request == nil {
@@ -114,7 +115,8 @@ func requestSteps(s *Snapshot) []Step {
 	}
 }
 
-// stateOf is the state of an Order or a Challenge; "" before cert-manager has set it.
+// stateOf returns the state of an Order or a Challenge, or "" before cert-manager has set
+// it.
 func stateOf(o *unstructured.Unstructured) (state, reason string) {
 	state, _, _ = unstructured.NestedString(o.Object, "status", "state")
 	reason, _, _ = unstructured.NestedString(o.Object, "status", "reason")
@@ -123,8 +125,8 @@ func stateOf(o *unstructured.Unstructured) (state, reason string) {
 
 func join(state, reason string) string { return strings.TrimSuffix(state+": "+reason, ": ") }
 
-// challengeSteps are those of the Challenges. If the caller may not read these, the
-// issuer's solvers tell whether all of them make Services that are refused.
+// challengeSteps evaluates the Challenges. If the caller may not read them, it reports a
+// refused Service if every solver of the issuer creates one.
 func challengeSteps(s *Snapshot, c *unstructured.Unstructured) []Step {
 	if issuer := s.Around.Issuance.Issuer; issuer != nil && (s.hidden("order") || s.hidden("challenge")) {
 		var refused string
@@ -176,7 +178,7 @@ func challengeStep(s *Snapshot, c, challenge *unstructured.Unstructured) Step {
 	}
 }
 
-// refusedService is the type of the Service of a solver, if the tenant may not have it.
+// refusedService returns the type of a solver's Service if the tenant may not use it.
 func (s *Snapshot) refusedService(solver map[string]any) string {
 	serviceType := certmanager.SolverService(solver)
 	if s.Rules == nil || slices.Contains(s.Rules.Spec.ServiceTypes, corev1.ServiceType(serviceType)) {
@@ -185,7 +187,7 @@ func (s *Snapshot) refusedService(solver map[string]any) string {
 	return serviceType
 }
 
-// solverRefused names the issuer to change.
+// solverRefused reports a refused Service, and names the issuer to change.
 func (s *Snapshot) solverRefused(c *unstructured.Unstructured, object, serviceType, reason string) Step {
 	kind, name := issuerOf(c)
 	step := judged(LinkAdmission, object, join("its solver's Service is of type "+serviceType+", which the rule service-type refuses", reason), "solver-service")

@@ -21,7 +21,8 @@ import (
 
 type fields = map[string]any
 
-// issued is an object of cert-manager. Its owner is of the same UID as the owner's name.
+// issued returns an object of cert-manager. The UID in its owner reference equals the
+// owner's name.
 func issued(kind schema.GroupVersionKind, name, owner string, spec, status fields) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: fields{"spec": spec, "status": status}}
 	o.SetGroupVersionKind(kind)
@@ -35,7 +36,7 @@ func issued(kind schema.GroupVersionKind, name, owner string, spec, status field
 	return o
 }
 
-// is is a status with conditions, as type, status, reason and message.
+// is returns a status with conditions: type, status, reason and message.
 func is(conditions ...[4]string) fields {
 	var all []any
 	for _, c := range conditions {
@@ -51,7 +52,7 @@ func certificate(issuer string, conditions ...[4]string) *unstructured.Unstructu
 
 func http01(settings fields) fields { return fields{"http01": fields{"ingress": settings}} }
 
-// TestCertificate judges cert-manager's objects. It is of the first tier: a sandbox has no
+// TestCertificate evaluates objects of cert-manager. It needs no cluster: a sandbox has no
 // cert-manager.
 func TestCertificate(t *testing.T) {
 	clusterIssuer := issued(certmanager.ClusterIssuer, "letsencrypt", "", fields{"acme": fields{"solvers": []any{http01(fields{})}}}, is([4]string{"Ready", "True", "ACMEAccountRegistered", ""}))
@@ -155,8 +156,8 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// TestGatherCertificate follows the owners, takes the newest of several, and goes without
-// kinds that the cluster does not serve.
+// TestGatherCertificate follows owner references, takes the newest of several objects, and
+// leaves out kinds that the cluster does not serve.
 func TestGatherCertificate(t *testing.T) {
 	old := issued(certmanager.Request, "web-1", "web", nil, nil)
 	young := issued(certmanager.Request, "web-2", "web", nil, nil)

@@ -13,13 +13,13 @@ import (
 	"croft.dev/croft/internal/events"
 )
 
-// done reports whether nothing of a NodeClaim is still to come.
+// done reports whether a NodeClaim is initialized.
 func done(claim *karpenterv1.NodeClaim) bool {
 	return slices.ContainsFunc(conditionsOfClaim(claim), func(c condition) bool { return c.kind == karpenterv1.ConditionTypeInitialized && c.status == "True" })
 }
 
-// claimSteps judge a NodeClaim: the first of the three conditions that does not
-// hold, and the node behind it.
+// claimSteps evaluates a NodeClaim: the first of its three conditions that is not True, and
+// its node.
 func claimSteps(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
 	object := "nodeclaim/" + claim.Name
 	all := conditionsOfClaim(claim)
@@ -32,7 +32,7 @@ func claimSteps(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
 		step := waiting(LinkClaim, object, kind+": not yet")
 		if c != nil {
 			step = bad(LinkClaim, object, c.String())
-			if strings.Contains(step.Seen, `"`+v1alpha1.NetworksTaint) { // croft's operator removes this one
+			if strings.Contains(step.Seen, `"`+v1alpha1.NetworksTaint) { // croft's operator removes this taint
 				step = judged(LinkClaim, object, step.Seen, networksPending)
 			}
 			if step.Finding == nil || young(claim, step.Finding.ID) {
@@ -55,14 +55,15 @@ func claimSteps(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
 // Usual is the normal time for a node to register, and to lose its startup taints.
 const Usual = 3 * time.Minute
 
-// young reports a claim whose age is normal for a starting node on any cloud.
+// young reports whether a finding is normal for a node that is starting, given the claim's
+// age. The limit fits any cloud.
 func young(claim *karpenterv1.NodeClaim, id string) bool {
 	return slices.Contains([]string{"not-registered", "startup-taint", networksPending}, id) && time.Since(claim.CreationTimestamp.Time) < Usual
 }
 
-// launchesFailed are launches of a pool that the cloud refused: the NodeClaim goes
-// at once, and only the event stays. A NodeClaim has its pool's name, a hyphen and a
-// generated word.
+// launchesFailed returns the newest launch of a pool that the cloud refused. Karpenter
+// deletes such a NodeClaim at once, and only the event remains. A NodeClaim's name is its
+// pool's name, a hyphen and a generated word.
 func launchesFailed(s *Snapshot, pool string) []Step {
 	var newest *corev1.Event
 	for i := range s.Events {
@@ -79,8 +80,8 @@ func launchesFailed(s *Snapshot, pool string) []Step {
 	return []Step{bad(LinkClaim, "nodeclaim/"+newest.InvolvedObject.Name, newest.Message)}
 }
 
-// warned is the last warning about a NodeClaim that is in the catalogue. Warnings from
-// before the node was ready are over, except for those about its registration, which
+// warned returns the last warning about a NodeClaim that is in the catalogue. Warnings are
+// obsolete once the node is initialized, except for warnings about its registration, which
 // will recur with the next node.
 func warned(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
 	for _, e := range s.about("NodeClaim", claim.Name, karpenter) {

@@ -25,7 +25,7 @@ func ofNode(s *Snapshot) Story {
 	return summed(story, "is ready, and nothing is wrong"+undrainable(s, s.Pods))
 }
 
-// latencyOf is the time that a node took.
+// latencyOf describes the time that a node took to become ready.
 func latencyOf(s *Snapshot, node *corev1.Node, claim *karpenterv1.NodeClaim) string {
 	timelines := latency.Build(latency.Objects{
 		Claims: []karpenterv1.NodeClaim{*claim}, Nodes: []corev1.Node{*node}, Pods: s.Pods, Events: s.Events,
@@ -48,7 +48,7 @@ func ofNodePool(s *Snapshot) Story {
 	return summed(story, "is ready, and nothing is wrong")
 }
 
-// ofPool tells the operator's conditions of a Pool, and how its NodePool is.
+// ofPool reports the operator's conditions of a Pool, and the state of its NodePool.
 func ofPool(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: "is not Ready"}
 	pool, ok := s.Object.(*v1alpha1.Pool)
@@ -64,7 +64,7 @@ func ofPool(s *Snapshot) Story {
 	return summed(story, "is Ready, as the operator last observed it, and nothing is wrong")
 }
 
-// nodePoolSteps are about the Target's NodePool and its NodeClaims.
+// nodePoolSteps evaluates the Target's NodePool and its NodeClaims.
 func nodePoolSteps(s *Snapshot) []Step {
 	pool := s.pool(s.Target.Name)
 	steps := poolSteps(s, pool)
@@ -79,7 +79,7 @@ func nodePoolSteps(s *Snapshot) []Step {
 	return steps
 }
 
-// summed concludes, with a statement if nothing is wrong.
+// summed concludes a story, with the summary healthy if nothing is wrong.
 func summed(story Story, healthy string) Story {
 	story = conclude(story)
 	switch story.Verdict {

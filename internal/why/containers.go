@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// containerSteps explain the containers of a pod that do not run, or are not ready.
+// containerSteps explains the containers of a pod that do not run or are not ready.
 func containerSteps(s *Snapshot, pod *corev1.Pod) []Step {
 	object := "pod/" + pod.Name
 	var steps []Step
@@ -60,7 +60,7 @@ func statuses(pod *corev1.Pod) []container {
 	return all
 }
 
-// The catalogue's rows about containers.
+// These are the catalogue's rows about containers.
 const (
 	rowImage       = "image-pull"
 	rowConfig      = "container-config"
@@ -77,8 +77,8 @@ const (
 	rowJobFailed   = "job-failed"
 )
 
-// notRunning is why a container waits, as a row of the catalogue and a text; "" if it is
-// being created.
+// notRunning returns the reason why a container waits, as a row of the catalogue and a
+// text. Both are "" while the container is being created.
 func notRunning(s *Snapshot, pod *corev1.Pod, c container) (id, text string) {
 	w := c.State.Waiting
 	message := strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
@@ -128,7 +128,7 @@ func ended(s *Snapshot, pod *corev1.Pod, c container, t *corev1.ContainerStateTe
 	}
 }
 
-// exits are the meanings of exit codes that are not the program's own.
+// exits maps exit codes that are not specific to a program to their meanings.
 var exits = map[int32]string{
 	0:   "it ended by itself, and has to keep running",
 	126: "its command is no program, or may not be executed",
@@ -157,10 +157,11 @@ func meaning(t *corev1.ContainerStateTerminated) string {
 	return ""
 }
 
-// longMessage is the most of a termination message that is shown: its end.
+// longMessage is the maximum length of a termination message. The end of a longer one is
+// shown.
 const longMessage = 200
 
-// said is the termination message of the container.
+// said returns the termination message of the container.
 func said(t *corev1.ContainerStateTerminated) string {
 	message := []rune(strings.Join(strings.Fields(t.Message), " "))
 	if len(message) == 0 {
@@ -181,8 +182,8 @@ func memoryLimit(pod *corev1.Pod, name string) string {
 	return "there was"
 }
 
-// notReady explains a container that runs, and is not ready. It is wrong only after some
-// time, and where a probe fails.
+// notReady explains a container that runs and is not ready. It is Bad only if a probe has
+// failed and the container has run for longer than Usual.
 func notReady(s *Snapshot, pod *corev1.Pod, c container) Step {
 	object, probe := "pod/"+pod.Name, "Readiness"
 	if c.Started != nil && !*c.Started {
@@ -200,7 +201,7 @@ func notReady(s *Snapshot, pod *corev1.Pod, c container) Step {
 	return step
 }
 
-// probeOf is kubelet's last event about a failed probe of a container; "" if there is none.
+// probeOf returns kubelet's last event about a failed probe of a container, or "".
 func probeOf(s *Snapshot, pod *corev1.Pod, c container, probe string) string {
 	for _, e := range s.about("Pod", pod.Name, kubelet) {
 		of := e.InvolvedObject.FieldPath
@@ -211,7 +212,8 @@ func probeOf(s *Snapshot, pod *corev1.Pod, c container, probe string) string {
 	return ""
 }
 
-// restarts tells of the last end of a container that runs again; "" if none has ended.
+// restarts describes the last termination of a container that runs again, or returns "" if
+// no container has restarted.
 func restarts(pod *corev1.Pod) string {
 	for _, c := range statuses(pod) {
 		if t := c.LastTerminationState.Terminated; t != nil && c.RestartCount > 0 && c.State.Running != nil {
@@ -221,7 +223,7 @@ func restarts(pod *corev1.Pod) string {
 	return ""
 }
 
-// failedSteps explain a pod that has failed: as a whole, or by its containers.
+// failedSteps explains a failed pod by its own reason, or by its containers.
 func failedSteps(s *Snapshot, pod *corev1.Pod) []Step {
 	object := "pod/" + pod.Name
 	if reason, message := failureOf(pod); reason != "" {
@@ -233,8 +235,8 @@ func failedSteps(s *Snapshot, pod *corev1.Pod) []Step {
 	return []Step{judged(LinkPod, object, "neither its containers nor its node report why it failed", rowNodeLost)}
 }
 
-// failureOf is the reason for which kubelet or a controller ended the whole pod; "" if it
-// failed by its containers.
+// failureOf returns the reason why kubelet or a controller ended the whole pod, or "" if
+// its containers failed.
 func failureOf(pod *corev1.Pod) (reason, message string) {
 	if pod.Status.Reason != "" {
 		return pod.Status.Reason, pod.Status.Message
@@ -248,8 +250,8 @@ func failureOf(pod *corev1.Pod) (reason, message string) {
 	return c.Reason, c.Message
 }
 
-// failures are the rows for reasons of a whole pod. Others are of pods that kubelet did not
-// take, such as OutOfcpu.
+// failures maps reasons of whole pods to rows. Other reasons belong to pods that kubelet
+// did not admit, such as OutOfcpu.
 var failures = func() map[string]string {
 	rows := map[string]string{"Evicted": rowEvicted, "DeadlineExceeded": rowJobDeadline, "NodeLost": rowNodeLost, "DeletionByPodGC": rowNodeLost}
 	for _, reason := range []string{

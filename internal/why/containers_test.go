@@ -13,12 +13,12 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// terminated is the end of a container.
+// terminated returns the terminated state of a container.
 func terminated(code int32, reason, message string) corev1.ContainerState {
 	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, Message: message}}
 }
 
-// looping is a container in CrashLoopBackOff after an end.
+// looping returns a container in CrashLoopBackOff after the given termination.
 func looping(last corev1.ContainerState) corev1.ContainerStatus {
 	return corev1.ContainerStatus{Name: "web", RestartCount: 4, LastTerminationState: last, State: corev1.ContainerState{
 		Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 1m20s restarting failed container=web"},
@@ -35,8 +35,9 @@ func probe(message string) []corev1.Event {
 	return []corev1.Event{e}
 }
 
-// TestContainers fails if it is not reported why a container does not run: the state before
-// CrashLoopBackOff, the meaning of an exit code, and kubelet's word on probes.
+// TestContainers fails if the report lacks the reason why a container does not run: the
+// state before CrashLoopBackOff, the meaning of an exit code, or kubelet's event about a
+// probe.
 func TestContainers(t *testing.T) {
 	state := func(reason, message string) corev1.ContainerStatus {
 		return corev1.ContainerStatus{Name: "web", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
@@ -111,7 +112,8 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-// TestFailedPods fails if the reason of a whole pod is not reported, or as placement.
+// TestFailedPods fails if the reason of a failed pod is not reported, or is reported as a
+// fault of placement.
 func TestFailedPods(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason, message string

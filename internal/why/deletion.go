@@ -28,14 +28,14 @@ func ofDeletion(s *Snapshot) Story {
 	return conclude(story)
 }
 
-// The catalogue's rows about deletions.
+// These are the catalogue's rows about deletions.
 const (
 	rowFinalizer   = "finalizer-held"
 	rowUsed        = "deletion-waits"
 	rowUnavailable = "api-unavailable"
 )
 
-// lasting is an obstacle to a deletion: normal at first, and wrong if it lasts.
+// lasting returns an obstacle to a deletion: Waiting at first, and Bad after Usual.
 func lasting(o metav1.Object, link Link, object, text, row string) Step {
 	step := judged(link, object, text, row)
 	if t := o.GetDeletionTimestamp(); t == nil || time.Since(t.Time) < Usual {
@@ -44,7 +44,7 @@ func lasting(o metav1.Object, link Link, object, text, row string) Step {
 	return step
 }
 
-// finalizerSteps name the finalizers of an object that is being deleted.
+// finalizerSteps names the finalizers of an object that is being deleted.
 func finalizerSteps(link Link, object string, o metav1.Object) []Step {
 	var steps []Step
 	for _, f := range o.GetFinalizers() {
@@ -53,7 +53,7 @@ func finalizerSteps(link Link, object string, o metav1.Object) []Step {
 	return steps
 }
 
-// obstacles are other objects that hold up a deletion.
+// obstacles returns other objects that block a deletion.
 func obstacles(s *Snapshot) []Step {
 	switch o := s.Object.(type) {
 	case *corev1.Namespace:
@@ -84,7 +84,8 @@ func obstacles(s *Snapshot) []Step {
 	return nil
 }
 
-// conditionSteps are the reports of croft's operator about the deletion.
+// conditionSteps returns the conditions in which croft's operator reports about the
+// deletion.
 func conditionSteps(object string, o metav1.Object, conditions []metav1.Condition) []Step {
 	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Status == metav1.ConditionTrue || !slices.Contains([]string{v1alpha1.ReasonDeleting, v1alpha1.ReasonInUse}, ready.Reason) {
@@ -93,8 +94,8 @@ func conditionSteps(object string, o metav1.Object, conditions []metav1.Conditio
 	return []Step{lasting(o, LinkDeletion, object, ready.Reason+": "+ready.Message, rowUsed)}
 }
 
-// remainderSteps name the objects that remain in namespaces that are being deleted. The condition of
-// the namespace is enough where the objects may not be read.
+// remainderSteps names the objects that remain in namespaces that are being deleted. If the
+// caller may not read the objects, it uses the conditions of the namespace.
 func remainderSteps(s *Snapshot, o metav1.Object) []Step {
 	var steps []Step
 	for _, r := range s.Around.Remainders {
@@ -131,8 +132,8 @@ func leftStep(o metav1.Object, namespace string, left Left) Step {
 	return lasting(o, LinkDeletion, left.Object+" in "+namespace, strings.Join(texts, "; "), rowFinalizer)
 }
 
-// claimObstacles are the NodeClaims of a pool, and the pods and volumes that hold their
-// nodes.
+// claimObstacles returns the NodeClaims of a pool, and the pods and volumes that block the
+// deletion of their nodes.
 func claimObstacles(s *Snapshot) []Step {
 	var steps []Step
 	for i := range s.Claims {
@@ -149,7 +150,7 @@ func claimObstacles(s *Snapshot) []Step {
 	return steps
 }
 
-// nodeObstacles are the pods and volumes of a node that is being deleted.
+// nodeObstacles returns the pods and volumes of a node that is being deleted.
 func nodeObstacles(s *Snapshot, node *corev1.Node) []Step {
 	var steps []Step
 	object := "node/" + node.Name
@@ -159,7 +160,7 @@ func nodeObstacles(s *Snapshot, node *corev1.Node) []Step {
 	return append(steps, attachmentSteps(s, func(a *storagev1.VolumeAttachment) bool { return a.Spec.NodeName == node.Name })...)
 }
 
-// attachmentSteps name volumes that are still attached.
+// attachmentSteps names the volumes that are still attached.
 func attachmentSteps(s *Snapshot, is func(*storagev1.VolumeAttachment) bool) []Step {
 	var steps []Step
 	for i := range s.Around.Attachments {
@@ -176,7 +177,7 @@ func attachmentSteps(s *Snapshot, is func(*storagev1.VolumeAttachment) bool) []S
 	return steps
 }
 
-// of is the PersistentVolume of an attachment.
+// of returns the name of an attachment's PersistentVolume.
 func (s *Snapshot) of(a *storagev1.VolumeAttachment) string {
 	if name := a.Spec.Source.PersistentVolumeName; name != nil {
 		return *name
@@ -188,7 +189,7 @@ func (s *Snapshot) of(a *storagev1.VolumeAttachment) string {
 func deletingPod(s *Snapshot, pod *corev1.Pod) []Step {
 	object := "pod/" + pod.Name
 	steps := finalizerSteps(LinkPod, object, pod)
-	// The deletion's time is when the pod's grace period ends.
+	// deletionTimestamp is the end of the pod's grace period.
 	end := pod.DeletionTimestamp.UTC().Format("15:04:05")
 	overdue := time.Since(pod.DeletionTimestamp.Time)
 	switch {

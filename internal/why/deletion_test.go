@@ -24,7 +24,7 @@ func objectMeta(name string, finalizers ...string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Finalizers: finalizers}
 }
 
-// TestDeletions fails if it is not reported which object or finalizer holds up a deletion.
+// TestDeletions fails if the object or finalizer that blocks a deletion is not reported.
 func TestDeletions(t *testing.T) {
 	content := corev1.NamespaceStatus{Conditions: []corev1.NamespaceCondition{
 		{Type: corev1.NamespaceContentRemaining, Status: corev1.ConditionTrue, Message: "Some resources are remaining: widgets.example.org has 1 resource instances"},
@@ -106,7 +106,8 @@ func TestDeletions(t *testing.T) {
 				if c.edit != nil {
 					c.edit(s)
 				}
-				// A deletion that a budget holds is wrong at once, since a budget does not expire.
+				// A deletion that a budget blocks is Bad at once, since a budget does not
+				// expire.
 				if ago < time.Minute && c.first != "budget-never-allows" {
 					compare(t, why.Tell(s), why.Waiting, "", c.says)
 				} else {
@@ -117,7 +118,7 @@ func TestDeletions(t *testing.T) {
 	}
 }
 
-// TestDeletedPods fails if it is not reported why a deleted pod still exists.
+// TestDeletedPods fails if the report lacks the reason why a deleted pod still exists.
 func TestDeletedPods(t *testing.T) {
 	for name, c := range map[string]struct {
 		end        time.Duration
@@ -141,7 +142,7 @@ func TestDeletedPods(t *testing.T) {
 	}
 }
 
-// TestResolve looks for kinds that croft does not know in a cluster.
+// TestResolve resolves kinds that croft does not know with a cluster's RESTMapper.
 func TestResolve(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Rollout"}, meta.RESTScopeNamespace)
@@ -178,7 +179,7 @@ func TestAnyKind(t *testing.T) {
 	}
 }
 
-// TestPool fails if a Pool's own conditions are not reported with those of its NodePool.
+// TestPool fails if a Pool's own conditions are not reported together with its NodePool's.
 func TestPool(t *testing.T) {
 	refused := v1alpha1.Status{ObservedGeneration: 1, Conditions: []metav1.Condition{{Type: v1alpha1.ConditionApplied, Status: metav1.ConditionFalse, Reason: "Conflict", Message: "another manager"}}}
 	for name, c := range map[string]struct {

@@ -15,7 +15,7 @@ import (
 	"croft.dev/croft/internal/gitops"
 )
 
-// The reasons of Flux that say at which point it failed.
+// These are Flux's reasons for failures in the phases of an apply.
 const (
 	buildFailed       = "BuildFailed"
 	artifactFailed    = "ArtifactFailed"
@@ -23,7 +23,8 @@ const (
 	dependencyMissing = "DependencyNotReady"
 )
 
-// unstructuredOf makes empty objects of a kind that croft has no type for.
+// unstructuredOf returns a function that creates empty objects of a kind without a Go type
+// in croft.
 func unstructuredOf(kind schema.GroupVersionKind) func() client.Object {
 	return func() client.Object {
 		o := &unstructured.Unstructured{}
@@ -32,7 +33,7 @@ func unstructuredOf(kind schema.GroupVersionKind) func() client.Object {
 	}
 }
 
-// fluxStatus is the part of an object of Flux that says how it is.
+// fluxStatus contains the fields of a Flux object that describe its state.
 type fluxStatus struct {
 	Generation int64
 	Suspend    bool
@@ -45,7 +46,7 @@ type fluxStatus struct {
 	Progress *metav1.Condition
 }
 
-// fluxRef names the source of a Kustomization.
+// fluxRef is the reference to a Kustomization's source.
 type fluxRef struct {
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
@@ -96,7 +97,7 @@ func (g *gatherer) aroundKustomization(ctx context.Context, o client.Object) err
 	return err
 }
 
-// ofKustomization walks from the source to the applied objects.
+// ofKustomization explains a Kustomization, from the source to the applied objects.
 func ofKustomization(s *Snapshot) Story {
 	story := Story{Target: s.Target}
 	k, ok := s.Object.(*unstructured.Unstructured)
@@ -119,13 +120,13 @@ func ofKustomization(s *Snapshot) Story {
 	return summed(story, "revision "+short(status.Applied)+" is applied, and nothing is wrong")
 }
 
-// commit is the digest of a revision.
+// commit matches a revision with a full digest.
 var commit = regexp.MustCompile(`^(.*:[0-9a-f]{8})[0-9a-f]+$`)
 
-// short writes a revision as people do.
+// short shortens the digest of a revision to 8 digits.
 func short(revision string) string { return commit.ReplaceAllString(revision, "$1") }
 
-// sourceOf tells of the source of a Kustomization.
+// sourceOf evaluates the source of a Kustomization.
 func sourceOf(s *Snapshot, status fluxStatus) Step {
 	kind := strings.ToLower(status.SourceRef.Kind)
 	object := kind + "/" + status.SourceRef.Name
@@ -139,7 +140,7 @@ func sourceOf(s *Snapshot, status fluxStatus) Step {
 	}
 }
 
-// fetched tells whether source-controller has fetched a source.
+// fetched reports whether source-controller has fetched a source.
 func fetched(object string, status fluxStatus) Step {
 	switch {
 	case status.Suspend:
@@ -155,7 +156,7 @@ func fetched(object string, status fluxStatus) Step {
 	}
 }
 
-// applied tells how far kustomize-controller came.
+// applied reports the progress of kustomize-controller.
 func applied(target Target, status fluxStatus) Step {
 	object := target.String()
 	switch {
@@ -176,10 +177,10 @@ func applied(target Target, status fluxStatus) Step {
 	}
 }
 
-// refusedObject begins a message about one object, as Flux writes it.
+// refusedObject matches the beginning of Flux's messages about one object.
 var refusedObject = regexp.MustCompile(`^(\w+)/(?:[\w.-]+/)?([\w.:-]+) (?:dry-run|apply) failed`)
 
-// notApplied tells what kept a revision from being applied.
+// notApplied explains why a revision was not applied.
 func notApplied(target Target, ready *metav1.Condition) Step {
 	object, message := target.String(), strings.TrimSpace(ready.Message)
 	switch ready.Reason {
@@ -205,10 +206,10 @@ func notApplied(target Target, ready *metav1.Condition) Step {
 	return step
 }
 
-// sick is an object that a health check waits for.
+// sick matches an object that a health check waits for.
 var sick = regexp.MustCompile(`(\w+)/([\w.-]+)/([\w.-]+) status: '\w+'`)
 
-// unhealthy names the command that says more of the first object that is not ready.
+// unhealthy adds the command that explains the first object that is not ready.
 func unhealthy(target Target, message string) Step {
 	step := judged(LinkHealth, target.String(), message, "flux-unhealthy")
 	for _, m := range sick.FindAllStringSubmatch(message, -1) {
@@ -220,7 +221,7 @@ func unhealthy(target Target, message string) Step {
 	return step
 }
 
-// ofSource tells whether a source is fetched.
+// ofSource reports whether a source is fetched.
 func ofSource(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: "is not fetched"}
 	o, ok := s.Object.(*unstructured.Unstructured)

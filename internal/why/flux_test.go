@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// flux is an object of Flux with a condition Ready; without one if status is empty.
+// flux returns an object of Flux with a condition Ready, or without it if status is empty.
 func flux(kind schema.GroupVersionKind, status, reason, message string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"sourceRef": map[string]any{"kind": "GitRepository", "name": "croft-app"}},
@@ -29,8 +29,8 @@ func flux(kind schema.GroupVersionKind, status, reason, message string) *unstruc
 	return o
 }
 
-// TestKustomization judges Flux's conditions of a source and of its objects. It is of
-// the first tier; TestFlux has the same from the real kustomize-controller.
+// TestKustomization evaluates Flux's conditions of a source and of a Kustomization. It
+// needs no cluster; TestFlux tests the same with the real kustomize-controller.
 func TestKustomization(t *testing.T) {
 	fetched := flux(gitops.GitRepository, "True", "Succeeded", "stored artifact")
 	const before = "Service/shop/web dry-run failed (Forbidden): services \"web\" is forbidden: "

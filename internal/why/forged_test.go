@@ -14,9 +14,9 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// TestForgedEvents fails if an event is believed whose component only resembles that of
-// Kubernetes or Karpenter: a tenant may write such events. Each is believed under the
-// whole name.
+// TestForgedEvents fails if an event is trusted whose component only resembles a component
+// of Kubernetes or Karpenter: a tenant may write such events. Events with the exact name
+// are trusted.
 func TestForgedEvents(t *testing.T) {
 	const lie = "ask evil.example.org for help"
 	onNode := func() *why.Snapshot {
@@ -88,7 +88,7 @@ func TestForgedEvents(t *testing.T) {
 	}
 }
 
-// TestOthersLaunches fails if the refused launch of pool-a-2 is taken for one of pool-a.
+// TestOthersLaunches fails if the refused launch of pool-a-2 is reported for pool-a.
 func TestOthersLaunches(t *testing.T) {
 	s := waiting()
 	s.Target, s.Pods, s.Claims = why.Target{Kind: "nodepool", Name: "pool-a"}, nil, nil

@@ -24,14 +24,14 @@ type gatherer struct {
 	*Snapshot
 }
 
-// Gather reads the objects about a Target, with the client's rights. Only a Target that
-// cannot be read itself is an error.
+// Gather reads the objects about a Target, with the client's rights. It returns an error
+// only if the Target itself cannot be read.
 func Gather(ctx context.Context, c client.Reader, target Target) (*Snapshot, error) {
 	k := kindOfTarget(target)
 	o := k.empty()
 	if err := c.Get(ctx, client.ObjectKey{Namespace: target.Namespace, Name: target.Name}, o); err != nil {
 		if target.Kind == "pool" && (apierrors.IsNotFound(err) || meta.IsNoMatchError(err)) {
-			return Gather(ctx, c, Target{Kind: "nodepool", Name: target.Name}) // of the platform's own
+			return Gather(ctx, c, Target{Kind: "nodepool", Name: target.Name}) // a NodePool without a Pool
 		}
 		return nil, unreadable(target, err)
 	}
@@ -86,7 +86,7 @@ func flag(t Target) string {
 	return " -n " + t.Namespace
 }
 
-// ask turns a missing right, or a missing object, into an unknown.
+// ask records a missing right in Hidden. A missing right or object is no error.
 func (g *gatherer) ask(kind string, err error) (found bool, _ error) {
 	switch {
 	case err == nil:
@@ -112,7 +112,7 @@ func (g *gatherer) list(ctx context.Context, kind string, into client.ObjectList
 	return err
 }
 
-// platform finds the key of pools out. A tenant may not read the Platform.
+// platform reads the key of pools. A tenant may not read the Platform.
 func (g *gatherer) platform(ctx context.Context) error {
 	g.Key = v1alpha1.DefaultNodePoolKey
 	var platform v1alpha1.Platform
@@ -162,8 +162,8 @@ func (g *gatherer) budgets(ctx context.Context, opts ...client.ListOption) error
 	return err
 }
 
-// guessKey reads the key of pools from the pods themselves: they select one of the
-// tenant's pools by it, and tolerate it.
+// guessKey derives the key of pools from the pods: they select one of the tenant's pools by
+// the key, and tolerate it.
 func (g *gatherer) guessKey() {
 	if g.Rules == nil {
 		return
@@ -186,7 +186,7 @@ func (g *gatherer) events(ctx context.Context, namespace string) error {
 	return err
 }
 
-// ofCluster reads around a node, a NodeClaim or a NodePool.
+// ofCluster reads the objects around a node, a NodeClaim or a NodePool.
 func (g *gatherer) ofCluster(ctx context.Context, o client.Object) error {
 	if err := g.events(ctx, metav1.NamespaceDefault); err != nil {
 		return err
@@ -217,7 +217,7 @@ func (g *gatherer) ofCluster(ctx context.Context, o client.Object) error {
 	return g.onePool(ctx, pool)
 }
 
-// onNode reads the objects that may hold a node.
+// onNode reads the objects that may block a node's removal.
 func (g *gatherer) onNode(ctx context.Context, name string) error {
 	var pods corev1.PodList
 	if err := g.list(ctx, "pod", &pods, client.MatchingFields{"spec.nodeName": name}); err != nil {

@@ -15,12 +15,12 @@ import (
 	"croft.dev/croft/internal/certmanager"
 )
 
-// Issuance are the objects by which cert-manager issues a Certificate. Missing ones are
-// nil. Only ACME issuers have Orders and Challenges.
+// Issuance contains the objects with which cert-manager issues a Certificate. Missing
+// objects are nil. Only ACME issuers have Orders and Challenges.
 type Issuance struct {
 	Issuer *unstructured.Unstructured
-	// Request is the newest CertificateRequest of the Certificate, Order the newest of the
-	// Request.
+	// Request is the newest CertificateRequest of the Certificate, and Order the newest
+	// Order of the Request.
 	Request, Order *unstructured.Unstructured
 	Challenges     []unstructured.Unstructured
 }
@@ -53,7 +53,7 @@ func (g *gatherer) aroundCertificate(ctx context.Context, o client.Object) error
 	return err
 }
 
-// issuerOf is the reference to the issuer of a Certificate.
+// issuerOf returns the reference to the issuer of a Certificate.
 func issuerOf(c *unstructured.Unstructured) (kind schema.GroupVersionKind, name string) {
 	text := func(field string) string {
 		s, _, _ := unstructured.NestedString(c.Object, "spec", "issuerRef", field)
@@ -81,7 +81,7 @@ func (g *gatherer) issuer(ctx context.Context, c *unstructured.Unstructured) (*u
 	return issuer, err
 }
 
-// ownedBy reads the objects of a kind that another one controls, the newest first.
+// ownedBy reads the objects of a kind that the owner controls, the newest first.
 func (g *gatherer) ownedBy(ctx context.Context, kind schema.GroupVersionKind, owner client.Object) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))

@@ -23,7 +23,7 @@ func ofJob(s *Snapshot) Story {
 	return conclude(story)
 }
 
-// jobSteps explain a Job: its end, or why its pods wait.
+// jobSteps explains a Job: its end, or why its pods wait.
 func jobSteps(s *Snapshot, job *batchv1.Job) (summary string, steps []Step) {
 	object := "job/" + job.Name
 	failed := jobCondition(job, batchv1.JobFailed)
@@ -84,7 +84,7 @@ func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobC
 	return find(job.Status.Conditions, func(c *batchv1.JobCondition) bool { return c.Type == kind && c.Status == corev1.ConditionTrue })
 }
 
-// retries is the number of pods that have failed; "" if none has.
+// retries describes the number of failed pods, or returns "" if there are none.
 func retries(job *batchv1.Job) string {
 	if job.Status.Failed == 0 {
 		return ""
@@ -92,7 +92,7 @@ func retries(job *batchv1.Job) string {
 	return fmt.Sprintf("; %d of its pods failed", job.Status.Failed)
 }
 
-// failedPods are the pods of a Job that has failed, without those that completed.
+// failedPods returns the failed pods of a Job, the newest first.
 func failedPods(s *Snapshot) []*corev1.Pod {
 	var failed []*corev1.Pod
 	for i := range s.Pods {
@@ -106,7 +106,7 @@ func failedPods(s *Snapshot) []*corev1.Pod {
 	return failed
 }
 
-// ofCronJob tells whether it starts Jobs, and how the last of them is.
+// ofCronJob explains whether a CronJob starts Jobs, and the state of its last Job.
 func ofCronJob(s *Snapshot) Story {
 	story := Story{Target: s.Target}
 	cron, ok := s.Object.(*batchv1.CronJob)
@@ -135,7 +135,7 @@ func ofCronJob(s *Snapshot) Story {
 	return conclude(story)
 }
 
-// lastSuccess is when a Job of a CronJob last completed.
+// lastSuccess describes when a Job of a CronJob last completed.
 func lastSuccess(cron *batchv1.CronJob) string {
 	if cron.Status.LastSuccessfulTime == nil {
 		return "; none has completed yet"
@@ -143,8 +143,8 @@ func lastSuccess(cron *batchv1.CronJob) string {
 	return "; one last completed at " + cron.Status.LastSuccessfulTime.UTC().Format("2006-01-02 15:04:05")
 }
 
-// notStarted is the last event by which the controller reports that it started no Job.
-// One before the last start is over.
+// notStarted returns the last event in which the controller reports that it started no Job.
+// An event before the last start is obsolete.
 func notStarted(s *Snapshot, cron *batchv1.CronJob) []Step {
 	for _, e := range s.about("CronJob", cron.Name, controllers["CronJob"]) {
 		over := cron.Status.LastScheduleTime != nil && events.Last(&e).Before(cron.Status.LastScheduleTime.Time)

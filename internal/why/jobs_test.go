@@ -37,7 +37,7 @@ func counts(active, ready, succeeded, failed int32) func(*batchv1.Job) {
 	}
 }
 
-// exited is a pod that has failed with an exit code.
+// exited makes a pod fail with an exit code.
 func exited(code int32, reason string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Status.Phase = corev1.PodFailed
@@ -45,7 +45,8 @@ func exited(code int32, reason string) func(*corev1.Pod) {
 	}
 }
 
-// TestJobs fails if the end of a Job is not reported with its reason and the exit of its pods.
+// TestJobs fails if the end of a Job is not reported with its reason and its pods' exit
+// codes.
 func TestJobs(t *testing.T) {
 	pod := func(edits ...func(*corev1.Pod)) corev1.Pod { return podOf("report-x2x9p", "Job", "report", edits...) }
 	for name, c := range map[string]struct {
@@ -105,8 +106,8 @@ func compare(t *testing.T, story why.Story, verdict why.Verdict, first, says str
 	}
 }
 
-// TestCronJobs fails if it is not reported why a CronJob starts nothing, or how its last Job
-// ended.
+// TestCronJobs fails if the report lacks the reason why a CronJob starts no Job, or the end
+// of its last Job.
 func TestCronJobs(t *testing.T) {
 	cron := func(edits ...func(*batchv1.CronJob)) *batchv1.CronJob {
 		c := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nightly"}, Spec: batchv1.CronJobSpec{Schedule: "0 8 * * *"}}

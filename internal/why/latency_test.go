@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// TestLatency: the time that a Ready node took, from its NodeClaim if no pod is known.
-// Nothing for a node that is not Ready.
+// TestLatency expects the time that a Ready node took, starting with its NodeClaim if no
+// pod is known. It expects no time for a node that is not Ready.
 func TestLatency(t *testing.T) {
 	created := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
 	at := func(seconds int) metav1.Time {
@@ -55,7 +55,7 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// TestLatencyOfBoot: croft's agent has written what happened on the node.
+// TestLatencyOfBoot expects the times that croft's agent recorded on the node.
 func TestLatencyOfBoot(t *testing.T) {
 	created := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
 	at := func(seconds int) metav1.Time {
@@ -63,7 +63,7 @@ func TestLatencyOfBoot(t *testing.T) {
 	}
 	claim := karpenterv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "apps-1", CreationTimestamp: at(0)},
 		Status: karpenterv1.NodeClaimStatus{NodeName: "node-1"}}
-	claim.Status.Conditions = slices.Grow(claim.Status.Conditions, 1)[:1] // of a type that croft does not require
+	claim.Status.Conditions = slices.Grow(claim.Status.Conditions, 1)[:1] // avoids the type's name: its module is not required by croft
 	launched := &claim.Status.Conditions[0]
 	launched.Type, launched.Status, launched.LastTransitionTime = karpenterv1.ConditionTypeLaunched, metav1.ConditionTrue, at(4)
 	times := boot.Times{boot.VMInitialized: at(14).Time, boot.CloudInitFinalStart: at(20).Time, boot.CloudInitFinalFinish: at(42).Time}

@@ -13,18 +13,19 @@ import (
 	"croft.dev/croft/internal/catalog"
 )
 
-// rangeFull is the catalogue's row of pods for which a network has no address left.
+// rangeFull is the catalogue's row for pods that get no address because a network has none
+// left.
 const rangeFull = "network-range-full"
 
-// networksPending is the catalogue's row of nodes that wait for their secondary networks.
+// networksPending is the catalogue's row for nodes that wait for their secondary networks.
 const networksPending = "networks-pending"
 
-// networkOf finds the network in what Multus says of a plugin that failed. croft's
-// definitions carry the name of their SecondaryNetwork.
+// networkOf matches the network in Multus' message about a failed plugin. croft's
+// NetworkAttachmentDefinitions have the name of their SecondaryNetwork.
 var networkOf = regexp.MustCompile(`to network "([^"]+)"`)
 
-// withoutAddress is the last event of a pod that no network had an address for; nil if there
-// is none.
+// withoutAddress returns the last event about a network without a free address for a pod,
+// or nil.
 func (s *Snapshot) withoutAddress(pod *corev1.Pod) *corev1.Event {
 	for _, e := range s.about("Pod", pod.Name, kubelet) {
 		for _, f := range catalog.Match(e.Message) {
@@ -36,8 +37,8 @@ func (s *Snapshot) withoutAddress(pod *corev1.Pod) *corev1.Event {
 	return nil
 }
 
-// networks reads the SecondaryNetworks that pods wait for an address of. A tenant may not:
-// the event says enough for it to ask.
+// networks reads the SecondaryNetworks if a pod waits for an address. A tenant may not read
+// them: for a tenant, the event is sufficient to ask an admin.
 func (g *gatherer) networks(ctx context.Context) error {
 	for i := range g.Pods {
 		if pod := &g.Pods[i]; ready(pod) || g.withoutAddress(pod) == nil {
@@ -51,8 +52,8 @@ func (g *gatherer) networks(ctx context.Context) error {
 	return nil
 }
 
-// networksAwaited says what a node waits for before pods come to it, by the condition that
-// croft's operator writes. A node that is starting takes its time.
+// networksAwaited returns the reason why a node does not accept pods yet, from the
+// condition that croft's operator writes. It is Waiting while the node is starting.
 func networksAwaited(node *corev1.Node) []Step {
 	pending := func(t *corev1.Taint) bool { return t.Key == v1alpha1.NetworksTaint }
 	c := find(node.Status.Conditions, func(c *corev1.NodeCondition) bool { return c.Type == v1alpha1.ConditionPodNetworksReady })
@@ -71,7 +72,7 @@ func networksAwaited(node *corev1.Node) []Step {
 	return []Step{step}
 }
 
-// networkSteps tell how full the network is that an event names.
+// networkSteps reports the usage of the network that an event names.
 func networkSteps(s *Snapshot, e *corev1.Event) []Step {
 	named := networkOf.FindStringSubmatch(e.Message)
 	if named == nil {

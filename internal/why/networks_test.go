@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// TestRangeFull has a pod wait for an address, and expects to be told of which network, how
-// full it is, and what to do.
+// TestRangeFull expects the report about a pod that waits for an address to name the
+// network, its usage and the remedy.
 func TestRangeFull(t *testing.T) {
 	for name, test := range map[string]struct {
 		condition metav1.Condition
@@ -55,8 +55,8 @@ func TestRangeFull(t *testing.T) {
 	}
 }
 
-// TestNetworksAwaited has a node keep its startup taint, and expects to be told what it waits
-// for, and nothing of it once the taint is gone.
+// TestNetworksAwaited expects the report about a node with the startup taint to name the
+// missing component, and not to mention the taint once it is removed.
 func TestNetworksAwaited(t *testing.T) {
 	const says = "DaemonSet kube-system/whereabouts has no pod on the node"
 	told := func(age time.Duration, tainted bool) *why.Story {

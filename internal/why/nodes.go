@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/internal/disruption"
 )
 
-// nodeSteps judge a node.
+// nodeSteps evaluates a node.
 func nodeSteps(s *Snapshot, node *corev1.Node) []Step {
 	object := "node/" + node.Name
 	var steps []Step
@@ -46,12 +46,12 @@ func nodeSteps(s *Snapshot, node *corev1.Node) []Step {
 	return steps
 }
 
-// ours are prefixes of taints that Kubernetes, Karpenter and the cloud set and
-// take away by themselves.
+// ours are prefixes of taints that Kubernetes, Karpenter and the cloud provider add and
+// remove themselves.
 var ours = []string{"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "karpenter.sh/", "ebs.csi.aws.com/", "efs.csi.aws.com/"}
 
-// Undeclared is a taint of a node that Karpenter was not told of: it thinks that
-// pods will fit there.
+// Undeclared returns a taint of a node that is not in its NodeClaim. Karpenter does not
+// know it, and assumes that pods fit on such nodes.
 func Undeclared(node *corev1.Node, claim *karpenterv1.NodeClaim) *corev1.Taint {
 	declared := slices.Concat(claim.Spec.Taints, claim.Spec.StartupTaints)
 	return find(node.Spec.Taints, func(t *corev1.Taint) bool {
@@ -62,8 +62,9 @@ func Undeclared(node *corev1.Node, claim *karpenterv1.NodeClaim) *corev1.Taint {
 	})
 }
 
-// StartupTaintBack is a startup taint of a node that was initialized, and so had lost it:
-// agents put theirs back when they are not ready. Before, the condition of the claim names it.
+// StartupTaintBack returns a startup taint that an initialized node has again: agents add
+// their taint again when they are not ready. Before initialization, the condition of the
+// claim names the taint.
 func StartupTaintBack(node *corev1.Node, claim *karpenterv1.NodeClaim) *corev1.Taint {
 	if !done(claim) {
 		return nil
@@ -91,8 +92,8 @@ func held(s *Snapshot, node *corev1.Node, claim *karpenterv1.NodeClaim) []Step {
 	return steps
 }
 
-// Leaving says why a node is to go, and since when; "" if it is not. The claim may be
-// nil.
+// Leaving returns the reason why a node is to be removed, and since when, or "" if it is
+// not. The claim may be nil.
 func Leaving(now time.Time, node *corev1.Node, claim *karpenterv1.NodeClaim) (how string, since time.Time) {
 	if node.DeletionTimestamp != nil {
 		return "being deleted", node.DeletionTimestamp.Time
@@ -127,12 +128,12 @@ type Holder struct {
 	Text string
 }
 
-// Holders are the obstacles to a node's removal by Karpenter: pods that it drains and the
-// API server does not evict, and annotations.
+// Holders returns the obstacles to a node's removal by Karpenter: annotations, and pods
+// that Karpenter drains and the API server does not evict.
 func Holders(now time.Time, node *corev1.Node, pods []corev1.Pod, budgets []policyv1.PodDisruptionBudget) []Holder {
 	const row = string(disruption.NotNow)
 	var all []Holder
-	// The annotation of a node prevents that Karpenter deletes it, but not its drain.
+	// The annotation of a node prevents its deletion by Karpenter, but not its drain.
 	if node.Annotations[karpenterv1.DoNotDisruptAnnotationKey] == "true" && node.DeletionTimestamp == nil {
 		all = append(all, Holder{row, "it is annotated " + karpenterv1.DoNotDisruptAnnotationKey})
 	}
@@ -152,8 +153,8 @@ func Holders(now time.Time, node *corev1.Node, pods []corev1.Pod, budgets []poli
 	return all
 }
 
-// undrainable tells of PodDisruptionBudgets that never let pods go, although nothing is
-// wrong now: their nodes, which may have pods of other tenants, cannot be emptied.
+// undrainable describes PodDisruptionBudgets that never allow an eviction, although nothing
+// is wrong now: their nodes, which may have pods of other tenants, cannot be drained.
 func undrainable(s *Snapshot, pods []corev1.Pod) string {
 	var texts []string
 	for _, b := range disruption.New(s.Budgets).Find(pods) {
@@ -177,8 +178,8 @@ func drained(pod *corev1.Pod) bool {
 	return !static && !stays && !ended && pod.DeletionTimestamp == nil
 }
 
-// protected reports whether karpenter.sh/do-not-disrupt is in force: "true", or a time
-// since the pod's start that has not passed.
+// protected reports whether karpenter.sh/do-not-disrupt is in force: "true", or a duration
+// since the pod's start that has not elapsed.
 func protected(now time.Time, pod *corev1.Pod) bool {
 	value := pod.Annotations[karpenterv1.DoNotDisruptAnnotationKey]
 	if value == "true" {

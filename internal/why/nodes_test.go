@@ -16,8 +16,8 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// TestHolders expects the pods that keep a node, as Karpenter drains it, with a row of the
-// catalogue for each.
+// TestHolders expects the pods that prevent Karpenter from draining a node, with a row of
+// the catalogue for each.
 func TestHolders(t *testing.T) {
 	now := time.Now()
 	budget := func(name, namespace string) policyv1.PodDisruptionBudget {
@@ -96,8 +96,9 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// TestUndrainable expects a healthy pod, workload or node to be healthy, and the budgets to
-// be named that never let their pods go. A budget that does so only now is left out.
+// TestUndrainable expects healthy pods, workloads and nodes to be reported as healthy,
+// together with the budgets that never allow their eviction. A budget that only blocks now
+// is left out.
 func TestUndrainable(t *testing.T) {
 	pod := podOf("web-1", "ReplicaSet", "web", isReady, labelled("app", "web"))
 	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}

@@ -13,12 +13,13 @@ import (
 
 const nodePoolLabel = karpenterv1.NodePoolLabelKey
 
-// condition is one of any kind of object.
+// condition is a condition of an object of any kind.
 type condition struct{ kind, status, reason, message string }
 
 func (c condition) String() string { return catalog.Condition(c.kind, c.status, c.reason, c.message) }
 
-// conditionsOf reads the conditions of a node class, of whichever provider.
+// conditionsOf reads the conditions of an unstructured object, such as a node class of any
+// provider.
 func conditionsOf(o *unstructured.Unstructured) []condition {
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	var all []condition
@@ -47,12 +48,12 @@ func conditionsOfPool(p *karpenterv1.NodePool) []condition {
 	return all
 }
 
-// poolSteps judge a NodePool and its class.
+// poolSteps evaluates a NodePool and its node class.
 func poolSteps(s *Snapshot, pool *karpenterv1.NodePool) []Step {
 	object := "nodepool/" + pool.Name
 	steps := classSteps(s, pool)
 	for _, c := range conditionsOfPool(pool) {
-		// Ready sums up the others.
+		// Ready summarizes the other conditions.
 		if c.kind != "Ready" && c.status == string(metav1.ConditionFalse) {
 			steps = append(steps, bad(LinkPool, object, c.String()))
 		}
@@ -84,14 +85,16 @@ func classSteps(s *Snapshot, pool *karpenterv1.NodePool) []Step {
 	return ClassSteps(object, class, time.Now())
 }
 
-// ClassSteps judge a node class, of whichever provider: none if nothing is wrong.
+// ClassSteps evaluates a node class of any provider. It returns no steps if nothing is
+// wrong.
 func ClassSteps(object string, class *unstructured.Unstructured, now time.Time) []Step {
 	age := now.Sub(class.GetCreationTimestamp().Time)
 	var steps []Step
 	for _, c := range conditionsOf(class) {
 		switch {
 		case c.kind == "Ready", c.status == string(metav1.ConditionTrue), c.reason == "DependenciesNotReady":
-			// Ready sums up the others, and that one awaits them is no cause of its own.
+			// Ready summarizes the other conditions, and DependenciesNotReady is no cause
+			// of its own.
 		case c.status == string(metav1.ConditionFalse):
 			steps = append(steps, bad(LinkClass, object, c.String()))
 		case age > dryRunTakes && profileMissing(class, c):
@@ -105,12 +108,12 @@ func ClassSteps(object string, class *unstructured.Unstructured, now time.Time) 
 	return steps
 }
 
-// dryRunTakes is longer than Karpenter's dry run takes.
+// dryRunTakes is an upper limit for the duration of Karpenter's dry run.
 const dryRunTakes = 15 * time.Second
 
-// profileMissing reports whether a class waits for the dry run of an instance profile of
-// another owner. Karpenter v1.14 treats EC2's answer that it does not exist as a matter
-// of propagation, and retries for ever without a message.
+// profileMissing reports whether a class waits for the dry run of an instance profile that
+// Karpenter does not manage. Karpenter v1.14 treats EC2's answer that the profile does not
+// exist as a delay of propagation, and retries for ever without a message.
 func profileMissing(class *unstructured.Unstructured, c condition) bool {
 	profile, _, _ := unstructured.NestedString(class.Object, "spec", "instanceProfile")
 	return profile != "" && c.kind == "ValidationSucceeded" && c.status == string(metav1.ConditionUnknown)

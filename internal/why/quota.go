@@ -18,7 +18,7 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// quotas reads how the tenant's quota is divided, if it refused something.
+// quotas reads the division of the tenant's quota, if the quota refused an object.
 func (g *gatherer) quotas(ctx context.Context) error {
 	if g.Rules == nil || !slices.ContainsFunc(g.Events, func(e corev1.Event) bool {
 		_, refused := quotaplan.ParseRefusal(e.Message)
@@ -43,14 +43,14 @@ func (g *gatherer) quotas(ctx context.Context) error {
 	return err
 }
 
-// settling is the time for a share to follow a refusal, with a margin.
+// settling is the time in which a share follows a refusal, with a margin.
 const settling = time.Minute
 
 // holding is the state of one resource in a tenant's namespaces.
 type holding struct {
-	// hard and used are of all namespaces; free is the rest of this one's share, and
-	// elsewhere the rest of the others'. reserved is the part of elsewhere that their
-	// minimums reserve.
+	// hard and used are sums over all namespaces. free is the unused part of this
+	// namespace's share, and elsewhere the unused part of the other shares. reserved is the
+	// part of elsewhere that the other namespaces' minimums reserve.
 	hard, used, free, elsewhere, reserved resource.Quantity
 }
 
@@ -71,7 +71,7 @@ func (s *Snapshot) holding(name corev1.ResourceName) holding {
 	return h
 }
 
-// difference is a - b, or nothing.
+// difference returns a - b, or zero if that is negative.
 func difference(a, b resource.Quantity) resource.Quantity {
 	if a.Cmp(b) <= 0 {
 		return resource.Quantity{Format: a.Format}
@@ -80,8 +80,8 @@ func difference(a, b resource.Quantity) resource.Quantity {
 	return a
 }
 
-// exceeded says of an object that the quota refused whether the tenant's quota is
-// used up, or only the namespace's share of it.
+// exceeded explains a refusal by the quota: either the tenant's quota is used up, or only
+// the namespace's share.
 func exceeded(s *Snapshot, refused *refusedPod, step Step) Step {
 	r, ok := quotaplan.ParseRefusal(refused.message)
 	if !ok || len(s.Quotas) == 0 || s.hidden("resourcequota") || step.Finding == nil {
@@ -98,7 +98,7 @@ func exceeded(s *Snapshot, refused *refusedPod, step Step) Step {
 	return step
 }
 
-// refusedSince is when the quota first refused something of the same object.
+// refusedSince returns the time of the first refusal by the quota for the same object.
 func (s *Snapshot) refusedSince(e *corev1.Event) time.Time {
 	first := events.Last(e)
 	for _, other := range s.about(e.InvolvedObject.Kind, e.InvolvedObject.Name, controllers[e.InvolvedObject.Kind]) {
@@ -114,7 +114,7 @@ func (s *Snapshot) refusedSince(e *corev1.Event) time.Time {
 	return first
 }
 
-// exceeds judges one resource; a larger result needs more to be done.
+// exceeds evaluates one resource. A larger result requires more work to fix.
 func (s *Snapshot) exceeds(name corev1.ResourceName, requested resource.Quantity, ago time.Duration) (int, *catalog.Finding) {
 	h := s.holding(name)
 	all, others := h.free.DeepCopy(), difference(h.elsewhere, h.reserved)
@@ -132,7 +132,7 @@ func (s *Snapshot) exceeds(name corev1.ResourceName, requested resource.Quantity
 	case requested.Cmp(others) > 0:
 		return 2, finding("quota-reserved", fmt.Sprintf("what is left of the tenant's quota is reserved: %s, of which quotaMinimums reserve %s", said, &h.reserved))
 	case s.hidden("tenant") && ago > settling:
-		// The minimums cannot be read, but the share would have moved.
+		// The minimums cannot be read, but otherwise the share would have moved.
 		return 2, finding("quota-reserved", "what is left of the tenant's quota is in other namespaces, and does not come here: "+said)
 	default:
 		return 1, finding("quota-share", "only this namespace's share is used up, not the tenant's quota: "+said)
@@ -143,7 +143,7 @@ func (s *Snapshot) otherNamespaces() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Quotas)), func(name string) bool { return name == s.Target.Namespace })
 }
 
-// finding is a row of the catalogue whose cause is told in more detail.
+// finding returns a row of the catalogue with a more detailed cause.
 func finding(id, because string) *catalog.Finding {
 	row := catalog.Lookup(id)
 	f := row.Finding("")

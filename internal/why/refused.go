@@ -10,15 +10,15 @@ import (
 	"croft.dev/croft/internal/events"
 )
 
-// refusedPod is the API server's answer to a controller that creates a pod.
+// refusedPod is the API server's refusal of a pod that a controller creates.
 type refusedPod struct {
 	maker   Maker
 	message string
-	// first and last are when it was observed.
+	// first and last are the times of its first and last observation.
 	first, last time.Time
 }
 
-// reportFailure reads the condition ReplicaFailure, which Deployments, ReplicaSets and
+// reportFailure evaluates the condition ReplicaFailure, which Deployments, ReplicaSets and
 // ReplicationControllers share.
 func (r *rollout) reportFailure(s *Snapshot, kind string, status corev1.ConditionStatus, message string, since time.Time) {
 	if kind != string(appsv1.DeploymentReplicaFailure) || status != corev1.ConditionTrue {
@@ -32,7 +32,7 @@ func (r *rollout) reportFailure(s *Snapshot, kind string, status corev1.Conditio
 	}
 }
 
-// refusedBy is the newest event about a pod that a current creator could not create.
+// refusedBy returns the newest event about a pod that a current Maker could not create.
 func (s *Snapshot) refusedBy() *refusedPod {
 	for _, maker := range s.Makers {
 		for _, e := range s.about(maker.Kind, maker.Name, controllers[maker.Kind]) {
@@ -44,7 +44,7 @@ func (s *Snapshot) refusedBy() *refusedPod {
 	return nil
 }
 
-// refusedSteps are pods that were never created.
+// refusedSteps explains pods that were never created.
 func refusedSteps(s *Snapshot, r *rollout) []Step {
 	refused := r.refused
 	if !r.reports {
@@ -54,7 +54,7 @@ func refusedSteps(s *Snapshot, r *rollout) []Step {
 		if s.hidden("event") {
 			return []Step{askAdmin(LinkAdmission, "events of "+s.Target.String(), "croft why "+s.Target.String()+flag(s.Target))}
 		}
-		// A controller that has created a pod since has tried again.
+		// If the controller has created a pod since the event, the event is obsolete.
 		if refused = s.refusedBy(); refused != nil && newestPod(s.Pods).After(refused.last) {
 			refused = nil
 		}

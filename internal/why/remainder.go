@@ -16,12 +16,13 @@ import (
 	"croft.dev/croft/internal/terminating"
 )
 
-// Remainder are objects that keep a namespace, and APIs that do not answer.
+// Remainder contains the objects that block a namespace's deletion, and the APIs that do
+// not answer.
 type Remainder struct {
 	Namespace *corev1.Namespace
-	// Objects are those that still exist, as RESOURCE/NAME.
+	// Objects are the objects that still exist, as RESOURCE/NAME.
 	Objects []Left
-	// Unserved are APIServices, with the reason why they do not answer.
+	// Unserved maps APIServices to the reason why they do not answer.
 	Unserved map[string]string
 }
 
@@ -32,10 +33,10 @@ type Left struct {
 	Finalizers []string
 }
 
-// manyLeft is the most objects of one kind that are read and named.
+// manyLeft is the maximum number of objects of one kind that are read and named.
 const manyLeft = 20
 
-// deletion reads the objects that may hold up the deletion of an object.
+// deletion reads the objects that may block the deletion of an object.
 func (g *gatherer) deletion(ctx context.Context, o client.Object) error {
 	switch o := o.(type) {
 	case *corev1.Namespace:

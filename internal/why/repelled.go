@@ -14,18 +14,18 @@ import (
 	"croft.dev/croft/internal/catalog"
 )
 
-// Anti-affinity holds both ways: a running pod keeps away every later pod that its
-// required terms select, in any namespace. The messages of the scheduler and Karpenter
-// are about the waiting pod, and name no other.
+// Anti-affinity works in both directions: a running pod keeps away every later pod that its
+// required terms select, in any namespace. The messages of the scheduler and Karpenter are
+// about the waiting pod, and do not name the running one.
 
 const repelledID = "anti-affinity-of-others"
 
-// everybodysPods is the kind under which it is remembered that pods of other
-// namespaces may not be read.
+// everybodysPods is the entry in Hidden if the caller may not read pods of other
+// namespaces.
 const everybodysPods = "pods of other namespaces"
 
-// repellents reads the pods that keep one of the pods away, if the scheduler or
-// Karpenter reports any. Users who may not read all pods of the cluster see those of
+// repellents reads the pods that keep one of the pods away, if the scheduler or Karpenter
+// reports anti-affinity. Users who may not read all pods of the cluster get the pods of
 // their own tenant.
 func (g *gatherer) repellents(ctx context.Context) error {
 	i := slices.IndexFunc(g.Pods, func(p corev1.Pod) bool { return saysRepelled(g.Snapshot, &p) })
@@ -62,8 +62,8 @@ func (g *gatherer) repellents(ctx context.Context) error {
 	return nil
 }
 
-// saysRepelled reports whether the scheduler or Karpenter says that anti-affinity keeps
-// a pod from its nodes which may be another pod's.
+// saysRepelled reports whether the scheduler or Karpenter reports an anti-affinity that may
+// be another pod's.
 func saysRepelled(s *Snapshot, pod *corev1.Pod) bool {
 	if pod.Spec.NodeName != "" {
 		return false
@@ -80,8 +80,8 @@ func isRepelled(text string) bool {
 	return strings.Contains(text, "existing pods anti-affinity rules") || strings.Contains(text, "constraint for pod anti-affinity")
 }
 
-// repels reports whether a pod that has a node keeps another one from being near it, as
-// kube-scheduler judges it.
+// repels reports whether the anti-affinity of a pod with a node keeps another pod away, as
+// evaluated by kube-scheduler.
 func repels(other, pod *corev1.Pod, namespaceLabels map[string]string) bool {
 	finished := other.Status.Phase == corev1.PodSucceeded || other.Status.Phase == corev1.PodFailed
 	same := other.Namespace == pod.Namespace && other.Name == pod.Name
@@ -97,7 +97,7 @@ func repels(other, pod *corev1.Pod, namespaceLabels map[string]string) bool {
 	})
 }
 
-// antiAffinity are a pod's required terms.
+// antiAffinity returns a pod's required terms.
 func antiAffinity(pod *corev1.Pod) []corev1.PodAffinityTerm {
 	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAntiAffinity == nil {
 		return nil
@@ -110,8 +110,9 @@ func selects(selector *metav1.LabelSelector, of map[string]string) bool {
 	return err == nil && compiled.Matches(labels.Set(of))
 }
 
-// inTheWay names the pods that keep a pod away, instead of the messages of the scheduler
-// and Karpenter. A tenant is told that there is another tenant's pod, without its name.
+// inTheWay replaces the messages of the scheduler and Karpenter by the names of the pods
+// that keep a pod away. For a tenant, it reports that another tenant's pod does, without
+// its name.
 func inTheWay(s *Snapshot, pod *corev1.Pod, steps []Step) []Step {
 	var names []string
 	for i := range s.Repellents {
@@ -121,7 +122,8 @@ func inTheWay(s *Snapshot, pod *corev1.Pod, steps []Step) []Step {
 		if step.Verdict != Bad || !isRepelled(step.Seen) {
 			continue
 		}
-		// Karpenter says the same of the pod's own anti-affinity and of others'.
+		// Karpenter's message is the same for the pod's own anti-affinity and for other
+		// pods'.
 		others := len(antiAffinity(pod)) == 0 || strings.Contains(step.Seen, "existing pods")
 		switch {
 		case len(names) > 0:
@@ -136,7 +138,8 @@ func inTheWay(s *Snapshot, pod *corev1.Pod, steps []Step) []Step {
 	return steps
 }
 
-// repelled removes the scheduler's counts of others' nodes.
+// repelled returns the step with another message. Only callers who may read NodePools get the
+// original message, too, since it contains the number of other tenants' nodes.
 func repelled(s *Snapshot, step Step, seen string) Step {
 	if !s.hidden("nodepool") {
 		seen += ": " + step.Seen
@@ -145,7 +148,7 @@ func repelled(s *Snapshot, step Step, seen string) Step {
 	return Step{Link: step.Link, Object: step.Object, Verdict: Bad, Seen: seen, Finding: &finding}
 }
 
-// firstOf names some of many.
+// firstOf lists the first names, and the number of the others.
 func firstOf(names []string) string {
 	slices.Sort(names)
 	if more := len(names) - maxNamed; more > 0 {

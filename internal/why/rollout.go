@@ -12,19 +12,19 @@ import (
 	"croft.dev/croft/internal/catalog"
 )
 
-// rollout is how far a workload is, as its controller reports it.
+// rollout is the progress of a workload, as its controller reports it.
 type rollout struct {
-	// desired, available and existing are numbers of pods. updated are those of the current
-	// template; of these, target are desired.
+	// desired, available and existing are numbers of pods. updated is the number of pods
+	// with the current template, and target the desired number of these.
 	desired, available, existing, updated, target int32
 	// steps are obstacles in the workload itself.
 	steps []Step
 	// isCurrent reports whether a pod has the current template.
 	isCurrent func(*corev1.Pod) bool
-	// anyRevision says that pods of earlier templates hold the workload up, too.
+	// anyRevision means that pods of earlier templates block the rollout, too.
 	anyRevision bool
-	// reports means that the controller reports pods that it cannot create in a condition,
-	// which is refused; nil if there are none.
+	// reports means that the controller reports pods that it cannot create in a condition.
+	// refused is that report; nil if there is none.
 	reports bool
 	refused *refusedPod
 	// delay is minReadySeconds.
@@ -35,8 +35,8 @@ func (r *rollout) done() bool {
 	return len(r.steps) == 0 && r.refused == nil && r.complete() && r.existing <= r.desired
 }
 
-// rolling reports whether pods of the current template are missing, or those of earlier
-// ones still exist in addition: a new pod counts as updated before it is ready.
+// rolling reports whether pods of the current template are missing, or pods of earlier
+// templates still exist in addition: a new pod counts as updated before it is ready.
 func (r *rollout) rolling() bool {
 	return r.target > 0 && (r.updated < r.target || r.existing > r.desired && r.existing > r.updated)
 }
@@ -86,7 +86,7 @@ func rolloutOf(s *Snapshot) rollout {
 	}
 }
 
-// steady is the state of a workload that changes no pods.
+// steady returns the state of a workload that does not replace its pods.
 func steady(desired, available, existing, delay int32) rollout {
 	return rollout{
 		desired: desired, available: available, existing: existing, updated: existing, target: 0, delay: delay,
@@ -94,7 +94,7 @@ func steady(desired, available, existing, delay int32) rollout {
 	}
 }
 
-// await adds that the controller has not processed the object's latest change.
+// await adds a step if the controller has not processed the object's latest change.
 func (r *rollout) await(object string, generation, observed int64) {
 	if observed < generation {
 		r.steps = append(r.steps, waiting(LinkRollout, object, "its controller has not processed the latest change yet: does kube-controller-manager run?"))
@@ -164,7 +164,7 @@ func rolloutOfDaemonSet(s *Snapshot, set *appsv1.DaemonSet) rollout {
 	return r
 }
 
-// onDelete adds the pods that keep an earlier template until somebody deletes them.
+// onDelete adds the pods that keep an earlier template until they are deleted manually.
 func (r *rollout) onDelete(s *Snapshot) {
 	if r.updated >= r.target {
 		return
@@ -180,7 +180,7 @@ func (r *rollout) onDelete(s *Snapshot) {
 	}
 }
 
-// isMade reports whether one of the current creators owns a pod.
+// isMade reports whether one of the current Makers owns a pod.
 func (s *Snapshot) isMade(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && slices.Contains(s.Makers, Maker{owner.Kind, owner.Name})

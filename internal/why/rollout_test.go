@@ -17,7 +17,7 @@ func metaOf(generation int64) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: generation}
 }
 
-// deployment has 3 replicas of which all are ready; edit changes its status.
+// deployment returns a Deployment with 3 replicas, all ready. The edits change it.
 func deployment(edits ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: metaOf(2), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](3)}, Status: appsv1.DeploymentStatus{
 		ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3,
@@ -46,7 +46,7 @@ func statefulSet(edits ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 	return set
 }
 
-// newTemplate has one pod of the new revision.
+// newTemplate makes one pod of the StatefulSet have the new revision.
 func newTemplate(set *appsv1.StatefulSet) {
 	set.Status.UpdateRevision, set.Status.UpdatedReplicas, set.Status.CurrentReplicas = "web-2", 1, 2
 }
@@ -65,7 +65,7 @@ func daemonSet(edits ...func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 	return set
 }
 
-// podOf is a pod on a node; the edits change it.
+// podOf returns a pod on a node. The edits change it.
 func podOf(name, ownerKind, owner string, edits ...func(*corev1.Pod)) corev1.Pod {
 	p := corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -100,7 +100,8 @@ func labelled(key, value string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Labels[key] = value }
 }
 
-// textOf is the text of `croft why` about an object, without the rows of the catalogue.
+// textOf returns the text of `croft why` about an object, without the rows of the
+// catalogue.
 func textOf(story why.Story) string {
 	text := story.Summary
 	for _, step := range story.Steps {
@@ -109,8 +110,9 @@ func textOf(story why.Story) string {
 	return text
 }
 
-// TestRollouts fails if a workload is called healthy while pods of its current template are
-// not created, not placed or not ready, although those of the earlier one still serve.
+// TestRollouts fails if a workload is reported as healthy while pods of its current
+// template are not created, not scheduled or not ready, although pods of the earlier
+// template still serve.
 func TestRollouts(t *testing.T) {
 	const (
 		overQuota = `pods "web-2-x2x9p" is forbidden: exceeded quota: croft, requested: pods=1, used: pods=3, limited: pods=3`

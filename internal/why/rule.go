@@ -11,12 +11,12 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// refusal is the API server's message about an object that a rule of croft's refuses.
-// Flux appends the objects that it applied before, in lines of their own.
+// refusal matches the API server's message about an object that one of croft's rules
+// refuses. Flux appends the objects that it applied before, on separate lines.
 var refusal = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: \[([a-z0-9-]+)\] ([^\n]+)`)
 
-// byRule names the rule of croft's that refuses, its requirement and who can allow more;
-// it leaves other findings unchanged.
+// byRule adds croft's rule, its requirement and the person who can permit more to a finding
+// about a refusal by a rule. It returns other findings unchanged.
 func byRule(f *catalog.Finding) *catalog.Finding {
 	if f.ID != catalog.PolicyRefusedID {
 		return f
@@ -38,7 +38,7 @@ func byRule(f *catalog.Finding) *catalog.Finding {
 	return f
 }
 
-// ruleOf looks a rule up by its policy and name. Neither depends on the Platform.
+// ruleOf looks up a rule by its policy and name, which do not depend on the Platform.
 func ruleOf(policy, name string) *wall.Rule {
 	platform := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}}}}
 	return find(wall.Rules(platform), func(r *wall.Rule) bool { return r.Policy == policy && r.Name == name })

@@ -14,56 +14,58 @@ import (
 	"croft.dev/croft/internal/events"
 )
 
-// Snapshot are the objects about one Target. Kinds that the caller may not read are in
-// Hidden, and otherwise missing.
+// Snapshot contains the objects about one Target. Kinds that the caller may not read are in
+// Hidden. All other missing objects do not exist.
 type Snapshot struct {
 	Target Target
 	// Object is the Target itself.
 	Object client.Object
-	// Around are further objects about a Target that is no pod, workload or node.
+	// Around contains further objects about a Target that is neither a pod, a workload nor
+	// a node.
 	Around Around
-	// Key is the label and taint that tie nodes to pools.
+	// Key is the label and taint key that assigns nodes to pools.
 	Key string
-	// Rules are those of the namespace; nil if it belongs to no tenant.
+	// Rules are the TenantRules of the namespace; nil if it belongs to no tenant.
 	Rules *v1alpha1.TenantRules
-	// Makers create the pods of a workload: of a Deployment the ReplicaSets of its current
-	// revision.
+	// Makers create the pods of a workload. For a Deployment they are the ReplicaSets of
+	// its current revision.
 	Makers []Maker
-	// Pods are the Target, the workload's, or those on the node.
+	// Pods contains the Target, the workload's pods, or the pods on the node.
 	Pods []corev1.Pod
-	// Events are the events of all objects here.
+	// Events are the events about all objects in the Snapshot.
 	Events []corev1.Event
-	// Pools are the NodePools that the pods could be on; Classes their node classes,
-	// by the NodePool's name.
+	// Pools are the NodePools that the pods may run on, and Classes their node classes by
+	// the NodePool's name.
 	Pools   []karpenterv1.NodePool
 	Classes map[string]*unstructured.Unstructured
 	Claims  []karpenterv1.NodeClaim
-	// Unlaunched are NodeClaims of any pool that have no instance. While there is one,
-	// Karpenter decides on no other node (state.Cluster.Synced in v1.14).
+	// Unlaunched are NodeClaims of any pool without an instance. While one exists,
+	// Karpenter decides about no other node (state.Cluster.Synced in v1.14).
 	Unlaunched []karpenterv1.NodeClaim
 	Nodes      []corev1.Node
 	Budgets    []policyv1.PodDisruptionBudget
 	// Repellents are pods whose anti-affinity keeps one of Pods away.
 	Repellents []corev1.Pod
-	// Quotas are croft's ResourceQuotas in all of the tenant's namespaces, by namespace,
-	// if its quota refused something; Minimums are those of its Tenant.
+	// Quotas are croft's ResourceQuotas by namespace, in all of the tenant's namespaces.
+	// They are read only if the quota refused an object. Minimums are the Tenant's minimums
+	// by namespace.
 	Quotas   map[string]corev1.ResourceQuota
 	Minimums map[string]corev1.ResourceList
-	// Networks are the SecondaryNetworks, if a pod waits for an address of one.
+	// Networks are the SecondaryNetworks, if a pod waits for an address.
 	Networks []v1alpha1.SecondaryNetwork
 	// Hidden are kinds that the caller may not read.
 	Hidden []string
 }
 
-// Maker is a creator of pods, by the kind that events about it name.
+// Maker is a creator of pods, with its kind as in events about it.
 type Maker struct{ Kind, Name string }
 
 func (s *Snapshot) hidden(kind string) bool { return slices.Contains(s.Hidden, kind) }
 
-// poolOf is the pool that a pod selects.
+// poolOf returns the pool that a pod selects.
 func (s *Snapshot) poolOf(pod *corev1.Pod) string { return pod.Spec.NodeSelector[s.Key] }
 
-// tolerates reports whether the pod may be on its pool's nodes.
+// tolerates reports whether the pod may run on the pool's nodes.
 func (s *Snapshot) tolerates(pod *corev1.Pod, pool string) bool {
 	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
 		return (t.Key == s.Key || t.Key == "" && t.Operator == corev1.TolerationOpExists) &&
@@ -79,7 +81,7 @@ func (s *Snapshot) node(name string) *corev1.Node {
 	return find(s.Nodes, func(n *corev1.Node) bool { return n.Name == name })
 }
 
-// claimOf is the NodeClaim that a node was made for.
+// claimOf returns the NodeClaim of a node.
 func (s *Snapshot) claimOf(node string) *karpenterv1.NodeClaim {
 	return find(s.Claims, func(c *karpenterv1.NodeClaim) bool { return c.Status.NodeName == node })
 }
@@ -93,19 +95,20 @@ func find[T any](all []T, is func(*T) bool) *T {
 	return nil
 }
 
-// controllers are the names by which controllers that create pods write events.
+// controllers maps kinds that create pods to the component name in their controllers'
+// events.
 var controllers = map[string]string{
 	"ReplicaSet": "replicaset-controller", "ReplicationController": "replication-controller", "StatefulSet": "statefulset-controller",
 	"DaemonSet": "daemonset-controller", "Job": "job-controller", "CronJob": "cronjob-controller",
 }
 
-// about are the events about an object by these components, the newest first. Events of
-// other components are not believed: anybody in a namespace may write them.
+// about returns the events about an object by these components, the newest first. Events of
+// other components are not trusted: any user of a namespace may write them.
 func (s *Snapshot) about(kind, name string, components ...string) []corev1.Event {
 	return slices.DeleteFunc(s.unproven(kind, name), func(e corev1.Event) bool { return !events.By(&e, components...) })
 }
 
-// unproven are the events about an object by anybody, the newest first.
+// unproven returns the events about an object by any component, the newest first.
 func (s *Snapshot) unproven(kind, name string) []corev1.Event {
 	var all []corev1.Event
 	for _, e := range s.Events {

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// TestStartupTaints has a node keep a startup taint, or get it back, and expects the taint's
-// name; nothing of it while nodes usually start, or without it.
+// TestStartupTaints expects the name of a startup taint that a node keeps or has again. It
+// expects no mention during the usual time of a start, or without the taint.
 func TestStartupTaints(t *testing.T) {
 	taint := corev1.Taint{Key: "node.cilium.io/agent-not-ready", Value: "true", Effect: corev1.TaintEffectNoExecute}
 	told := func(age time.Duration, initialized, tainted bool) why.Story {

@@ -7,24 +7,24 @@ import (
 	"croft.dev/croft/internal/catalog"
 )
 
-// Verdict is how one link of the chain is.
+// Verdict is the state of one link of the chain.
 type Verdict string
 
 const (
-	// Good is where nothing is wrong.
+	// Good means that nothing is wrong.
 	Good Verdict = "good"
-	// Bad is where something is.
+	// Bad means that something is wrong.
 	Bad Verdict = "bad"
-	// Waiting is normal and needs time.
+	// Waiting is a normal state that needs time.
 	Waiting Verdict = "waiting"
-	// Hidden is where the caller may not look.
+	// Hidden means that the caller may not read the object.
 	Hidden Verdict = "hidden"
 )
 
 // Link is a part of the chain.
 type Link string
 
-// The links, in order: a fault of one explains the faults of those after it.
+// The links are in order: a fault of one explains the faults of later ones.
 const (
 	LinkAdmission Link = "admission"
 	LinkPlacement Link = "placement"
@@ -38,7 +38,7 @@ const (
 	LinkNetwork   Link = "network"
 	LinkRollout   Link = "rollout"
 	LinkJob       Link = "job"
-	// The others are about pods without a node.
+	// The following links are about objects other than pods without a node.
 	LinkSchedule  Link = "schedule"
 	LinkStorage   Link = "storage"
 	LinkIngress   Link = "ingress"
@@ -47,12 +47,12 @@ const (
 	LinkNamespace Link = "namespace"
 	LinkDeletion  Link = "deletion"
 	LinkObject    Link = "object"
-	// Those of Flux: the source, the build, and the applied objects.
+	// The following links are Flux's: the source, the build, and the applied objects.
 	LinkSource Link = "source"
 	LinkBuild  Link = "build"
 	LinkApply  Link = "apply"
 	LinkHealth Link = "health"
-	// Those of cert-manager.
+	// The following links are cert-manager's.
 	LinkIssuer      Link = "issuer"
 	LinkRequest     Link = "request"
 	LinkOrder       Link = "order"
@@ -71,22 +71,22 @@ type Step struct {
 	Object  string  `json:"object"`
 	Verdict Verdict `json:"verdict"`
 	Seen    string  `json:"seen"`
-	// Finding is the catalogue's finding; for a step that is Waiting, the one that
-	// applies if it lasts.
+	// Finding is the catalogue's finding. For a step that is Waiting, it applies if the
+	// state lasts.
 	Finding *catalog.Finding `json:"finding,omitempty"`
 }
 
 // Story is the explanation of a Target.
 type Story struct {
 	Target Target `json:"target"`
-	// Verdict is Bad if something has to be fixed, Waiting if it needs time.
+	// Verdict is Bad if something has to be fixed, and Waiting if the Target needs time.
 	Verdict Verdict `json:"verdict"`
-	// Summary says in one line how the Target is.
+	// Summary describes the Target's state in one line.
 	Summary string `json:"summary"`
 	// First is the cause to fix first.
 	First *catalog.Finding `json:"first,omitempty"`
 	Steps []Step           `json:"steps,omitempty"`
-	// Latency is the time that a node took to become Ready, if that is known.
+	// Latency describes the time that a node took to become Ready, if it is known.
 	Latency string `json:"latency,omitempty"`
 }
 
@@ -110,7 +110,7 @@ func conclude(s Story) Story {
 	return s
 }
 
-// Decode puts what encoded messages tell into the story.
+// Decode adds the content of encoded messages to the story.
 func (s *Story) Decode(ctx context.Context, decode catalog.Decode) {
 	for _, step := range s.Steps {
 		if step.Finding != nil {
@@ -127,7 +127,7 @@ func waiting(link Link, object, seen string) Step {
 	return Step{Link: link, Object: object, Verdict: Waiting, Seen: seen}
 }
 
-// bad is an observation, with the first matching row of the catalogue.
+// bad returns an observation with the first matching row of the catalogue.
 func bad(link Link, object, seen string) Step {
 	step := Step{Link: link, Object: object, Verdict: Bad, Seen: seen}
 	if found := catalog.Match(seen); len(found) > 0 {
@@ -136,7 +136,8 @@ func bad(link Link, object, seen string) Step {
 	return step
 }
 
-// judged is a row that no text shows.
+// judged returns an observation with the given row of the catalogue, for observations whose
+// text matches no row.
 func judged(link Link, object, seen, id string) Step {
 	step := Step{Link: link, Object: object, Verdict: Bad, Seen: seen}
 	if row := catalog.Lookup(id); row != nil {
@@ -146,7 +147,7 @@ func judged(link Link, object, seen, id string) Step {
 	return step
 }
 
-// askAdmin is for objects that the caller may not read.
+// askAdmin returns a step for objects that the caller may not read.
 func askAdmin(link Link, object, command string) Step {
 	return Step{Link: link, Object: object, Verdict: Hidden, Seen: "you may not look at this: ask a platform admin: `" + command + "`"}
 }

@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/internal/move"
 )
 
-// strays tell that pods run on nodes of a pool that is not their tenant's.
+// strays reports pods that run on nodes of a pool that their tenant may not use.
 func strays(s *Snapshot, pods ...*corev1.Pod) []Step {
 	if s.Rules == nil {
 		return nil
@@ -24,7 +24,7 @@ func strays(s *Snapshot, pods ...*corev1.Pod) []Step {
 	return all
 }
 
-// straysOf are the strays among a workload's pods.
+// straysOf reports the misplaced pods of a workload.
 func straysOf(s *Snapshot) []Step {
 	var all []Step
 	for i := range s.Pods {

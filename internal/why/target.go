@@ -1,7 +1,7 @@
-// Package why walks from a failing object to the first cause to fix: admission, quota,
-// scheduler, Karpenter, its NodePool and node class, the NodeClaim, the node.
+// Package why finds the first cause to fix of a failing object. It walks through admission,
+// quota, scheduler, Karpenter, the NodePool and its node class, the NodeClaim and the node.
 //
-// Gather reads with the caller's rights only; Tell judges, and reads nothing.
+// Gather reads the objects, with the caller's rights only. Tell evaluates them without I/O.
 package why
 
 import (
@@ -25,25 +25,24 @@ import (
 
 // Target is the object in question.
 type Target struct {
-	// Kind is one of Kinds, or another one with its group.
+	// Kind is one of Kinds, or another kind with its group.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// other is a kind that is not one of Kinds.
+	// other is the kind if it is not one of Kinds.
 	other schema.GroupVersionKind
 }
 
-// String is how people write it.
+// String returns the Target as users write it: KIND/NAME.
 func (t Target) String() string { return t.Kind + "/" + t.Name }
 
-// kind is a kind that can be asked about.
+// kind is a kind that `croft why` explains.
 type kind struct {
 	name       string
 	also       []string
 	namespaced bool
 	empty      func() client.Object
-	// installed is the add-on that installs the kind; "" for kinds of Kubernetes and
-	// croft.
+	// installed is the add-on that installs the kind; "" for kinds of Kubernetes and croft.
 	installed string
 }
 
@@ -71,7 +70,7 @@ var kinds = []kind{
 	{"nodepool", []string{"nodepools"}, false, func() client.Object { return &karpenterv1.NodePool{} }, "Karpenter"},
 }
 
-// Kinds are the names of the kinds that can be asked about.
+// Kinds returns the names of the kinds that `croft why` explains in detail.
 func Kinds() []string {
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
@@ -80,7 +79,8 @@ func Kinds() []string {
 	return names
 }
 
-// UnknownKindError is a kind that is not one of Kinds. Resolve looks for it in the cluster.
+// UnknownKindError is an error about a kind that is not one of Kinds. Resolve looks it up
+// in the cluster.
 type UnknownKindError struct{ word string }
 
 // Error implements error.
@@ -88,7 +88,7 @@ func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("%s: there is no such kind: write one of %s, or the name of another kind with its group, such as rollout.argoproj.io", e.word, strings.Join(Kinds(), ", "))
 }
 
-// ParseTarget reads KIND/NAME, or KIND and NAME as kubectl takes them too.
+// ParseTarget parses KIND/NAME, or KIND and NAME as separate arguments, like kubectl.
 func ParseTarget(args []string, namespace string) (Target, error) {
 	word, name, err := split(args)
 	if err != nil {
@@ -104,7 +104,8 @@ func ParseTarget(args []string, namespace string) (Target, error) {
 	return Target{Kind: k.name, Namespace: namespace, Name: name}, nil
 }
 
-// Resolve reads KIND/NAME of any kind that the cluster serves. The kind has its group.
+// Resolve parses KIND/NAME of any kind that the cluster serves. The Target's kind contains
+// the group.
 func Resolve(mapper meta.RESTMapper, args []string, namespace string) (Target, error) {
 	word, name, err := split(args)
 	if err != nil {
@@ -141,7 +142,7 @@ func split(args []string) (word, name string, err error) {
 	return word, name, nil
 }
 
-// kindOfTarget is the kind of a Target, one of Kinds or another one.
+// kindOfTarget returns the kind of a Target, which may not be one of Kinds.
 func kindOfTarget(t Target) *kind {
 	if t.other.Kind == "" {
 		return kindOf(t.Kind)

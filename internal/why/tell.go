@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Tell judges the Snapshot.
+// Tell evaluates the Snapshot.
 func Tell(s *Snapshot) Story {
 	switch {
 	case s.Target.Kind == "pod":
@@ -51,7 +51,7 @@ func Tell(s *Snapshot) Story {
 	}
 }
 
-// ofPod walks the chain of one pod.
+// ofPod explains one pod.
 func ofPod(s *Snapshot, pod *corev1.Pod) Story {
 	story := Story{Target: Target{Kind: "pod", Namespace: pod.Namespace, Name: pod.Name}}
 	switch {
@@ -89,7 +89,7 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) corev1.Conditio
 	return c.Status
 }
 
-// started tells why a pod that has a node does not run: that is not placement.
+// started explains why a pod with a node does not run. The cause is not placement.
 func started(s *Snapshot, pod *corev1.Pod) []Step {
 	object := "pod/" + pod.Name
 	steps := []Step{good(LinkScheduler, object, "it has a node: what follows is not placement")}
@@ -108,7 +108,7 @@ func started(s *Snapshot, pod *corev1.Pod) []Step {
 	return steps
 }
 
-// kubelet is the name by which kubelets write events.
+// kubelet is the component name in kubelets' events.
 const kubelet = "kubelet"
 
 func nodeOf(s *Snapshot, pod *corev1.Pod) []Step {

@@ -17,7 +17,7 @@ import (
 	"croft.dev/croft/internal/events"
 )
 
-// ofVolumeClaim explains a waiting claim.
+// ofVolumeClaim explains a waiting PersistentVolumeClaim.
 func ofVolumeClaim(s *Snapshot) Story {
 	story := Story{Target: s.Target}
 	claim, ok := s.Object.(*corev1.PersistentVolumeClaim)
@@ -87,9 +87,9 @@ func unbound(s *Snapshot, claim *corev1.PersistentVolumeClaim) []Step {
 	return []Step{waiting(LinkStorage, object, fmt.Sprintf("its volume is made when a pod that uses it has a node: `croft why pod/%s%s`", s.Around.Users[0], flag(s.Target)))}
 }
 
-// provisioning is the last refusal of the claim's provisioner. A provisioner outside of
-// Kubernetes writes events as NAME_HOST_UID, which the name alone does not prove: the
-// text names the author.
+// provisioning returns the last refusal of the claim's provisioner. An external provisioner
+// writes events as NAME_HOST_UID, which does not prove the author: the text therefore names
+// it.
 func provisioning(s *Snapshot, claim *corev1.PersistentVolumeClaim) []Step {
 	for _, e := range s.unproven("PersistentVolumeClaim", claim.Name) {
 		if e.Reason != "ProvisioningFailed" {
@@ -104,7 +104,7 @@ func provisioning(s *Snapshot, claim *corev1.PersistentVolumeClaim) []Step {
 	return nil
 }
 
-// backends are the Services that an Ingress names, each once.
+// backends returns the Services that an Ingress names, without duplicates.
 func backends(ingress *networkingv1.Ingress) []networkingv1.IngressServiceBackend {
 	var all []networkingv1.IngressServiceBackend
 	add := func(b *networkingv1.IngressBackend) {
@@ -124,7 +124,7 @@ func backends(ingress *networkingv1.Ingress) []networkingv1.IngressServiceBacken
 	return all
 }
 
-// ofIngress walks from the class to the endpoints.
+// ofIngress explains an Ingress, from the class to the endpoints.
 func ofIngress(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: "is not as it should be"}
 	ingress, ok := s.Object.(*networkingv1.Ingress)
@@ -208,7 +208,7 @@ func ofNamespace(s *Snapshot) Story {
 	return conclude(story)
 }
 
-// ofTenant tells the operator's conditions of a tenant.
+// ofTenant reports the operator's conditions of a tenant.
 func ofTenant(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: "is not Ready"}
 	tenant, ok := s.Object.(*v1alpha1.Tenant)
@@ -223,14 +223,15 @@ func tenantSteps(tenant *v1alpha1.Tenant) []Step {
 	return statusSteps(LinkTenant, "tenant/"+tenant.Name, tenant.Generation, &tenant.Status.Status)
 }
 
-// statusSteps are the conditions that croft's operator writes.
+// statusSteps returns the conditions that croft's operator writes, except those that are
+// True.
 func statusSteps(link Link, object string, generation int64, status *v1alpha1.Status) []Step {
 	if status.ObservedGeneration != generation {
 		return []Step{waiting(link, object, "the operator has not observed its latest declaration: does it run? (`croft doctor`)")}
 	}
 	var steps []Step
 	for _, c := range status.Conditions {
-		// Ready sums up the others.
+		// Ready summarizes the other conditions.
 		if c.Status == metav1.ConditionTrue || c.Type == v1alpha1.ConditionReady {
 			continue
 		}
@@ -247,10 +248,10 @@ func statusSteps(link Link, object string, generation int64, status *v1alpha1.St
 	return steps
 }
 
-// healthy are conditions that are True of a healthy object, whatever its kind.
+// healthy are conditions that are True for a healthy object of any kind.
 var healthy = []string{"Ready", "Available", "Accepted", "Programmed", "Established", "Healthy", "Synced", "AbleToScale", "ScalingActive"}
 
-// ofAny explains an object of a kind that croft knows nothing of, by its conditions.
+// ofAny explains an object of a kind that croft does not know, by its conditions.
 func ofAny(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: "is not as it should be"}
 	o, ok := s.Object.(*unstructured.Unstructured)

@@ -11,14 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ofWorkload reports the pods that were refused, and of those that do not run.
+// ofWorkload reports the refused pods and the pods that do not run.
 func ofWorkload(s *Snapshot) Story {
 	r := rolloutOf(s)
 	story := Story{Target: s.Target, Summary: r.summary()}
 	astray := straysOf(s)
 	if len(astray) > 0 {
 		story.Summary += fmt.Sprintf("; %d run where they may not: restart them", len(astray))
-		// Pods of one workload lack the same: it is reported once.
+		// The pods of one workload have the same cause, so it is reported once.
 		story.Steps = astray[:1]
 		if more := len(astray) - 1; more > 0 {
 			story.Steps[0].Seen += fmt.Sprintf("; and %d more such", more)
@@ -49,8 +49,8 @@ func (r *rollout) underWay() string {
 	}
 }
 
-// unfinished are the pods that keep a workload from being complete: those of its current
-// template that are not ready; if there are none, all that are not.
+// unfinished returns the pods that prevent a workload from being complete: the pods of its
+// current template that are not ready, or, if there are none, all pods that are not ready.
 func unfinished(s *Snapshot, r *rollout) []*corev1.Pod {
 	var current, others []*corev1.Pod
 	for i := range s.Pods {
@@ -70,13 +70,13 @@ func unfinished(s *Snapshot, r *rollout) []*corev1.Pod {
 	return current
 }
 
-// ordinal is the number of a StatefulSet's or an indexed Job's pod; 0 for others.
+// ordinal returns the index of a StatefulSet's or an indexed Job's pod, and 0 for others.
 func ordinal(pod *corev1.Pod) int {
 	n, _ := strconv.Atoi(cmp.Or(pod.Labels[appsv1.PodIndexLabel], "0"))
 	return n
 }
 
-// stepsOfPods reports each cause once: pods of one template mostly lack the same.
+// stepsOfPods reports each cause once: pods of one template usually have the same cause.
 func stepsOfPods(s *Snapshot, pods []*corev1.Pod) []Step {
 	var steps []Step
 	seen := map[string]bool{}

@@ -22,8 +22,8 @@ import (
 
 const key = v1alpha1.DefaultNodePoolKey
 
-// waiting is a pod of tenant-a that waits for its node on AWS, with everything that
-// an administrator may read behind it. Nothing is wrong yet.
+// waiting returns a pod of tenant-a that waits for its node on AWS, with all objects behind
+// it that an administrator may read. Nothing is wrong yet.
 func waiting() *why.Snapshot {
 	ref := &karpenterv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "pool-a"}
 	s := &why.Snapshot{
@@ -54,11 +54,11 @@ func event(kind, name, reason, by, message string) corev1.Event {
 	}
 }
 
-// condition is how the catalogue writes one.
+// condition matches the catalogue's format of a condition.
 var condition = regexp.MustCompile(`(?s)^(\w+)=(\w+) (\w+)(?:: (.*))?$`)
 
-// show puts a text of the catalogue where it is seen; false if that is a log, or
-// an object that only a real cluster has.
+// show adds a text of the catalogue to the object that it belongs to. It returns false if
+// the text belongs to a log, or to an object that only a real cluster has.
 func show(s *why.Snapshot, text string) bool {
 	if m := condition.FindStringSubmatch(text); m != nil {
 		c := metav1.Condition{Type: m[1], Status: metav1.ConditionStatus(m[2]), Reason: m[3], Message: m[4]}
@@ -78,7 +78,7 @@ func show(s *why.Snapshot, text string) bool {
 			return false
 		default:
 			entry := map[string]any{"type": c.Type, "status": string(c.Status), "reason": c.Reason, "message": c.Message}
-			// The others are as the provider leaves them then.
+			// The other conditions are as the provider sets them in this case.
 			_ = unstructured.SetNestedSlice(s.Classes["pool-a"].Object, []any{
 				map[string]any{"type": "Ready", "status": "False", "reason": "UnhealthyDependents", "message": c.Type + "=False"}, entry,
 			}, "status", "conditions")
@@ -89,7 +89,7 @@ func show(s *why.Snapshot, text string) bool {
 	switch {
 	case strings.HasPrefix(text, "NodeClaim pool-"):
 		s.Events = append(s.Events, event("NodeClaim", "pool-a-gone1", "InsufficientCapacityError", "karpenter", text))
-		s.Claims = nil // it goes at once
+		s.Claims = nil // Karpenter deletes it at once
 	case strings.HasPrefix(text, "Failed to schedule pod, "):
 		s.Events = []corev1.Event{event("Pod", "web", "FailedScheduling", "karpenter", strings.ReplaceAll(text, "=pool-b:", "=pool-a:"))}
 	case strings.Contains(text, "nodes are available"):
@@ -100,7 +100,7 @@ func show(s *why.Snapshot, text string) bool {
 	return true
 }
 
-// report writes conditions into a status: those of Karpenter have a type of its own.
+// report writes conditions into a status. Karpenter's conditions have their own Go type.
 func report(into any, conditions ...metav1.Condition) {
 	text, err := json.Marshal(map[string]any{"conditions": conditions})
 	if err == nil {
@@ -111,8 +111,8 @@ func report(into any, conditions ...metav1.Condition) {
 	}
 }
 
-// TestEachRowIsTold puts every text of the catalogue in its place, and expects `croft
-// why` to name its row first; texts of logs are explained by -f.
+// TestEachRowIsTold adds every text of the catalogue to its object, and expects `croft why`
+// to name its row first. Texts of logs are explained by -f.
 func TestEachRowIsTold(t *testing.T) {
 	walked := map[string]bool{}
 	for _, row := range catalog.Rows() {
@@ -121,7 +121,7 @@ func TestEachRowIsTold(t *testing.T) {
 				t.Errorf("%s: %q is explained by %+v", row.ID, text, found)
 			}
 			s := waiting()
-			// That the pod tolerates no other's taint is no cause, where it was placed.
+			// An untolerated taint of another pool is no cause if the pod was placed.
 			if row.ID == "taint-not-tolerated" || !show(s, text) {
 				continue
 			}
@@ -148,7 +148,8 @@ func TestNothingIsWrongYet(t *testing.T) {
 	}
 }
 
-// TestOthersPoolsAreNoCause gives Karpenter's whole answer, for all pools at once.
+// TestOthersPoolsAreNoCause uses Karpenter's whole message, which is about all pools at
+// once.
 func TestOthersPoolsAreNoCause(t *testing.T) {
 	const others = "did not tolerate taint (taint=" + key + "=pool-b:NoSchedule); did not tolerate taint (taint=" + key + "=pool-b:NoExecute); " +
 		"did not tolerate taint (taint=CriticalAddonsOnly:NoSchedule); " +
@@ -182,8 +183,8 @@ func TestOthersPoolsAreNoCause(t *testing.T) {
 	}
 }
 
-// TestRepelled wants to be told who keeps a pod away: by name, if the caller may read
-// that pod, and otherwise whom to ask.
+// TestRepelled expects the report to name the pod that keeps a pod away if the caller may
+// read it, and otherwise to refer to an admin.
 func TestRepelled(t *testing.T) {
 	const existing = "0/7 nodes are available: 7 node(s) didn't satisfy existing pods anti-affinity rules."
 	const topology = "Failed to schedule pod, unsatisfiable topology constraint for pod anti-affinity, key=kubernetes.io/hostname (counts = map[node-of-b:1], podDomains = kubernetes.io/hostname Exists, nodeDomains = kubernetes.io/hostname In [x]"
@@ -232,8 +233,8 @@ func TestRepelled(t *testing.T) {
 	}
 }
 
-// TestHiddenEvents expects a note that Karpenter's events may not be read, and no claim
-// that there are none.
+// TestHiddenEvents expects a note that the caller may not read Karpenter's events, and not
+// a report that there are none.
 func TestHiddenEvents(t *testing.T) {
 	s := waiting()
 	s.Events, s.Hidden = nil, []string{"event"}
@@ -246,8 +247,8 @@ func TestHiddenEvents(t *testing.T) {
 	}
 }
 
-// TestQuotaIsExplained wants to be told whether the tenant's quota is used up, or only
-// the namespace's share of it.
+// TestQuotaIsExplained expects the report to distinguish between a tenant's quota that is
+// used up and a namespace's share that is.
 func TestQuotaIsExplained(t *testing.T) {
 	quota := func(hard, used string) corev1.ResourceQuota {
 		list := func(amount string) corev1.ResourceList {

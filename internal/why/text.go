@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/internal/catalog"
 )
 
-// Explain finds the causes in lines of a log, or any other text. Each cause is reported
-// once, with the first line that shows it.
+// Explain finds causes in the lines of a log or any other text. It reports each cause once,
+// with the first line that matches.
 func Explain(text string) []catalog.Finding {
 	var all []catalog.Finding
 	for line := range strings.Lines(text) {

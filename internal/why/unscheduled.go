@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/internal/catalog"
 )
 
-// unscheduled walks from a pod without a node to the cause.
+// unscheduled explains a pod without a node.
 func unscheduled(s *Snapshot, pod *corev1.Pod) []Step {
 	if len(pod.Spec.SchedulingGates) > 0 {
 		return []Step{waiting(LinkPod, "pod/"+pod.Name, "it has the scheduling gate "+pod.Spec.SchedulingGates[0].Name+", and waits for the controller that set it")}
@@ -23,7 +23,7 @@ func unscheduled(s *Snapshot, pod *corev1.Pod) []Step {
 	return append(steps, behind(s, pod, nominated)...)
 }
 
-// placed tells whether the pod was given its tenant's pool when it was created.
+// placed reports whether the pod got its tenant's pool when it was created.
 func placed(s *Snapshot, pod *corev1.Pod) Step {
 	object, pool := "pod/"+pod.Name, s.poolOf(pod)
 	switch {
@@ -41,10 +41,10 @@ func placed(s *Snapshot, pod *corev1.Pod) Step {
 	}
 }
 
-// karpenter is the name by which Karpenter writes events.
+// karpenter is the component name in Karpenter's events.
 const karpenter = "karpenter"
 
-// refusedByTaint reports whether Karpenter names the taint of a pool.
+// refusedByTaint reports whether Karpenter's message names the taint of a pool.
 func refusedByTaint(s *Snapshot, pod *corev1.Pod) bool {
 	for _, e := range s.about("Pod", pod.Name, karpenter) {
 		if e.Reason == "FailedScheduling" {
@@ -54,8 +54,9 @@ func refusedByTaint(s *Snapshot, pod *corev1.Pod) bool {
 	return false
 }
 
-// scheduler tells the scheduler's message. It leaves out untolerated taints of others'
-// nodes, which are normal, and their number, which tenants may not learn.
+// scheduler reports the scheduler's message. Untolerated taints of other tenants' nodes are
+// normal, and are no finding. Callers who may not read NodePools do not get the message then,
+// since it contains the number of these nodes.
 func scheduler(s *Snapshot, pod *corev1.Pod) Step {
 	object := "pod/" + pod.Name
 	c := find(pod.Status.Conditions, func(c *corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
@@ -75,7 +76,7 @@ func scheduler(s *Snapshot, pod *corev1.Pod) Step {
 	return waiting(LinkScheduler, object, "no node that is there takes it: "+c.Message)
 }
 
-// karpenterSays is Karpenter's last word on a pod, and the NodeClaim that it
+// karpenterSays returns Karpenter's last message about a pod, and the NodeClaim that it
 // nominated.
 func karpenterSays(s *Snapshot, pod *corev1.Pod) (steps []Step, nominated string) {
 	object, pool := "pod/"+pod.Name, s.poolOf(pod)
@@ -102,7 +103,7 @@ func failedScheduling(object, pool string, parts []string) []Step {
 		step.Finding = &finding
 		return []Step{step}
 	}
-	// Of many pools it says the same: each cause is told once.
+	// Karpenter reports the same cause for many pools: each cause is reported once.
 	var steps []Step
 	more := map[string]int{}
 	for _, part := range parts {
@@ -122,9 +123,9 @@ func failedScheduling(object, pool string, parts []string) []Step {
 	return steps
 }
 
-// ownPart is the part of Karpenter's message about the pod's own pool. Karpenter reports
-// about all pools at once, without naming them, and refusals by others are no cause: the
-// pod may not go there, and a tenant may not read about them.
+// ownPart returns the part of Karpenter's message about the pod's own pool. Karpenter
+// reports about all pools at once, without naming them. Refusals by other pools are no
+// cause: the pod may not run there, and a tenant may not read about them.
 func ownPart(message, key, pool string) []string {
 	var own []string
 	for part := range strings.SplitSeq(strings.TrimPrefix(message, "Failed to schedule pod, "), "; ") {
@@ -135,8 +136,8 @@ func ownPart(message, key, pool string) []string {
 	return own
 }
 
-// discreet leaves out what Karpenter counted: where the topology is the host, these are
-// the names of everybody's nodes.
+// discreet removes Karpenter's counts for callers who may not read NodePools: if the topology
+// is the host, the counts contain the names of all tenants' nodes.
 func discreet(s *Snapshot, parts []string) []string {
 	for i := range parts {
 		if before, _, counts := strings.Cut(parts[i], " (counts = "); counts && s.hidden("nodepool") {
@@ -154,12 +155,12 @@ func ofAnother(part, key, pool string) bool {
 		_, named, ok := strings.Cut(part, "(NodePool=")
 		return ok && named != pool+")"
 	default:
-		// A pool of others has no such label, or has another value of it.
+		// Other pools do not have the label, or have another value of it.
 		return strings.Contains(part, `label "`+key+`" does not have known values`) || strings.Contains(part, "incompatible requirements, key "+key+",")
 	}
 }
 
-// behind are the pool, its class and its claims.
+// behind evaluates the pool, its class and its claims.
 func behind(s *Snapshot, pod *corev1.Pod, nominated string) []Step {
 	name := s.poolOf(pod)
 	if claim := find(s.Claims, func(c *karpenterv1.NodeClaim) bool { return c.Name == nominated }); name == "" && claim != nil {
@@ -189,10 +190,11 @@ func behind(s *Snapshot, pod *corev1.Pod, nominated string) []Step {
 	return steps
 }
 
-// launchTakes is longer than the launch of an instance takes.
+// launchTakes is an upper limit for the duration of an instance's launch.
 const launchTakes = 15 * time.Second
 
-// heldBack is a NodeClaim of another pool for which Karpenter lets all others wait.
+// heldBack returns a NodeClaim of another pool that blocks Karpenter's decisions about all
+// others.
 func heldBack(s *Snapshot, pod *corev1.Pod) []Step {
 	for i := range s.Unlaunched {
 		claim := &s.Unlaunched[i]

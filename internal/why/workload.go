@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// workload reads the pods of a workload, and the creators of its current ones.
+// workload reads the pods of a workload, and the creators of its current pods.
 func (g *gatherer) workload(ctx context.Context, o client.Object) error {
 	g.Makers = []Maker{{kindNames[g.Target.Kind], o.GetName()}}
 	owners := map[types.UID]bool{o.GetUID(): true}
@@ -37,13 +37,13 @@ func (g *gatherer) workload(ctx context.Context, o client.Object) error {
 	return g.podsOf(ctx, selector, owners)
 }
 
-// kindNames are the kinds of workloads, as events and owner references write them.
+// kindNames maps workloads to their kinds as written in events and owner references.
 var kindNames = map[string]string{
 	"replicaset": "ReplicaSet", "replicationcontroller": "ReplicationController", "statefulset": "StatefulSet", "daemonset": "DaemonSet", "job": "Job",
 }
 
-// replicaSets reads a Deployment's ReplicaSets. Those of its current revision create its
-// pods.
+// replicaSets reads a Deployment's ReplicaSets. The ReplicaSets of its current revision
+// become the Makers.
 func (g *gatherer) replicaSets(ctx context.Context, d *appsv1.Deployment, owners map[types.UID]bool) error {
 	const revision = "deployment.kubernetes.io/revision"
 	g.Makers = nil

@@ -1,3 +1,3 @@
-// Package wording formats values in messages: the type of a value, lists as in a
-// sentence, and the most likely intended name.
+// Package wording formats values for messages: the type of a value, lists as in a sentence,
+// and suggestions for unknown names.
 package wording

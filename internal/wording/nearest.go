@@ -1,7 +1,8 @@
 package wording
 
-// Nearest is the candidate that the author of name most likely meant: the one with the
-// fewest changed letters, if these are few enough. Swapping neighbours counts as two.
+// Nearest returns the candidate that the author of name most likely meant: the one with the
+// fewest changed letters, if they are few enough. A swap of adjacent letters counts as two
+// changes.
 func Nearest(name string, candidates []string) (string, bool) {
 	best, fewest := "", max(min(2, len(name)/2), len(name)/3)+1
 	for _, c := range candidates {
@@ -15,7 +16,7 @@ func Nearest(name string, candidates []string) (string, bool) {
 	return best, best != ""
 }
 
-// distance is the Levenshtein distance, in bytes.
+// distance returns the Levenshtein distance, in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -43,8 +44,8 @@ func lower(c byte) byte {
 	return c
 }
 
-// Suggest ends a message about an unknown name: with the one that was most likely meant,
-// or with the known ones.
+// Suggest returns the end of a message about an unknown name: the most likely candidate, or
+// all candidates.
 func Suggest(name string, candidates []string) string {
 	if n, ok := Nearest(name, candidates); ok {
 		return "; did you mean " + n + "?"

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Describe names a value with what kind of value it is.
+// Describe returns a value with a word for its type.
 func Describe(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -27,11 +27,11 @@ func Describe(v any) string {
 	}
 }
 
-// longest text that a message repeats.
+// repeatable is the maximum length of a text that a message repeats.
 const repeatable = 80
 
-// Text is a value as it would be written, cut off where it is too long to help
-// anybody find it.
+// Text returns a value as it would be written. A text of more than repeatable bytes is
+// truncated.
 func Text(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -54,13 +54,13 @@ func Text(v any) string {
 	}
 }
 
-// Length is the number of characters of a text; 0 for any other value.
+// Length returns the number of characters of a text, or 0 for any other value.
 func Length(v any) int {
 	s, _ := v.(string)
 	return utf8.RuneCountInString(s)
 }
 
-// IsScalar reports whether a value is a text, a number, or true or false.
+// IsScalar reports whether a value is a text, a number or a boolean.
 func IsScalar(v any) bool {
 	switch v.(type) {
 	case nil, map[string]any, []any:
@@ -69,7 +69,7 @@ func IsScalar(v any) bool {
 	return true
 }
 
-// Enumerate writes a list as in a sentence: a, b and c.
+// Enumerate formats a list as in a sentence: a, b and c.
 func Enumerate(list []string, conjunction string) string {
 	if len(list) < 2 {
 		return strings.Join(list, "")

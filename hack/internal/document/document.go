@@ -1,4 +1,4 @@
-// Package document keeps the generated part of documents that people write too.
+// Package document rewrites the generated part of documents that also have a hand-written part.
 package document
 
 import (
@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// marker begins the generated part, which goes on to the end.
+// marker begins the generated part, which extends to the end.
 const marker = "<!-- What follows is generated from the code by `make generate`. -->\n"
 
-// Main is the main function of a command that reads a document from its first
-// argument and writes it to its second, with the generated part anew.
+// Main is the main function of a command that reads a document from its first argument and
+// writes it to its second, with a new generated part.
 func Main(generate func() (string, error)) {
 	if err := rewrite(os.Args[1:], generate); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)

@@ -1,5 +1,5 @@
-// Package machine describes the machine of a measurement, without which figures mean
-// nothing, and reads a process' memory. It needs Linux.
+// Package machine describes the machine of a measurement, without which figures cannot be
+// interpreted, and reads a process' memory. It needs Linux.
 package machine
 
 import (
@@ -14,20 +14,20 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// Machine is where figures come from.
+// Machine describes the machine on which figures were measured.
 type Machine struct {
 	OS          string  `json:"os"`
 	Cores       int     `json:"cores"`
 	MemoryBytes float64 `json:"memoryBytes"`
-	// Load is the load average of the last minute, before anything was measured:
-	// well above zero, others were at work too.
+	// Load is the load average of the last minute before the measurement. If it is well above
+	// zero, other processes were running.
 	Load string `json:"load"`
 	Go   string `json:"go"`
-	// Sandbox are the versions of a sandbox's components.
+	// Sandbox maps a sandbox's components to their versions.
 	Sandbox map[string]string `json:"sandbox"`
 }
 
-// This is the machine as it is before anything is measured.
+// This describes the current machine. Call it before the measurements.
 func This(ctx context.Context) (Machine, error) {
 	m := Machine{OS: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
 	load, err := os.ReadFile("/proc/loadavg")
@@ -85,7 +85,7 @@ func size(path, key string) (float64, error) {
 	return 0, fmt.Errorf("%s: there is no %s", path, key)
 }
 
-// Resident returns a process' present and maximum resident memory.
+// Resident returns a process' current and maximum resident memory.
 func Resident(pid int) (now, most float64, err error) {
 	path := fmt.Sprintf("/proc/%d/status", pid)
 	if now, err = size(path, "VmRSS"); err != nil {
@@ -95,7 +95,7 @@ func Resident(pid int) (now, most float64, err error) {
 	return now, most, err
 }
 
-// Bytes writes an amount of memory for people.
+// Bytes formats an amount of memory.
 func Bytes(v float64) string {
 	switch {
 	case v >= 1<<30:

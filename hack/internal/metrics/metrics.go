@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Sums reads a counter or a gauge from a metrics endpoint and sums it up by a label;
-// samples without the label are under "".
+// Sums reads a counter or a gauge from a metrics endpoint and sums it up by a label. Samples
+// without the label are under "".
 func Sums(ctx context.Context, c *http.Client, url, name, label string) (map[string]float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Percentile returns the smallest sample that p percent of all do not exceed;
-// zero if there are none.
+// Percentile returns the smallest sample that p percent of all samples do not exceed, or zero
+// if there are none.
 func Percentile(p float64, samples []float64) float64 {
 	if len(samples) == 0 {
 		return 0
@@ -19,7 +19,8 @@ func Percentile(p float64, samples []float64) float64 {
 // Median returns the sample in the middle.
 func Median(samples []float64) float64 { return Percentile(50, samples) }
 
-// Mean is for rounds so few that a median would leave some of them out.
+// Mean returns the arithmetic mean. It is for so few rounds that a median would ignore some of
+// them.
 func Mean(samples []float64) float64 {
 	sum := 0.0
 	for _, s := range samples {
@@ -49,7 +50,7 @@ func Differences(samples, others []float64) []float64 {
 	return all
 }
 
-// ranked counts from one.
+// ranked returns the sample with a rank, counted from one.
 func ranked(sorted []float64, rank int) float64 {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }

@@ -52,8 +52,8 @@ func TestMedianIntervalOfFew(t *testing.T) {
 	}
 }
 
-// TestMedianIntervalHoldsTheMedian draws repeatedly from a distribution with a known
-// median, as skewed as times are.
+// TestMedianIntervalHoldsTheMedian draws repeatedly from a distribution with a known median,
+// which is skewed like durations.
 func TestMedianIntervalHoldsTheMedian(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	const median, tries = 0.6931471805599453, 2000

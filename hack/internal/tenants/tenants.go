@@ -1,4 +1,4 @@
-// Package tenants makes up estates of any size to be measured.
+// Package tenants generates estates of any size for measurements.
 package tenants
 
 import (
@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// Platform declares the objects that tenants need before they can be Ready. Tenants have
-// a quota, as real ones would, and may create the large pods that are measured.
+// Platform declares the objects that tenants need before they can be Ready. Tenants have a
+// quota, as real ones would, and may create the large pods that are measured.
 const Platform = `platform:
   clusterName: bench
   tenantDomain: tenants.example.org
@@ -29,8 +29,8 @@ pools:
     costCode: bench
 `
 
-// Text declares tenants as a small organization would: people who may write, people who
-// may look, and a domain beside the default one.
+// Text declares tenants like those of a small organization: with operators, viewers, and a
+// domain in addition to the default one.
 func Text(prefix string, count int) string {
 	var b strings.Builder
 	b.WriteString("tenants:\n")
@@ -43,10 +43,10 @@ func Text(prefix string, count int) string {
 	return b.String()
 }
 
-// Name is that of one of the tenants that Text declares.
+// Name returns the name of a tenant that Text declares.
 func Name(prefix string, i int) string { return fmt.Sprintf("%s-%04d", prefix, i) }
 
-// Build makes the estate of a text, as croft does of a file.
+// Build builds the estate of a text, as croft does of a file.
 func Build(text string) (*estate.Estate, error) {
 	declaration, problems := manifest.Parse("generated", []byte(text))
 	if len(problems) > 0 {
@@ -59,7 +59,7 @@ func Build(text string) (*estate.Estate, error) {
 	return built, nil
 }
 
-// Unstructured returns objects as a client sends them.
+// Unstructured converts objects to the form in which a client sends them.
 func Unstructured(objects []client.Object) ([]*unstructured.Unstructured, error) {
 	all := make([]*unstructured.Unstructured, len(objects))
 	for i, o := range objects {

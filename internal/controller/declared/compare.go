@@ -7,20 +7,19 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// same reports whether two entries lead to the same work.
+// same reports whether two entries differ in nothing but their revision.
 func (e Entry[T]) same(other Entry[T]) bool {
 	other.Revision = e.Revision
 	return equality.Semantic.DeepEqual(e, other)
 }
 
-// compare numbers the entries that are new since an older snapshot, and returns them by
-// kind. Removed entries are new, too.
+// compare assigns a new revision to the entries that changed since an older snapshot, and
+// returns their names by kind. Removed entries are changed, too.
 func (s *Snapshot) compare(old *Snapshot, revision uint64) map[Kind][]string {
 	if old == nil {
 		old = &Snapshot{}
 	}
-	// Every wall reads the Platform, except for the fields that it collects from
-	// tenants.
+	// Every wall reads the Platform, except for the fields that are collected from tenants.
 	all := s.HasPlatform != old.HasPlatform || !equality.Semantic.DeepEqual(declared(s.Platform), declared(old.Platform))
 	return map[Kind][]string{
 		Platform:         changed(s.platforms, old.platforms, all, revision),
@@ -30,7 +29,7 @@ func (s *Snapshot) compare(old *Snapshot, revision uint64) map[Kind][]string {
 	}
 }
 
-// declared is what people declared of a Platform; nil if there is none.
+// declared returns the declared spec of a Platform, or nil if there is no Platform.
 func declared(p *estate.Platform) *v1alpha1.PlatformSpec {
 	if p == nil {
 		return nil

@@ -49,14 +49,14 @@ func withoutUnconfirmed[T any](entries map[string]Entry[T], confirmed map[verdic
 	return removed
 }
 
-// judge confirms the problems of a snapshot that was built from the cache. Each kind
-// has an informer of its own, so the cache may show a Tenant before it shows the Pool
-// that was created first: a problem counts only if the API server's objects have it,
-// too. Entries with other problems are removed from the snapshot, and their objects
-// keep the status that they have. A problem that was confirmed before costs no request.
+// judge confirms the problems of a snapshot that was built from the cache. Each kind has
+// its own informer, so the cache may show a Tenant before it shows the Pool that was
+// created first. Therefore a problem counts only if the API server's objects have it, too.
+// judge removes entries with unconfirmed problems from the snapshot, and the status of
+// their objects stays unchanged. A problem that was confirmed before costs no request.
 //
-// It reports whether the snapshot can be published, and whether it is whole. Without
-// its Platform nothing can be judged.
+// judge reports whether the snapshot can be published, and whether it is whole. Without its
+// Platform no object can be checked.
 func (s *Store) judge(ctx context.Context, next *Snapshot) (publish, whole bool, err error) {
 	problems := next.verdicts()
 	confirmed := s.confirmed

@@ -1,8 +1,8 @@
-// Package declared keeps the cluster's declared objects, as one checked estate, for
-// all controllers to read.
+// Package declared maintains the cluster's declared objects as one checked estate, which
+// all controllers read.
 //
-// An estate can only be checked as a whole, and there may be thousands of tenants:
-// so it is built once for any number of changes, not once for each reconciled
+// An estate can only be checked as a whole, and there may be thousands of tenants.
+// Therefore it is built once for any number of changes, not once for each reconciled
 // object, and only objects with a different result are reconciled again.
 package declared
 
@@ -18,10 +18,10 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// Kind is one of the kinds that people write.
+// Kind is a kind that people declare.
 type Kind string
 
-// The kinds that people write.
+// The kinds that people declare.
 const (
 	Platform         Kind = "Platform"
 	Pool             Kind = "Pool"
@@ -29,39 +29,39 @@ const (
 	SecondaryNetwork Kind = "SecondaryNetwork"
 )
 
-// Entry is the result of one declared object.
+// Entry is the result of checking one declared object.
 type Entry[T any] struct {
 	UID types.UID
-	// Generation is the object's when the estate was built. An object that is
-	// newer than that will be reconciled again with the next estate.
+	// Generation is the object's generation when the estate was built. A newer object is
+	// reconciled with the next estate.
 	Generation int64
-	// Value is the object with all that it takes over from others; nil while it
-	// is invalid or there is no Platform.
+	// Value is the object with all inherited values. It is nil if the object is invalid or
+	// there is no Platform.
 	Value *T
-	// Problems say why it is invalid.
+	// Problems are the reasons why the object is invalid.
 	Problems manifest.Problems
-	// Users are the names of the objects that refer to it, sorted. Only pools and
-	// secondary networks have any.
+	// Users are the sorted names of the objects that refer to this one. Only pools and
+	// secondary networks have users.
 	Users []string
-	// Revision is another whenever anything above, or the Platform, has changed.
+	// Revision changes whenever a field above, or the Platform, changes.
 	Revision uint64
 }
 
-// Snapshot is the estate at one moment. It is never changed.
+// Snapshot is the estate at one moment. It is immutable.
 type Snapshot struct {
-	// Platform is nil while there is none, or an invalid one.
+	// Platform is nil if there is no valid Platform.
 	Platform *estate.Platform
 	// HasPlatform is true even if the Platform is invalid.
 	HasPlatform bool
 
-	// nextEnd is when the next access of a tenant ends; zero if none does.
+	// nextEnd is when the next tenant's access ends. It is zero if no access ends.
 	nextEnd time.Time
 
 	platforms map[string]Entry[estate.Platform]
 	pools     map[string]Entry[estate.Pool]
 	tenants   map[string]Entry[estate.Tenant]
 	networks  map[string]Entry[v1alpha1.SecondaryNetwork]
-	// claimants are tenants by the namespaces that they declare or were granted.
+	// claimants maps each namespace to the tenant that declares it or was granted it.
 	claimants map[string]string
 }
 
@@ -92,10 +92,10 @@ func (s *Snapshot) Network(name string) (Entry[v1alpha1.SecondaryNetwork], bool)
 // Claimant returns the tenant that declares a namespace, or was granted it, or "".
 func (s *Snapshot) Claimant(namespace string) string { return s.claimants[namespace] }
 
-// identity is the identity of an object in problems.
+// identity identifies the object of a problem.
 type identity struct{ kind, name string }
 
-// build checks a declaration as a whole. Revision numbers are left to compare.
+// build checks a declaration as a whole. compare sets the revisions later.
 func build(d *manifest.Declaration) *Snapshot {
 	built, problems := estate.Build(d)
 	of := map[identity]manifest.Problems{}
@@ -157,8 +157,8 @@ func build(d *manifest.Declaration) *Snapshot {
 	return s
 }
 
-// claim notes whose a namespace is. Where two tenants declare one, a valid tenant comes
-// before an invalid one.
+// claim records a tenant's namespaces. If two tenants declare a namespace, a valid tenant
+// takes precedence over an invalid one.
 func (s *Snapshot) claim(t *v1alpha1.Tenant) {
 	names := t.Spec.Namespaces
 	if value := s.tenants[t.Name].Value; value != nil {

@@ -21,27 +21,27 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// window is the time for which changes are collected before the estate is built again.
-// The first change after a pause does not wait.
+// window is how long changes are collected before the estate is rebuilt. The first change
+// after a pause is handled at once.
 const window = 250 * time.Millisecond
 
-// longestDelay is the longest pause before an estate that could not be read, or not be
-// judged, is built again. Events from the cache end the pause.
+// longestDelay is the longest pause before the estate is rebuilt if it could not be read or
+// confirmed. An event from the cache ends the pause.
 const longestDelay = 30 * time.Second
 
-// Store holds the current Snapshot and builds the next one when the cluster's
-// declaration changes.
+// Store contains the current Snapshot, and builds the next one when declared objects
+// change.
 type Store struct {
-	// cached has one informer for each kind, and live reads from the API server.
+	// cached has one informer for each kind. live reads from the API server.
 	cached, live client.Reader
-	// dirty holds one token while the declaration has changed since the last build.
+	// dirty contains a token if declared objects have changed since the last build.
 	dirty chan struct{}
 
-	// confirmed are the problems of the last build: see judge. delay is the pause
-	// before the next retry. Only the goroutine that builds uses them.
+	// confirmed are the problems of the last build; see judge. delay is the pause before
+	// the next retry. Only the building goroutine uses them.
 	confirmed map[verdict]bool
 	delay     time.Duration
-	// ending waits for the next end of an access.
+	// ending fires when the next access ends.
 	ending *time.Timer
 
 	mu        sync.Mutex
@@ -50,13 +50,13 @@ type Store struct {
 	listeners map[Kind][]func(name string)
 }
 
-// New returns a Store that reads from a cache, and reads from the API server before it
-// refuses an object.
+// New returns a Store that reads from a cache. It confirms problems with the API server
+// before it reports an object as invalid.
 func New(cached, live client.Reader) *Store {
 	return &Store{cached: cached, live: live, dirty: make(chan struct{}, 1), listeners: map[Kind][]func(string){}}
 }
 
-// Register makes the manager run the Store.
+// Register adds the Store to the manager.
 func (s *Store) Register(ctx context.Context, m manager.Manager) error {
 	for _, o := range []client.Object{&v1alpha1.Platform{}, &v1alpha1.Pool{}, &v1alpha1.Tenant{}, &v1alpha1.SecondaryNetwork{}} {
 		informer, err := m.GetCache().GetInformer(ctx, o)
@@ -81,8 +81,7 @@ func (s *Store) Register(ctx context.Context, m manager.Manager) error {
 	return m.Add(s)
 }
 
-// watchRequests builds the estate again when a namespace that a tenant asked for is
-// granted, or is granted no longer.
+// watchRequests rebuilds the estate when a requested namespace is granted, or no longer is.
 func (s *Store) watchRequests(ctx context.Context, c cache.Cache) error {
 	informer, err := c.GetInformer(ctx, &v1alpha1.TenantNamespace{})
 	if err == nil {
@@ -102,7 +101,8 @@ func (s *Store) watchRequests(ctx context.Context, c cache.Cache) error {
 	return nil
 }
 
-// granted is the tenant that a TenantNamespace is granted to; "" if it is being deleted.
+// granted returns the tenant of a granted TenantNamespace, or "" if it is not granted or is
+// being deleted.
 func granted(o any) string {
 	request, ok := o.(*v1alpha1.TenantNamespace)
 	if !ok || !request.DeletionTimestamp.IsZero() {
@@ -111,7 +111,7 @@ func granted(o any) string {
 	return request.Status.Tenant
 }
 
-// redeclared tells a change of the declaration from a change of status.
+// redeclared reports whether an update changed more than the status.
 func redeclared(before, after any) bool {
 	b, ok := before.(client.Object)
 	a, ok2 := after.(client.Object)
@@ -125,7 +125,7 @@ func (s *Store) markDirty() {
 	}
 }
 
-// NeedLeaderElection is false: a stand-by replica keeps its estate ready.
+// NeedLeaderElection returns false, so that a standby replica has an estate, too.
 func (s *Store) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
@@ -145,8 +145,8 @@ func (s *Store) Start(ctx context.Context) error {
 	return nil
 }
 
-// rebuild builds and publishes the next Snapshot. Where that fails, or some objects
-// cannot be judged yet, it is tried again, more and more slowly.
+// rebuild builds and publishes the next Snapshot. If that fails, or the problems of some
+// objects are not confirmed, it schedules a retry with back-off.
 func (s *Store) rebuild(ctx context.Context) error {
 	whole := false
 	d, err := read(ctx, s.cached)
@@ -167,11 +167,11 @@ func (s *Store) rebuild(ctx context.Context) error {
 	return err
 }
 
-// longestWait limits the timer for the next end of access, since timers do not follow
+// longestWait limits the timer for the next end of an access, because timers do not follow
 // changes of the system clock.
 const longestWait = time.Hour
 
-// rebuildAt builds the estate again when access of a tenant ends.
+// rebuildAt schedules a rebuild for the next end of a tenant's access.
 func (s *Store) rebuildAt(end time.Time) {
 	if s.ending != nil {
 		s.ending.Stop()
@@ -188,7 +188,8 @@ func (s *Store) publish(next *Snapshot) {
 	for kind, names := range next.compare(s.current, s.revision) {
 		for _, listener := range s.listeners[kind] {
 			for _, name := range names {
-				// Listeners' workers wait for the lock before they read the new snapshot.
+				// The listeners' workers wait for this lock before they read the new
+				// snapshot.
 				listener(name)
 			}
 		}
@@ -196,9 +197,9 @@ func (s *Store) publish(next *Snapshot) {
 	s.current = next
 }
 
-// read lists all declared objects. A list from the cache shares the cache's objects:
-// nothing that reads an estate changes it. Kinds that refer to others are listed before
-// those, so that a referred object that exists is in the lists, too.
+// read lists all declared objects. A list from the cache shares the cache's objects, which
+// readers of an estate must not change. Kinds with references are listed before the kinds
+// that they refer to, so that a referenced object that exists is listed, too.
 func read(ctx context.Context, reader client.Reader) (*manifest.Declaration, error) {
 	var (
 		platforms v1alpha1.PlatformList
@@ -218,15 +219,15 @@ func read(ctx context.Context, reader client.Reader) (*manifest.Declaration, err
 	}, nil
 }
 
-// Current returns the newest Snapshot; nil until there is one.
+// Current returns the newest Snapshot, or nil before the first one.
 func (s *Store) Current() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current
 }
 
-// Source gives a controller the objects of a kind to reconcile: all of them at the
-// start, and later those whose entry changed.
+// Source returns a source of reconcile requests: for all objects of a kind at the start,
+// and later for those whose entry changed.
 func (s *Store) Source(kind Kind) source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		s.listen(kind, func(name string) {
@@ -236,8 +237,8 @@ func (s *Store) Source(kind Kind) source.Source {
 	})
 }
 
-// Single is a source with the same request for every change of some kinds, for controllers
-// that reconcile all their objects together.
+// Single returns a source that sends the same request for every change of some kinds, for
+// controllers that reconcile all their objects together.
 func (s *Store) Single(request reconcile.Request, kinds ...Kind) source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		for _, kind := range kinds {

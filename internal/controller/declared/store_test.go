@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// late is a cache with one informer that lags behind: it returns that kind's objects as
-// of its creation, and all others up to date.
+// late is a cache with one informer that lags behind: it returns that kind's objects as of
+// its creation, and the current objects of all other kinds.
 type late struct {
 	client.Reader
 	pools     *v1alpha1.PoolList
@@ -38,8 +38,8 @@ func (l *late) List(ctx context.Context, list client.ObjectList, opts ...client.
 	return l.Reader.List(ctx, list, opts...)
 }
 
-// TestOnlyAWholeEstateIsJudged fails if an object is refused because of another one that
-// exists, and that the cache does not show yet.
+// TestOnlyAWholeEstateIsJudged fails if an object is reported as invalid because the cache
+// does not yet have another object that exists.
 func TestOnlyAWholeEstateIsJudged(t *testing.T) {
 	sandbox.EndToEnd(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
@@ -95,7 +95,7 @@ func TestOnlyAWholeEstateIsJudged(t *testing.T) {
 		t.Errorf("lost = %+v, want one problem", lost)
 	}
 
-	// One mistake is not forgotten while another object waits for the cache.
+	// A problem remains reported while another object is missing in the cache.
 	cached.pools = &v1alpha1.PoolList{}
 	if err := live.List(t.Context(), cached.pools); err != nil {
 		t.Fatal(err)

@@ -1,5 +1,6 @@
-// Package elevation grants requests for elevation, and removes their objects when they
-// end. The end does not depend on it: the API server stops accepting the token.
+// Package elevation grants requests for elevation, and deletes their objects when they end.
+// The end of an elevation does not depend on this controller: the API server rejects an
+// expired token.
 package elevation
 
 import (
@@ -36,7 +37,7 @@ import (
 // Controller reconciles Elevations.
 type Controller struct {
 	client client.Client
-	// live reads from the API server: an elevation is granted once.
+	// live reads from the API server, so that an elevation is granted only once.
 	live     client.Client
 	applier  *apply.Applier
 	declared *declared.Store
@@ -48,9 +49,9 @@ func New(cached, live client.Client, d *declared.Store, r events.EventRecorder) 
 	return &Controller{cached, live, apply.New(live), d, r}
 }
 
-// Register adds the controller to the manager. At an operator's start, it also checks
-// RoleBindings whose elevation was deleted or changed. It takes one request at a time: each
-// is counted before the next is decided.
+// Register adds the controller to the manager. At the operator's start, the controller also
+// checks RoleBindings whose elevation was deleted or changed. It handles one request at a
+// time, so that each decision counts all earlier ones.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("elevation").
@@ -60,7 +61,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		Complete(trace.Reconciler("elevation", c))
 }
 
-// owner is the elevation that a RoleBinding was made for.
+// owner returns the elevation of a RoleBinding.
 func owner(_ context.Context, o client.Object) []reconcile.Request {
 	namespace, name, ok := strings.Cut(o.GetAnnotations()[v1alpha1.ElevationLabel], "/")
 	if !ok {
@@ -96,7 +97,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	platform, tenant := c.tenantOf(e.Namespace)
 	if tenant == nil {
-		// The tenant is invalid, or not declared yet: nothing is granted, or ended early.
+		// The tenant is invalid, or not yet declared. Nothing is granted or ended early.
 		return reconcile.Result{RequeueAfter: soon(e)}, nil
 	}
 	if e.Status.Phase == v1alpha1.ElevationActive {
@@ -120,7 +121,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, c.grant(ctx, e, account)
 }
 
-// tenantOf is the valid tenant that a namespace belongs to; nil if there is none.
+// tenantOf returns the valid tenant that a namespace belongs to, or nil.
 func (c *Controller) tenantOf(namespace string) (*estate.Platform, *estate.Tenant) {
 	snapshot := c.declared.Current()
 	if snapshot == nil || snapshot.Platform == nil {
@@ -130,8 +131,8 @@ func (c *Controller) tenantOf(namespace string) (*estate.Platform, *estate.Tenan
 	return snapshot.Platform, entry.Value
 }
 
-// soon is when to look at an elevation again: at its end, and every minute until then,
-// since the Platform may change.
+// soon returns the time until the next reconcile of an elevation: its end, or a minute if
+// that is earlier, because the Platform may change.
 func soon(e *v1alpha1.Elevation) time.Duration {
 	if e.Status.Until == nil {
 		return time.Minute
@@ -139,8 +140,8 @@ func soon(e *v1alpha1.Elevation) time.Duration {
 	return min(time.Minute, time.Until(e.Status.Until.Time))
 }
 
-// grant issues the token and records it before binding anything: if the record fails,
-// nobody has the token, and the next try issues another.
+// grant issues the token, and records it before it creates any binding. If recording fails,
+// no user has the token, and the next try issues another one.
 func (c *Controller) grant(ctx context.Context, e *v1alpha1.Elevation, account string) error {
 	if _, err := c.applier.Apply(ctx, elevation.Account(account)); err != nil {
 		return err
@@ -169,8 +170,8 @@ func (c *Controller) grant(ctx context.Context, e *v1alpha1.Elevation, account s
 	})
 }
 
-// countDecided counts one person's requests in a tenant, as the cache has them. New ones are
-// not among them: their turn comes.
+// countDecided counts one person's requests in a tenant, as the cache has them. It excludes
+// new requests, which have no phase yet.
 func (c *Controller) countDecided(ctx context.Context, person string, namespaces []string) (int, error) {
 	count := 0
 	for _, namespace := range namespaces {
@@ -187,13 +188,13 @@ func (c *Controller) countDecided(ctx context.Context, person string, namespaces
 	return count, nil
 }
 
-// drop deletes a request that is not decided. The event remains.
+// drop deletes an undecided request. Its event remains.
 func (c *Controller) drop(ctx context.Context, e *v1alpha1.Elevation, why string) error {
 	event.Emit(c.recorder, e, corev1.EventTypeWarning, "ElevationRefused", "elevate", e.Spec.RequestedBy+": "+why)
 	return c.delete(ctx, e)
 }
 
-// forget deletes the record of an elevation, after all that may be left of it.
+// forget deletes the record of an elevation, after any objects that remain.
 func (c *Controller) forget(ctx context.Context, e *v1alpha1.Elevation, account string) error {
 	if err := c.withdraw(ctx, account); err != nil {
 		return err
@@ -201,17 +202,17 @@ func (c *Controller) forget(ctx context.Context, e *v1alpha1.Elevation, account 
 	return c.delete(ctx, e)
 }
 
-// delete deletes an elevation, and no later one of the same name.
+// delete deletes an elevation, but not a later one with the same name.
 func (c *Controller) delete(ctx context.Context, e *v1alpha1.Elevation) error {
 	return client.IgnoreNotFound(c.live.Delete(ctx, e, client.Preconditions{UID: &e.UID}))
 }
 
-// refuse is for requests that cannot be granted.
+// refuse deletes the objects of a request that cannot be granted, and records the reason.
 func (c *Controller) refuse(ctx context.Context, e *v1alpha1.Elevation, account, why string) error {
 	return errors.Join(c.withdraw(ctx, account), c.settle(ctx, e, v1alpha1.ElevationStatus{Phase: v1alpha1.ElevationRefused, Message: why}))
 }
 
-// end removes an elevation's objects, and then updates its status.
+// end deletes an elevation's objects, and then updates its status.
 func (c *Controller) end(ctx context.Context, e *v1alpha1.Elevation, account, why string) error {
 	if err := c.withdraw(ctx, account); err != nil {
 		return err
@@ -221,14 +222,14 @@ func (c *Controller) end(ctx context.Context, e *v1alpha1.Elevation, account, wh
 	return c.settle(ctx, e, next)
 }
 
-// bindings are the RoleBindings of an elevation, as the cache has them.
+// bindings returns the RoleBindings of an elevation, as the cache has them.
 func (c *Controller) bindings(ctx context.Context, account string) ([]rbacv1.RoleBinding, error) {
 	var list rbacv1.RoleBindingList
 	err := c.client.List(ctx, &list, client.MatchingLabels{v1alpha1.ElevationLabel: account})
 	return list.Items, err
 }
 
-// withdraw deletes the service account first: no token of it is accepted from then on.
+// withdraw deletes the service account first. From then on its tokens are rejected.
 func (c *Controller) withdraw(ctx context.Context, account string) error {
 	bindings, err := c.bindings(ctx, account)
 	if err != nil {
@@ -241,7 +242,8 @@ func (c *Controller) withdraw(ctx context.Context, account string) error {
 	return c.applier.Delete(ctx, gone...)
 }
 
-// settle writes the status over the version that it was decided by, and an event.
+// settle writes the status if the elevation has not changed since the decision, and emits
+// an event.
 func (c *Controller) settle(ctx context.Context, e *v1alpha1.Elevation, next v1alpha1.ElevationStatus) error {
 	if e.Status.Phase == next.Phase && e.Status.Message == next.Message {
 		return nil

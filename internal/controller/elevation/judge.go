@@ -7,14 +7,14 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// patience is the time that a request waits for its approval.
+// patience is how long a request waits for its approval.
 const patience = 24 * time.Hour
 
-// retention is the time for which the record of a request is kept after its end.
+// retention is how long the record of a request is kept after its end.
 const retention = 30 * 24 * time.Hour
 
-// expiry is when a request is deleted, in any phase: a pending one is left where
-// the tenant is not valid.
+// expiry returns when a request is deleted, in any phase. A request stays pending if its
+// tenant is not valid.
 func expiry(e *v1alpha1.Elevation) time.Time {
 	if e.Status.Until != nil {
 		return e.Status.Until.Add(retention)
@@ -22,8 +22,8 @@ func expiry(e *v1alpha1.Elevation) time.Time {
 	return e.CreationTimestamp.Add(retention)
 }
 
-// judge decides about a request that has not been granted. The API server decides who
-// may approve it: see identity.ElevationsPolicy.
+// judge decides on a request that is not yet granted. The API server decides who may
+// approve it; see identity.ElevationsPolicy.
 func judge(e *v1alpha1.Elevation, p *estate.Platform, now time.Time) (v1alpha1.ElevationPhase, string) {
 	switch {
 	case p == nil || p.Elevation == nil:

@@ -10,7 +10,7 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// TestJudge compares the phase of each request that is not to be granted, and when requests
+// TestJudge checks the phase of each request that must not be granted, and when requests
 // are deleted.
 func TestJudge(t *testing.T) {
 	now := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)

@@ -1,4 +1,4 @@
-// Package event emits events, so that each note is seen.
+// Package event emits events such that none hides the note of another.
 package event
 
 import (
@@ -10,13 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Longest is the most bytes that are kept of a note; the events API refuses notes that
-// are a little longer.
+// Longest is the maximum length of a note, in bytes. The events API refuses slightly longer
+// ones.
 const Longest = 1000
 
-// Emit emits an event. Events with the same object, reason and action are counted as
-// one, which keeps the first note. So the action contains the note: another note is
-// another event, and the same note is counted.
+// Emit emits an event. The recorder counts events with the same object, reason and action
+// as one, which keeps the first note. Therefore the action contains a hash of the note:
+// another note is another event, and the same note is counted.
 func Emit(r events.EventRecorder, regarding client.Object, kind, reason, action, note string) {
 	note = cut(note)
 	hash := fnv.New32a()

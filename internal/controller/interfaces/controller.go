@@ -1,9 +1,9 @@
-// Package interfaces keeps the network interfaces of nodes in secondary networks: from
-// outside the nodes, which need no rights for it, and from the moment at which an instance
-// is launched.
+// Package interfaces manages the network interfaces of nodes in secondary networks. It
+// works from outside the nodes, which need no rights for it, and as soon as an instance is
+// launched.
 //
-// A Keeper makes passes over the account; the Controller says what the cluster wants, and
-// tells what came of it.
+// A Keeper compares the account with the desired interfaces, one pass at a time. The
+// Controller provides the desired state and reports the result.
 package interfaces
 
 import (
@@ -29,49 +29,50 @@ import (
 	"croft.dev/croft/internal/trace"
 )
 
-// claimKinds are Karpenter's NodeClaims. A cluster may get Karpenter after croft.
+// claimKinds are Karpenter's NodeClaims. Karpenter may be installed after croft.
 var claimKinds = []schema.GroupVersionKind{{Group: "karpenter.sh", Version: "v1", Kind: "NodeClaim"}}
 
-// gap is how far passes are apart at least: events that come in a burst, as those of a
-// hundred nodes, cost one look at the account.
+// gap is the minimum time between two passes. A burst of events, such as the launch of a
+// hundred nodes, costs one read of the account.
 const gap = 250 * time.Millisecond
 
-// tolerated is at which failed look in a row at the account the networks say so.
+// tolerated is the number of consecutive failed reads of the account at which the networks
+// report it.
 const tolerated = 3
 
-// absent is how soon a cluster is asked again whether it has Karpenter by now.
+// absent is the interval of checks for Karpenter.
 const absent = 30 * time.Second
 
-// Controller reconciles all interfaces together: one look at the account serves every
-// node, however many there are.
+// Controller reconciles all interfaces together: one read of the account serves all nodes.
 type Controller struct {
 	client   client.Client
 	declared *declared.Store
 	recorder events.EventRecorder
-	// publish takes the interfaces of all claims that have theirs, by UID.
+	// publish receives the interfaces of all claims that are complete, by UID.
 	publish func(map[string][]secondary.NodeNetwork)
 
 	claims *watch.Late
-	// keeper is made when the first pool needs it: other clusters have no account.
+	// keeper is created when the first pool needs it, because other clusters have no
+	// account.
 	keeper *Keeper
-	// last is when the last pass began. There is one worker.
+	// last is the start of the last pass. There is one worker.
 	last time.Time
-	// failed counts the passes in a row that could not look at the account.
+	// failed counts the consecutive passes that could not read the account.
 	failed int
-	// waiting are the UIDs of claims that were seen without all their interfaces.
+	// waiting are the UIDs of claims that were observed without all their interfaces.
 	waiting map[string]bool
 }
 
-// New returns a Controller. c is the manager's client; publish is told, after each look at
-// the account, of the claims that have all their interfaces.
+// New returns a Controller. c is the manager's client. publish is called after each read of
+// the account with the claims that have all their interfaces.
 func New(c client.Client, d *declared.Store, r events.EventRecorder, publish func(map[string][]secondary.NodeNetwork)) *Controller {
 	return &Controller{client: c, declared: d, recorder: r, publish: publish, waiting: map[string]bool{}}
 }
 
-// whole is the request that stands for all interfaces.
+// whole is the single request for all interfaces.
 var whole = reconcile.Request{NamespacedName: client.ObjectKey{Name: "interfaces"}}
 
-// Register makes the manager run the controller. It takes one request at a time.
+// Register adds the controller to the manager. It handles one request at a time.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{whole} })
 	built, err := builder.ControllerManagedBy(m).
@@ -85,8 +86,8 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	return nil
 }
 
-// Reconcile implements reconcile.Reconciler. Whatever changed, there is one request for
-// it, so that changes that come together are looked at together.
+// Reconcile implements reconcile.Reconciler. All changes enqueue the same request, so that
+// a burst of changes needs one pass.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	snapshot := c.declared.Current()
 	if snapshot == nil || snapshot.Platform == nil {
@@ -107,7 +108,7 @@ func (c *Controller) pass(ctx context.Context, snapshot *declared.Snapshot) (rec
 	if err := c.withdraw(ctx, others); err != nil {
 		return reconcile.Result{}, err
 	}
-	// Once there were interfaces, what is left of them is looked after.
+	// After the first pass, leftover interfaces must be cleaned up even without pools.
 	if len(pools) == 0 && c.keeper == nil {
 		return reconcile.Result{}, nil
 	}
@@ -134,20 +135,21 @@ func (c *Controller) pass(ctx context.Context, snapshot *declared.Snapshot) (rec
 	case errors.Is(err, account.ErrDeferred):
 		return reconcile.Result{RequeueAfter: pace}, nil
 	case err != nil:
-		// A connection that breaks once says nothing of the account.
+		// Report only repeated failures: a single broken connection proves nothing about
+		// the account.
 		if c.failed++; c.failed < tolerated {
 			return reconcile.Result{RequeueAfter: pace}, nil
 		}
 		return reconcile.Result{}, errors.Join(err, c.report(ctx, networks, nil, err))
 	}
 	c.failed = 0
-	c.emit(list.Items, result) // before the node is told, whose agent answers at once
+	c.emit(list.Items, result) // before the node gets its interfaces, because its agent reacts at once
 	c.publish(result.Attached)
 	return reconcile.Result{RequeueAfter: result.Next}, c.report(ctx, networks, result, nil)
 }
 
-// newKeeper is a Keeper of the account that the operator's service account has a role in,
-// in the region that it runs in.
+// newKeeper returns a Keeper with the role of the operator's service account, in the
+// operator's region.
 func newKeeper(ctx context.Context) (*Keeper, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithEC2IMDSRegion())
 	if err != nil {

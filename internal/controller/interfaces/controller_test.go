@@ -42,8 +42,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestMoved wants a NodeClaim to be looked at again when it is launched and when it ends,
-// and not for the rest of its conditions.
+// TestMoved fails if a NodeClaim is not reconciled when it is launched and when it ends, or
+// if it is reconciled for its other conditions.
 func TestMoved(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*karpenterv1.NodeClaim)
@@ -87,8 +87,8 @@ func TestProblemsOfANetwork(t *testing.T) {
 	}
 }
 
-// TestPlain wants the same failure to have the same words: its condition would be written
-// again and again otherwise.
+// TestPlain fails if the same failure results in different messages: its condition would be
+// written again and again.
 func TestPlain(t *testing.T) {
 	const denied = "operation error EC2: CreateNetworkInterface, https response error StatusCode: 403, RequestID: %s, " +
 		"api error UnauthorizedOperation: You are not authorized to perform this operation. Encoded authorization failure message: %s"

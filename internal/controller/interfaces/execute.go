@@ -17,19 +17,19 @@ import (
 	"croft.dev/croft/internal/secondary/attach"
 )
 
-// Failure is a call that failed for a reason that time does not mend.
+// Failure is a failed call that a retry is not expected to fix.
 type Failure struct {
-	// What is the node claim or the interface that the call was for.
+	// What is the node claim or the interface of the call.
 	What string
 	// Network is the name of the SecondaryNetwork.
 	Network string
-	// Code is EC2's.
+	// Code is EC2's error code.
 	Code string
-	// Err is the whole of it.
+	// Err is the complete error.
 	Err error
 }
 
-// failing is a failure that is not tried again for a while.
+// failing is a failure that is retried after a pause.
 type failing struct {
 	Failure
 	until, last time.Time
@@ -43,27 +43,27 @@ const (
 
 // step is one call of a plan.
 type step struct {
-	// key tells steps apart from one pass to the next.
+	// key identifies a step from one pass to the next.
 	key           string
 	rank          rank
 	what, network string
 	do            func(context.Context) error
 }
 
-// rank is which steps come first, where a limit does not let all of them: what nodes wait
-// for.
+// rank orders steps. If a limit does not allow all of them, the steps that nodes wait for
+// come first.
 type rank int
 
 const (
 	attaching rank = iota
 	uncheck
-	goWith // an interface is to go with its instance
+	goWith // sets an interface to be deleted with its instance
 	creating
 	deleting
 )
 
-// execute makes the calls of a plan side by side, but those that failed a moment ago. It
-// reports whether some are left for later.
+// execute makes the calls of a plan concurrently, except those that failed recently. It
+// reports whether some were deferred.
 func (k *Keeper) execute(ctx context.Context, p *attach.Plan) (later bool) {
 	steps := k.steps(p)
 	now := k.now()
@@ -146,7 +146,7 @@ func (k *Keeper) attach(ctx context.Context, a attach.Attach) error {
 		}
 		log.FromContext(ctx).Info("attached a network interface", "interface", a.Interface, "instance", a.Instance, "network", a.Network)
 	case account.Code(err) == "InvalidParameterValue" && strings.Contains(err.Error(), "device index"):
-		// Amazon's VPC CNI has taken it.
+		// Amazon's VPC CNI uses this index already.
 		k.taken[a.Instance] = append(k.taken[a.Instance], a.DeviceIndex)
 	}
 	return err
@@ -175,27 +175,27 @@ func (k *Keeper) change(ctx context.Context, c attach.Change) error {
 	return nil
 }
 
-// passing are EC2's codes for what the next look at the account mends: something is not
-// there yet, not any more, or already done.
+// passing are EC2's codes of errors that the next pass fixes: an object does not exist yet,
+// no longer exists, or is already in the desired state.
 var passing = []string{
 	"IncorrectState", "IncorrectInstanceState", "InvalidInstanceID.NotFound", "InvalidInstanceID", "InvalidNetworkInterfaceID.NotFound",
 	"InvalidNetworkInterface.InUse", "InvalidAttachmentID.NotFound", "RequestLimitExceeded", "Unavailable", "InternalError",
 }
 
-// passes reports whether time mends an error.
+// passes reports whether a retry is expected to fix an error.
 func passes(key string, err error) bool {
 	code := account.Code(err)
 	switch {
-	case code == "", slices.Contains(passing, code): // without a code it was the network
+	case code == "", slices.Contains(passing, code): // without a code it was a network error
 		return true
 	case code == "InvalidParameterValue":
-		return strings.HasPrefix(key, "delete ") || strings.Contains(err.Error(), "device index") // it is in use, or the index is
+		return strings.HasPrefix(key, "delete ") || strings.Contains(err.Error(), "device index") // the interface or the device index is in use
 	default:
 		return false
 	}
 }
 
-// note remembers that a step failed, and lets it rest.
+// note records the result of a step. It delays the retry of a failed step.
 func (k *Keeper) note(ctx context.Context, s step, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -227,7 +227,7 @@ func (k *Keeper) resting(key string, now time.Time) bool {
 	return failed && now.Before(f.until)
 }
 
-// forgetFailures forgets failures of steps that are not planned any more.
+// forgetFailures deletes the records of steps that are no longer planned.
 func (k *Keeper) forgetFailures(steps []step) {
 	planned := map[string]bool{}
 	for _, s := range steps {
@@ -239,9 +239,9 @@ func (k *Keeper) forgetFailures(steps []step) {
 	maps.DeleteFunc(k.throttled, func(key string, _ bool) bool { return !planned[key] })
 }
 
-// sort sorts steps by rank, and among equals puts those last whose calls were refused for
-// their rate. The pace that EC2 allows is found out by being refused now and then: that
-// should not hit the same step twice.
+// sort sorts steps by rank, and puts steps whose calls were throttled last within their
+// rank. EC2's available rate is found by being throttled occasionally, which should not hit
+// the same step twice.
 func (k *Keeper) sort(steps []step) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -256,7 +256,7 @@ func (k *Keeper) sort(steps []step) {
 	})
 }
 
-// marked is the context of a step's call.
+// marked returns the context for a step's call.
 func (k *Keeper) marked(ctx context.Context, key string) context.Context {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -266,7 +266,7 @@ func (k *Keeper) marked(ctx context.Context, key string) context.Context {
 	return ctx
 }
 
-// failures are those that stand, sorted by network.
+// failures returns the current failures, sorted by network.
 func (k *Keeper) failures() []Failure {
 	k.mu.Lock()
 	defer k.mu.Unlock()

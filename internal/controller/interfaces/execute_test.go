@@ -8,8 +8,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// TestSort wants steps that nodes wait for to come first, and among equals those last whose
-// calls were refused for their rate, until they are not planned any more.
+// TestSort fails if the steps that nodes wait for do not come first, or if steps whose
+// calls were throttled do not come last within their rank until they are no longer planned.
 func TestSort(t *testing.T) {
 	k := NewKeeper(nil, nil, time.Now, Grace)
 	steps := []step{

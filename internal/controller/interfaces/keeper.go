@@ -15,17 +15,18 @@ import (
 	"croft.dev/croft/internal/secondary/attach"
 )
 
-// Reader looks into the account.
+// Reader reads from the account.
 type Reader interface {
-	// Instances are the phases of instances; those that are not shown are not in it.
+	// Instances returns the phases of instances. Instances that EC2 does not return are
+	// missing.
 	Instances(ctx context.Context, ids []string) (map[string]attach.Phase, error)
-	// Interfaces are those that croft made for a cluster.
+	// Interfaces returns the interfaces that croft created for a cluster.
 	Interfaces(ctx context.Context, cluster string) ([]attach.Interface, error)
-	// Limits are how many interfaces types of instances have.
+	// Limits returns the maximum number of interfaces of instance types.
 	Limits(ctx context.Context, types []string) (map[string]int, error)
 }
 
-// Writer changes interfaces. All of it may be done twice.
+// Writer changes interfaces. Its methods are idempotent.
 type Writer interface {
 	Create(ctx context.Context, c attach.Create) (attach.Interface, error)
 	Attach(ctx context.Context, t attach.Attach) (attachment string, err error)
@@ -33,7 +34,7 @@ type Writer interface {
 	Delete(ctx context.Context, d attach.Delete) error
 }
 
-// Wanted is what the cluster asks for.
+// Wanted is the desired state that the cluster declares.
 type Wanted struct {
 	Cluster  string
 	Networks []*v1alpha1.SecondaryNetwork
@@ -42,21 +43,21 @@ type Wanted struct {
 }
 
 const (
-	// Grace is how long an interface is without an owner before it is deleted.
+	// Grace is how long an interface without an owner is kept.
 	Grace = 2 * time.Minute
-	// pace is how long it is from one look at the account to the next while nodes wait, and
-	// resync from a pass to the next otherwise.
+	// pace is the time between passes while nodes wait, resync the time between passes
+	// otherwise.
 	pace   = time.Second
 	resync = time.Minute
-	// unseen is how long an interface that was made may not be shown, before it is taken
-	// for one that is gone.
+	// unseen is how long EC2 may omit a new interface from its lists, before the interface
+	// is considered deleted.
 	unseen = time.Minute
-	// together is how many calls are made at a time.
+	// together is the number of concurrent calls.
 	together = 20
 )
 
-// Keeper keeps an account's interfaces as a cluster wants them, one pass at a time. What
-// it remembers makes passes cheaper; it can be forgotten at any moment.
+// Keeper brings the interfaces of an account to a cluster's desired state, one pass at a
+// time. Its memory only makes passes cheaper, and may be lost at any moment.
 type Keeper struct {
 	reader Reader
 	writer Writer
@@ -71,17 +72,17 @@ type Keeper struct {
 	attempts map[string]int
 	fresh    map[string]fresh // by attach.Key
 	failing  map[string]failing
-	// throttled are the steps whose calls were refused for their rate.
+	// throttled are the keys of the steps whose calls were throttled.
 	throttled map[string]bool
 }
 
-// fresh is an interface that was made, and is not shown yet.
+// fresh is a created interface that EC2 does not list yet.
 type fresh struct {
 	attach.Interface
 	made time.Time
 }
 
-// NewKeeper returns a Keeper. grace is Grace but in tests, now the clock.
+// NewKeeper returns a Keeper. grace is Grace, except in tests. now is the clock.
 func NewKeeper(r Reader, w Writer, now func() time.Time, grace time.Duration) *Keeper {
 	return &Keeper{
 		reader: r, writer: w, now: now, grace: grace, limits: map[string]int{}, taken: map[string][]int{},
@@ -89,20 +90,19 @@ func NewKeeper(r Reader, w Writer, now func() time.Time, grace time.Duration) *K
 	}
 }
 
-// Result is what a pass came to.
+// Result is the result of a pass.
 type Result struct {
-	// Plan is what was to be done.
+	// Plan has the planned calls.
 	Plan *attach.Plan
-	// Attached are the interfaces of the claims that have all of theirs, by UID.
+	// Attached are the interfaces of the claims that are complete, by UID.
 	Attached map[string][]secondary.NodeNetwork
-	// Failures are the calls that failed, and that no later pass is expected to mend by
-	// itself.
+	// Failures are the failed calls that no later pass is expected to fix.
 	Failures []Failure
-	// Next is after which time the next pass is due.
+	// Next is the time until the next pass.
 	Next time.Duration
 }
 
-// Pass looks at the account, and does what can be done now.
+// Pass reads the account, and makes the calls that are possible now.
 func (k *Keeper) Pass(ctx context.Context, w Wanted) (*Result, error) {
 	began := k.now()
 	s, err := k.look(ctx, w)
@@ -119,7 +119,7 @@ func (k *Keeper) Pass(ctx context.Context, w Wanted) (*Result, error) {
 	return r, ctx.Err()
 }
 
-// look is the state of the cluster and the account.
+// look reads the state of the cluster and the account.
 func (k *Keeper) look(ctx context.Context, w Wanted) (*attach.State, error) {
 	interfaces, err := k.reader.Interfaces(ctx, w.Cluster)
 	if err != nil {
@@ -138,8 +138,8 @@ func (k *Keeper) look(ctx context.Context, w Wanted) (*attach.State, error) {
 	return s, err
 }
 
-// uncertain are the instances whose phases matter: those of claims that do not have all
-// their interfaces, or that have one that is attached to nothing.
+// uncertain returns the instances whose phases matter: those of claims that lack an
+// interface, or that have one without an attachment.
 func (k *Keeper) uncertain(s *attach.State) []string {
 	asked := map[string]bool{}
 	for _, uid := range attach.Make(s).Waiting {
@@ -160,8 +160,8 @@ func (k *Keeper) uncertain(s *attach.State) []string {
 	return slices.Compact(ids)
 }
 
-// learnLimits asks once for each type of instance. Without an answer EC2 itself refuses
-// what is too much.
+// learnLimits requests the limit of each instance type once. Without a response EC2 itself
+// refuses interfaces beyond the limit.
 func (k *Keeper) learnLimits(ctx context.Context, w Wanted) {
 	unknown := map[string]bool{}
 	for i := range w.Claims {
@@ -182,8 +182,9 @@ func (k *Keeper) learnLimits(ctx context.Context, w Wanted) {
 	maps.Copy(k.limits, learned)
 }
 
-// withFresh adds interfaces that were made and are not shown yet, and forgets those that
-// never were for so long that they must be gone: the next one gets another token.
+// withFresh adds created interfaces that EC2 does not list yet. It drops those that were
+// missing for so long that they must be deleted, so that the next one is created with
+// another token.
 func (k *Keeper) withFresh(w Wanted, shown []attach.Interface) []attach.Interface {
 	seen := map[string]bool{}
 	for i := range shown {
@@ -219,7 +220,7 @@ func (k *Keeper) withFresh(w Wanted, shown []attach.Interface) []attach.Interfac
 	return shown
 }
 
-// next is when the next pass is due.
+// next returns the time until the next pass.
 func (k *Keeper) next(p *attach.Plan, later bool) time.Duration {
 	if later || len(p.Waiting) > 0 || !p.Empty() {
 		return pace

@@ -14,7 +14,7 @@ var (
 
 func init() { metrics.Registry.MustRegister(attachSeconds, kept) }
 
-// count sets the metric of interfaces.
+// count sets the metrics of the interfaces.
 func count(all []attach.Interface, p *attach.Plan) {
 	kept.Reset()
 	for i := range all {

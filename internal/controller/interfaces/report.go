@@ -21,11 +21,11 @@ import (
 	"croft.dev/croft/internal/controller/status"
 )
 
-// many is how many problems a condition lists.
+// many is the maximum number of problems in a condition.
 const many = 5
 
-// report writes the condition InterfacesReady of each network: what keeps interfaces from
-// being there, and time does not mend.
+// report writes the condition InterfacesReady of each network: the problems that a retry is
+// not expected to fix.
 func (c *Controller) report(ctx context.Context, networks []*v1alpha1.SecondaryNetwork, r *Result, failed error) error {
 	var errs []error
 	for _, n := range networks {
@@ -47,7 +47,7 @@ func (c *Controller) report(ctx context.Context, networks []*v1alpha1.SecondaryN
 	return errors.Join(errs...)
 }
 
-// withdraw takes the condition away from networks that no pool on AWS uses any more.
+// withdraw removes the condition from networks that no pool on AWS uses any more.
 func (c *Controller) withdraw(ctx context.Context, networks []*v1alpha1.SecondaryNetwork) error {
 	var errs []error
 	for _, n := range networks {
@@ -63,8 +63,8 @@ func (c *Controller) withdraw(ctx context.Context, networks []*v1alpha1.Secondar
 	return errors.Join(errs...)
 }
 
-// patch writes a status if a condition has turned, and reports whether it did. Package
-// secondarynetwork writes to the same list: what it wrote meanwhile is not overwritten,
+// patch writes a status if it has changed, and reports whether it did. Package
+// secondarynetwork writes to the same list of conditions. On a conflict patch does nothing,
 // and the next pass writes.
 func (c *Controller) patch(ctx context.Context, before, after *v1alpha1.SecondaryNetwork) (written bool, err error) {
 	if equality.Semantic.DeepEqual(before.Status, after.Status) {
@@ -80,7 +80,7 @@ func (c *Controller) patch(ctx context.Context, before, after *v1alpha1.Secondar
 	return true, nil
 }
 
-// of are the problems of a network, in the words of a person.
+// of returns the problems of a network, for people.
 func of(network string, r *Result) []string {
 	var all []string
 	for _, p := range r.Plan.Problems {
@@ -104,8 +104,8 @@ func listed(problems []string) string {
 	return fmt.Sprintf("%s\nand %d more", strings.Join(problems[:many], "\n"), len(problems)-many)
 }
 
-// plain is an error of the SDK without what is another at every call: the same message is
-// the same condition.
+// plain removes the parts of an SDK error that differ with each call, so that the same
+// failure does not change the condition.
 func plain(err error) string {
 	text := err.Error()
 	if at := strings.LastIndex(text, "api error "); at >= 0 {
@@ -115,11 +115,13 @@ func plain(err error) string {
 	return text
 }
 
-// emit tells each node of which all interfaces are attached by now, and how long it took.
+// emit emits an event for each node whose interfaces are all attached now, with the
+// duration.
 func (c *Controller) emit(list []karpenterv1.NodeClaim, r *Result) {
 	still := map[string]bool{}
 	for _, uid := range r.Plan.Waiting {
-		// One that lacks nothing but a setting has its interfaces: its node is told of them.
+		// A claim that only lacks a setting has its interfaces, and its node is informed of
+		// them.
 		still[uid] = r.Attached[uid] == nil
 	}
 	troubled := map[string]bool{}
@@ -154,7 +156,7 @@ func (c *Controller) attached(n *karpenterv1.NodeClaim) {
 		fmt.Sprintf("all network interfaces of secondary networks are attached, %s after the instance was launched", took.Round(100*time.Millisecond)))
 }
 
-// launched is when the instance of a NodeClaim was launched.
+// launched returns when the instance of a NodeClaim was launched.
 func launched(n *karpenterv1.NodeClaim) time.Time {
 	for _, condition := range n.Status.Conditions {
 		if condition.Type == karpenterv1.ConditionTypeLaunched && condition.Status == metav1.ConditionTrue {

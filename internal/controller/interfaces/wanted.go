@@ -17,9 +17,9 @@ import (
 	"croft.dev/croft/internal/secondary/attach"
 )
 
-// wanted are the pools on AWS that have secondary networks, and the networks that they
-// use; others are those that no such pool uses. What is invalid stays as it is: nothing is
-// made for it, and nothing is taken away.
+// wanted returns the pools on AWS with secondary networks, and the valid networks that they
+// use. others are the networks that no such pool uses. Invalid pools and networks are left
+// out: for them nothing is created or deleted.
 func (c *Controller) wanted(ctx context.Context, snapshot *declared.Snapshot) (pools []attach.Pool, networks, others []*v1alpha1.SecondaryNetwork, err error) {
 	var declaredPools v1alpha1.PoolList
 	if err := c.client.List(ctx, &declaredPools); err != nil {
@@ -55,7 +55,7 @@ func (c *Controller) wanted(ctx context.Context, snapshot *declared.Snapshot) (p
 	return pools, networks, others, nil
 }
 
-// claimsOf are NodeClaims as the plan sees them.
+// claimsOf converts NodeClaims for the plan.
 func claimsOf(list []karpenterv1.NodeClaim) []attach.Claim {
 	claims := make([]attach.Claim, len(list))
 	for i := range list {
@@ -69,8 +69,8 @@ func claimsOf(list []karpenterv1.NodeClaim) []attach.Claim {
 	return claims
 }
 
-// instanceOf is the instance of a provider ID such as aws:///us-west-2a/i-0123; "" if it
-// is none of AWS's.
+// instanceOf returns the instance ID in a provider ID such as aws:///us-west-2a/i-0123, or
+// "" if it is not AWS's.
 func instanceOf(providerID string) string {
 	path, isAWS := strings.CutPrefix(providerID, "aws:///")
 	_, id, ok := strings.Cut(path, "/")
@@ -80,8 +80,8 @@ func instanceOf(providerID string) string {
 	return id
 }
 
-// moved lets through NodeClaims that come, go, or are launched: their status changes
-// many times besides.
+// moved passes NodeClaims that are created, deleted or launched. Their status changes far
+// more often.
 func moved() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*karpenterv1.NodeClaim)
@@ -90,7 +90,7 @@ func moved() predicate.Predicate {
 	}}
 }
 
-// describes is all that the plan sees of a NodeClaim, in one value.
+// describes returns all fields of a NodeClaim that the plan reads, as one comparable value.
 func describes(n *karpenterv1.NodeClaim) attach.Claim {
 	return claimsOf([]karpenterv1.NodeClaim{*n})[0]
 }

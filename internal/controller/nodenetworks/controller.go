@@ -1,9 +1,8 @@
-// Package nodenetworks tells each node which interfaces it has in secondary networks, and
-// lets pods onto it once croft's agent has set them up and Multus and whereabouts are Ready
-// there: it removes the startup taint that the node came with, or leaves that to the node
-// readiness controller where the pool has a rule for it. Until then a condition of the
-// Node says what is waited for. It looks at the nodes of pools with waitForNetworks, and at
-// no others.
+// Package nodenetworks writes to each Node which interfaces it has in secondary networks,
+// and releases it to pods once croft's agent has configured them and Multus and whereabouts
+// are Ready on the node. To release a node it removes the startup taint, or leaves that to
+// the node readiness controller if the pool has a rule for it. Until then a condition of
+// the Node reports what is missing. It handles only nodes of pools with waitForNetworks.
 package nodenetworks
 
 import (
@@ -39,7 +38,7 @@ import (
 	"croft.dev/croft/internal/trace"
 )
 
-// kinds are watched from when the first pool waits for its networks.
+// kinds are watched as soon as a pool waits for its networks.
 var kinds = []schema.GroupVersionKind{
 	{Group: "karpenter.sh", Version: "v1", Kind: "NodeClaim"}, corev1.SchemeGroupVersion.WithKind("Node"),
 }
@@ -50,34 +49,34 @@ var pluginKinds = []schema.GroupVersionKind{
 }
 
 const (
-	// absent is how soon a cluster is asked again whether it has Karpenter by now.
+	// absent is the interval of checks for Karpenter.
 	absent = 30 * time.Second
-	// conflict is how soon a Node is tried again that somebody else wrote meanwhile. Its
-	// heartbeats are no events here.
+	// conflict is the delay before the retry of a conflicting write to a Node. A Node's
+	// heartbeats cause no reconcile.
 	conflict = 200 * time.Millisecond
 )
 
-// Controller reconciles all nodes together: there is little to do for each.
+// Controller reconciles all nodes together, because each needs little work.
 type Controller struct {
 	client client.Client
-	// live asks the API server whether the operator may read nodes.
+	// live checks whether the operator may read nodes.
 	live     client.Reader
 	declared *declared.Store
 	recorder events.EventRecorder
 	now      func() time.Time
 
 	late *watch.Late
-	// needs says which DaemonSets a node needs; they are watched by sets.
+	// needs selects the DaemonSets that a node needs. sets watches them.
 	needs secondary.Plugins
 	sets  *watch.Late
-	// watchingPlugins is set once they are watched.
+	// watchingPlugins is true once they are watched.
 	watchingPlugins bool
 	// rules watches the pools' rules for the node readiness controller.
 	rules looker
-	// held are the nodes from which that controller is to remove the taint, by UID. There is
-	// one worker.
+	// held are the UIDs of the nodes whose taint the node readiness controller is to
+	// remove. There is one worker.
 	held map[types.UID]bool
-	// watching is set once both kinds are watched.
+	// watching is true once both kinds are watched.
 	watching bool
 
 	mu       sync.Mutex
@@ -85,16 +84,16 @@ type Controller struct {
 	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// New returns a Controller. cached is the manager's client, live one that reads from the
-// API server.
+// New returns a Controller. cached is the manager's client, live a client that reads from
+// the API server.
 func New(cached client.Client, live client.Reader, d *declared.Store, r events.EventRecorder, needs secondary.Plugins) *Controller {
 	return &Controller{client: cached, live: live, declared: d, recorder: r, needs: needs, now: time.Now}
 }
 
-// whole is the request that stands for all nodes.
+// whole is the single request for all nodes.
 var whole = reconcile.Request{NamespacedName: client.ObjectKey{Name: "nodes"}}
 
-// Publish takes the interfaces of all claims that have theirs, by the claims' UIDs.
+// Publish receives the interfaces of all claims that are complete, by the claims' UIDs.
 func (c *Controller) Publish(attached map[string][]secondary.NodeNetwork) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +106,7 @@ func (c *Controller) Publish(attached map[string][]secondary.NodeNetwork) {
 	}
 }
 
-// Register makes the manager run the controller.
+// Register adds the controller to the manager.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{whole} })
 	built, err := builder.ControllerManagedBy(m).
@@ -144,8 +143,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return c.pass(ctx, pools)
 }
 
-// pools says of each pool whether it waits for its networks. Invalid ones are left out:
-// their nodes stay as they are.
+// pools returns for each valid pool whether it waits for its networks. The nodes of invalid
+// pools stay unchanged.
 func (c *Controller) pools(ctx context.Context, snapshot *declared.Snapshot) (map[string]bool, error) {
 	var list v1alpha1.PoolList
 	if err := c.client.List(ctx, &list); err != nil {
@@ -160,8 +159,9 @@ func (c *Controller) pools(ctx context.Context, snapshot *declared.Snapshot) (ma
 	return waits, nil
 }
 
-// watch starts the watches, and reports whether both kinds are watched. A right that is
-// missing is told here: a cache would wait for it without a word.
+// watch starts the watches, and reports whether both kinds are watched. It returns an error
+// if the right to read is missing: an informer would wait for the right without reporting
+// it.
 func (c *Controller) watch(ctx context.Context) (bool, error) {
 	if c.watching {
 		return true, nil
@@ -178,7 +178,7 @@ func (c *Controller) watch(ctx context.Context) (bool, error) {
 	return c.watching, err
 }
 
-// pass looks at every node. pools says of each pool whether it waits for its networks.
+// pass reconciles every node. pools maps each pool to whether it waits for its networks.
 func (c *Controller) pass(ctx context.Context, pools map[string]bool) (reconcile.Result, error) {
 	all, err := c.look(ctx, pools)
 	if err != nil {
@@ -214,9 +214,9 @@ func (c *Controller) pass(ctx context.Context, pools map[string]bool) (reconcile
 	return result, nil
 }
 
-// write brings a Node to what was decided, and reports whether pods may come now that
-// could not before. The condition is written before the taint goes: a node without the taint
-// and without a verdict would look as if it had never waited.
+// write updates a Node, and reports whether it removed the taint. It writes the condition
+// before it removes the taint: a node without taint and condition would look as if it had
+// never waited.
 func (c *Controller) write(ctx context.Context, s *seen) (released bool, err error) {
 	v := judge(s)
 	annotation, release := s.list(), v.ready() && tainted(s.node) && !s.ruled
@@ -236,7 +236,7 @@ func (c *Controller) write(ctx context.Context, s *seen) (released bool, err err
 	return release, nil
 }
 
-// released says how long the taint stood on a node that had to wait.
+// released reports how long a node had the taint, in a metric and an event.
 func (c *Controller) released(s *seen) {
 	if s.gaveUp || s.claim == nil {
 		return

@@ -32,7 +32,7 @@ var (
 	others   = corev1.Taint{Key: v1alpha1.DefaultNodePoolKey, Value: "telco", Effect: corev1.TaintEffectNoExecute}
 )
 
-// readyNode is a node that pods may come to, but for the taint.
+// readyNode returns a node that is ready for pods, except for the taint.
 func readyNode() *seen {
 	return &seen{
 		node: &corev1.Node{
@@ -54,8 +54,8 @@ func readyNode() *seen {
 	}
 }
 
-// TestJudge wants the taint to stay until all of it is so, and not a moment longer, and the
-// condition to say what comes next.
+// TestJudge fails if the taint is removed before all requirements are met, or later, or if
+// the condition does not name the next requirement.
 func TestJudge(t *testing.T) {
 	want := secondary.WriteNodeNetworks(networks)
 	const (
@@ -112,7 +112,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestPass plays a node's first minute, with a write that loses a race.
+// TestPass covers a node's first minute, with a write that loses a race.
 func TestPass(t *testing.T) {
 	s := readyNode()
 	s.node.Annotations, s.node.Status = nil, corev1.NodeStatus{}
@@ -188,7 +188,7 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// waiting is since when telco's oldest node waits.
+// waiting returns since when telco's oldest node waits.
 func waiting(t *testing.T) float64 {
 	t.Helper()
 	m := &dto.Metric{}

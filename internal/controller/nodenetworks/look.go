@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// look gathers what is known of each node. pools says of each pool whether it waits for its
+// look collects the facts about each node. pools maps each pool to whether it waits for its
 // networks.
 func (c *Controller) look(ctx context.Context, pools map[string]bool) ([]*seen, error) {
 	var nodes corev1.NodeList
@@ -51,7 +51,7 @@ func (c *Controller) look(ctx context.Context, pools map[string]bool) ([]*seen, 
 	return all, nil
 }
 
-// claims are the NodeClaims, by their instances.
+// claims returns the NodeClaims by provider ID.
 func (c *Controller) claims(ctx context.Context) (map[string]*karpenterv1.NodeClaim, error) {
 	var list karpenterv1.NodeClaimList
 	if err := c.client.List(ctx, &list); err != nil {

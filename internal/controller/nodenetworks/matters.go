@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// matters lets through changes that judge looks at: the rest of
-// their status changes all the time.
+// matters passes changes that affect judge's result. The rest of the objects' status
+// changes constantly.
 func matters() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return differ(e.ObjectOld, e.ObjectNew) }}
 }
@@ -35,12 +35,12 @@ func differ(before, after client.Object) bool {
 		before, ok := before.(*corev1.Pod)
 		return !ok || podReady(before) != podReady(after) || before.Spec.NodeName != after.Spec.NodeName ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
-	default: // a DaemonSet, or a rule: its status is nothing that a node waits for
+	default: // a DaemonSet or a rule: nodes do not depend on its status
 		return before.GetGeneration() != after.GetGeneration() || before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero()
 	}
 }
 
-// said are what the agent and the operator say of a Node.
+// said returns the conditions that the agent and the operator have written to a Node.
 func said(n *corev1.Node) [2]verdict {
 	all := [2]verdict{1: verdictOf(n)}
 	if c := conditionOf(n, v1alpha1.ConditionNetworksReady); c != nil {

@@ -15,7 +15,7 @@ var (
 
 func init() { metrics.Registry.MustRegister(networksSeconds, waitingSince) }
 
-// count sets, by pool, since when its oldest node waits.
+// count sets, for each pool, since when its oldest waiting node exists.
 func count(oldest map[string]time.Time) {
 	waitingSince.Reset()
 	for pool, since := range oldest {

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// plugins returns the DaemonSets that nodes need, with their pods. unread says why they are
-// not known: then nodes wait, and say so.
+// plugins returns the DaemonSets that nodes need, with their pods. unread is the reason if
+// they cannot be read; then nodes wait, and their condition contains the reason.
 func (c *Controller) plugins(ctx context.Context) (p *plugins, unread string, err error) {
 	if c.needs.None() {
 		return newPlugins(labels.Nothing(), nil, nil), "", nil
@@ -32,8 +32,8 @@ func (c *Controller) plugins(ctx context.Context) (p *plugins, unread string, er
 	return newPlugins(c.needs.Labels, sets.Items, pods.Items), "", nil
 }
 
-// watchPlugins starts to watch DaemonSets and their pods. A right that is missing is told
-// here: a cache would wait for it without a word.
+// watchPlugins starts the watches of DaemonSets and their pods. It returns a reason if the
+// right to read is missing: an informer would wait for the right without reporting it.
 func (c *Controller) watchPlugins(ctx context.Context, in client.InNamespace) (unread string, err error) {
 	if c.sets == nil || c.watchingPlugins {
 		return "", nil

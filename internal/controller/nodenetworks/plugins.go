@@ -16,16 +16,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// plugins are the DaemonSets that pods with secondary networks need on each node, and their
-// pods.
+// plugins are the DaemonSets that pods with secondary networks need on each node, with
+// their pods.
 type plugins struct {
 	sets []appsv1.DaemonSet
-	// pods are those of the sets, by node and by the set's UID.
+	// pods has the DaemonSets' pods by node and by the DaemonSet's UID.
 	pods map[string]map[types.UID]*corev1.Pod
 }
 
-// newPlugins keeps the DaemonSets whose pods a selector matches. One that is not there, as
-// on platforms that manage the plugins themselves, cannot be waited for.
+// newPlugins selects the DaemonSets whose pods match a selector. Plugins without a
+// DaemonSet, as on platforms that manage them in another way, are not waited for.
 func newPlugins(selector labels.Selector, sets []appsv1.DaemonSet, pods []corev1.Pod) *plugins {
 	p := &plugins{pods: map[string]map[types.UID]*corev1.Pod{}}
 	for i := range sets {
@@ -48,9 +48,10 @@ func newPlugins(selector labels.Selector, sets []appsv1.DaemonSet, pods []corev1
 	return p
 }
 
-// on returns the DaemonSets that are for a node, by name, and what is not Ready of them. A
-// set whose node selector or affinity excludes the node is not for it. One whose pod does
-// not tolerate the node's taints is: without it no pod gets its networks.
+// on returns the names of the DaemonSets that a node needs, and the reasons why some are
+// not Ready. A DaemonSet whose node selector or affinity excludes the node is not needed.
+// One whose pods do not tolerate the node's taints is needed: without it no pod gets its
+// networks.
 func (p *plugins) on(node *corev1.Node) (names, pending []string) {
 	for i := range p.sets {
 		set := &p.sets[i]
@@ -66,7 +67,7 @@ func (p *plugins) on(node *corev1.Node) (names, pending []string) {
 	return names, pending
 }
 
-// state says why a DaemonSet is not Ready on a node; "" if it is.
+// state returns why a DaemonSet is not Ready on a node, or "".
 func state(set *appsv1.DaemonSet, pod *corev1.Pod, node *corev1.Node) string {
 	if pod != nil {
 		if podReady(pod) {
@@ -81,8 +82,8 @@ func state(set *appsv1.DaemonSet, pod *corev1.Pod, node *corev1.Node) string {
 	return "has no pod on the node"
 }
 
-// lasting reports whether a taint keeps a DaemonSet's pod away that does not tolerate it.
-// Kubernetes has such pods tolerate the taints of node conditions.
+// lasting reports whether a taint keeps away a DaemonSet's pod that does not tolerate it.
+// Kubernetes adds tolerations for the taints of node conditions to such pods.
 func lasting(t *corev1.Taint) bool {
 	return t.Effect != corev1.TaintEffectPreferNoSchedule && !strings.HasPrefix(t.Key, "node.kubernetes.io/")
 }

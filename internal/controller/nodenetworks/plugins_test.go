@@ -31,7 +31,7 @@ var byName = func() labels.Selector {
 	return s
 }()
 
-// set is a DaemonSet as the manifests of Multus have it: it tolerates everything.
+// set returns a DaemonSet like Multus' manifests: it tolerates all taints.
 func set(name string) appsv1.DaemonSet {
 	return appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, UID: types.UID(name)},
@@ -57,10 +57,10 @@ func podOf(name, node string, ready bool) corev1.Pod {
 	}
 }
 
-// TestPlugins wants a node to wait for each DaemonSet that is there and is for it, until its
-// own pod is Ready on the node, and for nothing else.
+// TestPlugins fails if a node does not wait for each existing DaemonSet that selects it,
+// until that DaemonSet's pod is Ready on the node, or if it waits for anything else.
 func TestPlugins(t *testing.T) {
-	intolerant := set("whereabouts") // as its own manifest has it
+	intolerant := set("whereabouts") // as in whereabouts' own manifest
 	intolerant.Spec.Template.Spec.Tolerations[0].Effect = corev1.TaintEffectNoSchedule
 	arm := set("multus")
 	arm.Spec.Template.Spec.NodeSelector = map[string]string{corev1.LabelArchStable: "arm64"}
@@ -103,7 +103,7 @@ func TestPlugins(t *testing.T) {
 	}
 }
 
-// TestUnread wants a right that is missing to be told, and not to be waited for.
+// TestUnread fails if a missing right is not reported, or is waited for.
 func TestUnread(t *testing.T) {
 	refused := fake.NewClientBuilder().WithScheme(scheme.New()).WithInterceptorFuncs(interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
@@ -116,7 +116,8 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestDiffer wants changes of pods and DaemonSets alone that a node may wait for.
+// TestDiffer fails if a relevant change of a pod or DaemonSet is not passed, or any other
+// change is.
 func TestDiffer(t *testing.T) {
 	pod, ready, moved := podOf("multus", "", false), podOf("multus", "", true), podOf("multus", "a", false)
 	beat := pod.DeepCopy()

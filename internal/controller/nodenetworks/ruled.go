@@ -12,13 +12,14 @@ import (
 	"croft.dev/croft/internal/wall/nodes"
 )
 
-// looker starts to watch kinds when the cluster serves them, and returns those that it does.
+// looker starts watches of kinds as soon as the cluster serves them, and returns the
+// watched kinds.
 type looker interface {
 	Look(ctx context.Context, needed ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error)
 }
 
-// ruled are the pools from whose nodes the node readiness controller removes the taint: those
-// that have a rule which stays.
+// ruled returns the pools from whose nodes the node readiness controller removes the taint:
+// those with a rule that is not being deleted.
 func (c *Controller) ruled(ctx context.Context) (map[string]bool, error) {
 	if watched, err := c.rules.Look(ctx); err != nil || len(watched) == 0 {
 		return nil, err

@@ -20,16 +20,16 @@ import (
 	"croft.dev/croft/internal/wall/nodes"
 )
 
-// serves are the kinds that a cluster serves.
+// serves are the kinds that the cluster serves.
 type serves []schema.GroupVersionKind
 
 func (s serves) Look(context.Context, ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error) {
 	return s, nil
 }
 
-// TestRuled wants the operator to leave the taint of a pool with a rule to the node readiness
-// controller, to say when it may go, to tell once that it went, and to remove it itself when
-// the rule is gone.
+// TestRuled covers a pool with a rule: the operator leaves the taint to the node readiness
+// controller, reports when it may be removed, reports the removal once, and removes the
+// taint itself when the rule is deleted.
 func TestRuled(t *testing.T) {
 	s := readyNode()
 	s.node.UID = "n1"
@@ -80,7 +80,7 @@ func TestRuled(t *testing.T) {
 	if err := c.Update(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
-	// The node readiness controller keeps a rule until it has cleaned up.
+	// The node readiness controller's finalizer keeps a rule until it has cleaned up.
 	rule.SetFinalizers([]string{"readiness.node.x-k8s.io/cleanup-taints"})
 	if err := c.Update(t.Context(), rule); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestRuled(t *testing.T) {
 	if n := pass(); tainted(n) {
 		t.Errorf("without the rule: %v", n.Spec.Taints)
 	}
-	// A cluster that does not serve the kind is not asked for rules.
+	// If the cluster does not serve the kind, the operator does not list rules.
 	controller.rules, controller.client = serves(nil), fake.NewClientBuilder().WithScheme(scheme.New()).Build()
 	if ruled, err := controller.ruled(t.Context()); err != nil || len(ruled) > 0 {
 		t.Error(ruled, err)

@@ -11,26 +11,26 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// seen is all that is known of a node.
+// seen is the observed state of a node.
 type seen struct {
 	node *corev1.Node
 	pool string
-	// claim is nil if the cluster shows none for the node.
+	// claim is nil if the cluster has no claim for the node.
 	claim *karpenterv1.NodeClaim
-	// attached are the claim's interfaces; empty unless it has all of them.
+	// attached are the claim's interfaces. It is empty unless the claim has all of them.
 	attached []secondary.NodeNetwork
-	// gaveUp says that the node's pool is there, and waits for networks no more.
+	// gaveUp reports whether the node's pool exists and no longer waits for networks.
 	gaveUp bool
-	// ruled says that the node readiness controller removes the taint.
+	// ruled reports whether the node readiness controller removes the taint.
 	ruled bool
 	// plugins are the DaemonSets to wait for.
 	plugins *plugins
-	// unread says why the DaemonSets are not known; "" if they are.
+	// unread is the reason why the DaemonSets cannot be read, or "".
 	unread string
 }
 
-// list is the list of interfaces that the Node is to carry: the one that it carries while
-// not all are attached.
+// list returns the desired list of interfaces for the Node. While not all are attached,
+// this is the existing list.
 func (s *seen) list() string {
 	if len(s.attached) > 0 {
 		return secondary.WriteNodeNetworks(s.attached)
@@ -52,8 +52,8 @@ func ready(n *corev1.Node) bool {
 	})
 }
 
-// registered reports whether Karpenter has set a node's labels and taints: it does not put
-// the taint back afterwards.
+// registered reports whether Karpenter has set the node's labels and taints. Karpenter does
+// not restore the taint afterwards.
 func registered(claim *karpenterv1.NodeClaim) bool {
 	if claim == nil {
 		return false
@@ -66,7 +66,8 @@ func registered(claim *karpenterv1.NodeClaim) bool {
 	return false
 }
 
-// changed is a Node with the list of its interfaces, and without the taint if pods may come.
+// changed returns a copy of a Node with the list of its interfaces, and without the taint
+// if release is set.
 func changed(n *corev1.Node, annotation string, release bool) *corev1.Node {
 	after := n.DeepCopy()
 	if annotation != "" {

@@ -16,7 +16,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// verdict is what the condition PodNetworksReady of a Node says. The zero value is none.
+// verdict is the content of a Node's condition PodNetworksReady. The zero value is no
+// condition.
 type verdict struct {
 	holds           corev1.ConditionStatus
 	reason, message string
@@ -26,8 +27,8 @@ func waits(reason, message string) verdict { return verdict{corev1.ConditionFals
 
 func (v verdict) ready() bool { return v.holds == corev1.ConditionTrue }
 
-// judge is the verdict on a node: the first thing that pods have to wait for. It stays True
-// once pods were let onto the node: what happens to a node later is not the taint's matter.
+// judge returns the condition of a node: the first thing that pods must wait for. Once the
+// node is released the condition stays True, because it only covers the time until then.
 func judge(s *seen) verdict {
 	listed := s.node.Annotations[v1alpha1.NodeNetworksAnnotation]
 	switch {
@@ -58,7 +59,8 @@ func judge(s *seen) verdict {
 	}
 }
 
-// linksPending is what croft's agent says, or that it says nothing.
+// linksPending returns the condition of croft's agent, or that the agent has not written
+// one.
 func linksPending(node *corev1.Node) string {
 	if c := conditionOf(node, v1alpha1.ConditionNetworksReady); c != nil {
 		return fmt.Sprintf("%s: %s", c.Reason, c.Message)
@@ -74,7 +76,7 @@ func conditionOf(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeC
 	return &node.Status.Conditions[i]
 }
 
-// verdictOf is the verdict that a Node has.
+// verdictOf returns the current condition of a Node.
 func verdictOf(node *corev1.Node) verdict {
 	if c := conditionOf(node, v1alpha1.ConditionPodNetworksReady); c != nil {
 		return verdict{c.Status, c.Reason, c.Message}
@@ -82,8 +84,8 @@ func verdictOf(node *corev1.Node) verdict {
 	return verdict{}
 }
 
-// say writes a verdict that the Node does not have yet, and returns the Node with it. The
-// patch names one condition alone.
+// say writes the condition if it differs, and returns the Node with it. The patch contains
+// only this condition.
 func (c *Controller) say(ctx context.Context, node *corev1.Node, v verdict) (*corev1.Node, error) {
 	before := verdictOf(node)
 	if before == v {

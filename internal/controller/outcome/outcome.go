@@ -16,14 +16,13 @@ import (
 	"croft.dev/croft/internal/controller/owner"
 )
 
-// later is when to look up a kind again that the cluster does not serve.
+// later is the interval of look-ups of a kind that the cluster does not serve.
 const later = 30 * time.Second
 
 // Of returns the result of a reconciler, with the earliest time of its next call. Errors
-// that people must correct, and conflicts, are not croft's own errors: they are in the
-// object's conditions, and do not fill the logs. Conflicts are retried with back-off,
-// and are logged once. All other errors are returned, for the controller to log and to
-// retry.
+// that people must correct and conflicts are reported in the object's conditions, and not
+// returned, so that they do not fill the logs. Conflicts are retried with back-off, and
+// logged once. All other errors are returned: the controller logs and retries them.
 func (r *Retries) Of(ctx context.Context, name string, result reconcile.Result, err error) (reconcile.Result, error) {
 	var unexpected, races []error
 	for _, leaf := range Leaves(err) {
@@ -56,7 +55,8 @@ func sooner(result *reconcile.Result, after time.Duration) {
 	}
 }
 
-// Reason is the reason of a condition for an error. A person can act on the first ones.
+// Reason returns a condition's reason for an error. Reasons that people can act on come
+// first.
 func Reason(err error) string {
 	leaves := Leaves(err)
 	switch {
@@ -69,8 +69,7 @@ func Reason(err error) string {
 	}
 }
 
-// raceOf returns the kind of race that an error is, as a label of a metric; "" for
-// other errors.
+// raceOf classifies a race, for a metric's label. It returns "" for other errors.
 func raceOf(err error) string {
 	var object *apply.ObjectError
 	switch {
@@ -81,7 +80,7 @@ func raceOf(err error) string {
 	case apierrors.IsAlreadyExists(err):
 		return "already_exists"
 	case errors.As(err, &object) && object.Unmade():
-		// Gatekeeper makes the kind a moment after its template was written.
+		// Gatekeeper serves the kind a moment after its template is written.
 		return "kind_pending"
 	default:
 		return ""
@@ -93,7 +92,7 @@ func is[T error](err error) bool {
 	return errors.As(err, &target)
 }
 
-// Leaves takes joined errors apart.
+// Leaves returns the single errors of a joined error.
 func Leaves(err error) []error {
 	if err == nil {
 		return nil

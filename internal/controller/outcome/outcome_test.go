@@ -65,8 +65,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestRaces wants races to be retried more and more slowly, per object, and to be
-// logged once in a row.
+// TestRaces fails if races are not retried with back-off for each object, or if consecutive
+// races are logged more than once.
 func TestRaces(t *testing.T) {
 	var lines bytes.Buffer
 	ctx := log.IntoContext(t.Context(), logr.FromSlogHandler(slog.NewTextHandler(&lines, nil)))

@@ -13,14 +13,14 @@ import (
 	"croft.dev/croft/internal/metric"
 )
 
-// retried counts the reconciles that lost a race.
+// retried counts reconciles that lost a race.
 var retried = metric.Retries.CounterVec()
 
 func init() { metrics.Registry.MustRegister(retried) }
 
 const (
-	// firstRetry and lastRetry bound the pauses before an object is tried again. Each
-	// pause is twice as long as the one before.
+	// firstRetry and lastRetry bound the pause before an object is retried. Each pause is
+	// twice as long as the one before.
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 30 * time.Second
 	// tolerated is the number of consecutive conflicts that are normal: the next try
@@ -28,7 +28,7 @@ const (
 	tolerated = 4
 )
 
-// Retries counts, for one controller, the consecutive conflicts of each object.
+// Retries counts the consecutive conflicts of each object, for one controller.
 type Retries struct {
 	controller string
 
@@ -41,8 +41,8 @@ func NewRetries(controller string) *Retries {
 	return &Retries{controller: controller, streaks: map[string]int{}}
 }
 
-// Racing reports whether an error consists of races alone that the next try is
-// expected to mend.
+// Racing reports whether an error consists only of races that the next try is expected to
+// resolve.
 func (r *Retries) Racing(name string, err error) bool {
 	leaves := Leaves(err)
 	if len(leaves) == 0 || slices.ContainsFunc(leaves, func(leaf error) bool { return raceOf(leaf) == "" }) {
@@ -53,8 +53,8 @@ func (r *Retries) Racing(name string, err error) bool {
 	return r.streaks[name] < tolerated
 }
 
-// again counts a reconcile that lost races, logs the first one in a row, and returns
-// when to try again.
+// again counts a reconcile that lost races, logs the first of consecutive ones, and returns
+// the delay before the next try.
 func (r *Retries) again(ctx context.Context, name string, races []error) time.Duration {
 	seen := map[string]bool{}
 	for _, race := range races {
@@ -79,7 +79,7 @@ func (r *Retries) again(ctx context.Context, name string, races []error) time.Du
 	return pause
 }
 
-// settle ends an object's races in a row.
+// settle ends an object's series of races.
 func (r *Retries) settle(ctx context.Context, name string) {
 	r.mu.Lock()
 	streak := r.streaks[name]

@@ -1,6 +1,6 @@
-// Package owner checks that a declared object still exists before anything is written
-// for it. A cache may show a deleted object: objects written for it would have no owner,
-// and nothing would delete them.
+// Package owner checks that a declared object still exists before croft writes objects for
+// it. A cache may show a deleted object: objects written for it would have no owner, and
+// nothing would delete them.
 package owner
 
 import (
@@ -17,13 +17,14 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// ErrGone says that an object was deleted, or is being deleted, and that the cache does
-// not show it yet. The next event reconciles the rest.
+// ErrGone reports that an object was deleted, or is being deleted, and that the cache does
+// not show this yet. The next event reconciles the object again.
 var ErrGone = errors.New("the object is gone, and the cache does not show it yet")
 
-// Check returns nil if the API server has the object as the cache shows it: with the
-// same UID, not being deleted unless the cache says so, too, and with the finalizer that
-// keeps it until croft has cleaned up; "" for a kind without a finalizer.
+// Check returns nil if the API server has the same object as the cache, with the finalizer
+// that keeps it until croft has cleaned up. finalizer is "" for a kind without a finalizer.
+// Check returns ErrGone if the object was deleted or recreated, or is being deleted and the
+// cache does not show it, and a conflict if the finalizer is missing.
 func Check(ctx context.Context, live client.Reader, kind string, cached client.Object, finalizer string) error {
 	o := &metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))

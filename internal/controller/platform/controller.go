@@ -1,4 +1,4 @@
-// Package platform keeps the cluster-wide objects of the walls in place.
+// Package platform reconciles the cluster-wide objects of the walls.
 package platform
 
 import (
@@ -31,12 +31,12 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// Controller reconciles the Platform. It has no finalizer: every wall outlasts the
-// Platform.
+// Controller reconciles the Platform. It needs no finalizer, because every wall remains
+// when the Platform is deleted.
 type Controller struct {
 	client client.Client
-	// live reads objects that are not in the cache, since croft did not make them and
-	// needs them rarely.
+	// live reads objects that are not in the cache, because croft did not create them and
+	// rarely needs them.
 	live     client.Client
 	applier  *apply.Applier
 	declared *declared.Store
@@ -64,8 +64,8 @@ func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r even
 	}
 }
 
-// Register makes the manager run the controller. The kinds that it watches are
-// in the cache only so far as they are croft's.
+// Register adds the controller to the manager. The cache has only croft's own objects of
+// the watched kinds.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	b := builder.ControllerManagedBy(m).Named("platform").WatchesRawSource(c.declared.Source(declared.Platform)).
 		Watches(&v1alpha1.Tenant{}, c.ours, builder.WithPredicates(switched()))
@@ -99,7 +99,7 @@ func (c *Controller) reconcilePlatform(ctx context.Context, req reconcile.Reques
 	}
 	entry, ok := snapshot.PlatformEntry()
 	if !ok || entry.UID != platform.UID || entry.Generation != platform.Generation {
-		// The next estate will have this version of the Platform, and reconcile it then.
+		// The next estate will contain this version of the Platform, and reconcile it then.
 		return reconcile.Result{}, nil
 	}
 
@@ -126,15 +126,16 @@ func (c *Controller) reconcilePlatform(ctx context.Context, req reconcile.Reques
 		result.RequeueAfter = recheck
 	}
 	if seen.reason == v1alpha1.ReasonEngineMissing {
-		// No object could place a pod without the engine; existing objects stay. The rights
-		// of the platform's people do not depend on it: they read what is missing, and mend it.
+		// Without the engine no object can place pods. Existing objects stay. The rights of
+		// the platform's people do not depend on the engine: people need them to read and
+		// fix the problem.
 		result.RequeueAfter = missing
 		_, err := c.applier.Apply(ctx, rightsOf(entry.Value)...)
 		return result, err
 	}
 	changes, err := c.reconcileObjects(ctx, entry.Value, seen)
 	if c.stood == entry.Revision {
-		// That a wall's policies were changed concerns every tenant: it is a warning.
+		// A change of a wall's policies affects every tenant, so its repair is a warning.
 		repair.Report(ctx, c.recorder, platform, corev1.EventTypeWarning, "", repair.Of(changes))
 	}
 	if err != nil {
@@ -164,7 +165,7 @@ func (c *Controller) reconcileObjects(ctx context.Context, platform *estate.Plat
 	return append(changes, pruned...), err
 }
 
-// rightsOf are the platform's ClusterRoles and their bindings.
+// rightsOf returns the platform's ClusterRoles and their bindings.
 func rightsOf(platform *estate.Platform) []client.Object {
 	return slices.DeleteFunc(wall.PlatformObjects(platform), func(o client.Object) bool {
 		return o.GetObjectKind().GroupVersionKind().Group != rbacv1.GroupName

@@ -30,11 +30,12 @@ const recheck = 20 * time.Second
 
 // engine is the observed state of the placement engine.
 type engine struct {
-	// reason and message are those of PlacementReady; ReasonPlacementReady means ready.
+	// reason and message belong to the condition PlacementReady. ReasonPlacementReady means
+	// ready.
 	reason, message string
-	// leftover are the objects of the previous engine, as long as it still places pods.
+	// leftover are the objects of the previous engine while it still places pods.
 	leftover []client.Object
-	// served are the kinds of both engines that the cluster has.
+	// served are the kinds of both engines that the cluster serves.
 	served []schema.GroupVersionKind
 }
 
@@ -46,7 +47,7 @@ func (e engine) report(platform *v1alpha1.Platform) {
 	status.Set(&platform.Status.Status, platform.Generation, v1alpha1.ConditionPlacementReady, holds, e.reason, e.message)
 }
 
-// look checks the engine, and finds the tenants that another engine still places.
+// look checks the engine, and finds the tenants whose pods another engine still places.
 func (c *Controller) look(ctx context.Context, platform *estate.Platform) (engine, error) {
 	e := engine{reason: v1alpha1.ReasonPlacementReady}
 	var err error
@@ -78,8 +79,8 @@ func (c *Controller) look(ctx context.Context, platform *estate.Platform) (engin
 	return e, nil
 }
 
-// inFirstVersion names the kinds of the API server's own engine as the walls do, each once:
-// apply looks up the version that is served.
+// inFirstVersion maps the kinds of the API server's own engine to the version that the
+// walls use, without duplicates. Package apply looks up the served version.
 func inFirstVersion(kinds []schema.GroupVersionKind) []schema.GroupVersionKind {
 	var all []schema.GroupVersionKind
 	for _, kind := range kinds {
@@ -93,8 +94,8 @@ func inFirstVersion(kinds []schema.GroupVersionKind) []schema.GroupVersionKind {
 	return all
 }
 
-// placedByOther are the tenants that another engine was last observed to place. Tenants
-// without an observed engine are not among them: they have no placement to lose.
+// placedByOther returns the tenants whose pods another engine was last observed to place.
+// It excludes tenants without an observed engine, whose pods no engine places yet.
 func (c *Controller) placedByOther(ctx context.Context, engine v1alpha1.PlacementEngine) (names []string, total int, err error) {
 	var tenants v1alpha1.TenantList
 	if err := c.client.List(ctx, &tenants); err != nil {
@@ -108,7 +109,7 @@ func (c *Controller) placedByOther(ctx context.Context, engine v1alpha1.Placemen
 	return names, len(tenants.Items), nil
 }
 
-// byOther is the platform as it was before a change of the engine.
+// byOther returns the platform with the other engine.
 func byOther(platform *estate.Platform) *estate.Platform {
 	other := *platform
 	other.Placement = v1alpha1.PlacementNative
@@ -118,7 +119,7 @@ func byOther(platform *estate.Platform) *estate.Platform {
 	return &other
 }
 
-// switched lets through tenants whose pods another engine places now.
+// switched passes tenants whose placement engine has changed.
 func switched() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },

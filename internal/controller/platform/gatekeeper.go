@@ -16,8 +16,8 @@ import (
 	"croft.dev/croft/internal/gatekeeper"
 )
 
-// lookAtGatekeeper returns the problems of Gatekeeper's setup. Warnings are in the
-// message of a platform that is Ready.
+// lookAtGatekeeper returns the problems of Gatekeeper's configuration. Warnings are in the
+// message even if the platform is Ready.
 func (c *Controller) lookAtGatekeeper(ctx context.Context) (reason, message string, err error) {
 	installation, err := c.installation(ctx)
 	if err != nil {
@@ -32,14 +32,14 @@ func (c *Controller) lookAtGatekeeper(ctx context.Context) (reason, message stri
 		case finding.Severity == gatekeeper.Unsafe && reason == v1alpha1.ReasonPlacementReady:
 			reason = v1alpha1.ReasonEngineUnsafe
 		case finding.Severity != gatekeeper.Unsafe && reason != v1alpha1.ReasonPlacementReady:
-			continue // there is something worse to do first
+			continue // more severe problems come first
 		}
 		lines = append(lines, finding.String())
 	}
 	return reason, strings.Join(lines, "\n"), nil
 }
 
-// installation reads the setup of Gatekeeper's administrators.
+// installation reads the configuration by Gatekeeper's administrators.
 func (c *Controller) installation(ctx context.Context) (gatekeeper.Installation, error) {
 	in := gatekeeper.Installation{}
 	var err error
@@ -63,7 +63,7 @@ func (c *Controller) installation(ctx context.Context) (gatekeeper.Installation,
 	}
 	for i := range configs.Items {
 		if configs.Items[i].GetName() != gatekeeper.ConfigName {
-			continue // Gatekeeper looks at no other
+			continue // Gatekeeper reads no other
 		}
 		if in.Exclusions, err = gatekeeper.ExclusionsOf(&configs.Items[i]); err != nil {
 			return in, err
@@ -79,7 +79,7 @@ func (c *Controller) installation(ctx context.Context) (gatekeeper.Installation,
 	return in, nil
 }
 
-// served are the checked kinds that the cluster serves, in every version.
+// served returns the checked kinds that the cluster serves, in all versions.
 func (c *Controller) served() ([]schema.GroupVersionKind, error) {
 	var all []schema.GroupVersionKind
 	for _, kind := range gatekeeper.Kinds() {

@@ -1,5 +1,5 @@
-// Package pool keeps the Karpenter objects of pools in place, and reports the state
-// of the pools' nodes.
+// Package pool reconciles the Karpenter objects of pools, and reports the state of the
+// pools' nodes.
 package pool
 
 import (
@@ -30,8 +30,8 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// lookAgain is how soon a pool that waits for its networks is looked at again: nothing tells
-// when a cluster gets the node readiness controller.
+// lookAgain is how often a pool that waits for its networks is reconciled: no event reports
+// that the node readiness controller was installed.
 const lookAgain = time.Minute
 
 // Controller reconciles Pools.
@@ -40,20 +40,21 @@ type Controller struct {
 	applier *apply.Applier
 	// reader reads from the API server.
 	reader client.Reader
-	// live deletes by reading from the API server. A cache may not show a new object,
-	// and nothing would look for it afterwards.
+	// live deletes objects that it reads from the API server. A cache may not show a new
+	// object, which nothing would delete later.
 	live     *apply.Applier
 	declared *declared.Store
 	recorder events.EventRecorder
 
 	// karpenter watches Karpenter's kinds. A cluster has the node classes of one cloud
-	// only, and may get Karpenter itself after croft: until then pools report that it
-	// is missing, and are reconciled every half minute.
+	// only, and Karpenter may be installed after croft. Until then pools report that it is
+	// missing, and are reconciled every half minute.
 	karpenter *watch.Late
-	// readiness watches the rules of the node readiness controller, which few clusters have.
+	// readiness watches the rules of the node readiness controller, which few clusters
+	// have.
 	readiness *watch.Late
-	// stood holds, for each pool, the revision for which every object was in place.
-	// There is one worker.
+	// stood maps each pool to the revision for which every object was in place. There is
+	// one worker.
 	stood   map[string]uint64
 	retries *outcome.Retries
 	status  *status.Writer
@@ -68,9 +69,9 @@ func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r even
 	}
 }
 
-// Register makes the manager run the controller. A pool is reconciled when its entry
-// in the estate or the list of its users changes, when it is deleted, and when its
-// Karpenter objects change.
+// Register adds the controller to the manager. A pool is reconciled when its entry in the
+// estate or the list of its users changes, when it is deleted, and when its Karpenter
+// objects change.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	built, err := builder.ControllerManagedBy(m).
 		Named("pool").
@@ -110,7 +111,7 @@ func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (
 	entry, ok := snapshot.Pool(pool.Name)
 	deleting := !pool.DeletionTimestamp.IsZero()
 	if !ok || entry.UID != pool.UID || !deleting && entry.Generation != pool.Generation {
-		// The next estate will have this version of the pool, and reconcile it then.
+		// The next estate will contain this version of the pool, and reconcile it then.
 		return result, nil
 	}
 	seen := observation{entry: entry, hasPlatform: snapshot.Platform != nil, deleting: deleting}
@@ -148,8 +149,8 @@ func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (
 	return result, err
 }
 
-// hold returns nil if the pool exists and has croft's finalizer: so it stays until croft
-// has deleted its objects.
+// hold ensures that the pool exists and has croft's finalizer, so that it remains until
+// croft has deleted its objects.
 func (c *Controller) hold(ctx context.Context, pool, before *v1alpha1.Pool) error {
 	if pool.DeletionTimestamp.IsZero() && controllerutil.AddFinalizer(pool, v1alpha1.PoolFinalizer) {
 		if err := owner.PatchFinalizers(ctx, c.client, pool, before.DeepCopy()); err != nil {
@@ -180,7 +181,7 @@ func (c *Controller) reconcileObjects(ctx context.Context, platform *estate.Plat
 	return append(changes, pruned...), err
 }
 
-// nodePool returns what Karpenter reports; nil until the cache has it.
+// nodePool returns the pool's NodePool, or nil if the cache does not have it.
 func (c *Controller) nodePool(ctx context.Context, name string) (*karpenterv1.NodePool, error) {
 	nodePool := &karpenterv1.NodePool{}
 	if err := c.client.Get(ctx, client.ObjectKey{Name: name}, nodePool); err != nil {

@@ -19,8 +19,8 @@ import (
 	"croft.dev/croft/internal/controller/owner"
 )
 
-// recheck is how soon a pool that is being deleted is reconciled again: no event reports
-// that a retained namespace, or the last node, was deleted.
+// recheck is how often a pool that is being deleted is reconciled: no event reports that a
+// retained namespace, or the last node, was deleted.
 const recheck = 15 * time.Second
 
 // delete deletes the objects of a pool that no tenant uses, and then removes the Pool's
@@ -46,9 +46,9 @@ func (c *Controller) delete(ctx context.Context, pool *v1alpha1.Pool) (retained 
 	return nil, owner.PatchFinalizers(ctx, c.client, pool, before)
 }
 
-// retained are the namespaces of deleted tenants whose pods belong on the pool, while it
-// has nodes. Such a tenant keeps its workloads, which have nowhere else to go; and tenants
-// and pools that are deleted together, by accident, lose nothing.
+// retained returns the namespaces of deleted tenants whose pods belong to the pool, if the
+// pool has nodes. The workloads of such a tenant remain, and have no other nodes. This also
+// protects tenants and pools that are deleted together by accident.
 func (c *Controller) retained(ctx context.Context, pool string) ([]string, error) {
 	claims := &karpenterv1.NodeClaimList{}
 	err := c.reader.List(ctx, claims, client.MatchingLabels{karpenterv1.NodePoolLabelKey: pool}, client.Limit(1))

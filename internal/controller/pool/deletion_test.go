@@ -15,7 +15,7 @@ import (
 )
 
 // TestRetained fails if a pool that is being deleted does not name the namespaces that it
-// waits for with their tenants, or waits for others.
+// waits for, with their tenants, or if it waits for other namespaces.
 func TestRetained(t *testing.T) {
 	namespace := func(name, tenant, pools string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{

@@ -21,18 +21,18 @@ import (
 type observation struct {
 	entry       declared.Entry[estate.Pool]
 	hasPlatform bool
-	// deleting says that the pool is being deleted, and still in use: by tenants, or by
+	// deleting reports whether the pool is being deleted and still in use, by tenants or by
 	// retained namespaces.
 	deleting bool
 	retained []string
-	// applied says that the pool's objects were written or found in place, with this
-	// error.
+	// applied reports whether the pool's objects were written or found in place, with the
+	// result err.
 	applied bool
 	err     error
-	// unheld says that the pool may be deleted. Nothing was done, so the status stays
-	// unchanged.
+	// unheld reports that the pool may have been deleted. croft did nothing, so the status
+	// stays unchanged.
 	unheld bool
-	// nodePool is what Karpenter reports; nil if that is not known.
+	// nodePool has Karpenter's status. It is nil if the status is unknown.
 	nodePool *karpenterv1.NodePool
 }
 
@@ -58,7 +58,7 @@ func (s *observation) report(pool *v1alpha1.Pool) {
 	}
 }
 
-// reportNodes says what Karpenter says.
+// reportNodes copies Karpenter's status.
 func (s *observation) reportNodes(pool *v1alpha1.Pool) {
 	st, generation := &pool.Status.Status, pool.Generation
 	if s.nodePool == nil {
@@ -81,8 +81,7 @@ func (s *observation) reportNodes(pool *v1alpha1.Pool) {
 	status.Set(st, generation, v1alpha1.ConditionNodesReady, metav1.ConditionUnknown, v1alpha1.ReasonNodePoolNotReady, "Karpenter has not looked at the NodePool yet")
 }
 
-// explain adds to Karpenter's summary, which may be empty, the conditions that it
-// sums up.
+// explain adds the failed conditions to Karpenter's summary, which may be empty.
 func (s *observation) explain(reason, message string) string {
 	parts := []string{strings.TrimSuffix(reason+": "+message, ": ")}
 	for _, condition := range s.nodePool.Status.Conditions {
@@ -93,7 +92,7 @@ func (s *observation) explain(reason, message string) string {
 	return strings.Join(parts, "; ")
 }
 
-// sizes leaves out resources of zero.
+// sizes omits resources of zero.
 func sizes(resources corev1.ResourceList) corev1.ResourceList {
 	kept := corev1.ResourceList{}
 	for name, quantity := range resources {
@@ -107,7 +106,7 @@ func sizes(resources corev1.ResourceList) corev1.ResourceList {
 // many is the maximum number of names in a message.
 const many = 10
 
-// some lists names, and the number of further ones.
+// some lists names, and the number of omitted ones.
 func some(names []string) string {
 	if len(names) <= many {
 		return strings.Join(names, ", ")

@@ -1,6 +1,5 @@
 // Package refusedpods counts, in the status of Tenants, the workloads whose pods the API
-// server refuses. It keeps nothing in memory: the count follows from the events in the
-// cache.
+// server refuses. It has no state in memory: the count follows from the cached events.
 package refusedpods
 
 import (
@@ -31,7 +30,7 @@ import (
 )
 
 // pause is the time from a refusal until it is counted. Later refusals do not prolong it,
-// so it is also the shortest time between two writes of a tenant's status.
+// so it is also the minimum time between two writes of a tenant's status.
 const pause = 10 * time.Second
 
 // Controller counts refused workloads. client reads from an indexed cache.
@@ -43,9 +42,9 @@ type Controller struct {
 // New returns a Controller. cached is the manager's client.
 func New(cached client.Client) *Controller { return &Controller{cached, status.NewWriter(cached)} }
 
-// Events are events with the reason of refusals, stripped to a minimum. Tenants may write
-// as many such events as etcd takes; each costs the cache about a kilobyte until it
-// expires.
+// Events selects the events with the reason of refusals, and reduces them to the necessary
+// fields. Tenants may write as many such events as etcd stores. Each costs the cache about
+// a kilobyte until it expires.
 func Events() cache.ByObject {
 	return cache.ByObject{
 		Label: labels.Everything(),
@@ -59,8 +58,8 @@ func Events() cache.ByObject {
 	}
 }
 
-// Register makes the manager run the controller. It handles one tenant at a time: no count
-// is urgent, and a change of the platform may have the pods of all tenants refused.
+// Register adds the controller to the manager. It handles one tenant at a time: no count is
+// urgent, and a change of the platform may cause refusals in all tenants.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("refusedpods").
@@ -70,8 +69,8 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		Complete(trace.Reconciler("refusedpods", c))
 }
 
-// counted passes tenants that had a count when the operator started, whose events may have
-// expired meanwhile, and deletions.
+// counted passes deletions, and tenants that had a count when the operator started: their
+// events may have expired meanwhile.
 func counted() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
@@ -85,8 +84,8 @@ func counted() predicate.Predicate {
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// refusals reconciles a tenant soon after a refusal. Expired events need no watch: a
-// refusal stops counting earlier.
+// refusals reconciles a tenant soon after a refusal. The expiry of events needs no watch,
+// because a refusal stops counting earlier.
 func (c *Controller) refusals() handler.EventHandler {
 	soon := func(ctx context.Context, o client.Object, queue requests) {
 		e, ok := o.(*corev1.Event)
@@ -136,7 +135,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return result, err
 }
 
-// refused are the refused workloads in a tenant's namespaces.
+// refused returns the refused workloads in a tenant's namespaces.
 func (c *Controller) refused(ctx context.Context, tenant string, now time.Time) ([]refusals.Workload, error) {
 	var namespaces corev1.NamespaceList
 	if err := c.client.List(ctx, &namespaces, client.MatchingFields{watch.NamespacesByTenant: tenant}); err != nil {
@@ -153,7 +152,7 @@ func (c *Controller) refused(ctx context.Context, tenant string, now time.Time) 
 	return refusals.Workloads(all, now), nil
 }
 
-// next is when the first of these workloads stops counting.
+// next returns when the first of these workloads stops counting.
 func next(refused []refusals.Workload) time.Time {
 	earliest := refused[0].Until
 	for _, w := range refused {

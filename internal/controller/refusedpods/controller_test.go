@@ -28,7 +28,7 @@ func refusedEvent(namespace, workload, component string, ago time.Duration) *cor
 	}
 }
 
-// TestReconcile follows a tenant's count, and how often its status is written.
+// TestReconcile checks a tenant's count, and how often its status is written.
 func TestReconcile(t *testing.T) {
 	namespace := func(name, tenant string) client.Object {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.TenantLabel: tenant}}}

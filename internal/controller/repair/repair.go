@@ -1,5 +1,5 @@
-// Package repair reports objects that croft put back: in one event, in a log line for
-// each object, and in a metric.
+// Package repair reports repaired drift: in one event, in a log line for each object, and
+// in a metric.
 package repair
 
 import (
@@ -19,12 +19,12 @@ import (
 	"croft.dev/croft/internal/metric"
 )
 
-// repaired counts objects that were put back.
+// repaired counts repaired objects.
 var repaired = metric.Repairs.CounterVec()
 
 func init() {
 	metrics.Registry.MustRegister(repaired)
-	// An increase is seen only of a series that exists before it.
+	// An increase is only visible if the series existed before.
 	for _, kind := range slices.Concat(apply.PlatformKinds, apply.NativePlatformKinds, apply.GatekeeperPlatformKinds, apply.PoolKinds, apply.ReadinessKinds) {
 		repaired.WithLabelValues("", kind.Kind)
 	}
@@ -33,9 +33,9 @@ func init() {
 // reason is the reason of the event.
 const reason = "PutBack"
 
-// Of returns the repairs among the changes of a reconcile, if the same declaration had
-// been in place before. Deletions of objects that are no longer wanted are none, and
-// Namespaces that were created or adopted have events of their own.
+// Of returns the repairs among the changes of a reconcile, if the same declaration had been
+// in place before. Deletions of objects that are no longer desired are not repairs, and
+// Namespaces that were created or adopted have their own events.
 func Of(changes []apply.Change) []apply.Change {
 	var all []apply.Change
 	for _, c := range changes {
@@ -47,7 +47,8 @@ func Of(changes []apply.Change) []apply.Change {
 	return all
 }
 
-// Report reports repairs that were made for an object, and for a tenant; "" if for none.
+// Report reports the repairs for an object and a tenant. tenant is "" for cluster-wide
+// objects.
 func Report(ctx context.Context, r events.EventRecorder, regarding client.Object, eventType, tenant string, repairs []apply.Change) {
 	if len(repairs) == 0 {
 		return
@@ -70,7 +71,7 @@ func was(c apply.Change) string {
 	return "changed"
 }
 
-// note lists repairs, as many as the events API takes.
+// note lists repairs, as many as fit in an event.
 func note(repairs []apply.Change) string {
 	if len(repairs) == 1 {
 		c := repairs[0]
@@ -93,8 +94,8 @@ func note(repairs []apply.Change) string {
 	return b.String()
 }
 
-// with names the managers that had changed an object. The one that deleted an object is
-// unknown.
+// with formats the field managers that had changed an object. Nothing records who deleted
+// an object.
 func with(c apply.Change) string {
 	if len(c.Undid) == 0 || c.Action == apply.Created {
 		return ""

@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// settle is how soon a network is looked at after an IPPool has changed. Every pod that
-	// comes or goes changes one: changes within that time are looked at together.
+	// settle is the delay after a change of an IPPool. Each pod that is created or deleted
+	// changes one, so changes within that time are handled together.
 	settle = 5 * time.Second
-	// absent is how soon a cluster is asked again whether it has whereabouts by now.
+	// absent is the interval of checks for whereabouts.
 	absent = 30 * time.Second
 )
 
-// addresses writes how many addresses of a network are used: into its status and the
-// metrics. Without whereabouts there is nothing to say. again is after which time to look
-// for it; zero if it is watched.
+// addresses writes the number of used addresses of a network to its status and the metrics.
+// Without whereabouts it writes nothing. again is the time until the next check for
+// whereabouts, or zero if IPPools are watched.
 func (c *Controller) addresses(ctx context.Context, n *v1alpha1.SecondaryNetwork) (again time.Duration, err error) {
 	watched, err := c.pools.Look(ctx)
 	if err != nil {
@@ -50,9 +50,8 @@ func (c *Controller) addresses(ctx context.Context, n *v1alpha1.SecondaryNetwork
 	return 0, nil
 }
 
-// available is the condition of a network whose addresses are used so far. The message has
-// numbers only while people should look at them: otherwise the status would be written
-// with every pod.
+// available returns the condition for the used addresses of a network. The message contains
+// numbers only if addresses run out: otherwise every pod would change the status.
 func available(uses []secondary.Use) (holds metav1.ConditionStatus, reason, message string) {
 	holds, reason = metav1.ConditionTrue, v1alpha1.ReasonAddressesAvailable
 	var lines []string
@@ -73,7 +72,7 @@ func available(uses []secondary.Use) (holds metav1.ConditionStatus, reason, mess
 	return holds, reason, strings.Join(append(lines, secondary.MoreAddresses), "\n")
 }
 
-// tell emits an event if addresses begin to run out, or have run out.
+// tell emits an event when addresses begin to run out, or have run out.
 func (c *Controller) tell(before, after *v1alpha1.SecondaryNetwork) {
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionAddressesAvailable)
 	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionAddressesAvailable)

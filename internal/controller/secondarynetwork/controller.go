@@ -1,5 +1,5 @@
-// Package secondarynetwork says of SecondaryNetworks whether they fit the estate, and
-// whether pods can have an address there. The cloud creates the networks themselves.
+// Package secondarynetwork reports whether SecondaryNetworks fit the estate, and whether
+// they have free addresses for pods. The cloud creates the networks themselves.
 package secondarynetwork
 
 import (
@@ -32,11 +32,12 @@ type Controller struct {
 	recorder events.EventRecorder
 	retries  *outcome.Retries
 
-	// pools watches IPPools, once the cluster serves them.
+	// pools watches IPPools as soon as the cluster serves them.
 	pools looker
 }
 
-// looker starts to watch a kind when the cluster serves it, and says whether it does.
+// looker starts the watch of a kind as soon as the cluster serves it, and returns the
+// watched kinds.
 type looker interface {
 	Look(ctx context.Context, needed ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error)
 }
@@ -46,7 +47,7 @@ func New(c client.Client, d *declared.Store, r events.EventRecorder) *Controller
 	return &Controller{client: c, declared: d, recorder: r, retries: outcome.NewRetries("secondarynetwork")}
 }
 
-// Register makes the manager run the controller.
+// Register adds the controller to the manager.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	built, err := builder.ControllerManagedBy(m).
 		Named("secondarynetwork").
@@ -74,7 +75,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	entry, ok := snapshot.Network(network.Name)
 	if !ok || entry.UID != network.UID || entry.Generation != network.Generation {
-		// The next estate will have this version of the network, and reconcile it then.
+		// The next estate will contain this version of the network, and reconcile it then.
 		return reconcile.Result{}, nil
 	}
 	before := network.DeepCopy()
@@ -88,8 +89,8 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return c.retries.Of(ctx, req.Name, reconcile.Result{RequeueAfter: again}, errors.Join(unread, err))
 }
 
-// patch writes a status that has changed. Package interfaces writes to the same list: a
-// status that is not the newest is not written, and the reconcile is repeated.
+// patch writes a changed status. Package interfaces writes to the same list of conditions,
+// so a conflicting status is not written, and the reconcile is repeated.
 func (c *Controller) patch(ctx context.Context, before, after *v1alpha1.SecondaryNetwork) error {
 	if equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return nil

@@ -28,7 +28,7 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// looked is a looker whose cluster has whereabouts, or does not.
+// looked is a looker whose cluster serves whereabouts' kind if it is true.
 type looked bool
 
 func (l looked) Look(context.Context, ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error) {
@@ -38,7 +38,7 @@ func (l looked) Look(context.Context, ...schema.GroupVersionKind) ([]schema.Grou
 	return nil, nil
 }
 
-// ward is a Controller of one network on a cluster of its own.
+// ward is a Controller with one network on its own fake cluster.
 type ward struct {
 	*testing.T
 	*Controller
@@ -88,7 +88,7 @@ func ipPool(subnet string) *unstructured.Unstructured {
 	return u
 }
 
-// use gives a number of addresses of a subnet to pods, and looks at the network.
+// use allocates addresses of a subnet to pods, and reconciles the network.
 func (w *ward) use(subnet string, addresses int) reconcile.Result {
 	w.Helper()
 	pool := ipPool(subnet)
@@ -117,8 +117,8 @@ func (w *ward) look() reconcile.Result {
 	return result
 }
 
-// says fails unless the network's conditions are so. Nothing is in message that the
-// condition must not say.
+// says fails unless the network has these conditions. The message of AddressesAvailable
+// must contain all parts of message.
 func (w *ward) says(ready, holds metav1.ConditionStatus, reason string, message ...string) {
 	w.Helper()
 	n := w.network()
@@ -145,7 +145,7 @@ func (w *ward) network() *v1alpha1.SecondaryNetwork {
 	return n
 }
 
-// event is the next event; "" if there is none.
+// event returns the next event, or "".
 func (w *ward) event() string {
 	select {
 	case e := <-w.events.Events:
@@ -155,8 +155,8 @@ func (w *ward) event() string {
 	}
 }
 
-// TestRangeRunsOut fills a zone's range. People are told before it is full, once, and the
-// status is not written while there is nothing to say.
+// TestRangeRunsOut fills a zone's range. A warning must be emitted once, before the range
+// is full, and the status must not be written while nothing changes.
 func TestRangeRunsOut(t *testing.T) {
 	w := newWard(t)
 	w.look()
@@ -223,8 +223,8 @@ func series(v *prometheus.GaugeVec) []prometheus.Metric {
 	return all
 }
 
-// TestWithoutWhereabouts fails if a network is not Ready where whereabouts' kind is not
-// served, or if it is not looked for again.
+// TestWithoutWhereabouts fails if a network is not Ready on a cluster that does not serve
+// whereabouts' kind, or if the kind is not looked up again.
 func TestWithoutWhereabouts(t *testing.T) {
 	w := newWard(t)
 	w.use("10.0.4.0", 32)
@@ -240,8 +240,8 @@ func TestWithoutWhereabouts(t *testing.T) {
 	}
 }
 
-// TestOthersConditions fails if a status overwrites what package interfaces wrote after it
-// was read.
+// TestOthersConditions fails if a status write overwrites a condition that package
+// interfaces wrote after the status was read.
 func TestOthersConditions(t *testing.T) {
 	w := newWard(t)
 	w.look()
@@ -267,7 +267,8 @@ func TestOthersConditions(t *testing.T) {
 	}
 }
 
-// TestServed wants an IPPool to wake those networks alone that it may have addresses of.
+// TestServed fails if an IPPool triggers networks other than those that it may have
+// addresses of.
 func TestServed(t *testing.T) {
 	w := newWard(t)
 	if got := w.served(t.Context(), ipPool("10.0.5.0")); len(got) != 1 || got[0] != "n4" {

@@ -15,7 +15,7 @@ var (
 
 func init() { metrics.Registry.MustRegister(used, total) }
 
-// count sets the metrics of a network. Zones that it has no more are gone from them.
+// count sets the metrics of a network, and deletes those of its removed zones.
 func count(network string, uses []secondary.Use) {
 	forget(network)
 	for _, u := range uses {
@@ -24,7 +24,7 @@ func count(network string, uses []secondary.Use) {
 	}
 }
 
-// forget takes a network out of the metrics.
+// forget deletes the metrics of a network.
 func forget(network string) {
 	of := prometheus.Labels{"network": network}
 	used.DeletePartialMatch(of)

@@ -16,10 +16,10 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// queue is the controller's.
+// queue is the controller's work queue.
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// touched has the networks looked at that an IPPool may have addresses of.
+// touched reconciles the networks that an IPPool may have addresses of.
 func (c *Controller) touched() handler.EventHandler {
 	enqueue := func(ctx context.Context, o client.Object, q queue) {
 		pool, ok := o.(*unstructured.Unstructured)
@@ -37,7 +37,7 @@ func (c *Controller) touched() handler.EventHandler {
 	}
 }
 
-// served are the names of the networks that an IPPool may have addresses of.
+// served returns the names of the networks that an IPPool may have addresses of.
 func (c *Controller) served(ctx context.Context, pool *unstructured.Unstructured) []string {
 	var list v1alpha1.SecondaryNetworkList
 	if err := c.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {

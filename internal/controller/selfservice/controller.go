@@ -1,5 +1,5 @@
-// Package selfservice grants the namespaces that tenants request. It judges requests one
-// after the other and creates the namespaces; from then on, package tenant keeps their
+// Package selfservice grants the namespaces that tenants request. It decides on one request
+// after the other and creates the namespaces. From then on, package tenant maintains their
 // walls, as for declared namespaces.
 package selfservice
 
@@ -32,14 +32,14 @@ import (
 	"croft.dev/croft/internal/trace"
 )
 
-// again is the time until a refused request is judged again: its obstacle may go without
-// an event of the tenant.
+// again is the time until a refused request is evaluated again: its obstacle may disappear
+// without an event of the tenant.
 const again = time.Minute
 
 // Controller reconciles TenantNamespaces.
 type Controller struct {
 	client client.Client
-	// live reads from the API server: no request is granted by the cache.
+	// live reads from the API server, because the cache may be too old to grant a request.
 	live     client.Client
 	applier  *apply.Applier
 	declared *declared.Store
@@ -51,8 +51,8 @@ func New(cached, live client.Client, d *declared.Store, r events.EventRecorder) 
 	return &Controller{cached, live, apply.New(live), d, r}
 }
 
-// Register makes the manager run the controller. It takes one request at a time: the limit
-// holds since each is counted before the next is judged.
+// Register adds the controller to the manager. It handles one request at a time: to enforce
+// the limit, each grant must be counted before the next decision.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("selfservice").
@@ -95,9 +95,9 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, c.grant(ctx, request, tenant, f.existing != nil)
 }
 
-// grant records the grant, and creates the namespace before the next request is judged.
-// If another client creates it in between, the grant is withdrawn: requests adopt no
-// namespaces.
+// grant records the grant, and creates the namespace before the next decision. If another
+// client creates the namespace in between, grant withdraws the grant, because requests do
+// not adopt namespaces.
 func (c *Controller) grant(ctx context.Context, request *v1alpha1.TenantNamespace, tenant *estate.Tenant, exists bool) error {
 	if err := c.settle(ctx, request, tenant.Name, "", ""); err != nil || exists {
 		return err
@@ -132,14 +132,15 @@ func (c *Controller) report(ctx context.Context, request *v1alpha1.TenantNamespa
 	if slices.Contains(object.Status.Namespaces, request.Name) && meta.IsStatusConditionTrue(object.Status.Conditions, v1alpha1.ConditionReady) {
 		status.Set(st, request.Generation, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
 	} else {
-		// The Tenant's own message is for the platform: it may name other tenants.
+		// The Tenant's own message is for the platform team, because it may name other
+		// tenants.
 		status.Set(st, request.Generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonPending,
 			"granted; the walls of tenant "+tenant.Name+" do not stand around it yet")
 	}
 	return reconcile.Result{}, c.write(ctx, before, request)
 }
 
-// settle writes a verdict: granted to a tenant if there is no reason against it.
+// settle writes a decision. With an empty reason, the namespace is granted to the tenant.
 func (c *Controller) settle(ctx context.Context, request *v1alpha1.TenantNamespace, tenant, reason, why string) error {
 	before := request.DeepCopy()
 	request.Status.Tenant = tenant
@@ -152,7 +153,8 @@ func (c *Controller) settle(ctx context.Context, request *v1alpha1.TenantNamespa
 	return c.write(ctx, before, request)
 }
 
-// write writes the status over the version that was judged, and an event of a new verdict.
+// write writes the status if the request has not changed since the decision, and emits an
+// event if the decision is new.
 func (c *Controller) write(ctx context.Context, before, request *v1alpha1.TenantNamespace) error {
 	status.Sum(&request.Status.Status, request.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied)
 	turned := status.Turned(&before.Status.Status, &request.Status.Status, v1alpha1.ConditionReady)

@@ -12,25 +12,24 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// facts are the input of the judgement of a request.
+// facts are the input for the decision on a request.
 type facts struct {
 	anchor, name string
 	platform     *v1alpha1.PlatformSpec
 	// tenant is the tenant of the request's namespace.
 	tenant *estate.Tenant
-	// claimant is the tenant that declares or was granted a namespace of the name; "" if
-	// none does.
+	// claimant is the tenant that declares the namespace or was granted it, or "".
 	claimant string
-	// known reports whether a name is that of a Tenant.
+	// known reports whether a Tenant with this name exists.
 	known func(name string) bool
-	// existing is the namespace of that name; nil if there is none.
+	// existing is the namespace with this name, or nil.
 	existing *corev1.Namespace
-	// used are the tenant's other namespaces beside the declared ones.
+	// used are the tenant's other namespaces that it does not declare.
 	used map[string]bool
 }
 
-// judge decides on a request that has not been granted. It returns why it is refused, and
-// the reason for the condition; "" if it is granted.
+// judge decides on a request that is not yet granted. It returns the condition's reason and
+// message for a refusal, or "" for a grant.
 func judge(f facts) (reason, why string) {
 	limit := f.tenant.MayRequest
 	switch {
@@ -58,9 +57,9 @@ func judge(f facts) (reason, why string) {
 	return "", ""
 }
 
-// own reports whether croft created the namespace for an earlier, retained request of
-// this name in the same namespace. A namespace that the platform has taken from the
-// tenant cannot be had this way.
+// own reports whether croft created the existing namespace for an earlier, retained request
+// with the same name and namespace. A tenant cannot get back a namespace that the platform
+// has taken from it.
 func (f facts) own() bool {
 	return f.existing.Labels[v1alpha1.TenantLabel] == f.tenant.Name &&
 		f.existing.Annotations[v1alpha1.RequestedAnnotation] == f.anchor &&

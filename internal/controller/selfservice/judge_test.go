@@ -10,7 +10,7 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// TestJudge holds each request against its verdict. In make test.
+// TestJudge compares each request with its decision. In make test.
 func TestJudge(t *testing.T) {
 	namespace := func(tenant, anchor string, change func(*corev1.Namespace)) *corev1.Namespace {
 		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{

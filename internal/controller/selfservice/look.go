@@ -18,7 +18,7 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// look reads the facts about a request from the API server. Declared objects come from
+// look reads the facts about a request from the API server. Declared objects are read from
 // the estate.
 func (c *Controller) look(ctx context.Context, s *declared.Snapshot, tenant *estate.Tenant, request *v1alpha1.TenantNamespace) (facts, error) {
 	f := facts{
@@ -54,14 +54,14 @@ func (c *Controller) look(ctx context.Context, s *declared.Snapshot, tenant *est
 	return f, nil
 }
 
-// use counts a namespace against the limit, unless it is declared or the one asked for.
+// use counts a namespace towards the limit, unless it is declared or the requested one.
 func (f facts) use(name string) {
 	if name != f.name && !f.tenant.Declares(name) {
 		f.used[name] = true
 	}
 }
 
-// requestsOf returns the requests of the tenant that an object is, or is labelled with.
+// requestsOf returns all requests of a tenant. The object is the Tenant, or has its label.
 func (c *Controller) requestsOf(ctx context.Context, o client.Object) []reconcile.Request {
 	name := o.GetLabels()[v1alpha1.TenantLabel]
 	if _, ok := o.(*v1alpha1.Tenant); ok {
@@ -79,7 +79,7 @@ func (c *Controller) requestsOf(ctx context.Context, o client.Object) []reconcil
 	for _, anchor := range entry.Value.Namespaces {
 		var requests v1alpha1.TenantNamespaceList
 		if err := c.client.List(ctx, &requests, client.InNamespace(anchor)); err != nil {
-			return all // the cache is ending
+			return all // the cache is stopping
 		}
 		for i := range requests.Items {
 			all = append(all, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&requests.Items[i])})
@@ -88,7 +88,7 @@ func (c *Controller) requestsOf(ctx context.Context, o client.Object) []reconcil
 	return all
 }
 
-// moved lets through changes of a Tenant that requests depend on.
+// moved passes changes of a Tenant that affect requests.
 func moved() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e ctrlevent.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.Tenant)

@@ -1,6 +1,6 @@
-// Package statemetrics serves the state of what is declared as metrics: conditions, use of
-// quotas, policies and the last run of croft verify. They are computed from the cache when
-// they are asked for, so that none is left of an object that is gone.
+// Package statemetrics exports the state of declared objects as metrics: conditions, quota
+// use, policies and the last run of croft verify. The metrics are computed from the cache
+// for each scrape, so that no series of a deleted object remains.
 package statemetrics
 
 import (
@@ -20,16 +20,16 @@ import (
 	"croft.dev/croft/internal/metric"
 )
 
-// patience is how long reading from the cache may take: it waits while the cache is filled.
+// patience limits reading from the cache, which blocks until the cache is filled.
 const patience = 5 * time.Second
 
-// Declared are the metrics that a Collector has.
+// Declared are the metrics of a Collector.
 var Declared = []metric.Metric{
 	metric.PlatformCondition, metric.PoolCondition, metric.TenantCondition, metric.QuotaUse,
 	metric.RefusedWorkloads, metric.PolicyInfo, metric.PolicyWarnings, metric.VerifyTime, metric.VerifyResults,
 }
 
-// Collector implements prometheus.Collector for the operator that leads in this process.
+// Collector implements prometheus.Collector for the leading operator of this process.
 type Collector struct {
 	mu     sync.Mutex
 	reader client.Reader
@@ -39,11 +39,11 @@ var collector = &Collector{}
 
 func init() { metrics.Registry.MustRegister(collector) }
 
-// Register makes the manager serve the state while it leads: several replicas would count
-// everything several times.
+// Register adds the exporter to the manager. Only the leader exports the state: otherwise
+// several replicas would count everything several times.
 func Register(m manager.Manager) error { return m.Add(exporter{m.GetClient()}) }
 
-// exporter lends its cache to the Collector for as long as it leads.
+// exporter gives the Collector its cache while it leads.
 type exporter struct{ reader client.Reader }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
@@ -63,7 +63,7 @@ func (c *Collector) use(r client.Reader) {
 	c.reader = r
 }
 
-// drop takes a reader away, unless another operator of the process came after it.
+// drop removes a reader, unless another operator of this process has replaced it.
 func (c *Collector) drop(r client.Reader) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,8 +79,8 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. Where the cache cannot be read there is no state:
-// an error would take all other metrics along.
+// Collect implements prometheus.Collector. If the cache cannot be read, Collect returns no
+// state metrics: an error would fail the scrape of all other metrics.
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	c.mu.Lock()
 	reader := c.reader
@@ -100,7 +100,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// state is what the metrics are computed from.
+// state is the input of the metrics.
 type state struct {
 	platforms v1alpha1.PlatformList
 	pools     v1alpha1.PoolList
@@ -109,7 +109,7 @@ type state struct {
 	policies  admissionv1.ValidatingAdmissionPolicyList
 }
 
-// read reads kinds that controllers watch anyway, and copies nothing.
+// read lists kinds that controllers watch anyway, without copying the objects.
 func read(ctx context.Context, reader client.Reader) (*state, error) {
 	s := &state{}
 	for _, list := range []client.ObjectList{&s.platforms, &s.pools, &s.tenants, &s.quotas, &s.policies} {

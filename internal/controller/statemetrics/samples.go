@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// samples are the state as metrics.
+// samples returns the state as metrics.
 func (s *state) samples() []prometheus.Metric {
 	var all samples
 	for i := range s.platforms.Items {
@@ -37,7 +37,7 @@ func (s *state) samples() []prometheus.Metric {
 	for i := range s.policies.Items {
 		p := &s.policies.Items[i]
 		all.add(metric.PolicyInfo, 1, p.Name, p.Labels[v1alpha1.WallLabel])
-		// Nothing is known of a version that nobody has checked yet.
+		// The API server has not yet type-checked a newer generation.
 		if p.Status.ObservedGeneration == p.Generation && p.Status.TypeChecking != nil {
 			warnings := 0
 			for _, w := range p.Status.TypeChecking.ExpressionWarnings {
@@ -53,7 +53,7 @@ func (s *state) samples() []prometheus.Metric {
 
 type samples []prometheus.Metric
 
-// descriptions are made once: there may be thousands of samples of each.
+// descriptions are shared, because there may be thousands of samples of each.
 var descriptions = func() map[string]*prometheus.Desc {
 	all := map[string]*prometheus.Desc{}
 	for _, m := range Declared {
@@ -85,8 +85,8 @@ func (s *samples) verified(v *v1alpha1.VerifyStatus) {
 	}
 }
 
-// quotas adds up the quotas of each tenant's namespaces. A resource of which nothing is
-// used is left out: the counts that every tenant has would be most of the series.
+// quotas adds up the quotas of each tenant's namespaces. It omits unused resources:
+// otherwise most series would be object counts that every tenant has.
 func (s *samples) quotas(quotas []corev1.ResourceQuota) {
 	type key struct{ tenant, resource string }
 	used, hard := map[key]float64{}, map[key]float64{}

@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// lines are samples as Prometheus's text format has them, sorted.
+// lines returns samples in Prometheus' text format, sorted.
 func lines(t *testing.T, s *state) []string {
 	t.Helper()
 	var all []string
@@ -56,7 +56,7 @@ func TestSamples(t *testing.T) {
 			Name: name, Generation: generation, Labels: map[string]string{v1alpha1.WallLabel: "policy"},
 		}}
 		p.Status.ObservedGeneration = observed
-		// CEL has no type for limits: every cluster has this warning.
+		// CEL has no type for limits, so every cluster has this warning.
 		p.Status.TypeChecking = &admissionv1.TypeChecking{ExpressionWarnings: append(make([]admissionv1.ExpressionWarning, warnings),
 			admissionv1.ExpressionWarning{Warning: "undefined field 'limits'"})}
 		return p

@@ -1,5 +1,5 @@
-// Package status writes conditions: computed in one place from observations, and sent to
-// the API server once, and only if they have changed.
+// Package status writes conditions. They are computed in one place from observations, and
+// sent to the API server once, and only if they have changed.
 package status
 
 import (
@@ -21,11 +21,11 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// longest is the kept length of a message; the API allows eight times as much, but
-// nobody reads it.
+// longest is the maximum length of a message, in bytes. The API allows eight times as much,
+// which is too long to read.
 const longest = 4096
 
-// Set writes one condition.
+// Set sets one condition.
 func Set(s *v1alpha1.Status, generation int64, condition string, holds metav1.ConditionStatus, reason, message string) {
 	if len(message) > longest {
 		message = strings.ToValidUTF8(message[:longest], "") + " …"
@@ -35,7 +35,7 @@ func Set(s *v1alpha1.Status, generation int64, condition string, holds metav1.Co
 	})
 }
 
-// Accept writes Accepted, and reports whether it is True.
+// Accept sets Accepted, and reports whether it is True.
 func Accept(s *v1alpha1.Status, generation int64, hasPlatform bool, problems manifest.Problems) bool {
 	switch {
 	case !hasPlatform:
@@ -51,7 +51,7 @@ func Accept(s *v1alpha1.Status, generation int64, hasPlatform bool, problems man
 	}
 }
 
-// messages leaves out the object's own name, which is shown beside the message.
+// messages omits the object's own name, which is displayed next to the message.
 func messages(problems manifest.Problems) string {
 	lines := make([]string, len(problems))
 	for i, p := range problems {
@@ -63,8 +63,8 @@ func messages(problems manifest.Problems) string {
 	return strings.Join(lines, "\n")
 }
 
-// Sum writes Ready: the reason and message of the first condition that is not True, or
-// True.
+// Sum sets Ready to the status, reason and message of the first condition that is not True,
+// or to True.
 func Sum(s *v1alpha1.Status, generation int64, conditions ...string) {
 	s.ObservedGeneration = generation
 	for _, name := range conditions {
@@ -81,9 +81,8 @@ func Sum(s *v1alpha1.Status, generation int64, conditions ...string) {
 	Set(s, generation, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "")
 }
 
-// SumNetwork writes Ready of a SecondaryNetwork. Two controllers write its conditions, each
-// only on clusters that have something to say of it: conditions that are not there are not
-// waited for.
+// SumNetwork sets Ready of a SecondaryNetwork. Two controllers write its conditions, each
+// only on clusters to which the condition applies. Missing conditions do not count.
 func SumNetwork(s *v1alpha1.Status, generation int64) {
 	summed := []string{v1alpha1.ConditionAccepted}
 	for _, optional := range []string{v1alpha1.ConditionInterfacesReady, v1alpha1.ConditionAddressesAvailable} {
@@ -94,7 +93,7 @@ func SumNetwork(s *v1alpha1.Status, generation int64) {
 	Sum(s, generation, summed...)
 }
 
-// Turned returns a condition if it says something else than before.
+// Turned returns a condition if its status, reason or message has changed.
 func Turned(before, after *v1alpha1.Status, name string) *metav1.Condition {
 	was, is := meta.FindStatusCondition(before.Conditions, name), meta.FindStatusCondition(after.Conditions, name)
 	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason && was.Message == is.Message {
@@ -103,23 +102,24 @@ func Turned(before, after *v1alpha1.Status, name string) *metav1.Condition {
 	return is
 }
 
-// Writer writes statuses for one controller, and remembers its last writes: the cache
-// may not have them yet. Only the difference to the cache is written, so without that
-// memory a status that changes back at once would look unchanged.
+// Writer writes statuses for one controller, and remembers its last writes, because the
+// cache may lag behind them. Only the difference to the cached status is written. Without
+// the memory, a status that changes back before the cache has caught up would look
+// unchanged.
 type Writer struct {
 	client client.Client
 
 	mu sync.Mutex
-	// written are the resource versions that came of the last writes, by name.
+	// written are the resource versions after the last writes, by name.
 	written map[string]string
 }
 
 // NewWriter returns a Writer for objects that are read from the client's cache.
 func NewWriter(c client.Client) *Writer { return &Writer{client: c, written: map[string]string{}} }
 
-// Patch writes the status of an object, unless it is unchanged. A deleted object needs
-// none. It returns a conflict, and writes nothing, if before is older than the last
-// written status.
+// Patch writes the status of an object, unless it is unchanged or the object was deleted.
+// If before is older than the last written status, Patch writes nothing and returns a
+// conflict.
 func (w *Writer) Patch(ctx context.Context, before, after client.Object) error {
 	if w.ahead(before) {
 		return apierrors.NewConflict(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "status"}, before.GetName(),
@@ -143,7 +143,7 @@ func (w *Writer) Patch(ctx context.Context, before, after client.Object) error {
 	return nil
 }
 
-// ahead reports whether a status was written that an object does not have yet.
+// ahead reports whether an object is older than the last written status.
 func (w *Writer) ahead(o client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// TestWriterWaitsForTheCache turns a condition to False and back, where the cache still
-// has the object as it was before both.
+// TestWriterWaitsForTheCache changes a condition to False and back while the cache still
+// has the object from before both changes.
 func TestWriterWaitsForTheCache(t *testing.T) {
 	tenant := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
 	status.Set(&tenant.Status.Status, 1, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "")

@@ -1,7 +1,7 @@
-// Package tenant applies the walls of each tenant, and reports their state in the
-// tenant's status and in events. All concerns share one queue, so that nothing is
-// written for a tenant while it is deleted; the two with a state of their own, the quota
-// and the probe, are packages below.
+// Package tenant applies the walls of each tenant, and reports their state in the tenant's
+// status and in events. All concerns share one queue, so that nothing is written for a
+// tenant while it is deleted. The two concerns with their own state, quota and enforcement,
+// have packages of their own.
 package tenant
 
 import (
@@ -39,8 +39,8 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// concurrency is the number of tenants that are reconciled at once. Each spends most
-// of its time waiting for the API server.
+// concurrency is the number of tenants that are reconciled at once. Each spends most of its
+// time waiting for the API server.
 const concurrency = 8
 
 // Controller reconciles Tenants.
@@ -58,8 +58,8 @@ type Controller struct {
 	quota    *quota.Quota
 	probe    *enforcement.Probe
 	deletion deletion
-	// dialects and engines watch kinds that a cluster may not serve: network policies
-	// of other dialects, Gatekeeper's kinds, and those of Flux.
+	// dialects, engines and optional watch kinds that a cluster may not serve: network
+	// policies of other dialects, Gatekeeper's kinds, and the kinds of Flux and Multus.
 	dialects, engines, optional *watch.Late
 }
 
@@ -75,9 +75,8 @@ func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r even
 	}
 }
 
-// Register makes the manager run the controller. A tenant is reconciled when its
-// entry in the estate changes, when an object that croft made for it changes, and
-// when it is deleted.
+// Register adds the controller to the manager. A tenant is reconciled when its entry in the
+// estate changes, when an object that croft created for it changes, and when it is deleted.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	b := builder.ControllerManagedBy(m).
 		Named("tenant").
@@ -104,8 +103,8 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	return nil
 }
 
-// tenantsOf returns the tenants that an event on a namespace may concern: its
-// owner, the tenant it may be adopted by, and the tenant that declares it.
+// tenantsOf returns the tenants that an event on a namespace may affect: its owner, the
+// tenant that may adopt it, and the tenant that declares it.
 func (c *Controller) tenantsOf(_ context.Context, o client.Object) []reconcile.Request {
 	names := []string{o.GetLabels()[v1alpha1.TenantLabel], o.GetAnnotations()[v1alpha1.AdoptAnnotation]}
 	if snapshot := c.declared.Current(); snapshot != nil {
@@ -114,8 +113,8 @@ func (c *Controller) tenantsOf(_ context.Context, o client.Object) []reconcile.R
 	return watch.Names(names...)
 }
 
-// requester returns the tenant of a TenantNamespace. If the object is deleted before the
-// estate has it, a namespace may be left behind.
+// requester returns the tenant of a TenantNamespace. A request that is deleted before it is
+// in the estate may leave a namespace behind.
 func (c *Controller) requester(_ context.Context, o client.Object) []reconcile.Request {
 	snapshot := c.declared.Current()
 	if snapshot == nil {
@@ -148,7 +147,7 @@ func (c *Controller) reconcileTenant(ctx context.Context, req reconcile.Request)
 	entry, ok := snapshot.Tenant(tenant.Name)
 	deleting := !tenant.DeletionTimestamp.IsZero()
 	if !deleting && (!ok || entry.UID != tenant.UID || entry.Generation != tenant.Generation) {
-		// The next estate will have this version of the tenant, and reconcile it then.
+		// The next estate will contain this version of the tenant, and reconcile it then.
 		return reconcile.Result{}, nil
 	}
 
@@ -185,7 +184,7 @@ func (c *Controller) reconcileTenant(ctx context.Context, req reconcile.Request)
 	return c.reconcileWalls(ctx, snapshot, tenant, &seen)
 }
 
-// reconcileWalls writes the walls of a valid tenant, and probes whether they hold.
+// reconcileWalls writes the walls of a valid tenant, and probes whether they are enforced.
 func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snapshot, object *v1alpha1.Tenant, seen *observation) (reconcile.Result, error) {
 	tenant := seen.entry.Value
 	needed := mutatorKinds(snapshot.Platform.Placement)
@@ -204,7 +203,7 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	}
 	last := c.memory.of(tenant.Name)
 	seen.stood = last.revision == seen.entry.Revision
-	// Until the reconcile is done, nothing is known to hold.
+	// Forget that the walls are enforced until this reconcile is done.
 	c.memory.remember(tenant.Name, standing{revision: last.revision})
 
 	withdrawn, withdrawErr := c.withdrawNamespaces(ctx, tenant)
@@ -223,8 +222,8 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 			strings.Join(division.Uncounted, ", ")
 		return reconcile.Result{RequeueAfter: seen.patience()}, nil
 	}
-	// The status may lack the engine though the walls were seen to hold: a write that
-	// lost a race, or failed.
+	// The status may lack the engine although the walls were observed to be enforced: that
+	// write may have failed or lost a race.
 	if seen.stood && last.enforced && !seen.wrote() && object.Status.Placement == snapshot.Platform.Placement {
 		seen.enforced = true
 		c.memory.remember(tenant.Name, last)
@@ -247,12 +246,12 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	return after, nil
 }
 
-// attempts limits how often a tenant's walls are written in one reconcile while others
-// write to its ResourceQuotas, as the API server does with every pod.
+// attempts limits how often a tenant's walls are written in one reconcile if its
+// ResourceQuotas change meanwhile. The API server changes them with every pod.
 const attempts = 5
 
-// write divides the quota and writes the walls by it. Policies of the served
-// dialects that are no longer wanted are deleted.
+// write divides the quota and writes the walls with the result. It deletes policies of the
+// served dialects that are no longer desired.
 func (c *Controller) write(ctx context.Context, platform *estate.Platform, object *v1alpha1.Tenant, tenant *estate.Tenant, served []schema.GroupVersionKind) (*quota.Division, []apply.Change, error) {
 	var all []apply.Change
 	for attempt := 1; ; attempt++ {

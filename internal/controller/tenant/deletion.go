@@ -16,20 +16,20 @@ import (
 	"croft.dev/croft/internal/terminating"
 )
 
-// recheck is how soon a tenant that is being deleted is reconciled again: changes of a
-// namespace's status, which has the reason why it remains, cause no reconcile.
+// recheck is how often a tenant that is being deleted is reconciled. The reason why a
+// namespace still exists is in the namespace's status, whose changes cause no reconcile.
 const recheck = 15 * time.Second
 
-// deletion undoes a tenant that is being deleted. It reads from the API server: a cache
-// may not show new objects yet, and nothing looks for them afterwards.
+// deletion cleans up after a tenant that is being deleted. It reads from the API server: a
+// cache may not show a new object, which nothing would delete later.
 type deletion struct {
 	live    client.Reader
 	applier *apply.Applier
 }
 
-// undo revokes people's and Flux's access everywhere and, with `deletion: Delete`,
+// undo revokes people's and Flux's access in all namespaces and, with `deletion: Delete`,
 // deletes the namespaces. It returns the namespaces that are still being deleted, each with
-// the reason: the deletion is complete when there are none.
+// the reason. The deletion is complete when there are none.
 func (d deletion) undo(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []string, changes []apply.Change, err error) {
 	changes, err = d.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", nil, slices.Concat(apply.SourceKinds, apply.AccessKinds)...)
 	if err != nil || tenant.Spec.Deletion != v1alpha1.DeletionDelete {
@@ -57,8 +57,8 @@ func (d deletion) undo(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []
 	return nil, append(changes, pruned...), err
 }
 
-// withReason is the name of a namespace that is being deleted, with the reason why it still
-// exists.
+// withReason returns the name of a namespace that is being deleted, with the reason why it
+// still exists.
 func withReason(n *corev1.Namespace) string {
 	reasons := terminating.Namespace(n)
 	if len(reasons) == 0 {

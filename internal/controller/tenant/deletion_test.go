@@ -10,7 +10,7 @@ import (
 )
 
 // TestReportDeletion fails if a tenant that is being deleted does not name the namespace
-// that it waits for, or the reason why that still exists.
+// that it waits for, or the reason why that namespace still exists.
 func TestReportDeletion(t *testing.T) {
 	held := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Status: corev1.NamespaceStatus{Conditions: []corev1.NamespaceCondition{
 		{Type: corev1.NamespaceContentRemaining, Status: corev1.ConditionFalse, Message: "All content successfully removed"},

@@ -14,7 +14,7 @@ import (
 )
 
 // emitChanges emits events on the Tenant about its namespaces and about repairs. A
-// reconcile that changes nothing emits none.
+// reconcile without changes emits none.
 func (c *Controller) emitChanges(ctx context.Context, tenant *v1alpha1.Tenant, s *observation) {
 	for _, change := range s.changes {
 		if reason, note := news(change); reason != "" {
@@ -45,7 +45,8 @@ func (c *Controller) emitConditions(before, after *v1alpha1.Tenant) {
 	}
 }
 
-// news returns the event about a namespace that has come or gone, or "".
+// news returns the event about a namespace that was created, adopted, deleted or released,
+// or "".
 func news(change apply.Change) (reason, note string) {
 	if change.Kind != "Namespace" {
 		return "", ""

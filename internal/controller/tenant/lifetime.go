@@ -10,7 +10,7 @@ import (
 	"croft.dev/croft/internal/controller/owner"
 )
 
-// hold returns nil if the tenant exists and has croft's finalizer: so it stays until
+// hold ensures that the tenant exists and has croft's finalizer, so that it remains until
 // croft has deleted its objects.
 func (c *Controller) hold(ctx context.Context, tenant, before *v1alpha1.Tenant) error {
 	if controllerutil.AddFinalizer(tenant, v1alpha1.TenantFinalizer) {
@@ -43,7 +43,8 @@ func (c *Controller) delete(ctx context.Context, tenant, before *v1alpha1.Tenant
 	return nil
 }
 
-// patchFinalizers writes the finalizers of a tenant that is still as it was read.
+// patchFinalizers writes the finalizers of a tenant if it has not changed since it was
+// read.
 func (c *Controller) patchFinalizers(ctx context.Context, tenant, before *v1alpha1.Tenant) error {
 	if err := owner.PatchFinalizers(ctx, c.client, tenant, before.DeepCopy()); err != nil {
 		tenant.ObjectMeta = *before.ObjectMeta.DeepCopy()

@@ -8,14 +8,14 @@ import (
 
 // standing is the last known state of a tenant's walls.
 type standing struct {
-	// revision is the declaration's for which every object was last in place.
+	// revision is the declaration's revision for which every object was last in place.
 	revision uint64
-	// enforced says that a probe has succeeded since then.
+	// enforced reports whether a probe has succeeded since then.
 	enforced bool
 }
 
-// memory avoids repeated probes and repeated events: the cache shows a status only a
-// moment after it was written. Nothing else depends on it, and losing it is harmless.
+// memory avoids repeated probes and repeated events, because the cache lags behind a
+// written status. Nothing else depends on it, and losing it is harmless.
 type memory struct {
 	mu       sync.Mutex
 	standing map[string]standing
@@ -38,7 +38,7 @@ func (m *memory) remember(tenant string, s standing) {
 	m.standing[tenant] = s
 }
 
-// isNew reports whether a tenant's condition differs from that of the last event.
+// isNew reports whether a tenant's condition differs from the last event's.
 func (m *memory) isNew(tenant string, condition metav1.Condition) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

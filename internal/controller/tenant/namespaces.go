@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// withdrawNamespaces takes from a tenant the namespaces that it declares no longer, as
-// its deletion policy has it.
+// withdrawNamespaces withdraws the namespaces that a tenant no longer declares, as its
+// deletion policy specifies.
 func (c *Controller) withdrawNamespaces(ctx context.Context, tenant *estate.Tenant) ([]apply.Change, error) {
 	var mine corev1.NamespaceList
 	if err := c.client.List(ctx, &mine, client.MatchingFields{watch.NamespacesByTenant: tenant.Name}); err != nil {
@@ -45,8 +45,9 @@ func (c *Controller) withdrawNamespaces(ctx context.Context, tenant *estate.Tena
 	return changes, errors.Join(errs...)
 }
 
-// granted asks the API server whether a namespace is the tenant's by a TenantNamespace that
-// the estate does not have yet, as when another operator granted it a moment ago.
+// granted checks with the API server whether a TenantNamespace that is not yet in the
+// estate grants a namespace to the tenant. Another operator may have granted it a moment
+// ago.
 func (c *Controller) granted(ctx context.Context, namespace *corev1.Namespace, tenant *estate.Tenant) (bool, error) {
 	anchor := namespace.Annotations[v1alpha1.RequestedAnnotation]
 	if !tenant.Declares(anchor) {

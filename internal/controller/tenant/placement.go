@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// mutatorKinds are the kinds of a placement engine's objects for each tenant.
+// mutatorKinds returns the kinds of a placement engine's objects for each tenant.
 func mutatorKinds(engine v1alpha1.PlacementEngine) []schema.GroupVersionKind {
 	if engine == v1alpha1.PlacementGatekeeper {
 		return apply.GatekeeperMutatorKinds
@@ -20,9 +20,10 @@ func mutatorKinds(engine v1alpha1.PlacementEngine) []schema.GroupVersionKind {
 	return nil
 }
 
-// settlePlacement records that the platform's engine was observed to place the tenant's
-// pods, and deletes the objects of the previous engine. Until then, those stay. A new
-// tenant has none. The served kinds are those of the cluster.
+// settlePlacement deletes the objects of the previous engine, and records that the
+// platform's engine places the tenant's pods. It is called once that was observed; until
+// then the objects stay. A new tenant has none. served are the kinds that the cluster
+// serves.
 func (c *Controller) settlePlacement(ctx context.Context, platform *estate.Platform, object *v1alpha1.Tenant, tenant *estate.Tenant, served []schema.GroupVersionKind) ([]apply.Change, error) {
 	isNew := object.Status.ObservedGeneration == 0
 	if platform.Placement == v1alpha1.PlacementNative && (isNew || object.Status.Placement == v1alpha1.PlacementNative) {

@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// missingFlux is an error if a tenant has sources and the cluster does not serve all
+// missingFlux returns an error if a tenant has sources and the cluster does not serve all
 // kinds that they need.
 func missingFlux(p *estate.Platform, t *estate.Tenant, served []schema.GroupVersionKind) error {
 	for _, kind := range gitops.Kinds(p, t) {
@@ -25,8 +25,8 @@ func missingFlux(p *estate.Platform, t *estate.Tenant, served []schema.GroupVers
 	return nil
 }
 
-// missingMultus is an error if a tenant has networks and the cluster does not serve the
-// kind that pods are attached by.
+// missingMultus returns an error if a tenant has networks and the cluster does not serve
+// Multus' kind.
 func missingMultus(t *estate.Tenant, served []schema.GroupVersionKind) error {
 	for _, kind := range network.TenantKinds(t) {
 		if !slices.Contains(served, kind) {
@@ -37,7 +37,7 @@ func missingMultus(t *estate.Tenant, served []schema.GroupVersionKind) error {
 	return nil
 }
 
-// withoutUnserved leaves out objects of Flux and Multus that the cluster does not serve.
+// withoutUnserved omits objects of Flux and Multus that the cluster does not serve.
 func withoutUnserved(objects []client.Object, served []schema.GroupVersionKind) []client.Object {
 	return slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool {
 		kind := o.GetObjectKind().GroupVersionKind()

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// TestMultusIsMissing is about a cluster without Multus: the Tenant says so, and nothing
-// is written that the cluster cannot take. Everything else stands.
+// TestMultusIsMissing covers a cluster without Multus: the Tenant reports it, and only
+// objects that the cluster serves are written.
 func TestMultusIsMissing(t *testing.T) {
 	granted := &estate.Tenant{Name: "core", Namespaces: []string{"core"}, Networks: []estate.Network{{Name: "n4"}}}
 	served := []schema.GroupVersionKind{network.DefinitionKind}

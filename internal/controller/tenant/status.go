@@ -23,27 +23,27 @@ type observation struct {
 	entry       declared.Entry[estate.Tenant]
 	hasPlatform bool
 
-	// applied says that the walls were written or found in place, with these changes
-	// and this error; stood, that they had been in place before for the same
+	// applied reports whether the walls were written or found in place, with these changes
+	// and this error. stood reports whether they had been in place before for the same
 	// declaration.
 	applied, stood bool
 	changes        []apply.Change
 	err            error
-	// unserved says that the cluster has no Flux for the tenant's sources, or no Multus for
-	// its networks. The walls stand without them.
+	// unserved is set if the cluster lacks Flux for the tenant's sources, or Multus for its
+	// networks. The walls do not depend on them.
 	unserved error
 
-	// enforced says that the walls are known to hold. Otherwise why says why not, if
-	// probed is set, and since is when they were first found not to.
+	// enforced reports whether the walls are known to be enforced. If not, and if probed is
+	// set, why is the reason, and since is when the first probe failed.
 	enforced, probed bool
 	why              string
 	since            time.Time
 
-	// deleting says that the tenant is being deleted, leaving lists its namespaces
-	// that still exist, and gone says that the finalizer was removed.
+	// deleting reports whether the tenant is being deleted. leaving lists its namespaces
+	// that still exist. gone reports whether the finalizer was removed.
 	deleting, gone bool
-	// unheld says that the tenant may be deleted. Nothing was done, so the status stays
-	// unchanged.
+	// unheld reports that the tenant may have been deleted. croft did nothing, so the
+	// status stays unchanged.
 	unheld  bool
 	leaving []string
 }
@@ -96,7 +96,7 @@ func (s *observation) reportDeletion(tenant *v1alpha1.Tenant) {
 	status.Set(&tenant.Status.Status, tenant.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting, message)
 }
 
-// owned are the declared namespaces that belong to the tenant.
+// owned returns the declared namespaces that belong to the tenant.
 func (s *observation) owned() []string {
 	refused := map[string]bool{}
 	for _, change := range s.changes {
@@ -107,8 +107,8 @@ func (s *observation) owned() []string {
 	return slices.DeleteFunc(slices.Clone(s.entry.Value.Namespaces), func(name string) bool { return refused[name] })
 }
 
-// unowned are the declared namespaces that do not belong to the tenant: no wall protects
-// the workloads there.
+// unowned returns the declared namespaces that do not belong to the tenant. No wall
+// protects the workloads there.
 func (s *observation) unowned() []string {
 	var names []string
 	for _, change := range s.changes {
@@ -121,12 +121,12 @@ func (s *observation) unowned() []string {
 }
 
 const (
-	// patienceLeast is roughly the time until a policy takes effect.
+	// patienceLeast is about the time until a policy takes effect.
 	patienceLeast = 500 * time.Millisecond
 	patienceMost  = 30 * time.Second
 )
 
-// patience is the time until the next probe: it grows with the time since the first
+// patience returns the time until the next probe. It grows with the time since the first
 // probe failed.
 func (s *observation) patience() time.Duration {
 	if s.since.IsZero() {
@@ -135,7 +135,7 @@ func (s *observation) patience() time.Duration {
 	return min(max(time.Since(s.since)/4, patienceLeast), patienceMost)
 }
 
-// notEnforcedSince is when the tenant's walls were first found not to hold.
+// notEnforcedSince returns when the tenant's walls were first found not to be enforced.
 func notEnforcedSince(tenant *v1alpha1.Tenant) time.Time {
 	condition := meta.FindStatusCondition(tenant.Status.Conditions, v1alpha1.ConditionEnforced)
 	if condition == nil || condition.Status == metav1.ConditionTrue {

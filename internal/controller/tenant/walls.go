@@ -14,12 +14,12 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// applyWalls applies the objects of all walls for a tenant, and deletes from its
-// namespaces those that are no longer desired. Revoked access is deleted at once; other
-// objects only after their replacement is in place: during a change of dialect, a wall
-// exists in both. The quota's division decides which objects are written; dialects that
-// the cluster does not serve are skipped. If the cluster does not serve the kinds of
-// Flux or Multus, the tenant's sources or networks are skipped: that denies nobody access.
+// applyWalls applies the objects of all walls of a tenant, and deletes objects in its
+// namespaces that are no longer desired. Revoked access is deleted at once, other objects
+// only after their replacement is in place: during a change of dialect, a wall exists in
+// both. The quota's division decides which objects are written. Dialects that the cluster
+// does not serve are skipped. If it does not serve the kinds of Flux or Multus, the
+// tenant's sources or networks are skipped, and people get access nevertheless.
 func (c *Controller) applyWalls(ctx context.Context, platform *estate.Platform, division *quota.Division, served []schema.GroupVersionKind) ([]apply.Change, error) {
 	tenant := division.Tenant
 	objects := wall.TenantObjects(platform, tenant)
@@ -28,7 +28,7 @@ func (c *Controller) applyWalls(ctx context.Context, platform *estate.Platform, 
 	prune := func(namespace string, kinds ...schema.GroupVersionKind) {
 		owner := apply.OfTenant(tenant.Name)
 		if namespace != "" {
-			owner = apply.OfAnyTenant() // the namespace may have been another's before
+			owner = apply.OfAnyTenant() // the namespace may have belonged to another tenant before
 		}
 		pruned, err := c.applier.Prune(ctx, owner, namespace, objects, kinds...)
 		changes = append(changes, pruned...)

@@ -9,11 +9,11 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// NamespacesByTenant is the name under which the cache finds namespaces by their tenant:
-// looking through all namespaces for each tenant would not do for thousands.
+// NamespacesByTenant is the cache's index of namespaces by tenant. With thousands of
+// tenants, listing all namespaces for each would be too slow.
 const NamespacesByTenant = "tenant"
 
-// IndexNamespaces makes a cache find namespaces by their tenant.
+// IndexNamespaces adds the index NamespacesByTenant to a cache.
 func IndexNamespaces(ctx context.Context, indexer client.FieldIndexer) error {
 	return indexer.IndexField(ctx, &corev1.Namespace{}, NamespacesByTenant, func(o client.Object) []string {
 		if tenant := o.GetLabels()[v1alpha1.TenantLabel]; tenant != "" {

@@ -22,12 +22,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Absence is the time for which an optional kind that the cluster does not serve is not
-// looked up again. Otherwise look-ups for each tenant would be most of croft's requests.
+// Absence is how long a missing optional kind is not looked up again. Otherwise look-ups
+// for each tenant would be most of croft's requests.
 const Absence = 10 * time.Second
 
-// Late watches kinds that a cluster may not serve, or may serve only after croft was
-// started: each from the first Look at which the cluster serves it. Look may be called
+// Late watches kinds that a cluster may not serve, or only after croft has started. A watch
+// starts at the first Look at which the cluster serves the kind. Look may be called
 // concurrently.
 type Late struct {
 	cache      cache.Cache
@@ -53,11 +53,11 @@ func NewLate(m manager.Manager, c controller.Controller, h handler.EventHandler,
 	}
 }
 
-// Look starts a watch for each kind that the cluster serves by now, and returns all
-// watched kinds. Required kinds are looked up even if the last lookup was a moment ago.
-// Kinds that could not be looked up are in the error; the rest is returned. When ctx ends,
-// it looks no further: discovery itself takes no context, and an operator that is to stop
-// must not wait for the lookups of twenty kinds.
+// Look starts a watch for each kind that the cluster now serves, and returns all watched
+// kinds. Needed kinds are looked up even if the last lookup was a moment ago. The error
+// contains the kinds that could not be looked up; the other kinds are returned. When ctx
+// ends, Look stops: discovery itself takes no context, and a stopping operator must not
+// wait for the lookups of twenty kinds.
 func (l *Late) Look(ctx context.Context, needed ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error) {
 	var errs []error
 	for _, kind := range l.due(needed) {
@@ -66,7 +66,7 @@ func (l *Late) Look(ctx context.Context, needed ...schema.GroupVersionKind) ([]s
 			break
 		}
 		// Discovery may take seconds: callers that need the same kind share one request,
-		// and others do not wait for it.
+		// and other callers do not wait for it.
 		_, err, _ := l.lookups.Do(kind.String(), func() (any, error) { return nil, l.look(kind) })
 		errs = append(errs, err)
 	}
@@ -104,8 +104,8 @@ func (l *Late) look(kind schema.GroupVersionKind) error {
 	return nil
 }
 
-// typed returns an empty object of a kind, of the Go type that the scheme has for
-// it, so that the cache holds each object once.
+// typed returns an empty object of a kind. It has the Go type that the scheme registers, so
+// that the cache stores each object once.
 func (l *Late) typed(kind schema.GroupVersionKind) client.Object {
 	if made, err := l.scheme.New(kind); err == nil {
 		if o, ok := made.(client.Object); ok {
@@ -117,7 +117,7 @@ func (l *Late) typed(kind schema.GroupVersionKind) client.Object {
 	return u
 }
 
-// Among are the kinds that are in others, too.
+// Among returns the kinds that are also in others.
 func Among(kinds, others []schema.GroupVersionKind) []schema.GroupVersionKind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k schema.GroupVersionKind) bool { return !slices.Contains(others, k) })
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// slowMapper answers when it is let.
+// slowMapper is a RESTMapper that blocks until it may answer.
 type slowMapper struct {
 	meta.RESTMapper
 	asked, answer chan struct{}
@@ -22,8 +22,8 @@ func (m *slowMapper) RESTMapping(kind schema.GroupKind, _ ...string) (*meta.REST
 	return nil, &meta.NoKindMatchError{GroupKind: kind}
 }
 
-// TestLookDoesNotWaitForOthers has discovery answer late, and wants only those to wait
-// for it that need the answer.
+// TestLookDoesNotWaitForOthers delays discovery, and fails if callers wait for kinds that
+// they do not need.
 func TestLookDoesNotWaitForOthers(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "mutations.gatekeeper.sh", Version: "v1", Kind: "Assign"}
 	mapper := &slowMapper{asked: make(chan struct{}, 10), answer: make(chan struct{})}
@@ -61,9 +61,9 @@ func TestLookDoesNotWaitForOthers(t *testing.T) {
 	}
 }
 
-// TestLookEnds fails if an operator that stops waits for the lookups of all kinds that
-// the cluster does not serve: with eight tenants at work, and a slow API server, they
-// took longer than an operator is given to end.
+// TestLookEnds fails if a stopping operator waits for the lookups of all kinds that the
+// cluster does not serve. With eight concurrent tenants and a slow API server, these
+// lookups took longer than an operator has to stop.
 func TestLookEnds(t *testing.T) {
 	kinds := []schema.GroupVersionKind{{Group: "a.example.org", Version: "v1", Kind: "A"}, {Group: "b.example.org", Version: "v1", Kind: "B"}}
 	mapper := &slowMapper{asked: make(chan struct{}, 10), answer: make(chan struct{})}

@@ -23,7 +23,7 @@ func ByLabel(label string) handler.EventHandler {
 	})
 }
 
-// Names makes requests for cluster-scoped objects, leaving out empty names.
+// Names returns requests for cluster-scoped objects. It omits empty names.
 func Names(names ...string) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, name := range names {
@@ -34,13 +34,14 @@ func Names(names ...string) []reconcile.Request {
 	return requests
 }
 
-// Drift passes events that may be drift: all except changes of status, which others
+// Drift passes events that may be drift: all except changes of status, which other managers
 // write constantly.
 func Drift() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return drifted(e.ObjectOld, e.ObjectNew) }}
 }
 
-// Leaving lets through objects that are being deleted.
+// Leaving passes objects whose deletion begins, and at the start those that are being
+// deleted.
 func Leaving() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.Object.GetDeletionTimestamp().IsZero() },
@@ -66,7 +67,7 @@ func drifted(before, after client.Object) bool {
 		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) {
 		return true
 	}
-	// The one kind whose status moves with every pod has no generation.
+	// The status of a ResourceQuota changes with every pod, and it has no generation.
 	if quota, ok := after.(*corev1.ResourceQuota); ok {
 		was, ok := before.(*corev1.ResourceQuota)
 		return !ok || !equality.Semantic.DeepEqual(was.Spec, quota.Spec)

@@ -1,4 +1,4 @@
-// Package installtest compares, in tests, the rights that croft gives to its operator with
+// Package installtest compares, in tests, the rights that croft grants to its operator with
 // the requests that the operator made.
 package installtest
 
@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Right is one verb on one resource of one API group: in a namespace, or in the whole
-// cluster if Namespace is empty.
+// Right is one verb on one resource of one API group, in a namespace or, if Namespace is
+// empty, in the whole cluster.
 type Right struct{ Namespace, Verb, Group, Resource string }
 
-// String names a right as RBAC's messages do.
+// String formats a right like RBAC's messages.
 func (r Right) String() string {
 	text := r.Verb + " " + r.Resource
 	if r.Group != "" {
@@ -28,15 +28,15 @@ func (r Right) String() string {
 	return text
 }
 
-// covers reports whether the right allows what another one is.
+// covers reports whether the right includes another one.
 func (r Right) covers(other Right) bool {
 	return r.Verb == other.Verb && r.Group == other.Group && r.Resource == other.Resource &&
 		(r.Namespace == "" || r.Namespace == other.Namespace)
 }
 
 // Granted returns the rights that a subject has by the roles and bindings among objects,
-// and what is wrong with these roles by themselves: a wildcard, a power to give rights away
-// without names of what it is limited to, a right that is given twice.
+// and the problems of these roles: a wildcard, a right to grant rights without resource
+// names, or a right that is granted twice.
 func Granted(subject rbacv1.Subject, objects []client.Object) (rights []Right, problems []string) {
 	for _, rule := range rulesOf(subject, objects) {
 		for _, right := range rule.rights() {
@@ -56,7 +56,7 @@ func Granted(subject rbacv1.Subject, objects []client.Object) (rights []Right, p
 	return rights, problems
 }
 
-// rule is a rule of a role that is bound.
+// rule is a rule of a bound role.
 type rule struct {
 	rbacv1.PolicyRule
 	namespace string
@@ -74,8 +74,8 @@ func (r rule) rights() []Right {
 	return all
 }
 
-// rulesOf are the rules of the roles that are bound to a subject, those of the whole
-// cluster first.
+// rulesOf returns the rules of the roles that are bound to a subject, cluster-wide ones
+// first.
 func rulesOf(subject rbacv1.Subject, objects []client.Object) []rule {
 	var all []rule
 	bound := func(namespace string, subjects []rbacv1.Subject, ref rbacv1.RoleRef) {
@@ -97,7 +97,7 @@ func rulesOf(subject rbacv1.Subject, objects []client.Object) []rule {
 	return all
 }
 
-// rulesIn are the rules of the role that a binding in a namespace refers to.
+// rulesIn returns the rules of the role that a binding in a namespace refers to.
 func rulesIn(objects []client.Object, namespace string, ref rbacv1.RoleRef) []rbacv1.PolicyRule {
 	for _, o := range objects {
 		switch o := o.(type) {
@@ -114,19 +114,19 @@ func rulesIn(objects []client.Object, namespace string, ref rbacv1.RoleRef) []rb
 	return nil
 }
 
-// Excuse is a reason why a right is needed though no request of a test uses it.
+// Excuse is a reason why rights are needed although no request of a test uses them.
 type Excuse struct {
-	// Rights are the excused ones, as Right.String writes them, without a namespace.
+	// Rights are the excused rights, as Right.String formats them, without a namespace.
 	Rights []string
 	// Why is the reason.
 	Why string
-	// Sometimes says that it depends on timing whether a request uses them.
+	// Sometimes reports whether it depends on timing that a request uses them.
 	Sometimes bool
 }
 
-// Compare returns what is wrong with rights after a life of the operator, one line each:
-// a right that no request used and no excuse names, an excuse that is not needed any more
-// (but for those that are needed sometimes), and a request that was refused.
+// Compare returns the problems of rights after a test run of the operator, one line each: a
+// right that no request used and no excuse names, an excuse that is no longer needed
+// (except for those that are needed sometimes), and a refused request.
 func Compare(rights []Right, requests []Request, excuses []Excuse) []string {
 	excused, sometimes := map[string]bool{}, map[string]bool{} // whether the excuse is needed
 	for _, e := range excuses {

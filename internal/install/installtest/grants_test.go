@@ -18,7 +18,7 @@ func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 }
 
-// roles are a ClusterRole with rules that is bound, a Role that is, and one that is not.
+// roles returns a bound ClusterRole with rules, a bound Role, and one that is not bound.
 func roles(rules ...rbacv1.PolicyRule) []client.Object {
 	meta := func(namespace, name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name}
@@ -36,7 +36,7 @@ func roles(rules ...rbacv1.PolicyRule) []client.Object {
 	}
 }
 
-// TestCompare plants rights that nothing needs, and requests that are refused. Default tier.
+// TestCompare adds rights that are not needed, and refused requests. Default tier.
 func TestCompare(t *testing.T) {
 	lease := installtest.Request{Namespace: "croft-system", Verb: "get", Group: "coordination.k8s.io", Resource: "leases", Code: 200}
 	get := installtest.Request{Namespace: "shop", Verb: "get", Resource: "limitranges", Code: 404}
@@ -107,8 +107,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestGranted fails if a wildcard, a power without names or a right that is given twice goes
-// unnoticed. Default tier.
+// TestGranted fails if a wildcard, a right to grant rights without resource names, or a
+// right that is granted twice is not reported. Default tier.
 func TestGranted(t *testing.T) {
 	named := rule("rbac.authorization.k8s.io", []string{"bind", "escalate"}, "clusterroles")
 	named.ResourceNames = []string{"croft-viewer"}
@@ -135,7 +135,8 @@ func TestGranted(t *testing.T) {
 	}
 }
 
-// TestRead fails if a request of somebody else is read, or one of the user's is not. Default tier.
+// TestRead fails if another user's request is read, or one of the user's is not. Default
+// tier.
 func TestRead(t *testing.T) {
 	log := `{"kind":"Event","verb":"patch","user":{"username":"me"},"objectRef":{"resource":"tenants","subresource":"status","apiGroup":"croft.dev","name":"shop"},"responseStatus":{"code":200}}
 {"kind":"Event","verb":"get","user":{"username":"you"},"objectRef":{"resource":"pods"},"responseStatus":{"code":200}}

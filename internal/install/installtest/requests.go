@@ -11,20 +11,21 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Request is a request for a resource, as an audit log has it.
+// Request is a request for a resource in an audit log.
 type Request struct {
 	Namespace, Verb, Group, Resource, Name string
-	// Code is the HTTP status, and Message that of an error.
+	// Code is the HTTP status. Message is the message of an error.
 	Code    int
 	Message string
-	// Refused says that the user lacked a right; admission refuses with the same status.
+	// Refused reports whether the user lacked a right. Admission refuses with the same
+	// status.
 	Refused bool
 }
 
 func (r Request) right() Right { return Right{r.Namespace, r.Verb, r.Group, r.Resource} }
 
-// uses are the rights that the API server asked for, if it granted the request. To create
-// an object by server-side apply takes the right to create beside that to patch.
+// uses returns the rights that the API server required, if it granted the request. Creating
+// an object by server-side apply requires the right to create in addition to patch.
 func (r Request) uses() []Right {
 	if r.Code >= http.StatusBadRequest && r.Code != http.StatusNotFound {
 		return nil
@@ -38,8 +39,8 @@ func (r Request) uses() []Right {
 	return []Right{right, created}
 }
 
-// Read reads the requests for resources that a user made, by himself or impersonated, from
-// an audit log.
+// Read reads a user's requests for resources from an audit log, including impersonated
+// ones.
 func Read(log io.Reader, user string) ([]Request, error) {
 	events, err := Events(log)
 	var all []Request
@@ -56,8 +57,8 @@ func Read(log io.Reader, user string) ([]Request, error) {
 	return all, err
 }
 
-// Events reads the answered requests for resources from an audit log. A last line without
-// an end is one that is being written.
+// Events reads the completed requests for resources from an audit log. It ignores an
+// incomplete last line, which is still being written.
 func Events(log io.Reader) ([]auditv1.Event, error) {
 	var all []auditv1.Event
 	for lines := bufio.NewReader(log); ; {
@@ -87,8 +88,8 @@ func requestOf(e *auditv1.Event) Request {
 	}
 }
 
-// refused reports whether a right was lacking: to the request, to create what is applied, or
-// to give away what a role gives.
+// refused reports whether a right was missing: for the request, for the creation of an
+// applied object, or to grant a role's rights.
 func refused(e *auditv1.Event) bool {
 	if e.Annotations["authorization.k8s.io/decision"] == "forbid" {
 		return true

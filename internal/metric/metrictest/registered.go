@@ -1,5 +1,5 @@
-// Package metrictest compares, in tests, what a process registers with what package metric
-// declares.
+// Package metrictest compares, in tests, the metrics that a process registers with the
+// declarations in package metric.
 package metrictest
 
 import (
@@ -12,8 +12,8 @@ import (
 	"croft.dev/croft/internal/metric"
 )
 
-// Registered fails the test if a registry lacks a metric that is declared for a process, if it
-// has one of croft's that is not declared, or if help or labels differ.
+// Registered fails the test if a registry lacks a metric that is declared for the process,
+// if it has an undeclared metric of croft's, or if help texts or labels differ.
 func Registered(t *testing.T, registry prometheus.Collector, process metric.Process) {
 	t.Helper()
 	descriptions := make(chan *prometheus.Desc, 1000)
@@ -46,7 +46,7 @@ func Registered(t *testing.T, registry prometheus.Collector, process metric.Proc
 	}
 }
 
-// labels are those of a description as text.
+// labels returns the labels in the text of a description.
 func labels(description string) string {
 	_, rest, _ := strings.Cut(description, "variableLabels: {")
 	text, _, _ := strings.Cut(rest, "}")

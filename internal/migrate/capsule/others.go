@@ -7,7 +7,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// unrestricting are the kinds of Capsule's that restrict no tenant, with the remedy.
+// unrestricting are the kinds of Capsule that do not restrict tenants, with the remedy.
 var unrestricting = map[string]string{
 	"CapsuleConfiguration": "only Capsule reads it",
 	"GlobalProxySettings":  "croft's proxy lists cluster-scoped objects by the tenant's pools and allowances: docs/proxy.md",
@@ -18,8 +18,8 @@ var unrestricting = map[string]string{
 	"TenantOwner":          "write its subject into the access of its tenants",
 }
 
-// Others accounts for the objects of Capsule's other kinds: they are a problem if they
-// restrict tenants, since Capsule enforces them in the namespaces of its own Tenants alone.
+// Others accounts for the objects of Capsule's other kinds. They are a problem if they restrict
+// tenants, since Capsule enforces them only in the namespaces of its own Tenants.
 func Others(d *draft.Draft) {
 	for _, o := range d.Objects {
 		if o.Skip || o.Group() != draft.CapsuleGroup || o.Kind == "Tenant" {
@@ -37,7 +37,7 @@ func Others(d *draft.Draft) {
 	}
 }
 
-// data are the kinds whose copies restrict nobody.
+// data are the kinds whose copies do not restrict tenants.
 var data = []string{"ConfigMap", "Secret", "ServiceAccount"}
 
 // copies accounts for objects that Capsule copies into the namespaces of its Tenants. It

@@ -39,7 +39,7 @@ var lists = []struct {
 	path  []string
 	field string
 	into  func(*v1alpha1.Allowances) *[]string
-	// none means that croft allows none if the list is unset; otherwise it allows any.
+	// none means that croft allows no value if the list is unset; otherwise it allows any.
 	none bool
 }{
 	{[]string{"storageClasses"}, "storageClasses", func(a *v1alpha1.Allowances) *[]string { return &a.StorageClasses }, false},
@@ -51,7 +51,7 @@ var lists = []struct {
 	{[]string{"deviceClasses"}, "deviceClasses", func(a *v1alpha1.Allowances) *[]string { return &a.DeviceClasses }, true},
 }
 
-// policy reads the allowances of the tenant's objects.
+// policy reads the allowances for the tenant's objects.
 func policy(d *draft.Draft, name string, spec source.Field, a *v1alpha1.Allowances) {
 	for _, l := range lists {
 		f, field := spec.At(l.path...), "policy."+l.field
@@ -91,8 +91,8 @@ func policy(d *draft.Draft, name string, spec source.Field, a *v1alpha1.Allowanc
 	services(d, name, spec.At("serviceOptions"), a)
 }
 
-// allowed reads a list of allowed names. Patterns are the fields that allow in another way
-// than by name.
+// allowed reads a list of allowed names. patterns are the fields that allow by other means than
+// names.
 func allowed(f source.Field, to string) (names []string, patterns []source.Field) {
 	exact, standard := f.At("allowed"), f.At("default")
 	exact.Kept(to)
@@ -124,7 +124,7 @@ func services(d *draft.Draft, name string, options source.Field, a *v1alpha1.All
 			key  string
 			kind corev1.ServiceType
 		}{{"nodePort", corev1.ServiceTypeNodePort}, {"loadBalancer", corev1.ServiceTypeLoadBalancer}, {"externalName", corev1.ServiceTypeExternalName}} {
-			// Capsule's default for each is to allow it.
+			// By default, Capsule allows each of them.
 			f := allowed.At(k.key)
 			if !f.Found() || f.True() {
 				a.ServiceTypes = append(a.ServiceTypes, k.kind)
@@ -145,7 +145,7 @@ func services(d *draft.Draft, name string, options source.Field, a *v1alpha1.All
 	options.At("additionalMetadata").NotKept("croft sets no labels and annotations of your own on Services: set them by a policy of yours")
 }
 
-// namespaceOptions reads the labels and annotations that Capsule gives to the tenant's
+// namespaceOptions reads the labels and annotations that Capsule sets on the tenant's
 // namespaces.
 func namespaceOptions(d *draft.Draft, name string, options source.Field) {
 	to := draft.TenantField(name, "namespaces")
@@ -161,7 +161,7 @@ func namespaceOptions(d *draft.Draft, name string, options source.Field) {
 	}
 }
 
-// metadata reads labels and annotations of namespaces, or of some of them.
+// metadata reads labels and annotations of all or, if some is set, only some namespaces.
 func metadata(d *draft.Draft, name string, f source.Field, some bool) {
 	for _, mark := range append(f.At("labels").Fields(), f.At("annotations").Fields()...) {
 		switch {
@@ -221,8 +221,8 @@ func rest(d *draft.Draft, name string, spec source.Field) {
 	permissions.At("allowOwnerPromotion").NotKept("croft promotes no ServiceAccounts: bind them by RoleBindings of your own")
 }
 
-// harmless are labels and annotations of Capsule's Tenants that restrict nothing which croft
-// lets a tenant do.
+// harmless are labels and annotations of Capsule's Tenants that only restrict actions that
+// croft does not allow to tenants anyway.
 var harmless = map[string]string{
 	"capsule.clastix.io/forbidden-namespace-labels":             "tenants write no labels of namespaces under croft",
 	"capsule.clastix.io/forbidden-namespace-labels-regexp":      "tenants write no labels of namespaces under croft",
@@ -239,7 +239,7 @@ var harmless = map[string]string{
 	tenantLabel: "Capsule's own",
 }
 
-// marks reads the labels and annotations of a Tenant, by which older versions of Capsule
+// marks reads the labels and annotations of a Tenant with which older versions of Capsule
 // restricted it.
 func marks(d *draft.Draft, o *source.Object) {
 	for _, mark := range append(o.At("metadata", "labels").Fields(), o.At("metadata", "annotations").Fields()...) {
@@ -255,14 +255,15 @@ func marks(d *draft.Draft, o *source.Object) {
 	}
 }
 
-// parts are the fields of a Tenant that croft reads, and that mean nothing if they are empty.
+// parts are the fields of a Tenant that croft reads, and that have no meaning if they are
+// empty.
 var parts = []string{
 	"additionalRoleBindings", "gatewayOptions", "imagePullPolicies", "ingressOptions", "limitRanges", "namespaceOptions", "networkPolicies",
 	"nodeSelector", "owners", "permissions", "podOptions", "resourceQuotas", "rules", "serviceOptions",
 }
 
-// Unknown reports the fields of Tenants that nothing has read, since they may restrict a
-// tenant.
+// Unknown reports the fields of Tenants that no reader has accounted for, since they may
+// restrict a tenant.
 func Unknown(d *draft.Draft) {
 	for _, o := range d.Of(draft.CapsuleGroup, "Tenant") {
 		for _, part := range o.At("spec").Fields() {

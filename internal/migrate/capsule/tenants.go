@@ -14,8 +14,8 @@ import (
 
 const tenantLabel = "capsule.clastix.io/tenant"
 
-// NodeSelectors are the nodeSelectors that Capsule's Tenants give to pods, by their own field
-// and by annotations of namespaces.
+// NodeSelectors returns the nodeSelectors that Capsule's Tenants set on pods, by their own
+// field and by annotations of namespaces.
 func NodeSelectors(d *draft.Draft) []map[string]string {
 	var all []map[string]string
 	for _, o := range d.Of(draft.CapsuleGroup, "Tenant") {
@@ -28,7 +28,7 @@ func NodeSelectors(d *draft.Draft) []map[string]string {
 	return all
 }
 
-// Tenants become tenants.
+// Tenants converts Capsule's Tenants into tenants.
 func Tenants(d *draft.Draft) {
 	for _, o := range d.Of(draft.CapsuleGroup, "Tenant") {
 		name := draft.AsName(o.Name)
@@ -77,8 +77,8 @@ func namespaces(d *draft.Draft, name string, o *source.Object, t *draft.Tenant) 
 	}
 }
 
-// pool reads the nodeSelector: one key selects the pool, and the pool's nodes have to have
-// the others.
+// pool reads the nodeSelector: one key selects the pool, and the pool's nodes must have the
+// other labels.
 func pool(d *draft.Draft, name string, selector source.Field, t *draft.Tenant) {
 	if pools := d.PoolsFor(draft.SelectedBy(selector.TextMap(), selector)); len(pools) > 0 {
 		at := selector
@@ -94,7 +94,7 @@ func pool(d *draft.Draft, name string, selector source.Field, t *draft.Tenant) {
 	}
 }
 
-// people are the owners, and the subjects of additional bindings.
+// people reads the owners, and the subjects of additional bindings.
 func people(d *draft.Draft, name string, spec source.Field) {
 	prefix := kubernetes.GroupPrefix(d)
 	for _, owner := range spec.At("owners").Items() {
@@ -169,14 +169,14 @@ func quota(d *draft.Draft, name string, spec source.Field, t *draft.Tenant) {
 	}
 }
 
-// lost reports a quota or a limit that croft.yaml cannot have. Capsule deletes its own
+// lost reports a quota or a limit that croft.yaml cannot express. Capsule deletes its own
 // objects with its Tenant.
 func lost(d *draft.Draft, f source.Field, why, kind string) {
 	d.Lost(f, "%s, and Capsule deletes its %s with its Tenant: write one of your own into the tenant's namespaces", why, kind)
 }
 
-// Policies are the network policies that Capsule writes into a tenant's
-// namespaces.
+// Policies returns the network policies that Capsule writes into tenants' namespaces, by
+// tenant.
 func Policies(d *draft.Draft) map[string][]network.Policy {
 	all := map[string][]network.Policy{}
 	for _, o := range d.Of(draft.CapsuleGroup, "Tenant") {

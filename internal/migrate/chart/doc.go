@@ -1,3 +1,3 @@
-// Package chart reads the values file of a Helm chart that makes Provisioners, mutators and
-// bindings of a list of pools and tenants.
+// Package chart reads the values file of a Helm chart that renders Provisioners, mutators and
+// bindings from a list of pools and tenants.
 package chart

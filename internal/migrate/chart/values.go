@@ -6,8 +6,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Read reads the values file of a chart that makes Provisioners, mutators and
-// bindings of a list of pools and tenants.
+// Read reads the pools and tenants of the values files.
 func Read(d *draft.Draft) {
 	for _, o := range d.ValuesFiles() {
 		for _, f := range o.At("nodePools").Fields() {
@@ -21,7 +20,7 @@ func Read(d *draft.Draft) {
 	}
 }
 
-// Globals come before pools, which may override them.
+// Globals reads the global values. It runs before the pools, which may override them.
 func Globals(d *draft.Draft) {
 	for _, o := range d.ValuesFiles() {
 		global(d, o.At("global"))
@@ -77,7 +76,7 @@ func pool(d *draft.Draft, f source.Field) {
 	}
 }
 
-// either is a field of instances, where the chart has it, or of the pool.
+// either returns a field of instances if the file has it there, or else of the pool.
 func either(in, pool source.Field, key string) source.Field {
 	if f := in.At(key); f.Found() {
 		return f

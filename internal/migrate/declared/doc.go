@@ -1,3 +1,3 @@
-// Package declared reads objects that are declared to croft already, and objects that
-// croft rendered from them.
+// Package declared reads croft's own API objects, and the objects that croft rendered from
+// them.
 package declared

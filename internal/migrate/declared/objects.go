@@ -6,8 +6,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Objects copies objects that are declared to croft already. croft's objects for them
-// are then not migrated.
+// Objects copies croft's API objects. The objects that croft made from them are then not
+// migrated.
 func Objects(d *draft.Draft) {
 	group := v1alpha1.GroupVersion.Group
 	for _, o := range d.Of(group, "Platform") {

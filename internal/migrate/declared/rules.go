@@ -12,10 +12,10 @@ import (
 	"croft.dev/croft/internal/migrate/draft"
 )
 
-// Rules reads back the TenantRules that croft compiled of its tenants.
+// Rules reads back the TenantRules that croft compiled from its tenants.
 func Rules(d *draft.Draft) {
 	ruled := map[string]bool{}
-	own := map[string]string{} // the tenant domain that each tenant's first domain speaks of
+	own := map[string]string{} // the tenant domain that results from each tenant's first domain
 	for _, o := range d.Of(v1alpha1.GroupVersion.Group, "TenantRules") {
 		var spec v1alpha1.TenantRulesSpec
 		name := o.At("spec", "tenant").Text()
@@ -37,8 +37,8 @@ func Rules(d *draft.Draft) {
 		}
 	}
 	domains := draft.Distinct(slices.Collect(maps.Values(own)))
-	// A domain that only some have was granted to them by name: as the platform's it
-	// would be granted to all.
+	// If only some tenants have such a domain, it was granted to them by name: a tenantDomain
+	// of the platform would grant it to all.
 	if len(domains) != 1 || len(own) != len(ruled) || d.Platform.TenantDomain != "" && d.Platform.TenantDomain != domains[0] {
 		return
 	}
@@ -110,7 +110,7 @@ func readRules(d *draft.Draft, name string, t *draft.Tenant, r *v1alpha1.TenantR
 	}
 }
 
-// unless is a list that is not the default.
+// unless returns the list, or nil if it is the default.
 func unless[T comparable](list, otherwise []T) []T {
 	if slices.Equal(list, otherwise) {
 		return nil

@@ -8,7 +8,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// ClusterName is the name that the user, a values file, settings or tags give.
+// ClusterName returns the cluster's name from the user's options, a values file, settings or
+// tags.
 func (d *Draft) ClusterName() string {
 	if d.Options.ClusterName != "" {
 		return d.Options.ClusterName

@@ -1,3 +1,3 @@
-// Package draft is croft.yaml as it comes about while objects are read: every reader adds to
-// one Draft, and finds in it what those before it have decided.
+// Package draft is the croft.yaml under construction: every reader adds to one Draft, and finds
+// the decisions of earlier readers in it.
 package draft

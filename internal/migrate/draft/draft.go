@@ -14,31 +14,30 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Options are the user's settings beside the input.
+// Options are the user's settings in addition to the input.
 type Options struct {
-	// ClusterName is the cluster's name if the input does not have it, and the value of
-	// shell variables for it.
+	// ClusterName is the cluster's name if the input does not have it, and the value of shell
+	// variables for it.
 	ClusterName string
-	// Kwok puts every pool on simulated nodes, to try the result on a sandbox.
+	// Kwok changes every pool to simulated nodes, to try the result in a sandbox.
 	Kwok bool
-	// GroupPrefix is put before groups by the API server; found out if empty.
+	// GroupPrefix is the prefix of groups at the API server; inferred if empty.
 	GroupPrefix string
-	// HoldNodes keeps nodes that run from being replaced when croft takes over the
-	// NodePool that they came from.
+	// HoldNodes keeps running nodes from being replaced when croft adopts their NodePool.
 	HoldNodes bool
 }
 
-// Draft is the estate as it comes about.
+// Draft is the estate under construction.
 type Draft struct {
 	Options Options
 	Objects []*source.Object
-	// kinds are the objects by their group and kind.
+	// kinds are the objects by group and kind.
 	kinds map[string][]*source.Object
-	// owners are the tenants by their namespaces.
+	// owners maps namespaces to their tenants.
 	owners map[string]string
-	// nodes are the nodes of the Provisioners and NodePools, once they are computed.
+	// nodes are the nodes of the Provisioners and NodePools, computed on first use.
 	nodes []*Nodes
-	// Labels are the labels of the namespaces in the input, once they are computed.
+	// Labels are the labels of the namespaces in the input, computed on first use.
 	Labels map[string]labels.Set
 
 	Platform  v1alpha1.PlatformSpec
@@ -46,21 +45,21 @@ type Draft struct {
 	Tenants   map[string]*Tenant
 	Secondary map[string]v1alpha1.SecondaryNetworkSpec
 
-	// DefaultProfile is the instance profile that Karpenter's settings name.
+	// DefaultProfile is the instance profile in Karpenter's settings.
 	DefaultProfile string
-	// Key is the label and taint that ties nodes to pools where people read from.
+	// Key is the key of the label and taint that ties nodes to pools in the input.
 	Key string
-	// Chosen are the pools that tenants are put on.
+	// Chosen are the pools with tenants.
 	Chosen map[string]bool
 
 	Manifests []*unstructured.Unstructured
-	// Classes are the names of node classes among the manifests, by the object that they
-	// were made from.
+	// Classes maps source objects to the names of the node classes among the manifests that
+	// were made from them.
 	Classes map[string]string
-	// Renames are fields that were moved to the platform since all pools share them.
+	// Renames maps a pool's field to the platform's field to which it was moved, since all pools
+	// share it.
 	Renames map[string]string
-	// Told are the omitted tenants, and fields of the platform, whose reason was
-	// reported.
+	// Told are the omitted tenants, and the fields of the platform, whose reason was reported.
 	Told map[string]bool
 	// Standing are the tenants whose namespaces exist, and that croft may not adopt yet.
 	Standing []string
@@ -70,29 +69,29 @@ type Draft struct {
 	Problems manifest.Problems
 }
 
-// Pool is one as it comes about.
+// Pool is a pool under construction.
 type Pool struct {
 	Spec v1alpha1.PoolSpec
 	From *source.Object
-	// ReadBack says that croft wrote its class, with every default.
+	// ReadBack reports whether croft wrote its class, with every default.
 	ReadBack bool
-	// Values are the values of the key on its nodes: Assigns select it by them.
+	// Values are the values of the key on its nodes, by which Assigns select it.
 	Values []string
 }
 
-// Tenant is one as it comes about.
+// Tenant is a tenant under construction.
 type Tenant struct {
 	Spec v1alpha1.TenantSpec
 	From *source.Object
-	// Subjects are to whom its rules let it bind roles.
+	// Subjects are the subjects to which its rules let it bind roles.
 	Subjects []string
-	// Level is the label that gave the tenant its Pod Security level.
+	// Level is the label that set the tenant's Pod Security level.
 	Level source.Field
-	// Placed is what said which pool a namespace runs on.
+	// Placed is the field that placed the tenant on its pools.
 	Placed source.Field
 }
 
-// New is a draft of the input, before any decision.
+// New returns a draft of the input, before any decision.
 func New(objects []*source.Object, o Options) *Draft {
 	d := &Draft{
 		Options: o, Pools: map[string]*Pool{}, Tenants: map[string]*Tenant{},
@@ -106,7 +105,7 @@ func New(objects []*source.Object, o Options) *Draft {
 	return d
 }
 
-// Of are the objects of a kind, in the order that they were read in.
+// Of returns the objects of a kind, in the order of the input.
 func (d *Draft) Of(group, kind string) []*source.Object {
 	var all []*source.Object
 	for _, o := range d.kinds[group+"/"+kind] {
@@ -117,7 +116,7 @@ func (d *Draft) Of(group, kind string) []*source.Object {
 	return all
 }
 
-// Named is one object of a kind, or nil.
+// Named returns the object of a kind with a name, or nil.
 func (d *Draft) Named(group, kind, name string) *source.Object {
 	for _, o := range d.Of(group, kind) {
 		if o.Name == name {
@@ -127,13 +126,13 @@ func (d *Draft) Named(group, kind, name string) *source.Object {
 	return nil
 }
 
-// Problem reports a field that a person has to put right.
+// Problem reports a field that the user must correct.
 func (d *Draft) Problem(f source.Field, format string, args ...any) {
 	d.Problems = append(d.Problems, f.Problem(format, args...))
 }
 
-// Lost reports a field that restricts or places a tenant's pods and has no place in
-// croft.yaml: a person has to decide about it.
+// Lost reports a field that restricts or places a tenant's pods and that croft.yaml cannot
+// express: the user must decide about it.
 func (d *Draft) Lost(f source.Field, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	f.NotKept("%s", message)
@@ -145,7 +144,7 @@ func (d *Draft) LeaveOut(path, format string, args ...any) {
 	d.leftOut = append(d.leftOut, "left out: "+path+": "+fmt.Sprintf(format, args...))
 }
 
-// Namespaces are the namespaces of a tenant.
+// Namespaces returns the namespaces of a tenant.
 func (d *Draft) Namespaces(name string) []string {
 	if t := d.Tenants[name]; t != nil && len(t.Spec.Namespaces) > 0 {
 		return t.Spec.Namespaces
@@ -153,13 +152,13 @@ func (d *Draft) Namespaces(name string) []string {
 	return []string{name}
 }
 
-// TenantOf is the tenant that a namespace belongs to; "" if it is no tenant's.
+// TenantOf returns the tenant of a namespace, or "" if it has none.
 func (d *Draft) TenantOf(namespace string) string {
 	return d.owners[namespace]
 }
 
-// Has gives a tenant its namespaces. croft check refuses a namespace that another tenant
-// has already.
+// Has sets a tenant's namespaces. A namespace that another tenant has already keeps its owner;
+// croft check refuses it.
 func (d *Draft) Has(t *Tenant, name string, namespaces []string) {
 	t.Spec.Namespaces = namespaces
 	if d.owners[name] == name && !slices.Contains(namespaces, name) {
@@ -172,7 +171,7 @@ func (d *Draft) Has(t *Tenant, name string, namespaces []string) {
 	}
 }
 
-// AddTenant is the tenant of a name, a new one if there is none.
+// AddTenant returns the tenant with a name, and creates it if it does not exist.
 func (d *Draft) AddTenant(name string, from *source.Object) *Tenant {
 	t, known := d.Tenants[name]
 	if !known {
@@ -185,7 +184,7 @@ func (d *Draft) AddTenant(name string, from *source.Object) *Tenant {
 	return t
 }
 
-// Rename writes where fields went by where they are in the end.
+// Rename replaces the target fields of a finding by those to which they were moved.
 func (d *Draft) Rename(f *source.Finding) {
 	var all []string
 	for _, to := range f.To {
@@ -202,20 +201,20 @@ func (d *Draft) Rename(f *source.Finding) {
 	f.To = all
 }
 
-// PoolField is a field of a pool, as croft.yaml names it.
+// PoolField returns the path of a pool's field in croft.yaml.
 func PoolField(name, field string) string { return "pools." + name + "." + field }
 
-// TenantField is a field of a tenant, as croft.yaml names it.
+// TenantField returns the path of a tenant's field in croft.yaml.
 func TenantField(name, field string) string { return "tenants." + name + "." + field }
 
-// Note adds a remark about the whole.
+// Note adds a general remark.
 func (d *Draft) Note(format string, args ...any) {
 	if n := fmt.Sprintf(format, args...); !slices.Contains(d.Notes, n) {
 		d.Notes = append(d.Notes, n)
 	}
 }
 
-// Missing reports a field of croft.yaml that nothing which was read says.
+// Missing reports a field of croft.yaml for which the input has no value.
 func (d *Draft) Missing(path, format string, args ...any) {
 	d.Told[path] = true
 	d.Problems = append(d.Problems, manifest.Problem{Path: "croft.yaml: " + path, Message: fmt.Sprintf(format, args...)})

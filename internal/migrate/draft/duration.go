@@ -7,7 +7,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Seconds is a number of seconds as a person would write it: 600 is 10m.
+// Seconds returns a number of seconds as a short Duration: 600 is 10m.
 func Seconds(n int64) v1alpha1.Duration {
 	switch {
 	case n < 0 || n > int64((1<<63-1)/time.Second):
@@ -21,7 +21,7 @@ func Seconds(n int64) v1alpha1.Duration {
 	}
 }
 
-// Duration is one as Karpenter writes it, 168h0m0s, as a person would.
+// Duration converts a duration in Karpenter's format, such as 168h0m0s, into a short Duration.
 func Duration(text string) (v1alpha1.Duration, bool) {
 	if text == string(v1alpha1.Never) {
 		return v1alpha1.Never, true

@@ -20,14 +20,14 @@ type File struct {
 	Tenants           map[string]v1alpha1.TenantSpec           `json:"tenants,omitempty"`
 	SecondaryNetworks map[string]v1alpha1.SecondaryNetworkSpec `json:"secondaryNetworks,omitempty"`
 
-	// aside are the pools, tenants and fields that are left out, and why.
+	// aside are the pools, tenants and fields that are left out, with the reason.
 	aside []string
 }
 
-// header begins every file that is written.
+// header is the beginning of the written file.
 const header = "# Written by croft migrate. Its report says what became of everything that was read.\n"
 
-// YAML writes the file. Omitted parts are listed at its top.
+// YAML returns the file as YAML. Omitted parts are listed at its top.
 func (f *File) YAML() ([]byte, error) {
 	content, err := f.content()
 	if err != nil {
@@ -46,7 +46,7 @@ func (f *File) YAML() ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// content is the file without empty members.
+// content returns the file without empty members.
 func (f *File) content() (map[string]any, error) {
 	data, err := yaml.Marshal(f)
 	if err != nil {
@@ -91,7 +91,7 @@ func dropEmpty(content map[string]any, keys ...string) {
 	}
 }
 
-// Declaration is the file as croft reads it.
+// Declaration parses the file as croft does.
 func (f *File) Declaration() (*manifest.Declaration, manifest.Problems) {
 	data, err := f.YAML()
 	if err != nil {
@@ -100,15 +100,15 @@ func (f *File) Declaration() (*manifest.Declaration, manifest.Problems) {
 	return manifest.Parse("croft.yaml", data)
 }
 
-// Problems are those that croft check would report.
+// Problems returns the problems that croft check reports for the file.
 func (f *File) Problems() manifest.Problems {
 	d, problems := f.Declaration()
 	_, more := estate.Build(d)
 	return append(problems, more...)
 }
 
-// Settle omits objects that croft check would refuse, until only problems of the
-// platform remain, and reports the problem of each that was not reported already.
+// Settle omits objects that croft check would refuse, until only problems of the platform
+// remain. It returns the problems that were not reported before.
 func (f *File) Settle(said map[string]bool) manifest.Problems {
 	var told manifest.Problems
 	for {
@@ -130,7 +130,8 @@ func (f *File) Settle(said map[string]bool) manifest.Problems {
 	}
 }
 
-// inFile adds to a problem of the output the place in the input to fix it.
+// inFile removes the file and the line of a problem, since the file is not written yet, and adds
+// croft.yaml to its path.
 func inFile(p manifest.Problem) manifest.Problem {
 	p.File, p.Line = "", 0
 	p.Path = "croft.yaml: " + p.Path
@@ -166,7 +167,7 @@ func remove[T any](f *File, from map[string]T, what string, p manifest.Problem) 
 	return true
 }
 
-// File puts together what came about.
+// File returns the file with the results of all readers.
 func (d *Draft) File() *File {
 	f := &File{
 		Platform: d.Platform, Pools: map[string]v1alpha1.PoolSpec{},

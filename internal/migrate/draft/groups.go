@@ -7,7 +7,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// The API groups that are read, beside croft's own.
+// These are the API groups that are read, in addition to croft's own.
 const (
 	KarpenterGroup       = "karpenter.sh"
 	AWSGroup             = "karpenter.k8s.aws"
@@ -21,15 +21,15 @@ const (
 	MultusGroup          = "k8s.cni.cncf.io"
 )
 
-// DiscoveryTag is the tag by which Karpenter's own guides find a cluster's resources.
+// DiscoveryTag is the tag with which Karpenter's own guides mark a cluster's resources.
 const DiscoveryTag = "karpenter.sh/discovery"
 
-// KarpenterPools are all objects that become pools.
+// KarpenterPools returns all objects that become pools.
 func (d *Draft) KarpenterPools() []*source.Object {
 	return append(d.Of(KarpenterGroup, "Provisioner"), d.Of(KarpenterGroup, "NodePool")...)
 }
 
-// handled are the kinds that croft reads, by their group.
+// handled are the kinds that migrate reads, by group.
 var handled = map[string][]string{
 	"":                          {"Namespace", "ResourceQuota", "LimitRange"},
 	RBACGroup:                   {"RoleBinding", "ClusterRole", "Role"},
@@ -48,7 +48,7 @@ var handled = map[string][]string{
 	"templates.gatekeeper.sh":   {"ConstraintTemplate"},
 }
 
-// Reads says whether croft reads objects of this kind.
+// Reads reports whether migrate reads objects of this kind.
 func Reads(o *source.Object) bool {
 	if o.Kind == source.KindValues || o.Group() == ConstraintsGroup {
 		return true
@@ -56,7 +56,7 @@ func Reads(o *source.Object) bool {
 	return slices.Contains(handled[o.Group()], o.Kind)
 }
 
-// ValuesFiles are the values files of charts of tenants and pools.
+// ValuesFiles returns the values files of charts of tenants and pools.
 func (d *Draft) ValuesFiles() []*source.Object {
 	var all []*source.Object
 	for _, o := range d.Objects {
@@ -67,7 +67,7 @@ func (d *Draft) ValuesFiles() []*source.Object {
 	return all
 }
 
-// Managed says whether croft wrote an object.
+// Managed reports whether croft wrote an object.
 func Managed(o *source.Object) bool {
 	return o.At("metadata", "labels", v1alpha1.ManagedByLabel).Text() == v1alpha1.ManagedBy
 }

@@ -2,7 +2,7 @@ package draft
 
 import "slices"
 
-// Distinct are the values of a list without repetitions.
+// Distinct returns the values of a list without repetitions.
 func Distinct[T comparable](list []T) []T {
 	var all []T
 	for _, v := range list {
@@ -13,7 +13,7 @@ func Distinct[T comparable](list []T) []T {
 	return all
 }
 
-// Typed is Distinct, as values of a type of strings.
+// Typed is like Distinct, and converts the values to a string type.
 func Typed[S ~string](list []string) []S {
 	var all []S
 	for _, v := range Distinct(list) {

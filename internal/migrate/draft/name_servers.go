@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// NameServers are the addresses in croft's own policy for DNS that a platform declared.
-// croft adds that of NodeLocal DNSCache itself, as the last one of IPv4.
+// NameServers returns the addresses in croft's own policy for DNS that a platform declared.
+// croft adds the address of NodeLocal DNSCache itself, as the last IPv4 address.
 func NameServers(blocks []string) []string {
 	var all []string
 	last := -1

@@ -7,7 +7,7 @@ import (
 
 var notInNames = regexp.MustCompile(`[^a-z0-9-]+`)
 
-// AsName makes a name that a tenant or a pool can have of any other.
+// AsName converts any name into a valid name for a tenant or a pool.
 func AsName(name string) string {
 	made := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	if len(made) > 63 {
@@ -19,7 +19,7 @@ func AsName(name string) string {
 	return made
 }
 
-// IsCostCode recognises the label or the tag that says who pays.
+// IsCostCode reports whether a label or tag is a cost code.
 func IsCostCode(key string) bool {
 	key = key[strings.LastIndexByte(key, '/')+1:]
 	return strings.ReplaceAll(strings.ToLower(key), "-", "") == "costcode"

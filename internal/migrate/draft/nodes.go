@@ -12,13 +12,12 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// formerPoolLabel is the label that nodes of a Provisioner had of its name.
+// formerPoolLabel is the label with the name of the Provisioner on its nodes.
 const formerPoolLabel = "karpenter.sh/provisioner-name"
 
-// Nodes are the nodes of a Provisioner or a NodePool, as the scheduler compares them with
-// pods.
+// Nodes are the nodes of a Provisioner or a NodePool, as the scheduler compares them with pods.
 type Nodes struct {
-	// Pool is the name of the pool that they become.
+	// Pool is the name of the resulting pool.
 	Pool string
 	From *source.Object
 	// Labels and Taints are the fields of the object, in any version of its API.
@@ -28,7 +27,7 @@ type Nodes struct {
 	weight  int64
 }
 
-// Nodes are the nodes of all Provisioners and NodePools, in Karpenter's order: by weight,
+// Nodes returns the nodes of all Provisioners and NodePools, in Karpenter's order: by weight,
 // then by name.
 func (d *Draft) Nodes() []*Nodes {
 	if d.nodes != nil {
@@ -43,7 +42,7 @@ func (d *Draft) Nodes() []*Nodes {
 	return d.nodes
 }
 
-// NodesOf are the nodes of one object.
+// NodesOf returns the nodes of one object.
 func (d *Draft) NodesOf(o *source.Object) *Nodes {
 	for _, n := range d.Nodes() {
 		if n.From == o {
@@ -75,9 +74,9 @@ func newNodes(o *source.Object) *Nodes {
 	return n
 }
 
-// PoolName is the name of the pool that a Provisioner or a NodePool becomes: its own,
-// where a Pool can have it. Karpenter refuses to change a NodePool with replicas into one
-// without, so that its pool needs another name.
+// PoolName returns the name of the pool that a Provisioner or a NodePool becomes: its own name
+// if it is valid for a Pool. Karpenter refuses to change a NodePool with replicas into one
+// without, so the pool of such a NodePool gets another name.
 func PoolName(o *source.Object) string {
 	name := AsName(o.Name)
 	if IsStatic(o) {
@@ -89,8 +88,8 @@ func PoolName(o *source.Object) string {
 // IsStatic reports whether a NodePool has a fixed number of nodes.
 func IsStatic(o *source.Object) bool { return o.Kind == "NodePool" && o.At("spec", "replicas").Found() }
 
-// Label is the value of a label that every node has, from a label or from a requirement
-// of one value; "" if there is none.
+// Label returns the value of a label that every node has, from a label or from a requirement
+// with one value, or "" if there is none.
 func (n *Nodes) Label(key string) string {
 	if r := n.offered[key]; r != nil && r.Operator() == corev1.NodeSelectorOpIn && r.Len() == 1 {
 		return r.Any()
@@ -98,8 +97,8 @@ func (n *Nodes) Label(key string) string {
 	return ""
 }
 
-// Ties are labels with a taint of the same key and value: they keep other pods off the
-// nodes and the pool's own on them.
+// Ties returns labels with a taint of the same key and value: they keep other pods off the
+// nodes, and the pool's own pods on them.
 func (n *Nodes) Ties() map[string]string {
 	ties := map[string]string{}
 	for _, t := range n.Taints.Items() {
@@ -110,11 +109,10 @@ func (n *Nodes) Ties() map[string]string {
 	return ties
 }
 
-// platformTaints keep nodes for the platform's own pods, by Kubernetes' conventions.
+// platformTaints reserve nodes for the platform's own pods, by Kubernetes' conventions.
 var platformTaints = []string{"CriticalAddonsOnly", "node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane"}
 
-// IsDedicated reports whether taints keep the nodes for some pods other than the
-// platform's.
+// IsDedicated reports whether taints reserve the nodes for pods other than the platform's.
 func (n *Nodes) IsDedicated() bool {
 	return slices.ContainsFunc(n.Taints.Items(), func(t source.Field) bool {
 		return !slices.Contains(platformTaints, t.At("key").Text())

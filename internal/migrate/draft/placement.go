@@ -9,9 +9,9 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// Place puts a tenant on one of the pools. Of the pools that an earlier placement
-// allows, those remain which this one allows too; if there is none, the earlier counts, and
-// the difference is a problem.
+// Place places a tenant on one or more pools. If the tenant was placed before, the pools that
+// both placements allow remain. If there are none, the earlier placement is kept, and the
+// difference is a problem.
 func (d *Draft) Place(t *Tenant, name string, by source.Field, pools ...string) {
 	before := t.Pools()
 	common := slices.DeleteFunc(slices.Clone(before), func(p string) bool { return !slices.Contains(pools, p) })
@@ -45,7 +45,7 @@ func (d *Draft) conflict(t *Tenant, name string, by source.Field, pools []string
 	d.Problem(by, "puts tenant %s on pool %s, and %s on pool %s, which counts: make the two agree", name, second, at, first)
 }
 
-// Pools are the pools that the tenant's pods may run on.
+// Pools returns the pools that the tenant's pods may run on.
 func (t *Tenant) Pools() []string {
 	if t.Spec.Pool != "" {
 		return []string{t.Spec.Pool}
@@ -62,7 +62,7 @@ func (t *Tenant) setPools(pools []string) {
 	}
 }
 
-// TenantFor is the tenant that a namespace belongs to, a new one if there is none.
+// TenantFor returns the tenant of a namespace, and creates it if there is none.
 func (d *Draft) TenantFor(namespace string, from *source.Object) (string, *Tenant) {
 	name := d.TenantOf(namespace)
 	if name == "" {
@@ -71,7 +71,7 @@ func (d *Draft) TenantFor(namespace string, from *source.Object) (string, *Tenan
 	return name, d.AddTenant(name, from)
 }
 
-// PoolsFor are the pools with nodes for pods that make all of these selections. There are
+// PoolsFor returns the pools with nodes for pods that have all of these selections. It returns
 // none if no selection chooses among pools.
 func (d *Draft) PoolsFor(selections []Selection) []string {
 	if !slices.ContainsFunc(selections, Selection.ChoosesPools) {
@@ -89,7 +89,7 @@ func (d *Draft) PoolsFor(selections []Selection) []string {
 	if len(pools) > 0 {
 		return Distinct(pools)
 	}
-	// Pools of a values file, and those that were not read.
+	// These are pools of a values file, and pools that are not in the input.
 	for _, s := range selections {
 		if s.ChoosesPools() && (s.Key == d.Key || IsPoolLabel(s.Key)) {
 			for _, value := range s.Values {
@@ -101,7 +101,7 @@ func (d *Draft) PoolsFor(selections []Selection) []string {
 	return nil
 }
 
-// PoolNamed is the pool whose nodes have a value of the key.
+// PoolNamed returns the pool whose nodes have a value of the key.
 func (d *Draft) PoolNamed(value string) string {
 	for _, name := range slices.Sorted(maps.Keys(d.Pools)) {
 		if name == value {

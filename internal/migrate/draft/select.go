@@ -6,8 +6,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Select checks that the nodes of a tenant's pools have a label, other than the key's, that its
-// pods select: croft's pods select their pool alone.
+// Select checks that the nodes of a tenant's pools have a label that its pods select, other
+// than the key's label: croft's pods only select their pool.
 func (d *Draft) Select(t *Tenant, name string, by source.Field, key, value string) {
 	s := Selected(key, value, by)
 	switch pool := d.UnmetPool(t, s); {
@@ -21,8 +21,8 @@ func (d *Draft) Select(t *Tenant, name string, by source.Field, key, value strin
 	}
 }
 
-// UnmetPool is a pool of a tenant's with nodes that do not meet a selection; "" if there is
-// none. The pool's own label is left to Place.
+// UnmetPool returns a pool of the tenant with nodes that do not meet a selection, or "" if
+// there is none. It ignores the pool's own label, which Place handles.
 func (d *Draft) UnmetPool(t *Tenant, s Selection) string {
 	if s.ChoosesPools() && (s.Key == d.Key || IsPoolLabel(s.Key)) {
 		return ""

@@ -23,12 +23,12 @@ type Selection struct {
 	At          source.Field
 }
 
-// Selected is a selection of one value.
+// Selected returns a selection of one value.
 func Selected(key, value string, at source.Field) Selection {
 	return Selection{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}, At: at}
 }
 
-// SelectedBy are the selections of a nodeSelector.
+// SelectedBy returns the selections of a nodeSelector.
 func SelectedBy(nodeSelector map[string]string, at source.Field) []Selection {
 	var all []Selection
 	for _, key := range slices.Sorted(maps.Keys(nodeSelector)) {
@@ -59,7 +59,7 @@ func (s Selection) requirement() *scheduling.Requirement {
 	return scheduling.NewRequirement(s.Key, s.Operator, slices.Clone(s.Values)...)
 }
 
-// String is the selection as people read it.
+// String returns the selection for messages.
 func (s Selection) String() string {
 	if s.Operator == corev1.NodeSelectorOpIn && len(s.Values) == 1 {
 		return s.Key + "=" + s.Values[0]
@@ -67,8 +67,8 @@ func (s Selection) String() string {
 	return strings.TrimSpace(s.Key + " " + string(s.Operator) + " " + strings.Join(s.Values, ","))
 }
 
-// ChoosesPools reports whether a selection can tell pools apart. Labels of instances, such
-// as the architecture, do not: nodes of any pool may have them.
+// ChoosesPools reports whether a selection can distinguish pools. Labels of instances, such as
+// the architecture, cannot: nodes of any pool may have them.
 func (s Selection) ChoosesPools() bool {
 	return s.Operator == corev1.NodeSelectorOpIn && (IsPoolLabel(s.Key) || !isInstanceLabel(s.Key))
 }
@@ -78,7 +78,7 @@ func IsPoolLabel(key string) bool {
 	return key == karpenterv1.NodePoolLabelKey || key == formerPoolLabel
 }
 
-// isInstanceLabel reports whether Karpenter or its provider sets a label by the instance.
+// isInstanceLabel reports whether Karpenter or its provider derives a label from the instance.
 func isInstanceLabel(key string) bool {
 	if now, ok := karpenterv1.NormalizedLabels[key]; ok {
 		key = now
@@ -88,10 +88,10 @@ func isInstanceLabel(key string) bool {
 		slices.Contains([]string{"eks.amazonaws.com", "kubernetes.azure.com", "cloud.google.com"}, domain)
 }
 
-// Fit is how many nodes of a pool meet a selection.
+// Fit describes how many nodes of a pool meet a selection.
 type Fit int
 
-// No node, only some of them, or every node meets a selection.
+// These are the values of Fit: no node, only some of them, or every node meets a selection.
 const (
 	NoNode Fit = iota
 	SomeNodes

@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// routing are the kinds whose hosts a constraint may be about.
+// routing are the kinds with hosts that a constraint may restrict.
 var routing = []string{"Ingress", "Certificate", "Gateway", "HTTPRoute", "GRPCRoute", "TLSRoute", "Route", "VirtualService", "IngressRoute"}
 
 var host = regexp.MustCompile(`^(\*\.)?([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)+[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
@@ -43,7 +43,7 @@ func concerns(o *source.Object, kinds ...string) bool {
 	})
 }
 
-// hosts is the list of hosts among a constraint's parameters.
+// hosts returns the list of hosts among a constraint's parameters.
 func hosts(o *source.Object) source.Field {
 	if !concerns(o, routing...) {
 		return source.Field{}
@@ -58,7 +58,7 @@ func hosts(o *source.Object) source.Field {
 	return source.Field{}
 }
 
-// granted gives the tenants of a constraint's namespaces its hosts.
+// granted adds a constraint's hosts to the tenants of its namespaces.
 func granted(d *draft.Draft, m Mutator, list source.Field) {
 	source.Frame(m.Object, "tenants")
 	m.At("spec", "match").Kept("tenants")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// step is one step of a location: a name, with or without quotes, or an entry of a list in
+// step matches one step of a location: a name, with or without quotes, or an entry of a list in
 // brackets.
 var step = regexp.MustCompile(`\.?(?:"([^"]*)"|'([^']*)'|\[\s*["']?([^\]"']*)["']?[^\]]*\]|([^.\["']+))`)
 
@@ -25,7 +25,7 @@ var podSpecs = [][]string{
 	{"spec", "jobTemplate", "spec", "template", "spec"}, {"spec", "template", "spec"}, {"template", "spec"},
 }
 
-// inPodSpec is the location within the pod spec of the mutated objects; none if it is
+// inPodSpec returns the location within the pod spec of the mutated objects, or nil if it is
 // elsewhere.
 func (m Mutator) inPodSpec() []string {
 	steps := splitLocation(m.At("spec", "location").Text())
@@ -45,7 +45,7 @@ func (m Mutator) isForPods() bool {
 	return slices.ContainsFunc(m.kinds(), func(kind string) bool { return kind == "Pod" || kind == "*" })
 }
 
-// kinds are the kinds that the mutator applies to.
+// kinds returns the kinds that the mutator applies to.
 func (m Mutator) kinds() []string {
 	var kinds []string
 	for _, a := range m.At("spec", "applyTo").Items() {

@@ -16,17 +16,18 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// scope are the namespaces and objects to which a mutator or a constraint applies.
+// scope is the set of namespaces and objects to which a mutator or a constraint applies.
 type scope struct {
 	namespaces []string
-	// unknown is the field that migrate cannot follow, and why; empty if it can.
+	// unknown is the field that migrate cannot evaluate, and why the reason. Both are empty if
+	// it can.
 	unknown source.Field
 	why     string
-	// nothing is why it applies to no pod; empty if it applies to some.
+	// nothing is the reason why it applies to no pod, or "" if it applies to some.
 	nothing string
 }
 
-// scopeOf finds the namespaces to which all of a mutator or a constraint applies.
+// scopeOf returns the namespaces to which a mutator or a constraint applies as a whole.
 func scopeOf(d *draft.Draft, m Mutator) scope {
 	match := m.At("spec", "match")
 	switch {
@@ -41,8 +42,8 @@ func scopeOf(d *draft.Draft, m Mutator) scope {
 	return namespacesOf(d, match)
 }
 
-// findCondition finds a field that limits a mutator or a constraint to some of the objects in a
-// namespace, and why that cannot be converted.
+// findCondition returns a field that limits a mutator or a constraint to some of the objects in
+// a namespace, and why it cannot be converted.
 func findCondition(m Mutator) (source.Field, string) {
 	match, parameters := m.At("spec", "match"), m.At("spec", "parameters")
 	for _, f := range match.Fields() {
@@ -75,7 +76,7 @@ func findCondition(m Mutator) (source.Field, string) {
 	return source.Field{}, ""
 }
 
-// namespacesOf are the namespaces that a match selects.
+// namespacesOf returns the namespaces that a match selects.
 func namespacesOf(d *draft.Draft, match source.Field) scope {
 	named := match.At("namespaces")
 	names, unknown := expandPatterns(d, named)
@@ -107,8 +108,8 @@ func namespacesOf(d *draft.Draft, match source.Field) scope {
 	return scope{namespaces: all}
 }
 
-// expandPatterns are the namespaces of a list of names and patterns, and a pattern that none of
-// the namespaces in the input has.
+// expandPatterns returns the namespaces for a list of names and patterns, and a pattern that
+// matches none of the namespaces in the input.
 func expandPatterns(d *draft.Draft, patterns source.Field) (names []string, unknown string) {
 	for _, pattern := range patterns.Texts() {
 		if !strings.Contains(pattern, "*") {
@@ -132,7 +133,7 @@ func globs(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return gatekeeper.Globs(pattern, name) })
 }
 
-// readNames are the names of the namespaces in the input.
+// readNames returns the names of the namespaces in the input.
 func readNames(d *draft.Draft) []string {
 	var names []string
 	for _, o := range d.Of("", "Namespace") {
@@ -141,7 +142,7 @@ func readNames(d *draft.Draft) []string {
 	return names
 }
 
-// labelsOf are the labels of a namespace, and whether its object was read.
+// labelsOf returns the labels of a namespace, and whether the input has its object.
 func labelsOf(d *draft.Draft, name string) (labels.Set, bool) {
 	marks := labels.Set{corev1.LabelMetadataName: name}
 	o := d.Named("", "Namespace", name)
@@ -163,8 +164,8 @@ func selectorOf(f source.Field) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(&s)
 }
 
-// namesIn are the namespaces that a selector names by the label which every namespace has
-// of its name.
+// namesIn returns the namespaces that a selector names by the label
+// kubernetes.io/metadata.name.
 func namesIn(selector labels.Selector) []string {
 	var names []string
 	requirements, _ := selector.Requirements()

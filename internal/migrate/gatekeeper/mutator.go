@@ -12,8 +12,8 @@ import (
 // Mutator is a Gatekeeper Assign or ModifySet.
 type Mutator struct{ *source.Object }
 
-// Mutators are the mutators in the input, in its order, Assigns first. Those that croft
-// wrote place pods by its TenantRules, and are left out.
+// Mutators returns the mutators in the input, in its order, Assigns first. It leaves out
+// croft's own mutators: the TenantRules contain their placements.
 func Mutators(d *draft.Draft) []Mutator {
 	var all []Mutator
 	for _, o := range append(d.Of(draft.MutationsGroup, "Assign"), d.Of(draft.MutationsGroup, "ModifySet")...) {
@@ -26,15 +26,15 @@ func Mutators(d *draft.Draft) []Mutator {
 
 // placement is the part of a mutator's change that decides where pods run.
 type placement struct {
-	// terms are alternatives of selections of nodes.
+	// terms are alternative selections of nodes.
 	terms [][]draft.Selection
 	// tolerations are added to the pods.
 	tolerations []source.Field
-	// unread is why migrate cannot convert it.
+	// unread is the reason why migrate cannot convert it.
 	unread string
 }
 
-// placement reads a mutator; it is nil if the mutator does not decide where pods run.
+// placement reads a mutator. It returns nil if the mutator does not decide where pods run.
 func (m Mutator) placement() *placement {
 	at := m.inPodSpec()
 	if len(at) == 0 {
@@ -78,7 +78,7 @@ func (m Mutator) selectorAt(at []string) *placement {
 	return &placement{terms: [][]draft.Selection{term}}
 }
 
-// affinityAt reads required node affinity. Affinity to pods does not choose a pool.
+// affinityAt reads required node affinity. Pod affinity does not choose a pool.
 func (m Mutator) affinityAt(at []string) *placement {
 	value := m.value()
 	whole := []string{"nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"}
@@ -145,8 +145,8 @@ func (m Mutator) tolerationsAt(at []string) *placement {
 	return p
 }
 
-// Keys are the labels and taints by which the mutator chooses nodes, and the weight of
-// each as the key of pools.
+// Keys returns the labels and taints by which the mutator selects nodes. The value is a weight
+// for the choice of the pools' key.
 func (m Mutator) Keys() map[string]int {
 	keys := map[string]int{}
 	p := m.placement()
@@ -168,7 +168,7 @@ func (m Mutator) Keys() map[string]int {
 	return keys
 }
 
-// resolve fills in the selections of the pods of one namespace.
+// resolve sets the values of selections that depend on the pods' namespace.
 func resolve(term []draft.Selection, namespace string) []draft.Selection {
 	term = slices.Clone(term)
 	for i := range term {

@@ -17,8 +17,8 @@ type placed struct {
 	namespaces []string
 }
 
-// Pools read which namespace's pods run on which pool. A mutator of the placement of pods
-// that is not converted is a problem.
+// Pools places the tenants of namespaces on pools. A mutator of the placement of pods that
+// cannot be converted is a problem.
 func Pools(d *draft.Draft) {
 	var selecting, tolerating []placed
 	for _, m := range Mutators(d) {
@@ -73,7 +73,7 @@ func otherMutator(o *source.Object) {
 	o.Root().NotKept("does not decide where pods run: it stays with Gatekeeper, or becomes a MutatingAdmissionPolicy of yours")
 }
 
-// refusedMutation reports a mutator that gives tenants' pods a field which croft refuses
+// refusedMutation reports a mutator that sets a field of tenants' pods which croft refuses
 // unless the tenant is allowed its value: no pod would be admitted.
 func refusedMutation(d *draft.Draft, m Mutator) {
 	at := m.inPodSpec()
@@ -89,13 +89,13 @@ func refusedMutation(d *draft.Draft, m Mutator) {
 		"add it to policy.%s of their tenants, or to platform.tenantDefaults.policy, or take the mutator away", field, m.value().Text(), list)
 }
 
-// lose reports a placement that is not converted.
+// lose reports a placement that cannot be converted.
 func lose(d *draft.Draft, m Mutator, at source.Field, why string) {
 	m.Root().NotKept("places pods, and was not converted: %s", why)
 	d.Problem(at, "places pods, and was not converted: %s; write the pool of each tenant into croft.yaml yourself, and take this mutator away once croft runs", why)
 }
 
-// Placing are the mutators that decide where pods run, and the namespaces of the pods as
+// Placing returns the mutators that decide where pods run, with the namespaces of the pods as
 // far as they are known.
 func Placing(d *draft.Draft) map[*source.Object][]string {
 	all := map[*source.Object][]string{}
@@ -110,7 +110,7 @@ func Placing(d *draft.Draft) map[*source.Object][]string {
 	return all
 }
 
-// Chosen are the pools that mutators put namespaces on.
+// Chosen returns the pools on which mutators place namespaces.
 func Chosen(d *draft.Draft) []string {
 	var all []string
 	tolerations := map[string][]corev1.Toleration{}

@@ -46,7 +46,7 @@ func isEverywhere(d *draft.Draft, terms [][]draft.Selection) bool {
 	})
 }
 
-// at is the field that decides where pods run.
+// at returns the field that decides where pods run.
 func (m placed) at() source.Field {
 	if m.Kind == "Assign" {
 		if value := m.value(); value.Found() {
@@ -65,8 +65,8 @@ func describe(term []draft.Selection) string {
 	return strings.Join(all, " and ")
 }
 
-// keepSelections compares the labels that a mutator selects with the nodes of the pools that the
-// tenants are on: croft selects the pool, and nothing of a pool's nodes.
+// keepSelections compares the labels that a mutator selects with the nodes of the tenants'
+// pools: croft selects the pool, and no other labels of its nodes.
 func keepSelections(d *draft.Draft, m placed) {
 	for _, namespace := range m.namespaces {
 		name := d.TenantOf(namespace)

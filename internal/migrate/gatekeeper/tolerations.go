@@ -42,8 +42,8 @@ func placedBy(t *draft.Tenant) string {
 	return fmt.Sprintf(", by %s at %s", by.ID(), by.Place())
 }
 
-// placeByTolerations places namespaces whose pods tolerate the taints of one pool, and
-// select none.
+// placeByTolerations places namespaces whose pods tolerate the taints of one pool and do not
+// select nodes.
 func placeByTolerations(d *draft.Draft, mutators []placed) {
 	var order []string
 	by := map[string][]source.Field{}
@@ -90,8 +90,8 @@ func placeByToleration(d *draft.Draft, namespace string, m placed, fields []sour
 	d.Place(t, name, m.at(), pools...)
 }
 
-// toleratedPools are the pools with taints of their own that pods with these tolerations may
-// run on; if none was read, the one that a toleration of the key names.
+// toleratedPools returns the dedicated pools that pods with these tolerations may run on. If
+// the input has none, it returns the pools that tolerations of the key name.
 func toleratedPools(d *draft.Draft, tolerations []corev1.Toleration) []string {
 	var pools []string
 	for _, n := range d.Nodes() {

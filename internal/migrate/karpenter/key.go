@@ -15,7 +15,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// ChooseKey finds the key that ties most nodes to their pools.
+// ChooseKey sets the draft's key to the one that ties most nodes to their pools.
 func ChooseKey(d *draft.Draft) {
 	votes := votes(d)
 	keys := slices.SortedFunc(maps.Keys(votes), func(a, b string) int {
@@ -53,8 +53,9 @@ func isWellKnown(key string) bool {
 // tied is the weight of a label and a taint of the same key and value.
 const tied = 3
 
-// votes weigh for each key the evidence that it ties nodes to pools: labels and taints
-// most, then nodeSelectors by it. Among those, labels with the name of the pool count more.
+// votes returns, for each key, the weight of the evidence that it ties nodes to pools. Labels
+// and taints weigh most, then nodeSelectors with the key. Labels with the name of the pool
+// weigh more.
 func votes(d *draft.Draft) map[string]int {
 	votes := map[string]int{}
 	for _, n := range d.Nodes() {
@@ -97,7 +98,7 @@ func votes(d *draft.Draft) map[string]int {
 	return votes
 }
 
-// identifyPool weighs whether a value of a key stands for one pool: by its name, or by a
+// identifyPool returns a weight for a value that identifies one pool: by its name, or by a
 // label that no other pool has.
 func identifyPool(d *draft.Draft, key, value string) int {
 	labelled := 0
@@ -142,13 +143,12 @@ func tieTo(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 		"so only pods of tenants of this pool run here, and all others are put out; take pool %s out of croft.yaml if the platform's own run here", d.Key, name)
 }
 
-// isEvicting reports whether a taint is the key's and evicts pods that bypassed the
-// scheduler.
+// isEvicting reports whether a taint has the key and evicts pods that bypassed the scheduler.
 func isEvicting(d *draft.Draft, t source.Field) bool {
 	return t.At("key").Text() == d.Key && t.At("effect").Text() == string(corev1.TaintEffectNoExecute)
 }
 
-// taint accounts for one taint of a pool's nodes. Of the taints that tie, at most one
+// taint accounts for one taint of a pool's nodes. At most one of the taints that tie the nodes
 // evicts pods.
 func taint(d *draft.Draft, name string, t source.Field, ties map[string]string, p *draft.Pool, puts bool) {
 	key, value := t.At("key").Text(), t.At("value").Text()
@@ -160,7 +160,7 @@ func taint(d *draft.Draft, name string, t source.Field, ties map[string]string, 
 		t.At("effect").Changed("platform.nodePoolKey", "croft taints its nodes NoSchedule and NoExecute: a pod that came around the scheduler is put out again")
 		p.Values = append(p.Values, value)
 	case ties[key] != "" || chosen(d)[name]:
-		// The pods that tolerate it are those of the pool's tenants.
+		// The pods that tolerate it are the pods of the pool's tenants.
 		t.Changed("platform.nodePoolKey", "the taint of %s takes its place, and croft's pods tolerate that", d.Key)
 	default:
 		t.NotKept("a Pool's nodes have the taint of their pool alone, which keeps off every pod but its tenants'")
@@ -169,8 +169,8 @@ func taint(d *draft.Draft, name string, t source.Field, ties map[string]string, 
 	}
 }
 
-// label accounts for a label of nodes. A label without a field in croft becomes a
-// requirement, which Karpenter writes on the nodes as the label.
+// label accounts for a label of nodes. A label for which croft has no field becomes a
+// requirement, which Karpenter sets on the nodes as a label.
 func label(d *draft.Draft, name string, l source.Field, p *draft.Pool) {
 	key, value := l.Key(), l.Text()
 	switch {

@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// NodePools of v1 and v1beta1 become pools.
+// NodePools converts NodePools of v1 and v1beta1 into pools.
 func NodePools(d *draft.Draft) {
 	for _, o := range d.Of(draft.KarpenterGroup, "NodePool") {
 		if isOutside(d, o) {
@@ -53,8 +53,8 @@ func nodePool(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	}
 }
 
-// reportStatic reports a NodePool with a fixed number of nodes. Its pool has another name, since
-// Karpenter refuses to change a NodePool with replicas into one without.
+// reportStatic reports a NodePool with a fixed number of nodes. Its pool has another name,
+// since Karpenter refuses to change a NodePool with replicas into one without.
 func reportStatic(d *draft.Draft, name string, o *source.Object) {
 	if !draft.IsStatic(o) {
 		return
@@ -65,7 +65,7 @@ func reportStatic(d *draft.Draft, name string, o *source.Object) {
 		"once its nodes run the tenants' pods, delete NodePool %s", name, o.Name)
 }
 
-// tagAnnotations are how croft keeps a pool's tags where there is no cloud.
+// tagAnnotations reads the annotations in which croft stores a pool's tags outside of clouds.
 func tagAnnotations(name string, f source.Field, p *draft.Pool) {
 	for _, a := range f.Fields() {
 		if key, ok := strings.CutPrefix(a.Key(), v1alpha1.TagAnnotationPrefix); ok && key != "" {
@@ -79,7 +79,7 @@ func tagAnnotations(name string, f source.Field, p *draft.Pool) {
 	nodeAnnotations(name, f, &p.Spec)
 }
 
-// lifetimes writes out Karpenter's defaults, since a Pool's are others.
+// lifetimes sets Karpenter's defaults explicitly, since a Pool has other defaults.
 func lifetimes(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	node, disruption := o.At("spec", "template", "spec"), o.At("spec", "disruption")
 	expire := node.At("expireAfter")
@@ -138,11 +138,11 @@ func budgets(name string, list source.Field, p *v1alpha1.PoolSpec) {
 	}
 	list.Kept(to)
 	if len(p.Budgets) == 1 && p.Budgets[0].Nodes == "10%" && p.Budgets[0].Schedule == "" && len(p.Budgets[0].Reasons) == 0 {
-		p.Budgets = nil // a Pool's default too
+		p.Budgets = nil // the same as a Pool's default
 	}
 }
 
-// hours is the length of a budget, which has no seconds.
+// hours returns the duration of a budget, whose format has no seconds.
 func hours(text string) string {
 	span, ok := draft.Duration(text)
 	if !ok {

@@ -9,10 +9,11 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// isOutside leaves a NodePool alone that no tenant is put on, unless a label and a taint
-// tie its nodes to it: as a Pool it would evict the pods that run there. If its nodes take
-// every pod, it is the platform's own; if they are kept for some pods, these are not known,
-// which is a problem. A Provisioner cannot stay: no present Karpenter reads it.
+// isOutside reports whether a NodePool is left unchanged: no tenant is placed on it, and no
+// label and taint tie its nodes to it. As a Pool it would evict the pods that run there. If its
+// nodes accept every pod, it is the platform's own. If they are reserved for some pods, it is
+// unknown for which, and that is a problem. A Provisioner cannot stay: current versions of
+// Karpenter do not read it.
 func isOutside(d *draft.Draft, o *source.Object) bool {
 	n := d.NodesOf(o)
 	if len(n.Ties()) > 0 || chosen(d)[n.Pool] {
@@ -32,14 +33,14 @@ func isOutside(d *draft.Draft, o *source.Object) bool {
 	return true
 }
 
-// reportOutside reports a NodePool that some tenant seems to have.
+// reportOutside reports a NodePool that seems to belong to a tenant.
 func reportOutside(d *draft.Draft, n *draft.Nodes, at source.Field, why string) {
 	n.From.Root().NotKept("%s, and nothing that was read puts a namespace on it: it stays as it is outside of croft", why)
 	d.Problem(at, "%s, and nothing that was read puts a namespace on it: add what does, such as a mutator or a namespace's node-selector, "+
 		"or give its nodes the label and the taint %s=%s; if it is the platform's own, leave it out of the input, or ignore this", why, d.Key, n.Pool)
 }
 
-// chosen are the pools that tenants are put on.
+// chosen returns the pools with tenants.
 func chosen(d *draft.Draft) map[string]bool {
 	if d.Chosen != nil {
 		return d.Chosen
@@ -75,7 +76,7 @@ func chosen(d *draft.Draft) map[string]bool {
 	return d.Chosen
 }
 
-// nodeSelectors are the nodeSelectors that the pods of namespaces are given.
+// nodeSelectors returns the nodeSelectors that are set on the pods of namespaces.
 func nodeSelectors(d *draft.Draft) []map[string]string {
 	all := capsule.NodeSelectors(d)
 	for _, o := range d.Of("", "Namespace") {

@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Settings reads Karpenter's ConfigMap of the time of Provisioners, which names
-// the cluster and the instance profile.
+// Settings reads the ConfigMap of a Karpenter with Provisioners, which contains the cluster's
+// name and the instance profile.
 func Settings(d *draft.Draft) {
 	for _, o := range d.Of("", "ConfigMap") {
 		if o.Name != "karpenter-global-settings" {
@@ -31,7 +31,7 @@ func Settings(d *draft.Draft) {
 	}
 }
 
-// Provisioners become pools.
+// Provisioners converts Provisioners into pools.
 func Provisioners(d *draft.Draft) {
 	for _, o := range d.Of(draft.KarpenterGroup, "Provisioner") {
 		name := poolName(o)
@@ -46,8 +46,8 @@ func Provisioners(d *draft.Draft) {
 	}
 }
 
-// poolName is the name of the pool that an object becomes: its own, where that
-// can be one.
+// poolName returns the name of the pool that an object becomes: the object's own if it is a
+// valid name for a pool.
 func poolName(o *source.Object) string {
 	name := draft.PoolName(o)
 	source.Frame(o, "pools."+name)
@@ -73,7 +73,8 @@ func provisioner(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	nodeclass.OfProvisioner(d, name, spec, p)
 }
 
-// provisionerTTLs write out what unset meant: a Pool's defaults are others.
+// provisionerTTLs sets the defaults of a Provisioner explicitly, since a Pool has other
+// defaults.
 func provisionerTTLs(name string, spec source.Field, p *v1alpha1.PoolSpec) {
 	empty, expired, merge := spec.At("ttlSecondsAfterEmpty"), spec.At("ttlSecondsUntilExpired"), spec.At("consolidation", "enabled")
 	p.EmptyTTL, p.TTL, p.TerminationGracePeriod = v1alpha1.Never, v1alpha1.Never, v1alpha1.Never
@@ -147,8 +148,8 @@ func nodeAnnotations(name string, f source.Field, p *v1alpha1.PoolSpec) {
 	}
 }
 
-// addBudget adds a budget. The first of a pool's own takes the place of the default, which
-// then is written out for other reasons.
+// addBudget adds a budget. The first budget of a pool replaces the default, which is then added
+// explicitly for the other reasons.
 func addBudget(p *v1alpha1.PoolSpec, b v1alpha1.Budget) {
 	if len(p.Budgets) == 0 && len(b.Reasons) > 0 {
 		p.Budgets = []v1alpha1.Budget{{Nodes: "10%"}}

@@ -17,7 +17,7 @@ const (
 	awsInstance = "karpenter.k8s.aws/instance-"
 )
 
-// formerKeys are labels that Karpenter once had under another name.
+// formerKeys maps former names of labels to Karpenter's current names.
 var formerKeys = map[string]string{
 	"beta.kubernetes.io/arch":                  corev1.LabelArchStable,
 	"beta.kubernetes.io/os":                    corev1.LabelOSStable,
@@ -27,8 +27,8 @@ var formerKeys = map[string]string{
 	"node.k8s.aws/capacity-type":               capacityKey,
 }
 
-// requirements puts each requirement into croft's field for it, or unchanged among the
-// pool's requirements.
+// requirements converts each requirement into croft's field for it, or copies it to the pool's
+// requirements.
 func requirements(d *draft.Draft, name string, list source.Field, p *draft.Pool) {
 	in := &p.Spec.Instances
 	for _, r := range list.Items() {
@@ -77,8 +77,8 @@ func requirements(d *draft.Draft, name string, list source.Field, p *draft.Pool)
 	list.Kept(draft.PoolField(name, "instances"))
 }
 
-// strictly says Gte and Lte, which a Pool does not know, by the number before or
-// after.
+// strictly converts Gte and Lte, which a Pool does not have, into Gt and Lt with the preceding
+// or following number.
 func strictly(operator string, values source.Field) (corev1.NodeSelectorOperator, []string) {
 	texts := values.Texts()
 	if len(texts) != 1 || operator != "Gte" && operator != "Lte" {
@@ -95,13 +95,13 @@ func strictly(operator string, values source.Field) (corev1.NodeSelectorOperator
 	}
 }
 
-// says reports whether there is a requirement for a label.
+// says reports whether there is a requirement for one of the labels.
 func says(in *v1alpha1.Instances, keys ...string) bool {
 	return slices.ContainsFunc(in.Requirements, func(r v1alpha1.Requirement) bool { return slices.Contains(keys, r.Key) })
 }
 
-// webhookDefaults are the defaults that Karpenter's webhook wrote into a Provisioner; no
-// webhook does so today.
+// webhookDefaults sets the defaults that Karpenter's webhook used to write into a Provisioner.
+// Current versions have no such webhook.
 func webhookDefaults(name string, spec source.Field, in *v1alpha1.Instances) {
 	list := spec.At("requirements")
 	if in.CapacityTypes == nil && !says(in, capacityKey) {
@@ -121,8 +121,8 @@ func webhookDefaults(name string, spec source.Field, in *v1alpha1.Instances) {
 	}
 }
 
-// anything writes out that a NodePool which does not say takes every instance,
-// since a Pool that does not say takes on-demand and amd64.
+// anything makes a NodePool's defaults explicit: without requirements it accepts every
+// instance, but a Pool defaults to on-demand and amd64.
 func anything(name string, list source.Field, in *v1alpha1.Instances) {
 	if in.CapacityTypes == nil {
 		in.CapacityTypes = []v1alpha1.CapacityType{"on-demand", "spot", "reserved"}

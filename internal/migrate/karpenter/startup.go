@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// startupTaints keeps the taints that another program removes from new nodes. A taint that
-// a Pool cannot have is a problem: without it pods start before that program is ready.
+// startupTaints keeps the taints that another program removes from new nodes. A taint that a
+// Pool cannot have is a problem: without it pods start before that program is ready.
 func startupTaints(d *draft.Draft, name string, list source.Field, p *v1alpha1.PoolSpec) {
 	to := draft.PoolField(name, "startupTaints")
 	for _, f := range list.Items() {

@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Access reads who may do what in the namespaces of tenants.
+// Access reads the RoleBindings in tenants' namespaces.
 func Access(d *draft.Draft) {
 	prefix := GroupPrefix(d)
 	for _, o := range d.Of(draft.RBACGroup, "RoleBinding") {
@@ -22,8 +22,8 @@ func Access(d *draft.Draft) {
 	}
 }
 
-// Sharing is with those to whom a tenant's rules let it bind roles, and who have no
-// access.
+// Sharing sets shareWith to the subjects to which a tenant's rules let it bind roles and that
+// have no access.
 func Sharing(d *draft.Draft) {
 	prefix := GroupPrefix(d)
 	for _, t := range d.Tenants {
@@ -50,8 +50,8 @@ func Sharing(d *draft.Draft) {
 	}
 }
 
-// GroupPrefix is what all groups of the bindings begin with, up to a colon: the
-// API server puts it before the groups of its identity provider.
+// GroupPrefix returns the common prefix, up to a colon, of all groups in bindings. The API
+// server adds it to the groups of its identity provider.
 func GroupPrefix(d *draft.Draft) string {
 	if d.Options.GroupPrefix != "" {
 		return d.Options.GroupPrefix
@@ -73,7 +73,7 @@ func GroupPrefix(d *draft.Draft) string {
 	return prefix
 }
 
-// boundGroups are the groups of an identity provider that anything binds.
+// boundGroups returns the groups of an identity provider in any binding.
 func boundGroups(d *draft.Draft) []string {
 	var all []string
 	add := func(subjects []source.Field) {
@@ -95,8 +95,8 @@ func boundGroups(d *draft.Draft) []string {
 	return all
 }
 
-// binding turns a RoleBinding into access, if it binds people to a role that is similar
-// to one of croft's two.
+// binding converts a RoleBinding into access, if it binds users to a role that is similar to
+// one of croft's two.
 func binding(d *draft.Draft, name string, o *source.Object, prefix string) {
 	source.Frame(o, draft.TenantField(name, "access"))
 	ref := o.At("roleRef")
@@ -118,7 +118,7 @@ func binding(d *draft.Draft, name string, o *source.Object, prefix string) {
 	}
 }
 
-// Subject gives a person or a group access.
+// Subject gives a user or a group access.
 func Subject(d *draft.Draft, name string, s source.Field, prefix string, role v1alpha1.Role, why string) {
 	who := s.At("name").Text()
 	if role == "" {
@@ -147,13 +147,13 @@ func Subject(d *draft.Draft, name string, s source.Field, prefix string, role v1
 	s.Kept(draft.TenantField(name, "access"))
 }
 
-// likeViewer and likeOperator are roles that are known by name.
+// likeViewer and likeOperator are the names of well-known roles that are similar to croft's.
 var (
 	likeViewer   = []string{"view", "croft-viewer"}
 	likeOperator = []string{"edit", "admin", "cluster-admin", "croft-operator"}
 )
 
-// RoleOf is the role of croft's that a role is like, and how it differs.
+// RoleOf returns croft's role that is similar to a role, and how they differ.
 func RoleOf(d *draft.Draft, kind, namespace, name string) (v1alpha1.Role, string) {
 	const (
 		viewer   = "becomes viewer, who reads everything but Secrets"
@@ -187,7 +187,7 @@ func RoleOf(d *draft.Draft, kind, namespace, name string) (v1alpha1.Role, string
 	return "", "what " + kind + " " + name + " may do was not read: give its file too"
 }
 
-// rights says whether a role only reads, and whether it writes workloads.
+// rights reports whether a role only reads, and whether it writes workloads.
 func rights(o *source.Object) (onlyReads, runs bool) {
 	rules := o.At("rules").Items()
 	onlyReads = len(rules) > 0

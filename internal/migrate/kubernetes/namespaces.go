@@ -12,10 +12,10 @@ import (
 
 const podSecurity = "pod-security.kubernetes.io/"
 
-// EnforceLabel is the Pod Security level that a namespace enforces.
+// EnforceLabel is the label with the Pod Security level that a namespace enforces.
 const EnforceLabel = podSecurity + "enforce"
 
-// Namespaces read the labels and annotations of tenants' namespaces.
+// Namespaces reads the labels and annotations of tenants' namespaces.
 func Namespaces(d *draft.Draft) {
 	for _, o := range d.Of("", "Namespace") {
 		name := d.TenantOf(o.Name)
@@ -51,7 +51,7 @@ func namespace(d *draft.Draft, name string, o *source.Object) {
 }
 
 // Mark reads a label or an annotation of a tenant's namespaces, other than its Pod Security
-// level and its node selector, and reports whether croft reads it.
+// level and its node selector. It reports whether croft supports it.
 func Mark(d *draft.Draft, name string, mark source.Field) bool {
 	t := d.Tenants[name]
 	level := draft.TenantField(name, "policy.podSecurity")
@@ -87,8 +87,8 @@ func isCommon(d *draft.Draft, name string, l source.Field) bool {
 // levels are the Pod Security levels, the strictest last.
 var levels = []v1alpha1.PodSecurityLevel{v1alpha1.PodSecurityPrivileged, v1alpha1.PodSecurityBaseline, v1alpha1.PodSecurityRestricted}
 
-// Level gives a tenant the Pod Security level of its namespaces, or of some of them. Of two
-// levels the stricter one counts.
+// Level sets a tenant's Pod Security level to the level of its namespaces, or of some of them.
+// The stricter of two levels is used.
 func Level(d *draft.Draft, name string, l source.Field, some bool) {
 	t := d.Tenants[name]
 	to := draft.TenantField(name, "policy.podSecurity")

@@ -12,21 +12,21 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Annotations of a namespace by which plugins of the API server place its pods:
-// PodNodeSelector reads the first, PodTolerationRestriction the others.
+// These are annotations of a namespace by which plugins of the API server place its pods.
+// PodNodeSelector reads the first, and PodTolerationRestriction the others.
 const (
 	NodeSelectorAnnotation = "scheduler.alpha.kubernetes.io/node-selector"
 	defaultTolerations     = "scheduler.alpha.kubernetes.io/defaultTolerations"
 	allowedTolerations     = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
 )
 
-// NodeSelectorOf is a namespace's default nodeSelector for its pods, by an annotation;
-// empty if it has none.
+// NodeSelectorOf returns a namespace's default nodeSelector for its pods, from an annotation.
+// It is empty if there is none.
 func NodeSelectorOf(o *source.Object) map[string]string {
 	return ParseSelector(o.At("metadata", "annotations", NodeSelectorAnnotation))
 }
 
-// ParseSelector reads the nodeSelector in an annotation: key=value, separated by commas.
+// ParseSelector parses the nodeSelector in an annotation: key=value, separated by commas.
 func ParseSelector(annotation source.Field) map[string]string {
 	selector := map[string]string{}
 	for _, term := range strings.Split(annotation.Text(), ",") {
@@ -37,13 +37,13 @@ func ParseSelector(annotation source.Field) map[string]string {
 	return selector
 }
 
-// DefaultTolerationsOf are the tolerations that a namespace's annotation gives to its pods.
+// DefaultTolerationsOf returns the tolerations that a namespace's annotation adds to its pods.
 func DefaultTolerationsOf(o *source.Object) []corev1.Toleration {
 	tolerations, _ := parseTolerations(o.At("metadata", "annotations", defaultTolerations))
 	return tolerations
 }
 
-// parseTolerations reads the list of an annotation, which is JSON.
+// parseTolerations parses the JSON list in an annotation.
 func parseTolerations(annotation source.Field) ([]corev1.Toleration, error) {
 	var tolerations []corev1.Toleration
 	if annotation.Text() == "" {
@@ -52,7 +52,7 @@ func parseTolerations(annotation source.Field) ([]corev1.Toleration, error) {
 	return tolerations, json.Unmarshal([]byte(annotation.Text()), &tolerations)
 }
 
-// NodeSelectors reads which pool the annotations of a namespace put its pods on.
+// NodeSelectors places tenants on the pools that the annotations of their namespaces select.
 func NodeSelectors(d *draft.Draft) {
 	for _, o := range d.Of("", "Namespace") {
 		name := d.TenantOf(o.Name)
@@ -64,7 +64,7 @@ func NodeSelectors(d *draft.Draft) {
 	}
 }
 
-// SelectNodes reads which pool an annotation puts the pods of a tenant's namespaces on.
+// SelectNodes places a tenant on the pool that an annotation selects.
 func SelectNodes(d *draft.Draft, name string, from *source.Object, annotation source.Field) {
 	if pools := d.PoolsFor(draft.SelectedBy(ParseSelector(annotation), annotation)); len(pools) > 0 {
 		d.Place(d.AddTenant(name, from), name, annotation, pools...)
@@ -72,8 +72,8 @@ func SelectNodes(d *draft.Draft, name string, from *source.Object, annotation so
 	}
 }
 
-// SelectLabels checks that the nodes of a tenant's pool have the labels, other than the
-// key's, that an annotation selects.
+// SelectLabels checks that the nodes of a tenant's pool have the labels that an annotation
+// selects, other than the key's.
 func SelectLabels(d *draft.Draft, name string, annotation source.Field) {
 	for _, s := range draft.SelectedBy(ParseSelector(annotation), annotation) {
 		if s.Key != d.Key {
@@ -82,7 +82,7 @@ func SelectLabels(d *draft.Draft, name string, annotation source.Field) {
 	}
 }
 
-// tolerated puts a namespace that nothing else places on the pool that its pods tolerate.
+// tolerated places a namespace without another placement on the pool that its pods tolerate.
 func tolerated(d *draft.Draft, name string, o *source.Object) {
 	if d.Tenants[name] != nil {
 		return
@@ -97,8 +97,8 @@ func tolerated(d *draft.Draft, name string, o *source.Object) {
 	}
 }
 
-// readDefaultTolerations reads the tolerations that the API server gives to all pods of a
-// namespace. croft refuses pods with others than it gives itself.
+// readDefaultTolerations reads the tolerations that the API server adds to all pods of a
+// namespace. croft refuses pods with other tolerations than those that it adds itself.
 func readDefaultTolerations(d *draft.Draft, name string, annotation source.Field) {
 	tolerations, err := parseTolerations(annotation)
 	if err != nil {
@@ -117,13 +117,13 @@ func readDefaultTolerations(d *draft.Draft, name string, annotation source.Field
 	annotation.KeptAs(draft.TenantField(name, "pool"), "croft adds the toleration of the pool itself; take the annotation away once croft stands")
 }
 
-// taint names the taint that a toleration is about.
+// taint describes the taint that a toleration matches.
 func taint(t corev1.Toleration) string {
 	return strings.TrimSuffix(cmp.Or(t.Key, "every taint")+"="+t.Value, "=")
 }
 
-// readAllowedTolerations reads the only tolerations that the API server lets pods of a
-// namespace have, among which the one that croft gives them has to be.
+// readAllowedTolerations reads the list of tolerations to which the API server limits the pods
+// of a namespace. The toleration that croft adds must be in it.
 func readAllowedTolerations(d *draft.Draft, name string, annotation source.Field) {
 	allowed, err := parseTolerations(annotation)
 	pools := d.Tenants[name].Pools()
@@ -138,8 +138,8 @@ func readAllowedTolerations(d *draft.Draft, name string, annotation source.Field
 		"and the tenant would not become Ready: take the annotation away; croft refuses tolerations of other pools itself")
 }
 
-// allows reports whether an allowed toleration covers the one that croft gives to the pods
-// of a pool.
+// allows reports whether an allowed toleration covers the one that croft adds to the pods of a
+// pool.
 func allows(t corev1.Toleration, key, pool string) bool {
 	if t.Effect != "" || t.Key != key && t.Key != "" {
 		return false

@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Quotas read the quotas and limits of tenants' namespaces.
+// Quotas reads the quotas and limits of tenants' namespaces.
 func Quotas(d *draft.Draft) {
 	hard := map[string]map[string]corev1.ResourceList{} // by tenant and namespace
 	for _, o := range d.Of("", "ResourceQuota") {
@@ -32,7 +32,8 @@ func Quotas(d *draft.Draft) {
 			list = corev1.ResourceList{}
 		}
 		Hard(d, name, o.At("spec"), list, keep)
-		// An empty quota removes croft's own limits, and only croft writes one for that.
+		// An empty quota removes croft's default quota, but only croft writes one for that
+		// purpose.
 		if len(list) > 0 || draft.Managed(o) {
 			hard[name][o.Namespace] = list
 		}
@@ -51,16 +52,16 @@ func Quotas(d *draft.Draft) {
 	}
 }
 
-// Unkept accounts for a part of a quota or of limits that croft.yaml cannot have.
+// Unkept accounts for a part of a quota or of limits that croft.yaml cannot express.
 type Unkept func(d *draft.Draft, f source.Field, why, kind string)
 
-// keep is for objects of their own, which croft leaves where they are.
+// keep is an Unkept for separate objects, which croft leaves unchanged.
 func keep(_ *draft.Draft, f source.Field, why, kind string) {
 	f.NotKept("%s: keep this %s in addition to croft's", why, kind)
 }
 
-// Hard adds one quota to those of its namespace. Of two values of one resource the
-// smaller counts.
+// Hard adds one quota to the others of its namespace. The smaller of two values of a resource
+// is used.
 func Hard(d *draft.Draft, name string, spec source.Field, into corev1.ResourceList, unkept Unkept) {
 	to := draft.TenantField(name, "quota")
 	for _, key := range []string{"scopes", "scopeSelector"} {
@@ -85,7 +86,7 @@ func Hard(d *draft.Draft, name string, spec source.Field, into corev1.ResourceLi
 	}
 }
 
-// setQuota adds up the namespaces of a tenant: croft divides the whole among them, by
+// setQuota adds up the quotas of a tenant's namespaces: croft divides the sum among them by
 // their use.
 func setQuota(d *draft.Draft, name string, namespaces map[string]corev1.ResourceList) {
 	if len(namespaces) == 0 {
@@ -100,12 +101,12 @@ func setQuota(d *draft.Draft, name string, namespaces map[string]corev1.Resource
 		}
 	}
 	if equality.Semantic.DeepEqual(total, estate.BuiltinQuota(&v1alpha1.PlatformSpec{})) {
-		return // croft's own bounds
+		return // croft's own default
 	}
 	d.Tenants[name].Spec.Quota = total
 }
 
-// ContainerLimits reads the part of a LimitRange that is about containers.
+// ContainerLimits reads the limits for containers in a LimitRange.
 func ContainerLimits(d *draft.Draft, name string, list source.Field, unkept Unkept) {
 	to := draft.TenantField(name, "limits")
 	for _, item := range list.Items() {

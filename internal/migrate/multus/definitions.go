@@ -8,11 +8,11 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Annotation is the annotation of pods that names their networks to Multus.
+// Annotation is the annotation of pods that names their networks for Multus.
 const Annotation = "k8s.v1.cni.cncf.io/networks"
 
-// Definitions report the NetworkAttachmentDefinitions in tenants' namespaces: croft
-// refuses pods that name them, and a SecondaryNetwork has facts that they do not, such as
+// Definitions reports the NetworkAttachmentDefinitions in tenants' namespaces: croft refuses
+// pods that name them, and a SecondaryNetwork requires settings that they do not have, such as
 // the zone and the subnet.
 func Definitions(d *draft.Draft) {
 	for _, o := range d.Of(draft.MultusGroup, "NetworkAttachmentDefinition") {
@@ -30,7 +30,8 @@ func Definitions(d *draft.Draft) {
 	}
 }
 
-// network is as much of a SecondaryNetwork as a definition has: the type and the network.
+// network returns the settings of a SecondaryNetwork that a definition has: the type and the
+// network.
 func network(config source.Field) string {
 	var c struct {
 		Type    string

@@ -1,3 +1,3 @@
-// Package multus reads the definitions by which Multus attaches pods to networks. croft
-// writes them itself, from secondaryNetworks.
+// Package multus reads the definitions by which Multus attaches pods to networks. croft writes
+// them itself, from secondaryNetworks.
 package multus

@@ -20,7 +20,7 @@ func calico(d *draft.Draft) {
 		}
 		for _, o := range d.Of(group, "NetworkPolicy") {
 			if draft.Managed(o) {
-				continue // tells the dialect
+				continue // dialect reads it
 			}
 			if strings.HasPrefix(o.Name, "knp.default.") {
 				o.Root().Other("Calico's own copy of a Kubernetes policy")
@@ -54,11 +54,11 @@ func calicoPolicy(d *draft.Draft, o *source.Object) {
 	spec.At("order").Changed(Wall, "tenants write Kubernetes policies, which have no order: none comes before croft's, as one of Calico's with a lower order could")
 }
 
-// kubernetesOrder is the order that Calico gives Kubernetes' policies.
+// kubernetesOrder is Calico's order for NetworkPolicies of Kubernetes.
 const kubernetesOrder = 1000
 
-// compareOrder reports a policy that comes before croft's and allows something, or after
-// them and denies something to leave.
+// compareOrder reports a policy that is evaluated before croft's and allows traffic, or after
+// croft's and denies egress.
 func compareOrder(d *draft.Draft, spec source.Field) {
 	order, ordered := spec.At("order").Number()
 	tier := spec.At("tier").Text()
@@ -75,7 +75,7 @@ func compareOrder(d *draft.Draft, spec source.Field) {
 	}
 }
 
-// limitsEgress reports whether a policy is about egress and does not allow all of it.
+// limitsEgress reports whether a policy applies to egress and does not allow all of it.
 func limitsEgress(spec source.Field) bool {
 	rules := spec.At("egress").Items()
 	if len(rules) == 0 {
@@ -85,8 +85,7 @@ func limitsEgress(spec source.Field) bool {
 	return first.At("action").Text() != "Allow" || len(first.Fields()) > 1
 }
 
-// deniesOthers reports whether a policy does nothing but deny ingress from some
-// namespaces.
+// deniesOthers reports whether a policy only denies ingress from some namespaces.
 func deniesOthers(spec source.Field) bool {
 	switch strings.ReplaceAll(spec.At("selector").Text(), " ", "") {
 	case "", "all()":

@@ -11,12 +11,12 @@ import (
 	"croft.dev/croft/internal/migrate/draft"
 )
 
-// most is the maximum number of namespaces that are tried for a policy that selects them
-// by a label: enough to show which ones it selects.
+// most is the maximum number of namespaces that are tried for a policy that selects them by a
+// label: enough to show which ones it selects.
 const most = 20
 
-// concerned are the namespaces that a policy may allow in: those that it names, and
-// those of the input with the selected labels.
+// concerned returns the namespaces from which a policy may allow ingress: the namespaces that
+// it names, and the namespaces of the input with the selected labels.
 func concerned(d *draft.Draft, p Policy) []corev1.Namespace {
 	all := map[string]corev1.Namespace{}
 	for _, rule := range p.Spec.Ingress {
@@ -36,7 +36,7 @@ func concerned(d *draft.Draft, p Policy) []corev1.Namespace {
 	return slices.Collect(maps.Values(all))
 }
 
-// labelled adds namespaces with the labels that a selector asks for.
+// labelled adds namespaces with the labels of a selector.
 func labelled(d *draft.Draft, s *metav1.LabelSelector, all map[string]corev1.Namespace) {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil || selector.Empty() {
@@ -58,8 +58,8 @@ func labelled(d *draft.Draft, s *metav1.LabelSelector, all map[string]corev1.Nam
 	}
 }
 
-// mentioned are the namespaces that a selector names by the label which every
-// namespace has of its name.
+// mentioned returns the namespaces that a selector names by the label
+// kubernetes.io/metadata.name.
 func mentioned(s *metav1.LabelSelector) []string {
 	var names []string
 	if name := s.MatchLabels[corev1.LabelMetadataName]; name != "" {

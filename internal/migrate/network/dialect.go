@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// dialects are the kinds that show in which API croft wrote its network wall.
+// dialects are the kinds that show in which dialect croft wrote its network wall.
 var dialects = []struct {
 	group, kind string
 	dialect     v1alpha1.NetworkDialect
@@ -59,7 +59,7 @@ func ofCalico(d *draft.Draft, o *source.Object) {
 	resolvers(d, blocks)
 }
 
-// tenantsWrite says whether croft's role for operators writes a resource.
+// tenantsWrite reports whether croft's role for operators may write a resource.
 func tenantsWrite(d *draft.Draft, group, resource string) bool {
 	role := d.Named(draft.RBACGroup, "ClusterRole", "croft-operator")
 	if role == nil || !draft.Managed(role) {
@@ -71,12 +71,12 @@ func tenantsWrite(d *draft.Draft, group, resource string) bool {
 	})
 }
 
-// dnsPolicy is the name of croft's policy for DNS: only it shows the addresses of name
-// servers that are no pods.
+// dnsPolicy is the name of croft's policy for DNS: only it contains the addresses of name
+// servers that are not pods.
 const dnsPolicy = "croft-dns"
 
-// resolvers takes the addresses of name servers from blocks of one address each, if
-// nothing has told them yet.
+// resolvers takes the addresses of name servers from blocks of one address each, unless they
+// are set already.
 func resolvers(d *draft.Draft, blocks []string) {
 	if len(d.Platform.ClusterDNS) > 0 {
 		return

@@ -14,22 +14,22 @@ import (
 	"croft.dev/croft/internal/netpol"
 )
 
-// meaning is the effect of a policy, found by trying connections and not by its
-// notation.
+// meaning is the effect of a policy. It is determined by evaluating connections, not from the
+// policy's notation.
 type meaning struct {
-	// everyPod says that it selects all pods of its namespace.
+	// everyPod reports whether it selects all pods of its namespace.
 	everyPod bool
-	// ingress and egress are the directions that it is about.
+	// ingress and egress are the directions to which it applies.
 	ingress, egress bool
-	// Who is allowed in: the namespace itself, an unknown namespace and so everybody,
-	// addresses outside of the cluster.
+	// These are the allowed sources: the namespace itself, an unknown namespace (and so every
+	// namespace), and addresses outside of the cluster.
 	inOwn, inEverybody, inOutside bool
-	// in are the other namespaces that are known and let in.
+	// in are the other known namespaces that are allowed.
 	in []string
-	// The reachable destinations.
+	// These are the allowed destinations.
 	outOwn, dns, internet, metadata bool
-	// withheld are networks and ports outside of the cluster that pods are kept from while they
-	// reach others.
+	// withheld are networks and ports outside of the cluster that pods cannot reach although
+	// they can reach others.
 	withheld []string
 }
 
@@ -44,8 +44,8 @@ func newMeaning(p *networkingv1.NetworkPolicy, known []corev1.Namespace) (meanin
 	return m, err
 }
 
-// Defaulted sets the API server's defaults: without types, a policy is about ingress,
-// and about egress if it has rules for it.
+// Defaulted sets the API server's defaults: without types, a policy applies to ingress, and
+// also to egress if it has rules for it.
 func Defaulted(p *networkingv1.NetworkPolicy) {
 	if len(p.Spec.PolicyTypes) > 0 {
 		return
@@ -56,8 +56,8 @@ func Defaulted(p *networkingv1.NetworkPolicy) {
 	}
 }
 
-// together judges several policies of one namespace at once. A file may have policies that
-// no API server would take.
+// together evaluates several policies of one namespace at once. Policies in a file may be
+// invalid for an API server.
 func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) (meaning, error) {
 	own := "croft-migrate-own"
 	all := map[string]corev1.Namespace{}
@@ -121,7 +121,7 @@ func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) 
 	return m, nil
 }
 
-// withheld are the networks and ports that pods do not reach, although they reach others.
+// withheld returns the networks and ports that pods do not reach, although they reach others.
 func withheld(policies []*networkingv1.NetworkPolicy, reaches func(ip string, port int) bool) []string {
 	var all []string
 	for _, except := range exceptions(policies) {
@@ -135,8 +135,8 @@ func withheld(policies []*networkingv1.NetworkPolicy, reaches func(ip string, po
 	return all
 }
 
-// exceptions are the networks that policies except from the addresses that they allow, but
-// for the link-local ones, which have the instance metadata and which croft denies itself.
+// exceptions returns the networks that policies exclude from the addresses that they allow. It
+// omits link-local networks, which contain the instance metadata and which croft denies itself.
 func exceptions(policies []*networkingv1.NetworkPolicy) []netip.Prefix {
 	var all []netip.Prefix
 	for _, p := range policies {
@@ -156,8 +156,8 @@ func exceptions(policies []*networkingv1.NetworkPolicy) []netip.Prefix {
 	return all
 }
 
-// ingressOnly evaluates the policies of the destination alone, egressOnly those of the
-// source.
+// ingressOnly evaluates only the policies of the destination, and egressOnly only the policies
+// of the source.
 func ingressOnly(judge *netpol.Map, from, to string) bool {
 	v, err := judge.Judge(attack.Flow{FromNamespace: from, ToNamespace: to, Port: 8080, Protocol: "TCP"})
 	return err == nil && v.Ingress.Allowed

@@ -17,21 +17,20 @@ import (
 type Policy struct {
 	*networkingv1.NetworkPolicy
 	object *source.Object
-	// spec is where it was written; of a Capsule Tenant, one of its items.
+	// spec is the field with the policy's spec; in a Capsule Tenant, an item of a list.
 	spec source.Field
 }
 
-// NewPolicy is an empty policy that is going to be read from a field of an object.
+// NewPolicy returns an empty policy that is to be read from a field of an object.
 func NewPolicy(o *source.Object, spec source.Field) Policy {
 	return Policy{&networkingv1.NetworkPolicy{}, o, spec}
 }
 
-// Wall is where network policies go.
+// Wall is the target of network policies in findings.
 const Wall = "network wall"
 
-// Policies reads the network policies in tenants' namespaces: one by one for the report
-// on each, and together for the tenant's egress. More are policies of tenants in other
-// objects.
+// Policies reads the network policies in tenants' namespaces: each alone for its finding, and
+// together for the tenant's egress. more are policies of tenants in other objects.
 func Policies(d *draft.Draft, more map[string][]Policy) {
 	byTenant := map[string][]Policy{}
 	for _, o := range d.Of("networking.k8s.io", "NetworkPolicy") {
@@ -159,18 +158,18 @@ func egressOf(m meaning, where string) (source.Outcome, string) {
 	}
 }
 
-// egress is where a tenant's pods get out to, by all its policies together.
+// egress sets a tenant's egress by all of its policies together.
 func egress(d *draft.Draft, name string, policies []Policy) {
 	var all []*networkingv1.NetworkPolicy
 	restricts := false
 	for _, p := range policies {
 		if draft.Managed(p.object) {
-			return // its TenantRules say so
+			return // its TenantRules contain the egress
 		}
 		all = append(all, p.NetworkPolicy)
 		m, err := newMeaning(p.NetworkPolicy, nil)
 		if err != nil {
-			return // was said of the policy itself
+			return // reported for the policy itself
 		}
 		restricts = restricts || m.egress && m.everyPod
 	}
@@ -195,7 +194,7 @@ func egress(d *draft.Draft, name string, policies []Policy) {
 	}
 }
 
-// allowed reads the networks that a rule of egress lets pods out to.
+// allowed reads the networks that an egress rule allows.
 func allowed(d *draft.Draft, name string, rule source.Field) {
 	for _, peer := range rule.At("to").Items() {
 		cidr := peer.At("ipBlock", "cidr")
@@ -220,8 +219,8 @@ func allowed(d *draft.Draft, name string, rule source.Field) {
 	}
 }
 
-// readBack reads the addresses of name servers from croft's own policies, which alone
-// have them.
+// readBack reads the addresses of name servers from croft's own policies. No other object
+// contains them.
 func readBack(d *draft.Draft, p Policy) {
 	if p.Name != dnsPolicy {
 		return

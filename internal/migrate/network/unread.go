@@ -16,8 +16,8 @@ var Unread = map[string][]string{
 	draft.ClusterPoliciesGroup: {"AdminNetworkPolicy", "BaselineAdminNetworkPolicy"},
 }
 
-// unread reports policies of kinds that are not evaluated. Those of no tenant's namespace
-// are left to others.
+// unread reports policies of kinds that are not evaluated. Other readers handle policies
+// outside of tenants' namespaces.
 func unread(d *draft.Draft) {
 	for group, kinds := range Unread {
 		for _, kind := range kinds {
@@ -35,8 +35,8 @@ func unread(d *draft.Draft) {
 	}
 }
 
-// tiered reports a policy of a tier before or after NetworkPolicies that changes the effect
-// of croft's, or loses its own.
+// tiered reports a policy of a tier before or after NetworkPolicies that changes the effect of
+// croft's policies, or loses its own.
 func tiered(d *draft.Draft, o *source.Object) {
 	baseline := o.Kind == "BaselineAdminNetworkPolicy" || o.At("spec", "tier").Text() == "Baseline"
 	switch rules := append(o.At("spec", "ingress").Items(), o.At("spec", "egress").Items()...); {

@@ -4,8 +4,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// writtenOut reports croft's defaults for unset fields of a class, and the changes by
-// them.
+// writtenOut reports croft's defaults for unset fields of a class, and the resulting changes.
 func writtenOut(spec source.Field, to target) {
 	if hops := spec.At("metadataOptions", "httpPutResponseHopLimit"); !spec.At("metadataOptions").Found() {
 		spec.At("metadataOptions").UnsetChanged(to.at("metadataOptions"), "no metadataOptions: %s", hopsOne)
@@ -24,7 +23,7 @@ func writtenOut(spec source.Field, to target) {
 	}
 }
 
-// unsetAs is UnsetChanged for a field that was not written.
+// unsetAs calls UnsetChanged if the field is not set.
 func unsetAs(f source.Field, to, message string) {
 	if !f.Found() {
 		f.UnsetChanged(to, "%s", message)

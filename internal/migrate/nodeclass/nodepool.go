@@ -9,9 +9,9 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// OfNodePool gives a pool the node class that its NodePool names: in croft.yaml if croft
-// wrote it, or if it is one of AWS' in a version that Karpenter no longer reads; otherwise
-// as a reference to it.
+// OfNodePool sets a pool's node class to the one that its NodePool names: in croft.yaml if
+// croft wrote it, or if it is an AWS class in a version that Karpenter no longer reads;
+// otherwise as a reference.
 func OfNodePool(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	ref := o.At("spec", "template", "spec", "nodeClassRef")
 	group, kind, class := classOf(d, o)
@@ -51,8 +51,8 @@ func OfNodePool(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	}
 }
 
-// classOf is the node class that a NodePool names. In v1beta1 a name was enough: the class
-// of this name in the input then shows the provider, and so do AWS' own labels.
+// classOf returns the node class that a NodePool names. In v1beta1 the name was sufficient.
+// Then the class with this name in the input shows the provider, and so do AWS's own labels.
 func classOf(d *draft.Draft, o *source.Object) (group, kind, name string) {
 	ref := o.At("spec", "template", "spec", "nodeClassRef")
 	group, kind, name = ref.At("group").Text(), ref.At("kind").Text(), ref.At("name").Text()
@@ -74,18 +74,18 @@ func classOf(d *draft.Draft, o *source.Object) (group, kind, name string) {
 	return group, kind, name
 }
 
-// ec2 is the kind of AWS' node classes.
+// ec2 is the kind of AWS's node classes.
 const ec2 = "EC2NodeClass"
 
-// hasAWSLabels reports whether a NodePool has requirements for labels of AWS' instances.
+// hasAWSLabels reports whether a NodePool has requirements for labels of AWS instances.
 func hasAWSLabels(o *source.Object) bool {
 	return slices.ContainsFunc(o.At("spec", "template", "spec", "requirements").Items(), func(r source.Field) bool {
 		return strings.HasPrefix(r.At("key").Text(), draft.AWSGroup+"/")
 	})
 }
 
-// standingSpec says an EC2NodeClass in v1, with the kubelet that its NodePool had
-// in v1beta1.
+// standingSpec returns the spec of an EC2NodeClass in v1, with the kubelet settings that were
+// in the NodePool in v1beta1.
 func standingSpec(d *draft.Draft, pool string, t template, to target) map[string]any {
 	spec := map[string]any{}
 	for _, f := range t.spec.Fields() {
@@ -107,7 +107,7 @@ func standingSpec(d *draft.Draft, pool string, t template, to target) map[string
 	return spec
 }
 
-// betaHops writes out the default of v1beta1.
+// betaHops sets the default hop limit of v1beta1 explicitly.
 func betaHops(metadata source.Field, spec map[string]any, to target) {
 	if metadata.At("httpPutResponseHopLimit").Found() {
 		return
@@ -122,7 +122,7 @@ func betaHops(metadata source.Field, spec map[string]any, to target) {
 		"set it to 1 to keep pods from the node's rights")
 }
 
-// betaImages are the family's images, if a class of v1beta1 selects no others.
+// betaImages selects the family's images, if a class of v1beta1 has no selector.
 func betaImages(t template, spec map[string]any, to target) {
 	if t.spec.At("amiSelectorTerms").Found() {
 		return

@@ -14,18 +14,17 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// target is where the fields of a node class go: into croft.yaml, or into an
-// EC2NodeClass of one's own.
+// target is the destination of a node class's fields: croft.yaml, or a separate EC2NodeClass.
 type target struct {
-	// name is what people know it by.
+	// name is the target's name in messages.
 	name string
-	// ours says that it is croft.yaml, and that croft writes the class.
+	// ours reports whether the target is croft.yaml, so that croft writes the class.
 	ours bool
-	// at is the new place of a field of an EC2NodeClass, and of the whole for "".
+	// at returns the new path of a field of an EC2NodeClass, or of the whole class for "".
 	at func(field string) string
 }
 
-// inCroft is the class of a pool in croft.yaml.
+// inCroft returns the class of a pool in croft.yaml as the target.
 func inCroft(pool string, class *v1alpha1.AWSNodeClass) target {
 	whole := draft.PoolField(pool, "nodeClass.aws")
 	return target{name: whole, ours: true, at: func(field string) string {
@@ -45,15 +44,15 @@ func inCroft(pool string, class *v1alpha1.AWSNodeClass) target {
 	}}
 }
 
-// ofOnesOwn is an EC2NodeClass among the manifests.
+// ofOnesOwn returns an EC2NodeClass among the manifests as the target.
 func ofOnesOwn(class string) target {
 	return target{name: "EC2NodeClass/" + class, at: func(field string) string {
 		return fmt.Sprintf("nodeclasses.yaml: EC2NodeClass/%s spec.%s", class, field)
 	}}
 }
 
-// giveClass gives a pool its node class: in croft.yaml if it has fields for all
-// settings, otherwise by the name of an EC2NodeClass.
+// giveClass sets a pool's node class: in croft.yaml if it has fields for all settings,
+// otherwise as a reference to an EC2NodeClass.
 func giveClass(d *draft.Draft, name string, t template, p *draft.Pool) {
 	class, ok := convertible(d, name, t)
 	if !ok {
@@ -69,8 +68,8 @@ func giveClass(d *draft.Draft, name string, t template, p *draft.Pool) {
 	p.Spec.NodeClass = &v1alpha1.NodeClass{AWS: class}
 }
 
-// convertible is the template in croft.yaml's fields, if it has fields for all of it and
-// croft check would accept them. It sets no outcomes.
+// convertible returns the template in croft.yaml's fields, if it has fields for all settings
+// and croft check would accept them. It sets no outcomes.
 func convertible(d *draft.Draft, name string, t template) (*v1alpha1.AWSNodeClass, bool) {
 	trial := *d
 	apart := t
@@ -91,8 +90,8 @@ func convertible(d *draft.Draft, name string, t template) (*v1alpha1.AWSNodeClas
 	return class, len(alone.Problems()) == 0
 }
 
-// classSpec is the template as the spec of an EC2NodeClass; without tags if it goes into
-// croft.yaml, since a Pool has its own.
+// classSpec returns the template as the spec of an EC2NodeClass. If it goes into croft.yaml, it
+// has no tags, since a Pool has its own.
 func classSpec(d *draft.Draft, pool string, t template, to target) map[string]any {
 	if t.standing {
 		return standingSpec(d, pool, t, to)
@@ -100,8 +99,8 @@ func classSpec(d *draft.Draft, pool string, t template, to target) map[string]an
 	return convert(d, pool, t, to)
 }
 
-// croftClass reads the spec of an EC2NodeClass as a class of croft's, in its short
-// forms, and says whether all of it has a place there.
+// croftClass converts the spec of an EC2NodeClass into croft's class, in its short forms, and
+// reports whether croft has fields for all of it.
 func croftClass(spec map[string]any) (*v1alpha1.AWSNodeClass, bool) {
 	data, err := json.Marshal(spec)
 	if err != nil {
@@ -128,10 +127,10 @@ func shorten(class *v1alpha1.AWSNodeClass) {
 	}
 }
 
-// ownClass writes an EC2NodeClass that says all that the template said, and has
-// the pool name it.
+// ownClass writes an EC2NodeClass with all settings of the template, and makes the pool refer
+// to it.
 func ownClass(d *draft.Draft, name string, t template, p *draft.Pool) {
-	// Two pools may share a template, and have kubelets that differ.
+	// Two pools may share a template, but have different kubelet settings.
 	made := t.spec.Object().ID() + source.Abridged(t.kubelet.Value())
 	class, known := d.Classes[made]
 	if !known {
@@ -155,7 +154,7 @@ func ownClass(d *draft.Draft, name string, t template, p *draft.Pool) {
 	p.Spec.NodeClass = &v1alpha1.NodeClass{Ref: &v1alpha1.NodeClassRef{Group: draft.AWSGroup, Kind: "EC2NodeClass", Name: class}}
 }
 
-// plainly is a value as JSON has it, so that equal ones are the same.
+// plainly returns a value after a round trip through JSON, so that equal values compare equal.
 func plainly(v any) any {
 	data, err := json.Marshal(v)
 	if err != nil {

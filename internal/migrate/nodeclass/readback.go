@@ -8,8 +8,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// croftsClass reads back an EC2NodeClass that croft wrote: in full, with every
-// default. What of it needs no saying is left out once all pools are known.
+// croftsClass reads back an EC2NodeClass that croft wrote with every default. Redundant fields
+// are removed once all pools are known.
 func croftsClass(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	to := draft.PoolField(name, "nodeClass.aws")
 	source.Frame(o, to)
@@ -44,8 +44,8 @@ func croftsClass(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	p.Spec.NodeClass = &v1alpha1.NodeClass{AWS: class}
 }
 
-// nameServers are the DNS addresses that croft's own network policies allow, which are
-// the platform's; those of the class if there are none.
+// nameServers returns the DNS addresses that croft's own network policies allow, which are the
+// platform's. If there are none, it returns the addresses of the class.
 func nameServers(d *draft.Draft, otherwise []string) []string {
 	var blocks []string
 	for _, o := range d.Of("networking.k8s.io", "NetworkPolicy") {
@@ -64,8 +64,7 @@ func nameServers(d *draft.Draft, otherwise []string) []string {
 	return otherwise
 }
 
-// tagKeys finds out under which keys croft wrote its own tags, where they are not
-// the usual ones.
+// tagKeys returns the keys of croft's own tags that differ from the defaults.
 func tagKeys(pool, costCode string, tags source.Field) *v1alpha1.AWSTagKeys {
 	var taken []string
 	find := func(usual, value string) string {

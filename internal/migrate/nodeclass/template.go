@@ -15,14 +15,14 @@ type template struct {
 	// name is the name of the EC2NodeClass that is made from it.
 	name string
 	spec source.Field
-	// kubelet are the kubelet settings of the Provisioner or NodePool, which moved to
-	// the class.
+	// kubelet are the kubelet settings of the Provisioner or NodePool, which moved to the
+	// class.
 	kubelet source.Field
-	// standing says that it is an EC2NodeClass already.
+	// standing reports whether it is an EC2NodeClass already.
 	standing bool
 }
 
-// OfProvisioner gives a pool the node class that its Provisioner asks for.
+// OfProvisioner sets a pool's node class to the one that its Provisioner names.
 func OfProvisioner(d *draft.Draft, name string, spec source.Field, p *draft.Pool) {
 	t := template{name: p.From.Name, spec: spec.At("provider"), kubelet: spec.At("kubeletConfiguration")}
 	ref := spec.At("providerRef")
@@ -60,7 +60,8 @@ func OfProvisioner(d *draft.Draft, name string, spec source.Field, p *draft.Pool
 	giveClass(d, name, t, p)
 }
 
-// IsAWS reports whether a Provisioner's nodes are AWS': it did not have to name a kind.
+// IsAWS reports whether a Provisioner's nodes are on AWS: the default kind of providerRef is
+// AWS's.
 func IsAWS(spec source.Field) bool {
 	kind := spec.At("providerRef", "kind").Text()
 	return kind == "" || kind == "AWSNodeTemplate"
@@ -80,8 +81,8 @@ func (t template) profile(d *draft.Draft) string {
 	return d.DefaultProfile
 }
 
-// dnsIsEverybodys says whether all pools ask the same name servers, so that the
-// platform can say it for all.
+// dnsIsEverybodys reports whether all pools use the same name servers, so that the platform can
+// set them.
 func dnsIsEverybodys(d *draft.Draft, dns []string) bool {
 	for _, o := range d.KarpenterPools() {
 		of := o.At("spec", "kubeletConfiguration", "clusterDNS")
@@ -100,8 +101,8 @@ func dnsIsEverybodys(d *draft.Draft, dns []string) bool {
 	return true
 }
 
-// aliases are today's images of a family. Amazon Linux 2, the former default, has no
-// images for the Kubernetes versions that croft supports.
+// aliases maps families to aliases of current images. Amazon Linux 2, the former default, has
+// no images for the Kubernetes versions that croft supports.
 var aliases = map[string]string{
 	"": "al2023@latest", "AL2": "al2023@latest", "AL2023": "al2023@latest", "Bottlerocket": "bottlerocket@latest",
 }
@@ -113,7 +114,7 @@ const (
 		"give pods that used the node's rights a role of their own (EKS Pod Identity or IRSA)"
 )
 
-// keepFamily accounts for the images of a template, which croft names by an alias.
+// keepFamily accounts for the images of a template, which croft selects by an alias.
 func keepFamily(t template, to string) {
 	switch f := t.spec.At("amiFamily"); f.Text() {
 	case "":
@@ -125,8 +126,8 @@ func keepFamily(t template, to string) {
 	}
 }
 
-// tags go to the pool, except for those that croft or Karpenter sets anyway. The keys
-// are croft's tag keys if they are not the usual ones.
+// tags copies tags to the pool, except for those that croft or Karpenter sets anyway. keys are
+// croft's tag keys, if they differ from the defaults.
 func tags(name string, f source.Field, p *draft.Pool, keys *v1alpha1.AWSTagKeys) {
 	for _, tag := range f.Fields() {
 		key, value := tag.Key(), tag.Text()

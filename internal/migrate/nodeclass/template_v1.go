@@ -9,9 +9,9 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// selector turns a selector of tags into terms: within a term everything must
-// hold, and one of the terms. A list of ids becomes a term for each, and so does a
-// list of values of a tag.
+// selector converts a selector of tags into terms. Within a term all conditions must match, and
+// one term is enough. A list of ids becomes a term for each, and so does a list of values of a
+// tag.
 func selector(f source.Field, to string) []any {
 	var ids, names, owners []string
 	tags := []map[string]any{{}}
@@ -91,7 +91,7 @@ func times(terms []map[string]any, key string, values []string) []map[string]any
 	return all
 }
 
-// convert says an AWSNodeTemplate as an EC2NodeClass of Karpenter v1.
+// convert converts an AWSNodeTemplate into the spec of an EC2NodeClass of Karpenter v1.
 func convert(d *draft.Draft, pool string, t template, to target) map[string]any {
 	spec := map[string]any{}
 	for _, key := range []string{"apiVersion", "kind"} {
@@ -124,7 +124,7 @@ func convert(d *draft.Draft, pool string, t template, to target) map[string]any 
 	return spec
 }
 
-// classTags keeps tags where they were.
+// classTags copies the tags unchanged.
 func classTags(f source.Field, spec map[string]any, to target) {
 	if !f.Found() {
 		return
@@ -174,7 +174,7 @@ func subnets(d *draft.Draft, t template, spec map[string]any, to target) {
 	}
 }
 
-// ownCluster is the cluster that the template's other selectors name.
+// ownCluster returns the cluster that the template's other selectors name.
 func (t template) ownCluster() string {
 	for _, selector := range []string{"subnetSelector", "securityGroupSelector"} {
 		for _, f := range t.spec.At(selector).Fields() {
@@ -213,7 +213,7 @@ func images(d *draft.Draft, t template, spec map[string]any, to target) {
 	}
 }
 
-// kubeletFields are a Provisioner's fields that an EC2NodeClass has too.
+// kubeletFields are a Provisioner's fields that an EC2NodeClass also has.
 var kubeletFields = []string{
 	"clusterDNS", "maxPods", "podsPerCore", "systemReserved", "kubeReserved", "evictionHard", "evictionSoft", "evictionSoftGracePeriod",
 	"evictionMaxPodGracePeriod", "imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "cpuCFSQuota",
@@ -242,8 +242,7 @@ func kubelet(d *draft.Draft, pool string, t template, spec map[string]any, to ta
 	serverOf(d, pool, t.kubelet.At("clusterDNS"))
 }
 
-// serverOf adds the pods' DNS addresses to the platform: the network wall must allow
-// them.
+// serverOf adds the pods' DNS addresses to the platform: the network wall must allow them.
 func serverOf(d *draft.Draft, pool string, dns source.Field) {
 	servers := dns.Texts()
 	switch {

@@ -6,43 +6,42 @@ import (
 	"strings"
 )
 
-// Outcome is what became of a field.
+// Outcome is the outcome of the migration of a field.
 type Outcome string
 
-// The outcomes, the most urgent last.
+// These are the outcomes, the most urgent last.
 const (
-	// Other fields are none of croft's business.
+	// Other fields are out of croft's scope.
 	Other Outcome = "other"
-	// Kept fields mean the same in croft.yaml.
+	// Kept fields have the same meaning in croft.yaml.
 	Kept Outcome = "kept"
-	// Changed fields mean something else, and the message says what.
+	// Changed fields have another meaning, which the message explains.
 	Changed Outcome = "changed"
-	// NotKept fields have no place in croft.yaml; the message says why, and what
-	// to do.
+	// NotKept fields cannot be expressed in croft.yaml; the message gives the reason and the
+	// remedy.
 	NotKept Outcome = "notKept"
 )
 
 var outcomes = []Outcome{Other, Kept, Changed, NotKept}
 
-// Finding is the outcome of one field, or of all fields in it without an outcome of
-// their own.
+// Finding is the outcome of one field, or of all fields in it without their own outcome.
 type Finding struct {
 	Outcome Outcome `json:"outcome"`
 	File    string  `json:"file"`
 	Line    int     `json:"line,omitempty"`
 	Object  string  `json:"object"`
-	// Field is the path in the object; empty for the object as a whole.
+	// Field is the path in the object. It is empty for the object as a whole.
 	Field string `json:"field,omitempty"`
-	// Value is the field's value, abridged; empty for an unset field.
+	// Value is the field's value, shortened. It is empty for an unset field.
 	Value string `json:"value,omitempty"`
-	// To are the fields that it went to, such as pools.jobs.ttl.
+	// To are the resulting fields, such as pools.jobs.ttl.
 	To      []string `json:"to,omitempty"`
 	Message string   `json:"message,omitempty"`
 	// Leaves is the number of values of the finding.
 	Leaves int `json:"leaves"`
 }
 
-// unknown is the text for fields without an outcome.
+// unknown is the message for fields without an outcome.
 const unknown = "croft migrate does not know this field: look whether you need it, and keep the object that has it if so"
 
 // entry is the outcome of a path.
@@ -52,8 +51,8 @@ type entry struct {
 	to       []string
 	messages []string
 	leaves   int
-	// general says that the outcome was set for all fields of a kind, so that one of
-	// this field in particular replaces it.
+	// general means that the outcome was set for all fields of a kind. An outcome that is set
+	// for this field replaces it.
 	general bool
 }
 
@@ -72,8 +71,8 @@ func (f Field) Said() bool {
 	return ok
 }
 
-// Account sets the outcome of the field: its new field, if any, and the reason, if a
-// person needs it. An unset field gets none.
+// Account sets the outcome of the field, with its new field, if any, and the reason, if the
+// user needs it. An unset field gets none.
 func (f Field) Account(outcome Outcome, to, message string) {
 	if f.object == nil || !f.found {
 		return
@@ -84,8 +83,8 @@ func (f Field) Account(outcome Outcome, to, message string) {
 		e = &entry{path: f.path, outcome: outcome}
 		f.object.entries[key] = e
 	}
-	// What two sides say of one field, as of a template that several pools share, is
-	// said together, under whichever outcome asks for more.
+	// If two readers account for one field, for example of a template that several pools share,
+	// their messages are combined, under the more urgent outcome.
 	if slices.Index(outcomes, outcome) > slices.Index(outcomes, e.outcome) {
 		e.outcome = outcome
 	}
@@ -97,33 +96,33 @@ func (f Field) Account(outcome Outcome, to, message string) {
 	}
 }
 
-// Kept says that the field means the same as a field of croft.yaml.
+// Kept records that the field has the same meaning as a field of croft.yaml.
 func (f Field) Kept(to string) { f.Account(Kept, to, "") }
 
-// KeptAs is Kept with a word of how.
+// KeptAs is like Kept, with an explanation.
 func (f Field) KeptAs(to, format string, args ...any) {
 	f.Account(Kept, to, fmt.Sprintf(format, args...))
 }
 
-// Changed says that the field became one with another meaning.
+// Changed records that the field was converted into a field with another meaning.
 func (f Field) Changed(to, format string, args ...any) {
 	f.Account(Changed, to, fmt.Sprintf(format, args...))
 }
 
-// NotKept says why the field has no place, and what to do.
+// NotKept records why the field cannot be expressed, with the remedy.
 func (f Field) NotKept(format string, args ...any) {
 	f.Account(NotKept, "", fmt.Sprintf(format, args...))
 }
 
-// Other says that the field is none of croft's business.
+// Other records that the field is out of croft's scope.
 func (f Field) Other(format string, args ...any) { f.Account(Other, "", fmt.Sprintf(format, args...)) }
 
-// Unset says that the meaning of an unset field is now written out.
+// Unset records that the default of an unset field is now explicit.
 func (f Field) Unset(to, format string, args ...any) {
 	f.unwritten(Kept, to, fmt.Sprintf(format, args...))
 }
 
-// UnsetChanged says that not to write a field meant something else than it does now.
+// UnsetChanged records that the default of an unset field has changed.
 func (f Field) UnsetChanged(to, format string, args ...any) {
 	f.unwritten(Changed, to, fmt.Sprintf(format, args...))
 }

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// Field is a set or unset field of an object. Its outcome applies to everything in it
-// without an outcome of its own.
+// Field is a set or unset field of an object. Its outcome applies to everything in it without
+// its own outcome.
 type Field struct {
 	object *Object
 	path   []string
@@ -20,22 +20,22 @@ type Field struct {
 	found  bool
 }
 
-// Object is the object that the field is of; nil for no field.
+// Object returns the object of the field, or nil for the zero Field.
 func (f Field) Object() *Object { return f.object }
 
-// Value is the field's value: nil, a bool, string, int64, float64, []any or
+// Value returns the field's value: nil, a bool, string, int64, float64, []any or
 // map[string]any.
 func (f Field) Value() any { return f.value }
 
-// With is the field as if it held another value.
+// With returns the field as if it had another value.
 func (f Field) With(value any) Field { return Field{f.object, f.path, value, true} }
 
-// Problem is one of the field, where it was written.
+// Problem returns a problem of the field, with its location in the input.
 func (f Field) Problem(format string, args ...any) manifest.Problem {
 	return f.object.Problem(f.path, format, args...)
 }
 
-// At follows keys into mappings.
+// At returns the field at a path of keys of nested mappings.
 func (f Field) At(keys ...string) Field {
 	for _, key := range keys {
 		around, _ := f.value.(map[string]any)
@@ -45,7 +45,7 @@ func (f Field) At(keys ...string) Field {
 	return f
 }
 
-// Apart is the field of a copy of its object: its outcomes do not affect the object's.
+// Apart returns the field in a copy of its object: its outcomes do not affect the original.
 func (f Field) Apart() Field {
 	if f.object != nil {
 		o := *f.object
@@ -55,13 +55,13 @@ func (f Field) Apart() Field {
 	return f
 }
 
-// Found says whether the field was written, with a value.
+// Found reports whether the field is set to a value.
 func (f Field) Found() bool { return f.found && f.value != nil }
 
-// Path is the field as people write it.
+// Path returns the field's path for messages.
 func (f Field) Path() string { return FieldPath(f.path) }
 
-// Key is the last step of the path.
+// Key returns the last step of the path.
 func (f Field) Key() string {
 	if len(f.path) == 0 {
 		return ""
@@ -69,7 +69,7 @@ func (f Field) Key() string {
 	return f.path[len(f.path)-1]
 }
 
-// Items are the elements of a list.
+// Items returns the elements of a list.
 func (f Field) Items() []Field {
 	list, _ := f.value.([]any)
 	items := make([]Field, len(list))
@@ -79,7 +79,7 @@ func (f Field) Items() []Field {
 	return items
 }
 
-// Fields are the entries of a mapping, by their keys.
+// Fields returns the entries of a mapping, sorted by key.
 func (f Field) Fields() []Field {
 	around, _ := f.value.(map[string]any)
 	fields := make([]Field, 0, len(around))
@@ -89,7 +89,7 @@ func (f Field) Fields() []Field {
 	return fields
 }
 
-// Text is a scalar as it would be written; "" for anything else.
+// Text returns a scalar as it is written in YAML, or "" for any other value.
 func (f Field) Text() string {
 	switch v := f.value.(type) {
 	case string:
@@ -105,7 +105,7 @@ func (f Field) Text() string {
 	}
 }
 
-// Number is a whole number.
+// Number returns an integer, and whether the value is one.
 func (f Field) Number() (int64, bool) {
 	switch v := f.value.(type) {
 	case int64:
@@ -120,10 +120,10 @@ func (f Field) Number() (int64, bool) {
 	}
 }
 
-// True says whether the field is true.
+// True reports whether the field is true.
 func (f Field) True() bool { return f.value == true || f.value == "true" }
 
-// Texts are the scalars of a list; a scalar by itself is a list of one.
+// Texts returns the scalars of a list. A single scalar is a list of one.
 func (f Field) Texts() []string {
 	if text := f.Text(); text != "" {
 		return []string{text}
@@ -137,7 +137,7 @@ func (f Field) Texts() []string {
 	return all
 }
 
-// TextMap is a mapping from text to text.
+// TextMap returns a mapping of strings.
 func (f Field) TextMap() map[string]string {
 	var all map[string]string
 	for _, entry := range f.Fields() {
@@ -158,8 +158,8 @@ func (f Field) Into(typed any) error {
 	return json.Unmarshal(data, typed)
 }
 
-// FieldPath writes a path as people do: spec.taints[0].key, or
-// metadata.labels["a.b/c"] where a key has dots of its own.
+// FieldPath formats a path: spec.taints[0].key, or metadata.labels["a.b/c"] if a key contains
+// dots.
 func FieldPath(path []string) string {
 	var b strings.Builder
 	for _, step := range path {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Findings accounts for every value of the object: each is under the deepest entry with
-// an outcome, or reported as unknown.
+// Findings returns findings that account for every value of the object: each value belongs to
+// the deepest entry with an outcome, or is reported as unknown.
 func (o *Object) Findings() []Finding {
 	counts := map[string]int{}
 	extra := map[string]*entry{}
@@ -30,7 +30,7 @@ func (o *Object) Findings() []Finding {
 	var all []Finding
 	for key, e := range extra {
 		if counts[key] == 0 && len(e.messages) == 0 {
-			continue // everything in it was said by itself
+			continue // all of its values have their own outcomes
 		}
 		e.leaves = counts[key]
 		all = append(all, o.finding(e, true))
@@ -61,8 +61,7 @@ func (o *Object) finding(e *entry, written bool) Finding {
 	return f
 }
 
-// Unknown returns the topmost fields in this one, or this one itself, of which nothing has
-// an outcome.
+// Unknown returns the topmost fields without an outcome: this field, or fields in it.
 func (f Field) Unknown() []Field {
 	if f.Said() {
 		return nil
@@ -78,7 +77,7 @@ func (f Field) Unknown() []Field {
 	return all
 }
 
-// ValueAt is the value at a path.
+// ValueAt returns the value at a path.
 func (o *Object) ValueAt(path []string) any {
 	var v any = o.Content
 	for _, step := range path {
@@ -96,7 +95,7 @@ func (o *Object) ValueAt(path []string) any {
 	return v
 }
 
-// Leaves calls do for every value that holds no others.
+// Leaves calls do for every value that contains no other values.
 func (o *Object) Leaves(do func(Field)) { walk(o.Root(), do) }
 
 func walk(f Field, do func(Field)) {

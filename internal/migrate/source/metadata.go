@@ -11,7 +11,7 @@ var served = []string{
 }
 
 // Frame accounts for the fields of every object: its kind, its name and the API server's
-// metadata. The name goes to a field of croft.yaml.
+// metadata. The name becomes a field of croft.yaml.
 func Frame(o *Object, to string) {
 	for _, key := range []string{"apiVersion", "kind"} {
 		o.At(key).Kept(to)

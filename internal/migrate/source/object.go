@@ -7,20 +7,20 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// Object is one object that was read, or a values file, with the account of what
-// became of each of its fields.
+// Object is an object of the input, or a values file, with the outcome of each of its fields.
 type Object struct {
-	// File is where it was written, or "cluster".
+	// File is the name of the input file, or "cluster".
 	File string
-	// Document is its number in the file, from 1; 0 for one from a cluster.
+	// Document is the number of the document in the file, from 1, or 0 for an object from a
+	// cluster.
 	Document int
 
 	APIVersion, Kind, Namespace, Name string
 	Content                           map[string]any
 
-	// Skip says that another object of this name counts.
+	// Skip means that another object of this name is used.
 	Skip bool
-	// line is the line of a field; nil for an object from a cluster.
+	// line returns the line of a field. It is nil for an object from a cluster.
 	line func(path ...string) int
 	// entries are the outcomes of its fields, by path.
 	entries map[string]*entry
@@ -28,11 +28,11 @@ type Object struct {
 	unset []*entry
 }
 
-// KindValues is the kind of a document that is no object: the values file of a
-// chart of tenants and pools.
+// KindValues is the kind of a document that is not an object: the values file of a chart of
+// tenants and pools.
 const KindValues = "Values"
 
-// Group is the API group, without its version.
+// Group returns the API group, without its version.
 func (o *Object) Group() string {
 	group, _, found := strings.Cut(o.APIVersion, "/")
 	if !found {
@@ -41,12 +41,12 @@ func (o *Object) Group() string {
 	return group
 }
 
-// Version is the version of the API group.
+// Version returns the version of the API group.
 func (o *Object) Version() string {
 	return o.APIVersion[strings.LastIndexByte(o.APIVersion, '/')+1:]
 }
 
-// ID names the object for people.
+// ID returns the object's name for messages.
 func (o *Object) ID() string {
 	switch {
 	case o.Kind == KindValues:
@@ -58,7 +58,7 @@ func (o *Object) ID() string {
 	}
 }
 
-// Place is the file and the line that the object begins on.
+// Place returns the file and the first line of the object.
 func (o *Object) Place() string {
 	if o.line == nil {
 		return o.ID() + " in the cluster"
@@ -69,13 +69,13 @@ func (o *Object) Place() string {
 // Accounted reports whether any of its fields has an outcome.
 func (o *Object) Accounted() bool { return len(o.entries) > 0 }
 
-// Root is the object as a whole.
+// Root returns the object as a field.
 func (o *Object) Root() Field { return Field{object: o, value: o.Content, found: true} }
 
-// At follows keys from the object's root.
+// At returns the field at a path from the object's root.
 func (o *Object) At(keys ...string) Field { return o.Root().At(keys...) }
 
-// Problem is one of a field, where it was written.
+// Problem returns a problem of a field, with its location in the input.
 func (o *Object) Problem(path []string, format string, args ...any) manifest.Problem {
 	p := manifest.Problem{File: o.File, Path: o.ID(), Message: fmt.Sprintf(format, args...)}
 	if len(path) > 0 {
@@ -87,8 +87,8 @@ func (o *Object) Problem(path []string, format string, args ...any) manifest.Pro
 	return p
 }
 
-// Parse reads the documents of one file. What cannot be read is a problem; the
-// rest is returned all the same.
+// Parse parses the documents of one file. It returns a problem for each invalid document, and
+// all valid objects.
 func Parse(file string, data []byte) ([]*Object, manifest.Problems) {
 	documents, problems := manifest.Documents(file, data)
 	var all []*Object
@@ -104,7 +104,7 @@ func Parse(file string, data []byte) ([]*Object, manifest.Problems) {
 	return all, problems
 }
 
-// fromDocument is the object of one document, or those of a List.
+// fromDocument returns the object of one document, or the objects of a List.
 func fromDocument(file string, number int, content map[string]any, line func(...string) int) ([]*Object, manifest.Problems) {
 	o := NewObject(content)
 	o.File, o.Document, o.line = file, number, line
@@ -123,7 +123,7 @@ func fromDocument(file string, number int, content map[string]any, line func(...
 	return []*Object{o}, nil
 }
 
-// NewObject is an object of a cluster, without outcomes.
+// NewObject returns an object of a cluster, without outcomes.
 func NewObject(content map[string]any) *Object {
 	o := &Object{File: "cluster", Content: content, entries: map[string]*entry{}}
 	o.APIVersion, _ = content["apiVersion"].(string)
@@ -143,7 +143,7 @@ func listed(list *Object, items []any) ([]*Object, manifest.Problems) {
 			problems = append(problems, list.Problem([]string{"items", fmt.Sprint(i)}, "is no object; leave it out"))
 			continue
 		}
-		// A typed list leaves the kind of its items to be guessed from its own.
+		// A typed list omits the kind of its items, which follows from its own kind.
 		if _, ok := content["kind"]; !ok && list.Kind != "List" {
 			content["kind"], content["apiVersion"] = strings.TrimSuffix(list.Kind, "List"), list.APIVersion
 		}

@@ -14,9 +14,10 @@ import (
 // selectorsCompared is the number of random selectors in TestSelectorsAgree.
 const selectorsCompared = 20_000
 
-// TestSelectorsAgree gives random selectors, well written and spoiled, to croft's parser
-// and to Calico's own: both refuse the same, and select the same. It is of `make
-// test-all`, which builds Calico's; TestSelectors has the examples of its reference.
+// TestSelectorsAgree passes random selectors, valid and damaged, to croft's parser and to
+// Calico's own. Both must accept the same selectors and select the same labels. It runs with
+// `make test-all`, which builds Calico's parser. TestSelectors has the examples of Calico's
+// reference.
 func TestSelectorsAgree(t *testing.T) {
 	sandbox.Thorough(t)
 	oracle, err := sandbox.Tool("calico-selector")
@@ -80,7 +81,7 @@ func TestSelectorsAgree(t *testing.T) {
 	}
 }
 
-// randomSelector is a selector that is valid, nested up to depth times.
+// randomSelector returns a valid selector with at most depth levels of nesting.
 func randomSelector(r *rand.Rand, depth int) string {
 	one := func(of ...string) string { return of[r.IntN(len(of))] }
 	space := func() string { return one("", " ", "  ", "\t") }
@@ -118,8 +119,8 @@ func randomSelector(r *rand.Rand, depth int) string {
 	}
 }
 
-// spoiled takes a character out of a text, doubles one, or writes another in its place or
-// before it.
+// spoiled deletes or doubles a character of a text, or replaces it by another one, or inserts
+// another one before it, once or twice.
 func spoiled(r *rand.Rand, text string) string {
 	for range 1 + r.IntN(2) {
 		if text == "" {

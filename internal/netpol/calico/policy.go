@@ -1,4 +1,4 @@
-// Package calico turns policies of Calico's API into what package tier decides by.
+// Package calico converts policies of Calico's API into the form of package tier.
 package calico
 
 import (
@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// DefaultTier is where policies are that name no tier, and NetworkPolicies of
-	// Kubernetes.
+	// DefaultTier is the tier of policies that name no tier, and of Kubernetes
+	// NetworkPolicies.
 	DefaultTier = "default"
-	// DefaultTierOrder is the order of that tier.
+	// DefaultTierOrder is the order of DefaultTier.
 	DefaultTierOrder = 1_000_000
-	// KubernetesOrder is the order that Calico gives NetworkPolicies of Kubernetes.
+	// KubernetesOrder is the order that Calico assigns to Kubernetes NetworkPolicies.
 	KubernetesOrder = 1000
 
-	// Labels that Calico gives to pods, and to namespaces beside their own.
+	// Labels that Calico adds to pods and to namespaces.
 	namespaceLabel = "projectcalico.org/namespace"
 	nameLabel      = "projectcalico.org/name"
 )
@@ -31,17 +31,17 @@ const (
 // Policy is a NetworkPolicy or a GlobalNetworkPolicy.
 type Policy struct {
 	*tier.Policy
-	// Tier is the name of its tier.
+	// Tier is the name of the policy's tier.
 	Tier string
-	// Namespace is empty for a policy of the whole cluster.
+	// Namespace is the policy's namespace. It is empty for a cluster-wide policy.
 	Namespace string
-	// Pods and Peers are labels of pods that it distinguishes, at the near and at the
-	// far end; Ports are the ports that it names.
+	// Pods and Peers are labels of pods that the policy distinguishes, at the near and at the
+	// far end. Ports are the ports that it names.
 	Pods, Peers []map[string]string
 	Ports       []tier.Ports
 }
 
-// spec has the fields of both kinds that decide.
+// spec has the fields of both kinds that decide about connections.
 type spec struct {
 	Order                  *float64 `json:"order"`
 	Tier                   string   `json:"tier"`
@@ -51,7 +51,7 @@ type spec struct {
 	Types                  []string `json:"types"`
 	Ingress                []rule   `json:"ingress"`
 	Egress                 []rule   `json:"egress"`
-	// These are about hosts' own interfaces, and no pod's.
+	// These apply to the interfaces of hosts, not of pods.
 	DoNotTrack bool `json:"doNotTrack"`
 	PreDNAT    bool `json:"preDNAT"`
 }
@@ -66,7 +66,7 @@ type rule struct {
 	Destination entity              `json:"destination"`
 }
 
-// NameOf is what people know a policy by.
+// NameOf returns the name of a policy for messages.
 func NameOf(o *unstructured.Unstructured) string {
 	if o.GetNamespace() == "" {
 		return "Calico " + o.GetKind() + " " + o.GetName()
@@ -74,7 +74,7 @@ func NameOf(o *unstructured.Unstructured) string {
 	return "Calico " + o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
 }
 
-// NewPolicy reads a policy. It is nil for a policy that is not about pods.
+// NewPolicy reads a policy. It returns nil for a policy that does not apply to pods.
 func NewPolicy(o *unstructured.Unstructured, sets *Sets) (*Policy, error) {
 	name := NameOf(o)
 	var s spec
@@ -152,8 +152,8 @@ func (p *Policy) compile(s spec, sets *Sets) error {
 	return nil
 }
 
-// typesOf are the directions of a policy without types: those that it has rules for, and
-// ingress if it has none.
+// typesOf returns the directions of a policy without types: those with rules, or ingress if
+// it has no rules.
 func typesOf(s spec) []string {
 	var types []string
 	if len(s.Ingress) > 0 || len(s.Egress) == 0 {
@@ -165,7 +165,7 @@ func typesOf(s spec) []string {
 	return types
 }
 
-// endpointLabels are a pod's labels as Calico has them.
+// endpointLabels returns a pod's labels, including those that Calico adds.
 func endpointLabels(pod *tier.Pod) map[string]string {
 	all := map[string]string{namespaceLabel: pod.Namespace, "projectcalico.org/orchestrator": "k8s"}
 	for key, value := range pod.Labels {
@@ -182,11 +182,10 @@ func namespaceLabels(pod *tier.Pod) map[string]string {
 	return all
 }
 
-// metav1NameLabel is given to every namespace by Kubernetes.
+// metav1NameLabel is the label that Kubernetes adds to every namespace.
 const metav1NameLabel = "kubernetes.io/metadata.name"
 
-// NewTier reads a Tier: its name, its order, and whether it denies undecided
-// connections.
+// NewTier reads a Tier: its name, its order, and whether it denies undecided connections.
 func NewTier(o *unstructured.Unstructured) (name string, t tier.Tier) {
 	t = tier.Tier{Order: math.Inf(1), Denies: true}
 	switch order, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "order"); order := order.(type) {

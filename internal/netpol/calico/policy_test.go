@@ -44,8 +44,8 @@ func outside(address string) tier.End { return tier.End{Address: netip.MustParse
 
 const head = "apiVersion: projectcalico.org/v3\nkind: NetworkPolicy\nmetadata: {name: p, namespace: prod}\nspec: "
 
-// TestRules are rules as Calico's reference of NetworkPolicy describes them: what
-// each asks of a connection into a pod of its namespace, or out of it.
+// TestRules evaluates rules as Calico's reference of NetworkPolicy describes them, for
+// connections to a pod of the policy's namespace and from one.
 func TestRules(t *testing.T) {
 	into := tier.Connection{From: pod("prod", "role", "web"), To: pod("prod", "role", "db"), Port: 80, Protocol: "TCP"}
 	with := func(change func(*tier.Connection)) *tier.Connection {
@@ -113,8 +113,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestGlobal are policies of the whole cluster, whose selectors are not confined
-// to a namespace.
+// TestGlobal evaluates cluster-wide policies, whose selectors are not limited to a namespace.
 func TestGlobal(t *testing.T) {
 	const head = "apiVersion: projectcalico.org/v3\nkind: GlobalNetworkPolicy\nmetadata: {name: p}\nspec: "
 	c := &tier.Connection{From: pod("test", "role", "web"), To: pod("prod", "role", "db"), Port: 80, Protocol: "TCP"}
@@ -134,7 +133,7 @@ func TestGlobal(t *testing.T) {
 	}
 }
 
-// TestSets finds addresses by the labels of sets.
+// TestSets expects selectors to match addresses by the labels of sets.
 func TestSets(t *testing.T) {
 	sets := &calico.Sets{}
 	sets.Add(object(t, "kind: GlobalNetworkSet\nmetadata: {name: s, labels: {who: partner}}\nspec: {nets: [203.0.113.0/24, broken]}"), nil)
@@ -154,8 +153,8 @@ func TestSets(t *testing.T) {
 	}
 }
 
-// TestUnreadable expects an error that names an unreadable policy: nothing can then be
-// said about the cluster.
+// TestUnreadable expects an error that names the unreadable policy, because connections
+// cannot be evaluated without it.
 func TestUnreadable(t *testing.T) {
 	for _, spec := range []string{"{selector: role = 'x'}", "{order: many}", "{ingress: [{action: Allow, source: {nets: [nowhere]}}]}"} {
 		if p, err := calico.NewPolicy(object(t, head+spec), nil); err == nil {

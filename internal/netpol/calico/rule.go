@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/netpol/tier"
 )
 
-// entity are the conditions of a rule on one end of a connection.
+// entity has the conditions of a rule on one end of a connection.
 type entity struct {
 	Nets              []string             `json:"nets"`
 	NotNets           []string             `json:"notNets"`
@@ -25,26 +25,26 @@ type entity struct {
 	Services          map[string]any       `json:"services"`
 }
 
-// compiled is a rule whose selectors were read.
+// compiled is a rule with parsed selectors.
 type compiled struct {
 	rule
 	action              tier.Action
 	source, destination *side
 }
 
-// side is an entity whose selectors were read.
+// side is an entity with parsed selectors.
 type side struct {
 	entity
 	pods, not, namespaces Selector
 	nets, notNets         []netip.Prefix
-	// namespace is that of a policy, to which its selectors are confined.
+	// namespace is the policy's namespace, to which the selectors are limited.
 	namespace string
 	sets      *Sets
 }
 
 func (p *Policy) rule(r rule, sets *Sets) (c compiled, err error) {
 	c = compiled{rule: r, action: tier.Action(r.Action)}
-	if r.Action == "Log" { // and on to the next rule
+	if r.Action == "Log" { // evaluation continues with the next rule
 		c.action = ""
 	}
 	if c.source, err = p.side(r.Source, sets); err != nil {
@@ -73,7 +73,7 @@ func (p *Policy) side(e entity, sets *Sets) (*side, error) {
 	return s, err
 }
 
-// prefixes reads blocks of addresses, or single ones.
+// prefixes reads blocks of addresses, or single addresses.
 func prefixes(texts []string) ([]netip.Prefix, error) {
 	var all []netip.Prefix
 	for _, text := range texts {
@@ -113,8 +113,7 @@ func (r *compiled) matches(c *tier.Connection) tier.Match {
 	return tier.All(known, r.source.matches(c.From), r.destination.matches(c.To), r.destination.ports(c))
 }
 
-// matches evaluates all conditions but ports. Selectors select pods, and named sets of
-// networks.
+// matches evaluates all conditions except ports. Selectors match pods, and sets of networks.
 func (s *side) matches(end tier.End) tier.Match {
 	known := tier.Yes
 	if len(s.ServiceAccounts) > 0 || len(s.Services) > 0 {
@@ -141,7 +140,7 @@ func (s *side) matches(end tier.End) tier.Match {
 	return known
 }
 
-// ports asks for the port that is connected to.
+// ports evaluates the conditions on the destination port.
 func (s *side) ports(c *tier.Connection) tier.Match {
 	match := tier.Yes
 	if len(s.Ports) > 0 {
@@ -168,7 +167,7 @@ func onPort(p intstr.IntOrString, c *tier.Connection) tier.Match {
 	}
 }
 
-// portRange reads 80, "80" and "80:90". Anything else is a name.
+// portRange reads 80, "80" and "80:90". Any other value is a name.
 func portRange(p intstr.IntOrString) (from, to int, numeric bool) {
 	if p.Type == intstr.Int {
 		return p.IntValue(), p.IntValue(), true
@@ -182,7 +181,7 @@ func portRange(p intstr.IntOrString) (from, to int, numeric bool) {
 	return from, to, err == nil && errTo == nil
 }
 
-// protocol is a protocol's name in capitals.
+// protocol returns a protocol's name in capitals.
 func protocol(p *intstr.IntOrString) string {
 	text := strings.ToUpper(p.String())
 	if name, ok := map[string]string{"6": "TCP", "17": "UDP", "132": "SCTP"}[text]; ok {

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Selector is an expression over labels, in Calico's own language.
+// Selector is an expression over labels in Calico's selector language.
 type Selector struct {
 	text    string
 	matches func(labels map[string]string) bool
-	// pairs are labels that the expression tests.
+	// pairs are the labels that the expression tests.
 	pairs []pair
 }
 
 type pair struct{ key, value string }
 
-// Everything selects everything.
+// Everything matches everything.
 var Everything = Selector{text: "all()", matches: func(map[string]string) bool { return true }}
 
-// Parse reads a selector. An empty one selects everything.
+// Parse reads a selector. An empty selector matches everything.
 func Parse(text string) (Selector, error) {
 	p := &parser{rest: text}
 	p.next()
@@ -36,10 +36,10 @@ func Parse(text string) (Selector, error) {
 	return Selector{text: text, matches: matches, pairs: p.pairs}, nil
 }
 
-// Matches reports whether labels are selected.
+// Matches reports whether the selector matches labels.
 func (s Selector) Matches(labels map[string]string) bool { return s.matches(labels) }
 
-// Samples are labels that the selector distinguishes from no labels.
+// Samples returns labels that the selector distinguishes from no labels.
 func (s Selector) Samples() []map[string]string {
 	together := map[string]string{}
 	var all []map[string]string
@@ -53,7 +53,7 @@ func (s Selector) Samples() []map[string]string {
 	return all
 }
 
-// String is the selector as it was written.
+// String returns the source text of the selector.
 func (s Selector) String() string { return s.text }
 
 type predicate = func(map[string]string) bool
@@ -61,10 +61,10 @@ type predicate = func(map[string]string) bool
 // deepest is the maximum nesting of parentheses and negations.
 const deepest = 100
 
-// parser reads with one token of look-ahead.
+// parser reads a selector with one token of look-ahead.
 type parser struct {
 	rest, token string
-	// literal says that the token was quoted.
+	// literal is set if the token was quoted.
 	literal bool
 	pairs   []pair
 	err     error
@@ -77,13 +77,13 @@ func (p *parser) fail(format string, args ...any) {
 	p.token, p.literal, p.rest = "", false, ""
 }
 
-// blanks may stand between two tokens, and space within a token that Calico reads as a
+// blanks may occur between two tokens. space may occur within a token that Calico reads as a
 // whole: a function with its parentheses, and an operator of two words.
 const blanks, space = " \t", " \t\n\f\r"
 
 func (p *parser) next() { p.after(blanks) }
 
-// after reads the token after some of the given characters.
+// after skips the given characters and reads the next token.
 func (p *parser) after(skipped string) {
 	p.rest = strings.TrimLeft(p.rest, skipped)
 	p.token, p.literal = "", false
@@ -120,7 +120,7 @@ func isKey(c byte) bool {
 
 func (p *parser) ended() bool { return p.token == "" && !p.literal }
 
-// is reports whether the next token is the given one, and not that in quotes.
+// is reports whether the next token is the given one, without quotes.
 func (p *parser) is(token string) bool { return p.token == token && !p.literal }
 
 func (p *parser) expect(token string) {
@@ -189,7 +189,7 @@ func (p *parser) operation() predicate {
 			return ask(value, ok)
 		}
 	}
-	// Words may be written together: startswith.
+	// The two words of an operator may be written as one: startswith.
 	word := p.token
 	literal := p.literal
 	if second := map[string]string{"not": "in", "starts": "with", "ends": "with"}[word]; second != "" && !literal {
@@ -235,7 +235,8 @@ func (p *parser) function(name string) predicate {
 	case "all", "global":
 		p.expect(")")
 		return func(labels map[string]string) bool {
-			// An object in a namespace has its name, and the namespace itself is one.
+			// An object in a namespace has the namespace's name as a label, and the namespace
+			// has its own name.
 			_, isNamespace := labels[nameLabel]
 			_, inNamespace := labels[namespaceLabel]
 			return name == "all" || !isNamespace && !inNamespace

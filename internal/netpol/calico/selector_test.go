@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSelectors are the examples of Calico's reference of selectors, and its statements
+// TestSelectors evaluates the examples of Calico's reference of selectors, and its statements
 // about missing labels.
 func TestSelectors(t *testing.T) {
 	pod := map[string]string{"role": "frontend", "env": "production", "k8s-app": "kube-dns", "a.b/c-d_e": "x", "in": "1"}
@@ -68,8 +68,8 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// FuzzSelector expects no panic, and that negation inverts a readable selector, and that
-// parentheses do not change it.
+// FuzzSelector fails on a panic, if negation does not invert a readable selector, or if
+// parentheses change it.
 func FuzzSelector(f *testing.F) {
 	for _, seed := range []string{"", "all()", "has(a) && !(b in {'c', \"d\"} || e not in {})", "a starts with 'b' || a endswith 'c'", "a!='b'", "((("} {
 		f.Add(seed)

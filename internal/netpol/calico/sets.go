@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Sets are NetworkSets and GlobalNetworkSets: addresses that selectors find by
-// labels, as they find pods.
+// Sets are NetworkSets and GlobalNetworkSets: addresses that selectors match by labels, like
+// pods.
 type Sets struct{ all []set }
 
 type set struct {
-	// namespace is empty for one of the whole cluster.
+	// namespace is empty for a cluster-wide set.
 	namespace               string
 	labels, namespaceLabels map[string]string
 	nets                    []netip.Prefix
 }
 
-// Add adds a set, with the labels of its namespace if it has one. What of it is no
-// network is left out, as Calico does.
+// Add adds a set. namespaceLabels are the labels of its namespace, if it has one. Entries
+// that are not networks are ignored, as in Calico.
 func (s *Sets) Add(o *unstructured.Unstructured, namespaceLabels map[string]string) {
 	texts, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "nets")
 	add := set{namespace: o.GetNamespace(), labels: o.GetLabels(), namespaceLabels: namespaceLabels}
@@ -31,11 +31,11 @@ func (s *Sets) Add(o *unstructured.Unstructured, namespaceLabels map[string]stri
 	s.all = append(s.all, add)
 }
 
-// match reports whether an address is in a set that a rule's selectors find.
+// match reports whether an address is in a set that a rule's selectors match.
 func (s *Sets) match(of *side, address netip.Addr) bool {
 	if s == nil {
-		// NotSelector alone, in a policy of the whole cluster, matches everything that
-		// it does not select.
+		// In a cluster-wide policy, NotSelector alone matches everything that it does not
+		// select.
 		return of.wide()
 	}
 	return of.wide() || slices.ContainsFunc(s.all, func(n set) bool {
@@ -61,7 +61,7 @@ func (s *Sets) match(of *side, address netip.Addr) bool {
 	})
 }
 
-// wide reports a side with only negative conditions.
+// wide reports whether a side has only negative conditions.
 func (s *side) wide() bool {
 	return s.Selector == "" && s.NamespaceSelector == "" && len(s.ServiceAccounts) == 0 && s.namespace == ""
 }

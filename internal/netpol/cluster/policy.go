@@ -1,6 +1,6 @@
 // Package cluster converts cluster-wide policies into the form of package tier:
-// ClusterNetworkPolicies of policy.networking.k8s.io, and those of the Amazon VPC CNI,
-// which differ in the notation of ports.
+// ClusterNetworkPolicies of policy.networking.k8s.io, and those of the Amazon VPC CNI, which
+// differ in the notation of ports.
 package cluster
 
 import (
@@ -18,8 +18,7 @@ import (
 	"croft.dev/croft/internal/netpol/tier"
 )
 
-// The orders of the tiers, as Calico has them among its own: NetworkPolicies are
-// between the two.
+// The orders of the tiers in relation to Calico's tiers. NetworkPolicies are between the two.
 const (
 	AdminOrder    = 1_000
 	BaselineOrder = 10_000_000
@@ -28,12 +27,13 @@ const (
 // Policy is a ClusterNetworkPolicy.
 type Policy struct {
 	*tier.Policy
-	// Baseline says that it is evaluated after NetworkPolicies, and not before them.
+	// Baseline is set if the policy is evaluated after NetworkPolicies instead of before
+	// them.
 	Baseline bool
-	// Namespaces are labels that the namespaces have all that it selects.
+	// Namespaces are labels that all selected namespaces have.
 	Namespaces map[string]string
-	// Pods and Peers select pods that it distinguishes, at the near and at the far end;
-	// Ports are the ports that it names.
+	// Pods and Peers select pods that the policy distinguishes, at the near and at the far
+	// end. Ports are the ports that it names.
 	Pods, Peers []*metav1.LabelSelector
 	Ports       []tier.Ports
 }
@@ -55,14 +55,14 @@ type rule struct {
 	ports     []tier.Ports
 }
 
-// peer selects one end; a subject selects in the same words.
+// peer selects one end of a connection, or the subject of a policy.
 type peer struct {
 	Namespaces  *metav1.LabelSelector `json:"namespaces"`
 	Pods        *pods                 `json:"pods"`
 	Nodes       *metav1.LabelSelector `json:"nodes"`
 	Networks    []string              `json:"networks"`
 	DomainNames []string              `json:"domainNames"`
-	// The parsed selectors above.
+	// The parsed selectors.
 	ofNamespaces, ofPods labels.Selector
 	nets                 []netip.Prefix
 }
@@ -163,8 +163,8 @@ func (r rule) matches(c *tier.Connection, d tier.Direction) tier.Match {
 	return tier.All(far, tier.OnPorts(r.ports, c))
 }
 
-// matches evaluates one end. A peer of an unknown form matches nothing in a rule that
-// allows, and everything otherwise, as the API requires.
+// matches evaluates one end. A peer of an unknown form matches nothing in a rule that allows,
+// and everything in other rules, as the API requires.
 func (p *peer) matches(end tier.End, action tier.Action) tier.Match {
 	switch {
 	case p.Namespaces != nil || p.Pods != nil:
@@ -175,7 +175,7 @@ func (p *peer) matches(end tier.End, action tier.Action) tier.Match {
 	case len(p.nets) > 0:
 		return tier.Is(slices.ContainsFunc(p.nets, func(n netip.Prefix) bool { return n.Contains(end.Address) }))
 	case p.Nodes != nil, len(p.DomainNames) > 0:
-		// Whose address it is, is not known; it is no pod's.
+		// It is unknown which node or domain has the address, but pods have neither.
 		if end.Pod != nil {
 			return tier.No
 		}
@@ -185,7 +185,7 @@ func (p *peer) matches(end tier.End, action tier.Action) tier.Match {
 	}
 }
 
-// wanted are the labels that a subject asks of namespaces by their values.
+// wanted returns the labels that a subject requires of namespaces, with their values.
 func (p *peer) wanted() map[string]string {
 	switch {
 	case p.Namespaces != nil:
@@ -211,12 +211,13 @@ func (p *Policy) tellApart(s *spec) {
 	}
 }
 
-// detail is one entry of protocols or of ports. Its key says which it is.
+// detail is an entry of protocols or of ports. Its key is the protocol or the form of the
+// port.
 type detail struct{ tier.Ports }
 
-// UnmarshalJSON reads {destinationPort: {number: 80}} and {destinationPort: {range:
-// {start: 80, end: 90}}} of the one API; {port: 80, protocol: TCP} and {start: 80,
-// end: 90, protocol: TCP} of the other; and a port's name, of both.
+// UnmarshalJSON reads the notations of both APIs: {destinationPort: {number: 80}} and
+// {destinationPort: {range: {start: 80, end: 90}}}; {port: 80, protocol: TCP} and {start: 80,
+// end: 90, protocol: TCP}; and a port's name.
 func (d *detail) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &d.Name); err == nil {
 		return nil

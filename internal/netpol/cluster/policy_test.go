@@ -29,8 +29,8 @@ func policy(t *testing.T, spec string) (*cluster.Policy, error) {
 	return cluster.NewPolicy(u)
 }
 
-// TestRules are rules as the network policy API describes them, and the ports of
-// the Amazon VPC CNI's.
+// TestRules evaluates rules as the network policy API describes them, and ports as the Amazon
+// VPC CNI writes them.
 func TestRules(t *testing.T) {
 	c := func(change func(*tier.Connection)) *tier.Connection {
 		all := &tier.Connection{From: pod("blue", "web"), To: pod("red", "db"), Port: 80, Protocol: "TCP"}

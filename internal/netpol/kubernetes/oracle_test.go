@@ -20,7 +20,7 @@ import (
 // policiesCompared is the number of random policies in TestPoliciesAgree.
 const policiesCompared = 20_000
 
-// question is what bin/cyclonus reads.
+// question is the input of bin/cyclonus.
 type question struct {
 	Policies []*networkingv1.NetworkPolicy
 	Traffic  traffic
@@ -44,13 +44,13 @@ type internalPeer struct {
 	Namespace                  string
 }
 
-// TestPoliciesAgree judges random connections by random policies, and expects Cyclonus, a
-// conformance suite for network plug-ins, to judge alike. It is of `make test-all`, which
-// builds Cyclonus; TestPolicy has the examples of the API's reference.
+// TestPoliciesAgree evaluates random policies for random connections, and compares the
+// results with Cyclonus, a conformance suite for network plugins. It runs with `make
+// test-all`, which builds Cyclonus. TestPolicy has the examples of the API's reference.
 //
-// Cyclonus differs from Kubernetes in three things, which the random policies leave out: its
+// Cyclonus differs from Kubernetes in three points, which the random policies avoid: its
 // NotIn does not select pods without the label, its matchLabels with an empty value does, and
-// to it no port with a number has a name.
+// it assigns no name to a port with a number.
 func TestPoliciesAgree(t *testing.T) {
 	sandbox.Thorough(t)
 	oracle, err := sandbox.Tool("cyclonus")
@@ -168,8 +168,8 @@ func randomSelector(r *rand.Rand, key string, values ...string) *metav1.LabelSel
 	return s
 }
 
-// randomPolicy is one that the API server takes, with its default values. Its ports have
-// names, or numbers.
+// randomPolicy returns a policy that the API server accepts, with default values. Its ports
+// have names or numbers.
 func randomPolicy(r *rand.Rand, names bool) *networkingv1.NetworkPolicy {
 	p := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "red", Name: "p"}}
 	p.Spec.PodSelector = *randomSelector(r, "app", "web", "db")
@@ -206,7 +206,7 @@ func randomPorts(r *rand.Rand, names bool) (ports []networkingv1.NetworkPolicyPo
 	for range r.IntN(3) {
 		p := networkingv1.NetworkPolicyPort{Protocol: new(one(r, corev1.ProtocolTCP, corev1.ProtocolUDP))}
 		switch n := r.IntN(3); {
-		case n == 0: // all of a protocol
+		case n == 0: // all ports of a protocol
 		case names:
 			p.Port = new(intstr.FromString(one(r, "http", "dns")))
 		case n == 1:

@@ -18,24 +18,24 @@ import (
 	"croft.dev/croft/internal/netpol/tier"
 )
 
-// Policy is a NetworkPolicy. It never denies, since NetworkPolicies are additive: what any
-// of them allows is allowed. Its order is no part of it.
+// Policy is a NetworkPolicy. It never denies, since NetworkPolicies are additive: a
+// connection is allowed if any of them allows it. They have no order.
 type Policy struct {
 	*tier.Policy
-	// Pods and Peers select pods that it distinguishes, at the near and at the far end;
-	// Ports are the ports that it names.
+	// Pods and Peers select pods that the policy distinguishes, at the near and at the far
+	// end. Ports are the ports that it names.
 	Pods, Peers []*metav1.LabelSelector
 	Ports       []tier.Ports
 }
 
-// NameOf is a policy's namespace and name, as namespace/name.
+// NameOf returns a policy's name in the form namespace/name.
 func NameOf(p *networkingv1.NetworkPolicy) string { return p.Namespace + "/" + p.Name }
 
-// NewPolicy reads a policy. The error names the fields that an API server would refuse and
-// that cannot be read, as in a policy from a file.
+// NewPolicy reads a policy. The error names the unreadable fields, which an API server would
+// refuse, as in a policy from a file.
 //
-// Fields that an API server fills in may be absent: without policyTypes, a policy is one of
-// ingress, and of egress if it has rules of it; a port without a protocol is one of TCP.
+// Fields that an API server fills in may be absent. Without policyTypes, a policy applies to
+// ingress, and to egress if it has egress rules. A port without a protocol uses TCP.
 func NewPolicy(of *networkingv1.NetworkPolicy) (*Policy, error) {
 	p := &Policy{Policy: &tier.Policy{Name: NameOf(of)}, Pods: []*metav1.LabelSelector{&of.Spec.PodSelector}}
 	r := reader{policy: p, namespace: of.Namespace}
@@ -68,7 +68,7 @@ func NewPolicy(of *networkingv1.NetworkPolicy) (*Policy, error) {
 	return p, nil
 }
 
-// rule allows connections of its peers, or of everybody if it names none, on its ports.
+// rule allows connections of its peers, or all connections if it has no peers, on its ports.
 type rule struct {
 	peers []peer
 	ports []tier.Ports
@@ -81,10 +81,10 @@ func (r rule) matches(c *tier.Connection, d tier.Direction) tier.Match {
 		tier.OnPorts(r.ports, c))
 }
 
-// peer reports whether an end of a connection is one of those that a rule names.
+// peer reports whether an end of a connection matches a peer of a rule.
 type peer func(tier.End) bool
 
-// reader reads the parts of a policy, and collects what it cannot read.
+// reader reads the parts of a policy, and collects the errors.
 type reader struct {
 	policy    *Policy
 	namespace string
@@ -109,8 +109,8 @@ func (r *reader) peers(at *field.Path, of []networkingv1.NetworkPolicyPeer) []pe
 	return peers
 }
 
-// selected are pods that selectors select: without one of pods all, and without one of
-// namespaces those of the policy's own.
+// selected returns a peer that matches the selected pods. Without a pod selector it matches
+// all pods, and without a namespace selector the pods in the policy's namespace.
 func (r *reader) selected(at *field.Path, of *networkingv1.NetworkPolicyPeer) peer {
 	pods, namespaces := labels.Everything(), labels.Everything()
 	if of.PodSelector != nil {
@@ -134,8 +134,8 @@ func (r *reader) selector(at *field.Path, of *metav1.LabelSelector) labels.Selec
 	return s
 }
 
-// block is a range of addresses without others. Addresses of pods are among them too, as
-// most network plug-ins have it.
+// block returns a peer that matches a range of addresses with exceptions. It also matches
+// addresses of pods, as in most network plugins.
 func (r *reader) block(at *field.Path, of *networkingv1.IPBlock) peer {
 	within := r.addresses(at.Child("cidr"), of.CIDR)
 	var except []*net.IPNet
@@ -148,7 +148,7 @@ func (r *reader) block(at *field.Path, of *networkingv1.IPBlock) peer {
 	}
 }
 
-// addresses reads a range as the API server does, with zeros before numbers.
+// addresses reads a range as the API server does, which accepts leading zeros in numbers.
 func (r *reader) addresses(at *field.Path, text string) *net.IPNet {
 	_, all, err := netutils.ParseCIDRSloppy(text)
 	if err != nil {

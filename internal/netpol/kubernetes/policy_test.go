@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/netpol/tier"
 )
 
-// pod is a pod of a namespace whose label is its name.
+// pod returns a pod in a namespace whose name is also its label.
 func pod(namespace string, labels map[string]string) tier.End {
 	return tier.End{
 		Pod:     &tier.Pod{Namespace: namespace, NamespaceLabels: map[string]string{"name": namespace}, Labels: labels},
@@ -21,7 +21,7 @@ func pod(namespace string, labels map[string]string) tier.End {
 }
 
 func outside(address string) tier.End {
-	ip, _ := netip.ParseAddr(address) // one that is none is an address that nobody knows
+	ip, _ := netip.ParseAddr(address) // an unreadable address is an unknown address
 	return tier.End{Address: ip}
 }
 
@@ -34,8 +34,8 @@ func read(t testing.TB, spec string) *networkingv1.NetworkPolicy {
 	return p
 }
 
-// TestPolicy are the rules of the API's reference, and the cases that are easily taken for
-// others: no labels, empty lists and fields that are absent.
+// TestPolicy evaluates the rules of the API's reference, and cases that are easily confused
+// with others: missing labels, empty lists and absent fields.
 func TestPolicy(t *testing.T) {
 	web, db := map[string]string{"app": "web"}, map[string]string{"app": "db"}
 	from := func(end tier.End) *tier.Connection {
@@ -128,8 +128,8 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestUnreadable wants the field to be named of each thing that an API server would refuse and
-// that cannot be read.
+// TestUnreadable expects an error that names the field for each value that an API server
+// would refuse and that cannot be read.
 func TestUnreadable(t *testing.T) {
 	const in = "{podSelector: {}, ingress: [{}, "
 	for spec, want := range map[string]string{

@@ -1,14 +1,14 @@
 package tier
 
-// Ports are ports that a rule names: those from one number to another, the one of a name, or,
-// without either, all of a protocol. Without a protocol they are of any.
+// Ports are ports that a rule names: a range of numbers, a port by its name, or, without
+// either, all ports of a protocol. Without a protocol they match any protocol.
 type Ports struct {
 	Protocol, Name string
 	From, To       int
 }
 
-// matches is Maybe where the one has a name and the other has a number: which port of a pod
-// has a name is for the pod to say.
+// matches returns Maybe if only one of the two has a name: each pod decides which port has
+// which name.
 func (p Ports) matches(c *Connection) Match {
 	switch {
 	case p.Protocol != "" && p.Protocol != c.Protocol:
@@ -24,8 +24,8 @@ func (p Ports) matches(c *Connection) Match {
 	}
 }
 
-// OnPorts says whether a connection is to one of some ports. A rule without ports is about
-// all.
+// OnPorts reports whether a connection is to one of the given ports. A rule without ports
+// matches all ports.
 func OnPorts(ports []Ports, c *Connection) Match {
 	match := Is(len(ports) == 0)
 	for _, p := range ports {

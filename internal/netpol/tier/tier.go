@@ -1,11 +1,11 @@
-// Package tier decides about connections by policies that are evaluated in order: tiers
-// in their order, in each of them policies in theirs, and of each policy its rules. The
-// first rule that matches decides, as in Calico and in the network policy API. The
-// packages beside it convert policies of either into this form.
+// Package tier decides about connections by policies that are evaluated in order: tiers in
+// their order, in each tier its policies in their order, and in each policy its rules. The
+// first rule that matches decides, as in Calico and in the network policy API. The sibling
+// packages convert policies of both into this form.
 //
-// A judge with incomplete knowledge must not treat the unknown as a wall. So a rule that
-// may match, such as one by a service account, is assumed to match if it allows, and not
-// to match if it denies.
+// With incomplete knowledge, unknown facts must not count as protection. So a rule that may
+// match, such as one by a service account, is assumed to match if it allows, and not to match
+// if it denies.
 package tier
 
 import (
@@ -14,20 +14,20 @@ import (
 	"slices"
 )
 
-// Pod is one end of a connection, where that is a pod.
+// Pod is one end of a connection, if that end is a pod.
 type Pod struct {
 	Namespace               string
 	NamespaceLabels, Labels map[string]string
 }
 
-// End is a pod, or an address that is none's where Pod is nil. Pods have an address
+// End is a pod, or, if Pod is nil, an address that belongs to no pod. Pods have an address,
 // too.
 type End struct {
 	Pod     *Pod
 	Address netip.Addr
 }
 
-// Connection is the judged connection. Its port has a number or a name.
+// Connection is the connection to evaluate. Its port has a number or a name.
 type Connection struct {
 	From, To End
 	Port     int
@@ -36,7 +36,7 @@ type Connection struct {
 	Protocol string
 }
 
-// Direction is the end whose policies are evaluated.
+// Direction selects the end whose policies are evaluated.
 type Direction string
 
 const (
@@ -46,7 +46,7 @@ const (
 	Egress Direction = "egress"
 )
 
-// Near is the pod whose policies are evaluated, and Far the other end.
+// Near returns the pod whose policies are evaluated. It is nil for an address.
 func (c *Connection) Near(d Direction) *Pod {
 	if d == Ingress {
 		return c.To.Pod
@@ -54,7 +54,7 @@ func (c *Connection) Near(d Direction) *Pod {
 	return c.From.Pod
 }
 
-// Far is the other end than Near.
+// Far returns the other end.
 func (c *Connection) Far(d Direction) End {
 	if d == Ingress {
 		return c.From
@@ -62,19 +62,19 @@ func (c *Connection) Far(d Direction) End {
 	return c.To
 }
 
-// Match says whether something is about a connection.
+// Match is the result of a condition on a connection.
 type Match int
 
 const (
-	// No says that it is not.
+	// No means that the condition is false.
 	No Match = iota
-	// Maybe says that it depends on unknown facts.
+	// Maybe means that the result depends on unknown facts.
 	Maybe
-	// Yes says that it is.
+	// Yes means that the condition is true.
 	Yes
 )
 
-// Is turns an answer into a Match.
+// Is converts a bool to a Match.
 func Is(yes bool) Match {
 	if yes {
 		return Yes
@@ -82,51 +82,51 @@ func Is(yes bool) Match {
 	return No
 }
 
-// All is what several that must all match come to.
+// All returns the result of several conditions that must all be true.
 func All(matches ...Match) Match { return slices.Min(append(matches, Yes)) }
 
-// Any is the result of several matches, one of which is enough.
+// Any returns the result of several conditions of which one is enough.
 func Any(matches ...Match) Match { return slices.Max(append(matches, No)) }
 
 // Action is the action of a rule.
 type Action string
 
 const (
-	// Allow allows a connection.
+	// Allow allows the connection.
 	Allow Action = "Allow"
-	// Deny decides that it is not.
+	// Deny denies the connection.
 	Deny Action = "Deny"
-	// Pass leaves it to the next tier.
+	// Pass leaves the decision to the next tier.
 	Pass Action = "Pass"
 )
 
-// Policy judges connections of the pods that it selects.
+// Policy decides about connections of the pods that it selects.
 type Policy struct {
-	// Name is what people know it by.
+	// Name is the name for messages.
 	Name string
-	// Order determines the order of evaluation: the lowest first.
+	// Order determines the order of evaluation. The lowest is the first.
 	Order float64
-	// Judge returns whether the policy selects the near pod, and its decision, if any:
-	// "" leaves it to the next policy.
+	// Judge returns whether the policy selects the near pod, and its decision. "" leaves the
+	// decision to the next policy.
 	Judge func(*Connection, Direction) (selects Match, decides Action)
 }
 
-// Tier are policies that are evaluated before those of the next tier.
+// Tier has policies that are evaluated before those of the next tier.
 type Tier struct {
 	Order    float64
 	Policies []*Policy
-	// Tied says that the order among several policies of the same order is undefined.
-	// Otherwise their names decide.
+	// Tied is set if the order of policies with equal Order is undefined. Otherwise their
+	// names decide.
 	Tied bool
-	// Denies connections that no policy decides, if any of the tier's policies selects
-	// the pod.
+	// Denies is set if the tier denies connections that no policy decides, provided that any
+	// of its policies selects the pod.
 	Denies bool
 }
 
-// Decision is what came of a connection in one direction.
+// Decision is the result for a connection in one direction.
 type Decision struct {
 	Allowed bool
-	// By is the policy that decided; "" where that no policy did decided.
+	// By is the policy that decided, or "" if no policy decided.
 	By string
 	// Selecting are the evaluated policies that select the pod.
 	Selecting []string
@@ -142,8 +142,8 @@ func Sort(tiers []Tier) {
 	}
 }
 
-// Decide evaluates sorted tiers. Undecided connections are allowed, as between pods
-// without policies.
+// Decide evaluates sorted tiers. A connection that no policy decides is allowed, like
+// connections between pods without policies.
 func Decide(tiers []Tier, c *Connection, d Direction) Decision {
 	decision := Decision{Allowed: true}
 	for _, t := range tiers {
@@ -163,7 +163,7 @@ func Decide(tiers []Tier, c *Connection, d Direction) Decision {
 	return decision
 }
 
-// ask asks one tier's policies until one decides.
+// ask evaluates one tier's policies until one decides.
 func (t Tier) ask(c *Connection, d Direction, decision *Decision) (action Action, by string, selected bool) {
 	for i := 0; i < len(t.Policies); {
 		end := i + 1
@@ -180,7 +180,7 @@ func (t Tier) ask(c *Connection, d Direction, decision *Decision) (action Action
 			if selects == Maybe && decides == Deny {
 				continue
 			}
-			// Of several at once, that counts which opens most.
+			// If several policies have the same order, the most permissive decision counts.
 			if openness[decides] > openness[action] {
 				action, by = decides, p.Name
 			}
@@ -195,7 +195,7 @@ func (t Tier) ask(c *Connection, d Direction, decision *Decision) (action Action
 
 var openness = map[Action]int{Deny: 1, Pass: 2, Allow: 3}
 
-// First is the action of the first matching rule.
+// First returns the action of the first matching rule.
 func First[T any](rules []T, action func(T) Action, matches func(T) Match) Action {
 	for _, r := range rules {
 		does := action(r)

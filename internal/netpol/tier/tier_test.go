@@ -7,7 +7,7 @@ import (
 	"croft.dev/croft/internal/netpol/tier"
 )
 
-// fixed is a policy that always says the same.
+// fixed returns a policy with a constant result.
 func fixed(name string, order float64, selects tier.Match, decides tier.Action) *tier.Policy {
 	return &tier.Policy{Name: name, Order: order, Judge: func(*tier.Connection, tier.Direction) (tier.Match, tier.Action) { return selects, decides }}
 }

@@ -2,9 +2,9 @@ package attach
 
 import "croft.dev/croft/internal/secondary"
 
-// Attached are the interfaces of each claim that has one in every network of its pool, by
-// the claim's UID and in the order of the pool's networks. Claims that still miss one are
-// left out.
+// Attached returns the interfaces of each claim that has one in every network of its pool,
+// by the claim's UID and in the order of the pool's networks. It omits claims that still
+// lack one.
 func Attached(s *State) map[string][]secondary.NodeNetwork {
 	x, all := indexOf(s), map[string][]secondary.NodeNetwork{}
 	for i := range s.Claims {
@@ -15,7 +15,7 @@ func Attached(s *State) map[string][]secondary.NodeNetwork {
 	return all
 }
 
-// attached are the interfaces of a claim, nil unless it has all of them.
+// attached returns the interfaces of a claim, or nil unless it has all of them.
 func (x *index) attached(c *Claim) []secondary.NodeNetwork {
 	pool := x.pools[c.Pool]
 	if pool == nil || c.Instance == "" {

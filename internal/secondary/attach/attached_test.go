@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// TestAttached wants a claim's interfaces only when all of them are attached.
+// TestAttached expects a claim's interfaces only if all of them are attached.
 func TestAttached(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*State)
@@ -37,7 +37,7 @@ func TestAttached(t *testing.T) {
 	}
 }
 
-// TestNodeNetworks wants the agent to read what the operator wrote.
+// TestNodeNetworks fails if the agent does not read the values that the operator wrote.
 func TestNodeNetworks(t *testing.T) {
 	s := one()
 	s.Networks[0].Spec.MTU, s.Networks[1].Spec.Type = 9001, v1alpha1.SecondaryNetworkHostDevice

@@ -11,25 +11,25 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// world is a cluster and an account in a few lines: calls get lost, answers get lost,
-// what was made is not seen for a while, instances die at any moment, and so does the
-// operator.
+// world is a small model of a cluster and an account. Calls and responses are lost, created
+// interfaces are not listed for a while, and instances and the operator may stop at any
+// moment.
 type world struct {
 	*rand.Rand
 	now    time.Time
 	serial int
 	claims map[string]*Claim
 	phases map[string]Phase
-	// ready is when an instance runs.
+	// ready is when an instance starts to run.
 	ready      map[string]time.Time
 	interfaces map[string]*Interface
-	// seen is when an interface is shown, done when its attachment is there.
+	// seen is when an interface is listed, done when its attachment is complete.
 	seen, done map[string]time.Time
 	tokens     map[string]string
-	// What the operator remembers.
+	// The operator's memory.
 	orphans  map[string]time.Time
 	attempts map[string]int
-	// pending are interfaces that the operator made, and since when, by Key.
+	// pending are the interfaces that the operator has created, and since when, by Key.
 	pending map[string]pending
 }
 
@@ -51,12 +51,12 @@ func (w *world) id(kind string) string {
 	return fmt.Sprintf("%s-%03d", kind, w.serial)
 }
 
-// forget is a crash of the operator.
+// forget simulates a crash of the operator.
 func (w *world) forget() {
 	w.orphans, w.attempts, w.pending = nil, map[string]int{}, map[string]pending{}
 }
 
-// state is what the operator sees.
+// state returns the state that the operator observes.
 func (w *world) state() *State {
 	n3 := network("n3")
 	n3.Spec.PrefixesPerNode = 1
@@ -91,10 +91,10 @@ func (w *world) state() *State {
 	return s
 }
 
-// lost says whether a call, or its answer, gets lost.
+// lost reports whether a call, or its response, is lost.
 func (w *world) lost(chaos bool) bool { return chaos && w.IntN(5) == 0 }
 
-// operate plans once, and does what the plan says. It reports whether there was anything.
+// operate plans once, and makes the planned calls. It returns the plan.
 func (w *world) operate(chaos bool) *Plan {
 	s := w.state()
 	for key, p := range w.pending {
@@ -149,14 +149,14 @@ func (w *world) create(c *Create) string {
 	id := w.id("eni")
 	w.tokens[c.Token] = id
 	w.interfaces[id] = &Interface{ID: id, Subnet: c.Subnet, Tags: c.Tags, SourceDestCheck: true}
-	for i := range c.Prefixes { // each interface has its own: serial is another for each
+	for i := range c.Prefixes { // serial makes each interface's prefixes unique
 		w.interfaces[id].Prefixes = append(w.interfaces[id].Prefixes, fmt.Sprintf("10.0.%d.%d/28", 128+w.serial/16%128, w.serial%16*16+i))
 	}
 	w.seen[id] = w.now.Add(time.Duration(w.IntN(10)) * time.Second)
 	return id
 }
 
-// end ends an instance as EC2 does.
+// end terminates an instance like EC2.
 func (w *world) end(instance string) {
 	w.phases[instance] = Ended
 	for id, n := range w.interfaces {
@@ -170,7 +170,7 @@ func (w *world) end(instance string) {
 	}
 }
 
-// happen lets something happen in the cluster or the account.
+// happen makes one random event happen in the cluster or the account.
 func (w *world) happen() {
 	claims := slices.Sorted(maps.Keys(w.claims))
 	var some *Claim
@@ -186,14 +186,14 @@ func (w *world) happen() {
 		w.phases[some.Instance], w.ready[some.Instance] = Starting, w.now.Add(10*time.Second)
 	case what == 5:
 		some.Deleting = true
-	case what == 6: // it goes, with its instance or before it
+	case what == 6: // the claim is deleted, with its instance or before it
 		if some.Instance != "" {
 			w.end(some.Instance)
 		}
 		delete(w.claims, some.UID)
 	case what == 7 && some.Instance != "":
 		w.end(some.Instance)
-	case what == 8 && len(w.interfaces) > 0: // somebody deletes an interface by hand
+	case what == 8 && len(w.interfaces) > 0: // a person deletes an interface
 		ids := slices.Sorted(maps.Keys(w.interfaces))
 		if id := ids[w.IntN(len(ids))]; w.interfaces[id].Attachment == nil {
 			delete(w.interfaces, id)
@@ -201,9 +201,9 @@ func (w *world) happen() {
 	}
 }
 
-// TestAnyHistoryConverges lets anything happen, with calls that get lost and an operator
-// that dies, and then nothing more: soon there must be nothing left to do, and exactly
-// the interfaces that the nodes need.
+// TestAnyHistoryConverges makes random events happen, with lost calls and an operator that
+// crashes. After the last event, the plan must soon be empty, and exactly the interfaces
+// that the nodes need must exist.
 func TestAnyHistoryConverges(t *testing.T) {
 	for seed := range uint64(300) {
 		w := newWorld(seed)
@@ -217,7 +217,7 @@ func TestAnyHistoryConverges(t *testing.T) {
 			}
 			w.now = w.now.Add(time.Duration(w.IntN(8)) * time.Second)
 		}
-		// Claims that are being deleted go, as Karpenter lets them.
+		// Claims that are being deleted disappear, as with Karpenter.
 		for uid, c := range w.claims {
 			if c.Deleting {
 				w.end(c.Instance)

@@ -11,18 +11,18 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Plan is what is to be done. Its parts do not depend on one another: those that need
-// others to be done first are in a later plan.
+// Plan is a list of calls. They are independent of each other: calls that depend on others
+// are in a later plan.
 type Plan struct {
 	Create []Create
 	Attach []Attach
 	Change []Change
 	Delete []Delete
-	// Problems are what keeps nodes from their networks until a person changes something.
+	// Problems are the reasons why nodes lack networks until a person changes something.
 	Problems []Problem
 	// Waiting are the UIDs of claims that do not have all their interfaces yet.
 	Waiting []string
-	// Orphans are the interfaces without an owner that is known, and since when.
+	// Orphans are the interfaces without a known owner, and since when.
 	Orphans map[string]time.Time
 }
 
@@ -31,72 +31,72 @@ func (p *Plan) Empty() bool {
 	return len(p.Create)+len(p.Attach)+len(p.Change)+len(p.Delete) == 0
 }
 
-// Create asks for an interface.
+// Create is the creation of an interface.
 type Create struct {
 	Claim   Claim
 	Network string
 	Subnet  string
 	Groups  []string
 	Tags    map[string]string
-	// Prefixes is how many /28 prefixes EC2 is to choose for it.
+	// Prefixes is the number of /28 prefixes that EC2 chooses for the interface.
 	Prefixes int
-	// Token makes the same request twice come to one interface.
+	// Token makes the request idempotent: EC2 creates one interface for each token.
 	Token string
 }
 
-// Attach asks for an interface to be attached.
+// Attach is the attachment of an interface to an instance.
 type Attach struct {
 	Claim                        Claim
 	Network, Interface, Instance string
 	DeviceIndex                  int
 }
 
-// Change asks for one attribute to be changed: EC2 takes one at a time.
+// Change is the change of one attribute of an interface. EC2 changes one at a time.
 type Change struct {
 	Network, Interface string
-	// Attachment is to delete the interface with its instance. If it is empty, the
-	// check of source and destination is to be turned off.
+	// Attachment is set to delete the interface with its instance. If it is empty, the
+	// change turns off the source/destination check.
 	Attachment string
 }
 
-// Delete asks for an interface to be deleted.
+// Delete is the deletion of an interface.
 type Delete struct{ Network, Interface, Reason string }
 
-// Reasons for which an interface is deleted.
+// The reasons for which an interface is deleted.
 const (
-	// NoClaim: its NodeClaim is gone.
+	// NoClaim: its NodeClaim was deleted.
 	NoClaim = "its NodeClaim is gone"
 	// ClaimEnds: its NodeClaim is being deleted, or its instance has ended.
 	ClaimEnds = "its NodeClaim or instance ends"
-	// Second: another interface is there for the same NodeClaim and network.
+	// Second: the same NodeClaim and network have another interface.
 	Second = "the NodeClaim has another one in this network"
-	// Unwanted: the pool is not attached to the network any more.
+	// Unwanted: the pool is no longer attached to the network.
 	Unwanted = "the pool does not use the network any more"
 )
 
-// Problem is why a claim does not get an interface.
+// Problem is the reason why a claim does not get an interface.
 type Problem struct {
 	Pool, Claim string
-	// Networks are those that the claim does not get.
+	// Networks are the networks that the claim does not get.
 	Networks []string
-	// Reason tells kinds of problems apart, as reasons of conditions do.
+	// Reason classifies the problem, like the reason of a condition.
 	Reason  string
 	Message string
 }
 
-// Reasons of problems.
+// The reasons of problems.
 const (
-	// ReasonNoZone: the network has no part in the node's zone.
+	// ReasonNoZone: the network is not declared in the node's zone.
 	ReasonNoZone = "NoZone"
 	// ReasonTooManyNetworks: the instance type has fewer interfaces than the pool has networks.
 	ReasonTooManyNetworks = "TooManyNetworks"
 	// ReasonElsewhere: the interface is attached to another instance.
 	ReasonElsewhere = "AttachedElsewhere"
-	// ReasonPrefixes: the interface has other prefixes than its network asks for.
+	// ReasonPrefixes: the interface has other prefixes than its network requires.
 	ReasonPrefixes = "OtherPrefixes"
 )
 
-// Make makes a plan.
+// Make computes the plan for a state.
 func Make(s *State) *Plan {
 	x, p := indexOf(s), &Plan{Orphans: map[string]time.Time{}}
 	for i := range s.Claims {
@@ -113,7 +113,7 @@ func Make(s *State) *Plan {
 	return p
 }
 
-// claim plans what a claim needs.
+// claim plans the interfaces of a claim.
 func (p *Plan) claim(x *index, c *Claim) {
 	pool := x.pools[c.Pool]
 	if pool == nil || len(pool.Networks) == 0 || c.Instance == "" || c.Deleting || x.Phases[c.Instance] == Ended {
@@ -146,12 +146,12 @@ func (p *Plan) claim(x *index, c *Claim) {
 	}
 }
 
-// one plans a claim's interface in one network, and says whether there is nothing more
-// to do or to wait for, and which device index it takes.
+// one plans a claim's interface in one network. It reports whether nothing remains to be
+// done or waited for, and returns the device index of a planned attachment.
 func (p *Plan) one(x *index, pool *Pool, c *Claim, network string, taken []int) (done bool, index int) {
 	declared := x.networks[network]
 	if declared == nil {
-		return true, 0 // the Pool says so itself
+		return true, 0 // the Pool's status reports this
 	}
 	part := zone(declared, c.Zone)
 	if part == nil {
@@ -184,7 +184,7 @@ func (p *Plan) one(x *index, pool *Pool, c *Claim, network string, taken []int) 
 	}
 }
 
-// lowest is the first device index from 1 on that is not taken.
+// lowest returns the lowest free device index, from 1 on.
 func lowest(taken []int) int {
 	index := 1
 	for slices.Contains(taken, index) {
@@ -208,8 +208,9 @@ func (x *index) create(pool *Pool, c *Claim, n *v1alpha1.SecondaryNetwork, part 
 	return made
 }
 
-// collect plans what an interface needs by itself: to go with its instance, to let
-// packets through, and to be deleted when nobody needs it.
+// collect plans the changes of an interface that do not depend on its claim's other ones:
+// deletion with its instance, the source/destination check, and deletion when it is no
+// longer needed.
 func (p *Plan) collect(x *index, n *Interface, rank int) {
 	if n.Attachment != nil {
 		if !n.Attachment.DeleteOnTermination {
@@ -240,8 +241,8 @@ func (p *Plan) collect(x *index, n *Interface, rank int) {
 	}
 }
 
-// reason says why an available interface is to be deleted, "" if it is not, and whether
-// at once.
+// reason returns why an available interface must be deleted, or "", and whether it must be
+// deleted at once.
 func (p *Plan) reason(x *index, n *Interface, rank int) (reason string, at bool) {
 	c := x.claims[n.Tags[ClaimTag]]
 	if c == nil {
@@ -260,7 +261,7 @@ func (p *Plan) reason(x *index, n *Interface, rank int) (reason string, at bool)
 	}
 }
 
-// String is a plan in a line, for logs and tests.
+// String returns the plan in one line, for logs and tests.
 func (p *Plan) String() string {
 	var parts []string
 	for _, c := range p.Create {

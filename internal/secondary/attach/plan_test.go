@@ -23,7 +23,7 @@ func network(name string) *v1alpha1.SecondaryNetwork {
 	return n
 }
 
-// one is a cluster with one node of a pool that has two networks.
+// one returns a cluster with one node of a pool that has two networks.
 func one() *State {
 	return &State{
 		Cluster: "demo", Networks: []*v1alpha1.SecondaryNetwork{network("n3"), network("n6")},
@@ -33,12 +33,12 @@ func one() *State {
 	}
 }
 
-// made is an interface of that node, available.
+// made returns an available interface of that node.
 func made(id, claim, network string) Interface {
 	return Interface{ID: id, Tags: map[string]string{ClusterTag: "demo", ClaimTag: claim, NetworkTag: network}}
 }
 
-// attached is one that is attached, and as it is to be.
+// attached returns an attached interface that needs no change.
 func attached(id, claim, network, instance string, index int) Interface {
 	n := made(id, claim, network)
 	n.Attachment = &Attachment{ID: "attach-" + id, Instance: instance, DeviceIndex: index, Done: true, DeleteOnTermination: true}

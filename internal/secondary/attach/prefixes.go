@@ -8,9 +8,9 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// prefixesOf are the prefixes of an interface that pods may have addresses of, and whether
-// pods can: all of them are in the zone's podCIDR, and there is one, or the network's nodes
-// share podCIDR.
+// prefixesOf returns the prefixes of an interface for pods' addresses, and whether pods can
+// use the interface: either all its prefixes are in the zone's podCIDR, and there is at
+// least one, or all nodes of the network share podCIDR.
 func prefixesOf(
 	n *v1alpha1.SecondaryNetwork, part *v1alpha1.SecondaryNetworkZone, i *Interface,
 ) (all []netip.Prefix, usable bool) {
@@ -31,8 +31,9 @@ func prefixesOf(
 	return all, len(all) > 0
 }
 
-// prefixes finds an interface without prefixes that pods may use. EC2 chooses them: from a
-// reservation of type prefix if the subnet has one, and otherwise from all of the subnet.
+// prefixes reports an interface without usable prefixes as a problem. EC2 chooses the
+// prefixes: from a reservation of type prefix if the subnet has one, and otherwise from the
+// whole subnet.
 func (p *Plan) prefixes(
 	pool *Pool, c *Claim, n *v1alpha1.SecondaryNetwork, part *v1alpha1.SecondaryNetworkZone, i *Interface,
 ) {

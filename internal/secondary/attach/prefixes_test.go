@@ -7,7 +7,7 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// delegated is a node whose networks give it prefixes, with its interfaces in place.
+// delegated returns a node whose networks assign it prefixes, with its interfaces in place.
 func delegated(prefixes ...string) *State {
 	s := one()
 	for _, n := range s.Networks {
@@ -24,8 +24,8 @@ func delegated(prefixes ...string) *State {
 	return s
 }
 
-// TestPrefixesAreAskedFor wants each interface to be made with the prefixes of its network,
-// by a token that is another if their number is.
+// TestPrefixesAreAskedFor fails if an interface is created without the prefixes of its
+// network, or if the token does not depend on their number.
 func TestPrefixesAreAskedFor(t *testing.T) {
 	s := delegated()
 	s.Interfaces = nil
@@ -40,8 +40,8 @@ func TestPrefixesAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestPrefixesAreTheRange wants a node to hand out the addresses of its own prefixes alone,
-// and none if EC2 gave it others than pods may have.
+// TestPrefixesAreTheRange fails if a node assigns addresses outside its own prefixes, or
+// any address if EC2 chose prefixes that pods may not use.
 func TestPrefixesAreTheRange(t *testing.T) {
 	for name, test := range map[string]struct {
 		prefixes []string

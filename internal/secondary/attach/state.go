@@ -1,9 +1,8 @@
-// Package attach decides which network interfaces a cluster's nodes need beside their
-// own: which to create, attach, change and delete. It reads values and returns values.
+// Package attach decides which additional network interfaces a cluster's nodes need: which
+// to create, attach, change and delete. Its functions are pure.
 //
-// Nothing is remembered from one plan to the next but how long something has been
-// without an owner. An interface says by its tags what it is for, so an operator that
-// starts anew plans as the one before it did.
+// The only memory between two plans is since when an interface has no owner. An interface's
+// tags identify its purpose, so an operator that restarts plans like the one before.
 package attach
 
 import (
@@ -15,64 +14,66 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// The tags of an interface. EC2 allows requests to be limited by them, and the
-// statements of `croft iam` do so.
+// The tags of an interface. EC2 can restrict requests by tags, and the policies that `croft
+// iam` generates do so.
 const (
 	// ClusterTag names the cluster.
 	ClusterTag = "croft.dev/cluster"
 	// PoolTag names the pool.
 	PoolTag = "croft.dev/pool"
-	// ClaimTag is the UID of the NodeClaim.
+	// ClaimTag has the UID of the NodeClaim.
 	ClaimTag = "croft.dev/nodeclaim"
 	// NetworkTag names the SecondaryNetwork.
 	NetworkTag = "croft.dev/network"
-	// UnmanagedTag keeps Amazon's VPC CNI from giving the interface's addresses to pods.
+	// UnmanagedTag prevents Amazon's VPC CNI from assigning the interface's addresses to
+	// pods.
 	UnmanagedTag = "node.k8s.amazonaws.com/no_manage"
-	// NameTag is what consoles show.
+	// NameTag is the name that consoles display.
 	NameTag = "Name"
 )
 
-// Phase is where an instance stands, as far as interfaces go.
+// Phase is the phase of an instance, as far as interfaces are concerned.
 type Phase string
 
-// The phases of an instance. The zero value is one that the cloud does not show yet.
+// The phases of an instance. The zero value means that the cloud does not list the instance
+// yet.
 const (
-	// Starting takes no interface yet, and will.
+	// Starting means that interfaces cannot be attached yet.
 	Starting Phase = "starting"
-	// Running takes interfaces.
+	// Running means that interfaces can be attached.
 	Running Phase = "running"
-	// Ended takes no interface any more.
+	// Ended means that interfaces can no longer be attached.
 	Ended Phase = "ended"
 )
 
-// Claim is a NodeClaim.
+// Claim describes a NodeClaim.
 type Claim struct {
-	// Name and UID are the object's.
+	// Name and UID identify the NodeClaim.
 	Name, UID string
-	// Pool is the name of the Pool that it belongs to.
+	// Pool is the name of the claim's Pool.
 	Pool string
-	// Zone, Instance and InstanceType are known once it is launched.
+	// Zone, Instance and InstanceType are set once the instance is launched.
 	Zone, Instance, InstanceType string
-	// Deleting says that it is being deleted.
+	// Deleting reports whether the NodeClaim is being deleted.
 	Deleting bool
 }
 
-// Pool is what a Pool asks for.
+// Pool describes a Pool with secondary networks.
 type Pool struct {
 	Name string
-	// Networks are the names of its SecondaryNetworks, in the order of the devices.
+	// Networks are the names of the pool's SecondaryNetworks, in the order of the devices.
 	Networks []string
-	// Tags are those that the pool's instances have, too.
+	// Tags are the tags that the pool's instances have, too.
 	Tags map[string]string
 }
 
-// Interface is a network interface as the cloud shows it.
+// Interface is a network interface, as the cloud describes it.
 type Interface struct {
 	ID, Subnet string
-	// MAC is its hardware address, by which the node finds it.
+	// MAC is the hardware address, by which the node finds the interface.
 	MAC  string
 	Tags map[string]string
-	// Prefixes are the IPv4 prefixes that the interface has beside its own address.
+	// Prefixes are the IPv4 prefixes that the interface has in addition to its own address.
 	Prefixes []string
 	// SourceDestCheck drops packets that are not for the interface's own addresses.
 	SourceDestCheck bool
@@ -80,17 +81,18 @@ type Interface struct {
 	Attachment *Attachment
 }
 
-// Attachment ties an interface to an instance.
+// Attachment is the attachment of an interface to an instance.
 type Attachment struct {
 	ID, Instance string
 	DeviceIndex  int
-	// Done says that it is attached; otherwise it is being attached or detached.
+	// Done reports whether the interface is attached. Otherwise it is being attached or
+	// detached.
 	Done bool
 	// DeleteOnTermination deletes the interface with its instance.
 	DeleteOnTermination bool
 }
 
-// State is all that a plan is made from.
+// State is the input of a plan.
 type State struct {
 	// Cluster is the name of the cluster.
 	Cluster    string
@@ -98,35 +100,35 @@ type State struct {
 	Pools      []Pool
 	Claims     []Claim
 	Interfaces []Interface
-	// Phases are those of instances, by their IDs.
+	// Phases are the phases of instances, by instance ID.
 	Phases map[string]Phase
-	// Taken are device indexes of instances that others have taken, by the instances' IDs.
+	// Taken are the device indexes that other interfaces use, by instance ID.
 	Taken map[string][]int
-	// Attempts count, by claim and network (Key), the interfaces that were made and are gone:
-	// a client token makes an interface once only.
+	// Attempts counts, by claim and network (Key), the created interfaces that no longer
+	// exist: a client token creates only one interface.
 	Attempts map[string]int
-	// Limits are how many interfaces a type of instance has, its first one included. A type
-	// that is not there is not known, and not limited here.
+	// Limits are the maximum numbers of interfaces of instance types, including the first
+	// one. A type that is missing is unknown, and not limited here.
 	Limits map[string]int
 	// Orphans are the interfaces without an owner, and since when. The plan returns the new
-	// ones.
+	// value.
 	Orphans map[string]time.Time
-	// Grace is how long an interface is without an owner before it is deleted: a cache may
-	// not show a NodeClaim yet that another replica saw.
+	// Grace is how long an interface without an owner is kept. A cache may not have a
+	// NodeClaim yet that another replica has observed.
 	Grace time.Duration
 	Now   time.Time
 }
 
-// Key is that of a claim's interface in a network, for Attempts.
+// Key returns the key of a claim's interface in a network, for Attempts.
 func Key(claimUID, network string) string { return claimUID + "/" + network }
 
-// index is a State by what it is looked up by.
+// index is a State with maps for look-ups.
 type index struct {
 	*State
 	networks map[string]*v1alpha1.SecondaryNetwork
 	pools    map[string]*Pool
 	claims   map[string]*Claim
-	// owned are the interfaces of the cluster by Key, the best first.
+	// owned are the cluster's interfaces by Key, the preferred one first.
 	owned map[string][]*Interface
 }
 
@@ -146,13 +148,14 @@ func indexOf(s *State) *index {
 	for i := range s.Interfaces {
 		n := &s.Interfaces[i]
 		if n.Tags[ClusterTag] != s.Cluster || n.Tags[NetworkTag] == "" {
-			continue // somebody else's
+			continue // not croft's
 		}
 		key := Key(n.Tags[ClaimTag], n.Tags[NetworkTag])
 		x.owned[key] = append(x.owned[key], n)
 	}
 	for _, all := range x.owned {
-		// Of two that are for the same, the one in use is kept, then that with the lower ID.
+		// If two interfaces have the same purpose, prefer an attached one, then the lower
+		// ID.
 		slices.SortFunc(all, func(a, b *Interface) int {
 			return cmp.Or(compareBools(b.Attachment != nil, a.Attachment != nil), strings.Compare(a.ID, b.ID))
 		})
@@ -172,7 +175,7 @@ func compareBools(a, b bool) int {
 	}
 }
 
-// zone is a network's part in a zone; nil if it has none.
+// zone returns a network's declaration for a zone, or nil.
 func zone(n *v1alpha1.SecondaryNetwork, name string) *v1alpha1.SecondaryNetworkZone {
 	for i := range n.Spec.Zones {
 		if n.Spec.Zones[i].Zone == name {

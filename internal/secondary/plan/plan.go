@@ -1,6 +1,6 @@
-// Package plan says what a platform team has to reserve in its subnets for secondary
-// networks, how many pods that carries, and whether the pools' instance types have the
-// interfaces for it. It is pure: an estate in, values out.
+// Package plan computes which CIDR reservations a platform team needs in its subnets for
+// secondary networks, how many pods they are enough for, and whether the pools' instance
+// types have enough interfaces. It is pure.
 package plan
 
 import (
@@ -12,15 +12,15 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// Plan is what a file's secondary networks need.
+// Plan has the reservations and interfaces that a file's secondary networks need.
 type Plan struct {
 	// Ranges are all reservations, by network and zone.
 	Ranges []Range `json:"ranges"`
-	// Pools are those whose nodes have secondary networks.
+	// Pools are the pools whose nodes have secondary networks.
 	Pools []Pool `json:"pools"`
 }
 
-// Range is a reservation, and what it carries.
+// Range is a reservation with its capacity.
 type Range struct {
 	Network string `json:"network"`
 	Zone    string `json:"zone"`
@@ -28,49 +28,50 @@ type Range struct {
 	CIDR    string `json:"cidr"`
 	PodCIDR string `json:"podCIDR"`
 	Gateway string `json:"gateway,omitempty"`
-	// Excluded are the addresses of the reservation that the VPC keeps.
+	// Excluded are the addresses in the reservation that pods cannot have: those that the
+	// VPC reserves, and the gateway.
 	Excluded []string `json:"excluded,omitempty"`
-	// Pods is how many pods there may be at once, and Nodes how many nodes: their
-	// interfaces take their own addresses from the rest of the subnet.
+	// Pods is the maximum number of concurrent pods. Nodes is the maximum number of nodes,
+	// whose interfaces take their own addresses from the rest of the subnet.
 	Pods  uint64 `json:"pods"`
 	Nodes uint64 `json:"nodes"`
-	// PrefixesPerNode are the network's, and Type is that of the reservation.
+	// PrefixesPerNode is the network's setting. Type is the type of the reservation.
 	PrefixesPerNode int32  `json:"prefixesPerNode,omitempty"`
 	Type            string `json:"reservationType"`
-	// Tenants are those that are granted the network.
+	// Tenants are the tenants that are granted the network.
 	Tenants []string `json:"tenants"`
 }
 
-// Pool is a pool with the instance types that it may have.
+// Pool is a pool with its possible instance types.
 type Pool struct {
 	Name     string   `json:"name"`
 	Networks []string `json:"networks"`
-	// Zones are those in which every network has a subnet.
+	// Zones are the zones in which every network has a subnet.
 	Zones []string `json:"zones"`
-	// Types are the instance types that the pool names, sorted; of a pool that names
-	// none there are too many, and Choices says how many of them have enough interfaces.
+	// Types are the sorted instance types that the pool lists. For a pool that lists none,
+	// there are too many; then Choices states how many have enough interfaces.
 	Types   []Type `json:"types,omitempty"`
 	Choices string `json:"choices,omitempty"`
 }
 
-// Type is an instance type of AWS as a node with secondary networks.
+// Type is an AWS instance type for nodes with secondary networks.
 type Type struct {
 	Name string `json:"name"`
-	// Known is false for types that the table of limits does not have.
+	// Known is false for types that are missing in the table of limits.
 	Known bool `json:"known"`
-	// Interfaces is how many there may be, and Needed how many a node needs at least:
-	// its own, and one for each network.
+	// Interfaces is the maximum number of interfaces. Needed is the minimum number that a
+	// node needs: its primary one, and one for each network.
 	Interfaces int `json:"interfaces,omitempty"`
 	Needed     int `json:"needed"`
-	// Left are those that remain to the cluster's own CNI, the node's own among them.
+	// Left are the interfaces for the cluster's own CNI, including the node's primary one.
 	Left int `json:"left,omitempty"`
-	// Pods is how many pods of a node each network carries with one secondary address
-	// for each pod, and WithPrefixes with /28 prefixes.
+	// Pods is the number of pods of a node in each network with one secondary address for
+	// each pod. WithPrefixes is the number with /28 prefixes.
 	Pods         int `json:"pods,omitempty"`
 	WithPrefixes int `json:"withPrefixes,omitempty"`
 }
 
-// Of is the plan of an estate.
+// Of returns the plan of an estate.
 func Of(e *estate.Estate) Plan {
 	p := Plan{Ranges: []Range{}, Pools: []Pool{}}
 	specs := map[string]*v1alpha1.SecondaryNetworkSpec{}
@@ -147,5 +148,5 @@ func typeOf(name string, networks int) Type {
 	return t
 }
 
-// description is how a reservation is recognised in the account.
+// description identifies a reservation in the AWS account.
 func (r *Range) description() string { return "croft: pods of network " + r.Network + " in " + r.Zone }

@@ -22,7 +22,7 @@ func read(t *testing.T, content string) plan.Plan {
 	return plan.Of(e)
 }
 
-// TestExample is about the file that docs/networks.md goes through.
+// TestExample covers the file that docs/networks.md describes.
 func TestExample(t *testing.T) {
 	data, err := os.ReadFile("../../../examples/networks.yaml")
 	if err != nil {
@@ -56,8 +56,8 @@ pools:
   new: {secondaryNetworks: [a-b], instances: {instanceTypes: [x9.huge]}}
 `
 
-// TestOddities is about a pool that names no type, a type that is not known, addresses
-// that the VPC keeps, and names that are the same without their hyphens.
+// TestOddities covers a pool that lists no type, an unknown type, addresses that the VPC
+// reserves, and names that only differ in their hyphens.
 func TestOddities(t *testing.T) {
 	p := read(t, odd)
 	if diff := cmp.Diff([]string{"10.0.0.0/30"}, p.Ranges[1].Excluded); p.Ranges[1].Pods != 124 || diff != "" {
@@ -77,15 +77,15 @@ func TestOddities(t *testing.T) {
 	}
 }
 
-// TestPrefixes is about a network whose nodes have prefixes of their own: as many nodes as
-// there are prefixes, and a reservation that EC2 takes them from.
+// TestPrefixes covers a network whose nodes have their own prefixes: the number of nodes
+// follows from the number of prefixes, and EC2 takes the prefixes from the reservation.
 func TestPrefixes(t *testing.T) {
 	p := read(t, `
 platform: {clusterName: a, nodeClass: {kwok: {}}}
 secondaryNetworks:
   n4: {prefixesPerNode: 2, zones: [{zone: c, subnet: s1, cidr: 10.0.0.0/24, podCIDR: 10.0.0.0/25}]}
 `)
-	r := p.Ranges[0] // the first of eight prefixes has the subnet's own addresses
+	r := p.Ranges[0] // the first of eight prefixes contains the subnet's reserved addresses
 	if r.Pods != 112 || r.Nodes != 3 || r.Type != "prefix" {
 		t.Errorf("%+v", r)
 	}

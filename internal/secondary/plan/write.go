@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// explicit reserves addresses that AWS assigns to nobody by itself.
+	// explicit reserves addresses that AWS never assigns automatically.
 	explicit = "explicit"
-	// prefix reserves addresses from which AWS gives interfaces prefixes, and nothing else.
+	// prefix reserves addresses that AWS assigns only as prefixes of interfaces.
 	prefix = "prefix"
 )
 
-// networkTag names a reservation's network.
+// networkTag is the tag with the name of a reservation's network.
 const networkTag = "croft.dev/network"
 
-// Commands are the calls of the AWS CLI, as a script for a shell. A reservation that is
-// there already is refused by EC2, which changes nothing.
+// Commands returns a shell script of AWS CLI calls. EC2 refuses a reservation that exists
+// already, which changes nothing.
 func (p *Plan) Commands() string {
 	var b strings.Builder
 	for i := range p.Ranges {
@@ -32,12 +32,12 @@ func (p *Plan) Commands() string {
 	return b.String()
 }
 
-// quote is a word for a shell.
+// quote quotes a word for a shell.
 func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// CloudFormation is a template with the reservations.
+// CloudFormation returns a template with the reservations.
 func (p *Plan) CloudFormation() map[string]any {
 	resources := map[string]any{}
 	for i := range p.Ranges {
@@ -61,7 +61,7 @@ func (p *Plan) CloudFormation() map[string]any {
 	}
 }
 
-// logicalID has letters and digits only, as CloudFormation wants it.
+// logicalID returns an ID of letters and digits only, as CloudFormation requires.
 func (r *Range) logicalID() string {
 	id := "Pods"
 	for word := range strings.SplitSeq(secondary.InZone(r.Network, r.Zone), "-") {
@@ -72,8 +72,8 @@ func (r *Range) logicalID() string {
 	return id
 }
 
-// Terraform is the reservations in Terraform's JSON syntax, for a file that ends in
-// .tf.json; the provider is the caller's to configure.
+// Terraform returns the reservations in Terraform's JSON syntax, for a file with the
+// extension .tf.json. The caller configures the provider.
 func (p *Plan) Terraform() map[string]any {
 	resources := map[string]any{}
 	for i := range p.Ranges {

@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// Attacks try to read, write and gain more than the roles give.
+// Attacks try to read, write and gain more than the roles grant.
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	own, other := by.Namespaces[0], on.Namespaces[0]
 	colleagues := people(by)
@@ -33,7 +33,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	)
 }
 
-// elsewhere are requests in another tenant's namespace, and in the system's.
+// elsewhere returns requests in another tenant's namespace, and in the system's.
 func elsewhere(other string) []attack.Attack {
 	return attack.Because("another tenant's Secrets are the keys to its data", nil,
 		breach("list-pods-elsewhere", "list another tenant's pods", attack.List, pod(other)),
@@ -51,7 +51,7 @@ func elsewhere(other string) []attack.Attack {
 	)
 }
 
-// clusterWide are requests for objects of the whole cluster.
+// clusterWide returns requests for cluster-scoped objects.
 func clusterWide(by *estate.Tenant) []attack.Attack {
 	own := by.Namespaces[0]
 	return attack.Because("cluster-scoped objects affect every tenant: a change of them can change the walls", nil,
@@ -86,7 +86,7 @@ func clusterWide(by *estate.Tenant) []attack.Attack {
 	)
 }
 
-// escalations are roles and bindings with more rights than one's own.
+// escalations write roles and bindings with more permissions than the member's own.
 func escalations(own, other string, colleagues []rbacv1.Subject) []attack.Attack {
 	narrow := role(own, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}})
 	narrow.Name = "croft-widen-own-role"
@@ -123,7 +123,7 @@ func escalations(own, other string, colleagues []rbacv1.Subject) []attack.Attack
 	)
 }
 
-// viewers are requests of a viewer for more than looking.
+// viewers are requests of a viewer for more than read access.
 func viewers(own string, colleagues []rbacv1.Subject) []attack.Attack {
 	return attack.Because("a viewer may read objects, but not Secrets", nil,
 		asViewer(breach("viewer-reads-secret", "read a Secret as a viewer", attack.Get, secret(own))),
@@ -135,7 +135,7 @@ func viewers(own string, colleagues []rbacv1.Subject) []attack.Attack {
 	)
 }
 
-// mirrors are requests that look like attacks, and that people of a tenant need.
+// mirrors are requests that resemble attacks but that a tenant's users need.
 func mirrors(own string, colleagues []rbacv1.Subject) []attack.Attack {
 	return []attack.Attack{
 		asViewer(mirror("viewer-lists-pods", "list pods as a viewer", attack.List, pod(own))),
@@ -159,8 +159,8 @@ func mirrors(own string, colleagues []rbacv1.Subject) []attack.Attack {
 	}
 }
 
-// people are the people of a tenant that has any, and otherwise one of its service
-// accounts.
+// people returns one user or group with access to the tenant, or, if it has none, one of its
+// service accounts.
 func people(t *estate.Tenant) []rbacv1.Subject {
 	for _, role := range rolesOf(t) {
 		if all := subjects(t, role); len(all) > 0 {
@@ -172,7 +172,7 @@ func people(t *estate.Tenant) []rbacv1.Subject {
 
 func core(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "v1", Kind: kind} }
 
-// through is an attack through a subresource of a pod.
+// through returns an attack through a subresource of a pod.
 func through(name, summary, subresource string, pod client.Object) attack.Attack {
 	a := breach(name, summary, attack.Create, pod)
 	a.Request.Subresource, a.Request.Body = subresource, pod

@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// elevationAttacks request and approve elevations that nobody may have.
+// elevationAttacks request and approve elevations that must not be granted.
 func elevationAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	if p.Elevation == nil {
 		return nil

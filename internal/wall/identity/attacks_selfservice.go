@@ -12,8 +12,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// selfServiceAttacks request namespaces that nobody may have. Refusals by the controller
-// alone are tested in package operator.
+// selfServiceAttacks request namespaces that must not be granted. The tests of package
+// operator cover the refusals of the controller alone.
 func selfServiceAttacks(by, on *estate.Tenant) []attack.Attack {
 	own := by.Namespaces[0]
 	request := func(namespace, name string) *v1alpha1.TenantNamespace {
@@ -45,7 +45,9 @@ func selfServiceAttacks(by, on *estate.Tenant) []attack.Attack {
 		return attack.Because(whySelfService, nil, all...)
 	}
 	all = append(all,
-		granted, // where none may be asked for, nobody can make the object to forge
+		// A tenant without self-service cannot create the TenantNamespace that this attack
+		// changes.
+		granted,
 		attack.Creating("request-namespace-without-prefix", "ask for a namespace of any name", policy(RequestedNameRule),
 			request(own, "payments")),
 		attack.Creating("request-namespace-of-prefix", "ask for a namespace of which the tenant's name is the beginning",

@@ -30,8 +30,8 @@ const (
 	SecondPersonRule = "second-person"
 )
 
-// elevatedRules are the operator's rights without those by which access could outlive
-// the elevation: binding roles, and creating service accounts and their tokens.
+// elevatedRules returns the operator's permissions without those by which access could
+// outlast the elevation: to bind roles, and to create service accounts and their tokens.
 func elevatedRules(p *estate.Platform) []rbacv1.PolicyRule {
 	lasting := []string{"roles", "rolebindings", "serviceaccounts", "serviceaccounts/token", "elevations"}
 	var all []rbacv1.PolicyRule
@@ -55,8 +55,8 @@ func elevatedRules(p *estate.Platform) []rbacv1.PolicyRule {
 	return all
 }
 
-// elevatedRole is the ClusterRole that elevations bind; none if the Platform has no
-// elevations.
+// elevatedRole returns the ClusterRole that elevations bind, or nothing if the Platform does
+// not enable elevations.
 func elevatedRole(p *estate.Platform) []client.Object {
 	if p.Elevation == nil {
 		return nil
@@ -66,8 +66,8 @@ func elevatedRole(p *estate.Platform) []client.Object {
 	}}
 }
 
-// Policies are the policies on requests for namespaces and, if the Platform enables
-// them, for elevations.
+// Policies returns the policies on requests for namespaces and, if the Platform enables
+// elevations, on elevations.
 func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 	all := []admissionpolicy.Validating{checkSelfService()}
 	if p.Elevation != nil {
@@ -77,8 +77,8 @@ func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 }
 
 // checkElevations requires a request to name its author, and an approval to name another
-// person, who is an approver. The schema makes the other fields immutable. Admins may
-// write requests for others, and are approvers only if the Platform says so.
+// person who is an approver. The schema makes the other fields immutable. Admins may write
+// requests for other users. They are approvers only if the Platform lists them.
 func checkElevations(p *estate.Platform) admissionpolicy.Validating {
 	longest := admissionpolicy.Quote(p.Elevation.MaxDuration.Duration.String())
 	approvers := make([]string, len(p.Elevation.Approvers))
@@ -88,7 +88,7 @@ func checkElevations(p *estate.Platform) admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:     ElevationsPolicy,
 		Ruleless: true,
-		// So nobody can prepare a request in a namespace that becomes a tenant's later.
+		// A request must not be created in a namespace before a tenant receives it.
 		Anywhere: true,
 		Resources: []admissionpolicy.Resource{{
 			Group: v1alpha1.GroupVersion.Group, Version: "*", Resources: []string{"elevations"},
@@ -123,8 +123,8 @@ func checkElevations(p *estate.Platform) admissionpolicy.Validating {
 			{
 				Name: RequesterRule,
 				Says: "a request for elevation names the user who makes it, who is no service account",
-				// A member may make any number of service accounts, each of which would have
-				// a person's room (estate.ElevationRoom).
+				// A member may create any number of service accounts, and each would have the
+				// limits of a user (estate.ElevationRoom).
 				Holds: `request.operation != "CREATE" || object.spec.requestedBy == request.userInfo.username &&
 					!request.userInfo.username.startsWith("system:serviceaccount:") ||
 					` + admissionpolicy.ByAdmins(p.Admins),

@@ -15,10 +15,10 @@ import (
 	"croft.dev/croft/internal/rights"
 )
 
-// The ClusterRoles of people who look after the platform. Each is bound by a
-// ClusterRoleBinding of the same name.
+// The ClusterRoles of the platform's own users. Each is bound by a ClusterRoleBinding of the
+// same name.
 const (
-	// AdminRole declares the estate and reads what AuditorRole reads. It is bound to
+	// AdminRole declares the estate and has all permissions of AuditorRole. It is bound to
 	// the Platform's admins.
 	AdminRole = "croft-admin"
 	// AuditorRole reads the objects that croft's commands need. It is bound to the
@@ -35,9 +35,8 @@ const (
 // PlatformRoles are the ClusterRoles that are bound for the whole cluster.
 var PlatformRoles = []string{AdminRole, AuditorRole, ClassesRole, ApproversRole}
 
-// audited are the kinds that the commands status, diff, doctor, reach, verify and
-// why read, by API group. Secrets and ConfigMaps are not among them: no command
-// reads them.
+// audited has the kinds that the commands status, diff, doctor, reach, verify and why read,
+// by API group. It has neither Secrets nor ConfigMaps: no command reads them.
 var audited = []rbacv1.PolicyRule{
 	{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{
 		"platforms", "pools", "tenants", "secondarynetworks", "tenantrules", "elevations",
@@ -97,7 +96,7 @@ var audited = []rbacv1.PolicyRule{
 	{APIGroups: []string{"kyverno.io"}, Resources: []string{"clusterpolicies", "policies"}},
 }
 
-// classes are cluster-scoped kinds that tenants' objects name.
+// classes has the cluster-scoped kinds that tenants' objects refer to by name.
 var classes = []rbacv1.PolicyRule{
 	{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses", "volumeattributesclasses"}},
 	{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"ingressclasses"}},
@@ -108,22 +107,22 @@ var classes = []rbacv1.PolicyRule{
 	{APIGroups: []string{"snapshot.storage.k8s.io"}, Resources: []string{"volumesnapshotclasses"}},
 }
 
-// declaring are the writes of croft apply and croft delete. It includes no object of
-// Kubernetes' own: those are the operator's, and rights to policies, namespaces or
-// RoleBindings of the whole cluster would be rights to all of it.
+// declaring has the writes of croft apply and croft delete. It includes none of Kubernetes'
+// own objects, which only the operator writes: permission to write policies, namespaces or
+// RoleBindings in the whole cluster would amount to control of the cluster.
 var declaring = rbacv1.PolicyRule{
 	APIGroups: []string{v1alpha1.GroupVersion.Group},
 	Resources: []string{"platforms", "pools", "tenants", "secondarynetworks"},
 	Verbs:     []string{"create", "update", "patch", "delete"},
 }
 
-// PlatformRules are the rights that one of PlatformRoles gives on a platform.
+// PlatformRules returns the permissions that a role of PlatformRoles grants on a platform.
 func PlatformRules(role string, p *estate.Platform) []rbacv1.PolicyRule {
 	switch role {
 	case ClassesRole:
 		return rights.WithVerbs(classes, rights.Read)
 	case ApproversRole:
-		return []rbacv1.PolicyRule{rights.Elevations("patch")} // approvers write their name
+		return []rbacv1.PolicyRule{rights.Elevations("patch")} // approvers write their own names
 	case AuditorRole:
 		return rights.WithVerbs(slices.Concat(audited, classes, ownNodeClass(p)), rights.Read)
 	default:
@@ -131,8 +130,8 @@ func PlatformRules(role string, p *estate.Platform) []rbacv1.PolicyRule {
 	}
 }
 
-// ownNodeClass is the kind of a node class that the platform team keeps: that kind
-// alone, since admins choose the group.
+// ownNodeClass returns permission for the kind of a node class that the platform team
+// maintains. It names that kind alone because admins choose the API group.
 func ownNodeClass(p *estate.Platform) []rbacv1.PolicyRule {
 	ref := p.NodeClass.Ref
 	if ref == nil {
@@ -142,9 +141,9 @@ func ownNodeClass(p *estate.Platform) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{ref.Group}, Resources: []string{kind.Resource}}}
 }
 
-// platformRoles are the ClusterRoles, and their bindings to the Platform's groups.
-// Groups are bound unchanged, since admission policies also compare them unchanged:
-// groupPrefix is for tenants' groups only.
+// platformRoles returns the ClusterRoles and their bindings to the Platform's groups. Groups
+// are bound unchanged, because admission policies compare them unchanged, too: groupPrefix
+// applies to tenants' groups only.
 func platformRoles(p *estate.Platform) []client.Object {
 	var all []client.Object
 	for _, name := range PlatformRoles {
@@ -187,7 +186,7 @@ func clusterBinding(role string, groups []string) *rbacv1.ClusterRoleBinding {
 	return binding
 }
 
-// givenBy evaluates rules as RBAC does.
+// givenBy returns a function that evaluates rules as RBAC does.
 func givenBy(rules []rbacv1.PolicyRule) func(group, resource string, verb attack.Verb) bool {
 	has := func(list []string, one string) bool {
 		return slices.Contains(list, one) || slices.Contains(list, rbacv1.ResourceAll)

@@ -18,7 +18,7 @@ const ProxyRole = "croft-proxy"
 // user-info mode, for users that are neither nodes nor service accounts (KEP-5284).
 const constrained, constrainedOn = "impersonate:user-info", "impersonate-on:user-info:"
 
-// proxyRights returns the ClusterRole of croft proxy and its binding; nil if the Platform
+// proxyRights returns the ClusterRole of croft proxy and its binding, or nil if the Platform
 // has no proxy.
 func proxyRights(p *estate.Platform) []client.Object {
 	if p.Proxy == nil {
@@ -36,11 +36,11 @@ func proxyRights(p *estate.Platform) []client.Object {
 	}
 }
 
-// proxyRules let the proxy review service account tokens, watch namespaces, RBAC and what
-// it shows of tenants, pools and nodes, and impersonate users. Any user name may be
-// impersonated, because users are not known before they log in, but only the groups that
-// the estate names: otherwise a stolen proxy token could impersonate system:masters, which
-// constrained impersonation does not prevent by itself.
+// proxyRules let the proxy review service account tokens, watch namespaces, nodes, RBAC
+// objects, Platforms, Pools and Tenants, and impersonate users. Any user name may be
+// impersonated, because users are not known before they log in, but only the groups that the
+// estate names: otherwise a stolen proxy token could impersonate system:masters, which
+// constrained impersonation alone does not prevent.
 func proxyRules(p *estate.Platform) []rbacv1.PolicyRule {
 	rules := []rbacv1.PolicyRule{
 		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
@@ -75,8 +75,7 @@ func proxyRules(p *estate.Platform) []rbacv1.PolicyRule {
 	return rules
 }
 
-// ProxyExtras are the keys of the extra values that the API server's own authenticators
-// set.
+// ProxyExtras has the keys of the extra values that the API server's own authenticators set.
 var ProxyExtras = []string{"authentication.kubernetes.io/credential-id"}
 
 // constrainedOnAll allows every kind of request under impersonation.

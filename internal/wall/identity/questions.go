@@ -10,10 +10,9 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// questions are about rights that no request shows: verify acts as a member by
-// impersonation, and cannot impersonate on top of that; and the right to escalate a role
-// is checked only when one is written. So they ask the cluster's authorizer, as the
-// member.
+// questions ask the cluster's authorizer, as the member, about permissions that no request
+// can test. `croft verify` acts as a member by impersonation and cannot impersonate again on
+// top of that. The API server checks the permission to escalate only when a role is written.
 func questions(own string) []attack.Attack {
 	const rbac, certificates = "rbac.authorization.k8s.io", "certificates.k8s.io"
 	cluster := func(group, resource, verb string) authorizationv1.SelfSubjectAccessReviewSpec {

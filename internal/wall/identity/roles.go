@@ -16,12 +16,12 @@ import (
 	"croft.dev/croft/internal/rights"
 )
 
-// ownPrefix begins the names of the ClusterRoles of the Platform's own roles, so
-// that none is taken for one of croft's.
+// ownPrefix begins the names of the ClusterRoles for the Platform's own roles, so that they
+// differ from the names of croft's roles.
 const ownPrefix = "croft-role-"
 
-// ClusterRole is the name of the ClusterRole that a role of a Tenant's access is
-// bound as. Each is bound by a RoleBinding of the same name.
+// ClusterRole returns the name of the ClusterRole for a role in a Tenant's access. The
+// RoleBindings to it have the same name.
 func ClusterRole(role v1alpha1.Role) string {
 	if slices.Contains(Roles, role) {
 		return "croft-" + string(role)
@@ -29,7 +29,7 @@ func ClusterRole(role v1alpha1.Role) string {
 	return ownPrefix + string(role)
 }
 
-// OwnRole is the Platform's own role that a ClusterRole is of, if it is of one.
+// OwnRole returns the Platform's own role that a ClusterRole belongs to, if any.
 func OwnRole(clusterRole string) (string, bool) { return strings.CutPrefix(clusterRole, ownPrefix) }
 
 // Roles are the roles that every Platform has.
@@ -46,7 +46,7 @@ func roles(p *estate.Platform) []client.Object {
 	return all
 }
 
-// ownRules are the rules of one of the Platform's own roles. They are within the
+// ownRules returns the rules of one of the Platform's own roles. They are a subset of the
 // operator's, so every refusal for the operator applies to them.
 func ownRules(role v1alpha1.OwnRole) []rbacv1.PolicyRule {
 	all := make([]rbacv1.PolicyRule, len(role.Rules))
@@ -64,7 +64,7 @@ func clusterRole(role v1alpha1.Role, rules []rbacv1.PolicyRule) *rbacv1.ClusterR
 	}
 }
 
-// bindings bind each role of the tenant's access, in each namespace.
+// bindings returns a RoleBinding for each role in the tenant's access, in each namespace.
 func bindings(t *estate.Tenant) []client.Object {
 	var all []client.Object
 	for _, namespace := range t.Namespaces {
@@ -86,8 +86,8 @@ func bindings(t *estate.Tenant) []client.Object {
 	return all
 }
 
-// ends annotates a RoleBinding with the subjects whose access ends, and when: the API
-// server gives RoleBindings no end of their own.
+// ends returns an annotation of a RoleBinding with the subjects whose access expires, and the
+// times. A RoleBinding itself has no expiry.
 func ends(t *estate.Tenant, role v1alpha1.Role) map[string]string {
 	var all []string
 	for _, a := range t.Access {
@@ -101,7 +101,7 @@ func ends(t *estate.Tenant, role v1alpha1.Role) map[string]string {
 	return map[string]string{v1alpha1.UntilAnnotation: strings.Join(all, ", ")}
 }
 
-// rolesOf are the roles in a tenant's access, croft's own first.
+// rolesOf returns the roles in a tenant's access, croft's own first.
 func rolesOf(t *estate.Tenant) []v1alpha1.Role {
 	var own []v1alpha1.Role
 	for _, a := range t.Access {

@@ -7,7 +7,7 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// SelfServicePolicy is the name of the policy on the namespaces that tenants ask for.
+// SelfServicePolicy is the name of the policy on tenants' requests for namespaces.
 const SelfServicePolicy = "croft-self-service"
 
 // The rules of SelfServicePolicy.
@@ -16,8 +16,8 @@ const (
 	RequestedNameRule = "requested-name"
 )
 
-// checkSelfService refuses TenantNamespaces that croft would not grant, as far as a
-// namespace's own rules show that. The controller judges again, including conditions
+// checkSelfService refuses TenantNamespaces that croft would not grant, as far as the rules
+// of the request's namespace show that. The controller checks again, with the conditions
 // across tenants and objects: the number of requests, and the owner of the name.
 func checkSelfService() admissionpolicy.Validating {
 	return admissionpolicy.Validating{

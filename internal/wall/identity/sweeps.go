@@ -39,8 +39,8 @@ func sweeps(p *estate.Platform, own, other string) []attack.Attack {
 	}, platformMirrors(p)...)
 }
 
-// platformMirrors use all rights of the platform's people. Their other rights are out of
-// croft's scope: they may have further bindings.
+// platformMirrors use all permissions of the platform's users. Their other permissions are
+// out of croft's scope: they may have further bindings.
 func platformMirrors(p *estate.Platform) []attack.Attack {
 	var all []attack.Attack
 	for _, role := range PlatformRoles {
@@ -56,8 +56,8 @@ func platformMirrors(p *estate.Platform) []attack.Attack {
 	return all
 }
 
-// classReading permits members to read classes, where the platform lets people: they
-// may be among them.
+// classReading returns a function that permits members to read classes if the Platform has
+// classReaders, because members may be in these groups.
 func classReading(p *estate.Platform) func(group, resource string, verb attack.Verb) bool {
 	reads := givenBy(PlatformRules(ClassesRole, p))
 	return func(group, resource string, verb attack.Verb) bool {
@@ -76,21 +76,21 @@ func mirrorSweep(name, summary string, given func(group, resource string, verb a
 	}}
 }
 
-// just is a sweep of a few resources of the core group, by every verb.
+// just returns a sweep of a few resources of the core group with every verb.
 func just(namespace string, resources ...string) attack.Sweep {
 	return attack.Sweep{Namespace: namespace, Verbs: all, Permitted: func(group, resource string, _ attack.Verb) bool {
 		return group != "" || !slices.Contains(resources, resource)
 	}}
 }
 
-// givenTo evaluates a role's rules as RBAC does. The attacks send all other requests, which
-// must be refused.
+// givenTo returns a function that evaluates a role's rules as RBAC does. The attacks send all
+// other requests, which must be refused.
 func givenTo(role v1alpha1.Role, p *estate.Platform) func(group, resource string, verb attack.Verb) bool {
 	return givenBy(rights.Of(role, &p.PlatformSpec))
 }
 
-// everybodyMay reports the rights that Kubernetes' own role system:basic-user gives
-// every authenticated user: to ask about themselves.
+// everybodyMay reports whether Kubernetes' own role system:basic-user grants a request to
+// every authenticated user: a request about the user's own identity and permissions.
 func everybodyMay(group, resource string, verb attack.Verb) bool {
 	if verb != attack.Create {
 		return false

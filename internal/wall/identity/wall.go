@@ -1,5 +1,5 @@
-// Package identity is the wall that gives each person the rights they need in
-// their own tenant's namespaces, and none elsewhere.
+// Package identity is the wall that grants each user permissions in the namespaces of the
+// user's own tenant, and nowhere else.
 package identity
 
 import (
@@ -12,16 +12,15 @@ import (
 	"croft.dev/croft/internal/gitops"
 )
 
-// Wall is the identity wall: two roles, bound to groups of the identity
-// provider, namespace by namespace; and the roles of the platform's own people,
-// bound for the whole cluster.
+// Wall is the identity wall. It binds two roles to groups of the identity provider, namespace
+// by namespace, and the roles of the platform's own users in the whole cluster.
 type Wall struct{}
 
 // Name implements wall.Wall.
 func (Wall) Name() string { return "identity" }
 
-// Platform returns the tenants' two roles, the platform's with their bindings, the
-// proxy's, and the objects for elevations and requests for namespaces.
+// Platform returns the tenants' two roles, the platform's roles with their bindings, the
+// proxy's role, and the objects for elevations and requests for namespaces.
 func (w Wall) Platform(p *estate.Platform) []client.Object {
 	all := slices.Concat(roles(p), platformRoles(p), proxyRights(p), elevatedRole(p))
 	for _, policy := range w.Policies(p) {
@@ -30,7 +29,7 @@ func (w Wall) Platform(p *estate.Platform) []client.Object {
 	return all
 }
 
-// Pool returns nothing: no tenant may see or touch a pool.
+// Pool returns nothing: no tenant may read or change a pool.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
 
 // Tenant returns the bindings in each of the tenant's namespaces, and the objects that

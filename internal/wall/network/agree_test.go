@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// TestDialectsAgree judges the same connections by what each dialect writes: all
-// must let through the same, whatever else they do.
+// TestDialectsAgree evaluates the same connections against the objects of each dialect. All
+// dialects must allow the same connections.
 func TestDialectsAgree(t *testing.T) {
 	tenants := []*estate.Tenant{
 		{Name: "shop", Namespaces: []string{"shop", "shop-ci"}, Egress: v1alpha1.EgressOpen},

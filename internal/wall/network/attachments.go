@@ -10,11 +10,12 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// DefinitionsPolicy is the name of the policy on what Multus attaches pods by.
+// DefinitionsPolicy is the name of the policy on NetworkAttachmentDefinitions, which Multus
+// reads.
 const DefinitionsPolicy = "croft-network-definitions"
 
-// The rules on secondary networks. What pods say to Multus itself is in the policy
-// wall's catalogue of annotations.
+// The names of the rules on secondary networks. The annotations that Multus itself reads are
+// in the policy wall's catalogue of annotations.
 const (
 	DefinitionsRule = "network-definitions"
 	NetworksRule    = "networks"
@@ -23,24 +24,25 @@ const (
 // multusNetworks is the annotation of a pod that Multus reads.
 const multusNetworks = "k8s.v1.cni.cncf.io/networks"
 
-// longestNetworks is the most text of NetworksAnnotation that is gone through: all the
-// networks that a tenant may have, with names as long as they may be, are 14 of 63.
+// longestNetworks is the maximum length of NetworksAnnotation that the rules evaluate. A
+// tenant may have at most 14 networks with names of 63 characters, which fit.
 const longestNetworks = "1024"
 
-// cel puts names into an expression.
+// cel replaces names in an expression.
 var cel = strings.NewReplacer(
 	"ASKED", admissionpolicy.Quote(v1alpha1.NetworksAnnotation), "MULTUS", admissionpolicy.Quote(multusNetworks),
 	"ZONE", admissionpolicy.Quote(corev1.LabelTopologyZone), "LONGEST", longestNetworks,
 ).Replace
 
-// attachments is how pods come to their networks: by the names that the team knows them
-// by, which become what Multus reads. Nearly every pod asks for none, which costs one
-// look at its annotations.
+// attachments returns the rules and the mutation for pods with secondary networks. A pod
+// names its networks by the names that croft gives them, and the mutation writes Multus'
+// annotation. Nearly every pod requests no network, which costs one lookup in its
+// annotations.
 //
-// Where a pod will run is not known when it is created, so a network's one name has to
-// do for all zones (secondary.Definitions says how). A pod that is bound to a zone by its
-// nodeSelector gets the definition of that zone. Gatekeeper has no mutation that could do
-// any of it: there, a pod names its networks to Multus itself.
+// It is not known in which zone a new pod will run, so a network has one name for all zones
+// (see secondary.Definitions). A pod that its nodeSelector binds to a zone gets the
+// definition of that zone. Gatekeeper has no such mutation: with Gatekeeper, a pod names its
+// networks in Multus' annotation, too.
 func attachments() admissionpolicy.Pods {
 	const none = `!(ASKED in variables.annotations)`
 	granted := cel(`variables.annotations[ASKED].size() <= LONGEST &&
@@ -77,9 +79,9 @@ func attachments() admissionpolicy.Pods {
 	}
 }
 
-// checkDefinitions keeps tenants from writing definitions of their own: the
-// configuration in one names any interface of the node, any address, and any program
-// of the node's directory of plugins. No role gives the right to; somebody may.
+// checkDefinitions prevents tenants from writing their own definitions: the configuration in
+// a definition can name any interface of the node, any address, and any program in the node's
+// directory of plugins. No role of croft grants this kind, but other roles may.
 func checkDefinitions() admissionpolicy.Validating {
 	const everywhere = `authorizer.group(request.resource.group).resource(request.resource.resource)`
 	return admissionpolicy.Validating{

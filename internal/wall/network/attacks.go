@@ -14,11 +14,11 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// opens is why a tenant's own NetworkPolicies are looked at.
+// opens is the reason for the rules on tenants' own NetworkPolicies.
 const opens = "NetworkPolicies only ever add up: one that opens undoes all that close"
 
-// Attacks try to send traffic where it must not go, and to write policies that
-// would let it.
+// Attacks try to send traffic to forbidden destinations, and to write policies that would
+// allow it.
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	attacks := slices.Concat(
 		strangers(by.Namespaces[0], on.Namespaces[0]),
@@ -41,7 +41,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	return append(attacks, mirrors(p, by)...)
 }
 
-// strangers are connections between tenants, and from outside.
+// strangers are connections between tenants, and from outside of the cluster.
 func strangers(own, other string) []attack.Attack {
 	return attack.Because("one tenant's pods would be at the mercy of another's", nil,
 		flow("call-other-tenant", "connect to a pod of another tenant", attack.Flow{FromNamespace: own, ToNamespace: other, Port: 8080}),
@@ -51,7 +51,7 @@ func strangers(own, other string) []attack.Attack {
 	)
 }
 
-// openings are NetworkPolicies that let others in, or, written over, others in and out.
+// openings are NetworkPolicies that allow ingress from, or egress to, others.
 func openings(by, on *estate.Tenant) []attack.Attack {
 	own, other := by.Namespaces[0], on.Namespaces[0]
 	letIn := func(name, summary string, from ...networkingv1.NetworkPolicyPeer) attack.Attack {
@@ -81,7 +81,7 @@ func openings(by, on *estate.Tenant) []attack.Attack {
 	)
 }
 
-// wideOpenings are NetworkPolicies that let traffic out wherever it goes.
+// wideOpenings are NetworkPolicies that allow egress to every destination.
 func wideOpenings(own string) []attack.Attack {
 	toPorts := func(ports ...networkingv1.NetworkPolicyPort) []networkingv1.NetworkPolicyEgressRule {
 		return []networkingv1.NetworkPolicyEgressRule{{Ports: ports}}
@@ -93,7 +93,7 @@ func wideOpenings(own string) []attack.Attack {
 			written(own, "let-ports-out", nil, toPorts(dnsOrMore))))
 }
 
-// pastRestriction are ways out for a tenant whose egress is restricted.
+// pastRestriction are connections and policies of a tenant with Restricted egress.
 func pastRestriction(own string) []attack.Attack {
 	return attack.Because("a tenant that handles others' data sends it only where it was allowed to", nil,
 		flow("call-the-internet-although-restricted", "connect to an address outside that was not allowed", attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
@@ -122,20 +122,20 @@ func named(namespace string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{namespaceName: namespace}}
 }
 
-// expression is a peer whose namespaces match one requirement.
+// expression returns a peer whose namespaces match one requirement.
 func expression(key string, op metav1.LabelSelectorOperator, values ...string) networkingv1.NetworkPolicyPeer {
 	return networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: op, Values: values}},
 	}}
 }
 
-// letIn writes a NetworkPolicy that lets peers in.
+// letIn writes a NetworkPolicy that allows ingress from peers.
 func letIn(own, name, summary string, from ...networkingv1.NetworkPolicyPeer) attack.Attack {
 	return attack.Creating(name, summary, attack.ByPolicy(FloorPolicy, IngressRule),
 		written(own, name, []networkingv1.NetworkPolicyIngressRule{{From: from}}, nil))
 }
 
-// letOut writes a NetworkPolicy that lets traffic out to peers.
+// letOut writes a NetworkPolicy that allows egress to peers.
 func letOut(own, name, summary, rule string, to ...networkingv1.NetworkPolicyPeer) attack.Attack {
 	return attack.Creating(name, summary, attack.ByPolicy(FloorPolicy, rule),
 		written(own, name, nil, []networkingv1.NetworkPolicyEgressRule{{To: to}}))
@@ -148,7 +148,7 @@ func flow(name, summary string, f attack.Flow) attack.Attack {
 	return attack.Attack{Name: name, Kind: attack.Breach, Summary: summary, Flow: &f, StoppedBy: attack.ByNetworkPolicy}
 }
 
-// writing is the right to write network policies of an API group.
+// writing returns permission to write network policies of an API group.
 func writing(group string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{"networkpolicies"}, Verbs: []string{"create"}}
 }
@@ -159,12 +159,12 @@ func written(namespace, name string, in []networkingv1.NetworkPolicyIngressRule,
 	return np
 }
 
-// podAddress is one of a range that clusters give to pods.
+// podAddress is in a range that clusters assign to pods.
 const podAddress = "10.244.7.7/32"
 
 func address(cidr string) string { return netip.MustParsePrefix(cidr).Addr().String() }
 
-// prefixOf is the network of one address.
+// prefixOf returns the network that contains only the given address.
 func prefixOf(ip string) string {
 	address := netip.MustParseAddr(ip)
 	return netip.PrefixFrom(address, address.BitLen()).String()

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// bounds are policies with lists that croft's own rules would take seconds for, on
-// an API server that all tenants share.
+// bounds are policies with lists that croft's own rules would take seconds to evaluate, on an
+// API server that all tenants share.
 func bounds(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	own := by.Namespaces[0]
 	byBounds := attack.ByPolicy(FloorPolicy, admissionpolicy.BoundsRule)
@@ -33,7 +33,7 @@ func bounds(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	all := attack.Because("the API server is everybody's, and what CEL takes grows with the square of a list", nil,
 		attack.Creating("list-more-peers", "write a NetworkPolicy with more peers than croft goes through", byBounds, written(own, "list-more-peers", peers(mostPeers+1), nil)),
 		attack.Changing("list-more-peers-later", "add peers to a NetworkPolicy, to more than croft goes through", byBounds, written(own, "list-more-peers-later", peers(mostPeers), nil), add),
-		// The platform wrote it, or it is from before croft.
+		// Such a policy was written by the platform, or before croft was installed.
 		attack.Changing("open-a-long-policy", "let everybody in by a NetworkPolicy that has more peers than croft goes through already", attack.ByPolicy(FloorPolicy, IngressRule),
 			written(own, "open-a-long-policy", peers(mostPeers+1), nil), open),
 		attack.Changing("change-a-long-policy", "change peers of a NetworkPolicy that has more than croft goes through already", byBounds,

@@ -12,12 +12,12 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// mayWriteCalico reports whether tenants may write Calico policies of their own.
+// mayWriteCalico reports whether tenants may write their own Calico policies.
 func mayWriteCalico(p *estate.Platform) bool {
 	return p.Network.Dialect == v1alpha1.DialectCalico && p.Network.Calico != nil && p.Network.Calico.TenantPolicies
 }
 
-// calicoAttacks try to write policies of Calico's that undo croft's.
+// calicoAttacks try to write Calico policies that undo croft's.
 func calicoAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	kind, own, other := calicoKind(&p.Network), by.Namespaces[0], on.Namespaces[0]
 	everything := []any{tree{"action": "Allow"}}
@@ -97,7 +97,7 @@ func calicoAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	return all
 }
 
-// calicoMirrors are what a tenant may write in Calico's API.
+// calicoMirrors are policies that a tenant may write in Calico's API.
 func calicoMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	if !mayWriteCalico(p) {
 		return nil
@@ -140,7 +140,7 @@ func calicoMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	return all
 }
 
-// calicoResolving is a rule for DNS at a destination.
+// calicoResolving returns a rule that allows DNS at a destination.
 func calicoResolving(destination tree) tree {
 	destination["ports"] = []any{int64(estate.DNSPort)}
 	return tree{"action": "Allow", "protocol": "UDP", "destination": destination}

@@ -12,8 +12,7 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// inDialect are what can be tried beyond NetworkPolicies where the wall is written
-// in another dialect.
+// inDialect are further attacks for walls that are not written as NetworkPolicies.
 func inDialect(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	own, other := by.Namespaces[0], on.Namespaces[0]
 	switch p.Network.Dialect {
@@ -31,8 +30,8 @@ func inDialect(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	}
 }
 
-// guarded are connections that must not be let through although some policy,
-// written by somebody who may, lets everything through.
+// guarded are connections that must be denied although a policy allows all traffic. Such a
+// policy may come from a user with permission to write it.
 func guarded(p *estate.Platform, own, other string, open map[string]client.Object) []attack.Attack {
 	var all []attack.Attack
 	for _, kind := range []string{"NetworkPolicy", "Calico NetworkPolicy"} {
@@ -62,12 +61,13 @@ func openNetworkPolicy(namespace string) client.Object {
 	return written(namespace, "open", []networkingv1.NetworkPolicyIngressRule{{}}, []networkingv1.NetworkPolicyEgressRule{{}})
 }
 
-// openCalico lets everything through, behind croft's guard and before the rest.
+// openCalico returns a policy that allows all traffic. It is evaluated after croft's guard
+// and before croft's other policies.
 func openCalico(kind schema.GroupVersionKind, namespace string) client.Object {
 	return ownCalico(kind, namespace, "open", 500, []any{tree{"action": "Allow"}}, []any{tree{"action": "Allow"}})
 }
 
-// ownCalico is a policy that a tenant writes.
+// ownCalico returns a policy as a tenant writes it.
 func ownCalico(kind schema.GroupVersionKind, namespace, name string, order int64, in, out []any) *unstructured.Unstructured {
 	spec := tree{"order": order, "selector": "all()"}
 	if in != nil {
@@ -79,8 +79,8 @@ func ownCalico(kind schema.GroupVersionKind, namespace, name string, order int64
 	return attack.Custom(kind.GroupVersion().String(), kind.Kind, namespace, calicoName(kind, "croft-"+name), spec)
 }
 
-// clusterAttacks try to change the policy that stands for the whole cluster, and
-// to write another before it.
+// clusterAttacks try to change the existing cluster-wide policy, and to write another one
+// that comes before it.
 func clusterAttacks(kind schema.GroupVersionKind, by *estate.Tenant) []attack.Attack {
 	guard := attack.Custom(kind.GroupVersion().String(), kind.Kind, "", ClusterGuard(by.Name), nil)
 	rule := tree{"action": "Accept", "from": []any{tree{"namespaces": tree{}}}}
@@ -90,7 +90,7 @@ func clusterAttacks(kind schema.GroupVersionKind, by *estate.Tenant) []attack.At
 	edit := attack.Changing("edit-cluster-guard", "let everybody in by editing croft's ClusterNetworkPolicy", attack.ByRBAC, guard, func(o *unstructured.Unstructured) {
 		o.Object["spec"].(tree)["ingress"] = []any{rule}
 	})
-	edit.Setup = nil // it stands already
+	edit.Setup = nil // it exists already
 	return attack.Because("a policy of the whole cluster is every tenant's", nil,
 		attack.Creating("write-cluster-policy", "write a ClusterNetworkPolicy that lets everybody in everywhere, before all others", attack.ByRBAC, before),
 		attack.Deleting("delete-cluster-guard", "delete croft's ClusterNetworkPolicy", attack.ByRBAC, guard),

@@ -12,12 +12,12 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// podIdentity are the addresses at which the EKS Pod Identity agent serves a pod
-// its own credentials: link-local as the metadata addresses, and none of them.
+// podIdentity has the addresses at which the EKS Pod Identity agent serves a pod's own
+// credentials. They are link-local like the metadata addresses, but are not among them.
 var podIdentity = []string{"169.254.170.23", "fd00:ec2::23"}
 
-// askMetadata connects from a namespace to each metadata address; with may add to
-// the connection, and suffix and although say what.
+// askMetadata connects from a namespace to each metadata address. with may add to the
+// connection. suffix and although describe the addition in the name and summary.
 func askMetadata(p *estate.Platform, from, suffix, although string, with func(attack.Flow) attack.Flow) []attack.Attack {
 	var all []attack.Attack
 	for _, cidr := range metadata(p) {
@@ -32,8 +32,8 @@ var hyphens = strings.NewReplacer(".", "-", ":", "-")
 
 func asItIs(f attack.Flow) attack.Flow { return f }
 
-// metadataAttacks try to reach the metadata addresses, and to write NetworkPolicies
-// that do, by whatever network holds one of them.
+// metadataAttacks try to reach the metadata addresses, and to write NetworkPolicies that
+// allow it by any network that contains one of them.
 func metadataAttacks(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	own := by.Namespaces[0]
 	let := func(name, summary, rule string, rules ...networkingv1.NetworkPolicyEgressRule) attack.Attack {
@@ -67,7 +67,7 @@ func metadataAttacks(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	return all
 }
 
-// around is a network of 16 addresses that holds that of a network of one.
+// around returns a network of 16 addresses that contains the given one.
 func around(cidr string) string {
 	ip := netip.MustParsePrefix(cidr).Addr()
 	network, err := ip.Prefix(ip.BitLen() - 4)
@@ -77,7 +77,8 @@ func around(cidr string) string {
 	return network.String()
 }
 
-// metadataMirrors are what must stay within reach beside the metadata addresses.
+// metadataMirrors are connections that must be allowed, although they are near the metadata
+// addresses.
 func metadataMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	if by.Egress != v1alpha1.EgressOpen {
 		return nil
@@ -86,7 +87,7 @@ func metadataMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	var all []attack.Attack
 	for i, ip := range podIdentity {
 		if slices.Contains(never, prefixOf(ip)) {
-			continue // the platform says so
+			continue // the platform lists it as a metadata address
 		}
 		all = append(all,
 			flow("ask-pod-identity-at-"+hyphens.Replace(ip), "ask the EKS Pod Identity agent for one's own credentials", attack.Flow{FromNamespace: own, ToIP: ip, Port: 80}),

@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// secondaryAttacks ask for networks that are not the tenant's, and write definitions.
-// What names one to Multus past croft is among the policy wall's attacks on annotations.
+// secondaryAttacks request networks of other tenants, and write definitions. The attacks that
+// name a network to Multus directly are among the policy wall's attacks on annotations.
 func secondaryAttacks(by, on *estate.Tenant) []attack.Attack {
 	own, other, ungranted := by.Namespaces[0], on.Namespaces[0], notGranted(by, on)
 	asks := func(name, summary, networks string) attack.Attack {
@@ -37,7 +37,8 @@ func secondaryAttacks(by, on *estate.Tenant) []attack.Attack {
 	return append(all, definitionAttacks(own)...)
 }
 
-// notGranted is a network of the other tenant that this one is not granted, if there is one.
+// notGranted returns a network of the other tenant that this one is not granted, if there is
+// one.
 func notGranted(by, on *estate.Tenant) string {
 	for i := range on.Networks {
 		same := func(n estate.Network) bool { return n.Name == on.Networks[i].Name }
@@ -48,7 +49,7 @@ func notGranted(by, on *estate.Tenant) string {
 	return "croft-of-nobody"
 }
 
-// longest is a text of names that are fine, each by itself.
+// longest returns a list of valid names that is longer than the rules allow.
 func longest(t *estate.Tenant) string {
 	name := "croft-of-nobody"
 	if len(t.Networks) > 0 {
@@ -61,7 +62,7 @@ func longest(t *estate.Tenant) string {
 	return text
 }
 
-// definitionAttacks write what any interface of a node can be had by.
+// definitionAttacks write definitions, which give access to any interface of a node.
 func definitionAttacks(own string) []attack.Attack {
 	const name, summary = "write-network", "attach pods to the node's own network by a definition"
 	byPolicy := attack.ByPolicy(DefinitionsPolicy, DefinitionsRule)
@@ -75,7 +76,7 @@ func definitionAttacks(own string) []attack.Attack {
 	)
 }
 
-// secondaryMirrors ask for networks that the tenant is granted.
+// secondaryMirrors request networks that the tenant is granted.
 func secondaryMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	own := by.Namespaces[0]
 	all := []attack.Attack{
@@ -100,7 +101,7 @@ func secondaryMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	return all
 }
 
-// attached expects of a pod that it comes out with networks for Multus.
+// attached expects the admitted pod to have the given networks for Multus.
 func attached(a attack.Attack, networks string) attack.Attack {
 	a.Outcome = attack.As(func(p *corev1.Pod) error {
 		if got := p.Annotations[multusNetworks]; got != networks {
@@ -111,7 +112,7 @@ func attached(a attack.Attack, networks string) attack.Attack {
 	return a
 }
 
-// asking is a pod that asks for networks.
+// asking returns a pod that requests networks.
 func asking(by *estate.Tenant, name, networks string) *corev1.Pod {
 	return attack.Pod(by.Namespaces[0], "croft-"+name, func(p *corev1.Pod) {
 		p.Annotations = map[string]string{v1alpha1.NetworksAnnotation: networks}

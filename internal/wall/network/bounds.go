@@ -2,7 +2,7 @@ package network
 
 import "croft.dev/croft/internal/admissionpolicy"
 
-// What floorBounds and calicoBounds have in common.
+// Bounds and texts that floorBounds and calicoBounds share.
 const (
 	mostRules = 200
 	mostPeers = 500
@@ -13,7 +13,7 @@ const (
 	peersWay = "write several NetworkPolicies, or wider blocks"
 )
 
-// floorBounds are of tenants' own NetworkPolicies.
+// floorBounds returns the bounds of tenants' own NetworkPolicies.
 func floorBounds() []admissionpolicy.Bound {
 	var all []admissionpolicy.Bound
 	for _, direction := range []struct{ rules, peers, sample string }{
@@ -62,8 +62,8 @@ func floorBounds() []admissionpolicy.Bound {
 	})
 }
 
-// calicoBounds are of tenants' own NetworkPolicies of Calico, whose rules each have
-// lists of networks and what is left out of them.
+// calicoBounds returns the bounds of tenants' own Calico NetworkPolicies. Each of their rules
+// has lists of networks and of exceptions from them.
 func calicoBounds() []admissionpolicy.Bound {
 	const way = "write several policies, or wider blocks"
 	return []admissionpolicy.Bound{
@@ -86,7 +86,7 @@ func calicoBounds() []admissionpolicy.Bound {
 			Sample:  `"0.0.0.0/0"`,
 		},
 		{
-			// Each network of a rule is compared with all that the rule leaves out.
+			// Each network of a rule is compared with all exceptions of the rule.
 			Path: "spec.egress[].destination.notNets", Max: 50,
 			Because: "what has to be left out are two metadata addresses a rule",
 			Instead: way,

@@ -15,23 +15,23 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// GuardPolicy denies connections that no other policy may allow: it is evaluated first. It
-// also allows DNS at a metadata address: the first rule that matches decides.
+// GuardPolicy denies connections that no other policy may allow. It is evaluated first. It
+// also allows DNS at a metadata address, because the first rule that matches decides.
 const GuardPolicy = "croft-guard"
 
 const (
-	// guardOrder is before everything that a tenant may write.
+	// guardOrder comes before every order that a tenant may use.
 	guardOrder = 20
-	// lastOrder is behind that, and behind NetworkPolicies of Kubernetes, which
-	// Calico gives the order 1000: a tenant may deny more than croft does.
+	// lastOrder comes after the tenants' orders, and after Kubernetes NetworkPolicies, to
+	// which Calico assigns the order 1000. So a tenant may deny more than croft does.
 	lastOrder = 2000
-	// tierPrefix begins the names under which Calico keeps policies of the default
-	// tier. In the API that people write it is not theirs to give: versions before
-	// 3.29 refuse it, and from 3.29.4 on a policy has the name that it was given.
+	// tierPrefix begins the names under which Calico stores policies of the default tier. In
+	// the API for users a name must not have it: Calico before 3.29 refuses the prefix, and
+	// from 3.29.4 on it stores a policy under the user's name.
 	tierPrefix = "default."
 )
 
-// calicoName is the name that a policy has in an API of Calico's.
+// calicoName returns the name of a policy in one of Calico's API groups.
 func calicoName(kind schema.GroupVersionKind, policy string) string {
 	if kind.Group == string(v1alpha1.CalicoStorageGroup) {
 		return tierPrefix + policy
@@ -39,7 +39,7 @@ func calicoName(kind schema.GroupVersionKind, policy string) string {
 	return policy
 }
 
-// calicoKind is Calico's NetworkPolicy in the API group that the platform names.
+// calicoKind returns Calico's NetworkPolicy in the API group that the platform names.
 func calicoKind(n *v1alpha1.PlatformNetwork) schema.GroupVersionKind {
 	if n.Calico != nil && n.Calico.APIGroup == v1alpha1.CalicoStorageGroup {
 		return schema.GroupVersionKind{Group: string(v1alpha1.CalicoStorageGroup), Version: "v1", Kind: "NetworkPolicy"}
@@ -47,13 +47,13 @@ func calicoKind(n *v1alpha1.PlatformNetwork) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: string(v1alpha1.CalicoGroup), Version: "v3", Kind: "NetworkPolicy"}
 }
 
-// tree is an object as plain JSON values: Calico's Go module has more below it
-// than croft.
+// tree is an object as plain JSON values. Calico's Go module has more dependencies than
+// croft.
 type tree = map[string]any
 
-// calico writes the terms as Calico NetworkPolicies: the guard first, and what is
-// let through last. What comes between is the tenant's. What none of them
-// decides is denied, as in Calico everything is that some policy selects.
+// calico writes the terms as Calico NetworkPolicies. The guard is evaluated first, then the
+// tenant's policies, and then the policies that allow traffic. Traffic that none of them
+// decides is denied, as Calico denies all other traffic of pods that some policy selects.
 func (t terms) calico(kind schema.GroupVersionKind, namespace string) []client.Object {
 	guarded := calicoResolvers(t.dnsAtMetadata())
 	for _, nets := range byFamily(t.never) {
@@ -78,8 +78,8 @@ func (t terms) calico(kind schema.GroupVersionKind, namespace string) []client.O
 	return all
 }
 
-// calicoOutside are rules of one family of addresses each. They do not rely on
-// the guard: while a wall is being written in another dialect, it may go first.
+// calicoOutside returns rules with addresses of one family each. The rules do not rely on the
+// guard, because it may be deleted first while a wall changes its dialect.
 func (t terms) calicoOutside() []any {
 	var rules []any
 	if t.everywhere {
@@ -97,7 +97,8 @@ func (t terms) calicoOutside() []any {
 	return rules
 }
 
-// calicoDNS are a rule for each protocol, since ports are of one.
+// calicoDNS returns a rule for each protocol, since the ports of a rule belong to one
+// protocol.
 func (t terms) calicoDNS() []any {
 	rules := calicoResolvers(t.resolvers)
 	for _, pods := range t.dnsPods {
@@ -111,7 +112,7 @@ func (t terms) calicoDNS() []any {
 	return rules
 }
 
-// calicoResolvers let names be resolved at addresses.
+// calicoResolvers returns rules that allow DNS at addresses.
 func calicoResolvers(networks []string) []any {
 	rules := []any{}
 	for _, nets := range byFamily(networks) {
@@ -124,7 +125,7 @@ func calicoResolvers(networks []string) []any {
 	return rules
 }
 
-// byFamily parts blocks of IPv4 from those of IPv6: Calico refuses a rule of both.
+// byFamily separates IPv4 and IPv6 blocks: Calico refuses a rule with both.
 func byFamily(cidrs []string) [][]string {
 	var v4, v6 []string
 	for _, c := range cidrs {
@@ -137,8 +138,7 @@ func byFamily(cidrs []string) [][]string {
 	return slices.DeleteFunc([][]string{v4, v6}, func(list []string) bool { return len(list) == 0 })
 }
 
-// calicoPolicy selects every pod of its namespace for the directions that it has
-// rules for.
+// calicoPolicy selects every pod of its namespace, for the directions that it has rules for.
 func calicoPolicy(kind schema.GroupVersionKind, namespace, name string, order int64, in, out []any) client.Object {
 	spec := tree{"order": order, "selector": "all()"}
 	types := []any{}
@@ -160,7 +160,7 @@ func calicoPolicy(kind schema.GroupVersionKind, namespace, name string, order in
 
 func inNamespaces(selector string) tree { return tree{"namespaceSelector": selector} }
 
-// calicoSelector writes a label selector as Calico reads it.
+// calicoSelector returns a label selector in Calico's syntax.
 func calicoSelector(s *metav1.LabelSelector) string {
 	var terms []string
 	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {

@@ -12,23 +12,22 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// CalicoFloorPolicy is the name of the policy on tenants' own Calico
-// NetworkPolicies.
+// CalicoFloorPolicy is the name of the policy on tenants' own Calico NetworkPolicies.
 const CalicoFloorPolicy = "croft-calico-floor"
 
-// The rules of that floor.
+// The names of the rules of that policy.
 const (
 	CalicoOrderRule   = "order"
 	CalicoIngressRule = "ingress-from"
 	CalicoEgressRule  = "egress-to"
 )
 
-// calicoFloor keeps tenants' own Calico NetworkPolicies behind croft's guard, and
-// from letting in what the guard cannot name: a NetworkPolicy of Calico's selects
-// namespaces, and addresses, but not "whatever is in no namespace".
+// calicoFloor requires tenants' own Calico NetworkPolicies to come after croft's guard. It also
+// prevents them from allowing ingress that the guard cannot name: a Calico NetworkPolicy selects
+// namespaces and addresses, but cannot select everything outside of all namespaces.
 //
-// Deny is theirs to use: what they deny is their own. Pass is asked what Allow
-// is, since behind the last tier everything is let through.
+// Tenants may use Deny, since it only affects their own traffic. Pass is checked like Allow,
+// since traffic that passes the last tier is allowed.
 func calicoFloor(p *estate.Platform) admissionpolicy.Validating {
 	metadata := metadata(p)
 	operations := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
@@ -51,7 +50,7 @@ func calicoFloor(p *estate.Platform) admissionpolicy.Validating {
 			{Name: "ingress", Expression: opening("ingress")},
 			{Name: "egress", Expression: opening("egress")},
 			{Name: "near", Expression: `params.spec.namespaces + params.spec.platformNamespaces`},
-			// Selectors are compared as they are written, but for spaces and quotes.
+			// Selectors are compared as text, apart from spaces and quotes.
 			{Name: "selectors", Expression: `["` + v1alpha1.TenantLabel + `=='" + params.spec.tenant + "'"] +
 				variables.near.map(n, "` + namespaceName + `=='" + n + "'") +
 				variables.near.map(n, "projectcalico.org/name=='" + n + "'")`},
@@ -104,10 +103,10 @@ func calicoFloor(p *estate.Platform) admissionpolicy.Validating {
 	}
 }
 
-// calicoDestination is a CEL expression that is true where an egress rule names a
-// destination that the tenant may connect to: namespaces that are near; with Open egress,
-// any namespaces, and networks without the metadata addresses; with Restricted egress,
-// networks within its allowCIDRs.
+// calicoDestination is the condition that an egress rule names a destination that the tenant
+// may connect to: namespaces of the tenant or the platform; with Open egress, any namespaces,
+// and networks without the metadata addresses; with Restricted egress, networks within its
+// allowCIDRs.
 var calicoDestination = `has(rule.destination) && (` + calicoNear("rule.destination") + ` ||
 	params.spec.egress == "Open" &&
 		has(rule.destination.namespaceSelector) && rule.destination.namespaceSelector != "" ||
@@ -116,8 +115,8 @@ var calicoDestination = `has(rule.destination) && (` + calicoNear("rule.destinat
 			? ` + spares("n", "rule.destination.notNets") + `
 			: params.spec.allowCIDRs.exists(a, cidr(a).containsCIDR(n)))))`
 
-// calicoToDNS is a CEL expression that is true where a rule opens no more to DNS pods and
-// name servers than croft's own policy does. Selectors of other forms are not compared.
+// calicoToDNS returns the condition that a rule allows no more to DNS pods and name servers
+// than croft's own policy does. Selectors in other forms are not recognized.
 func calicoToDNS(pods []v1alpha1.DNSPods) string {
 	rules := []string{calicoOnPort(estate.DNSPort) +
 		` && has(rule.destination.nets) && rule.destination.nets.size() > 0 &&
@@ -138,33 +137,30 @@ func calicoToDNS(pods []v1alpha1.DNSPods) string {
 	return strings.Join(rules, " || ")
 }
 
-// calicoOnPort is a CEL expression that is true where a rule is for one port alone, by a
-// protocol of DNS.
+// calicoOnPort returns the condition that a rule is for a single port, by a protocol of DNS.
 func calicoOnPort(port int32) string {
 	return fmt.Sprintf(`has(rule.protocol) && rule.protocol in ["UDP", "TCP"] && `+
 		`has(rule.destination) && has(rule.destination.ports) &&
 		rule.destination.ports.size() > 0 && rule.destination.ports.all(p, p == %d)`, port)
 }
 
-// asWritten is a CEL expression of a selector without spaces, and with one kind of quotes.
+// asWritten returns an expression for a selector without spaces and with one kind of quotes.
 func asWritten(selector string) string {
 	return selector + `.replace(" ", "").replace("\"", "'")`
 }
 
-// unspaced is asWritten for a selector of croft's.
+// unspaced does the same as asWritten for a selector of croft.
 func unspaced(selector string) string { return strings.ReplaceAll(selector, " ", "") }
 
-// opening is a CEL expression for the rules of a direction that may let anything
-// through.
+// opening returns an expression for the rules of a direction that may allow traffic.
 func opening(direction string) string {
 	return `has(object.spec.` + direction + `)
 		? object.spec.` + direction + `.filter(r, !has(r.action) || !(r.action in ["Deny", "Log"]))
 		: []`
 }
 
-// calicoNear is a CEL expression that is true where one side of a rule is pods of
-// the policy's own namespace, as it is with a selector alone, or of one of the
-// namespaces that are near.
+// calicoNear returns the condition that one side of a rule selects pods in the policy's own
+// namespace, as a selector alone does, or in a namespace of the tenant or the platform.
 func calicoNear(side string) string {
 	return fmt.Sprintf(`(has(%[1]s.namespaceSelector) && %[1]s.namespaceSelector != ""
 		? %[2]s in variables.selectors

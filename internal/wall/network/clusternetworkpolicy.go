@@ -13,31 +13,30 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// guardPriority is before the policies that a platform writes without thinking of
-// it, and leaves room for those that are to come first.
+// guardPriority comes before the priorities that a platform is likely to choose, and leaves
+// room for policies that must come first.
 const guardPriority = 20
 
-// clusterNetworkPolicyKind is that of the API that network plugins share.
+// clusterNetworkPolicyKind is the kind of the API that network plugins share.
 var clusterNetworkPolicyKind = schema.GroupVersionKind{
 	Group: "policy.networking.k8s.io", Version: "v1alpha2", Kind: "ClusterNetworkPolicy",
 }
 
-// ClusterGuard is the name of a tenant's cluster-wide policy.
+// ClusterGuard returns the name of a tenant's cluster-wide policy.
 func ClusterGuard(tenant string) string { return GuardPolicy + "-" + tenant }
 
-// clusterGuard denies, in the tier that comes before NetworkPolicies, what no
-// NetworkPolicy may undo: that strangers come in, and that pods connect to the
-// metadata addresses, but to resolve names where the platform does. Everything else is
-// left to the NetworkPolicies, since these alone deny connections from outside of
-// the cluster.
+// clusterGuard denies, in the tier before NetworkPolicies, the traffic that no NetworkPolicy
+// may allow: ingress from strangers, and egress to the metadata addresses, except for DNS
+// where the platform uses it. All other traffic is left to the NetworkPolicies, since only
+// they deny connections from outside of the cluster.
 //
-// There is one for each tenant: the API has no way to say "of the same label".
+// There is one for each tenant, because the API cannot select namespaces with the same label.
 func (t terms) clusterGuard(kind schema.GroupVersionKind) client.Object {
 	egress := []any{}
 	if at := t.dnsAtMetadata(); len(at) > 0 {
 		egress = append(egress, dnsRule(kind, at))
 	}
-	// A peer names 25 networks at most, which those of one family never are.
+	// A peer may have at most 25 networks. The addresses of one family are fewer.
 	for _, networks := range byFamily(t.never) {
 		egress = append(egress, tree{
 			"name": "instance-metadata", "action": "Deny", "to": []any{tree{"networks": list(networks)}},
@@ -57,8 +56,8 @@ func (t terms) clusterGuard(kind schema.GroupVersionKind) client.Object {
 	return o
 }
 
-// dnsRule leaves the port of DNS at some addresses to the NetworkPolicies. The two APIs
-// differ in how ports are written.
+// dnsRule leaves DNS at the given addresses to the NetworkPolicies. The two APIs differ in
+// the notation of ports.
 func dnsRule(kind schema.GroupVersionKind, networks []string) tree {
 	rule := tree{"name": "dns", "action": "Pass", "to": []any{tree{"networks": list(networks)}}}
 	field, port := "protocols", func(protocol corev1.Protocol) tree {

@@ -9,15 +9,15 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// DefinitionKind is what Multus attaches pods by. It has no dependency of ours: the
-// module that its type is in pulls an old Kubernetes.
+// DefinitionKind is the kind from which Multus attaches pods. croft does not import its Go
+// type, because that module depends on an old version of Kubernetes.
 var DefinitionKind = schema.GroupVersionKind{
 	Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition",
 }
 
-// definitions are those of the networks that the tenant is granted, in each of its
-// namespaces: Multus takes a pod's networks from the pod's own namespace, and the policy
-// wall lets a pod name no other tenant's.
+// definitions returns the definitions of the networks that the tenant is granted, in each of
+// its namespaces: Multus reads a pod's networks from the pod's own namespace, and the policy
+// wall lets a pod name no other tenant's namespace.
 func definitions(t *estate.Tenant) []client.Object {
 	var all []client.Object
 	for i := range t.Networks {
@@ -39,7 +39,7 @@ func definition(namespace string, d secondary.Definition) *unstructured.Unstruct
 	return o
 }
 
-// TenantKinds are those that a tenant's networks need and a cluster may not have.
+// TenantKinds returns the kinds that a tenant's networks need and that a cluster may lack.
 func TenantKinds(t *estate.Tenant) []schema.GroupVersionKind {
 	if len(t.Networks) == 0 {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// TestDefinitions is about the objects of the file that docs/networks.md goes through:
-// each namespace of the tenant has each network, for all zones and for each.
+// TestDefinitions tests the objects of the example in docs/networks.md. Each namespace of the
+// tenant must have each network, once for all zones and once for each zone.
 func TestDefinitions(t *testing.T) {
 	data, err := os.ReadFile("../../../examples/networks.yaml")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// TestDNSOfPlatforms compares the policies of each dialect with the DNS of platforms that
-// people use: names are resolved, and nothing else at the same address or pod is open.
+// TestDNSOfPlatforms compares the policies of each dialect with the DNS of common platforms.
+// DNS must be allowed, and no other traffic to the same address or pod.
 func TestDNSOfPlatforms(t *testing.T) {
 	pod := func(namespace, key, value string, port int) attack.Flow {
 		return attack.Flow{ToNamespace: namespace, ToLabels: map[string]string{key: value}, Port: port}
@@ -62,8 +62,8 @@ func TestDNSOfPlatforms(t *testing.T) {
 	}
 }
 
-// resolves wants a tenant's pods to reach DNS, no other port of it, and no metadata
-// address beyond.
+// resolves expects that a tenant's pods can reach DNS, but neither other ports of it nor
+// other metadata addresses.
 func resolves(t *testing.T, p *estate.Platform, egress v1alpha1.Egress, dns []attack.Flow) {
 	t.Helper()
 	shop := &estate.Tenant{Name: "shop", Namespaces: []string{"shop"}, Egress: egress}
@@ -93,7 +93,7 @@ func resolves(t *testing.T, p *estate.Platform, egress v1alpha1.Egress, dns []at
 		expect(true, f, "UDP")
 		expect(true, f, "TCP")
 		if egress == v1alpha1.EgressOpen && !isMetadata(p, f.ToIP) {
-			continue // everything beyond the cluster is open
+			continue // everything outside of the cluster is allowed
 		}
 		expect(false, f, "SCTP")
 		for _, port := range []int{80, 443, 988, 9153} {

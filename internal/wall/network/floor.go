@@ -16,18 +16,17 @@ import (
 // FloorPolicy is the name of the policy on tenants' own NetworkPolicies.
 const FloorPolicy = "croft-network-floor"
 
-// The rules of the floor.
+// The names of the rules of that policy.
 const (
 	IngressRule          = "ingress-from"
 	EgressNamespacesRule = "egress-to"
 	EgressAddressesRule  = "egress-addresses"
 )
 
-// floor keeps tenants' own NetworkPolicies from widening croft's: policies of
-// this API only ever add up, so one that lets everybody in would undo the wall.
-// Tenants may write whatever stays within their own namespaces, the platform's
-// and the networks that they may reach anyway. What carries croft's mark is left
-// to the protection of that mark.
+// floor prevents tenants' own NetworkPolicies from allowing more than croft's.
+// NetworkPolicies are additive, so one that allows all ingress would undo the wall. Tenants
+// may write policies for their own namespaces, the platform's, and the networks that they may
+// reach anyway. The protection policy covers the NetworkPolicies with croft's label.
 func floor(p *estate.Platform) admissionpolicy.Validating {
 	metadata := metadata(p)
 	return admissionpolicy.Validating{
@@ -46,7 +45,7 @@ func floor(p *estate.Platform) admissionpolicy.Validating {
 			{Name: "unchanged", Expression: unchanged},
 			{Name: "metadata", Expression: addresses(metadata)},
 			{Name: "resolvers", Expression: quoted(resolvers(p))},
-			// The first block of each rule that holds metadata addresses, for the message.
+			// The first block of each rule that contains metadata addresses, for the message.
 			{Name: "wide", Expression: `variables.egress.filter(rule, has(rule.to) && rule.to.exists(peer, ` +
 				wide + `))
 				.map(rule, rule.to.filter(peer, ` + wide + `)[0])`},
@@ -124,16 +123,16 @@ func floor(p *estate.Platform) admissionpolicy.Validating {
 	}
 }
 
-// byOperator is a CEL expression that is true for service accounts of other
-// namespaces than the tenant's.
+// byOperator is the condition that the user is a service account outside of the tenant's
+// namespaces.
 const byOperator = `(request.userInfo.username.startsWith("system:serviceaccount:") &&
 	!params.spec.namespaces.exists(n, request.userInfo.username.startsWith("system:serviceaccount:" + n + ":")))`
 
-// ownTenant is a CEL expression of the YAML that selects the tenant's own
-// namespaces. Messages are one line long: the API server drops others.
+// ownTenant is an expression for the YAML that selects the tenant's own namespaces. A message
+// is one line long: the API server discards others.
 const ownTenant = `"{namespaceSelector: {matchLabels: {` + v1alpha1.TenantLabel + `: " + params.spec.tenant + "}}}"`
 
-// everywhereElse is the YAML that selects all addresses but those of metadata.
+// everywhereElse returns the YAML that selects all addresses except the metadata addresses.
 func everywhereElse(metadata []string) string {
 	blocks := make([]string, len(everyAddress))
 	for i, all := range everyAddress {
@@ -142,9 +141,8 @@ func everywhereElse(metadata []string) string {
 	return strings.Join(blocks, ", ")
 }
 
-// near is a CEL expression that is true where a namespace selector selects no
-// namespace beyond the tenant's own and the platform's. More labels beside those
-// that it looks for only narrow the selection.
+// near returns the condition that a namespace selector matches only namespaces of the tenant
+// and the platform. Additional labels only narrow the selection.
 func near(selector string) string {
 	return strings.NewReplacer("SELECTOR", selector, "NAME", namespaceName, "TENANT", v1alpha1.TenantLabel).Replace(
 		`(has(SELECTOR.matchLabels) && (
@@ -154,31 +152,30 @@ func near(selector string) string {
 			e.key == "NAME" && e.operator == "In" && has(e.values) && e.values.all(v, v in variables.near)))`)
 }
 
-// unchanged is a CEL expression that is true where an update leaves alone what a
-// policy lets through: one from before a rule can still be labelled.
+// unchanged is the condition that an update does not change the spec: a policy that is older
+// than a rule can still be labelled.
 const unchanged = `request.operation == "UPDATE" && object.spec == oldObject.spec`
 
-// nearPeer is a CEL expression that is true where a peer is an address, which another
-// rule is about, or pods of namespaces that the tenant may connect to.
+// nearPeer is the condition that a peer is an address, which another rule checks, or pods in
+// namespaces that the tenant may connect to.
 var nearPeer = `has(peer.ipBlock) || !has(peer.namespaceSelector) || params.spec.egress == "Open" ||
 	` + near("peer.namespaceSelector")
 
-// allowedAddress is a CEL expression that is true where a peer is no address, or
-// addresses that the tenant may connect to on any port.
+// allowedAddress is the condition that a peer is not an address, or addresses that the tenant
+// may connect to on any port.
 var allowedAddress = `!has(peer.ipBlock) || isCIDR(peer.ipBlock.cidr) && (params.spec.egress == "Open"
 	? ` + spares("peer.ipBlock.cidr", "peer.ipBlock.except") + `
 	: params.spec.allowCIDRs.exists(a, cidr(a).containsCIDR(peer.ipBlock.cidr)))`
 
-// wide is a CEL expression that is true where a peer is a block that holds some of the
-// metadata addresses.
+// wide is the condition that a peer is a block that contains metadata addresses.
 var wide = `has(peer.ipBlock) && isCIDR(peer.ipBlock.cidr) && !` + spares("peer.ipBlock.cidr", "peer.ipBlock.except")
 
 // dnsPeer is the YAML that selects the DNS pods of most clusters.
 const dnsPeer = `{namespaceSelector: {matchLabels: {` + namespaceName + `: kube-system}}, ` +
 	`podSelector: {matchLabels: {k8s-app: kube-dns}}}`
 
-// toDNSPods is a CEL expression that is true where a rule opens no more to DNS pods than
-// croft's own policy does. Selectors of other forms are not compared.
+// toDNSPods returns the condition that a rule allows no more to DNS pods than croft's own
+// policy does. Selectors in other forms are not recognized.
 func toDNSPods(pods []v1alpha1.DNSPods) string {
 	var rules []string
 	for _, port := range dnsPorts(pods) {
@@ -195,29 +192,29 @@ func toDNSPods(pods []v1alpha1.DNSPods) string {
 	return strings.Join(rules, " || ")
 }
 
-// selectsLabel is a CEL expression that is true where a selector asks for a label.
+// selectsLabel returns the condition that a selector requires a label.
 func selectsLabel(selector, key, value string) string {
 	key, value = admissionpolicy.Quote(key), admissionpolicy.Quote(value)
 	return strings.NewReplacer("SELECTOR", selector, "KEY", key, "VALUE", value).Replace(
 		`has(SELECTOR.matchLabels) && KEY in SELECTOR.matchLabels && SELECTOR.matchLabels[KEY] == VALUE`)
 }
 
-// onPort is a CEL expression that is true where a rule is for one port alone, by
-// protocols of DNS. Each pod decides which port a name is, so a name is none.
+// onPort returns the condition that a rule is for a single port, by protocols of DNS. Named
+// ports are excluded, since each pod decides which port a name means.
 func onPort(port int32) string {
 	const expression = `has(rule.ports) && rule.ports.size() > 0 && rule.ports.all(p, has(p.port) && p.port == PORT &&
 		(!has(p.endPort) || p.endPort == PORT) && (!has(p.protocol) || p.protocol in ["UDP", "TCP"]))`
 	return strings.ReplaceAll(expression, "PORT", strconv.Itoa(int(port)))
 }
 
-// isResolver is a CEL expression that is true where a block is the address of one of the
-// platform's name servers.
+// isResolver returns the condition that a block is the address of one of the platform's name
+// servers.
 func isResolver(block string) string {
 	const expression = `isCIDR(BLOCK) && variables.resolvers.exists(r, cidr(r).containsCIDR(BLOCK))`
 	return strings.ReplaceAll(expression, "BLOCK", block)
 }
 
-// quoted is a CEL expression of a list of texts.
+// quoted returns a CEL list of strings.
 func quoted(texts []string) string {
 	all := make([]string, len(texts))
 	for i, text := range texts {
@@ -226,7 +223,7 @@ func quoted(texts []string) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// addresses is a CEL expression of the addresses that are networks of one.
+// addresses returns a CEL list of the addresses in networks of one address each.
 func addresses(networks []string) string {
 	all := make([]string, len(networks))
 	for i, n := range networks {
@@ -235,15 +232,14 @@ func addresses(networks []string) string {
 	return quoted(all)
 }
 
-// spares is a CEL expression that is true where a block, however large, holds none
-// of the metadata addresses, or a list of exceptions, which may be missing, holds
-// those that it does.
+// spares returns the condition that a block, of any size, contains none of the metadata
+// addresses, or that a list of exceptions, which may be missing, contains those in the block.
 func spares(block, except string) string {
 	return `[cidr(` + block + `)].all(c, variables.metadata.all(m, !` + opensMetadata("c", except) + `))`
 }
 
-// opensMetadata is a CEL expression that is true where a network holds the metadata address m,
-// and a list of exceptions, which may be missing, does not.
+// opensMetadata returns the condition that a network contains the metadata address m, and a
+// list of exceptions, which may be missing, does not.
 func opensMetadata(network, except string) string {
 	return strings.NewReplacer("NETWORK", network, "EXCEPT", except).Replace(
 		`(NETWORK.containsIP(m) && !(has(EXCEPT) && EXCEPT.exists(x, isCIDR(x) && cidr(x).containsIP(m))))`)

@@ -11,18 +11,18 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// The names of the policies in every tenant namespace. They add up, as
-// NetworkPolicies do: what none of them lets through is denied.
+// The names of the policies in every tenant namespace. NetworkPolicies are additive: traffic
+// that none of them allows is denied.
 const (
-	// IsolationPolicy selects every pod for both directions, which denies
-	// everything, and lets through what stays within the tenant.
+	// IsolationPolicy selects every pod for both directions, which denies all traffic, and
+	// allows traffic within the tenant.
 	IsolationPolicy = "croft-isolation"
-	// DNSPolicy lets pods resolve names.
+	// DNSPolicy allows DNS.
 	DNSPolicy = "croft-dns"
-	// PlatformPolicy lets platform services, such as ingress controllers, in.
+	// PlatformPolicy allows ingress from platform services, such as ingress controllers.
 	PlatformPolicy = "croft-platform"
-	// EgressPolicy lets pods out: everywhere but to the metadata address, or to
-	// the networks that a restricted tenant is granted.
+	// EgressPolicy allows egress to all addresses except the metadata addresses, or, for a
+	// tenant with Restricted egress, to the granted networks.
 	EgressPolicy = "croft-egress"
 )
 
@@ -57,7 +57,7 @@ func (t terms) kubernetes(namespace string) []client.Object {
 	return objects
 }
 
-// policy selects every pod for the directions that it has rules for.
+// policy selects every pod, for the directions that it has rules for.
 func policy(
 	name string, in []networkingv1.NetworkPolicyIngressRule, out []networkingv1.NetworkPolicyEgressRule,
 ) *networkingv1.NetworkPolicy {
@@ -75,7 +75,8 @@ func policy(
 	return np
 }
 
-// dns is one rule for each port of DNS pods. The resolvers are in that of their port.
+// dns returns a rule for each port of DNS pods. The rule for the port of DNS has the
+// resolvers, too.
 func (t terms) dns() []networkingv1.NetworkPolicyEgressRule {
 	var rules []networkingv1.NetworkPolicyEgressRule
 	for _, port := range dnsPorts(t.dnsPods) {
@@ -96,7 +97,7 @@ func (t terms) dns() []networkingv1.NetworkPolicyEgressRule {
 	return rules
 }
 
-// overDNS is a port by each protocol of DNS.
+// overDNS returns a port with each protocol of DNS.
 func overDNS(number int32) []networkingv1.NetworkPolicyPort {
 	port := intstr.FromInt32(number)
 	var ports []networkingv1.NetworkPolicyPort
@@ -106,7 +107,7 @@ func overDNS(number int32) []networkingv1.NetworkPolicyPort {
 	return ports
 }
 
-// outside is where pods may connect to beyond the tenant.
+// outside returns the destinations of pods outside of the tenant.
 func (t terms) outside() []networkingv1.NetworkPolicyPeer {
 	var peers []networkingv1.NetworkPolicyPeer
 	if t.everywhere {

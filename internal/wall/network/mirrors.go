@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// mirrors are traffic and policies that look like attacks, and that tenants need.
+// mirrors are traffic and policies that resemble attacks but that tenants need.
 func mirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	own := by.Namespaces[0]
 	all := append(ownMirrors(by), resolving(p, own, "", "")...)
@@ -54,7 +54,7 @@ func ownMirrors(by *estate.Tenant) []attack.Attack {
 	}
 }
 
-// openMirrors are ways out for a tenant whose egress is open.
+// openMirrors are connections and policies of a tenant with Open egress.
 func openMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	own := by.Namespaces[0]
 	mirrors := []attack.Attack{
@@ -67,8 +67,8 @@ func openMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	return append(mirrors, metadataMirrors(p, by)...)
 }
 
-// resolving asks each DNS pod and each name server that the platform has, over both
-// protocols. suffix and though are added to the names and summaries.
+// resolving queries each DNS pod and each name server of the platform, over both protocols.
+// suffix and though are appended to the names and summaries.
 func resolving(p *estate.Platform, own, suffix, though string) []attack.Attack {
 	var all []attack.Attack
 	ask := func(name, whom string, f attack.Flow) {
@@ -90,18 +90,18 @@ func resolving(p *estate.Platform, own, suffix, though string) []attack.Attack {
 	return all
 }
 
-// letNamesBeResolved writes a NetworkPolicy with a rule for DNS, as charts have it.
+// letNamesBeResolved writes a NetworkPolicy with a rule for DNS in the form that charts use.
 func letNamesBeResolved(own, name, summary, rule string, ports []networkingv1.NetworkPolicyPort, to ...networkingv1.NetworkPolicyPeer) attack.Attack {
 	return attack.Creating(name, summary, attack.ByPolicy(FloorPolicy, rule),
 		written(own, name, nil, []networkingv1.NetworkPolicyEgressRule{{Ports: ports, To: to}}))
 }
 
-// dnsPeers are the DNS pods as charts select them.
+// dnsPeers returns the peer by which charts select DNS pods.
 func dnsPeers(namespaces *metav1.LabelSelector) networkingv1.NetworkPolicyPeer {
 	return networkingv1.NetworkPolicyPeer{NamespaceSelector: namespaces, PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"k8s-app": "kube-dns"}}}
 }
 
-// restrictedMirrors are what a tenant can reach whose egress is restricted.
+// restrictedMirrors are connections and policies of a tenant with Restricted egress.
 func restrictedMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attack {
 	own := by.Namespaces[0]
 	all := []attack.Attack{

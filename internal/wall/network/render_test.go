@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew from what the dialects say")
 
-// dialects are all ways to write the wall.
+// dialects has every way to write the wall.
 var dialects = map[string]v1alpha1.PlatformNetwork{
 	"kubernetes":           {Dialect: v1alpha1.DialectKubernetes},
 	"calico":               {Dialect: v1alpha1.DialectCalico},
@@ -28,9 +28,9 @@ var dialects = map[string]v1alpha1.PlatformNetwork{
 	"aws":                  {Dialect: v1alpha1.DialectAWS},
 }
 
-// TestDialects holds what each dialect writes, for a tenant with Open and one with
-// Restricted egress, against what was reviewed. Run `go test
-// ./internal/wall/network -update` and look at the diff.
+// TestDialects compares the objects of each dialect with the reviewed golden files, for a
+// tenant with Open and one with Restricted egress. Run `go test ./internal/wall/network
+// -update` and review the diff.
 func TestDialects(t *testing.T) {
 	for name, dialect := range dialects {
 		t.Run(name, func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// ofOneFamily wants no rule of Calico's to hold addresses of IPv4 and of IPv6:
-// Calico refuses such a rule, which the shape of its objects does not say.
+// ofOneFamily fails if a Calico rule has both IPv4 and IPv6 addresses: Calico refuses such a
+// rule, but the schema of its objects allows it.
 func ofOneFamily(t *testing.T, o client.Object) {
 	t.Helper()
 	policy, ok := o.(*unstructured.Unstructured)

@@ -6,5 +6,5 @@ import (
 	"croft.dev/croft/internal/wall/ruletest"
 )
 
-// TestRules tries each rule of this wall by itself.
+// TestRules tests each rule of this wall alone.
 func TestRules(t *testing.T) { ruletest.Run(t, "testdata/rules") }

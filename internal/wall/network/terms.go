@@ -12,36 +12,37 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// terms are what one tenant's pods let in and where they may connect to, in no
-// API at all: each dialect writes these, so that no two of them drift apart.
-// Whatever they do not name is denied, both ways. Within the tenant everything is
-// let through.
+// terms describe the ingress and egress of a tenant's pods independently of any API. Every
+// dialect is written from them, so that the dialects do not diverge. Traffic within the
+// tenant is allowed. All other traffic that the terms do not name is denied, in both
+// directions.
 type terms struct {
 	tenant string
-	// services are the platform's namespaces that are let in.
+	// services are the platform's namespaces with access to the tenant's pods.
 	services []string
-	// dnsPods are the pods that resolve names, in the order of their ports.
+	// dnsPods are the pods that serve DNS, in the order of their ports.
 	dnsPods []v1alpha1.DNSPods
-	// resolvers are networks of one address at which names are resolved, where a
-	// selector finds no pods: node-local caches, and servers outside of the cluster.
+	// resolvers are networks of one address each, of name servers that no selector matches:
+	// node-local caches, and servers outside of the cluster.
 	resolvers []string
-	// everywhere says that pods may connect to wherever they like. It reaches other
-	// tenants' addresses too: it is they who let nobody in.
+	// everywhere is set if pods may connect to all addresses. These include the addresses of
+	// other tenants' pods, whose own policies deny the connection.
 	everywhere bool
-	// networks are where they may connect to otherwise.
+	// networks are the addresses that pods may connect to if everywhere is not set.
 	networks []string
-	// never are networks of one address that no pod may connect to, regardless of other policies;
-	// but to the port of DNS of those that are resolvers, too.
+	// never are networks of one address each that no pod may connect to, regardless of other
+	// policies. The exception is the port of DNS at addresses that are also in resolvers.
 	never []string
 }
 
-// everyAddress are all addresses, of each family.
+// everyAddress has all addresses of each family.
 var everyAddress = []string{"0.0.0.0/0", "::/0"}
 
-// metadata are the platform's metadata addresses as networks of one address.
+// metadata returns the platform's metadata addresses as networks of one address each.
 func metadata(p *estate.Platform) []string { return networksOf(estate.Metadata(&p.Network)) }
 
-// resolvers are the addresses of the platform's name servers as networks of one address.
+// resolvers returns the addresses of the platform's name servers as networks of one address
+// each.
 func resolvers(p *estate.Platform) []string { return networksOf(estate.Resolvers(&p.PlatformSpec)) }
 
 func networksOf(addresses []netip.Addr) []string {
@@ -52,7 +53,7 @@ func networksOf(addresses []netip.Addr) []string {
 	return all
 }
 
-// within are the networks of the same family of addresses.
+// within returns the networks of the same address family.
 func within(all string, networks []string) []string {
 	var same []string
 	for _, n := range networks {
@@ -83,12 +84,12 @@ func termsOf(p *estate.Platform, t *estate.Tenant) terms {
 	return all
 }
 
-// dnsOn are the DNS pods of one port.
+// dnsOn returns the DNS pods with the given port.
 func dnsOn(port int32, pods []v1alpha1.DNSPods) []v1alpha1.DNSPods {
 	return slices.DeleteFunc(slices.Clone(pods), func(p v1alpha1.DNSPods) bool { return p.Port != port })
 }
 
-// dnsPorts are the ports of DNS pods, each once.
+// dnsPorts returns the distinct ports of DNS pods.
 func dnsPorts(pods []v1alpha1.DNSPods) []int32 {
 	var all []int32
 	for _, p := range pods {
@@ -97,13 +98,13 @@ func dnsPorts(pods []v1alpha1.DNSPods) []int32 {
 	return slices.Compact(all)
 }
 
-// dnsAtMetadata are the metadata addresses at which the platform resolves names.
+// dnsAtMetadata returns the metadata addresses at which the platform serves DNS.
 func (t terms) dnsAtMetadata() []string {
 	return slices.DeleteFunc(slices.Clone(t.never), func(n string) bool { return !slices.Contains(t.resolvers, n) })
 }
 
-// strangers selects every namespace that is neither the tenant's nor one of the
-// platform's services: other tenants' and nobody's.
+// strangers selects every namespace that belongs neither to the tenant nor to the platform's
+// services: the namespaces of other tenants, and those outside of all tenants.
 func (t terms) strangers() *metav1.LabelSelector {
 	selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: v1alpha1.TenantLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{t.tenant}},

@@ -1,4 +1,4 @@
-// Package network is the wall that keeps tenants' traffic apart.
+// Package network is the wall that separates tenants' traffic.
 package network
 
 import (
@@ -10,15 +10,15 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// Wall is the network wall: nothing comes in from other tenants, nothing goes
-// out to the instance metadata address, no policy of a tenant's own can
-// change that, and no pod is attached to a network that its tenant is not granted.
+// Wall is the network wall. It denies ingress from other tenants and egress to the instance
+// metadata addresses, prevents tenants' own policies from changing that, and attaches pods
+// only to networks that their tenant is granted.
 type Wall struct{}
 
 // Name implements wall.Wall.
 func (Wall) Name() string { return "network" }
 
-// Policies are the floors under tenants' own policies, and who writes definitions of
+// Policies returns the policies on tenants' own network policies, and on definitions of
 // networks.
 func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 	all := []admissionpolicy.Validating{floor(p), checkDefinitions()}
@@ -28,10 +28,10 @@ func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 	return all
 }
 
-// Pods returns how pods are attached to secondary networks.
+// Pods returns the rules and the mutation that attach pods to secondary networks.
 func (Wall) Pods(*estate.Platform) admissionpolicy.Pods { return attachments() }
 
-// Platform returns the policies that are not about pods.
+// Platform returns the policies other than the shared policies on pods.
 func (w Wall) Platform(p *estate.Platform) []client.Object {
 	var all []client.Object
 	for _, policy := range w.Policies(p) {
@@ -40,12 +40,12 @@ func (w Wall) Platform(p *estate.Platform) []client.Object {
 	return all
 }
 
-// Pool returns nothing: pods are told apart by namespace, not by node.
+// Pool returns nothing: policies distinguish pods by namespace, not by node.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
 
-// Tenant returns the tenant's policies, in the platform's dialect, and the definitions of
-// its secondary networks. What denies comes before what lets through, so that nothing
-// opens while they are written.
+// Tenant returns the tenant's policies, in the platform's dialect, and the definitions of its
+// secondary networks. Policies that deny come before policies that allow, so that no traffic
+// is allowed too early while they are written.
 func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	terms := termsOf(p, t)
 	var all []client.Object
@@ -71,7 +71,7 @@ func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	return append(all, definitions(t)...)
 }
 
-// Kinds are those that the platform's dialect needs and a cluster may not have.
+// Kinds returns the kinds that the platform's dialect needs and that a cluster may lack.
 func Kinds(p *estate.Platform) []schema.GroupVersionKind {
 	switch p.Network.Dialect {
 	case v1alpha1.DialectCalico:

@@ -19,7 +19,7 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// Attacks try to get onto nodes that are not the tenant's.
+// Attacks try to run pods on nodes of other tenants or the platform.
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	s := scene{
 		key: p.NodePoolKey, namespace: by.Namespaces[0], pool: by.Pools[0], pools: by.Pools, otherPool: on.Pools[0],
@@ -33,18 +33,18 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	return attacks
 }
 
-// scene are the tenants and pools of the attacks.
+// scene has the tenants and pools of the attacks.
 type scene struct {
 	key, namespace, pool, otherPool string
 	pools, runtimeClasses           []string
-	tolerations                     []string // the platform's
+	tolerations                     []string // of the platform
 	engine                          v1alpha1.PlacementEngine
-	// tenant has the namespaces, and other is one of otherTenant's.
+	// tenant owns namespaces, and otherTenant owns other.
 	tenant, otherTenant, other string
 	namespaces                 []string
 }
 
-// otherEngine is the engine that does not give pods their place.
+// otherEngine returns the engine that does not place pods on this platform.
 func (s scene) otherEngine() string {
 	if s.engine == v1alpha1.PlacementGatekeeper {
 		return string(v1alpha1.PlacementNative)
@@ -68,7 +68,7 @@ func toleration(t corev1.Toleration) func(*corev1.Pod) {
 // pod with such a device.
 var device = corev1.Toleration{Key: "croft-verify.example/device", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
 
-// requesting requests so many of a device, and tolerates its taint.
+// requesting requests count of a device and tolerates its taint.
 func requesting(name string, count int64) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		limits := corev1.ResourceList{corev1.ResourceName(name): *resource.NewQuantity(count, resource.DecimalSI)}
@@ -79,7 +79,7 @@ func requesting(name string, count int64) func(*corev1.Pod) {
 	}
 }
 
-// strays are pods that would run elsewhere.
+// strays are pods that would run outside of the tenant's pools.
 func (s scene) strays() []attack.Attack {
 	everything := corev1.Toleration{Operator: corev1.TolerationOpExists}
 	otherPool := corev1.Toleration{Key: s.key, Operator: corev1.TolerationOpEqual, Value: s.otherPool}
@@ -170,7 +170,7 @@ func (s scene) strays() []attack.Attack {
 	return all
 }
 
-// unplaced removes the placement from an existing DaemonSet, which the policy restores.
+// unplaced removes the placement from an existing DaemonSet. The policy restores it.
 func (s scene) unplaced() attack.Attack {
 	own := attack.Template()
 	a := attack.Changing("unplace-daemonset-later", "take the node selector and the tolerations off a DaemonSet that is there", attack.ByEngine(s.engine, DaemonSetPolicy),
@@ -185,8 +185,8 @@ func (s scene) unplaced() attack.Attack {
 	return a
 }
 
-// selecting selects another tenant's pool. Gatekeeper cannot tell it from one of several
-// of the tenant's own: it leaves the pod unchanged, which is then refused.
+// selecting selects another tenant's pool. Gatekeeper cannot distinguish it from one of
+// several own pools: it leaves the pod unchanged, and the validation refuses it.
 func (s scene) selecting() attack.Attack {
 	const name, summary = "select-other-pool", "select another tenant's pool by nodeSelector"
 	other := func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{s.key: s.otherPool} }
@@ -196,7 +196,7 @@ func (s scene) selecting() attack.Attack {
 	return s.harmless(name, summary, other)
 }
 
-// harmless is an attack by a pod that is let in, and placed on the tenant's pool.
+// harmless returns an attack by a pod that is admitted and placed on the tenant's pool.
 func (s scene) harmless(name, summary string, edit func(*corev1.Pod)) attack.Attack {
 	a := attack.Creating(name, summary, attack.ByEngine(s.engine, admissionpolicy.PodsPolicy), attack.Pod(s.namespace, "croft-"+name, edit))
 	a.Outcome = attack.As(func(p *corev1.Pod) error { return s.placed(&p.Spec) })
@@ -267,8 +267,9 @@ func (s scene) mirrors() []attack.Attack {
 	return append(all, s.schedulingMirrors()...)
 }
 
-// placedAlready is a pod as a DaemonSet's controller or a person who copies a pod writes
-// it. It is placed already, and still needs the other walls' mutations.
+// placedAlready returns a pod in the form that a DaemonSet's controller, or a user who copies
+// a pod, writes it. The pod has its placement already, and still needs the other walls'
+// mutations.
 func (s scene) placedAlready() attack.Attack {
 	return attack.Creating("write-own-place", "write a pod with its place in it, and an image that need not be pulled", attack.Nobody, attack.Pod(s.namespace, "croft-write-own-place", func(p *corev1.Pod) {
 		p.Spec.NodeSelector = map[string]string{s.key: s.pool}
@@ -277,7 +278,7 @@ func (s scene) placedAlready() attack.Attack {
 	}))
 }
 
-// choose are legitimate requests of a tenant with several pools.
+// choose returns a legitimate request of a tenant with several pools.
 func (s scene) choose(pool string) attack.Attack {
 	chosen := s
 	chosen.pool = pool
@@ -290,8 +291,7 @@ func (s scene) choose(pool string) attack.Attack {
 	}
 }
 
-// create is an attack by creating a pod that a rule of the placement policy
-// refuses.
+// create returns an attack that creates a pod which a rule of the placement policy refuses.
 func (s scene) create(name, summary, rule string, edit func(*corev1.Pod)) attack.Attack {
 	return attack.Attack{
 		Name: name, Kind: attack.Breach, Summary: summary,
@@ -300,7 +300,7 @@ func (s scene) create(name, summary, rule string, edit func(*corev1.Pod)) attack
 	}
 }
 
-// placed reports why a pod would not run on the tenant's pool and nowhere else.
+// placed returns an error if a pod could run anywhere but on the tenant's pool.
 func (s scene) placed(spec *corev1.PodSpec) error {
 	if got := spec.NodeSelector[s.key]; got != s.pool {
 		return fmt.Errorf("its nodeSelector asks for pool %q, not %q", got, s.pool)
@@ -321,7 +321,7 @@ func (s scene) placed(spec *corev1.PodSpec) error {
 	return nil
 }
 
-// require asks by node affinity for a label.
+// require returns node affinity that requires a label.
 func require(key, value string) *corev1.Affinity {
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{

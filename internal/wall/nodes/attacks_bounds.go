@@ -9,8 +9,8 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// bounds are pods with lists that croft's own rules, the scheduler and Karpenter would
-// take seconds for.
+// bounds are pods with lists that croft's own rules, the scheduler and Karpenter would take
+// seconds to evaluate.
 func (s scene) bounds() []attack.Attack {
 	tolerating := func(n int) []corev1.Toleration {
 		list := make([]corev1.Toleration, n)
@@ -27,7 +27,7 @@ func (s scene) bounds() []attack.Attack {
 		}
 		return affinity
 	}
-	// Kubernetes adds tolerations, and croft that of the pool.
+	// Kubernetes adds tolerations, and croft adds one for the pool.
 	const added = 10
 	return attack.Because("all tenants share the API server and the scheduler, whose time grows with the square of a list's length", nil,
 		s.create("tolerate-more", "write a pod with more tolerations than croft goes through", admissionpolicy.BoundsRule, func(p *corev1.Pod) { p.Spec.Tolerations = tolerating(mostTolerations + 1) }),

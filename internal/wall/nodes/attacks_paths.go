@@ -17,7 +17,7 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// bindings go around the scheduler.
+// bindings bypass the scheduler.
 func (s scene) bindings() []attack.Attack {
 	pod := func(name string) *corev1.Pod { return attack.Pod(s.namespace, "croft-"+name, waiting) }
 	through := func(name, summary string, by attack.Stopper) attack.Attack {
@@ -44,10 +44,10 @@ func (s scene) bindings() []attack.Attack {
 	}
 }
 
-// nobodys are requests that tenants may not make, in a namespace of no tenant: every
-// policy on tenants must allow them there.
+// nobodys are requests that are forbidden to tenants, sent in a namespace outside of all
+// tenants. Every policy on tenants must allow them there.
 func (s scene) nobodys() []attack.Attack {
-	// Namespaces that are new have no service account yet.
+	// A new namespace does not have its default service account yet.
 	account := &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: metav1.ObjectMeta{Name: "croft-verify"}}
 	stray := attack.Pod("", "croft-free-pod", toleration(corev1.Toleration{Operator: corev1.TolerationOpExists}), func(p *corev1.Pod) { p.Spec.ServiceAccountName = account.Name })
 	pod := attack.Creating("free-pod", "write a pod that tolerates every taint", attack.Nobody, stray)
@@ -85,7 +85,7 @@ func (s scene) nobodys() []attack.Attack {
 	}
 }
 
-// templates are the same, written where pods are made from.
+// templates have the same fields in the objects that pods are created from.
 func (s scene) templates() []attack.Attack {
 	all := []attack.Attack{s.unplaced()}
 	warned := func(name, summary, rule string, object client.Object) {
@@ -130,8 +130,8 @@ func (s scene) templates() []attack.Attack {
 	return all
 }
 
-// waiting removes a pod's scheduling gate, which would also refuse the binding, and
-// makes it wait for a node that cannot exist instead.
+// waiting removes a pod's scheduling gate, which would also refuse the binding. Instead the
+// pod waits for a node that cannot exist.
 func waiting(p *corev1.Pod) {
 	p.Spec.SchedulingGates = nil
 	p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "croft-verify"}

@@ -16,8 +16,8 @@ import (
 
 type terms = []corev1.PodAffinityTerm
 
-// avoid and follow are required anti-affinity and affinity; the other two are
-// preferred.
+// avoid returns required anti-affinity, and follow required affinity. preferAvoiding and
+// preferFollowing return the preferred forms.
 func avoid(t ...corev1.PodAffinityTerm) *corev1.Affinity {
 	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: t}}
 }
@@ -42,8 +42,8 @@ func preferFollowing(t ...corev1.PodAffinityTerm) *corev1.Affinity {
 	return &corev1.Affinity{PodAffinity: &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: rather(t...)}}
 }
 
-// in is a term about pods of namespaces by their names, and where one about pods of
-// selected namespaces.
+// in returns a term on pods of the named namespaces. where returns a term on pods of selected
+// namespaces.
 func in(namespaces ...string) corev1.PodAffinityTerm {
 	return corev1.PodAffinityTerm{TopologyKey: corev1.LabelOSStable, LabelSelector: &metav1.LabelSelector{}, Namespaces: namespaces}
 }
@@ -62,7 +62,7 @@ func label(key, value string) metav1.LabelSelector {
 	return metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
 }
 
-// many is a number of terms about one's own pods.
+// many returns n terms on the tenant's own pods.
 func many(n int) terms {
 	var all terms
 	for i := range n {
@@ -111,7 +111,8 @@ func affine(affinity *corev1.Affinity) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.Affinity = affinity }
 }
 
-// scheduling are pods that decide where others' pods run, or keep the scheduler busy.
+// scheduling are pods that decide where other tenants' pods run, or that occupy the
+// scheduler.
 func (s scene) scheduling() []attack.Attack {
 	foreign := func(name, summary string, affinity *corev1.Affinity) attack.Attack {
 		return s.create(name, summary, AffinityRule, affine(affinity))
@@ -160,7 +161,7 @@ func (s scene) scheduling() []attack.Attack {
 	return all
 }
 
-// schedulingTemplates are the same in templates, which are warned of.
+// schedulingTemplates have the same constraints in templates, which lead to warnings.
 func (s scene) schedulingTemplates() []attack.Attack {
 	var all []attack.Attack
 	template := attack.Template(func(t *corev1.PodTemplateSpec) { t.Spec.Affinity = avoid(where(metav1.LabelSelector{})) })
@@ -217,15 +218,14 @@ func (s scene) capacity() []attack.Attack {
 	)...)
 }
 
-// buffer is a CapacityBuffer, which asks Karpenter for room.
+// buffer returns a CapacityBuffer, which has Karpenter provision spare nodes.
 func (s scene) buffer(name string) *unstructured.Unstructured {
 	return attack.Custom("autoscaling.x-k8s.io/v1beta1", "CapacityBuffer", s.namespace, "croft-"+name, map[string]any{
 		"podTemplateRef": map[string]any{"name": "croft-" + name}, "replicas": int64(1),
 	})
 }
 
-// groups ask for nodes, or for the scheduler's attention, by kinds that few clusters
-// have.
+// groups request nodes, or occupy the scheduler, by kinds that few clusters serve.
 func (s scene) groups() []attack.Attack {
 	byPolicy := attack.ByPolicy(CapacityPolicy, CapacityRule)
 	right := func(group, resource string) rbacv1.PolicyRule {

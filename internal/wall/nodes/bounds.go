@@ -12,8 +12,8 @@ const (
 	fewTerms = "the scheduler and Karpenter go through them for every node and instance type"
 )
 
-// podBounds are the bounds of fields that place a pod. No rule reads terms of node
-// affinity, but the scheduler and Karpenter do, which all tenants share.
+// podBounds are the bounds of fields that place a pod. No rule reads terms of node affinity,
+// but the scheduler and Karpenter do, and all tenants share them.
 var podBounds = []admissionpolicy.Bound{
 	{
 		Path: "spec.tolerations", Max: mostTolerations, Patched: true,

@@ -13,13 +13,13 @@ const (
 	kindEC2NodeClass = "EC2NodeClass"
 )
 
-// ec2NodeClass is a pool's class as Karpenter has it. The estate has written out
-// all of it, in fields that are named as Karpenter's are. It is unstructured: the
-// AWS provider's types would bring the whole AWS SDK into this binary.
+// ec2NodeClass returns a pool's EC2NodeClass. The estate has filled in all fields, under
+// Karpenter's names. The object is unstructured because the AWS provider's types would add
+// the whole AWS SDK to this binary.
 func ec2NodeClass(pool *estate.Pool) client.Object {
 	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pool.Class.AWS)
 	if err != nil {
-		panic(err) // the type has nothing that JSON cannot say
+		panic(err) // JSON can encode every field of the type
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": awsGroup + "/v1",

@@ -22,7 +22,7 @@ import (
 	"croft.dev/croft/internal/wall/nodes"
 )
 
-// defaults is the EC2NodeClass of a croft.yaml with nothing but the role: all defaults.
+// defaults is the EC2NodeClass for a croft.yaml that sets only the role.
 const defaults = `{
 amiFamily: AL2023, amiSelectorTerms: [{alias: al2023@latest}], associatePublicIPAddress: false, detailedMonitoring: false,
 blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {deleteOnTermination: true, encrypted: true, volumeSize: 20Gi, volumeType: gp3}}],
@@ -31,9 +31,9 @@ metadataOptions: {httpEndpoint: enabled, httpProtocolIPv6: disabled, httpPutResp
 role: nodes, securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: demo}}], subnetSelectorTerms: [{tags: {karpenter.sh/discovery: demo}}],
 tags: {CostCode: org1, NodePool: jobs, Project: jobs}}`
 
-// classes are a pool's settings of its nodes, and the resulting differences of the
-// EC2NodeClass from the defaults; null is for absent fields. Every field of AWSNodeClass
-// is in one of them.
+// classes has settings of a pool's nodes, and the resulting differences of the EC2NodeClass
+// from the defaults. null means an absent field. Every field of AWSNodeClass is in at least
+// one of them.
 var classes = []struct{ name, says, gives string }{
 	{"nothing", `{}`, `{}`},
 	{"a role", `{role: other}`, `{role: other}`},
@@ -80,8 +80,8 @@ var classes = []struct{ name, says, gives string }{
 	{"detailed monitoring", `{detailedMonitoring: true}`, `{detailedMonitoring: true}`},
 }
 
-// TestEC2NodeClass expects the table's result of each class, and the defaults for all
-// other fields.
+// TestEC2NodeClass expects the table's result for each class, and the defaults for all other
+// fields.
 func TestEC2NodeClass(t *testing.T) {
 	for _, c := range classes {
 		t.Run(c.name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestEC2NodeClass(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsInTheTable keeps the table from falling behind the type.
+// TestEveryFieldIsInTheTable fails if a field of the type is missing in the table.
 func TestEveryFieldIsInTheTable(t *testing.T) {
 	said := map[string]bool{}
 	for _, c := range classes {
@@ -111,9 +111,9 @@ func TestEveryFieldIsInTheTable(t *testing.T) {
 	}
 }
 
-// TestEC2NodeClassOnAServer creates each class with Karpenter's own CRD. It does so
-// strictly, so that unknown fields are refused; and the stored object must equal the
-// sent one, so that no default of the CRD applies. The pools pass croft's own CRD.
+// TestEC2NodeClassOnAServer creates each class on an API server with Karpenter's own CRD.
+// Strict validation refuses unknown fields. The stored object must equal the sent one, so no
+// default of the CRD applies. The pools pass the validation of croft's own CRD.
 func TestEC2NodeClassOnAServer(t *testing.T) {
 	sandbox.EndToEnd(t)
 	if testing.Short() {
@@ -148,8 +148,8 @@ func TestEC2NodeClassOnAServer(t *testing.T) {
 	}
 }
 
-// classOf is the EC2NodeClass of a pool that says a class, on a platform that has
-// the role nodes.
+// classOf returns the EC2NodeClass of a pool with the given class, on a platform with the
+// role nodes.
 func classOf(t *testing.T, says string) *unstructured.Unstructured {
 	t.Helper()
 	file := "platform: {clusterName: demo, clusterDNS: [10.100.0.10], nodeClass: {aws: {role: nodes}}}\npools: {jobs: {costCode: org1, nodeClass: {aws: " + strings.ReplaceAll(says, "\t", " ") + "}}}\n"
@@ -176,7 +176,7 @@ func mapping(t *testing.T, text string) map[string]any {
 	return m
 }
 
-// plain is a value with the types that JSON has.
+// plain returns a value with the types of decoded JSON.
 func plain(t *testing.T, v any) map[string]any {
 	t.Helper()
 	data, err := json.Marshal(v)
@@ -190,7 +190,7 @@ func plain(t *testing.T, v any) map[string]any {
 	return m
 }
 
-// gather marks the paths of all set fields. Lists are no steps of a path.
+// gather marks the paths of all set fields. List indexes are not part of a path.
 func gather(v any, path string, said map[string]bool) {
 	said[path] = true
 	switch v := v.(type) {
@@ -205,7 +205,7 @@ func gather(v any, path string, said map[string]bool) {
 	}
 }
 
-// fieldsOf are the paths of all fields of a type and of nested types.
+// fieldsOf returns the paths of all fields of a type and its nested types.
 func fieldsOf(t reflect.Type, path string) []string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()

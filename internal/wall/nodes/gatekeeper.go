@@ -7,7 +7,7 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// placementConstraint is the check of where pods may run, as Gatekeeper holds it.
+// placementConstraint returns the placement rules on pods for Gatekeeper to enforce.
 func placementConstraint(p *estate.Platform) admissionpolicy.Constrained {
 	return admissionpolicy.Constrained{
 		Kind:    "CroftPlacement",
@@ -16,10 +16,10 @@ func placementConstraint(p *estate.Platform) admissionpolicy.Constrained {
 	}
 }
 
-// mutators place a tenant's pods where Gatekeeper is the engine, as place does.
-// Gatekeeper can set a field or leave it alone if it is set, but not judge its value: in
-// a tenant with several pools a pod that selects another tenant's pool is refused, not
-// moved; and pods tolerate all of the tenant's pools, since their nodeSelector decides.
+// mutators place a tenant's pods if Gatekeeper is the engine, as place does otherwise.
+// Gatekeeper can set a field, or skip it if it is set, but cannot compare its value. So in a
+// tenant with several pools, a pod that selects another tenant's pool is refused instead of
+// moved. Pods tolerate all of the tenant's pools, and their nodeSelector decides.
 func mutators(poolKey string, t *estate.Tenant) []client.Object {
 	var tolerations []any
 	for _, pool := range t.Pools {

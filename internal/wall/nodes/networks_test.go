@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/internal/wall/nodes"
 )
 
-// TestWaitForNetworks wants the startup taint and the agent's label on pools that wait, and
-// no change to others: their nodes would be replaced.
+// TestWaitForNetworks expects the startup taint and the agent's label on pools that wait, and
+// no change of other pools: a change would replace their nodes.
 func TestWaitForNetworks(t *testing.T) {
 	platform := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{NodePoolKey: v1alpha1.DefaultNodePoolKey}}
 	for _, waits := range []bool{false, true} {
@@ -38,8 +38,9 @@ func TestWaitForNetworks(t *testing.T) {
 	}
 }
 
-// TestReadinessRule wants a rule for pools that wait, about the taint that their nodes come
-// with and about their nodes alone, and a name that the controller can mark nodes with.
+// TestReadinessRule expects a rule for each pool that waits. The rule must be on the taint
+// that the pool's nodes start with, and on these nodes only. Its name must fit into the
+// annotation that the controller adds to nodes.
 func TestReadinessRule(t *testing.T) {
 	pool := &estate.Pool{Name: "telco", PoolSpec: v1alpha1.PoolSpec{WaitForNetworks: true}}
 	all := nodes.Wall{}.Readiness(pool)

@@ -9,18 +9,16 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// DaemonSetPolicy is the name of the policy that places the pods of a tenant's
-// DaemonSets.
+// DaemonSetPolicy is the name of the policy that places the pods of a tenant's DaemonSets.
 const DaemonSetPolicy = "croft-placement-daemonsets"
 
-// BindingPolicy is the name of the policy on who may bind pods to nodes.
+// BindingPolicy is the name of the policy on requests that bind pods to nodes.
 const BindingPolicy = "croft-binding"
 
-// CapacityPolicy is the name of the policy on objects that request nodes without being
-// pods.
+// CapacityPolicy is the name of the policy on objects other than pods that request nodes.
 const CapacityPolicy = "croft-capacity"
 
-// The rules that others name.
+// The names of the rules that other code refers to.
 const (
 	NodeSelectorRule = "node-selector"
 	TolerationsRule  = "tolerations"
@@ -31,14 +29,14 @@ const (
 	CapacityRule     = "pods-alone"
 )
 
-// podPart is the first two of the four layers of placement: pods are placed at creation,
-// and the result is checked. The other two, the taints and the label that a node cannot
-// forge, come with each pool.
+// podPart returns the first two of the four layers of placement: pods are placed at creation,
+// and the result is validated. The other two layers, the taints and a label that a node
+// cannot forge, belong to each pool.
 func podPart(p *estate.Platform) admissionpolicy.Pods {
 	poolKey := p.NodePoolKey
 	variables, patch := place(poolKey, "spec")
 	asked, scheduling := schedulingPart()
-	// A variable costs more than its value.
+	// A CEL variable costs more than its value.
 	keyed := func(expression string) string {
 		return strings.ReplaceAll(expression, "KEY", admissionpolicy.Quote(poolKey))
 	}
@@ -97,7 +95,7 @@ func podPart(p *estate.Platform) admissionpolicy.Pods {
 				Message: `"spec.schedulerName: pods of tenants are scheduled by default-scheduler: remove the field"`,
 			},
 		}, scheduling...),
-		// On an update only changed fields are judged, so that pods which are older than
+		// An update is validated for changed fields only, so that pods which existed before
 		// the policy can still be labelled, finished and deleted.
 		PodRules: []admissionpolicy.Rule{{
 			Name: NodeSelectorRule, Says: "pods select one of the tenant's pools",
@@ -126,18 +124,18 @@ func podPart(p *estate.Platform) admissionpolicy.Pods {
 	}
 }
 
-// alreadyPlaced is true of a pod that looks as place leaves it. The toleration of the
-// pool is the last of a pod that was changed, and of hardly any that was not, since the
-// API server adds some of its own before. A pod that only looks like it is refused if
-// the pool is not its tenant's.
+// alreadyPlaced is the condition that a pod has the placement that place sets. In a changed
+// pod, the pool's toleration is the last one. In other pods it hardly ever is, since the API
+// server adds some of its own tolerations first. If the condition is true for a pod that has
+// not been placed, the validation refuses the pod unless the pool is its tenant's.
 const alreadyPlaced = `has(object.spec.nodeSelector) && KEY in object.spec.nodeSelector &&
 	has(object.spec.tolerations) && object.spec.tolerations.size() > 0 &&
 	[object.spec.tolerations[object.spec.tolerations.size() - 1]].all(t,
 		has(t.key) && t.key == KEY && has(t.value) && t.value == object.spec.nodeSelector[KEY] &&
 		(!has(t.operator) || t.operator == "Equal") && !has(t.effect))`
 
-// tolerated is true for a toleration t that pods of the tenant may have. Most are of KEY
-// or of the API server's own tolerations.
+// tolerated returns the condition that pods of the tenant may have a toleration t. Most
+// tolerations have the key KEY, or are the API server's own.
 func tolerated(keys []string) string {
 	listed := make([]string, len(keys))
 	for i, key := range keys {
@@ -151,25 +149,25 @@ func tolerated(keys []string) string {
 	variables.specBefore.exists(s, has(s.tolerations) && t in s.tolerations)`
 }
 
-// ofDevice is true for the toleration that the API server's plugin ExtendedResourceToleration
-// adds for a device, if a container requests one or more. Such a pod fits on nodes with the
-// device alone, so the toleration opens no others: not those of a taint that is no device,
-// such as karpenter.sh/disrupted. For a request of 0, the plugin would add any key that a pod
-// names.
+// ofDevice is the condition that t is the toleration which the API server's plugin
+// ExtendedResourceToleration adds for a device, and that a container requests one or more of
+// the device. Such a pod fits only on nodes with the device, so the toleration admits it to
+// no other nodes, such as nodes with the taint karpenter.sh/disrupted, which is not a device.
+// For a request of 0, the plugin would add any key that a pod names.
 const ofDevice = `has(t.operator) && t.operator == "Exists" && has(t.effect) && t.effect == "NoSchedule" &&
 	t.key != KEY && t.key.contains("/") && !t.key.contains("kubernetes.io/") &&
 	(variables.spec.containers.exists(c, ` + requests + `) ||
 		has(variables.spec.initContainers) && variables.spec.initContainers.exists(c, ` + requests + `))`
 
-// requests is true for a container c with a limit of one or more of the device t.key. The
-// API server requires limits of devices, and that requests are the same.
+// requests is the condition that a container c has a limit of one or more of the device
+// t.key. The API server requires limits for devices, and requests equal to the limits.
 const requests = `has(c.resources) && has(c.resources.limits) && t.key in c.resources.limits &&
 	sign(quantity(string(c.resources.limits[t.key]))) > 0`
 
-// placeDaemonSets is because the DaemonSet controller makes a pod for every node
-// that the template's own selector and tolerations let it on, before any pod is
-// admitted: an unplaced template would get pods only for nodes that the tenant may
-// not have.
+// placeDaemonSets places the pods in the templates of DaemonSets. The DaemonSet controller
+// creates a pod for every node that matches the template's own selector and tolerations,
+// before any pod is admitted. Without placement in the template, it would create pods only
+// for nodes that the tenant may not use.
 func placeDaemonSets(poolKey string) admissionpolicy.Mutating {
 	variables, patch := place(poolKey, "spec", "template", "spec")
 	return admissionpolicy.Mutating{
@@ -185,14 +183,13 @@ func placeDaemonSets(poolKey string) admissionpolicy.Mutating {
 	}
 }
 
-// place sets the nodeSelector and adds the toleration of the tenant's pool in
-// the pod spec at path. A pod may choose among its tenant's pools by a
-// nodeSelector of its own; affinity is left alone, so that a team can still ask
-// for spot, arm64 or an instance type.
+// place sets the nodeSelector and adds the toleration of the tenant's pool in the pod spec at
+// path. A pod may choose among its tenant's pools by a nodeSelector of its own. Affinity is
+// not changed, so that a team can still request spot, arm64 or an instance type.
 //
-// The values are plain CEL maps: an Object{} inside a list can panic the
-// request (kubernetes/kubernetes#139032), and an ApplyConfiguration may not
-// touch the atomic nodeSelector and tolerations at all.
+// The values are plain CEL maps: an Object{} inside a list can panic the request
+// (kubernetes/kubernetes#139032), and an ApplyConfiguration may not change the atomic
+// nodeSelector and tolerations at all.
 func place(poolKey string, path ...string) ([]admissionpolicy.Variable, string) {
 	object, pointer := "object", ""
 	for _, p := range path {
@@ -226,8 +223,8 @@ func place(poolKey string, path ...string) ([]admissionpolicy.Variable, string) 
 	return variables, patch
 }
 
-// checkBinding lets only the scheduler bind pods. A Binding shows nothing of its
-// pod, so it can be judged only by who sends it.
+// checkBinding allows only the scheduler to bind pods. A Binding has no data about its pod,
+// so the policy can only compare the user.
 func checkBinding() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: BindingPolicy,
@@ -245,16 +242,17 @@ func checkBinding() admissionpolicy.Validating {
 }
 
 const (
-	// everywhere asks the authorizer of such objects, and names no namespace.
+	// everywhere calls the authorizer for the request's resource, in all namespaces.
 	everywhere = `authorizer.group(request.resource.group).resource(request.resource.resource)`
-	// clusterWide is true if the user may write such objects in every namespace.
+	// clusterWide is the condition that the user may update or patch the resource in every
+	// namespace.
 	clusterWide = everywhere + `.check("update").allowed() ||
 		` + everywhere + `.check("patch").allowed()`
 )
 
-// checkCapacity keeps tenants from asking for nodes, or for the scheduler's attention,
-// by anything but pods. Karpenter and the scheduler read these objects, and the
-// templates that they name, without any rule on pods being asked.
+// checkCapacity prevents tenants from requesting nodes, or occupying the scheduler, by
+// objects other than pods. Karpenter and the scheduler read these objects and the templates
+// that they name, and no rule on pods applies to them.
 func checkCapacity() admissionpolicy.Validating {
 	write := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 	return admissionpolicy.Validating{

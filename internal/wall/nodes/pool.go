@@ -16,8 +16,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// nodePool is the Karpenter NodePool of a pool. Everything that Karpenter would
-// default is written out where its default is not ours.
+// nodePool returns the Karpenter NodePool of a pool. It sets every field whose default in
+// Karpenter differs from croft's.
 func nodePool(platform *estate.Platform, pool *estate.Pool) *karpenterv1.NodePool {
 	return &karpenterv1.NodePool{
 		TypeMeta:   metav1.TypeMeta{APIVersion: karpenterapis.Group + "/v1", Kind: "NodePool"},
@@ -29,8 +29,8 @@ func nodePool(platform *estate.Platform, pool *estate.Pool) *karpenterv1.NodePoo
 					Annotations: nodeAnnotations(pool),
 				},
 				Spec: karpenterv1.NodeClaimTemplateSpec{
-					// NoSchedule keeps others' pods from being scheduled here, NoExecute
-					// evicts pods that bypassed the scheduler.
+					// NoSchedule keeps other tenants' pods from being scheduled here.
+					// NoExecute evicts pods that bypassed the scheduler.
 					Taints: []corev1.Taint{
 						{Key: platform.NodePoolKey, Value: pool.Name, Effect: corev1.TaintEffectNoSchedule},
 						{Key: platform.NodePoolKey, Value: pool.Name, Effect: corev1.TaintEffectNoExecute},
@@ -64,8 +64,8 @@ func nodeLabels(platform *estate.Platform, pool *estate.Pool) map[string]string 
 	return labels
 }
 
-// networksTaint keeps every pod off a new node until croft's operator removes it. Tenants'
-// pods cannot tolerate it.
+// networksTaint keeps every pod off a new node until croft's operator removes the taint.
+// Tenants' pods cannot tolerate it.
 var networksTaint = corev1.Taint{
 	Key: v1alpha1.NetworksTaint, Value: v1alpha1.NetworksTaintValue, Effect: corev1.TaintEffectNoSchedule,
 }
@@ -81,7 +81,8 @@ func startupTaints(pool *estate.Pool) []corev1.Taint {
 	return all
 }
 
-// nodeAnnotations carry the tags where there is no cloud to put them on.
+// nodeAnnotations returns the tags as annotations, for node classes without a cloud that
+// could store them.
 func nodeAnnotations(pool *estate.Pool) map[string]string {
 	if pool.Class.AWS != nil || len(pool.Tags) == 0 {
 		return nil
@@ -127,8 +128,7 @@ func plain[S ~string](values []S) []string {
 	return list
 }
 
-// budgets repeats Karpenter's default where none is given, so that a change of
-// that default changes nothing here.
+// budgets sets Karpenter's default explicitly, so that a change of the default has no effect.
 func budgets(pool *estate.Pool) []karpenterv1.Budget {
 	if len(pool.Budgets) == 0 {
 		return []karpenterv1.Budget{{Nodes: "10%"}}
@@ -147,8 +147,8 @@ func budgets(pool *estate.Pool) []karpenterv1.Budget {
 	return all
 }
 
-// nillable is Never for an empty duration too: Karpenter would take an empty
-// expireAfter for 720h.
+// nillable returns Never for an empty duration, too: Karpenter would interpret an empty
+// expireAfter as 720h.
 func nillable(d v1alpha1.Duration) karpenterv1.NillableDuration {
 	if span := finite(d); span != nil {
 		return karpenterv1.NillableDuration{Duration: &span.Duration}
@@ -156,7 +156,7 @@ func nillable(d v1alpha1.Duration) karpenterv1.NillableDuration {
 	return karpenterv1.NillableDuration{}
 }
 
-// finite is nil for Never. The estate holds only durations that parse.
+// finite returns nil for Never. All other durations of an estate can be parsed.
 func finite(d v1alpha1.Duration) *metav1.Duration {
 	span, err := time.ParseDuration(string(d))
 	if err != nil {
@@ -177,8 +177,8 @@ func nodeClassRef(pool *estate.Pool) *karpenterv1.NodeClassReference {
 	}
 }
 
-// nodeClass is the provider's side of a pool; nothing where the platform team
-// keeps it itself.
+// nodeClass returns the pool's node class of the provider, or nothing if the platform team
+// maintains the class.
 func nodeClass(pool *estate.Pool) []client.Object {
 	switch {
 	case pool.Class.Ref != nil:

@@ -14,23 +14,24 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// ReadinessRule is the kind of kubernetes-sigs/node-readiness-controller, which removes a
-// taint from nodes once their conditions are as a rule says.
+// ReadinessRule is the kind of kubernetes-sigs/node-readiness-controller. The controller
+// removes a taint from nodes once their conditions match a rule.
 var ReadinessRule = schema.GroupVersionKind{
 	Group: "readiness.node.x-k8s.io", Version: "v1alpha1", Kind: "NodeReadinessRule",
 }
 
-// longestRule is the longest name of a rule, in bytes. The controller marks nodes by the
-// annotation readiness.k8s.io/bootstrap-completed-NAME, whose part after the slash may have
-// 63.
+// longestRule is the maximum length of a rule's name, in bytes. The controller marks nodes
+// with the annotation readiness.k8s.io/bootstrap-completed-NAME, and the part after the slash
+// may have 63 bytes.
 const longestRule = 63 - len("bootstrap-completed-")
 
-// readinessRule lets pods onto the nodes of a pool as soon as croft's operator says that
-// they can start there. It has one condition and no more, which sums up all others: the kind
-// lets nobody change a rule's conditions, taint, selector and mode.
+// readinessRule admits pods to the nodes of a pool as soon as croft's operator reports that
+// they can start there. It has a single condition that summarizes all others, because a
+// rule's conditions, taint, selector and mode are immutable.
 //
-// bootstrap-only, since pods that run have their interfaces whatever becomes of Multus, and
-// a taint that comes back would replace nodes: Karpenter makes new ones for the pods that
+// The mode is bootstrap-only, because running pods keep their interfaces even if Multus
+// fails. A taint that is added again would replace nodes: Karpenter creates new ones for the
+// pods that wait.
 // wait.
 func readinessRule(pool *estate.Pool) client.Object {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
@@ -51,7 +52,7 @@ func readinessRule(pool *estate.Pool) client.Object {
 	return u
 }
 
-// ruleName is croft-POOL, or croft- and a hash where that is too long.
+// ruleName returns croft-POOL, or croft- and a hash if that is too long.
 func ruleName(pool string) string {
 	const prefix = "croft-"
 	if len(prefix)+len(pool) <= longestRule {
@@ -61,8 +62,8 @@ func ruleName(pool string) string {
 	return prefix + hex.EncodeToString(sum[:8])
 }
 
-// Readiness returns the pool's rule for the node readiness controller; nothing for a pool
-// that waits for nothing. Only clusters that serve the kind get it.
+// Readiness returns the pool's rule for the node readiness controller, or nothing for a pool
+// without waitForNetworks. The rule is written only to clusters that serve the kind.
 func (Wall) Readiness(pool *estate.Pool) []client.Object {
 	if !pool.WaitForNetworks {
 		return nil

@@ -10,29 +10,29 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// The rules on pods' constraints for the scheduler, apart from the node.
+// The names of the rules on pods' scheduling constraints, apart from the node.
 const (
 	AffinityRule = "affinity-namespaces"
 	TermsRule    = "scheduling-terms"
 )
 
-// maxTerms is the maximum number of terms of a kind in a pod. The scheduler and
-// Karpenter evaluate the terms of all pods for every pod that they place, of any tenant.
+// maxTerms is the maximum number of terms of each kind in a pod. For every pod that they
+// place, the scheduler and Karpenter evaluate the terms of all pods, of any tenant.
 const maxTerms = 10
 
-// schedulingPart are the rules on constraints for the scheduler. Required anti-affinity
-// also applies to later pods: a term that selects other namespaces keeps their pods off
-// nodes. Affinity to their pods reveals where they run.
+// schedulingPart returns the rules on scheduling constraints. Required anti-affinity also
+// applies to later pods: a term that selects other namespaces keeps their pods off nodes.
+// Affinity to other tenants' pods reveals where they run.
 func schedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) {
 	variables := []admissionpolicy.Variable{
-		// A pod's own affinity to pods never changes.
+		// A pod's affinity to pods is immutable.
 		{Name: "podTerms", Expression: `!variables.new || !has(variables.spec.affinity) ? [] :
 			` + podTerms("podAffinity") + ` + ` + podTerms("podAntiAffinity")},
-		// Affinity to nodes may still be added to a pod that has a scheduling gate.
+		// Affinity to nodes may still be added to a pod with a scheduling gate.
 		{Name: "nodeTerms", Expression: nodeTerms("variables.spec")},
 		{Name: "spreads", Expression: `variables.new && has(variables.spec.topologySpreadConstraints)
 			? variables.spec.topologySpreadConstraints.size() : 0`},
-		// Too many terms are refused by their number: they are not looked at.
+		// Another rule refuses too many terms, so they are not evaluated here.
 		{Name: "foreignTerms", Expression: `variables.podTerms.size() > MOST ? [] : variables.podTerms.filter(t,
 			has(t.namespaces) && !t.namespaces.all(n, n in params.spec.namespaces) ||
 			has(t.namespaceSelector) && !(` + ownNamespaces("t.namespaceSelector") + `))`},
@@ -73,7 +73,8 @@ func schedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) {
 	return variables, rules
 }
 
-// podTerms are the required and preferred terms of a pod's affinity or anti-affinity.
+// podTerms returns an expression for the required and preferred terms of a pod's affinity or
+// anti-affinity.
 func podTerms(kind string) string {
 	return strings.ReplaceAll(`(!has(variables.spec.affinity.KIND) ? [] :
 		(has(variables.spec.affinity.KIND.requiredDuringSchedulingIgnoredDuringExecution) ?
@@ -83,7 +84,7 @@ func podTerms(kind string) string {
 			[]))`, "KIND", kind)
 }
 
-// nodeTerms is the number of terms of node affinity of a pod spec.
+// nodeTerms returns an expression for the number of node affinity terms of a pod spec.
 func nodeTerms(spec string) string {
 	return strings.ReplaceAll(`(!has(SPEC.affinity) || !has(SPEC.affinity.nodeAffinity) ? 0 :
 		(has(SPEC.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution) ?
@@ -92,8 +93,8 @@ func nodeTerms(spec string) string {
 			SPEC.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution.size() : 0))`, "SPEC", spec)
 }
 
-// ownNamespaces is true for a selector that can match the tenant's namespaces only. All
-// requirements of a selector must match, so one that ensures it is enough.
+// ownNamespaces returns the condition that a selector can match the tenant's namespaces only.
+// All requirements of a selector must match, so one that ensures this is enough.
 func ownNamespaces(selector string) string {
 	return strings.NewReplacer("SELECTOR", selector, "NAME", corev1.LabelMetadataName).Replace(
 		`has(SELECTOR.matchLabels) && (

@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/wall/nodes"
 )
 
-// TestStartupTaints wants the pool's startup taints in its NodePool, together with the one of
-// waitForNetworks, and in the rule for that one alone.
+// TestStartupTaints expects the pool's startup taints in its NodePool, together with the
+// taint of waitForNetworks. The readiness rule must be on the taint of waitForNetworks only.
 func TestStartupTaints(t *testing.T) {
 	platform := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{NodePoolKey: v1alpha1.DefaultNodePoolKey}}
 	cilium := corev1.Taint{Key: "node.cilium.io/agent-not-ready", Value: "true", Effect: corev1.TaintEffectNoExecute}

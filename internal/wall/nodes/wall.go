@@ -1,4 +1,4 @@
-// Package nodes is the wall that keeps each tenant on nodes of its own.
+// Package nodes is the wall that runs each tenant's pods on the tenant's own nodes.
 package nodes
 
 import (
@@ -11,14 +11,14 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// Wall is the nodes wall: pools that only their tenants' pods get onto, in four
-// layers, each enough against a mistake in the others.
+// Wall is the nodes wall: pools that only their tenants' pods can run on, in four layers. Each
+// layer alone is enough if the others have a mistake.
 type Wall struct{}
 
 // Name implements wall.Wall.
 func (Wall) Name() string { return "nodes" }
 
-// Platform returns the policies of placement that are not about pods.
+// Platform returns the policies of placement other than the shared policies on pods.
 func (Wall) Platform(p *estate.Platform) []client.Object {
 	if p.Placement == v1alpha1.PlacementGatekeeper {
 		check := placementConstraint(p)
@@ -28,10 +28,10 @@ func (Wall) Platform(p *estate.Platform) []client.Object {
 	return slices.Concat(placeDaemonSets(p.NodePoolKey).Objects(), checkBinding().Objects(), checkCapacity().Objects())
 }
 
-// Pods returns how pods are placed.
+// Pods returns the placement of pods, as mutations and rules.
 func (Wall) Pods(p *estate.Platform) admissionpolicy.Pods { return podPart(p) }
 
-// Constraints are the checks that Gatekeeper holds too.
+// Constraints returns the rules that Gatekeeper enforces, too.
 func (Wall) Constraints(p *estate.Platform) []admissionpolicy.Constrained {
 	return []admissionpolicy.Constrained{placementConstraint(p)}
 }
@@ -41,8 +41,8 @@ func (Wall) Pool(p *estate.Platform, pool *estate.Pool) []client.Object {
 	return append(nodeClass(pool), nodePool(p, pool))
 }
 
-// Tenant returns nothing, since tenants' differences are in their TenantRules; only
-// Gatekeeper has mutators for each.
+// Tenant returns nothing, since tenants differ only in their TenantRules. With Gatekeeper it
+// returns the tenant's mutators.
 func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	if p.Placement != v1alpha1.PlacementGatekeeper {
 		return nil

@@ -10,14 +10,14 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// The names of the policies on who acts in a tenant's namespaces, and as whom.
+// The names of the policies on the subjects and identities that act in a tenant's namespaces.
 const (
 	RoleBindingsPolicy = "croft-role-bindings"
 	RolesPolicy        = "croft-roles"
 	AccountsPolicy     = "croft-accounts"
 )
 
-// Their rules.
+// The names of their rules.
 const (
 	EverybodyRule       = "everybody"
 	StrangersRule       = "strangers"
@@ -29,8 +29,8 @@ const (
 	BootstrapTokenRule  = "bootstrap-token"
 )
 
-// subjects are the subjects to which a tenant's RoleBindings may give roles: its people,
-// and those of shareWith.
+// subjects returns the subjects that a tenant's RoleBindings may bind: the tenant's users and
+// groups, and the subjects of shareWith.
 func subjects(t *estate.Tenant) []string {
 	all := []string{}
 	add := func(kind, name string) {
@@ -50,8 +50,8 @@ func subjects(t *estate.Tenant) []string {
 	return all
 }
 
-// subjectsOf are the subjects of a RoleBinding in the format of TenantRules. Users and
-// groups of service accounts are written as service accounts.
+// subjectsOf returns an expression for the subjects of a RoleBinding in the format of
+// TenantRules. Users and groups that denote service accounts are written as service accounts.
 func subjectsOf(binding string) string {
 	return with(`(has(BINDING.subjects) ? BINDING.subjects.map(s,
 		s.kind == "ServiceAccount" ?
@@ -64,8 +64,8 @@ func subjectsOf(binding string) string {
 		s.kind + ":" + s.name) : [])`, "BINDING", binding)
 }
 
-// refusedSubjects are the new subjects to which the tenant may not give roles. A star in
-// shareWith allows all of a kind, except Kubernetes' own.
+// refusedSubjects is the expression for the new subjects that the tenant may not bind. A star
+// in shareWith allows all subjects of a kind except Kubernetes' own.
 const refusedSubjects = `variables.subjects.filter(s,
 	!(s in variables.everybody) && !(s in params.spec.subjects) && !(
 		s.startsWith("ServiceAccount:") ?
@@ -75,9 +75,9 @@ const refusedSubjects = `variables.subjects.filter(s,
 			"Group:*" in params.spec.subjects && !s.startsWith("Group:system:") :
 			"User:*" in params.spec.subjects && !s.startsWith("User:system:")))`
 
-// checkRoleBindings keeps tenants from letting others into their namespaces. What
-// croft marked as its own is protected otherwise, and is written before there are
-// TenantRules.
+// checkRoleBindings prevents tenants from binding subjects outside of the tenant, unless
+// shareWith allows them. RoleBindings with croft's label are exempt: the protection policy
+// covers them, and they are written before the TenantRules exist.
 func checkRoleBindings(admins []string) admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:      RoleBindingsPolicy,
@@ -121,9 +121,9 @@ func checkRoleBindings(admins []string) admissionpolicy.Validating {
 	}
 }
 
-// checkRoles has the rules on Roles beyond RBAC: Kubernetes allows any characters but
-// slashes in their names, so a tenant could write control characters to a reader's
-// terminal.
+// checkRoles has the rules on Roles that RBAC lacks. Kubernetes allows any characters except
+// slashes in their names, so a tenant could write control characters to the terminal of a user
+// who lists Roles.
 func checkRoles() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:     RolesPolicy,
@@ -155,8 +155,8 @@ func printableNameRule() admissionpolicy.Rule {
 	}
 }
 
-// cloudIdentities are the annotations of a ServiceAccount by which the webhooks and
-// metadata servers of clouds give its pods an identity there.
+// cloudIdentities are the annotations of a ServiceAccount by which the webhooks and metadata
+// servers of clouds give its pods a cloud identity.
 var cloudIdentities = []string{
 	"eks.amazonaws.com/role-arn",
 	"iam.gke.io/gcp-service-account",
@@ -169,8 +169,8 @@ const (
 	bootstrapSecretType = "bootstrap.kubernetes.io/token"
 )
 
-// concernsIdentity is true of Secrets with tokens, of tokens that others than kubelets
-// ask for, and of service accounts with an identity at a cloud.
+// concernsIdentity is the condition that a request is for a Secret with a token, for a token
+// and not from a kubelet, or for a service account with a cloud identity.
 var concernsIdentity = `request.resource.resource == "secrets" ?
 		[dyn(object)].exists(o,
 			has(o.type) && o.type in ` + quoted([]string{tokenSecretType, bootstrapSecretType}) + `) :
@@ -179,8 +179,8 @@ var concernsIdentity = `request.resource.resource == "secrets" ?
 		has(object.metadata.annotations) &&
 		` + quoted(cloudIdentities) + `.exists(k, k in object.metadata.annotations)`
 
-// refusedIdentities are a service account's new cloud identities that the tenant may not
-// use. An empty annotation names none.
+// refusedIdentities is the expression for a service account's new cloud identities that the
+// tenant may not use. An empty annotation names no identity.
 var refusedIdentities = `variables.isSecret || variables.isToken ? [] :
 	` + quoted(cloudIdentities) + `.filter(k, k in object.metadata.annotations)
 	.filter(k, !(k in variables.before && variables.before[k] == object.metadata.annotations[k]))` +
@@ -189,8 +189,8 @@ var refusedIdentities = `variables.isSecret || variables.isToken ? [] :
 		!params.spec.cloudIdentities.exists(i,
 			i == v || i.endsWith("*") && v.startsWith(i.substring(0, i.size() - 1))))`
 
-// checkAccounts limits a service account's cloud identities, and the lifetime of its
-// tokens. Kubelets request the tokens that pods mount, which end with the pod.
+// checkAccounts limits a service account's cloud identities and the lifetime of its tokens.
+// Kubelets are exempt: they request the tokens that pods mount, which expire with the pod.
 func checkAccounts() admissionpolicy.Validating {
 	create := []admissionv1.OperationType{admissionv1.Create}
 	return admissionpolicy.Validating{
@@ -252,8 +252,7 @@ func checkAccounts() admissionpolicy.Validating {
 	}
 }
 
-// sharesWith reports whether a tenant may share with a subject in the format of
-// TenantRules.
+// sharesWith reports whether a tenant may bind a subject in the format of TenantRules.
 func sharesWith(t *estate.Tenant, subject v1alpha1.Sharer) bool {
 	return slices.ContainsFunc(t.Allowances.ShareWith, func(s v1alpha1.Sharer) bool {
 		return s == subject || subject.Group != "" && s.Group == "*" || subject.User != "" && s.User == "*"

@@ -8,8 +8,8 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// TestSubjects expects a tenant's people, and the subjects that it may share with, once
-// each and in the format of TenantRules.
+// TestSubjects expects each user and group with access, and each subject of shareWith, once
+// and in the format of TenantRules.
 func TestSubjects(t *testing.T) {
 	shop := &estate.Tenant{
 		Access: []v1alpha1.Access{{Group: "oidc:devs", Role: v1alpha1.RoleOperator}, {Group: "oidc:devs", Role: v1alpha1.RoleViewer}, {User: "ann", Role: v1alpha1.RoleViewer}},

@@ -10,15 +10,15 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// The names of the policies on annotations and labels that make add-ons act. The rules
-// on pods are in the policies on pods.
+// The names of the policies on annotations and labels that add-ons act on. For pods, the
+// policies on pods have these rules.
 const (
 	AnnotationsPolicy           = "croft-annotations"
 	UnknownAnnotationsPolicy    = "croft-unknown-annotations"
 	UnknownPodAnnotationsPolicy = "croft-unknown-pod-annotations"
 )
 
-// Their rules. Each is about some of the catalogue's classes.
+// The names of their rules. Each is about some classes of the catalogue.
 const (
 	AnnotatedHostsRule     = "annotated-hosts"
 	URLsRule               = "urls"
@@ -28,7 +28,7 @@ const (
 	UnknownAnnotationsRule = "unknown-annotations"
 	UnknownWarningRule     = "unknown-annotations-allowed"
 	LabelsRule             = "labels"
-	// PodAnnotationsRule is all of these at once: a pod passes one rule, not seven.
+	// PodAnnotationsRule combines these rules: a pod passes one rule instead of seven.
 	PodAnnotationsRule = "annotations"
 )
 
@@ -36,7 +36,7 @@ const (
 type classRule struct {
 	name, says string
 	classes    []addons.Class
-	// what is the remedy, and exception the field that allows it, if what names one.
+	// what is the remedy. exception is the field that allows more, if the remedy names one.
 	what, exception string
 }
 
@@ -95,67 +95,72 @@ func classRules() []classRule {
 	}
 }
 
-// objects is true of names of objects, each with or without a namespace of the tenant.
+// objects is the condition that V is a list of object names, each without a namespace or with
+// a namespace of the tenant.
 const objects = `V.split(",").all(o,
 	o.trim().matches("^[A-Za-z0-9.-]*(/[a-z0-9.-]+)?([:@][A-Za-z0-9_.-]+)*$") &&
 	(!o.contains("/") || o.trim().split("/")[0] in params.spec.namespaces))`
 
-// urlForm excludes URLs that parsers interpret differently, such as those with users.
+// urlForm excludes URLs that parsers interpret differently, such as URLs with user names.
 const urlForm = "^https?://([$]host|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:[0-9]{1,5})?" +
 	"([/?][^\\x00-\\x20\\x7f;{}\"'`\\\\#]*)?$"
 
-// multusJSON is the JSON of networks with nothing but a name, a namespace and an
-// interface: no address. multusNetwork is one of them.
+// multusJSON matches the JSON of networks that have only a name, a namespace and an
+// interface, and no address. multusNetwork matches one network.
 const (
 	multusJSON    = `^\s*\[\s*` + multusNetwork + `\s*(,\s*` + multusNetwork + `\s*)*\]\s*$`
 	multusNetwork = `\{\s*("(name|namespace|interface)"\s*:\s*"[a-z0-9.-]+"\s*,?\s*)+\}`
 )
 
-// networks is true of Multus' networks, by name or as JSON, in the tenant's namespaces.
+// networks is the condition that V lists Multus networks, by name or as JSON, in the tenant's
+// namespaces.
 var networks = `V.size() <= 4096 && (` + objects + ` ||
 	V.matches(` + admissionpolicy.Quote(multusJSON) + `) &&
 	V.findAll(` + admissionpolicy.Quote(`"namespace"\s*:\s*"[a-z0-9.-]+"`) + `).all(n,
 		n.findAll("[a-z0-9.-]+")[1] in params.spec.namespaces))`
 
-// settings is true for YAML or JSON whose keys are among those of CLASS. The keys are
-// found as text, so characters that allow other notations of keys are refused.
+// settings is the condition that V is YAML or JSON whose keys are all listed in CLASS. The
+// keys are found in the text, so characters that allow other notations of keys are refused.
 var settings = `V.size() <= 4096 &&
 	V.matches(` + admissionpolicy.Quote(`^[A-Za-z0-9_.,:"'{}\[\]\s/-]*$`) + `) &&
 	V.findAll(` + admissionpolicy.Quote(`[^\s,:"'{}\[\]]+["']?\s*:`) + `).all(k,
 		k.find(` + admissionpolicy.Quote(`^[^\s,:"'{}\[\]]+`) + `) in CLASS.substring(9).split(","))`
 
-// jsonString is a string of JSON without escapes of letters and digits, jsonTokens a text
-// of JSON's tokens, and jsonKey a key with the string behind it, if there is one.
+// jsonString matches a JSON string without \u escapes, which can encode letters and digits.
+// jsonTokens matches text that consists of JSON tokens. jsonKey matches a key with the string
+// that follows it, if any.
 const (
 	jsonString = `"([^"\\]|\\["\\/bfnrt])*"`
 	jsonTokens = `^(\s|[{}\[\],:]|true|false|null|[0-9.]+|-|` + jsonString + `)*$`
 	jsonKey    = jsonString + `\s*:\s*(` + jsonString + `)?`
 )
 
-// jsonOfKeys is true for JSON whose keys are among those of CLASS. Keys are found as
-// text. A match that begins at the end of a string contains the text between two strings,
-// which is not a key of CLASS.
+// jsonOfKeys is the condition that V is JSON whose keys are all listed in CLASS. The keys are
+// found in the text. A match that begins at the end of a string contains the text between two
+// strings, which is not a key of CLASS.
 var jsonOfKeys = `V.size() <= 4096 && V.matches(` + admissionpolicy.Quote(jsonTokens) + `) &&
 	V.findAll(` + admissionpolicy.Quote(jsonKey) + `).all(k,
 		[k.split("\"")[1]].all(name, CLASS.substring(5).split(",").exists(allowed,
 			allowed == name ||
 			allowed.startsWith(name + "=") && k.endsWith("\"" + allowed.substring(name.size() + 1) + "\""))))`
 
-// attributes is true for KEY=VALUE whose keys are among those of CLASS. The AWS Load
-// Balancer Controller takes a backslash before a comma for a part of the value.
+// attributes is the condition that V is a list of KEY=VALUE with keys that are listed in
+// CLASS. The AWS Load Balancer Controller reads a backslash before a comma as part of the
+// value.
 const attributes = `V.size() <= 4096 && !V.contains("\\") &&
 	V.split(",").all(p, [p.split("=")[0].trim()].all(k, CLASS.substring(11).split(",").exists(allowed,
 		allowed == k || allowed.endsWith(".") && k.startsWith(allowed))))`
 
-// valueChecks are true if the value V of a class CLASS is fine. Other classes are
-// refused with any value.
+// valueChecks has the conditions on the value V of a class CLASS. Other classes are refused
+// with any value.
 var valueChecks = []struct {
 	class addons.Class
 	fine  string
 }{
-	// Characters that end a value in nginx's or HAProxy's configuration, or continue it.
+	// Characters that end a value in the configuration of nginx or HAProxy, or continue it.
 	{addons.Text, `!V.matches(` + admissionpolicy.Quote("[\\x00-\\x08\\x0a-\\x1f\\x7f;{}\"'`\\\\#]") + `)`},
-	// Target groups of Services are the controller's own; others are named by ARN or name.
+	// The controller itself creates the target groups of Services. Other target groups are
+	// named by ARN or name.
 	{addons.Rules, `V.matches(` + admissionpolicy.Quote(`^[\t\n\x20-\x5b\x5d-\x7e]*$`) + `) &&
 		!V.lowerAscii().replace("targetgroups\"", "").replace("targetgroupstickinessconfig\"", "")
 			.matches("host-?header|targetgroup")`},
@@ -181,9 +186,10 @@ var valueChecks = []struct {
 	{addons.Unknown, `params.spec.unknownAnnotations in ["Allow", "Warn"]`},
 }
 
-// classOf is a CEL expression: the class of an annotation a of the variable asked, by the
-// first of its addons.Entries in the catalogue. Other keys are harmless if their prefix is
-// a host of the tenant, or without a slash if they are no domain.
+// classOf returns an expression for the class of an annotation a of the variable asked: the
+// class of the first of its addons.Entries that the catalogue has. A key outside the
+// catalogue is harmless if its prefix is a host of the tenant, or if it has no slash and is
+// not a domain.
 func classOf() string {
 	return with(`CATALOGUE[?a[2]].or([string(a[2]).split("/")].map(s,
 			(s.size() == 1 ? optional.none() :
@@ -200,26 +206,27 @@ func classOf() string {
 		"GRANTED", granted("s[0]"))
 }
 
-// notAllowed is true of an annotation a that policy.annotations does not name, by its key,
-// with its value or by its prefix.
+// notAllowed is the condition that policy.annotations does not allow an annotation a by its
+// key, by its key and value, or by its prefix.
 const notAllowed = `!("*" in params.spec.annotations ||
 	a[0] in params.spec.annotations ||
 	a[0] + "=" + a[1] in params.spec.annotations ||
 	a[0].split("/")[0] + "/" in params.spec.annotations)`
 
-// ofCluster is true of updates by the cluster's own controllers: they write identifiers and
-// addresses of load balancers into annotations of Services and Ingresses, which tenants
-// may not choose. They create claims of tenants' templates, so creations are no
-// exception. A tenant cannot be such a user.
-const ofCluster = `request.operation == "UPDATE" && (
+// ofCluster is the condition that a controller of the cluster sends an update. These
+// controllers write identifiers and addresses of load balancers, which tenants may not
+// choose, into annotations of Services and Ingresses. Creations are not exempt, because the
+// controllers create claims from tenants' templates. A tenant cannot act as such a user.
+// Gatekeeper's audit and gator evaluate objects without a user.
+const ofCluster = `request.operation == "UPDATE" && has(request.userInfo.username) && (
 	request.userInfo.username.startsWith("system:serviceaccount:kube-system:") ||
 	request.userInfo.username.startsWith("system:controller:") ||
 	request.userInfo.username in ["system:cloud-controller-manager", "system:kube-controller-manager"])`
 
-// addonVariables judge the annotations that are new or changed. Their catalogue is a
-// constant, which the API server builds once: a lookup costs the same for any size. The
-// variables annotations and annotationsBefore are the object's; handsOn says that there
-// are also the variables infrastructure and infrastructureBefore for annotations that it
+// addonVariables evaluate the new and changed annotations. Their catalogue is a constant,
+// which the API server builds once: a lookup costs the same for any size. The variables
+// annotations and annotationsBefore have the object's annotations. With handsOn, the
+// variables infrastructure and infrastructureBefore have the annotations that the object
 // passes on, as a Gateway does.
 func addonVariables(table, harmless string, classes []addons.Class, handsOn bool) []admissionpolicy.Variable {
 	changed := func(now, before string) string {
@@ -233,7 +240,7 @@ func addonVariables(table, harmless string, classes []addons.Class, handsOn bool
 	if handsOn {
 		asked = `(` + ofCluster + ` ? [] : ` + asked + `) + (variables.infrastructure.size() == 0 ? [] :
 			` + changed("variables.infrastructure", "variables.infrastructureBefore") + `)`
-		// For any controller: a snippet is part of its configuration.
+		// In any controller, a snippet becomes part of the configuration.
 		snippet = `a[0].contains("snippet") && a[0].contains("/") ? "never" : `
 	}
 	var fine strings.Builder
@@ -246,7 +253,7 @@ func addonVariables(table, harmless string, classes []addons.Class, handsOn bool
 	}
 	return []admissionpolicy.Variable{
 		{Name: "catalogue", Expression: table},
-		// Of each: its key, its value, and its key in the catalogue.
+		// For each annotation: its key, its value, and its key in the catalogue.
 		{Name: "asked", Expression: asked},
 		{Name: "judged", Expression: `variables.asked.map(a,
 			[string(a[0]), string(a[1]), string(` + snippet + classOf() + `)])` +
@@ -256,7 +263,7 @@ func addonVariables(table, harmless string, classes []addons.Class, handsOn bool
 	}
 }
 
-// normal is the catalogue's key of an annotation: see addons.Normal.
+// normal returns an expression for an annotation's key in the catalogue: see addons.Normal.
 func normal(key string) string {
 	return with(`(KEY.contains("external-dns") && KEY.contains("/") && KEY.split("/")[0].contains("external-dns") ?
 		"external-dns.alpha.kubernetes.io/" + KEY.split("/")[1] :
@@ -264,7 +271,7 @@ func normal(key string) string {
 		"co.elastic." + KEY.split("/")[0].split(".")[2] + "/" + KEY.split("/")[1] : KEY)`, "KEY", key)
 }
 
-// valueClasses are the classes of a table, and that of keys outside of it.
+// valueClasses returns the classes in the tables, and the class of keys outside of them.
 func valueClasses(tables ...map[string]string) []addons.Class {
 	all := []addons.Class{addons.Unknown}
 	for _, table := range tables {
@@ -278,7 +285,8 @@ func valueClasses(tables ...map[string]string) []addons.Class {
 	return all
 }
 
-// literal is a table as a CEL map, without the prefixes that are not looked up in it.
+// literal returns a table as a CEL map, without the given prefixes, which are not looked up
+// in it.
 func literal(table map[string]string, without []string) string {
 	var entries []string
 	for _, key := range slices.Sorted(maps.Keys(table)) {
@@ -289,10 +297,10 @@ func literal(table map[string]string, without []string) string {
 	return "{" + strings.Join(entries, ", ") + "}"
 }
 
-// anyRefused spares most requests the rest of a rule.
+// anyRefused skips the rest of a rule for most requests.
 const anyRefused = `variables.refused.size() == 0 || `
 
-// addonRules are the rules about the classes that a table has.
+// addonRules returns the rules about the given classes.
 func addonRules(classes []addons.Class) []admissionpolicy.Rule {
 	var all []admissionpolicy.Rule
 	for _, r := range classRules() {
@@ -322,8 +330,8 @@ func addonRules(classes []addons.Class) []admissionpolicy.Rule {
 const unknownAdvice = `": croft does not know the add-on that reads it: remove it; ` +
 	`a platform admin allows it by policy.annotations, or all that are not known by policy.unknownAnnotations"`
 
-// podAnnotationsRule has the same requirements for pods as addonRules have for other
-// kinds, in one rule. Another rule covers annotations that keep a node.
+// podAnnotationsRule has, in one rule, the same requirements for pods as addonRules for other
+// kinds. Another rule covers the annotations that keep a node from being removed.
 func podAnnotationsRule(classes []addons.Class) admissionpolicy.Rule {
 	const of = `variables.refused.filter(a, !a[2].startsWith("keeps-node"))`
 	var what strings.Builder
@@ -342,14 +350,14 @@ func podAnnotationsRule(classes []addons.Class) admissionpolicy.Rule {
 		Exception: byAnnotations,
 		Fine:      unannotated,
 		Holds:     anyRefused + of + `.size() == 0` + ofAddonsThemselves,
-		// The message of a rule that asks the authorizer is made for every request.
+		// The message of a rule that calls the authorizer is built for every request.
 		Message: `(` + of + `.size() == 0 ? "" :
 			"metadata.annotations: " + ` + someAnnotations(of) + ` +
 			(` + what.String() + unknownAdvice + `))`,
 	}
 }
 
-// ofClasses is true of an annotation that is of one of the classes.
+// ofClasses returns the condition that an annotation a is in one of the classes.
 func ofClasses(classes []addons.Class) string {
 	is := make([]string, len(classes))
 	for i, c := range classes {
@@ -361,15 +369,15 @@ func ofClasses(classes []addons.Class) string {
 	return strings.Join(is, " || ")
 }
 
-// listedValues are the classes of values that are allowed by a list of the catalogue.
+// listedValues are the classes for which the catalogue lists the allowed values.
 var listedValues = []addons.Class{addons.OneOf, addons.Settings, addons.JSON, addons.Attributes}
 
-// valued are the classes that have their values behind a colon.
+// valued are the classes whose code in the catalogue has values after a colon.
 var valued = []addons.Class{
 	addons.OneOf, addons.Hosts, addons.KeepsNode, addons.Settings, addons.JSON, addons.Attributes,
 }
 
-// setOf is a list as a map, for fast lookups in CEL.
+// setOf returns a list as a CEL map, for fast lookups.
 func setOf(keys []string) string {
 	all := make([]string, len(keys))
 	for i, k := range keys {
@@ -378,21 +386,21 @@ func setOf(keys []string) string {
 	return "{" + strings.Join(all, ", ") + "}"
 }
 
-// someAnnotations are the first of a list of annotations, for a person, with as much
-// of their values as fits.
+// someAnnotations returns an expression for the first annotations of a list, as the message
+// shows them. Long values are cut off.
 func someAnnotations(list string) string {
 	return some(`(`+list+`).map(a, string(a[0]) + "=" + `+printable("string(a[1])")+`)`, 3)
 }
 
-// printable is a text as a message may have it: the API server throws one away that
-// has line breaks, and a terminal obeys other control characters.
+// printable returns an expression for a text that a message can contain. The API server
+// discards a message with line breaks, and a terminal interprets other control characters.
 func printable(text string) string {
 	return with(`(!TEXT.matches(`+admissionpolicy.Quote(`^[\x20-\x7e]*$`)+`) ?
 			"(a value with control characters or others than ASCII)" :
 		TEXT.size() > 200 ? TEXT.substring(0, 200) + "…" : TEXT)`, "TEXT", text)
 }
 
-// annotated are the kinds that add-ons read annotations and labels of, but pods.
+// annotated returns the kinds, other than pods, whose annotations and labels add-ons read.
 func annotated() []admissionpolicy.Resource {
 	return []admissionpolicy.Resource{
 		{
@@ -409,7 +417,7 @@ func annotated() []admissionpolicy.Resource {
 	}
 }
 
-// annotationsOf is a policy on all annotated kinds, without rules, and the classes that
+// annotationsOf returns a policy on all annotated kinds, without rules, and the classes that
 // its variables distinguish.
 func annotationsOf(name string) (admissionpolicy.Validating, []addons.Class) {
 	edge, data := addons.Table(addons.Edge), addons.Table(addons.Data)
@@ -432,8 +440,8 @@ func annotationsOf(name string) (admissionpolicy.Validating, []addons.Class) {
 	}, classes
 }
 
-// handedOn are the annotations or the labels that a Gateway puts on the objects that are
-// created for it.
+// handedOn returns an expression for the annotations or labels that a Gateway passes on to
+// the objects that are created for it.
 func handedOn(object, marks string) string {
 	return with(`(has(OBJECT.spec) && has(OBJECT.spec.infrastructure) && has(OBJECT.spec.infrastructure.MARKS) ?
 		OBJECT.spec.infrastructure.MARKS : {})`, "OBJECT", object, "MARKS", marks)
@@ -443,11 +451,11 @@ func intersection(a, b []string) []string {
 	return slices.DeleteFunc(a, func(v string) bool { return !slices.Contains(b, v) })
 }
 
-// checkAnnotations keeps tenants from using an add-on's rights. Existing annotations may
-// stay.
+// checkAnnotations prevents tenants from using an add-on's permissions. Existing annotations
+// are allowed.
 func checkAnnotations() admissionpolicy.Validating {
 	policy, classes := annotationsOf(AnnotationsPolicy)
-	// Most objects carry none.
+	// Most objects have no annotations.
 	policy.Only = map[string]string{"annotated": `has(object.metadata.annotations) || object.kind == "Gateway" ||
 		has(object.metadata.labels) &&
 		` + labelKeys(addons.Edge|addons.Data) + `.exists(l, l in object.metadata.labels)`}
@@ -456,8 +464,8 @@ func checkAnnotations() admissionpolicy.Validating {
 	return policy
 }
 
-// warnOfAnnotations says which annotations the catalogue does not know, to tenants
-// whose policy.unknownAnnotations is Warn.
+// warnOfAnnotations warns of annotations that the catalogue does not list, in tenants with
+// policy.unknownAnnotations Warn.
 func warnOfAnnotations() admissionpolicy.Validating {
 	policy, _ := annotationsOf(UnknownAnnotationsPolicy)
 	policy.Warns = true
@@ -468,12 +476,13 @@ func warnOfAnnotations() admissionpolicy.Validating {
 	return policy
 }
 
-// ofTemplates are labels of pods that Kubernetes' controllers make from templates, which
-// croft-pod-templates has warned of.
+// ofTemplates are labels of pods that Kubernetes' controllers create from templates. The
+// policy croft-pod-templates has warned about these templates.
 var ofTemplates = []string{"pod-template-hash", "controller-revision-hash", "batch.kubernetes.io/controller-uid"}
 
-// warnOfPodAnnotations does so for pods that people and other controllers create. It
-// looks at no others: a policy costs each pod that it looks at.
+// warnOfPodAnnotations warns in the same way about pods that users and other controllers
+// create. It excludes the pods of Kubernetes' controllers: each policy that matches a pod
+// adds to the cost of its creation.
 func warnOfPodAnnotations() admissionpolicy.Validating {
 	table, harmless := addons.Table(addons.Pods), addons.HarmlessPrefixes(addons.Pods)
 	return admissionpolicy.Validating{
@@ -491,14 +500,14 @@ func warnOfPodAnnotations() admissionpolicy.Validating {
 	}
 }
 
-// fewAnnotations is true of objects with annotations within their bound, which another
-// policy refuses to exceed, and of those without any for which an expression is true.
+// fewAnnotations returns the condition that an object has annotations within their bound,
+// which another policy enforces, or that it has none and orElse is true.
 func fewAnnotations(orElse string) string {
 	return fmt.Sprintf(`has(object.metadata.annotations) ?
 		object.metadata.annotations.size() <= %d : %s`, mostMarks, orElse)
 }
 
-// unknownWarning warns of unknown annotations; fine is the rule's Fine.
+// unknownWarning warns of unknown annotations. fine is the rule's Fine.
 func unknownWarning(fine string) admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name:      UnknownWarningRule,
@@ -534,7 +543,7 @@ func labelVariables(on addons.Kinds) []admissionpolicy.Variable {
 	}
 }
 
-// refusedLabels are labels that are new or changed and make an add-on act.
+// refusedLabels returns a variable with the new or changed labels that an add-on acts on.
 func refusedLabels(on addons.Kinds, of ...string) admissionpolicy.Variable {
 	var changed, allowed []string
 	for _, labels := range of {
@@ -560,7 +569,8 @@ func labelsRule() admissionpolicy.Rule {
 	}
 }
 
-// noLabelOf is true of most objects: they have no label that an add-on acts upon.
+// noLabelOf returns the condition that an object has no label that an add-on acts on. It is
+// true for most objects.
 func noLabelOf(on addons.Kinds) string {
 	var there []string
 	for _, l := range addons.Labels(on) {

@@ -25,7 +25,7 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// TestAnnotations fails if the rules on annotations allow a value that affects others,
+// TestAnnotations fails if the rules on annotations allow a value that affects other tenants,
 // or refuse one that does not. It evaluates them with the API server's own CEL.
 func TestAnnotations(t *testing.T) {
 	policy := compile(t, checkAnnotations())
@@ -153,8 +153,8 @@ func TestAnnotations(t *testing.T) {
 		{"Service", "www.b.example.org/owner", "team", UnknownAnnotationsRule},
 		{"Service", "plain", "x", ""},
 		{"Service", "helm.sh/hook", "x", ""},
-		{"Secret", nginx + "server-snippet", "x", WithheldRule}, // any snippet, wherever it is
-		{"Secret", nginx + "auth-url", "http://web.b.svc/", ""}, // nobody reads it there
+		{"Secret", nginx + "server-snippet", "x", WithheldRule}, // snippets are refused on every kind
+		{"Secret", nginx + "auth-url", "http://web.b.svc/", ""}, // no add-on reads it on a Secret
 		{"Secret", "cert-manager.io/alt-names", "web.a.svc", ""},
 		{"Secret", "reflector.v1.k8s.emberstack.com/reflects", "b/passwords", ReferencesRule},
 		{"Secret", "reflector.v1.k8s.emberstack.com/reflects", "a/passwords", ""},
@@ -176,7 +176,7 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// TestPodAnnotations does so for pods.
+// TestPodAnnotations does the same for pods.
 func TestPodAnnotations(t *testing.T) {
 	policy := compile(t, admissionpolicy.CheckPods(podPart(nil)))
 	for _, c := range []struct{ key, value, rule string }{
@@ -280,8 +280,8 @@ func TestPodAnnotations(t *testing.T) {
 	}
 }
 
-// TestAnnotationsOfWorkloads fails if the catalogue does not know an annotation of
-// what real teams run, which TestWorkloads would be warned about.
+// TestAnnotationsOfWorkloads fails if the catalogue lacks an annotation of the workloads that
+// TestWorkloads deploys, which would lead to a warning there.
 func TestAnnotationsOfWorkloads(t *testing.T) {
 	files, err := filepath.Glob("../../e2e/testdata/workloads/*/*.yaml")
 	if err != nil || len(files) < 40 {
@@ -325,8 +325,8 @@ func TestAnnotationsOfWorkloads(t *testing.T) {
 	}
 }
 
-// TestTypes fails if an expression does not fit the types of the variables before it,
-// for which the API server would refuse the policy.
+// TestTypes fails if an expression does not fit the types of the variables before it. The API
+// server would refuse such a policy.
 func TestTypes(t *testing.T) {
 	texts := cel.MapType(cel.StringType, cel.StringType)
 	known := map[string]*cel.Type{"annotations": texts, "annotationsBefore": texts, "labels": texts, "labelsBefore": texts, "handedLabels": texts, "handedLabelsBefore": texts}
@@ -356,7 +356,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestCatalogue fails if the catalogue contradicts itself.
+// TestCatalogue fails if the catalogue contradicts itself or is incomplete.
 func TestCatalogue(t *testing.T) {
 	seen := map[string]string{}
 	for _, a := range addons.All() {
@@ -399,8 +399,8 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestLookups fails if the rules look a key up in the catalogue otherwise than
-// addons.ClassOf does.
+// TestLookups fails if the rules and addons.ClassOf look up a key in the catalogue
+// differently.
 func TestLookups(t *testing.T) {
 	table := addons.Table(addons.Pods)
 	all := slices.Sorted(maps.Keys(table))
@@ -428,7 +428,7 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// evaluated is a function that evaluates an expression.
+// evaluated returns a function that evaluates an expression.
 func evaluated(t *testing.T, env *cel.Env, expression string) func(map[string]any) ref.Val {
 	t.Helper()
 	ast, issues := env.Compile(expression)
@@ -488,7 +488,7 @@ func environmentOf(t *testing.T) *cel.Env {
 	return env
 }
 
-// declared are a policy's variables, including those for its bounds.
+// declared returns a policy's variables, including the variables for its bounds.
 func declared(policy admissionpolicy.Validating) []admissionpolicy.Variable {
 	return slices.Concat(policy.Early, []admissionpolicy.Variable{{Name: "comparable", Expression: `request.operation == "UPDATE"`}}, policy.Variables)
 }
@@ -522,8 +522,8 @@ func compile(t *testing.T, policy admissionpolicy.Validating) *compiled {
 	return c
 }
 
-// broken names the rules that an object breaks for a tenant a beside a tenant b, and
-// returns their cost.
+// broken returns the names of the rules that an object violates, and their cost. The tenant
+// is a, next to a tenant b.
 func (c *compiled) broken(t *testing.T, object, before map[string]any) ([]string, uint64) {
 	t.Helper()
 	variables := map[string]any{}

@@ -4,17 +4,17 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// ArgoCDPolicy is the name of the policy on what Argo CD does for tenants.
+// ArgoCDPolicy is the name of the policy on the objects that Argo CD applies for tenants.
 const ArgoCDPolicy = "croft-argocd"
 
-// ApplicationsRule is its one rule.
+// ApplicationsRule is the name of its only rule.
 const ApplicationsRule = "applications"
 
-// checkArgoCD keeps tenants from writing objects that Argo CD applies with its own
-// rights. No role of croft's gives a right to these kinds; but Argo CD may be configured
-// to read Applications and ApplicationSets in any namespace, and other roles may give
-// the right. Updates outside of the spec are refused, too: an Application also has an
-// operation, which Argo CD runs at once.
+// checkArgoCD prevents tenants from writing objects that Argo CD applies with its own
+// permissions. No role of croft grants these kinds, but Argo CD may be configured to read
+// Applications and ApplicationSets in any namespace, and other roles may grant them. Updates
+// outside of the spec are refused, too: an Application also has an operation, which Argo CD
+// runs at once.
 func checkArgoCD() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:     ArgoCDPolicy,

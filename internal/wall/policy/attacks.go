@@ -7,14 +7,14 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// scene are the tenants and hosts of the attacks.
+// scene has the tenants and hosts of the attacks.
 type scene struct {
 	platform *estate.Platform
 	by, on   *estate.Tenant
-	// own and other are namespaces of the two.
+	// own is a namespace of by, and other a namespace of on.
 	own, other string
-	// host is a host that by may serve, or "", and otherHost one that on may serve, or
-	// that nobody may.
+	// host is a host that by may serve, or "". otherHost is a host that on may serve, or that
+	// is granted to no tenant.
 	host, otherHost string
 }
 
@@ -22,8 +22,8 @@ func (s scene) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: s.own, Name: "croft-" + name}
 }
 
-// Attacks try to escape from the pod, to take more than the tenant's share, to
-// impersonate others, and to undo croft's objects.
+// Attacks try to escape from the pod, to take more than the tenant's share, to impersonate
+// other users and components, and to change croft's objects.
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	s := scene{platform: p, by: by, on: on, own: by.Namespaces[0], other: on.Namespaces[0], otherHost: "www.example.org"}
 	if len(by.Domains) > 0 {
@@ -42,7 +42,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	return all
 }
 
-// hostOf is a host that a domain grants.
+// hostOf returns a host that a domain grants.
 func hostOf(domain string) string {
 	if domain[0] == '*' {
 		return "www" + domain[1:]

@@ -29,7 +29,7 @@ func account(namespace, name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
 }
 
-// personOf is a member of a tenant.
+// personOf returns a member of a tenant, or a service account of a tenant without members.
 func personOf(t *estate.Tenant) rbacv1.Subject {
 	switch {
 	case len(t.Access) == 0:
@@ -41,7 +41,7 @@ func personOf(t *estate.Tenant) rbacv1.Subject {
 	}
 }
 
-// bindings let people and service accounts into the tenant's namespaces.
+// bindings give other users and service accounts access to the tenant's namespaces.
 func (s scene) bindings() []attack.Attack {
 	binding := func(name string, subject rbacv1.Subject) *rbacv1.RoleBinding {
 		return &rbacv1.RoleBinding{
@@ -109,7 +109,7 @@ func (s scene) bindings() []attack.Attack {
 	return slices.CompactFunc(all, func(a, b attack.Attack) bool { return a.Name == b.Name })
 }
 
-// named is a name, also where any will do.
+// named returns a name, and an example for "*".
 func named(name string) string {
 	if name == "*" {
 		return "croft-verify"
@@ -117,7 +117,7 @@ func named(name string) string {
 	return name
 }
 
-// accounts make more of service accounts than the tenant has.
+// accounts attack the rules on Roles and service accounts.
 func (s scene) accounts() []attack.Attack {
 	role := func(name string, labels map[string]string) *rbacv1.Role {
 		r := &rbacv1.Role{
@@ -150,7 +150,7 @@ func (s scene) accounts() []attack.Attack {
 	return append(append(all, s.identities()...), s.tokens()...)
 }
 
-// identities are taken at a cloud.
+// identities claim cloud identities.
 func (s scene) identities() []attack.Attack {
 	annotated := func(name, key, value string) *corev1.ServiceAccount {
 		o := &corev1.ServiceAccount{TypeMeta: core("ServiceAccount"), ObjectMeta: s.meta(name)}

@@ -19,26 +19,26 @@ const (
 	nginx = "nginx.ingress.kubernetes.io/"
 	alb   = "alb.ingress.kubernetes.io/"
 	lb    = "service.beta.kubernetes.io/"
-	// unknownAnnotation is of an add-on that does not exist.
+	// unknownAnnotation belongs to an add-on that does not exist.
 	unknownAnnotation = "croft-verify.example.net/act"
-	// outsideURL is a URL that a platform may grant, and grantedCertificate an
-	// annotation that is granted by its key.
+	// outsideURL is a URL that a platform may allow, and grantedCertificate an annotation
+	// that it may allow by the key alone.
 	outsideURL         = "https://login.corp.example.org/auth"
 	grantedCertificate = alb + "certificate-arn"
 	aws                = "arn:aws:acm:eu-west-1:111122223333:certificate/other"
 )
 
-// asked is an attempt by an annotation.
+// asked is an attack by an annotation.
 type asked struct{ name, summary, rule, key, value string }
 
-// addons have add-ons act with their own rights.
+// addons have add-ons act with the add-ons' own permissions.
 func (s scene) addons() []attack.Attack {
 	return slices.Concat(s.annotatedHosts(), s.annotatedURLs(), s.annotatedValues(), s.annotatedReferences(), s.annotatedRights(),
 		s.annotatedGateways(), s.copied(), s.annotatedPods(), s.unknownAnnotations())
 }
 
-// annotated is an Ingress with an annotation; a Service for a tenant without a host,
-// which add-ons read alike.
+// annotated returns an Ingress with an annotation, or, for a tenant without a host, a
+// Service. Add-ons read the annotations of both alike.
 func (s scene) annotated(name, key, value string) client.Object {
 	if s.host == "" {
 		return &corev1.Service{
@@ -50,7 +50,7 @@ func (s scene) annotated(name, key, value string) client.Object {
 	return s.ingress(name, func(i *networkingv1.Ingress) { i.Annotations = map[string]string{key: value} })
 }
 
-// may are mirrors, by name, summary, key and value.
+// may returns mirrors, each of a name, a summary, and an annotation's key and value.
 func (s scene) may(all ...[4]string) []attack.Attack {
 	mirrors := make([]attack.Attack, len(all))
 	for i, m := range all {
@@ -288,7 +288,7 @@ func (s scene) annotatedGateways() []attack.Attack {
 	)
 }
 
-// copied are Secrets and ConfigMaps that add-ons copy, or take for their own.
+// copied are Secrets, ConfigMaps and claims that add-ons copy or mistake for their own.
 func (s scene) copied() []attack.Attack {
 	secret := func(name string, annotations, labels map[string]string) *corev1.Secret {
 		return &corev1.Secret{TypeMeta: core("Secret"), ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "croft-" + name, Annotations: annotations, Labels: labels}}
@@ -339,7 +339,7 @@ func (s scene) copied() []attack.Attack {
 	)
 }
 
-// annotatedPods have the controllers of pods act.
+// annotatedPods have add-ons that act on pods do so.
 func (s scene) annotatedPods() []attack.Attack {
 	var all []attack.Attack
 	annotate := func(key, value string) map[string]string { return map[string]string{key: value} }
@@ -442,7 +442,7 @@ func (s scene) annotatedPods() []attack.Attack {
 	return attack.Because("controllers of pods have the node's rights, and its network", nil, all...)
 }
 
-// unwarned carry an unknown annotation on each kind that add-ons read.
+// unwarned carry an unknown annotation on each kind that add-ons read. No policy may warn.
 func (s scene) unwarned() []attack.Attack {
 	by := attack.ByWarning(UnknownAnnotationsPolicy, UnknownWarningRule)
 	carry := func(o client.Object) client.Object {
@@ -509,7 +509,7 @@ func (s scene) unknownAnnotations() []attack.Attack {
 			all = append(all, attack.Creating(strings.TrimPrefix(made.Name, "croft-"), "have a controller make a pod of a template, of which there was a warning, marked by "+label, attack.Nobody, made))
 		}
 	case v1alpha1.UnknownAllow:
-		// They get no warning.
+		// No policy warns.
 	}
 	if s.by.Allowances.UnknownAnnotations != v1alpha1.UnknownDeny {
 		carried := attack.Creating("carry-unknown-annotation-as-allowed", "carry an annotation that nobody knows, as the tenant may", attack.Nobody, ingress("carry-as-allowed"))

@@ -10,8 +10,8 @@ import (
 
 const argoCDVersion = "argoproj.io/v1alpha1"
 
-// argoCD are attacks by Argo CD on the tenant's behalf, if it reads Applications in
-// tenants' namespaces.
+// argoCD are attacks by Argo CD on the tenant's behalf, if it reads Applications in tenants'
+// namespaces.
 func (s scene) argoCD() []attack.Attack {
 	const inCluster = "https://kubernetes.default.svc"
 	source := map[string]any{"repoURL": "https://git.example.org/own/app", "path": ".", "targetRevision": "main"}

@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// bounds are objects with lists that croft's own rules would take seconds for, on an
+// bounds are objects with lists that croft's own rules would take seconds to evaluate, on an
 // API server that all tenants share.
 func (s scene) bounds() []attack.Attack {
 	long := func(policy, name, summary string, object client.Object) attack.Attack {
@@ -24,7 +24,7 @@ func (s scene) bounds() []attack.Attack {
 	if host == "" {
 		host = s.otherHost
 	}
-	// One annotation names as many hosts as it likes.
+	// A single annotation can name any number of hosts.
 	announce := func(object client.Object) client.Object {
 		object.SetAnnotations(map[string]string{externalDNS: strings.Repeat(host+",", mostHosts) + host})
 		return object

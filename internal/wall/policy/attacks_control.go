@@ -23,7 +23,7 @@ func right(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// controls undo the tenant's limits, or write objects that controllers act upon.
+// controls change the tenant's limits, or write objects that controllers act on.
 func (s scene) controls() []attack.Attack {
 	endpoints := func(name string) *corev1.Endpoints { //nolint:staticcheck // the older API does the same, and is as dangerous
 		return &corev1.Endpoints{ //nolint:staticcheck // see above
@@ -64,8 +64,8 @@ func (s scene) controls() []attack.Attack {
 		o.SetFinalizers(finalizers)
 		return o
 	}
-	// As a controller of the whole cluster, which creates objects from a tenant's
-	// template.
+	// toldByTenant sends the request as a controller of the whole cluster that creates an
+	// object from a tenant's template.
 	toldByTenant := func(a attack.Attack) attack.Attack {
 		a.AsGroups = []string{"system:masters"}
 		return a
@@ -101,8 +101,8 @@ func (s scene) controls() []attack.Attack {
 		attack.Creating("be-owned-by-tenant", "write an object that the Tenant waits for when it is deleted", byOwners, owned(held("of-tenant"), v1alpha1.GroupVersion.String(), "Tenant")),
 		attack.Changing("be-owned-by-node-later", "make an object that is there one that a Node waits for", byOwners, held("of-node-later"),
 			func(c *corev1.ConfigMap) { owned(c, "v1", "Node") }),
-		// Of an unknown kind: if the garbage collector finds that an owner does not
-		// exist, it deletes the owned object, at times before the attack changes it.
+		// The owner's kind is unknown. If the garbage collector found that an owner does not
+		// exist, it would delete the owned object, sometimes before the attack changes it.
 		attack.Changing("be-owned-by-node-of-that-uid", "make an object that another one owns one that a Node of the same uid waits for", byOwners,
 			owned(held("of-unknown-later"), "example.com/v1", "Owner"), func(o client.Object) { owned(o, "v1", "Node") }),
 		attack.Creating("be-owned-by-node-as-pod", "write a pod that a Node waits for when it is deleted", attack.ByPolicy(admissionpolicy.PodsPolicy, OwnersRule), owned(s.pod("of-node"), "v1", "Node")),
@@ -111,8 +111,7 @@ func (s scene) controls() []attack.Attack {
 	return append(append(append(all, s.marks()...), s.namespaces()...), s.devices()...)
 }
 
-// LeaseCount is the kind of object whose number is tried by a tenant that may have
-// none.
+// LeaseCount is a kind of object whose quota is zero in a scratch tenant.
 const LeaseCount corev1.ResourceName = "count/leases.coordination.k8s.io"
 
 // shares take more than the tenant's share.

@@ -15,13 +15,13 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// devices are requested as a team does, as only an administrator may, and in ways that
-// keep the scheduler busy.
+// devices request devices as a team would, as only administrators may, and in ways that occupy
+// the scheduler.
 func (s scene) devices() []attack.Attack {
 	return slices.Concat(s.deviceClaims(), s.slowClaims(), s.podsWithDevices())
 }
 
-// deviceClass is a class that the tenant may request, and "" if there is none.
+// deviceClass returns a class that the tenant may request, or "".
 func (s scene) deviceClass() string {
 	switch classes := s.by.Allowances.DeviceClasses; {
 	case len(classes) == 0:
@@ -47,8 +47,8 @@ func (s scene) claimTemplate(name string, requests ...resourcev1.DeviceRequest) 
 	}
 }
 
-// exactly asks for a number of devices of a class, anyOf for one device of the first
-// class that has one.
+// exactly requests a number of devices of one class. anyOf requests one device of the first
+// class that has a free one.
 func exactly(name, class string, count int64, edits ...func(*resourcev1.ExactDeviceRequest)) resourcev1.DeviceRequest {
 	request := resourcev1.DeviceRequest{Name: name, Exactly: &resourcev1.ExactDeviceRequest{
 		DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count,
@@ -77,7 +77,7 @@ func each(n int, of func(name string) resourcev1.DeviceRequest) []resourcev1.Dev
 	return all
 }
 
-// deviceClaims are of classes that the tenant may not request, and of those that it may.
+// deviceClaims request classes that the tenant may not request, and classes that it may.
 func (s scene) deviceClaims() []attack.Attack {
 	own, byClass := s.deviceClass(), attack.ByPolicy(DevicesPolicy, DeviceClassRule)
 	const other = "other.example.com"
@@ -115,7 +115,7 @@ func (s scene) deviceClaims() []attack.Attack {
 	)
 }
 
-// slowClaims are of the tenant's own classes, and take the scheduler long.
+// slowClaims request the tenant's own classes in ways that take the scheduler long.
 func (s scene) slowClaims() []attack.Attack {
 	own := s.deviceClass()
 	if own == "" {
@@ -138,7 +138,7 @@ func (s scene) slowClaims() []attack.Attack {
 	)
 }
 
-// podsWithDevices use claims, and ask for devices without one.
+// podsWithDevices use claims, and request devices without a claim.
 func (s scene) podsWithDevices() []attack.Attack {
 	byPods := func(rule string) attack.Stopper { return attack.ByPolicy(admissionpolicy.PodsPolicy, rule) }
 	claims := func(n int) []corev1.PodResourceClaim {

@@ -19,7 +19,7 @@ const (
 	ingressSnippets = "https://github.com/kubernetes/ingress-nginx/issues/7837"
 )
 
-// services reach out of the tenant's namespaces.
+// services lead out of the tenant's namespaces.
 func (s scene) services() []attack.Attack {
 	service := func(name string, edits ...func(*corev1.Service)) *corev1.Service {
 		svc := &corev1.Service{
@@ -179,7 +179,7 @@ func (s scene) ingresses() []attack.Attack {
 	)
 }
 
-// parent is the domain that a host is directly below.
+// parent returns the domain directly above a host.
 func parent(host string) string {
 	for i, c := range host {
 		if c == '.' {

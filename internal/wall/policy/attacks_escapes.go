@@ -8,10 +8,10 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// escapes are attacks out of the pod onto its node, which Pod Security stops.
+// escapes are attacks from the pod on its node, which Pod Security stops.
 func (s scene) escapes() []attack.Attack {
 	if s.by.PodSecurity == v1alpha1.PodSecurityPrivileged {
-		return nil // let out of the pod on purpose
+		return nil // such a tenant may access its nodes
 	}
 	container := func(edit func(*corev1.SecurityContext)) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { edit(p.Spec.Containers[0].SecurityContext) }
@@ -80,7 +80,7 @@ func (s scene) escapes() []attack.Attack {
 	return attack.Because("an escaped container controls the node, its credentials and every pod on it", []string{podSecurityStandards}, all...)
 }
 
-// ephemeral is a container that even the restricted level lets into a pod.
+// ephemeral returns a container that even the restricted level allows in a pod.
 func ephemeral(edit func(*corev1.EphemeralContainer)) corev1.EphemeralContainer {
 	spec := attack.PodSpec().Containers[0]
 	c := corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{

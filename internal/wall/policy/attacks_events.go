@@ -10,7 +10,7 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// events say what did not happen.
+// events are events about things that did not happen.
 func (s scene) events() []attack.Attack {
 	about := func(name string) corev1.ObjectReference {
 		return corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: s.own, Name: name}
@@ -31,7 +31,8 @@ func (s scene) events() []attack.Attack {
 		return &eventsv1.Event{
 			TypeMeta: metav1.TypeMeta{APIVersion: eventsv1.SchemeGroupVersion.String(), Kind: "Event"}, ObjectMeta: s.meta(name), Regarding: about(name),
 			Type: corev1.EventTypeWarning, Reason: "FailedMount", Note: "croft verify tries this", Action: "Mounting",
-			// Not the time of now: the same attacks are the same to the byte.
+			// A constant instead of the current time, so that the attacks are the same in
+			// every run.
 			EventTime:           metav1.NewMicroTime(time.Unix(1700000000, 0)),
 			ReportingController: controller, ReportingInstance: "croft-verify",
 		}

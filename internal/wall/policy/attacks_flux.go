@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// flux are attacks by Flux on the tenant's behalf, if the cluster has it.
+// flux are attacks by Flux on the tenant's behalf, if the cluster has Flux.
 func (s scene) flux() []attack.Attack {
 	const kustomize, helm, source = "kustomize.toolkit.fluxcd.io/v1", "helm.toolkit.fluxcd.io/v2", "source.toolkit.fluxcd.io/v1"
 	kustomization := func(name string, edit func(map[string]any)) *unstructured.Unstructured {
@@ -61,7 +61,8 @@ func (s scene) flux() []attack.Attack {
 	return append(all, s.fluxBounds(kustomization, release)...)
 }
 
-// fluxBounds send Flux's controllers to addresses, and take more of them than a share.
+// fluxBounds have Flux' controllers connect to internal addresses, and take more than a share
+// of their work.
 func (s scene) fluxBounds(kustomization func(string, func(map[string]any)) *unstructured.Unstructured, release func(string, func(map[string]any)) *unstructured.Unstructured) []attack.Attack {
 	const source = "source.toolkit.fluxcd.io/v1"
 	var all []attack.Attack
@@ -165,7 +166,7 @@ func (s scene) fluxBounds(kustomization func(string, func(map[string]any)) *unst
 	return append(all, attack.Because("Flux's controllers have network access that no tenant has", nil, sources...)...)
 }
 
-// sourceHost is a host that the tenant's sources may be at.
+// sourceHost returns a host that the tenant's sources may be on.
 func (s scene) sourceHost() string {
 	for _, h := range s.by.Allowances.SourceHosts {
 		if below, ok := strings.CutPrefix(h, "*."); ok {

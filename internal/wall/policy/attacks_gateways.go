@@ -11,8 +11,7 @@ import (
 
 const gateway = "gateway.networking.k8s.io"
 
-// gateways do the same by the Gateway API and by cert-manager, where the cluster
-// has them.
+// gateways do the same with the Gateway API and cert-manager, if the cluster has them.
 func (s scene) gateways() []attack.Attack {
 	var all []attack.Attack
 	for _, route := range []struct{ kind, name string }{{"HTTPRoute", "http"}, {"GRPCRoute", "grpc"}, {"TLSRoute", "tls"}} {
@@ -22,7 +21,7 @@ func (s scene) gateways() []attack.Attack {
 		by := attack.ByPolicy(RoutesPolicy, HostsRule)
 		all = append(all,
 			attack.Creating("route-other-host-by-"+route.name, "route another tenant's host by a "+route.kind, by, object("route-other-host", s.otherHost)))
-		if route.kind != "TLSRoute" { // which cannot be written without
+		if route.kind != "TLSRoute" { // a TLSRoute must have hostnames
 			// A Gateway of another namespace may listen for every host.
 			toOther := func(u *unstructured.Unstructured) {
 				set(u, []any{map[string]any{"name": "web"}, map[string]any{"name": "web", "namespace": s.other}}, "spec", "parentRefs")
@@ -75,13 +74,13 @@ func (s scene) gateways() []attack.Attack {
 	return slices.Concat(all, s.certificates(), s.issuers())
 }
 
-// set writes a field of an attack's object. It cannot fail, since these are made
-// of nothing but maps, lists and strings.
+// set writes a field of an attack's object. It cannot fail, since these objects consist of
+// maps, lists and strings only.
 func set(u *unstructured.Unstructured, value any, path ...string) {
 	_ = unstructured.SetNestedField(u.Object, value, path...)
 }
 
-// route is one of some hosts; of every host if there are none.
+// route returns a route for the given hosts, or for every host if none are given.
 func (s scene) route(kind, name string, hosts ...string) *unstructured.Unstructured {
 	spec := map[string]any{
 		"parentRefs": []any{map[string]any{"name": "web"}},
@@ -97,7 +96,7 @@ func (s scene) route(kind, name string, hosts ...string) *unstructured.Unstructu
 	return attack.Custom(gateway+"/v1", kind, s.own, "croft-"+name, spec)
 }
 
-// gateway is one with a listener for a host.
+// gateway returns a Gateway with a listener for a host.
 func (s scene) gateway(name, host string, edits ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	class := "croft-verify"
 	if len(s.by.Allowances.GatewayClasses) > 0 && s.by.Allowances.GatewayClasses[0] != "*" {

@@ -10,7 +10,7 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// certificate is of an issuer of the platform's that the tenant may name.
+// certificate returns a Certificate of a ClusterIssuer that the tenant may use.
 func (s scene) certificate(name string, names []any, edits ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	u := attack.Custom("cert-manager.io/v1", "Certificate", s.own, "croft-"+name, map[string]any{
 		"secretName": "croft-verify", "dnsNames": names, "issuerRef": map[string]any{"name": s.issuer(), "kind": "ClusterIssuer", "group": "cert-manager.io"},
@@ -23,7 +23,7 @@ func (s scene) certificate(name string, names []any, edits ...func(*unstructured
 
 const clusterIssuer = "ClusterIssuer/"
 
-// issuer is a ClusterIssuer that the tenant may name.
+// issuer returns the name of a ClusterIssuer that the tenant may use.
 func (s scene) issuer() string {
 	for _, i := range s.by.Allowances.Issuers {
 		if name, ok := strings.CutPrefix(i, clusterIssuer); ok && name != "*" {
@@ -33,7 +33,7 @@ func (s scene) issuer() string {
 	return "letsencrypt"
 }
 
-// certificates are for hosts and names of others.
+// certificates request certificates for other tenants' hosts and names.
 func (s scene) certificates() []attack.Attack {
 	certificate := s.certificate
 	by := attack.ByPolicy(CertificatesPolicy, HostsRule)
@@ -68,7 +68,7 @@ func (s scene) certificates() []attack.Attack {
 	return attack.Because("the holder of the certificate can impersonate the host to clients that trust it", nil, all...)
 }
 
-// fromIssuers ask more of an issuer than the tenant's names.
+// fromIssuers request more from an issuer than certificates for the tenant's names.
 func (s scene) fromIssuers() []attack.Attack {
 	var all []attack.Attack
 	service := []any{"web." + s.own + ".svc"}
@@ -122,7 +122,7 @@ func (s scene) fromIssuers() []attack.Attack {
 	}))))
 }
 
-// issuers send cert-manager's controller somewhere.
+// issuers have cert-manager's controller connect to addresses of the tenant's choice.
 func (s scene) issuers() []attack.Attack {
 	issuer := func(name string, spec map[string]any) *unstructured.Unstructured {
 		return attack.Custom("cert-manager.io/v1", "Issuer", s.own, "croft-"+name, spec)
@@ -178,9 +178,9 @@ func (s scene) issuers() []attack.Attack {
 	}
 	if may("acme") {
 		refused(IssuerURLsRule, "send-cert-manager-to-acme", "have cert-manager take orders from an ACME server in the cluster", acme("https://acme."+s.other+".svc.cluster.local/directory", http01))
-		by := map[string]any{"ingressClassName": "nginx"} // a port on every node
+		by := map[string]any{"ingressClassName": "nginx"} // creates a Service of type NodePort by default
 		if slices.Contains(s.by.Allowances.ServiceTypes, "NodePort") {
-			by["serviceType"] = "Headless" // which no tenant may have
+			by["serviceType"] = "Headless" // a type that is granted to no tenant
 		}
 		refused(SolverServicesRule, "solve-by-service", "have cert-manager make a Service of a type that the tenant may not have", acme(letsencrypt, map[string]any{"http01": map[string]any{"ingress": by}}))
 		refused(SolversRule, "solve-as-platform", "have cert-manager write DNS records with its own cloud identity", acme(letsencrypt, dns01("route53", map[string]any{"region": "eu-west-1"})))

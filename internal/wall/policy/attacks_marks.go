@@ -140,8 +140,8 @@ func (s scene) sourceMarks() []attack.Attack {
 	)
 }
 
-// calicoMarks are attacks on the guard that croft writes in Calico's API. Where
-// tenants write no policies there, RBAC stops them.
+// calicoMarks are attacks on the guard, which croft writes in Calico's API. RBAC stops them
+// where tenants may write no policies in that API.
 func (s scene) calicoMarks() []attack.Attack {
 	by, version, name := attack.ByRBAC, "projectcalico.org/v3", "croft-guard"
 	if calico := s.platform.Network.Calico; calico != nil {
@@ -165,7 +165,7 @@ func (s scene) calicoMarks() []attack.Attack {
 		attack.Mistake(attack.Creating("forge-calico-guard-when-permitted", "put croft's mark on a Calico NetworkPolicy of one's own", byPolicy, forged), right(group, "networkpolicies", "create")),
 		attack.Deleting("delete-calico-guard", "delete the Calico NetworkPolicy that denies other tenants", by, guard),
 		present(attack.Changing("edit-calico-guard", "let everybody in by editing croft's Calico NetworkPolicy", by, guard, open)),
-		// With a legitimate spec, so that only the mark is refused.
+		// With a legitimate spec, so that only the change of the label is refused.
 		present(attack.Changing("unmark-calico-guard", "take croft's mark off its Calico NetworkPolicy", by, guard, func(np *unstructured.Unstructured) {
 			np.SetLabels(nil)
 			np.Object["spec"] = map[string]any{"order": int64(500), "ingress": []any{map[string]any{"action": "Deny"}}}
@@ -173,14 +173,14 @@ func (s scene) calicoMarks() []attack.Attack {
 	}
 }
 
-// present is an attack on an existing object, as croft's own objects are: it is not
-// created beforehand.
+// present returns an attack on an existing object, such as croft's own: the object is not
+// created before the attack.
 func present(a attack.Attack) attack.Attack {
 	a.Setup = nil
 	return a
 }
 
-// made is an attack on something that is made beforehand.
+// made returns an attack on an object that is created before the attack.
 func made(a attack.Attack) attack.Attack {
 	a.Setup = []client.Object{a.Request.Object}
 	return a
@@ -192,7 +192,7 @@ func second(rules *v1alpha1.TenantRules) *v1alpha1.TenantRules {
 	return more
 }
 
-// namespaces are attacks on the marks of the namespace itself.
+// namespaces are attacks on the labels and annotations of the namespace itself.
 func (s scene) namespaces() []attack.Attack {
 	own := &corev1.Namespace{TypeMeta: core("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own}}
 	weaken := func(n *corev1.Namespace) { n.Labels["pod-security.kubernetes.io/enforce"] = "privileged" }
@@ -216,9 +216,10 @@ func (s scene) namespaces() []attack.Attack {
 	seize := attack.Mistake(attack.Changing("seize-namespace-when-permitted", "take a namespace that is nobody's by labelling it", byMarks, free,
 		func(n *corev1.Namespace) { n.Labels[v1alpha1.TenantLabel] = s.by.Name }), update)
 	seize.References = []string{"CVE-2024-39690", "CVE-2025-55205"}
-	// The namespace before its objects.
+	// The namespace must be created before its objects.
 	slices.SortStableFunc(seize.Setup, func(a, b client.Object) int { return rank(a) - rank(b) })
-	// By the tenant's people alone: the namespace is made for the whole cluster.
+	// The tenant's members need permission in the whole cluster: a Namespace is
+	// cluster-scoped.
 	made := &corev1.Namespace{TypeMeta: core("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-made", Labels: map[string]string{v1alpha1.TenantLabel: s.on.Name}}}
 	make := attack.Creating("make-namespace-of-other-when-permitted", "make a namespace that is labelled as another tenant's, after being given the right to by mistake", byMarks, made)
 	maker := metav1.ObjectMeta{Name: s.by.Name + "-makes-namespaces"}

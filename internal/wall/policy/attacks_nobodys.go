@@ -18,8 +18,8 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// nobodys are requests that tenants may not make, by a kubelet or in a namespace of no
-// tenant: every policy on tenants must allow them.
+// nobodys are requests that are forbidden to tenants, sent by a kubelet or in a namespace
+// outside of all tenants. Every policy on tenants must allow them.
 func (s scene) nobodys() []attack.Attack {
 	may := func(name, summary string, o client.Object, groups, resources string, verbs ...string) attack.Attack {
 		return attack.InNobodys(s.own, attack.Creating("free-"+name, summary, attack.Nobody, o),

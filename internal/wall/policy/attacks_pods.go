@@ -58,7 +58,7 @@ func (s *asking) mayToo(name, summary string, edit func(*corev1.Pod)) {
 	s.all = append(s.all, attack.Creating(name, summary, attack.Nobody, s.pod(name, edit)))
 }
 
-// images are pulled from registries that are not the tenant's.
+// images come from registries that the tenant may not use.
 func (s *asking) images() {
 	image := func(ref string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.Spec.Containers[0].Image = ref }
@@ -86,12 +86,13 @@ func (s *asking) images() {
 	})
 }
 
-// cachedImages were pulled to the node by another tenant.
+// cachedImages are images that another tenant has pulled to the node.
 func (s *asking) cachedImages() {
 	pulled := func(name, summary string, a attack.Attack, containers func(*corev1.Pod) []corev1.PullPolicy) attack.Attack {
 		a.Name, a.Summary, a.Kind = name, summary, attack.Breach
 		if s.platform.Placement == v1alpha1.PlacementGatekeeper && len(s.by.Allowances.ImagePullPolicies) > 1 {
-			// Gatekeeper cannot choose among several, and leaves it to the check.
+			// Gatekeeper cannot choose among several pull policies, so only the validation
+			// applies.
 			a.StoppedBy = attack.ByPolicy(admissionpolicy.PodsPolicy, PullPolicyRule)
 			return a
 		}
@@ -138,7 +139,7 @@ func (s *asking) cachedImages() {
 		}))
 }
 
-// priorities pre-empt others.
+// priorities pre-empt other pods.
 func (s *asking) priorities() {
 	s.refused("pre-empt-others", "ask for a priority class that pre-empts everybody", PriorityRule, func(p *corev1.Pod) {
 		p.Spec.PriorityClassName = "system-cluster-critical"
@@ -148,7 +149,7 @@ func (s *asking) priorities() {
 	})
 }
 
-// gracePeriods are longer than the tenant may take.
+// gracePeriods exceed the tenant's maximum.
 func (s *asking) gracePeriods() {
 	s.refused("end-never", "take longer to end than the tenant may", GracePeriodRule, func(p *corev1.Pod) {
 		p.Spec.TerminationGracePeriodSeconds = ptr.To(*s.by.Allowances.MaxTerminationGracePeriodSeconds + 1)
@@ -195,17 +196,18 @@ func (s *asking) marks() {
 	})
 }
 
-// inlineVolumes are of a CSI driver.
+// inlineVolumes mount inline volumes of a CSI driver.
 func (s *asking) inlineVolumes() {
 	inline := func(driver string) []corev1.Volume {
 		return []corev1.Volume{{Name: "csi", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driver}}}}
 	}
-	// The restricted level would also refuse a driver without a label.
+	// The restricted level would also refuse a driver that lacks the label for inline
+	// volumes.
 	s.refused("mount-inline-driver", "mount an inline volume of a CSI driver", InlineCSIRule, func(p *corev1.Pod) { p.Spec.Volumes = inline("csi.example.com") })
 	s.inTemplate("mount-inline-driver-in-template", "mount an inline volume of a CSI driver by a Deployment", InlineCSIRule, func(t *corev1.PodTemplateSpec) { t.Spec.Volumes = inline("csi.example.com") })
 }
 
-// disruption is kept from a node.
+// disruption keeps a node from being disrupted.
 func (s *asking) disruption() {
 	hold := map[string]string{"karpenter.sh/do-not-disrupt": "true"}
 	if *s.by.Allowances.DoNotDisrupt {
@@ -218,7 +220,7 @@ func (s *asking) disruption() {
 	}
 }
 
-// names are DNS records of another tenant's host.
+// names have DNS records of another tenant's host point to pods.
 func (s *asking) names() {
 	foreign := map[string]string{"external-dns.alpha.kubernetes.io/internal-hostname": s.otherHost}
 	s.refused("announce-pod-as-other-host", "have a DNS record of another tenant's host point at a pod", PodAnnotationsRule, func(p *corev1.Pod) { p.Annotations = foreign })
@@ -230,10 +232,10 @@ func (s *asking) names() {
 		}, func(t *corev1.PodTemplate) { t.Template.Annotations = foreign }))
 }
 
-// terminations keep nodes waiting.
+// terminations delay the end of pods, and so the removal of their nodes.
 func (s scene) terminations() []attack.Attack {
 	late := *s.by.Allowances.MaxTerminationGracePeriodSeconds + 1
-	// A pod without a node gets no grace period, whatever the request says.
+	// For a pod without a node, the API server ignores the grace period of the request.
 	slow := s.pod("delete-never", func(p *corev1.Pod) {
 		p.Spec.SchedulingGates = nil
 		p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "croft-verify"}
@@ -260,7 +262,7 @@ func (s scene) terminations() []attack.Attack {
 		first.Name = "first"
 		p.Spec.InitContainers = []corev1.Container{first}
 	}))
-	// Its image is not every tenant's to pull: it is tried on scratch tenants alone.
+	// Not every tenant may pull this image, so the mirror runs on scratch tenants only.
 	initial.Setup = []client.Object{s.pod("run-beside-an-init-container")}
 	mounted := attack.Creating("mount-an-image", "run a pod with an image as a volume", attack.Nobody, s.pod("mount-an-image", func(p *corev1.Pod) {
 		p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: p.Spec.Containers[0].Image}}}}

@@ -27,14 +27,16 @@ import (
 )
 
 const (
-	// etcdTakes is the maximum size of an object in etcd, less its envelope.
+	// etcdTakes is the maximum size of an object in etcd, without its envelope.
 	etcdTakes = 1 << 20
-	// annotationsTake is less than the 256 KiB that an object's annotations may have.
+	// annotationsTake is less than the 256 KiB that Kubernetes allows for an object's
+	// annotations.
 	annotationsTake = 200 << 10
 	helm            = corev1.SecretType("helm.sh/release.v1")
 )
 
-// sizes are objects that are too large for a quota on their number to be effective.
+// sizes are objects that are so large that a quota on their number would not limit a tenant's
+// space.
 func (s scene) sizes() []attack.Attack {
 	data, releases, others := *s.by.Allowances.MaxObjectBytes, *s.by.Allowances.MaxHelmReleaseBytes, *s.by.Allowances.MaxOtherObjectBytes
 	long := func(bytes int64) string { return strings.Repeat("x", int(bytes)) }
@@ -133,7 +135,7 @@ func (s scene) sizes() []attack.Attack {
 		[]string{"https://etcd.io/docs/latest/op-guide/maintenance/#space-quota"}, all...)
 }
 
-// largeRequests are objects of croft's own kinds that members write, viewers among them.
+// largeRequests are objects of croft's own kinds that members, including viewers, may write.
 func (s scene) largeRequests(large func(client.Object, int64) client.Object) []attack.Attack {
 	by := attack.ByPolicy(SizesPolicy, SizeRule)
 	var all []attack.Attack
@@ -160,8 +162,8 @@ func croftKind(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind}
 }
 
-// largeOfPlatform are objects that the platform writes in a tenant's namespace, as large
-// as it needs them.
+// largeOfPlatform are objects that the platform writes in a tenant's namespace. They may be
+// as large as necessary.
 func (s scene) largeOfPlatform(large func(client.Object) client.Object) []attack.Attack {
 	rules := &v1alpha1.TenantRules{
 		TypeMeta: croftKind("TenantRules"), ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: v1alpha1.TenantRulesName},
@@ -179,7 +181,7 @@ func (s scene) largeOfPlatform(large func(client.Object) client.Object) []attack
 	}
 }
 
-// controllers are objects that keep the controllers of the whole cluster busy.
+// controllers are objects that occupy the controllers of the whole cluster.
 func (s scene) controllers() []attack.Attack {
 	owned := func(o client.Object, owners int) {
 		for i := range owners {
@@ -194,7 +196,7 @@ func (s scene) controllers() []attack.Attack {
 	}
 	scaler := s.scaler
 	more := scaler("scale-by-too-many-later", maxMetrics+1)
-	// The older version has all metrics but one kind in an annotation.
+	// autoscaling/v1 stores all metrics except CPU utilization in an annotation.
 	var old []string
 	for i := range maxMetrics + 1 {
 		old = append(old, `{"type":"Pods","pods":{"metricName":"requests-`+strconv.Itoa(i)+`","targetAverageValue":"1"}}`)
@@ -222,7 +224,7 @@ func (s scene) controllers() []attack.Attack {
 	)
 }
 
-// scaler is an autoscaler by a number of metrics.
+// scaler returns an autoscaler with the given number of metrics.
 func (s scene) scaler(name string, metrics int) *autoscalingv2.HorizontalPodAutoscaler {
 	h := &autoscalingv2.HorizontalPodAutoscaler{
 		TypeMeta: metav1.TypeMeta{APIVersion: autoscalingv2.SchemeGroupVersion.String(), Kind: "HorizontalPodAutoscaler"}, ObjectMeta: s.meta(name),

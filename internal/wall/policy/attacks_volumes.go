@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/internal/attack"
 )
 
-// inTree are the types of volumes that are refused by default, each with an example. The
-// ID, the address or the path is enough to read the data.
+// inTree are the volume types that are refused by default, each with an example. The ID, the
+// address or the path is enough to read the data.
 var inTree = []struct {
 	name, mounts string
 	source       corev1.VolumeSource
@@ -49,7 +49,7 @@ var inTree = []struct {
 	{"quobyte-volume", "a Quobyte volume, from the network of the node", corev1.VolumeSource{Quobyte: &corev1.QuobyteVolumeSource{Registry: "10.0.0.7:7861", Volume: "volume-of-another"}}},
 }
 
-// storageClass is a class that the tenant may use.
+// storageClass returns a class that the tenant may use.
 func (s scene) storageClass() string {
 	for _, name := range s.by.Allowances.StorageClasses {
 		if name != "*" && name != "" {
@@ -126,7 +126,7 @@ func (s scene) volumes() []attack.Attack {
 		return &appsv1.StatefulSet{
 			TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "StatefulSet"}, ObjectMeta: s.meta(name),
 			Spec: appsv1.StatefulSetSpec{
-				// Nothing of it is to run.
+				// No pod has to run.
 				Replicas: ptr.To[int32](0),
 				Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template, VolumeClaimTemplates: []corev1.PersistentVolumeClaim{claim},
 			},
@@ -170,7 +170,7 @@ func (s scene) volumes() []attack.Attack {
 	return append(all, attack.Because("a controller would create the claim that the tenant itself may not", nil, claims...)...)
 }
 
-// typeOf is a volume's type, by the name that the API has for it.
+// typeOf returns the API's name for a volume's type.
 func typeOf(source corev1.VolumeSource) v1alpha1.VolumeType {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&source)
 	if err != nil {
@@ -189,14 +189,14 @@ func (s scene) claimSpec() corev1.PersistentVolumeClaimSpec {
 	}
 }
 
-// tooMuch is more storage than one claim may ask for.
+// tooMuch returns more storage than a single claim may request.
 func (s scene) tooMuch() corev1.ResourceList {
 	size := s.by.Allowances.MaxVolumeSize.DeepCopy()
 	size.Add(resource.MustParse("1Gi"))
 	return corev1.ResourceList{corev1.ResourceStorage: size}
 }
 
-// volumeClaim is for a volume that the tenant may have.
+// volumeClaim returns a claim for a volume that the tenant may use.
 func (s scene) volumeClaim(name string, edits ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
 	c := &corev1.PersistentVolumeClaim{TypeMeta: core("PersistentVolumeClaim"), ObjectMeta: s.meta(name), Spec: s.claimSpec()}
 	for _, edit := range edits {
@@ -205,7 +205,7 @@ func (s scene) volumeClaim(name string, edits ...func(*corev1.PersistentVolumeCl
 	return c
 }
 
-// claims take volumes that are not the tenant's.
+// claims take volumes of other tenants.
 func (s scene) claims() []attack.Attack {
 	claim := s.volumeClaim
 	refused := func(name, summary, rule string, edit func(*corev1.PersistentVolumeClaim)) attack.Attack {
@@ -259,8 +259,8 @@ func (s scene) claims() []attack.Attack {
 		if !slices.Contains(s.by.Allowances.StorageClasses, "") {
 			none := refused("claim-without-class", "claim a volume of no class, where the cluster's default is none of the tenant's", StorageClassRule,
 				func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = nil })
-			// The default class may be one of an own tenant's: it is tried on scratch
-			// tenants alone.
+			// In a real tenant, the default class may be allowed, so the attack runs on
+			// scratch tenants only.
 			none.Setup = []client.Object{claim("claim-beside-without-class")}
 			all = append(all, none)
 		}

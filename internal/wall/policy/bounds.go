@@ -9,14 +9,13 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// mostMarks are the most labels, and the most annotations, of an object.
+// mostMarks is the maximum number of an object's labels, and of its annotations.
 const mostMarks = 250
 
 const fewMarks = "objects have some tens; " +
 	"what is configured by more of them is read from elsewhere by every controller that croft knows"
 
-// annotationBounds are the bounds of annotations that add-ons read: see
-// earlyAnnotations.
+// annotationBounds returns the bounds of annotations that add-ons read: see earlyAnnotations.
 func annotationBounds() []admissionpolicy.Bound {
 	return []admissionpolicy.Bound{
 		{
@@ -37,7 +36,7 @@ func annotationBounds() []admissionpolicy.Bound {
 	}
 }
 
-// infrastructureBounds are the bounds of annotations that an object passes on.
+// infrastructureBounds returns the bounds of annotations that an object passes on.
 func infrastructureBounds() []admissionpolicy.Bound {
 	return []admissionpolicy.Bound{
 		{
@@ -59,16 +58,17 @@ func infrastructureBounds() []admissionpolicy.Bound {
 	}
 }
 
-// listedIn is the number of names in annotations whose values are lists of names.
+// listedIn returns an expression for the number of names in annotations whose values are
+// lists of names.
 func listedIn(annotations string) string {
 	return with(`ANNOTATIONS.transformList(k, v,
 		KEY in variables.listing || k.split("/")[0] + "/" in variables.listing,
 		v.split(",").size()).sum()`, "ANNOTATIONS", annotations, "KEY", normal("k"))
 }
 
-// earlyAnnotations are the variables that annotationBounds and granted read. The
-// variable annotations is the object's. Most objects have only annotations that are
-// harmless with any value: one pass finds that out, and nothing else is evaluated.
+// earlyAnnotations returns the variables that annotationBounds and granted read. The variable
+// annotations has the object's annotations. Most objects have only annotations that are
+// harmless with any value: a single pass finds that, and nothing else is evaluated.
 func earlyAnnotations(harmless []string, tables ...map[string]string) []admissionpolicy.Variable {
 	var keys []string
 	for _, table := range tables {
@@ -88,14 +88,14 @@ func earlyAnnotations(harmless []string, tables ...map[string]string) []admissio
 	}
 }
 
-// listing are the classes of values that are lists.
+// listing has the classes whose values are lists.
 var listing = []addons.Class{
 	addons.OneOf, addons.Hosts, addons.Object, addons.Namespaces, addons.Prefixed, addons.Networks,
 }
 
 const (
-	// mostHosts times the 256 domains of a tenant is the API server's limit for one
-	// expression.
+	// mostHosts is the maximum number of hosts. Multiplied by the 256 domains of a tenant it
+	// reaches the API server's limit for one expression.
 	mostHosts = 250
 	manyHosts = "an object with more is split by host without any change for those who call it"
 )
@@ -136,8 +136,8 @@ var certificateBounds = []admissionpolicy.Bound{
 	},
 }
 
-// serviceBounds: the configuration of a Service in each node's kube-proxy and in a load
-// balancer grows with these lists.
+// serviceBounds limit the lists by which the configuration of a Service grows in each node's
+// kube-proxy and in a load balancer.
 var serviceBounds = []admissionpolicy.Bound{
 	{
 		Path:    "spec.clusterIPs",
@@ -201,7 +201,7 @@ var finalizerBounds = []admissionpolicy.Bound{
 	},
 }
 
-// markBounds are of namespaces.
+// markBounds are the bounds of a namespace's labels and annotations.
 var markBounds = []admissionpolicy.Bound{
 	{
 		Path:    "metadata.labels",
@@ -239,7 +239,7 @@ var roleBounds = []admissionpolicy.Bound{
 	},
 }
 
-// fluxBounds are of what Flux applies.
+// fluxBounds are the bounds of the objects that Flux applies.
 var fluxBounds = []admissionpolicy.Bound{
 	{
 		Path:    "spec.dependsOn",
@@ -257,8 +257,8 @@ var fluxBounds = []admissionpolicy.Bound{
 	},
 }
 
-// podBounds are of a pod's lists that rules go through. Its environment, its ports
-// and its probes are read by none.
+// podBounds are the bounds of a pod's lists that rules iterate over. No rule reads a pod's
+// environment, ports and probes.
 var podBounds = []admissionpolicy.Bound{
 	{
 		Path:    "spec.containers",

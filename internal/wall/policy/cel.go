@@ -7,19 +7,21 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// The pieces that the rules' CEL expressions are put together from.
+// The parts that the rules' CEL expressions are built from. A comment "the condition that"
+// means a CEL expression that is true in that case.
 
-// annotations are an object's, never absent.
+// annotations returns an expression for an object's annotations, which are never absent.
 func annotations(metadata string) string {
 	return with(`(has(META.annotations) ? META.annotations : {})`, "META", metadata)
 }
 
-// before is an expression about oldObject, if there is one that rules may read.
+// before returns an expression on oldObject, or otherwise if there is no old object that
+// rules may compare.
 func before(expression, otherwise string) string {
 	return admissionpolicy.Comparable + ` ? ` + expression + ` : ` + otherwise
 }
 
-// specVariables are the spec and the old spec of a custom resource; the old one is empty
+// specVariables returns the spec and the old spec of a custom resource. The old spec is empty
 // for a new object.
 func specVariables() []admissionpolicy.Variable {
 	return []admissionpolicy.Variable{
@@ -29,8 +31,8 @@ func specVariables() []admissionpolicy.Variable {
 	}
 }
 
-// refusedNew are the new values of variables.spec for which an expression on VALUE is
-// false.
+// refusedNew returns a variable with the new values of variables.spec for which a condition
+// on VALUE is false.
 func refusedNew(name, values, holds string) admissionpolicy.Variable {
 	return admissionpolicy.Variable{Name: name, Expression: with(`NOW.filter(v, !HOLDS && !(v in EARLIER))`,
 		"NOW", values,
@@ -38,33 +40,33 @@ func refusedNew(name, values, holds string) admissionpolicy.Variable {
 		"EARLIER", strings.ReplaceAll(values, "variables.spec", "variables.specBefore"))}
 }
 
-// allowed is true where the tenant's rules list a name, or any name.
+// allowed returns the condition that the tenant's rules list a name, or all names.
 func allowed(list, name string) string {
 	return with(`("*" in params.spec.LIST || NAME in params.spec.LIST)`, "LIST", list, "NAME", name)
 }
 
-// listed is a list of the tenant's rules, for people.
+// listed returns an expression for a list of the tenant's rules, as messages show it.
 func listed(list string) string {
 	return with(`(params.spec.LIST.size() == 0 ? "none" : `+some("params.spec.LIST", 12)+`)`, "LIST", list)
 }
 
-// some are the first of a list of strings, for a person: the API server throws
-// away a message of more than 5 KiB.
+// some returns an expression for the first entries of a list of strings, as messages show
+// them. The API server discards a message of more than 5 KiB.
 func some(list string, atMost int) string {
 	return with(`(LIST.transformList(i, v, i < MOST, string(v)).join(", ") +
 		(LIST.size() > MOST ? " and " + string(LIST.size() - MOST) + " more" : ""))`,
 		"LIST", list, "MOST", strconv.Itoa(atMost))
 }
 
-// granted is true if the tenant may serve the host. "*.example.org" grants everything
-// below example.org at any depth, wildcards included, but not example.org.
+// granted returns the condition that the tenant may serve a host. "*.example.org" grants
+// every host below example.org at any depth, wildcards included, but not example.org.
 func granted(host string) string {
 	return with(`(HOST in params.spec.domains ||
 		variables.wildcards.exists(w, HOST.endsWith(w) && HOST.size() > w.size()))`, "HOST", host)
 }
 
-// wildcards is the variable that granted needs: the suffixes of hosts below each
-// wildcard among the tenant's domains.
+// wildcards returns the variable that granted needs. It has the suffix of each wildcard among
+// the tenant's domains.
 func wildcards() admissionpolicy.Variable {
 	return admissionpolicy.Variable{
 		Name:       "wildcards",
@@ -72,7 +74,7 @@ func wildcards() admissionpolicy.Variable {
 	}
 }
 
-// hosts says which hosts the tenant may serve.
+// hosts returns an expression for the part of a message that lists the tenant's hosts.
 func hosts() string {
 	return `"; hosts allowed for tenant " + params.spec.tenant + ": " + ` + listed("domains") +
 		` + "; a platform admin grants others by the tenant's domains"`

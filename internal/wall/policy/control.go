@@ -6,31 +6,31 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// The names of the policies that complement RBAC, where it cannot distinguish requests
-// or is too coarse.
+// The names of the policies that complement RBAC where it cannot distinguish requests or is
+// too coarse.
 const (
 	EndpointsPolicy  = "croft-endpoints"
 	FinalizersPolicy = "croft-finalizers"
 )
 
-// Their rules.
+// The names of their rules.
 const (
 	EndpointsRule  = "written-by-controllers"
 	FinalizersRule = "finalizers"
 	OwnersRule     = "owners"
 )
 
-// clusterWide is true if the user may do so in every namespace, as the controllers of
-// the cluster and of the platform may, and no tenant: so the policies need not know them
-// by name.
+// clusterWide is the condition that the user may update or patch the resource in every
+// namespace. The controllers of the cluster and the platform may, and tenants may not, so the
+// policies need not name these controllers.
 const clusterWide = everyNamespace + `.check("update").allowed() ||
 	` + everyNamespace + `.check("patch").allowed()`
 
-// everyNamespace asks the authorizer about the request's resource. Without a namespace,
-// it asks about all of them.
+// everyNamespace calls the authorizer for the request's resource, without a namespace and so
+// for all namespaces.
 const everyNamespace = `authorizer.group(request.resource.group).resource(request.resource.resource)`
 
-// checkEndpoints keeps tenants from sending Services' traffic to arbitrary addresses
+// checkEndpoints prevents tenants from sending Services' traffic to arbitrary addresses
 // (CVE-2021-25740).
 func checkEndpoints() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
@@ -48,16 +48,16 @@ func checkEndpoints() admissionpolicy.Validating {
 	}
 }
 
-// The finalizers that Kubernetes puts on objects that tenants write. Each is removed by
-// a controller that handles one kind alone, and on any other kind by none.
-// foregroundDeletion and orphan come with a deletion, not with a write.
+// The finalizers that Kubernetes adds to objects that tenants write. For each there is a
+// controller that removes it from objects of one kind. On any other kind, no controller
+// removes it. foregroundDeletion and orphan are added by a deletion, not by a write.
 const (
 	claimFinalizer = "kubernetes.io/pvc-protection"
 	jobFinalizer   = "batch.kubernetes.io/job-tracking"
 )
 
-// hasFinalizersOrOwners is true of what checkDeletion has something to ask of: finalizers,
-// an owner of the whole cluster, or more owners than it would look through.
+// hasFinalizersOrOwners is the condition that checkDeletion applies to an object: it has
+// finalizers, a cluster-scoped owner, or more owners than the condition may iterate over.
 var hasFinalizersOrOwners = `object != null && has(object.metadata) &&
 	(has(object.metadata.finalizers) ||
 		has(object.metadata.ownerReferences) &&
@@ -65,12 +65,13 @@ var hasFinalizersOrOwners = `object != null && has(object.metadata) &&
 			object.metadata.ownerReferences.exists(o,
 				` + ofTheCluster + `)))`
 
-// checkDeletion keeps objects, and so namespaces, from becoming undeletable. It matches
-// every kind of object, but only objects with finalizers or owners to check; for pods,
+// checkDeletion prevents objects, and therefore namespaces, from becoming undeletable. It
+// matches every kind, but only objects with finalizers or owners to check. For pods,
 // croft-pods has the same rules.
 //
-// Controllers of the whole cluster create claims from tenants' StatefulSets, finalizers
-// included: so a controller may put none on a new claim.
+// Controllers of the whole cluster create claims from tenants' StatefulSets, with the
+// finalizers of the template. So the rule applies to controllers, too, when they create a
+// claim.
 func checkDeletion(more []string) admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:     FinalizersPolicy,
@@ -99,13 +100,13 @@ func checkDeletion(more []string) admissionpolicy.Validating {
 	}
 }
 
-// refusedOfPods are the finalizers of pods, and of templates, that are not to be.
+// refusedOfPods returns the variable with the refused finalizers of pods and of templates.
 func refusedOfPods(more []string) admissionpolicy.Variable {
 	return refusedFinalizers(`f in ` + quoted(append([]string{jobFinalizer}, more...)))
 }
 
-// refusedFinalizers are the new finalizers that are not allowed. From a list too long to
-// be compared, any may be removed.
+// refusedFinalizers returns a variable with the new finalizers that are not allowed. If the
+// old list is too long to compare, a removal is always allowed.
 func refusedFinalizers(allowed string) admissionpolicy.Variable {
 	const refused = `variables.finalizersBefore.size() > MOST &&
 			variables.finalizers.size() < variables.finalizersBefore.size() ? [] :
@@ -118,8 +119,8 @@ func refusedFinalizers(allowed string) admissionpolicy.Variable {
 	}
 }
 
-// finalizersRule allows controllers of the whole cluster any finalizer, unless a
-// tenant's template may have set it.
+// finalizersRule allows controllers of the whole cluster any finalizer where the condition
+// untold is true: no tenant's template can have set it.
 func finalizersRule(untold string) admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: FinalizersRule,
@@ -133,7 +134,8 @@ func finalizersRule(untold string) admissionpolicy.Rule {
 	}
 }
 
-// ofTheCluster is true of an owner o that is in no namespace, and no tenant's.
+// ofTheCluster is the condition that an owner o is cluster-scoped or belongs to croft or
+// Karpenter, and not to a tenant.
 const ofTheCluster = `o.apiVersion == "v1" && o.kind in ["Namespace", "Node", "PersistentVolume"] ||
 	o.apiVersion.startsWith("croft.dev/") || o.apiVersion.startsWith("karpenter.")`
 

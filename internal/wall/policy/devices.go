@@ -12,17 +12,18 @@ import (
 // DevicesPolicy is the name of the policy on claims of devices.
 const DevicesPolicy = "croft-device-claims"
 
-// The rules on devices, of claims and of pods.
+// The names of the rules on devices, for claims and pods.
 const (
 	DeviceClassRule  = "device-class"
 	DeviceBoundsRule = "device-bounds"
 	DeviceClaimsRule = "device-claims"
 )
 
-// The scheduler tries the devices of a node in all combinations until a pod's claims
-// fit, and places no other pod meanwhile. The combinations multiply with each request,
-// with each of its alternatives, with each device and with each claim of a pod: so all
-// of these are few. A request for all devices of a node has one combination.
+// Bounds on the scheduler's work. The scheduler tries the devices of a node in all
+// combinations until a pod's claims fit, and places no other pod meanwhile. The number of
+// combinations multiplies with each request, each alternative of a request, each device and
+// each claim of a pod, so these bounds are low. A request for all devices of a node has one
+// combination.
 const (
 	maxDeviceRequests  = 4
 	maxDevices         = 8
@@ -30,13 +31,13 @@ const (
 	maxDeviceClaims    = 2
 )
 
-// deviceResource begins the name of the resource by which a container asks for devices
-// of a class without a claim of its own.
+// deviceResource begins the name of the resource by which a container requests devices of a
+// class without a claim of its own.
 const deviceResource = "deviceclass.resource.kubernetes.io/"
 
-// checkDevices allows claims for devices of the tenant's classes, within bounds. A
-// claim's devices are immutable. Claims that the scheduler and the claims' controller
-// create for pods are judged like others: their content comes from the tenant.
+// checkDevices allows claims for devices of the tenant's classes, within bounds. A claim's
+// devices are immutable. Claims that the scheduler and the claims' controller create for pods
+// are checked as well: their content comes from the tenant.
 func checkDevices() admissionpolicy.Validating {
 	allowedClass := `has(o.deviceClassName) && ` + allowed("deviceClasses", "o.deviceClassName")
 	bounds := strings.NewReplacer(
@@ -55,8 +56,8 @@ func checkDevices() admissionpolicy.Validating {
 				dyn(object).spec.spec : dyn(object).spec`},
 			{Name: "requests", Expression: `has(variables.spec.devices) && has(variables.spec.devices.requests) ?
 				variables.spec.devices.requests : []`},
-			// The alternatives of each request. Requests of older API versions lack the
-			// field exactly.
+			// The alternatives of each request. Requests of older API versions have no field
+			// exactly.
 			{Name: "options", Expression: `variables.requests.map(r,
 				has(r.firstAvailable) && r.firstAvailable.size() > 0 ? r.firstAvailable :
 				has(r.exactly) ? [r.exactly] : [r])`},
@@ -94,7 +95,7 @@ func checkDevices() admissionpolicy.Validating {
 	}
 }
 
-// podDevices apply to pods, and to templates.
+// podDevices returns the rules for pods and templates.
 func podDevices() []admissionpolicy.Rule {
 	return []admissionpolicy.Rule{
 		{
@@ -120,7 +121,8 @@ func podDevices() []admissionpolicy.Rule {
 	}
 }
 
-// withoutOtherDevices is true where a container asks for no devices of other classes.
+// withoutOtherDevices returns the condition that a container requests no devices of other
+// classes.
 func withoutOtherDevices(container string) string {
 	return with(`(!has(OF.resources) || !has(OF.resources.limits) ||
 		!OF.resources.limits.exists(k,

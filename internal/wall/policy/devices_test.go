@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// TestDeviceClaims judges claims as each version of the API writes them. Clusters of
-// today serve the newest alone, so that no attack on one could send the others.
+// TestDeviceClaims evaluates claims in the form of each API version. Current clusters serve
+// only the newest version, so attacks cannot send the other forms.
 func TestDeviceClaims(t *testing.T) {
 	const own, other, many = "deviceClassName: gpu.example.com", "deviceClassName: other.example.com", "deviceClassName: gpu.example.com, count: 9"
 	for name, c := range map[string]struct{ resource, spec, refusedBy string }{
@@ -48,8 +48,8 @@ func TestDeviceClaims(t *testing.T) {
 	}
 }
 
-// refusedBy evaluates a policy as the API server does, without one, and names the first
-// rule that does not hold.
+// refusedBy evaluates a policy like the API server, but without one, and returns the name of
+// the first violated rule.
 func refusedBy(t *testing.T, p admissionpolicy.Validating, input map[string]any) string {
 	t.Helper()
 	env, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Env(environment.StoredExpressions)

@@ -14,7 +14,7 @@ const (
 	CertificatesPolicy = "croft-certificates"
 )
 
-// Their rules.
+// The names of their rules.
 const (
 	HostsRule          = "hosts"
 	TLSHostsRule       = "tls-hosts"
@@ -25,15 +25,15 @@ const (
 	NamesRule          = "names"
 )
 
-// clusterNames are how the Services of one's own, and of the platform's,
-// namespaces are called inside of the cluster.
+// clusterNames returns the condition that a host is the in-cluster name of a Service in a
+// namespace of the tenant or the platform.
 func clusterNames(host string) string {
 	return with(`(params.spec.namespaces + params.spec.platformNamespaces).exists(n,
 		HOST.endsWith("." + n + ".svc") || HOST.endsWith("." + n + ".svc.cluster.local"))`, "HOST", host)
 }
 
-// hostVariables are the hosts of an object that the tenant may not serve, and that
-// it did not name before. Each expression gives a list of strings.
+// hostVariables returns variables with the hosts of an object that the tenant may not serve
+// and that the old object does not have. Each expression yields a list of strings.
 func hostVariables(now, earlier string) []admissionpolicy.Variable {
 	return []admissionpolicy.Variable{
 		{Name: "hostsBefore", Expression: before(earlier, `[]`)},
@@ -46,7 +46,7 @@ func checkIngresses() admissionpolicy.Validating {
 		return with(`(has(OBJECT.spec.rules) ?
 			OBJECT.spec.rules.map(r, has(r.host) ? r.host : "") : [])`, "OBJECT", object)
 	}
-	// A list of hosts for each certificate. Without hosts it is for every host.
+	// A list of hosts for each certificate. An entry without hosts applies to every host.
 	tlsHosts := func(object string) string {
 		return with(`(has(OBJECT.spec.tls) ?
 			OBJECT.spec.tls.map(t, has(t.hosts) && t.hosts.size() > 0 ? t.hosts : [""]) : [])`, "OBJECT", object)
@@ -57,14 +57,14 @@ func checkIngresses() admissionpolicy.Validating {
 			OBJECT.spec.rules.filter(r, has(r.http)).map(r,
 				r.http.paths.filter(p, has(p.path)).map(p, p.path)) : [])`, "OBJECT", object)
 	}
-	// The field and the annotation, which controllers read too.
+	// Controllers read both the field and the annotation.
 	classes := func(object, annotations string) string {
 		return with(`(has(OBJECT.spec.ingressClassName) ? [OBJECT.spec.ingressClassName] : [])
 			+ ("kubernetes.io/ingress.class" in ANNOTATIONS ? [ANNOTATIONS["kubernetes.io/ingress.class"]] : [])`,
 			"OBJECT", object, "ANNOTATIONS", annotations)
 	}
-	// Characters that may end a path in a controller's configuration, or keep a quote
-	// from ending it.
+	// Characters that may end a path in a controller's configuration, or prevent a quote from
+	// ending it.
 	endOfPath := admissionpolicy.Quote("[\\x00-\\x20\\x7f;{}\"'`#]|\\\\$")
 	return admissionpolicy.Validating{
 		Name: IngressesPolicy,
@@ -77,7 +77,8 @@ func checkIngresses() admissionpolicy.Validating {
 			{Name: "annotations", Expression: annotations("object.metadata")},
 			{Name: "annotationsBefore", Expression: before(annotations("oldObject.metadata"), `{}`)},
 			{Name: "tlsHostsBefore", Expression: before(tlsHosts("oldObject"), `[]`)},
-			// Of each certificate the first: lists of lists cannot be made one.
+			// The first refused host of each certificate, because CEL cannot flatten lists of
+			// lists.
 			{Name: "refusedTLSHosts", Expression: tlsHosts("object") + `.map(hosts,
 				hosts.filter(h,
 					!` + granted("h") + ` &&
@@ -137,9 +138,9 @@ func checkIngresses() admissionpolicy.Validating {
 	}
 }
 
-// checkRoutes is for the routes of the Gateway API that match by host. Its CRDs bound
-// the lists before any policy is evaluated: 16 hostnames, and 64 listeners of a Gateway.
-// It costs nothing in a cluster without the API.
+// checkRoutes is for the routes of the Gateway API that match by host. The API's CRDs bound
+// the lists before any policy is evaluated: 16 hostnames, and 64 listeners of a Gateway. The
+// policy costs nothing in a cluster without the API.
 func checkRoutes() admissionpolicy.Validating {
 	hostnames := func(object string) string {
 		return with(`(has(OBJECT.spec.hostnames) && OBJECT.spec.hostnames.size() > 0 ?
@@ -172,8 +173,8 @@ func checkRoutes() admissionpolicy.Validating {
 	}
 }
 
-// ownParents is true of a route whose parents are all in namespaces of the tenant:
-// Gateways, whose listeners have hosts of the tenant, or Services in a mesh.
+// ownParents returns the condition that all parents of a route are in namespaces of the
+// tenant: Gateways, whose listeners have hosts of the tenant, or Services in a mesh.
 func ownParents(route string) string {
 	return with(`(has(ROUTE.spec.parentRefs) && ROUTE.spec.parentRefs.size() > 0 &&
 		!has(dyn(ROUTE).spec.useDefaultGateways) &&
@@ -224,20 +225,20 @@ func checkGateways() admissionpolicy.Validating {
 	}
 }
 
-// hostForm is the form of a host, or of all hosts below one: readers of a certificate
-// may take anything else for two names.
+// hostForm is the form of a host, or of a wildcard for all hosts below one. Programs that
+// read a certificate may interpret anything else as two names.
 const hostForm = `^([*][.])?([a-z0-9_]([-a-z0-9_]*[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 
-// unchecked is true where a certificate has what cannot be compared with a tenant's hosts.
+// unchecked is the condition that a certificate has fields that cannot be compared with a
+// tenant's hosts.
 const unchecked = `(has(object.spec.literalSubject) && object.spec.literalSubject != "" ||
 	has(object.spec.ipAddresses) && object.spec.ipAddresses.size() > 0 ||
 	has(object.spec.uris) && object.spec.uris.size() > 0 ||
 	has(object.spec.emailAddresses) && object.spec.emailAddresses.size() > 0 ||
 	has(object.spec.otherNames) && object.spec.otherNames.size() > 0)`
 
-// checkCertificates lets tenants ask for certificates of their hosts, and of
-// their Services. A CertificateRequest is opaque to policies: no role may write
-// it.
+// checkCertificates lets tenants request certificates for their hosts and their Services. A
+// CertificateRequest is opaque to policies, so no role may write one.
 func checkCertificates() admissionpolicy.Validating {
 	names := func(object string) string {
 		return with(`((has(OBJECT.spec.dnsNames) ? OBJECT.spec.dnsNames : [])
@@ -275,7 +276,7 @@ func checkCertificates() admissionpolicy.Validating {
 	}
 }
 
-// ownService is true where a name is that of a Service in a namespace of the
+// ownService returns the condition that a name is the name of a Service in a namespace of the
 // tenant.
 func ownService(host string) string {
 	return with(`params.spec.namespaces.exists(n,

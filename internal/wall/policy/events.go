@@ -7,11 +7,11 @@ import (
 // EventsPolicy is the name of the policy on events.
 const EventsPolicy = "croft-events"
 
-// EventSourceRule is its one rule.
+// EventSourceRule is the name of its only rule.
 const EventSourceRule = "event-source"
 
-// systemComponents are the components whose name only controllers of the whole cluster,
-// and nodes, may use in events: people, alerts and croft why believe them.
+// systemComponents are the components whose names only nodes and controllers of the whole
+// cluster may use in events: users, alerts and `croft why` trust these names.
 var systemComponents = []string{
 	"kubelet", "default-scheduler", "karpenter", "cluster-autoscaler", "croft",
 	"attachdetach-controller", "controllermanager", "cronjob-controller", "daemonset-controller",
@@ -21,11 +21,11 @@ var systemComponents = []string{
 	"service-controller", "statefulset-controller", "taint-eviction-controller", "volume_expand",
 }
 
-// checkEvents keeps tenants from writing events in the name of the cluster, and from
+// checkEvents prevents tenants from writing events in the name of the cluster, and from
 // changing the cluster's events.
 func checkEvents() admissionpolicy.Validating {
-	// Of the two APIs, each has names of its own for the same. An event that is one of these
-	// already is none of the tenant's to change.
+	// The two APIs name the same fields differently. The old object is checked too, because a
+	// tenant may not change an event of the cluster.
 	claims := `[dyn(object), dyn(oldObject)].exists(e, e != null && [
 		has(e.source) && has(e.source.component) ? e.source.component : "",
 		has(e.reportingComponent) ? e.reportingComponent : "",

@@ -4,13 +4,13 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// The names of the policies on what Flux does for tenants.
+// The names of the policies on the objects that Flux applies for tenants.
 const (
 	FluxPolicy        = "croft-flux"
 	FluxSourcesPolicy = "croft-flux-sources"
 )
 
-// Their rules.
+// The names of their rules, and bounds.
 const (
 	ServiceAccountRule   = "service-account"
 	KubeConfigRule       = "kube-config"
@@ -26,8 +26,8 @@ const (
 	longestFluxTimeout   = "1h"
 )
 
-// fluxNamespaces are the namespaces that a Kustomization or a HelmRelease names for
-// other things than its sources.
+// fluxNamespaces is the expression for the namespaces in a Kustomization or HelmRelease,
+// except the namespaces of its sources.
 const fluxNamespaces = `((has(variables.spec.targetNamespace) ? [variables.spec.targetNamespace] : [])
 	+ (has(variables.spec.storageNamespace) ? [variables.spec.storageNamespace] : [])
 	+ (has(variables.spec.dependsOn)
@@ -35,17 +35,17 @@ const fluxNamespaces = `((has(variables.spec.targetNamespace) ? [variables.spec.
 	+ (has(variables.spec.healthChecks)
 		? variables.spec.healthChecks.filter(o, has(o.namespace)).map(o, o.namespace) : []))`
 
-// fluxTimeouts are the timeouts of a Flux object: in a HelmRelease, each action may have
-// its own.
+// fluxTimeouts returns an expression for the timeouts of a Flux object. In a HelmRelease,
+// each action may have its own.
 func fluxTimeouts() string {
 	return `(` + fields("variables.spec", "timeout") + `
 		+ ["install", "upgrade", "rollback", "uninstall", "test"]
 			.filter(a, a in variables.spec && "timeout" in variables.spec[a]).map(a, variables.spec[a].timeout))`
 }
 
-// checkFlux holds what Flux applies to the rights of a service account of the
-// namespace, as its lock-down for several tenants does, also where its
-// controllers were started without it.
+// checkFlux restricts the objects that Flux applies to the permissions of a service account
+// of the namespace. Flux' own multi-tenancy lockdown does the same. The policy also works
+// where Flux' controllers run without it.
 func checkFlux() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: FluxPolicy,
@@ -118,7 +118,7 @@ func checkFlux() admissionpolicy.Validating {
 	}
 }
 
-// fields is a CEL expression of those of some fields that are set.
+// fields returns an expression for the values of the given fields that are set.
 func fields(of string, names ...string) string {
 	return with(`NAMES.filter(f, f in OF).map(f, string(OF[f]))`, "NAMES", quoted(names), "OF", of)
 }
@@ -137,8 +137,9 @@ func intervalRule() admissionpolicy.Rule {
 	}
 }
 
-// refusedTimeouts are those that are too long, also for Go: one object with an
-// unreadable duration keeps Flux from reading any object of that kind, of all tenants.
+// refusedTimeouts returns a variable with the timeouts that are too long, or that Go cannot
+// parse: one object with an invalid duration prevents Flux from reading any object of the
+// same kind, in all tenants.
 func refusedTimeouts(timeouts string) admissionpolicy.Variable {
 	return refusedNew("refusedTimeouts", timeouts,
 		`(VALUE.matches("`+goDuration+`") && duration(VALUE) <= duration("`+longestFluxTimeout+`"))`)
@@ -154,16 +155,16 @@ func timeoutRule() admissionpolicy.Rule {
 	}
 }
 
-// sourceURLs are where sources are fetched from. The endpoint of a Bucket is a host,
-// and may have a port.
+// sourceURLs returns an expression for the URLs that sources are fetched from. The endpoint
+// of a Bucket is a host with an optional port.
 func sourceURLs() string {
 	return `(` + fields("variables.spec", "url") + `
 		+ ` + fields("variables.spec", "endpoint") + `.map(e, e.contains("://") ? e : "https://" + e)
 		+ (has(variables.spec.sts) ? ` + fields("variables.spec.sts", "endpoint") + ` : []))`
 }
 
-// allowedSourceHost is true where sources may be fetched from host h: one of the tenant's
-// sourceHosts, or a Service of the tenant or the platform.
+// allowedSourceHost returns the condition that sources may be fetched from host h: it is one
+// of the tenant's sourceHosts, or a Service of the tenant or the platform.
 func allowedSourceHost() string {
 	return `(h in params.spec.sourceHosts ||
 		h.matches("` + hostname + `") &&
@@ -172,9 +173,9 @@ func allowedSourceHost() string {
 		h.matches("` + hostname + `") && ` + clusterNames("h") + `)`
 }
 
-// checkFluxSources keeps Flux from fetching from hosts that no tenant could connect to,
-// and from using its controller's own cloud identity. It judges names only: the network
-// policies of Flux's namespace must cover the addresses that they resolve to, redirects,
+// checkFluxSources prevents Flux from fetching from hosts that tenants cannot connect to, and
+// from using its controller's own cloud identity. The policy reads names only. The network
+// policies of Flux' namespace must cover the addresses that the names resolve to, redirects,
 // and a repository's submodules.
 func checkFluxSources() admissionpolicy.Validating {
 	return admissionpolicy.Validating{

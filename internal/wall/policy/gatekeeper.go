@@ -7,8 +7,9 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// constraints are the rules that Gatekeeper enforces too, where it is the engine: those
-// that platforms commonly use it for, on Services and on hosts.
+// constraints returns the rules that Gatekeeper enforces too, if it is the placement engine:
+// the rules on Services, hosts, certificates and annotations. Platforms commonly use Gatekeeper
+// for such rules.
 func constraints() []admissionpolicy.Constrained {
 	return []admissionpolicy.Constrained{
 		{Kind: "CroftServices", Matches: map[string][]string{"": {"Service"}}, Audits: true, Policy: checkServices()},
@@ -40,8 +41,8 @@ func constraints() []admissionpolicy.Constrained {
 	}
 }
 
-// pullPolicyMutators give containers and image volumes the tenant's pull policy where
-// Gatekeeper is the engine. Gatekeeper cannot check a container's policy against
+// pullPolicyMutators set the tenant's pull policy on containers and image volumes, if
+// Gatekeeper is the placement engine. Gatekeeper cannot compare a container's policy with
 // several: if a tenant has more than one, a container with another policy is refused.
 func pullPolicyMutators(t *estate.Tenant) []client.Object {
 	if len(t.Allowances.ImagePullPolicies) != 1 {
@@ -51,7 +52,7 @@ func pullPolicyMutators(t *estate.Tenant) []client.Object {
 	for _, containers := range []struct{ name, list, operation string }{
 		{"pull", "containers", "CREATE"},
 		{"pull-init", "initContainers", "CREATE"},
-		// They are added to an existing pod.
+		// Ephemeral containers are added to an existing pod.
 		{"pull-debug", "ephemeralContainers", "UPDATE"},
 	} {
 		all = append(all, admissionpolicy.Mutator{

@@ -1,22 +1,22 @@
 package policy
 
-// hostname is the required form of a host, which is checked first. The parser of a rule
-// and that of the controller may disagree about hosts of any other form.
+// hostname is the required form of a host. It is checked first, because the parser in a rule
+// and the parser in the controller may interpret hosts of any other form differently.
 const hostname = `^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`
 
-// outside is true if a host, in lower case, is outside of the cluster as far as its name
-// shows, or a Service of the tenant's or the platform's namespaces.
+// outside returns the condition that a host, in lower case, is outside of the cluster as far
+// as its name shows, or a Service in a namespace of the tenant or the platform.
 //
-// Its last label is a top-level domain: letters only, or xn--. So addresses in any
-// notation (127.1, 0x7f000001, 2130706433) are excluded, and so is SERVICE.NAMESPACE if
-// the namespace has a hyphen or a digit.
+// The last label must be a top-level domain: letters only, or xn--. This excludes addresses
+// in any notation (127.1, 0x7f000001, 2130706433), and SERVICE.NAMESPACE if the namespace has
+// a hyphen or a digit.
 func outside(host string) string {
 	return with(`(NOT_INSIDE || HOST.matches("HOSTNAME") && `+clusterNames("HOST")+`)`,
 		"NOT_INSIDE", notInside(host), "HOSTNAME", hostname, "HOST", host)
 }
 
-// notInside is true if a host, in lower case, is outside of the cluster as far as its
-// name shows.
+// notInside returns the condition that a host, in lower case, is outside of the cluster as
+// far as its name shows.
 func notInside(host string) string {
 	return with(`(HOST.matches("HOSTNAME") &&
 		HOST.matches("[.]([a-z]{2,63}|xn--[-a-z0-9]+)$") &&
@@ -25,8 +25,8 @@ func notInside(host string) string {
 		"HOSTNAME", hostname, "HOST", host)
 }
 
-// urlWithin is true if a text is a URL, and the condition asked holds for its host h in
-// lower case.
+// urlWithin returns the condition that a text is a URL and that the condition asked is true
+// for its host h, in lower case.
 func urlWithin(text, asked string) string {
 	return with(`(isURL(TEXT) && url(TEXT).getScheme() != "" &&
 		[url(TEXT).getHostname().lowerAscii()].all(h, ASKED))`, "ASKED", asked, "TEXT", text)

@@ -7,7 +7,7 @@ import (
 // IssuersPolicy is the name of the policy on cert-manager's Issuers.
 const IssuersPolicy = "croft-issuers"
 
-// The rules on issuers, and on Certificates.
+// The names of the rules on issuers and on Certificates.
 const (
 	IssuerRule         = "issuer"
 	AuthorityRule      = "authority"
@@ -24,18 +24,18 @@ const (
 	// longestCertificate is the maximum lifetime of a certificate of the platform's
 	// issuers: 398 days, the limit of browsers.
 	longestCertificate = "9552h"
-	// goDuration is how cert-manager and Flux write a duration. CEL's duration() takes
-	// the same, and fails on anything else, as it does where there is more than Go can count:
-	// some 292 years.
+	// goDuration matches a duration as cert-manager and Flux write it. CEL's duration()
+	// accepts the same, and fails on anything else. It also fails on durations beyond the
+	// range of Go's Duration, which is some 292 years.
 	goDuration = `^([0-9]{1,5}([.][0-9]{1,9})?h|[0-9]{1,7}([.][0-9]{1,9})?m|` +
 		`[0-9]{1,9}([.][0-9]{1,9})?(s|ms|us|µs|ns)){1,6}$`
-	// harmlessUsages are usages by which a certificate vouches for its own names alone.
+	// harmlessUsages are usages by which a certificate attests its own names only.
 	harmlessUsages = `["signing", "digital signature", "content commitment", "key encipherment", "key agreement",
 		"data encipherment", "encipher only", "decipher only", "server auth", "client auth"]`
 )
 
-// issuerVariables describe the issuer of a Certificate. Nobody else trusts the
-// namespace's own Issuer: a tenant may have a CA of its own.
+// issuerVariables returns variables for the issuer of a Certificate. The namespace's own
+// Issuer is not restricted, because only the tenant trusts it: a tenant may have its own CA.
 func issuerVariables() []admissionpolicy.Variable {
 	return append(specVariables(),
 		admissionpolicy.Variable{
@@ -68,8 +68,8 @@ func issuerVariables() []admissionpolicy.Variable {
 	)
 }
 
-// issuerRules are the rules on a Certificate's request to its issuer. Others than the
-// tenant trust the platform's issuers.
+// issuerRules returns the rules on a Certificate's request to its issuer. The platform's
+// issuers are trusted by others than the tenant.
 func issuerRules() []admissionpolicy.Rule {
 	return []admissionpolicy.Rule{
 		{
@@ -122,8 +122,8 @@ func issuerRules() []admissionpolicy.Rule {
 	}
 }
 
-// harmlessSolver is true where the solver VALUE neither connects to an address that the
-// tenant chooses nor uses cert-manager's own credentials.
+// harmlessSolver is the condition that the solver VALUE neither connects to an address that
+// the tenant chooses nor uses cert-manager's own credentials.
 const harmlessSolver = `!(has(VALUE.rfc2136) || has(VALUE.acmeDNS) || has(VALUE.webhook) || has(VALUE.akamai) ||
 	has(VALUE.route53) && !(has(VALUE.route53.secretAccessKeySecretRef) &&
 		VALUE.route53.secretAccessKeySecretRef.name != "" ||
@@ -131,16 +131,16 @@ const harmlessSolver = `!(has(VALUE.rfc2136) || has(VALUE.acmeDNS) || has(VALUE.
 	has(VALUE.cloudDNS) && !has(VALUE.cloudDNS.serviceAccountSecretRef) ||
 	has(VALUE.azureDNS) && (has(VALUE.azureDNS.managedIdentity) || !has(VALUE.azureDNS.clientSecretSecretRef)))`
 
-// solverService is true where the HTTP-01 solver VALUE has cert-manager make a Service of a
-// type that the tenant may have. By default it is a NodePort.
+// solverService is the condition that the HTTP-01 solver VALUE has cert-manager create a
+// Service of a type that the tenant may use. The default type is NodePort.
 const solverService = `["ingress", "gatewayHTTPRoute"].all(f, !(f in VALUE) ||
 	(has(VALUE[f].serviceType) && VALUE[f].serviceType != "" ? VALUE[f].serviceType : "NodePort")
 		in params.spec.serviceTypes)`
 
-// checkIssuers keeps tenants from sending cert-manager's controller, whose network
-// access tenants do not have, to addresses of their choice. Solvers' objects in the
-// namespace, such as pods and Ingresses, are judged there as the tenant's own. Platform
-// admins may write any issuer, in tenants' namespaces too.
+// checkIssuers prevents tenants from sending cert-manager's controller, which has network
+// access that tenants lack, to addresses of their choice. The solvers' objects in the
+// namespace, such as pods and Ingresses, are checked like the tenant's own objects. Platform
+// admins may write any issuer, also in tenants' namespaces.
 func checkIssuers(admins []string) admissionpolicy.Validating {
 	of := func(path, field string) string {
 		return with(`(has(variables.spec.PATH) && has(variables.spec.PATH.FIELD) ? [variables.spec.PATH.FIELD] : [])`,

@@ -10,12 +10,12 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// Name is the name of the quota and of the limits in every tenant namespace.
+// Name is the name of the ResourceQuota and the LimitRange in every tenant namespace.
 const Name = "croft"
 
-// namespace carries the label by which every policy selects it, and its Pod Security
-// level. It also warns by the level, so that a Deployment whose pods would be refused
-// gets a warning.
+// namespace returns a namespace with the label by which every policy selects it, and with its
+// Pod Security level. The level is also set for warnings, so that a Deployment whose pods
+// would be refused gets a warning.
 func namespace(t *estate.Tenant, name string) *corev1.Namespace {
 	labels := map[string]string{
 		v1alpha1.TenantLabel:                         t.Name,
@@ -37,7 +37,7 @@ func namespace(t *estate.Tenant, name string) *corev1.Namespace {
 	}
 }
 
-// sizes are the maximum sizes of objects.
+// sizes returns the annotations with the maximum sizes of objects, in bytes.
 func sizes(may *v1alpha1.Allowances) map[string]string {
 	return map[string]string{
 		v1alpha1.MaxObjectBytesAnnotation:      strconv.FormatInt(*may.MaxObjectBytes, 10),
@@ -46,7 +46,7 @@ func sizes(may *v1alpha1.Allowances) map[string]string {
 	}
 }
 
-// tenantRules are the rules that the admission policies of all walls read.
+// tenantRules returns the rules that the admission policies of all walls read.
 func tenantRules(p *estate.Platform, t *estate.Tenant, namespace string) *v1alpha1.TenantRules {
 	return &v1alpha1.TenantRules{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TenantRules"},
@@ -55,8 +55,8 @@ func tenantRules(p *estate.Platform, t *estate.Tenant, namespace string) *v1alph
 	}
 }
 
-// rulesOf are the same in all namespaces, except for SelfService. Lists are never null:
-// otherwise the policies would have to check.
+// rulesOf returns the rules for a namespace. They are the same in all namespaces, except for
+// SelfService. Lists are never null: otherwise the policies would have to check for null.
 func rulesOf(p *estate.Platform, t *estate.Tenant, namespace string) v1alpha1.TenantRulesSpec {
 	return v1alpha1.TenantRulesSpec{
 		Tenant:             t.Name,
@@ -98,7 +98,7 @@ func rulesOf(p *estate.Platform, t *estate.Tenant, namespace string) v1alpha1.Te
 	}
 }
 
-// networkNames are the secondary networks that pods may ask for.
+// networkNames returns the secondary networks that pods may request.
 func networkNames(t *estate.Tenant) []string {
 	all := []string{}
 	for i := range t.Networks {
@@ -114,7 +114,7 @@ func list(values []string) []string {
 	return values
 }
 
-// quota is the namespace's share of the tenant's quota.
+// quota returns the namespace's share of the tenant's quota.
 func quota(t *estate.Tenant, namespace string) *corev1.ResourceQuota {
 	return &corev1.ResourceQuota{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ResourceQuota"},

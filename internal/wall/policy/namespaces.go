@@ -8,27 +8,26 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// NamespacesPolicy is the name of the policy on the tenants' namespaces
-// themselves.
+// NamespacesPolicy is the name of the policy on the tenants' Namespace objects.
 const NamespacesPolicy = "croft-namespaces"
 
-// Its rules.
+// The names of its rules.
 const (
 	NamespaceMarksRule    = "marks"
 	NamespaceFinalizeRule = "finalize"
 	NamespaceDeletionRule = "deletion"
 )
 
-// markKeys is a regular expression for the keys of marks: see checkNamespaces.
+// markKeys matches the keys of protected labels and annotations: see checkNamespaces.
 const markKeys = `^croft[.]dev/|^app[.]kubernetes[.]io/managed-by$|^pod-security[.]kubernetes[.]io/` +
 	`|^resource[.]kubernetes[.]io/|^scheduler[.]alpha[.]kubernetes[.]io/|^admission[.]gatekeeper[.]sh/`
 
-// checkNamespaces protects the marks on tenants' namespaces: those of croft, and those
-// that Kubernetes and other components evaluate. By its own labels a namespace could
-// choose the policies that match it, so this policy matches all of them.
+// checkNamespaces protects the labels and annotations of tenants' namespaces that croft,
+// Kubernetes and other components evaluate. A namespace could choose by its own labels which
+// policies match it, so this policy matches all namespaces.
 func checkNamespaces(admins []string) admissionpolicy.Validating {
 	only := admissionpolicy.NotByPlatform(admins)
-	// A namespace with more marks than the bound may be any tenant's.
+	// A namespace with more labels or annotations than the bound may belong to a tenant.
 	only["of-a-tenant"] = with(`[object, oldObject].exists(n, n != null && (
 		has(n.metadata.labels) &&
 			(n.metadata.labels.size() > MOST || n.metadata.labels.exists(k, k.startsWith("croft.dev/"))) ||
@@ -77,7 +76,8 @@ func checkNamespaces(admins []string) admissionpolicy.Validating {
 					variables.marksBefore.all(m, m in variables.marks)`,
 				Message: `"metadata: the labels and annotations that put namespace " + request.name +
 					" behind the walls (" + ` +
-					// Rules can be longer than a message may be.
+					// The rules in an annotation can be longer than the maximum length of a
+					// message.
 					some(`(variables.marks.filter(m, !(m in variables.marksBefore)) +
 						variables.marksBefore.filter(m, !(m in variables.marks)))`+
 						`.map(m, string(m)).map(m, m.size() > 100 ? m.substring(0, 100) + "..." : m)`, 3) +

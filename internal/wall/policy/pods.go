@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// The rules of pods.
+// The names of the rules on pods.
 const (
 	RegistryRule     = "registry"
 	PullPolicyRule   = "pull-policy"
@@ -19,22 +19,22 @@ const (
 	VolumeTypesRule  = "volume-types"
 	DoNotDisruptRule = "do-not-disrupt"
 	PodMarksRule     = "marks"
-	// ClaimTemplatesRule is on the claim templates of a pod's ephemeral volumes, and of
-	// a StatefulSet.
+	// ClaimTemplatesRule is on the claim templates of a pod's ephemeral volumes and of a
+	// StatefulSet.
 	ClaimTemplatesRule = "claim-templates"
 )
 
-// plainVolumes are the types that every pod may mount unchecked: they hold the
-// namespace's or the pod's own data. Pod Security decides about hostPath, and allows it
-// at the level privileged alone.
+// plainVolumes are the volume types that every pod may mount unchecked: they contain data of
+// the namespace or the pod. Pod Security decides about hostPath, and allows it at the level
+// privileged only.
 var plainVolumes = []string{
 	"projected", "configMap", "secret", "downwardAPI", "emptyDir", "persistentVolumeClaim", "hostPath",
 }
 
-// examinedVolumes are the types that other rules check.
+// examinedVolumes are the volume types that other rules check.
 var examinedVolumes = []string{"csi", "ephemeral", "image"}
 
-// podPart are the rules on pods apart from placement. Immutable fields are checked for
+// podPart returns the rules on pods apart from placement. Immutable fields are checked for
 // new pods only.
 func podPart(finalizers []string) admissionpolicy.Pods {
 	variables, patch := setPullPolicy()
@@ -43,8 +43,8 @@ func podPart(finalizers []string) admissionpolicy.Pods {
 		Bounds: slices.Concat(annotationBounds(), podBounds, finalizerBounds),
 		Early:  append(earlyAnnotations(harmless, onPods), usual),
 		Variables: slices.Concat([]admissionpolicy.Variable{
-			// As a container runtime reads them: images without a registry are
-			// docker.io's.
+			// References as a container runtime interprets them: an image without a registry
+			// is on docker.io.
 			{
 				Name:       "imagesBefore",
 				Expression: `variables.specBefore.size() == 0 ? [] : ` + images("variables.specBefore[0]"),
@@ -57,9 +57,9 @@ func podPart(finalizers []string) admissionpolicy.Pods {
 				.filter(i, !params.spec.registries.exists(r,
 					i.startsWith(r + "/") ||
 					r.contains("/") && (i == r || i.startsWith(r + ":") || i.startsWith(r + "@"))))`},
-			// A volume is its name and one field, whose name is the type. Its keys are read,
-			// not the fields that croft knows: so a type of a later Kubernetes is none that
-			// is allowed.
+			// A volume has two fields: its name, and a field whose name is the type. The
+			// expression reads the keys instead of known fields, so a type that a later
+			// version of Kubernetes adds is refused.
 			{Name: "volumes", Expression: `variables.new && has(variables.spec.volumes)
 				? variables.spec.volumes.filter(v,
 					!(dyn(v).size() == 2 && (` + hasAny("v", plainVolumes) + `)))
@@ -92,8 +92,9 @@ func podPart(finalizers []string) admissionpolicy.Pods {
 		TemplateRules:  []admissionpolicy.Rule{unknownWarning(unannotated)},
 		PatchVariables: variables,
 		Patch:          patch,
-		// Conditions cannot read the tenant's rules. So this is about the policy that most
-		// tenants have; for others the patch is made once more, and changes nothing.
+		// Match conditions cannot read the tenant's rules, so this condition assumes the pull
+		// policy of most tenants. For other tenants the patch is evaluated again and changes
+		// nothing.
 		Done: `object.spec.containers.all(c, c.imagePullPolicy == "Always") &&
 			(!has(object.spec.initContainers) ||
 				object.spec.initContainers.all(c, c.imagePullPolicy == "Always")) &&
@@ -105,9 +106,9 @@ func podPart(finalizers []string) admissionpolicy.Pods {
 	}
 }
 
-// pulledAsSaid is true if a pod pulls its images by the tenant's imagePullPolicies. In
-// an existing pod only new ephemeral containers are checked: its other pull policies are
-// immutable.
+// pulledAsSaid is the condition that a pod's pull policies are in the tenant's
+// imagePullPolicies. In an existing pod only new ephemeral containers are checked, because
+// the other pull policies are immutable.
 const pulledAsSaid = `variables.new
 	? variables.spec.containers.all(c,
 		c.imagePullPolicy == params.written.imagePullPolicies || c.imagePullPolicy in params.spec.imagePullPolicies) &&
@@ -120,15 +121,15 @@ const pulledAsSaid = `variables.new
 		variables.specBefore.exists(s,
 			has(s.ephemeralContainers) && s.ephemeralContainers.exists(e, e.name == c.name)))`
 
-// usual is true where no container sets what hardly any sets: the time that a probe gives
-// it to end, and limits of anything but CPU and memory.
+// usual is true if no container sets fields that are rare: a probe's grace period, and limits
+// of resources other than CPU and memory.
 var usual = admissionpolicy.Variable{Name: "usual", Expression: everyContainer(
 	`(!has(c.livenessProbe) || !has(c.livenessProbe.terminationGracePeriodSeconds)) &&
 		(!has(c.startupProbe) || !has(c.startupProbe.terminationGracePeriodSeconds)) &&
 		(!has(c.resources) || !has(c.resources.limits) ||
 			c.resources.limits.size() == 2 && "cpu" in c.resources.limits && "memory" in c.resources.limits)`)}
 
-// hasAny is true where an object has one of the fields.
+// hasAny returns the condition that an object has one of the fields.
 func hasAny(object string, fields []string) string {
 	each := make([]string, len(fields))
 	for i, field := range fields {
@@ -137,7 +138,7 @@ func hasAny(object string, fields []string) string {
 	return strings.Join(each, " || ")
 }
 
-// images are the images of all containers of a pod spec.
+// images returns an expression for the images of all containers of a pod spec.
 func images(spec string) string {
 	return with(`(SPEC.containers.map(c, c.image)
 		+ (has(SPEC.initContainers) ? SPEC.initContainers.map(c, c.image) : [])
@@ -147,7 +148,7 @@ func images(spec string) string {
 		"SPEC", spec)
 }
 
-// podRules apply to pods, and to pod templates.
+// podRules returns the rules for pods and pod templates.
 func podRules() []admissionpolicy.Rule {
 	return slices.Concat([]admissionpolicy.Rule{
 		{
@@ -221,8 +222,9 @@ func podRules() []admissionpolicy.Rule {
 				someAnnotations(`variables.refused.filter(a, a[2].startsWith("keeps-node"))`) +
 				` + ": remove it, and use a PodDisruptionBudget; a platform admin allows it by policy.doNotDisrupt"`,
 		},
-		// A controller of the whole cluster creates pods from a tenant's template,
-		// finalizers included: so it may put none on a new pod.
+		// A controller of the whole cluster creates pods from a tenant's template, with the
+		// template's finalizers. So the rule applies to controllers, too, when they create a
+		// pod.
 		finalizersRule(`!variables.new`),
 		{
 			Name: PodMarksRule,
@@ -243,34 +245,34 @@ func podRules() []admissionpolicy.Rule {
 	})
 }
 
-// plainVolumed spares most pods the rules on volumes.
+// plainVolumed skips the rules on volumes for most pods.
 const plainVolumed = `variables.volumes.size() == 0`
 
-// unannotated spares most pods the rules on annotations.
+// unannotated skips the rules on annotations for most pods.
 const unannotated = `variables.annotations.size() == 0 || variables.within && variables.plain`
 
-// ofAddonsThemselves is true if an add-on writes to an existing pod: it may change the
-// pods of the whole cluster, which no tenant may. A new pod is judged regardless of its
+// ofAddonsThemselves is the condition that an add-on writes an existing pod: it may change
+// pods in the whole cluster, and tenants may not. A new pod is checked regardless of its
 // creator, since controllers create pods from tenants' templates.
 const ofAddonsThemselves = ` || !variables.new && (` + clusterWide + `)`
 
-// everyContainer is true where a condition on c holds for all containers and init
-// containers.
+// everyContainer returns the condition that a condition on c is true for all containers and
+// init containers.
 func everyContainer(condition string) string {
 	return with(`(variables.spec.containers.all(c, CONDITION) &&
 		(!has(variables.spec.initContainers) || variables.spec.initContainers.all(c, CONDITION)))`,
 		"CONDITION", condition)
 }
 
-// probeEnds is true if a probe of container c gives it no longer to end than the tenant
-// may take. Only two kinds of probes end a container.
+// probeEnds returns the condition that a probe of container c sets no longer grace period
+// than the tenant's maximum. Only two kinds of probes terminate a container.
 func probeEnds(probe string) string {
 	return with(`(!has(c.PROBE) || !has(c.PROBE.terminationGracePeriodSeconds) ||
 		c.PROBE.terminationGracePeriodSeconds <= params.spec.maxTerminationGracePeriodSeconds)`, "PROBE", probe)
 }
 
-// setPullPolicy gives containers the first of the tenant's pull policies, if theirs is
-// not among them: with Always, every container start re-checks the pull secret.
+// setPullPolicy sets the tenant's first pull policy on containers whose pull policy is not
+// allowed. With Always, the pull secret is checked at every start of a container.
 func setPullPolicy() ([]admissionpolicy.Variable, string) {
 	each := func(list string) string {
 		return with(`(has(object.spec.LIST) ? object.spec.LIST.transformList(i, c,

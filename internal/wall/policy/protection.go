@@ -10,17 +10,17 @@ import (
 // ProtectionPolicy is the name of the policy that protects croft's objects.
 const ProtectionPolicy = "croft-protection"
 
-// ProtectionRule is its one rule.
+// ProtectionRule is the name of its only rule.
 const ProtectionRule = "managed-objects"
 
-// keptByControllers are resources of which controllers of the whole cluster change
-// croft's objects, too: Flux' controllers add finalizers, and annotate a source to be
-// fetched at once; those of clouds and of OpenShift annotate service accounts.
+// keptByControllers are the resources of croft's that controllers of the whole cluster
+// change, too. Flux' controllers add finalizers, and annotate a source to have it fetched at
+// once. The controllers of clouds and of OpenShift annotate service accounts.
 var keptByControllers = []string{"serviceaccounts", "gitrepositories", "ocirepositories", "kustomizations"}
 
-// protection allows only the platform to change or delete objects with croft's mark, or
-// to put that mark on others. Some objects of kinds that tenants may write are croft's,
-// so RBAC alone cannot tell them apart.
+// protection allows only the platform to change or delete objects with croft's label, or to
+// add the label to others. RBAC alone cannot protect them, because tenants may write other
+// objects of the same kinds.
 func protection(admins []string) admissionpolicy.Validating {
 	operations := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}
 	return admissionpolicy.Validating{

@@ -9,7 +9,7 @@ import (
 // ServicesPolicy is the name of the policy on Services.
 const ServicesPolicy = "croft-services"
 
-// Its rules.
+// The names of its rules.
 const (
 	ServiceTypeRule  = "service-type"
 	ExternalIPsRule  = "external-ips"
@@ -19,8 +19,8 @@ const (
 
 var write = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 
-// serviceAdvice tells how to do without another type. Add-ons make Services for tenants'
-// objects: their authors read the message in events and logs.
+// serviceAdvice is the expression for the remedy in a message about a Service's type. Add-ons
+// create Services for tenants' objects: their authors read the message in events and logs.
 const serviceAdvice = `(!has(object.metadata.labels) ? "let traffic in by an Ingress or a route; " :
 	"acme.cert-manager.io/http01-solver" in object.metadata.labels ?
 		"cert-manager made it: write serviceType: ClusterIP into http01.ingress, or http01.gatewayHTTPRoute, ` +
@@ -31,8 +31,8 @@ const serviceAdvice = `(!has(object.metadata.labels) ? "let traffic in by an Ing
 		"Knative made it for a Route, and Routes do not work in a tenant's namespace (docs/addons.md); " :
 	"let traffic in by an Ingress or a route; ")`
 
-// checkServices keeps Services inside of the cluster, and out of other tenants'
-// namespaces. Existing fields may stay.
+// checkServices allows only Services that are not reachable from outside of the cluster and
+// do not point to other tenants' namespaces. Existing fields are allowed.
 func checkServices() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:      ServicesPolicy,
@@ -87,9 +87,8 @@ func checkServices() admissionpolicy.Validating {
 			},
 			{
 				Name: ClusterIPRule, Says: "Services choose no address, but of the tenant's clusterIPs",
-				// A chosen address and an allocated one look alike; the managed fields
-				// tell them apart. If the API server could not track them, there are
-				// none.
+				// A chosen address and an allocated one look the same. The managed fields
+				// tell them apart. They are absent if the API server could not track them.
 				Holds: `variables.refusedIPs.size() == 0 || !(request.operation in ["CREATE", "UPDATE"]) ||
 					has(object.metadata.managedFields) && object.metadata.managedFields.size() > 0 &&
 					!object.metadata.managedFields.exists(m,

@@ -12,52 +12,52 @@ import (
 // SizesPolicy is the name of the policy on the size of objects.
 const SizesPolicy = "croft-sizes"
 
-// Its rules, which croft-pods has for pods.
+// The names of its rules. For pods, croft-pods has these rules.
 const (
 	SizeRule       = "size"
 	OwnerCountRule = "number-of-owners"
 )
 
-// AutoscalersPolicy is the name of the policy on what kube-controller-manager does
-// for one object again and again, and MetricsRule that of its rule.
+// AutoscalersPolicy is the name of the policy on objects for which kube-controller-manager
+// works periodically. MetricsRule is the name of its rule.
 const (
 	AutoscalersPolicy = "croft-autoscalers"
 	MetricsRule       = "metrics"
 )
 
 const (
-	// maxOwners is the maximum number of an object's owners. The garbage collector looks
-	// each of them up, also missing ones, before it goes on to other objects.
+	// maxOwners is the maximum number of an object's owners. The garbage collector looks up
+	// each owner, also missing ones, before it continues with other objects.
 	maxOwners = 10
-	// maxMetrics is the maximum number of metrics of a HorizontalPodAutoscaler. Each is
-	// a request every 15 s, of the 20 a second that all tenants share by default.
+	// maxMetrics is the maximum number of metrics of a HorizontalPodAutoscaler. Each metric
+	// is one request every 15 s. By default all tenants share 20 requests a second.
 	maxMetrics = 10
 )
 
-// growth is the number of bytes by which an object may still grow that was too large
-// before croft, or before a bound was lowered: enough for a label, and for its entry in
+// growth is the number of bytes by which an object may still grow if it was too large before
+// croft was installed or a bound was lowered. It is enough for a label and its entry in
 // metadata.managedFields.
 const growth = 4 << 10
 
-// text is an expression for an object as text, whose length comes within a few percent of
-// its JSON's. Writing it as text is the only thing that CEL can do with all of an object
-// at once.
+// text returns an expression for an object as text. The text's length differs by a few
+// percent from the length of the object's JSON. CEL can process a whole object only by
+// formatting it as text.
 func text(object string) string { return with(`"%s".format([OBJECT])`, "OBJECT", object) }
 
-// bytesOf is an expression for the number of bytes of a text. CEL counts characters,
-// which have up to four bytes: bytes are only counted if that matters for the bound.
+// bytesOf returns an expression for the number of bytes of a text. CEL counts characters of
+// up to four bytes each, so bytes are counted only if the difference matters for the bound.
 func bytesOf(text, most string) string {
 	return with(`(TEXT.size() * 4 <= MOST || TEXT.size() > MOST ? TEXT.size() : bytes(TEXT).size())`,
 		"TEXT", text, "MOST", most)
 }
 
-// notes are the kinds of estate.MaxNoteBytes.
+// notes are the kinds whose limit is estate.MaxNoteBytes.
 var notes = []string{"/events", "events.k8s.io/events", "coordination.k8s.io/leases", "croft.dev/elevations"}
 
-// checkSizes limits the size of objects, so that a quota on their number bounds a
-// tenant's space in etcd. It matches every kind, since a tenant would use any kind that
-// it left out. Hence it reads no TenantRules: the API server sees them late in a new
-// namespace, and after its own restart, and every write would wait for them.
+// checkSizes limits the size of objects, so that a quota on their number bounds a tenant's
+// space in etcd. It matches every kind, since a tenant would use any kind that it leaves out.
+// For the same reason it reads no TenantRules: the API server observes them late in a new
+// namespace and after its own restart, and every write would wait for them.
 func checkSizes() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:     SizesPolicy,
@@ -67,8 +67,9 @@ func checkSizes() admissionpolicy.Validating {
 		},
 		Except: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"pods"}, Operations: write},
-			// Tenants cannot write these, and those of a Service with a thousand pods
-			// are larger, as are the rules of a tenant with many exceptions.
+			// Tenants cannot write these kinds. The endpoints of a Service with a thousand
+			// pods are larger than the limit, and so are the rules of a tenant with many
+			// exceptions.
 			{Group: v1alpha1.GroupVersion.Group, Version: "*", Resources: []string{"tenantrules"}, Operations: write},
 			{Version: "v1", Resources: []string{"endpoints"}, Operations: write},
 			{Group: "discovery.k8s.io", Version: "*", Resources: []string{"endpointslices"}, Operations: write},
@@ -89,7 +90,7 @@ func checkSizes() admissionpolicy.Validating {
 				` + most(v1alpha1.MaxOtherObjectBytesAnnotation, estate.MaxOtherObjectBytes)},
 			{Name: "text", Expression: text("object")},
 			{Name: "bytes", Expression: bytesOf("variables.text", "variables.most")},
-			// Bytes are text here, by base64, and stored as they are.
+			// In these fields bytes are encoded in base64. etcd stores them decoded.
 			{Name: "encoded", Expression: `variables.kind == "/secrets" && has(variables.object.data)
 					? ` + lengths("variables.object.data") + ` :
 				variables.kind == "/configmaps" && has(variables.object.binaryData)
@@ -131,7 +132,7 @@ func ownerCountRule() admissionpolicy.Rule {
 	}
 }
 
-// checkAutoscalers bounds the work of one HorizontalPodAutoscaler's controller.
+// checkAutoscalers bounds the controller's work for one HorizontalPodAutoscaler.
 func checkAutoscalers() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name:     AutoscalersPolicy,
@@ -149,15 +150,16 @@ func checkAutoscalers() admissionpolicy.Validating {
 	}
 }
 
-// noMore is true where a list is absent, not too long, or no longer than it was.
+// noMore returns the condition that a list is absent, not too long, or no longer than before.
 func noMore(of, before, list string, most int) string {
 	return with(`!has(OF.LIST) || OF.LIST.size() <= MOST ||
 		request.operation == "UPDATE" && has(BEFORE.LIST) && OF.LIST.size() <= BEFORE.LIST.size()`,
 		"OF", of, "BEFORE", before, "LIST", list, "MOST", strconv.Itoa(most))
 }
 
-// podControllers make pods of templates that checkSizes has measured already, as
-// parts of their Deployments, Jobs and the like. Measuring a pod takes some 0.1 ms, and most pods are theirs.
+// podControllers create pods from templates that checkSizes has already measured as parts of
+// their Deployments, Jobs and the like. Measuring a pod takes some 0.1 ms, and most pods come
+// from these controllers.
 var podControllers = []string{
 	"system:serviceaccount:kube-system:replicaset-controller",
 	"system:serviceaccount:kube-system:job-controller",
@@ -190,10 +192,10 @@ var podTexts = []admissionpolicy.Variable{
 	{Name: "textBefore", Expression: text("oldObject")},
 }
 
-// mostOfNewPod is an expression for the maximum size of a new pod, in bytes. The API
-// server adds managedFields, which repeat the name of each field and each key of a list,
-// in JSON that escapes some characters by six: they are longer than the fields, and cost
-// more to measure. Names and finalizers are bounded.
+// mostOfNewPod is an expression for an upper bound of the size of a new pod, in bytes. The
+// API server adds managedFields, which repeat the name of each field and each key of a list
+// in JSON that replaces some characters by six. They are longer than the fields themselves
+// and cost more to measure. Names and finalizers have bounds of their own.
 var mostOfNewPod = func() string {
 	const times, rest = 8, 4 << 10
 	sum := text("object.spec") + ".size()"
@@ -204,20 +206,20 @@ var mostOfNewPod = func() string {
 	return fmt.Sprintf("(%s) * %d + %d", sum, times, rest)
 }()
 
-// grownFrom is true if an object was too large before and has hardly grown: it can still
-// be labelled, scaled and deleted. Growth is counted in characters, which is cheaper:
-// such an object may gain bytes if longer characters replace others.
+// grownFrom returns the condition that an object was too large before and has hardly grown:
+// it can still be labelled, scaled and deleted. Growth is counted in characters, which is
+// cheaper, so such an object may gain bytes if longer characters replace others.
 func grownFrom(text, before, most string) string {
 	return with(`BYTES > MOST && TEXT.size() <= BEFORE.size() + `+strconv.Itoa(growth),
 		"BYTES", bytesOf(before, most), "MOST", most, "TEXT", text, "BEFORE", before)
 }
 
-// most is the bound that the namespace has.
+// most returns an expression for the namespace's bound.
 func most(annotation string, otherwise int) string {
 	return with(`(has(namespaceObject.metadata.annotations) && KEY in namespaceObject.metadata.annotations
 		? int(namespaceObject.metadata.annotations[KEY]) : OTHERWISE)`,
 		"KEY", admissionpolicy.Quote(annotation), "OTHERWISE", strconv.Itoa(otherwise))
 }
 
-// lengths is the sum of the lengths of all values of a map of strings.
+// lengths returns an expression for the sum of the lengths of all values in a map of strings.
 func lengths(of string) string { return with(`MAP.map(k, MAP[k].size()).sum()`, "MAP", of) }

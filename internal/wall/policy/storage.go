@@ -6,14 +6,14 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// The names of the policies on resources that tenants share without seeing it.
+// The names of the policies on resources that tenants share without noticing.
 const (
 	ClaimsPolicy      = "croft-volume-claims"
 	DisruptionPolicy  = "croft-disruption-budgets"
 	TerminationPolicy = "croft-termination"
 )
 
-// Their rules.
+// The names of their rules.
 const (
 	VolumeRule          = "volume-name"
 	StorageClassRule    = "storage-class"
@@ -24,28 +24,28 @@ const (
 	DisruptionRule      = "allows-disruption"
 )
 
-// classAnnotation chooses a claim's storage class, before the field does.
+// classAnnotation sets a claim's storage class. It takes precedence over the field.
 const classAnnotation = "volume.beta.kubernetes.io/storage-class"
 
-// BindingAnnotations tell the volume controller and provisioners the decisions of the
-// scheduler and the volume controller: the node of a volume's disks, its provisioner,
-// and that a claim is bound.
+// BindingAnnotations pass decisions of the scheduler and the volume controller to the volume
+// controller and provisioners: the node of a volume's disks, the volume's provisioner, and
+// that a claim is bound.
 var BindingAnnotations = []string{
 	"volume.kubernetes.io/selected-node",
 	"volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner",
 	"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller",
 }
 
-// byVolumeControllers is true for the scheduler and the volume controller, which may
-// change the claims of the whole cluster. So may GitOps controllers and operators, but
-// these write a tenant's content; they are recognised by the namespaces of their service
-// accounts.
+// byVolumeControllers is the condition that the scheduler or the volume controller sends the
+// request. They may change claims in the whole cluster. GitOps controllers and operators may
+// do so too, but they write a tenant's content, so service accounts outside of kube-system
+// are excluded.
 const byVolumeControllers = `(!request.userInfo.username.startsWith("system:serviceaccount:") ||
 		request.userInfo.username.startsWith("system:serviceaccount:kube-system:")) &&
 	authorizer.group("").resource("persistentvolumeclaims").check("update").allowed()`
 
-// classesOf are all storage classes that a claim or a claim template names. The
-// annotation decides, but the field is stored, and other readers use it.
+// classesOf returns an expression for all storage classes in a claim or claim template. The
+// annotation takes precedence, but the field is stored, too, and other programs read it.
 func classesOf(claim string) string {
 	return with(`((has(CLAIM.metadata) && has(CLAIM.metadata.annotations) && KEY in CLAIM.metadata.annotations
 			? [CLAIM.metadata.annotations[KEY]] : []) +
@@ -53,8 +53,8 @@ func classesOf(claim string) string {
 		"CLAIM", claim, "KEY", admissionpolicy.Quote(classAnnotation))
 }
 
-// allowedClass is true where the tenant may use a storage class. The empty one is
-// never among "*".
+// allowedClass returns the condition that the tenant may use a storage class. "*" does not
+// include the empty class.
 func allowedClass(class string) string {
 	return with(`(CLASS == "" ? "" in params.spec.storageClasses :
 		`+allowed("storageClasses", "CLASS")+`)`, "CLASS", class)
@@ -65,16 +65,16 @@ func attributesClassOf(claim string) string {
 		? CLAIM.spec.volumeAttributesClassName : "")`, "CLAIM", claim)
 }
 
-// ownSource is true where a claim takes no data, or data of the tenant's own
-// namespaces. Kubernetes knows others only with a feature that is off by default,
-// and then asks the other side for a ReferenceGrant.
+// ownSource returns the condition that a claim takes no data, or data from the tenant's own
+// namespaces. Kubernetes supports sources in other namespaces only with a feature gate that
+// is off by default, and then requires a ReferenceGrant in the source's namespace.
 func ownSource(claim string) string {
 	return with(`(!has(CLAIM.spec.dataSourceRef) || !has(CLAIM.spec.dataSourceRef.namespace) ||
 		CLAIM.spec.dataSourceRef.namespace == "" ||
 		CLAIM.spec.dataSourceRef.namespace in params.spec.namespaces)`, "CLAIM", claim)
 }
 
-// sizeOf is the storage that a claim requests, as text.
+// sizeOf returns an expression for the storage that a claim requests, as a string.
 func sizeOf(claim string) string {
 	return with(`(has(CLAIM.spec.resources) && has(CLAIM.spec.resources.requests) &&
 		"storage" in CLAIM.spec.resources.requests
@@ -85,9 +85,9 @@ func tooLarge(size string) string {
 	return with(`quantity(SIZE).isGreaterThan(quantity(params.spec.maxVolumeSize))`, "SIZE", size)
 }
 
-// checkClaims keeps claims from taking other tenants' volumes. Controllers create claims
-// from tenants' templates, so every creator of a claim is judged alike; only the
-// platform's admins, who restore volumes, may name one. The volume controller binds
+// checkClaims prevents claims from taking other tenants' volumes. Controllers create claims
+// from tenants' templates, so the rules apply to every creator of a claim. Only the
+// platform's admins, who restore volumes, may choose a volume. The volume controller binds
 // existing claims.
 func checkClaims(admins []string) admissionpolicy.Validating {
 	return admissionpolicy.Validating{
@@ -104,7 +104,8 @@ func checkClaims(admins []string) admissionpolicy.Validating {
 			},
 			{Name: "classes", Expression: classesOf("object")},
 			{Name: "classesBefore", Expression: before(classesOf("oldObject"), `[]`)},
-			// Where the cluster has no default class, none is the empty one.
+			// Without a default class in the cluster, a claim without a class has the empty
+			// class.
 			{Name: "refusedClasses", Expression: `(variables.new && variables.classes.size() == 0
 					? [""] : variables.classes)
 				.filter(c, !(c in variables.classesBefore) && !` + allowedClass("c") + `)`},
@@ -174,8 +175,8 @@ func checkClaims(admins []string) admissionpolicy.Validating {
 	}
 }
 
-// refusedClassMessage tells three mistakes apart: a class that the tenant may not use,
-// the empty class, and no class where the cluster has no default. It names the
+// refusedClassMessage distinguishes three mistakes: a class that the tenant may not use, the
+// empty class, and no class where the cluster has no default. The message names the
 // annotation, since a change of the field alone would be refused again.
 func refusedClassMessage() string {
 	return `"spec.storageClassName: " +
@@ -191,8 +192,8 @@ func refusedClassMessage() string {
 		` + "; a platform admin allows others by policy.storageClasses"`
 }
 
-// refusedClaimFields are the fields for which claims would be refused that are made
-// from the templates in variables.claims.
+// refusedClaimFields returns a variable with the fields for which checkClaims would refuse
+// claims that are created from the templates in variables.claims.
 func refusedClaimFields() admissionpolicy.Variable {
 	each := func(field, condition string) string {
 		return `variables.claims.exists(c, ` + condition + `) ? "` + field + `" : ""`
@@ -210,8 +211,8 @@ func refusedClaimFields() admissionpolicy.Variable {
 		].filter(f, f != "")`}
 }
 
-// claimTemplatesRule gives the author of a template the messages that checkClaims would
-// give a controller.
+// claimTemplatesRule shows the author of a template the refusals that checkClaims would send
+// to a controller.
 func claimTemplatesRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: ClaimTemplatesRule, Says: "templates of claims ask for what claims may have",
@@ -225,9 +226,9 @@ func claimTemplatesRule() admissionpolicy.Rule {
 	}
 }
 
-// checkDisruption refuses budgets that never allow emptying a node, as far as the budget
-// shows that. It does not know the number of selected pods, so the pool's
-// terminationGracePeriod ends the effect of budgets that do so by numbers.
+// checkDisruption refuses budgets under which a node can never be drained, as far as the
+// budget shows that. The policy does not know the number of selected pods. If a budget blocks
+// the drain by numbers, the pool's terminationGracePeriod ends the effect.
 func checkDisruption() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: DisruptionPolicy,
@@ -247,9 +248,9 @@ func checkDisruption() admissionpolicy.Validating {
 	}
 }
 
-// checkTermination limits the grace period of deletions and evictions to the one that
-// the pod itself could have. For a pod without a node the API server passes none here,
-// and uses none.
+// checkTermination limits the grace period of deletions and evictions to the maximum for the
+// pod itself. For a pod without a node the API server passes no grace period to policies, and
+// uses none.
 func checkTermination() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: TerminationPolicy,

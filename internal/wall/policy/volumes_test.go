@@ -32,7 +32,7 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// The rules that these tests are about.
+// The rules under test.
 var volumeRules = []string{
 	policy.VolumeRule, policy.BindingRule, policy.SourceRule, policy.StorageClassRule, policy.AttributesClassRule, policy.VolumeSizeRule,
 	policy.VolumeTypesRule, policy.InlineCSIRule, policy.ClaimTemplatesRule,
@@ -120,7 +120,7 @@ func toUnstructured(t testing.TB, o client.Object) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// somebody is a user who may write the claims of the whole cluster, or not.
+// somebody is a user who may or may not update claims in the whole cluster.
 type somebody struct {
 	user.DefaultInfo
 	everywhere bool
@@ -137,7 +137,7 @@ func (s *somebody) Authorize(context.Context, authorizer.Attributes) (authorizer
 	return authorizer.DecisionDeny, "", nil
 }
 
-// refusals are a policy's refusals of an object; old is nil for a new one.
+// refusals returns a policy's refusals of an object. old is nil for a new object.
 func (j *judge) refusals(t testing.TB, name string, by *somebody, o, old client.Object) []string {
 	t.Helper()
 	gvk := o.GetObjectKind().GroupVersionKind()
@@ -175,7 +175,7 @@ func (j *judge) refusals(t testing.TB, name string, by *somebody, o, old client.
 	return all
 }
 
-// defaulted sets the API server's defaults of a pod, as far as rules read them.
+// defaulted sets the API server's defaults for the fields of a pod that rules read.
 func defaulted(o client.Object) client.Object {
 	pod, ok := o.(*corev1.Pod)
 	if !ok {
@@ -190,8 +190,8 @@ func defaulted(o client.Object) client.Object {
 	return pod
 }
 
-// about are the refusals by the rules under test, and those without a rule, such as a
-// failing expression.
+// about returns the refusals by the rules under test, and the refusals without a rule, such
+// as those of a failing expression.
 func about(refusals []string) []string {
 	return slices.DeleteFunc(refusals, func(message string) bool {
 		rule, _, _ := strings.Cut(strings.TrimPrefix(message, "["), "] ")
@@ -206,8 +206,7 @@ var policyOf = map[string]string{
 	"Job": admissionpolicy.PodTemplatesPolicy, "CronJob": admissionpolicy.PodTemplatesPolicy,
 }
 
-// TestVolumeRules tries the attacks and mirrors that are about volumes without a
-// server.
+// TestVolumeRules evaluates the attacks and mirrors on volumes without a server.
 func TestVolumeRules(t *testing.T) {
 	j := newJudge(t)
 	developer := &somebody{DefaultInfo: user.DefaultInfo{Name: "jane"}}
@@ -248,8 +247,8 @@ func TestVolumeRules(t *testing.T) {
 	}
 }
 
-// TestWhoWritesClaims expects exceptions for Kubernetes' controllers on existing claims,
-// and none on new ones: those come from tenants' templates.
+// TestWhoWritesClaims expects exceptions for Kubernetes' controllers on existing claims, and
+// none on new claims, because these come from tenants' templates.
 func TestWhoWritesClaims(t *testing.T) {
 	j := newJudge(t)
 	var namespace string
@@ -328,8 +327,8 @@ func TestWhoWritesClaims(t *testing.T) {
 	}
 }
 
-// TestVolumesFromBefore expects a pod with volumes that the rules refuse today to stay
-// changeable in other fields, and deletable.
+// TestVolumesFromBefore expects that the finalizers of a pod with volumes that the rules
+// would refuse today can still be removed.
 func TestVolumesFromBefore(t *testing.T) {
 	j := newJudge(t)
 	for namespace := range j.rules {
@@ -351,8 +350,8 @@ func TestVolumesFromBefore(t *testing.T) {
 	}
 }
 
-// TestUnknownVolumeType expects a type of a later Kubernetes to be refused, although no
-// rule names it.
+// TestUnknownVolumeType expects a type from a later version of Kubernetes to be refused,
+// although no rule names it.
 func TestUnknownVolumeType(t *testing.T) {
 	j := newJudge(t)
 	for namespace := range j.rules {

@@ -1,5 +1,5 @@
-// Package policy is the wall of rules outside of the other three: on what objects may
-// contain, on their number and size, and on protecting croft's own objects.
+// Package policy is the wall of all rules outside of the other three walls: rules on the
+// content of objects, on their number and size, and on the protection of croft's own objects.
 package policy
 
 import (
@@ -16,7 +16,7 @@ type Wall struct{}
 // Name implements wall.Wall.
 func (Wall) Name() string { return "policy" }
 
-// Policies check requests on other objects than pods.
+// Policies returns the policies on objects other than pods.
 func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 	return []admissionpolicy.Validating{
 		checkTermination(), checkDisruption(), checkClaims(p.Admins), checkDevices(),
@@ -29,7 +29,7 @@ func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 	}
 }
 
-// Platform returns the policies. None of them grows with the tenants.
+// Platform returns the policies. Their size does not depend on the tenants.
 func (w Wall) Platform(p *estate.Platform) []client.Object {
 	var all []client.Object
 	for _, policy := range w.Policies(p) {
@@ -46,7 +46,7 @@ func (w Wall) Platform(p *estate.Platform) []client.Object {
 // Pods returns the rules on pods apart from placement.
 func (Wall) Pods(p *estate.Platform) admissionpolicy.Pods { return podPart(p.Finalizers) }
 
-// Constraints are the rules that Gatekeeper holds too.
+// Constraints returns the rules that Gatekeeper enforces, too.
 func (Wall) Constraints(*estate.Platform) []admissionpolicy.Constrained { return constraints() }
 
 // Pool returns nothing.

@@ -1,26 +1,26 @@
-// Package ruletest tries single rules of the walls on the API server's own admission code,
-// without a cluster, by tables in YAML: one file of cases for each group of rules.
+// Package ruletest tests single rules of the walls with the API server's own admission code
+// and without a cluster. The cases are YAML tables: one file for each group of rules.
 //
 //	# The policy of the rules.
 //	policy: croft-pods
 //	# The tenant of all cases, merged over one without exceptions.
 //	tenant: {policy: {priorityClasses: [low]}}
-//	# The object that the cases change.
+//	# The object that the cases modify.
 //	object: {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}
 //	cases:
 //	- name: a class that is not the tenant's
 //	  rule: priority-class
 //	  set: {spec: {priorityClassName: high}}
 //	  refused: true
-//	# By flux-system/kustomize-controller, where a controller of the whole cluster is needed.
-//	- name: one from before
+//	# With by: flux-system/kustomize-controller, a controller of the whole cluster is the user.
+//	- name: a pod that had the class before
 //	  rule: priority-class
 //	  old: {spec: {priorityClassName: high}}
 //	  set: {spec: {priorityClassName: high}}
 //
-// `set`, `old` and `tenant` are JSON merge patches: null removes a field, lists are replaced.
-// {$repeat: N, of: VALUE} is a list of N times VALUE, and {$text: N, of: "ab"} a text of N
-// times ab; INDEX in their texts is the number of the item.
+// `set`, `old` and `tenant` are JSON merge patches: null removes a field, and lists are
+// replaced. {$repeat: N, of: VALUE} is a list of N copies of VALUE. {$text: N, of: "ab"} is a
+// string of N copies of ab. INDEX in a string of a list is replaced by the index of its item.
 package ruletest
 
 import (
@@ -52,9 +52,9 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// File is one file of cases.
+// File is a file of cases.
 type File struct {
-	// Policy is the name of the policy that the rules are of.
+	// Policy is the name of the rules' policy.
 	Policy   string         `json:"policy"`
 	Platform map[string]any `json:"platform"`
 	Tenant   map[string]any `json:"tenant"`
@@ -62,35 +62,36 @@ type File struct {
 	Cases    []Case         `json:"cases"`
 }
 
-// Case is one request, and whether one rule refuses it.
+// Case is a request, and whether a rule refuses it.
 type Case struct {
 	Name string `json:"name"`
-	// Rule is the rule that the case is about. No other may refuse the request but those
-	// in Also.
+	// Rule is the rule under test. Only Rule and the rules in Also may refuse the request.
 	Rule    string   `json:"rule"`
 	Refused bool     `json:"refused"`
 	Also    []string `json:"also"`
-	// Message is a part of the rule's message; empty for any.
+	// Message is a part of the rule's message. Empty matches any message.
 	Message string `json:"message"`
-	// Warning is a part of a warning that the request gets; empty if it gets none by Rule.
+	// Warning is a part of the warning that Rule must send. If empty, Rule must not warn.
 	Warning string `json:"warning"`
-	// Set is laid over the file's object; Old, where there is one, too: the request is an
-	// update then.
+	// Set is merged over the file's object. Old is merged over it too, as the old object:
+	// with Old the request is an update.
 	Set map[string]any `json:"set"`
 	Old map[string]any `json:"old"`
-	// Object takes the place of the file's.
+	// Object replaces the file's object.
 	Object map[string]any `json:"object"`
 	Tenant map[string]any `json:"tenant"`
-	// By is a user, or a service account as NAMESPACE/NAME; a person of the tenant if empty.
+	// By is the user, or a service account as NAMESPACE/NAME. It defaults to a user of the
+	// tenant.
 	By string `json:"by"`
-	// Groups are more groups of the user.
+	// Groups are additional groups of the user.
 	Groups []string `json:"groups"`
-	// Verb is create, update, patch or delete: by default update where there is an Old.
+	// Verb is create, update, patch or delete. It defaults to update with Old, and to create
+	// without.
 	Verb        string `json:"verb"`
 	Subresource string `json:"subresource"`
 }
 
-// Namespace is that of the tenant, Tenant its name, and Other a namespace of another
+// Tenant is the name of the tenant, Namespace its namespace, and Other a namespace of another
 // tenant.
 const (
 	Tenant    = "shop"
@@ -111,7 +112,7 @@ tenants:
   bank: {pool: more, access: [{group: bank-devs, role: operator}]}
 `
 
-// Read reads all files of a folder, by their names.
+// Read returns all files of a folder by their names, without the extension.
 func Read(t testing.TB, folder string) map[string]File {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
@@ -133,7 +134,7 @@ func Read(t testing.TB, folder string) map[string]File {
 	return files
 }
 
-// Run tries every case of every file of a folder.
+// Run tests every case of every file of a folder.
 func Run(t *testing.T, folder string) {
 	worlds := &worlds{}
 	for name, file := range Read(t, folder) {
@@ -204,7 +205,7 @@ func compare(t *testing.T, policy string, c Case, answer evaluator.Answer) {
 	}
 }
 
-// who sends the request of a case.
+// who returns the user that sends the request of a case.
 func who(c Case) user.Info {
 	groups := append([]string{user.AllAuthenticated}, c.Groups...)
 	if namespace, name, ok := strings.Cut(c.By, "/"); ok {
@@ -214,7 +215,7 @@ func who(c Case) user.Info {
 	return &user.DefaultInfo{Name: cmp.Or(c.By, "ann"), Groups: append(groups, Tenant+"-devs")}
 }
 
-// worlds are evaluators by their declared objects, which share compiled policies.
+// worlds caches an evaluator for each declaration. They share compiled policies.
 type worlds struct {
 	mutex sync.Mutex
 	first *evaluator.Evaluator
@@ -248,8 +249,8 @@ func (w *worlds) of(t testing.TB, platform map[string]any, tenant ...map[string]
 	return e
 }
 
-// controller is a controller of the whole cluster, flux-system/kustomize-controller, with
-// the rights that Flux' own manifests give it.
+// controller returns the objects that give flux-system/kustomize-controller, a controller of
+// the whole cluster, the permissions of Flux' own manifests.
 func controller() []client.Object {
 	meta := metav1.ObjectMeta{Name: "cluster-reconciler"}
 	everything := rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}
@@ -263,8 +264,8 @@ func controller() []client.Object {
 	}
 }
 
-// declaration is of a platform and a tenant that differ from the usual ones. The patches
-// of the tenant are applied one by one: merging them first would lose null.
+// declaration merges a case's changes over the usual platform and tenant. The patches of the
+// tenant are applied one by one: merging them first would lose null.
 func declaration(t testing.TB, platform map[string]any, tenant ...map[string]any) map[string]any {
 	t.Helper()
 	var content map[string]any
@@ -292,7 +293,8 @@ func build(t testing.TB, content map[string]any) *estate.Estate {
 	return e
 }
 
-// filled is a non-nil mapping: null would remove the field that it is merged over.
+// filled returns m, or an empty map for nil: null would remove the field that it is merged
+// over.
 func filled(m map[string]any) map[string]any {
 	if m == nil {
 		return map[string]any{}
@@ -300,7 +302,7 @@ func filled(m map[string]any) map[string]any {
 	return m
 }
 
-// merged is a copy of a value with a patch laid over it.
+// merged returns a copy of base with a patch merged over it.
 func merged(t testing.TB, base, patch map[string]any) map[string]any {
 	t.Helper()
 	var content map[string]any
@@ -310,7 +312,7 @@ func merged(t testing.TB, base, patch map[string]any) map[string]any {
 		document, err = jsonpatch.MergePatch(document, over)
 	}
 	if err == nil {
-		// Whole numbers stay whole, as in an API server.
+		// Integers stay integers, as in an API server.
 		err = utiljson.Unmarshal(document, &content)
 	}
 	if err != nil {

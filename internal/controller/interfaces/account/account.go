@@ -1,5 +1,5 @@
-// Package account speaks to EC2 for the operator: the few calls that network
-// interfaces take, and nothing else. Nothing in croft calls EC2 but through it.
+// Package account calls EC2 for the operator. It offers only the calls that network
+// interfaces need. All of croft's EC2 calls go through it.
 package account
 
 import (
@@ -16,18 +16,19 @@ import (
 	"croft.dev/croft/internal/secondary/attach"
 )
 
-// patience is how long one call may take.
+// patience is the timeout of one call.
 const patience = 20 * time.Second
 
-// Account is an account of AWS in one region.
+// Account is an AWS account in one region.
 type Account struct {
 	calls   calls
 	limiter *limiter
 	windows *windows
 }
 
-// calls are methods of EC2's client. They are held as functions: a client in a field
-// keeps all of its 700 methods in the program, and these keep eight.
+// calls are methods of the EC2 client. They are stored as functions so that the linker can
+// drop the rest: a client in a field links all of its 700 methods, these functions link
+// eight.
 type calls struct {
 	instances  func(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 	types      func(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
@@ -38,9 +39,8 @@ type calls struct {
 	remove     func(context.Context, *ec2.DeleteNetworkInterfaceInput, ...func(*ec2.Options)) (*ec2.DeleteNetworkInterfaceOutput, error)
 }
 
-// New returns the account that a configuration of the SDK is for. The SDK does not
-// retry: what failed is planned again, and there is one limiter for all calls. now is
-// the limiter's clock.
+// New returns the Account of an SDK configuration. The SDK does not retry: failed calls are
+// planned again, and one limiter applies to all calls. now is the limiter's clock.
 func New(cfg aws.Config, now func() time.Time) *Account {
 	c := ec2.NewFromConfig(cfg, func(o *ec2.Options) { o.Retryer = aws.NopRetryer{} })
 	return &Account{limiter: newLimiter(now), windows: newWindows(), calls: calls{
@@ -49,11 +49,12 @@ func New(cfg aws.Config, now func() time.Time) *Account {
 	}}
 }
 
-// ErrDeferred says that a call was not made, to stay below the limits of EC2's API.
-// It is to be made later.
+// ErrDeferred reports that a call was not made, to stay below the limits of EC2's API. The
+// caller must repeat it later.
 var ErrDeferred = errors.New("deferred: the limit of EC2's API is reached")
 
-// Code is EC2's code of an error, such as InvalidSubnetID.NotFound; "" if it has none.
+// Code returns the EC2 error code, such as InvalidSubnetID.NotFound, or "" if there is
+// none.
 func Code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -62,16 +63,16 @@ func Code(err error) string {
 	return ""
 }
 
-// refusedBefore is the key of a context's mark.
+// refusedBefore is a context key.
 type refusedBefore struct{}
 
-// RefusedBefore marks a context: its calls were refused for their rate before. They are made
-// more slowly than others, so that they are not refused again.
+// RefusedBefore marks a context whose calls were throttled before. They are made more
+// slowly than others, so that they are not throttled again.
 func RefusedBefore(ctx context.Context) context.Context {
 	return context.WithValue(ctx, refusedBefore{}, true)
 }
 
-// begin says whether a call may be made now.
+// begin reports whether a call may be made now.
 func (a *Account) begin(ctx context.Context, action string) bool {
 	if !a.windows.enter(action) {
 		return false
@@ -84,7 +85,7 @@ func (a *Account) begin(ctx context.Context, action string) bool {
 	return true
 }
 
-// call makes a call, if the limiter lets it, and tells the limiter what came of it.
+// call makes a call if the limiter allows it, and passes the result to the limiter.
 func call[In, Out any](ctx context.Context, a *Account, action string, do func(context.Context, In, ...func(*ec2.Options)) (Out, error), in In) (Out, error) {
 	var none Out
 	if !a.begin(ctx, action) {
@@ -111,13 +112,14 @@ func result(err error) string {
 	}
 }
 
-// The most values that a filter takes, and instance types that a call takes.
+// The maximum numbers of values in a filter, and of instance types in a call.
 const (
 	filterValues = 200
 	typeNames    = 100
 )
 
-// Instances are the phases of instances. Those that EC2 does not show are not in it.
+// Instances returns the phases of instances. Instances that EC2 does not return are
+// missing.
 func (a *Account) Instances(ctx context.Context, ids []string) (map[string]attach.Phase, error) {
 	phases := map[string]attach.Phase{}
 	for chunk := range slices.Chunk(ids, filterValues) {
@@ -158,7 +160,7 @@ func phase(s *types.InstanceState) attach.Phase {
 	}
 }
 
-// Interfaces are those that croft made for a cluster.
+// Interfaces returns the interfaces that croft created for a cluster.
 func (a *Account) Interfaces(ctx context.Context, cluster string) ([]attach.Interface, error) {
 	var all []attach.Interface
 	in := &ec2.DescribeNetworkInterfacesInput{
@@ -198,8 +200,8 @@ func interfaceOf(n *types.NetworkInterface) attach.Interface {
 	return out
 }
 
-// Limits are how many interfaces types of instances have. Types that EC2 does not know
-// are not in it.
+// Limits returns the maximum number of interfaces of instance types. Types that EC2 does
+// not know are missing.
 func (a *Account) Limits(ctx context.Context, names []string) (map[string]int, error) {
 	limits := map[string]int{}
 	for chunk := range slices.Chunk(names, typeNames) {

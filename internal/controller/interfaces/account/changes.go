@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/internal/secondary/attach"
 )
 
-// Create makes an interface, or returns the one that the same token made before.
+// Create creates an interface, or returns the one that was created with the same token.
 func (a *Account) Create(ctx context.Context, c attach.Create) (attach.Interface, error) {
 	spec := types.TagSpecification{ResourceType: types.ResourceTypeNetworkInterface}
 	for _, key := range slices.Sorted(maps.Keys(c.Tags)) {
@@ -31,7 +31,7 @@ func (a *Account) Create(ctx context.Context, c attach.Create) (attach.Interface
 		return attach.Interface{}, err
 	}
 	made := interfaceOf(out.NetworkInterface)
-	made.Tags = c.Tags // an answer does not always have them
+	made.Tags = c.Tags // the response does not always have them
 	return made, nil
 }
 
@@ -58,7 +58,7 @@ func (a *Account) Change(ctx context.Context, c attach.Change) error {
 	return err
 }
 
-// Delete deletes an interface. One that is gone is deleted.
+// Delete deletes an interface. It returns no error if the interface does not exist.
 func (a *Account) Delete(ctx context.Context, d attach.Delete) error {
 	_, err := call(ctx, a, "DeleteNetworkInterface", a.calls.remove, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: aws.String(d.Interface)})
 	if Code(err) == "InvalidNetworkInterfaceID.NotFound" {

@@ -13,14 +13,14 @@ import (
 	"croft.dev/croft/internal/metric"
 )
 
-// counted counts calls of EC2's API.
+// counted counts the calls of EC2's API.
 var counted = metric.EC2Calls.CounterVec()
 
 func init() { metrics.Registry.MustRegister(counted) }
 
-// limits are what EC2's documentation allows an account in a region of one action: so
-// many calls at once, and so many a second. Others have a share of it, so what is
-// allowed is learned from what is refused.
+// limits are EC2's documented limits of an action for an account in a region: the number of
+// calls at once, and the rate per second. Other clients use a part of them, so the limiter
+// learns the available rate from throttled calls.
 type limits struct {
 	burst  int
 	second rate.Limit
@@ -32,20 +32,21 @@ var (
 )
 
 const (
-	// slowest is the pace below which throttling does not push an action.
+	// slowest is the lowest rate per second to which throttling reduces an action.
 	slowest rate.Limit = 0.5
-	// recovery is by which part of the documented pace one call that was not refused
-	// raises the pace: more would soon be refused again where others use the rest.
+	// recovery is the fraction of the documented rate by which each call that is not
+	// throttled raises the rate. A larger one would soon be throttled again if other
+	// clients use the rest.
 	recovery = 0.005
-	// firstPause and lastPause bound how long no call of an action is made after one was
-	// refused.
+	// firstPause and lastPause bound the pause of an action after one of its calls was
+	// throttled.
 	firstPause = 500 * time.Millisecond
 	lastPause  = 16 * time.Second
-	// dearer is how many tokens a call costs that was refused before.
+	// dearer is the number of tokens for a call that was throttled before.
 	dearer = 3
 )
 
-// limiter keeps the calls of each action below what EC2 allows.
+// limiter keeps the calls of each action below EC2's limits.
 type limiter struct {
 	now func() time.Time
 
@@ -56,12 +57,12 @@ type limiter struct {
 type bucket struct {
 	limits
 	tokens *rate.Limiter
-	// until is when the next call may be made after one was refused; refused counts those
-	// in a row.
+	// until is when the next call may be made after one was throttled. refused counts the
+	// consecutive throttled calls.
 	until   time.Time
 	refused int
-	// saved is when the tokens for a call that was refused before are there; the zero time if
-	// none waits.
+	// saved is when the reserved tokens for a call that was throttled before become
+	// available. It is zero if no such call waits.
 	saved time.Time
 }
 
@@ -82,9 +83,10 @@ func (l *limiter) bucket(action string) *bucket {
 	return b
 }
 
-// allow takes a token for a call, and says whether there was one. A call that was refused
-// before costs more, so that it is not refused again: finding out how many calls EC2 allows
-// is for others. Tokens are put by for it, or the others would take each as it comes.
+// allow takes a token for a call, and reports whether one was available. A call that was
+// throttled before costs more tokens, so that it is not throttled again: other calls probe
+// EC2's limit. Its tokens are reserved, because other calls would take each token as soon
+// as it is available.
 func (l *limiter) allow(action string, again bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +106,7 @@ func (l *limiter) allow(action string, again bool) bool {
 	return true
 }
 
-// done learns from what came of a call. Calls that are refused together count once.
+// done learns from the result of a call. Calls that are throttled together count once.
 func (l *limiter) done(action string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,16 +118,16 @@ func (l *limiter) done(action string, err error) {
 	case !now.Before(b.until):
 		pause := min(firstPause<<b.refused, lastPause)
 		b.refused = min(b.refused+1, 8)
-		b.until = now.Add(pause/2 + rand.N(pause)) // so that replicas and others do not come back at once
+		b.until = now.Add(pause/2 + rand.N(pause)) // random, so that replicas and other clients do not retry at once
 		b.tokens.SetLimitAt(now, max(slowest, b.tokens.Limit()/2))
 		if left := int(b.tokens.TokensAt(now)); left > 0 {
-			b.tokens.AllowN(now, left) // EC2 has none left, whatever was counted here
+			b.tokens.AllowN(now, left) // EC2 has no tokens left, whatever this limiter has counted
 		}
-		b.saved = time.Time{} // nor are those that were put by
+		b.saved = time.Time{} // the reserved tokens are lost, too
 	}
 }
 
-// Throttled says whether EC2 refused a call for there being too many.
+// Throttled reports whether EC2 refused a call because of its rate limit.
 func Throttled(err error) bool {
 	return slices.Contains([]string{"RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException", "RequestThrottled"}, Code(err))
 }

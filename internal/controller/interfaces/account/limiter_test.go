@@ -13,14 +13,14 @@ var (
 	errBroken  = errors.New("connection reset")
 )
 
-// clock stands still until it is moved.
+// clock is a clock that tests advance.
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
 
 func newClock() *clock { return &clock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)} }
 
-// allowed is how many calls in a row are allowed.
+// allowed returns how many consecutive calls are allowed.
 func allowed(l *limiter, action string) (n int) {
 	for n < 1000 && l.allow(action, false) {
 		n++
@@ -50,7 +50,7 @@ func TestLimiterLearns(t *testing.T) {
 	c := newClock()
 	l := newLimiter(c.Now)
 	l.allow("CreateNetworkInterface", false)
-	for range 20 { // calls that were made together are refused together: that counts once
+	for range 20 { // concurrent calls are throttled together, which counts once
 		l.done("CreateNetworkInterface", errRefused)
 	}
 	if l.allow("CreateNetworkInterface", false) {
@@ -76,8 +76,8 @@ func TestLimiterLearns(t *testing.T) {
 	}
 }
 
-// TestLimiterSparesRefusedCalls wants a call that was refused before to cost more, and
-// others not to take its tokens away.
+// TestLimiterSparesRefusedCalls fails if a call that was throttled before costs no more
+// than others, or if other calls take its tokens.
 func TestLimiterSparesRefusedCalls(t *testing.T) {
 	c := newClock()
 	l := newLimiter(c.Now)
@@ -98,8 +98,8 @@ func TestLimiterSparesRefusedCalls(t *testing.T) {
 	}
 }
 
-// TestLimiterHasAFloor wants the pace and the pauses to be bounded, however often calls
-// are refused; and errors of other kinds to count for nothing.
+// TestLimiterHasAFloor fails if the rate and the pauses are not bounded, however often
+// calls are throttled, or if other errors count.
 func TestLimiterHasAFloor(t *testing.T) {
 	c := newClock()
 	l := newLimiter(c.Now)

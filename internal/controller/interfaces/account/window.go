@@ -3,16 +3,17 @@ package account
 import "sync"
 
 const (
-	// narrowest is how many calls of an action are under way at once before EC2 has answered
-	// any: enough for a node of four networks.
+	// narrowest is the initial number of concurrent calls of an action. It is enough for a
+	// node with four networks.
 	narrowest = 4
-	// widest is the most; the keeper makes no more at once.
+	// widest is the maximum number of concurrent calls. The keeper makes no more at once.
 	widest = 20
 )
 
-// windows bound how many calls of each action are under way at once. In an account whose
-// limits others have used up, all of them would be refused: with few there is little to
-// repeat. With each answer there may be one more, which doubles them every round.
+// windows limits the number of concurrent calls of each action. In an account whose limits
+// other clients have exhausted, all calls would be throttled; with a small window, few must
+// be repeated. Each call that is not throttled widens the window by one, which doubles it
+// every round.
 type windows struct {
 	mu      sync.Mutex
 	actions map[string]*window
@@ -22,7 +23,7 @@ type window struct{ size, under int }
 
 func newWindows() *windows { return &windows{actions: map[string]*window{}} }
 
-// enter begins a call, and says whether it may.
+// enter begins a call, and reports whether the window allows it.
 func (w *windows) enter(action string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,7 +46,7 @@ func (w *windows) cancel(action string) {
 	w.actions[action].under--
 }
 
-// leave ends a call, and learns from what came of it.
+// leave ends a call, and adjusts the window to its result.
 func (w *windows) leave(action string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -2,7 +2,7 @@ package account
 
 import "testing"
 
-// entered is how many calls in a row may begin.
+// entered returns how many calls may begin at once.
 func entered(w *windows, action string) (n int) {
 	for n < 100 && w.enter(action) {
 		n++

@@ -1,5 +1,5 @@
-// Package enforcement asks the API server whether the walls hold for a tenant's
-// pods yet: policies take effect about a second after they are written.
+// Package enforcement checks with the API server whether the walls are enforced for a
+// tenant's pods. Policies take effect about a second after they are written.
 package enforcement
 
 import (
@@ -19,15 +19,15 @@ import (
 	"croft.dev/croft/internal/wall/nodes"
 )
 
-// Probe creates pods in dry runs. They name the expected engine: during a change of
-// engines, both are active.
+// Probe creates pods in dry runs. The pods name the expected engine, because both engines
+// are active during a change.
 type Probe struct{ client client.Client }
 
 // New returns a Probe.
 func New(c client.Client) *Probe { return &Probe{c} }
 
-// Check returns why pods are not known to be placed, and strays refused, in every
-// namespace of the tenant; "" if they are.
+// Check returns why the placement of pods is not known to be enforced in a namespace of the
+// tenant, or "". Ordinary pods must be placed, and misplaced pods refused.
 func (p *Probe) Check(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant) string {
 	for _, namespace := range tenant.Namespaces {
 		if why := p.check(ctx, platform, tenant, namespace); why != "" {
@@ -58,9 +58,9 @@ func (p *Probe) check(ctx context.Context, platform *estate.Platform, tenant *es
 	}
 }
 
-// checked tests another rule of the same policy, if another owner's mutator removes from
-// pods the value that the first would refuse: mutators that placed the namespace's pods
-// before its adoption do.
+// checked tests another rule of the same policy if another owner's mutator removes the
+// value that the first rule would refuse. Mutators that placed the namespace's pods before
+// its adoption do so.
 func (p *Probe) checked(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
 	stray := pod(platform, tenant, namespace)
 	stray.Spec.SchedulerName = "croft-probe"
@@ -75,12 +75,12 @@ func (p *Probe) checked(ctx context.Context, platform *estate.Platform, tenant *
 	}
 }
 
-// placed returns why an ordinary pod does not come out on the tenant's pool.
+// placed returns why an ordinary pod is not placed on the tenant's pool, or "".
 func (p *Probe) placed(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
 	pod := pod(platform, tenant, namespace)
 	err := p.client.Create(ctx, pod, client.DryRunAll)
 	switch {
-	// Quota is the last check: a pod that it stops has passed every policy.
+	// Quota is checked last: a pod that it refuses has passed every policy.
 	case err != nil && attack.ByQuota.Refuses(err):
 		return ""
 	case err != nil:
@@ -97,7 +97,7 @@ func (p *Probe) placed(ctx context.Context, platform *estate.Platform, tenant *e
 	}
 }
 
-// pod is as small and as harmless as a pod can be, so that neither limits nor the
+// pod returns the smallest and most restricted pod possible, so that neither limits nor the
 // strictest Pod Security level refuse it.
 func pod(platform *estate.Platform, tenant *estate.Tenant, namespace string) *corev1.Pod {
 	resources := resources(tenant)
@@ -113,7 +113,7 @@ func pod(platform *estate.Platform, tenant *estate.Tenant, namespace string) *co
 	}
 }
 
-// resources are next to nothing, or the least that the tenant's limits permit.
+// resources returns minimal resources, or the minimum that the tenant's limits permit.
 func resources(tenant *estate.Tenant) corev1.ResourceList {
 	least := corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("1m"),

@@ -34,8 +34,8 @@ tenants:
     policy: {registries: [registry.example.org/shop], maxTerminationGracePeriodSeconds: 30}
 `
 
-// TestCheck probes a tenant while its policies come and go. Its limits, its quota
-// and its Pod Security level leave the probe as little room as they can.
+// TestCheck probes a tenant while its policies are deleted and restored. Its limits, quota
+// and Pod Security level are as strict as possible for the probe.
 func TestCheck(t *testing.T) {
 	sandbox.EndToEnd(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.WithControllers})
@@ -92,7 +92,7 @@ func TestCheck(t *testing.T) {
 	await("")
 
 	binding := take("MutatingAdmissionPolicyBinding", "croft-pods")
-	await("a dry-run pod was refused") // by the check, since nothing placed it
+	await("a dry-run pod was refused") // refused by the check, because no engine placed it
 	set(binding)
 	await("")
 

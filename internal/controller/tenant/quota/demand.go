@@ -13,16 +13,16 @@ import (
 // perNamespace is the maximum number of remembered demands of one namespace.
 const perNamespace = 16
 
-// demand is the need of a refused object.
+// demand is the need of a namespace whose object was refused.
 type demand struct {
-	// share is the share that the namespace needs for it.
+	// share is the share that the namespace needs for the object.
 	share        corev1.ResourceList
 	first, until time.Time
 	forget       *time.Timer
 }
 
-// note remembers an object's refusal until its controller has tried again, and then calls
-// expired. It reports whether the demand counts at all.
+// note remembers an object's refusal until its controller has had time to retry, and then
+// calls expired. It reports whether the demand counts.
 func (q *Quota) note(e *corev1.Event, now time.Time, expired func()) bool {
 	refusal, ok := quotaplan.ParseRefusal(e.Message)
 	if !ok || !refusals.Genuine(e) {
@@ -59,7 +59,7 @@ func (q *Quota) note(e *corev1.Event, now time.Time, expired func()) bool {
 	return true
 }
 
-// drop makes room by forgetting the demand that would be forgotten next.
+// drop makes room by dropping the demand that expires first.
 func (q *Quota) drop(all map[types.UID]*demand) {
 	var next types.UID
 	for uid, d := range all {
@@ -82,7 +82,7 @@ func (q *Quota) forget(namespace string, uid types.UID, d *demand) {
 	}
 }
 
-// demandsIn are the recent demands in a namespace.
+// demandsIn returns the recent demands of a namespace.
 func (q *Quota) demandsIn(namespace string) []corev1.ResourceList {
 	q.mu.Lock()
 	defer q.mu.Unlock()

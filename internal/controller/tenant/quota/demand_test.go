@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// refusedEvent says that a controller may not create a pod of so much CPU.
+// refusedEvent returns the event of a controller that may not create a pod with so much
+// CPU.
 func refusedEvent(by, cpu string, first, last time.Time) *corev1.Event {
 	return &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: "shop"},
@@ -85,12 +86,12 @@ func TestDemandsAreFew(t *testing.T) {
 	}
 }
 
-// TestDemandsAreForgotten tests the reconciliation after a demand expires: others may
-// then have its share.
+// TestDemandsAreForgotten tests the reconcile after a demand has expired: other namespaces
+// may then get its share.
 func TestDemandsAreForgotten(t *testing.T) {
 	q, now := New(nil, nil), time.Now()
 	forgotten := make(chan struct{})
-	// It counts for a minute after it was seen last.
+	// A demand counts for a minute after its last event.
 	last := now.Add(100*time.Millisecond - time.Minute)
 	if !q.note(refusedEvent("web", "2", last, last), now, func() { close(forgotten) }) {
 		t.Fatal("it does not count")

@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// observation holds a tenant's ledger and ResourceQuotas as they were read, and the
-// plan that follows from them.
+// observation is a tenant's ledger and ResourceQuotas as they were read, and the plan that
+// follows from them.
 type observation struct {
 	tenant *estate.Tenant
 	spaces []quotaplan.Space
@@ -41,7 +41,7 @@ func (q *Quota) observe(ctx context.Context, reader client.Reader, object *v1alp
 			Minimum: tenant.Minimums[name], Demands: q.demandsIn(name)}
 		mine := quota != nil && quota.Labels[v1alpha1.TenantLabel] == tenant.Name
 		if space.Leaving && !mine {
-			// It is deleted, or released.
+			// It was deleted or released.
 			continue
 		}
 		if quota != nil {
@@ -54,7 +54,7 @@ func (q *Quota) observe(ctx context.Context, reader client.Reader, object *v1alp
 	return s, nil
 }
 
-// replanned reports whether the ledger is to be written.
+// replanned reports whether the ledger must be written.
 func (s *observation) replanned() bool {
 	return slices.ContainsFunc(s.spaces, func(space quotaplan.Space) bool {
 		next, ok := s.next[space.Namespace]
@@ -62,10 +62,10 @@ func (s *observation) replanned() bool {
 	})
 }
 
-// settled reports whether nothing is to be written.
+// settled reports whether no write is needed.
 func (s *observation) settled() bool { return !s.replanned() && len(s.moving()) == 0 }
 
-// moving are the namespaces whose ResourceQuotas are to be written.
+// moving returns the namespaces whose ResourceQuotas must be written.
 func (s *observation) moving() map[string]bool {
 	all := map[string]bool{}
 	for _, space := range s.spaces {
@@ -89,7 +89,8 @@ func (s *observation) ledger() []v1alpha1.QuotaShare {
 func (s *observation) division() *Division {
 	divided := *s.tenant
 	d := &Division{Tenant: &divided, versions: map[string]string{}, moving: s.moving()}
-	// A new ResourceQuota starts at zero and is filled later: creating it twice is harmless.
+	// A new ResourceQuota starts at zero and is filled later, so creating it twice is
+	// harmless.
 	filled := map[string]corev1.ResourceList{}
 	for _, name := range s.tenant.Namespaces {
 		if quota := s.quotas[name]; quota != nil {
@@ -102,12 +103,12 @@ func (s *observation) division() *Division {
 	return d
 }
 
-// Division is how a tenant's quota is divided at one moment.
+// Division is the division of a tenant's quota at one moment.
 type Division struct {
 	// Tenant is the tenant with its shares.
 	Tenant *estate.Tenant
-	// Uncounted are the namespaces without counted use. The API server admits everything
-	// there, as if there were no quota.
+	// Uncounted are the namespaces whose use is not yet counted. There the API server
+	// admits everything, as if there were no quota.
 	Uncounted []string
 
 	versions map[string]string
@@ -120,9 +121,9 @@ func (d *Division) count(namespace string, quota *corev1.ResourceQuota) {
 	}
 }
 
-// Ready are the tenant's objects that can be written: ResourceQuotas over the version
-// that was read, and people's access only where the quota is in force. Existing access
-// stays.
+// Ready returns those of the tenant's objects that can be written: ResourceQuotas with the
+// version that was read, and people's access only where the quota is in force. Existing
+// access stays.
 func (d *Division) Ready(objects []client.Object) []client.Object {
 	var ready []client.Object
 	for _, o := range objects {
@@ -139,7 +140,7 @@ func (d *Division) Ready(objects []client.Object) []client.Object {
 	return ready
 }
 
-// News leaves out moves of shares: they are no repairs.
+// News omits moves of shares, which are not repairs.
 func (d *Division) News(changes []apply.Change) []apply.Change {
 	return slices.DeleteFunc(slices.Clone(changes), func(c apply.Change) bool {
 		return c.Kind == "ResourceQuota" && c.Name == policy.Name && c.Action == apply.Configured && d.moving[c.Namespace]

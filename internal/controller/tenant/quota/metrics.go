@@ -13,8 +13,8 @@ var moved = metric.SharesMoved.CounterVec()
 
 func init() { metrics.Registry.MustRegister(moved) }
 
-// countMoved counts the namespaces whose share is another than before. A namespace that is
-// given its first share, or that leaves, is not counted.
+// countMoved counts the namespaces whose share has changed. It excludes a namespace's first
+// share, and namespaces that leave the tenant.
 func (s *observation) countMoved() {
 	counter := moved.WithLabelValues(s.tenant.Name)
 	for _, space := range s.spaces {
@@ -24,5 +24,5 @@ func (s *observation) countMoved() {
 	}
 }
 
-// forgetMoved ends the metrics of a tenant that is gone.
+// forgetMoved deletes the metrics of a deleted tenant.
 func forgetMoved(tenant string) { moved.DeletePartialMatch(prometheus.Labels{"tenant": tenant}) }

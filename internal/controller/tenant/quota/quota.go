@@ -1,18 +1,18 @@
-// Package quota divides a tenant's quota among its namespaces, as package quotaplan
-// plans it, and keeps the ledger in the Tenant's status.
+// Package quota divides a tenant's quota among its namespaces, as package quotaplan plans
+// it, and keeps the ledger in the Tenant's status.
 //
-// A share that is granted twice cannot be taken back, so no decision is based on the
-// cache, which may be stale. The cache only confirms that nothing has to change.
-// Otherwise the Tenant is read from the API server, then its ResourceQuotas; the
-// ledger is written only if the Tenant has not changed since, and each ResourceQuota
-// only over the version that was read. So of two operators that both believe to lead,
-// at most one succeeds.
+// A share that is granted twice cannot be taken back, so no decision is based on the cache,
+// which may be stale. The cache only confirms that nothing has to change. Otherwise the
+// Tenant is read from the API server, then its ResourceQuotas. The ledger is written only
+// if the Tenant has not changed since, and each ResourceQuota only over the version that
+// was read. So if two operators both believe that they lead, at most one succeeds.
 //
-// Shares follow use and refusals: of objects that are larger than the rest of their
-// namespace's share. The refusal is an event. Only those of Kubernetes' controllers count,
-// since tenants may write events. Where the rule event-source is not in force, a forged
-// demand only expresses how a tenant would like its own quota to be divided: grants come
-// only from resources that are observed to be free in the same tenant, and no other
+// Shares follow use and refusals: a namespace gets more if its objects are refused because
+// they are larger than the rest of its share. A refusal is an event. Tenants may write
+// events, so only events of Kubernetes' controllers count. Where the rule event-source is
+// not in force, a forged demand only expresses how a tenant would like its own quota to be
+// divided: grants come only from resources that are observed to be free in the same tenant,
+// and no other namespace falls below its minimum (package quotaplan).
 // namespace falls below its minimum (package quotaplan).
 package quota
 
@@ -39,12 +39,12 @@ type Quota struct {
 	live   client.Reader
 
 	mu sync.Mutex
-	// sharing are the tenants with more than one namespace, by name: their use is
+	// sharing are the tenants with more than one namespace, by name. Their use is
 	// evaluated.
 	sharing map[string]*estate.Tenant
-	// expected are the tenants that are about to be reconciled.
+	// expected are the tenants whose evaluation is scheduled.
 	expected map[string]bool
-	// demands are recent refusals, by namespace and by the refused object.
+	// demands are the recent refusals, by namespace and by the refused object.
 	demands map[string]map[types.UID]*demand
 }
 
@@ -56,7 +56,7 @@ func New(cached client.Client, live client.Reader) *Quota {
 	}
 }
 
-// Forget is called after a tenant's deletion.
+// Forget drops the state of a deleted tenant.
 func (q *Quota) Forget(tenant string) {
 	q.share(tenant, nil)
 	forgetMoved(tenant)
@@ -72,7 +72,7 @@ func (q *Quota) share(name string, tenant *estate.Tenant) {
 	q.sharing[name] = tenant
 }
 
-// Reconcile brings the ledger up to date, and returns what to write by it.
+// Reconcile updates the ledger, and returns the division by which to write objects.
 func (q *Quota) Reconcile(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) (*Division, error) {
 	names, err := q.members(ctx, object, tenant)
 	if err != nil {
@@ -94,7 +94,7 @@ func (q *Quota) Reconcile(ctx context.Context, object *v1alpha1.Tenant, tenant *
 	return q.divide(ctx, object, tenant)
 }
 
-// whole is for a tenant with one namespace.
+// whole returns the division of a tenant with one namespace.
 func (q *Quota) whole(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) (*Division, error) {
 	if len(object.Status.Shares) > 0 {
 		if err := q.write(ctx, object.DeepCopy(), nil); err != nil {
@@ -115,8 +115,8 @@ func (q *Quota) whole(ctx context.Context, object *v1alpha1.Tenant, tenant *esta
 	return d, nil
 }
 
-// divide decides by the API server's state. The Tenant is read first: a later write of
-// its ledger makes this one conflict.
+// divide decides by the API server's state. It reads the Tenant first: if another operator
+// writes the ledger later, this one's write conflicts.
 func (q *Quota) divide(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) (*Division, error) {
 	live, err := q.read(ctx, object)
 	if err != nil {
@@ -137,8 +137,8 @@ func (q *Quota) divide(ctx context.Context, object *v1alpha1.Tenant, tenant *est
 		}
 		seen.countMoved()
 	case !seen.settled():
-		// The next write carries the ledger's current or previous shares: the versions
-		// of the ResourceQuotas are valid only if they were read before the ledger was.
+		// The next write contains the ledger's current or previous shares. The versions of
+		// the ResourceQuotas are only valid if they were read before the ledger.
 		again, err := q.read(ctx, object)
 		if err != nil {
 			return nil, err
@@ -150,8 +150,8 @@ func (q *Quota) divide(ctx context.Context, object *v1alpha1.Tenant, tenant *est
 	return seen.division(), nil
 }
 
-// read reads a Tenant from the API server; if its spec has changed meanwhile, it is
-// about to be reconciled again.
+// read reads a Tenant from the API server. It returns a conflict if the spec has changed;
+// then the Tenant is about to be reconciled again.
 func (q *Quota) read(ctx context.Context, object *v1alpha1.Tenant) (*v1alpha1.Tenant, error) {
 	live := &v1alpha1.Tenant{}
 	if err := q.live.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
@@ -179,8 +179,8 @@ func (q *Quota) write(ctx context.Context, tenant *v1alpha1.Tenant, ledger []v1a
 	return nil
 }
 
-// members are the namespaces with a share: the declared ones that belong to the tenant,
-// then existing ones that are no longer declared.
+// members returns the namespaces with a share: first the declared ones that belong to the
+// tenant, then existing ones that are no longer declared.
 func (q *Quota) members(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) ([]string, error) {
 	var mine corev1.NamespaceList
 	if err := q.cached.List(ctx, &mine, client.MatchingFields{watch.NamespacesByTenant: tenant.Name}); err != nil {
@@ -196,8 +196,8 @@ func (q *Quota) members(ctx context.Context, object *v1alpha1.Tenant, tenant *es
 	var names []string
 	for _, name := range tenant.Namespaces {
 		if !slices.Contains(known, name) {
-			// A namespace that does not exist yet will be created. Another owner's gets
-			// nothing.
+			// A namespace that does not exist will be created. A namespace of another owner
+			// gets no share.
 			err := q.cached.Get(ctx, types.NamespacedName{Name: name}, &corev1.Namespace{})
 			if err == nil {
 				continue
@@ -217,7 +217,7 @@ func (q *Quota) members(ctx context.Context, object *v1alpha1.Tenant, tenant *es
 	return names, nil
 }
 
-// quotaIn returns nil where a namespace has no ResourceQuota of croft's.
+// quotaIn returns croft's ResourceQuota of a namespace, or nil.
 func quotaIn(ctx context.Context, reader client.Reader, namespace string) (*corev1.ResourceQuota, error) {
 	live := &corev1.ResourceQuota{}
 	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: policy.Name}, live)

@@ -17,12 +17,12 @@ import (
 	"croft.dev/croft/internal/quotaplan"
 )
 
-// pause is the time for use to settle before it is evaluated. A burst of pods is
-// evaluated once, and the last of them have been counted by then.
+// pause is the time for use to settle before it is evaluated. A burst of pods is evaluated
+// once, when all of them have been counted.
 const pause = 500 * time.Millisecond
 
 // Handler reconciles a tenant when the status of one of its ResourceQuotas changes
-// relevantly: a lowered share is in force, or a namespace has run short. Ordinary use is
+// relevantly: a lowered share is in force, or a namespace runs short. Ordinary use is
 // irrelevant.
 func (q *Quota) Handler() handler.EventHandler {
 	return handler.Funcs{UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue requests) {
@@ -47,7 +47,7 @@ func (q *Quota) Handler() handler.EventHandler {
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// lookSoon reconciles a tenant after a pause, unless that is already scheduled.
+// lookSoon evaluates a tenant after a pause, unless that is already scheduled.
 func (q *Quota) lookSoon(ctx context.Context, queue requests, name string) {
 	if q.expect(name, true) {
 		time.AfterFunc(pause, func() {
@@ -59,8 +59,8 @@ func (q *Quota) lookSoon(ctx context.Context, queue requests, name string) {
 	}
 }
 
-// Refusals looks at a tenant when something was refused by its quota, and again
-// when that counts no longer.
+// Refusals evaluates a tenant when its quota has refused an object, and again when the
+// refusal no longer counts.
 func (q *Quota) Refusals() handler.EventHandler {
 	note := func(ctx context.Context, o client.Object, queue requests) {
 		e, ok := o.(*corev1.Event)
@@ -82,7 +82,7 @@ func (q *Quota) Refusals() handler.EventHandler {
 	}
 }
 
-// sharerOf is the tenant that has a namespace and others; "" if there is none.
+// sharerOf returns the tenant to which a namespace belongs if it has several, or "".
 func (q *Quota) sharerOf(namespace string) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -100,8 +100,8 @@ func (q *Quota) isSharing(tenant string) bool {
 	return q.sharing[tenant] != nil
 }
 
-// expect notes whether a look at a tenant is to come, and reports whether that is
-// new.
+// expect records whether an evaluation of a tenant is scheduled, and reports whether that
+// has changed.
 func (q *Quota) expect(tenant string, look bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -114,7 +114,7 @@ func (q *Quota) expect(tenant string, look bool) bool {
 	return was != look
 }
 
-// unsettled reports whether a tenant's quota would be divided otherwise by now.
+// unsettled reports whether a tenant's quota would be divided differently now.
 func (q *Quota) unsettled(ctx context.Context, name string) bool {
 	q.mu.Lock()
 	tenant := q.sharing[name]
