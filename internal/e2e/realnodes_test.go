@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ func TestRealNodes(t *testing.T) {
 	team := teams[0]
 	as := []string{"--as", "dev", "--as-group", team.group, "-n", team.tenant}
 	kubectl := func(t *testing.T, input string, args ...string) outcome {
-		return c.kubectl(t, input, append(args, as...)...)
+		return c.kubectl(t, input, slices.Concat(as, args)...)
 	}
 	kubectl(t, "", "create", "deployment", "web", "--image=nginx", "--replicas=2").exits(t, 0)
 	kubectl(t, "", "rollout", "status", "deployment/web", "--timeout", patience.String()).exits(t, 0)
@@ -60,7 +61,7 @@ func TestRealNodes(t *testing.T) {
 		var service corev1.Service
 		c.get(t, team.tenant, "web", &service)
 		eventually(t, moments, "kube-proxy to know the Service", func(context.Context) error {
-			o := kubectl(t, "", "exec", "deployment/web", "--", "/probe", "dial", "tcp", service.Spec.ClusterIP+":80")
+			o := kubectl(t, "", "exec", "deployment/web", "--", "/probe", "dial", "tcp/"+service.Spec.ClusterIP+":80")
 			if !strings.Contains(o.stdout, "open") {
 				return fmt.Errorf("%s", o)
 			}

@@ -3,7 +3,7 @@
 //
 //	probe serve                  HTTP on ports 80 and 8080, and UDP on 8080, until SIGTERM
 //	probe pause                  wait for SIGTERM
-//	probe dial NETWORK ADDRESS…  connect by tcp or udp, and print "open" or the error for each
+//	probe dial NETWORK/ADDRESS…  connect by tcp or udp, and print "open" or the error for each
 //	probe resolve NAME           print the addresses of a name
 //	probe exit CODE
 //	probe memory MEBIBYTES       allocate, and wait
@@ -13,7 +13,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -103,24 +102,22 @@ func serve([]string) error {
 	return nil
 }
 
-// dial prints the outcome for each address: open, or an error. All are dialled at once.
-func dial(args []string) error {
-	if len(args) < 2 {
-		return errors.New("dial: name a network and addresses")
-	}
-	outcomes := make([]string, len(args)-1)
+// dial prints the outcome for each address: open, or an error. It connects to all at once.
+func dial(addresses []string) error {
+	outcomes := make([]string, len(addresses))
 	var all sync.WaitGroup
-	for i, address := range args[1:] {
+	for i, address := range addresses {
 		all.Go(func() {
+			network, address, _ := strings.Cut(address, "/")
 			outcomes[i] = "open"
-			if err := dialOne(args[0], address); err != nil {
+			if err := dialOne(network, address); err != nil {
 				outcomes[i] = err.Error()
 			}
 		})
 	}
 	all.Wait()
 	for i, outcome := range outcomes {
-		fmt.Println(args[i+1], outcome)
+		fmt.Println(addresses[i], outcome)
 	}
 	return nil
 }
