@@ -20,7 +20,7 @@ SANDBOX_DIR := $(CURDIR)/.sandbox
 # in one clone would show up again in another.
 export GOLANGCI_LINT_CACHE := $(BIN)/golangci-lint-cache
 # The sandbox links all of Kubernetes: minutes the first time, seconds afterwards.
-SANDBOX_SOURCES := $(shell find sandbox api/crds \( -name '*_test.go' -o -path sandbox/addons -o -path sandbox/calico -o -path sandbox/cni -o -path sandbox/cyclonus -o -path sandbox/flux \) -prune -o -type f -print 2>/dev/null)
+SANDBOX_SOURCES := $(shell find sandbox api/crds \( -name '*_test.go' -o -path sandbox/addons -o -path sandbox/calico -o -path sandbox/cni -o -path sandbox/cyclonus -o -path sandbox/flux -o -path sandbox/node -o -path sandbox/enforcer \) -prune -o -type f -print 2>/dev/null)
 CROFT_SOURCES   := $(shell find api cmd internal -name '*_test.go' -prune -o -name '*.go' -print -o -name '*.yaml' -print 2>/dev/null) go.mod go.sum
 
 say = @printf '\033[1m==>\033[0m %s\n' "$(1)" >&2
@@ -79,6 +79,28 @@ $(BIN)/cni/multus: sandbox/cni/go.mod sandbox/cni/go.sum
 	  $(COMPILE) build -ldflags "-s -w" -o $(@D)/$$(case $$tool in */whereabouts/cmd) echo whereabouts ;; *) basename $$tool ;; esac) $$tool; done
 	@cd sandbox/cni && install -m 0644 "$$($(GO) list -m -f '{{.Dir}}' gopkg.in/k8snetworkplumbingwg/multus-cni.v4)/deployments/multus-daemonset.yml" $(@D)/multus.yaml
 	@cd sandbox/cni && install -m 0644 "$$($(GO) list -m -f '{{.Dir}}' github.com/k8snetworkplumbingwg/whereabouts)/doc/crds/daemonset-install.yaml" $(@D)/whereabouts.yaml
+
+.PHONY: nodes
+nodes: $(BIN)/sandbox-nodes $(BIN)/node/containerd $(BIN)/node/enforcer $(BIN)/node/probe ## Build the programs of `croft-sandbox up --nodes real`: kubelet, containerd, runc, CNI and network plugins
+
+$(BIN)/sandbox-nodes: $(SANDBOX_SOURCES)
+	$(call say,building sandbox-nodes: kubelet and kube-proxy (minutes the first time))
+	@cd sandbox && $(COMPILE) build -ldflags "$$(./ldflags.sh)" -o $@ ./cmd/sandbox-nodes
+
+$(BIN)/node/probe: sandbox/cmd/probe/main.go
+	@cd sandbox && CGO_ENABLED=0 $(COMPILE) build -ldflags "-s -w" -o $@ ./cmd/probe
+
+$(BIN)/node/enforcer: sandbox/enforcer/main.go sandbox/enforcer/go.mod sandbox/enforcer/go.sum
+	$(call say,building a network plugin (a minute or two the first time))
+	@cd sandbox/enforcer && CGO_ENABLED=0 $(COMPILE) build -ldflags "-s -w" -o $@ .
+
+# runc has code in C, which runs before Go's runtime starts threads, and links libseccomp:
+# Debian's packages are gcc, pkg-config and libseccomp-dev.
+$(BIN)/node/containerd: sandbox/node/go.mod sandbox/node/go.sum
+	$(call say,building containerd and runc (minutes the first time))
+	@cd sandbox/node && for tool in $$($(GO) list tool | tac); do \
+	  cgo=0 tags="no_btrfs no_devmapper no_zfs"; [ $$(basename $$tool) != runc ] || cgo=1 tags=seccomp; \
+	  CGO_ENABLED=$$cgo $(COMPILE) build -tags "$$tags" -ldflags "-s -w" -o $(@D)/$$(basename $$tool) $$tool; done
 
 # Gatekeeper's own tool to test templates.
 $(BIN)/gator: sandbox/addons/go.mod sandbox/addons/go.sum
@@ -218,7 +240,7 @@ e2e: build $(BIN)/gotestsum $(BIN)/openid-provider ## Run the end-to-end tests, 
 verify: lint generated ## Check what is not tested: lint, and that generated files are current
 
 .PHONY: test-all
-test-all: build gatekeeper flux karpenter-aws cni browser helm krew image promtool etcd $(BIN)/gator $(BIN)/calico-selector $(BIN)/cyclonus $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test`, `make race` and `make e2e`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
+test-all: build gatekeeper flux karpenter-aws cni nodes browser helm krew image promtool etcd $(BIN)/gator $(BIN)/calico-selector $(BIN)/cyclonus $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test`, `make race` and `make e2e`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
 	@CROFT_TEST_ALL=1 hack/test.sh $(RACED_ALL)
 
 .PHONY: bench

@@ -170,7 +170,13 @@ func (p *population) declare(ctx context.Context, name string) error {
 	p.mu.Lock()
 	p.declared[name] = time.Now()
 	p.mu.Unlock()
-	return p.admin.Create(ctx, tenant)
+	err := p.admin.Create(ctx, tenant)
+	if err != nil { // the population ends during the request
+		p.mu.Lock()
+		delete(p.declared, name)
+		p.mu.Unlock()
+	}
+	return err
 }
 
 // look records the tenants that have become Ready, and deletes every third of them.

@@ -71,6 +71,11 @@ type Options struct {
 	// to its arguments.
 	APIServer     string
 	APIServerArgs []string
+	// RealNodes runs containerd and a kubelet for each node that Karpenter creates, which
+	// needs root and `make nodes`. By default kwok simulates nodes.
+	RealNodes bool
+	// Enforced runs a network plugin on real nodes, which enforces NetworkPolicies.
+	Enforced bool
 	// Without are kinds that the API server does not serve, such as MutatingAdmissionPolicy.
 	Without []string
 	// AuditPolicy is the path of an audit policy for the API server, whose log is AuditLog. If
@@ -156,6 +161,12 @@ func (c *Cluster) up(ctx context.Context, o Options) error {
 	}
 	for _, arg := range o.APIServerArgs {
 		args = append(args, "--kube-apiserver-arg", arg)
+	}
+	if o.RealNodes {
+		args = append(args, "--nodes", "real")
+	}
+	if o.Enforced {
+		args = append(args, "--network", "enforced")
 	}
 	if o.Without != nil {
 		args = append(args, "--without", strings.Join(o.Without, ","))

@@ -217,7 +217,8 @@ const notAllowed = `!("*" in params.spec.annotations ||
 // controllers write identifiers and addresses of load balancers, which tenants may not
 // choose, into annotations of Services and Ingresses. Creations are not exempt, because the
 // controllers create claims from tenants' templates. A tenant cannot act as such a user.
-const ofCluster = `request.operation == "UPDATE" && (
+// Gatekeeper's audit and gator evaluate objects without a user.
+const ofCluster = `request.operation == "UPDATE" && has(request.userInfo.username) && (
 	request.userInfo.username.startsWith("system:serviceaccount:kube-system:") ||
 	request.userInfo.username.startsWith("system:controller:") ||
 	request.userInfo.username in ["system:cloud-controller-manager", "system:kube-controller-manager"])`

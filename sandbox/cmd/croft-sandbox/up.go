@@ -27,6 +27,8 @@ type upOptions struct {
 	typeChecks        bool
 	auditPolicy       string
 	apiServers        int
+	nodes             string
+	network           string
 	etcdMembers       int
 	apiServer         string
 	apiServerArgs     []string
@@ -69,6 +71,8 @@ it is published, in the place of kwok's: nodes are instances there. See
 	f.BoolVar(&o.typeChecks, "type-checks", false, "have kube-controller-manager check the types in admission policies, as clusters do: croft's take ten to twenty seconds of a core")
 	f.StringVar(&o.auditPolicy, "audit-policy", "", "path of an audit policy (audit.k8s.io): the API server logs requests in DIR/audit.log; --audit-policy= ends it")
 	f.IntVar(&o.apiServers, "api-servers", 1, "the number of API servers, each of which can be stopped, frozen and cut off from etcd by itself")
+	f.StringVar(&o.nodes, "nodes", nodesKwok, "the nodes that Karpenter creates: kwok simulates them, real runs containerd and a kubelet for each; needs root")
+	f.StringVar(&o.network, "network", networkOpen, "with real nodes: enforced runs a network plugin that enforces NetworkPolicies")
 	f.IntVar(&o.etcdMembers, "etcd-members", 1, "the number of members of etcd")
 	f.StringVar(&o.apiServer, "kube-apiserver", "", "path of a kube-apiserver of another version to run; --kube-apiserver= ends it")
 	f.StringArrayVar(&o.apiServerArgs, "kube-apiserver-arg", nil, "a further argument of the API server, such as --feature-gates=NAME=true; may be repeated")
@@ -154,6 +158,16 @@ func (o *upOptions) config(cmd *cobra.Command, h home.Home) (home.Config, error)
 	}
 	if err := o.replicas(cmd, resumed, &config); err != nil {
 		return config, err
+	}
+	if cmd.Flags().Changed("nodes") {
+		if config.Nodes, err = findNodes(o.nodes); err != nil {
+			return config, err
+		}
+	}
+	if cmd.Flags().Changed("network") {
+		if config.Enforced, err = findNetwork(o.network, config.Nodes); err != nil {
+			return config, err
+		}
 	}
 	if cmd.Flags().Changed("kube-apiserver") {
 		if config.APIServer, err = findAPIServer(o.apiServer); err != nil {

@@ -44,7 +44,11 @@ func (s *Sandbox) apiServerSpec(server string) (supervisor.Spec, error) {
 					return nil, err
 				}
 			}
-			cmd := s.command(APIServer, slices.Concat(s.apiServerArgs(server), s.auditArgs(), without(s.config.Without), s.config.APIServerArgs))
+			nodesArgs, err := s.nodesArgs()
+			if err != nil {
+				return nil, err
+			}
+			cmd := s.command(APIServer, slices.Concat(s.apiServerArgs(server), s.auditArgs(), nodesArgs, without(s.config.Without), s.config.APIServerArgs))
 			if s.config.APIServer != "" {
 				cmd.Path = s.config.APIServer
 				cmd.Args = slices.Replace(cmd.Args, 0, 4, s.config.APIServer) // this program, component, its name, --

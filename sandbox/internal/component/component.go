@@ -20,6 +20,7 @@ const (
 	Cloud             = "aws"
 	Karpenter         = "karpenter"
 	Kwok              = "kwok"
+	Nodes             = "nodes"
 	Croft             = "croft"
 )
 
@@ -38,6 +39,7 @@ var needs = map[string][]string{
 	Cloud:             {APIServer},
 	Karpenter:         {APIServer},
 	Kwok:              {APIServer},
+	Nodes:             {APIServer},
 	Croft:             {APIServer},
 }
 
@@ -52,6 +54,9 @@ func Select(names []string) ([]string, error) {
 		}
 		if name == Gatekeeper || name == Flux {
 			return nil, fmt.Errorf("component %q is not built in: ask for it with --with %s instead", name, name)
+		}
+		if name == Nodes {
+			return nil, fmt.Errorf("component %q is not built in: ask for it with --nodes real instead", name)
 		}
 		if name == Cloud {
 			return nil, fmt.Errorf("component %q is not in every sandbox: ask for it with --with %s instead", name, name)

@@ -99,6 +99,7 @@ func (s *Sandbox) Specs() ([]supervisor.Spec, error) {
 		Cloud:             s.cloudSpec,
 		Karpenter:         s.karpenterSpec,
 		Kwok:              s.kwokSpec,
+		Nodes:             s.nodesSpec,
 		Gatekeeper:        s.gatekeeperSpec,
 		Flux:              s.fluxSpec,
 		Git:               s.gitSpec,
@@ -140,6 +141,9 @@ func (s *Sandbox) names() []string {
 	}
 	if s.config.AWS != nil {
 		names = slices.Insert(names, slices.Index(names, APIServer)+1, Cloud)
+	}
+	if i := slices.Index(names, Kwok); i >= 0 && s.config.Nodes != "" {
+		names[i] = Nodes
 	}
 	if s.config.Croft != "" {
 		names = append(names, Croft)

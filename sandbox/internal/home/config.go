@@ -30,6 +30,11 @@ type Config struct {
 	// Unaudited runs only the operations of Gatekeeper's webhook pods, without those of
 	// its audit pod: the audit, and the status of enforced objects.
 	Unaudited bool `json:"unaudited,omitempty"`
+	// Nodes is the absolute path of the sandbox-nodes binary that runs real nodes; without
+	// one kwok simulates them.
+	Nodes string `json:"nodes,omitempty"`
+	// Enforced runs a network plugin on real nodes that enforces NetworkPolicies.
+	Enforced bool `json:"enforced,omitempty"`
 	// AWS is a simulated account; without one nodes are kwok's own.
 	AWS *AWS `json:"aws,omitempty"`
 	// AuditPolicy is the absolute path of the API server's audit policy; without one it

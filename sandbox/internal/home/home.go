@@ -55,6 +55,9 @@ func (h Home) Data() string { return h.Path("etcd") }
 // Git is where the Git repositories are.
 func (h Home) Git() string { return h.Path("git") }
 
+// Nodes is where real nodes have their files.
+func (h Home) Nodes() string { return h.Path("nodes") }
+
 // Log is the log of a component, or of the supervisor.
 func (h Home) Log(component string) string { return h.Path("logs", component+".log") }
 

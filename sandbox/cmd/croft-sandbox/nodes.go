@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+const (
+	nodesKwok = "kwok"
+	nodesReal = "real"
+
+	networkOpen     = "open"
+	networkEnforced = "enforced"
+)
+
+// nodePrograms are the programs of a real node, in the directory node next to sandbox-nodes.
+var nodePrograms = []string{"containerd", "containerd-shim-runc-v2", "runc", "ptp", "host-local", "loopback", "probe"}
+
+// findNodes returns the path of the program that runs real nodes, after a check that it can;
+// "" for kwok's nodes.
+func findNodes(kind string) (string, error) {
+	switch kind {
+	case nodesKwok:
+		return "", nil
+	case nodesReal:
+	default:
+		return "", usageError{fmt.Errorf("--nodes: there is no %q: choose from %s, %s", kind, nodesKwok, nodesReal)}
+	}
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		return "", usageError{errors.New("--nodes real: it needs root on Linux, for namespaces and control groups")}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(filepath.Dir(self), "sandbox-nodes")
+	var missing []string
+	for _, program := range append([]string{path}, nodePrograms...) {
+		if program != path {
+			program = filepath.Join(filepath.Dir(path), "node", program)
+		}
+		if _, err := exec.LookPath(program); err != nil {
+			missing = append(missing, program)
+		}
+	}
+	if len(missing) > 0 {
+		return "", usageError{fmt.Errorf("--nodes real: %s: build them with `make nodes`", strings.Join(missing, ", "))}
+	}
+	// The kubelet mounts volumes by it, kube-proxy routes Services by it.
+	for program, pkg := range map[string]string{"mount": "mount", "nft": "nftables"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return "", usageError{fmt.Errorf("--nodes real: there is no program %s: install the package %s", program, pkg)}
+		}
+	}
+	return path, nil
+}
+
+// findNetwork reports whether real nodes enforce NetworkPolicies, after a check that they can.
+func findNetwork(kind, nodes string) (bool, error) {
+	switch {
+	case kind == networkOpen:
+		return false, nil
+	case kind != networkEnforced:
+		return false, usageError{fmt.Errorf("--network: there is no %q: choose from %s, %s", kind, networkOpen, networkEnforced)}
+	case nodes == "":
+		return false, usageError{errors.New("--network enforced: kwok's pods send no packets: add --nodes real")}
+	}
+	enforcer := filepath.Join(filepath.Dir(nodes), "node", "enforcer")
+	if _, err := exec.LookPath(enforcer); err != nil {
+		return false, usageError{fmt.Errorf("--network enforced: %w: build it with `make nodes`", err)}
+	}
+	if _, err := exec.LookPath("iptables"); err != nil {
+		return false, usageError{errors.New("--network enforced: there is no program iptables: install the package iptables")}
+	}
+	return true, nil
+}

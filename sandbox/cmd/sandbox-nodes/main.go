@@ -1,0 +1,123 @@
+// Command sandbox-nodes runs the real nodes of a sandbox. croft-sandbox starts it; it starts
+// itself as the first process of each node, as its kubelet and as its kube-proxy.
+//
+//	sandbox-nodes serve --dir DIR …
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // as the kubelet's own main package has it
+	_ "k8s.io/component-base/metrics/prometheus/version"
+	kubeproxy "k8s.io/kubernetes/cmd/kube-proxy/app"
+	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
+
+	"croft.dev/croft/sandbox/internal/component"
+	"croft.dev/croft/sandbox/internal/home"
+	"croft.dev/croft/sandbox/internal/lifeline"
+	"croft.dev/croft/sandbox/internal/realnode"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		fail(fmt.Errorf("name a command: serve"))
+	}
+	// A sandbox's files are for their owner alone, but containers of other users pass through
+	// containerd's directories and control groups.
+	syscall.Umask(0o022)
+	command, args := os.Args[1], os.Args[2:]
+	switch command {
+	case "serve":
+		if err := newServe().Execute(); err != nil {
+			os.Exit(1)
+		}
+	case "init":
+		var node realnode.Node
+		if err := json.Unmarshal([]byte(args[0]), &node); err != nil {
+			fail(err)
+		}
+		fail(realnode.Init(node))
+	case "kubelet":
+		// The thread with the copies becomes the kubelet.
+		if err := realnode.HideKernelParameters(); err != nil {
+			fail(err)
+		}
+		fail(become("run-kubelet", args))
+	case "run-kubelet":
+		cmd := kubelet.NewKubeletCommand(context.Background())
+		cmd.SetArgs(args)
+		os.Exit(cli.Run(cmd))
+	case "kube-proxy":
+		cmd := kubeproxy.NewProxyCommand()
+		cmd.SetArgs(args)
+		os.Exit(cli.Run(cmd))
+	default:
+		fail(fmt.Errorf("there is no command %q", command))
+	}
+}
+
+// become replaces this process by another command of this program.
+func become(command string, args []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(self, append([]string{self, command}, args...), os.Environ())
+}
+
+func fail(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox-nodes:", err)
+		os.Exit(1)
+	}
+}
+
+func newServe() *cobra.Command {
+	var dir, programs, apiServer, health string
+	var enforced bool
+	cmd := &cobra.Command{
+		Use: "serve", Args: cobra.ExactArgs(1), SilenceUsage: true,
+		RunE: func(*cobra.Command, []string) error {
+			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			lifeline.Watch(stop)
+			h, err := home.At(dir)
+			if err != nil {
+				return err
+			}
+			config, err := clientcmd.BuildConfigFromFlags("", h.Kubeconfig(component.Admin))
+			if err != nil {
+				return err
+			}
+			client, err := kubernetes.NewForConfig(config)
+			if err != nil {
+				return err
+			}
+			return realnode.Serve(ctx, slog.New(slog.NewTextHandler(os.Stderr, nil)), realnode.Options{
+				Dir: h.Nodes(), Programs: programs, Enforced: enforced, Cgroup: component.NodesCgroup(h),
+				APIServer: apiServer, Client: client, ClientCA: h.PKI("ca.crt"),
+				Socket: component.NodesSocket(h), Health: health,
+				Kubeconfig: func(server, user string, groups ...string) ([]byte, error) {
+					return component.KubeconfigOfNode(h, server, user, groups)
+				},
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&dir, "dir", "", "the directory of the sandbox")
+	f.StringVar(&programs, "programs", "", "the directory of containerd, runc and the CNI plugins")
+	f.StringVar(&apiServer, "api-server", "", "the address of the API server")
+	f.StringVar(&health, "health-address", "", "the address of /readyz")
+	f.BoolVar(&enforced, "enforced", false, "run the network plugin on each node")
+	return cmd
+}

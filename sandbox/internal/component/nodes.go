@@ -1,0 +1,98 @@
+package component
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"croft.dev/croft/sandbox/internal/home"
+	"croft.dev/croft/sandbox/internal/pki"
+	"croft.dev/croft/sandbox/internal/supervisor"
+)
+
+// nodesSpec runs real nodes in the place of kwok's.
+func (s *Sandbox) nodesSpec() (supervisor.Spec, error) {
+	address := s.address("http", Nodes)
+	return supervisor.Spec{
+		Address: address,
+		Grace:   20 * time.Second, // it removes control groups
+		Command: func() (*exec.Cmd, error) {
+			if err := s.ports.Claim(Nodes); err != nil {
+				return nil, err
+			}
+			cmd := exec.Command(s.config.Nodes, "serve",
+				"--dir="+s.home.Dir,
+				"--programs="+filepath.Join(filepath.Dir(s.config.Nodes), "node"),
+				"--api-server="+s.ports.Address(APIServer),
+				"--health-address="+s.ports.Address(Nodes),
+			)
+			if s.config.Enforced {
+				cmd.Args = append(cmd.Args, "--enforced")
+			}
+			cmd.Dir, cmd.Env = s.home.Dir, cleanEnv()
+			return cmd, nil
+		},
+		Ready:  newProber(nil).isReady(address),
+		Settle: func(context.Context) error { s.ports.Pin(APIServer); return nil },
+	}, nil
+}
+
+// nodesArgs have the API server reach kubelets and pods through the nodes' proxy.
+func (s *Sandbox) nodesArgs() ([]string, error) {
+	if s.config.Nodes == "" {
+		return nil, nil
+	}
+	file := s.home.Etc("egress.yaml")
+	err := home.Write(file, []byte(`apiVersion: apiserver.k8s.io/v1beta1
+kind: EgressSelectorConfiguration
+egressSelections:
+- name: cluster
+  connection:
+    proxyProtocol: HTTPConnect
+    transport: {uds: {udsName: `+NodesSocket(s.home)+`}}
+`))
+	return []string{
+		"--egress-selector-config-file=" + file,
+		"--kubelet-client-certificate=" + s.cert(probeClient),
+		"--kubelet-client-key=" + s.key(probeClient),
+		// Nodes have names that nothing resolves.
+		"--kubelet-preferred-address-types=InternalIP",
+	}, err
+}
+
+// NodesSocket is the path of the nodes' proxy: short, since the kernel limits it to 107
+// characters.
+func NodesSocket(h home.Home) string {
+	return filepath.Join(os.TempDir(), NodesCgroup(h)+".sock")
+}
+
+// NodesCgroup is the name of the control groups of a sandbox's nodes.
+func NodesCgroup(h home.Home) string {
+	sum := sha256.Sum256([]byte(h.Dir))
+	return "croft-sandbox-" + hex.EncodeToString(sum[:6])
+}
+
+// KubeconfigOfNode issues a kubeconfig for a program on a node, which reaches the API server
+// at another address than its certificate has.
+func KubeconfigOfNode(h home.Home, server, user string, groups []string) ([]byte, error) {
+	authority, err := ClusterAuthority(h)
+	if err != nil {
+		return nil, err
+	}
+	content, err := kubeconfig(authority, server, pki.Leaf{User: user, Groups: groups})
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.Load(content)
+	if err != nil {
+		return nil, err
+	}
+	config.Clusters[contextName].TLSServerName = "localhost"
+	return clientcmd.Write(*config)
+}

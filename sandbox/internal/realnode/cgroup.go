@@ -1,0 +1,121 @@
+package realnode
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// hierarchies are where control groups are mounted: version 1 has a directory for each
+// controller, version 2 has one for all.
+const hierarchies = "/sys/fs/cgroup"
+
+// cgroups are the control groups of a sandbox's nodes, a path below each hierarchy.
+type cgroups string
+
+// roots are the hierarchies that are mounted.
+func (cgroups) roots() ([]string, error) {
+	if _, err := os.Stat(filepath.Join(hierarchies, "cgroup.controllers")); err == nil {
+		return []string{hierarchies}, nil
+	}
+	all, err := filepath.Glob(filepath.Join(hierarchies, "*", "cgroup.procs"))
+	for i := range all {
+		all[i] = filepath.Dir(all[i])
+	}
+	return all, err
+}
+
+// create makes the control group of a node, and returns its path below the hierarchies.
+func (c cgroups) create(node string) (string, error) {
+	roots, err := c.roots()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(string(c), node)
+	for _, root := range roots {
+		dir := root
+		for _, part := range strings.Split(path, "/") {
+			if err := delegate(dir); err != nil {
+				return "", err
+			}
+			parent := dir
+			dir = filepath.Join(dir, part)
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return "", err
+			}
+			if err := inherit(parent, dir); err != nil {
+				return "", err
+			}
+		}
+	}
+	return "/" + path, nil
+}
+
+// delegate has version 2 pass all controllers on to the children of a group.
+func delegate(dir string) error {
+	all, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // version 1
+	}
+	if err != nil {
+		return err
+	}
+	for _, controller := range strings.Fields(string(all)) {
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+controller), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inherit copies the processors and memory nodes of version 1: a group without takes no
+// process.
+func inherit(parent, dir string) error {
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+		value, err := os.ReadFile(filepath.Join(parent, file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), value, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove deletes the groups of a node, or of all nodes for "". Their processes have ended.
+func (c cgroups) remove(node string) error {
+	roots, err := c.roots()
+	if err != nil {
+		return err
+	}
+	var all []error
+	for _, root := range roots {
+		all = append(all, removeTree(filepath.Join(root, string(c), node)))
+	}
+	return errors.Join(all...)
+}
+
+// removeTree deletes a group after its children. The files in it go with it.
+func removeTree(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			if err := removeTree(filepath.Join(dir, entry.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return os.Remove(dir)
+}

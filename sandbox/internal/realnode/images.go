@@ -1,0 +1,153 @@
+package realnode
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// images is a registry that has one image under every name: the test program, with its
+// command as entry point. Names that end in "pause" have it with the command pause.
+type images struct {
+	probe, pause v1.Image
+	blobs        map[string]func() (io.ReadCloser, error)
+}
+
+func newImages(program string) (*images, error) {
+	content, err := os.ReadFile(program)
+	if err != nil {
+		return nil, err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return archive(content), nil })
+	if err != nil {
+		return nil, err
+	}
+	i := &images{blobs: map[string]func() (io.ReadCloser, error){}}
+	if i.probe, err = i.add(layer, "serve"); err != nil {
+		return nil, err
+	}
+	i.pause, err = i.add(layer, "pause")
+	return i, err
+}
+
+func (i *images) add(layer v1.Layer, command string) (v1.Image, error) {
+	image, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		return nil, err
+	}
+	file, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	file.OS, file.Architecture = "linux", architecture
+	file.Config = v1.Config{Entrypoint: []string{"/probe"}, Cmd: []string{command}, User: "65532:65532"}
+	if image, err = mutate.ConfigFile(image, file); err != nil {
+		return nil, err
+	}
+	config, err := image.ConfigName()
+	if err != nil {
+		return nil, err
+	}
+	digest, err := layer.Digest()
+	if err != nil {
+		return nil, err
+	}
+	i.blobs[config.String()] = func() (io.ReadCloser, error) {
+		raw, err := image.RawConfigFile()
+		return io.NopCloser(bytes.NewReader(raw)), err
+	}
+	i.blobs[digest.String()] = layer.Compressed
+	return image, nil
+}
+
+// archive is a file system with the program and a place for temporary files.
+func archive(program []byte) io.ReadCloser {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, h := range []*tar.Header{
+		{Name: "tmp/", Typeflag: tar.TypeDir, Mode: 0o1777},
+		{Name: "etc/passwd", Typeflag: tar.TypeReg, Mode: 0o644},
+		{Name: "probe", Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(program))},
+	} {
+		_ = w.WriteHeader(h) // writing into memory does not fail
+		if h.Name == "probe" {
+			_, _ = w.Write(program)
+		}
+	}
+	_ = w.Close()
+	return io.NopCloser(&b)
+}
+
+// Paths of the distribution specification: https://github.com/opencontainers/distribution-spec
+var registryPath = regexp.MustCompile(`^/v2/(.+)/(manifests|blobs)/([^/]+)$`)
+
+func (i *images) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/v2/" {
+		return
+	}
+	m := registryPath.FindStringSubmatch(r.URL.Path)
+	if m == nil {
+		http.NotFound(w, r)
+		return
+	}
+	if err := i.serve(w, r, m[1], m[2], m[3]); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+func (i *images) serve(w http.ResponseWriter, r *http.Request, name, kind, reference string) error {
+	if kind == "blobs" {
+		open, ok := i.blobs[reference]
+		if !ok {
+			http.NotFound(w, r)
+			return nil
+		}
+		blob, err := open()
+		if err != nil {
+			return err
+		}
+		defer blob.Close() //nolint:errcheck // it is in memory
+		content, err := io.ReadAll(blob)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+		if r.Method != http.MethodHead {
+			_, err = w.Write(content)
+		}
+		return err
+	}
+	image := i.probe
+	if strings.HasSuffix(name, "pause") {
+		image = i.pause
+	}
+	manifest, err := image.RawManifest()
+	if err != nil {
+		return err
+	}
+	media, err := image.MediaType()
+	if err != nil {
+		return err
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", string(media))
+	w.Header().Set("Docker-Content-Digest", digest.String())
+	w.Header().Set("Content-Length", fmt.Sprint(len(manifest)))
+	if r.Method != http.MethodHead {
+		_, err = w.Write(manifest)
+	}
+	return err
+}

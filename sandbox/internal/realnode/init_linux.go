@@ -1,0 +1,189 @@
+package realnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Init is the first process of a node. It has namespaces of its own, waits until its network
+// is attached, which the end of its standard input tells, and runs containerd, the kubelet
+// and kube-proxy until one of them ends. The kernel ends all other processes of the node
+// with this one.
+func Init(o Node) error {
+	if err := syscall.Sethostname([]byte(o.Name)); err != nil {
+		return err
+	}
+	if err := mounts(o.Dir); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
+		return err
+	}
+	if err := o.writeConfigs(); err != nil {
+		return err
+	}
+	containerd, err := start(exec.Command(o.program("containerd")), filepath.Join(o.Dir, "containerd.log"))
+	if err != nil {
+		return err
+	}
+	if err := awaitSocket("/run/containerd/containerd.sock"); err != nil {
+		return err
+	}
+	named := map[int]string{containerd: "containerd"}
+	if o.Enforced { // before the kubelet starts a pod
+		plugin, err := start(exec.Command(o.program("enforcer"), o.Name, o.PluginKubeconfig, podRange(o.Index)), filepath.Join(o.Dir, "network-plugin.log"))
+		if err != nil {
+			return err
+		}
+		named[plugin] = "network plugin"
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	kubelet, err := start(exec.Command(self, append([]string{"kubelet"}, o.kubeletArgs()...)...), filepath.Join(o.Dir, "kubelet.log"))
+	if err != nil {
+		return err
+	}
+	proxy, err := start(exec.Command(self, append([]string{"kube-proxy"}, o.proxyArgs()...)...), filepath.Join(o.Dir, "kube-proxy.log"))
+	if err != nil {
+		return err
+	}
+	named[kubelet], named[proxy] = "kubelet", "kube-proxy"
+	return reap(named)
+}
+
+// mounts gives the node a file system of its own where its programs write: copies of /etc,
+// /opt and /var that change in dir alone, an empty /run, and a /proc of its own processes.
+func mounts(dir string) error {
+	// Nothing reaches the machine, and kubelet's mounts reach containerd.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return err
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""); err != nil {
+		return err
+	}
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return err
+	}
+	for _, path := range []string{"etc", "opt", "var"} {
+		upper, work := filepath.Join(dir, path), filepath.Join(dir, ".work-"+path)
+		if err := errors.Join(os.MkdirAll(upper, 0o755), os.MkdirAll(work, 0o755)); err != nil {
+			return err
+		}
+		options := fmt.Sprintf("lowerdir=/%s,upperdir=%s,workdir=%s", path, upper, work)
+		if err := unix.Mount("overlay", "/"+path, "overlay", 0, options); err != nil {
+			return fmt.Errorf("mount an overlay over /%s: %w", path, err)
+		}
+	}
+	// An overlay cannot be a layer of another one, which containerd's snapshots are.
+	for _, path := range []string{"containerd", "kubelet"} {
+		source, target := filepath.Join(dir, path), filepath.Join("/var/lib", path)
+		if err := errors.Join(os.MkdirAll(source, 0o755), os.MkdirAll(target, 0o755)); err != nil {
+			return err
+		}
+		if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {
+			return err
+		}
+	}
+	return unix.Mount("tmpfs", "/run", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755")
+}
+
+// start runs a program of the node.
+func start(cmd *exec.Cmd, log string) (int, error) {
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	return cmd.Process.Pid, nil
+}
+
+// reap collects ended processes, which the kernel gives to the first one, until one of the
+// named programs ends.
+func reap(named map[int]string) error {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if name, ok := named[pid]; ok {
+			return fmt.Errorf("%s has ended: exit status %d, signal %d", name, status.ExitStatus(), status.Signal())
+		}
+	}
+}
+
+func awaitSocket(path string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("containerd has not made %s", path)
+		case <-tick.C:
+		}
+	}
+}
+
+// kernelParameters are the ones that a kubelet sets, for the whole machine.
+var kernelParameters = []string{
+	"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes",
+}
+
+// HideKernelParameters lets the program that this process becomes next write copies of the
+// machine's kernel parameters. Only that program sees them: in a container's /proc, hidden
+// files would prevent user namespaces.
+func HideKernelParameters() error {
+	runtime.LockOSThread() // the thread that becomes the program
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return err
+	}
+	if err := unix.Mount("", "/proc", "", unix.MS_PRIVATE, ""); err != nil {
+		return err
+	}
+	for _, name := range kernelParameters {
+		path := filepath.Join("/proc/sys", name)
+		value, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		dir := filepath.Join("/run/kernel", filepath.Dir(name))
+		copied := filepath.Join("/run/kernel", name)
+		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(copied, value, 0o600)); err != nil {
+			return err
+		}
+		if err := unix.Mount(copied, path, "", unix.MS_BIND, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}

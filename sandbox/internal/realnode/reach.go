@@ -1,0 +1,88 @@
+package realnode
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+)
+
+// forward passes each connection that a listener accepts on.
+func forward(log *slog.Logger, l net.Listener, dial func(context.Context) (net.Conn, error)) {
+	for {
+		from, err := l.Accept()
+		if err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				log.Error("accept", "error", err)
+			}
+			return
+		}
+		go func() {
+			to, err := dial(context.Background())
+			if err != nil {
+				log.Error("forward a connection", "error", err)
+				_ = from.Close()
+				return
+			}
+			splice(from, to)
+		}()
+	}
+}
+
+// proxy answers the API server's CONNECT requests (its egress selector of type HTTPConnect):
+// kubelets, pods and Services are in the nodes' network, and loopback is the machine's own.
+func (n *network) proxy(log *slog.Logger, l net.Listener) error {
+	return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodConnect {
+			http.Error(w, "CONNECT only", http.StatusMethodNotAllowed)
+			return
+		}
+		dial := n.dial
+		if host, _, err := net.SplitHostPort(r.Host); err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback()) {
+			dial = func(ctx context.Context, address string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+			}
+		}
+		to, err := dial(r.Context(), r.Host)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		from, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			log.Error("hijack a connection", "error", err)
+			_ = to.Close()
+			return
+		}
+		if _, err := io.WriteString(from, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+			_, _ = from.Close(), to.Close()
+			return
+		}
+		splice(from, to)
+	}))
+}
+
+// splice copies both ways until both are at their end.
+func splice(a, b net.Conn) {
+	done := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(b, a)
+		closeWrite(b)
+		close(done)
+	}()
+	_, _ = io.Copy(a, b)
+	closeWrite(a)
+	<-done
+	_, _ = a.Close(), b.Close()
+}
+
+// closeWrite sends the end of the stream; a connection that cannot is closed.
+func closeWrite(c net.Conn) {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+		return
+	}
+	_ = c.Close()
+}
