@@ -24,17 +24,17 @@ func generate() (string, error) {
 	}
 	fmt.Fprintf(&b, "\n# The catalogue of add-ons\n\n%d add-ons, %d annotations. \"Others\" are annotations of the same prefixes that are not listed.\n", len(all), n)
 	for i := range all {
-		section(&b, &all[i])
+		writeSection(&b, &all[i])
 	}
 	b.WriteString("\n## Labels\n\n| add-on | label | on | why it is refused |\n|---|---|---|---|\n")
 	for _, l := range addons.Labels(addons.Every) {
-		fmt.Fprintf(&b, "| [%s](%s) | `%s` | %s | %s |\n", l.Addon, l.Source, l.Key, kinds(l.On), l.Why)
+		fmt.Fprintf(&b, "| [%s](%s) | `%s` | %s | %s |\n", l.Addon, l.Source, l.Key, formatKinds(l.On), l.Why)
 	}
 	return b.String(), nil
 }
 
-func section(b *strings.Builder, a *addons.Addon) {
-	fmt.Fprintf(b, "\n## %s\n\n[Documentation](%s). Read on %s.", a.Name, a.Source, kinds(a.On))
+func writeSection(b *strings.Builder, a *addons.Addon) {
+	fmt.Fprintf(b, "\n## %s\n\n[Documentation](%s). Read on %s.", a.Name, a.Source, formatKinds(a.On))
 	if len(a.Prefixes) > 0 {
 		fmt.Fprintf(b, " Prefixes: `%s/`.", strings.Join(a.Prefixes, "/`, `"))
 	}
@@ -59,7 +59,7 @@ func section(b *strings.Builder, a *addons.Addon) {
 	}
 }
 
-func kinds(on addons.Kinds) string {
+func formatKinds(on addons.Kinds) string {
 	var all []string
 	for _, g := range addons.Groups {
 		if g.Kinds&on != 0 {

@@ -55,17 +55,17 @@ func measureAdmission(ctx context.Context, _ *bench) ([]comparison, error) {
 			return err
 		}
 		for _, tenants := range admissionSizes {
-			say("admission: %d tenants", tenants)
-			if err := a.grow(ctx, tenants); err != nil {
+			printProgress("admission: %d tenants", tenants)
+			if err := a.addTenants(ctx, tenants); err != nil {
 				return err
 			}
-			for _, k := range kindsOfPods(tenants == admissionSizes[len(admissionSizes)-1]) {
-				samples, err := a.measure(ctx, k)
+			for _, k := range listPodKinds(tenants == admissionSizes[len(admissionSizes)-1]) {
+				samples, err := a.measurePods(ctx, k)
 				if err != nil {
 					return fmt.Errorf("%s, %d tenants: %w", k.what, tenants, err)
 				}
 				samples.Tenants, samples.What = tenants, k.what
-				found = append(found, samples.compare(k.beside))
+				found = append(found, samples.makeComparison(k.beside))
 			}
 		}
 		return nil
@@ -73,10 +73,10 @@ func measureAdmission(ctx context.Context, _ *bench) ([]comparison, error) {
 	return found, err
 }
 
-// kindOfPod describes how pods are created, and with which namespace they are compared. The
+// podKind describes how pods are created, and with which namespace they are compared. The
 // policies measure the size, in bytes, of pods that users create. They do not measure a
 // controller's pods, which come from templates whose size was measured.
-type kindOfPod struct {
+type podKind struct {
 	what   string
 	pod    corev1.PodSpec
 	kept   bool
@@ -85,21 +85,21 @@ type kindOfPod struct {
 	beside string
 }
 
-func kindsOfPods(all bool) []kindOfPod {
-	kinds := []kindOfPod{{"create a pod, dry run", attack.NewPodSpec(), false, false, admissionPairs, plainNamespace}}
+func listPodKinds(all bool) []podKind {
+	kinds := []podKind{{"create a pod, dry run", attack.NewPodSpec(), false, false, admissionPairs, plainNamespace}}
 	if all {
 		many := fmt.Sprintf("create a pod of %d containers, dry run", manyContainers)
 		kinds = append(kinds,
-			kindOfPod{"  by hand", attack.NewPodSpec(), false, true, admissionPairs, plainNamespace},
-			kindOfPod{"create a pod, stored", attack.NewPodSpec(), true, false, admissionPairs, countedNamespace},
-			kindOfPod{"  the same", attack.NewPodSpec(), true, false, admissionPairs, plainNamespace},
-			kindOfPod{many, large(), false, false, admissionPairs / 2, plainNamespace},
-			kindOfPod{"  by hand", large(), false, true, admissionPairs / 2, plainNamespace})
+			podKind{"  by hand", attack.NewPodSpec(), false, true, admissionPairs, plainNamespace},
+			podKind{"create a pod, stored", attack.NewPodSpec(), true, false, admissionPairs, countedNamespace},
+			podKind{"  the same", attack.NewPodSpec(), true, false, admissionPairs, plainNamespace},
+			podKind{many, buildLargePod(), false, false, admissionPairs / 2, plainNamespace},
+			podKind{"  by hand", buildLargePod(), false, true, admissionPairs / 2, plainNamespace})
 	}
 	return kinds
 }
 
-func (s *admissionSamples) compare(beside string) comparison {
+func (s *admissionSamples) makeComparison(beside string) comparison {
 	what := "beside none"
 	if beside == countedNamespace {
 		what = "beside none but the same ResourceQuota"
@@ -112,8 +112,8 @@ func (s *admissionSamples) compare(beside string) comparison {
 	}
 }
 
-// large returns a pod of many containers, each with the fields of a realistic one.
-func large() corev1.PodSpec {
+// buildLargePod returns a pod of many containers, each with the fields of a realistic one.
+func buildLargePod() corev1.PodSpec {
 	spec := attack.NewPodSpec()
 	first := spec.Containers[0]
 	spec.Containers = nil
@@ -170,10 +170,10 @@ func newAdmission(ctx context.Context, c *sandbox.Cluster) (*admission, error) {
 	})
 }
 
-// grow adds tenants up to the given number, and waits until pods are admitted to the last of
+// addTenants adds tenants up to the given number, and waits until pods are admitted to the last of
 // them and placed, so that the policies must have read its rules.
-func (a *admission) grow(ctx context.Context, count int) error {
-	e, err := tenants.Build(tenants.Platform + tenants.Text("t", count))
+func (a *admission) addTenants(ctx context.Context, count int) error {
+	e, err := tenants.Build(tenants.Platform + tenants.RenderText("t", count))
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (a *admission) grow(ctx context.Context, count int) error {
 	for _, namespace := range append(a.namespaces, plainNamespace, countedNamespace) {
 		var last error
 		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			pod := a.pod(namespace, attack.NewPodSpec())
+			pod := a.buildPod(namespace, attack.NewPodSpec())
 			last = a.client.Create(ctx, pod, client.DryRunAll)
 			return last == nil && (namespace == plainNamespace || namespace == countedNamespace || len(pod.Spec.NodeSelector) > 0), nil
 		})
@@ -203,15 +203,15 @@ func (a *admission) grow(ctx context.Context, count int) error {
 	return nil
 }
 
-func (a *admission) pod(namespace string, spec corev1.PodSpec) *corev1.Pod {
+func (a *admission) buildPod(namespace string, spec corev1.PodSpec) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "p-"}, Spec: *spec.DeepCopy()}
 }
 
-// measure creates pods alternately on both sides, so that both run under the same load.
-func (a *admission) measure(ctx context.Context, k kindOfPod) (*admissionSamples, error) {
+// measurePods creates pods alternately on both sides, so that both run under the same load.
+func (a *admission) measurePods(ctx context.Context, k podKind) (*admissionSamples, error) {
 	var samples admissionSamples
 	create := func(namespace string) (float64, error) {
-		pod := a.pod(namespace, k.pod)
+		pod := a.buildPod(namespace, k.pod)
 		var options []client.CreateOption
 		if !k.kept {
 			options = append(options, client.DryRunAll)
@@ -220,7 +220,7 @@ func (a *admission) measure(ctx context.Context, k kindOfPod) (*admissionSamples
 		if k.byHand {
 			by = a.client
 		}
-		took, err := seconds(func() error { return by.Create(ctx, pod, options...) })
+		took, err := timeSeconds(func() error { return by.Create(ctx, pod, options...) })
 		if err == nil && k.kept {
 			err = a.client.Delete(ctx, pod, client.GracePeriodSeconds(0))
 		}

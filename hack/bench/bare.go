@@ -23,7 +23,7 @@ const bareWorkers = 8
 // convergeBare writes tenants' objects as a script would: with one server-side apply for each,
 // as croft does, but without reads and without checks afterwards.
 func (b *bench) convergeBare(ctx context.Context, c *sandbox.Cluster, prefix string) (side, error) {
-	all, err := tenantObjects(tenants.Platform + tenants.Text(prefix, b.tenants))
+	all, err := buildTenantObjects(tenants.Platform + tenants.RenderText(prefix, b.tenants))
 	if err != nil {
 		return side{}, err
 	}
@@ -58,16 +58,16 @@ func (b *bench) convergeBare(ctx context.Context, c *sandbox.Cluster, prefix str
 	return side{Took: took, Requests: sent}, group.Wait()
 }
 
-// tenantObjects returns the walls' objects for each tenant of a declaration, in the order of
+// buildTenantObjects returns the walls' objects for each tenant of a declaration, in the order of
 // the writes and as they are sent.
-func tenantObjects(text string) ([][]*unstructured.Unstructured, error) {
+func buildTenantObjects(text string) ([][]*unstructured.Unstructured, error) {
 	built, err := tenants.Build(text)
 	if err != nil {
 		return nil, err
 	}
 	objects := make([][]*unstructured.Unstructured, len(built.Tenants))
 	for i, tenant := range built.Tenants {
-		if objects[i], err = tenants.Unstructured(wall.TenantObjects(&built.Platform, tenant)); err != nil {
+		if objects[i], err = tenants.ToUnstructured(wall.TenantObjects(&built.Platform, tenant)); err != nil {
 			return nil, err
 		}
 	}

@@ -22,12 +22,12 @@ type bench struct {
 
 	// settled is the cluster of the measurements steady and memory. It is nil until one of them
 	// needs it.
-	settled *settled
+	settled *settledCluster
 }
 
-// measure runs measurements one after the other and adds their results to the report. It stops
+// runMeasurements runs measurements one after the other and adds their results to the report. It stops
 // at the first failure.
-func (b *bench) measure(ctx context.Context, chosen []measurement, r *report) (err error) {
+func (b *bench) runMeasurements(ctx context.Context, chosen []measurement, r *report) (err error) {
 	defer func() {
 		if b.settled != nil {
 			err = errors.Join(err, b.settled.Down())
@@ -87,12 +87,12 @@ func withFiles(do func(paths []string) error, texts ...string) (err error) {
 	return do(paths)
 }
 
-// seconds returns the duration of a function.
-func seconds(do func() error) (float64, error) {
+// timeSeconds returns the duration of a function.
+func timeSeconds(do func() error) (float64, error) {
 	start := time.Now()
 	err := do()
 	return time.Since(start).Seconds(), err
 }
 
-// say prints the progress of the benchmark.
-func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+// printProgress prints the progress of the benchmark.
+func printProgress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

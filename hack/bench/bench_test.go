@@ -14,14 +14,14 @@ import (
 )
 
 func TestGeneratedTenantsAreValid(t *testing.T) {
-	built, err := tenants.Build(tenants.Platform + tenants.Text("tenant", 3))
+	built, err := tenants.Build(tenants.Platform + tenants.RenderText("tenant", 3))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(built.Tenants) != 3 || built.Tenants[2].Name != tenants.Name("tenant", 2) {
 		t.Fatalf("tenants: %v", built.Tenants)
 	}
-	tenants, err := tenantObjects(tenants.Platform + tenants.Text("tenant", 3))
+	tenants, err := buildTenantObjects(tenants.Platform + tenants.RenderText("tenant", 3))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,20 +43,20 @@ sent_total{code="201",method="POST"} 8
 `))
 	}))
 	defer server.Close()
-	got, err := scrape(t.Context(), server.Client(), server.URL, "sent_total", "method")
+	got, err := scrapeCounter(t.Context(), server.Client(), server.URL, "sent_total", "method")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := (requests{"GET": 4, "PATCH": 3, "POST": 8}); !reflect.DeepEqual(got, want) {
 		t.Errorf("requests: %v, want %v", got, want)
 	}
-	if got.writes() != 11 {
-		t.Errorf("writes: %g, want 11", got.writes())
+	if got.countWrites() != 11 {
+		t.Errorf("writes: %g, want 11", got.countWrites())
 	}
-	if more := got.since(requests{"GET": 4, "POST": 7}); !reflect.DeepEqual(more, requests{"PATCH": 3, "POST": 1}) {
+	if more := got.subtract(requests{"GET": 4, "POST": 7}); !reflect.DeepEqual(more, requests{"PATCH": 3, "POST": 1}) {
 		t.Errorf("since: %v", more)
 	}
-	if _, err := scrape(t.Context(), server.Client(), server.URL, "received_total", "method"); err == nil {
+	if _, err := scrapeCounter(t.Context(), server.Client(), server.URL, "received_total", "method"); err == nil {
 		t.Error("a counter that is not there counts nothing, instead of being an error")
 	}
 }
@@ -67,7 +67,7 @@ func TestReviewsAreNoWrites(t *testing.T) {
 	resources := requests{"selfsubjectrulesreviews": 15, "leases": 20}
 	for _, test := range []struct{ posts, writes float64 }{{15, 6}, {16, 7}, {14, 6}} {
 		sent := requests{"GET": 3, "POST": test.posts, "PUT": 6}
-		if got := sent.withoutReviews(resources).writes(); got != test.writes {
+		if got := sent.subtractReviews(resources).countWrites(); got != test.writes {
 			t.Errorf("of %v, %g are writes, not %g", sent, got, test.writes)
 		}
 		if sent["POST"] != test.posts {
@@ -77,7 +77,7 @@ func TestReviewsAreNoWrites(t *testing.T) {
 }
 
 func TestMoved(t *testing.T) {
-	got := moved(map[string]string{"stays": "1", "goes": "2", "moves": "3"}, map[string]string{"stays": "1", "moves": "4", "comes": "5"})
+	got := listMoved(map[string]string{"stays": "1", "goes": "2", "moves": "3"}, map[string]string{"stays": "1", "moves": "4", "comes": "5"})
 	if want := []string{"comes", "goes", "moves"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("moved: %v, want %v", got, want)
 	}

@@ -41,12 +41,12 @@ func measureConverge(ctx context.Context, b *bench) ([]comparison, error) {
 			var r round
 			turns := []func() error{
 				func() (err error) {
-					say("converge: round %d of %d, %d tenants by croft", i+1, convergeRounds, b.tenants)
+					printProgress("converge: round %d of %d, %d tenants by croft", i+1, convergeRounds, b.tenants)
 					r.Croft, err = b.convergeCroft(ctx, c, fmt.Sprintf("croft-side-%d", i))
 					return err
 				},
 				func() (err error) {
-					say("converge: round %d of %d, %d tenants by a bare client", i+1, convergeRounds, b.tenants)
+					printProgress("converge: round %d of %d, %d tenants by a bare client", i+1, convergeRounds, b.tenants)
 					r.Bare, err = b.convergeBare(ctx, c, fmt.Sprintf("bare-side-%d", i))
 					return err
 				},
@@ -103,7 +103,7 @@ type sums struct {
 func (s *sums) add(one side) {
 	s.took = append(s.took, one.Took...)
 	s.last = append(s.last, slices.Max(one.Took))
-	s.requests += one.Requests.all()
+	s.requests += one.Requests.countAll()
 }
 
 // declarePlatform applies the platform, and waits until everything that tenants need is Ready.
@@ -119,11 +119,11 @@ func (b *bench) convergeCroft(ctx context.Context, c *sandbox.Cluster, prefix st
 	if err := c.Start(operatorComponent); err != nil {
 		return side{}, err
 	}
-	operator, err := operatorOf(ctx, c)
+	operator, err := findOperator(ctx, c)
 	if err != nil {
 		return side{}, err
 	}
-	before, err := operator.rest(ctx)
+	before, err := operator.waitIdle(ctx)
 	if err != nil {
 		return side{}, err
 	}
@@ -131,8 +131,8 @@ func (b *bench) convergeCroft(ctx context.Context, c *sandbox.Cluster, prefix st
 	if err != nil {
 		return side{}, err
 	}
-	after, err := operator.rest(ctx)
-	return side{Took: took, Requests: after.since(before)}, err
+	after, err := operator.waitIdle(ctx)
+	return side{Took: took, Requests: after.subtract(before)}, err
 }
 
 // declareTenants applies a file of tenants and returns the time from the first write until each
@@ -141,19 +141,19 @@ func (b *bench) declareTenants(ctx context.Context, c *sandbox.Cluster, prefix s
 	var took []float64
 	err := withFiles(func(paths []string) error {
 		group, ctx := errgroup.WithContext(ctx)
-		lookout, err := lookOut(ctx, c.Config, prefix, b.tenants)
+		lookout, err := watchTenants(ctx, c.Config, prefix, b.tenants)
 		if err != nil {
 			return err
 		}
 		defer lookout.stop()
 		group.Go(func() (err error) {
-			took, err = lookout.allReady(ctx)
+			took, err = lookout.waitReady(ctx)
 			return err
 		})
 		group.Go(func() error {
 			return b.runCroft(ctx, "apply", "--kubeconfig", c.Kubeconfig, "--wait=false", "-f", paths[0])
 		})
 		return group.Wait()
-	}, tenants.Text(prefix, b.tenants))
+	}, tenants.RenderText(prefix, b.tenants))
 	return took, err
 }

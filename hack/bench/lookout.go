@@ -21,16 +21,16 @@ import (
 // convergeTimeout is the time limit for all tenants to become Ready.
 const convergeTimeout = 3 * time.Minute
 
-// lookout watches tenants. Polling would add load to the API server on one side only.
-type lookout struct {
+// tenantWatch watches tenants. Polling would add load to the API server on one side only.
+type tenantWatch struct {
 	watch watch.Interface
 	// waiting maps the tenants that are not Ready yet to the reason.
 	waiting map[string]string
 }
 
-// lookOut starts to watch tenants before they are declared.
-func lookOut(ctx context.Context, config *rest.Config, prefix string, count int) (*lookout, error) {
-	l := &lookout{waiting: map[string]string{}}
+// watchTenants starts to watch tenants before they are declared.
+func watchTenants(ctx context.Context, config *rest.Config, prefix string, count int) (*tenantWatch, error) {
+	l := &tenantWatch{waiting: map[string]string{}}
 	for i := range count {
 		l.waiting[tenants.Name(prefix, i)] = "it was not declared"
 	}
@@ -42,11 +42,11 @@ func lookOut(ctx context.Context, config *rest.Config, prefix string, count int)
 	return l, err
 }
 
-func (l *lookout) stop() { l.watch.Stop() }
+func (l *tenantWatch) stop() { l.watch.Stop() }
 
-// allReady waits until all tenants are Ready, and returns for each the time since the first was
+// waitReady waits until all tenants are Ready, and returns for each the time since the first was
 // declared.
-func (l *lookout) allReady(ctx context.Context) ([]float64, error) {
+func (l *tenantWatch) waitReady(ctx context.Context) ([]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, convergeTimeout)
 	defer cancel()
 	var (
@@ -74,7 +74,7 @@ func (l *lookout) allReady(ctx context.Context) ([]float64, error) {
 		if first.IsZero() {
 			first = time.Now()
 		}
-		if l.waiting[tenant.Name] = unreadiness(tenant); l.waiting[tenant.Name] == "" {
+		if l.waiting[tenant.Name] = explainUnready(tenant); l.waiting[tenant.Name] == "" {
 			delete(l.waiting, tenant.Name)
 			took = append(took, time.Since(first).Seconds())
 		}
@@ -83,15 +83,15 @@ func (l *lookout) allReady(ctx context.Context) ([]float64, error) {
 }
 
 // withPending adds the tenants that are not Ready yet to an error.
-func (l *lookout) withPending(err error) error {
+func (l *tenantWatch) withPending(err error) error {
 	for name, why := range l.waiting {
 		return fmt.Errorf("%d tenants are not Ready, such as %s (%s): %w", len(l.waiting), name, why, err)
 	}
 	return err
 }
 
-// unreadiness returns why a tenant is not Ready, or "" if it is.
-func unreadiness(tenant *v1alpha1.Tenant) string {
+// explainUnready returns why a tenant is not Ready, or "" if it is.
+func explainUnready(tenant *v1alpha1.Tenant) string {
 	ready := meta.FindStatusCondition(tenant.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case ready == nil || tenant.Status.ObservedGeneration != tenant.Generation:

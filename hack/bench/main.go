@@ -97,7 +97,7 @@ func main() {
 func run(ctx context.Context) error {
 	var (
 		b      bench
-		only   = flag.String("only", "", "measure only these, separated by commas: "+strings.Join(names(slices.Concat(measurements, onRequest)), ", "))
+		only   = flag.String("only", "", "measure only these, separated by commas: "+strings.Join(listNames(slices.Concat(measurements, onRequest)), ", "))
 		output = flag.String("o", "", "file to keep the raw data in, as JSON")
 	)
 	flag.StringVar(&b.croft, "croft", "", "croft binary to measure (default: the one beside croft-sandbox)")
@@ -105,7 +105,7 @@ func run(ctx context.Context) error {
 	flag.DurationVar(&b.window, "window", time.Minute, "how long to watch the steady state")
 	flag.Parse()
 
-	chosen, err := choose(*only)
+	chosen, err := chooseMeasurements(*only)
 	switch {
 	case err != nil:
 		return err
@@ -117,7 +117,7 @@ func run(ctx context.Context) error {
 		return errors.New("-window: must be longer than nothing, such as 60s")
 	}
 	if b.croft == "" {
-		sandboxBinary, err := sandbox.Binary()
+		sandboxBinary, err := sandbox.FindBinary()
 		if err != nil {
 			return err
 		}
@@ -128,30 +128,30 @@ func run(ctx context.Context) error {
 	ctrllog.SetLogger(logr.Discard())
 
 	r := report{Started: time.Now()}
-	if r.Machine, err = machine.This(ctx); err != nil {
+	if r.Machine, err = machine.Describe(ctx); err != nil {
 		return err
 	}
-	err = b.measure(ctx, chosen, &r)
+	err = b.runMeasurements(ctx, chosen, &r)
 	r.Seconds = time.Since(r.Started).Seconds()
 	// Results from before a failure are still valid.
 	return errors.Join(err, r.print(os.Stdout), r.save(*output))
 }
 
-func choose(only string) ([]measurement, error) {
+func chooseMeasurements(only string) ([]measurement, error) {
 	if only == "" {
 		return measurements, nil
 	}
 	all := slices.Concat(measurements, onRequest)
 	wanted := strings.Split(only, ",")
 	for _, name := range wanted {
-		if !slices.Contains(names(all), name) {
-			return nil, fmt.Errorf("-only: there is no measurement %q: choose from %s", name, strings.Join(names(all), ", "))
+		if !slices.Contains(listNames(all), name) {
+			return nil, fmt.Errorf("-only: there is no measurement %q: choose from %s", name, strings.Join(listNames(all), ", "))
 		}
 	}
 	return slices.DeleteFunc(all, func(m measurement) bool { return !slices.Contains(wanted, m.name) }), nil
 }
 
-func names(all []measurement) []string {
+func listNames(all []measurement) []string {
 	list := make([]string, len(all))
 	for i, m := range all {
 		list[i] = m.name

@@ -11,14 +11,14 @@ import (
 // memory that a machine has to provide. It lags behind use, as Go returns memory only after a
 // while, so the difference between the two is an upper bound.
 func measureMemory(ctx context.Context, b *bench) ([]comparison, error) {
-	s, err := b.settle(ctx)
+	s, err := b.getSettled(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.sameOperator(ctx); err != nil {
+	if err := s.checkOperator(ctx); err != nil {
 		return nil, err
 	}
-	now, most, err := s.operator.resident()
+	now, most, err := s.operator.readResident()
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func measureMemory(ctx context.Context, b *bench) ([]comparison, error) {
 	return []comparison{{
 		Name: fmt.Sprintf("operator's memory, %d tenants", b.tenants), Unit: inBytes,
 		Croft: now, Beside: s.idle,
-		Note: fmt.Sprintf("beside with none; %s per tenant; %s at most", machine.Bytes(perTenant), machine.Bytes(most)),
+		Note: fmt.Sprintf("beside with none; %s per tenant; %s at most", machine.FormatBytes(perTenant), machine.FormatBytes(most)),
 		Raw:  map[string]float64{"idleBytes": s.idle, "residentBytes": now, "mostBytes": most, "bytesPerTenant": perTenant},
 	}}, nil
 }

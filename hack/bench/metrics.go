@@ -11,8 +11,8 @@ import (
 // requests counts requests by method, or by the API server's verb.
 type requests map[string]float64
 
-// writes returns the number of requests that change something, including dry runs.
-func (r requests) writes() float64 {
+// countWrites returns the number of requests that change something, including dry runs.
+func (r requests) countWrites() float64 {
 	sum := 0.0
 	// In addition to HTTP's methods, the API server counts the verbs APPLY and
 	// DELETECOLLECTION.
@@ -22,17 +22,17 @@ func (r requests) writes() float64 {
 	return sum
 }
 
-// withoutReviews subtracts reviews of the client's own rights: they are sent with POST, but the
+// subtractReviews subtracts reviews of the client's own rights: they are sent with POST, but the
 // API server does not store them. croft's readiness check sends them. resources are all
 // clients' requests in the same time, by resource; in a settled sandbox no other client sends
 // reviews.
-func (r requests) withoutReviews(resources requests) requests {
+func (r requests) subtractReviews(resources requests) requests {
 	rest := maps.Clone(r)
 	rest["POST"] = max(0, rest["POST"]-resources["selfsubjectrulesreviews"]-resources["selfsubjectaccessreviews"])
 	return rest
 }
 
-func (r requests) all() float64 {
+func (r requests) countAll() float64 {
 	sum := 0.0
 	for _, count := range r {
 		sum += count
@@ -40,8 +40,8 @@ func (r requests) all() float64 {
 	return sum
 }
 
-// since returns the difference from earlier counts.
-func (r requests) since(earlier requests) requests {
+// subtract returns the difference from earlier counts.
+func (r requests) subtract(earlier requests) requests {
 	more := requests{}
 	for method, count := range r {
 		if count != earlier[method] {
@@ -51,8 +51,8 @@ func (r requests) since(earlier requests) requests {
 	return more
 }
 
-// scrape reads one counter from a metrics endpoint and sums it up by a label.
-func scrape(ctx context.Context, c *http.Client, url, counter, label string) (requests, error) {
-	sums, err := metrics.Sums(ctx, c, url, counter, label)
+// scrapeCounter reads one counter from a metrics endpoint and sums it up by a label.
+func scrapeCounter(ctx context.Context, c *http.Client, url, counter, label string) (requests, error) {
+	sums, err := metrics.SumByLabel(ctx, c, url, counter, label)
 	return requests(sums), err
 }

@@ -34,10 +34,10 @@ type operator struct {
 	metrics string
 }
 
-// operatorOf finds the operator of a sandbox. croft-sandbox reports the address of its
+// findOperator finds the operator of a sandbox. croft-sandbox reports the address of its
 // readiness probe only; the address of its metrics is in the arguments of the process.
-func operatorOf(ctx context.Context, c *sandbox.Cluster) (*operator, error) {
-	binary, err := sandbox.Binary()
+func findOperator(ctx context.Context, c *sandbox.Cluster) (*operator, error) {
+	binary, err := sandbox.FindBinary()
 	if err != nil {
 		return nil, err
 	}
@@ -54,13 +54,13 @@ func operatorOf(ctx context.Context, c *sandbox.Cluster) (*operator, error) {
 	}
 	for _, component := range components {
 		if component.Name == operatorComponent && component.PID != 0 {
-			return operatorAt(component.PID)
+			return readOperator(component.PID)
 		}
 	}
 	return nil, fmt.Errorf("the sandbox in %s runs no operator", c.Dir)
 }
 
-func operatorAt(pid int) (*operator, error) {
+func readOperator(pid int) (*operator, error) {
 	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {
 		return nil, fmt.Errorf("the operator's arguments: %w", err)
@@ -73,25 +73,25 @@ func operatorAt(pid int) (*operator, error) {
 	return nil, fmt.Errorf("process %d was not told where to serve its metrics", pid)
 }
 
-// requests returns the number of requests that the operator has sent to the API server, by
+// countRequests returns the number of requests that the operator has sent to the API server, by
 // method: all requests that its client counts, including dry runs.
-func (o *operator) requests(ctx context.Context) (requests, error) {
-	return scrape(ctx, http.DefaultClient, o.metrics, "rest_client_requests_total", "method")
+func (o *operator) countRequests(ctx context.Context) (requests, error) {
+	return scrapeCounter(ctx, http.DefaultClient, o.metrics, "rest_client_requests_total", "method")
 }
 
-// rest waits until the operator has not written anything for a while, and returns the requests
+// waitIdle waits until the operator has not written anything for a while, and returns the requests
 // that it has sent until then.
-func (o *operator) rest(ctx context.Context) (requests, error) {
+func (o *operator) waitIdle(ctx context.Context) (requests, error) {
 	var (
 		sent  requests
 		last  = -1.0
 		since time.Time
 	)
 	err := wait.PollUntilContextTimeout(ctx, restPoll, restTimeout, true, func(ctx context.Context) (_ bool, err error) {
-		if sent, err = o.requests(ctx); err != nil {
+		if sent, err = o.countRequests(ctx); err != nil {
 			return false, err
 		}
-		if writes := sent.writes(); writes != last {
+		if writes := sent.countWrites(); writes != last {
 			last, since = writes, time.Now()
 		}
 		return time.Since(since) >= atRest, nil
@@ -102,5 +102,5 @@ func (o *operator) rest(ctx context.Context) (requests, error) {
 	return sent, err
 }
 
-// resident returns the operator's current and maximum resident memory.
-func (o *operator) resident() (now, most float64, err error) { return machine.Resident(o.pid) }
+// readResident returns the operator's current and maximum resident memory.
+func (o *operator) readResident() (now, most float64, err error) { return machine.ReadResident(o.pid) }

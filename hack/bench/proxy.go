@@ -52,7 +52,7 @@ func measureProxy(ctx context.Context, b *bench) (found []comparison, err error)
 		return nil, err
 	}
 	defer idp.Close()
-	configuration, err := idp.configuration()
+	configuration, err := idp.buildConfiguration()
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +62,8 @@ func measureProxy(ctx context.Context, b *bench) (found []comparison, err error)
 			return err
 		}
 		defer front.Close()
-		p := &proxyBench{admin: unlimited(c.Config), idp: idp, front: front}
-		if err := p.fill(ctx); err != nil {
+		p := &proxyBench{admin: removeRateLimit(c.Config), idp: idp, front: front}
+		if err := p.fillCluster(ctx); err != nil {
 			return err
 		}
 		// Only the log benchmark uses front; all others use the API server itself.
@@ -71,14 +71,14 @@ func measureProxy(ctx context.Context, b *bench) (found []comparison, err error)
 			return err
 		}
 		defer func() { _ = p.proxy.stop() }()
-		for _, measure := range []func(context.Context) ([]comparison, error){p.gets, p.namespaceLists, p.mergedLists, p.memory} {
+		for _, measure := range []func(context.Context) ([]comparison, error){p.measureGets, p.measureNamespaceLists, p.measureMergedLists, p.measureWatches} {
 			more, err := measure(ctx)
 			found = append(found, more...)
 			if err != nil {
 				return err
 			}
 		}
-		more, err := p.logs(ctx, b, dir, configuration)
+		more, err := p.measureLogs(ctx, b, dir, configuration)
 		found = append(found, more...)
 		return err
 	})
@@ -95,18 +95,18 @@ type proxyBench struct {
 	account *rest.Config
 }
 
-func unlimited(config *rest.Config) *rest.Config {
+func removeRateLimit(config *rest.Config) *rest.Config {
 	c := rest.CopyConfig(config)
 	c.QPS = -1
 	return c
 }
 
-func namespaceName(i int) string { return fmt.Sprintf("n-%04d", i) }
+func formatNamespace(i int) string { return fmt.Sprintf("n-%04d", i) }
 
-// fill creates the namespaces, binds developers to a role in some, and gives the group
+// fillCluster creates the namespaces, binds developers to a role in some, and gives the group
 // everywhere the right to get all of them.
-func (p *proxyBench) fill(ctx context.Context) error {
-	say("proxy: %d namespaces", proxyNamespaces)
+func (p *proxyBench) fillCluster(ctx context.Context) error {
+	printProgress("proxy: %d namespaces", proxyNamespaces)
 	c, err := kubernetes.NewForConfig(p.admin)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (p *proxyBench) fill(ctx context.Context) error {
 	group.SetLimit(bareWorkers)
 	for i := range proxyNamespaces {
 		group.Go(func() error {
-			_, err := c.CoreV1().Namespaces().Create(filling, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceName(i)}}, metav1.CreateOptions{})
+			_, err := c.CoreV1().Namespaces().Create(filling, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: formatNamespace(i)}}, metav1.CreateOptions{})
 			if err != nil || i >= listedNamespaces {
 				return err
 			}
@@ -144,7 +144,7 @@ func (p *proxyBench) fill(ctx context.Context) error {
 	if _, err := c.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	account, err := c.CoreV1().ServiceAccounts(namespaceName(0)).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "developer"}}, metav1.CreateOptions{})
+	account, err := c.CoreV1().ServiceAccounts(formatNamespace(0)).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "developer"}}, metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
@@ -163,26 +163,26 @@ func (p *proxyBench) fill(ctx context.Context) error {
 func (p *proxyBench) fillNamespace(ctx context.Context, c kubernetes.Interface, i int) error {
 	subjects := []rbacv1.Subject{
 		{Kind: rbacv1.GroupKind, Name: "ten", APIGroup: rbacv1.GroupName},
-		{Kind: rbacv1.ServiceAccountKind, Namespace: namespaceName(0), Name: "developer"},
+		{Kind: rbacv1.ServiceAccountKind, Namespace: formatNamespace(0), Name: "developer"},
 	}
 	if i < ownNamespaces {
 		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "few", APIGroup: rbacv1.GroupName})
 	}
-	_, err := c.RbacV1().RoleBindings(namespaceName(i)).Create(ctx, &rbacv1.RoleBinding{
+	_, err := c.RbacV1().RoleBindings(formatNamespace(i)).Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "developers"}, Subjects: subjects,
 		RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "developer", APIGroup: rbacv1.GroupName},
 	}, metav1.CreateOptions{})
 	for j := 0; err == nil && j < objectsPerNamespace; j++ {
-		_, err = c.CoreV1().ConfigMaps(namespaceName(i)).Create(ctx, &corev1.ConfigMap{
+		_, err = c.CoreV1().ConfigMaps(formatNamespace(i)).Create(ctx, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", j)}, Data: map[string]string{"key": "value"},
 		}, metav1.CreateOptions{})
 	}
 	return err
 }
 
-// userConfig returns the configuration of a user who connects through the proxy.
-func (p *proxyBench) userConfig(user string, groups ...string) (*rest.Config, error) {
-	token, err := p.idp.token(user, groups...)
+// newUserConfig returns the configuration of a user who connects through the proxy.
+func (p *proxyBench) newUserConfig(user string, groups ...string) (*rest.Config, error) {
+	token, err := p.idp.signToken(user, groups...)
 	return &rest.Config{Host: p.proxy.url, BearerToken: token, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(p.proxy.authority)}}, err
 }
 
@@ -217,13 +217,13 @@ func getRequest(config *rest.Config, paths ...string) (request, error) {
 	}, nil
 }
 
-// inTurns sends each side's request n times, alternating between the sides, and returns the
+// runInTurns sends each side's request n times, alternating between the sides, and returns the
 // durations in seconds.
-func inTurns(ctx context.Context, n int, sides ...request) ([][]float64, error) {
+func runInTurns(ctx context.Context, n int, sides ...request) ([][]float64, error) {
 	durations := make([][]float64, len(sides))
 	for round := range n + n/10 {
 		for i, side := range sides {
-			one, err := seconds(func() error { return side(ctx) })
+			one, err := timeSeconds(func() error { return side(ctx) })
 			if err != nil {
 				return nil, err
 			}
@@ -235,12 +235,12 @@ func inTurns(ctx context.Context, n int, sides ...request) ([][]float64, error) 
 	return durations, nil
 }
 
-// gets compares a GET with the same GET sent directly to the API server and through a
+// measureGets compares a GET with the same GET sent directly to the API server and through a
 // minimal reverse proxy; and a GET by a user with many groups with a proxy that has each
 // group reviewed.
-func (p *proxyBench) gets(ctx context.Context) ([]comparison, error) {
-	say("proxy: GET")
-	path := "/api/v1/namespaces/" + namespaceName(0) + "/configmaps/c-0"
+func (p *proxyBench) measureGets(ctx context.Context) ([]comparison, error) {
+	printProgress("proxy: GET")
+	path := "/api/v1/namespaces/" + formatNamespace(0) + "/configmaps/c-0"
 	bare, err := newReverseProxy(p.account)
 	if err != nil {
 		return nil, err
@@ -271,31 +271,31 @@ func (p *proxyBench) gets(ctx context.Context) ([]comparison, error) {
 	for i := range manyGroups - 1 {
 		groups = append(groups, fmt.Sprintf("group-%d", i))
 	}
-	few, err := p.userConfig("developer", "few")
+	few, err := p.newUserConfig("developer", "few")
 	if err != nil {
 		return nil, err
 	}
-	many, err := p.userConfig("developer", groups...)
+	many, err := p.newUserConfig("developer", groups...)
 	if err != nil {
 		return nil, err
 	}
 	var sides []request
-	for _, config := range []*rest.Config{few, p.account, testServerConfig(bareServer), many} {
+	for _, config := range []*rest.Config{few, p.account, newServerConfig(bareServer), many} {
 		side, err := getRequest(config, path)
 		if err != nil {
 			return nil, err
 		}
 		sides = append(sides, side)
 	}
-	durations, err := inTurns(ctx, proxyRounds, sides...)
+	durations, err := runInTurns(ctx, proxyRounds, sides...)
 	if err != nil {
 		return nil, err
 	}
-	reviewed, err := getRequest(testServerConfig(reviewingServer), path)
+	reviewed, err := getRequest(newServerConfig(reviewingServer), path)
 	if err != nil {
 		return nil, err
 	}
-	slow, err := inTurns(ctx, 10, reviewed)
+	slow, err := runInTurns(ctx, 10, reviewed)
 	if err != nil {
 		return nil, err
 	}
@@ -323,23 +323,23 @@ func (p *proxyBench) gets(ctx context.Context) ([]comparison, error) {
 	}, nil
 }
 
-// testServerConfig returns the configuration for a server in this process.
-func testServerConfig(s *httptest.Server) *rest.Config {
-	return &rest.Config{Host: s.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: certificateOf(s)}}
+// newServerConfig returns the configuration for a server in this process.
+func newServerConfig(s *httptest.Server) *rest.Config {
+	return &rest.Config{Host: s.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: encodeCertificate(s)}}
 }
 
-func certificateOf(s *httptest.Server) []byte {
+func encodeCertificate(s *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
-// namespaceLists compares filtered lists of namespaces with an admin's list of all of them.
-func (p *proxyBench) namespaceLists(ctx context.Context) ([]comparison, error) {
-	say("proxy: namespaces")
-	everywhere, err := p.userConfig("auditor", "everywhere")
+// measureNamespaceLists compares filtered lists of namespaces with an admin's list of all of them.
+func (p *proxyBench) measureNamespaceLists(ctx context.Context) ([]comparison, error) {
+	printProgress("proxy: namespaces")
+	everywhere, err := p.newUserConfig("auditor", "everywhere")
 	if err != nil {
 		return nil, err
 	}
-	few, err := p.userConfig("developer", "few")
+	few, err := p.newUserConfig("developer", "few")
 	if err != nil {
 		return nil, err
 	}
@@ -351,7 +351,7 @@ func (p *proxyBench) namespaceLists(ctx context.Context) ([]comparison, error) {
 		}
 		sides = append(sides, side)
 	}
-	durations, err := inTurns(ctx, 20, sides...)
+	durations, err := runInTurns(ctx, 20, sides...)
 	if err != nil {
 		return nil, err
 	}
@@ -362,10 +362,10 @@ func (p *proxyBench) namespaceLists(ctx context.Context) ([]comparison, error) {
 	}, nil
 }
 
-// mergedLists compares a list across all namespaces with a list of each.
-func (p *proxyBench) mergedLists(ctx context.Context) ([]comparison, error) {
-	say("proxy: lists of all namespaces")
-	ten, err := p.userConfig("developer", "ten")
+// measureMergedLists compares a list across all namespaces with a list of each.
+func (p *proxyBench) measureMergedLists(ctx context.Context) ([]comparison, error) {
+	printProgress("proxy: lists of all namespaces")
+	ten, err := p.newUserConfig("developer", "ten")
 	if err != nil {
 		return nil, err
 	}
@@ -375,13 +375,13 @@ func (p *proxyBench) mergedLists(ctx context.Context) ([]comparison, error) {
 	}
 	var paths []string
 	for i := range listedNamespaces {
-		paths = append(paths, "/api/v1/namespaces/"+namespaceName(i)+"/configmaps")
+		paths = append(paths, "/api/v1/namespaces/"+formatNamespace(i)+"/configmaps")
 	}
 	each, err := getRequest(p.account, paths...)
 	if err != nil {
 		return nil, err
 	}
-	durations, err := inTurns(ctx, proxyRounds/10, merged, each)
+	durations, err := runInTurns(ctx, proxyRounds/10, merged, each)
 	if err != nil {
 		return nil, err
 	}
@@ -391,14 +391,14 @@ func (p *proxyBench) mergedLists(ctx context.Context) ([]comparison, error) {
 	}}, nil
 }
 
-// memory compares the proxy's memory before and after many watches are opened.
-func (p *proxyBench) memory(ctx context.Context) ([]comparison, error) {
-	say("proxy: %d watches", openWatches)
-	config, err := p.userConfig("developer", "few")
+// measureWatches compares the proxy's memory before and after many watches are opened.
+func (p *proxyBench) measureWatches(ctx context.Context) ([]comparison, error) {
+	printProgress("proxy: %d watches", openWatches)
+	config, err := p.newUserConfig("developer", "few")
 	if err != nil {
 		return nil, err
 	}
-	before, _, err := machine.Resident(p.proxy.pid)
+	before, _, err := machine.ReadResident(p.proxy.pid)
 	if err != nil {
 		return nil, err
 	}
@@ -414,7 +414,7 @@ func (p *proxyBench) memory(ctx context.Context) ([]comparison, error) {
 		group.Go(func() error {
 			path := "/api/v1/namespaces?watch=true"
 			if i%2 == 0 {
-				path = "/api/v1/namespaces/" + namespaceName(0) + "/configmaps?watch=true"
+				path = "/api/v1/namespaces/" + formatNamespace(0) + "/configmaps?watch=true"
 			}
 			r, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
 			if err != nil {
@@ -430,24 +430,24 @@ func (p *proxyBench) memory(ctx context.Context) ([]comparison, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	after, _, err := machine.Resident(p.proxy.pid)
+	after, _, err := machine.ReadResident(p.proxy.pid)
 	return []comparison{{
 		Name: fmt.Sprintf("proxy's memory, %d watches", openWatches), Unit: inBytes, Croft: after, Beside: before,
 		Note: fmt.Sprintf("beside before the watches, with %d namespaces; half of the watches are of namespaces, half of ConfigMaps", proxyNamespaces),
 	}}, err
 }
 
-// logs compares the download of a large log through the proxy with a direct download.
-func (p *proxyBench) logs(ctx context.Context, b *bench, dir, configuration string) ([]comparison, error) {
-	say("proxy: log of %s", machine.Bytes(logBytes))
-	logProxy, err := b.startProxy(ctx, dir, testServerConfig(p.front), configuration)
+// measureLogs compares the download of a large log through the proxy with a direct download.
+func (p *proxyBench) measureLogs(ctx context.Context, b *bench, dir, configuration string) ([]comparison, error) {
+	printProgress("proxy: log of %s", machine.FormatBytes(logBytes))
+	logProxy, err := b.startProxy(ctx, dir, newServerConfig(p.front), configuration)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = logProxy.stop() }()
 	previous := p.proxy
 	p.proxy = logProxy
-	config, err := p.userConfig("developer", "few")
+	config, err := p.newUserConfig("developer", "few")
 	p.proxy = previous
 	if err != nil {
 		return nil, err
@@ -456,17 +456,17 @@ func (p *proxyBench) logs(ctx context.Context, b *bench, dir, configuration stri
 	if err != nil {
 		return nil, err
 	}
-	direct, err := getRequest(testServerConfig(p.front), logPath)
+	direct, err := getRequest(newServerConfig(p.front), logPath)
 	if err != nil {
 		return nil, err
 	}
-	durations, err := inTurns(ctx, 3, croft, direct)
+	durations, err := runInTurns(ctx, 3, croft, direct)
 	if err != nil {
 		return nil, err
 	}
-	perSecond := func(took []float64) string { return machine.Bytes(logBytes/samples.Median(took)) + "/s" }
+	perSecond := func(took []float64) string { return machine.FormatBytes(logBytes/samples.Median(took)) + "/s" }
 	return []comparison{{
-		Name: "log of " + machine.Bytes(logBytes), Unit: inSeconds, Croft: samples.Median(durations[0]), Beside: samples.Median(durations[1]),
+		Name: "log of " + machine.FormatBytes(logBytes), Unit: inSeconds, Croft: samples.Median(durations[0]), Beside: samples.Median(durations[1]),
 		Note: fmt.Sprintf("beside a direct download; %s beside %s; medians of %d, alternating", perSecond(durations[0]), perSecond(durations[1]), len(durations[0])),
 	}}, ctx.Err()
 }

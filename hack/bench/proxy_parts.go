@@ -59,22 +59,22 @@ func newIssuer() (*issuer, error) {
 	answer("/keys", func() any {
 		return map[string]any{"keys": []any{map[string]string{
 			"kty": "RSA", "alg": "RS256", "use": "sig", "kid": keyID,
-			"n": encode(key.N.Bytes()), "e": encode(big.NewInt(int64(key.E)).Bytes()),
+			"n": encodeBase64(key.N.Bytes()), "e": encodeBase64(big.NewInt(int64(key.E)).Bytes()),
 		}}}
 	})
 	i.Server = httptest.NewTLSServer(mux)
 	return i, nil
 }
 
-func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+func encodeBase64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// authority returns the CA bundle of the issuer's certificate.
-func (i *issuer) authority() string {
+// encodeAuthority returns the CA bundle of the issuer's certificate.
+func (i *issuer) encodeAuthority() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.Certificate().Raw}))
 }
 
-// token returns a token for a user with groups.
-func (i *issuer) token(user string, groups ...string) (string, error) {
+// signToken returns a token for a user with groups.
+func (i *issuer) signToken(user string, groups ...string) (string, error) {
 	var parts []string
 	for _, part := range []any{
 		map[string]string{"alg": "RS256", "kid": keyID, "typ": "JWT"},
@@ -84,19 +84,19 @@ func (i *issuer) token(user string, groups ...string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		parts = append(parts, encode(content))
+		parts = append(parts, encodeBase64(content))
 	}
 	hash := sha256.Sum256([]byte(strings.Join(parts, ".")))
 	signature, err := rsa.SignPKCS1v15(rand.Reader, i.key, crypto.SHA256, hash[:])
-	return strings.Join(append(parts, encode(signature)), "."), err
+	return strings.Join(append(parts, encodeBase64(signature)), "."), err
 }
 
-// configuration returns an AuthenticationConfiguration that accepts the issuer's tokens.
-func (i *issuer) configuration() (string, error) {
+// buildConfiguration returns an AuthenticationConfiguration that accepts the issuer's tokens.
+func (i *issuer) buildConfiguration() (string, error) {
 	content, err := json.Marshal(map[string]any{
 		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthenticationConfiguration",
 		"jwt": []any{map[string]any{
-			"issuer": map[string]any{"url": i.URL, "certificateAuthority": i.authority(), "audiences": []string{clientID}},
+			"issuer": map[string]any{"url": i.URL, "certificateAuthority": i.encodeAuthority(), "audiences": []string{clientID}},
 			"claimMappings": map[string]any{
 				"username": map[string]string{"claim": "sub", "prefix": ""}, "groups": map[string]string{"claim": "groups", "prefix": ""},
 			},
@@ -182,7 +182,7 @@ func (b *bench) startProxy(ctx context.Context, dir string, upstream *rest.Confi
 			return nil, err
 		}
 	}
-	address, health := freeAddress(), freeAddress()
+	address, health := findFreeAddress(), findFreeAddress()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	cmd := exec.Command(b.croft, "proxy", "--kubeconfig", path("kubeconfig"), "--authentication-config", path("authentication.yaml"),
 		"--tls-cert-file", path("tls.crt"), "--tls-private-key-file", path("tls.key"), "--addr", address, "--health-addr", health, "--drain", "1s")
@@ -214,8 +214,8 @@ func (b *bench) startProxy(ctx context.Context, dir string, upstream *rest.Confi
 	return &proxy{url: "https://" + address, authority: string(certificate), pid: cmd.Process.Pid, stop: stop}, nil
 }
 
-// freeAddress returns a local address with an unused port.
-func freeAddress() string {
+// findFreeAddress returns a local address with an unused port.
+func findFreeAddress() string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "127.0.0.1:0"

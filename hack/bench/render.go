@@ -28,7 +28,7 @@ func measureRender(ctx context.Context, b *bench) ([]comparison, error) {
 	sizes := []int{renderOne, renderFew, renderMany}
 	texts := make([]string, len(sizes))
 	for i, size := range sizes {
-		texts[i] = tenants.Platform + tenants.Text("tenant", size)
+		texts[i] = tenants.Platform + tenants.RenderText("tenant", size)
 	}
 	built, err := tenants.Build(texts[len(texts)-1])
 	if err != nil {
@@ -43,15 +43,15 @@ func measureRender(ctx context.Context, b *bench) ([]comparison, error) {
 	}{Render: map[int][]float64{}, Objects: len(objects)}
 	err = withFiles(func(paths []string) error {
 		for run := range renderRuns {
-			say("render: run %d of %d", run+1, renderRuns)
+			printProgress("render: run %d of %d", run+1, renderRuns)
 			for i, size := range sizes {
-				took, err := seconds(func() error { return b.runCroft(ctx, "render", "-f", paths[i]) })
+				took, err := timeSeconds(func() error { return b.runCroft(ctx, "render", "-f", paths[i]) })
 				if err != nil {
 					return err
 				}
 				raw.Render[size] = append(raw.Render[size], took)
 			}
-			took, err := seconds(func() error { return marshal(objects) })
+			took, err := timeSeconds(func() error { return marshalAll(objects) })
 			if err != nil {
 				return err
 			}
@@ -75,8 +75,8 @@ func measureRender(ctx context.Context, b *bench) ([]comparison, error) {
 	}}, nil
 }
 
-// marshal converts objects to YAML and discards the result.
-func marshal(objects []client.Object) error {
+// marshalAll converts objects to YAML and discards the result.
+func marshalAll(objects []client.Object) error {
 	for _, o := range objects {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 		if err != nil {

@@ -22,14 +22,14 @@ const (
 	inRequests unit = "requests"
 )
 
-func (u unit) format(v float64) string {
+func (u unit) formatValue(v float64) string {
 	switch {
 	case u == inSeconds && v < 1:
 		return fmt.Sprintf("%.3g ms", v*1000)
 	case u == inSeconds:
 		return fmt.Sprintf("%.2f s", v)
 	case u == inBytes:
-		return machine.Bytes(v)
+		return machine.FormatBytes(v)
 	case u == inRequests:
 		return fmt.Sprintf("%.1f", v)
 	default:
@@ -49,8 +49,8 @@ type comparison struct {
 	Raw any `json:"raw,omitempty"`
 }
 
-// ratio returns croft's figure divided by the alternative's, and false if that is zero.
-func (c comparison) ratio() (float64, bool) {
+// getRatio returns croft's figure divided by the alternative's, and false if that is zero.
+func (c comparison) getRatio() (float64, bool) {
 	if c.Beside == 0 {
 		return 0, false
 	}
@@ -64,7 +64,7 @@ func (c comparison) MarshalJSON() ([]byte, error) {
 		plain
 		Ratio *float64 `json:"ratio"`
 	}{plain: plain(c)}
-	if ratio, ok := c.ratio(); ok {
+	if ratio, ok := c.getRatio(); ok {
 		with.Ratio = &ratio
 	}
 	return json.Marshal(with)
@@ -91,10 +91,10 @@ func (r report) print(w io.Writer) error {
 	_, _ = fmt.Fprintln(table, "MEASUREMENT\tCROFT\tBESIDE\tRATIO\tNOTE")
 	for _, c := range r.Comparisons {
 		ratio := "-"
-		if value, ok := c.ratio(); ok {
+		if value, ok := c.getRatio(); ok {
 			ratio = fmt.Sprintf("%.2f×", value)
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.Name, c.Unit.format(c.Croft), c.Unit.format(c.Beside), ratio, c.Note)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.Name, c.Unit.formatValue(c.Croft), c.Unit.formatValue(c.Beside), ratio, c.Note)
 	}
 	return table.Flush()
 }

@@ -8,41 +8,41 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// settled is a cluster whose tenants are all Ready, and whose operator has no work left.
-type settled struct {
+// settledCluster is a cluster whose tenants are all Ready, and whose operator has no work left.
+type settledCluster struct {
 	*sandbox.Cluster
 	operator *operator
 	// idle is the operator's memory before any declaration.
 	idle float64
 }
 
-// settle returns the settled cluster that measurements share, and creates it on the first call.
+// getSettled returns the settled cluster that measurements share, and creates it on the first call.
 // It is stopped when all measurements are done.
-func (b *bench) settle(ctx context.Context) (*settled, error) {
+func (b *bench) getSettled(ctx context.Context) (*settledCluster, error) {
 	if b.settled != nil {
 		return b.settled, nil
 	}
-	say("a cluster with %d tenants, to be left alone", b.tenants)
+	printProgress("a cluster with %d tenants, to be left alone", b.tenants)
 	cluster, err := sandbox.Up(ctx, sandbox.Options{Croft: b.croft})
 	if err != nil {
 		return nil, err
 	}
-	s := &settled{Cluster: cluster}
-	if err := b.fill(ctx, s); err != nil {
+	s := &settledCluster{Cluster: cluster}
+	if err := b.fillSettled(ctx, s); err != nil {
 		return nil, errors.Join(err, s.Down())
 	}
 	b.settled = s
 	return s, nil
 }
 
-func (b *bench) fill(ctx context.Context, s *settled) (err error) {
-	if s.operator, err = operatorOf(ctx, s.Cluster); err != nil {
+func (b *bench) fillSettled(ctx context.Context, s *settledCluster) (err error) {
+	if s.operator, err = findOperator(ctx, s.Cluster); err != nil {
 		return err
 	}
-	if _, err = s.operator.rest(ctx); err != nil {
+	if _, err = s.operator.waitIdle(ctx); err != nil {
 		return err
 	}
-	if s.idle, _, err = s.operator.resident(); err != nil {
+	if s.idle, _, err = s.operator.readResident(); err != nil {
 		return err
 	}
 	if err := b.declarePlatform(ctx, s.Cluster); err != nil {
@@ -52,14 +52,14 @@ func (b *bench) fill(ctx context.Context, s *settled) (err error) {
 		return err
 	}
 	// Some events are written after the change that they report.
-	_, err = s.operator.rest(ctx)
+	_, err = s.operator.waitIdle(ctx)
 	return err
 }
 
-// sameOperator fails if the operator was restarted: its counters and its memory would start
+// checkOperator fails if the operator was restarted: its counters and its memory would start
 // again.
-func (s *settled) sameOperator(ctx context.Context) error {
-	now, err := operatorOf(ctx, s.Cluster)
+func (s *settledCluster) checkOperator(ctx context.Context) error {
+	now, err := findOperator(ctx, s.Cluster)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func measureStart(ctx context.Context, b *bench) ([]comparison, error) {
 		APIOnly []float64 `json:"apiOnlySeconds"`
 	}
 	for i := range startRuns {
-		say("start: run %d of %d", i+1, startRuns)
+		printProgress("start: run %d of %d", i+1, startRuns)
 		for _, side := range []struct {
 			options sandbox.Options
 			samples *[]float64
@@ -45,7 +45,7 @@ func measureStart(ctx context.Context, b *bench) ([]comparison, error) {
 
 func timeStart(ctx context.Context, o sandbox.Options) (float64, error) {
 	var cluster *sandbox.Cluster
-	took, err := seconds(func() (err error) {
+	took, err := timeSeconds(func() (err error) {
 		cluster, err = sandbox.Up(ctx, o)
 		return err
 	})

@@ -12,8 +12,8 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// sight is the counts at one point in time.
-type sight struct {
+// snapshot is the counts at one point in time.
+type snapshot struct {
 	croft, everybody requests
 	resources        requests // all clients', by resource
 	versions         map[string]string
@@ -23,25 +23,25 @@ type sight struct {
 // all clients' writes, which shows that the counting works, since leases are always renewed.
 // croft's operator renews one, its heartbeat.
 func measureSteady(ctx context.Context, b *bench) ([]comparison, error) {
-	s, err := b.settle(ctx)
+	s, err := b.getSettled(ctx)
 	if err != nil {
 		return nil, err
 	}
-	before, err := look(ctx, s)
+	before, err := takeSnapshot(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	say("steady: watching for %s", b.window)
+	printProgress("steady: watching for %s", b.window)
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-time.After(b.window):
 	}
-	after, err := look(ctx, s)
+	after, err := takeSnapshot(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.sameOperator(ctx); err != nil {
+	if err := s.checkOperator(ctx); err != nil {
 		return nil, err
 	}
 
@@ -50,11 +50,11 @@ func measureSteady(ctx context.Context, b *bench) ([]comparison, error) {
 		Everybody requests `json:"everybodysRequests"`
 		Objects   int      `json:"objects"`
 		Moved     []string `json:"movedObjects"`
-	}{after.croft.since(before.croft).withoutReviews(after.resources.since(before.resources)), after.everybody.since(before.everybody), len(after.versions), moved(before.versions, after.versions)}
-	writes := raw.Croft.writes()
+	}{after.croft.subtract(before.croft).subtractReviews(after.resources.subtract(before.resources)), after.everybody.subtract(before.everybody), len(after.versions), listMoved(before.versions, after.versions)}
+	writes := raw.Croft.countWrites()
 	found := []comparison{{
 		Name: fmt.Sprintf("steady state, %d tenants", b.tenants), Unit: inWrites, Raw: raw,
-		Croft: writes, Beside: raw.Everybody.writes(),
+		Croft: writes, Beside: raw.Everybody.countWrites(),
 		Note: fmt.Sprintf("in %s, beside everybody's; croft's are its heartbeat; it read %g times; of its %d objects %d moved",
 			b.window, raw.Croft["GET"], raw.Objects, len(raw.Moved)),
 	}}
@@ -64,30 +64,30 @@ func measureSteady(ctx context.Context, b *bench) ([]comparison, error) {
 	return found, nil
 }
 
-func look(ctx context.Context, s *settled) (sight, error) {
-	var now sight
+func takeSnapshot(ctx context.Context, s *settledCluster) (snapshot, error) {
+	var now snapshot
 	admin, err := client.New(s.Config, client.Options{Scheme: scheme.New()})
 	if err != nil {
 		return now, err
 	}
-	if now.versions, err = versions(ctx, admin); err != nil {
+	if now.versions, err = readVersions(ctx, admin); err != nil {
 		return now, err
 	}
-	if now.everybody, err = everybodysRequests(ctx, s.Config, "verb"); err != nil {
+	if now.everybody, err = countAllRequests(ctx, s.Config, "verb"); err != nil {
 		return now, err
 	}
-	if now.resources, err = everybodysRequests(ctx, s.Config, "resource"); err != nil {
+	if now.resources, err = countAllRequests(ctx, s.Config, "resource"); err != nil {
 		return now, err
 	}
-	now.croft, err = s.operator.requests(ctx)
+	now.croft, err = s.operator.countRequests(ctx)
 	return now, err
 }
 
-// everybodysRequests returns the requests that the API server has answered, by a label.
-func everybodysRequests(ctx context.Context, config *rest.Config, label string) (requests, error) {
+// countAllRequests returns the requests that the API server has answered, by a label.
+func countAllRequests(ctx context.Context, config *rest.Config, label string) (requests, error) {
 	c, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
 	}
-	return scrape(ctx, c, config.Host+"/metrics", "apiserver_request_total", label)
+	return scrapeCounter(ctx, c, config.Host+"/metrics", "apiserver_request_total", label)
 }

@@ -15,9 +15,9 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// versions returns the resource versions of all croft objects, rendered and declared. They also
+// readVersions returns the resource versions of all croft objects, rendered and declared. They also
 // show writes of other clients, such as a controller that conflicts with croft.
-func versions(ctx context.Context, c client.Reader) (map[string]string, error) {
+func readVersions(ctx context.Context, c client.Reader) (map[string]string, error) {
 	marked := client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 	all := map[string]string{}
 	for _, kind := range slices.Concat(apply.PlatformKinds, apply.NativePlatformKinds, apply.PoolKinds, apply.TenantKinds,
@@ -50,8 +50,8 @@ func addVersions(ctx context.Context, c client.Reader, to map[string]string, kin
 	return nil
 }
 
-// moved returns the names of the objects that were written, created or deleted in between.
-func moved(before, after map[string]string) []string {
+// listMoved returns the names of the objects that were written, created or deleted in between.
+func listMoved(before, after map[string]string) []string {
 	names := []string{}
 	for name, version := range after {
 		if before[name] != version {

@@ -9,10 +9,10 @@ import (
 // documentKey is the label of node pools in the recipe.
 const documentKey = "node-pool"
 
-// byHand returns the objects of the well-known recipe for one namespace per team on Karpenter:
+// buildByHand returns the objects of the well-known recipe for one namespace per team on Karpenter:
 // a namespace, and two Assigns that place its pods on its node pool. They are as in the recipe:
 // without operations, and with a nodeSelector and tolerations that replace the pod's own.
-func byHand(count int) ([][]*unstructured.Unstructured, error) {
+func buildByHand(count int) ([][]*unstructured.Unstructured, error) {
 	all := make([][]*unstructured.Unstructured, count)
 	for i := range all {
 		name := tenants.Name("a", i)
@@ -22,15 +22,15 @@ func byHand(count int) ([][]*unstructured.Unstructured, error) {
 				"apiVersion": "v1", "kind": "Namespace",
 				"metadata": map[string]any{"name": name, "labels": map[string]any{engineLabel: engineGatekeeper}},
 			}},
-			assign("nodepool-selector-"+name, name, "spec.nodeSelector", map[string]any{documentKey: pool}),
-			assign("nodepool-toleration-"+name, name, "spec.tolerations",
+			buildAssign("nodepool-selector-"+name, name, "spec.nodeSelector", map[string]any{documentKey: pool}),
+			buildAssign("nodepool-toleration-"+name, name, "spec.tolerations",
 				[]any{map[string]any{"key": documentKey, "operator": "Equal", "value": pool}}),
 		}
 	}
 	return all, nil
 }
 
-func assign(name, namespace, location string, value any) *unstructured.Unstructured {
+func buildAssign(name, namespace, location string, value any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "mutations.gatekeeper.sh/v1", "kind": "Assign",
 		"metadata": map[string]any{"name": name},

@@ -34,8 +34,8 @@ type comparison struct {
 	options
 }
 
-// start starts a cluster with lines that have no tenants yet. The caller must stop it.
-func start(ctx context.Context, o options, has sandbox.Options, names ...string) (*comparison, error) {
+// startComparison starts a cluster with lines that have no tenants yet. The caller must stop it.
+func startComparison(ctx context.Context, o options, has sandbox.Options, names ...string) (*comparison, error) {
 	has.Components = sandbox.WithControllers
 	cluster, err := sandbox.Up(ctx, has)
 	if err != nil {
@@ -56,10 +56,10 @@ func start(ctx context.Context, o options, has sandbox.Options, names ...string)
 	return c, nil
 }
 
-// compare measures a Gatekeeper line together with the others, at all sizes, and then kills the
+// compareEngines measures a Gatekeeper line together with the others, at all sizes, and then kills the
 // placement engine.
-func compare(ctx context.Context, name string, o options) (found compared, err error) {
-	c, err := start(ctx, o, sandbox.Options{
+func compareEngines(ctx context.Context, name string, o options) (found comparisonResult, err error) {
+	c, err := startComparison(ctx, o, sandbox.Options{
 		With: []string{sandbox.Gatekeeper},
 		// The audit would evaluate all constraints repeatedly on the same machine during the
 		// measurement. In clusters it runs in separate pods.
@@ -76,7 +76,7 @@ func compare(ctx context.Context, name string, o options) (found compared, err e
 	if err := c.prepare(ctx, platforms...); err != nil {
 		return found, err
 	}
-	if err := c.askOnly(ctx, patiently); err != nil {
+	if err := c.narrowWebhooks(ctx, patiently); err != nil {
 		return found, err
 	}
 	found.Name = name
@@ -86,7 +86,7 @@ func compare(ctx context.Context, name string, o options) (found compared, err e
 			return found, fmt.Errorf("%d tenants: %w", size, err)
 		}
 		found.Sizes = append(found.Sizes, s)
-		if size != o.killSize() {
+		if size != o.getKillSize() {
 			continue
 		}
 		kills, err := c.killAll(ctx, sandbox.Gatekeeper)
@@ -94,7 +94,7 @@ func compare(ctx context.Context, name string, o options) (found compared, err e
 			return found, err
 		}
 		found.Kills = append(found.Kills, kills...)
-		if err := c.askOnly(ctx, patiently); err != nil {
+		if err := c.narrowWebhooks(ctx, patiently); err != nil {
 			return found, err
 		}
 	}
@@ -116,11 +116,11 @@ func (c *comparison) prepare(ctx context.Context, platforms ...string) error {
 			return err
 		}
 		objects := wall.PlatformObjects(&built.Platform)
-		exceptGatekeepers(objects)
+		excludeGatekeeper(objects)
 		if err := c.applyAll(ctx, objects); err != nil {
 			return err
 		}
-		standing, err := tenants.Unstructured(objects)
+		standing, err := tenants.ToUnstructured(objects)
 		if err != nil {
 			return err
 		}
@@ -149,26 +149,26 @@ func (c *comparison) applyAll(ctx context.Context, objects []client.Object) erro
 }
 
 // measureSize grows both lines of tenants, and measures.
-func (c *comparison) measureSize(ctx context.Context, size int) (sized, error) {
-	s := sized{Tenants: size}
+func (c *comparison) measureSize(ctx context.Context, size int) (sizeResult, error) {
+	s := sizeResult{Tenants: size}
 	if err := c.growAll(ctx, size, &s.Memory); err != nil {
 		return s, err
 	}
-	say("%s, %d tenants: %d rounds, one pod at a time", c.lines[2].name, size, c.rounds)
+	printProgress("%s, %d tenants: %d rounds, one pod at a time", c.lines[2].name, size, c.rounds)
 	var err error
-	if s.Lines, err = inTurns(ctx, c.rounds, c.lines); err != nil {
+	if s.Lines, err = runInTurns(ctx, c.rounds, c.lines); err != nil {
 		return s, err
 	}
-	say("%s, %d tenants: %d pods by %d clients", c.lines[2].name, size, c.pods, c.clients)
-	if err := c.throughput(ctx, &s); err != nil {
+	printProgress("%s, %d tenants: %d pods by %d clients", c.lines[2].name, size, c.pods, c.clients)
+	if err := c.measureThroughput(ctx, &s); err != nil {
 		return s, err
 	}
-	return s, c.resident(&s.Memory)
+	return s, c.readResident(&s.Memory)
 }
 
-// create creates a pod in one of the line's namespaces, in a dry run or stored, and returns the
+// createPod creates a pod in one of the line's namespaces, in a dry run or stored, and returns the
 // duration in milliseconds.
-func (l *line) create(ctx context.Context, i int, dry bool, labels ...map[string]string) (float64, error) {
+func (l *line) createPod(ctx context.Context, i int, dry bool, labels ...map[string]string) (float64, error) {
 	// The stride is a prime, so that the namespaces are spread evenly and all are used in the
 	// end.
 	pod := &corev1.Pod{
@@ -186,7 +186,7 @@ func (l *line) create(ctx context.Context, i int, dry bool, labels ...map[string
 	err := l.admin.Create(ctx, pod, opts...)
 	took := time.Since(start)
 	if err == nil {
-		if wrong := l.check(pod); wrong != nil {
+		if wrong := l.checkPod(pod); wrong != nil {
 			err = &unplacedError{wrong}
 		}
 	}
@@ -196,8 +196,8 @@ func (l *line) create(ctx context.Context, i int, dry bool, labels ...map[string
 // unplacedError reports a pod that was admitted with the wrong placement.
 type unplacedError struct{ error }
 
-// inParallel calls do for each index, with several concurrent workers.
-func inParallel(ctx context.Context, from, to, workers int, do func(context.Context, int) error) error {
+// runInParallel calls do for each index, with several concurrent workers.
+func runInParallel(ctx context.Context, from, to, workers int, do func(context.Context, int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
 	for i := from; i < to; i++ {

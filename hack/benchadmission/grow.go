@@ -32,7 +32,7 @@ func (c *comparison) growAll(ctx context.Context, size int, m *memory) error {
 			return err
 		}
 		var err error
-		if *heap, err = c.liveHeap(ctx); err != nil {
+		if *heap, err = c.readLiveHeap(ctx); err != nil {
 			return err
 		}
 	}
@@ -42,16 +42,16 @@ func (c *comparison) growAll(ctx context.Context, size int, m *memory) error {
 // growLines grows lines one after the other.
 func (c *comparison) growLines(ctx context.Context, size int, lines ...*line) error {
 	for _, l := range lines {
-		if err := c.grow(ctx, l, size); err != nil {
+		if err := c.growLine(ctx, l, size); err != nil {
 			return fmt.Errorf("%s: %w", l.name, err)
 		}
 	}
 	return nil
 }
 
-// grow adds tenants to a line up to the given number, and waits until pods of the new tenants
+// growLine adds tenants to a line up to the given number, and waits until pods of the new tenants
 // are placed as expected.
-func (c *comparison) grow(ctx context.Context, l *line, size int) error {
+func (c *comparison) growLine(ctx context.Context, l *line, size int) error {
 	objects, err := l.objects(size)
 	if err != nil {
 		return err
@@ -61,14 +61,14 @@ func (c *comparison) grow(ctx context.Context, l *line, size int) error {
 		return nil
 	}
 	for _, tenant := range objects[before:] {
-		l.namespaces = append(l.namespaces, namespaceOf(tenant))
+		l.namespaces = append(l.namespaces, findNamespace(tenant))
 		number += len(tenant)
 	}
-	done, stop := c.progress(l, number)
+	done, stop := c.reportProgress(l, number)
 	defer stop()
-	err = inParallel(ctx, before, size, writers, func(ctx context.Context, i int) error {
+	err = runInParallel(ctx, before, size, writers, func(ctx context.Context, i int) error {
 		for _, o := range objects[i] {
-			if err := c.write(ctx, o); err != nil {
+			if err := c.writeObject(ctx, o); err != nil {
 				return err
 			}
 			done.Add(1)
@@ -87,7 +87,7 @@ func (c *comparison) grow(ctx context.Context, l *line, size int) error {
 	// This checks the last tenant and some of the earlier ones: if creating a pod is slow,
 	// checking every tenant would take longer than all else.
 	step := max((size-before)/probed, 1)
-	return inParallel(ctx, 0, min(probed, size-before), writers, func(ctx context.Context, n int) error {
+	return runInParallel(ctx, 0, min(probed, size-before), writers, func(ctx context.Context, n int) error {
 		return c.awaitPods(ctx, l, size-1-n*step)
 	})
 }
@@ -120,10 +120,10 @@ func (c *comparison) awaitServiceAccounts(ctx context.Context, l *line) error {
 	return nil
 }
 
-// progress reports the number of written objects at intervals.
-func (c *comparison) progress(l *line, number int) (done *atomic.Int64, stop func()) {
+// reportProgress reports the number of written objects at intervals.
+func (c *comparison) reportProgress(l *line, number int) (done *atomic.Int64, stop func()) {
 	done = &atomic.Int64{}
-	say("%s: writing %d objects", l.name, number)
+	printProgress("%s: writing %d objects", l.name, number)
 	ticker, ended := time.NewTicker(progressEvery), make(chan struct{})
 	go func() {
 		for {
@@ -132,9 +132,9 @@ func (c *comparison) progress(l *line, number int) (done *atomic.Int64, stop fun
 				return
 			case <-ticker.C:
 				if n := int(done.Load()); n < number {
-					say("%s: %d of %d objects written", l.name, n, number)
+					printProgress("%s: %d of %d objects written", l.name, n, number)
 				} else {
-					say("%s: waiting for all of it to take effect", l.name)
+					printProgress("%s: waiting for all of it to take effect", l.name)
 				}
 			}
 		}
@@ -142,8 +142,8 @@ func (c *comparison) progress(l *line, number int) (done *atomic.Int64, stop fun
 	return done, func() { ticker.Stop(); close(ended) }
 }
 
-// write creates one object, and retries until it succeeds.
-func (c *comparison) write(ctx context.Context, o *unstructured.Unstructured) error {
+// writeObject creates one object, and retries until it succeeds.
+func (c *comparison) writeObject(ctx context.Context, o *unstructured.Unstructured) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		last = client.IgnoreAlreadyExists(c.admin.Create(ctx, o.DeepCopy()))
@@ -157,10 +157,10 @@ func (c *comparison) write(ctx context.Context, o *unstructured.Unstructured) er
 
 // awaitPods waits until a pod in a namespace is placed as expected.
 func (c *comparison) awaitPods(ctx context.Context, l *line, i int) error {
-	at := l.only(i)
+	at := l.selectNamespace(i)
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		_, last = at.create(ctx, 0, true)
+		_, last = at.createPod(ctx, 0, true)
 		return last == nil, nil
 	})
 	if err != nil {
@@ -189,7 +189,7 @@ func (c *comparison) awaitIngested(ctx context.Context, objects []*unstructured.
 	}
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, ingestPatience, true, func(ctx context.Context) (bool, error) {
-		last = c.ingested(ctx, wanted)
+		last = c.checkIngested(ctx, wanted)
 		return last == nil, nil
 	})
 	if err != nil {
@@ -198,8 +198,8 @@ func (c *comparison) awaitIngested(ctx context.Context, objects []*unstructured.
 	return nil
 }
 
-// ingested returns an error if Gatekeeper does not enforce all objects yet.
-func (c *comparison) ingested(ctx context.Context, wanted map[string]int) error {
+// checkIngested returns an error if Gatekeeper does not enforce all objects yet.
+func (c *comparison) checkIngested(ctx context.Context, wanted map[string]int) error {
 	enforced := map[string]int{}
 	for _, status := range statuses {
 		list := &unstructured.UnstructuredList{}

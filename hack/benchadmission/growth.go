@@ -11,23 +11,23 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// grown are the durations of pod creations in two concurrent clusters, measured alternately:
+// growthResult are the durations of pod creations in two concurrent clusters, measured alternately:
 // one stays small, and the other has this number of tenants. Neither has Gatekeeper. The pods
 // of a round have the same index in all lines.
-type grown struct {
+type growthResult struct {
 	Tenants int `json:"tenants"`
 	// Few and Many are pods without policy and of croft native, in each cluster.
-	Few  []measured `json:"few"`
-	Many []measured `json:"many"`
+	Few  []lineResult `json:"few"`
+	Many []lineResult `json:"many"`
 }
 
-// growth measures how the cost of croft native grows with the number of tenants.
+// measureGrowth measures how the cost of croft native grows with the number of tenants.
 //
 // Figures taken ten minutes apart cannot show this growth: other load on the machine changes
 // them by more. So the small cluster runs all the time, and is measured again together with
 // each size of the other. The difference while both are small is measured twice, since that is
 // the noise.
-func growth(ctx context.Context, o options) (all []grown, err error) {
+func measureGrowth(ctx context.Context, o options) (all []growthResult, err error) {
 	var clusters [2]*comparison
 	defer func() {
 		for _, c := range clusters {
@@ -37,7 +37,7 @@ func growth(ctx context.Context, o options) (all []grown, err error) {
 		}
 	}()
 	for i := range clusters {
-		if clusters[i], err = start(ctx, o, sandbox.Options{}, noPolicy, native); err != nil {
+		if clusters[i], err = startComparison(ctx, o, sandbox.Options{}, noPolicy, native); err != nil {
 			return nil, err
 		}
 		if err := clusters[i].prepare(ctx, tenants.Platform); err != nil {
@@ -52,18 +52,18 @@ func growth(ctx context.Context, o options) (all []grown, err error) {
 		if err := many.growLines(ctx, size, many.lines...); err != nil {
 			return nil, fmt.Errorf("%d tenants: %w", size, err)
 		}
-		say("%s, %d tenants beside %d: %d rounds", native, size, o.sizes[0], o.rounds)
-		found, err := inTurns(ctx, o.rounds, slices.Concat(few.lines, many.lines))
+		printProgress("%s, %d tenants beside %d: %d rounds", native, size, o.sizes[0], o.rounds)
+		found, err := runInTurns(ctx, o.rounds, slices.Concat(few.lines, many.lines))
 		if err != nil {
 			return nil, fmt.Errorf("%d tenants: %w", size, err)
 		}
-		all = append(all, grown{Tenants: size, Few: found[:len(few.lines)], Many: found[len(few.lines):]})
+		all = append(all, growthResult{Tenants: size, Few: found[:len(few.lines)], Many: found[len(few.lines):]})
 	}
 	return all, nil
 }
 
-// difference returns the extra cost of croft native in the large cluster over the small one, in
+// compareCosts returns the extra cost of croft native in the large cluster over the small one, in
 // milliseconds, from the differences within each round.
-func (g grown) difference() cost {
-	return intervalOf(samples.Differences(added(g.Many, native), added(g.Few, native)))
+func (g growthResult) compareCosts() cost {
+	return computeInterval(samples.Differences(computeAdded(g.Many, native), computeAdded(g.Few, native)))
 }

@@ -31,12 +31,12 @@ type scenario struct {
 	line     int
 	// engine is the component of the sandbox that is killed.
 	engine string
-	how    asked
+	how    webhookSettings
 }
 
-// scenarios returns the scenarios of a comparison. If the API server is the engine, there is no
+// listScenarios returns the scenarios of a comparison. If the API server is the engine, there is no
 // other process to kill, so it is killed itself.
-func scenarios(name string) []scenario {
+func listScenarios(name string) []scenario {
 	if name == alone {
 		return []scenario{
 			{"alone-fail", "Gatekeeper alone, failurePolicy Fail", 2, sandbox.Gatekeeper, asRequired},
@@ -46,21 +46,21 @@ func scenarios(name string) []scenario {
 	return []scenario{
 		{"croft-fail", "croft on Gatekeeper, failurePolicy Fail (what croft asks for)", 2, sandbox.Gatekeeper, asRequired},
 		{"croft-ignore", "croft on Gatekeeper, failurePolicy Ignore (its chart's default)", 2, sandbox.Gatekeeper, asInstalled},
-		{"no-policy", "no policy, the API server killed", 0, apiServer, asked{}},
-		{"native", "croft native, the API server killed", 1, apiServer, asked{}},
+		{"no-policy", "no policy, the API server killed", 0, apiServer, webhookSettings{}},
+		{"native", "croft native, the API server killed", 1, apiServer, webhookSettings{}},
 	}
 }
 
 // killAll runs all scenarios in which an engine is killed. The API server's scenarios run last:
 // afterwards Gatekeeper's watches reconnect with growing delays, and until then it misses
 // writes.
-func (c *comparison) killAll(ctx context.Context, engine string) ([]killed, error) {
-	var all []killed
-	for _, s := range scenarios(c.lines[2].name) {
+func (c *comparison) killAll(ctx context.Context, engine string) ([]killResult, error) {
+	var all []killResult
+	for _, s := range listScenarios(c.lines[2].name) {
 		if s.engine != engine || c.kills == 0 {
 			continue
 		}
-		found, err := c.kill(ctx, s)
+		found, err := c.killRepeatedly(ctx, s)
 		if err != nil {
 			return all, fmt.Errorf("%s: %w", s.says, err)
 		}
@@ -69,16 +69,16 @@ func (c *comparison) killAll(ctx context.Context, engine string) ([]killed, erro
 	return all, nil
 }
 
-// kill creates pods at a steady rate, kills the engine repeatedly meanwhile, and counts the
+// killRepeatedly creates pods at a steady rate, kills the engine repeatedly meanwhile, and counts the
 // outcomes. These pods are stored, so that the result is the cluster's content, independent of
 // the responses to clients.
-func (c *comparison) kill(ctx context.Context, s scenario) (killed, error) {
-	k := killed{Line: c.lines[s.line].name, Says: s.says, Tenants: len(c.lines[1].namespaces), Kills: c.kills, Reasons: map[string]int{}}
+func (c *comparison) killRepeatedly(ctx context.Context, s scenario) (killResult, error) {
+	k := killResult{Line: c.lines[s.line].name, Says: s.says, Tenants: len(c.lines[1].namespaces), Kills: c.kills, Reasons: map[string]int{}}
 	for n := range c.kills {
-		say("%s: kill %d of %d", s.says, n+1, c.kills)
+		printProgress("%s: kill %d of %d", s.says, n+1, c.kills)
 		// The sandbox has rewritten the webhooks since the last kill.
 		if s.engine == sandbox.Gatekeeper {
-			if err := c.askOnly(ctx, s.how); err != nil {
+			if err := c.narrowWebhooks(ctx, s.how); err != nil {
 				return k, err
 			}
 		}
@@ -103,7 +103,7 @@ func (c *comparison) kill(ctx context.Context, s scenario) (killed, error) {
 	}
 	for i := range pods.Items {
 		k.Stored++
-		if c.lines[s.line].check(&pods.Items[i]) != nil {
+		if c.lines[s.line].checkPod(&pods.Items[i]) != nil {
 			k.Unplaced++
 		}
 	}
@@ -114,7 +114,7 @@ func (c *comparison) kill(ctx context.Context, s scenario) (killed, error) {
 // were admitted. It returns the seconds from the kill until the engine was ready, and until a
 // pod was placed correctly.
 func (c *comparison) killOnce(ctx context.Context, s scenario, t *traffic) (ready, placing float64, err error) {
-	if err := t.more(ctx, c.around); err != nil {
+	if err := t.waitPlaced(ctx, c.around); err != nil {
 		return 0, 0, err
 	}
 	start := time.Now()
@@ -125,11 +125,11 @@ func (c *comparison) killOnce(ctx context.Context, s scenario, t *traffic) (read
 		return 0, 0, err
 	}
 	ready = time.Since(start).Seconds()
-	if err := t.more(ctx, 1); err != nil {
+	if err := t.waitPlaced(ctx, 1); err != nil {
 		return 0, 0, err
 	}
 	placing = time.Since(start).Seconds()
-	return ready, placing, t.more(ctx, c.around)
+	return ready, placing, t.waitPlaced(ctx, c.around)
 }
 
 // traffic creates pods continuously.
@@ -156,9 +156,9 @@ func (c *comparison) startTraffic(ctx context.Context, l *line, s scenario) *tra
 	for n := range c.clients {
 		t.clients.Go(func() {
 			for i := n; pace.Wait(ctx) == nil; i += c.clients {
-				_, err := l.create(ctx, i, false, map[string]string{scenarioLabel: s.id})
+				_, err := l.createPod(ctx, i, false, map[string]string{scenarioLabel: s.id})
 				if ctx.Err() == nil {
-					t.count(err)
+					t.countResult(err)
 				}
 			}
 		})
@@ -166,8 +166,8 @@ func (c *comparison) startTraffic(ctx context.Context, l *line, s scenario) *tra
 	return t
 }
 
-// count records the outcome of a pod.
-func (t *traffic) count(err error) {
+// countResult records the outcome of a pod.
+func (t *traffic) countResult(err error) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	var status apierrors.APIStatus
@@ -188,19 +188,19 @@ func (t *traffic) count(err error) {
 		t.unanswered++
 	}
 	t.last = err
-	t.reasons[inShort(err)]++
+	t.reasons[shortenError(err)]++
 }
 
-// inShort returns an error without the parts that differ between pods.
-func inShort(err error) string {
+// shortenError returns an error without the parts that differ between pods.
+func shortenError(err error) string {
 	return varying.ReplaceAllString(err.Error(), "…")
 }
 
 // varying matches the names of pods and of namespaces, addresses and times.
 var varying = regexp.MustCompile(`"?\b(p|n|g|a)-[a-z0-9]+\b"?|[0-9.]+:[0-9]+|[0-9.]+m?s\b`)
 
-// more waits until more pods were placed.
-func (t *traffic) more(ctx context.Context, number int) error {
+// waitPlaced waits until more pods were placed.
+func (t *traffic) waitPlaced(ctx context.Context, number int) error {
 	seen := func() (int, error) {
 		t.lock.Lock()
 		defer t.lock.Unlock()

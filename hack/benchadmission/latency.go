@@ -14,17 +14,17 @@ const warmUp = 10
 // lines alternate.
 const blocks = 4
 
-// inTurns creates pods one at a time, alternating between the lines, so that all run under the
+// runInTurns creates pods one at a time, alternating between the lines, so that all run under the
 // same load. The first line changes from round to round.
-func inTurns(ctx context.Context, rounds int, lines []*line) ([]measured, error) {
-	all := make([]measured, len(lines))
+func runInTurns(ctx context.Context, rounds int, lines []*line) ([]lineResult, error) {
+	all := make([]lineResult, len(lines))
 	for i, l := range lines {
 		all[i].Name = l.name
 	}
 	for round := range warmUp + rounds {
 		for turn := range lines {
 			i := (turn + round) % len(lines)
-			took, err := lines[i].create(ctx, round, true)
+			took, err := lines[i].createPod(ctx, round, true)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", lines[i].name, err)
 			}
@@ -36,16 +36,16 @@ func inTurns(ctx context.Context, rounds int, lines []*line) ([]measured, error)
 	return all, nil
 }
 
-// throughput creates pods with concurrent clients, line after line, in several blocks.
-func (c *comparison) throughput(ctx context.Context, s *sized) error {
+// measureThroughput creates pods with concurrent clients, line after line, in several blocks.
+func (c *comparison) measureThroughput(ctx context.Context, s *sizeResult) error {
 	took := make([]time.Duration, len(c.lines))
 	block := max(c.pods/blocks, 1)
 	for b := range blocks {
 		for turn := range c.lines {
 			i := (turn + b) % len(c.lines)
 			start := time.Now()
-			err := inParallel(ctx, b*block, (b+1)*block, c.clients, func(ctx context.Context, n int) error {
-				_, err := c.lines[i].create(ctx, n, true)
+			err := runInParallel(ctx, b*block, (b+1)*block, c.clients, func(ctx context.Context, n int) error {
+				_, err := c.lines[i].createPod(ctx, n, true)
 				return err
 			})
 			if err != nil {

@@ -43,13 +43,13 @@ type line struct {
 	namespaces []string
 }
 
-// plain returns namespaces without tenants, so that no policy matches their pods.
+// buildPlain returns namespaces without tenants, so that no policy matches their pods.
 //
 // There are as many as tenants, since the API server has extra work for the first pod in a
 // namespace after half a minute: it asks etcd whether a quota or a limit range exists that is
 // not in its cache. With a single namespace, which is always cached, that work would be
 // attributed to the policies.
-func plain(count int) ([][]*unstructured.Unstructured, error) {
+func buildPlain(count int) ([][]*unstructured.Unstructured, error) {
 	all := make([][]*unstructured.Unstructured, count)
 	for i := range all {
 		namespace := &unstructured.Unstructured{}
@@ -67,19 +67,19 @@ func newLine(name string, admin client.Client) (*line, error) {
 	var err error
 	switch name {
 	case noPolicy:
-		l.objects = plain
+		l.objects = buildPlain
 	case native:
-		err = l.ofCroft(tenants.Platform, "n", engineNative)
+		err = l.useCroft(tenants.Platform, "n", engineNative)
 	case onGatekeeper:
-		err = l.ofCroft(gatekeeperPlatform, "g", engineGatekeeper)
+		err = l.useCroft(gatekeeperPlatform, "g", engineGatekeeper)
 	default:
-		l.objects, l.key, l.pool = byHand, documentKey, "pool-"+tenants.Name("a", 0)
+		l.objects, l.key, l.pool = buildByHand, documentKey, "pool-"+tenants.Name("a", 0)
 	}
 	return l, err
 }
 
-// only returns the line with one of its namespaces.
-func (l *line) only(i int) *line {
+// selectNamespace returns the line with one of its namespaces.
+func (l *line) selectNamespace(i int) *line {
 	one := *l
 	one.namespaces = l.namespaces[i : i+1]
 	return &one
@@ -88,21 +88,21 @@ func (l *line) only(i int) *line {
 // gatekeeperPlatform is the same platform with the other engine.
 var gatekeeperPlatform = strings.Replace(tenants.Platform, "platform:\n", "platform:\n  placement: Gatekeeper\n", 1)
 
-// ofCroft makes the line one of croft's tenants.
-func (l *line) ofCroft(platform, prefix, engine string) error {
+// useCroft makes the line one of croft's tenants.
+func (l *line) useCroft(platform, prefix, engine string) error {
 	built, err := tenants.Build(platform)
 	if err != nil {
 		return err
 	}
 	l.key, l.pool = built.Platform.NodePoolKey, "shared"
 	l.objects = func(count int) ([][]*unstructured.Unstructured, error) {
-		built, err := tenants.Build(platform + tenants.Text(prefix, count))
+		built, err := tenants.Build(platform + tenants.RenderText(prefix, count))
 		if err != nil {
 			return nil, err
 		}
 		all := make([][]*unstructured.Unstructured, count)
 		for i, tenant := range built.Tenants {
-			if all[i], err = placing(&built.Platform, tenant, engine); err != nil {
+			if all[i], err = buildPlacing(&built.Platform, tenant, engine); err != nil {
 				return nil, err
 			}
 		}
@@ -111,12 +111,12 @@ func (l *line) ofCroft(platform, prefix, engine string) error {
 	return nil
 }
 
-// placing returns the objects of a tenant that a policy engine reads or consists of. Roles and
+// buildPlacing returns the objects of a tenant that a policy engine reads or consists of. Roles and
 // network policies are left out, since they do not affect a pod's admission; so are quota and
 // limits, since the API server enforces them with every engine. All of Gatekeeper's objects are
 // included, even mutators of other kinds than pods: Gatekeeper evaluates the match of each.
-func placing(p *estate.Platform, t *estate.Tenant, engine string) ([]*unstructured.Unstructured, error) {
-	all, err := tenants.Unstructured(wall.TenantObjects(p, t))
+func buildPlacing(p *estate.Platform, t *estate.Tenant, engine string) ([]*unstructured.Unstructured, error) {
+	all, err := tenants.ToUnstructured(wall.TenantObjects(p, t))
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +135,8 @@ func placing(p *estate.Platform, t *estate.Tenant, engine string) ([]*unstructur
 	return kept, nil
 }
 
-// namespaceOf returns the name of the namespace among a tenant's objects.
-func namespaceOf(objects []*unstructured.Unstructured) string {
+// findNamespace returns the name of the namespace among a tenant's objects.
+func findNamespace(objects []*unstructured.Unstructured) string {
 	for _, o := range objects {
 		if o.GetKind() == "Namespace" {
 			return o.GetName()
@@ -145,9 +145,9 @@ func namespaceOf(objects []*unstructured.Unstructured) string {
 	return ""
 }
 
-// check returns an error if a line's pod was not placed, or was placed although the line has no
+// checkPod returns an error if a line's pod was not placed, or was placed although the line has no
 // engine.
-func (l *line) check(pod *corev1.Pod) error {
+func (l *line) checkPod(pod *corev1.Pod) error {
 	switch got := pod.Spec.NodeSelector[l.key]; {
 	case l.key == "" && len(pod.Spec.NodeSelector) > 0:
 		return fmt.Errorf("a pod in namespace %s was placed, where nobody is to place any: %v", pod.Namespace, pod.Spec.NodeSelector)

@@ -52,7 +52,7 @@ func TestLines(t *testing.T) {
 			if got := all[2][0].GetLabels()[engineLabel]; all[2][0].GetKind() != "Namespace" || got != want.engine {
 				t.Errorf("the first object is a %s of engine %q, want a Namespace of %q", all[2][0].GetKind(), got, want.engine)
 			}
-			if namespaceOf(all[0]) == namespaceOf(all[1]) {
+			if findNamespace(all[0]) == findNamespace(all[1]) {
 				t.Error("two tenants share a namespace")
 			}
 		})
@@ -62,7 +62,7 @@ func TestLines(t *testing.T) {
 // TestByHandIsTheRecipe fails if the objects of Gatekeeper alone are not exactly the recipe's
 // two Assigns.
 func TestByHandIsTheRecipe(t *testing.T) {
-	all, err := byHand(1)
+	all, err := buildByHand(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestByHandIsTheRecipe(t *testing.T) {
 	}
 	for _, o := range all[0][1:] {
 		namespaces, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "match", "namespaces")
-		if len(namespaces) != 1 || namespaces[0] != namespaceOf(all[0]) {
+		if len(namespaces) != 1 || namespaces[0] != findNamespace(all[0]) {
 			t.Errorf("%s is for %v", o.GetName(), namespaces)
 		}
 	}
@@ -85,7 +85,7 @@ func TestNarrowingChangesNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	objects, found := wall.PlatformObjects(&built.Platform), 0
-	exceptGatekeepers(objects)
+	excludeGatekeeper(objects)
 	for i, was := range wall.PlatformObjects(&built.Platform) {
 		if policy, ok := objects[i].(*admissionv1.MutatingAdmissionPolicy); ok {
 			found++

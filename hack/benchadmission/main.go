@@ -67,8 +67,8 @@ type options struct {
 	apiServer bool
 }
 
-// killSize returns the size at which Gatekeeper is killed.
-func (o options) killSize() int {
+// getKillSize returns the size at which Gatekeeper is killed.
+func (o options) getKillSize() int {
 	size := o.sizes[0]
 	for _, s := range o.sizes {
 		if s <= o.killAt {
@@ -99,7 +99,7 @@ func run(ctx context.Context, args []string) error {
 	if o.sizes, err = parseSizes(*sizes); err != nil {
 		return err
 	}
-	if err := o.check(flags.Args()); err != nil {
+	if err := o.validate(flags.Args()); err != nil {
 		return err
 	}
 	// Failures are returned as errors, so the libraries' logs add nothing.
@@ -108,14 +108,14 @@ func run(ctx context.Context, args []string) error {
 
 	var r report
 	if *from != "" {
-		r, err = load(*from)
+		r, err = loadReport(*from)
 	} else {
-		r, err = measure(ctx, o)
+		r, err = measureAll(ctx, o)
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Print(r.markdown()); err != nil {
+	if _, err := fmt.Print(r.renderMarkdown()); err != nil {
 		return err
 	}
 	if *output == "" {
@@ -137,7 +137,7 @@ func parseSizes(text string) ([]int, error) {
 	return sizes, nil
 }
 
-func (o options) check(rest []string) error {
+func (o options) validate(rest []string) error {
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("unexpected argument %q: all is said by flags", rest[0])
@@ -149,17 +149,17 @@ func (o options) check(rest []string) error {
 	return nil
 }
 
-// measure runs all measurements one after the other.
-func measure(ctx context.Context, o options) (report, error) {
+// measureAll runs all measurements one after the other.
+func measureAll(ctx context.Context, o options) (report, error) {
 	r, err := newReport(ctx, o)
 	if err != nil {
 		return r, err
 	}
-	if r.Growth, err = growth(ctx, o); err != nil {
+	if r.Growth, err = measureGrowth(ctx, o); err != nil {
 		return r, fmt.Errorf("growth: %w", err)
 	}
 	for _, name := range []string{onGatekeeper, alone} {
-		found, err := compare(ctx, name, o)
+		found, err := compareEngines(ctx, name, o)
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", name, err)
 		}
@@ -169,7 +169,7 @@ func measure(ctx context.Context, o options) (report, error) {
 	return r, nil
 }
 
-// say prints the progress of the benchmark.
-func say(format string, args ...any) {
+// printProgress prints the progress of the benchmark.
+func printProgress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 }

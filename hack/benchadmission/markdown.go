@@ -8,72 +8,72 @@ import (
 	"croft.dev/croft/hack/internal/samples"
 )
 
-// markdown returns the results as Markdown, as in the documentation.
-func (r report) markdown() string {
+// renderMarkdown returns the results as Markdown, as in the documentation.
+func (r report) renderMarkdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured on %s, on %s, Gatekeeper %s. %d pods for each line and size one at a time, %d by %d clients; %.0f minutes in all.\n\n",
 		r.Started.UTC().Format("2006-01-02"), r.Machine, r.Gatekeeper, r.Rounds, r.Pods, r.Clients, r.Seconds/60)
-	for _, verdict := range r.verdicts() {
+	for _, verdict := range r.listVerdicts() {
 		fmt.Fprintf(&b, "- %s\n", verdict)
 	}
 	fmt.Fprintf(&b, "\n![%s](%s)\n", plotTitle, plotFile)
 	if len(r.Growth) > 0 {
-		fmt.Fprintf(&b, "\n### %s as tenants grow in number\n\n%s", native, r.growthTable())
+		fmt.Fprintf(&b, "\n### %s as tenants grow in number\n\n%s", native, r.renderGrowth())
 	}
 	for _, c := range r.Comparisons {
-		fmt.Fprintf(&b, "\n### %s beside %s\n\n%s\n%s", c.Name, native, c.times(r.Clients), c.memory())
+		fmt.Fprintf(&b, "\n### %s beside %s\n\n%s\n%s", c.Name, native, c.renderTimes(r.Clients), c.renderMemory())
 	}
-	if kills := r.kills(); kills != "" {
+	if kills := r.renderKills(); kills != "" {
 		fmt.Fprintf(&b, "\n### While the engine is killed\n\n%s", kills)
 	}
 	return b.String()
 }
 
-// growthTable returns a row for each size, compared with the smallest.
-func (r report) growthTable() string {
-	t := table{head: []string{"tenants", "no policy", "native adds", "beside " + tenantsIn(r.Growth[0].Tenants) + ": no policy", "native adds", "it adds more", "95% interval"}}
+// renderGrowth returns a row for each size, compared with the smallest.
+func (r report) renderGrowth() string {
+	t := table{head: []string{"tenants", "no policy", "native adds", "beside " + formatTenants(r.Growth[0].Tenants) + ": no policy", "native adds", "it adds more", "95% interval"}}
 	for _, g := range r.Growth {
 		row := []string{fmt.Sprint(g.Tenants)}
-		for _, lines := range [][]measured{g.Many, g.Few} {
-			row = append(row, milliseconds(samples.Median(lineOf(lines, noPolicy).Milliseconds)), milliseconds(intervalOf(added(lines, native)).Median))
+		for _, lines := range [][]lineResult{g.Many, g.Few} {
+			row = append(row, formatMilliseconds(samples.Median(findResult(lines, noPolicy).Milliseconds)), formatMilliseconds(computeInterval(computeAdded(lines, native)).Median))
 		}
-		d := g.difference()
-		t.row(append(row, fmt.Sprintf("%+.2f ms", d.Median), fmt.Sprintf("%+.2f to %+.2f", d.Low, d.High))...)
+		d := g.compareCosts()
+		t.addRow(append(row, fmt.Sprintf("%+.2f ms", d.Median), fmt.Sprintf("%+.2f to %+.2f", d.Low, d.High))...)
 	}
 	return t.String()
 }
 
-// times returns the durations of pod creations.
-func (c compared) times(clients int) string {
+// renderTimes returns the durations of pod creations.
+func (c comparisonResult) renderTimes(clients int) string {
 	t := table{head: []string{"tenants", "pods", "median", "p99", "adds (median of pairs)", "95% interval", fmt.Sprintf("pods/s, %d clients", clients)}, left: 2}
 	for _, s := range c.Sizes {
 		for _, m := range s.Lines {
 			added, between := "", ""
 			if m.Name != noPolicy {
-				cost := s.cost(m.Name)
-				added, between = milliseconds(cost.Median), fmt.Sprintf("%.2f–%.2f", cost.Low, cost.High)
+				cost := s.computeCost(m.Name)
+				added, between = formatMilliseconds(cost.Median), fmt.Sprintf("%.2f–%.2f", cost.Low, cost.High)
 			}
-			t.row(fmt.Sprint(s.Tenants), m.Name, milliseconds(samples.Median(m.Milliseconds)), milliseconds(samples.Percentile(99, m.Milliseconds)),
+			t.addRow(fmt.Sprint(s.Tenants), m.Name, formatMilliseconds(samples.Median(m.Milliseconds)), formatMilliseconds(samples.Percentile(99, m.Milliseconds)),
 				added, between, fmt.Sprintf("%.0f", m.PodsPerSecond))
 		}
 	}
 	return t.String()
 }
 
-// memory returns the memory of the processes.
-func (c compared) memory() string {
+// renderMemory returns the memory of the processes.
+func (c comparisonResult) renderMemory() string {
 	t := table{head: []string{"tenants of each", "API server, resident", "Gatekeeper, resident", "API server's live heap: by " + native, "by " + c.Name}, left: 1}
 	var byNative, byOther float64
 	for _, s := range c.Sizes {
 		byNative += s.Memory.AfterNative - s.Memory.Before
 		byOther += s.Memory.AfterGatekeeper - s.Memory.AfterNative
-		t.row(fmt.Sprint(s.Tenants), machine.Bytes(s.Memory.APIServer), machine.Bytes(s.Memory.Gatekeeper), megabytes(byNative), megabytes(byOther))
+		t.addRow(fmt.Sprint(s.Tenants), machine.FormatBytes(s.Memory.APIServer), machine.FormatBytes(s.Memory.Gatekeeper), formatMegabytes(byNative), formatMegabytes(byOther))
 	}
 	return t.String()
 }
 
-// kills returns the outcomes of pods while the engine was killed.
-func (r report) kills() string {
+// renderKills returns the outcomes of pods while the engine was killed.
+func (r report) renderKills() string {
 	t := table{head: []string{"", "tenants", "kills", "ready again after", "first pod after", "pods", "got in", "refused", "no answer", "**got in unplaced**"}, left: 1}
 	for _, c := range r.Comparisons {
 		for _, k := range c.Kills {
@@ -81,7 +81,7 @@ func (r report) kills() string {
 			if k.Line == noPolicy {
 				unplaced = "" // no pod should be placed there
 			}
-			t.row(k.Says, fmt.Sprint(k.Tenants), fmt.Sprint(k.Kills), fmt.Sprintf("%.1f s", samples.Median(k.ReadySeconds)), fmt.Sprintf("%.1f s", samples.Median(k.PlacingSeconds)), fmt.Sprint(k.Asked),
+			t.addRow(k.Says, fmt.Sprint(k.Tenants), fmt.Sprint(k.Kills), fmt.Sprintf("%.1f s", samples.Median(k.ReadySeconds)), fmt.Sprintf("%.1f s", samples.Median(k.PlacingSeconds)), fmt.Sprint(k.Asked),
 				fmt.Sprint(k.Stored), fmt.Sprint(k.Refused), fmt.Sprint(k.Unanswered), unplaced)
 		}
 	}
@@ -91,11 +91,11 @@ func (r report) kills() string {
 	return fmt.Sprintf("%d pods a second, stored.\n\n%s", r.Rate, t)
 }
 
-func milliseconds(v float64) string { return fmt.Sprintf("%.2f ms", v) }
+func formatMilliseconds(v float64) string { return fmt.Sprintf("%.2f ms", v) }
 
-// megabytes formats a difference. It is negative if more garbage was freed than objects were
+// formatMegabytes formats a difference. It is negative if more garbage was freed than objects were
 // added.
-func megabytes(v float64) string { return fmt.Sprintf("%+.1f MiB", v/(1<<20)) }
+func formatMegabytes(v float64) string { return fmt.Sprintf("%+.1f MiB", v/(1<<20)) }
 
 // table is a Markdown table that is also readable as plain text.
 type table struct {
@@ -105,7 +105,7 @@ type table struct {
 	left int
 }
 
-func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *table) addRow(cells ...string) { t.rows = append(t.rows, cells) }
 
 func (t table) String() string {
 	widths := make([]int, len(t.head))

@@ -24,10 +24,10 @@ const (
 	validationWebhook = "validation.gatekeeper.sh"
 )
 
-// exceptGatekeepers keeps the API server from placing the pods that Gatekeeper is to place. It
+// excludeGatekeeper keeps the API server from placing the pods that Gatekeeper is to place. It
 // only changes the selection of namespaces, by one more requirement in an existing selector.
 // The validating policies stay unchanged: croft also has them when Gatekeeper places pods.
-func exceptGatekeepers(objects []client.Object) {
+func excludeGatekeeper(objects []client.Object) {
 	for _, o := range objects {
 		if policy, ok := o.(*admissionv1.MutatingAdmissionPolicy); ok {
 			selector := policy.Spec.MatchConstraints.NamespaceSelector
@@ -38,8 +38,8 @@ func exceptGatekeepers(objects []client.Object) {
 	}
 }
 
-// asked is the configuration of Gatekeeper's webhooks.
-type asked struct {
+// webhookSettings is the configuration of Gatekeeper's webhooks.
+type webhookSettings struct {
 	failurePolicy admissionv1.FailurePolicyType
 	// mutation and validation are the timeouts in seconds.
 	mutation, validation int32
@@ -48,20 +48,20 @@ type asked struct {
 // These are the webhook configurations that are measured.
 var (
 	// patiently is for measuring: no call times out.
-	patiently = asked{admissionv1.Fail, 10, 10}
+	patiently = webhookSettings{admissionv1.Fail, 10, 10}
 	// asInstalled are the defaults of Gatekeeper's chart, and asRequired is the configuration
 	// that croft requires.
-	asInstalled = asked{admissionv1.Ignore, 1, 3}
-	asRequired  = asked{admissionv1.Fail, 3, 3}
+	asInstalled = webhookSettings{admissionv1.Ignore, 1, 3}
+	asRequired  = webhookSettings{admissionv1.Fail, 3, 3}
 )
 
-// askOnly narrows Gatekeeper's webhooks to its own namespaces, so that they are not called for
+// narrowWebhooks narrows Gatekeeper's webhooks to its own namespaces, so that they are not called for
 // pods of other lines, and configures them. No selector excludes cluster-scoped objects, such
 // as thousands of new mutators, so the rules are narrowed, too. For pods of Gatekeeper's own
 // lines nothing changes.
 //
 // A sandbox rewrites the webhooks when Gatekeeper is restarted, so this must be repeated then.
-func (c *comparison) askOnly(ctx context.Context, how asked) error {
+func (c *comparison) narrowWebhooks(ctx context.Context, how webhookSettings) error {
 	requirement := metav1.LabelSelectorRequirement{Key: engineLabel, Operator: metav1.LabelSelectorOpIn, Values: []string{engineGatekeeper}}
 	narrow := func(selector *metav1.LabelSelector, rules []admissionv1.RuleWithOperations) {
 		for i := range rules {
@@ -110,14 +110,14 @@ func (c *comparison) askOnly(ctx context.Context, how asked) error {
 // a pod is created in another line's namespace.
 func (c *comparison) awaitNarrowed(ctx context.Context) error {
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		before, err := c.webhookCalls(ctx)
+		before, err := c.countWebhookCalls(ctx)
 		if err != nil {
 			return false, err
 		}
-		if _, err := c.lines[0].create(ctx, 0, true); err != nil {
+		if _, err := c.lines[0].createPod(ctx, 0, true); err != nil {
 			return false, err
 		}
-		after, err := c.webhookCalls(ctx)
+		after, err := c.countWebhookCalls(ctx)
 		return before == after, err
 	})
 	if err != nil {
@@ -126,17 +126,17 @@ func (c *comparison) awaitNarrowed(ctx context.Context) error {
 	return nil
 }
 
-// webhookCalls returns the number of the API server's calls to Gatekeeper's webhooks.
-func (c *comparison) webhookCalls(ctx context.Context) (float64, error) {
-	calls, err := c.figures(ctx, "apiserver_admission_webhook_request_total", "name")
+// countWebhookCalls returns the number of the API server's calls to Gatekeeper's webhooks.
+func (c *comparison) countWebhookCalls(ctx context.Context) (float64, error) {
+	calls, err := c.readMetrics(ctx, "apiserver_admission_webhook_request_total", "name")
 	return calls[mutationWebhook] + calls[validationWebhook], err
 }
 
-// figures reads the API server's metrics.
-func (c *comparison) figures(ctx context.Context, name, label string) (map[string]float64, error) {
+// readMetrics reads the API server's metrics.
+func (c *comparison) readMetrics(ctx context.Context, name, label string) (map[string]float64, error) {
 	client, err := rest.HTTPClientFor(c.config)
 	if err != nil {
 		return nil, err
 	}
-	return metrics.Sums(ctx, client, c.config.Host+"/metrics", name, label)
+	return metrics.SumByLabel(ctx, client, c.config.Host+"/metrics", name, label)
 }

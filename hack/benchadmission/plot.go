@@ -67,9 +67,9 @@ type curve struct {
 // classes are the CSS classes of lines, which the template's style colours.
 var classes = map[string]string{noPolicy: "none", native: "native", onGatekeeper: "croft", alone: "alone"}
 
-// plot draws the figures. It uses a template instead of a library, since no library's output is
+// renderPlot draws the figures. It uses a template instead of a library, since no library's output is
 // readable on both light and dark backgrounds.
-func (r report) plot() (string, error) {
+func (r report) renderPlot() (string, error) {
 	c := chart{
 		Title: plotTitle,
 		Subtitle: fmt.Sprintf("dry-run creations, in turns in one API server · Kubernetes %s, Gatekeeper %s",
@@ -77,8 +77,8 @@ func (r report) plot() (string, error) {
 		Footnote: fmt.Sprintf("%s · %s, %d cores, load %s at the start · %d pods for each point · band: 95%% interval of the median",
 			r.Started.UTC().Format("2006-01-02"), r.Machine.OS, r.Machine.Cores, r.Machine.Load, r.Rounds),
 		Panels: []panel{
-			newPanel(0, "added to a pod without policy, median", r.costs()),
-			newPanel(1, "whole creation, p99", r.tails()),
+			newPanel(0, "added to a pod without policy, median", r.listCosts()),
+			newPanel(1, "whole creation, p99", r.listTails()),
 		},
 	}
 	t, err := template.New("plot").Parse(plotTemplate)
@@ -90,28 +90,28 @@ func (r report) plot() (string, error) {
 	return b.String(), err
 }
 
-// costs returns the cost of each line.
-func (r report) costs() []curve {
-	return r.curves([]string{native, onGatekeeper, alone}, func(s sized, name string) point {
-		c := s.cost(name)
+// listCosts returns the cost of each line.
+func (r report) listCosts() []curve {
+	return r.buildCurves([]string{native, onGatekeeper, alone}, func(s sizeResult, name string) point {
+		c := s.computeCost(name)
 		return point{s.Tenants, c.Median, c.Low, c.High}
 	})
 }
 
-// tails returns the 99th percentile of each line.
-func (r report) tails() []curve {
-	return r.curves([]string{noPolicy, native, onGatekeeper, alone}, func(s sized, name string) point {
-		p99 := samples.Percentile(99, s.line(name).Milliseconds)
+// listTails returns the 99th percentile of each line.
+func (r report) listTails() []curve {
+	return r.buildCurves([]string{noPolicy, native, onGatekeeper, alone}, func(s sizeResult, name string) point {
+		p99 := samples.Percentile(99, s.findLine(name).Milliseconds)
 		return point{s.Tenants, p99, p99, p99}
 	})
 }
 
-// curves takes each line from the comparison that has it. Lines that all comparisons share are
+// buildCurves takes each line from the comparison that has it. Lines that all comparisons share are
 // taken from the first.
-func (r report) curves(names []string, at func(sized, string) point) []curve {
+func (r report) buildCurves(names []string, at func(sizeResult, string) point) []curve {
 	var all []curve
 	for _, name := range names {
-		c, found := r.comparison(name)
+		c, found := r.findComparison(name)
 		if !found && len(r.Comparisons) > 0 && name != alone && name != onGatekeeper {
 			c, found = r.Comparisons[0], true
 		}
@@ -138,20 +138,20 @@ func newPanel(n int, title string, curves []curve) panel {
 		}
 	}
 	x := func(count int) float64 { return p.Left + plotWidth*float64(count)/float64(tenants) }
-	y := func(v float64) float64 { return p.Bottom - plotHeight*scale.share(v) }
-	for _, v := range scale.ticks() {
-		p.Y = append(p.Y, tick{coordinate(y(v)), fmt.Sprintf("%g", v)})
+	y := func(v float64) float64 { return p.Bottom - plotHeight*scale.computeShare(v) }
+	for _, v := range scale.listTicks() {
+		p.Y = append(p.Y, tick{formatCoordinate(y(v)), fmt.Sprintf("%g", v)})
 	}
-	p.X = xTicks(curves, x)
+	p.X = buildTicks(curves, x)
 	for _, c := range curves {
-		p.Series = append(p.Series, draw(c, x, y))
+		p.Series = append(p.Series, drawCurve(c, x, y))
 	}
 	placeLabels(p.Series)
 	return p
 }
 
-// xTicks returns ticks at the measured sizes, except where labels would overlap.
-func xTicks(curves []curve, x func(int) float64) []tick {
+// buildTicks returns ticks at the measured sizes, except where labels would overlap.
+func buildTicks(curves []curve, x func(int) float64) []tick {
 	var ticks []tick
 	if len(curves) == 0 {
 		return nil
@@ -160,22 +160,22 @@ func xTicks(curves []curve, x func(int) float64) []tick {
 	for _, at := range curves[0].points {
 		if x(at.tenants)-last >= 24 {
 			last = x(at.tenants)
-			ticks = append(ticks, tick{coordinate(last), fmt.Sprint(at.tenants)})
+			ticks = append(ticks, tick{formatCoordinate(last), fmt.Sprint(at.tenants)})
 		}
 	}
 	return ticks
 }
 
-func draw(c curve, x func(int) float64, y func(float64) float64) series {
+func drawCurve(c curve, x func(int) float64, y func(float64) float64) series {
 	s := series{Class: classes[c.name], Name: c.name}
 	var points, upper, lower []string
 	for _, at := range c.points {
-		px := coordinate(x(at.tenants))
-		points = append(points, px+","+coordinate(y(at.value)))
-		upper = append(upper, px+","+coordinate(y(at.hi)))
-		lower = append([]string{px + "," + coordinate(y(at.low))}, lower...)
-		s.Dots = append(s.Dots, dot{px, coordinate(y(at.value)), fmt.Sprintf("%s, %s: %.2f ms", c.name, tenantsIn(at.tenants), at.value)})
-		s.LabelX, s.end, s.Value = coordinate(x(at.tenants)+8), y(at.value), fmt.Sprintf("%.1f ms", at.value)
+		px := formatCoordinate(x(at.tenants))
+		points = append(points, px+","+formatCoordinate(y(at.value)))
+		upper = append(upper, px+","+formatCoordinate(y(at.hi)))
+		lower = append([]string{px + "," + formatCoordinate(y(at.low))}, lower...)
+		s.Dots = append(s.Dots, dot{px, formatCoordinate(y(at.value)), fmt.Sprintf("%s, %s: %.2f ms", c.name, formatTenants(at.tenants), at.value)})
+		s.LabelX, s.end, s.Value = formatCoordinate(x(at.tenants)+8), y(at.value), fmt.Sprintf("%.1f ms", at.value)
 	}
 	s.Points, s.Band = strings.Join(points, " "), strings.Join(append(upper, lower...), " ")
 	return s
@@ -199,8 +199,8 @@ func placeLabels(all []series) {
 	for _, s := range order {
 		at := min(s.end+4, free)
 		free = at - labelGap
-		s.LabelY = coordinate(at)
+		s.LabelY = formatCoordinate(at)
 	}
 }
 
-func coordinate(v float64) string { return fmt.Sprintf("%.1f", v) }
+func formatCoordinate(v float64) string { return fmt.Sprintf("%.1f", v) }

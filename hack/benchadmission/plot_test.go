@@ -10,7 +10,7 @@ import (
 )
 
 func TestPlot(t *testing.T) {
-	plot, err := fixed().plot()
+	plot, err := fixed().renderPlot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestPlotOfLittle(t *testing.T) {
 	one.Comparisons = one.Comparisons[:1]
 	one.Comparisons[0].Sizes = one.Comparisons[0].Sizes[:1]
 	for name, r := range map[string]report{"one size": one, "nothing": {}} {
-		plot, err := r.plot()
+		plot, err := r.renderPlot()
 		if err != nil || strings.Contains(plot, "NaN") || strings.Contains(plot, "Inf") {
 			t.Errorf("%s: %v\n%s", name, err, plot)
 		}
@@ -52,10 +52,10 @@ func TestScale(t *testing.T) {
 		"nothing":   {-1, 0, scale{0.1, 1}, []float64{0.1, 0.2, 0.5, 1}},
 	} {
 		s := newScale([]curve{{points: []point{{1, c.low, c.low, c.low}, {2, c.high, c.high, c.high}}}})
-		if s != c.want || !slices.Equal(s.ticks(), c.ticks) {
-			t.Errorf("%s: %v with ticks %v, want %v with %v", name, s, s.ticks(), c.want, c.ticks)
+		if s != c.want || !slices.Equal(s.listTicks(), c.ticks) {
+			t.Errorf("%s: %v with ticks %v, want %v with %v", name, s, s.listTicks(), c.want, c.ticks)
 		}
-		if s.share(s.low) != 0 || s.share(s.high) != 1 || s.share(-5) != 0 {
+		if s.computeShare(s.low) != 0 || s.computeShare(s.high) != 1 || s.computeShare(-5) != 0 {
 			t.Errorf("%s: the ends of the axis are not at its ends", name)
 		}
 	}

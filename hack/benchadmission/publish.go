@@ -28,11 +28,11 @@ func (r report) publish(dir string) error {
 	if err != nil {
 		return err
 	}
-	text, err := between(string(old), r.markdown())
+	text, err := replaceBetween(string(old), r.renderMarkdown())
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	plot, err := r.plot()
+	plot, err := r.renderPlot()
 	if err != nil {
 		return err
 	}
@@ -48,8 +48,8 @@ func (r report) publish(dir string) error {
 	return nil
 }
 
-// between replaces the text between the two lines.
-func between(text, generated string) (string, error) {
+// replaceBetween replaces the text between the two lines.
+func replaceBetween(text, generated string) (string, error) {
 	head, rest, found := strings.Cut(text, begins)
 	_, tail, also := strings.Cut(rest, ends)
 	if !found || !also {

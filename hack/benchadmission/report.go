@@ -15,34 +15,34 @@ import (
 
 // report has the results of one run.
 type report struct {
-	Machine     machine.Machine `json:"machine"`
-	Gatekeeper  string          `json:"gatekeeper"`
-	Started     time.Time       `json:"started"`
-	Seconds     float64         `json:"seconds"`
-	Rounds      int             `json:"rounds"`
-	Pods        int             `json:"pods"`
-	Clients     int             `json:"clients"`
-	Rate        int             `json:"podsPerSecondWhileKilled"`
-	Growth      []grown         `json:"growth"`
-	Comparisons []compared      `json:"comparisons"`
+	Machine     machine.Machine    `json:"machine"`
+	Gatekeeper  string             `json:"gatekeeper"`
+	Started     time.Time          `json:"started"`
+	Seconds     float64            `json:"seconds"`
+	Rounds      int                `json:"rounds"`
+	Pods        int                `json:"pods"`
+	Clients     int                `json:"clients"`
+	Rate        int                `json:"podsPerSecondWhileKilled"`
+	Growth      []growthResult     `json:"growth"`
+	Comparisons []comparisonResult `json:"comparisons"`
 }
 
-// compared is one of Gatekeeper's lines, compared with the others.
-type compared struct {
-	Name  string   `json:"name"`
-	Sizes []sized  `json:"sizes"`
-	Kills []killed `json:"kills"`
+// comparisonResult is one of Gatekeeper's lines, compared with the others.
+type comparisonResult struct {
+	Name  string       `json:"name"`
+	Sizes []sizeResult `json:"sizes"`
+	Kills []killResult `json:"kills"`
 }
 
-// sized are the results for one number of tenants.
-type sized struct {
-	Tenants int        `json:"tenants"`
-	Lines   []measured `json:"lines"`
-	Memory  memory     `json:"memory"`
+// sizeResult are the results for one number of tenants.
+type sizeResult struct {
+	Tenants int          `json:"tenants"`
+	Lines   []lineResult `json:"lines"`
+	Memory  memory       `json:"memory"`
 }
 
-// measured is the result of one line at one size.
-type measured struct {
+// lineResult is the result of one line at one size.
+type lineResult struct {
 	Name string `json:"name"`
 	// Milliseconds are the durations for each pod. The pods of a round have the same index in
 	// all lines.
@@ -63,8 +63,8 @@ type memory struct {
 	AfterGatekeeper float64 `json:"apiServerHeapAfterGatekeeper"`
 }
 
-// killed are the outcomes of pods while the engine was killed.
-type killed struct {
+// killResult are the outcomes of pods while the engine was killed.
+type killResult struct {
 	Line    string `json:"line"`
 	Says    string `json:"says"`
 	Tenants int    `json:"tenants"`
@@ -90,10 +90,10 @@ type killed struct {
 func newReport(ctx context.Context, o options) (report, error) {
 	r := report{Started: time.Now(), Rounds: o.rounds, Pods: o.pods, Clients: o.clients, Rate: o.rate}
 	var err error
-	if r.Machine, err = machine.This(ctx); err != nil {
+	if r.Machine, err = machine.Describe(ctx); err != nil {
 		return r, err
 	}
-	binary, err := sandbox.Tool(sandbox.Gatekeeper)
+	binary, err := sandbox.FindTool(sandbox.Gatekeeper)
 	if err != nil {
 		return r, err
 	}
@@ -105,7 +105,7 @@ func newReport(ctx context.Context, o options) (report, error) {
 	return r, nil
 }
 
-func load(path string) (r report, err error) {
+func loadReport(path string) (r report, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return r, err
@@ -116,25 +116,25 @@ func load(path string) (r report, err error) {
 	return r, nil
 }
 
-func (r report) comparison(name string) (compared, bool) {
+func (r report) findComparison(name string) (comparisonResult, bool) {
 	for _, c := range r.Comparisons {
 		if c.Name == name {
 			return c, true
 		}
 	}
-	return compared{}, false
+	return comparisonResult{}, false
 }
 
-// line returns the result of a line at a size.
-func (s sized) line(name string) measured { return lineOf(s.Lines, name) }
+// findLine returns the result of a line at a size.
+func (s sizeResult) findLine(name string) lineResult { return findResult(s.Lines, name) }
 
-func lineOf(lines []measured, name string) measured {
+func findResult(lines []lineResult, name string) lineResult {
 	for _, m := range lines {
 		if m.Name == name {
 			return m
 		}
 	}
-	return measured{}
+	return lineResult{}
 }
 
 // cost is the extra duration for a line's pods, compared with pods without policy, in
@@ -145,17 +145,19 @@ type cost struct {
 	Low, High float64
 }
 
-// cost compares the pods within each round: effects of the machine on the whole round cancel
+// computeCost compares the pods within each round: effects of the machine on the whole round cancel
 // out.
-func (s sized) cost(name string) cost { return intervalOf(added(s.Lines, name)) }
-
-// added returns the extra durations for a line's pods, compared with the pods without policy of
-// the same round.
-func added(lines []measured, name string) []float64 {
-	return samples.Differences(lineOf(lines, name).Milliseconds, lineOf(lines, noPolicy).Milliseconds)
+func (s sizeResult) computeCost(name string) cost {
+	return computeInterval(computeAdded(s.Lines, name))
 }
 
-func intervalOf(all []float64) cost {
+// computeAdded returns the extra durations for a line's pods, compared with the pods without policy of
+// the same round.
+func computeAdded(lines []lineResult, name string) []float64 {
+	return samples.Differences(findResult(lines, name).Milliseconds, findResult(lines, noPolicy).Milliseconds)
+}
+
+func computeInterval(all []float64) cost {
 	c := cost{Median: samples.Median(all)}
 	c.Low, c.High = samples.MedianInterval(all)
 	return c

@@ -26,12 +26,12 @@ func fixed() report {
 		}
 		return all
 	}
-	compare := func(name string, each float64, kills ...killed) compared {
-		c := compared{Name: name, Kills: kills}
+	compare := func(name string, each float64, kills ...killResult) comparisonResult {
+		c := comparisonResult{Name: name, Kills: kills}
 		for _, tenants := range []int{1, 100, 1000} {
-			c.Sizes = append(c.Sizes, sized{
+			c.Sizes = append(c.Sizes, sizeResult{
 				Tenants: tenants,
-				Lines: []measured{
+				Lines: []lineResult{
 					{Name: noPolicy, Milliseconds: pods(2), PodsPerSecond: 800},
 					{Name: native, Milliseconds: pods(3), PodsPerSecond: 500},
 					{Name: name, Milliseconds: pods(5 + each*float64(tenants)), PodsPerSecond: 100},
@@ -41,11 +41,11 @@ func fixed() report {
 		}
 		return c
 	}
-	grow := func(tenants int, by float64) grown {
-		return grown{
+	grow := func(tenants int, by float64) growthResult {
+		return growthResult{
 			Tenants: tenants,
-			Few:     []measured{{Name: noPolicy, Milliseconds: pods(2)}, {Name: native, Milliseconds: pods(3)}},
-			Many:    []measured{{Name: noPolicy, Milliseconds: pods(2.5)}, {Name: native, Milliseconds: pods(3.5 + by)}},
+			Few:     []lineResult{{Name: noPolicy, Milliseconds: pods(2)}, {Name: native, Milliseconds: pods(3)}},
+			Many:    []lineResult{{Name: noPolicy, Milliseconds: pods(2.5)}, {Name: native, Milliseconds: pods(3.5 + by)}},
 		}
 	}
 	return report{
@@ -53,13 +53,13 @@ func fixed() report {
 			Sandbox: map[string]string{"kubernetes": "v1.36.3", "karpenter": "v1.14.1"}},
 		Gatekeeper: "v3.23.1", Started: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Seconds: 600,
 		Rounds: 100, Pods: 400, Clients: 8, Rate: 50,
-		Growth: []grown{grow(1, -0.1), grow(1, 0.1), grow(100, 0), grow(1000, 0.05)},
-		Comparisons: []compared{
-			compare(onGatekeeper, 0.1, killed{
+		Growth: []growthResult{grow(1, -0.1), grow(1, 0.1), grow(100, 0), grow(1000, 0.05)},
+		Comparisons: []comparisonResult{
+			compare(onGatekeeper, 0.1, killResult{
 				Line: onGatekeeper, Says: "killed", Tenants: 100, Kills: 2, Asked: 300, Refused: 100, Stored: 200,
 				ReadySeconds: []float64{1, 2}, PlacingSeconds: []float64{2, 3},
 			}),
-			compare(alone, 0.01, killed{
+			compare(alone, 0.01, killResult{
 				Line: alone, Says: "killed, and ignored", Tenants: 100, Kills: 2, Asked: 300, Stored: 300, Unplaced: 100,
 				ReadySeconds: []float64{1, 2}, PlacingSeconds: []float64{2, 3},
 			}),
@@ -84,10 +84,10 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func TestMarkdown(t *testing.T) { golden(t, "admission.md", fixed().markdown()) }
+func TestMarkdown(t *testing.T) { golden(t, "admission.md", fixed().renderMarkdown()) }
 
 func TestVerdicts(t *testing.T) {
-	slower := func(m *measured, by float64) {
+	slower := func(m *lineResult, by float64) {
 		for i := range m.Milliseconds {
 			m.Milliseconds[i] += by
 		}
@@ -112,12 +112,12 @@ func TestVerdicts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, verdict := range c.report.verdicts() {
+			for _, verdict := range c.report.listVerdicts() {
 				word, _, _ := strings.Cut(verdict, ":")
 				got = append(got, word)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("%s\n%s", diff, strings.Join(c.report.verdicts(), "\n"))
+				t.Errorf("%s\n%s", diff, strings.Join(c.report.listVerdicts(), "\n"))
 			}
 		})
 	}
@@ -125,11 +125,11 @@ func TestVerdicts(t *testing.T) {
 
 func TestCostComparesPodsOfOneRound(t *testing.T) {
 	// In every other round, the machine is ten times slower.
-	s := sized{Lines: []measured{
+	s := sizeResult{Lines: []lineResult{
 		{Name: noPolicy, Milliseconds: []float64{2, 20, 2, 20, 2}},
 		{Name: native, Milliseconds: []float64{3, 21, 3, 21, 3}},
 	}}
-	if got := s.cost(native); got != (cost{1, 1, 1}) {
+	if got := s.computeCost(native); got != (cost{1, 1, 1}) {
 		t.Errorf("got %+v, want 1 ms however slow the machine was", got)
 	}
 }
@@ -150,11 +150,11 @@ func TestPublishKeepsWhatPeopleWrote(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := "before\n" + begins + "\n\n" + r.markdown() + "\n" + ends + "\nafter\n"; string(text) != want {
+		if want := "before\n" + begins + "\n\n" + r.renderMarkdown() + "\n" + ends + "\nafter\n"; string(text) != want {
 			t.Errorf("got\n%s\nwant\n%s", text, want)
 		}
 	}
-	again, err := load(filepath.Join(dir, dataFile))
+	again, err := loadReport(filepath.Join(dir, dataFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestKillSize(t *testing.T) {
 		sizes []int
 		want  int
 	}{{[]int{1, 100, 500}, 100}, {[]int{1, 20}, 20}, {[]int{500}, 500}} {
-		if got := (options{sizes: c.sizes, killAt: 100}).killSize(); got != c.want {
+		if got := (options{sizes: c.sizes, killAt: 100}).getKillSize(); got != c.want {
 			t.Errorf("%v: %d, want %d", c.sizes, got, c.want)
 		}
 	}

@@ -23,7 +23,7 @@ func newScale(curves []curve) scale {
 			low, high = min(low, at.value, at.low), max(high, at.value, at.hi)
 		}
 	}
-	rounds := round(smallest, max(high, 10*smallest)*10)
+	rounds := listRoundNumbers(smallest, max(high, 10*smallest)*10)
 	s := scale{low: rounds[0]}
 	for _, r := range rounds {
 		if r <= low && !math.IsInf(low, 1) {
@@ -37,8 +37,8 @@ func newScale(curves []curve) scale {
 	return s
 }
 
-// round returns the numbers 1, 2, 5, 10, 20 and so on in a range.
-func round(from, to float64) []float64 {
+// listRoundNumbers returns the numbers 1, 2, 5, 10, 20 and so on in a range.
+func listRoundNumbers(from, to float64) []float64 {
 	var all []float64
 	for power := math.Floor(math.Log10(from)); ; power++ {
 		for _, times := range []float64{1, 2, 5} {
@@ -53,9 +53,9 @@ func round(from, to float64) []float64 {
 	}
 }
 
-// ticks returns the labels of the axis.
-func (s scale) ticks() []float64 {
-	all := round(s.low, s.high)
+// listTicks returns the labels of the axis.
+func (s scale) listTicks() []float64 {
+	all := listRoundNumbers(s.low, s.high)
 	if len(all) <= mostTicks {
 		return all
 	}
@@ -65,7 +65,7 @@ func (s scale) ticks() []float64 {
 	})
 }
 
-// share returns the position of a value on the axis, from 0 to 1.
-func (s scale) share(v float64) float64 {
+// computeShare returns the position of a value on the axis, from 0 to 1.
+func (s scale) computeShare(v float64) float64 {
 	return math.Log10(max(v, s.low)/s.low) / math.Log10(s.high/s.low)
 }

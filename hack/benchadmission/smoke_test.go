@@ -20,7 +20,7 @@ func TestSmoke(t *testing.T) {
 	}
 	ctrllog.SetLogger(logr.Discard())
 	o := options{sizes: []int{1, 3}, rounds: 6, pods: 16, clients: 4, kills: 1, rate: 50, around: 5, killAt: 1}
-	r, err := measure(t.Context(), o)
+	r, err := measureAll(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestSmoke(t *testing.T) {
 			}
 		}
 	}
-	if slipped, kills := r.unplacedPods(); slipped > 0 || kills != 2 {
+	if slipped, kills := r.countUnplaced(); slipped > 0 || kills != 2 {
 		t.Errorf("%d pods got in unplaced, in %d kills of 2", slipped, kills)
 	}
 }

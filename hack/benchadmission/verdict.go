@@ -6,49 +6,49 @@ import "fmt"
 // placement, at the largest size and for the same rules.
 const cheaper = 5
 
-// verdicts compare the figures with croft's claims: the native engine's cost does not grow with
+// listVerdicts compare the figures with croft's claims: the native engine's cost does not grow with
 // the number of tenants, it is at most a fifth of the cost of the same rules with Gatekeeper,
 // and no pod is admitted unplaced. croft makes no claim about the bare recipe, which checks
 // nothing; the comparison is only reported.
-func (r report) verdicts() []string {
+func (r report) listVerdicts() []string {
 	var all []string
 	if len(r.Growth) > 0 {
-		all = append(all, r.growth())
+		all = append(all, r.describeGrowth())
 	}
 	for _, c := range r.Comparisons {
 		if len(c.Sizes) == 0 {
 			continue
 		}
 		last := c.Sizes[len(c.Sizes)-1]
-		beside, other := last.cost(native), last.cost(c.Name)
+		beside, other := last.computeCost(native), last.computeCost(c.Name)
 		word := "beside"
 		if c.Name == onGatekeeper {
-			word = judge(other.Median >= cheaper*beside.Median)
+			word = formatVerdict(other.Median >= cheaper*beside.Median)
 		}
 		all = append(all, fmt.Sprintf("%s: %s adds **%.2f ms** at %s, **%.1f×** what native adds in the same rounds",
-			word, c.Name, other.Median, tenantsIn(last.Tenants), other.Median/beside.Median))
+			word, c.Name, other.Median, formatTenants(last.Tenants), other.Median/beside.Median))
 	}
-	if slipped, kills := r.unplacedPods(); kills > 0 {
+	if slipped, kills := r.countUnplaced(); kills > 0 {
 		all = append(all, fmt.Sprintf("%s: of the pods of croft's tenants **%d** got in unplaced while the engine was killed %d times",
-			judge(slipped == 0), slipped, kills))
+			formatVerdict(slipped == 0), slipped, kills))
 	}
 	return all
 }
 
-func judge(holds bool) string {
+func formatVerdict(holds bool) string {
 	if holds {
 		return "holds"
 	}
 	return "**does not hold**"
 }
 
-// growth reports whether native's cost grows with the number of tenants, or differs by no more
+// describeGrowth reports whether native's cost grows with the number of tenants, or differs by no more
 // than between two clusters of the smallest size.
-func (r report) growth() string {
+func (r report) describeGrowth() string {
 	first, last := r.Growth[0], r.Growth[len(r.Growth)-1]
-	grows, noise := last.difference(), first.difference()
+	grows, noise := last.compareCosts(), first.compareCosts()
 	for _, g := range r.Growth[1:] {
-		if d := g.difference(); g.Tenants == first.Tenants {
+		if d := g.compareCosts(); g.Tenants == first.Tenants {
 			noise.Low, noise.High = min(noise.Low, d.Low), max(noise.High, d.High)
 		}
 	}
@@ -56,15 +56,15 @@ func (r report) growth() string {
 	if !holds {
 		says = "more than noise"
 	}
-	few, many := intervalOf(added(last.Few, native)), intervalOf(added(last.Many, native))
+	few, many := computeInterval(computeAdded(last.Few, native)), computeInterval(computeAdded(last.Many, native))
 	return fmt.Sprintf("%s: native adds **%.2f ms** at %s, **%.2f×** the %.2f ms that it adds at %s in the same rounds: %+.2f ms (%+.2f to %+.2f), where two clusters of %s each differ by %+.2f to %+.2f ms: %s",
-		judge(holds), many.Median, tenantsIn(last.Tenants), many.Median/few.Median, few.Median, tenantsIn(first.Tenants),
-		grows.Median, grows.Low, grows.High, tenantsIn(first.Tenants), noise.Low, noise.High, says)
+		formatVerdict(holds), many.Median, formatTenants(last.Tenants), many.Median/few.Median, few.Median, formatTenants(first.Tenants),
+		grows.Median, grows.Low, grows.High, formatTenants(first.Tenants), noise.Low, noise.High, says)
 }
 
-// unplacedPods returns the number of pods of croft's tenants that were admitted unplaced, in
+// countUnplaced returns the number of pods of croft's tenants that were admitted unplaced, in
 // any scenario.
-func (r report) unplacedPods() (unplaced, kills int) {
+func (r report) countUnplaced() (unplaced, kills int) {
 	for _, c := range r.Comparisons {
 		for _, k := range c.Kills {
 			if k.Line == native || k.Line == onGatekeeper {
@@ -76,7 +76,7 @@ func (r report) unplacedPods() (unplaced, kills int) {
 	return unplaced, kills
 }
 
-func tenantsIn(count int) string {
+func formatTenants(count int) string {
 	if count == 1 {
 		return "1 tenant"
 	}

@@ -17,8 +17,8 @@ func main() { document.Main(generate) }
 
 func generate() (string, error) {
 	var b strings.Builder
-	checks(&b)
-	alerts(&b)
+	writeChecks(&b)
+	writeAlerts(&b)
 	by := map[catalog.Means]int{}
 	for _, row := range catalog.Rows() {
 		by[row.Produced.Means]++
@@ -28,14 +28,14 @@ func generate() (string, error) {
 	for _, chapter := range catalog.Chapters() {
 		fmt.Fprintf(&b, "\n## %s\n", chapter.Title)
 		for _, row := range chapter.Rows {
-			section(&b, row)
+			writeSection(&b, row)
 		}
 	}
 	return b.String(), nil
 }
 
-// checks writes the checks of `croft doctor`.
-func checks(b *strings.Builder) {
+// writeChecks writes the checks of `croft doctor`.
+func writeChecks(b *strings.Builder) {
 	b.WriteString("\n# The checks of croft doctor\n\n| check | without findings |\n|---|---|\n")
 	for _, c := range doctor.Checks() {
 		text := c.Says
@@ -46,8 +46,8 @@ func checks(b *strings.Builder) {
 	}
 }
 
-// alerts writes the runbooks, to which the alerts link by name.
-func alerts(b *strings.Builder) {
+// writeAlerts writes the runbooks, to which the alerts link by name.
+func writeAlerts(b *strings.Builder) {
 	b.WriteString("\n# Alerts\n\nThe rules are in [monitoring](../monitoring); [observability.md](observability.md) says how to use them.\n")
 	for _, group := range oncall.Groups() {
 		fmt.Fprintf(b, "\n## Alerts: %s\n", group.Title)
@@ -58,7 +58,7 @@ func alerts(b *strings.Builder) {
 	}
 }
 
-func section(b *strings.Builder, row catalog.Row) {
+func writeSection(b *strings.Builder, row catalog.Row) {
 	fmt.Fprintf(b, "\n### %s\n\nSeen in: %s.\n", row.ID, row.Sees)
 	if len(row.Texts) > 0 {
 		fmt.Fprintf(b, "\n```\n%s\n```\n", strings.Join(row.Texts, "\n"))
@@ -72,10 +72,10 @@ func section(b *strings.Builder, row catalog.Row) {
 		cure += ": `" + row.Run + "`"
 	}
 	fmt.Fprintf(b, "\n- **Cause**: %s.\n- **What mends it** (%s): %s. [More](%s).\n- In tests: %s: %s.\n",
-		row.Cause, who, cure, link(row.Link), row.Produced.Means, row.Produced.How)
+		row.Cause, who, cure, formatLink(row.Link), row.Produced.Means, row.Produced.How)
 }
 
-// link returns a link relative to docs/, the directory of the document.
-func link(to string) string {
+// formatLink returns a link relative to docs/, the directory of the document.
+func formatLink(to string) string {
 	return strings.TrimPrefix(to, "docs/")
 }

@@ -38,7 +38,7 @@ func generate(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("usage: chart DIRECTORY")
 	}
-	files, err := chart()
+	files, err := renderChart()
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func generate(args []string) error {
 	return nil
 }
 
-// chart returns the generated files by name.
-func chart() (map[string][]byte, error) {
+// renderChart returns the generated files by name.
+func renderChart() (map[string][]byte, error) {
 	objects, err := install.Objects(install.Options{
 		Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark, Agent: true, AgentJournal: true,
 		PluginsNamespace: pluginsMark, PluginsLabels: pluginsMark,
@@ -64,15 +64,15 @@ func chart() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	upgrade, err := install.KindsObjects(imageMark)
+	upgrade, err := install.UpgradeObjects(imageMark)
 	if err != nil {
 		return nil, err
 	}
-	all, err := plain(objects)
+	all, err := convertToMaps(objects)
 	if err != nil {
 		return nil, err
 	}
-	hooks, err := plain(upgrade)
+	hooks, err := convertToMaps(upgrade)
 	if err != nil {
 		return nil, err
 	}
@@ -82,28 +82,28 @@ func chart() (map[string][]byte, error) {
 	for _, o := range all {
 		switch {
 		case o.GetKind() == "CustomResourceDefinition":
-			if files["crds/"+o.GetName()+".yaml"], err = marshal(o); err != nil {
+			if files["crds/"+o.GetName()+".yaml"], err = marshalObject(o); err != nil {
 				return nil, err
 			}
-			kind, spec, err := specOf(o)
+			kind, spec, err := readSpec(o)
 			if err != nil {
 				return nil, err
 			}
 			schemas[kind] = spec
 		case o.GetName() == proxyName:
-			proxy.add(&o, &defaults.Proxy)
+			proxy.addObject(&o, &defaults.Proxy)
 		case o.GetName() == install.AgentName || o.GetName() == install.NodesName:
-			agent.add(&o, &defaults.Agent)
+			agent.addObject(&o, &defaults.Agent)
 		case o.GetName() == install.VerifyName:
-			verify.add(&o, &defaults.Verify)
+			verify.addObject(&o, &defaults.Verify)
 		default:
-			operator.add(&o, &defaults.Operator)
+			operator.addObject(&o, &defaults.Operator)
 		}
 	}
 	kinds := &page{}
 	for i := range hooks {
-		kinds.add(&hooks[i], &workload{})
-		kinds.hook(&hooks[i], i)
+		kinds.addObject(&hooks[i], &workload{})
+		kinds.makeHook(&hooks[i], i)
 	}
 	for name, p := range map[string]*page{"operator": operator, "proxy": proxy, "agent": agent, "verify": verify, "kinds": kinds} {
 		if files["templates/"+name+".yaml"], err = p.render(name); err != nil {
@@ -111,10 +111,10 @@ func chart() (map[string][]byte, error) {
 		}
 	}
 	defaults.Plugins.Namespace, defaults.Plugins.Labels = secondary.PluginsNamespace, secondary.PluginsLabels
-	if files["values.yaml"], err = values(defaults); err != nil {
+	if files["values.yaml"], err = renderValues(defaults); err != nil {
 		return nil, err
 	}
-	schema, err := valuesSchema(schemas)
+	schema, err := buildValuesSchema(schemas)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +123,8 @@ func chart() (map[string][]byte, error) {
 	return files, err
 }
 
-// plain converts objects to maps, as they are printed.
-func plain(objects []client.Object) ([]unstructured.Unstructured, error) {
+// convertToMaps converts objects to maps, as they are printed.
+func convertToMaps(objects []client.Object) ([]unstructured.Unstructured, error) {
 	all := make([]unstructured.Unstructured, len(objects))
 	for i, o := range objects {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)

@@ -21,7 +21,7 @@ var mark = regexp.MustCompile(`CROFT-(IMAGE|ROLE|AUTHENTICATION|SCHEDULE|PLUGINS
 // TestChart fails if the chart has a file that is no longer generated, lacks one, or has
 // another content than the code generates, or if a placeholder remains in it.
 func TestChart(t *testing.T) {
-	generated, err := chart()
+	generated, err := renderChart()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestChart(t *testing.T) {
 // TestSchema fails if the schema accepts a field that the CRD does not have, or contains an
 // extension of Kubernetes.
 func TestSchema(t *testing.T) {
-	got := jsonSchema(map[string]any{
+	got := convertSchema(map[string]any{
 		"type": "object", "nullable": true, "x-kubernetes-validations": []any{},
 		"properties": map[string]any{
 			"open":   map[string]any{"type": "object", "properties": map[string]any{}, "x-kubernetes-preserve-unknown-fields": true},

@@ -33,74 +33,74 @@ type workload struct {
 	Resources map[string]any
 }
 
-// slot returns a mark that is replaced by a template fragment. If the mark is the key of a map
+// addSlot returns a mark that is replaced by a template fragment. If the mark is the key of a map
 // or an element of a list, its whole line is replaced, and the fragment gets the indentation. A
 // mark as a key sorts after all other keys.
-func (p *page) slot(piece func(indent string) string) string {
+func (p *page) addSlot(piece func(indent string) string) string {
 	p.slots = append(p.slots, piece)
 	return fmt.Sprintf("zz-croft-slot-%d-end", len(p.slots)-1)
 }
 
-// inline returns a mark for an expression within a line.
-func (p *page) inline(expression string) string {
-	return p.slot(func(string) string { return "{{ " + expression + " }}" })
+// addInline returns a mark for an expression within a line.
+func (p *page) addInline(expression string) string {
+	return p.addSlot(func(string) string { return "{{ " + expression + " }}" })
 }
 
-// optional adds a field that is rendered only if the value is set.
-func (p *page) optional(in map[string]any, field, value string) {
-	in[p.slot(func(indent string) string {
-		return "{{- with " + value + " }}\n" + indent + field + ":\n" + nested(indent, ".") + "\n{{- end }}"
+// addOptional adds a field that is rendered only if the value is set.
+func (p *page) addOptional(in map[string]any, field, value string) {
+	in[p.addSlot(func(indent string) string {
+		return "{{- with " + value + " }}\n" + indent + field + ":\n" + indentValue(indent, ".") + "\n{{- end }}"
 	})] = ""
 }
 
-// block sets a field to a value that is a map or a list.
-func (p *page) block(in map[string]any, field, value string) {
+// addBlock sets a field to a value that is a map or a list.
+func (p *page) addBlock(in map[string]any, field, value string) {
 	delete(in, field)
-	in[p.slot(func(indent string) string { return indent + field + ":\n" + nested(indent, value) })] = ""
+	in[p.addSlot(func(indent string) string { return indent + field + ":\n" + indentValue(indent, value) })] = ""
 }
 
-func nested(indent, value string) string {
+func indentValue(indent, value string) string {
 	return fmt.Sprintf("%s  {{- toYaml %s | nindent %d }}", indent, value, len(indent)+2)
 }
 
-// add adds an object, and replaces its settings by the chart's values.
-func (p *page) add(o *unstructured.Unstructured, of *workload) {
+// addObject adds an object, and replaces its settings by the chart's values.
+func (p *page) addObject(o *unstructured.Unstructured, of *workload) {
 	p.objects = append(p.objects, o)
 	switch o.GetKind() {
 	case "Namespace":
 		// The namespace is never deleted with the release: its content belongs to tenants, and
 		// it may contain Helm's own record of the release.
-		annotate(o, map[string]string{"helm.sh/resource-policy": "keep"})
+		addAnnotations(o, map[string]string{"helm.sh/resource-policy": "keep"})
 	case "ClusterRole":
-		p.roles(o)
+		p.replaceRoles(o)
 	case "Role", "RoleBinding":
 		if o.GetNamespace() == pluginsMark {
-			o.SetNamespace(p.inline(".Values.agent.plugins.namespace"))
+			o.SetNamespace(p.addInline(".Values.agent.plugins.namespace"))
 		}
 	case "ConfigMap":
 		data, _, _ := unstructured.NestedMap(o.Object, "data")
 		for key, text := range data {
 			if text == authenticationMark {
-				data[key] = p.inline(".Values.proxy.authenticationConfig | quote")
+				data[key] = p.addInline(".Values.proxy.authenticationConfig | quote")
 			}
 		}
 		o.Object["data"] = data
 	case "Deployment", "DaemonSet", "Job":
-		p.workload(o, of)
+		p.replaceWorkload(o, of)
 	case "CronJob":
-		o.Object["spec"].(map[string]any)["schedule"] = p.inline(".Values.verify.schedule | quote")
-		p.workload(o, of)
+		o.Object["spec"].(map[string]any)["schedule"] = p.addInline(".Values.verify.schedule | quote")
+		p.replaceWorkload(o, of)
 	}
 }
 
-// roles replaces the placeholder role by the platform's own roles.
-func (p *page) roles(o *unstructured.Unstructured) {
+// replaceRoles replaces the placeholder role by the platform's own roles.
+func (p *page) replaceRoles(o *unstructured.Unstructured) {
 	rules, _, _ := unstructured.NestedSlice(o.Object, "rules")
 	for _, rule := range rules {
 		names, _ := rule.(map[string]any)["resourceNames"].([]any)
 		for i := range names {
 			if names[i] == identity.ClusterRoleName(roleMark) {
-				names[i] = p.slot(func(indent string) string {
+				names[i] = p.addSlot(func(indent string) string {
 					return `{{- range include "croft.roles" . | fromYamlArray }}` + "\n" +
 						indent + "- " + identity.ClusterRoleName("{{ . }}") + "\n{{- end }}"
 				})
@@ -110,8 +110,8 @@ func (p *page) roles(o *unstructured.Unstructured) {
 	o.Object["rules"] = rules
 }
 
-// workload replaces the pod settings by the chart's values.
-func (p *page) workload(o *unstructured.Unstructured, of *workload) {
+// replaceWorkload replaces the pod settings by the chart's values.
+func (p *page) replaceWorkload(o *unstructured.Unstructured, of *workload) {
 	values := ".Values.operator"
 	switch o.GetName() {
 	case proxyName:
@@ -129,58 +129,58 @@ func (p *page) workload(o *unstructured.Unstructured, of *workload) {
 	pod := template["spec"].(map[string]any)
 	if o.GetKind() == "Deployment" {
 		of.Replicas = spec["replicas"].(int64)
-		spec["replicas"] = p.inline(values + ".replicas")
+		spec["replicas"] = p.addInline(values + ".replicas")
 	}
 	if o.GetKind() != "Job" {
-		p.optional(template["metadata"].(map[string]any), "annotations", values+".podAnnotations")
+		p.addOptional(template["metadata"].(map[string]any), "annotations", values+".podAnnotations")
 	}
 	of.Priority, _ = pod["priorityClassName"].(string)
 	delete(pod, "priorityClassName")
-	pod[p.slot(func(indent string) string {
+	pod[p.addSlot(func(indent string) string {
 		return "{{- with " + values + ".priorityClassName }}\n" + indent + "priorityClassName: {{ . }}\n{{- end }}"
 	})] = ""
 	if o.GetKind() != "DaemonSet" { // the values do not select the agent's nodes
 		for _, field := range []string{"affinity", "nodeSelector", "tolerations"} {
-			p.optional(pod, field, values+"."+field)
+			p.addOptional(pod, field, values+"."+field)
 		}
 	}
-	p.optional(pod, "imagePullSecrets", ".Values.image.pullSecrets")
+	p.addOptional(pod, "imagePullSecrets", ".Values.image.pullSecrets")
 	for _, c := range pod["containers"].([]any) {
 		c := c.(map[string]any)
 		of.Resources = c["resources"].(map[string]any)
-		c["image"] = p.inline(`include "croft.image" .`)
-		c[p.slot(func(indent string) string {
+		c["image"] = p.addInline(`include "croft.image" .`)
+		c[p.addSlot(func(indent string) string {
 			return "{{- with .Values.image.pullPolicy }}\n" + indent + "imagePullPolicy: {{ . }}\n{{- end }}"
 		})] = ""
-		p.block(c, "resources", values+".resources")
+		p.addBlock(c, "resources", values+".resources")
 		if o.GetKind() == "Deployment" && values == ".Values.operator" {
-			c["args"] = append(p.plugins(c["args"].([]any)), p.slot(func(indent string) string {
+			c["args"] = append(p.replacePlugins(c["args"].([]any)), p.addSlot(func(indent string) string {
 				return "{{- with .Values.operator.tracing }}{{ if .endpoint }}\n" + indent + "- --tracing-endpoint={{ .endpoint }}\n" +
 					indent + "- --tracing-rate-per-million={{ .ratePerMillion | int }}\n{{- end }}{{ end }}"
 			}))
 		}
 	}
 	if o.GetName() == install.AgentName {
-		p.journal(pod)
+		p.wrapJournal(pod)
 	}
 }
 
-// plugins replaces the arguments for the DaemonSets that nodes wait for by the chart's values.
-func (p *page) plugins(args []any) []any {
+// replacePlugins replaces the arguments for the DaemonSets that nodes wait for by the chart's values.
+func (p *page) replacePlugins(args []any) []any {
 	args = slices.DeleteFunc(args, func(a any) bool { return strings.HasPrefix(a.(string), install.PluginsArgument) })
-	return append(args, p.slot(func(indent string) string {
+	return append(args, p.addSlot(func(indent string) string {
 		return "{{- if .Values.agent.enabled }}\n" +
 			indent + "- {{ printf \"" + install.PluginsArgument + "-namespace=%s\" .Values.agent.plugins.namespace | quote }}\n" +
 			indent + "- {{ printf \"" + install.PluginsArgument + "=%s\" .Values.agent.plugins.labels | quote }}\n{{- end }}"
 	}))
 }
 
-// journal makes the volume, the mount and the argument for the node's journal depend on a
+// wrapJournal makes the volume, the mount and the argument for the node's journal depend on a
 // value.
-func (p *page) journal(pod map[string]any) {
+func (p *page) wrapJournal(pod map[string]any) {
 	c := pod["containers"].([]any)[0].(map[string]any)
 	for _, list := range []any{pod["volumes"], c["volumeMounts"], c["args"]} {
-		p.onlyIf(".Values.agent.journal", list.([]any), func(element any) bool {
+		p.wrapElements(".Values.agent.journal", list.([]any), func(element any) bool {
 			if argument, is := element.(string); is {
 				return strings.HasPrefix(argument, "--"+install.JournalName+"=")
 			}
@@ -189,8 +189,8 @@ func (p *page) journal(pod map[string]any) {
 	}
 }
 
-// onlyIf puts some elements of a list behind a condition.
-func (p *page) onlyIf(condition string, list []any, some func(any) bool) {
+// wrapElements puts some elements of a list behind a condition.
+func (p *page) wrapElements(condition string, list []any, some func(any) bool) {
 	for i, element := range list {
 		if !some(element) {
 			continue
@@ -199,23 +199,23 @@ func (p *page) onlyIf(condition string, list []any, some func(any) bool) {
 		if err != nil {
 			panic(err) // the element was parsed from YAML
 		}
-		list[i] = p.slot(func(indent string) string {
+		list[i] = p.addSlot(func(indent string) string {
 			lines := strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n"+indent)
 			return "{{- if " + condition + " }}\n" + indent + lines + "\n{{- end }}"
 		})
 	}
 }
 
-// hook makes Helm create an object before an upgrade, and delete it afterwards.
-func (p *page) hook(o *unstructured.Unstructured, weight int) {
-	annotate(o, map[string]string{
+// makeHook makes Helm create an object before an upgrade, and delete it afterwards.
+func (p *page) makeHook(o *unstructured.Unstructured, weight int) {
+	addAnnotations(o, map[string]string{
 		"helm.sh/hook":               "pre-upgrade",
 		"helm.sh/hook-weight":        strconv.Itoa(weight),
 		"helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
 	})
 }
 
-func annotate(o *unstructured.Unstructured, more map[string]string) {
+func addAnnotations(o *unstructured.Unstructured, more map[string]string) {
 	all := o.GetAnnotations()
 	if all == nil {
 		all = map[string]string{}
@@ -255,7 +255,7 @@ func (p *page) render(name string) ([]byte, error) {
 	}
 	end := open(conditions[name])
 	for _, o := range p.objects {
-		data, err := marshal(*o)
+		data, err := marshalObject(*o)
 		if err != nil {
 			return nil, err
 		}
@@ -268,15 +268,15 @@ func (p *page) render(name string) ([]byte, error) {
 		}
 		around := open(condition)
 		b.WriteString("---\n")
-		b.Write(p.fill(data))
+		b.Write(p.fillSlots(data))
 		b.WriteString(around)
 	}
 	b.WriteString(end)
 	return b.Bytes(), nil
 }
 
-// fill replaces the marks by their template fragments.
-func (p *page) fill(text []byte) []byte {
+// fillSlots replaces the marks by their template fragments.
+func (p *page) fillSlots(text []byte) []byte {
 	piece := func(number []byte, indent string) []byte {
 		n, _ := strconv.Atoi(string(number))
 		return []byte(p.slots[n](indent))
@@ -288,4 +288,4 @@ func (p *page) fill(text []byte) []byte {
 	return slotMark.ReplaceAllFunc(text, func(mark []byte) []byte { return piece(slotMark.FindSubmatch(mark)[1], "") })
 }
 
-func marshal(o unstructured.Unstructured) ([]byte, error) { return yaml.Marshal(o.Object) }
+func marshalObject(o unstructured.Unstructured) ([]byte, error) { return yaml.Marshal(o.Object) }

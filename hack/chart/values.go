@@ -18,8 +18,8 @@ type defaults struct {
 //go:embed values.yaml.tmpl
 var valuesTemplate string
 
-// values returns values.yaml with the defaults.
-func values(of defaults) ([]byte, error) {
+// renderValues returns values.yaml with the defaults.
+func renderValues(of defaults) ([]byte, error) {
 	parsed, err := template.New("values.yaml").Funcs(template.FuncMap{"yaml": func(indent int, value any) (string, error) {
 		data, err := yaml.Marshal(value)
 		space := "\n" + strings.Repeat(" ", indent)

@@ -29,16 +29,16 @@ func generate() (string, error) {
 		{"Conditions", "Condition", "condition"}, {"Reasons", "Reason", "reason"},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n| %s | says |\n|---|---|\n", chapter.title, chapter.column)
-		if err := rows(&b, file, chapter.prefix); err != nil {
+		if err := writeRows(&b, file, chapter.prefix); err != nil {
 			return "", err
 		}
 	}
 	return b.String(), nil
 }
 
-// rows writes a row for each constant whose name has the prefix. A constant without a comment
+// writeRows writes a row for each constant whose name has the prefix. A constant without a comment
 // is an error.
-func rows(b *strings.Builder, file *ast.File, prefix string) error {
+func writeRows(b *strings.Builder, file *ast.File, prefix string) error {
 	for _, declaration := range file.Decls {
 		group, ok := declaration.(*ast.GenDecl)
 		if !ok || group.Tok != token.CONST {
@@ -62,14 +62,14 @@ func rows(b *strings.Builder, file *ast.File, prefix string) error {
 			if comment == "" {
 				return fmt.Errorf("%s: %s has no comment: say what it tells people", source, name)
 			}
-			fmt.Fprintf(b, "| `%s` | %s |\n", value, sentence(strings.TrimPrefix(comment, name)))
+			fmt.Fprintf(b, "| `%s` | %s |\n", value, formatSentence(strings.TrimPrefix(comment, name)))
 		}
 	}
 	return nil
 }
 
-// sentence returns the rest of a comment that begins with the constant's name.
-func sentence(comment string) string {
+// formatSentence returns the rest of a comment that begins with the constant's name.
+func formatSentence(comment string) string {
 	comment = strings.TrimPrefix(strings.TrimSpace(comment), ":")
 	comment = strings.TrimPrefix(strings.TrimSpace(comment), "says that ")
 	if comment == "" {

@@ -15,9 +15,9 @@ import (
 // network interfaces and of the IPv4 addresses of each.
 var limited = regexp.MustCompile(`"([a-z0-9-]+)\.([a-z0-9-]+)": \{\s*Interface:\s*(\d+),\s*IPv4PerInterface:\s*(\d+),`)
 
-// limits writes, by family, each size with its interfaces and their addresses.
-func limits(to string) error {
-	module, err := moduleOf(provider)
+// writeLimits writes, by family, each size with its interfaces and their addresses.
+func writeLimits(to string) error {
+	module, err := findModule(provider)
 	if err != nil {
 		return err
 	}
@@ -44,5 +44,5 @@ func limits(to string) error {
 		fmt.Fprintf(&b, "%q: %q,\n", family, strings.Join(families[family], " "))
 	}
 	b.WriteString("}\n")
-	return write(to, b.Bytes())
+	return writeSource(to, b.Bytes())
 }

@@ -34,15 +34,15 @@ func run() error {
 	if len(os.Args) != 3 {
 		return fmt.Errorf("usage: instancetypes NAMES-FILE LIMITS-FILE")
 	}
-	if err := names(os.Args[1]); err != nil {
+	if err := writeNames(os.Args[1]); err != nil {
 		return err
 	}
-	return limits(os.Args[2])
+	return writeLimits(os.Args[2])
 }
 
-// names writes the sizes of each family.
-func names(to string) error {
-	sizes, err := table()
+// writeNames writes the sizes of each family.
+func writeNames(to string) error {
+	sizes, err := readTables()
 	if err != nil {
 		return err
 	}
@@ -54,11 +54,11 @@ func names(to string) error {
 		fmt.Fprintf(&b, "%q: %q,\n", family, strings.Join(slices.Sorted(maps.Keys(sizes[family])), " "))
 	}
 	b.WriteString("}\n")
-	return write(to, b.Bytes())
+	return writeSource(to, b.Bytes())
 }
 
-// write formats and writes a Go file.
-func write(to string, source []byte) error {
+// writeSource formats and writes a Go file.
+func writeSource(to string, source []byte) error {
 	formatted, err := format.Source(source)
 	if err != nil {
 		return err
@@ -66,8 +66,8 @@ func write(to string, source []byte) error {
 	return os.WriteFile(to, formatted, 0o644) //nolint:gosec // a source file
 }
 
-// moduleOf returns the directory of a module that the sandbox is built from.
-func moduleOf(path string) (string, error) {
+// findModule returns the directory of a module that the sandbox is built from.
+func findModule(path string) (string, error) {
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", path)
 	list.Dir = "sandbox"
 	out, err := list.Output()
@@ -84,9 +84,9 @@ var (
 	listed = regexp.MustCompile(`(?m)^([a-z0-9-]+)\.([a-z0-9-]+),`)
 )
 
-// table returns the union of all tables: sizes by family.
-func table() (map[string]map[string]bool, error) {
-	module, err := moduleOf(provider)
+// readTables returns the union of all tables: sizes by family.
+func readTables() (map[string]map[string]bool, error) {
+	module, err := findModule(provider)
 	if err != nil {
 		return nil, err
 	}

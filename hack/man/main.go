@@ -15,15 +15,15 @@ func main() {
 	version := flag.String("version", "devel", "the version at the foot of each page")
 	to := flag.String("o", "man", "the directory to write into")
 	flag.Parse()
-	if err := write(*to, *version); err != nil {
+	if err := writePages(*to, *version); err != nil {
 		fmt.Fprintf(os.Stderr, "man: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-// write writes the pages. Their date is SOURCE_DATE_EPOCH or, if that is not set, the month of
+// writePages writes the pages. Their date is SOURCE_DATE_EPOCH or, if that is not set, the month of
 // the build.
-func write(to, version string) error {
+func writePages(to, version string) error {
 	if err := os.MkdirAll(to, 0o750); err != nil {
 		return err
 	}

@@ -21,12 +21,12 @@ func generate() (string, error) {
 		title string
 	}{{metric.Operator, "The operator"}, {metric.Proxy, "croft proxy"}} {
 		fmt.Fprintf(&b, "\n## %s\n\n", process.title)
-		table(&b, metric.Own(), process.Process)
+		writeTable(&b, metric.Own(), process.Process)
 	}
 	b.WriteString("\n## Metrics of others that alerts and dashboards use\n")
 	for _, process := range []metric.Process{metric.Operator, metric.APIServer} {
 		fmt.Fprintf(&b, "\nOf `%s`:\n\n", process)
-		table(&b, metric.Others(), process)
+		writeTable(&b, metric.Others(), process)
 	}
 	b.WriteString("\n## Alerts\n\n| alert | severity | after | says |\n|---|---|---|---|\n")
 	for _, a := range oncall.Alerts() {
@@ -34,12 +34,12 @@ func generate() (string, error) {
 		if a.For > 0 {
 			after = a.After()
 		}
-		fmt.Fprintf(&b, "| [%s](troubleshooting.md#%s) | %s | %s | %s |\n", a.Name, a.Anchor(), a.Severity, after, cell(plain(a.Summary)))
+		fmt.Fprintf(&b, "| [%s](troubleshooting.md#%s) | %s | %s | %s |\n", a.Name, a.Anchor(), a.Severity, after, escapeCell(formatSummary(a.Summary)))
 	}
 	return b.String(), nil
 }
 
-func table(b *strings.Builder, metrics []metric.Metric, process metric.Process) {
+func writeTable(b *strings.Builder, metrics []metric.Metric, process metric.Process) {
 	b.WriteString("| metric | type | labels | says |\n|---|---|---|---|\n")
 	for _, m := range metrics {
 		if m.Process != process {
@@ -53,13 +53,13 @@ func table(b *strings.Builder, metrics []metric.Metric, process metric.Process) 
 			}
 			labels = append(labels, label)
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", m.Name, m.Type, cell(strings.Join(labels, ", ")), cell(m.Help))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", m.Name, m.Type, escapeCell(strings.Join(labels, ", ")), escapeCell(m.Help))
 	}
 }
 
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+func escapeCell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// plain replaces the template expressions of a summary by readable label names.
-func plain(summary string) string {
+// formatSummary replaces the template expressions of a summary by readable label names.
+func formatSummary(summary string) string {
 	return strings.NewReplacer("{{ $labels.", "`", "{{ humanizeDuration $", "`", "{{ humanizePercentage $", "`", "{{ $", "`", " }}", "`").Replace(summary)
 }

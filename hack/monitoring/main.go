@@ -11,13 +11,13 @@ import (
 )
 
 func main() {
-	if err := write(os.Args[1:]); err != nil {
+	if err := writeFiles(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "monitoring:", err)
 		os.Exit(1)
 	}
 }
 
-func write(args []string) error {
+func writeFiles(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("usage: monitoring DIRECTORY")
 	}

@@ -57,7 +57,7 @@ type row struct {
 	Problems []doctor.Finding
 }
 
-func (r row) good() bool {
+func (r row) isGood() bool {
 	return r.Outcomes[verify.Held] > 0 && r.Outcomes[verify.Breached]+r.Outcomes[verify.BlockedElsewhere] == 0 && len(r.Problems) == 0
 }
 
@@ -82,13 +82,13 @@ func run(ctx context.Context, bin, out, only string) error {
 		if !strings.Contains(t.binary, only) {
 			continue
 		}
-		r, err := t.try(ctx, bin)
+		r, err := t.runTrial(ctx, bin)
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", t.binary, t.placement, err)
 		}
 		rows = append(rows, r)
 		fmt.Fprintf(os.Stderr, "%s %s: %v, %d problems\n", r.Version, r.Placement, r.Outcomes, len(r.Problems))
-		if !r.good() {
+		if !r.isGood() {
 			errs = append(errs, fmt.Errorf("%s with placement %s: %v; doctor: %v", r.Version, r.Placement, r.Outcomes, r.Problems))
 		}
 	}
@@ -102,9 +102,9 @@ func run(ctx context.Context, bin, out, only string) error {
 	return errors.Join(append(errs, os.WriteFile(out, text.Bytes(), 0o600))...)
 }
 
-// try installs croft in a sandbox with the API server, declares a tenant, and runs croft verify
+// runTrial installs croft in a sandbox with the API server, declares a tenant, and runs croft verify
 // and croft doctor.
-func (t trial) try(ctx context.Context, bin string) (_ row, err error) {
+func (t trial) runTrial(ctx context.Context, bin string) (_ row, err error) {
 	croft, err := filepath.Abs(filepath.Join(bin, "croft"))
 	if err != nil {
 		return row{}, err
@@ -142,13 +142,13 @@ func (t trial) try(ctx context.Context, bin string) (_ row, err error) {
 	var report struct {
 		Results []verify.Result `json:"results"`
 	}
-	if err := c.read(ctx, &report, "verify", "--timeout", "5m"); err != nil {
+	if err := c.readJSON(ctx, &report, "verify", "--timeout", "5m"); err != nil {
 		return row{}, err
 	}
 	for _, result := range report.Results {
 		r.Outcomes[result.Result]++
 	}
-	return r, c.problems(ctx, &r)
+	return r, c.readProblems(ctx, &r)
 }
 
 // command runs croft in a cluster.
@@ -167,8 +167,8 @@ func (c command) run(ctx context.Context, stdin string, args ...string) ([]byte,
 	return out, nil
 }
 
-// read decodes the JSON output of a command that exits with 1 if it has findings.
-func (c command) read(ctx context.Context, into any, args ...string) error {
+// readJSON decodes the JSON output of a command that exits with 1 if it has findings.
+func (c command) readJSON(ctx context.Context, into any, args ...string) error {
 	out, err := c.run(ctx, "", append(args, "-o", "json")...)
 	if jsonErr := json.Unmarshal(out, into); jsonErr != nil {
 		return errors.Join(err, jsonErr)
@@ -176,11 +176,11 @@ func (c command) read(ctx context.Context, into any, args ...string) error {
 	return nil
 }
 
-func (c command) problems(ctx context.Context, r *row) error {
+func (c command) readProblems(ctx context.Context, r *row) error {
 	var report struct {
 		Checks []doctor.Result `json:"checks"`
 	}
-	if err := c.read(ctx, &report, "doctor"); err != nil {
+	if err := c.readJSON(ctx, &report, "doctor"); err != nil {
 		return err
 	}
 	for _, check := range report.Checks {

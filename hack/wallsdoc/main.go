@@ -32,25 +32,25 @@ func generate() (string, error) {
 	for _, dialect := range []v1alpha1.NetworkDialect{
 		v1alpha1.DialectKubernetes, v1alpha1.DialectCalico, v1alpha1.DialectClusterNetworkPolicy, v1alpha1.DialectAWS,
 	} {
-		more, err := inDialect(platform, dialect)
+		more, err := newScratch(platform, dialect)
 		if err != nil {
 			return "", err
 		}
-		attacks = distinct(append(attacks, more.Attacks()...), func(a attack.Attack) string { return a.Name })
-		rules = distinct(append(rules, more.Rules()...), func(r wall.Rule) wall.Rule { return r })
+		attacks = removeDuplicates(append(attacks, more.Attacks()...), func(a attack.Attack) string { return a.Name })
+		rules = removeDuplicates(append(rules, more.Rules()...), func(r wall.Rule) wall.Rule { return r })
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n# Every rule, and what proves it\n\n%d rules of admission policies, %d attacks and %d mirrors. `croft verify --explain NAME` tells more of each.\n",
-		len(rules), count(attacks, attack.Breach), count(attacks, attack.Mirror))
+		len(rules), countKind(attacks, attack.Breach), countKind(attacks, attack.Mirror))
 	for _, w := range wall.All() {
-		section(&b, w.Name(), rules, slices.DeleteFunc(slices.Clone(attacks), func(a attack.Attack) bool { return a.Wall != w.Name() }), attacks)
+		writeSection(&b, w.Name(), rules, slices.DeleteFunc(slices.Clone(attacks), func(a attack.Attack) bool { return a.Wall != w.Name() }), attacks)
 	}
-	limits(&b, platform)
+	writeLimits(&b, platform)
 	return b.String(), nil
 }
 
-// limits writes the bounds of all policies. A bound of several policies has one row.
-func limits(b *strings.Builder, platform v1alpha1.Platform) {
+// writeLimits writes the bounds of all policies. A bound of several policies has one row.
+func writeLimits(b *strings.Builder, platform v1alpha1.Platform) {
 	b.WriteString("\n## The bounds\n\n| in | at most | since |\n|---|---|---|\n")
 	type row struct{ in, most, since string }
 	var rows []row
@@ -63,19 +63,19 @@ func limits(b *strings.Builder, platform v1alpha1.Platform) {
 			if bound.Of != "" {
 				of = " " + bound.Of
 			}
-			r := row{code(bound.Path), fmt.Sprint(bound.Max) + of, bound.Because}
+			r := row{formatCode(bound.Path), fmt.Sprint(bound.Max) + of, bound.Because}
 			if policies[r] == nil {
 				rows = append(rows, r)
 			}
-			policies[r] = append(policies[r], code(policy.Name))
+			policies[r] = append(policies[r], formatCode(policy.Name))
 		}
 	}
 	for _, r := range rows {
-		fmt.Fprintf(b, "| %s (%s) | %s | %s |\n", r.in, strings.Join(policies[r], ", "), r.most, cell(r.since))
+		fmt.Fprintf(b, "| %s (%s) | %s | %s |\n", r.in, strings.Join(policies[r], ", "), r.most, escapeCell(r.since))
 	}
 }
 
-func inDialect(platform v1alpha1.Platform, dialect v1alpha1.NetworkDialect) (*verify.Scratch, error) {
+func newScratch(platform v1alpha1.Platform, dialect v1alpha1.NetworkDialect) (*verify.Scratch, error) {
 	platform.Spec.Network.Dialect = dialect
 	if dialect == v1alpha1.DialectCalico {
 		platform.Spec.Network.Calico = &v1alpha1.CalicoNetwork{TenantPolicies: true}
@@ -83,8 +83,8 @@ func inDialect(platform v1alpha1.Platform, dialect v1alpha1.NetworkDialect) (*ve
 	return verify.NewScratch(platform)
 }
 
-// distinct returns the first element for each key.
-func distinct[T any, K comparable](all []T, key func(T) K) []T {
+// removeDuplicates returns the first element for each key.
+func removeDuplicates[T any, K comparable](all []T, key func(T) K) []T {
 	seen := map[K]bool{}
 	return slices.DeleteFunc(all, func(v T) bool {
 		was := seen[key(v)]
@@ -93,7 +93,7 @@ func distinct[T any, K comparable](all []T, key func(T) K) []T {
 	})
 }
 
-func count(attacks []attack.Attack, kind attack.Kind) int {
+func countKind(attacks []attack.Attack, kind attack.Kind) int {
 	n := 0
 	for _, a := range attacks {
 		if a.Kind == kind {
@@ -103,7 +103,7 @@ func count(attacks []attack.Attack, kind attack.Kind) int {
 	return n
 }
 
-func section(b *strings.Builder, name string, rules []wall.Rule, own, all []attack.Attack) {
+func writeSection(b *strings.Builder, name string, rules []wall.Rule, own, all []attack.Attack) {
 	fmt.Fprintf(b, "\n## The rules of %s\n", name)
 	header := "\n| policy | rule | asks | more by | proven by |\n|---|---|---|---|---|\n"
 	for _, r := range rules {
@@ -119,7 +119,7 @@ func section(b *strings.Builder, name string, rules []wall.Rule, own, all []atta
 		case r.Warns:
 			says = "warns: " + says
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", r.Policy, rule, cell(says), code(r.Exception), proof(r, own, all))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", r.Policy, rule, escapeCell(says), formatCode(r.Exception), describeProof(r, own, all))
 	}
 	header = "\n| stopped by | attacks |\n|---|---|\n"
 	var stoppers []string
@@ -131,39 +131,39 @@ func section(b *strings.Builder, name string, rules []wall.Rule, own, all []atta
 		}
 	}
 	for _, stopper := range stoppers {
-		fmt.Fprintf(b, "%s| %s | %s |\n", header, stopper, names(own, func(a attack.Attack) bool { return a.StoppedBy.Name == stopper }))
+		fmt.Fprintf(b, "%s| %s | %s |\n", header, stopper, listNames(own, func(a attack.Attack) bool { return a.StoppedBy.Name == stopper }))
 		header = ""
 	}
-	fmt.Fprintf(b, "\nWhat a tenant must still be able to do: %s.\n", names(own, func(a attack.Attack) bool { return a.Kind == attack.Mirror }))
+	fmt.Fprintf(b, "\nWhat a tenant must still be able to do: %s.\n", listNames(own, func(a attack.Attack) bool { return a.Kind == attack.Mirror }))
 }
 
-// proof names the attacks that a rule stops. If there are none, the rule checks the result of the
+// describeProof names the attacks that a rule stops. If there are none, the rule checks the result of the
 // mutating policy of the same name, and the attacks on that policy are named.
-func proof(r wall.Rule, own, all []attack.Attack) string {
+func describeProof(r wall.Rule, own, all []attack.Attack) string {
 	by := func(rule string) func(attack.Attack) bool {
 		return func(a attack.Attack) bool {
 			return a.Kind == attack.Breach && a.StoppedBy.Policy == r.Policy && a.StoppedBy.Rule == rule
 		}
 	}
-	if proven := names(all, by(r.Name)); proven != "" {
+	if proven := listNames(all, by(r.Name)); proven != "" {
 		return proven
 	}
-	return "where the change was taken away: " + names(own, by(""))
+	return "where the change was taken away: " + listNames(own, by(""))
 }
 
-func names(attacks []attack.Attack, want func(attack.Attack) bool) string {
+func listNames(attacks []attack.Attack, want func(attack.Attack) bool) string {
 	var list []string
 	for _, a := range attacks {
 		if want(a) {
-			list = append(list, code(a.Name))
+			list = append(list, formatCode(a.Name))
 		}
 	}
 	return strings.Join(list, ", ")
 }
 
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+func escapeCell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-func code(text string) string {
+func formatCode(text string) string {
 	if text == "" {
 		return ""
 	}

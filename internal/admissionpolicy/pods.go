@@ -54,7 +54,7 @@ func BuildPodPolicies(parts []Pods) []client.Object {
 	return append(mutatePods(parts).Objects(), BuildPodChecks(parts)...)
 }
 
-// BuildPodChecks returns PodPolicies without the mutating one, for use with another placement
+// BuildPodChecks returns BuildPodPolicies without the mutating one, for use with another placement
 // engine.
 func BuildPodChecks(parts []Pods) []client.Object {
 	return slices.Concat(CheckPods(parts...).Objects(), WarnOfTemplates(parts...).Objects())

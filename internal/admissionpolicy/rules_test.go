@@ -43,7 +43,7 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// TestOnPool fails if OnPool leaves out a namespace whose pods may run on the pool, or
+// TestOnPool fails if FindNamespacesOnPool leaves out a namespace whose pods may run on the pool, or
 // returns a namespace that is being deleted or that uses other pools.
 func TestOnPool(t *testing.T) {
 	now := metav1.Now()

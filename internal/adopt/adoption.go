@@ -38,7 +38,7 @@ func New(c client.Client, e *estate.Estate, tenant string, declared []client.Obj
 
 // Platform returns the Platform in the file, if there is one.
 func (a *Adoption) Platform() []client.Object {
-	return a.only(func(kind, _ string) bool { return kind == "Platform" })
+	return a.filterDeclared(func(kind, _ string) bool { return kind == "Platform" })
 }
 
 // Declared returns the objects in the file that the tenant needs, in the order in which they
@@ -48,12 +48,12 @@ func (a *Adoption) Declared() []client.Object {
 	for _, name := range a.tenant.Pools {
 		pools[name] = true
 	}
-	return a.only(func(kind, name string) bool {
+	return a.filterDeclared(func(kind, name string) bool {
 		return kind == "Platform" || kind == "SecondaryNetwork" || kind == "Pool" && pools[name] || kind == "Tenant" && name == a.tenant.Name
 	})
 }
 
-func (a *Adoption) only(picked func(kind, name string) bool) []client.Object {
+func (a *Adoption) filterDeclared(picked func(kind, name string) bool) []client.Object {
 	var some []client.Object
 	for _, o := range a.declared {
 		if picked(o.GetObjectKind().GroupVersionKind().Kind, o.GetName()) {
@@ -63,9 +63,9 @@ func (a *Adoption) only(picked func(kind, name string) bool) []client.Object {
 	return some
 }
 
-// policiesMatch reports whether the cluster-wide policies match the estate's Platform, so that
+// arePoliciesCurrent reports whether the cluster-wide policies match the estate's Platform, so that
 // dry runs show the policies' decisions.
-func (a *Adoption) policiesMatch(ctx context.Context) (bool, error) {
+func (a *Adoption) arePoliciesCurrent(ctx context.Context) (bool, error) {
 	var live v1alpha1.PlatformList
 	if err := a.client.List(ctx, &live); err != nil || len(live.Items) == 0 {
 		return false, err
@@ -78,8 +78,8 @@ func (a *Adoption) policiesMatch(ctx context.Context) (bool, error) {
 	return len(diff) == 0 && err == nil, err
 }
 
-// namespaces reads the existing namespaces of the tenant.
-func (a *Adoption) namespaces(ctx context.Context) (map[string]*corev1.Namespace, error) {
+// readNamespaces reads the existing namespaces of the tenant.
+func (a *Adoption) readNamespaces(ctx context.Context) (map[string]*corev1.Namespace, error) {
 	all := map[string]*corev1.Namespace{}
 	for _, name := range a.tenant.Namespaces {
 		var live corev1.Namespace
@@ -94,7 +94,7 @@ func (a *Adoption) namespaces(ctx context.Context) (map[string]*corev1.Namespace
 	return all, nil
 }
 
-// standing returns the desired walls of the tenant.
-func (a *Adoption) standing() []client.Object {
+// buildWalls returns the desired walls of the tenant.
+func (a *Adoption) buildWalls() []client.Object {
 	return wall.TenantObjects(&a.estate.Platform, a.tenant)
 }

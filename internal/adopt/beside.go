@@ -20,8 +20,8 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// Beside is an existing object with the same purpose as a wall.
-type Beside struct {
+// Overlap is an existing object with the same purpose as a wall.
+type Overlap struct {
 	Object string `json:"object"`
 	// Taken reports whether croft overwrites the object with its own.
 	Taken bool `json:"taken,omitempty"`
@@ -41,35 +41,35 @@ const (
 	allowedTolerations     = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
 )
 
-// judged is a kind that the walls also contain, with the function that evaluates other objects
+// evaluator is a kind that the walls also contain, with the function that evaluates other objects
 // of this kind.
-type judged struct {
+type evaluator struct {
 	kind  schema.GroupVersionKind
 	judge func(*unstructured.Unstructured) (replaced bool, why string)
 }
 
-// beside finds existing objects with the same purpose as a wall.
-func (a *Adoption) beside(ctx context.Context, p *Plan) error {
+// findOverlaps finds existing objects with the same purpose as a wall.
+func (a *Adoption) findOverlaps(ctx context.Context, p *Plan) error {
 	walls := map[apply.Ref]bool{}
-	for _, o := range a.standing() {
+	for _, o := range a.buildWalls() {
 		walls[apply.RefOf(o)] = true
 	}
-	judges := []judged{
-		{networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"), a.judgeNetworkPolicy},
-		{rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), a.judgeBinding},
-		{corev1.SchemeGroupVersion.WithKind("ResourceQuota"), a.judgeQuota},
-		{corev1.SchemeGroupVersion.WithKind("LimitRange"), a.judgeLimits},
+	judges := []evaluator{
+		{networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"), a.compareNetworkPolicy},
+		{rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), a.compareBinding},
+		{corev1.SchemeGroupVersion.WithKind("ResourceQuota"), a.compareQuota},
+		{corev1.SchemeGroupVersion.WithKind("LimitRange"), a.compareLimits},
 	}
 	// Calico also serves the objects of its second group in the first.
 	for _, group := range []v1alpha1.CalicoAPIGroup{v1alpha1.CalicoGroup, v1alpha1.CalicoStorageGroup} {
-		if kind, served := a.kindOf(string(group), "networkpolicies"); served {
-			judges = append(judges, judged{kind, judgeCalico})
+		if kind, served := a.findKind(string(group), "networkpolicies"); served {
+			judges = append(judges, evaluator{kind, compareCalico})
 			break
 		}
 	}
 	for _, namespace := range a.tenant.Namespaces {
 		for _, j := range judges {
-			objects, err := list(ctx, a.client, j.kind, client.InNamespace(namespace))
+			objects, err := listObjects(ctx, a.client, j.kind, client.InNamespace(namespace))
 			if err != nil {
 				return err
 			}
@@ -78,7 +78,7 @@ func (a *Adoption) beside(ctx context.Context, p *Plan) error {
 				if isOurs(o) {
 					continue
 				}
-				b := Beside{Object: apply.RefOf(o).String(), object: o}
+				b := Overlap{Object: apply.RefOf(o).String(), object: o}
 				if walls[apply.RefOf(o)] {
 					b.Taken, b.Why = true, "croft's own has the same name, and is written over it"
 				} else {
@@ -90,19 +90,19 @@ func (a *Adoption) beside(ctx context.Context, p *Plan) error {
 			}
 		}
 	}
-	if err := a.besideOnNamespaces(ctx, p); err != nil {
+	if err := a.findNamespaceOverlaps(ctx, p); err != nil {
 		return err
 	}
-	return a.besideInGatekeeper(ctx, p)
+	return a.findGatekeeperOverlaps(ctx, p)
 }
 
 func isOurs(o client.Object) bool {
 	return o.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy
 }
 
-// besideOnNamespaces finds namespaces that place pods by an annotation.
-func (a *Adoption) besideOnNamespaces(ctx context.Context, p *Plan) error {
-	live, err := a.namespaces(ctx)
+// findNamespaceOverlaps finds namespaces that place pods by an annotation.
+func (a *Adoption) findNamespaceOverlaps(ctx context.Context, p *Plan) error {
+	live, err := a.readNamespaces(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (a *Adoption) besideOnNamespaces(ctx context.Context, p *Plan) error {
 			if value == "" {
 				continue
 			}
-			b := Beside{
+			b := Overlap{
 				Object: "Namespace " + name + ", annotation " + key,
 				object: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace",
 					"metadata": map[string]any{"name": name}}},
@@ -145,10 +145,10 @@ func (a *Adoption) compareAnnotation(key, value string) (replaced bool, why stri
 	return true, "croft places pods: " + value + " is added to them too until it goes"
 }
 
-// judgeBinding reports whether croft gives access to all subjects of a binding.
-func (a *Adoption) judgeBinding(o *unstructured.Unstructured) (bool, string) {
+// compareBinding reports whether croft gives access to all subjects of a binding.
+func (a *Adoption) compareBinding(o *unstructured.Unstructured) (bool, string) {
 	var binding rbacv1.RoleBinding
-	if into(o, &binding) != nil {
+	if decodeInto(o, &binding) != nil {
 		return false, ""
 	}
 	var people, strangers []string
@@ -176,20 +176,20 @@ func (a *Adoption) judgeBinding(o *unstructured.Unstructured) (bool, string) {
 	}
 }
 
-// judgeCalico never replaces a Calico policy: it has an order relative to croft's policies, and
+// compareCalico never replaces a Calico policy: it has an order relative to croft's policies, and
 // may deny connections that they allow.
-func judgeCalico(o *unstructured.Unstructured) (bool, string) {
+func compareCalico(o *unstructured.Unstructured) (bool, string) {
 	if strings.HasPrefix(o.GetName(), "knp.default.") {
 		return false, "" // Calico's own copy of a Kubernetes policy
 	}
 	return false, "Calico goes by it beside croft's policies, in its order: take it away by hand if they do what it does"
 }
 
-// judgeQuota reports whether the tenant's quota is at least as strict. It compares the whole
+// compareQuota reports whether the tenant's quota is at least as strict. It compares the whole
 // quota, since one namespace may use the share of another.
-func (a *Adoption) judgeQuota(o *unstructured.Unstructured) (bool, string) {
+func (a *Adoption) compareQuota(o *unstructured.Unstructured) (bool, string) {
 	var quota corev1.ResourceQuota
-	if into(o, &quota) != nil {
+	if decodeInto(o, &quota) != nil {
 		return false, ""
 	}
 	for _, name := range sortedKeys(quota.Spec.Hard) {
@@ -202,13 +202,13 @@ func (a *Adoption) judgeQuota(o *unstructured.Unstructured) (bool, string) {
 	return true, "the tenant's quota allows no more"
 }
 
-// judgeLimits reports whether the tenant's limits are the same.
-func (a *Adoption) judgeLimits(o *unstructured.Unstructured) (bool, string) {
+// compareLimits reports whether the tenant's limits are the same.
+func (a *Adoption) compareLimits(o *unstructured.Unstructured) (bool, string) {
 	var limits corev1.LimitRange
-	if into(o, &limits) != nil {
+	if decodeInto(o, &limits) != nil {
 		return false, ""
 	}
-	for _, own := range a.standing() {
+	for _, own := range a.buildWalls() {
 		if own, ok := own.(*corev1.LimitRange); ok && own.Namespace == o.GetNamespace() && equality.Semantic.DeepEqual(own.Spec, limits.Spec) {
 			return true, "the tenant's limits are the same"
 		}
@@ -216,17 +216,17 @@ func (a *Adoption) judgeLimits(o *unstructured.Unstructured) (bool, string) {
 	return false, "has other limits than the tenant's: both count"
 }
 
-func into(o *unstructured.Unstructured, typed any) error {
+func decodeInto(o *unstructured.Unstructured, typed any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed)
 }
 
-// besideInGatekeeper finds mutators that place these pods, and constraints on them.
-func (a *Adoption) besideInGatekeeper(ctx context.Context, p *Plan) error {
-	live, err := a.namespaces(ctx)
+// findGatekeeperOverlaps finds mutators that place these pods, and constraints on them.
+func (a *Adoption) findGatekeeperOverlaps(ctx context.Context, p *Plan) error {
+	live, err := a.readNamespaces(ctx)
 	if err != nil {
 		return err
 	}
-	templates, err := list(ctx, a.client, schema.GroupVersionKind{Group: "templates.gatekeeper.sh", Version: "v1", Kind: "ConstraintTemplate"})
+	templates, err := listObjects(ctx, a.client, schema.GroupVersionKind{Group: "templates.gatekeeper.sh", Version: "v1", Kind: "ConstraintTemplate"})
 	if err != nil {
 		return err
 	}
@@ -235,12 +235,12 @@ func (a *Adoption) besideInGatekeeper(ctx context.Context, p *Plan) error {
 		kinds = append(kinds, schema.GroupVersionKind{Group: mutations, Version: "v1", Kind: kind})
 	}
 	for i := range templates {
-		if kind := stringAt(&templates[i], "spec", "crd", "spec", "names", "kind"); kind != "" {
+		if kind := getString(&templates[i], "spec", "crd", "spec", "names", "kind"); kind != "" {
 			kinds = append(kinds, schema.GroupVersionKind{Group: "constraints.gatekeeper.sh", Version: "v1beta1", Kind: kind})
 		}
 	}
 	for _, kind := range kinds {
-		objects, err := list(ctx, a.client, kind)
+		objects, err := listObjects(ctx, a.client, kind)
 		if meta.IsNoMatchError(err) {
 			continue
 		}
@@ -249,13 +249,13 @@ func (a *Adoption) besideInGatekeeper(ctx context.Context, p *Plan) error {
 		}
 		for i := range objects {
 			o := &objects[i]
-			if isOurs(o) || !a.concerns(o, live) {
+			if isOurs(o) || !a.matchesTenant(o, live) {
 				continue
 			}
-			b := Beside{Object: apply.RefOf(o).String(), object: o}
-			b.Replaced, b.Why = a.judgeRule(o)
+			b := Overlap{Object: apply.RefOf(o).String(), object: o}
+			b.Replaced, b.Why = a.compareRule(o)
 			p.Beside = append(p.Beside, b)
-			if why := a.quarrels(o); why != "" {
+			if why := a.explainConflict(o); why != "" {
 				p.Blocking = append(p.Blocking, why)
 			}
 		}

@@ -30,24 +30,24 @@ func TestJudge(t *testing.T) {
 		// silent means that it is not reported.
 		silent bool
 	}{
-		"a group that the tenant names":      {a.judgeBinding, binding("[{kind: Group, name: shoppers}, {kind: User, name: jane}]"), true, false},
-		"a group that nobody named":          {a.judgeBinding, binding("[{kind: Group, name: shoppers}, {kind: Group, name: visitors}]"), false, false},
-		"a user of the name of a group":      {a.judgeBinding, binding("[{kind: User, name: shoppers}]"), false, false},
-		"a service account among people":     {a.judgeBinding, binding("[{kind: Group, name: shoppers}, {kind: ServiceAccount, name: ci, namespace: shop}]"), false, false},
-		"service accounts alone":             {a.judgeBinding, binding("[{kind: ServiceAccount, name: ci, namespace: shop}]"), false, true},
-		"a wider quota":                      {a.judgeQuota, quota(`{hard: {pods: "100"}}`), true, false},
-		"a quota between share and whole":    {a.judgeQuota, quota(`{hard: {pods: "7"}}`), false, false},
-		"a narrower quota":                   {a.judgeQuota, quota(`{hard: {pods: "1"}}`), false, false},
-		"a quota of something else":          {a.judgeQuota, quota(`{hard: {services.nodeports: "0"}}`), false, false},
-		"a quota of some pods":               {a.judgeQuota, quota(`{hard: {pods: "100"}, scopes: [BestEffort]}`), false, false},
-		"places the tenant's pods":           {a.judgeRule, mutator("{namespaces: [shop]}", "spec.nodeSelector"), true, false},
-		"places those of all its namespaces": {a.judgeRule, mutator("{namespaces: [shop, shop-ci]}", "spec.tolerations"), true, false},
-		"places another's too":               {a.judgeRule, mutator("{namespaces: [shop, bank]}", "spec.nodeSelector"), false, false},
-		"places everybody's":                 {a.judgeRule, mutator("{}", "spec.nodeSelector"), false, false},
-		"changes something else":             {a.judgeRule, mutator("{namespaces: [shop]}", "spec.dnsPolicy"), false, false},
-		"is a constraint":                    {a.judgeRule, "{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: Hosts, metadata: {name: old}}", false, false},
-		"is a policy of Calico's":            {judgeCalico, "{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: default.old, namespace: shop}}", false, false},
-		"is Calico's copy of another":        {judgeCalico, "{apiVersion: crd.projectcalico.org/v1, kind: NetworkPolicy, metadata: {name: knp.default.old, namespace: shop}}", false, true},
+		"a group that the tenant names":      {a.compareBinding, binding("[{kind: Group, name: shoppers}, {kind: User, name: jane}]"), true, false},
+		"a group that nobody named":          {a.compareBinding, binding("[{kind: Group, name: shoppers}, {kind: Group, name: visitors}]"), false, false},
+		"a user of the name of a group":      {a.compareBinding, binding("[{kind: User, name: shoppers}]"), false, false},
+		"a service account among people":     {a.compareBinding, binding("[{kind: Group, name: shoppers}, {kind: ServiceAccount, name: ci, namespace: shop}]"), false, false},
+		"service accounts alone":             {a.compareBinding, binding("[{kind: ServiceAccount, name: ci, namespace: shop}]"), false, true},
+		"a wider quota":                      {a.compareQuota, quota(`{hard: {pods: "100"}}`), true, false},
+		"a quota between share and whole":    {a.compareQuota, quota(`{hard: {pods: "7"}}`), false, false},
+		"a narrower quota":                   {a.compareQuota, quota(`{hard: {pods: "1"}}`), false, false},
+		"a quota of something else":          {a.compareQuota, quota(`{hard: {services.nodeports: "0"}}`), false, false},
+		"a quota of some pods":               {a.compareQuota, quota(`{hard: {pods: "100"}, scopes: [BestEffort]}`), false, false},
+		"places the tenant's pods":           {a.compareRule, mutator("{namespaces: [shop]}", "spec.nodeSelector"), true, false},
+		"places those of all its namespaces": {a.compareRule, mutator("{namespaces: [shop, shop-ci]}", "spec.tolerations"), true, false},
+		"places another's too":               {a.compareRule, mutator("{namespaces: [shop, bank]}", "spec.nodeSelector"), false, false},
+		"places everybody's":                 {a.compareRule, mutator("{}", "spec.nodeSelector"), false, false},
+		"changes something else":             {a.compareRule, mutator("{namespaces: [shop]}", "spec.dnsPolicy"), false, false},
+		"is a constraint":                    {a.compareRule, "{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: Hosts, metadata: {name: old}}", false, false},
+		"is a policy of Calico's":            {compareCalico, "{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: default.old, namespace: shop}}", false, false},
+		"is Calico's copy of another":        {compareCalico, "{apiVersion: crd.projectcalico.org/v1, kind: NetworkPolicy, metadata: {name: knp.default.old, namespace: shop}}", false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			replaced, why := test.judge(object(t, test.text))
@@ -101,7 +101,7 @@ func TestConcerns(t *testing.T) {
 		"{namespaces: [bank], namespaceSelector: {matchLabels: {team: shop}}}": false,
 	} {
 		o := object(t, "{apiVersion: mutations.gatekeeper.sh/v1, kind: Assign, metadata: {name: m}, spec: {match: "+match+"}}")
-		if got := a.concerns(o, live); got != want {
+		if got := a.matchesTenant(o, live); got != want {
 			t.Errorf("%s: %t, want %t", match, got, want)
 		}
 	}
@@ -116,14 +116,14 @@ func TestQuarrels(t *testing.T) {
 	a := adopting(t, "{}", "")
 	key := a.estate.Platform.NodePoolKey
 	without, with := assign("[{key: team, operator: Exists}]"), assign("[{key: "+key+", operator: Equal, value: apps}]")
-	if why := a.quarrels(without); why != "" {
+	if why := a.explainConflict(without); why != "" {
 		t.Errorf("nobody else mutates where croft places pods natively: %s", why)
 	}
 	a.estate.Platform.Placement = "Gatekeeper"
-	if a.quarrels(without) == "" {
+	if a.explainConflict(without) == "" {
 		t.Error("an Assign that takes croft's toleration away is not named")
 	}
-	if why := a.quarrels(with); why != "" {
+	if why := a.explainConflict(with); why != "" {
 		t.Errorf("both write the same: %s", why)
 	}
 }

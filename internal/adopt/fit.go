@@ -11,22 +11,22 @@ import (
 	"croft.dev/croft/internal/wall"
 )
 
-// fit reports workloads whose pods fit on no new node of their pool: existing nodes may have
+// checkFit reports workloads whose pods fit on no new node of their pool: existing nodes may have
 // labels that new ones will not have.
-func (a *Adoption) fit(p *Plan) {
+func (a *Adoption) checkFit(p *Plan) {
 	for i := range p.Pods {
 		w := &p.Pods[i]
 		w.Waits = ""
 		if w.Next != "" && w.Refused == "" {
-			w.Waits = a.misfit(w.pod, w.Next)
+			w.Waits = a.explainMisfit(w.pod, w.Next)
 		}
 	}
 }
 
-// misfit returns why no node that Karpenter creates for a pool fits a pod, or "" if one may
+// explainMisfit returns why no node that Karpenter creates for a pool fits a pod, or "" if one may
 // fit. It calls Karpenter's own comparison, without the labels of instances, which only the
 // cloud knows.
-func (a *Adoption) misfit(pod *corev1.Pod, pool string) string {
+func (a *Adoption) explainMisfit(pod *corev1.Pod, pool string) string {
 	var nodes *karpenterv1.NodePool
 	if declared := a.estate.FindPool(pool); declared != nil {
 		for _, o := range wall.PoolObjects(&a.estate.Platform, declared) {
@@ -43,10 +43,10 @@ func (a *Adoption) misfit(pod *corev1.Pod, pool string) string {
 	offered.Add(scheduling.NewLabelRequirements(template.Labels).Values()...)
 	offered.Add(scheduling.NewLabelRequirements(map[string]string{karpenterv1.NodePoolLabelKey: nodes.Name}).Values()...)
 	why := ""
-	for _, asking := range a.alternatives(pod, pool) {
+	for _, asking := range a.listAlternatives(pod, pool) {
 		asked := scheduling.NewStrictPodRequirements(asking)
 		err := offered.Compatible(asked, func(o *scheduling.CompatibilityOptions) {
-			o.AllowUndefined = karpenterv1.WellKnownLabels.Union(ofProvider(asked, template.Spec.NodeClassRef.Group))
+			o.AllowUndefined = karpenterv1.WellKnownLabels.Union(listProviderLabels(asked, template.Spec.NodeClassRef.Group))
 		})
 		if err == nil {
 			return ""
@@ -58,9 +58,9 @@ func (a *Adoption) misfit(pod *corev1.Pod, pool string) string {
 	return why
 }
 
-// alternatives returns copies of the placed pod, one for each term of its required node
+// listAlternatives returns copies of the placed pod, one for each term of its required node
 // affinity. One of them has to fit.
-func (a *Adoption) alternatives(pod *corev1.Pod, pool string) []*corev1.Pod {
+func (a *Adoption) listAlternatives(pod *corev1.Pod, pool string) []*corev1.Pod {
 	placed := pod.DeepCopy()
 	if placed.Spec.NodeSelector == nil {
 		placed.Spec.NodeSelector = map[string]string{}
@@ -78,9 +78,9 @@ func (a *Adoption) alternatives(pod *corev1.Pod, pool string) []*corev1.Pod {
 	return all
 }
 
-// ofProvider returns the labels that a provider sets on its nodes, which are below the group of
+// listProviderLabels returns the labels that a provider sets on its nodes, which are below the group of
 // its node classes. AWS also uses other domains (topology.k8s.aws).
-func ofProvider(asked scheduling.Requirements, group string) sets.Set[string] {
+func listProviderLabels(asked scheduling.Requirements, group string) sets.Set[string] {
 	all := sets.New[string]()
 	for key := range asked {
 		domain, _, _ := strings.Cut(key, "/")

@@ -40,7 +40,7 @@ func TestMisfit(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := pod.DeepCopy()
-			got := a.misfit(&pod, "apps")
+			got := a.explainMisfit(&pod, "apps")
 			if (got == "") != (test.says == "") || !strings.Contains(got, test.says) {
 				t.Errorf("says %q, want %q", got, test.says)
 			}
@@ -59,7 +59,7 @@ func TestFitOfAWS(t *testing.T) {
 	pod := corev1.Pod{Spec: corev1.PodSpec{NodeSelector: map[string]string{
 		"karpenter.k8s.aws/instance-family": "m5", "topology.k8s.aws/zone-id": "usw2-az1",
 	}}}
-	if why := a.misfit(&pod, "apps"); why != "" {
+	if why := a.explainMisfit(&pod, "apps"); why != "" {
 		t.Error(why)
 	}
 }

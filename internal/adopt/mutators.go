@@ -18,13 +18,13 @@ import (
 // mutations is the group of Gatekeeper's mutators.
 const mutations = "mutations.gatekeeper.sh"
 
-// concerns reports whether Gatekeeper applies a mutator or a constraint to a namespace of the
+// matchesTenant reports whether Gatekeeper applies a mutator or a constraint to a namespace of the
 // tenant.
-func (a *Adoption) concerns(o *unstructured.Unstructured, live map[string]*corev1.Namespace) bool {
+func (a *Adoption) matchesTenant(o *unstructured.Unstructured, live map[string]*corev1.Namespace) bool {
 	return slices.ContainsFunc(a.tenant.Namespaces, func(name string) bool {
-		included, said := texts(o, "namespaces")
-		excluded, _ := texts(o, "excludedNamespaces")
-		if said && !globs(included, name) || globs(excluded, name) || stringAt(o, "spec", "match", "scope") == "Cluster" {
+		included, said := readTexts(o, "namespaces")
+		excluded, _ := readTexts(o, "excludedNamespaces")
+		if said && !matchesAny(included, name) || matchesAny(excluded, name) || getString(o, "spec", "match", "scope") == "Cluster" {
 			return false
 		}
 		content, ok, err := unstructured.NestedMap(o.Object, "spec", "match", "namespaceSelector")
@@ -41,26 +41,26 @@ func (a *Adoption) concerns(o *unstructured.Unstructured, live map[string]*corev
 	})
 }
 
-func texts(o *unstructured.Unstructured, field string) ([]string, bool) {
+func readTexts(o *unstructured.Unstructured, field string) ([]string, bool) {
 	list, ok, err := unstructured.NestedStringSlice(o.Object, "spec", "match", field)
 	return list, ok && err == nil && len(list) > 0
 }
 
-func globs(patterns []string, name string) bool {
+func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return gatekeeper.MatchesGlob(pattern, name) })
 }
 
-// judgeRule reports whether croft replaces a mutator or a constraint. One that also selects
+// compareRule reports whether croft replaces a mutator or a constraint. One that also selects
 // other namespaces remains, since they still need it.
-func (a *Adoption) judgeRule(o *unstructured.Unstructured) (bool, string) {
-	location := stringAt(o, "spec", "location")
+func (a *Adoption) compareRule(o *unstructured.Unstructured) (bool, string) {
+	location := getString(o, "spec", "location")
 	if o.GroupVersionKind().Group != mutations {
 		return false, "a constraint of Gatekeeper's: goes on beside croft's rules"
 	}
-	if !placing(location) {
+	if !isPlacement(location) {
 		return false, "changes " + location + ", which croft leaves alone"
 	}
-	names, said := texts(o, "namespaces")
+	names, said := readTexts(o, "namespaces")
 	if !said {
 		return false, "places pods of more namespaces than it names: " + location
 	}
@@ -72,14 +72,14 @@ func (a *Adoption) judgeRule(o *unstructured.Unstructured) (bool, string) {
 	return true, "croft places these pods: " + location
 }
 
-func placing(location string) bool {
+func isPlacement(location string) bool {
 	return strings.HasPrefix(location, "spec.nodeSelector") || strings.HasPrefix(location, "spec.tolerations")
 }
 
-// quarrels returns why a mutator conflicts with croft's if Gatekeeper is also croft's engine:
+// explainConflict returns why a mutator conflicts with croft's if Gatekeeper is also croft's engine:
 // one sets a list as a whole and the other adds to it, so that Gatekeeper refuses every pod.
-func (a *Adoption) quarrels(o *unstructured.Unstructured) string {
-	if a.estate.Platform.Placement != v1alpha1.PlacementGatekeeper || o.GetKind() != "Assign" || stringAt(o, "spec", "location") != "spec.tolerations" {
+func (a *Adoption) explainConflict(o *unstructured.Unstructured) string {
+	if a.estate.Platform.Placement != v1alpha1.PlacementGatekeeper || o.GetKind() != "Assign" || getString(o, "spec", "location") != "spec.tolerations" {
 		return ""
 	}
 	values, _, err := unstructured.NestedSlice(o.Object, "spec", "parameters", "assign", "value")

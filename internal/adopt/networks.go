@@ -31,12 +31,12 @@ const (
 	somePort           = 8080
 )
 
-// walled returns the namespaces with their future labels, and croft's policies for the tenant's
+// buildWalledNamespaces returns the namespaces with their future labels, and croft's policies for the tenant's
 // namespaces in the platform's dialect.
-func (a *Adoption) walled(namespaces []corev1.Namespace) ([]corev1.Namespace, []client.Object) {
+func (a *Adoption) buildWalledNamespaces(namespaces []corev1.Namespace) ([]corev1.Namespace, []client.Object) {
 	var policies []client.Object
 	labelled := slices.Clone(namespaces)
-	for _, o := range a.standing() {
+	for _, o := range a.buildWalls() {
 		switch o := o.(type) {
 		case *networkingv1.NetworkPolicy, *unstructured.Unstructured:
 			policies = append(policies, o) // reach skips objects that are not policies
@@ -58,25 +58,25 @@ func (a *Adoption) walled(namespaces []corev1.Namespace) ([]corev1.Namespace, []
 	return labelled, policies
 }
 
-// traffic compares the connections to and from the tenant's namespaces before and after the
+// compareTraffic compares the connections to and from the tenant's namespaces before and after the
 // adoption.
-func (a *Adoption) traffic(ctx context.Context, p *Plan) error {
+func (a *Adoption) compareTraffic(ctx context.Context, p *Plan) error {
 	now, err := netpol.TakeSnapshot(ctx, a.client)
 	if err != nil {
 		return err
 	}
-	p.Traffic, err = a.changes(now, p)
+	p.Traffic, err = a.findTrafficChanges(now, p)
 	return err
 }
 
-// changes returns the connections that change with the walls. Other policies remain, and apply
+// findTrafficChanges returns the connections that change with the walls. Other policies remain, and apply
 // in both states.
-func (a *Adoption) changes(now *netpol.Snapshot, p *Plan) ([]Traffic, error) {
+func (a *Adoption) findTrafficChanges(now *netpol.Snapshot, p *Plan) ([]Traffic, error) {
 	was, err := netpol.NewFromObjects(now.Namespaces, now.Policies)
 	if err != nil {
 		return nil, err
 	}
-	will, err := netpol.NewFromObjects(a.after(now, p))
+	will, err := netpol.NewFromObjects(a.buildFinalState(now, p))
 	if err != nil {
 		return nil, err
 	}
@@ -112,12 +112,12 @@ func (a *Adoption) changes(now *netpol.Snapshot, p *Plan) ([]Traffic, error) {
 	return all, nil
 }
 
-// after returns the namespaces and policies once the walls are in place and the replaced
+// buildFinalState returns the namespaces and policies once the walls are in place and the replaced
 // objects are deleted.
-func (a *Adoption) after(now *netpol.Snapshot, p *Plan) ([]corev1.Namespace, []client.Object) {
-	namespaces, walls := a.walled(now.Namespaces)
+func (a *Adoption) buildFinalState(now *netpol.Snapshot, p *Plan) ([]corev1.Namespace, []client.Object) {
+	namespaces, walls := a.buildWalledNamespaces(now.Namespaces)
 	gone := map[apply.Ref]bool{}
-	for _, b := range p.Replaced() {
+	for _, b := range p.ListReplaced() {
 		gone[apply.RefOf(b.object)] = true
 	}
 	for _, o := range walls {

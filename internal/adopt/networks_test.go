@@ -64,7 +64,7 @@ func networkPolicy(t *testing.T, spec string) *unstructured.Unstructured {
 func typed(t *testing.T, spec string) *networkingv1.NetworkPolicy {
 	t.Helper()
 	var policy networkingv1.NetworkPolicy
-	if err := into(networkPolicy(t, spec), &policy); err != nil {
+	if err := decodeInto(networkPolicy(t, spec), &policy); err != nil {
 		t.Fatal(err)
 	}
 	return &policy
@@ -94,7 +94,7 @@ func TestJudgeNetworkPolicy(t *testing.T) {
 		for dialect, network := range dialects {
 			t.Run(name+" "+dialect, func(t *testing.T) {
 				a := adopting(t, network, "")
-				if replaced, why := a.judgeNetworkPolicy(networkPolicy(t, test.spec)); replaced != test.replaced {
+				if replaced, why := a.compareNetworkPolicy(networkPolicy(t, test.spec)); replaced != test.replaced {
 					t.Errorf("replaced: %t, want %t: %s", replaced, test.replaced, why)
 				}
 			})
@@ -164,7 +164,7 @@ func TestJudgeAddresses(t *testing.T) {
 		for dialect, network := range dialects {
 			t.Run(name+" "+dialect, func(t *testing.T) {
 				a := adopting(t, network, test.tenant)
-				if replaced, why := a.judgeNetworkPolicy(networkPolicy(t, test.spec)); replaced != test.replaced {
+				if replaced, why := a.compareNetworkPolicy(networkPolicy(t, test.spec)); replaced != test.replaced {
 					t.Errorf("replaced: %t, want %t: %s", replaced, test.replaced, why)
 				}
 			})
@@ -203,7 +203,7 @@ func TestChanges(t *testing.T) {
 	} {
 		for dialect, network := range dialects {
 			t.Run(name+" "+dialect, func(t *testing.T) {
-				got, err := adopting(t, network, "").changes(snapshot(test.policies...), &Plan{})
+				got, err := adopting(t, network, "").findTrafficChanges(snapshot(test.policies...), &Plan{})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -24,20 +24,20 @@ import (
 // a dry run.
 func (a *Adoption) tryOthers(ctx context.Context, s scratch) ([]Refusal, error) {
 	var all []Refusal
-	for _, kind := range a.ruled() {
+	for _, kind := range a.listRuledKinds() {
 		for _, namespace := range a.tenant.Namespaces {
-			objects, err := list(ctx, a.client, kind, client.InNamespace(namespace))
+			objects, err := listObjects(ctx, a.client, kind, client.InNamespace(namespace))
 			if err != nil {
 				return nil, err
 			}
 			for i := range objects {
 				o := &objects[i]
-				if controlled(o) || o.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy {
+				if hasController(o) || o.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy {
 					continue
 				}
-				err := a.client.Create(ctx, sanitized(o, s.Name), client.DryRunAll)
+				err := a.client.Create(ctx, sanitizeObject(o, s.Name), client.DryRunAll)
 				if apierrors.IsForbidden(err) && strings.Contains(err.Error(), " denied ") {
-					all = append(all, Refusal{apply.RefOf(o).String(), a.said(words(err), s.Name)})
+					all = append(all, Refusal{apply.RefOf(o).String(), a.replaceScratchName(extractMessage(err), s.Name)})
 				}
 			}
 		}
@@ -45,9 +45,9 @@ func (a *Adoption) tryOthers(ctx context.Context, s scratch) ([]Refusal, error) 
 	return all, nil
 }
 
-// list returns the objects of a kind, or none if the cluster does not serve it or the caller
+// listObjects returns the objects of a kind, or none if the cluster does not serve it or the caller
 // may not list it.
-func list(ctx context.Context, c client.Reader, kind schema.GroupVersionKind, opts ...client.ListOption) ([]unstructured.Unstructured, error) {
+func listObjects(ctx context.Context, c client.Reader, kind schema.GroupVersionKind, opts ...client.ListOption) ([]unstructured.Unstructured, error) {
 	var found unstructured.UnstructuredList
 	found.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	err := c.List(ctx, &found, opts...)
@@ -57,9 +57,9 @@ func list(ctx context.Context, c client.Reader, kind schema.GroupVersionKind, op
 	return found.Items, err
 }
 
-// ruled returns the kinds that croft's policies match on create, from the policies'
+// listRuledKinds returns the kinds that croft's policies match on create, from the policies'
 // matchConstraints. Pods are tried by their controllers' templates.
-func (a *Adoption) ruled() []schema.GroupVersionKind {
+func (a *Adoption) listRuledKinds() []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	for _, o := range wall.PlatformObjects(&a.estate.Platform) {
 		policy, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
@@ -72,7 +72,7 @@ func (a *Adoption) ruled() []schema.GroupVersionKind {
 			}
 			for _, group := range rule.APIGroups {
 				for _, resource := range rule.Resources {
-					if kind, ok := a.kindOf(group, resource); ok && !slices.Contains(kinds, kind) {
+					if kind, ok := a.findKind(group, resource); ok && !slices.Contains(kinds, kind) {
 						kinds = append(kinds, kind)
 					}
 				}
@@ -82,7 +82,7 @@ func (a *Adoption) ruled() []schema.GroupVersionKind {
 	return kinds
 }
 
-func (a *Adoption) kindOf(group, resource string) (schema.GroupVersionKind, bool) {
+func (a *Adoption) findKind(group, resource string) (schema.GroupVersionKind, bool) {
 	if strings.ContainsAny(resource, "*/") || slices.Contains([]string{"pods", "bindings", "namespaces"}, resource) {
 		return schema.GroupVersionKind{}, false
 	}
@@ -95,15 +95,15 @@ func (a *Adoption) kindOf(group, resource string) (schema.GroupVersionKind, bool
 	return kind, err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace
 }
 
-// sanitized returns an object as an author would write it, without the fields that the cluster
+// sanitizeObject returns an object as an author would write it, without the fields that the cluster
 // set.
-func sanitized(o *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
-	clean := bare(o)
+func sanitizeObject(o *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
+	clean := stripServerFields(o)
 	clean.SetNamespace(namespace)
 	switch o.GetKind() {
 	case "Service":
 		for _, given := range []string{"clusterIP", "clusterIPs", "healthCheckNodePort", "ipFamilies", "ipFamilyPolicy"} {
-			if given != "clusterIP" || stringAt(o, "spec", "clusterIP") != corev1.ClusterIPNone {
+			if given != "clusterIP" || getString(o, "spec", "clusterIP") != corev1.ClusterIPNone {
 				unstructured.RemoveNestedField(clean.Object, "spec", given)
 			}
 		}
@@ -130,9 +130,9 @@ func sanitized(o *unstructured.Unstructured, namespace string) *unstructured.Uns
 	return clean
 }
 
-// bare returns an object without fields that only a server can set, so that it can be applied
+// stripServerFields returns an object without fields that only a server can set, so that it can be applied
 // again.
-func bare(o *unstructured.Unstructured) *unstructured.Unstructured {
+func stripServerFields(o *unstructured.Unstructured) *unstructured.Unstructured {
 	clean := o.DeepCopy()
 	delete(clean.Object, "status")
 	metadata := map[string]any{"name": o.GetName()}
@@ -154,7 +154,7 @@ func bare(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return clean
 }
 
-func stringAt(o *unstructured.Unstructured, path ...string) string {
+func getString(o *unstructured.Unstructured, path ...string) string {
 	text, _, _ := unstructured.NestedString(o.Object, path...)
 	return text
 }

@@ -16,9 +16,9 @@ import (
 	"croft.dev/croft/internal/apply"
 )
 
-// stateOf returns the owner of a namespace, and the problems to fix before the tenant can have
+// readState returns the owner of a namespace, and the problems to fix before the tenant can have
 // it. live is nil if the namespace does not exist.
-func (a *Adoption) stateOf(ctx context.Context, name string, live *corev1.Namespace) (n Namespace, blocking []string, err error) {
+func (a *Adoption) readState(ctx context.Context, name string, live *corev1.Namespace) (n Namespace, blocking []string, err error) {
 	n = Namespace{Name: name, State: Missing}
 	if live == nil {
 		return n, nil, nil
@@ -33,7 +33,7 @@ func (a *Adoption) stateOf(ctx context.Context, name string, live *corev1.Namesp
 		n.State = Taken
 	default:
 		n.State, n.From = Foreign, owner
-		why, err := a.held(ctx, owner, name)
+		why, err := a.explainRetention(ctx, owner, name)
 		if err != nil {
 			return n, nil, err
 		}
@@ -46,9 +46,9 @@ func (a *Adoption) stateOf(ctx context.Context, name string, live *corev1.Namesp
 	return n, blocking, nil
 }
 
-// held returns why a namespace belongs to another tenant, or "" if that tenant is deleted or no
+// explainRetention returns why a namespace belongs to another tenant, or "" if that tenant is deleted or no
 // longer declares it.
-func (a *Adoption) held(ctx context.Context, owner, namespace string) (string, error) {
+func (a *Adoption) explainRetention(ctx context.Context, owner, namespace string) (string, error) {
 	var tenant v1alpha1.Tenant
 	err := a.client.Get(ctx, client.ObjectKey{Name: owner}, &tenant)
 	switch {
@@ -72,9 +72,9 @@ func (a *Adoption) isKept(namespace *corev1.Namespace) bool {
 	return owner != "" && owner != a.tenant.Name
 }
 
-// noteKept records the walls of the previous tenant, and its labels and annotations on the
+// recordKept records the walls of the previous tenant, and its labels and annotations on the
 // namespace, so that undoing restores them.
-func (a *Adoption) noteKept(ctx context.Context, r *Record, namespace *corev1.Namespace) error {
+func (a *Adoption) recordKept(ctx context.Context, r *Record, namespace *corev1.Namespace) error {
 	marks := Marks{Labels: maps.Clone(namespace.Labels), Annotations: maps.Clone(namespace.Annotations)}
 	own := func(key, _ string) bool {
 		return !strings.HasPrefix(key, "croft.dev/") && key != v1alpha1.ManagedByLabel && !strings.HasPrefix(key, "pod-security.kubernetes.io/")
@@ -83,12 +83,12 @@ func (a *Adoption) noteKept(ctx context.Context, r *Record, namespace *corev1.Na
 	maps.DeleteFunc(marks.Annotations, own)
 	r.Namespaces[namespace.Name] = marks
 	for _, kind := range slices.Concat(apply.TenantKinds, apply.DialectKinds, apply.OptionalKinds) {
-		walls, err := list(ctx, a.client, kind, client.InNamespace(namespace.Name), client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
+		walls, err := listObjects(ctx, a.client, kind, client.InNamespace(namespace.Name), client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
 		if err != nil {
 			return err
 		}
 		for i := range walls {
-			r.remember(&walls[i])
+			r.addObject(&walls[i])
 		}
 	}
 	return nil

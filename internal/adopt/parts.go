@@ -25,40 +25,40 @@ type borders struct {
 	ports    []int
 }
 
-// bordersIn returns the borders in policies of any API. It collects every network and every
+// collectBorders returns the borders in policies of any API. It collects every network and every
 // number; numbers that are not ports are harmless.
-func bordersIn(policies []client.Object) (borders, error) {
+func collectBorders(policies []client.Object) (borders, error) {
 	var b borders
 	for _, o := range policies {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 		if err != nil {
 			return b, err
 		}
-		b.read(content["spec"])
+		b.addValue(content["spec"])
 	}
 	return b, nil
 }
 
-func (b *borders) read(value any) {
+func (b *borders) addValue(value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for _, v := range value {
-			b.read(v)
+			b.addValue(v)
 		}
 	case []any:
 		for _, v := range value {
-			b.read(v)
+			b.addValue(v)
 		}
 	case string:
-		b.readText(value)
+		b.addText(value)
 	case int64:
-		b.port(value)
+		b.addPort(value)
 	case float64:
-		b.port(int64(value))
+		b.addPort(int64(value))
 	}
 }
 
-func (b *borders) readText(text string) {
+func (b *borders) addText(text string) {
 	if prefix, err := netip.ParsePrefix(text); err == nil {
 		b.networks = append(b.networks, prefix.Masked())
 		return
@@ -69,28 +69,28 @@ func (b *borders) readText(text string) {
 	}
 	for part := range strings.SplitSeq(text, ":") { // Calico writes ranges as 1000:2000
 		if number, err := strconv.ParseInt(part, 10, 32); err == nil {
-			b.port(number)
+			b.addPort(number)
 		}
 	}
 }
 
-// port adds a port and the following one as borders.
-func (b *borders) port(number int64) {
+// addPort adds a port and the following one as borders.
+func (b *borders) addPort(number int64) {
 	if number >= 1 && number <= math.MaxUint16 {
 		b.ports = append(b.ports, int(number), int(number)+1)
 	}
 }
 
-// addresses returns one address of each part of a block. It returns an error if the block
+// sampleAddresses returns one address of each part of a block. It returns an error if the block
 // cannot be parsed as in policies.
-func (b *borders) addresses(block *networkingv1.IPBlock) ([]netip.Addr, error) {
-	whole, err := network(block.CIDR)
+func (b *borders) sampleAddresses(block *networkingv1.IPBlock) ([]netip.Addr, error) {
+	whole, err := parseNetwork(block.CIDR)
 	if err != nil {
 		return nil, err
 	}
 	var but []netip.Prefix
 	for _, text := range block.Except {
-		hole, err := network(text)
+		hole, err := parseNetwork(text)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ func (b *borders) addresses(block *networkingv1.IPBlock) ([]netip.Addr, error) {
 	begins := []netip.Addr{whole.Addr()}
 	for _, n := range slices.Concat(b.networks, but) {
 		begins = append(begins, n.Addr())
-		if behind := last(n).Next(); behind.IsValid() {
+		if behind := findLastAddress(n).Next(); behind.IsValid() {
 			begins = append(begins, behind)
 		}
 	}
@@ -108,9 +108,9 @@ func (b *borders) addresses(block *networkingv1.IPBlock) ([]netip.Addr, error) {
 	}), nil
 }
 
-// network parses a network. Parsers disagree about IPv4 addresses in IPv6 notation, so these
+// parseNetwork parses a network. Parsers disagree about IPv4 addresses in IPv6 notation, so these
 // are refused.
-func network(text string) (netip.Prefix, error) {
+func parseNetwork(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err == nil && prefix.Addr().Is4In6() {
 		err = fmt.Errorf("%s is IPv4 written as IPv6", text)
@@ -118,8 +118,8 @@ func network(text string) (netip.Prefix, error) {
 	return prefix.Masked(), err
 }
 
-// last returns the highest address of a network.
-func last(n netip.Prefix) netip.Addr {
+// findLastAddress returns the highest address of a network.
+func findLastAddress(n netip.Prefix) netip.Addr {
 	bytes := n.Addr().AsSlice()
 	for bit := n.Bits(); bit < len(bytes)*8; bit++ {
 		bytes[bit/8] |= 1 << (7 - bit%8)
@@ -134,9 +134,9 @@ type port struct {
 	protocol string
 }
 
-// portsOf returns one port of each part that a rule's ports allow. A named port may be any
+// samplePorts returns one port of each part that a rule's ports allow. A named port may be any
 // port.
-func (b *borders) portsOf(rule []networkingv1.NetworkPolicyPort) []port {
+func (b *borders) samplePorts(rule []networkingv1.NetworkPolicyPort) []port {
 	var all []port
 	span := func(protocol corev1.Protocol, from, to int) {
 		for _, number := range append([]int{from}, b.ports...) {
@@ -171,10 +171,10 @@ func (b *borders) portsOf(rule []networkingv1.NetworkPolicyPort) []port {
 // selector counts as undecidable.
 const mostChosen = 256
 
-// chosenBy returns the smallest label sets that a selector matches: one for each combination of
+// expandSelector returns the smallest label sets that a selector matches: one for each combination of
 // the values that it names. Its other matches have more labels, and the walls allow no less for
 // more labels. It returns an error if the sets cannot be determined.
-func chosenBy(s *metav1.LabelSelector) ([]labels.Set, error) {
+func expandSelector(s *metav1.LabelSelector) ([]labels.Set, error) {
 	sets := []labels.Set{{}}
 	and := func(key string, values ...string) error {
 		if len(sets)*len(values) > mostChosen {

@@ -20,7 +20,7 @@ type Plan struct {
 	// may remain.
 	Refused []Refusal `json:"refused,omitempty"`
 	// Beside are existing objects with the same purpose as a wall.
-	Beside  []Beside  `json:"beside,omitempty"`
+	Beside  []Overlap `json:"beside,omitempty"`
 	Traffic []Traffic `json:"traffic,omitempty"`
 	Pools   []Pool    `json:"pools,omitempty"`
 	Quota   []Excess  `json:"quota,omitempty"`
@@ -60,13 +60,13 @@ type Refusal struct {
 	Why    string `json:"why"`
 }
 
-// Done reports whether all namespaces belong to the tenant.
-func (p *Plan) Done() bool {
+// IsDone reports whether all namespaces belong to the tenant.
+func (p *Plan) IsDone() bool {
 	return !slices.ContainsFunc(p.Namespaces, func(n Namespace) bool { return n.State != Taken })
 }
 
-// Unsettled returns the pods that would not be re-created on their present pool.
-func (p *Plan) Unsettled() []Workload {
+// ListUnsettled returns the pods that would not be re-created on their present pool.
+func (p *Plan) ListUnsettled() []Workload {
 	var some []Workload
 	for _, w := range p.Pods {
 		if w.Refused != "" || w.Waits != "" || w.Moves() {
@@ -76,9 +76,9 @@ func (p *Plan) Unsettled() []Workload {
 	return some
 }
 
-// Replaced returns the objects that the walls make redundant.
-func (p *Plan) Replaced() []Beside {
-	var some []Beside
+// ListReplaced returns the objects that the walls make redundant.
+func (p *Plan) ListReplaced() []Overlap {
+	var some []Overlap
 	for _, b := range p.Beside {
 		if b.Replaced {
 			some = append(some, b)
@@ -91,12 +91,12 @@ func (p *Plan) Replaced() []Beside {
 // objects are tried in a scratch namespace, which is deleted afterwards.
 func (a *Adoption) Plan(ctx context.Context) (*Plan, error) {
 	p := &Plan{Tenant: a.tenant.Name}
-	live, err := a.namespaces(ctx)
+	live, err := a.readNamespaces(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range a.tenant.Namespaces {
-		n, blocking, err := a.stateOf(ctx, name, live[name])
+		n, blocking, err := a.readState(ctx, name, live[name])
 		if err != nil {
 			return nil, err
 		}
@@ -109,13 +109,13 @@ func (a *Adoption) Plan(ctx context.Context) (*Plan, error) {
 			p.Blocking = append(p.Blocking, missing.Error())
 		}
 	}
-	for _, look := range []func(context.Context, *Plan) error{a.pods, a.beside, a.traffic, a.pools, a.quota} {
+	for _, look := range []func(context.Context, *Plan) error{a.readPods, a.findOverlaps, a.compareTraffic, a.comparePools, a.checkQuota} {
 		if err := look(ctx, p); err != nil {
 			return nil, err
 		}
 	}
-	if p.Tried, err = a.policiesMatch(ctx); err != nil || !p.Tried {
-		a.fit(p)
+	if p.Tried, err = a.arePoliciesCurrent(ctx); err != nil || !p.Tried {
+		a.checkFit(p)
 		return p, err
 	}
 	return p, a.Try(ctx, p)

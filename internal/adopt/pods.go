@@ -48,22 +48,22 @@ func (w *Workload) Moves() bool {
 	return w.Next != "" && slices.ContainsFunc(w.Now, func(pool string) bool { return pool != w.Next })
 }
 
-// pods reads the running pods, and computes their pools from the file.
-func (a *Adoption) pods(ctx context.Context, p *Plan) error {
+// readPods reads the running pods, and computes their pools from the file.
+func (a *Adoption) readPods(ctx context.Context, p *Plan) error {
 	var nodes corev1.NodeList
 	if err := a.client.List(ctx, &nodes); err != nil {
 		return err
 	}
 	pools := map[string]string{}
 	for i := range nodes.Items {
-		pools[nodes.Items[i].Name] = a.poolOf(&nodes.Items[i])
+		pools[nodes.Items[i].Name] = a.findPool(&nodes.Items[i])
 	}
 	for _, namespace := range a.tenant.Namespaces {
 		var pods corev1.PodList
 		if err := a.client.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
 			return err
 		}
-		found, err := a.workloads(ctx, pods.Items, pools)
+		found, err := a.groupWorkloads(ctx, pods.Items, pools)
 		if err != nil {
 			return err
 		}
@@ -72,13 +72,13 @@ func (a *Adoption) pods(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// poolOf returns the pool of a node: by the label that croft's pods select or, if the node does
+// findPool returns the pool of a node: by the label that croft's pods select or, if the node does
 // not have it, by Karpenter's own label.
-func (a *Adoption) poolOf(node *corev1.Node) string {
+func (a *Adoption) findPool(node *corev1.Node) string {
 	return cmp.Or(node.Labels[a.estate.Platform.NodePoolKey], node.Labels[karpenterv1.NodePoolLabelKey], "no pool")
 }
 
-func (a *Adoption) workloads(ctx context.Context, pods []corev1.Pod, pools map[string]string) ([]Workload, error) {
+func (a *Adoption) groupWorkloads(ctx context.Context, pods []corev1.Pod, pools map[string]string) ([]Workload, error) {
 	var all []*Workload
 	known := map[string]*Workload{}
 	for i := range pods {
@@ -93,7 +93,7 @@ func (a *Adoption) workloads(ctx context.Context, pods []corev1.Pod, pools map[s
 		w := known[id]
 		if w == nil {
 			var err error
-			if w, err = a.workload(ctx, pod); err != nil {
+			if w, err = a.readWorkload(ctx, pod); err != nil {
 				return nil, err
 			}
 			known[id] = w
@@ -101,7 +101,7 @@ func (a *Adoption) workloads(ctx context.Context, pods []corev1.Pod, pools map[s
 		}
 		w.Pods++
 		if pool, ok := pools[pod.Spec.NodeName]; ok {
-			w.Nodes, w.Now = union(w.Nodes, pod.Spec.NodeName), union(w.Now, pool)
+			w.Nodes, w.Now = insertSorted(w.Nodes, pod.Spec.NodeName), insertSorted(w.Now, pool)
 		}
 	}
 	list := make([]Workload, len(all))
@@ -112,7 +112,7 @@ func (a *Adoption) workloads(ctx context.Context, pods []corev1.Pod, pools map[s
 	return list, nil
 }
 
-func union(list []string, name string) []string {
+func insertSorted(list []string, name string) []string {
 	if slices.Contains(list, name) {
 		return list
 	}
@@ -121,20 +121,20 @@ func union(list []string, name string) []string {
 	return list
 }
 
-// workload returns the workload of a pod. The next pod is created from the controller's
+// readWorkload returns the workload of a pod. The next pod is created from the controller's
 // template, not from the pod, which admission has changed.
-func (a *Adoption) workload(ctx context.Context, pod *corev1.Pod) (*Workload, error) {
+func (a *Adoption) readWorkload(ctx context.Context, pod *corev1.Pod) (*Workload, error) {
 	w := &Workload{Namespace: pod.Namespace, Name: "Pod/" + pod.Name, template: pod}
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil {
 		w.Note = "no controller makes it anew"
 	} else {
 		w.Name = owner.Kind + "/" + owner.Name
-		made, err := a.owner(ctx, pod.Namespace, owner)
+		made, err := a.readOwner(ctx, pod.Namespace, owner)
 		if err != nil {
 			return nil, err
 		}
-		if template, err := templateOf(made); err == nil && template != nil {
+		if template, err := readTemplate(made); err == nil && template != nil {
 			w.template = &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 		}
 		if above := made.GetOwnerReferences(); owner.Kind != "DaemonSet" && len(above) == 1 {
@@ -144,7 +144,7 @@ func (a *Adoption) workload(ctx context.Context, pod *corev1.Pod) (*Workload, er
 			w.Note = "takes its pool from its template when that is written: kubectl rollout restart, once it is taken over"
 		}
 	}
-	w.template = fresh(w.template)
+	w.template = resetPod(w.template)
 	w.pod = w.template
 	w.Next = a.tenant.Pools[0]
 	if asked := w.pod.Spec.NodeSelector[a.estate.Platform.NodePoolKey]; slices.Contains(a.tenant.Pools, asked) {
@@ -153,7 +153,7 @@ func (a *Adoption) workload(ctx context.Context, pod *corev1.Pod) (*Workload, er
 	return w, nil
 }
 
-func (a *Adoption) owner(ctx context.Context, namespace string, owner *metav1.OwnerReference) (*unstructured.Unstructured, error) {
+func (a *Adoption) readOwner(ctx context.Context, namespace string, owner *metav1.OwnerReference) (*unstructured.Unstructured, error) {
 	made := &unstructured.Unstructured{}
 	made.SetGroupVersionKind(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind))
 	err := a.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner.Name}, made)
@@ -163,8 +163,8 @@ func (a *Adoption) owner(ctx context.Context, namespace string, owner *metav1.Ow
 	return made, err
 }
 
-// templateOf returns the pod template of a built-in controller, or nil if it has none.
-func templateOf(made *unstructured.Unstructured) (*corev1.PodTemplateSpec, error) {
+// readTemplate returns the pod template of a built-in controller, or nil if it has none.
+func readTemplate(made *unstructured.Unstructured) (*corev1.PodTemplateSpec, error) {
 	content, ok, err := unstructured.NestedMap(made.Object, "spec", "template")
 	if err != nil || !ok {
 		return nil, err
@@ -177,10 +177,10 @@ func templateOf(made *unstructured.Unstructured) (*corev1.PodTemplateSpec, error
 // pod's service account.
 const accessVolume = "kube-api-access-"
 
-// fresh returns a pod as its controller would write it: without the fields that the API server,
+// resetPod returns a pod as its controller would write it: without the fields that the API server,
 // the scheduler and the kubelet set. It has no service account, since the scratch namespace has
 // only the default one.
-func fresh(pod *corev1.Pod) *corev1.Pod {
+func resetPod(pod *corev1.Pod) *corev1.Pod {
 	clean := &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "croft-adopt-", Labels: pod.Labels, Annotations: pod.Annotations, Finalizers: pod.Finalizers},

@@ -56,7 +56,7 @@ spec:
 		}
 	}
 	before := pod.DeepCopy()
-	if diff := cmp.Diff(plain(t, &want), plain(t, fresh(&pod))); diff != "" {
+	if diff := cmp.Diff(plain(t, &want), plain(t, resetPod(&pod))); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(before, &pod); diff != "" {
@@ -93,7 +93,7 @@ func TestAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			live := object(t, test.live)
 			before := live.DeepCopy()
-			if diff := cmp.Diff(object(t, test.want).Object, sanitized(live, "scratch").Object); diff != "" {
+			if diff := cmp.Diff(object(t, test.want).Object, sanitizeObject(live, "scratch").Object); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(before, live); diff != "" {
@@ -109,9 +109,9 @@ func TestRemember(t *testing.T) {
 		return object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {k: "+value+"}}")
 	}
 	r := &Record{}
-	r.remember(state("first"))
-	r.remember(state("croft's"))
-	if len(r.Objects) != 1 || stringAt(r.Objects[0], "data", "k") != "first" {
+	r.addObject(state("first"))
+	r.addObject(state("croft's"))
+	if len(r.Objects) != 1 || getString(r.Objects[0], "data", "k") != "first" {
 		t.Errorf("kept %v", r.Objects)
 	}
 }
@@ -123,7 +123,7 @@ func TestCounts(t *testing.T) {
 		"services": "services", "secrets": "secrets", "persistentvolumeclaims": "persistentvolumeclaims",
 		"pods": "", "requests.cpu": "", "services.nodeports": "", "requests.storage": "", "fast.storageclass.storage.k8s.io/requests.storage": "",
 	} {
-		got, ok := counts(name)
+		got, ok := parseCounted(name)
 		if ok != (want != "") || ok && got.String() != want {
 			t.Errorf("%s: %s, want %q", name, got, want)
 		}

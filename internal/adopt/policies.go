@@ -18,25 +18,25 @@ import (
 // stranger is a namespace that belongs neither to the tenant nor to the platform.
 const stranger = "croft-adopt-stranger"
 
-// judgeNetworkPolicy reports whether croft's policies allow every connection that a policy
+// compareNetworkPolicy reports whether croft's policies allow every connection that a policy
 // allows. Both deny all other connections: croft's policies select every pod, in both
 // directions.
-func (a *Adoption) judgeNetworkPolicy(o *unstructured.Unstructured) (bool, string) {
+func (a *Adoption) compareNetworkPolicy(o *unstructured.Unstructured) (bool, string) {
 	var policy networkingv1.NetworkPolicy
-	if into(o, &policy) != nil {
+	if decodeInto(o, &policy) != nil {
 		return false, ""
 	}
-	c, err := a.compare(policy.Namespace)
+	c, err := a.newComparison(policy.Namespace)
 	if err != nil {
 		return false, "cannot be compared: " + err.Error()
 	}
 	for _, rule := range policy.Spec.Ingress {
-		if more := c.more(rule.From, rule.Ports, true); more != "" {
+		if more := c.findExtra(rule.From, rule.Ports, true); more != "" {
 			return false, "lets in more than the tenant's walls (" + more + "): stays, and adds up with them"
 		}
 	}
 	for _, rule := range policy.Spec.Egress {
-		if more := c.more(rule.To, rule.Ports, false); more != "" {
+		if more := c.findExtra(rule.To, rule.Ports, false); more != "" {
 			return false, "lets out more than the tenant's walls (" + more + "): stays, and adds up with them"
 		}
 	}
@@ -51,32 +51,32 @@ type comparison struct {
 	borders
 }
 
-// compare returns the comparison of a namespace's policies with the tenant's walls.
-func (a *Adoption) compare(own string) (*comparison, error) {
-	known := []corev1.Namespace{named(metav1.NamespaceSystem)}
+// newComparison returns the comparison of a namespace's policies with the tenant's walls.
+func (a *Adoption) newComparison(own string) (*comparison, error) {
+	known := []corev1.Namespace{newNamespace(metav1.NamespaceSystem)}
 	for _, name := range a.estate.Platform.Network.PlatformNamespaces {
-		known = append(known, named(name))
+		known = append(known, newNamespace(name))
 	}
 	c := &comparison{own: own}
-	c.known, c.walls = a.walled(known)
+	c.known, c.walls = a.buildWalledNamespaces(known)
 	var err error
-	c.borders, err = bordersIn(c.walls)
+	c.borders, err = collectBorders(c.walls)
 	return c, err
 }
 
-func named(name string) corev1.Namespace {
+func newNamespace(name string) corev1.Namespace {
 	return corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}
 }
 
-// more returns a connection that a rule allows and the walls deny, or "" if there is none.
-func (c *comparison) more(peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort, ingress bool) string {
-	for _, peer := range everybody(peers) {
-		sides, err := c.sidesOf(peer)
+// findExtra returns a connection that a rule allows and the walls deny, or "" if there is none.
+func (c *comparison) findExtra(peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort, ingress bool) string {
+	for _, peer := range expandPeers(peers) {
+		sides, err := c.listSides(peer)
 		if err != nil {
 			return err.Error()
 		}
 		for _, s := range sides {
-			more, err := c.moreOf(s, c.portsOf(ports), ingress)
+			more, err := c.findExtraOnSide(s, c.samplePorts(ports), ingress)
 			if err != nil {
 				return err.Error()
 			}
@@ -88,8 +88,8 @@ func (c *comparison) more(peers []networkingv1.NetworkPolicyPeer, ports []networ
 	return ""
 }
 
-// moreOf returns the first connection with one side that the walls do not allow.
-func (c *comparison) moreOf(s side, ports []port, ingress bool) (string, error) {
+// findExtraOnSide returns the first connection with one side that the walls do not allow.
+func (c *comparison) findExtraOnSide(s side, ports []port, ingress bool) (string, error) {
 	namespaces := slices.Clone(c.known)
 	if s.namespace != nil {
 		namespaces = append(slices.DeleteFunc(namespaces, func(n corev1.Namespace) bool { return n.Name == s.namespace.Name }), *s.namespace)
@@ -118,8 +118,8 @@ func (c *comparison) moreOf(s side, ports []port, ingress bool) (string, error) 
 	return "", nil
 }
 
-// everybody returns the peers of a rule. A rule without peers matches all.
-func everybody(peers []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyPeer {
+// expandPeers returns the peers of a rule. A rule without peers matches all.
+func expandPeers(peers []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyPeer {
 	if len(peers) > 0 {
 		return peers
 	}
@@ -156,12 +156,12 @@ func (s side) String() string {
 	}
 }
 
-// sidesOf returns representatives of everything that a peer selects: one address of each part,
+// listSides returns representatives of everything that a peer selects: one address of each part,
 // or one namespace of each kind. It returns an error if they cannot be determined, so that no
 // decision relies on them.
-func (c *comparison) sidesOf(peer networkingv1.NetworkPolicyPeer) ([]side, error) {
+func (c *comparison) listSides(peer networkingv1.NetworkPolicyPeer) ([]side, error) {
 	if peer.IPBlock != nil {
-		addresses, err := c.addresses(peer.IPBlock)
+		addresses, err := c.sampleAddresses(peer.IPBlock)
 		sides := make([]side, len(addresses))
 		for i, address := range addresses {
 			sides[i] = side{ip: address.String(), pods: []labels.Set{nil}}
@@ -171,32 +171,32 @@ func (c *comparison) sidesOf(peer networkingv1.NetworkPolicyPeer) ([]side, error
 	pods := []labels.Set{nil}
 	if peer.PodSelector != nil {
 		var err error
-		if pods, err = chosenBy(peer.PodSelector); err != nil {
+		if pods, err = expandSelector(peer.PodSelector); err != nil {
 			return nil, err
 		}
 	}
 	if peer.NamespaceSelector == nil {
-		return []side{{namespace: c.namespace(labels.Set{corev1.LabelMetadataName: c.own}), pods: pods}}, nil
+		return []side{{namespace: c.buildNamespace(labels.Set{corev1.LabelMetadataName: c.own}), pods: pods}}, nil
 	}
-	chosen, err := chosenBy(peer.NamespaceSelector)
+	chosen, err := expandSelector(peer.NamespaceSelector)
 	if err != nil {
 		return nil, err
 	}
 	sides := make([]side, len(chosen))
 	for i, set := range chosen {
-		sides[i] = side{namespace: c.namespace(set), pods: pods}
+		sides[i] = side{namespace: c.buildNamespace(set), pods: pods}
 	}
 	return sides, nil
 }
 
-// namespace returns a namespace with these labels: a known one if they name one, and otherwise
+// buildNamespace returns a namespace with these labels: a known one if they name one, and otherwise
 // an invented one.
-func (c *comparison) namespace(set labels.Set) *corev1.Namespace {
+func (c *comparison) buildNamespace(set labels.Set) *corev1.Namespace {
 	name, ok := set[corev1.LabelMetadataName]
 	if !ok {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: stranger, Labels: set}}
 	}
-	n := named(name)
+	n := newNamespace(name)
 	if i := slices.IndexFunc(c.known, func(k corev1.Namespace) bool { return k.Name == name }); i >= 0 {
 		n = c.known[i]
 	}

@@ -25,7 +25,7 @@ func TestReplacedIsReachable(t *testing.T) {
 		granted := w.networks(3)
 		a := adopting(t, "{platformNamespaces: [ingress]}", ", network: {egress: Restricted, allowCIDRs: ["+granted+"]}")
 		spec := w.policy()
-		verdict, why := a.judgeNetworkPolicy(networkPolicy(t, spec))
+		verdict, why := a.compareNetworkPolicy(networkPolicy(t, spec))
 		if verdict {
 			replaced++
 		}
@@ -103,9 +103,9 @@ func (a *Adoption) lost(t *testing.T, spec string) string {
 	t.Helper()
 	var all []corev1.Namespace
 	for _, name := range namespacesOfWorld {
-		all = append(all, named(name))
+		all = append(all, newNamespace(name))
 	}
-	labelled, walls := a.walled(all)
+	labelled, walls := a.buildWalledNamespaces(all)
 	before, after := a.reach(t, labelled, typed(t, spec)), a.reach(t, labelled, walls...)
 	ingress := strings.Contains(spec, "ingress: [")
 	for _, f := range flowsOfWorld(ingress) {

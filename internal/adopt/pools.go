@@ -22,8 +22,8 @@ type Pool struct {
 	Replaces bool `json:"replaces,omitempty"`
 }
 
-// pools compares the existing NodePools with the NodePools of the tenant's pools.
-func (a *Adoption) pools(ctx context.Context, p *Plan) error {
+// comparePools compares the existing NodePools with the NodePools of the tenant's pools.
+func (a *Adoption) comparePools(ctx context.Context, p *Plan) error {
 	var live karpenterv1.NodePoolList
 	if err := a.client.List(ctx, &live); err != nil {
 		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
@@ -41,11 +41,11 @@ func (a *Adoption) pools(ctx context.Context, p *Plan) error {
 					p.Pools = append(p.Pools, Pool{Name: name, Is: "new: its nodes come with the first pods that are made anew"})
 					continue
 				}
-				if why := refusal(&live.Items[i]); why != "" {
+				if why := explainRefusal(&live.Items[i]); why != "" {
 					p.Blocking = append(p.Blocking, why)
 					continue
 				}
-				p.Pools = append(p.Pools, compared(&live.Items[i], wanted))
+				p.Pools = append(p.Pools, comparePool(&live.Items[i], wanted))
 			}
 		}
 		for i := range live.Items {
@@ -59,17 +59,17 @@ func (a *Adoption) pools(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// refusal returns why Karpenter refuses every change of a NodePool into a croft pool, or "" if
+// explainRefusal returns why Karpenter refuses every change of a NodePool into a croft pool, or "" if
 // it does not.
-func refusal(live *karpenterv1.NodePool) string {
+func explainRefusal(live *karpenterv1.NodePool) string {
 	if live.Spec.Replicas == nil {
 		return ""
 	}
 	return fmt.Sprintf("NodePool %s has replicas, and Karpenter refuses to take them away: give the pool another name in croft.yaml, such as %s-dynamic", live.Name, live.Name)
 }
 
-// compared returns the effect of changing a NodePool on its existing nodes.
-func compared(live, wanted *karpenterv1.NodePool) Pool {
+// comparePool returns the effect of changing a NodePool on its existing nodes.
+func comparePool(live, wanted *karpenterv1.NodePool) Pool {
 	pool := Pool{Name: live.Name, Is: "stays as it is"}
 	effect := drift.Compare(drift.Pool{NodePool: live}, drift.Pool{NodePool: wanted}, nil)
 	drifts := len(effect.Fields) > 0

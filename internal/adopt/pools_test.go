@@ -56,7 +56,7 @@ func TestCompared(t *testing.T) {
 		}, true, "GATHERS PODS"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := compared(pool(test.was), pool(test.will))
+			got := comparePool(pool(test.was), pool(test.will))
 			if got.Replaces != test.replaces || !strings.Contains(got.Is, test.says) {
 				t.Errorf("replaces: %t, want %t; says %q, want %q", got.Replaces, test.replaces, got.Is, test.says)
 			}
@@ -69,11 +69,11 @@ func TestCompared(t *testing.T) {
 func TestRefusal(t *testing.T) {
 	live := &karpenterv1.NodePool{}
 	live.Name = "gateway"
-	if why := refusal(live); why != "" {
+	if why := explainRefusal(live); why != "" {
 		t.Errorf("a NodePool without replicas: %s", why)
 	}
 	live.Spec.Replicas = ptr.To[int64](0)
-	if why := refusal(live); !strings.Contains(why, "such as gateway-dynamic") {
+	if why := explainRefusal(live); !strings.Contains(why, "such as gateway-dynamic") {
 		t.Errorf("a NodePool with replicas: %q", why)
 	}
 }

@@ -23,14 +23,14 @@ type Excess struct {
 	Hard     string `json:"hard"`
 }
 
-// quota compares the use of the tenant's namespaces with its quota.
-func (a *Adoption) quota(ctx context.Context, p *Plan) error {
+// checkQuota compares the use of the tenant's namespaces with its quota.
+func (a *Adoption) checkQuota(ctx context.Context, p *Plan) error {
 	if len(a.tenant.Quota) == 0 {
 		return nil
 	}
 	used := corev1.ResourceList{}
 	for _, namespace := range a.tenant.Namespaces {
-		if err := a.use(ctx, used, namespace); err != nil {
+		if err := a.addUse(ctx, used, namespace); err != nil {
 			return err
 		}
 	}
@@ -43,9 +43,9 @@ func (a *Adoption) quota(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// use adds up a namespace's use of the quota's resources, as Kubernetes counts it. It does not
+// addUse adds up a namespace's use of the quota's resources, as Kubernetes counts it. It does not
 // count storage of a single class; see the ResourceQuota itself for that.
-func (a *Adoption) use(ctx context.Context, used corev1.ResourceList, namespace string) error {
+func (a *Adoption) addUse(ctx context.Context, used corev1.ResourceList, namespace string) error {
 	var pods corev1.PodList
 	var services corev1.ServiceList
 	var claims corev1.PersistentVolumeClaimList
@@ -61,10 +61,10 @@ func (a *Adoption) use(ctx context.Context, used corev1.ResourceList, namespace 
 		countService(used, &services.Items[i])
 	}
 	for i := range claims.Items {
-		add(used, corev1.ResourceRequestsStorage, claims.Items[i].Spec.Resources.Requests[corev1.ResourceStorage])
+		addQuantity(used, corev1.ResourceRequestsStorage, claims.Items[i].Spec.Resources.Requests[corev1.ResourceStorage])
 	}
 	for name := range a.tenant.Quota {
-		counted, ok := counts(name)
+		counted, ok := parseCounted(name)
 		if !ok {
 			continue
 		}
@@ -77,13 +77,13 @@ func (a *Adoption) use(ctx context.Context, used corev1.ResourceList, namespace 
 		if err := a.client.List(ctx, &objects, client.InNamespace(namespace)); err != nil {
 			return err
 		}
-		add(used, name, *resource.NewQuantity(int64(len(objects.Items)), resource.DecimalSI))
+		addQuantity(used, name, *resource.NewQuantity(int64(len(objects.Items)), resource.DecimalSI))
 	}
 	return nil
 }
 
-// counts returns the resource whose objects a quota counts by a name, or false for other names.
-func counts(name corev1.ResourceName) (schema.GroupResource, bool) {
+// parseCounted returns the resource whose objects a quota counts by a name, or false for other names.
+func parseCounted(name corev1.ResourceName) (schema.GroupResource, bool) {
 	if counted, ok := strings.CutPrefix(string(name), "count/"); ok {
 		return schema.ParseGroupResource(counted), true
 	}
@@ -101,31 +101,31 @@ func countPod(used corev1.ResourceList, pod *corev1.Pod) {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return
 	}
-	add(used, corev1.ResourcePods, single)
+	addQuantity(used, corev1.ResourcePods, single)
 	for name, amount := range podresources.PodRequests(pod, podresources.PodResourcesOptions{}) {
-		add(used, "requests."+name, amount)
-		add(used, name, amount)
+		addQuantity(used, "requests."+name, amount)
+		addQuantity(used, name, amount)
 	}
 	for name, amount := range podresources.PodLimits(pod, podresources.PodResourcesOptions{}) {
-		add(used, "limits."+name, amount)
+		addQuantity(used, "limits."+name, amount)
 	}
 }
 
 // countService adds a Service's use of a quota, except for the number of Services.
 func countService(used corev1.ResourceList, service *corev1.Service) {
 	if service.Spec.Type == corev1.ServiceTypeLoadBalancer {
-		add(used, corev1.ResourceServicesLoadBalancers, single)
+		addQuantity(used, corev1.ResourceServicesLoadBalancers, single)
 	}
 	for _, port := range service.Spec.Ports {
 		if port.NodePort != 0 {
-			add(used, corev1.ResourceServicesNodePorts, single)
+			addQuantity(used, corev1.ResourceServicesNodePorts, single)
 		}
 	}
 }
 
 var single = resource.MustParse("1")
 
-func add(used corev1.ResourceList, name corev1.ResourceName, amount resource.Quantity) {
+func addQuantity(used corev1.ResourceList, name corev1.ResourceName, amount resource.Quantity) {
 	sum := used[name]
 	sum.Add(amount)
 	used[name] = sum

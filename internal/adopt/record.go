@@ -77,10 +77,10 @@ func ReadRecord(ctx context.Context, c client.Reader, tenant string) (*Record, e
 	}
 }
 
-// remember adds an object, unless it was added before: the first state is kept.
-func (r *Record) remember(o *unstructured.Unstructured) {
+// addObject adds an object, unless it was added before: the first state is kept.
+func (r *Record) addObject(o *unstructured.Unstructured) {
 	if !slices.ContainsFunc(r.Objects, func(have *unstructured.Unstructured) bool { return apply.RefOf(have) == apply.RefOf(o) }) {
-		r.Objects = append(r.Objects, bare(o))
+		r.Objects = append(r.Objects, stripServerFields(o))
 	}
 }
 

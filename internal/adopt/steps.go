@@ -10,18 +10,18 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Note records the current labels of the namespaces, and the objects that croft will overwrite,
+// RecordState records the current labels of the namespaces, and the objects that croft will overwrite,
 // before anything is changed. An earlier record is kept: it is closer to the original state.
-func (a *Adoption) Note(ctx context.Context, p *Plan) error {
-	r, err := a.record(ctx)
+func (a *Adoption) RecordState(ctx context.Context, p *Plan) error {
+	r, err := a.readRecord(ctx)
 	if err != nil {
 		return err
 	}
-	live, err := a.namespaces(ctx)
+	live, err := a.readNamespaces(ctx)
 	if err != nil {
 		return err
 	}
-	for _, o := range a.standing() {
+	for _, o := range a.buildWalls() {
 		wanted, ok := o.(*corev1.Namespace)
 		if !ok {
 			continue
@@ -32,7 +32,7 @@ func (a *Adoption) Note(ctx context.Context, p *Plan) error {
 			continue
 		}
 		if a.isKept(namespace) {
-			if err := a.noteKept(ctx, r, namespace); err != nil {
+			if err := a.recordKept(ctx, r, namespace); err != nil {
 				return err
 			}
 			continue
@@ -50,13 +50,13 @@ func (a *Adoption) Note(ctx context.Context, p *Plan) error {
 	}
 	for _, b := range p.Beside {
 		if b.Taken {
-			r.remember(b.object)
+			r.addObject(b.object)
 		}
 	}
 	return r.save(ctx, a.applier)
 }
 
-func (a *Adoption) record(ctx context.Context) (*Record, error) {
+func (a *Adoption) readRecord(ctx context.Context) (*Record, error) {
 	r, err := ReadRecord(ctx, a.client, a.tenant.Name)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (a *Adoption) record(ctx context.Context) (*Record, error) {
 // Permit sets the annotation that permits the tenant to adopt its existing namespaces. Only a
 // platform admin can.
 func (a *Adoption) Permit(ctx context.Context) error {
-	live, err := a.namespaces(ctx)
+	live, err := a.readNamespaces(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (a *Adoption) Permit(ctx context.Context) error {
 		if !there || namespace.Labels[v1alpha1.TenantLabel] == a.tenant.Name || namespace.Annotations[v1alpha1.AdoptAnnotation] == a.tenant.Name {
 			continue
 		}
-		if err := a.applier.Mark(ctx, name, nil, map[string]any{v1alpha1.AdoptAnnotation: a.tenant.Name}); err != nil {
+		if err := a.applier.MarkNamespace(ctx, name, nil, map[string]any{v1alpha1.AdoptAnnotation: a.tenant.Name}); err != nil {
 			return err
 		}
 	}
@@ -91,14 +91,14 @@ func (a *Adoption) Permit(ctx context.Context) error {
 
 // Remove deletes the objects that the walls replace, after recording them.
 func (a *Adoption) Remove(ctx context.Context, p *Plan) error {
-	r, err := a.record(ctx)
+	r, err := a.readRecord(ctx)
 	if err != nil {
 		return err
 	}
-	going := p.Replaced()
+	going := p.ListReplaced()
 	for _, b := range going {
 		if b.annotation == "" {
-			r.remember(b.object)
+			r.addObject(b.object)
 			continue
 		}
 		name := b.object.GetName()
@@ -118,7 +118,7 @@ func (a *Adoption) Remove(ctx context.Context, p *Plan) error {
 	var errs []error
 	for _, b := range going {
 		if b.annotation != "" {
-			errs = append(errs, a.applier.Mark(ctx, b.object.GetName(), nil, map[string]any{b.annotation: nil}))
+			errs = append(errs, a.applier.MarkNamespace(ctx, b.object.GetName(), nil, map[string]any{b.annotation: nil}))
 			continue
 		}
 		errs = append(errs, a.applier.Remove(ctx, b.object))

@@ -36,8 +36,8 @@ const (
 // rules, and creates a copy of every object in it as a dry run. The namespace belongs to no
 // tenant, and no operator reconciles it.
 func (a *Adoption) Try(ctx context.Context, p *Plan) (err error) {
-	scratch := a.scratch()
-	objects := scratch.objects(a.tenant)
+	scratch := a.newScratch()
+	objects := scratch.buildObjects(a.tenant)
 	defer func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), removal)
 		defer cancel()
@@ -46,21 +46,21 @@ func (a *Adoption) Try(ctx context.Context, p *Plan) (err error) {
 	if _, err := a.applier.Apply(ctx, objects...); err != nil {
 		return fmt.Errorf("making a scratch namespace to try the rules in: %w", err)
 	}
-	if err := a.settled(ctx, scratch.Namespaces[0]); err != nil {
+	if err := a.waitSettled(ctx, scratch.Namespaces[0]); err != nil {
 		return err
 	}
 	for i := range p.Pods {
 		w := &p.Pods[i]
-		if w.pod, err = a.admitted(ctx, p, w.Namespace, w.template); err != nil {
+		if w.pod, err = a.admitPod(ctx, p, w.Namespace, w.template); err != nil {
 			return err
 		}
 		next, refused, err := a.tryPod(ctx, scratch.Namespaces[0], w.pod)
 		if err != nil {
 			return err
 		}
-		w.Next, w.Refused = next, a.said(refused, scratch.Name)
+		w.Next, w.Refused = next, a.replaceScratchName(refused, scratch.Name)
 	}
-	a.fit(p)
+	a.checkFit(p)
 	if err := a.tryNamespaces(ctx, p, scratch); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ type scratch struct {
 	platform *estate.Platform
 }
 
-func (a *Adoption) scratch() scratch {
+func (a *Adoption) newScratch() scratch {
 	t := *a.tenant
 	t.Name = "croft-adopt-" + utilrand.String(5)
 	t.Namespaces = []string{t.Name}
@@ -83,9 +83,9 @@ func (a *Adoption) scratch() scratch {
 	return scratch{&t, &a.estate.Platform}
 }
 
-// objects returns the walls of the scratch tenant. Its rules name the real tenant's namespaces
+// buildObjects returns the walls of the scratch tenant. Its rules name the real tenant's namespaces
 // in addition to its own, since objects refer to these.
-func (s scratch) objects(like *estate.Tenant) []client.Object {
+func (s scratch) buildObjects(like *estate.Tenant) []client.Object {
 	objects := wall.TenantObjects(s.platform, s.Tenant)
 	var namespace *corev1.Namespace
 	for _, o := range objects {
@@ -115,10 +115,10 @@ func (a *Adoption) discard(ctx context.Context, namespace string, objects []clie
 // again is the polling interval.
 const again = 200 * time.Millisecond
 
-// admitted returns a pod after the cluster's admission in a namespace that does not belong to
+// admitPod returns a pod after the cluster's admission in a namespace that does not belong to
 // the tenant yet: plugins, webhooks and policies may depend on the namespace's name, labels and
 // annotations. A pod that is refused there is tried unchanged.
-func (a *Adoption) admitted(ctx context.Context, p *Plan, namespace string, template *corev1.Pod) (*corev1.Pod, error) {
+func (a *Adoption) admitPod(ctx context.Context, p *Plan, namespace string, template *corev1.Pod) (*corev1.Pod, error) {
 	if !slices.Contains(p.Namespaces, Namespace{Name: namespace, State: Free}) {
 		return template, nil
 	}
@@ -126,7 +126,7 @@ func (a *Adoption) admitted(ctx context.Context, p *Plan, namespace string, temp
 	pod.Namespace = namespace
 	switch err := a.client.Create(ctx, pod, client.DryRunAll); {
 	case err == nil:
-		return fresh(pod), nil
+		return resetPod(pod), nil
 	case isAnswer(err) || apierrors.IsConflict(err):
 		return template, nil
 	default:
@@ -138,7 +138,7 @@ func (a *Adoption) admitted(ctx context.Context, p *Plan, namespace string, temp
 // the tenant would never become Ready.
 func (a *Adoption) tryNamespaces(ctx context.Context, p *Plan, s scratch) error {
 	for _, n := range p.Namespaces {
-		pod, err := a.admitted(ctx, p, n.Name, a.ordinary())
+		pod, err := a.admitPod(ctx, p, n.Name, a.buildOrdinaryPod())
 		if err != nil {
 			return err
 		}
@@ -148,29 +148,29 @@ func (a *Adoption) tryNamespaces(ctx context.Context, p *Plan, s scratch) error 
 		}
 		if refused != "" {
 			p.Blocking = append(p.Blocking, fmt.Sprintf("every new pod in namespace %s would be refused for what the cluster adds to it, and the tenant would not become Ready: %s",
-				n.Name, a.said(refused, s.Name)))
+				n.Name, a.replaceScratchName(refused, s.Name)))
 		}
 	}
 	return nil
 }
 
-// ordinary returns a pod that every tenant may create.
-func (a *Adoption) ordinary() *corev1.Pod {
-	pod := fresh(attack.NewPod("", "croft-ordinary"))
+// buildOrdinaryPod returns a pod that every tenant may create.
+func (a *Adoption) buildOrdinaryPod() *corev1.Pod {
+	pod := resetPod(attack.NewPod("", "croft-ordinary"))
 	pod.Spec.Containers[0].Image = attack.ChooseImage(a.tenant.Allowances.Registries)
 	return pod
 }
 
-// settled waits until an ordinary pod is admitted and placed.
-func (a *Adoption) settled(ctx context.Context, namespace string) error {
-	ordinary := a.ordinary()
+// waitSettled waits until an ordinary pod is admitted and placed.
+func (a *Adoption) waitSettled(ctx context.Context, namespace string) error {
+	ordinary := a.buildOrdinaryPod()
 	var last string
 	err := wait.PollUntilContextTimeout(ctx, again, settle, true, func(ctx context.Context) (bool, error) {
 		next, refused, err := a.tryPod(ctx, namespace, ordinary)
 		if err != nil {
 			return false, err
 		}
-		last = cmp.Or(refused, a.misplaced(next))
+		last = cmp.Or(refused, a.explainMisplacement(next))
 		return last == "", nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
@@ -179,8 +179,8 @@ func (a *Adoption) settled(ctx context.Context, namespace string) error {
 	return err
 }
 
-// misplaced returns why an admitted pod is not placed on the tenant's pools, or "" if it is.
-func (a *Adoption) misplaced(pool string) string {
+// explainMisplacement returns why an admitted pod is not placed on the tenant's pools, or "" if it is.
+func (a *Adoption) explainMisplacement(pool string) string {
 	switch {
 	case pool == "":
 		return "croft's placement policy does not select a pool for it: `croft doctor` checks the policy"
@@ -204,7 +204,7 @@ func (a *Adoption) tryPod(ctx context.Context, namespace string, template *corev
 	case err == nil:
 		return pod.Spec.NodeSelector[a.estate.Platform.NodePoolKey], "", nil
 	case isAnswer(err):
-		return "", words(err), nil
+		return "", extractMessage(err), nil
 	default:
 		return "", "", err
 	}
@@ -216,8 +216,8 @@ func isAnswer(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err)
 }
 
-// words returns a rule's message, without the API server's prefix.
-func words(err error) string {
+// extractMessage returns a rule's message, without the API server's prefix.
+func extractMessage(err error) string {
 	text := err.Error()
 	for _, before := range []string{" denied request: ", " is forbidden: "} {
 		if _, after, ok := strings.Cut(text, before); ok {
@@ -227,19 +227,19 @@ func words(err error) string {
 	return text
 }
 
-// said replaces the name of the scratch tenant in a message by the tenant's.
-func (a *Adoption) said(text, scratch string) string {
+// replaceScratchName replaces the name of the scratch tenant in a message by the tenant's.
+func (a *Adoption) replaceScratchName(text, scratch string) string {
 	return strings.ReplaceAll(text, scratch, a.tenant.Name)
 }
 
 // exceeded is the prefix of a ResourceQuota's message.
 const exceeded = "exceeded quota: "
 
-// Look tries the tenant's pods in their own namespaces, once the tenant is adopted. It returns
+// CheckPods tries the tenant's pods in their own namespaces, once the tenant is adopted. It returns
 // the pods that would be refused or not be placed, with the reason. It ignores refusals by the
 // quota, which is the last check: such a pod has passed every rule, and exceeds the quota only
 // because the existing pods count too.
-func (a *Adoption) Look(ctx context.Context, p *Plan) ([]Refusal, error) {
+func (a *Adoption) CheckPods(ctx context.Context, p *Plan) ([]Refusal, error) {
 	var wrong []Refusal
 	for i := range p.Pods {
 		w := &p.Pods[i]
@@ -250,12 +250,12 @@ func (a *Adoption) Look(ctx context.Context, p *Plan) ([]Refusal, error) {
 		case strings.HasPrefix(refused, exceeded):
 		case refused != "":
 			wrong = append(wrong, Refusal{w.String(), refused})
-		case a.misplaced(next) != "":
-			wrong = append(wrong, Refusal{w.String(), a.misplaced(next)})
+		case a.explainMisplacement(next) != "":
+			wrong = append(wrong, Refusal{w.String(), a.explainMisplacement(next)})
 		}
 	}
 	return wrong, nil
 }
 
-// controlled reports whether an object has a controller, which is then re-created instead.
-func controlled(o metav1.Object) bool { return metav1.GetControllerOf(o) != nil }
+// hasController reports whether an object has a controller, which is then re-created instead.
+func hasController(o metav1.Object) bool { return metav1.GetControllerOf(o) != nil }

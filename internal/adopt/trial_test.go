@@ -39,7 +39,7 @@ func TestSettled(t *testing.T) {
 						return nil
 					},
 				}).Build()
-				err := a.settled(t.Context(), "scratch")
+				err := a.waitSettled(t.Context(), "scratch")
 				if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
 					t.Errorf("%v, want %q", err, test.says)
 				}

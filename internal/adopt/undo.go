@@ -69,13 +69,13 @@ func (u *Undoing) Restore(ctx context.Context) error {
 		}
 	}
 	for name, marks := range u.Record.Namespaces {
-		if err := u.mark(ctx, name, Marks{Annotations: marks.Annotations}); err != nil {
+		if err := u.markNamespace(ctx, name, Marks{Annotations: marks.Annotations}); err != nil {
 			return err
 		}
 	}
 	for _, o := range u.Record.Objects {
 		if o.GroupVersionKind().Group == mutations {
-			if err := u.enforced(ctx, o); err != nil {
+			if err := u.waitEnforced(ctx, o); err != nil {
 				return err
 			}
 		}
@@ -86,8 +86,8 @@ func (u *Undoing) Restore(ctx context.Context) error {
 // enforcing is the maximum time until Gatekeeper enforces a mutator.
 const enforcing = 30 * time.Second
 
-// enforced waits until Gatekeeper reports that a mutator is in force, in all its pods.
-func (u *Undoing) enforced(ctx context.Context, o *unstructured.Unstructured) error {
+// waitEnforced waits until Gatekeeper reports that a mutator is in force, in all its pods.
+func (u *Undoing) waitEnforced(ctx context.Context, o *unstructured.Unstructured) error {
 	var seen gatekeeper.Enforcement
 	err := wait.PollUntilContextTimeout(ctx, again, enforcing, true, func(ctx context.Context) (bool, error) {
 		live := &unstructured.Unstructured{}
@@ -104,16 +104,16 @@ func (u *Undoing) enforced(ctx context.Context, o *unstructured.Unstructured) er
 	return err
 }
 
-// Dismiss deletes the Tenant and releases every namespace, even those that croft created: no
+// ReleaseTenant deletes the Tenant and releases every namespace, even those that croft created: no
 // namespace is deleted that may still be needed.
-func (u *Undoing) Dismiss(ctx context.Context) error {
+func (u *Undoing) ReleaseTenant(ctx context.Context) error {
 	for i := range u.Namespaces {
 		n := &u.Namespaces[i]
 		off := map[string]any{v1alpha1.CreatedAnnotation: nil}
 		if u.Tenant == nil {
 			off[v1alpha1.AdoptAnnotation] = nil
 		}
-		if err := u.applier.Mark(ctx, n.Name, nil, off); client.IgnoreNotFound(err) != nil {
+		if err := u.applier.MarkNamespace(ctx, n.Name, nil, off); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func (u *Undoing) Dismiss(ctx context.Context) error {
 		}
 		return nil
 	}
-	return u.applier.GiveBack(ctx, u.Tenant)
+	return u.applier.DeleteTenant(ctx, u.Tenant)
 }
 
 // Finish restores labels and annotations, and the objects that croft had overwritten. Then it
@@ -138,7 +138,7 @@ func (u *Undoing) Finish(ctx context.Context) error {
 		return nil
 	}
 	for name, marks := range u.Record.Namespaces {
-		if err := u.mark(ctx, name, marks); err != nil {
+		if err := u.markNamespace(ctx, name, marks); err != nil {
 			return err
 		}
 	}
@@ -148,12 +148,12 @@ func (u *Undoing) Finish(ctx context.Context) error {
 	return u.applier.Remove(ctx, u.Record.stored)
 }
 
-// mark sets labels and annotations on a namespace, if it still exists.
-func (u *Undoing) mark(ctx context.Context, namespace string, marks Marks) error {
-	return client.IgnoreNotFound(u.applier.Mark(ctx, namespace, values(marks.Labels), values(marks.Annotations)))
+// markNamespace sets labels and annotations on a namespace, if it still exists.
+func (u *Undoing) markNamespace(ctx context.Context, namespace string, marks Marks) error {
+	return client.IgnoreNotFound(u.applier.MarkNamespace(ctx, namespace, convertToAny(marks.Labels), convertToAny(marks.Annotations)))
 }
 
-func values(of map[string]string) map[string]any {
+func convertToAny(of map[string]string) map[string]any {
 	all := make(map[string]any, len(of))
 	for key, value := range of {
 		all[key] = value

@@ -91,7 +91,7 @@ func Run(ctx context.Context, cfg *rest.Config, node string, m Machine, journal 
 		}); err != nil {
 			return err
 		}
-		return a.loop(ctx)
+		return a.runLoop(ctx)
 	})
 	return all.Wait()
 }
@@ -104,7 +104,7 @@ func (a *Agent) notify() {
 	}
 }
 
-func (a *Agent) loop(ctx context.Context) error {
+func (a *Agent) runLoop(ctx context.Context) error {
 	retry := time.NewTimer(0)
 	pause := firstRetry
 	for {
@@ -114,7 +114,7 @@ func (a *Agent) loop(ctx context.Context) error {
 		case <-a.changed:
 		case <-retry.C:
 		}
-		if a.Pass(ctx) {
+		if a.RunPass(ctx) {
 			retry.Stop()
 			pause = firstRetry
 			continue
@@ -124,9 +124,9 @@ func (a *Agent) loop(ctx context.Context) error {
 	}
 }
 
-// Pass makes the changes that are possible now, and writes the condition if it differs. It
+// RunPass makes the changes that are possible now, and writes the condition if it differs. It
 // reports whether no retry is needed.
-func (a *Agent) Pass(ctx context.Context) bool {
+func (a *Agent) RunPass(ctx context.Context) bool {
 	node := &corev1.Node{}
 	if err := a.Reader.Get(ctx, client.ObjectKey{Name: a.Node}, node); err != nil {
 		if client.IgnoreNotFound(err) != nil {
@@ -135,11 +135,11 @@ func (a *Agent) Pass(ctx context.Context) bool {
 		}
 		return true // its creation will be an event
 	}
-	before := of(node)
-	after := a.settle(node, before.Holds == corev1.ConditionTrue)
+	before := readCondition(node)
+	after := a.configureLinks(node, before.Holds == corev1.ConditionTrue)
 	if after != before {
 		a.Log.Info("networks", "ready", string(after.Holds), "reason", after.Reason, "message", after.Message)
-		data, err := patch(before, after, time.Now())
+		data, err := buildPatch(before, after, time.Now())
 		if err == nil {
 			err = a.Writer.Status().Patch(ctx, node, client.RawPatch(types.StrategicMergePatchType, data))
 		}
@@ -148,25 +148,25 @@ func (a *Agent) Pass(ctx context.Context) bool {
 			return false
 		}
 	}
-	return a.tellBoot(ctx, node) && after.Reason != v1alpha1.ReasonLinkFailed
+	return a.reportBoot(ctx, node) && after.Reason != v1alpha1.ReasonLinkFailed
 }
 
-// settle configures those of the node's interfaces that are attached.
-func (a *Agent) settle(node *corev1.Node, wasReady bool) Verdict {
+// configureLinks configures those of the node's interfaces that are attached.
+func (a *Agent) configureLinks(node *corev1.Node, wasReady bool) Condition {
 	annotation := node.Annotations[v1alpha1.NodeNetworksAnnotation]
 	if annotation == "" {
-		return unknown()
+		return newUnknownCondition()
 	}
 	networks, err := secondary.ReadNodeNetworks(annotation)
 	if err != nil {
-		return failed(err)
+		return newFailedCondition(err)
 	}
 	var p Plan
 	var errs []error
 	for range rounds {
-		s, err := a.look(networks)
+		s, err := a.readState(networks)
 		if err != nil {
-			return failed(err)
+			return newFailedCondition(err)
 		}
 		s.WasReady = wasReady
 		if p = Make(s); len(p.Steps) == 0 || len(errs) > 0 {
@@ -179,10 +179,10 @@ func (a *Agent) settle(node *corev1.Node, wasReady bool) Verdict {
 			}
 		}
 	}
-	return judge(networks, p, errs)
+	return evaluateLinks(networks, p, errs)
 }
 
-func (a *Agent) look(networks []secondary.NodeNetwork) (State, error) {
+func (a *Agent) readState(networks []secondary.NodeNetwork) (State, error) {
 	links, err := a.Machine.Links()
 	if err != nil {
 		return State{}, fmt.Errorf("list interfaces: %w", err)

@@ -56,16 +56,16 @@ func readJournal(path string, created time.Time, log *boot.Log) error {
 	})
 }
 
-// tellBoot writes the times of the boot to the Node once, when the node is Ready, because
+// reportBoot writes the times of the boot to the Node once, when the node is Ready, because
 // no event of a boot comes later. It reports whether no retry is needed.
-func (a *Agent) tellBoot(ctx context.Context, node *corev1.Node) bool {
+func (a *Agent) reportBoot(ctx context.Context, node *corev1.Node) bool {
 	if a.Boot == nil || a.bootKnown || node.Annotations[v1alpha1.BootAnnotation] != "" || !isReady(node) {
 		return true
 	}
 	if a.bootTimes == nil {
 		var err error
 		if a.bootTimes, err = a.Boot(node.CreationTimestamp.Time); err != nil {
-			a.Log.Error("the journal cannot be read", "error", oneLine(err), "events", len(a.bootTimes))
+			a.Log.Error("the journal cannot be read", "error", joinLines(err), "events", len(a.bootTimes))
 		}
 	}
 	if len(a.bootTimes) == 0 {

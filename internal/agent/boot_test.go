@@ -51,7 +51,7 @@ func TestJournal(t *testing.T) {
 	if len(times) != 19 || !times[boot.KubeletRegistered].Truncate(time.Second).Equal(registered) {
 		t.Errorf("%d events: %v", len(times), times)
 	}
-	if err == nil || oneLine(err) == "" {
+	if err == nil || joinLines(err) == "" {
 		t.Error("a broken file is no error")
 	}
 	for name, of := range map[string]struct {
@@ -135,7 +135,7 @@ func TestTellBoot(t *testing.T) {
 			c.change(node, a, p)
 			done := 0
 			for range 3 {
-				if a.tellBoot(t.Context(), node) {
+				if a.reportBoot(t.Context(), node) {
 					done++
 				}
 			}

@@ -14,7 +14,7 @@ type files string
 func (f files) Files(paths []string) (map[string]string, error) {
 	all := map[string]string{}
 	for _, path := range paths {
-		content, err := os.ReadFile(f.at(path))
+		content, err := os.ReadFile(f.resolvePath(path))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -26,10 +26,10 @@ func (f files) Files(paths []string) (map[string]string, error) {
 	return all, nil
 }
 
-// write replaces a file atomically: a concurrent reader gets the old or the new content.
+// writeFile replaces a file atomically: a concurrent reader gets the old or the new content.
 // The new file is on disk before it is renamed.
-func (f files) write(path, content string) (err error) {
-	path = f.at(path)
+func (f files) writeFile(path, content string) (err error) {
+	path = f.resolvePath(path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // plugins read it
 		return err
 	}
@@ -49,4 +49,4 @@ func (f files) write(path, content string) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
-func (f files) at(path string) string { return filepath.Join(string(f), path) }
+func (f files) resolvePath(path string) string { return filepath.Join(string(f), path) }

@@ -37,7 +37,7 @@ func (linux) Links() ([]Link, error) {
 		a := l.Attrs()
 		all[i] = Link{
 			Index: a.Index, Name: a.Name, AltNames: a.AltNames, MAC: a.HardwareAddr.String(), MTU: a.MTU,
-			Up: a.Flags&net.FlagUp != 0, RPFilter: rpFilter(a.Name),
+			Up: a.Flags&net.FlagUp != 0, RPFilter: readRPFilter(a.Name),
 		}
 		if l.Type() != "device" {
 			all[i].Kind = l.Type()
@@ -46,8 +46,8 @@ func (linux) Links() ([]Link, error) {
 	return all, nil
 }
 
-// rpFilter returns an interface's rp_filter, or -1 if it cannot be read.
-func rpFilter(link string) int {
+// readRPFilter returns an interface's rp_filter, or -1 if it cannot be read.
+func readRPFilter(link string) int {
 	text, err := os.ReadFile("/proc/sys/net/ipv4/conf/" + link + "/rp_filter")
 	if err != nil {
 		return -1
@@ -79,7 +79,7 @@ func (m linux) Do(s Step) error {
 		}
 		return setFilter(s.Index, uint32(number)) //nolint:gosec // it is 2
 	case WriteFile:
-		return m.write(s.Value, s.Content)
+		return m.writeFile(s.Value, s.Content)
 	default:
 		return fmt.Errorf("nobody knows how to %s", s)
 	}

@@ -64,16 +64,16 @@ func TestInNamespace(t *testing.T) {
 	root := t.TempDir()
 	m := linux{files(root)}
 	ctx, stop := context.WithCancel(t.Context())
-	seen := make(chan Verdict, 100)
+	seen := make(chan Condition, 100)
 	a := &Agent{
 		Node: "a", Reader: c, Writer: telling{c, seen}, Machine: m,
 		Log: slog.New(slog.DiscardHandler), changed: make(chan struct{}, 1),
 	}
 	ended := make(chan error, 2)
 	go func() { ended <- m.Watch(ctx, a.notify) }()
-	go func() { ended <- a.loop(ctx) }()
+	go func() { ended <- a.runLoop(ctx) }()
 
-	await(t, seen, Verdict{corev1.ConditionFalse, v1alpha1.ReasonLinkMissing, "the node does not show the interface of n6 (" + mac6 + ")"})
+	await(t, seen, Condition{corev1.ConditionFalse, v1alpha1.ReasonLinkMissing, "the node does not show the interface of n6 (" + mac6 + ")"})
 	expectLink(t, "croft-n3", "eth1", 1400)
 	path := filepath.Join(root, secondary.ZoneFilePath("n3"))
 	if got, err := os.ReadFile(path); err != nil || string(got) != "{}\n" {
@@ -84,19 +84,19 @@ func TestInNamespace(t *testing.T) {
 	}
 
 	plug(t, "eth2", mac6)
-	await(t, seen, Verdict{corev1.ConditionTrue, v1alpha1.ReasonLinksReady, "croft-n3, croft-n6"})
+	await(t, seen, Condition{corev1.ConditionTrue, v1alpha1.ReasonLinksReady, "croft-n3, croft-n6"})
 	expectLink(t, "croft-n6", "eth2", 1500)
 
 	// A bridge gets the hardware address of its port, but is not the network's interface.
 	eth2, err := netlink.LinkByName("eth2")
 	must(t, err)
 	must(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br0", HardwareAddr: eth2.Attrs().HardwareAddr}}))
-	if links, err := m.Links(); err != nil || find(links, mac6).Name != "eth2" {
-		t.Errorf("the interface of n6 is %v: %v", find(links, mac6), err)
+	if links, err := m.Links(); err != nil || findLink(links, mac6).Name != "eth2" {
+		t.Errorf("the interface of n6 is %v: %v", findLink(links, mac6), err)
 	}
 
 	must(t, netlink.LinkDel(eth2))
-	await(t, seen, Verdict{corev1.ConditionFalse, v1alpha1.ReasonLinkMissing, "the node does not show the interface of n6 (" + mac6 + ")"})
+	await(t, seen, Condition{corev1.ConditionFalse, v1alpha1.ReasonLinkMissing, "the node does not show the interface of n6 (" + mac6 + ")"})
 	stop()
 	for range 2 {
 		if err := <-ended; err != nil {
@@ -125,16 +125,16 @@ func expectLink(t *testing.T, name, first string, mtu int) {
 		t.Fatalf("%s: %v", name, err)
 	}
 	a := l.Attrs()
-	if a.Name != first || a.MTU != mtu || a.Flags&net.FlagUp == 0 || rpFilter(first) != loose {
-		t.Errorf("%s is %s with MTU %d, flags %s, rp_filter %d", name, a.Name, a.MTU, a.Flags, rpFilter(first))
+	if a.Name != first || a.MTU != mtu || a.Flags&net.FlagUp == 0 || readRPFilter(first) != loose {
+		t.Errorf("%s is %s with MTU %d, flags %s, rp_filter %d", name, a.Name, a.MTU, a.Flags, readRPFilter(first))
 	}
 }
 
 // await waits until a verdict is written, whatever is written before it.
-func await(t *testing.T, seen <-chan Verdict, want Verdict) {
+func await(t *testing.T, seen <-chan Condition, want Condition) {
 	t.Helper()
 	timeout := time.After(patience)
-	var all []Verdict
+	var all []Condition
 	for {
 		select {
 		case got := <-seen:
@@ -157,7 +157,7 @@ func must(t *testing.T, err error) {
 // telling is a client that reports each written verdict.
 type telling struct {
 	client.Client
-	seen chan<- Verdict
+	seen chan<- Condition
 }
 
 func (c telling) Status() client.SubResourceWriter {
@@ -173,7 +173,7 @@ func (w tellingWriter) Patch(ctx context.Context, o client.Object, p client.Patc
 	err := w.SubResourceWriter.Patch(ctx, o, p, options...)
 	node := &corev1.Node{}
 	if err == nil && w.of.Get(ctx, client.ObjectKeyFromObject(o), node) == nil {
-		w.of.seen <- of(node)
+		w.of.seen <- readCondition(node)
 	}
 	return err
 }

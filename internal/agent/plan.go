@@ -94,8 +94,8 @@ func Make(s State) Plan {
 		if path := secondary.ZoneFilePath(n.Network); n.ZoneFile != "" && s.Files[path] != n.ZoneFile {
 			p.Steps = append(p.Steps, Step{Action: WriteFile, Value: path, Content: n.ZoneFile})
 		}
-		name := secondary.Link(n.Network)
-		link := find(s.Links, n.MAC)
+		name := secondary.LinkName(n.Network)
+		link := findLink(s.Links, n.MAC)
 		if link == nil {
 			if !n.Moves || !s.WasReady {
 				p.Missing = append(p.Missing, fmt.Sprintf("%s (%s)", n.Network, n.MAC))
@@ -104,35 +104,35 @@ func Make(s State) Plan {
 		}
 		for i := range s.Links {
 			if other := &s.Links[i]; other.Index != link.Index && slices.Contains(other.AltNames, name) {
-				p.add(other, RemoveName, name)
+				p.addStep(other, RemoveName, name)
 			}
 		}
 		if n.MTU != 0 && link.MTU != int(n.MTU) {
-			p.add(link, SetMTU, fmt.Sprint(n.MTU))
+			p.addStep(link, SetMTU, fmt.Sprint(n.MTU))
 		}
 		if link.RPFilter >= 0 && link.RPFilter != loose {
-			p.add(link, SetFilter, fmt.Sprint(loose))
+			p.addStep(link, SetFilter, fmt.Sprint(loose))
 		}
 		if !link.Up {
-			p.add(link, SetUp, "")
+			p.addStep(link, SetUp, "")
 		}
 		if link.Name != name && !slices.Contains(link.AltNames, name) {
-			p.add(link, AddName, name)
+			p.addStep(link, AddName, name)
 		}
 	}
 	return p
 }
 
-func (p *Plan) add(l *Link, action Action, value string) {
+func (p *Plan) addStep(l *Link, action Action, value string) {
 	p.Steps = append(p.Steps, Step{Action: action, Index: l.Index, Link: l.Name, Value: value})
 }
 
 // derived are the kinds of interfaces that take their hardware address from another one.
 var derived = []string{"bond", "bridge", "ipvlan", "ipvtap", "macvlan", "macvtap", "team", "vlan"}
 
-// find returns the interface with a hardware address, or the first one if there are
+// findLink returns the interface with a hardware address, or the first one if there are
 // several.
-func find(links []Link, mac string) *Link {
+func findLink(links []Link, mac string) *Link {
 	var first *Link
 	for i := range links {
 		l := &links[i]

@@ -14,51 +14,51 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// Verdict is the content of a Node's condition NetworksReady.
-type Verdict struct {
+// Condition is the content of a Node's condition NetworksReady.
+type Condition struct {
 	Holds           corev1.ConditionStatus
 	Reason, Message string
 }
 
-func unknown() Verdict {
-	return Verdict{corev1.ConditionFalse, v1alpha1.ReasonInterfacesUnknown, "croft's operator has not listed the node's interfaces: not all of them are attached yet"}
+func newUnknownCondition() Condition {
+	return Condition{corev1.ConditionFalse, v1alpha1.ReasonInterfacesUnknown, "croft's operator has not listed the node's interfaces: not all of them are attached yet"}
 }
 
-// failed returns the verdict for a failed change.
-func failed(errs ...error) Verdict {
-	return Verdict{corev1.ConditionFalse, v1alpha1.ReasonLinkFailed, oneLine(errors.Join(errs...))}
+// newFailedCondition returns the verdict for a failed change.
+func newFailedCondition(errs ...error) Condition {
+	return Condition{corev1.ConditionFalse, v1alpha1.ReasonLinkFailed, joinLines(errors.Join(errs...))}
 }
 
-// judge returns the verdict when no more changes are possible now.
-func judge(networks []secondary.NodeNetwork, p Plan, errs []error) Verdict {
+// evaluateLinks returns the verdict when no more changes are possible now.
+func evaluateLinks(networks []secondary.NodeNetwork, p Plan, errs []error) Condition {
 	switch {
 	case len(errs) > 0:
-		return failed(errs...)
+		return newFailedCondition(errs...)
 	case len(p.Missing) > 0:
-		return Verdict{corev1.ConditionFalse, v1alpha1.ReasonLinkMissing, "the node does not show the interface of " + strings.Join(p.Missing, ", ")}
+		return Condition{corev1.ConditionFalse, v1alpha1.ReasonLinkMissing, "the node does not show the interface of " + strings.Join(p.Missing, ", ")}
 	case len(p.Steps) > 0:
-		return Verdict{corev1.ConditionFalse, v1alpha1.ReasonLinkFailed, "something on the node undoes this: " + p.Steps[0].String()}
+		return Condition{corev1.ConditionFalse, v1alpha1.ReasonLinkFailed, "something on the node undoes this: " + p.Steps[0].String()}
 	}
 	names := make([]string, len(networks))
 	for i, n := range networks {
-		names[i] = secondary.Link(n.Network)
+		names[i] = secondary.LinkName(n.Network)
 	}
-	return Verdict{corev1.ConditionTrue, v1alpha1.ReasonLinksReady, strings.Join(names, ", ")}
+	return Condition{corev1.ConditionTrue, v1alpha1.ReasonLinksReady, strings.Join(names, ", ")}
 }
 
-// of returns the current verdict of a Node, or an empty one.
-func of(node *corev1.Node) Verdict {
+// readCondition returns the current verdict of a Node, or an empty one.
+func readCondition(node *corev1.Node) Condition {
 	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == v1alpha1.ConditionNetworksReady })
 	if i < 0 {
-		return Verdict{}
+		return Condition{}
 	}
 	c := &node.Status.Conditions[i]
-	return Verdict{c.Status, c.Reason, c.Message}
+	return Condition{c.Status, c.Reason, c.Message}
 }
 
-// patch returns the strategic merge patch of a Node's status that changes the verdict. It
+// buildPatch returns the strategic merge patch of a Node's status that changes the verdict. It
 // contains only this condition.
-func patch(before, after Verdict, now time.Time) ([]byte, error) {
+func buildPatch(before, after Condition, now time.Time) ([]byte, error) {
 	condition := map[string]any{
 		"type": v1alpha1.ConditionNetworksReady, "status": after.Holds, "reason": after.Reason, "message": after.Message,
 		"lastHeartbeatTime": metav1.NewTime(now),
@@ -69,4 +69,4 @@ func patch(before, after Verdict, now time.Time) ([]byte, error) {
 	return json.Marshal(map[string]any{"status": map[string]any{"conditions": []any{condition}}})
 }
 
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+func joinLines(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -40,7 +40,7 @@ func NewCached(c client.Client, live client.Reader) *Applier { return &Applier{c
 //
 // The error joins the Err of every Change.
 func (a *Applier) Apply(ctx context.Context, objects ...client.Object) ([]Change, error) {
-	objects, err := a.inServedVersion(objects)
+	objects, err := a.convertToServed(objects)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (a *Applier) Apply(ctx context.Context, objects ...client.Object) ([]Change
 		if err := ctx.Err(); err != nil {
 			return changes, errors.Join(append(errs, err)...)
 		}
-		change := r.next(ctx, o)
+		change := r.applyNext(ctx, o)
 		changes = append(changes, change)
 		errs = append(errs, change.Err)
 	}
@@ -67,7 +67,7 @@ type run struct {
 	unwalled map[string]bool
 }
 
-func (r *run) next(ctx context.Context, o client.Object) Change {
+func (r *run) applyNext(ctx context.Context, o client.Object) Change {
 	change := Change{Ref: RefOf(o)}
 	tenant := o.GetLabels()[v1alpha1.TenantLabel]
 	if r.closed[change.Namespace] || change.Kind == "RoleBinding" && r.unwalled[tenant] {
@@ -77,9 +77,9 @@ func (r *run) next(ctx context.Context, o client.Object) Change {
 
 	var err error
 	if namespace, ok := o.(*corev1.Namespace); ok && tenant != "" {
-		change.Action, change.Undid, err = r.namespace(ctx, namespace, tenant)
+		change.Action, change.Undid, err = r.applyNamespace(ctx, namespace, tenant)
 	} else {
-		change.Action, change.Undid, err = r.object(ctx, o)
+		change.Action, change.Undid, err = r.applyObject(ctx, o)
 	}
 	if err == nil {
 		return change
@@ -93,14 +93,14 @@ func (r *run) next(ctx context.Context, o client.Object) Change {
 		r.closed[change.Name] = true
 	}
 	// An unavailable namespace does not affect the walls of the tenant's other namespaces.
-	if !unavailable(err) {
+	if !isUnavailable(err) {
 		r.unwalled[tenant] = true
 	}
 	change.Action, change.Err = Failed, &ObjectError{Ref: change.Ref, Err: err}
 	return change
 }
 
-func unavailable(err error) bool {
+func isUnavailable(err error) bool {
 	var notOwned *NamespaceNotOwnedError
 	var terminating *NamespaceTerminatingError
 	return errors.As(err, &notOwned) || errors.As(err, &terminating)

@@ -81,8 +81,8 @@ func (c Change) String() string {
 	return b.String()
 }
 
-// Wrote reports whether anything was written to the cluster.
-func (c Change) Wrote() bool {
+// HasWritten reports whether anything was written to the cluster.
+func (c Change) HasWritten() bool {
 	switch c.Action {
 	case Unchanged, Skipped, Failed:
 		return false

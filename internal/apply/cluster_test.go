@@ -505,7 +505,7 @@ func rulesCarried(b *bench) {
 	}
 	for range 2 {
 		b.writes.Store(0)
-		if err := b.applier.CarryRules(b.Context()); err != nil {
+		if err := b.applier.CopyRules(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 	}

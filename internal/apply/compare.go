@@ -17,9 +17,9 @@ import (
 // tree is an object as plain JSON values.
 type tree = map[string]any
 
-// treeOf converts an object by way of JSON. Apimachinery's converter is faster, but ignores
+// makeTree converts an object by way of JSON. Apimachinery's converter is faster, but ignores
 // custom marshalling: it would convert Karpenter's durations to bytes.
-func treeOf(o client.Object) (tree, error) {
+func makeTree(o client.Object) (tree, error) {
 	raw, err := json.Marshal(o)
 	if err != nil {
 		return nil, fmt.Errorf("convert: %w", err)
@@ -31,10 +31,10 @@ func treeOf(o client.Object) (tree, error) {
 	return t, nil
 }
 
-// wanted converts a wall's object to the patch for the API server. It omits status, nulls
+// buildPatch converts a wall's object to the patch for the API server. It omits status, nulls
 // and metadata that only the API server sets, so that croft owns only fields that it sets.
-func wanted(o client.Object) (tree, error) {
-	t, err := treeOf(o)
+func buildPatch(o client.Object) (tree, error) {
+	t, err := makeTree(o)
 	if err != nil {
 		return nil, err
 	}
@@ -55,9 +55,9 @@ func wanted(o client.Object) (tree, error) {
 	}
 	dropNulls(t)
 	if tenant := o.GetLabels()[v1alpha1.TenantLabel]; gvk.Kind == "Namespace" && tenant != "" {
-		note(t, v1alpha1.OwnerAnnotation, tenant)
+		annotateTree(t, v1alpha1.OwnerAnnotation, tenant)
 	}
-	return t, sign(t)
+	return t, signTree(t)
 }
 
 func dropNulls(v any) {
@@ -77,20 +77,20 @@ func dropNulls(v any) {
 	}
 }
 
-// settled reports whether a live object already has all desired fields, and none that croft
+// isSettled reports whether a live object already has all desired fields, and none that croft
 // applied before and no longer desires. It ignores free fields, and other managers' labels
 // and annotations. Ownership covers other additions.
-func settled(live client.Object, want tree) (bool, error) {
-	t, err := treeOf(live)
+func isSettled(live client.Object, want tree) (bool, error) {
+	t, err := makeTree(live)
 	if err != nil {
 		return false, err
 	}
 	dropNulls(t)
-	return metadataSettled(t, want) && contentSettled(t, want), nil
+	return isMetadataSettled(t, want) && isContentSettled(t, want), nil
 }
 
-// metadataSettled ignores the signature, which contentSettled compares where necessary.
-func metadataSettled(live, want tree) bool {
+// isMetadataSettled ignores the signature, which isContentSettled compares where necessary.
+func isMetadataSettled(live, want tree) bool {
 	metadata, _ := want["metadata"].(tree)
 	annotations, signed := metadata["annotations"].(tree)
 	if signed {
@@ -102,31 +102,31 @@ func metadataSettled(live, want tree) bool {
 			delete(metadata, "annotations")
 		}
 	}
-	return covers(live["metadata"], metadata)
+	return containsValues(live["metadata"], metadata)
 }
 
-// contentSettled accepts a live object's extra fields only if they existed, or were set by
+// isContentSettled accepts a live object's extra fields only if they existed, or were set by
 // a default, when croft last applied the same content.
-func contentSettled(live, want tree) bool {
+func isContentSettled(live, want tree) bool {
 	kind, _ := want["kind"].(string)
 	exceeds := false
-	for field, v := range contentOf(live) {
+	for field, v := range getContent(live) {
 		wanted, ok := want[field]
-		exceeds = exceeds || (!ok || !covers(wanted, v)) && !freeOf(kind).Has(fieldpath.MakePathOrDie(field))
+		exceeds = exceeds || (!ok || !containsValues(wanted, v)) && !getFreeFields(kind).Has(fieldpath.MakePathOrDie(field))
 	}
-	for field, v := range contentOf(want) {
-		if !covers(live[field], v) {
+	for field, v := range getContent(want) {
+		if !containsValues(live[field], v) {
 			return false
 		}
 	}
-	signed := signature(want) // "" if another tool than croft applies it
-	return !exceeds || signed == "" || signature(live) == signed
+	signed := getSignature(want) // "" if another tool than croft applies it
+	return !exceeds || signed == "" || getSignature(live) == signed
 }
 
-// covers reports whether have contains all values of want. Lists must have the same length,
+// containsValues reports whether have contains all values of want. Lists must have the same length,
 // because another element changes their meaning. Maps may have more keys, because the API
 // server adds defaults.
-func covers(have, want any) bool {
+func containsValues(have, want any) bool {
 	switch want := want.(type) {
 	case tree:
 		have, ok := have.(tree)
@@ -135,7 +135,7 @@ func covers(have, want any) bool {
 		}
 		for k, v := range want {
 			h, ok := have[k]
-			if !ok || !covers(h, v) {
+			if !ok || !containsValues(h, v) {
 				return false
 			}
 		}
@@ -146,7 +146,7 @@ func covers(have, want any) bool {
 			return false
 		}
 		for i := range want {
-			if !covers(have[i], want[i]) {
+			if !containsValues(have[i], want[i]) {
 				return false
 			}
 		}
@@ -156,17 +156,17 @@ func covers(have, want any) bool {
 	}
 }
 
-// says reports whether a tree has the field at path.
-func says(t tree, path fieldpath.Path) bool {
-	_, ok := valueAt(t, path)
+// hasField reports whether a tree has the field at path.
+func hasField(t tree, path fieldpath.Path) bool {
+	_, ok := getField(t, path)
 	return ok
 }
 
-// valueAt returns the field at path.
-func valueAt(t tree, path fieldpath.Path) (any, bool) {
+// getField returns the field at path.
+func getField(t tree, path fieldpath.Path) (any, bool) {
 	var at any = t
 	for _, step := range path {
-		next, ok := descend(at, step)
+		next, ok := descendPath(at, step)
 		if !ok {
 			return nil, false
 		}
@@ -175,24 +175,24 @@ func valueAt(t tree, path fieldpath.Path) (any, bool) {
 	return at, true
 }
 
-// descend follows one step of a path: into a field, or into an element of a list that is
+// descendPath follows one step of a path: into a field, or into an element of a list that is
 // identified by its keys, its value or its index.
-func descend(at any, step fieldpath.PathElement) (any, bool) {
+func descendPath(at any, step fieldpath.PathElement) (any, bool) {
 	if step.FieldName != nil {
 		fields, _ := at.(tree)
 		v, ok := fields[*step.FieldName]
 		return v, ok
 	}
 	list, _ := at.([]any)
-	if i := elementAt(list, step); i >= 0 {
+	if i := findElement(list, step); i >= 0 {
 		return list[i], true
 	}
 	return nil, false
 }
 
-// elementAt returns the index of the element that a step leads to, or -1. A key that is
+// findElement returns the index of the element that a step leads to, or -1. A key that is
 // missing in an element matches, because the API server has added it.
-func elementAt(list []any, step fieldpath.PathElement) int {
+func findElement(list []any, step fieldpath.PathElement) int {
 	for i, element := range list {
 		switch {
 		case step.Index != nil:
@@ -222,8 +222,8 @@ func hasKeys(fields tree, keys value.FieldList) bool {
 	return true
 }
 
-// object wraps a tree for the client. It shares the tree, which the client overwrites with
+// wrapTree wraps a tree for the client. It shares the tree, which the client overwrites with
 // the API server's response. Pass a copy.
-func object(t tree) *unstructured.Unstructured {
+func wrapTree(t tree) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: t}
 }

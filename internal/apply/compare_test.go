@@ -35,7 +35,7 @@ func TestCovers(t *testing.T) {
 		{"a list for a map", tree{"a": []any{}}, tree{"a": tree{}}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := covers(test.have, test.want); got != test.covered {
+			if got := containsValues(test.have, test.want); got != test.covered {
 				t.Errorf("covers(%v, %v) = %v", test.have, test.want, got)
 			}
 		})
@@ -43,7 +43,7 @@ func TestCovers(t *testing.T) {
 }
 
 func TestWantedSaysOnlyWhatTheWallSays(t *testing.T) {
-	want, err := wanted(&corev1.ResourceQuota{
+	want, err := buildPatch(&corev1.ResourceQuota{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ResourceQuota"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "croft", ResourceVersion: "7", UID: "u"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"cpu": resource.MustParse("1000m")}},
@@ -54,16 +54,16 @@ func TestWantedSaysOnlyWhatTheWallSays(t *testing.T) {
 	}
 	expected := tree{
 		"apiVersion": "v1", "kind": "ResourceQuota",
-		"metadata": tree{"namespace": "shop", "name": "croft", "annotations": tree{v1alpha1.AppliedAnnotation: signature(want)}},
+		"metadata": tree{"namespace": "shop", "name": "croft", "annotations": tree{v1alpha1.AppliedAnnotation: getSignature(want)}},
 		"spec":     tree{"hard": tree{"cpu": "1"}},
 	}
-	if !covers(want, expected) || !covers(expected, want) {
+	if !containsValues(want, expected) || !containsValues(expected, want) {
 		t.Errorf("wanted = %v, want %v", want, expected)
 	}
 }
 
 func TestWantedNeedsAKind(t *testing.T) {
-	if _, err := wanted(&corev1.ConfigMap{}); err == nil {
+	if _, err := buildPatch(&corev1.ConfigMap{}); err == nil {
 		t.Error("an object without TypeMeta was taken")
 	}
 }
@@ -93,11 +93,11 @@ func TestSettled(t *testing.T) {
 		{"a direction gone", deny(func(p *networkingv1.NetworkPolicy) { p.Spec.PolicyTypes = nil }), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			want, err := wanted(deny(nil))
+			want, err := buildPatch(deny(nil))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := settled(test.live, want)
+			got, err := isSettled(test.live, want)
 			if err != nil || got != test.settled {
 				t.Errorf("settled = %v, %v", got, err)
 			}
@@ -130,18 +130,18 @@ func TestSettledBySignature(t *testing.T) {
 		{"another's signature, and what is wanted", limits(narrow), limits(wide), limits(narrow), true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			want, err := wanted(test.want)
+			want, err := buildPatch(test.want)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if test.applied != nil {
-				applied, err := wanted(test.applied)
+				applied, err := buildPatch(test.applied)
 				if err != nil {
 					t.Fatal(err)
 				}
-				test.live.Annotations = map[string]string{v1alpha1.AppliedAnnotation: signature(applied)}
+				test.live.Annotations = map[string]string{v1alpha1.AppliedAnnotation: getSignature(applied)}
 			}
-			if got, err := settled(test.live, want); err != nil || got != test.settled {
+			if got, err := isSettled(test.live, want); err != nil || got != test.settled {
 				t.Errorf("settled = %v, %v", got, err)
 			}
 		})
@@ -157,11 +157,11 @@ func TestSettledAsksTypesHowTheyAreWritten(t *testing.T) {
 		return p
 	}
 	hour := time.Hour
-	want, err := wanted(pool(karpenterv1.NillableDuration{Duration: &hour}))
+	want, err := buildPatch(pool(karpenterv1.NillableDuration{Duration: &hour}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	same, err := settled(pool(karpenterv1.NillableDuration{Duration: &hour, Raw: []byte(`"1h0m0s"`)}), want)
+	same, err := isSettled(pool(karpenterv1.NillableDuration{Duration: &hour, Raw: []byte(`"1h0m0s"`)}), want)
 	if err != nil || !same {
 		t.Errorf("settled = %v, %v", same, err)
 	}
@@ -184,7 +184,7 @@ func TestSays(t *testing.T) {
 		{[]any{"spec", "ports", 2}, false},
 	} {
 		path := fieldpath.MakePathOrDie(test.path...)
-		if got := says(want, path); got != test.says {
+		if got := hasField(want, path); got != test.says {
 			t.Errorf("says %v = %v", path, got)
 		}
 	}

@@ -33,17 +33,17 @@ func (c Conflict) String() string {
 	return fmt.Sprintf("%s: %s, set by %s", c.Ref, strings.Join(c.Fields, ", "), c.Manager)
 }
 
-// Conflicts returns the fields of a live object that applying the desired one would take
+// FindConflicts returns the fields of a live object that applying the desired one would take
 // from other field managers. Fields whose values stay are not among them. An object that
 // Helm manages conflicts in every field that changes, because Helm applies the whole
 // object. The desired object must have the defaults of its kind, because a defaulted field
 // belongs to the manager that created the object.
-func Conflicts(live, desired client.Object) ([]Conflict, error) {
-	before, err := treeOf(live)
+func FindConflicts(live, desired client.Object) ([]Conflict, error) {
+	before, err := makeTree(live)
 	if err != nil {
 		return nil, err
 	}
-	after, err := treeOf(desired)
+	after, err := makeTree(desired)
 	if err != nil {
 		return nil, err
 	}
@@ -54,28 +54,28 @@ func Conflicts(live, desired client.Object) ([]Conflict, error) {
 		if entry.Manager == v1alpha1.ManagedBy || entry.Subresource != "" {
 			continue
 		}
-		fields, err := fieldsOf(entry)
+		fields, err := parseFields(entry)
 		if err != nil {
 			return nil, err
 		}
-		paths := overwritten(fields, before, after)
+		paths := listOverwritten(fields, before, after)
 		if ownsContent(entry, fields) && isHelm(entry) {
-			paths = changedSpec(before, after)
+			paths = listChangedSpec(before, after)
 		}
 		if len(paths) > 0 {
-			all = append(all, Conflict{RefOf(desired), managerOf(live, entry), paths})
+			all = append(all, Conflict{RefOf(desired), describeManager(live, entry), paths})
 		}
 	}
 	return all, nil
 }
 
-// overwritten returns the owned fields whose values an apply changes or removes. It
+// listOverwritten returns the owned fields whose values an apply changes or removes. It
 // excludes labels and annotations that are not desired, which stay.
-func overwritten(owned *fieldpath.Set, before, after tree) []string {
+func listOverwritten(owned *fieldpath.Set, before, after tree) []string {
 	var paths []string
 	owned.Leaves().Iterate(func(path fieldpath.Path) {
-		have, exists := valueAt(before, path)
-		want, desired := valueAt(after, path)
+		have, exists := getField(before, path)
+		want, desired := getField(after, path)
 		if exists && !isRefined(have, want) && (desired || !free.Has(path[:1])) {
 			paths = append(paths, strings.TrimPrefix(path.String(), "."))
 		}
@@ -92,8 +92,8 @@ func isRefined(have, want any) bool {
 	return reflect.DeepEqual(have, want) || empty && filled && len(h) == 0
 }
 
-// changedSpec returns the fields of the spec that differ.
-func changedSpec(before, after tree) []string {
+// listChangedSpec returns the fields of the spec that differ.
+func listChangedSpec(before, after tree) []string {
 	b, _ := before["spec"].(tree)
 	w, _ := after["spec"].(tree)
 	var paths []string
@@ -108,22 +108,22 @@ func changedSpec(before, after tree) []string {
 	return slices.Compact(paths)
 }
 
-// HelmKeeps reports whether Helm has set an object's content. Even an apply without a
+// IsHelmManaged reports whether Helm has set an object's content. Even an apply without a
 // change would take the ownership from Helm, and make its next upgrade fail.
-func HelmKeeps(live client.Object) bool {
+func IsHelmManaged(live client.Object) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		fields, err := fieldsOf(entry)
+		fields, err := parseFields(entry)
 		return err == nil && isHelm(entry) && ownsContent(entry, fields)
 	})
 }
 
-// DeletionConflict returns a conflict if Helm manages an object that is about to be
+// FindDeletionConflict returns a conflict if Helm manages an object that is about to be
 // deleted.
-func DeletionConflict(live client.Object) (Conflict, bool) {
-	if !HelmKeeps(live) {
+func FindDeletionConflict(live client.Object) (Conflict, bool) {
+	if !IsHelmManaged(live) {
 		return Conflict{}, false
 	}
-	return Conflict{RefOf(live), managerOf(live, metav1.ManagedFieldsEntry{Manager: "helm"}), nil}, true
+	return Conflict{RefOf(live), describeManager(live, metav1.ManagedFieldsEntry{Manager: "helm"}), nil}, true
 }
 
 // isHelm reports whether Helm, or a controller that runs it, such as helm-controller, wrote
@@ -134,7 +134,7 @@ func ownsContent(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) bool {
 	return entry.Subresource == "" && !fields.RecursiveDifference(free).Empty()
 }
 
-func managerOf(live client.Object, entry metav1.ManagedFieldsEntry) string {
+func describeManager(live client.Object, entry metav1.ManagedFieldsEntry) string {
 	release := live.GetAnnotations()["meta.helm.sh/release-name"]
 	if !isHelm(entry) || release == "" {
 		return entry.Manager

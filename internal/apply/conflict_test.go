@@ -58,7 +58,7 @@ func TestConflicts(t *testing.T) {
 			live := tenant(same)
 			live.Annotations = map[string]string{"a": "b", "meta.helm.sh/release-name": "croft", "meta.helm.sh/release-namespace": "platform"}
 			live.ManagedFields = []metav1.ManagedFieldsEntry{test.entry}
-			found, err := Conflicts(live, tenant(test.change))
+			found, err := FindConflicts(live, tenant(test.change))
 			var got []string
 			for _, c := range found {
 				got = append(got, c.String())
@@ -66,7 +66,7 @@ func TestConflicts(t *testing.T) {
 			if err != nil || strings.Join(got, "\n") != test.want {
 				t.Errorf("%v: %q, want %q", err, got, test.want)
 			}
-			if keeps := HelmKeeps(live); keeps != (strings.HasPrefix(test.entry.Manager, "helm") && !strings.Contains(name, "labels")) {
+			if keeps := IsHelmManaged(live); keeps != (strings.HasPrefix(test.entry.Manager, "helm") && !strings.Contains(name, "labels")) {
 				t.Errorf("Helm keeps it: %t", keeps)
 			}
 		})

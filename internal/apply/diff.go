@@ -43,14 +43,14 @@ func (d Differences) String() string {
 // It omits unchanged objects. The error joins the API server's refusals, each with the name
 // of its object.
 func (a *Applier) Diff(ctx context.Context, objects ...client.Object) (Differences, error) {
-	objects, err := a.inServedVersion(objects)
+	objects, err := a.convertToServed(objects)
 	if err != nil {
 		return nil, err
 	}
 	var all Differences
 	var errs []error
 	for _, o := range objects {
-		differences, err := a.diff(ctx, o)
+		differences, err := a.diffObject(ctx, o)
 		if err != nil {
 			errs = append(errs, &ObjectError{Ref: RefOf(o), Err: err})
 		}
@@ -59,36 +59,36 @@ func (a *Applier) Diff(ctx context.Context, objects ...client.Object) (Differenc
 	return all, errors.Join(errs...)
 }
 
-// diff returns one difference, or none.
-func (a *Applier) diff(ctx context.Context, o client.Object) (Differences, error) {
-	want, err := wanted(o)
+// diffObject returns one difference, or none.
+func (a *Applier) diffObject(ctx context.Context, o client.Object) (Differences, error) {
+	want, err := buildPatch(o)
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.find(ctx, o, want)
+	found, err := a.inspectObject(ctx, o, want)
 	if err != nil || found.stands {
 		return nil, err
 	}
 	if namespace, ok := found.live.(*corev1.Namespace); ok && o.GetLabels()[v1alpha1.TenantLabel] != "" {
-		if err := Claim(namespace, o.GetLabels()[v1alpha1.TenantLabel]); err != nil {
+		if err := CheckClaim(namespace, o.GetLabels()[v1alpha1.TenantLabel]); err != nil {
 			return nil, err
 		}
 	}
 	before, after := tree{}, want
 	if found.live != nil {
-		if before, err = treeOf(found.live); err != nil {
+		if before, err = makeTree(found.live); err != nil {
 			return nil, err
 		}
 		before["apiVersion"], before["kind"] = want["apiVersion"], want["kind"]
 	}
-	switch dry, err := a.patch(ctx, want, client.DryRunAll); {
+	switch dry, err := a.patchObject(ctx, want, client.DryRunAll); {
 	case err == nil:
 		after = dry.Object
 	// The object's namespace does not exist yet, so a dry run is not possible.
 	case found.live == nil && apierrors.IsNotFound(err):
-	case roleRefChanged(err):
-	case mayNotPatch(err):
-		if after, err = laidOverLive(before, want, found.live); err != nil {
+	case isRoleRefChange(err):
+	case isPatchForbidden(err):
+		if after, err = mergeOverLive(before, want, found.live); err != nil {
 			return nil, err
 		}
 	default:
@@ -99,50 +99,50 @@ func (a *Applier) diff(ctx context.Context, o client.Object) (Differences, error
 			return nil, err
 		}
 	}
-	return compare(RefOf(o), before, after)
+	return diffTrees(RefOf(o), before, after)
 }
 
-// mayNotPatch reports whether RBAC refused the request. Only the operator writes walls, but
+// isPatchForbidden reports whether RBAC refused the request. Only the operator writes walls, but
 // people who may read them may see their changes.
-func mayNotPatch(err error) bool {
+func isPatchForbidden(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot patch resource ")
 }
 
-// laidOverLive returns the result of applying want over a live object, computed without the
+// mergeOverLive returns the result of applying want over a live object, computed without the
 // API server: fields outside want stay, except for those that croft applied. If croft last
 // applied other content, defaults in the elements of lists cannot be distinguished from
 // leftovers, so the lists are shown as desired.
-func laidOverLive(before, want tree, live client.Object) (tree, error) {
-	after := laidOver(before, want, signature(before) == signature(want))
+func mergeOverLive(before, want tree, live client.Object) (tree, error) {
+	after := mergeTree(before, want, getSignature(before) == getSignature(want))
 	if live == nil {
 		return after, nil
 	}
 	kind, _ := want["kind"].(string)
-	owned, err := ownershipOf(kind, live.GetManagedFields())
+	owned, err := parseOwnership(kind, live.GetManagedFields())
 	if err != nil || owned.ours == nil {
 		return after, err
 	}
 	owned.ours.Iterate(func(path fieldpath.Path) {
-		if !says(want, path) && !notes.Has(path) {
-			without(after, path)
+		if !hasField(want, path) && !notes.Has(path) {
+			removeField(after, path)
 		}
 	})
 	return after, nil
 }
 
-func laidOver(before, want tree, merge bool) tree {
+func mergeTree(before, want tree, merge bool) tree {
 	after := runtime.DeepCopyJSON(before)
 	for name, value := range want {
-		after[name] = valueOver(after[name], value, merge)
+		after[name] = mergeValue(after[name], value, merge)
 	}
 	return after
 }
 
-func valueOver(before, want any, merge bool) any {
+func mergeValue(before, want any, merge bool) any {
 	switch want := want.(type) {
 	case tree:
 		if before, ok := before.(tree); ok {
-			return laidOver(before, want, merge)
+			return mergeTree(before, want, merge)
 		}
 	case []any:
 		before, ok := before.([]any)
@@ -151,51 +151,51 @@ func valueOver(before, want any, merge bool) any {
 		}
 		all := make([]any, len(want))
 		for i := range want {
-			all[i] = valueOver(before[i], want[i], merge)
+			all[i] = mergeValue(before[i], want[i], merge)
 		}
 		return all
 	}
 	return want
 }
 
-// removeForeign removes the fields from a dry run's result that takeOver would remove. The
+// removeForeign removes the fields from a dry run's result that moveForeignFields would remove. The
 // removal takes two requests, which a dry run cannot combine.
 func removeForeign(after tree, live client.Object, want tree) error {
 	kind, _ := want["kind"].(string)
-	owned, err := ownershipOf(kind, live.GetManagedFields())
+	owned, err := parseOwnership(kind, live.GetManagedFields())
 	if err != nil {
 		return err
 	}
 	for path := range owned.foreign.All() {
-		if !says(want, path) {
-			without(after, path)
+		if !hasField(want, path) {
+			removeField(after, path)
 		}
 	}
 	return nil
 }
 
-// without removes the field at path from a value, if it exists.
-func without(v any, path fieldpath.Path) any {
+// removeField removes the field at path from a value, if it exists.
+func removeField(v any, path fieldpath.Path) any {
 	step, rest := path[0], path[1:]
 	switch v := v.(type) {
 	case tree:
-		child, ok := descend(v, step)
+		child, ok := descendPath(v, step)
 		switch {
 		case !ok:
 		case len(rest) == 0:
 			delete(v, *step.FieldName)
 		default:
-			v[*step.FieldName] = without(child, rest)
+			v[*step.FieldName] = removeField(child, rest)
 		}
 		return v
 	case []any:
-		i := elementAt(v, step)
+		i := findElement(v, step)
 		switch {
 		case i < 0:
 		case len(rest) == 0:
 			return slices.Delete(slices.Clone(v), i, i+1)
 		default:
-			v[i] = without(v[i], rest)
+			v[i] = removeField(v[i], rest)
 		}
 		return v
 	default:
@@ -203,19 +203,19 @@ func without(v any, path fieldpath.Path) any {
 	}
 }
 
-// compare returns the difference between two states of an object, without the API server's
+// diffTrees returns the difference between two states of an object, without the API server's
 // bookkeeping. An empty state means that the object does not exist.
-func compare(ref Ref, before, after tree) (Differences, error) {
-	b, err := readable(before)
+func diffTrees(ref Ref, before, after tree) (Differences, error) {
+	b, err := renderYAML(before)
 	if err != nil {
 		return nil, err
 	}
-	w, err := readable(after)
+	w, err := renderYAML(after)
 	if err != nil {
 		return nil, err
 	}
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: lines(b), B: lines(w), FromFile: ref.String() + " (live)", ToFile: ref.String() + " (wanted)", Context: 3,
+		A: splitLines(b), B: splitLines(w), FromFile: ref.String() + " (live)", ToFile: ref.String() + " (wanted)", Context: 3,
 	})
 	switch {
 	case err != nil:
@@ -231,12 +231,12 @@ func compare(ref Ref, before, after tree) (Differences, error) {
 	}
 }
 
-func lines(text string) []string {
+func splitLines(text string) []string {
 	return slices.Collect(strings.Lines(text))
 }
 
-// readable returns an object's YAML without the API server's bookkeeping.
-func readable(t tree) (string, error) {
+// renderYAML returns an object's YAML without the API server's bookkeeping.
+func renderYAML(t tree) (string, error) {
 	if len(t) == 0 {
 		return "", nil
 	}
@@ -248,7 +248,7 @@ func readable(t tree) (string, error) {
 		}
 	}
 	dropNulls(t)
-	unnoted(t)
+	stripBookkeeping(t)
 	text, err := yaml.Marshal(t)
 	return string(text), err
 }

@@ -22,23 +22,23 @@ type ObjectError struct {
 // Error implements error.
 func (e *ObjectError) Error() string {
 	switch {
-	case e.Unmade():
+	case e.IsKindPending():
 		return fmt.Sprintf("%s: Gatekeeper has not made this kind of its ConstraintTemplate %s yet: kubectl get constrainttemplate %s -o yaml says what it reports",
 			e.Ref, strings.ToLower(e.Kind), strings.ToLower(e.Kind))
 	case meta.IsNoMatchError(e.Err):
 		return fmt.Sprintf("%s: this cluster does not know the kind %s (%s): install its CustomResourceDefinition", e.Ref, e.Kind, e.GroupVersion())
 	case e.Kind == "NodePool" && apierrors.IsInvalid(e.Err) && strings.Contains(e.Err.Error(), "between static"):
 		return fmt.Sprintf("%s: it has replicas, and Karpenter refuses to take them away: give the pool another name, such as %s-dynamic, or delete the NodePool when its nodes are empty", e.Ref, e.Name)
-	case strings.HasPrefix(e.Name, "croft-role-") && mayNotPatch(e.Err):
+	case strings.HasPrefix(e.Name, "croft-role-") && isPatchForbidden(e.Err):
 		return fmt.Sprintf("%s: croft's operator may not write this role yet: a cluster administrator runs `croft install` once more", e.Ref)
 	default:
 		return fmt.Sprintf("%s: %v", e.Ref, e.Err)
 	}
 }
 
-// Unmade reports whether the object is a constraint whose kind Gatekeeper has not yet
+// IsKindPending reports whether the object is a constraint whose kind Gatekeeper has not yet
 // created. It does so a moment after its template was written.
-func (e *ObjectError) Unmade() bool {
+func (e *ObjectError) IsKindPending() bool {
 	return meta.IsNoMatchError(e.Err) && slices.Contains(GatekeeperConstraintKinds, e.GroupVersionKind)
 }
 
@@ -98,9 +98,9 @@ func (e *NamespaceTerminatingError) Error() string {
 	return fmt.Sprintf("namespace %s is being deleted: croft makes it anew when it is gone", e.Namespace)
 }
 
-// roleRefChanged reports whether the API server refused an object only because a binding's
+// isRoleRefChange reports whether the API server refused an object only because a binding's
 // role is immutable.
-func roleRefChanged(err error) bool {
+func isRoleRefChange(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
 		return false

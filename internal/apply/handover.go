@@ -22,8 +22,8 @@ import (
 // Restorer is the field manager of the objects that Restore creates, which are not croft's.
 const Restorer = "croft-adopt"
 
-// Mark changes labels and annotations of a namespace. A nil value removes a key.
-func (a *Applier) Mark(ctx context.Context, namespace string, labels, annotations map[string]any) error {
+// MarkNamespace changes labels and annotations of a namespace. A nil value removes a key.
+func (a *Applier) MarkNamespace(ctx context.Context, namespace string, labels, annotations map[string]any) error {
 	metadata := map[string]any{}
 	if len(labels) > 0 {
 		metadata["labels"] = labels
@@ -42,7 +42,7 @@ func (a *Applier) Mark(ctx context.Context, namespace string, labels, annotation
 
 // Remove deletes objects, if they have not been replaced since they were read.
 func (a *Applier) Remove(ctx context.Context, objects ...client.Object) error {
-	_, err := a.delete(ctx, objects)
+	_, err := a.deleteObjects(ctx, objects)
 	return err
 }
 
@@ -79,11 +79,11 @@ func (a *Applier) Restore(ctx context.Context, objects ...client.Object) error {
 // restoreOwn applies a wall object that a deleted tenant has left, so that croft owns it
 // again, and deletes it with the namespace's next tenant.
 func (a *Applier) restoreOwn(ctx context.Context, o client.Object) error {
-	live, err := a.read(ctx, a.client, o)
+	live, err := a.readObject(ctx, a.client, o)
 	if err == nil && live == nil {
 		var want tree
-		if want, err = treeOf(o); err == nil {
-			_, err = a.patch(ctx, want)
+		if want, err = makeTree(o); err == nil {
+			_, err = a.patchObject(ctx, want)
 		}
 	}
 	if err != nil {
@@ -100,9 +100,9 @@ func (a *Applier) Save(ctx context.Context, o client.Object) error {
 	return a.client.Update(ctx, o, client.FieldOwner(v1alpha1.ManagedBy))
 }
 
-// GiveBack deletes a Tenant and returns its namespaces to their previous owner: see
+// DeleteTenant deletes a Tenant and returns its namespaces to their previous owner: see
 // Withdraw.
-func (a *Applier) GiveBack(ctx context.Context, tenant *v1alpha1.Tenant) error {
+func (a *Applier) DeleteTenant(ctx context.Context, tenant *v1alpha1.Tenant) error {
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"deletion":"`+string(v1alpha1.DeletionDelete)+`"}}`))
 	if err := a.client.Patch(ctx, tenant.DeepCopy(), patch); client.IgnoreNotFound(err) != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// gatekeeper returns kinds of one of Gatekeeper's API groups.
-func gatekeeper(group, version string, kinds ...string) []schema.GroupVersionKind {
+// makeGatekeeperKinds returns kinds of one of Gatekeeper's API groups.
+func makeGatekeeperKinds(group, version string, kinds ...string) []schema.GroupVersionKind {
 	all := make([]schema.GroupVersionKind, len(kinds))
 	for i, kind := range kinds {
 		all[i] = schema.GroupVersionKind{Group: group + ".gatekeeper.sh", Version: version, Kind: kind}
@@ -39,14 +39,14 @@ var (
 		{Group: "admissionregistration.k8s.io", Version: "v1beta1", Kind: "MutatingAdmissionPolicy"},
 	}
 	// GatekeeperPlatformKinds exist once in the cluster if Gatekeeper is the engine.
-	GatekeeperPlatformKinds = slices.Concat(GatekeeperConstraintKinds, gatekeeper("templates", "v1", "ConstraintTemplate"))
+	GatekeeperPlatformKinds = slices.Concat(GatekeeperConstraintKinds, makeGatekeeperKinds("templates", "v1", "ConstraintTemplate"))
 	// GatekeeperConstraintKinds are the kinds among them that a cluster has only after
 	// Gatekeeper has processed their templates.
-	GatekeeperConstraintKinds = gatekeeper("constraints", "v1beta1",
+	GatekeeperConstraintKinds = makeGatekeeperKinds("constraints", "v1beta1",
 		"CroftPlacement", "CroftServices", "CroftIngresses", "CroftRoutes", "CroftGateways", "CroftCertificates", "CroftAnnotations")
 	// GatekeeperMutatorKinds are the mutators of one tenant if Gatekeeper is the engine.
 	// They are cluster-scoped.
-	GatekeeperMutatorKinds = gatekeeper("mutations", "v1", "Assign", "ModifySet")
+	GatekeeperMutatorKinds = makeGatekeeperKinds("mutations", "v1", "Assign", "ModifySet")
 	// GatekeeperTenantKinds are the mutators, and the constraints that each tenant once
 	// had.
 	GatekeeperTenantKinds = slices.Concat(GatekeeperMutatorKinds, GatekeeperConstraintKinds)

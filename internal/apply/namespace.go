@@ -15,9 +15,9 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// namespace applies a tenant's namespace, if it belongs to the tenant.
-func (a *Applier) namespace(ctx context.Context, o *corev1.Namespace, tenant string) (Action, []string, error) {
-	live, err := a.liveNamespace(ctx, o, tenant)
+// applyNamespace applies a tenant's namespace, if it belongs to the tenant.
+func (a *Applier) applyNamespace(ctx context.Context, o *corev1.Namespace, tenant string) (Action, []string, error) {
+	live, err := a.readNamespace(ctx, o, tenant)
 	if err != nil {
 		return Failed, nil, err
 	}
@@ -25,41 +25,41 @@ func (a *Applier) namespace(ctx context.Context, o *corev1.Namespace, tenant str
 		if err := a.createNamespace(ctx, o); err != nil {
 			return Failed, nil, err
 		}
-		_, _, err := a.object(ctx, o)
+		_, _, err := a.applyObject(ctx, o)
 		return Created, nil, err
 	}
-	if err := Claim(live, tenant); err != nil {
+	if err := CheckClaim(live, tenant); err != nil {
 		return Failed, nil, err
 	}
 	if _, requested := o.Annotations[v1alpha1.RequestedAnnotation]; !requested {
 		// The Tenant now declares the namespace, so it no longer counts as requested.
-		if err := a.annotate(ctx, live, v1alpha1.RequestedAnnotation, nil); err != nil {
+		if err := a.setAnnotation(ctx, live, v1alpha1.RequestedAnnotation, nil); err != nil {
 			return Failed, nil, err
 		}
 	}
-	adopted := live.Labels[v1alpha1.TenantLabel] != tenant && !unlabelled(live, tenant)
+	adopted := live.Labels[v1alpha1.TenantLabel] != tenant && !hasLostLabel(live, tenant)
 	if adopted {
-		if err := a.annotate(ctx, live, v1alpha1.CreatedAnnotation, nil); err != nil {
+		if err := a.setAnnotation(ctx, live, v1alpha1.CreatedAnnotation, nil); err != nil {
 			return Failed, nil, err
 		}
 	}
-	action, undid, err := a.object(ctx, o)
+	action, undid, err := a.applyObject(ctx, o)
 	if adopted && err == nil {
 		return Adopted, undid, nil
 	}
 	return action, undid, err
 }
 
-// liveNamespace reads a namespace. If the cache has no namespace with the tenant's label,
+// readNamespace reads a namespace. If the cache has no namespace with the tenant's label,
 // it is read again from the API server: the cache may be stale, and another owner may have
 // the namespace by now.
-func (a *Applier) liveNamespace(ctx context.Context, o *corev1.Namespace, tenant string) (*corev1.Namespace, error) {
-	live, err := a.read(ctx, a.client, o)
+func (a *Applier) readNamespace(ctx context.Context, o *corev1.Namespace, tenant string) (*corev1.Namespace, error) {
+	live, err := a.readObject(ctx, a.client, o)
 	if err != nil {
 		return nil, err
 	}
 	if a.live != nil && (live == nil || live.GetLabels()[v1alpha1.TenantLabel] != tenant) {
-		if live, err = a.read(ctx, a.live, o); err != nil {
+		if live, err = a.readObject(ctx, a.live, o); err != nil {
 			return nil, err
 		}
 	}
@@ -73,12 +73,12 @@ func (a *Applier) liveNamespace(ctx context.Context, o *corev1.Namespace, tenant
 	return namespace, nil
 }
 
-// Claim returns an error if a namespace does not belong to the tenant, or is being deleted.
+// CheckClaim returns an error if a namespace does not belong to the tenant, or is being deleted.
 // The tenant's namespaces have its label, are offered to it by an admin's annotation, or
 // have lost its label.
-func Claim(live *corev1.Namespace, tenant string) error {
+func CheckClaim(live *corev1.Namespace, tenant string) error {
 	owner := live.Labels[v1alpha1.TenantLabel]
-	if owner != tenant && live.Annotations[v1alpha1.AdoptAnnotation] != tenant && !unlabelled(live, tenant) {
+	if owner != tenant && live.Annotations[v1alpha1.AdoptAnnotation] != tenant && !hasLostLabel(live, tenant) {
 		_, created := live.Annotations[v1alpha1.CreatedAnnotation]
 		return &NamespaceNotOwnedError{Namespace: live.Name, Tenant: tenant, Owner: owner, Created: created}
 	}
@@ -88,17 +88,17 @@ func Claim(live *corev1.Namespace, tenant string) error {
 	return nil
 }
 
-// unlabelled reports whether a namespace has no tenant's label, and croft last wrote its
+// hasLostLabel reports whether a namespace has no tenant's label, and croft last wrote its
 // owner annotation for this tenant. The annotation alone proves nothing: if another client
 // writes it, that client owns the field instead of croft. Therefore a namespace that was
 // deleted and recreated has no owner.
-func unlabelled(live *corev1.Namespace, tenant string) bool {
+func hasLostLabel(live *corev1.Namespace, tenant string) bool {
 	if live.Labels[v1alpha1.TenantLabel] != "" || live.Annotations[v1alpha1.OwnerAnnotation] != tenant {
 		return false
 	}
 	owned := fieldpath.MakePathOrDie("metadata", "annotations", v1alpha1.OwnerAnnotation)
 	return slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
-		fields, err := fieldsOf(entry)
+		fields, err := parseFields(entry)
 		return err == nil && isOurs(entry) && fields.Has(owned)
 	})
 }
@@ -132,8 +132,8 @@ func (a *Applier) createNamespace(ctx context.Context, o *corev1.Namespace) erro
 	return nil
 }
 
-// annotate sets an annotation. A nil value removes it.
-func (a *Applier) annotate(ctx context.Context, namespace *corev1.Namespace, key string, value any) error {
+// setAnnotation sets an annotation. A nil value removes it.
+func (a *Applier) setAnnotation(ctx context.Context, namespace *corev1.Namespace, key string, value any) error {
 	if _, ok := namespace.Annotations[key]; !ok && value == nil {
 		return nil
 	}

@@ -30,13 +30,13 @@ type finding struct {
 	undone []string
 }
 
-// object applies one object.
-func (a *Applier) object(ctx context.Context, o client.Object) (Action, []string, error) {
-	want, err := wanted(o)
+// applyObject applies one object.
+func (a *Applier) applyObject(ctx context.Context, o client.Object) (Action, []string, error) {
+	want, err := buildPatch(o)
 	if err != nil {
 		return Failed, nil, err
 	}
-	found, err := a.find(ctx, o, want)
+	found, err := a.inspectObject(ctx, o, want)
 	if err != nil {
 		return Failed, nil, err
 	}
@@ -49,15 +49,15 @@ func (a *Applier) object(ctx context.Context, o client.Object) (Action, []string
 		}
 	}
 	if version := o.GetResourceVersion(); version != "" {
-		want = onlyOver(version, want)
+		want = requireVersion(version, want)
 	}
-	action, err := a.write(ctx, want, found.live)
+	action, err := a.writeObject(ctx, want, found.live)
 	return action, found.undone, err
 }
 
-// onlyOver makes a write fail with a conflict unless the object has this version. It is for
+// requireVersion makes a write fail with a conflict unless the object has this version. It is for
 // decisions that depend on the object's content.
-func onlyOver(version string, want tree) tree {
+func requireVersion(version string, want tree) tree {
 	want = runtime.DeepCopyJSON(want)
 	if metadata, ok := want["metadata"].(tree); ok {
 		metadata["resourceVersion"] = version
@@ -65,44 +65,44 @@ func onlyOver(version string, want tree) tree {
 	return want
 }
 
-// find reads an object and compares it. If a cached object differs, it is read again from
+// inspectObject reads an object and compares it. If a cached object differs, it is read again from
 // the API server, because the next write depends on it.
-func (a *Applier) find(ctx context.Context, o client.Object, want tree) (finding, error) {
-	found, err := a.judge(ctx, a.client, o, want)
+func (a *Applier) inspectObject(ctx context.Context, o client.Object, want tree) (finding, error) {
+	found, err := a.compareObject(ctx, a.client, o, want)
 	if err != nil || found.stands || a.live == nil {
 		return found, err
 	}
-	return a.judge(ctx, a.live, o, want)
+	return a.compareObject(ctx, a.live, o, want)
 }
 
-func (a *Applier) judge(ctx context.Context, reader client.Reader, o client.Object, want tree) (finding, error) {
-	live, err := a.read(ctx, reader, o)
+func (a *Applier) compareObject(ctx context.Context, reader client.Reader, o client.Object, want tree) (finding, error) {
+	live, err := a.readObject(ctx, reader, o)
 	if err != nil || live == nil {
 		return finding{}, err
 	}
-	owned, err := ownershipOf(o.GetObjectKind().GroupVersionKind().Kind, live.GetManagedFields())
+	owned, err := parseOwnership(o.GetObjectKind().GroupVersionKind().Kind, live.GetManagedFields())
 	if err != nil {
 		return finding{}, err
 	}
-	same, err := settled(live, want)
+	same, err := isSettled(live, want)
 	if err != nil {
 		return finding{}, err
 	}
 	found := finding{
 		live:    live,
-		stands:  same && owned.ours != nil && len(owned.intruders) == 0 && !owned.abandoned(want),
+		stands:  same && owned.ours != nil && len(owned.intruders) == 0 && !owned.hasAbandoned(want),
 		invaded: len(owned.intruders) > 0,
 		undone:  owned.intruders,
 	}
 	if !same {
-		found.undone = slices.Compact(slices.Sorted(slices.Values(append(relabellers(live, want), owned.intruders...))))
+		found.undone = slices.Compact(slices.Sorted(slices.Values(append(listRelabellers(live, want), owned.intruders...))))
 	}
 	return found, nil
 }
 
-// read returns nil if the object does not exist.
-func (a *Applier) read(ctx context.Context, reader client.Reader, o client.Object) (client.Object, error) {
-	live, err := a.blank(o)
+// readObject returns nil if the object does not exist.
+func (a *Applier) readObject(ctx context.Context, reader client.Reader, o client.Object) (client.Object, error) {
+	live, err := a.newObject(o)
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +115,8 @@ func (a *Applier) read(ctx context.Context, reader client.Reader, o client.Objec
 	return live, nil
 }
 
-// blank returns an empty object of the kind and the Go type of another.
-func (a *Applier) blank(o client.Object) (client.Object, error) {
+// newObject returns an empty object of the kind and the Go type of another.
+func (a *Applier) newObject(o client.Object) (client.Object, error) {
 	gvk := o.GetObjectKind().GroupVersionKind()
 	if _, ok := o.(runtime.Unstructured); ok {
 		u := &unstructured.Unstructured{}
@@ -134,23 +134,23 @@ func (a *Applier) blank(o client.Object) (client.Object, error) {
 	return typed, nil
 }
 
-// write applies the desired object. A binding's role is immutable, so a binding with
+// writeObject applies the desired object. A binding's role is immutable, so a binding with
 // another role is deleted and created again, which interrupts access for a moment. No other
 // object is ever deleted to be replaced.
-func (a *Applier) write(ctx context.Context, want tree, live client.Object) (Action, error) {
-	written, err := a.patch(ctx, want)
-	if bare, emptied := withoutEmpty(want); emptied && apierrors.IsInvalid(err) && strings.Contains(err.Error(), `"null"`) {
+func (a *Applier) writeObject(ctx context.Context, want tree, live client.Object) (Action, error) {
+	written, err := a.patchObject(ctx, want)
+	if bare, emptied := omitEmpty(want); emptied && apierrors.IsInvalid(err) && strings.Contains(err.Error(), `"null"`) {
 		// Server-side apply sets a map to null when its last key is removed. Removing
 		// the map first leaves no key to remove.
-		if _, err = a.patch(ctx, bare); err == nil {
-			written, err = a.patch(ctx, want)
+		if _, err = a.patchObject(ctx, bare); err == nil {
+			written, err = a.patchObject(ctx, want)
 		}
 	}
-	if roleRefChanged(err) && live != nil && live.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy {
+	if isRoleRefChange(err) && live != nil && live.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy {
 		if err := a.client.Delete(ctx, live, client.Preconditions{UID: ptr.To(live.GetUID())}); client.IgnoreNotFound(err) != nil {
 			return Failed, fmt.Errorf("delete, to make it anew with another role: %w", err)
 		}
-		_, err = a.patch(ctx, want)
+		_, err = a.patchObject(ctx, want)
 		return Recreated, err
 	}
 	switch {
@@ -165,8 +165,8 @@ func (a *Applier) write(ctx context.Context, want tree, live client.Object) (Act
 	}
 }
 
-// withoutEmpty omits the empty maps of a spec, and reports whether there are any.
-func withoutEmpty(want tree) (tree, bool) {
+// omitEmpty omits the empty maps of a spec, and reports whether there are any.
+func omitEmpty(want tree) (tree, bool) {
 	spec, ok := want["spec"].(tree)
 	if !ok {
 		return want, false
@@ -181,8 +181,8 @@ func withoutEmpty(want tree) (tree, bool) {
 	return bare, len(kept) < len(spec)
 }
 
-func (a *Applier) patch(ctx context.Context, want tree, opts ...client.ApplyOption) (*unstructured.Unstructured, error) {
-	u := object(runtime.DeepCopyJSON(want))
+func (a *Applier) patchObject(ctx context.Context, want tree, opts ...client.ApplyOption) (*unstructured.Unstructured, error) {
+	u := wrapTree(runtime.DeepCopyJSON(want))
 	opts = append(opts, client.FieldOwner(v1alpha1.ManagedBy), client.ForceOwnership)
 	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), opts...); err != nil {
 		return nil, err
@@ -190,14 +190,14 @@ func (a *Applier) patch(ctx context.Context, want tree, opts ...client.ApplyOpti
 	return u, nil
 }
 
-// takeOver makes croft the owner of the fields that other managers added, so that the next
+// moveForeignFields makes croft the owner of the fields that other managers added, so that the next
 // apply removes them. It fails if the object has changed since the comparison.
 func (a *Applier) takeOver(ctx context.Context, live client.Object) error {
 	gvk, err := a.client.GroupVersionKindFor(live)
 	if err != nil {
 		return err
 	}
-	entries, err := takeOver(gvk.Kind, gvk.GroupVersion().String(), live.GetManagedFields())
+	entries, err := moveForeignFields(gvk.Kind, gvk.GroupVersion().String(), live.GetManagedFields())
 	if err != nil {
 		return err
 	}

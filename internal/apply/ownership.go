@@ -20,7 +20,7 @@ var free = fieldpath.NewSet(fieldpath.MakePathOrDie("metadata"), fieldpath.MakeP
 // freeInNamespaces adds spec, whose finalizers the API server sets.
 var freeInNamespaces = free.Union(fieldpath.NewSet(fieldpath.MakePathOrDie("spec")))
 
-func freeOf(kind string) *fieldpath.Set {
+func getFreeFields(kind string) *fieldpath.Set {
 	if kind == "Namespace" {
 		return freeInNamespaces
 	}
@@ -37,7 +37,7 @@ type ownership struct {
 	intruders []string
 }
 
-func ownershipOf(kind string, entries []metav1.ManagedFieldsEntry) (ownership, error) {
+func parseOwnership(kind string, entries []metav1.ManagedFieldsEntry) (ownership, error) {
 	o := ownership{foreign: fieldpath.NewSet()}
 	for _, entry := range entries {
 		// Subresources have separate rights: controllers report the status, and autoscalers
@@ -45,7 +45,7 @@ func ownershipOf(kind string, entries []metav1.ManagedFieldsEntry) (ownership, e
 		if entry.Subresource != "" {
 			continue
 		}
-		fields, err := fieldsOf(entry)
+		fields, err := parseFields(entry)
 		if err != nil {
 			return ownership{}, err
 		}
@@ -53,7 +53,7 @@ func ownershipOf(kind string, entries []metav1.ManagedFieldsEntry) (ownership, e
 			o.ours = fields
 			continue
 		}
-		if taken := fields.RecursiveDifference(freeOf(kind)); !taken.Empty() {
+		if taken := fields.RecursiveDifference(getFreeFields(kind)); !taken.Empty() {
 			o.foreign = o.foreign.Union(taken)
 			o.intruders = append(o.intruders, entry.Manager)
 		}
@@ -63,15 +63,15 @@ func ownershipOf(kind string, entries []metav1.ManagedFieldsEntry) (ownership, e
 	return o, nil
 }
 
-// abandoned reports whether croft applied a field before that it no longer desires. The API
+// hasAbandoned reports whether croft applied a field before that it no longer desires. The API
 // server removes such a field at the next apply, and only then.
-func (o ownership) abandoned(want tree) bool {
+func (o ownership) hasAbandoned(want tree) bool {
 	if o.ours == nil {
 		return false
 	}
 	found := false
 	// Not Set.All: its iterator panics when the loop ends early.
-	o.ours.Iterate(func(path fieldpath.Path) { found = found || !says(want, path) && !notes.Has(path) })
+	o.ours.Iterate(func(path fieldpath.Path) { found = found || !hasField(want, path) && !notes.Has(path) })
 	return found
 }
 
@@ -88,9 +88,9 @@ func isOurs(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == v1alpha1.ManagedBy && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }
 
-// relabellers returns the managers that changed desired labels and annotations, which every
+// listRelabellers returns the managers that changed desired labels and annotations, which every
 // manager may set. It ignores unreadable entries.
-func relabellers(live client.Object, want tree) []string {
+func listRelabellers(live client.Object, want tree) []string {
 	changed := fieldpath.NewSet()
 	metadata, _ := want["metadata"].(tree)
 	for field, have := range map[string]map[string]string{"labels": live.GetLabels(), "annotations": live.GetAnnotations()} {
@@ -103,7 +103,7 @@ func relabellers(live client.Object, want tree) []string {
 	}
 	var managers []string
 	for _, entry := range live.GetManagedFields() {
-		fields, err := fieldsOf(entry)
+		fields, err := parseFields(entry)
 		if err == nil && !isOurs(entry) && !fields.Intersection(changed).Empty() {
 			managers = append(managers, entry.Manager)
 		}
@@ -111,17 +111,17 @@ func relabellers(live client.Object, want tree) []string {
 	return managers
 }
 
-// madeByCroft reports whether croft has written an object. The label alone is no proof,
+// isMadeByCroft reports whether croft has written an object. The label alone is no proof,
 // because any client can set it.
-func madeByCroft(o client.Object) bool {
+func isMadeByCroft(o client.Object) bool {
 	return o.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy &&
 		slices.ContainsFunc(o.GetManagedFields(), isOurs)
 }
 
-// takeOver moves the foreign fields into croft's entry, so that the next apply, which does
+// moveForeignFields moves the foreign fields into croft's entry, so that the next apply, which does
 // not contain them, removes them. The owners of free fields do not change.
-func takeOver(kind, apiVersion string, entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
-	owned, err := ownershipOf(kind, entries)
+func moveForeignFields(kind, apiVersion string, entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
+	owned, err := parseOwnership(kind, entries)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func takeOver(kind, apiVersion string, entries []metav1.ManagedFieldsEntry) ([]m
 			ours = entry
 			continue
 		case entry.Subresource == "":
-			fields, err := fieldsOf(entry)
+			fields, err := parseFields(entry)
 			if err != nil {
 				return nil, err
 			}
@@ -146,7 +146,7 @@ func takeOver(kind, apiVersion string, entries []metav1.ManagedFieldsEntry) ([]m
 			if left.Empty() {
 				continue
 			}
-			if entry, err = withFields(entry, left); err != nil {
+			if entry, err = setFields(entry, left); err != nil {
 				return nil, err
 			}
 		}
@@ -156,13 +156,13 @@ func takeOver(kind, apiVersion string, entries []metav1.ManagedFieldsEntry) ([]m
 	if owned.ours != nil {
 		all = all.Union(owned.ours)
 	}
-	if ours, err = withFields(ours, all); err != nil {
+	if ours, err = setFields(ours, all); err != nil {
 		return nil, err
 	}
 	return append([]metav1.ManagedFieldsEntry{ours}, others...), nil
 }
 
-func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+func parseFields(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	fields := fieldpath.NewSet()
 	if entry.FieldsV1 == nil {
 		return fields, nil
@@ -173,7 +173,7 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	return fields, nil
 }
 
-func withFields(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) (metav1.ManagedFieldsEntry, error) {
+func setFields(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) (metav1.ManagedFieldsEntry, error) {
 	raw, err := fields.ToJSON()
 	if err != nil {
 		return entry, fmt.Errorf("fields of manager %s: %w", entry.Manager, err)

@@ -68,7 +68,7 @@ func TestOwnership(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o, err := ownershipOf(test.kind, test.entries)
+			o, err := parseOwnership(test.kind, test.entries)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,20 +84,20 @@ func TestOwnership(t *testing.T) {
 }
 
 func TestAbandoned(t *testing.T) {
-	o, err := ownershipOf("ResourceQuota", []metav1.ManagedFieldsEntry{
+	o, err := parseOwnership("ResourceQuota", []metav1.ManagedFieldsEntry{
 		entry("croft", applied, "", `{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:hard":{"f:cpu":{},"f:pods":{}}}}`),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	full := tree{"metadata": tree{"labels": tree{"a": "b"}}, "spec": tree{"hard": tree{"cpu": "1", "pods": "3"}}}
-	if o.abandoned(full) {
+	if o.hasAbandoned(full) {
 		t.Error("nothing is abandoned, and yet")
 	}
-	if !o.abandoned(tree{"metadata": tree{"labels": tree{"a": "b"}}, "spec": tree{"hard": tree{"cpu": "1"}}}) {
+	if !o.hasAbandoned(tree{"metadata": tree{"labels": tree{"a": "b"}}, "spec": tree{"hard": tree{"cpu": "1"}}}) {
 		t.Error("pods is wanted no longer, and is not abandoned")
 	}
-	if !o.abandoned(tree{"spec": tree{"hard": tree{"cpu": "1", "pods": "3"}}}) {
+	if !o.hasAbandoned(tree{"spec": tree{"hard": tree{"cpu": "1", "pods": "3"}}}) {
 		t.Error("a label is wanted no longer, and is not abandoned")
 	}
 }
@@ -108,7 +108,7 @@ func TestTakeOver(t *testing.T) {
 	add := entry("curl", updated, "", `{"f:spec":{"f:egress":{}}}`)
 	reports := entry("kcm", updated, "status", `{"f:status":{"f:conditions":{}}}`)
 
-	got, err := takeOver("NetworkPolicy", "networking.k8s.io/v1", []metav1.ManagedFieldsEntry{edit, ours, add, reports})
+	got, err := moveForeignFields("NetworkPolicy", "networking.k8s.io/v1", []metav1.ManagedFieldsEntry{edit, ours, add, reports})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestTakeOver(t *testing.T) {
 }
 
 func TestTakeOverOfWhatCroftNeverApplied(t *testing.T) {
-	got, err := takeOver("NetworkPolicy", "networking.k8s.io/v1", []metav1.ManagedFieldsEntry{
+	got, err := moveForeignFields("NetworkPolicy", "networking.k8s.io/v1", []metav1.ManagedFieldsEntry{
 		entry("kubectl", applied, "", `{"f:spec":{"f:ingress":{}}}`),
 	})
 	if err != nil {
@@ -143,7 +143,7 @@ func sameFields(t *testing.T, got []byte, want string) bool {
 	t.Helper()
 	parse := func(raw []byte) *fieldpath.Set {
 		e := entry("", applied, "", string(raw))
-		set, err := fieldsOf(e)
+		set, err := parseFields(e)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,9 +44,9 @@ func OfInstallation() Owner { return Owner{installed: true} }
 // installation has it, and the walls' objects do not.
 const NameLabel = "app.kubernetes.io/name"
 
-// selector selects the owner's objects. It excludes croft's own installation, which has no
+// buildSelector selects the owner's objects. It excludes croft's own installation, which has no
 // wall's label, unless the owner is OfInstallation.
-func (o Owner) selector() (labels.Selector, error) {
+func (o Owner) buildSelector() (labels.Selector, error) {
 	type need struct {
 		key    string
 		op     selection.Operator
@@ -85,14 +85,14 @@ func (o Owner) selector() (labels.Selector, error) {
 // object that croft has not written, regardless of its labels, nor a Namespace. It skips
 // kinds that the cluster does not serve.
 func (a *Applier) Prune(ctx context.Context, owner Owner, namespace string, keep []client.Object, kinds ...schema.GroupVersionKind) ([]Change, error) {
-	surplus, err := a.surplusOf(ctx, owner, namespace, keep, kinds)
-	changes, deleteErr := a.delete(ctx, surplus)
+	surplus, err := a.findSurplus(ctx, owner, namespace, keep, kinds)
+	changes, deleteErr := a.deleteObjects(ctx, surplus)
 	return changes, errors.Join(err, deleteErr)
 }
 
 // DiffPrune returns the deletions that Prune would make, in the format of Diff.
 func (a *Applier) DiffPrune(ctx context.Context, owner Owner, namespace string, keep []client.Object, kinds ...schema.GroupVersionKind) (Differences, error) {
-	surplus, err := a.surplusOf(ctx, owner, namespace, keep, kinds)
+	surplus, err := a.findSurplus(ctx, owner, namespace, keep, kinds)
 	deleted, diffErr := DiffDeleted(surplus...)
 	return deleted, errors.Join(err, diffErr)
 }
@@ -102,10 +102,10 @@ func DiffDeleted(objects ...client.Object) (Differences, error) {
 	var all Differences
 	var errs []error
 	for _, o := range objects {
-		before, err := treeOf(o)
+		before, err := makeTree(o)
 		if err == nil {
 			var deleted Differences
-			deleted, err = compare(RefOf(o), before, tree{})
+			deleted, err = diffTrees(RefOf(o), before, tree{})
 			all = append(all, deleted...)
 		}
 		errs = append(errs, err)
@@ -113,12 +113,12 @@ func DiffDeleted(objects ...client.Object) (Differences, error) {
 	return all, errors.Join(errs...)
 }
 
-func (a *Applier) surplusOf(ctx context.Context, owner Owner, namespace string, keep []client.Object, kinds []schema.GroupVersionKind) ([]client.Object, error) {
-	selector, err := owner.selector()
+func (a *Applier) findSurplus(ctx context.Context, owner Owner, namespace string, keep []client.Object, kinds []schema.GroupVersionKind) ([]client.Object, error) {
+	selector, err := owner.buildSelector()
 	if err != nil {
 		return nil, fmt.Errorf("owner %s=%s: %w", owner.label, owner.name, err)
 	}
-	keep, err = a.inServedVersion(keep)
+	keep, err = a.convertToServed(keep)
 	if err != nil {
 		return nil, err
 	}
@@ -126,12 +126,12 @@ func (a *Applier) surplusOf(ctx context.Context, owner Owner, namespace string, 
 	for _, o := range keep {
 		kept[RefOf(o)] = true
 	}
-	return a.surplus(ctx, kept, kinds, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector})
+	return a.listSurplus(ctx, kept, kinds, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector})
 }
 
-// surplus returns croft's objects that are not in kept. If a kind cannot be listed, it
+// listSurplus returns croft's objects that are not in kept. If a kind cannot be listed, it
 // returns the objects of the other kinds, and the error.
-func (a *Applier) surplus(ctx context.Context, kept map[Ref]bool, kinds []schema.GroupVersionKind, opts ...client.ListOption) ([]client.Object, error) {
+func (a *Applier) listSurplus(ctx context.Context, kept map[Ref]bool, kinds []schema.GroupVersionKind, opts ...client.ListOption) ([]client.Object, error) {
 	var all []client.Object
 	var errs []error
 	for _, kind := range kinds {
@@ -140,7 +140,7 @@ func (a *Applier) surplus(ctx context.Context, kept map[Ref]bool, kinds []schema
 			errs = append(errs, err)
 			continue
 		}
-		made, err := a.list(ctx, kind, opts...)
+		made, err := a.listObjects(ctx, kind, opts...)
 		switch {
 		case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 			// Not found means that the kind's CRD was deleted after the look-up.
@@ -151,7 +151,7 @@ func (a *Applier) surplus(ctx context.Context, kept map[Ref]bool, kinds []schema
 		}
 		for _, o := range made {
 			o.GetObjectKind().SetGroupVersionKind(kind)
-			if !kept[RefOf(o)] && kind.Kind != "Namespace" && o.GetDeletionTimestamp() == nil && madeByCroft(o) {
+			if !kept[RefOf(o)] && kind.Kind != "Namespace" && o.GetDeletionTimestamp() == nil && isMadeByCroft(o) {
 				all = append(all, o)
 			}
 		}
@@ -159,7 +159,7 @@ func (a *Applier) surplus(ctx context.Context, kept map[Ref]bool, kinds []schema
 	return all, errors.Join(errs...)
 }
 
-func (a *Applier) delete(ctx context.Context, objects []client.Object) ([]Change, error) {
+func (a *Applier) deleteObjects(ctx context.Context, objects []client.Object) ([]Change, error) {
 	var changes []Change
 	var errs []error
 	for _, o := range objects {
@@ -173,9 +173,9 @@ func (a *Applier) delete(ctx context.Context, objects []client.Object) ([]Change
 	return changes, errors.Join(errs...)
 }
 
-// list returns the objects of a kind, as Go types if the scheme has them, so that the
+// listObjects returns the objects of a kind, as Go types if the scheme has them, so that the
 // operator's cache stores each object once.
-func (a *Applier) list(ctx context.Context, kind schema.GroupVersionKind, opts ...client.ListOption) ([]client.Object, error) {
+func (a *Applier) listObjects(ctx context.Context, kind schema.GroupVersionKind, opts ...client.ListOption) ([]client.Object, error) {
 	listKind := kind.GroupVersion().WithKind(kind.Kind + "List")
 	var list client.ObjectList
 	made, err := a.client.Scheme().New(listKind)

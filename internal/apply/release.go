@@ -21,7 +21,7 @@ import (
 // Release reads from the API server: a cache may not have an object that was created a
 // moment ago, and nothing would delete it once the label is removed.
 func (a *Applier) Release(ctx context.Context, namespace *corev1.Namespace) ([]Change, error) {
-	a = a.uncached()
+	a = a.withoutCache()
 	live := &corev1.Namespace{}
 	if err := a.client.Get(ctx, client.ObjectKeyFromObject(namespace), live); err != nil {
 		return nil, client.IgnoreNotFound(err)
@@ -30,20 +30,20 @@ func (a *Applier) Release(ctx context.Context, namespace *corev1.Namespace) ([]C
 		return nil, nil // it belongs to another tenant by now
 	}
 	namespace = live
-	made, err := a.madeIn(ctx, namespace.Name)
-	changes, deleteErr := a.delete(ctx, made)
+	made, err := a.listNamespaceObjects(ctx, namespace.Name)
+	changes, deleteErr := a.deleteObjects(ctx, made)
 	if err := errors.Join(err, deleteErr); err != nil {
 		return changes, err
 	}
 	change := Change{Ref: Ref{corev1.SchemeGroupVersion.WithKind("Namespace"), client.ObjectKeyFromObject(namespace)}, Action: Released}
-	if err := a.unmark(ctx, namespace); client.IgnoreNotFound(err) != nil {
+	if err := a.unmarkNamespace(ctx, namespace); client.IgnoreNotFound(err) != nil {
 		change.Action, change.Err = Failed, &ObjectError{Ref: change.Ref, Err: err}
 	}
 	return append(changes, change), errors.Join(change.Err)
 }
 
-// uncached returns an Applier that reads from the API server.
-func (a *Applier) uncached() *Applier {
+// withoutCache returns an Applier that reads from the API server.
+func (a *Applier) withoutCache() *Applier {
 	if a.live == nil {
 		return a
 	}
@@ -66,25 +66,25 @@ func (c liveClient) List(ctx context.Context, list client.ObjectList, opts ...cl
 	return c.live.List(ctx, list, opts...)
 }
 
-// madeIn returns croft's objects in a namespace, access first.
-func (a *Applier) madeIn(ctx context.Context, namespace string) ([]client.Object, error) {
-	return a.surplus(ctx, nil, slices.Concat(OptionalKinds, TenantKinds, DialectKinds), client.InNamespace(namespace),
+// listNamespaceObjects returns croft's objects in a namespace, access first.
+func (a *Applier) listNamespaceObjects(ctx context.Context, namespace string) ([]client.Object, error) {
+	return a.listSurplus(ctx, nil, slices.Concat(OptionalKinds, TenantKinds, DialectKinds), client.InNamespace(namespace),
 		client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
 }
 
-// unmark removes croft's fields from a namespace. Applying an empty object removes the
+// unmarkNamespace removes croft's fields from a namespace. Applying an empty object removes the
 // fields that only croft has set, such as the Pod Security level. Marks are removed by
 // name, because other managers may have set them, too.
-func (a *Applier) unmark(ctx context.Context, namespace *corev1.Namespace) error {
-	if err := a.annotate(ctx, namespace, v1alpha1.AdoptAnnotation, nil); err != nil {
+func (a *Applier) unmarkNamespace(ctx context.Context, namespace *corev1.Namespace) error {
+	if err := a.setAnnotation(ctx, namespace, v1alpha1.AdoptAnnotation, nil); err != nil {
 		return err
 	}
 	// With the UID, the apply cannot recreate a namespace that was deleted meanwhile.
-	bare, err := a.patch(ctx, tree{"apiVersion": "v1", "kind": "Namespace", "metadata": tree{"name": namespace.Name, "uid": string(namespace.UID)}})
+	bare, err := a.patchObject(ctx, tree{"apiVersion": "v1", "kind": "Namespace", "metadata": tree{"name": namespace.Name, "uid": string(namespace.UID)}})
 	if err != nil {
 		return err
 	}
-	labels, annotations := marksIn(bare.GetLabels()), marksIn(bare.GetAnnotations())
+	labels, annotations := findMarks(bare.GetLabels()), findMarks(bare.GetAnnotations())
 	if len(labels) == 0 && len(annotations) == 0 {
 		return nil
 	}
@@ -98,8 +98,8 @@ var ownMarks = []string{
 	v1alpha1.RequestedAnnotation,
 }
 
-// marksIn returns a null for each of croft's keys, with which a merge patch removes them.
-func marksIn(have map[string]string) map[string]any {
+// findMarks returns a null for each of croft's keys, with which a merge patch removes them.
+func findMarks(have map[string]string) map[string]any {
 	marks := map[string]any{}
 	for key := range maps.Keys(have) {
 		switch {

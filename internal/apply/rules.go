@@ -14,11 +14,11 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// CarryRules copies the rules in TenantRules to the annotations of tenants' namespaces, if
+// CopyRules copies the rules in TenantRules to the annotations of tenants' namespaces, if
 // they are missing there. Older versions of croft did not write them, and nothing else
 // would write them for a tenant that was deleted and retained. Call it before the policies
 // are applied, which deny without the rules.
-func (a *Applier) CarryRules(ctx context.Context) error {
+func (a *Applier) CopyRules(ctx context.Context) error {
 	var all v1alpha1.TenantRulesList
 	if err := a.client.List(ctx, &all, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		return nil // croft was never installed here
@@ -46,7 +46,7 @@ func (a *Applier) CarryRules(ctx context.Context) error {
 				missing[key] = value
 			}
 		}
-		if err := a.Mark(ctx, rules.Namespace, nil, missing); client.IgnoreNotFound(err) != nil {
+		if err := a.MarkNamespace(ctx, rules.Namespace, nil, missing); client.IgnoreNotFound(err) != nil {
 			errs = append(errs, err)
 		}
 	}

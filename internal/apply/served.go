@@ -61,8 +61,8 @@ func ignoreNoMatch(err error) error {
 	return err
 }
 
-// inServedVersion returns objects in the version that the cluster serves.
-func (a *Applier) inServedVersion(objects []client.Object) ([]client.Object, error) {
+// convertToServed returns objects in the version that the cluster serves.
+func (a *Applier) convertToServed(objects []client.Object) ([]client.Object, error) {
 	all := make([]client.Object, len(objects))
 	for i, o := range objects {
 		kind := o.GetObjectKind().GroupVersionKind()
@@ -73,15 +73,15 @@ func (a *Applier) inServedVersion(objects []client.Object) ([]client.Object, err
 		if all[i] = o; served == kind {
 			continue
 		}
-		if all[i], err = a.converted(o, served); err != nil {
+		if all[i], err = a.convertObject(o, served); err != nil {
 			return nil, &ObjectError{Ref: RefOf(o), Err: err}
 		}
 	}
 	return all, nil
 }
 
-// converted converts an object to a kind with the same fields.
-func (a *Applier) converted(o client.Object, kind schema.GroupVersionKind) (client.Object, error) {
+// convertObject converts an object to a kind with the same fields.
+func (a *Applier) convertObject(o client.Object, kind schema.GroupVersionKind) (client.Object, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
 		return nil, err

@@ -24,9 +24,9 @@ import (
 // signatureBytes is the length of the hash in an object.
 const signatureBytes = 8
 
-// contentOf returns an object without its metadata and status. It also omits the kind,
+// getContent returns an object without its metadata and status. It also omits the kind,
 // which objects that were read as Go types do not contain.
-func contentOf(t tree) tree {
+func getContent(t tree) tree {
 	content := tree{}
 	for field, v := range t {
 		switch field {
@@ -38,10 +38,10 @@ func contentOf(t tree) tree {
 	return content
 }
 
-// sign adds the signature to an object. An object with metadata alone needs none, because
+// signTree adds the signature to an object. An object with metadata alone needs none, because
 // managedFields cover all of it.
-func sign(t tree) error {
-	content := contentOf(t)
+func signTree(t tree) error {
+	content := getContent(t)
 	if len(content) == 0 || t["kind"] == "Namespace" { // a namespace's content is free
 		return nil
 	}
@@ -50,12 +50,12 @@ func sign(t tree) error {
 		return fmt.Errorf("sign: %w", err)
 	}
 	hash := sha256.Sum256(raw)
-	note(t, v1alpha1.AppliedAnnotation, hex.EncodeToString(hash[:signatureBytes]))
+	annotateTree(t, v1alpha1.AppliedAnnotation, hex.EncodeToString(hash[:signatureBytes]))
 	return nil
 }
 
-// note annotates an object with data that croft needs later.
-func note(t tree, key, value string) {
+// annotateTree annotates an object with data that croft needs later.
+func annotateTree(t tree, key, value string) {
 	metadata, _ := t["metadata"].(tree)
 	annotations, ok := metadata["annotations"].(tree)
 	if !ok {
@@ -65,16 +65,16 @@ func note(t tree, key, value string) {
 	annotations[key] = value
 }
 
-// signature returns the signature of an object, or "".
-func signature(t tree) string {
+// getSignature returns the signature of an object, or "".
+func getSignature(t tree) string {
 	metadata, _ := t["metadata"].(tree)
 	annotations, _ := metadata["annotations"].(tree)
 	signature, _ := annotations[v1alpha1.AppliedAnnotation].(string)
 	return signature
 }
 
-// unnoted removes croft's bookkeeping from an object that is shown to people.
-func unnoted(t tree) {
+// stripBookkeeping removes croft's bookkeeping from an object that is shown to people.
+func stripBookkeeping(t tree) {
 	metadata, _ := t["metadata"].(tree)
 	annotations, _ := metadata["annotations"].(tree)
 	delete(annotations, v1alpha1.AppliedAnnotation)

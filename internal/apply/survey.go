@@ -50,7 +50,7 @@ type SurveyOptions struct {
 // only reads an object individually if the list does not contain it. Objects that the
 // caller may not read are Unread.
 func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client.Object) ([]Surveyed, error) {
-	objects, err := a.inServedVersion(objects)
+	objects, err := a.convertToServed(objects)
 	if err != nil {
 		return nil, err
 	}
@@ -60,19 +60,19 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 	quotas := map[string]int{} // by tenant
 	for _, object := range objects {
 		if RefOf(object).Kind == "ResourceQuota" {
-			quotas[tenantOf(object)]++
+			quotas[getTenant(object)]++
 		}
 	}
 	for _, object := range objects {
 		found := Surveyed{Ref: RefOf(object)}
-		want, err := wanted(object)
+		want, err := buildPatch(object)
 		if err != nil {
 			return all, &ObjectError{Ref: found.Ref, Err: err}
 		}
 		if o.Rendered {
-			unnoted(want) // only Apply writes it
+			stripBookkeeping(want) // only Apply writes it
 		}
-		judged, err := a.judge(ctx, lists, object, want)
+		judged, err := a.compareObject(ctx, lists, object, want)
 		switch {
 		case meta.IsNoMatchError(err):
 			found.State = Missing
@@ -82,7 +82,7 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 			return all, &ObjectError{Ref: found.Ref, Err: err}
 		case judged.live == nil:
 			found.State = Missing
-		case judged.stands, !o.Rendered && inFlight(found.Ref, judged) && max(quotas[tenantOf(object)], lists.quotas(tenantOf(object))) > 1:
+		case judged.stands, !o.Rendered && isInFlight(found.Ref, judged) && max(quotas[getTenant(object)], lists.countQuotas(getTenant(object))) > 1:
 			found.State = Stands
 		default:
 			found.State, found.By = Differs, judged.undone
@@ -92,20 +92,20 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 	return all, nil
 }
 
-// inFlight reports whether only croft has written a ResourceQuota. Such a difference may be
+// isInFlight reports whether only croft has written a ResourceQuota. Such a difference may be
 // a concurrent move of shares, which takes several steps.
-func inFlight(ref Ref, found finding) bool {
-	return ref.Kind == "ResourceQuota" && found.live != nil && !found.invaded && len(found.undone) == 0 && madeByCroft(found.live)
+func isInFlight(ref Ref, found finding) bool {
+	return ref.Kind == "ResourceQuota" && found.live != nil && !found.invaded && len(found.undone) == 0 && isMadeByCroft(found.live)
 }
 
-func tenantOf(o client.Object) string { return o.GetLabels()[v1alpha1.TenantLabel] }
+func getTenant(o client.Object) string { return o.GetLabels()[v1alpha1.TenantLabel] }
 
-// quotas counts the listed ResourceQuotas of a tenant. A retained namespace that no longer
+// countQuotas counts the listed ResourceQuotas of a tenant. A retained namespace that no longer
 // belongs to the tenant still has a share.
-func (l *listReader) quotas(tenant string) int {
+func (l *listReader) countQuotas(tenant string) int {
 	n := 0
 	for _, o := range l.of[corev1.SchemeGroupVersion.WithKind("ResourceQuota")] {
-		if tenantOf(o) == tenant {
+		if getTenant(o) == tenant {
 			n++
 		}
 	}
@@ -126,7 +126,7 @@ func (l *listReader) Get(ctx context.Context, key client.ObjectKey, into client.
 	if err != nil {
 		return err
 	}
-	listed, err := l.listed(ctx, gvk)
+	listed, err := l.getListed(ctx, gvk)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (l *listReader) Get(ctx context.Context, key client.ObjectKey, into client.
 		return err
 	}
 	if l.rendered {
-		return asOurs(gvk.Kind, into)
+		return assumeOwnership(gvk.Kind, into)
 	}
 	return nil
 }
@@ -147,12 +147,12 @@ func (l *listReader) List(ctx context.Context, list client.ObjectList, opts ...c
 	return l.client.List(ctx, list, opts...)
 }
 
-// listed returns the objects of a kind. It lists the kind at the first call.
-func (l *listReader) listed(ctx context.Context, kind schema.GroupVersionKind) (map[client.ObjectKey]client.Object, error) {
+// getListed returns the objects of a kind. It lists the kind at the first call.
+func (l *listReader) getListed(ctx context.Context, kind schema.GroupVersionKind) (map[client.ObjectKey]client.Object, error) {
 	if found, ok := l.of[kind]; ok || l.denied[kind] != nil {
 		return found, l.denied[kind]
 	}
-	objects, err := l.list(ctx, kind, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
+	objects, err := l.listObjects(ctx, kind, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
 	if err != nil {
 		if apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
 			l.denied[kind] = err
@@ -167,9 +167,9 @@ func (l *listReader) listed(ctx context.Context, kind schema.GroupVersionKind) (
 	return found, nil
 }
 
-// asOurs makes the manager that maintains an object instead of croft look like croft: the
+// assumeOwnership makes the manager that maintains an object instead of croft look like croft: the
 // first manager that applied it, or otherwise the first that wrote it.
-func asOurs(kind string, live client.Object) error {
+func assumeOwnership(kind string, live client.Object) error {
 	entries := slices.Clone(live.GetManagedFields())
 	keeper, croft := -1, false
 	for i, entry := range entries {
@@ -184,12 +184,12 @@ func asOurs(kind string, live client.Object) error {
 	if keeper < 0 || croft && entries[keeper].Operation != metav1.ManagedFieldsOperationApply {
 		return nil // croft maintains it, or did so last
 	}
-	fields, err := fieldsOf(entries[keeper])
+	fields, err := parseFields(entries[keeper])
 	if err != nil {
 		return err
 	}
 	// Bookkeeping in metadata is not compared.
-	ours, err := withFields(entries[keeper], fields.RecursiveDifference(freeOf(kind)))
+	ours, err := setFields(entries[keeper], fields.RecursiveDifference(getFreeFields(kind)))
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func (a *Applier) DiffWithdraw(ctx context.Context, namespace *corev1.Namespace,
 		deleted, diffErr := DiffDeleted(before)
 		return append(access, deleted...), errors.Join(err, diffErr)
 	}
-	made, err := a.madeIn(ctx, namespace.Name)
+	made, err := a.listNamespaceObjects(ctx, namespace.Name)
 	deleted, diffErr := DiffDeleted(made...)
 	marks, marksErr := diffUnmarked(before)
 	return append(deleted, marks...), errors.Join(err, diffErr, marksErr)
@@ -60,19 +60,19 @@ func (a *Applier) DiffWithdraw(ctx context.Context, namespace *corev1.Namespace,
 // without a request. It omits the fields that only croft has set.
 func diffUnmarked(namespace *corev1.Namespace) (Differences, error) {
 	after := namespace.DeepCopy()
-	for key := range marksIn(after.Labels) {
+	for key := range findMarks(after.Labels) {
 		delete(after.Labels, key)
 	}
-	for key := range marksIn(after.Annotations) {
+	for key := range findMarks(after.Annotations) {
 		delete(after.Annotations, key)
 	}
-	b, err := treeOf(namespace)
+	b, err := makeTree(namespace)
 	if err != nil {
 		return nil, err
 	}
-	w, err := treeOf(after)
+	w, err := makeTree(after)
 	if err != nil {
 		return nil, err
 	}
-	return compare(RefOf(namespace), b, w)
+	return diffTrees(RefOf(namespace), b, w)
 }

@@ -20,10 +20,10 @@ var (
 	Challenge     = schema.GroupVersionKind{Group: "acme." + Group, Version: "v1", Kind: "Challenge"}
 )
 
-// SolverService returns the type of the Service that cert-manager creates for a solver of
+// GetServiceType returns the type of the Service that cert-manager creates for a solver of
 // an issuer or of a challenge. The default is NodePort; it returns "" if no Service is
 // created.
-func SolverService(solver map[string]any) string {
+func GetServiceType(solver map[string]any) string {
 	for _, by := range []string{"ingress", "gatewayHTTPRoute"} {
 		settings, found, _ := unstructured.NestedMap(solver, "http01", by)
 		if !found {
@@ -37,8 +37,8 @@ func SolverService(solver map[string]any) string {
 	return ""
 }
 
-// Solvers returns the solvers of an ACME issuer.
-func Solvers(issuer *unstructured.Unstructured) []map[string]any {
+// ListSolvers returns the solvers of an ACME issuer.
+func ListSolvers(issuer *unstructured.Unstructured) []map[string]any {
 	list, _, _ := unstructured.NestedSlice(issuer.Object, "spec", "acme", "solvers")
 	var all []map[string]any
 	for _, one := range list {

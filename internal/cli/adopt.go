@@ -129,7 +129,7 @@ func (a *app) runAdopt(ctx context.Context, tenant string, o *adoptOptions) erro
 		return nil
 	}
 	run := &adoption{app: a, Adoption: ad, client: p.client, tenant: tenant, plan: plan, o: o}
-	if !o.yes && (!plan.Done() || o.removeOld && len(plan.Replaced()) > 0) && !a.confirmTenant(tenant) {
+	if !o.yes && (!plan.IsDone() || o.removeOld && len(plan.ListReplaced()) > 0) && !a.confirmTenant(tenant) {
 		return failuref("nothing was changed")
 	}
 	return run.runSteps(ctx)
@@ -146,12 +146,12 @@ func (r *adoption) runSteps(ctx context.Context) error {
 	steps := []step{
 		{"the Platform stands, which touches no namespace", func(ctx context.Context) error { return r.applyAndWait(ctx, r.Platform()) }},
 		{"what happens to its pods was tried", r.tryPods},
-		{"how things are is written down in " + adopt.RecordName(r.tenant), func(ctx context.Context) error { return r.Note(ctx, r.plan) }},
+		{"how things are is written down in " + adopt.RecordName(r.tenant), func(ctx context.Context) error { return r.RecordState(ctx, r.plan) }},
 		{"its namespaces may be taken over", r.Permit},
 		{"its walls stand", func(ctx context.Context) error { return r.applyAndWait(ctx, r.Declared()) }},
 		{"pods were tried where they are", r.recheckPods},
 	}
-	if r.o.removeOld && len(r.plan.Replaced()) > 0 {
+	if r.o.removeOld && len(r.plan.ListReplaced()) > 0 {
 		steps = append(steps,
 			step{"what the walls replace is gone", func(ctx context.Context) error { return r.Remove(ctx, r.plan) }},
 			step{"pods were tried without it", r.recheckPods})
@@ -173,7 +173,7 @@ func (r *adoption) runSteps(ctx context.Context) error {
 	if left := len(r.refused); left > 0 {
 		printSafely(r.err, "the pods of %s run, and could not be created again: change them, or allow what they need, before they restart\n", formatCount(left, "workload"))
 	}
-	if left := len(r.plan.Replaced()); left > 0 && !r.o.removeOld {
+	if left := len(r.plan.ListReplaced()); left > 0 && !r.o.removeOld {
 		printSafely(r.err, "%s that its walls replace stand beside them: --remove-old takes them away\n", formatCount(left, "object"))
 	}
 	return nil
@@ -198,7 +198,7 @@ func (r *adoption) tryPods(ctx context.Context) error {
 	if err := r.Try(ctx, r.plan); err != nil {
 		return err
 	}
-	if len(r.plan.Unsettled())+len(r.plan.Refused) == 0 {
+	if len(r.plan.ListUnsettled())+len(r.plan.Refused) == 0 {
 		return nil
 	}
 	if err := r.printPlan(r.plan, r.o); err != nil {
@@ -210,7 +210,7 @@ func (r *adoption) tryPods(ctx context.Context) error {
 // recheckPods runs the pods' dry runs in their namespaces. It fails on a refusal that the plan
 // does not show, and prints the others.
 func (r *adoption) recheckPods(ctx context.Context) error {
-	wrong, err := r.Look(ctx, r.plan)
+	wrong, err := r.CheckPods(ctx, r.plan)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (a *app) undoAdoption(ctx context.Context, tenant string, o *adoptOptions) 
 		return resume(err)
 	}
 	printSafely(a.err, "1/3 what was taken away is back\n")
-	if err := u.Dismiss(ctx); err != nil {
+	if err := u.ReleaseTenant(ctx); err != nil {
 		return resume(err)
 	}
 	if u.Tenant != nil {

@@ -23,8 +23,8 @@ const mostPending = 10
 // warnIfNoOperator warns at once if no operator runs.
 func (a *app) warnIfNoOperator(ctx context.Context, c client.Reader) error {
 	beat, err := heartbeat.Read(ctx, c)
-	if now := time.Now(); err == nil && !beat.Believable(now) {
-		printSafely(a.err, "%s: nothing becomes of what was written before one runs\n", beat.Say(now))
+	if now := time.Now(); err == nil && !beat.IsBelievable(now) {
+		printSafely(a.err, "%s: nothing becomes of what was written before one runs\n", beat.Describe(now))
 	}
 	return explainUnreachable(err)
 }
@@ -66,12 +66,12 @@ func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []cli
 			case gaveUp != nil:
 				return toFailure(gaveUp)
 			case time.Since(changed) > silence:
-				p.printOnce("nothing has happened for " + silence.String() + "; operator: " + operator.last.Say(time.Now()))
+				p.printOnce("nothing has happened for " + silence.String() + "; operator: " + operator.last.Describe(time.Now()))
 			}
 		}
 		select {
 		case <-ctx.Done():
-			if !operator.last.Believable(time.Now()) && !operator.acted && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			if !operator.last.IsBelievable(time.Now()) && !operator.acted && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				return toFailure(operator.errNoOperator())
 			}
 			return toFailure(explainTimeout(ctx, live, objects, timeout))

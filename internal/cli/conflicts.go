@@ -22,14 +22,14 @@ func (p *proposal) findConflicts(written, deleted []client.Object) ([]apply.Conf
 		if live[ref] == nil || defaulted[ref] == nil {
 			continue
 		}
-		found, err := apply.Conflicts(live[ref], defaulted[ref])
+		found, err := apply.FindConflicts(live[ref], defaulted[ref])
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, found...)
 	}
 	for _, o := range deleted {
-		if conflict, found := apply.DeletionConflict(o); found {
+		if conflict, found := apply.FindDeletionConflict(o); found {
 			all = append(all, conflict)
 		}
 	}
@@ -66,7 +66,7 @@ func (a *app) checkConflicts(conflicts []apply.Conflict, force bool) error {
 func (p *proposal) splitHelmManaged(objects []client.Object) (mine []client.Object, helms []apply.Change) {
 	live := indexByRef(p.live)
 	for _, o := range objects {
-		if ref := apply.RefOf(o); live[ref] != nil && apply.HelmKeeps(live[ref]) {
+		if ref := apply.RefOf(o); live[ref] != nil && apply.IsHelmManaged(live[ref]) {
 			helms = append(helms, apply.Change{Ref: ref, Action: apply.Unchanged})
 			continue
 		}

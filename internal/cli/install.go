@@ -147,7 +147,7 @@ func (a *app) installKinds(ctx context.Context, dryRun, downgrade bool) error {
 		}
 		return a.printInstallDiff(ctx, c, objects)
 	}
-	changes, err := install.Kinds(ctx, c)
+	changes, err := install.InstallKinds(ctx, c)
 	a.printChanges(changes)
 	return toFailure(explainUnreachable(err))
 }
@@ -188,7 +188,7 @@ func (a *app) runInstall(ctx context.Context, options install.Options, dryRun, d
 		objects = a.dropUnserved(c, objects)
 	}
 	applier := apply.New(c)
-	if err := applier.CarryRules(ctx); err != nil {
+	if err := applier.CopyRules(ctx); err != nil {
 		return toFailure(explainUnreachable(err))
 	}
 	changes, err = applier.Apply(ctx, objects...)

@@ -98,7 +98,7 @@ func checkInstalled(ctx context.Context, c client.Client) (install.Finding, erro
 	case version.IsOlder(version.String(), beat.Version):
 		f.State, f.Message = install.Problem, fmt.Sprintf("the operator is croft %s, and this is the older %s: use %[1]s or a newer one, or --allow-downgrade", beat.Version, version.String())
 	case beat.Version != "":
-		f.Message = fmt.Sprintf("the operator is croft %s (%s), and this is %s", beat.Version, beat.Say(time.Now()), version.String())
+		f.Message = fmt.Sprintf("the operator is croft %s (%s), and this is %s", beat.Version, beat.Describe(time.Now()), version.String())
 	}
 	return f, nil
 }

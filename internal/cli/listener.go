@@ -49,7 +49,7 @@ func (l *listener) isOperatorRunning(ctx context.Context) bool {
 			l.last = beat
 		}
 	}
-	return l.acted || l.last.Believable(time.Now()) || l.last.Holder != "" && l.last.At.After(l.first.At)
+	return l.acted || l.last.IsBelievable(time.Now()) || l.last.Holder != "" && l.last.At.After(l.first.At)
 }
 
 // checkOperator returns an error if waiting is useless, and nil while an operator runs or may
@@ -67,7 +67,7 @@ func (l *listener) checkOperator(ctx context.Context, p *progress) error {
 
 // errNoOperator returns the error for a missing operator.
 func (l *listener) errNoOperator() error {
-	return fmt.Errorf("written; but %s, so nothing will be made of it: %s", l.last.Say(time.Now()), mendOperator)
+	return fmt.Errorf("written; but %s, so nothing will be made of it: %s", l.last.Describe(time.Now()), mendOperator)
 }
 
 // describeDeployment describes the operator's Deployment, if it exists and is not available yet.

@@ -278,7 +278,7 @@ func (a *app) isInteractive() bool {
 	return ok && isatty.IsTerminal(file.Fd())
 }
 
-// execRequest is a Kubernetes client's request to its credential plugin.
+// readExecRequest is a Kubernetes client's request to its credential plugin.
 type execRequest struct {
 	apiVersion  string
 	interactive bool

@@ -130,7 +130,7 @@ func (a *app) readSources(ctx context.Context, o migrateOptions) ([]*source.Obje
 			return nil, nil, toFailure(err)
 		}
 		// A migration only reads.
-		objects, wrong, err := migrate.Live(ctx, client.Reader(c))
+		objects, wrong, err := migrate.ReadCluster(ctx, client.Reader(c))
 		if err != nil {
 			return nil, nil, toFailure(explainUnreachable(err))
 		}

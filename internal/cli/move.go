@@ -101,7 +101,7 @@ func (a *app) runMove(ctx context.Context, name string, o *moveOptions) error {
 	if len(moving) > 0 && !o.yes && !o.undo && !a.confirmTenant(name) {
 		return failuref("nothing was changed")
 	}
-	if err := m.Remember(ctx, plan); err != nil {
+	if err := m.RecordPool(ctx, plan); err != nil {
 		return toFailure(explainUnreachable(err))
 	}
 	if err := a.moveEach(ctx, m, moving, o); err != nil {
@@ -167,7 +167,7 @@ func (a *app) undoMove(ctx context.Context, c client.Client, name string, o *mov
 	if tenant.Annotations[move.FromAnnotation] != "" && !o.yes && !a.confirmTenant(name) {
 		return failuref("nothing was changed")
 	}
-	pool, err := move.PutBack(ctx, c, &tenant)
+	pool, err := move.RestorePool(ctx, c, &tenant)
 	if err != nil {
 		return toFailure(explainUnreachable(err))
 	}
@@ -215,7 +215,7 @@ func (a *app) warnOfMisplacedPods(ctx context.Context, e *estate.Estate, tenant 
 	if err != nil {
 		return toFailure(err)
 	}
-	strays, err := m.Strays(ctx)
+	strays, err := m.ListMisplaced(ctx)
 	if err != nil {
 		return toFailure(explainUnreachable(err))
 	}
@@ -226,5 +226,5 @@ func (a *app) warnOfMisplacedPods(ctx context.Context, e *estate.Estate, tenant 
 	if len(strays) > 1 {
 		says = fmt.Sprintf("%d pods run where they may not: restart them", len(strays))
 	}
-	return failuref("tenant %s: %s, such as %s/%s on %s; `croft move tenant %s` does it", tenant, says, strays[0].Namespace, strays[0].Pod, strays[0].Where(), tenant)
+	return failuref("tenant %s: %s, such as %s/%s on %s; `croft move tenant %s` does it", tenant, says, strays[0].Namespace, strays[0].Pod, strays[0].DescribeNode(), tenant)
 }

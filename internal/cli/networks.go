@@ -52,7 +52,7 @@ types with too few network interfaces.`,
 			if err != nil {
 				return err
 			}
-			p := plan.Of(e)
+			p := plan.Build(e)
 			if len(p.Ranges) == 0 {
 				printSafely(a.err, "croft: the file has no secondaryNetworks\n")
 			}

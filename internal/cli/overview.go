@@ -139,7 +139,7 @@ func dropManagedFields(d *manifest.Declaration) {
 }
 
 func newOperatorStatus(beat heartbeat.Beat, now time.Time) operatorStatus {
-	s := operatorStatus{Alive: beat.Alive(now), Holder: beat.Holder, Version: beat.Version, Says: beat.Say(now), believable: beat.Believable(now)}
+	s := operatorStatus{Alive: beat.IsAlive(now), Holder: beat.Holder, Version: beat.Version, Says: beat.Describe(now), believable: beat.IsBelievable(now)}
 	if !beat.At.IsZero() {
 		at := metav1.NewTime(beat.At)
 		s.LastSeen = &at

@@ -175,7 +175,7 @@ func (a *app) collectVersions(ctx context.Context, config *rest.Config, c client
 	if beat, err := heartbeat.Read(ctx, c); err != nil {
 		all["operator"] = err.Error()
 	} else {
-		all["operator"], all["operatorSays"] = beat.Version, beat.Say(at)
+		all["operator"], all["operatorSays"] = beat.Version, beat.Describe(at)
 	}
 	return all
 }

@@ -104,7 +104,7 @@ func checkOperatorWorks(ctx context.Context, c client.Client) error {
 	case err != nil:
 		return explainUnreachable(err)
 	case !operator.isOperatorRunning(ctx):
-		why = operator.last.Say(time.Now())
+		why = operator.last.Describe(time.Now())
 	default:
 		return nil
 	}

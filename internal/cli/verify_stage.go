@@ -90,8 +90,8 @@ func checkWallsExist(ctx context.Context, c client.Client, s stage, o verifyOpti
 	if err != nil {
 		return toFailure(explainUnreachable(err))
 	}
-	if now := time.Now(); !beat.Believable(now) {
-		return failuref("nothing was tried: %s; %s: %s", absent, beat.Say(now), mendOperator)
+	if now := time.Now(); !beat.IsBelievable(now) {
+		return failuref("nothing was tried: %s; %s: %s", absent, beat.Describe(now), mendOperator)
 	}
 	return failuref("nothing was tried: %s: `croft status` reports why the operator has not created them", absent)
 }

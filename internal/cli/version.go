@@ -90,7 +90,7 @@ func (a *app) readOperatorVersion(ctx context.Context, v *versionReport) {
 	case err != nil:
 		v.Unknown = explainUnreachable(err).Error()
 	case beat.Version == "":
-		v.Unknown = beat.Say(time.Now())
+		v.Unknown = beat.Describe(time.Now())
 	default:
 		v.Operator, v.Skew = beat.Version, version.Skew(v.Version, beat.Version)
 	}

@@ -55,7 +55,7 @@ func findDeletionPolicy(n *corev1.Namespace, before, after *estate.Tenant) (v1al
 func countMisplacedPods(key string, tenant *estate.Tenant, facts Facts) map[string]int {
 	counts := map[string]int{}
 	for _, namespace := range tenant.Namespaces {
-		for _, stray := range move.Strays(key, tenant.Pools, filterPods(facts.Pods, namespace), facts.Nodes) {
+		for _, stray := range move.FindMisplaced(key, tenant.Pools, filterPods(facts.Pods, namespace), facts.Nodes) {
 			counts[stray.Pool]++
 		}
 	}

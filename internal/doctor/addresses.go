@@ -29,12 +29,12 @@ func checkAddresses(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.Declared.Networks {
 		n := &s.Declared.Networks[i]
-		for _, u := range secondary.UseOf(n.Name, &n.Spec, s.IPPools) {
-			if !u.NearlyFull() {
+		for _, u := range secondary.CountUse(n.Name, &n.Spec, s.IPPools) {
+			if !u.IsNearlyFull() {
 				continue
 			}
 			f := newFinding("network-range-full", Warning, "SecondaryNetwork/"+n.Name, u.String())
-			if u.Full() {
+			if u.IsFull() {
 				f.Severity = Problem
 			} else {
 				f.Cause = "pods still get one; a rolling update needs addresses for old and new pods at once"

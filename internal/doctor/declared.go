@@ -95,7 +95,7 @@ func (g *gatherer) checkNamespaces(ctx context.Context) error {
 			if live == nil {
 				continue
 			}
-			if err := apply.Claim(live, tenant.Name); err != nil {
+			if err := apply.CheckClaim(live, tenant.Name); err != nil {
 				g.Refused[name] = err
 			}
 		}

@@ -62,7 +62,7 @@ type Snapshot struct {
 	Pods, Guarded []corev1.Pod
 	Budgets       []policyv1.PodDisruptionBudget
 	// Strays are pods on nodes of a pool that their tenant may not use.
-	Strays []move.Stray
+	Strays []move.MisplacedPod
 	// Refusals are events about launches that the cloud refused.
 	Refusals []corev1.Event
 	// Namespaces are the tenants' namespaces. Refused contains the reasons

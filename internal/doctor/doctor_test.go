@@ -270,7 +270,7 @@ func (k *clinic) others(t *testing.T) {
 	k.finds(t, "others", doctor.Warning, "ClusterPolicy/tolerate", "Kyverno's rule add-tolerations changes pods")
 }
 
-// apiServices fails if the server of an API group does not answer and doctor fails, too, or
+// checkAPIServices fails if the server of an API group does not answer and doctor fails, too, or
 // does not report why it cannot read policies.
 func (k *clinic) apiServices(t *testing.T) {
 	k.silent(t, "api-services")

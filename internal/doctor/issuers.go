@@ -48,8 +48,8 @@ func checkSolvers(s *Snapshot) []Finding {
 // default is NodePort.
 func listSolverServices(issuer *unstructured.Unstructured) []string {
 	var all []string
-	for _, solver := range certmanager.Solvers(issuer) {
-		if serviceType := certmanager.SolverService(solver); serviceType != "" && !slices.Contains(all, serviceType) {
+	for _, solver := range certmanager.ListSolvers(issuer) {
+		if serviceType := certmanager.GetServiceType(solver); serviceType != "" && !slices.Contains(all, serviceType) {
 			all = append(all, serviceType)
 		}
 	}

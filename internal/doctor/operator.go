@@ -45,7 +45,7 @@ func checkOperator(s *Snapshot) []Finding {
 	default:
 		return []Finding{{
 			Severity: Problem,
-			Message:  beat.Say(s.Now) + ". The walls that stand go on standing; nothing that is changed or deleted is put back, and nothing that is declared is made",
+			Message:  beat.Describe(s.Now) + ". The walls that stand go on standing; nothing that is changed or deleted is put back, and nothing that is declared is made",
 			Cure:     cureOperator,
 		}}
 	}
@@ -60,7 +60,7 @@ func describeSkewCure(operator string) string {
 }
 
 // isBelievable reports whether the operator's conditions are current.
-func (s *Snapshot) isBelievable() bool { return s.Rendered || s.Heartbeat.Believable(s.Now) }
+func (s *Snapshot) isBelievable() bool { return s.Rendered || s.Heartbeat.IsBelievable(s.Now) }
 
 // summarizeOperator returns the statement if the check of the operator has no findings.
 func summarizeOperator(s *Snapshot) string {
@@ -70,7 +70,7 @@ func summarizeOperator(s *Snapshot) string {
 	case !s.isBelievable():
 		return "the operator runs"
 	}
-	return "the operator is " + s.Heartbeat.Say(s.Now)
+	return "the operator is " + s.Heartbeat.Describe(s.Now)
 }
 
 // gatherAbsent finds the Platform's platformNamespaces that do not exist.

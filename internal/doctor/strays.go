@@ -47,7 +47,7 @@ func (g *gatherer) gatherMisplacedPods(ctx context.Context) error {
 			if !ok {
 				continue
 			}
-			g.Strays = append(g.Strays, move.Strays(g.key(), of, pods.Items[i:i+1], nodes)...)
+			g.Strays = append(g.Strays, move.FindMisplaced(g.key(), of, pods.Items[i:i+1], nodes)...)
 			if guarded[namespace] {
 				g.Guarded = append(g.Guarded, pods.Items[i])
 			}
@@ -66,7 +66,7 @@ func checkMisplacedPods(s *Snapshot) []Finding {
 	var all []Finding
 	for i := range s.Estate.Tenants {
 		tenant := s.Estate.Tenants[i]
-		count, first := 0, move.Stray{}
+		count, first := 0, move.MisplacedPod{}
 		for _, namespace := range tenant.Namespaces {
 			for _, stray := range s.Strays {
 				if stray.Namespace != namespace {
@@ -84,7 +84,7 @@ func checkMisplacedPods(s *Snapshot) []Finding {
 		if count > 1 {
 			says = fmt.Sprintf("%d pods run where they may not", count)
 		}
-		f := newFinding("wrong-pool", Problem, "Tenant/"+tenant.Name, fmt.Sprintf("%s: restart them; such as %s/%s on %s", says, first.Namespace, first.Pod, first.Where()))
+		f := newFinding("wrong-pool", Problem, "Tenant/"+tenant.Name, fmt.Sprintf("%s: restart them; such as %s/%s on %s", says, first.Namespace, first.Pod, first.DescribeNode()))
 		f.Run = "croft move tenant " + tenant.Name + " --dry-run"
 		all = append(all, f)
 	}

@@ -17,7 +17,7 @@ func testIAM(t *testing.T, c *twoTenants) {
 		t.Fatal(err)
 	}
 	statements := iam.Location{Partition: "aws", Region: "us-west-2", Account: "111122223333"}.
-		Resolve(iam.Controller(estateOf(t, "aws.yaml", withDocument004(t))))
+		Resolve(iam.ControllerRights(estateOf(t, "aws.yaml", withDocument004(t))))
 	var requests []iam.Request
 	for _, call := range calls {
 		for _, need := range call.Authorizations {

@@ -232,7 +232,7 @@ func testNetworksIAM(t *testing.T, n *networked) {
 		t.Fatal(err)
 	}
 	statements := iam.Location{Partition: "aws", Region: "us-west-2", Account: "111122223333"}.
-		Resolve(iam.Operator(estateOf(t, "telco.yaml", n.file)))
+		Resolve(iam.OperatorRights(estateOf(t, "telco.yaml", n.file)))
 	var requests []iam.Request
 	failed := map[string]int{}
 	for _, call := range calls {

@@ -29,7 +29,7 @@ var chartImageValues = []string{"--set", "image.repository=registry.example.org/
 // helm runs Helm in the repository's root, with a home directory of its own.
 func helm(t testing.TB, env []string, args ...string) outcome {
 	t.Helper()
-	binary, err := sandbox.Tool("helm")
+	binary, err := sandbox.FindTool("helm")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ type podProcess struct {
 func (c *cluster) runPods(t testing.TB, others ...string) *podRunner {
 	t.Helper()
 	binary := croftBinary(t)
-	if _, err := sandbox.Tool("croft-image.tar"); err == nil {
+	if _, err := sandbox.FindTool("croft-image.tar"); err == nil {
 		binary = imageBinary(t)
 	}
 	r := &podRunner{cluster: c, binary: binary, dir: t.TempDir(), others: others, running: map[string]*podProcess{}}

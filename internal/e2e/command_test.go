@@ -14,7 +14,7 @@ import (
 // envCroft is the environment variable with a croft binary to use instead of the repository's.
 const envCroft = "CROFT_BIN"
 
-// croftBinary returns the path of the croft binary, as sandbox.Binary does for croft-sandbox.
+// croftBinary returns the path of the croft binary, as sandbox.FindBinary does for croft-sandbox.
 func croftBinary(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv(envCroft)
@@ -101,7 +101,7 @@ func (c *cluster) kubeconfigOf(t testing.TB, user string, groups ...string) stri
 // sandbox returns a command of croft-sandbox for this sandbox.
 func (c *cluster) sandbox(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
-	binary, err := sandbox.Binary()
+	binary, err := sandbox.FindBinary()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,7 +122,7 @@ func (w *walkthrough) play(t *testing.T) {
 			put("croft.yaml", strings.Join(b.lines, "\n")+"\n", 0o600)
 		}
 	}
-	box, err := sandbox.Binary()
+	box, err := sandbox.FindBinary()
 	if err != nil {
 		t.Fatal(err)
 	}

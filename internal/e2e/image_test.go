@@ -27,7 +27,7 @@ import (
 func TestImage(t *testing.T) {
 	sandbox.Thorough(t) // it builds croft twice, which takes minutes
 	t.Parallel()
-	path, err := sandbox.Tool("croft-image.tar")
+	path, err := sandbox.FindTool("croft-image.tar")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func (i image) imageHolds(t testing.TB, architecture string, m imageManifest) {
 // imageBinary extracts the croft binary of the image to a file, and returns its path.
 func imageBinary(t testing.TB) string {
 	t.Helper()
-	archive, err := sandbox.Tool("croft-image.tar")
+	archive, err := sandbox.FindTool("croft-image.tar")
 	if err != nil {
 		t.Fatal(err)
 	}

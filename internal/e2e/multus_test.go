@@ -135,7 +135,7 @@ func (n *cniNode) prepare(t *testing.T) {
 	n.command(t, "ip", "link", "set", "lo", "up")
 	for network, gateways := range map[string][]string{"n4": {"10.0.4.1/24", "10.0.5.1/24"}, "n6": {"10.0.6.1/24", "10.0.7.1/24"}} {
 		n.command(t, "ip", "link", "add", "name", "eth-"+network, "type", "veth", "peer", "name", "vpc-"+network)
-		n.command(t, "ip", "link", "property", "add", "dev", "eth-"+network, "altname", secondary.Link(network))
+		n.command(t, "ip", "link", "property", "add", "dev", "eth-"+network, "altname", secondary.LinkName(network))
 		n.command(t, "ip", "link", "set", "vpc-"+network, "up")
 		for _, gateway := range gateways {
 			n.command(t, "ip", "address", "add", gateway, "dev", "vpc-"+network)
@@ -388,7 +388,7 @@ func (n *cniNode) removed(t *testing.T, pod *corev1.Pod, container, namespace st
 		t.Errorf("%d addresses are still allocated", count)
 	}
 	for network := range n.zone {
-		n.command(t, "ip", "link", "show", secondary.Link(network))
+		n.command(t, "ip", "link", "show", secondary.LinkName(network))
 	}
 }
 
@@ -414,10 +414,10 @@ func testMultusWithoutZoneFile(t *testing.T, n *cniNode, pod *corev1.Pod) {
 func (n *cniNode) failed(t *testing.T, namespace string) {
 	t.Helper()
 	for network := range n.zone {
-		if exec.CommandContext(t.Context(), "ip", "link", "show", secondary.Link(network)).Run() == nil {
+		if exec.CommandContext(t.Context(), "ip", "link", "show", secondary.LinkName(network)).Run() == nil {
 			continue
 		}
-		n.command(t, "nsenter", "--net="+namespace, "ip", "link", "set", secondary.Link(network), "netns", fmt.Sprint(os.Getpid()), "name", "eth-"+network)
+		n.command(t, "nsenter", "--net="+namespace, "ip", "link", "set", secondary.LinkName(network), "netns", fmt.Sprint(os.Getpid()), "name", "eth-"+network)
 	}
 }
 

@@ -28,7 +28,7 @@ func startOpenID(t testing.TB) *openID {
 // newCertificate writes a self-signed certificate for 127.0.0.1 and its key.
 func newCertificate(t testing.TB) (certificate, key string) {
 	t.Helper()
-	return openidtest.Certificate(t)
+	return openidtest.WriteCertificate(t)
 }
 
 // idToken returns the ID token of a user who logs in to a client: the client redirects the user

@@ -69,7 +69,7 @@ func (m *machine) installBrowser(t testing.TB, account string) (page string) {
 	if !found {
 		t.Skip("no browser to log in with: install Chromium, on Debian by `apt-get install chromium`")
 	}
-	browser, err := sandbox.Tool("browser")
+	browser, err := sandbox.FindTool("browser")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func (m *machine) forward(t testing.TB, to, port string) (address string) {
 // browserHelm fails if jane cannot install, upgrade and uninstall a chart in her
 // namespace, or if she can install one elsewhere or with cluster-scoped objects.
 func browserHelm(t *testing.T, jane *machine) {
-	helm, err := sandbox.Tool("helm")
+	helm, err := sandbox.FindTool("helm")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,7 @@ func needsRealNodes(t *testing.T) {
 	if _, err := exec.LookPath("nft"); err != nil {
 		t.Skip("real nodes need the package nftables")
 	}
-	if _, err := sandbox.Tool("sandbox-nodes"); err != nil {
+	if _, err := sandbox.FindTool("sandbox-nodes"); err != nil {
 		t.Fatalf("%v: run `make nodes`", err)
 	}
 }

@@ -59,7 +59,7 @@ func TestRelease(t *testing.T) {
 		}
 	})
 	t.Run("krew", func(t *testing.T) {
-		krew, err := sandbox.Tool("krew")
+		krew, err := sandbox.FindTool("krew")
 		if err != nil {
 			t.Fatalf("%v: run `make krew`", err)
 		}

@@ -246,7 +246,7 @@ func (c *cluster) etcdctl(t testing.TB, args ...string) {
 // etcdTool runs a program that `make etcd` builds.
 func (c *cluster) etcdTool(t testing.TB, name string, args ...string) {
 	t.Helper()
-	path, err := sandbox.Tool(name)
+	path, err := sandbox.FindTool(name)
 	if err != nil {
 		t.Fatalf("%v: run `make etcd`", err)
 	}

@@ -34,7 +34,7 @@ func MaxElevationsPerPerson(t *Tenant) int {
 // kind that tenants may write, except for Events, which no quota can count. It omits CPU and
 // memory, since every pod would then have to request them.
 //
-// Two resources bound the numbers: the space in etcd (TenantBytes), and the time of
+// Two resources bound the numbers: the space in etcd (MaxTenantBytes), and the time of
 // kube-controller-manager. At its default of 20 requests a second, one request for each of a
 // thousand objects takes 50 s, in which it serves no one else.
 func BuiltinQuota(p *v1alpha1.PlatformSpec) corev1.ResourceList {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// onAWS is a platform on AWS; a test's own lines begin on line 3.
+// isOnAWS is a platform on AWS; a test's own lines begin on line 3.
 const onAWS = "platform: {clusterName: demo, nodeClass: {aws: {%s}}}\npools:\n  jobs: {costCode: org1, nodeClass: {aws: {%s}}}\n"
 
 // TestAWSRefuses tests classes from which no EC2NodeClass can be created, alone or after the

@@ -21,9 +21,9 @@ func checkPrefixes(_ *checker, n *v1alpha1.SecondaryNetwork) []finding {
 		r, err := secondary.ReservationOf(n.Name, &n.Spec.Zones[i])
 		switch {
 		case err != nil: // the schema refuses it
-		case r.PrefixesIn() < uint64(n.Spec.PrefixesPerNode): //nolint:gosec // the schema refuses negative ones
+		case r.CountPrefixes() < uint64(n.Spec.PrefixesPerNode): //nolint:gosec // the schema refuses negative ones
 			all = append(all, makeFinding(at, "%s has %d prefixes of 16 IPv4 addresses, and prefixesPerNode asks for %d for each "+
-				"node; reserve more, or ask for less", r.Pods, r.PrefixesIn(), n.Spec.PrefixesPerNode)...)
+				"node; reserve more, or ask for less", r.Pods, r.CountPrefixes(), n.Spec.PrefixesPerNode)...)
 		}
 	}
 	return all
@@ -33,7 +33,7 @@ func checkPrefixes(_ *checker, n *v1alpha1.SecondaryNetwork) []finding {
 // instance types that support too few of them.
 func checkPoolPrefixes(w *checker, p *v1alpha1.Pool) []finding {
 	var all []finding
-	types, listed := secondary.Types(&p.Spec.Instances)
+	types, listed := secondary.PossibleTypes(&p.Spec.Instances)
 	for i, name := range p.Spec.SecondaryNetworks {
 		at := field.NewPath("spec", "secondaryNetworks").Index(i)
 		o, known := w.first[manifest.ID{Kind: manifest.KindNetwork, Name: name}]

@@ -66,7 +66,7 @@ func checkDefinitionNames(w *checker) {
 		for j := range n.Spec.Zones {
 			zone := n.Spec.Zones[j].Zone
 			at := field.NewPath("spec", "zones").Index(j).Child("zone")
-			name := secondary.InZone(n.Name, zone)
+			name := secondary.ZoneDefinitionName(n.Name, zone)
 			switch other, taken := names[name]; {
 			case len(validation.IsDNS1123Label(zone)) > 0:
 				w.refuse(w.objects[manifest.KindNetwork][i], at, "%q becomes part of a name; write lower-case letters, digits and '-'", zone)
@@ -119,10 +119,10 @@ func checkReservations(_ *checker, n *v1alpha1.SecondaryNetwork) []finding {
 		case err != nil: // the schema refuses it
 		case r.CIDR.Addr().Is4() && (r.CIDR.Bits() < 16 || r.CIDR.Bits() > 28):
 			all = append(all, makeFinding(at.Child("cidr"), "%s is no subnet of a VPC: these are from /16 to /28", r.CIDR)...)
-		case r.Left() == 0:
+		case r.CountLeft() == 0:
 			all = append(all, makeFinding(at.Child("podCIDR"), "%s leaves no address of %s for the nodes' own interfaces; reserve less",
 				r.Pods, r.CIDR)...)
-		case r.Usable() == 0:
+		case r.CountUsable() == 0:
 			all = append(all, makeFinding(at.Child("podCIDR"), "the VPC keeps all of %s for itself: it takes the first four addresses of a subnet and the last; "+
 				"reserve others", r.Pods)...)
 		}
@@ -157,8 +157,8 @@ func checkInterfaces(w *checker, p *v1alpha1.Pool) []finding {
 	if n == 0 || !w.isOnAWS(p) {
 		return nil
 	}
-	types, listed := secondary.Types(&p.Spec.Instances)
-	small := secondary.TooSmall(types, n)
+	types, listed := secondary.PossibleTypes(&p.Spec.Instances)
+	small := secondary.FindTooSmall(types, n)
 	if len(small) == 0 {
 		return nil
 	}
@@ -192,7 +192,7 @@ func checkNetworkZones(w *checker, p *v1alpha1.Pool) []finding {
 		}
 		specs = append(specs, &w.Networks[o.Index].Spec)
 	}
-	zones := secondary.Zones(specs...)
+	zones := secondary.CommonZones(specs...)
 	if len(specs) > 0 && len(zones) == 0 {
 		return makeFinding(field.NewPath("spec", "secondaryNetworks"), "%s have no zone in common, so that no node can have all of them; "+
 			"add a zone to one, or leave one out", strings.Join(p.Spec.SecondaryNetworks, " and "))

@@ -26,7 +26,7 @@ func ParseQuotaName(name corev1.ResourceName) (of corev1.ResourceName, limit boo
 	return corev1.ResourceName(strings.TrimPrefix(plain, corev1.DefaultResourceRequestsPrefix)), limit
 }
 
-// checkPlatformContainers applies containersFitQuota to the defaults of tenants.
+// checkPlatformContainers applies checkContainerDefaults to the defaults of tenants.
 func checkPlatformContainers(p *v1alpha1.PlatformSpec) []finding {
 	if p.TenantDefaults.Quota == nil {
 		return nil
@@ -35,7 +35,7 @@ func checkPlatformContainers(p *v1alpha1.PlatformSpec) []finding {
 	return checkContainerDefaults(at, p.TenantDefaults.Quota, cmp.Or(p.TenantDefaults.Limits, BuiltinLimits()))
 }
 
-// checkTenantContainers applies containersFitQuota to tenants with their own quota or
+// checkTenantContainers applies checkContainerDefaults to tenants with their own quota or
 // limits.
 func checkTenantContainers(w *checker, t *v1alpha1.Tenant) []finding {
 	at := field.NewPath("spec", "quota").Key

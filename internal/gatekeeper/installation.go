@@ -32,7 +32,7 @@ type Installation struct {
 	// Mutating and Validating are Gatekeeper's webhook configurations, or nil.
 	Mutating   *admissionv1.MutatingWebhookConfiguration
 	Validating *admissionv1.ValidatingWebhookConfiguration
-	// Exclusions are the exclusions in Gatekeeper's Config: see ExclusionsOf.
+	// Exclusions are the exclusions in Gatekeeper's Config: see ParseExclusions.
 	Exclusions []Exclusion
 	// Namespaces are the tenants' namespaces.
 	Namespaces []Namespace

@@ -57,11 +57,11 @@ func Read(ctx context.Context, c client.Reader) (Beat, error) {
 	case err != nil:
 		return Beat{}, fmt.Errorf("read the operator's heartbeat: %w", err)
 	}
-	return Of(&lease), nil
+	return ParseLease(&lease), nil
 }
 
-// Of returns the state in a Lease.
-func Of(lease *coordinationv1.Lease) Beat {
+// ParseLease returns the state in a Lease.
+func ParseLease(lease *coordinationv1.Lease) Beat {
 	b := Beat{Version: lease.Annotations[VersionAnnotation]}
 	if lease.Spec.RenewTime != nil {
 		b.At = lease.Spec.RenewTime.Time
@@ -72,34 +72,34 @@ func Of(lease *coordinationv1.Lease) Beat {
 	return b
 }
 
-// Alive reports whether an operator runs. A time in the future, from a clock that is ahead,
+// IsAlive reports whether an operator runs. A time in the future, from a clock that is ahead,
 // counts as now.
-func (b Beat) Alive(now time.Time) bool {
+func (b Beat) IsAlive(now time.Time) bool {
 	return !b.At.IsZero() && b.Holder != "" && now.Sub(b.At) < Lost
 }
 
-// Believable reports whether the operator's conditions are current: the operator is alive,
+// IsBelievable reports whether the operator's conditions are current: the operator is alive,
 // or its state is unknown.
-func (b Beat) Believable(now time.Time) bool { return b.Hidden || b.Alive(now) }
+func (b Beat) IsBelievable(now time.Time) bool { return b.Hidden || b.IsAlive(now) }
 
-// Say returns one line about the state.
-func (b Beat) Say(now time.Time) string {
+// Describe returns one line about the state.
+func (b Beat) Describe(now time.Time) string {
 	switch {
 	case b.Hidden:
 		return fmt.Sprintf("unknown: you may not read the Lease %s/%s", v1alpha1.SystemNamespace, Name)
 	case b.At.IsZero():
 		return "no operator has been seen"
-	case b.Alive(now):
-		return "alive, " + ago(now, b.At) + " ago"
+	case b.IsAlive(now):
+		return "alive, " + formatAge(now, b.At) + " ago"
 	case b.Holder == "":
-		return "no operator for " + ago(now, b.At) + ": it was stopped"
+		return "no operator for " + formatAge(now, b.At) + ": it was stopped"
 	default:
-		return "no operator for " + ago(now, b.At) + ": the last ran on " + b.Holder
+		return "no operator for " + formatAge(now, b.At) + ": the last ran on " + b.Holder
 	}
 }
 
-// ago formats the time since an event, for people.
-func ago(now, at time.Time) string {
+// formatAge formats the time since an event, for people.
+func formatAge(now, at time.Time) string {
 	since := max(0, now.Sub(at))
 	switch {
 	case since < time.Minute:

@@ -25,24 +25,24 @@ func TestBeat(t *testing.T) {
 		alive, believable bool
 		says              string
 	}{
-		{"alive", heartbeat.Of(lease("croft-0", 3*time.Second)), true, true, "alive, 3 s ago"},
-		{"between two signs", heartbeat.Of(lease("croft-0", heartbeat.Interval)), true, true, "alive, 10 s ago"},
-		{"a clock that is ahead", heartbeat.Of(lease("croft-0", -time.Minute)), true, true, "alive, 0 s ago"},
-		{"lost", heartbeat.Of(lease("croft-0", heartbeat.Lost)), false, false, "no operator for 40 s: the last ran on croft-0"},
-		{"long lost", heartbeat.Of(lease("croft-0", 12*time.Minute)), false, false, "no operator for 12 min: the last ran on croft-0"},
-		{"stopped", heartbeat.Of(lease("", time.Second)), false, false, "no operator for 1 s: it was stopped"},
-		{"lost for days", heartbeat.Of(lease("", 50*time.Hour)), false, false, "no operator for 2d2h: it was stopped"},
+		{"alive", heartbeat.ParseLease(lease("croft-0", 3*time.Second)), true, true, "alive, 3 s ago"},
+		{"between two signs", heartbeat.ParseLease(lease("croft-0", heartbeat.Interval)), true, true, "alive, 10 s ago"},
+		{"a clock that is ahead", heartbeat.ParseLease(lease("croft-0", -time.Minute)), true, true, "alive, 0 s ago"},
+		{"lost", heartbeat.ParseLease(lease("croft-0", heartbeat.Lost)), false, false, "no operator for 40 s: the last ran on croft-0"},
+		{"long lost", heartbeat.ParseLease(lease("croft-0", 12*time.Minute)), false, false, "no operator for 12 min: the last ran on croft-0"},
+		{"stopped", heartbeat.ParseLease(lease("", time.Second)), false, false, "no operator for 1 s: it was stopped"},
+		{"lost for days", heartbeat.ParseLease(lease("", 50*time.Hour)), false, false, "no operator for 2d2h: it was stopped"},
 		{"never seen", heartbeat.Beat{}, false, false, "no operator has been seen"},
-		{"a Lease of somebody who says nothing", heartbeat.Of(&coordinationv1.Lease{}), false, false, "no operator has been seen"},
+		{"a Lease of somebody who says nothing", heartbeat.ParseLease(&coordinationv1.Lease{}), false, false, "no operator has been seen"},
 		{"not to be read", heartbeat.Beat{Hidden: true}, false, true, "unknown: you may not read the Lease croft-system/croft-operator"},
 	} {
-		if got := test.beat.Alive(now); got != test.alive {
+		if got := test.beat.IsAlive(now); got != test.alive {
 			t.Errorf("%s: alive %t", test.name, got)
 		}
-		if got := test.beat.Believable(now); got != test.believable {
+		if got := test.beat.IsBelievable(now); got != test.believable {
 			t.Errorf("%s: believable %t", test.name, got)
 		}
-		if got := test.beat.Say(now); got != test.says {
+		if got := test.beat.Describe(now); got != test.says {
 			t.Errorf("%s: says %q, want %q", test.name, got, test.says)
 		}
 	}

@@ -63,21 +63,21 @@ func (k *Keeper) Start(ctx context.Context) error {
 	ticks := time.NewTicker(every)
 	defer ticks.Stop()
 	for {
-		k.beat(ctx)
+		k.writeBeat(ctx)
 		select {
 		case <-ctx.Done():
-			return k.stop(ctx)
+			return k.withdrawBeat(ctx)
 		case <-ticks.C:
 		}
 	}
 }
 
-// beat writes the heartbeat. The write fails without the namespace, which `croft install`
+// writeBeat writes the heartbeat. The write fails without the namespace, which `croft install`
 // creates. The walls do not depend on the heartbeat, so the operator continues.
-func (k *Keeper) beat(ctx context.Context) {
+func (k *Keeper) writeBeat(ctx context.Context) {
 	timed, cancel := context.WithTimeout(ctx, Interval)
 	defer cancel()
-	version, err := k.write(timed, k.Holder)
+	version, err := k.applyLease(timed, k.Holder)
 	switch {
 	case err == nil:
 		k.last, k.failing = version, false
@@ -95,22 +95,22 @@ func (k *Keeper) beat(ctx context.Context) {
 	}
 }
 
-// stop withdraws the heartbeat, unless another operator has written it since.
-func (k *Keeper) stop(ctx context.Context) error {
+// withdrawBeat withdraws the heartbeat, unless another operator has written it since.
+func (k *Keeper) withdrawBeat(ctx context.Context) error {
 	if k.last == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
-	if _, err := k.write(ctx, "", k.last); err != nil && !apierrors.IsConflict(err) {
+	if _, err := k.applyLease(ctx, "", k.last); err != nil && !apierrors.IsConflict(err) {
 		k.Log.Info("the heartbeat could not be taken back: it grows old by itself", "error", err.Error())
 	}
 	return nil
 }
 
-// write applies the Lease and returns its new version. If over is given, it fails unless
+// applyLease applies the Lease and returns its new version. If over is given, it fails unless
 // the Lease has this version.
-func (k *Keeper) write(ctx context.Context, holder string, over ...string) (string, error) {
+func (k *Keeper) applyLease(ctx context.Context, holder string, over ...string) (string, error) {
 	lease := coordinationapply.Lease(Name, v1alpha1.SystemNamespace).
 		WithAnnotations(map[string]string{VersionAnnotation: k.Version}).
 		WithSpec(coordinationapply.LeaseSpec().

@@ -37,18 +37,18 @@ func Allows(statements []Statement, r Request) bool {
 }
 
 func (s *Statement) allows(action, resource string, context map[string][]string) bool {
-	return slices.ContainsFunc(s.Actions, func(a string) bool { return matches(strings.ToLower(a), strings.ToLower(action)) }) &&
+	return slices.ContainsFunc(s.Actions, func(a string) bool { return matchesPattern(strings.ToLower(a), strings.ToLower(action)) }) &&
 		slices.ContainsFunc(s.Resources, func(r string) bool { return matchesARN(r, resource) }) &&
-		s.Conditions.hold(context)
+		s.Conditions.areMet(context)
 }
 
-// hold reports whether all conditions are met. The keys of context must be in lower case,
+// areMet reports whether all conditions are met. The keys of context must be in lower case,
 // because IAM compares keys without regard to case.
-func (c Conditions) hold(context map[string][]string) bool {
+func (c Conditions) areMet(context map[string][]string) bool {
 	for operator, keys := range c {
 		for key, wanted := range keys {
 			values, known := context[strings.ToLower(key)]
-			if !holds(operator, wanted, values, known) {
+			if !evaluateCondition(operator, wanted, values, known) {
 				return false
 			}
 		}
@@ -56,15 +56,15 @@ func (c Conditions) hold(context map[string][]string) bool {
 	return true
 }
 
-// holds evaluates one condition. A condition with an unknown operator is never met.
-func holds(operator string, wanted, values []string, known bool) bool {
+// evaluateCondition evaluates one condition. A condition with an unknown operator is never met.
+func evaluateCondition(operator string, wanted, values []string, known bool) bool {
 	set, name, ofSet := strings.Cut(operator, ":")
 	if !ofSet {
 		set, name = "", operator
 	}
 	name, ifExists := strings.CutSuffix(name, "IfExists")
 	if name == "Null" {
-		return !ofSet && !ifExists && slices.Contains(wanted, boolean(!known))
+		return !ofSet && !ifExists && slices.Contains(wanted, formatBool(!known))
 	}
 	compare, ok := comparisons[name]
 	if !ok {
@@ -91,13 +91,13 @@ func holds(operator string, wanted, values []string, known bool) bool {
 // request.
 var comparisons = map[string]func(wanted, value string) bool{
 	"StringEquals": func(w, v string) bool { return w == v },
-	"StringLike":   matches,
+	"StringLike":   matchesPattern,
 	"ArnEquals":    matchesARN,
 	"ArnLike":      matchesARN,
 	"Bool":         strings.EqualFold,
 }
 
-func boolean(b bool) string {
+func formatBool(b bool) string {
 	if b {
 		return "true"
 	}

@@ -16,7 +16,7 @@ func TestMatches(t *testing.T) {
 		{"a*c", "abcd", false}, {"a*b*c", "aXbYbZc", true}, {"*ab", "aab", true}, {"?", "", false}, {"?", "ü", true}, {"a?c", "abc", true}, {"a?c", "ac", false},
 		{"**", "x", true}, {"a*?", "a", false}, {"a*?", "ab", true}, {"*.*", "a.b.c", true}, {strings.Repeat("*a", 50), strings.Repeat("a", 49), false},
 	} {
-		if got := matches(c.pattern, c.text); got != c.want {
+		if got := matchesPattern(c.pattern, c.text); got != c.want {
 			t.Errorf("matches(%q, %q) = %v", c.pattern, c.text, got)
 		}
 	}
@@ -96,8 +96,8 @@ func TestAllows(t *testing.T) {
 	const a, b = "arn:aws:s3:::a/x", "arn:aws:s3:::b/x"
 	statements := []Statement{
 		{Actions: []string{"s3:Get*"}, Resources: []string{"arn:aws:s3:::a/*"}},
-		{Actions: []string{"s3:GetObject", "s3:ListBuckets"}, Resources: []string{"arn:aws:s3:::b/*"}, Conditions: equals("k", "v")},
-		{Actions: []string{"s3:List*"}, Resources: []string{"*"}, Conditions: conditions(equals("k", "v"), like("l", "*"))},
+		{Actions: []string{"s3:GetObject", "s3:ListBuckets"}, Resources: []string{"arn:aws:s3:::b/*"}, Conditions: newEquals("k", "v")},
+		{Actions: []string{"s3:List*"}, Resources: []string{"*"}, Conditions: mergeConditions(newEquals("k", "v"), newLike("l", "*"))},
 	}
 	v := map[string][]string{"k": {"v"}}
 	for name, c := range map[string]struct {
@@ -125,12 +125,12 @@ func TestAllows(t *testing.T) {
 }
 
 func TestResolve(t *testing.T) {
-	before := []Statement{{Sid: "a", Actions: []string{"x:Y"}, Resources: []string{ec2("instance/*")}, Conditions: equals("k", region)}}
+	before := []Statement{{Sid: "a", Actions: []string{"x:Y"}, Resources: []string{formatEC2ARN("instance/*")}, Conditions: newEquals("k", region)}}
 	got := Location{Partition: "aws", Region: "eu-west-1", Account: "1"}.Resolve(before)
 	if got[0].Resources[0] != "arn:aws:ec2:eu-west-1:1:instance/*" || got[0].Conditions[stringEquals]["k"][0] != "eu-west-1" {
 		t.Errorf("%+v", got)
 	}
-	if before[0].Resources[0] != ec2("instance/*") || before[0].Conditions[stringEquals]["k"][0] != region {
+	if before[0].Resources[0] != formatEC2ARN("instance/*") || before[0].Conditions[stringEquals]["k"][0] != region {
 		t.Errorf("what was given has changed: %+v", before)
 	}
 }
@@ -142,7 +142,7 @@ func FuzzMatches(f *testing.F) {
 		if len(pattern) > 12 || len(text) > 12 {
 			return
 		}
-		if got, want := matches(pattern, text), plainly([]rune(pattern), []rune(text)); got != want {
+		if got, want := matchesPattern(pattern, text), plainly([]rune(pattern), []rune(text)); got != want {
 			t.Errorf("matches(%q, %q) = %v, want %v", pattern, text, got, want)
 		}
 	})
@@ -163,7 +163,7 @@ func plainly(p, t []rune) bool {
 // never met.
 func TestOperatorsAreKnown(t *testing.T) {
 	known := []string{stringEquals, stringEqualsIfExists, stringLike, allStringEquals, anyStringEquals, arnEquals, isTrue}
-	for _, s := range Controller(estateOf(t, everything)) {
+	for _, s := range ControllerRights(estateOf(t, everything)) {
 		for operator := range maps.Keys(s.Conditions) {
 			if !slices.Contains(known, operator) {
 				t.Errorf("%s: %s", s.Sid, operator)

@@ -17,8 +17,8 @@ var (
 	keyName       = regexp.MustCompile(`^(arn:[-0-9A-Za-z_.:]+:)?(key/|alias/)?[-0-9A-Za-z_/]+$`)
 )
 
-// check returns an error for names that are not valid in AWS.
-func (n *needs) check() error {
+// validateNames returns an error for names that are not valid in AWS.
+func (n *needs) validateNames() error {
 	for _, c := range []struct {
 		what, such string
 		form       *regexp.Regexp

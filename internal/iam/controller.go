@@ -15,27 +15,27 @@ type Policy struct {
 	Statements []Statement
 }
 
-// Controller returns the rights of Karpenter's controller for an estate: every call of its
+// ControllerRights returns the rights of Karpenter's controller for an estate: every call of its
 // AWS provider, limited to the cluster's own resources.
-func Controller(e *estate.Estate) []Statement {
+func ControllerRights(e *estate.Estate) []Statement {
 	var all []Statement
-	for _, p := range policies(needsOf(e)) {
+	for _, p := range buildPolicies(collectNeeds(e)) {
 		all = append(all, p.Statements...)
 	}
 	return all
 }
 
-// policies distributes the controller's statements to several policies, because IAM limits
+// buildPolicies distributes the controller's statements to several policies, because IAM limits
 // each to 6,144 characters.
-func policies(n *needs) []Policy {
+func buildPolicies(n *needs) []Policy {
 	policy := func(topic string, statements ...[]Statement) Policy {
-		name := shortened("KarpenterController-"+topic+"-"+n.cluster, maxPolicyName)
+		name := shortenName("KarpenterController-"+topic+"-"+n.cluster, maxPolicyName)
 		return Policy{Name: name, topic: topic, Statements: slices.Concat(statements...)}
 	}
 	return []Policy{
-		policy("instances", launching(n), own(n), diskKeys(n)),
-		policy("profiles", passing(n), profiles(n)),
-		policy("reading", reading(n), interruptions(n)),
+		policy("instances", allowLaunch(n), allowOwnResources(n), allowDiskKeys(n)),
+		policy("profiles", allowPassRole(n), allowProfiles(n)),
+		policy("reading", allowReads(n), allowInterruptions(n)),
 	}
 }
 
@@ -54,71 +54,71 @@ const (
 
 func (n *needs) ownedTag() string { return "kubernetes.io/cluster/" + n.cluster }
 
-// tagged returns conditions on the tags of the cluster's resources that were created for a
+// buildTagConditions returns conditions on the tags of the cluster's resources that were created for a
 // pool.
-func (n *needs) tagged(side string) Conditions {
-	return conditions(equals(side+n.ownedTag(), "owned"), like(side+nodePoolTag, "*"))
+func (n *needs) buildTagConditions(side string) Conditions {
+	return mergeConditions(newEquals(side+n.ownedTag(), "owned"), newLike(side+nodePoolTag, "*"))
 }
 
-func ec2(kind string) string {
+func formatEC2ARN(kind string) string {
 	return "arn:" + partition + ":ec2:" + region + ":" + account + ":" + kind
 }
 
-// shared returns ARNs of any account: a subnet of a shared network, for example, may belong
+// formatSharedARN returns ARNs of any account: a subnet of a shared network, for example, may belong
 // to another account.
-func shared(kind string) string { return "arn:" + partition + ":ec2:" + region + ":*:" + kind }
+func formatSharedARN(kind string) string { return "arn:" + partition + ":ec2:" + region + ":*:" + kind }
 
-// public returns ARNs without an account.
-func public(kind string) string { return "arn:" + partition + ":ec2:" + region + "::" + kind }
+// formatPublicARN returns ARNs without an account.
+func formatPublicARN(kind string) string { return "arn:" + partition + ":ec2:" + region + "::" + kind }
 
-// made returns the resources that a launch creates.
-func made() []string {
+// listLaunchResources returns the resources that a launch creates.
+func listLaunchResources() []string {
 	return []string{
-		ec2("fleet/*"), ec2("instance/*"), ec2("volume/*"), ec2("network-interface/*"), ec2("launch-template/*"), ec2("spot-instances-request/*"),
+		formatEC2ARN("fleet/*"), formatEC2ARN("instance/*"), formatEC2ARN("volume/*"), formatEC2ARN("network-interface/*"), formatEC2ARN("launch-template/*"), formatEC2ARN("spot-instances-request/*"),
 	}
 }
 
-// launching allows the launch of instances: from all resources that node classes select,
+// allowLaunch allows the launch of instances: from all resources that node classes select,
 // with the cluster's own launch templates, and only with its tags.
-func launching(n *needs) []Statement {
-	from := []string{public("image/*"), public("snapshot/*"), shared("security-group/*"), shared("subnet/*")}
+func allowLaunch(n *needs) []Statement {
+	from := []string{formatPublicARN("image/*"), formatPublicARN("snapshot/*"), formatSharedARN("security-group/*"), formatSharedARN("subnet/*")}
 	if n.reserved {
-		from = append(from, shared("capacity-reservation/*"))
+		from = append(from, formatSharedARN("capacity-reservation/*"))
 	}
-	tags := conditions(n.tagged(requested), equals(requested+clusterTag, n.cluster))
+	tags := mergeConditions(n.buildTagConditions(requested), newEquals(requested+clusterTag, n.cluster))
 	return []Statement{
 		{Sid: "LaunchFrom", Actions: []string{"ec2:CreateFleet", "ec2:RunInstances"}, Resources: from},
-		{Sid: "LaunchByOwnTemplates", Actions: []string{"ec2:CreateFleet", "ec2:RunInstances"}, Resources: []string{ec2("launch-template/*")}, Conditions: n.tagged(standing)},
-		{Sid: "LaunchWithTags", Actions: []string{"ec2:CreateFleet", "ec2:CreateLaunchTemplate", "ec2:RunInstances"}, Resources: made(), Conditions: tags},
-		{Sid: "TagWhatIsLaunched", Actions: []string{"ec2:CreateTags"}, Resources: made(),
-			Conditions: conditions(tags, equals("ec2:CreateAction", "RunInstances", "CreateFleet", "CreateLaunchTemplate"))},
+		{Sid: "LaunchByOwnTemplates", Actions: []string{"ec2:CreateFleet", "ec2:RunInstances"}, Resources: []string{formatEC2ARN("launch-template/*")}, Conditions: n.buildTagConditions(standing)},
+		{Sid: "LaunchWithTags", Actions: []string{"ec2:CreateFleet", "ec2:CreateLaunchTemplate", "ec2:RunInstances"}, Resources: listLaunchResources(), Conditions: tags},
+		{Sid: "TagWhatIsLaunched", Actions: []string{"ec2:CreateTags"}, Resources: listLaunchResources(),
+			Conditions: mergeConditions(tags, newEquals("ec2:CreateAction", "RunInstances", "CreateFleet", "CreateLaunchTemplate"))},
 	}
 }
 
-// own allows Karpenter to tag its instances once they are nodes, and to delete its own
+// allowOwnResources allows Karpenter to tag its instances once they are nodes, and to delete its own
 // resources.
-func own(n *needs) []Statement {
+func allowOwnResources(n *needs) []Statement {
 	return []Statement{
-		{Sid: "NameOwnInstances", Actions: []string{"ec2:CreateTags"}, Resources: []string{ec2("instance/*")}, Conditions: conditions(n.tagged(standing),
+		{Sid: "NameOwnInstances", Actions: []string{"ec2:CreateTags"}, Resources: []string{formatEC2ARN("instance/*")}, Conditions: mergeConditions(n.buildTagConditions(standing),
 			Conditions{stringEqualsIfExists: {requested + clusterTag: {n.cluster}}, allStringEquals: {"aws:TagKeys": {clusterTag, nodeClaimTag, "Name"}}})},
 		{Sid: "EndOwn", Actions: []string{"ec2:DeleteLaunchTemplate", "ec2:TerminateInstances"},
-			Resources: []string{ec2("instance/*"), ec2("launch-template/*")}, Conditions: n.tagged(standing)},
+			Resources: []string{formatEC2ARN("instance/*"), formatEC2ARN("launch-template/*")}, Conditions: n.buildTagConditions(standing)},
 	}
 }
 
-func interruptions(n *needs) []Statement {
+func allowInterruptions(n *needs) []Statement {
 	return []Statement{{
-		Sid: "HearOfInterruptions", Actions: []string{"sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}, Resources: []string{n.queue()},
+		Sid: "HearOfInterruptions", Actions: []string{"sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}, Resources: []string{n.queueARN()},
 	}}
 }
 
-// passing allows instances to have the roles that the file names, and no others.
-func passing(n *needs) []Statement {
+// allowPassRole allows instances to have the roles that the file names, and no others.
+func allowPassRole(n *needs) []Statement {
 	var roles []string
-	for _, name := range n.nodeRoles() {
+	for _, name := range n.listNodeRoles() {
 		roles = append(roles, "arn:"+partition+":iam::"+account+":role/"+name)
 	}
 	return []Statement{{
-		Sid: "PassNodeRoles", Actions: []string{"iam:PassRole"}, Resources: roles, Conditions: equals("iam:PassedToService", "ec2.amazonaws.com", "ec2.amazonaws.com.cn"),
+		Sid: "PassNodeRoles", Actions: []string{"iam:PassRole"}, Resources: roles, Conditions: newEquals("iam:PassedToService", "ec2.amazonaws.com", "ec2.amazonaws.com.cn"),
 	}}
 }

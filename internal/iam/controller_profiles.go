@@ -1,9 +1,9 @@
 package iam
 
-// profiles allows Karpenter to manage instance profiles for the roles that the file names:
+// allowProfiles allows Karpenter to manage instance profiles for the roles that the file names:
 // only below the cluster's own path, and only with its tags. If the file names nothing but
 // instance profiles, Karpenter only lists profiles, to find leftovers.
-func profiles(n *needs) []Statement {
+func allowProfiles(n *needs) []Statement {
 	list := Statement{Sid: "ListProfiles", Actions: []string{"iam:ListInstanceProfiles"}, Resources: []string{"*"}}
 	if len(n.roles) == 0 {
 		return []Statement{list}
@@ -12,12 +12,12 @@ func profiles(n *needs) []Statement {
 	// Karpenter makes such a request before it creates a profile.
 	named := func(path string) string { return "arn:" + partition + ":iam::" + account + ":instance-profile/" + path }
 	of := []string{named("karpenter/" + region + "/" + n.cluster + "/*"), named(n.cluster + "_*")}
-	asked, there := n.profileTags(requested), n.profileTags(standing)
+	asked, there := n.buildProfileConditions(requested), n.buildProfileConditions(standing)
 	return []Statement{
 		{Sid: "MakeProfiles", Actions: []string{"iam:CreateInstanceProfile"}, Resources: of,
-			Conditions: conditions(asked, equals(requested+clusterTag, n.cluster))},
+			Conditions: mergeConditions(asked, newEquals(requested+clusterTag, n.cluster))},
 		// Creating a profile with tags needs the right to tag it, too.
-		{Sid: "TagOwnProfiles", Actions: []string{"iam:TagInstanceProfile"}, Resources: of, Conditions: conditions(asked, there, equals(requested+clusterTag, n.cluster))},
+		{Sid: "TagOwnProfiles", Actions: []string{"iam:TagInstanceProfile"}, Resources: of, Conditions: mergeConditions(asked, there, newEquals(requested+clusterTag, n.cluster))},
 		{Sid: "ChangeOwnProfiles", Actions: []string{"iam:AddRoleToInstanceProfile", "iam:DeleteInstanceProfile", "iam:RemoveRoleFromInstanceProfile"},
 			Resources: of, Conditions: there},
 		{Sid: "ReadProfiles", Actions: []string{"iam:GetInstanceProfile"}, Resources: of},
@@ -25,6 +25,6 @@ func profiles(n *needs) []Statement {
 	}
 }
 
-func (n *needs) profileTags(side string) Conditions {
-	return conditions(equals(side+n.ownedTag(), "owned"), equals(side+regionTag, region), like(side+nodeClassTag, "*"))
+func (n *needs) buildProfileConditions(side string) Conditions {
+	return mergeConditions(newEquals(side+n.ownedTag(), "owned"), newEquals(side+regionTag, region), newLike(side+nodeClassTag, "*"))
 }

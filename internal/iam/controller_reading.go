@@ -7,9 +7,9 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// reading allows Karpenter to read. EC2's Describe actions, lists and prices do not support
+// allowReads allows Karpenter to read. EC2's Describe actions, lists and prices do not support
 // resource-level permissions.
-func reading(n *needs) []Statement {
+func allowReads(n *needs) []Statement {
 	describe := []string{
 		"ec2:DescribeImages", "ec2:DescribeInstanceStatus", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeInstances",
 		"ec2:DescribeLaunchTemplates", "ec2:DescribeSecurityGroups", "ec2:DescribeSpotPriceHistory", "ec2:DescribeSubnets",
@@ -19,11 +19,11 @@ func reading(n *needs) []Statement {
 	}
 	slices.Sort(describe)
 	all := []Statement{
-		{Sid: "ReadEC2", Actions: describe, Resources: []string{"*"}, Conditions: equals("aws:RequestedRegion", region)},
+		{Sid: "ReadEC2", Actions: describe, Resources: []string{"*"}, Conditions: newEquals("aws:RequestedRegion", region)},
 		{Sid: "ReadPrices", Actions: []string{"pricing:GetProducts"}, Resources: []string{"*"}},
 		{Sid: "ReadCluster", Actions: []string{"eks:DescribeCluster"}, Resources: []string{n.clusterARN()}},
 	}
-	if of := n.parameterARNs(); len(of) > 0 {
+	if of := n.listParameterARNs(); len(of) > 0 {
 		all = append(all, Statement{Sid: "ReadImageParameters", Actions: []string{"ssm:GetParameter"}, Resources: of})
 	}
 	return all
@@ -33,9 +33,9 @@ func (n *needs) clusterARN() string {
 	return "arn:" + partition + ":eks:" + region + ":" + account + ":cluster/" + n.cluster
 }
 
-// parameterARNs returns the SSM parameters that contain image IDs: Amazon's public ones for
+// listParameterARNs returns the SSM parameters that contain image IDs: Amazon's public ones for
 // an alias, and those that the file names.
-func (n *needs) parameterARNs() []string {
+func (n *needs) listParameterARNs() []string {
 	const at = "arn:" + partition + ":ssm:" + region + ":"
 	var all []string
 	for _, family := range n.families {
@@ -58,9 +58,9 @@ func (n *needs) parameterARNs() []string {
 	return all
 }
 
-// diskKeys allows EC2 to use the disks' KMS keys on the controller's behalf. Without it EC2
+// allowDiskKeys allows EC2 to use the disks' KMS keys on the controller's behalf. Without it EC2
 // terminates an instance at once, because it cannot decrypt its disk.
-func diskKeys(n *needs) []Statement {
+func allowDiskKeys(n *needs) []Statement {
 	var all []Statement
 	for _, key := range n.keys {
 		resource, alias := key, ""
@@ -75,17 +75,17 @@ func diskKeys(n *needs) []Statement {
 			resource = at + "key/" + key
 		}
 		use := Statement{
-			Sid:       "UseDiskKey" + ordinal(len(all)/2),
+			Sid:       "UseDiskKey" + formatOrdinal(len(all)/2),
 			Actions:   []string{"kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo"},
-			Resources: []string{resource}, Conditions: like("kms:ViaService", "ec2."+region+".amazonaws.com*"),
+			Resources: []string{resource}, Conditions: newLike("kms:ViaService", "ec2."+region+".amazonaws.com*"),
 		}
 		grant := Statement{
-			Sid: "GrantDiskKey" + ordinal(len(all)/2), Actions: []string{"kms:CreateGrant"}, Resources: []string{resource},
-			Conditions: conditions(like("kms:ViaService", "ec2."+region+".amazonaws.com*"), Conditions{isTrue: {"kms:GrantIsForAWSResource": {"true"}}}),
+			Sid: "GrantDiskKey" + formatOrdinal(len(all)/2), Actions: []string{"kms:CreateGrant"}, Resources: []string{resource},
+			Conditions: mergeConditions(newLike("kms:ViaService", "ec2."+region+".amazonaws.com*"), Conditions{isTrue: {"kms:GrantIsForAWSResource": {"true"}}}),
 		}
 		if alias != "" {
-			use.when(anyStringEquals, "kms:ResourceAliases", alias)
-			grant.when(anyStringEquals, "kms:ResourceAliases", alias)
+			use.addCondition(anyStringEquals, "kms:ResourceAliases", alias)
+			grant.addCondition(anyStringEquals, "kms:ResourceAliases", alias)
 		}
 		all = append(all, use, grant)
 	}

@@ -126,7 +126,7 @@ func keyCalls() []Request {
 
 // TestControllerIsEnough fails if a call is refused, or if no call needs an action.
 func TestControllerIsEnough(t *testing.T) {
-	expectJustEnough(t, here.Resolve(Controller(estateOf(t, everything))), calls)
+	expectJustEnough(t, here.Resolve(ControllerRights(estateOf(t, everything))), calls)
 }
 
 // expectJustEnough fails the test for each refused call, and for each action that no call
@@ -152,7 +152,7 @@ func expectJustEnough(t *testing.T, statements []Statement, calls []Request) {
 // TestControllerIsNotMore fails if the policies of a cluster allow requests outside its
 // scope.
 func TestControllerIsNotMore(t *testing.T) {
-	statements := here.Resolve(Controller(estateOf(t, everything)))
+	statements := here.Resolve(ControllerRights(estateOf(t, everything)))
 	for name, r := range map[string]Request{
 		"another cluster's instance":            {"ec2:TerminateInstances", []string{arn + "instance/i-1"}, foreign},
 		"an instance that nobody tagged":        {"ec2:TerminateInstances", []string{arn + "instance/i-1"}, nil},
@@ -187,7 +187,7 @@ func TestControllerIsNotMore(t *testing.T) {
 // TestOnlyWhatIsNeeded fails if a file that needs fewer rights gets the rights of a larger
 // one.
 func TestOnlyWhatIsNeeded(t *testing.T) {
-	plain := here.Resolve(Controller(estateOf(t, "platform: {clusterName: demo, nodeClass: {aws: {instanceProfile: nodes}}}\npools: {apps: {}}\n")))
+	plain := here.Resolve(ControllerRights(estateOf(t, "platform: {clusterName: demo, nodeClass: {aws: {instanceProfile: nodes}}}\npools: {apps: {}}\n")))
 	for _, r := range calls {
 		switch {
 		case strings.HasPrefix(r.Action, "kms:"), strings.Contains(r.Action, "InstanceProfile") && r.Action != "iam:ListInstanceProfiles", r.Action == "ec2:DescribeCapacityReservations",
@@ -205,7 +205,7 @@ func TestOnlyWhatIsNeeded(t *testing.T) {
 func TestStatements(t *testing.T) {
 	seen := map[string]bool{}
 	plain := regexp.MustCompile(`^[A-Za-z0-9]+$`)
-	for _, s := range Controller(estateOf(t, everything)) {
+	for _, s := range ControllerRights(estateOf(t, everything)) {
 		if seen[s.Sid] || !plain.MatchString(s.Sid) {
 			t.Errorf("the Sid %q is taken, or not plain", s.Sid)
 		}
@@ -231,8 +231,8 @@ func TestStatements(t *testing.T) {
 func TestPoliciesFit(t *testing.T) {
 	const most = 6144
 	long := strings.Repeat("x", 100)
-	for _, p := range policies(needsOf(estateOf(t, strings.Replace(everything, "clusterName: demo", "clusterName: "+long, 1)))) {
-		data, err := json.Marshal(policyDocument(Location{"aws-us-gov", "ap-southeast-2", "123456789012"}.Resolve(p.Statements)))
+	for _, p := range buildPolicies(collectNeeds(estateOf(t, strings.Replace(everything, "clusterName: demo", "clusterName: "+long, 1)))) {
+		data, err := json.Marshal(buildPolicyDocument(Location{"aws-us-gov", "ap-southeast-2", "123456789012"}.Resolve(p.Statements)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ package iam
 func (s *Stack) JSON() map[string]any {
 	policies := map[string]any{}
 	for _, p := range s.policies {
-		policies[p.Name] = policyDocument(p.Statements)
+		policies[p.Name] = buildPolicyDocument(p.Statements)
 	}
 	var nodes, rules, entries []any
 	for _, n := range s.nodes {
@@ -14,7 +14,7 @@ func (s *Stack) JSON() map[string]any {
 		for _, name := range n.managed {
 			arns = append(arns, managedARN(name))
 		}
-		node := map[string]any{"name": n.name, "trust": nodeTrust(), "managedPolicies": arns}
+		node := map[string]any{"name": n.name, "trust": buildNodeTrust(), "managedPolicies": arns}
 		if n.profile {
 			node["instanceProfile"] = n.name
 		}
@@ -22,19 +22,19 @@ func (s *Stack) JSON() map[string]any {
 		entries = append(entries, map[string]any{"clusterName": s.cluster, "principalArn": roleARN(n.name), "type": accessType})
 	}
 	for _, r := range s.queue.rules {
-		rules = append(rules, map[string]any{"name": r.name, "eventPattern": r.pattern(), "target": s.queue.arn})
+		rules = append(rules, map[string]any{"name": r.name, "eventPattern": r.buildPattern(), "target": s.queue.arn})
 	}
 	all := map[string]any{
-		"controllerRole": map[string]any{"name": s.controller, "trust": s.controllerTrust(), "policies": policies},
+		"controllerRole": map[string]any{"name": s.controller, "trust": s.buildControllerTrust(), "policies": policies},
 		"nodeRoles":      nodes,
 		"accessEntries":  entries,
 		"interruptionQueue": map[string]any{
-			"name": s.queue.name, "policy": s.queue.document(), "messageRetentionSeconds": retention, "rules": rules,
+			"name": s.queue.name, "policy": s.queue.buildDocument(), "messageRetentionSeconds": retention, "rules": rules,
 		},
 	}
 	if s.operator != nil {
 		operator := map[string]any{
-			"name": s.operator.name, "trust": s.operatorTrust(), "policies": map[string]any{s.operator.policy: policyDocument(s.operating)},
+			"name": s.operator.name, "trust": s.buildOperatorTrust(), "policies": map[string]any{s.operator.policy: buildPolicyDocument(s.operating)},
 		}
 		if s.options.Identity == PodIdentity {
 			operator["podIdentityAssociation"] = map[string]any{

@@ -2,9 +2,9 @@ package iam
 
 import "strings"
 
-// matches reports whether a text matches a pattern, in which * matches any number of
+// matchesPattern reports whether a text matches a pattern, in which * matches any number of
 // characters and ? matches one.
-func matches(pattern, text string) bool {
+func matchesPattern(pattern, text string) bool {
 	p, t := []rune(pattern), []rune(text)
 	at, star, from := 0, -1, 0
 	for i := 0; i < len(t); {
@@ -43,7 +43,7 @@ func matchesARN(pattern, arn string) bool {
 		return false
 	}
 	for i := range wanted {
-		if !matches(wanted[i], got[i]) {
+		if !matchesPattern(wanted[i], got[i]) {
 			return false
 		}
 	}

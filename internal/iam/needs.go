@@ -28,53 +28,53 @@ type needs struct {
 	anyGroup bool
 }
 
-func needsOf(e *estate.Estate) *needs {
+func collectNeeds(e *estate.Estate) *needs {
 	n := &needs{cluster: e.Platform.ClusterName}
 	for _, pool := range e.Pools {
 		class := pool.Class.AWS
 		if class == nil {
 			continue
 		}
-		n.roles = with(n.roles, class.Role)
-		n.profiles = with(n.profiles, class.InstanceProfile)
+		n.roles = insertSorted(n.roles, class.Role)
+		n.profiles = insertSorted(n.profiles, class.InstanceProfile)
 		n.reserved = n.reserved || len(class.CapacityReservationSelectorTerms) > 0
 		for _, t := range class.AMISelectorTerms {
-			n.parameters = with(n.parameters, t.SSMParameter)
+			n.parameters = insertSorted(n.parameters, t.SSMParameter)
 			if strings.HasPrefix(string(t.Alias), "bottlerocket@") {
-				n.families = with(n.families, v1alpha1.FamilyBottlerocket)
+				n.families = insertSorted(n.families, v1alpha1.FamilyBottlerocket)
 			} else if t.Alias != "" {
-				n.families = with(n.families, v1alpha1.FamilyAL2023)
+				n.families = insertSorted(n.families, v1alpha1.FamilyAL2023)
 			}
 		}
 		for _, m := range class.BlockDeviceMappings {
-			n.keys = with(n.keys, m.EBS.KMSKeyID)
+			n.keys = insertSorted(n.keys, m.EBS.KMSKeyID)
 		}
 		for _, name := range pool.SecondaryNetworks {
-			n.network(e, name)
+			n.addNetwork(e, name)
 		}
 	}
 	return n
 }
 
-// network adds the subnets and security groups of a secondary network. Interfaces without
+// addNetwork adds the subnets and security groups of a secondary network. Interfaces without
 // security groups get the default group of their VPC, whose ID is not in the file.
-func (n *needs) network(e *estate.Estate, name string) {
+func (n *needs) addNetwork(e *estate.Estate, name string) {
 	for _, network := range e.Networks {
 		if network.Name != name {
 			continue
 		}
 		for _, zone := range network.Spec.Zones {
-			n.subnets = with(n.subnets, zone.Subnet)
+			n.subnets = insertSorted(n.subnets, zone.Subnet)
 			for _, id := range zone.SecurityGroups {
-				n.groups = with(n.groups, id)
+				n.groups = insertSorted(n.groups, id)
 			}
 			n.anyGroup = n.anyGroup || len(zone.SecurityGroups) == 0
 		}
 	}
 }
 
-// with inserts a string into a sorted list, unless it is empty or already present.
-func with[S ~string](list []S, s S) []S {
+// insertSorted inserts a string into a sorted list, unless it is empty or already present.
+func insertSorted[S ~string](list []S, s S) []S {
 	at, found := slices.BinarySearch(list, s)
 	if s == "" || found {
 		return list
@@ -82,15 +82,15 @@ func with[S ~string](list []S, s S) []S {
 	return slices.Insert(list, at, s)
 }
 
-// any reports whether a pool on AWS has a node class that croft writes.
-func (n *needs) any() bool { return len(n.roles) > 0 || len(n.profiles) > 0 }
+// hasNodeClass reports whether a pool on AWS has a node class that croft writes.
+func (n *needs) hasNodeClass() bool { return len(n.roles) > 0 || len(n.profiles) > 0 }
 
-// nodeRoles returns the names of all nodes' roles. croft creates a role with the same name
+// listNodeRoles returns the names of all nodes' roles. croft creates a role with the same name
 // for each instance profile.
-func (n *needs) nodeRoles() []string {
+func (n *needs) listNodeRoles() []string {
 	var all []string
 	for _, name := range slices.Concat(n.roles, n.profiles) {
-		all = with(all, name)
+		all = insertSorted(all, name)
 	}
 	return all
 }

@@ -40,11 +40,11 @@ var operatorCalls = []Request{
 
 // TestOperatorIsEnough fails if a call is refused, or if no call needs an action.
 func TestOperatorIsEnough(t *testing.T) {
-	expectJustEnough(t, here.Resolve(Operator(estateOf(t, networked))), operatorCalls)
+	expectJustEnough(t, here.Resolve(OperatorRights(estateOf(t, networked))), operatorCalls)
 }
 
 func TestOperatorIsNotMore(t *testing.T) {
-	statements := here.Resolve(Operator(estateOf(t, networked)))
+	statements := here.Resolve(OperatorRights(estateOf(t, networked)))
 	without := func(key string) map[string][]string {
 		fewer := maps.Clone(wanted)
 		delete(fewer, "aws:RequestTag/croft.dev/"+key)
@@ -71,7 +71,7 @@ func TestOperatorIsNotMore(t *testing.T) {
 			t.Errorf("allowed: %s", name)
 		}
 	}
-	if got := Operator(estateOf(t, everything)); len(got) > 0 {
+	if got := OperatorRights(estateOf(t, everything)); len(got) > 0 {
 		t.Errorf("without secondary networks: %v", got)
 	}
 }
@@ -102,7 +102,7 @@ func TestOperatorRole(t *testing.T) {
 		}
 	}
 	const most = 6144
-	data, err := json.Marshal(policyDocument(Location{"aws-us-gov", "ap-southeast-2", "123456789012"}.Resolve(Operator(estateOf(t, networked)))))
+	data, err := json.Marshal(buildPolicyDocument(Location{"aws-us-gov", "ap-southeast-2", "123456789012"}.Resolve(OperatorRights(estateOf(t, networked)))))
 	if err != nil || len(data) > most {
 		t.Errorf("%d characters, %v", len(data), err)
 	}

@@ -17,14 +17,14 @@ type rule struct {
 const retention = 300
 
 // queueName returns the cluster's name, as in Karpenter's guides, if it is not too long.
-func (n *needs) queueName() string { return shortened(n.cluster, maxQueueName) }
+func (n *needs) queueName() string { return shortenName(n.cluster, maxQueueName) }
 
-func (n *needs) queue() string {
+func (n *needs) queueARN() string {
 	return "arn:" + partition + ":sqs:" + region + ":" + account + ":" + n.queueName()
 }
 
-func queueOf(n *needs) queue {
-	q := queue{name: n.queueName(), arn: n.queue()}
+func buildQueue(n *needs) queue {
+	q := queue{name: n.queueName(), arn: n.queueARN()}
 	kinds := []rule{
 		{topic: "spot", source: "aws.ec2", detailType: "EC2 Spot Instance Interruption Warning"},
 		{topic: "rebalance", source: "aws.ec2", detailType: "EC2 Instance Rebalance Recommendation"},
@@ -35,14 +35,14 @@ func queueOf(n *needs) queue {
 		kinds = append(kinds, rule{topic: "reservation", source: "aws.ec2", detailType: "EC2 Capacity Reservation Instance Interruption Warning"})
 	}
 	for _, r := range kinds {
-		r.name = shortened("Karpenter-"+r.topic+"-"+n.cluster, maxRuleName)
+		r.name = shortenName("Karpenter-"+r.topic+"-"+n.cluster, maxRuleName)
 		r.arn = "arn:" + partition + ":events:" + region + ":" + account + ":rule/" + r.name
 		q.rules = append(q.rules, r)
 	}
 	return q
 }
 
-// pattern returns the event pattern of a rule.
-func (r rule) pattern() map[string]any {
+// buildPattern returns the event pattern of a rule.
+func (r rule) buildPattern() map[string]any {
 	return map[string]any{"source": []any{r.source}, "detail-type": []any{r.detailType}}
 }

@@ -64,11 +64,11 @@ var ErrNoPools = errors.New("no pool has nodeClass.aws, so there is nothing to m
 // Plan computes the AWS resources for an estate. Its errors concern the options and the
 // estate.
 func Plan(e *estate.Estate, o Options) (*Stack, error) {
-	n := needsOf(e)
-	if !n.any() {
+	n := collectNeeds(e)
+	if !n.hasNodeClass() {
 		return nil, ErrNoPools
 	}
-	if err := n.check(); err != nil {
+	if err := n.validateNames(); err != nil {
 		return nil, err
 	}
 	if o.Namespace == "" {
@@ -85,7 +85,7 @@ func Plan(e *estate.Estate, o Options) (*Stack, error) {
 			err = errors.New("--oidc-provider is for --identity irsa: leave one of them out")
 		}
 	case IRSA:
-		o.OIDCProvider, err = providerOf(o.OIDCProvider)
+		o.OIDCProvider, err = parseProvider(o.OIDCProvider)
 	default:
 		err = fmt.Errorf("--identity %s: there is no such way: write %s or %s", o.Identity, PodIdentity, IRSA)
 	}
@@ -93,23 +93,23 @@ func Plan(e *estate.Estate, o Options) (*Stack, error) {
 		return nil, err
 	}
 	s := &Stack{
-		cluster: n.cluster, options: o, controller: shortened("KarpenterController-"+n.cluster, maxRoleName),
-		policies: policies(n), queue: queueOf(n),
+		cluster: n.cluster, options: o, controller: shortenName("KarpenterController-"+n.cluster, maxRoleName),
+		policies: buildPolicies(n), queue: buildQueue(n),
 	}
-	if s.operating = operating(n); len(s.operating) > 0 {
-		name := shortened("CroftOperator-"+n.cluster, maxRoleName)
-		s.operator = &operatorRole{name: name, policy: shortened("CroftOperator-interfaces-"+n.cluster, maxPolicyName)}
+	if s.operating = allowInterfaces(n); len(s.operating) > 0 {
+		name := shortenName("CroftOperator-"+n.cluster, maxRoleName)
+		s.operator = &operatorRole{name: name, policy: shortenName("CroftOperator-interfaces-"+n.cluster, maxPolicyName)}
 	}
-	for _, name := range n.nodeRoles() {
-		s.nodes = append(s.nodes, nodeRole{name: name, profile: slices.Contains(n.profiles, name), managed: managed(o)})
+	for _, name := range n.listNodeRoles() {
+		s.nodes = append(s.nodes, nodeRole{name: name, profile: slices.Contains(n.profiles, name), managed: listManagedPolicies(o)})
 	}
 	return s, nil
 }
 
-// managed returns the policies of a node's role: to join the cluster, to assign addresses
+// listManagedPolicies returns the policies of a node's role: to join the cluster, to assign addresses
 // to pods, to pull images, and to be managed by Systems Manager. Pods have no access to
 // these rights.
-func managed(o Options) []string {
+func listManagedPolicies(o Options) []string {
 	all := []string{"AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore"}
 	if !o.WithoutCNI {
 		all = append(all, "AmazonEKS_CNI_Policy")
@@ -117,8 +117,8 @@ func managed(o Options) []string {
 	return all
 }
 
-// providerOf returns an OIDC provider without its scheme, as ARNs and conditions need it.
-func providerOf(url string) (string, error) {
+// parseProvider returns an OIDC provider without its scheme, as ARNs and conditions need it.
+func parseProvider(url string) (string, error) {
 	provider := strings.TrimSuffix(strings.TrimPrefix(url, "https://"), "/")
 	switch {
 	case provider == "":

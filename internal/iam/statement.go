@@ -44,17 +44,17 @@ func (l Location) Resolve(statements []Statement) []Statement {
 	fill := strings.NewReplacer(partition, l.Partition, region, l.Region, account, l.Account)
 	all := make([]Statement, len(statements))
 	for i, s := range statements {
-		all[i] = Statement{Sid: s.Sid, Actions: slices.Clone(s.Actions), Resources: replaced(fill, s.Resources)}
+		all[i] = Statement{Sid: s.Sid, Actions: slices.Clone(s.Actions), Resources: replaceAll(fill, s.Resources)}
 		for operator, keys := range s.Conditions {
 			for key, values := range keys {
-				all[i].when(operator, key, replaced(fill, values)...)
+				all[i].addCondition(operator, key, replaceAll(fill, values)...)
 			}
 		}
 	}
 	return all
 }
 
-func replaced(fill *strings.Replacer, list []string) []string {
+func replaceAll(fill *strings.Replacer, list []string) []string {
 	all := make([]string, len(list))
 	for i, text := range list {
 		all[i] = fill.Replace(text)
@@ -62,8 +62,8 @@ func replaced(fill *strings.Replacer, list []string) []string {
 	return all
 }
 
-// when adds a condition.
-func (s *Statement) when(operator, key string, values ...string) {
+// addCondition adds a condition.
+func (s *Statement) addCondition(operator, key string, values ...string) {
 	if s.Conditions == nil {
 		s.Conditions = Conditions{}
 	}
@@ -73,8 +73,8 @@ func (s *Statement) when(operator, key string, values ...string) {
 	s.Conditions[operator][key] = values
 }
 
-// conditions merges several Conditions.
-func conditions(of ...Conditions) Conditions {
+// mergeConditions merges several Conditions.
+func mergeConditions(of ...Conditions) Conditions {
 	all := Conditions{}
 	for _, c := range of {
 		for operator, keys := range c {
@@ -98,8 +98,8 @@ const (
 	isTrue               = "Bool"
 )
 
-func equals(key string, values ...string) Conditions {
+func newEquals(key string, values ...string) Conditions {
 	return Conditions{stringEquals: {key: values}}
 }
 
-func like(key string, values ...string) Conditions { return Conditions{stringLike: {key: values}} }
+func newLike(key string, values ...string) Conditions { return Conditions{stringLike: {key: values}} }

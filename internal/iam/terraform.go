@@ -9,28 +9,28 @@ import (
 // .tf.json. The caller configures the providers.
 func (s *Stack) Terraform() (map[string]any, error) {
 	t := &terraform{resources: map[string]map[string]any{}}
-	t.add("aws_iam_role", "karpenter_controller", map[string]any{"name": s.controller, "assume_role_policy": t.text(s.controllerTrust())})
+	t.addResource("aws_iam_role", "karpenter_controller", map[string]any{"name": s.controller, "assume_role_policy": t.renderDocument(s.buildControllerTrust())})
 	for _, p := range s.policies {
 		id := "karpenter_" + p.topic
-		t.add("aws_iam_policy", id, map[string]any{"name": p.Name, "policy": t.text(policyDocument(p.Statements))})
-		t.add("aws_iam_role_policy_attachment", id, map[string]any{
+		t.addResource("aws_iam_policy", id, map[string]any{"name": p.Name, "policy": t.renderDocument(buildPolicyDocument(p.Statements))})
+		t.addResource("aws_iam_role_policy_attachment", id, map[string]any{
 			"role": "${aws_iam_role.karpenter_controller.name}", "policy_arn": "${aws_iam_policy." + id + ".arn}",
 		})
 	}
 	for _, n := range s.nodes {
-		s.terraformNode(n, t)
+		s.addTerraformNode(n, t)
 	}
-	t.add("aws_sqs_queue", "karpenter", map[string]any{"name": s.queue.name, "message_retention_seconds": retention, "sqs_managed_sse_enabled": true})
-	t.add("aws_sqs_queue_policy", "karpenter", map[string]any{"queue_url": "${aws_sqs_queue.karpenter.url}", "policy": t.text(s.queue.document())})
+	t.addResource("aws_sqs_queue", "karpenter", map[string]any{"name": s.queue.name, "message_retention_seconds": retention, "sqs_managed_sse_enabled": true})
+	t.addResource("aws_sqs_queue_policy", "karpenter", map[string]any{"queue_url": "${aws_sqs_queue.karpenter.url}", "policy": t.renderDocument(s.queue.buildDocument())})
 	for _, r := range s.queue.rules {
 		id := "karpenter_" + r.topic
-		t.add("aws_cloudwatch_event_rule", id, map[string]any{"name": r.name, "event_pattern": t.text(r.pattern())})
-		t.add("aws_cloudwatch_event_target", id, map[string]any{
+		t.addResource("aws_cloudwatch_event_rule", id, map[string]any{"name": r.name, "event_pattern": t.renderDocument(r.buildPattern())})
+		t.addResource("aws_cloudwatch_event_target", id, map[string]any{
 			"rule": "${aws_cloudwatch_event_rule." + id + ".name}", "target_id": "InterruptionQueue", "arn": "${aws_sqs_queue.karpenter.arn}",
 		})
 	}
 	if s.options.Identity == PodIdentity {
-		t.add("aws_eks_pod_identity_association", "karpenter", map[string]any{
+		t.addResource("aws_eks_pod_identity_association", "karpenter", map[string]any{
 			"cluster_name": s.cluster, "namespace": s.options.Namespace, "service_account": s.options.ServiceAccount, "role_arn": "${aws_iam_role.karpenter_controller.arn}",
 		})
 	}
@@ -39,7 +39,7 @@ func (s *Stack) Terraform() (map[string]any, error) {
 		"karpenter_interruption_queue":  map[string]any{"value": "${aws_sqs_queue.karpenter.name}"},
 	}
 	if s.operator != nil {
-		s.terraformOperator(t)
+		s.addTerraformOperator(t)
 		outputs["croft_operator_role_arn"] = map[string]any{"value": "${aws_iam_role.croft_operator.arn}"}
 	}
 	resources := map[string]any{}
@@ -47,36 +47,36 @@ func (s *Stack) Terraform() (map[string]any, error) {
 		resources[kind] = of
 	}
 	return map[string]any{
-		"data":     map[string]any{"aws_partition": current(), "aws_region": current(), "aws_caller_identity": current()},
+		"data":     map[string]any{"aws_partition": makeCurrent(), "aws_region": makeCurrent(), "aws_caller_identity": makeCurrent()},
 		"resource": resources,
 		"output":   outputs,
 	}, t.err
 }
 
-func (s *Stack) terraformOperator(t *terraform) {
-	t.add("aws_iam_role", "croft_operator", map[string]any{"name": s.operator.name, "assume_role_policy": t.text(s.operatorTrust())})
-	t.add("aws_iam_policy", "croft_operator", map[string]any{"name": s.operator.policy, "policy": t.text(policyDocument(s.operating))})
-	t.add("aws_iam_role_policy_attachment", "croft_operator", map[string]any{
+func (s *Stack) addTerraformOperator(t *terraform) {
+	t.addResource("aws_iam_role", "croft_operator", map[string]any{"name": s.operator.name, "assume_role_policy": t.renderDocument(s.buildOperatorTrust())})
+	t.addResource("aws_iam_policy", "croft_operator", map[string]any{"name": s.operator.policy, "policy": t.renderDocument(buildPolicyDocument(s.operating))})
+	t.addResource("aws_iam_role_policy_attachment", "croft_operator", map[string]any{
 		"role": "${aws_iam_role.croft_operator.name}", "policy_arn": "${aws_iam_policy.croft_operator.arn}",
 	})
 	if s.options.Identity == PodIdentity {
-		t.add("aws_eks_pod_identity_association", "croft_operator", map[string]any{
+		t.addResource("aws_eks_pod_identity_association", "croft_operator", map[string]any{
 			"cluster_name": s.cluster, "namespace": operatorNamespace, "service_account": operatorAccount, "role_arn": "${aws_iam_role.croft_operator.arn}",
 		})
 	}
 }
 
-func (s *Stack) terraformNode(n nodeRole, t *terraform) {
-	id := "node_" + snake(n.name)
-	t.add("aws_iam_role", id, map[string]any{"name": n.name, "assume_role_policy": t.text(nodeTrust())})
+func (s *Stack) addTerraformNode(n nodeRole, t *terraform) {
+	id := "node_" + toSnakeCase(n.name)
+	t.addResource("aws_iam_role", id, map[string]any{"name": n.name, "assume_role_policy": t.renderDocument(buildNodeTrust())})
 	for _, name := range n.managed {
-		t.add("aws_iam_role_policy_attachment", id+"_"+snake(name), map[string]any{
+		t.addResource("aws_iam_role_policy_attachment", id+"_"+toSnakeCase(name), map[string]any{
 			"role": "${aws_iam_role." + id + ".name}", "policy_arn": located.Replace(managedARN(name)),
 		})
 	}
-	t.add("aws_eks_access_entry", id, map[string]any{"cluster_name": s.cluster, "principal_arn": "${aws_iam_role." + id + ".arn}", "type": accessType})
+	t.addResource("aws_eks_access_entry", id, map[string]any{"cluster_name": s.cluster, "principal_arn": "${aws_iam_role." + id + ".arn}", "type": accessType})
 	if n.profile {
-		t.add("aws_iam_instance_profile", id, map[string]any{"name": n.name, "role": "${aws_iam_role." + id + ".name}"})
+		t.addResource("aws_iam_instance_profile", id, map[string]any{"name": n.name, "role": "${aws_iam_role." + id + ".name}"})
 	}
 }
 
@@ -86,16 +86,16 @@ type terraform struct {
 	err       error
 }
 
-func (t *terraform) add(kind, id string, body map[string]any) {
+func (t *terraform) addResource(kind, id string, body map[string]any) {
 	if t.resources[kind] == nil {
 		t.resources[kind] = map[string]any{}
 	}
 	t.resources[kind][id] = body
 }
 
-// text returns a document as the JSON string that Terraform's resources need, with
+// renderDocument returns a document as the JSON string that Terraform's resources need, with
 // Terraform expressions instead of placeholders.
-func (t *terraform) text(document map[string]any) string {
+func (t *terraform) renderDocument(document map[string]any) string {
 	data, err := json.Marshal(document)
 	if err != nil {
 		t.err = err
@@ -110,4 +110,4 @@ var located = strings.NewReplacer(
 	urlSuffix, "${data.aws_partition.current.dns_suffix}",
 )
 
-func current() map[string]any { return map[string]any{"current": map[string]any{}} }
+func makeCurrent() map[string]any { return map[string]any{"current": map[string]any{}} }

@@ -29,14 +29,14 @@ const (
 	agentUser = "system:serviceaccount:" + v1alpha1.AgentNamespace + ":" + AgentName
 )
 
-// agentObjects returns the objects that run croft agent on the nodes of pools that wait for
+// buildAgentObjects returns the objects that run croft agent on the nodes of pools that wait for
 // their networks, and the operator's rights to release these nodes to pods. With journal,
 // the agent may read the node's journal.
-func agentObjects(image string, journal bool) []client.Object {
+func buildAgentObjects(image string, journal bool) []client.Object {
 	meta := metav1.ObjectMeta{Namespace: v1alpha1.AgentNamespace, Name: AgentName}
-	spec := agentPod(image)
+	spec := buildAgentPod(image)
 	if journal {
-		readJournal(&spec)
+		mountJournal(&spec)
 	}
 	own := map[string]string{"app.kubernetes.io/name": AgentName}
 	all := []client.Object{
@@ -59,15 +59,15 @@ func agentObjects(image string, journal bool) []client.Object {
 	}
 	// RBAC cannot express "its own Node". Reading all Nodes reveals nothing about tenants,
 	// and the policy limits writes.
-	all = append(all, clusterRights(AgentName, v1alpha1.AgentNamespace, AgentName,
-		rule("", read, "nodes"), rule("", []string{"patch"}, "nodes/status"))...)
-	all = append(all, clusterRights(NodesName, namespace, name,
-		rule("", []string{"list", "watch", "patch"}, "nodes"), rule("", []string{"patch"}, "nodes/status"))...)
-	return append(append(all, agentPolicy().Objects()...), nodesPolicy().Objects()...)
+	all = append(all, buildClusterRights(AgentName, v1alpha1.AgentNamespace, AgentName,
+		newRule("", read, "nodes"), newRule("", []string{"patch"}, "nodes/status"))...)
+	all = append(all, buildClusterRights(NodesName, namespace, name,
+		newRule("", []string{"list", "watch", "patch"}, "nodes"), newRule("", []string{"patch"}, "nodes/status"))...)
+	return append(append(all, buildAgentPolicy().Objects()...), buildNodesPolicy().Objects()...)
 }
 
-// clusterRights returns a ClusterRole with rules, bound to a service account.
-func clusterRights(role, ofNamespace, account string, rules ...rbacv1.PolicyRule) []client.Object {
+// buildClusterRights returns a ClusterRole with rules, bound to a service account.
+func buildClusterRights(role, ofNamespace, account string, rules ...rbacv1.PolicyRule) []client.Object {
 	rbac := func(kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
 	}
@@ -81,12 +81,12 @@ func clusterRights(role, ofNamespace, account string, rules ...rbacv1.PolicyRule
 	}
 }
 
-// agentPod returns a pod on the node's own network. It runs as root, because a container
+// buildAgentPod returns a pod on the node's own network. It runs as root, because a container
 // that does not cannot get a capability. It has the one that configuring interfaces
 // requires.
-func agentPod(image string) corev1.PodSpec {
+func buildAgentPod(image string) corev1.PodSpec {
 	const directory = "files"
-	spec := pod(image)
+	spec := buildPod(image)
 	spec.ServiceAccountName = AgentName
 	spec.PriorityClassName = "system-node-critical"
 	spec.HostNetwork = true
@@ -116,11 +116,11 @@ func agentPod(image string) corev1.PodSpec {
 // JournalName is the name of the volume with the node's journal.
 const JournalName = "journal"
 
-// readJournal allows a pod to read the journal of its node. It mounts no other logs,
+// mountJournal allows a pod to read the journal of its node. It mounts no other logs,
 // because the logs of tenants' containers are next to it. The kubelet does not check
 // whether the directory exists: the networks need the agent even if it cannot report the
 // boot.
-func readJournal(spec *corev1.PodSpec) {
+func mountJournal(spec *corev1.PodSpec) {
 	const directory = "/var/log/journal"
 	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: JournalName, VolumeSource: corev1.VolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: directory, Type: ptr.To(corev1.HostPathUnset)},
@@ -130,8 +130,8 @@ func readJournal(spec *corev1.PodSpec) {
 	c.Args = append(c.Args, "--"+JournalName+"="+directory)
 }
 
-// onNodes returns a policy for one user's writes to Nodes.
-func onNodes(policy, user string, rules ...admissionpolicy.Rule) admissionpolicy.Validating {
+// limitNodeWrites returns a policy for one user's writes to Nodes.
+func limitNodeWrites(policy, user string, rules ...admissionpolicy.Rule) admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: policy, Ruleless: true, Anywhere: true,
 		Resources: []admissionpolicy.Resource{{
@@ -142,13 +142,13 @@ func onNodes(policy, user string, rules ...admissionpolicy.Rule) admissionpolicy
 	}
 }
 
-// agentPolicy limits the agent to the Node of its pod, by the claim that the API server
+// buildAgentPolicy limits the agent to the Node of its pod, by the claim that the API server
 // adds to a pod's token, and there to its own condition and annotation. The API server
 // accepts annotations in writes to the status, too.
-func agentPolicy() admissionpolicy.Validating {
+func buildAgentPolicy() admissionpolicy.Validating {
 	const node = `"authentication.kubernetes.io/node-name"`
 	maxBoot := strconv.Itoa(boot.MaxEncoded)
-	return onNodes(AgentName, agentUser,
+	return limitNodeWrites(AgentName, agentUser,
 		admissionpolicy.Rule{
 			Name: "own-node", Says: "croft's agent writes the Node only that its pod runs on",
 			Holds: `has(request.userInfo.extra) && ` + node + ` in request.userInfo.extra &&
@@ -172,16 +172,16 @@ func agentPolicy() admissionpolicy.Validating {
 // onStatus is true for a write to the status.
 const onStatus = `has(request.subResource) && request.subResource == "status"`
 
-// nodesPolicy limits the operator's writes to Nodes to what it needs.
-func nodesPolicy() admissionpolicy.Validating {
-	return onNodes(NodesName, admissionpolicy.OperatorUser,
+// buildNodesPolicy limits the operator's writes to Nodes to what it needs.
+func buildNodesPolicy() admissionpolicy.Validating {
+	return limitNodeWrites(NodesName, admissionpolicy.OperatorUser,
 		admissionpolicy.Rule{
 			Name: "networks-only",
 			Says: "croft's operator writes the annotation " + v1alpha1.NodeNetworksAnnotation + " of a Node and removes the taint " +
 				v1alpha1.NetworksTaint + ", and nothing else of its metadata and its specification",
 			Holds: strings.NewReplacer("TAINT", v1alpha1.NetworksTaint).Replace(
-				same("metadata", "labels", "finalizers", "ownerReferences") + ` && ` +
-					same("spec", "podCIDR", "podCIDRs", "providerID", "unschedulable", "configSource", "externalID") + ` &&
+				requireSame("metadata", "labels", "finalizers", "ownerReferences") + ` && ` +
+					requireSame("spec", "podCIDR", "podCIDRs", "providerID", "unschedulable", "configSource", "externalID") + ` &&
 			` + otherAnnotationsStay(v1alpha1.NodeNetworksAnnotation) + ` &&
 			object.spec.?taints.orValue([]).all(t, t in oldObject.spec.?taints.orValue([])) &&
 			oldObject.spec.?taints.orValue([]).all(t, t.key == "TAINT" || t in object.spec.?taints.orValue([]))`),
@@ -200,8 +200,8 @@ func nodesPolicy() admissionpolicy.Validating {
 // otherConditionsStay is true if a write to the status leaves labels and the status
 // unchanged, except for one condition.
 func otherConditionsStay(but string) string {
-	return strings.ReplaceAll(same("metadata", "labels", "finalizers", "ownerReferences")+` && `+
-		same("status", "capacity", "allocatable", "phase", "addresses", "daemonEndpoints", "nodeInfo", "images", "volumesInUse",
+	return strings.ReplaceAll(requireSame("metadata", "labels", "finalizers", "ownerReferences")+` && `+
+		requireSame("status", "capacity", "allocatable", "phase", "addresses", "daemonEndpoints", "nodeInfo", "images", "volumesInUse",
 			"volumesAttached", "config", "runtimeHandlers", "features", "declaredFeatures")+` &&
 				object.status.?conditions.orValue([]).filter(c, c.type != "CONDITION") ==
 				oldObject.status.?conditions.orValue([]).filter(c, c.type != "CONDITION")`, "CONDITION", but)
@@ -215,8 +215,8 @@ func otherAnnotationsStay(but string) string {
 		"ANNOTATION", but)
 }
 
-// same is true if a request leaves fields unchanged.
-func same(parent string, fields ...string) string {
+// requireSame is true if a request leaves fields unchanged.
+func requireSame(parent string, fields ...string) string {
 	all := make([]string, len(fields))
 	for i, f := range fields {
 		all[i] = "object." + parent + ".?" + f + " == oldObject." + parent + ".?" + f

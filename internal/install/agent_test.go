@@ -274,7 +274,7 @@ func TestPluginRights(t *testing.T) {
 		{install.Options{Image: "croft:test", Agent: true, PluginsNamespace: "multus"}, "", 2},
 	} {
 		all := objects(t, test.options)
-		rights, problems := installtest.Granted(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: v1alpha1.ManagedBy}, all)
+		rights, problems := installtest.FindGranted(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: v1alpha1.ManagedBy}, all)
 		if len(problems) > 0 {
 			t.Error(problems)
 		}

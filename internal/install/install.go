@@ -25,23 +25,23 @@ func Install(ctx context.Context, c client.Client, o Options) ([]apply.Change, e
 	var changes []apply.Change
 	if !o.KeepKinds {
 		var err error
-		if changes, err = Kinds(ctx, c); err != nil {
+		if changes, err = InstallKinds(ctx, c); err != nil {
 			return changes, err
 		}
 	}
 	applier := apply.New(c)
-	more, err := applier.Apply(ctx, operatorObjects(o)...)
+	more, err := applier.Apply(ctx, buildOperatorObjects(o)...)
 	changes = append(changes, more...)
 	if err != nil || o.KeepKinds {
 		return changes, err // an older croft does not know the newer one's objects
 	}
-	pruned, err := applier.Prune(ctx, apply.OfInstallation(), "", everyObject(o), installedKinds...)
+	pruned, err := applier.Prune(ctx, apply.OfInstallation(), "", buildAllObjects(o), installedKinds...)
 	return append(changes, pruned...), err
 }
 
-// Kinds applies croft's CRDs only, and waits until the API server serves them.
-func Kinds(ctx context.Context, c client.Client) ([]apply.Change, error) {
-	kinds, err := definitions()
+// InstallKinds applies croft's CRDs only, and waits until the API server serves them.
+func InstallKinds(ctx context.Context, c client.Client) ([]apply.Change, error) {
+	kinds, err := loadDefinitions()
 	if err != nil {
 		return nil, err
 	}
@@ -50,15 +50,15 @@ func Kinds(ctx context.Context, c client.Client) ([]apply.Change, error) {
 		return changes, err
 	}
 	for _, kind := range kinds {
-		if err := established(ctx, c, kind.GetName()); err != nil {
+		if err := waitEstablished(ctx, c, kind.GetName()); err != nil {
 			return changes, err
 		}
 	}
 	return changes, nil
 }
 
-// established waits until the API server serves a kind.
-func established(ctx context.Context, c client.Client, name string) error {
+// waitEstablished waits until the API server serves a kind.
+func waitEstablished(ctx context.Context, c client.Client, name string) error {
 	why := "it was not looked at"
 	err := wait.PollUntilContextTimeout(ctx, interval, patience, true, func(ctx context.Context) (bool, error) {
 		definition := &apiextensionsv1.CustomResourceDefinition{}

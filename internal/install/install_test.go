@@ -107,7 +107,7 @@ func TestVerifyByTheClock(t *testing.T) {
 		}
 	}
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: all[0].Namespace, Name: pod.ServiceAccountName}
-	if rights, _ := installtest.Granted(account, objects(t, asked)); len(rights) != 2 {
+	if rights, _ := installtest.FindGranted(account, objects(t, asked)); len(rights) != 2 {
 		t.Errorf("its rights are %v", rights)
 	}
 }
@@ -117,7 +117,7 @@ func TestVerifyByTheClock(t *testing.T) {
 // Default tier.
 func TestOperatorsRights(t *testing.T) {
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: v1alpha1.ManagedBy}
-	rights, problems := installtest.Granted(account, objects(t, install.Options{Roles: []string{"deployer"}}))
+	rights, problems := installtest.FindGranted(account, objects(t, install.Options{Roles: []string{"deployer"}}))
 	if len(rights) < 100 {
 		t.Errorf("the operator has %d rights", len(rights))
 	}

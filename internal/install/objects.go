@@ -55,44 +55,44 @@ type Options struct {
 // Objects returns all installed objects, in the order in which they are applied.
 func Objects(o Options) ([]client.Object, error) {
 	if o.KeepKinds {
-		return operatorObjects(o), nil
+		return buildOperatorObjects(o), nil
 	}
-	kinds, err := definitions()
+	kinds, err := loadDefinitions()
 	if err != nil {
 		return nil, err
 	}
-	return append(kinds, operatorObjects(o)...), nil
+	return append(kinds, buildOperatorObjects(o)...), nil
 }
 
 // KindObjects returns croft's CRDs only.
-func KindObjects() ([]client.Object, error) { return definitions() }
+func KindObjects() ([]client.Object, error) { return loadDefinitions() }
 
-// operatorObjects returns all objects except the CRDs.
-func operatorObjects(o Options) []client.Object {
-	all := append([]client.Object{systemNamespace(), elevationsNamespace()}, rights(o.Roles)...)
-	all = append(all, Probes()...)
+// buildOperatorObjects returns all objects except the CRDs.
+func buildOperatorObjects(o Options) []client.Object {
+	all := append([]client.Object{buildSystemNamespace(), buildElevationsNamespace()}, buildRights(o.Roles)...)
+	all = append(all, ProbeObjects()...)
 	if o.Image != "" {
-		all = append(all, workload(o.Image, operatorArgs(o))...)
+		all = append(all, buildWorkload(o.Image, buildOperatorArgs(o))...)
 	}
 	if o.Image != "" && o.Authentication != "" {
-		all = append(all, proxyObjects(o.Image, o.Authentication)...)
+		all = append(all, buildProxyObjects(o.Image, o.Authentication)...)
 	}
 	if o.Image != "" && o.Agent {
-		all = append(all, agentObjects(o.Image, o.AgentJournal)...)
-		all = append(all, pluginRights(o.plugins())...)
+		all = append(all, buildAgentObjects(o.Image, o.AgentJournal)...)
+		all = append(all, buildPluginRights(o.getPlugins())...)
 	}
 	if o.Image != "" && o.VerifySchedule != "" {
-		all = append(all, verifyObjects(o.Image, o.VerifySchedule)...)
+		all = append(all, buildVerifyObjects(o.Image, o.VerifySchedule)...)
 	}
 	for _, object := range all {
-		object.SetLabels(labels(object.GetLabels()))
+		object.SetLabels(addLabels(object.GetLabels()))
 	}
 	return all
 }
 
-// labels returns more with the labels that all objects have. It adds no wall's label, so
+// addLabels returns more with the labels that all objects have. It adds no wall's label, so
 // that installed objects are never pruned with the walls.
-func labels(more map[string]string) map[string]string {
+func addLabels(more map[string]string) map[string]string {
 	all := map[string]string{apply.NameLabel: name, v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 	for k, v := range more {
 		all[k] = v
@@ -100,9 +100,9 @@ func labels(more map[string]string) map[string]string {
 	return all
 }
 
-// definitions returns croft's CustomResourceDefinitions. They are untyped, so that fields
+// loadDefinitions returns croft's CustomResourceDefinitions. They are untyped, so that fields
 // that are unknown to this version's Go types are kept.
-func definitions() ([]client.Object, error) {
+func loadDefinitions() ([]client.Object, error) {
 	files, err := fs.Glob(crds.FS, "*.yaml")
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func definitions() ([]client.Object, error) {
 		if err := definition.UnmarshalJSON(json); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		definition.SetLabels(labels(definition.GetLabels()))
+		definition.SetLabels(addLabels(definition.GetLabels()))
 		all = append(all, definition)
 	}
 	return all, nil

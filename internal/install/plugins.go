@@ -8,9 +8,9 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// plugins returns the namespace of the DaemonSets that nodes wait for, and the selector of
+// getPlugins returns the namespace of the DaemonSets that nodes wait for, and the selector of
 // their pods.
-func (o *Options) plugins() (in, selector string) {
+func (o *Options) getPlugins() (in, selector string) {
 	if o.PluginsNamespace == "" {
 		return secondary.PluginsNamespace, secondary.PluginsLabels
 	}
@@ -21,18 +21,18 @@ func (o *Options) plugins() (in, selector string) {
 // for.
 const PluginsArgument = "--network-plugins"
 
-// operatorArgs returns the operator's arguments that depend on the installation.
-func operatorArgs(o Options) []string {
+// buildOperatorArgs returns the operator's arguments that depend on the installation.
+func buildOperatorArgs(o Options) []string {
 	if !o.Agent || o.PluginsNamespace == "" {
 		return nil // the operator's own defaults
 	}
 	return []string{PluginsArgument + "-namespace=" + o.PluginsNamespace, PluginsArgument + "=" + o.PluginsLabels}
 }
 
-// pluginRights allows the operator to read DaemonSets and pods in one namespace, to observe
+// buildPluginRights allows the operator to read DaemonSets and pods in one namespace, to observe
 // whether Multus and whereabouts are Ready on a node. RBAC cannot limit this to some of
 // them.
-func pluginRights(in, selector string) []client.Object {
+func buildPluginRights(in, selector string) []client.Object {
 	if selector == "" {
 		return nil
 	}
@@ -44,7 +44,7 @@ func pluginRights(in, selector string) []client.Object {
 	return []client.Object{
 		&rbacv1.Role{
 			TypeMeta: rbac("Role"), ObjectMeta: meta,
-			Rules: []rbacv1.PolicyRule{rule("apps", look, "daemonsets"), rule("", look, "pods")},
+			Rules: []rbacv1.PolicyRule{newRule("apps", look, "daemonsets"), newRule("", look, "pods")},
 		},
 		&rbacv1.RoleBinding{
 			TypeMeta: rbac("RoleBinding"), ObjectMeta: meta,

@@ -62,8 +62,8 @@ func checkVersion(server string) Finding {
 	return f
 }
 
-// serves reports whether the API server serves all of the kinds.
-func serves(m meta.RESTMapper, kinds ...schema.GroupVersionKind) bool {
+// servesKinds reports whether the API server serves all of the kinds.
+func servesKinds(m meta.RESTMapper, kinds ...schema.GroupVersionKind) bool {
 	return !slices.ContainsFunc(kinds, func(kind schema.GroupVersionKind) bool {
 		_, err := m.RESTMapping(kind.GroupKind(), kind.Version)
 		return err != nil
@@ -74,10 +74,10 @@ func checkPlacement(m meta.RESTMapper) Finding {
 	native, _ := apply.ServesNative(m)
 	f := Finding{"admission", Good, "the API server places pods (MutatingAdmissionPolicy)"}
 	switch {
-	case !serves(m, apply.PlatformKinds...):
+	case !servesKinds(m, apply.PlatformKinds...):
 		f.State, f.Message = Problem, "the API server does not serve ValidatingAdmissionPolicy (admissionregistration.k8s.io/v1), of which the walls are made"
 	case native:
-	case serves(m, apply.GatekeeperMutatorKinds...):
+	case servesKinds(m, apply.GatekeeperMutatorKinds...):
 		f.State, f.Message = Warning, "no MutatingAdmissionPolicy, but Gatekeeper: set platform.placement to Gatekeeper"
 	default:
 		f.State, f.Message = Problem, apply.NoEngine
@@ -89,12 +89,12 @@ func checkKarpenter(m meta.RESTMapper) Finding {
 	nodePool, classes := apply.PoolKinds[0], apply.PoolKinds[1:]
 	f := Finding{"karpenter", Good, ""}
 	for _, class := range classes {
-		if serves(m, class) {
+		if servesKinds(m, class) {
 			f.Message += ", " + class.Kind
 		}
 	}
 	switch {
-	case !serves(m, nodePool):
+	case !servesKinds(m, nodePool):
 		f.State, f.Message = Problem, "no NodePool (karpenter.sh/v1): install Karpenter 1.x, of whose objects pools are made"
 	case f.Message == "":
 		f.State, f.Message = Warning, "NodePool, and no node class of AWS: write the class of your provider as platform.nodeClass.ref"
@@ -167,7 +167,7 @@ func checkForeign(ctx context.Context, c client.Client, objects []client.Object)
 // tryObjects sends dry runs, because other policies, webhooks or RBAC may refuse an object.
 func tryObjects(ctx context.Context, c client.Client, objects []client.Object) (Finding, error) {
 	served := slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool {
-		return !serves(c.RESTMapper(), o.GetObjectKind().GroupVersionKind())
+		return !servesKinds(c.RESTMapper(), o.GetObjectKind().GroupVersionKind())
 	})
 	if _, err := apply.New(c).Diff(ctx, served...); err != nil {
 		return Finding{"dry run", Problem, strings.ReplaceAll(err.Error(), "\n", "; ")}, nil

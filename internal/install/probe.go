@@ -10,14 +10,14 @@ import (
 // ProbesName is the name of the policy that limits the operator's pods to dry runs.
 const ProbesName = "croft-probes"
 
-// Probes returns the objects of the policy ProbesName.
-func Probes() []client.Object { return probesPolicy().Objects() }
+// ProbeObjects returns the objects of the policy ProbesName.
+func ProbeObjects() []client.Object { return buildProbesPolicy().Objects() }
 
-// probesPolicy refuses pods that would be stored for the operator. The operator creates
+// buildProbesPolicy refuses pods that would be stored for the operator. The operator creates
 // pods to check whether the walls are enforced, always in a dry run. RBAC cannot express
 // that: without the policy, the operator's token could start pods in every namespace,
 // including kube-system.
-func probesPolicy() admissionpolicy.Validating {
+func buildProbesPolicy() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: ProbesName, Ruleless: true, Anywhere: true,
 		Resources: []admissionpolicy.Resource{{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create}}},

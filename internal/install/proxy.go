@@ -27,9 +27,9 @@ const (
 
 var proxySelector = map[string]string{"app.kubernetes.io/name": proxyName}
 
-// proxyObjects returns the objects that run croft proxy with an
+// buildProxyObjects returns the objects that run croft proxy with an
 // AuthenticationConfiguration. Its permissions come from the Platform's spec.proxy.
-func proxyObjects(image, authentication string) []client.Object {
+func buildProxyObjects(image, authentication string) []client.Object {
 	meta := func(labels map[string]string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: proxyName, Labels: labels}
 	}
@@ -51,7 +51,7 @@ func proxyObjects(image, authentication string) []client.Object {
 			Spec: appsv1.DeploymentSpec{
 				Replicas: ptr.To[int32](replicas),
 				Selector: &metav1.LabelSelector{MatchLabels: proxySelector},
-				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: proxySelector}, Spec: proxyPod(image)},
+				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: proxySelector}, Spec: buildProxyPod(image)},
 			},
 		},
 		&policyv1.PodDisruptionBudget{
@@ -73,8 +73,8 @@ func proxyObjects(image, authentication string) []client.Object {
 	}
 }
 
-func proxyPod(image string) corev1.PodSpec {
-	spec := pod(image)
+func buildProxyPod(image string) corev1.PodSpec {
+	spec := buildPod(image)
 	spec.ServiceAccountName = proxyName
 	spec.TerminationGracePeriodSeconds = ptr.To[int64](drainSeconds + 10)
 	spec.TopologySpreadConstraints[0].LabelSelector = &metav1.LabelSelector{MatchLabels: proxySelector}

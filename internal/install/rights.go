@@ -17,9 +17,9 @@ var (
 	keep = []string{"get", "list", "watch", "create", "patch", "delete"}
 )
 
-// givenRoles returns the only roles that the operator may give more rights than it has
+// listGrantableRoles returns the only roles that the operator may give more rights than it has
 // itself, and the only ones that it may bind.
-func givenRoles(own []string) []string {
+func listGrantableRoles(own []string) []string {
 	var names []string
 	for _, role := range identity.Roles {
 		names = append(names, identity.ClusterRoleName(role))
@@ -32,106 +32,106 @@ func givenRoles(own []string) []string {
 	return names
 }
 
-// rules returns the operator's cluster-wide rights. own are the Platform's own roles.
-func rules(own []string) []rbacv1.PolicyRule {
+// buildRules returns the operator's cluster-wide rights. own are the Platform's own roles.
+func buildRules(own []string) []rbacv1.PolicyRule {
 	croft := v1alpha1.GroupVersion.Group
 	return []rbacv1.PolicyRule{
 		// Declared objects: the operator reads the spec, and writes finalizers and status.
-		rule(croft, []string{"get", "list", "watch", "patch"}, "pools", "tenants"),
-		rule(croft, read, "platforms"),
-		rule(croft, []string{"list", "watch"}, "secondarynetworks"),
+		newRule(croft, []string{"get", "list", "watch", "patch"}, "pools", "tenants"),
+		newRule(croft, read, "platforms"),
+		newRule(croft, []string{"list", "watch"}, "secondarynetworks"),
 		// Requests for elevation: the operator writes their status, and deletes old ones.
-		rule(croft, []string{"get", "list", "watch", "delete"}, "elevations"),
-		rule(croft, []string{"patch"}, "elevations/status"),
+		newRule(croft, []string{"get", "list", "watch", "delete"}, "elevations"),
+		newRule(croft, []string{"patch"}, "elevations/status"),
 		// Requests for namespaces: the operator writes whether they were granted.
-		rule(croft, read, "tenantnamespaces"),
-		rule(croft, []string{"patch"}, "tenantnamespaces/status"),
-		rule(croft, []string{"patch"}, "platforms/status", "pools/status", "tenants/status", "secondarynetworks/status"),
+		newRule(croft, read, "tenantnamespaces"),
+		newRule(croft, []string{"patch"}, "tenantnamespaces/status"),
+		newRule(croft, []string{"patch"}, "platforms/status", "pools/status", "tenants/status", "secondarynetworks/status"),
 
 		// The walls.
-		rule("", keep, "namespaces", "resourcequotas", "limitranges"),
-		rule(croft, keep, "tenantrules"),
-		rule("networking.k8s.io", keep, "networkpolicies"),
+		newRule("", keep, "namespaces", "resourcequotas", "limitranges"),
+		newRule(croft, keep, "tenantrules"),
+		newRule("networking.k8s.io", keep, "networkpolicies"),
 		// Tenants' sources, and the service account with which Flux applies them.
-		rule("", keep, "serviceaccounts"),
-		rule("source.toolkit.fluxcd.io", keep, "gitrepositories", "ocirepositories"),
-		rule("kustomize.toolkit.fluxcd.io", keep, "kustomizations"),
-		rule("notification.toolkit.fluxcd.io", keep, "receivers"),
+		newRule("", keep, "serviceaccounts"),
+		newRule("source.toolkit.fluxcd.io", keep, "gitrepositories", "ocirepositories"),
+		newRule("kustomize.toolkit.fluxcd.io", keep, "kustomizations"),
+		newRule("notification.toolkit.fluxcd.io", keep, "receivers"),
 		// The kind by which Multus attaches pods to secondary networks.
-		rule("k8s.cni.cncf.io", keep, "network-attachment-definitions"),
+		newRule("k8s.cni.cncf.io", keep, "network-attachment-definitions"),
 		// The number of addresses of secondary networks that whereabouts has assigned to
 		// pods.
-		rule("whereabouts.cni.cncf.io", []string{"list", "watch"}, "ippools"),
+		newRule("whereabouts.cni.cncf.io", []string{"list", "watch"}, "ippools"),
 		// The network policies of other dialects. Calico's API server also requires rights
 		// on the tier, and on the tier's policies by a resource that exists for
 		// authorization only.
-		rule("projectcalico.org", keep, "networkpolicies", "tier.networkpolicies"),
-		rule("projectcalico.org", read, "tiers"),
-		rule("crd.projectcalico.org", keep, "networkpolicies"),
-		rule("policy.networking.k8s.io", keep, "clusternetworkpolicies"),
-		rule("networking.k8s.aws", keep, "clusternetworkpolicies"),
-		rule("admissionregistration.k8s.io", keep, "validatingadmissionpolicies", "validatingadmissionpolicybindings",
+		newRule("projectcalico.org", keep, "networkpolicies", "tier.networkpolicies"),
+		newRule("projectcalico.org", read, "tiers"),
+		newRule("crd.projectcalico.org", keep, "networkpolicies"),
+		newRule("policy.networking.k8s.io", keep, "clusternetworkpolicies"),
+		newRule("networking.k8s.aws", keep, "clusternetworkpolicies"),
+		newRule("admissionregistration.k8s.io", keep, "validatingadmissionpolicies", "validatingadmissionpolicybindings",
 			"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
-		rule("rbac.authorization.k8s.io", keep, "rolebindings"),
-		rule("rbac.authorization.k8s.io", append([]string{"create"}, read...), "clusterroles", "clusterrolebindings"),
+		newRule("rbac.authorization.k8s.io", keep, "rolebindings"),
+		newRule("rbac.authorization.k8s.io", append([]string{"create"}, read...), "clusterroles", "clusterrolebindings"),
 		{
 			APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterroles"},
-			ResourceNames: givenRoles(own), Verbs: []string{"patch", "delete", "bind", "escalate"},
+			ResourceNames: listGrantableRoles(own), Verbs: []string{"patch", "delete", "bind", "escalate"},
 		},
 		{
 			APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterrolebindings"},
 			ResourceNames: append([]string{identity.ProxyRole}, identity.PlatformRoles...), Verbs: []string{"patch", "delete"},
 		},
 		// Gatekeeper's objects and their status, if it is the placement engine.
-		rule("mutations.gatekeeper.sh", keep, "assign", "modifyset"),
-		rule("templates.gatekeeper.sh", keep, "constrainttemplates"),
-		rule("constraints.gatekeeper.sh", keep, "croftplacement", "croftservices", "croftingresses", "croftroutes", "croftgateways", "croftcertificates", "croftannotations"),
-		rule("config.gatekeeper.sh", []string{"list"}, "configs"),
-		rule("admissionregistration.k8s.io", []string{"list"}, "mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
-		rule("karpenter.sh", keep, "nodepools"),
+		newRule("mutations.gatekeeper.sh", keep, "assign", "modifyset"),
+		newRule("templates.gatekeeper.sh", keep, "constrainttemplates"),
+		newRule("constraints.gatekeeper.sh", keep, "croftplacement", "croftservices", "croftingresses", "croftroutes", "croftgateways", "croftcertificates", "croftannotations"),
+		newRule("config.gatekeeper.sh", []string{"list"}, "configs"),
+		newRule("admissionregistration.k8s.io", []string{"list"}, "mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
+		newRule("karpenter.sh", keep, "nodepools"),
 		// NodeClaims whose nodes are attached to secondary networks.
-		rule("karpenter.sh", []string{"list", "watch"}, "nodeclaims"),
-		rule("karpenter.kwok.sh", keep, "kwoknodeclasses"),
-		rule("karpenter.k8s.aws", keep, "ec2nodeclasses"),
+		newRule("karpenter.sh", []string{"list", "watch"}, "nodeclaims"),
+		newRule("karpenter.kwok.sh", keep, "kwoknodeclasses"),
+		newRule("karpenter.k8s.aws", keep, "ec2nodeclasses"),
 		// Rules by which the node readiness controller removes startup taints.
-		rule("readiness.node.x-k8s.io", keep, "nodereadinessrules"),
+		newRule("readiness.node.x-k8s.io", keep, "nodereadinessrules"),
 
 		// Probes of the walls create pods in dry runs. RBAC cannot distinguish dry runs;
 		// the policy croft-probes does.
-		rule("", []string{"create"}, "pods"),
+		newRule("", []string{"create"}, "pods"),
 
-		rule("events.k8s.io", []string{"create", "patch"}, "events"),
+		newRule("events.k8s.io", []string{"create", "patch"}, "events"),
 		// A new leader reports itself once in an event of the older API.
-		rule("", []string{"create"}, "events"),
+		newRule("", []string{"create"}, "events"),
 		// Refusals of pods are in events of the refused controllers. The operator only
 		// watches events with the reason FailedCreate.
-		rule("", []string{"list", "watch"}, "events"),
+		newRule("", []string{"list", "watch"}, "events"),
 	}
 }
 
-// systemRules returns the operator's rights in its own namespace: on the leader's lease and
+// buildSystemRules returns the operator's rights in its own namespace: on the leader's lease and
 // on the heartbeat.
-func systemRules() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{rule("coordination.k8s.io", []string{"get", "create", "update", "patch"}, "leases")}
+func buildSystemRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{newRule("coordination.k8s.io", []string{"get", "create", "update", "patch"}, "leases")}
 }
 
-// elevationRules returns the operator's rights in the namespace of elevations.
-func elevationRules() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{rule("", []string{"create"}, "serviceaccounts/token")}
+// buildElevationRules returns the operator's rights in the namespace of elevations.
+func buildElevationRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{newRule("", []string{"create"}, "serviceaccounts/token")}
 }
 
 // Rights returns the rights that every installation grants to the operator, by namespace.
 // Cluster-wide rights are under "". It omits rights on the Platform's own roles.
 func Rights() map[string][]rbacv1.PolicyRule {
-	return map[string][]rbacv1.PolicyRule{"": rules(nil), namespace: systemRules(), v1alpha1.ElevationsNamespace: elevationRules()}
+	return map[string][]rbacv1.PolicyRule{"": buildRules(nil), namespace: buildSystemRules(), v1alpha1.ElevationsNamespace: buildElevationRules()}
 }
 
-func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
+func newRule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 }
 
-// rights returns the operator's service account and its rights.
-func rights(own []string) []client.Object {
+// buildRights returns the operator's service account and its rights.
+func buildRights(own []string) []client.Object {
 	rbac := func(kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
 	}
@@ -144,7 +144,7 @@ func rights(own []string) []client.Object {
 		&rbacv1.ClusterRole{
 			TypeMeta:   rbac("ClusterRole"),
 			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Rules:      rules(own),
+			Rules:      buildRules(own),
 		},
 		&rbacv1.ClusterRoleBinding{
 			TypeMeta:   rbac("ClusterRoleBinding"),
@@ -156,7 +156,7 @@ func rights(own []string) []client.Object {
 		&rbacv1.Role{
 			TypeMeta:   rbac("Role"),
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-			Rules:      systemRules(),
+			Rules:      buildSystemRules(),
 		},
 		&rbacv1.RoleBinding{
 			TypeMeta:   rbac("RoleBinding"),
@@ -168,7 +168,7 @@ func rights(own []string) []client.Object {
 		&rbacv1.Role{
 			TypeMeta:   rbac("Role"),
 			ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.ElevationsNamespace, Name: name},
-			Rules:      elevationRules(),
+			Rules:      buildElevationRules(),
 		},
 		&rbacv1.RoleBinding{
 			TypeMeta:   rbac("RoleBinding"),

@@ -30,17 +30,17 @@ var installedKinds = []schema.GroupVersionKind{
 	{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicy"},
 }
 
-// everyObject returns all objects that this version installs with any option. Other objects
+// buildAllObjects returns all objects that this version installs with any option. Other objects
 // belong to another version.
-func everyObject(o Options) []client.Object {
+func buildAllObjects(o Options) []client.Object {
 	every := o
 	every.Image, every.Authentication, every.Agent, every.AgentJournal, every.VerifySchedule = name, "{}", true, true, "@daily"
-	return append(operatorObjects(o), operatorObjects(every)...)
+	return append(buildOperatorObjects(o), buildOperatorObjects(every)...)
 }
 
 // DiffLeftovers returns the deletions of older versions' objects that Install would make.
 func DiffLeftovers(ctx context.Context, a *apply.Applier, o Options) (apply.Differences, error) {
-	return a.DiffPrune(ctx, apply.OfInstallation(), "", everyObject(o), installedKinds...)
+	return a.DiffPrune(ctx, apply.OfInstallation(), "", buildAllObjects(o), installedKinds...)
 }
 
 // Remove deletes the operator, its rights and all other objects that any version of Install

@@ -16,13 +16,13 @@ const (
 	kindsSeconds = 300
 )
 
-// KindsObjects returns the objects that upgrade croft's CRDs from within the cluster: a Job
+// UpgradeObjects returns the objects that upgrade croft's CRDs from within the cluster: a Job
 // that runs `croft install --kinds`, and its rights. The chart runs it before an upgrade,
 // because Helm installs a chart's CRDs but never changes them. The operator does not do it,
 // because a release's objects are written before its operator runs, and the operator would
 // permanently have the right to change CRDs.
-func KindsObjects(image string) ([]client.Object, error) {
-	kinds, err := definitions()
+func UpgradeObjects(image string) ([]client.Object, error) {
+	kinds, err := loadDefinitions()
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func KindsObjects(image string) ([]client.Object, error) {
 			Rules: []rbacv1.PolicyRule{
 				// For kinds that are new in this version. RBAC cannot limit creation to
 				// names.
-				rule(group, []string{"create"}, definition),
+				newRule(group, []string{"create"}, definition),
 				{
 					APIGroups: []string{group}, Resources: []string{definition},
 					ResourceNames: names, Verbs: []string{"get", "patch", "update"},
@@ -56,19 +56,19 @@ func KindsObjects(image string) ([]client.Object, error) {
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: kindsName}},
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: kindsName},
 		},
-		kindsJob(image),
+		buildKindsJob(image),
 	}
 	for _, object := range all {
-		object.SetLabels(labels(object.GetLabels()))
+		object.SetLabels(addLabels(object.GetLabels()))
 	}
 	return all, nil
 }
 
-func kindsJob(image string) client.Object {
+func buildKindsJob(image string) client.Object {
 	// The operator's disruption budget and network policy must not select this pod by its
 	// label.
 	own := map[string]string{"app.kubernetes.io/name": kindsName}
-	spec := pod(image)
+	spec := buildPod(image)
 	spec.ServiceAccountName = kindsName
 	spec.RestartPolicy = corev1.RestartPolicyNever
 	spec.TopologySpreadConstraints = nil

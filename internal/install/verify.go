@@ -20,12 +20,12 @@ const (
 	lateSeconds = 3600
 )
 
-// verifyObjects returns the objects that run `croft verify --record` on a schedule.
+// buildVerifyObjects returns the objects that run `croft verify --record` on a schedule.
 //
 // The attacks impersonate people, and the scratch tenants are created as a member of
 // system:masters. So the only right is to impersonate, which amounts to all rights: RBAC
 // cannot limit it to names that each run generates.
-func verifyObjects(image, schedule string) []client.Object {
+func buildVerifyObjects(image, schedule string) []client.Object {
 	rbac := func(kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
 	}
@@ -36,22 +36,22 @@ func verifyObjects(image, schedule string) []client.Object {
 		},
 		&rbacv1.ClusterRole{
 			TypeMeta: rbac("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: VerifyName},
-			Rules: []rbacv1.PolicyRule{rule("", []string{"impersonate"}, "users", "groups")},
+			Rules: []rbacv1.PolicyRule{newRule("", []string{"impersonate"}, "users", "groups")},
 		},
 		&rbacv1.ClusterRoleBinding{
 			TypeMeta: rbac("ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: VerifyName},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: VerifyName}},
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: VerifyName},
 		},
-		verifyJob(image, schedule),
+		buildVerifyJob(image, schedule),
 	}
 }
 
-func verifyJob(image, schedule string) client.Object {
+func buildVerifyJob(image, schedule string) client.Object {
 	// The operator's disruption budget and network policy must not select this pod by its
 	// label.
 	own := map[string]string{"app.kubernetes.io/name": VerifyName}
-	spec := pod(image)
+	spec := buildPod(image)
 	spec.ServiceAccountName = VerifyName
 	spec.RestartPolicy = corev1.RestartPolicyNever
 	spec.TopologySpreadConstraints = nil

@@ -23,17 +23,17 @@ const (
 
 var selector = map[string]string{"app.kubernetes.io/name": name}
 
-// systemNamespace returns croft's namespace, with the strictest Pod Security level.
-func systemNamespace() client.Object {
+// buildSystemNamespace returns croft's namespace, with the strictest Pod Security level.
+func buildSystemNamespace() client.Object {
 	return &corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}},
 	}
 }
 
-// elevationsNamespace returns the namespace of the elevations' service accounts. It must
+// buildElevationsNamespace returns the namespace of the elevations' service accounts. It must
 // not contain pods, which could act as one of these accounts.
-func elevationsNamespace() client.Object {
+func buildElevationsNamespace() client.Object {
 	return &corev1.Namespace{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -42,8 +42,8 @@ func elevationsNamespace() client.Object {
 	}
 }
 
-func workload(image string, args []string) []client.Object {
-	spec := pod(image)
+func buildWorkload(image string, args []string) []client.Object {
+	spec := buildPod(image)
 	spec.Containers[0].Args = append(spec.Containers[0].Args, args...)
 	return []client.Object{
 		&appsv1.Deployment{
@@ -83,7 +83,7 @@ func workload(image string, args []string) []client.Object {
 	}
 }
 
-func pod(image string) corev1.PodSpec {
+func buildPod(image string) corev1.PodSpec {
 	return corev1.PodSpec{
 		ServiceAccountName: name,
 		PriorityClassName:  "system-cluster-critical",
@@ -104,8 +104,8 @@ func pod(image string) corev1.PodSpec {
 				{Name: "health", ContainerPort: healthPort, Protocol: corev1.ProtocolTCP},
 				{Name: "metrics", ContainerPort: metricsPort, Protocol: corev1.ProtocolTCP},
 			},
-			LivenessProbe:  probe("/healthz"),
-			ReadinessProbe: probe("/readyz"),
+			LivenessProbe:  buildProbe("/healthz"),
+			ReadinessProbe: buildProbe("/readyz"),
 			Resources: corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
 				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
@@ -119,7 +119,7 @@ func pod(image string) corev1.PodSpec {
 	}
 }
 
-func probe(path string) *corev1.Probe {
+func buildProbe(path string) *corev1.Probe {
 	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 		Path: path, Port: intstr.FromString("health"),
 	}}}

@@ -16,7 +16,7 @@ import (
 type place struct {
 	schema *compiledSchema
 	obj    map[string]any
-	// path is a plain path; see plainPath.
+	// path is a plain path; see normalizePath.
 	path string
 }
 

@@ -54,10 +54,10 @@ func Others() []Metric {
 			Help: "Duration of admission plugins, in seconds.",
 		},
 	}
-	slices.SortFunc(all, order)
+	slices.SortFunc(all, compareMetrics)
 	return all
 }
 
-func order(a, b Metric) int {
+func compareMetrics(a, b Metric) int {
 	return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(a.Name, b.Name))
 }

@@ -187,6 +187,6 @@ func Own() []Metric {
 		Interfaces, AttachSeconds, NetworksSeconds, NetworksWaiting, NetworkUsed, NetworkAddresses, EC2Calls,
 		ProxyRequests, ProxyDuration, ProxyOpen, ProxyUnauthenticated,
 	}
-	slices.SortFunc(all, order)
+	slices.SortFunc(all, compareMetrics)
 	return all
 }

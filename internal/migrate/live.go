@@ -51,9 +51,9 @@ var kinds = []struct {
 
 func isCalico(o *source.Object) bool { return o.Group() == string(v1alpha1.CalicoGroup) }
 
-// Live reads a cluster. It skips kinds that the cluster does not have. Each kind that the
+// ReadCluster reads a cluster. It skips kinds that the cluster does not have. Each kind that the
 // caller may not list is a problem.
-func Live(ctx context.Context, c client.Reader) ([]*source.Object, manifest.Problems, error) {
+func ReadCluster(ctx context.Context, c client.Reader) ([]*source.Object, manifest.Problems, error) {
 	var (
 		all      []*source.Object
 		problems manifest.Problems

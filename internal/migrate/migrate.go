@@ -52,41 +52,41 @@ func Migrate(objects []*source.Object, problems manifest.Problems, o draft.Optio
 	d := draft.New(objects, o)
 	d.Problems = problems
 	for _, step := range []func(*draft.Draft){
-		fillIn,
-		karpenter.Settings,
-		declared.Objects,
-		chart.Globals,
+		replaceVariables,
+		karpenter.ReadSettings,
+		declared.ReadObjects,
+		chart.ReadGlobals,
 		karpenter.ChooseKey,
-		karpenter.Provisioners,
-		karpenter.NodePools,
+		karpenter.ReadProvisioners,
+		karpenter.ReadNodePools,
 		chart.Read,
-		declared.Rules,
-		capsule.Tenants,
-		kubernetes.NodeSelectors,
-		gatekeeper.Pools,
-		gatekeeper.Domains,
-		kubernetes.Namespaces,
-		kubernetes.Access,
-		kubernetes.Sharing,
-		kubernetes.Quotas,
-		func(d *draft.Draft) { network.Policies(d, capsule.Policies(d)) },
-		multus.Definitions,
-		capsule.Unknown,
-		capsule.Others,
-		others,
-		complete,
+		declared.ReadRules,
+		capsule.ReadTenants,
+		kubernetes.ReadNodeSelectors,
+		gatekeeper.ReadPools,
+		gatekeeper.ReadDomains,
+		kubernetes.ReadNamespaces,
+		kubernetes.ReadAccess,
+		kubernetes.ReadSharing,
+		kubernetes.ReadQuotas,
+		func(d *draft.Draft) { network.ReadPolicies(d, capsule.ReadPolicies(d)) },
+		multus.ReportDefinitions,
+		capsule.ReportUnknown,
+		capsule.AccountOthers,
+		accountOthers,
+		completeFields,
 	} {
 		step(d)
 	}
-	return result(d)
+	return buildResult(d)
 }
 
-// result completes the findings and checks the resulting file.
-func result(d *draft.Draft) *Result {
+// buildResult completes the findings and checks the resulting file.
+func buildResult(d *draft.Draft) *Result {
 	r := &Result{Manifests: d.Manifests, Notes: d.Notes}
-	r.File = d.File()
-	r.Problems = slices.Concat(d.Problems, r.File.Settle(d.Told))
-	r.Problems = append(r.Problems, slices.Concat(lostPlacements(d, r), misplacedWorkloads(d, r))...)
+	r.File = d.BuildFile()
+	r.Problems = slices.Concat(d.Problems, r.File.DropRefused(d.Told))
+	r.Problems = append(r.Problems, slices.Concat(findLostPlacements(d, r), findMisplacedWorkloads(d, r))...)
 	for _, object := range d.Objects {
 		for _, f := range object.Findings() {
 			d.Rename(&f)
@@ -99,8 +99,8 @@ func result(d *draft.Draft) *Result {
 	return r
 }
 
-// unique drops objects that were read twice. If two differ, the first is kept.
-func unique(objects []*source.Object) ([]*source.Object, manifest.Problems) {
+// removeDuplicates drops objects that were read twice. If two differ, the first is kept.
+func removeDuplicates(objects []*source.Object) ([]*source.Object, manifest.Problems) {
 	var (
 		kept     []*source.Object
 		problems manifest.Problems
@@ -119,18 +119,18 @@ func unique(objects []*source.Object) ([]*source.Object, manifest.Problems) {
 			continue
 		}
 		kept = append(kept, o)
-		if same(first.Content, o.Content) {
-			o.Root().Other("the same object was read from %s", first.Place())
+		if isSameJSON(first.Content, o.Content) {
+			o.Root().MarkOther("the same object was read from %s", first.Place())
 		} else {
 			problems = append(problems, o.Problem(nil, "is another object of this name than the one at %s, which counts: keep one of them", first.Place()))
-			o.Root().NotKept("another object of this name was read first, from %s, and differs: keep one of them", first.Place())
+			o.Root().MarkNotKept("another object of this name was read first, from %s, and differs: keep one of them", first.Place())
 		}
 		o.Skip = true
 	}
 	return kept, problems
 }
 
-func same(a, b map[string]any) bool {
+func isSameJSON(a, b map[string]any) bool {
 	one, err := json.Marshal(a)
 	two, wrong := json.Marshal(b)
 	return err == nil && wrong == nil && string(one) == string(two)

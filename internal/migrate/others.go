@@ -11,34 +11,34 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// others accounts for objects of other kinds, and for labels and annotations of older versions
+// accountOthers accounts for objects of other kinds, and for labels and annotations of older versions
 // of Karpenter in them.
-func others(d *draft.Draft) {
+func accountOthers(d *draft.Draft) {
 	for _, o := range d.Objects {
-		if o.Skip || o.Accounted() {
+		if o.Skip || o.IsAccounted() {
 			continue
 		}
-		if draft.Reads(o) && o.Kind != "ConstraintTemplate" && o.Kind != "Role" && o.Kind != "ClusterRole" {
+		if draft.IsRead(o) && o.Kind != "ConstraintTemplate" && o.Kind != "Role" && o.Kind != "ClusterRole" {
 			continue
 		}
 		if strings.HasSuffix(o.Kind, "Role") && o.Group() == draft.RBACGroup {
-			o.Root().Other("no binding of a tenant's namespace becomes access by it: it stays as it is")
+			o.Root().MarkOther("no binding of a tenant's namespace becomes access by it: it stays as it is")
 			continue
 		}
 		if isPlacingPolicy(o) {
 			const why = "may decide where pods run, and croft migrate does not read policies of its kind"
-			o.Root().NotKept(why)
-			d.Problem(o.Root(), "%s: write the pools of its namespaces into croft.yaml yourself, and take it away once croft runs", why)
+			o.Root().MarkNotKept(why)
+			d.ReportProblem(o.Root(), "%s: write the pools of its namespaces into croft.yaml yourself, and take it away once croft runs", why)
 			continue
 		}
-		o.Root().Other("croft migrate does not read %s: it stays as it is", o.Kind)
-		o.Leaves(func(f source.Field) { refused(d, o, f) })
+		o.Root().MarkOther("croft migrate does not read %s: it stays as it is", o.Kind)
+		o.VisitLeaves(func(f source.Field) { reportRefused(d, o, f) })
 	}
 }
 
-// refused finds fields of a workload that croft refuses in tenants' pods, or that Karpenter no
+// reportRefused finds fields of a workload that croft refuses in tenants' pods, or that Karpenter no
 // longer reads. In a tenant's namespace such a field is a problem.
-func refused(d *draft.Draft, o *source.Object, f source.Field) {
+func reportRefused(d *draft.Draft, o *source.Object, f source.Field) {
 	var why string
 	switch key := f.Key(); {
 	case key == "karpenter.sh/do-not-evict":
@@ -47,21 +47,21 @@ func refused(d *draft.Draft, o *source.Object, f source.Field) {
 		why = "croft refuses it to tenants' pods unless the tenant has policy.doNotDisrupt: true"
 	case strings.HasPrefix(key, "karpenter.sh/provisioner-name"):
 		why = "Karpenter v1 has karpenter.sh/nodepool in its place; pods of tenants need neither, since croft places them"
-	case key == multus.Annotation && !draft.Managed(o):
+	case key == multus.Annotation && !draft.IsManaged(o):
 		why = "croft attaches tenants' pods to the networks that they are granted: declare secondaryNetworks, name them in tenants.*.networks, and ask for them by " + v1alpha1.NetworksAnnotation
 	default:
 		return
 	}
-	f.NotKept("%s", why)
-	if d.TenantOf(o.Namespace) != "" {
-		d.Problem(f, "%s", why)
+	f.MarkNotKept("%s", why)
+	if d.FindTenant(o.Namespace) != "" {
+		d.ReportProblem(f, "%s", why)
 	}
 }
 
 // isPlacingPolicy reports whether an object is a policy of another engine that changes where
 // pods run.
 func isPlacingPolicy(o *source.Object) bool {
-	if draft.Managed(o) || o.Group() != "kyverno.io" && o.Group() != "policies.kyverno.io" && o.Kind != "MutatingAdmissionPolicy" {
+	if draft.IsManaged(o) || o.Group() != "kyverno.io" && o.Group() != "policies.kyverno.io" && o.Kind != "MutatingAdmissionPolicy" {
 		return false
 	}
 	text, err := json.Marshal(o.Content)

@@ -72,7 +72,7 @@ func (a asked) List(_ context.Context, list client.ObjectList, _ ...client.ListO
 // files.
 func TestLiveReadsOthers(t *testing.T) {
 	a := asked{kinds: map[string]bool{}}
-	if _, _, err := migrate.Live(t.Context(), a); err != nil {
+	if _, _, err := migrate.ReadCluster(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
 	engines := map[string][]string{

@@ -22,10 +22,10 @@ var titles = []struct {
 // Summary returns one line about the whole result.
 func (r *Result) Summary() string {
 	return fmt.Sprintf("%s, %s; of what was read, values kept: %d, changed: %d, not kept: %d, none of croft's business: %d",
-		number(len(r.File.Pools), "pool"), number(len(r.File.Tenants), "tenant"), r.Count(source.Kept), r.Count(source.Changed), r.Count(source.NotKept), r.Count(source.Other))
+		formatCount(len(r.File.Pools), "pool"), formatCount(len(r.File.Tenants), "tenant"), r.Count(source.Kept), r.Count(source.Changed), r.Count(source.NotKept), r.Count(source.Other))
 }
 
-func number(n int, noun string) string {
+func formatCount(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -39,18 +39,18 @@ func (r *Result) Markdown() string {
 	if len(r.Problems) > 0 {
 		b.WriteString("\n## To put right\n\n")
 		for _, p := range r.Problems {
-			fmt.Fprintf(&b, "- %s\n", escape(p.Error()))
+			fmt.Fprintf(&b, "- %s\n", escapeText(p.Error()))
 		}
 	}
 	if len(r.Notes) > 0 {
 		b.WriteString("\n## To know\n\n")
 		for _, n := range r.Notes {
-			fmt.Fprintf(&b, "- %s\n", escape(n))
+			fmt.Fprintf(&b, "- %s\n", escapeText(n))
 		}
 	}
 	for _, section := range titles {
 		fmt.Fprintf(&b, "\n## %s\n\n", section.title)
-		rows := r.rows(section.outcome)
+		rows := r.listRows(section.outcome)
 		if len(rows) == 0 {
 			b.WriteString(section.none + "\n")
 			continue
@@ -63,27 +63,27 @@ func (r *Result) Markdown() string {
 	return b.String()
 }
 
-// rows returns the findings of one outcome.
-func (r *Result) rows(outcome source.Outcome) [][]string {
+// listRows returns the findings of one outcome.
+func (r *Result) listRows(outcome source.Outcome) [][]string {
 	var rows [][]string
 	alike := map[string]int{}
 	for _, f := range r.Findings {
 		if f.Outcome == source.Other && f.Field == "" {
-			alike[likeness(f)]++
+			alike[getRowKey(f)]++
 		}
 	}
 	for _, f := range r.Findings {
 		if f.Outcome != outcome {
 			continue
 		}
-		if n := alike[likeness(f)]; f.Outcome == source.Other && f.Field == "" && n > few {
-			alike[likeness(f)] = 0
-			rows = append(rows, []string{f.File, fmt.Sprintf("%d objects of kind %s", n, kind(f)), "", "", escape(f.Message)})
+		if n := alike[getRowKey(f)]; f.Outcome == source.Other && f.Field == "" && n > few {
+			alike[getRowKey(f)] = 0
+			rows = append(rows, []string{f.File, fmt.Sprintf("%d objects of kind %s", n, getKind(f)), "", "", escapeText(f.Message)})
 			continue
 		} else if f.Outcome == source.Other && f.Field == "" && n == 0 {
 			continue // it shares a row with the other objects of this likeness
 		}
-		rows = append(rows, []string{place(f), code(f.Object + " " + f.Field), code(f.Value), code(strings.Join(f.To, ", ")), escape(f.Message)})
+		rows = append(rows, []string{formatPlace(f), formatCode(f.Object + " " + f.Field), formatCode(f.Value), formatCode(strings.Join(f.To, ", ")), escapeText(f.Message)})
 	}
 	return rows
 }
@@ -91,22 +91,22 @@ func (r *Result) rows(outcome source.Outcome) [][]string {
 // few is the maximum number of objects with the same finding that have a row each.
 const few = 5
 
-// likeness returns the key of objects that share a row.
-func likeness(f source.Finding) string { return f.File + " " + kind(f) + " " + f.Message }
+// getRowKey returns the key of objects that share a row.
+func getRowKey(f source.Finding) string { return f.File + " " + getKind(f) + " " + f.Message }
 
-func kind(f source.Finding) string {
+func getKind(f source.Finding) string {
 	kind, _, _ := strings.Cut(f.Object, "/")
 	return kind
 }
 
-func place(f source.Finding) string {
+func formatPlace(f source.Finding) string {
 	if f.Line == 0 {
 		return f.File
 	}
 	return fmt.Sprintf("%s:%d", f.File, f.Line)
 }
 
-func code(text string) string {
+func formatCode(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return ""
@@ -114,7 +114,7 @@ func code(text string) string {
 	return "`" + strings.ReplaceAll(escapePipe(text), "`", "'") + "`"
 }
 
-func escape(text string) string {
+func escapeText(text string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", "*", `\*`).Replace(text)
 }
 
@@ -133,7 +133,7 @@ func (r *Result) Text() string {
 		var rows []string
 		for _, f := range r.Findings {
 			if f.Outcome == section.outcome {
-				rows = append(rows, "  "+line(f))
+				rows = append(rows, "  "+formatFinding(f))
 			}
 		}
 		if len(rows) > 0 {
@@ -150,8 +150,8 @@ func (r *Result) Text() string {
 	return b.String()
 }
 
-// line returns one finding in full.
-func line(f source.Finding) string {
+// formatFinding returns one finding in full.
+func formatFinding(f source.Finding) string {
 	text := strings.TrimSpace(f.Object + " " + f.Field)
 	if f.Value != "" && len(f.Value) < 40 {
 		text += " = " + f.Value
@@ -159,7 +159,7 @@ func line(f source.Finding) string {
 	if len(f.To) > 0 {
 		text += " -> " + strings.Join(f.To, ", ")
 	}
-	return strings.ReplaceAll(fmt.Sprintf("%s: %s: %s", place(f), text, f.Message), "\n", " ")
+	return strings.ReplaceAll(fmt.Sprintf("%s: %s: %s", formatPlace(f), text, f.Message), "\n", " ")
 }
 
 // Report returns the report for programs.

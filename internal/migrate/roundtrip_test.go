@@ -52,7 +52,7 @@ func TestRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := gocmp.Diff(want, build(t, file), same...); diff != "" {
+			if diff := gocmp.Diff(want, build(t, file), isSameJSON...); diff != "" {
 				t.Errorf("another estate came back (-rendered +migrated):\n%s", diff)
 			}
 		})
@@ -79,7 +79,7 @@ tenants:
 }
 
 // same compares the fields that the rendered objects contain.
-var same = gocmp.Options{
+var isSameJSON = gocmp.Options{
 	cmpopts.EquateEmpty(),
 	cmpopts.IgnoreFields(manifest.Problem{}, "Line"), // of warnings: in the result, defaults are explicit
 	gocmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }),

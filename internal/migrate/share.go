@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// share moves the node class of most pools to the platform.
-func share(d *draft.Draft) {
+// shareNodeClass moves the node class of most pools to the platform.
+func shareNodeClass(d *draft.Draft) {
 	if (d.Platform.NodeClass == v1alpha1.NodeClass{}) {
 		chooseClass(d)
 	}
@@ -24,11 +24,11 @@ func share(d *draft.Draft) {
 		if p.Spec.NodeClass == nil || p.Spec.NodeClass.AWS == nil || p.From.Group() == v1alpha1.GroupVersion.Group {
 			continue
 		}
-		class, same := slim(d, base, p.Spec.NodeClass.AWS, p.ReadBack)
+		class, same := slimClass(d, base, p.Spec.NodeClass.AWS, p.ReadBack)
 		if !same {
-			d.Note("pool %s takes over from platform.nodeClass.aws what its own does not say: look whether its nodes want it", name)
+			d.AddNote("pool %s takes over from platform.nodeClass.aws what its own does not say: look whether its nodes want it", name)
 		}
-		for _, field := range leftOut(base, p.Spec.NodeClass.AWS, class) {
+		for _, field := range listOmitted(base, p.Spec.NodeClass.AWS, class) {
 			d.Renames[draft.PoolField(name, "nodeClass.aws."+field)] = "platform.nodeClass.aws." + field
 		}
 		p.Spec.NodeClass = &v1alpha1.NodeClass{AWS: class}
@@ -42,7 +42,7 @@ func share(d *draft.Draft) {
 // must not set a field that another pool's class leaves unset. If every class does, each pool
 // keeps its own.
 func chooseClass(d *draft.Draft) {
-	pools := poolsByClass(d)
+	pools := groupByClass(d)
 	classes := slices.SortedFunc(maps.Keys(pools), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(pools[b]), len(pools[a])), cmp.Compare(a, b))
 	})
@@ -51,7 +51,7 @@ func chooseClass(d *draft.Draft) {
 	}
 	most := classes[0]
 	class := func(key string) *v1alpha1.NodeClass { return d.Pools[pools[key][0]].Spec.NodeClass }
-	inheriting := inheriting(d, class(most), pools[most])
+	inheriting := listInheriting(d, class(most), pools[most])
 	i := 0
 	if class(most).AWS != nil {
 		i = slices.IndexFunc(classes, func(c string) bool { return class(c).AWS != nil && isCommonBase(d, class(c).AWS) })
@@ -69,7 +69,7 @@ func chooseClass(d *draft.Draft) {
 	d.Platform.NodeClass = *class(chosen).DeepCopy()
 	if aws := d.Platform.NodeClass.AWS; aws != nil {
 		readBack := !slices.ContainsFunc(pools[chosen], func(name string) bool { return !d.Pools[name].ReadBack })
-		d.Platform.NodeClass.AWS, _ = slim(d, nil, aws, readBack)
+		d.Platform.NodeClass.AWS, _ = slimClass(d, nil, aws, readBack)
 	}
 	for _, name := range pools[chosen] {
 		d.Pools[name].Spec.NodeClass = nil
@@ -77,7 +77,7 @@ func chooseClass(d *draft.Draft) {
 	}
 }
 
-func poolsByClass(d *draft.Draft) map[string][]string {
+func groupByClass(d *draft.Draft) map[string][]string {
 	pools := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(d.Pools)) {
 		if class := d.Pools[name].Spec.NodeClass; class != nil {
@@ -89,9 +89,9 @@ func poolsByClass(d *draft.Draft) map[string][]string {
 	return pools
 }
 
-// inheriting returns the pools of a values file without their own node class. They get the most
+// listInheriting returns the pools of a values file without their own node class. They get the most
 // common one.
-func inheriting(d *draft.Draft, class *v1alpha1.NodeClass, from []string) []*draft.Pool {
+func listInheriting(d *draft.Draft, class *v1alpha1.NodeClass, from []string) []*draft.Pool {
 	var (
 		names []string
 		all   []*draft.Pool
@@ -106,7 +106,7 @@ func inheriting(d *draft.Draft, class *v1alpha1.NodeClass, from []string) []*dra
 		if class.Ref != nil {
 			tags = ", with its tags if it has any"
 		}
-		d.Note("nothing that was read says what the nodes of %s are made from: they have the platform's nodeClass, which is that of %s%s",
+		d.AddNote("nothing that was read says what the nodes of %s are made from: they have the platform's nodeClass, which is that of %s%s",
 			strings.Join(names, ", "), strings.Join(from, ", "), tags)
 	}
 	return all
@@ -116,7 +116,7 @@ func inheriting(d *draft.Draft, class *v1alpha1.NodeClass, from []string) []*dra
 func isCommonBase(d *draft.Draft, base *v1alpha1.AWSNodeClass) bool {
 	for _, p := range d.Pools {
 		if class := p.Spec.NodeClass; class != nil && class.AWS != nil {
-			if _, same := slim(d, base, class.AWS, p.ReadBack); !same {
+			if _, same := slimClass(d, base, class.AWS, p.ReadBack); !same {
 				return false
 			}
 		}

@@ -11,10 +11,10 @@ import (
 	"croft.dev/croft/internal/migrate/draft"
 )
 
-// slim removes from a class the fields that equal the base's and, from a class that was read
+// slimClass removes from a class the fields that equal the base's and, from a class that was read
 // back with every default, the defaults. It reports whether the effective class is unchanged. A
 // nil base is empty.
-func slim(d *draft.Draft, base, class *v1alpha1.AWSNodeClass, readBack bool) (*v1alpha1.AWSNodeClass, bool) {
+func slimClass(d *draft.Draft, base, class *v1alpha1.AWSNodeClass, readBack bool) (*v1alpha1.AWSNodeClass, bool) {
 	alone, over := d.Platform, d.Platform
 	alone.NodeClass, over.NodeClass = v1alpha1.NodeClass{}, v1alpha1.NodeClass{AWS: base}
 	want := estate.ResolveAWSClass(&alone, class)
@@ -25,14 +25,14 @@ func slim(d *draft.Draft, base, class *v1alpha1.AWSNodeClass, readBack bool) (*v
 	for i := range fields.NumField() {
 		shared := base != nil && !reflect.ValueOf(base).Elem().Field(i).IsZero()
 		if readBack || shared || fields.Type().Field(i).Name == "Discovery" {
-			leaveOut(fields.Field(i), readBack, same)
+			omitField(fields.Field(i), readBack, same)
 		}
 	}
 	return c, whole && same()
 }
 
-// leaveOut clears a field, or as much of it as possible, if the effective class stays the same.
-func leaveOut(field reflect.Value, within bool, same func() bool) {
+// omitField clears a field, or as much of it as possible, if the effective class stays the same.
+func omitField(field reflect.Value, within bool, same func() bool) {
 	if field.IsZero() {
 		return
 	}
@@ -43,13 +43,13 @@ func leaveOut(field reflect.Value, within bool, same func() bool) {
 	field.Set(was)
 	if within && field.Kind() == reflect.Pointer && field.Elem().Kind() == reflect.Struct {
 		for i := range field.Elem().NumField() {
-			leaveOut(field.Elem().Field(i), within, same)
+			omitField(field.Elem().Field(i), within, same)
 		}
 	}
 }
 
-// leftOut returns the fields that a class had before and now inherits from the base.
-func leftOut(base, before, after *v1alpha1.AWSNodeClass) []string {
+// listOmitted returns the fields that a class had before and now inherits from the base.
+func listOmitted(base, before, after *v1alpha1.AWSNodeClass) []string {
 	if base == nil {
 		return nil
 	}

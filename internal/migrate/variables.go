@@ -17,19 +17,19 @@ var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Z_][A-Z0
 // scripts are fields in which shell variables are legitimate.
 var scripts = []string{"userData", "annotations", "rego", "targets", "data", "containers", "template"}
 
-// fillIn replaces the variables for the cluster's name, if it is known, and reports the others,
+// replaceVariables replaces the variables for the cluster's name, if it is known, and reports the others,
 // which remain unchanged.
-func fillIn(d *draft.Draft) {
-	kept, problems := unique(d.Objects)
+func replaceVariables(d *draft.Draft) {
+	kept, problems := removeDuplicates(d.Objects)
 	d.Objects = kept
 	d.Problems = append(d.Problems, problems...)
 	for _, o := range d.Objects {
-		if o.Skip || !draft.Reads(o) {
+		if o.Skip || !draft.IsRead(o) {
 			continue
 		}
 		left := map[string][]string{}
 		first := map[string][]string{}
-		o.Content, _ = replaced(d, o.Content, nil, func(name string, path []string) {
+		o.Content, _ = replaceValue(d, o.Content, nil, func(name string, path []string) {
 			if _, seen := first[name]; !seen {
 				first[name] = path
 			}
@@ -58,17 +58,17 @@ func isClusterName(name string) bool {
 	return strings.HasSuffix(name, "CLUSTER_NAME") || name == "CLUSTER" || name == "CLUSTERNAME"
 }
 
-func replaced(d *draft.Draft, v any, path []string, left func(name string, path []string)) any {
+func replaceValue(d *draft.Draft, v any, path []string, left func(name string, path []string)) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if !slices.Contains(scripts, key) || key == "template" && len(path) > 0 && path[0] == "spec" {
-				v[key] = replaced(d, v[key], append(path[:len(path):len(path)], key), left)
+				v[key] = replaceValue(d, v[key], append(path[:len(path):len(path)], key), left)
 			}
 		}
 	case []any:
 		for i := range v {
-			v[i] = replaced(d, v[i], append(path[:len(path):len(path)], fmt.Sprint(i)), left)
+			v[i] = replaceValue(d, v[i], append(path[:len(path):len(path)], fmt.Sprint(i)), left)
 		}
 	case string:
 		return variable.ReplaceAllStringFunc(v, func(found string) string {

@@ -9,20 +9,20 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// misplacedWorkloads returns problems of workloads that select a pool of another tenant: croft
+// findMisplacedWorkloads returns problems of workloads that select a pool of another tenant: croft
 // refuses their pods, and the pool's taint evicts pods outside of tenants.
-func misplacedWorkloads(d *draft.Draft, r *Result) manifest.Problems {
+func findMisplacedWorkloads(d *draft.Draft, r *Result) manifest.Problems {
 	var all manifest.Problems
 	for _, o := range d.Objects {
-		if o.Skip || draft.Reads(o) || o.Namespace == "" {
+		if o.Skip || draft.IsRead(o) || o.Namespace == "" {
 			continue
 		}
-		specs := []source.Field{podSpec(o)}
-		if !specs[0].Found() && d.TenantOf(o.Namespace) != "" {
-			specs = placingFields(o.Root())
+		specs := []source.Field{findPodSpec(o)}
+		if !specs[0].Found() && d.FindTenant(o.Namespace) != "" {
+			specs = findPlacingFields(o.Root())
 		}
 		for _, spec := range specs {
-			for _, term := range selectedBy(spec) {
+			for _, term := range listSelections(spec) {
 				if why := explainMisplacement(d, r, o.Namespace, term); why != "" {
 					all = append(all, term[0].At.Problem("%s", why))
 				}
@@ -32,21 +32,21 @@ func misplacedWorkloads(d *draft.Draft, r *Result) manifest.Problems {
 	return all
 }
 
-// placingFields returns the fields of an add-on's object from which its controller takes the
+// findPlacingFields returns the fields of an add-on's object from which its controller takes the
 // placement of pods, such as spec.affinity of CloudNativePG's Cluster.
-func placingFields(f source.Field) []source.Field {
+func findPlacingFields(f source.Field) []source.Field {
 	var all []source.Field
 	if f.At("nodeSelector").Found() || f.At("affinity", "nodeAffinity").Found() {
 		all = append(all, f)
 	}
 	for _, below := range slices.Concat(f.Fields(), f.Items()) {
-		all = append(all, placingFields(below)...)
+		all = append(all, findPlacingFields(below)...)
 	}
 	return all
 }
 
-// podSpec returns the spec of a workload's pods. It is unset for other objects.
-func podSpec(o *source.Object) source.Field {
+// findPodSpec returns the spec of a workload's pods. It is unset for other objects.
+func findPodSpec(o *source.Object) source.Field {
 	for _, path := range [][]string{{"spec", "jobTemplate", "spec", "template", "spec"}, {"spec", "template", "spec"}, {"template", "spec"}, {"spec"}} {
 		if f := o.At(path...); f.At("containers").Found() {
 			return f
@@ -55,15 +55,15 @@ func podSpec(o *source.Object) source.Field {
 	return source.Field{}
 }
 
-// selectedBy returns the alternative node selections of pods, from nodeSelector and required
+// listSelections returns the alternative node selections of pods, from nodeSelector and required
 // affinity.
-func selectedBy(spec source.Field) [][]draft.Selection {
-	always := draft.SelectedBy(spec.At("nodeSelector").TextMap(), spec.At("nodeSelector"))
+func listSelections(spec source.Field) [][]draft.Selection {
+	always := draft.ListSelections(spec.At("nodeSelector").TextMap(), spec.At("nodeSelector"))
 	var terms [][]draft.Selection
 	for _, t := range spec.At("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms").Items() {
 		term := slices.Clone(always)
 		for _, e := range t.At("matchExpressions").Items() {
-			if s, ok := draft.SelectionOf(e); ok {
+			if s, ok := draft.ParseSelection(e); ok {
 				term = append(term, s)
 			}
 		}
@@ -80,7 +80,7 @@ func selectedBy(spec source.Field) [][]draft.Selection {
 // explainMisplacement returns why pods of a namespace can no longer run on the nodes that they
 // select, or "" if they can, or run outside of croft.
 func explainMisplacement(d *draft.Draft, r *Result, namespace string, term []draft.Selection) string {
-	pools := slices.DeleteFunc(d.PoolsFor(term), func(pool string) bool {
+	pools := slices.DeleteFunc(d.FindPools(term), func(pool string) bool {
 		_, kept := r.File.Pools[pool]
 		return !kept
 	})
@@ -88,7 +88,7 @@ func explainMisplacement(d *draft.Draft, r *Result, namespace string, term []dra
 		return ""
 	}
 	wanted := strings.Join(pools, " or ")
-	t := d.Tenants[d.TenantOf(namespace)]
+	t := d.Tenants[d.FindTenant(namespace)]
 	if t == nil {
 		return "asks for nodes of pool " + wanted + ", which takes pods of its tenants alone, and nothing that was read makes namespace " + namespace + " a tenant's: its pods are evicted"
 	}

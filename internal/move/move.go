@@ -23,32 +23,32 @@ func (m *Mover) Move(ctx context.Context, w *Workload, timeout time.Duration, re
 	defer cancel()
 	last := "it has not begun"
 	say := func(text string) { last = text; report(w.String() + ": " + text) }
-	err := m.move(ctx, w, say)
+	err := m.moveWorkload(ctx, w, say)
 	if wait.Interrupted(err) || ctx.Err() != nil {
 		return fmt.Errorf("%s is not moved after %s: %s", w, timeout, last)
 	}
 	return err
 }
 
-func (m *Mover) move(ctx context.Context, w *Workload, say func(string)) error {
+func (m *Mover) moveWorkload(ctx context.Context, w *Workload, say func(string)) error {
 	if w.Way == Evict {
 		for i := range w.Pods {
-			if err := m.evictOne(ctx, w, &w.Pods[i], say); err != nil {
+			if err := m.evictPod(ctx, w, &w.Pods[i], say); err != nil {
 				return err
 			}
 		}
-		return m.settled(ctx, w, say)
+		return m.waitSettled(ctx, w, say)
 	}
-	if err := m.restart(ctx, w, time.Now()); err != nil {
+	if err := m.restartWorkload(ctx, w, time.Now()); err != nil {
 		return err
 	}
-	return m.settled(ctx, w, say)
+	return m.waitSettled(ctx, w, say)
 }
 
-// settled waits until all pods of a workload run on its tenant's pools.
-func (m *Mover) settled(ctx context.Context, w *Workload, say func(string)) error {
+// waitSettled waits until all pods of a workload run on its tenant's pools.
+func (m *Mover) waitSettled(ctx context.Context, w *Workload, say func(string)) error {
 	return wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
-		left, err := m.left(ctx, w)
+		left, err := m.countMisplaced(ctx, w)
 		if err != nil {
 			return false, err
 		}
@@ -59,14 +59,14 @@ func (m *Mover) settled(ctx context.Context, w *Workload, say func(string)) erro
 		if w.Kind == "Pod" || w.Kind == "ReplicaSet" {
 			return true, nil
 		}
-		o, err := m.get(ctx, w)
+		o, err := m.readWorkload(ctx, w)
 		if apierrors.IsNotFound(err) {
 			return true, nil
 		}
 		if err != nil {
 			return false, err
 		}
-		if w.Way == Restart && !rolledOut(o) || w.Way == Evict && !allReady(o) {
+		if w.Way == Restart && !isRolledOut(o) || w.Way == Evict && !areAllReady(o) {
 			say("its new pods are not ready yet")
 			return false, nil
 		}
@@ -74,15 +74,15 @@ func (m *Mover) settled(ctx context.Context, w *Workload, say func(string)) erro
 	})
 }
 
-// left returns the number of a workload's pods that run on wrong pools.
-func (m *Mover) left(ctx context.Context, w *Workload) (int, error) {
-	strays, err := m.Strays(ctx)
+// countMisplaced returns the number of a workload's pods that run on wrong pools.
+func (m *Mover) countMisplaced(ctx context.Context, w *Workload) (int, error) {
+	strays, err := m.ListMisplaced(ctx)
 	if err != nil {
 		return 0, err
 	}
 	n := 0
 	for i := range strays {
-		kind, name, err := m.maker(ctx, &strays[i])
+		kind, name, err := m.findController(ctx, &strays[i])
 		if err != nil {
 			return 0, err
 		}
@@ -93,9 +93,9 @@ func (m *Mover) left(ctx context.Context, w *Workload) (int, error) {
 	return n, nil
 }
 
-// evictOne evicts a pod, retrying until its budgets allow it. It waits until the pod is deleted
+// evictPod evicts a pod, retrying until its budgets allow it. It waits until the pod is deleted
 // and its workload is complete again.
-func (m *Mover) evictOne(ctx context.Context, w *Workload, s *Stray, say func(string)) error {
+func (m *Mover) evictPod(ctx context.Context, w *Workload, s *MisplacedPod, say func(string)) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Pod}}
 	if err := m.client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 		return client.IgnoreNotFound(err)
@@ -126,10 +126,10 @@ func (m *Mover) evictOne(ctx context.Context, w *Workload, s *Stray, say func(st
 		if w.Kind == "Pod" || w.Kind == "ReplicaSet" {
 			return true, nil
 		}
-		o, err := m.get(ctx, w)
+		o, err := m.readWorkload(ctx, w)
 		if err != nil {
 			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 		}
-		return allReady(o), nil
+		return areAllReady(o), nil
 	})
 }

@@ -35,11 +35,11 @@ const (
 
 // Workload is the pods on a wrong pool of one controller.
 type Workload struct {
-	Namespace string  `json:"namespace"`
-	Kind      string  `json:"kind"`
-	Name      string  `json:"name"`
-	Pods      []Stray `json:"pods"`
-	Way       Way     `json:"way"`
+	Namespace string         `json:"namespace"`
+	Kind      string         `json:"kind"`
+	Name      string         `json:"name"`
+	Pods      []MisplacedPod `json:"pods"`
+	Way       Way            `json:"way"`
 	// Why is the reason for this way, if it is not obvious.
 	Why string `json:"why,omitempty"`
 }
@@ -71,32 +71,32 @@ func New(c client.Client, e *estate.Estate, tenant *estate.Tenant, namespace str
 	return m, nil
 }
 
-// Strays returns the tenant's pods that run on wrong pools.
-func (m *Mover) Strays(ctx context.Context) ([]Stray, error) {
+// ListMisplaced returns the tenant's pods that run on wrong pools.
+func (m *Mover) ListMisplaced(ctx context.Context) ([]MisplacedPod, error) {
 	nodes, err := ReadNodes(ctx, m.client, m.key)
 	if err != nil {
 		return nil, err
 	}
-	var all []Stray
+	var all []MisplacedPod
 	for _, namespace := range m.namespaces {
 		var pods corev1.PodList
 		if err := m.client.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
 			return nil, err
 		}
-		all = append(all, Strays(m.key, m.tenant.Pools, pods.Items, nodes)...)
+		all = append(all, FindMisplaced(m.key, m.tenant.Pools, pods.Items, nodes)...)
 	}
 	return all, nil
 }
 
 // Plan returns the workloads to move, with the way for each.
 func (m *Mover) Plan(ctx context.Context) ([]Workload, error) {
-	strays, err := m.Strays(ctx)
+	strays, err := m.ListMisplaced(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []Workload
 	for _, s := range strays {
-		kind, name, err := m.maker(ctx, &s)
+		kind, name, err := m.findController(ctx, &s)
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +108,7 @@ func (m *Mover) Plan(ctx context.Context) ([]Workload, error) {
 		all[i].Pods = append(all[i].Pods, s)
 	}
 	for i := range all {
-		if err := m.choose(ctx, &all[i]); err != nil {
+		if err := m.chooseWay(ctx, &all[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -118,28 +118,28 @@ func (m *Mover) Plan(ctx context.Context) ([]Workload, error) {
 	return all, nil
 }
 
-// maker returns the workload of a pod: its controller, or the Deployment of its ReplicaSet. A
+// findController returns the workload of a pod: its controller, or the Deployment of its ReplicaSet. A
 // pod without a controller is its own workload.
-func (m *Mover) maker(ctx context.Context, s *Stray) (kind, name string, err error) {
+func (m *Mover) findController(ctx context.Context, s *MisplacedPod) (kind, name string, err error) {
 	if s.owner == nil {
 		return "Pod", s.Pod, nil
 	}
-	if kindOf(s.owner) == "ReplicaSet" {
+	if getKind(s.owner) == "ReplicaSet" {
 		var set appsv1.ReplicaSet
 		err := m.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.owner.Name}, &set)
 		if client.IgnoreNotFound(err) != nil {
 			return "", "", err
 		}
 		if owner := metav1.GetControllerOf(&set); owner != nil {
-			return kindOf(owner), owner.Name, nil
+			return getKind(owner), owner.Name, nil
 		}
 	}
-	return kindOf(s.owner), s.owner.Name, nil
+	return getKind(s.owner), s.owner.Name, nil
 }
 
-// kindOf returns an owner's kind, with its API group if that is not built in, since other
+// getKind returns an owner's kind, with its API group if that is not built in, since other
 // groups have kinds of the same names.
-func kindOf(o *metav1.OwnerReference) string {
+func getKind(o *metav1.OwnerReference) string {
 	gv, err := schema.ParseGroupVersion(o.APIVersion)
 	if err == nil && slices.Contains([]string{"", "apps", "batch"}, gv.Group) {
 		return o.Kind
@@ -147,8 +147,8 @@ func kindOf(o *metav1.OwnerReference) string {
 	return o.Kind + "." + gv.Group
 }
 
-// choose sets the way in which a workload is moved.
-func (m *Mover) choose(ctx context.Context, w *Workload) error {
+// chooseWay sets the way in which a workload is moved.
+func (m *Mover) chooseWay(ctx context.Context, w *Workload) error {
 	switch w.Kind {
 	case "Deployment", "StatefulSet", "DaemonSet":
 		return m.chooseRollout(ctx, w)
@@ -171,7 +171,7 @@ func (m *Mover) choose(ctx context.Context, w *Workload) error {
 // chooseRollout restarts a workload if its rollout stops no more pods at once than its budgets
 // allow, and otherwise evicts them: a rollout ignores budgets.
 func (m *Mover) chooseRollout(ctx context.Context, w *Workload) error {
-	o, err := m.get(ctx, w)
+	o, err := m.readWorkload(ctx, w)
 	if apierrors.IsNotFound(err) {
 		w.Way, w.Why = Leave, "it is not there any more, and its pods still are"
 		return nil
@@ -179,7 +179,7 @@ func (m *Mover) chooseRollout(ctx context.Context, w *Workload) error {
 	if err != nil {
 		return err
 	}
-	away, pod := awayAtOnce(o)
+	away, pod := countUnavailable(o)
 	if away < 0 {
 		w.Way, w.Why = Evict, "its update strategy is OnDelete"
 		return nil

@@ -16,8 +16,8 @@ import (
 // can be moved back.
 const FromAnnotation = "croft.dev/moved-from"
 
-// from returns the pool that a plan moves pods away from, or "" if there is none.
-func from(plan []Workload) string {
+// findSourcePool returns the pool that a plan moves pods away from, or "" if there is none.
+func findSourcePool(plan []Workload) string {
 	for i := range plan {
 		if plan[i].Way != Restart && plan[i].Way != Evict {
 			continue
@@ -31,18 +31,18 @@ func from(plan []Workload) string {
 	return ""
 }
 
-// Remember records the pool that a plan moves a tenant's pods away from.
-func (m *Mover) Remember(ctx context.Context, plan []Workload) error {
-	pool := from(plan)
+// RecordPool records the pool that a plan moves a tenant's pods away from.
+func (m *Mover) RecordPool(ctx context.Context, plan []Workload) error {
+	pool := findSourcePool(plan)
 	if pool == "" {
 		return nil
 	}
 	return patchTenant(ctx, m.client, m.tenant.Name, map[string]any{"metadata": map[string]any{"annotations": map[string]any{FromAnnotation: pool}}})
 }
 
-// PutBack sets the tenant's pool to the one that its pods were last moved from, and returns its
+// RestorePool sets the tenant's pool to the one that its pods were last moved from, and returns its
 // name.
-func PutBack(ctx context.Context, c client.Client, tenant *v1alpha1.Tenant) (string, error) {
+func RestorePool(ctx context.Context, c client.Client, tenant *v1alpha1.Tenant) (string, error) {
 	pool := tenant.Annotations[FromAnnotation]
 	switch {
 	case pool == "":

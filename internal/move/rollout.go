@@ -15,8 +15,8 @@ import (
 // restartedAt is the annotation that `kubectl rollout restart` writes into a pod template.
 const restartedAt = "kubectl.kubernetes.io/restartedAt"
 
-// get reads a workload of one of the three kinds that have rollouts.
-func (m *Mover) get(ctx context.Context, w *Workload) (client.Object, error) {
+// readWorkload reads a workload of one of the three kinds that have rollouts.
+func (m *Mover) readWorkload(ctx context.Context, w *Workload) (client.Object, error) {
 	var o client.Object
 	switch w.Kind {
 	case "StatefulSet":
@@ -29,9 +29,9 @@ func (m *Mover) get(ctx context.Context, w *Workload) (client.Object, error) {
 	return o, m.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Name}, o)
 }
 
-// awayAtOnce returns the number of pods that a rollout deletes before their replacements exist,
+// countUnavailable returns the number of pods that a rollout deletes before their replacements exist,
 // and the labels of the pods. The number is -1 if a changed template restarts no pods.
-func awayAtOnce(o client.Object) (away int, pod map[string]string) {
+func countUnavailable(o client.Object) (away int, pod map[string]string) {
 	switch o := o.(type) {
 	case *appsv1.Deployment:
 		pod = o.Spec.Template.Labels
@@ -49,14 +49,14 @@ func awayAtOnce(o client.Object) (away int, pod map[string]string) {
 		}
 		return away, pod
 	case *appsv1.StatefulSet:
-		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType || partition(o) > 0 {
+		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType || getPartition(o) > 0 {
 			return -1, nil
 		}
 		var most *intstr.IntOrString
 		if u := o.Spec.UpdateStrategy.RollingUpdate; u != nil {
 			most = u.MaxUnavailable
 		}
-		return mostAway(most, int(ptr.Deref(o.Spec.Replicas, 1))), o.Spec.Template.Labels
+		return scaleUnavailable(most, int(ptr.Deref(o.Spec.Replicas, 1))), o.Spec.Template.Labels
 	case *appsv1.DaemonSet:
 		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
 			return -1, nil
@@ -65,15 +65,15 @@ func awayAtOnce(o client.Object) (away int, pod map[string]string) {
 		if u := o.Spec.UpdateStrategy.RollingUpdate; u != nil {
 			most = u.MaxUnavailable
 		}
-		return mostAway(most, int(o.Status.DesiredNumberScheduled)), o.Spec.Template.Labels
+		return scaleUnavailable(most, int(o.Status.DesiredNumberScheduled)), o.Spec.Template.Labels
 	default:
 		return -1, nil
 	}
 }
 
-// mostAway returns the number of pods that maxUnavailable allows to be missing: one by default,
+// scaleUnavailable returns the number of pods that maxUnavailable allows to be missing: one by default,
 // and all if it cannot be parsed.
-func mostAway(unavailable *intstr.IntOrString, of int) int {
+func scaleUnavailable(unavailable *intstr.IntOrString, of int) int {
 	if unavailable == nil {
 		return 1
 	}
@@ -84,18 +84,18 @@ func mostAway(unavailable *intstr.IntOrString, of int) int {
 	return max(1, n)
 }
 
-// partition returns the ordinal below which a StatefulSet does not update its pods.
-func partition(o *appsv1.StatefulSet) int32 {
+// getPartition returns the ordinal below which a StatefulSet does not update its pods.
+func getPartition(o *appsv1.StatefulSet) int32 {
 	if u := o.Spec.UpdateStrategy.RollingUpdate; u != nil {
 		return ptr.Deref(u.Partition, 0)
 	}
 	return 0
 }
 
-// rolledOut reports whether a rollout is complete. For a DaemonSet it is always true: it is
+// isRolledOut reports whether a rollout is complete. For a DaemonSet it is always true: it is
 // enough that none of its pods remains on a wrong pool, since its own template selects its
 // nodes.
-func rolledOut(o client.Object) bool {
+func isRolledOut(o client.Object) bool {
 	switch o := o.(type) {
 	case *appsv1.Deployment:
 		want := ptr.Deref(o.Spec.Replicas, 1)
@@ -110,8 +110,8 @@ func rolledOut(o client.Object) bool {
 	}
 }
 
-// allReady reports whether a workload has the desired number of ready pods.
-func allReady(o client.Object) bool {
+// areAllReady reports whether a workload has the desired number of ready pods.
+func areAllReady(o client.Object) bool {
 	switch o := o.(type) {
 	case *appsv1.Deployment:
 		return o.Status.AvailableReplicas >= ptr.Deref(o.Spec.Replicas, 1)
@@ -122,9 +122,9 @@ func allReady(o client.Object) bool {
 	}
 }
 
-// restart changes the pod template, as `kubectl rollout restart` does.
-func (m *Mover) restart(ctx context.Context, w *Workload, now time.Time) error {
-	o, err := m.get(ctx, w)
+// restartWorkload changes the pod template, as `kubectl rollout restart` does.
+func (m *Mover) restartWorkload(ctx context.Context, w *Workload, now time.Time) error {
+	o, err := m.readWorkload(ctx, w)
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Stray is a pod that runs on a wrong pool.
-type Stray struct {
+// MisplacedPod is a pod that runs on a wrong pool.
+type MisplacedPod struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
 	Node      string `json:"node"`
@@ -27,8 +27,8 @@ type Stray struct {
 // Nodes maps nodes' names to their pools, or to "" for a node without a pool.
 type Nodes map[string]string
 
-// NodesOf returns the pools of nodes. key is the Platform's nodePoolKey.
-func NodesOf(key string, nodes []corev1.Node) Nodes {
+// MapNodes returns the pools of nodes. key is the Platform's nodePoolKey.
+func MapNodes(key string, nodes []corev1.Node) Nodes {
 	all := Nodes{}
 	for i := range nodes {
 		all[nodes[i].Name] = nodes[i].Labels[key]
@@ -50,9 +50,9 @@ func ReadNodes(ctx context.Context, c client.Reader, key string) (Nodes, error) 
 	return all, nil
 }
 
-// poolOf returns the pool of a running pod, and whether it is known. If its node cannot be
+// findPool returns the pool of a running pod, and whether it is known. If its node cannot be
 // read, it is the pool that the pod selects: the scheduler has placed it there.
-func (n Nodes) poolOf(key string, pod *corev1.Pod) (string, bool) {
+func (n Nodes) findPool(key string, pod *corev1.Pod) (string, bool) {
 	if pool, ok := n[pod.Spec.NodeName]; ok {
 		return pool, true
 	}
@@ -60,24 +60,24 @@ func (n Nodes) poolOf(key string, pod *corev1.Pod) (string, bool) {
 	return pool, ok
 }
 
-// Strays returns the tenant's pods on nodes of other pools. It ignores pods that have ended or
+// FindMisplaced returns the tenant's pods on nodes of other pools. It ignores pods that have ended or
 // are being deleted.
-func Strays(key string, pools []string, pods []corev1.Pod, nodes Nodes) []Stray {
-	var all []Stray
+func FindMisplaced(key string, pools []string, pods []corev1.Pod, nodes Nodes) []MisplacedPod {
+	var all []MisplacedPod
 	for i := range pods {
 		pod := &pods[i]
 		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		if pool, known := nodes.poolOf(key, pod); known && !slices.Contains(pools, pool) {
-			all = append(all, Stray{pod.Namespace, pod.Name, pod.Spec.NodeName, pool, metav1.GetControllerOf(pod)})
+		if pool, known := nodes.findPool(key, pod); known && !slices.Contains(pools, pool) {
+			all = append(all, MisplacedPod{pod.Namespace, pod.Name, pod.Spec.NodeName, pool, metav1.GetControllerOf(pod)})
 		}
 	}
 	return all
 }
 
-// Where describes the node or pool of a stray.
-func (s *Stray) Where() string {
+// DescribeNode describes the node or pool of a stray.
+func (s *MisplacedPod) DescribeNode() string {
 	if s.Pool == "" {
 		return fmt.Sprintf("node %s, which is of no pool", s.Node)
 	}

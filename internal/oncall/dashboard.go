@@ -75,12 +75,12 @@ func (d Dashboard) JSON() ([]byte, error) {
 	err := encoder.Encode(map[string]any{
 		"uid": d.Name, "title": d.Title, "tags": []string{"croft"}, "schemaVersion": dashboardSchema,
 		"editable": true, "refresh": "30s", "time": map[string]string{"from": "now-6h", "to": "now"},
-		"templating": map[string]any{"list": variables}, "panels": d.panels(),
+		"templating": map[string]any{"list": variables}, "panels": d.renderPanels(),
 	})
 	return text.Bytes(), err
 }
 
-func (d Dashboard) panels() []any {
+func (d Dashboard) renderPanels() []any {
 	var all []any
 	x, y, row := 0, 0, 0
 	for i, p := range d.Panels {
@@ -92,13 +92,13 @@ func (d Dashboard) panels() []any {
 			x, y = 0, y+row
 		}
 		row = height
-		all = append(all, p.json(i+1, map[string]int{"x": x, "y": y, "w": width, "h": height}))
+		all = append(all, p.renderPanel(i+1, map[string]int{"x": x, "y": y, "w": width, "h": height}))
 		x += width
 	}
 	return all
 }
 
-func (p Panel) json(id int, at map[string]int) map[string]any {
+func (p Panel) renderPanel(id int, at map[string]int) map[string]any {
 	var targets []any
 	for i, q := range p.Queries {
 		target := map[string]any{

@@ -20,7 +20,7 @@ import (
 // promtool runs Prometheus' own tool, which `make promtool` builds.
 func promtool(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	path, err := sandbox.Tool("promtool")
+	path, err := sandbox.FindTool("promtool")
 	if err != nil {
 		if sandbox.All() {
 			t.Fatal(err)
@@ -31,8 +31,8 @@ func promtool(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-// file writes a file for promtool.
-func file(t *testing.T, name string, content any) string {
+// buildRuleFile writes a file for promtool.
+func buildRuleFile(t *testing.T, name string, content any) string {
 	t.Helper()
 	text, ok := content.([]byte)
 	if !ok {
@@ -54,7 +54,7 @@ func rules(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return file(t, "rules.yaml", text)
+	return buildRuleFile(t, "rules.yaml", text)
 }
 
 // TestRulesAreValid checks the rules with promtool, and the queries of dashboards as rules.
@@ -70,7 +70,7 @@ func TestRulesAreValid(t *testing.T) {
 			}
 		}
 	}
-	queries := file(t, "dashboards.yaml", map[string]any{"groups": []any{map[string]any{"name": "dashboards", "rules": panels}}})
+	queries := buildRuleFile(t, "dashboards.yaml", map[string]any{"groups": []any{map[string]any{"name": "dashboards", "rules": panels}}})
 	if out, err := promtool(t, "check", "rules", queries); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -133,7 +133,7 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("there is no alert %s", name)
 		}
 	}
-	test := file(t, "test.yaml", map[string]any{"rule_files": []string{rules(t)}, "evaluation_interval": "1m", "tests": tests})
+	test := buildRuleFile(t, "test.yaml", map[string]any{"rule_files": []string{rules(t)}, "evaluation_interval": "1m", "tests": tests})
 	if out, err := promtool(t, "test", "rules", test); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -27,7 +27,7 @@ type rule struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-func file() ruleFile {
+func buildRuleFile() ruleFile {
 	var f ruleFile
 	for _, g := range Groups() {
 		group := ruleGroup{Name: g.Name}
@@ -37,7 +37,7 @@ func file() ruleFile {
 		for _, a := range g.Alerts {
 			alert := rule{
 				Alert: a.Name, Expr: a.Expr, Labels: map[string]string{"severity": string(a.Severity)},
-				Annotations: map[string]string{"summary": a.Summary, "description": sentence(a.Means), "runbook_url": a.Runbook()},
+				Annotations: map[string]string{"summary": a.Summary, "description": formatSentence(a.Means), "runbook_url": a.Runbook()},
 			}
 			if a.For > 0 {
 				alert.For = a.After()
@@ -51,7 +51,7 @@ func file() ruleFile {
 
 // RuleFile returns the rules in Prometheus' format.
 func RuleFile() ([]byte, error) {
-	text, err := yaml.Marshal(file())
+	text, err := yaml.Marshal(buildRuleFile())
 	return append([]byte(header), text...), err
 }
 
@@ -64,10 +64,10 @@ func PrometheusRule() ([]byte, error) {
 		"metadata": map[string]any{
 			"name": "croft", "namespace": "croft-system", "labels": map[string]string{"app.kubernetes.io/name": "croft"},
 		},
-		"spec": file(),
+		"spec": buildRuleFile(),
 	})
 	return append([]byte(header), text...), err
 }
 
-// sentence adds a capital letter at the beginning and a full stop at the end.
-func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
+// formatSentence adds a capital letter at the beginning and a full stop at the end.
+func formatSentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }

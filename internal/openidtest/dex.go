@@ -32,7 +32,7 @@ func StartDex(t testing.TB, configure func(issuer string) ([]byte, error)) *Prov
 	if binary == "" {
 		t.Skipf("set %s to the path of a Dex binary to log in at it", EnvDex)
 	}
-	certificate, key := Certificate(t)
+	certificate, key := WriteCertificate(t)
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ func Start(t testing.TB) *Provider {
 	if err != nil {
 		t.Skipf("the identity provider to log in at needs Node.js: %v", err)
 	}
-	installed, err := sandbox.Tool("openid-provider")
+	installed, err := sandbox.FindTool("openid-provider")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func Start(t testing.TB) *Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate, key := Certificate(t)
+	certificate, key := WriteCertificate(t)
 	authority, err := os.ReadFile(certificate)
 	if err != nil {
 		t.Fatal(err)
@@ -109,8 +109,8 @@ func Start(t testing.TB) *Provider {
 	}
 }
 
-// Certificate writes a self-signed certificate for 127.0.0.1 and its key.
-func Certificate(t testing.TB) (certificate, key string) {
+// WriteCertificate writes a self-signed certificate for 127.0.0.1 and its key.
+func WriteCertificate(t testing.TB) (certificate, key string) {
 	t.Helper()
 	certPEM, keyPEM, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
 	if err != nil {
@@ -129,16 +129,16 @@ func Certificate(t testing.TB) (certificate, key string) {
 // it, or nil if there is no redirect, as after a device login.
 func (p *Provider) Visit(t testing.TB, page, account string) *url.URL {
 	t.Helper()
-	return p.visit(t, page, account, false)
+	return p.logIn(t, page, account, false)
 }
 
 // Refuse is Visit for a user who follows the link to cancel the login.
 func (p *Provider) Refuse(t testing.TB, page string) *url.URL {
 	t.Helper()
-	return p.visit(t, page, "", true)
+	return p.logIn(t, page, "", true)
 }
 
-func (p *Provider) visit(t testing.TB, start, account string, cancel bool) *url.URL {
+func (p *Provider) logIn(t testing.TB, start, account string, cancel bool) *url.URL {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -162,7 +162,7 @@ func (p *Provider) visit(t testing.TB, start, account string, cancel bool) *url.
 			page.Body.Close()
 			return back
 		}
-		f := formIn(t, page)
+		f := parseForm(t, page)
 		switch {
 		case cancelled:
 			return nil
@@ -191,7 +191,7 @@ type form struct {
 	fields         url.Values
 }
 
-func formIn(t testing.TB, page *http.Response) form {
+func parseForm(t testing.TB, page *http.Response) form {
 	t.Helper()
 	defer page.Body.Close()
 	document, err := html.Parse(page.Body)

@@ -32,12 +32,12 @@ func TestHeartbeat(t *testing.T) {
 		f.eventually(what, func() string {
 			beat, err := heartbeat.Read(t.Context(), c)
 			if err != nil || !good(beat) {
-				return fmt.Sprintf("%s (%+v, %v)", beat.Say(time.Now()), beat, err)
+				return fmt.Sprintf("%s (%+v, %v)", beat.Describe(time.Now()), beat, err)
 			}
 			return ""
 		})
 	}
-	alive := func(b heartbeat.Beat) bool { return b.Alive(time.Now()) }
+	alive := func(b heartbeat.Beat) bool { return b.IsAlive(time.Now()) }
 
 	var logged atomic.Int64
 	keeper := &heartbeat.Keeper{Client: c, Holder: "here", Version: "v1", Every: 20 * time.Millisecond,
@@ -75,6 +75,6 @@ func TestHeartbeat(t *testing.T) {
 	beats("the operator's heartbeat", func(b heartbeat.Beat) bool { return alive(b) && b.Version == version.String() })
 	stop()
 	if beat, err := heartbeat.Read(t.Context(), c); err != nil || alive(beat) {
-		t.Errorf("the operator has stopped, and its heartbeat says %s (%v)", beat.Say(time.Now()), err)
+		t.Errorf("the operator has stopped, and its heartbeat says %s (%v)", beat.Describe(time.Now()), err)
 	}
 }

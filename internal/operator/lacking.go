@@ -7,12 +7,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// lacking returns the rights of rules that are missing in have, without duplicates.
-func lacking(rules []rbacv1.PolicyRule, have []authorizationv1.ResourceRule) []authorizationv1.ResourceAttributes {
+// listLacking returns the rights of rules that are missing in have, without duplicates.
+func listLacking(rules []rbacv1.PolicyRule, have []authorizationv1.ResourceRule) []authorizationv1.ResourceAttributes {
 	var all []authorizationv1.ResourceAttributes
 	for _, rule := range rules {
-		for _, right := range rightsOf(rule) {
-			covers := func(h authorizationv1.ResourceRule) bool { return allows(h, right) }
+		for _, right := range expandRights(rule) {
+			covers := func(h authorizationv1.ResourceRule) bool { return allowsRight(h, right) }
 			if !slices.ContainsFunc(have, covers) && !slices.Contains(all, right) {
 				all = append(all, right)
 			}
@@ -21,8 +21,8 @@ func lacking(rules []rbacv1.PolicyRule, have []authorizationv1.ResourceRule) []a
 	return all
 }
 
-// rightsOf returns the single rights of a rule.
-func rightsOf(rule rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
+// expandRights returns the single rights of a rule.
+func expandRights(rule rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
 	names := rule.ResourceNames
 	if len(names) == 0 {
 		names = []string{""}
@@ -40,8 +40,8 @@ func rightsOf(rule rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
 	return all
 }
 
-// allows reports whether a rule includes a right.
-func allows(rule authorizationv1.ResourceRule, right authorizationv1.ResourceAttributes) bool {
+// allowsRight reports whether a rule includes a right.
+func allowsRight(rule authorizationv1.ResourceRule, right authorizationv1.ResourceAttributes) bool {
 	holds := func(values []string, value string) bool {
 		return slices.Contains(values, value) || slices.Contains(values, rbacv1.ResourceAll)
 	}
@@ -49,8 +49,8 @@ func allows(rule authorizationv1.ResourceRule, right authorizationv1.ResourceAtt
 		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, right.Name))
 }
 
-// described formats a right for a message.
-func described(r authorizationv1.ResourceAttributes) string {
+// describeRight formats a right for a message.
+func describeRight(r authorizationv1.ResourceAttributes) string {
 	text := r.Verb + " " + r.Resource
 	if r.Group != "" {
 		text += "." + r.Group

@@ -40,8 +40,8 @@ func TestLacking(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, right := range lacking(wanted, test.have) {
-				got = append(got, described(right))
+			for _, right := range listLacking(wanted, test.have) {
+				got = append(got, describeRight(right))
 			}
 			if text := strings.Join(got, ", "); text != test.want {
 				t.Errorf("got %s; want %s", text, test.want)
@@ -52,10 +52,10 @@ func TestLacking(t *testing.T) {
 
 // TestVerdict fails if a message about many missing rights is long. Default tier.
 func TestVerdict(t *testing.T) {
-	if err := verdictOn(nil); err != nil {
+	if err := explainMissing(nil); err != nil {
 		t.Error(err)
 	}
-	err := verdictOn(lacking(install.Rights()[""], nil))
+	err := explainMissing(listLacking(install.Rights()[""], nil))
 	if err == nil || !strings.Contains(err.Error(), " more: run croft install") || len(err.Error()) > 300 {
 		t.Error(err)
 	}

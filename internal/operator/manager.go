@@ -32,16 +32,16 @@ import (
 // takes seconds.
 const longest = 2 * time.Minute
 
-func options(o Options) manager.Options {
+func buildOptions(o Options) manager.Options {
 	return manager.Options{
 		Scheme: scheme.New(),
 		Logger: o.Log,
-		Cache:  cacheOptions(o.Plugins),
+		Cache:  buildCacheOptions(o.Plugins),
 		// controller-runtime must know the scope of each kind in ByObject, and fails for a
 		// kind that the cluster does not serve. Optional kinds may be installed after
 		// croft.
 		NewCache: func(c *rest.Config, o cache.Options) (cache.Cache, error) {
-			o.Mapper = meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{o.Mapper, optionalKinds()}}
+			o.Mapper = meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{o.Mapper, mapOptionalKinds()}}
 			return cache.New(c, o)
 		},
 		// Objects without a Go type, such as clouds' node classes, are read from the cache,
@@ -66,11 +66,11 @@ func options(o Options) manager.Options {
 	}
 }
 
-// cacheOptions limits the cache of most kinds to croft's own objects, so that it does not
+// buildCacheOptions limits the cache of most kinds to croft's own objects, so that it does not
 // grow with the tenants' workloads. The exceptions: all namespaces are cached, because a
 // tenant may declare an existing one, and events are limited to refusals and truncated.
 // plugins are the DaemonSets that nodes with secondary networks wait for.
-func cacheOptions(plugins secondary.Plugins) cache.Options {
+func buildCacheOptions(plugins secondary.Plugins) cache.Options {
 	all := cache.ByObject{Label: labels.Everything()}
 	options := cache.Options{
 		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}),
@@ -89,12 +89,12 @@ func cacheOptions(plugins secondary.Plugins) cache.Options {
 			&karpenterv1.NodeClaim{}: all,
 			// whereabouts' kind. Watched only where the cluster serves it. Its managed
 			// fields repeat the key of each allocation.
-			ipPool(): {Label: labels.Everything(), Transform: cache.TransformStripManagedFields()},
+			newIPPool(): {Label: labels.Everything(), Transform: cache.TransformStripManagedFields()},
 			// Watched only where pools wait for their networks.
 			&corev1.Node{}: {Label: labels.SelectorFromSet(labels.Set{v1alpha1.NodeNetworksLabel: "true"})},
 		},
 	}
-	if !plugins.None() {
+	if !plugins.IsEmpty() {
 		// The operator may read these objects in this namespace only. They are watched only
 		// where pools wait for their networks.
 		in := func(which labels.Selector) cache.ByObject {
@@ -109,36 +109,36 @@ func cacheOptions(plugins secondary.Plugins) cache.Options {
 	return options
 }
 
-// ipPool returns an object of whereabouts' kind IPPool, which croft reads without a Go
+// newIPPool returns an object of whereabouts' kind IPPool, which croft reads without a Go
 // type.
-func ipPool() client.Object {
+func newIPPool() client.Object {
 	pool := &unstructured.Unstructured{}
 	pool.SetGroupVersionKind(secondary.IPPool)
 	return pool
 }
 
-// optionalKinds maps the kinds of cacheOptions that a cluster may not serve, with the
+// mapOptionalKinds maps the kinds of buildCacheOptions that a cluster may not serve, with the
 // scopes of their CRDs. They are watched as soon as the cluster serves them (watch.Late).
-func optionalKinds() meta.RESTMapper {
+func mapOptionalKinds() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodeClaim"}, meta.RESTScopeRoot)
 	m.Add(secondary.IPPool, meta.RESTScopeNamespace)
 	return m
 }
 
-// synced returns a readiness check that fails until the caches are filled. It does not
+// newSyncCheck returns a readiness check that fails until the caches are filled. It does not
 // wait.
-func synced(c cache.Cache) healthz.Checker {
+func newSyncCheck(c cache.Cache) healthz.Checker {
 	return func(req *http.Request) error {
-		if !filled(req.Context(), c) {
+		if !areCachesFilled(req.Context(), c) {
 			return errors.New("the caches are being filled")
 		}
 		return nil
 	}
 }
 
-// filled reports whether the caches are filled. It waits at most 100 ms.
-func filled(ctx context.Context, c cache.Cache) bool {
+// areCachesFilled reports whether the caches are filled. It waits at most 100 ms.
+func areCachesFilled(ctx context.Context, c cache.Cache) bool {
 	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
 	return c.WaitForCacheSync(ctx)

@@ -12,10 +12,10 @@ import (
 )
 
 // TestOptionalKinds fails if the operator would not start on a cluster without a kind that
-// cacheOptions lists. Only built-in kinds, and croft's own, which are installed with the
-// operator, need no entry in optionalKinds.
+// buildCacheOptions lists. Only built-in kinds, and croft's own, which are installed with the
+// operator, need no entry in mapOptionalKinds.
 func TestOptionalKinds(t *testing.T) {
-	for object := range cacheOptions(secondary.Plugins{}).ByObject {
+	for object := range buildCacheOptions(secondary.Plugins{}).ByObject {
 		kind, err := apiutil.GVKForObject(object, scheme.New())
 		if err != nil {
 			t.Fatal(err)
@@ -23,7 +23,7 @@ func TestOptionalKinds(t *testing.T) {
 		if builtIn := !strings.Contains(kind.Group, "."); builtIn || kind.Group == v1alpha1.GroupVersion.Group {
 			continue
 		}
-		if _, err := optionalKinds().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+		if _, err := mapOptionalKinds().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
 			t.Errorf("optionalKinds lacks it: %v", err)
 		}
 	}

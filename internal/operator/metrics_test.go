@@ -26,7 +26,7 @@ func TestMetricsAreRegistered(t *testing.T) {
 	if !ok {
 		t.Fatalf("%T", metrics.Registry)
 	}
-	metrictest.Registered(t, registry, metric.Operator)
+	metrictest.CheckRegistered(t, registry, metric.Operator)
 }
 
 // value returns the operator's series with these labels, each as "name=value". ok is false

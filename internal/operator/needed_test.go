@@ -143,7 +143,7 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: v1alpha1.ManagedBy}
-	rights, problems := installtest.Granted(account, objects)
+	rights, problems := installtest.FindGranted(account, objects)
 	t.Logf("%d rights, %d requests", len(rights), len(requests))
 	if len(rights) < 100 || len(requests) < 500 {
 		t.Error("there is little to compare")

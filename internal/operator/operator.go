@@ -51,7 +51,7 @@ type Options struct {
 // Run runs the operator until the context is done. A clean stop returns nil.
 func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if o.Log.GetSink() == nil {
-		o.Log = logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: readable}))
+		o.Log = logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: replaceAttr}))
 		log.SetLogger(o.Log)
 		klog.SetLogger(o.Log)
 	}
@@ -65,9 +65,9 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	}
 	if o.Trace.Endpoint != "" {
 		cfg.Wrap(trace.Transport)
-		defer flush(stopTraces, o.Log)
+		defer flushTraces(stopTraces, o.Log)
 	}
-	m, err := manager.New(cfg, options(o))
+	m, err := manager.New(cfg, buildOptions(o))
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
@@ -82,7 +82,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		Client: m.GetClient(), Holder: host, Version: version.String(), Log: o.Log.WithName("heartbeat"),
 		// An operator that cannot fill its caches, because rights are missing, does
 		// nothing, and must write no heartbeat.
-		Ready:   func(ctx context.Context) bool { return filled(ctx, m.GetCache()) },
+		Ready:   func(ctx context.Context) bool { return areCachesFilled(ctx, m.GetCache()) },
 		Written: func(at time.Time) { heartbeatAt.WithLabelValues().Set(float64(at.Unix())) },
 	}
 	if err := m.Add(beat); err != nil {
@@ -91,18 +91,18 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}
-	if err := m.AddReadyzCheck("caches", synced(m.GetCache())); err != nil {
+	if err := m.AddReadyzCheck("caches", newSyncCheck(m.GetCache())); err != nil {
 		return err
 	}
-	if err := m.AddReadyzCheck("rights", newRights(m.GetClient(), o.Log.WithName("rights")).check); err != nil {
+	if err := m.AddReadyzCheck("rights", newRights(m.GetClient(), o.Log.WithName("rights")).checkRights); err != nil {
 		return err
 	}
 	return m.Start(ctx)
 }
 
-// flush exports the last traces. It waits a few seconds at most, because the operator's pod
+// flushTraces exports the last traces. It waits a few seconds at most, because the operator's pod
 // is about to end.
-func flush(stop func(context.Context) error, l logr.Logger) {
+func flushTraces(stop func(context.Context) error, l logr.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := stop(ctx); err != nil {
@@ -110,9 +110,9 @@ func flush(stop func(context.Context) error, l logr.Logger) {
 	}
 }
 
-// readable logs a value by its String method. Some values that controller-runtime logs
+// replaceAttr logs a value by its String method. Some values that controller-runtime logs
 // cannot be encoded as JSON.
-func readable(_ []string, a slog.Attr) slog.Attr {
+func replaceAttr(_ []string, a slog.Attr) slog.Attr {
 	if s, ok := a.Value.Any().(fmt.Stringer); ok && a.Value.Kind() == slog.KindAny {
 		a.Value = slog.StringValue(s.String())
 	}

@@ -34,7 +34,7 @@ tenants: {keeper: {pool: apps, namespaces: ` + namespaces + `, access: [{group: 
 	}
 	// croft runs as its own process: the command line sets the process-wide logger, and the
 	// operator runs in this process.
-	binary, err := sandbox.Tool("croft")
+	binary, err := sandbox.FindTool("croft")
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func (a *authorizer) Create(_ context.Context, o client.Object, _ ...client.Crea
 	case *authorizationv1.SelfSubjectAccessReview:
 		right := *review.Spec.ResourceAttributes
 		right.Resource, right.Subresource = strings.TrimSuffix(right.Resource+"/"+right.Subresource, "/"), ""
-		review.Status.Allowed = described(right) != a.without
+		review.Status.Allowed = describeRight(right) != a.without
 	}
 	return a.err
 }
@@ -52,8 +52,8 @@ func (a *authorizer) listed(rules []rbacv1.PolicyRule) (all []authorizationv1.Re
 		return nil
 	}
 	for _, rule := range rules {
-		for _, right := range rightsOf(rule) {
-			if described(right) != a.without {
+		for _, right := range expandRights(rule) {
+			if describeRight(right) != a.without {
 				names := slices.DeleteFunc([]string{right.Name}, func(name string) bool { return name == "" })
 				all = append(all, authorizationv1.ResourceRule{
 					APIGroups: []string{right.Group}, Resources: []string{right.Resource}, Verbs: []string{right.Verb}, ResourceNames: names,
@@ -84,7 +84,7 @@ func TestReadiness(t *testing.T) {
 		"the API server is not there": {authorizer{err: errors.New("connection refused")}, errUnasked.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := newRights(&test.by, logr.Discard()).check(request)
+			err := newRights(&test.by, logr.Discard()).checkRights(request)
 			if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
 				t.Errorf("got %v, want %q", err, test.says)
 			}
@@ -93,20 +93,20 @@ func TestReadiness(t *testing.T) {
 
 	api := &authorizer{}
 	r := newRights(api, logr.Discard())
-	if err := r.check(request); err != nil {
+	if err := r.checkRights(request); err != nil {
 		t.Fatal(err)
 	}
 	asked := api.asked
-	if err := r.check(request); err != nil || api.asked != asked {
+	if err := r.checkRights(request); err != nil || api.asked != asked {
 		t.Errorf("the next probe asked again %d times: %v", api.asked-asked, err)
 	}
 	r.asked = time.Time{}
 	api.err = errors.New("connection refused")
-	if err := r.check(request); err != nil {
+	if err := r.checkRights(request); err != nil {
 		t.Errorf("an operator that was ready is not, since the API server does not answer: %v", err)
 	}
 	r.asked, api.err, api.without = time.Time{}, nil, "delete networkpolicies.networking.k8s.io"
-	if err := r.check(request); err == nil {
+	if err := r.checkRights(request); err == nil {
 		t.Error("a right was taken away, and it is ready")
 	}
 }

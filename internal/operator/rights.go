@@ -49,9 +49,9 @@ func newRights(c client.Writer, log logr.Logger) *rights {
 	return &rights{client: c, log: log, verdict: errUnasked}
 }
 
-// check implements healthz.Checker. If the API server does not answer, check returns its
+// checkRights implements healthz.Checker. If the API server does not answer, check returns its
 // last result: an outage does not change the operator's rights.
-func (r *rights) check(req *http.Request) error {
+func (r *rights) checkRights(req *http.Request) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Since(r.asked) < rightsInterval {
@@ -59,7 +59,7 @@ func (r *rights) check(req *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), rightsTimeout)
 	defer cancel()
-	missing, err := r.missing(ctx)
+	missing, err := r.listMissing(ctx)
 	switch {
 	case apierrors.IsForbidden(err):
 		// On this cluster the ClusterRole system:basic-user is not bound to all users.
@@ -72,7 +72,7 @@ func (r *rights) check(req *http.Request) error {
 	}
 	r.asked = time.Now()
 	before := r.verdict
-	r.verdict = verdictOn(missing)
+	r.verdict = explainMissing(missing)
 	// The probe's response does not contain the reason, so it is logged.
 	if r.verdict != nil && (before == nil || before.Error() != r.verdict.Error()) {
 		r.log.Error(r.verdict, "not ready")
@@ -80,14 +80,14 @@ func (r *rights) check(req *http.Request) error {
 	return r.verdict
 }
 
-// verdictOn returns an error that names some of the missing rights, or nil.
-func verdictOn(missing []authorizationv1.ResourceAttributes) error {
+// explainMissing returns an error that names some of the missing rights, or nil.
+func explainMissing(missing []authorizationv1.ResourceAttributes) error {
 	if len(missing) == 0 {
 		return nil
 	}
 	var names []string
 	for _, right := range missing[:min(len(missing), named)] {
-		names = append(names, described(right))
+		names = append(names, describeRight(right))
 	}
 	if more := len(missing) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
@@ -95,12 +95,12 @@ func verdictOn(missing []authorizationv1.ResourceAttributes) error {
 	return fmt.Errorf("the operator may not %s: run croft install or helm upgrade again, with this version", strings.Join(names, ", "))
 }
 
-// missing returns the rights that the operator lacks.
-func (r *rights) missing(ctx context.Context) ([]authorizationv1.ResourceAttributes, error) {
+// listMissing returns the rights that the operator lacks.
+func (r *rights) listMissing(ctx context.Context) ([]authorizationv1.ResourceAttributes, error) {
 	needed := install.Rights()
 	var all []authorizationv1.ResourceAttributes
 	for _, namespace := range slices.Sorted(maps.Keys(needed)) {
-		lacks, err := r.missingIn(ctx, namespace, needed[namespace])
+		lacks, err := r.listMissingIn(ctx, namespace, needed[namespace])
 		if err != nil {
 			return nil, err
 		}
@@ -109,9 +109,9 @@ func (r *rights) missing(ctx context.Context) ([]authorizationv1.ResourceAttribu
 	return all, nil
 }
 
-// missingIn requests the list of all rights in a namespace. If the list is incomplete, it
+// listMissingIn requests the list of all rights in a namespace. If the list is incomplete, it
 // checks each right that the list lacks: some authorizers can decide, but cannot list.
-func (r *rights) missingIn(ctx context.Context, namespace string, rules []rbacv1.PolicyRule) ([]authorizationv1.ResourceAttributes, error) {
+func (r *rights) listMissingIn(ctx context.Context, namespace string, rules []rbacv1.PolicyRule) ([]authorizationv1.ResourceAttributes, error) {
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
 	if namespace == "" {
 		// Cluster-wide rights apply to every namespace, but the review requires one.
@@ -120,12 +120,12 @@ func (r *rights) missingIn(ctx context.Context, namespace string, rules []rbacv1
 	if err := r.client.Create(ctx, review); err != nil {
 		return nil, err
 	}
-	lacks := lacking(rules, review.Status.ResourceRules)
+	lacks := listLacking(rules, review.Status.ResourceRules)
 	if !review.Status.Incomplete {
-		return within(namespace, lacks), nil
+		return setNamespace(namespace, lacks), nil
 	}
 	var denied []authorizationv1.ResourceAttributes
-	for _, right := range within(namespace, lacks) {
+	for _, right := range setNamespace(namespace, lacks) {
 		asked := right
 		asked.Resource, asked.Subresource, _ = strings.Cut(right.Resource, "/")
 		access := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &asked}}
@@ -139,8 +139,8 @@ func (r *rights) missingIn(ctx context.Context, namespace string, rules []rbacv1
 	return denied, nil
 }
 
-// within sets the namespace of rights.
-func within(namespace string, rights []authorizationv1.ResourceAttributes) []authorizationv1.ResourceAttributes {
+// setNamespace sets the namespace of rights.
+func setNamespace(namespace string, rights []authorizationv1.ResourceAttributes) []authorizationv1.ResourceAttributes {
 	for i := range rights {
 		rights[i].Namespace = namespace
 	}

@@ -234,7 +234,7 @@ func (t impersonatingTransport) RoundTrip(r *http.Request) (*http.Response, erro
 type tokenHolderKey struct{}
 
 // withTokenHolder adds an empty token holder to the context. The authenticators remove the
-// token from the request, and serviceAccountsOrUsers keeps it in the holder.
+// token from the request, and recordServiceAccountTokens keeps it in the holder.
 func withTokenHolder(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), tokenHolderKey{}, new(string))))

@@ -9,5 +9,5 @@ import (
 
 // TestMetricsAreRegistered fails if the proxy's metrics differ from the declared ones.
 func TestMetricsAreRegistered(t *testing.T) {
-	metrictest.Registered(t, newMetrics().registry, metric.Proxy)
+	metrictest.CheckRegistered(t, newMetrics().registry, metric.Proxy)
 }

@@ -53,12 +53,12 @@ type AWSInstance struct {
 // AWSCalls returns the calls of an action, such as ec2:CreateFleet, the oldest first, or all
 // calls if it is empty.
 func (c *Cluster) AWSCalls(ctx context.Context, action string) (calls []AWSCall, err error) {
-	return calls, c.json(ctx, &calls, "aws", "calls", "--action", action, "-o", "json")
+	return calls, c.runJSON(ctx, &calls, "aws", "calls", "--action", action, "-o", "json")
 }
 
 // AWSInstances returns the account's instances, including terminated ones.
 func (c *Cluster) AWSInstances(ctx context.Context) (instances []AWSInstance, err error) {
-	return instances, c.json(ctx, &instances, "aws", "instances", "-o", "json")
+	return instances, c.runJSON(ctx, &instances, "aws", "instances", "-o", "json")
 }
 
 // AWSFault injects a fault into the account until AWSClear: a kind and flags of `croft-sandbox
@@ -98,7 +98,7 @@ type AWSInterface struct {
 // AWSInterfaces returns the account's network interfaces, including the primary ones of
 // instances.
 func (c *Cluster) AWSInterfaces(ctx context.Context) (interfaces []AWSInterface, err error) {
-	return interfaces, c.json(ctx, &interfaces, "aws", "interfaces", "-o", "json")
+	return interfaces, c.runJSON(ctx, &interfaces, "aws", "interfaces", "-o", "json")
 }
 
 // AWSSubnet creates a subnet in a zone, which no node class selects, and returns its id.
@@ -117,7 +117,7 @@ func (c *Cluster) AWSLeft(ctx context.Context) ([]string, error) {
 	return left, err
 }
 
-func (c *Cluster) json(ctx context.Context, into any, args ...string) error {
+func (c *Cluster) runJSON(ctx context.Context, into any, args ...string) error {
 	out, err := c.run(ctx, args...)
 	if err != nil {
 		return err

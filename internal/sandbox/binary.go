@@ -14,15 +14,15 @@ const EnvBinary = "CROFT_SANDBOX_BIN"
 
 const module = "croft.dev/croft"
 
-// Binary returns the path of the croft-sandbox binary.
-func Binary() (string, error) {
+// FindBinary returns the path of the croft-sandbox binary.
+func FindBinary() (string, error) {
 	if path := os.Getenv(EnvBinary); path != "" {
 		if _, err := os.Stat(path); err != nil {
 			return "", fmt.Errorf("%s: %w: correct it, or unset it and run `make build`", EnvBinary, err)
 		}
 		return filepath.Abs(path)
 	}
-	root, err := repositoryRoot()
+	root, err := findRepositoryRoot()
 	if err != nil {
 		return "", fmt.Errorf("%w: set %s to the path of a croft-sandbox binary", err, EnvBinary)
 	}
@@ -33,9 +33,9 @@ func Binary() (string, error) {
 	return path, nil
 }
 
-// Tool returns the path of a program that `make NAME` or `make test` builds in bin.
-func Tool(name string) (string, error) {
-	root, err := repositoryRoot()
+// FindTool returns the path of a program that `make NAME` or `make test` builds in bin.
+func FindTool(name string) (string, error) {
+	root, err := findRepositoryRoot()
 	if err != nil {
 		return "", err
 	}
@@ -46,15 +46,15 @@ func Tool(name string) (string, error) {
 	return path, nil
 }
 
-// repositoryRoot returns the directory of croft's own go.mod, at or above the working
+// findRepositoryRoot returns the directory of croft's own go.mod, at or above the working
 // directory; go test starts in the directory of the package.
-func repositoryRoot() (string, error) {
+func findRepositoryRoot() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for dir := start; ; dir = filepath.Dir(dir) {
-		if moduleOf(filepath.Join(dir, "go.mod")) == module {
+		if readModule(filepath.Join(dir, "go.mod")) == module {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
@@ -63,8 +63,8 @@ func repositoryRoot() (string, error) {
 	}
 }
 
-// moduleOf returns the module's path in a go.mod, or "" if there is none.
-func moduleOf(goMod string) string {
+// readModule returns the module's path in a go.mod, or "" if there is none.
+func readModule(goMod string) string {
 	f, err := os.Open(goMod)
 	if err != nil {
 		return ""

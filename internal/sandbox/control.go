@@ -9,31 +9,31 @@ import (
 
 // Stop stops a component and returns when it has ended. The others keep running.
 func (c *Cluster) Stop(component string) error {
-	return c.do("stop", component)
+	return c.controlComponent("stop", component)
 }
 
 // Start starts a stopped component and returns when it is ready.
 func (c *Cluster) Start(component string) error {
-	return c.do("start", component)
+	return c.controlComponent("start", component)
 }
 
 // Freeze suspends a component's process until Thaw.
-func (c *Cluster) Freeze(component string) error { return c.do("freeze", component) }
+func (c *Cluster) Freeze(component string) error { return c.controlComponent("freeze", component) }
 
 // Cut disconnects an API server from etcd until Thaw.
-func (c *Cluster) Cut(server string) error { return c.do("cut", server) }
+func (c *Cluster) Cut(server string) error { return c.controlComponent("cut", server) }
 
 // Thaw resumes a suspended component, and reconnects a disconnected API server.
-func (c *Cluster) Thaw(component string) error { return c.do("thaw", component) }
+func (c *Cluster) Thaw(component string) error { return c.controlComponent("thaw", component) }
 
-func (c *Cluster) do(command, component string) error {
+func (c *Cluster) controlComponent(command, component string) error {
 	_, err := c.run(context.Background(), command, component)
 	return err
 }
 
 // ConfigAt returns the administrator's client configuration for one of several API servers.
 func (c *Cluster) ConfigAt(server string) (*rest.Config, error) {
-	return c.config("--server", server)
+	return c.readConfig("--server", server)
 }
 
 // ConfigFor returns a client configuration of another user: the sandbox's CA signs the name and
@@ -43,11 +43,11 @@ func (c *Cluster) ConfigFor(user string, groups ...string) (*rest.Config, error)
 	for _, group := range groups {
 		args = append(args, "--group", group)
 	}
-	return c.config(args...)
+	return c.readConfig(args...)
 }
 
-// config returns a client configuration that croft-sandbox writes.
-func (c *Cluster) config(args ...string) (*rest.Config, error) {
+// readConfig returns a client configuration that croft-sandbox writes.
+func (c *Cluster) readConfig(args ...string) (*rest.Config, error) {
 	kubeconfig, err := c.run(context.Background(), append([]string{"kubeconfig"}, args...)...)
 	if err != nil {
 		return nil, err

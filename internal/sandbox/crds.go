@@ -93,7 +93,7 @@ type crdSource struct {
 	renamed *strings.Replacer
 }
 
-func (s crdSource) read(path string) (io.Reader, error) {
+func (s crdSource) readFile(path string) (io.Reader, error) {
 	content, err := os.ReadFile(path)
 	if err != nil || s.renamed == nil {
 		return bytes.NewReader(content), err
@@ -170,7 +170,7 @@ func (c *Cluster) awaitCRDs(ctx context.Context, definitions apiextensions.Inter
 						Param("limit", "1").MaxRetries(0).Do(waitCtx).Error()
 				})
 				if err != nil {
-					err = fmt.Errorf("the API server does not serve %s: %w; %s", resource, err, whyUnserved(ctx, definitions, crd.name))
+					err = fmt.Errorf("the API server does not serve %s: %w; %s", resource, err, explainUnserved(ctx, definitions, crd.name))
 				}
 				return err
 			})
@@ -179,11 +179,11 @@ func (c *Cluster) awaitCRDs(ctx context.Context, definitions apiextensions.Inter
 	if err := waits.Wait(); err != nil {
 		return err
 	}
-	return until(ctx, func() error { return named(d, crds) })
+	return until(ctx, func() error { return checkDiscovery(d, crds) })
 }
 
-// named returns an error that lists the resources missing from the discovery.
-func named(d discovery.DiscoveryInterface, crds []crd) error {
+// checkDiscovery returns an error that lists the resources missing from the discovery.
+func checkDiscovery(d discovery.DiscoveryInterface, crds []crd) error {
 	_, lists, err := d.ServerGroupsAndResources()
 	if err != nil {
 		return err
@@ -208,8 +208,8 @@ func named(d discovery.DiscoveryInterface, crds []crd) error {
 	return nil
 }
 
-// whyUnserved returns a CRD's conditions, such as a conflict of its names.
-func whyUnserved(ctx context.Context, definitions apiextensions.Interface, name string) string {
+// explainUnserved returns a CRD's conditions, such as a conflict of its names.
+func explainUnserved(ctx context.Context, definitions apiextensions.Interface, name string) string {
 	crd, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err.Error()
@@ -239,7 +239,7 @@ func readCRDs(ctx context.Context, addons []string) ([]crd, error) {
 		}
 		sources = append(sources, of...)
 	}
-	dirs, err := moduleDirs(ctx, sources)
+	dirs, err := findModuleDirs(ctx, sources)
 	if err != nil {
 		return nil, err
 	}
@@ -265,9 +265,9 @@ func readCRDs(ctx context.Context, addons []string) ([]crd, error) {
 	var reads errgroup.Group
 	for i, f := range all {
 		reads.Go(func() error {
-			content, err := f.read(f.path)
+			content, err := f.readFile(f.path)
 			if err == nil {
-				crds[i], err = readCRDsOf(content)
+				crds[i], err = parseCRDs(content)
 			}
 			if err != nil {
 				err = fmt.Errorf("%s: %w", f.path, err)
@@ -279,9 +279,9 @@ func readCRDs(ctx context.Context, addons []string) ([]crd, error) {
 	return slices.Concat(crds...), err
 }
 
-// readCRDsOf reads the CRDs in a file. It leaves out other objects, such as the admission
+// parseCRDs reads the CRDs in a file. It leaves out other objects, such as the admission
 // policy of the Gateway API.
-func readCRDsOf(content io.Reader) ([]crd, error) {
+func parseCRDs(content io.Reader) ([]crd, error) {
 	var crds []crd
 	for documents := utilyaml.NewYAMLReader(bufio.NewReader(content)); ; {
 		document, err := documents.Read()
@@ -325,9 +325,9 @@ func readCRDsOf(content io.Reader) ([]crd, error) {
 	}
 }
 
-// moduleDirs downloads missing modules, and returns the directories of all.
-func moduleDirs(ctx context.Context, sources []crdSource) (map[string]string, error) {
-	root, err := repositoryRoot()
+// findModuleDirs downloads missing modules, and returns the directories of all.
+func findModuleDirs(ctx context.Context, sources []crdSource) (map[string]string, error) {
+	root, err := findRepositoryRoot()
 	if err != nil {
 		return nil, fmt.Errorf("addons: %w", err)
 	}
@@ -340,7 +340,7 @@ func moduleDirs(ctx context.Context, sources []crdSource) (map[string]string, er
 		}
 	}
 	for parent, names := range modules {
-		if err := download(ctx, root, parent, names, dirs); err != nil {
+		if err := downloadModules(ctx, root, parent, names, dirs); err != nil {
 			return nil, err
 		}
 	}
@@ -350,11 +350,11 @@ func moduleDirs(ctx context.Context, sources []crdSource) (map[string]string, er
 // addonsFolder is the folder of sandbox with the versions of most addons.
 const addonsFolder = "addons"
 
-// download adds the directories of modules in the versions of a folder's go.mod.
-func download(ctx context.Context, root, parent string, modules []string, dirs map[string]string) error {
+// downloadModules adds the directories of modules in the versions of a folder's go.mod.
+func downloadModules(ctx context.Context, root, parent string, modules []string, dirs map[string]string) error {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"mod", "download", "-json"}, modules...)...)
 	cmd.Dir = filepath.Join(root, "sandbox", parent)
-	out, failed := output(cmd)
+	out, failed := runCommand(cmd)
 	// A failure is reported in the entry of its module.
 	for decoder := json.NewDecoder(strings.NewReader(out)); ; {
 		var module struct{ Path, Dir, Error string }

@@ -103,7 +103,7 @@ func TestGatekeeper(t *testing.T) {
 }
 
 func TestGatekeeperThatIsNotThere(t *testing.T) {
-	binary, err := Binary()
+	binary, err := FindBinary()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func (c *Cluster) Kill(name string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.do("kill", name); err != nil {
+	if err := c.controlComponent("kill", name); err != nil {
 		return err
 	}
 	return wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, downTimeout, true,

@@ -100,7 +100,7 @@ type Cluster struct {
 
 // Up starts a sandbox and returns when it is ready. The caller must call Down.
 func Up(ctx context.Context, o Options) (*Cluster, error) {
-	binary, err := Binary()
+	binary, err := FindBinary()
 	if err != nil {
 		return nil, err
 	}
@@ -111,13 +111,13 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 		}
 		c.tempDir = true
 	}
-	if err := c.up(ctx, o); err != nil {
+	if err := c.startCluster(ctx, o); err != nil {
 		return nil, errors.Join(err, c.Down())
 	}
 	return c, nil
 }
 
-func (c *Cluster) up(ctx context.Context, o Options) error {
+func (c *Cluster) startCluster(ctx context.Context, o Options) error {
 	timeout := o.Timeout
 	if timeout == 0 {
 		timeout = defaultTimeout
@@ -171,11 +171,11 @@ func (c *Cluster) up(ctx context.Context, o Options) error {
 	if o.Without != nil {
 		args = append(args, "--without", strings.Join(o.Without, ","))
 	}
-	cmd := c.command(ctx, args...)
-	if err := tie(cmd); err != nil {
+	cmd := c.buildCommand(ctx, args...)
+	if err := tieLifetime(cmd); err != nil {
 		return err
 	}
-	if _, err := output(cmd); err != nil {
+	if _, err := runCommand(cmd); err != nil {
 		return err
 	}
 	path, err := c.run(ctx, "kubeconfig")
@@ -222,10 +222,10 @@ func (c *Cluster) Git(name string) (string, error) {
 func (c *Cluster) AuditLog() string { return filepath.Join(c.Dir, "audit.log") }
 
 func (c *Cluster) run(ctx context.Context, args ...string) (string, error) {
-	return output(c.command(ctx, args...))
+	return runCommand(c.buildCommand(ctx, args...))
 }
 
-func (c *Cluster) command(ctx context.Context, args ...string) *exec.Cmd {
+func (c *Cluster) buildCommand(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, c.binary, append([]string{"--dir", c.Dir}, args...)...)
 	// This gives croft-sandbox time to stop its processes.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -233,7 +233,7 @@ func (c *Cluster) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func output(cmd *exec.Cmd) (string, error) {
+func runCommand(cmd *exec.Cmd) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

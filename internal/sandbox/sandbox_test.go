@@ -10,20 +10,20 @@ import (
 func TestBinaryIsNamedByTheEnvironment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "croft-sandbox")
 	t.Setenv(EnvBinary, path)
-	if _, err := Binary(); err == nil || !strings.Contains(err.Error(), "make build") {
+	if _, err := FindBinary(); err == nil || !strings.Contains(err.Error(), "make build") {
 		t.Errorf("a missing binary: got %v, want an error that names the make target", err)
 	}
 	if err := os.WriteFile(path, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Binary(); got != path || err != nil {
+	if got, err := FindBinary(); got != path || err != nil {
 		t.Errorf("got %q, %v; want %q", got, err, path)
 	}
 }
 
 func TestRepositoryRootIsFoundFromAPackage(t *testing.T) {
 	t.Setenv(EnvBinary, "")
-	root, err := repositoryRoot()
+	root, err := findRepositoryRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestRepositoryRootIsFoundFromAPackage(t *testing.T) {
 		t.Error(err)
 	}
 	t.Chdir(t.TempDir())
-	if root, err := repositoryRoot(); err == nil {
+	if root, err := findRepositoryRoot(); err == nil {
 		t.Errorf("outside the repository: got %s, want an error", root)
 	}
 }

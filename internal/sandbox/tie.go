@@ -12,10 +12,10 @@ var pipe = sync.OnceValues(func() ([2]*os.File, error) {
 	return [2]*os.File{r, w}, err
 })
 
-// tie makes the sandbox that a command starts stop when this process ends. A test that panics
+// tieLifetime makes the sandbox that a command starts stop when this process ends. A test that panics
 // or exceeds its time limit does not clean up, but the kernel closes its end of the pipe, from
 // which the sandbox reads.
-func tie(cmd *exec.Cmd) error {
+func tieLifetime(cmd *exec.Cmd) error {
 	ends, err := pipe()
 	if err != nil {
 		return err

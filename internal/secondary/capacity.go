@@ -9,11 +9,11 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Types returns the sorted instance types that a pool's nodes may have, as far as names
+// PossibleTypes returns the sorted instance types that a pool's nodes may have, as far as names
 // determine them: the listed types, or otherwise all known ones, without those that
 // requirements on the type, the family or the size exclude. listed is false if the pool
 // lists no types.
-func Types(instances *v1alpha1.Instances) (types []string, listed bool) {
+func PossibleTypes(instances *v1alpha1.Instances) (types []string, listed bool) {
 	types, listed = slices.Sorted(slices.Values(instances.InstanceTypes)), len(instances.InstanceTypes) > 0
 	if !listed {
 		types = InstanceTypes()
@@ -25,7 +25,7 @@ func Types(instances *v1alpha1.Instances) (types []string, listed bool) {
 			continue
 		}
 		listed = listed || r.Key == corev1.LabelInstanceTypeStable && r.Operator == corev1.NodeSelectorOpIn
-		types = slices.DeleteFunc(types, func(t string) bool { return !meets(r, part(t)) })
+		types = slices.DeleteFunc(types, func(t string) bool { return !meetsRequirement(r, part(t)) })
 	}
 	return types, listed
 }
@@ -43,7 +43,7 @@ var partOf = map[string]func(string) string{
 	},
 }
 
-func meets(r *v1alpha1.Requirement, value string) bool {
+func meetsRequirement(r *v1alpha1.Requirement, value string) bool {
 	switch r.Operator {
 	case corev1.NodeSelectorOpIn:
 		return slices.Contains(r.Values, value)
@@ -54,9 +54,9 @@ func meets(r *v1alpha1.Requirement, value string) bool {
 	}
 }
 
-// TooSmall returns the instance types that have too few interfaces for a number of
+// FindTooSmall returns the instance types that have too few interfaces for a number of
 // networks. It omits unknown types.
-func TooSmall(types []string, networks int) []string {
+func FindTooSmall(types []string, networks int) []string {
 	var all []string
 	for _, t := range types {
 		if l, known := LimitsOf(t); known && !l.Carries(networks) {
@@ -66,8 +66,8 @@ func TooSmall(types []string, networks int) []string {
 	return all
 }
 
-// Zones returns the sorted zones that all of the networks have.
-func Zones(networks ...*v1alpha1.SecondaryNetworkSpec) []string {
+// CommonZones returns the sorted zones that all of the networks have.
+func CommonZones(networks ...*v1alpha1.SecondaryNetworkSpec) []string {
 	count := map[string]int{}
 	for _, n := range networks {
 		for i := range n.Zones {

@@ -46,15 +46,15 @@ func TestTypes(t *testing.T) {
 			in(corev1.LabelInstanceTypeStable, corev1.NodeSelectorOpIn, "m5.large"), in("kubernetes.io/arch", corev1.NodeSelectorOpIn, "arm64"),
 		}}, []string{"m5.large"}, true, nil},
 	} {
-		types, listed := Types(&test.instances)
+		types, listed := PossibleTypes(&test.instances)
 		if !slices.Equal(types, test.types) || listed != test.listed {
 			t.Errorf("%s: the types are %v (listed: %v), not %v", name, types, listed, test.types)
 		}
-		if small := TooSmall(types, 2); !slices.Equal(small, test.small) {
+		if small := FindTooSmall(types, 2); !slices.Equal(small, test.small) {
 			t.Errorf("%s: %v are too small for two networks, not %v", name, small, test.small)
 		}
 	}
-	types, _ := Types(&v1alpha1.Instances{Requirements: []v1alpha1.Requirement{in("karpenter.k8s.aws/instance-size", corev1.NodeSelectorOpNotIn, "large")}})
+	types, _ := PossibleTypes(&v1alpha1.Instances{Requirements: []v1alpha1.Requirement{in("karpenter.k8s.aws/instance-size", corev1.NodeSelectorOpNotIn, "large")}})
 	if slices.Contains(types, "m5.large") || !slices.Contains(types, "m5.xlarge") {
 		t.Error("a size that is ruled out is among the types, or another one is not")
 	}

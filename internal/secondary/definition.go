@@ -29,12 +29,12 @@ type Definition struct {
 // If nodes have their own prefixes, no definition contains addresses, because they are
 // known only on the pod's node.
 func Definitions(network string, spec *v1alpha1.SecondaryNetworkSpec) []Definition {
-	all := []Definition{{Name: network, Config: config(network, spec, nodeIPAM(network, spec))}}
+	all := []Definition{{Name: network, Config: renderConfig(network, spec, buildNodeIPAM(network, spec))}}
 	for i := range spec.Zones {
 		z := &spec.Zones[i]
-		own := Definition{Name: InZone(network, z.Zone), Zone: z.Zone, Config: all[0].Config}
+		own := Definition{Name: ZoneDefinitionName(network, z.Zone), Zone: z.Zone, Config: all[0].Config}
 		if spec.PrefixesPerNode == 0 {
-			own.Config = config(network, spec, zoneIPAM(network, spec, z))
+			own.Config = renderConfig(network, spec, buildZoneIPAM(network, spec, z))
 		}
 		if len(spec.Zones) == 1 {
 			all[0].Config = own.Config
@@ -44,8 +44,8 @@ func Definitions(network string, spec *v1alpha1.SecondaryNetworkSpec) []Definiti
 	return all
 }
 
-// InZone returns the name of a network's definition for one zone.
-func InZone(network, zone string) string { return network + "-" + zone }
+// ZoneDefinitionName returns the name of a network's definition for one zone.
+func ZoneDefinitionName(network, zone string) string { return network + "-" + zone }
 
 // plugin is the configuration of a CNI plugin. The plugins of containernetworking/plugins
 // that are used here have these fields in common.
@@ -99,45 +99,45 @@ type kubernetes struct {
 // whereabouts assigns addresses of one range to the pods of all nodes.
 const whereabouts = "whereabouts"
 
-// config returns the configuration of a network's plugins.
-func config(network string, spec *v1alpha1.SecondaryNetworkSpec, addresses *ipam) string {
+// renderConfig returns the configuration of a network's plugins.
+func renderConfig(network string, spec *v1alpha1.SecondaryNetworkSpec, addresses *ipam) string {
 	link := plugin{Type: string(spec.Type), IPAM: addresses}
 	switch spec.Type {
 	case v1alpha1.SecondaryNetworkHostDevice:
-		link.Device = Link(network) // the agent sets the MTU, because the plugin has no field for it
+		link.Device = LinkName(network) // the agent sets the MTU, because the plugin has no field for it
 	case v1alpha1.SecondaryNetworkMACVLAN:
-		link.Master, link.Mode, link.MTU = Link(network), "bridge", spec.MTU
+		link.Master, link.Mode, link.MTU = LinkName(network), "bridge", spec.MTU
 	case v1alpha1.SecondaryNetworkIPVLAN:
 		fallthrough
 	default:
 		link.Type = string(v1alpha1.SecondaryNetworkIPVLAN)
-		link.Master, link.Mode, link.MTU = Link(network), "l2", spec.MTU
+		link.Master, link.Mode, link.MTU = LinkName(network), "l2", spec.MTU
 	}
 	if spec.SBR {
-		return text(chain{cniVersion, network, []plugin{link, {Type: "sbr"}}})
+		return renderJSON(chain{cniVersion, network, []plugin{link, {Type: "sbr"}}})
 	}
 	link.CNIVersion, link.Name = cniVersion, network
-	return text(link)
+	return renderJSON(link)
 }
 
-// nodeIPAM returns a configuration whose zone-specific part is in a file on the node.
-func nodeIPAM(network string, spec *v1alpha1.SecondaryNetworkSpec) *ipam {
+// buildNodeIPAM returns a configuration whose zone-specific part is in a file on the node.
+func buildNodeIPAM(network string, spec *v1alpha1.SecondaryNetworkSpec) *ipam {
 	path, _ := ZoneFile(network, &v1alpha1.SecondaryNetworkZone{})
-	all := common(spec)
+	all := buildCommonIPAM(spec)
 	all.ConfigurationPath = path
 	return all
 }
 
-// zoneIPAM returns the complete configuration for a zone.
-func zoneIPAM(network string, spec *v1alpha1.SecondaryNetworkSpec, z *v1alpha1.SecondaryNetworkZone) *ipam {
-	all := common(spec)
-	own := addresses(network, z)
+// buildZoneIPAM returns the complete configuration for a zone.
+func buildZoneIPAM(network string, spec *v1alpha1.SecondaryNetworkSpec, z *v1alpha1.SecondaryNetworkZone) *ipam {
+	all := buildCommonIPAM(spec)
+	own := buildRangeIPAM(network, z)
 	all.Range, all.Exclude, all.Gateway = own.Range, own.Exclude, own.Gateway
 	return all
 }
 
-// common returns the fields that do not depend on the zone.
-func common(spec *v1alpha1.SecondaryNetworkSpec) *ipam {
+// buildCommonIPAM returns the fields that do not depend on the zone.
+func buildCommonIPAM(spec *v1alpha1.SecondaryNetworkSpec) *ipam {
 	all := &ipam{Type: whereabouts}
 	for _, destination := range spec.Routes {
 		all.Routes = append(all.Routes, route{destination})
@@ -148,22 +148,22 @@ func common(spec *v1alpha1.SecondaryNetworkSpec) *ipam {
 	return all
 }
 
-// addresses returns the fields that depend on the zone. The range is the reservation, with
+// buildRangeIPAM returns the fields that depend on the zone. The range is the reservation, with
 // the prefix length of the subnet, so that pods reach the whole subnet without a router.
-func addresses(network string, z *v1alpha1.SecondaryNetworkZone) ipam {
+func buildRangeIPAM(network string, z *v1alpha1.SecondaryNetworkZone) ipam {
 	r, err := ReservationOf(network, z)
 	if err != nil {
 		return ipam{}
 	}
 	pods := r.Pods.Masked()
 	return ipam{
-		Range:   pods.Addr().String() + "-" + netip.PrefixFrom(last(pods), r.CIDR.Bits()).String(),
+		Range:   pods.Addr().String() + "-" + netip.PrefixFrom(findLastAddress(pods), r.CIDR.Bits()).String(),
 		Exclude: r.Excluded(), Gateway: z.Gateway,
 	}
 }
 
-// text returns a configuration as indented JSON.
-func text(value any) string {
+// renderJSON returns a configuration as indented JSON.
+func renderJSON(value any) string {
 	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		panic(err) // the types are ours, and can always be encoded as JSON

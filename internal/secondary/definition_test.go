@@ -108,11 +108,11 @@ func TestGap(t *testing.T) {
 	for _, test := range [][2]string{{"10.0.0.0", "10.0.0.0"}, {"10.0.0.16", "10.0.1.16"}, {"10.0.0.48", "10.0.3.224"}, {"0.0.0.16", "0.0.4.0"}} {
 		from, to := netip.MustParseAddr(test[0]), netip.MustParseAddr(test[1])
 		at := from
-		for _, p := range gap(from, to) {
+		for _, p := range coverGap(from, to) {
 			if p.Masked() != p || p.Addr() != at {
 				t.Errorf("from %s to %s: %s at %s", from, to, p, at)
 			}
-			at = last(p).Next()
+			at = findLastAddress(p).Next()
 		}
 		if at != to {
 			t.Errorf("from %s to %s: it ends at %s", from, to, at)
@@ -132,7 +132,7 @@ func TestPrefixesIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.PrefixesIn(); got != test.want {
+		if got := r.CountPrefixes(); got != test.want {
 			t.Errorf("%s has %d prefixes, not %d", test.podCIDR, got, test.want)
 		}
 	}
@@ -140,11 +140,11 @@ func TestPrefixesIn(t *testing.T) {
 
 func TestLink(t *testing.T) {
 	for network, want := range map[string]string{"n4": "croft-n4", "signaling": "croft-signaling"} {
-		if got := Link(network); got != want {
+		if got := LinkName(network); got != want {
 			t.Errorf("the interface in %s is called %s, not %s", network, got, want)
 		}
 	}
-	long, other := Link("signaling-a"), Link("signaling-b")
+	long, other := LinkName("signaling-a"), LinkName("signaling-b")
 	if len(long) != longestLink || len(other) != longestLink || long == other {
 		t.Errorf("long names become %s and %s", long, other)
 	}

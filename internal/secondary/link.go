@@ -15,11 +15,11 @@ const (
 	longestLink = 15
 )
 
-// Link returns the name of a node's interface in a network. It is an alternative name, in
+// LinkName returns the name of a node's interface in a network. It is an alternative name, in
 // addition to the kernel's ethN or ensN; croft's agent finds the interface by its hardware
 // address and sets the name. The name is croft-NETWORK, or croft- and a hash if that is too
 // long.
-func Link(network string) string {
+func LinkName(network string) string {
 	if len(linkPrefix)+len(network) <= longestLink {
 		return linkPrefix + network
 	}

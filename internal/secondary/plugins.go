@@ -43,5 +43,5 @@ func ParsePlugins(namespace, selector string) (Plugins, error) {
 	return Plugins{Namespace: namespace, Labels: parsed}, nil
 }
 
-// None reports whether nodes wait for no plugin.
-func (p Plugins) None() bool { return p.Labels == nil || p.Labels.Empty() }
+// IsEmpty reports whether nodes wait for no plugin.
+func (p Plugins) IsEmpty() bool { return p.Labels == nil || p.Labels.Empty() }

@@ -11,7 +11,7 @@ import (
 // if an empty selector selects any, or if a mistake is not reported in one line.
 func TestParsePlugins(t *testing.T) {
 	p, err := ParsePlugins(PluginsNamespace, PluginsLabels)
-	if err != nil || p.None() {
+	if err != nil || p.IsEmpty() {
 		t.Fatal(p, err)
 	}
 	for name, want := range map[string]bool{"multus": true, "whereabouts": true, "aws-node": false} {
@@ -19,7 +19,7 @@ func TestParsePlugins(t *testing.T) {
 			t.Errorf("pods with the label name=%s: selected is %t", name, !want)
 		}
 	}
-	if none, err := ParsePlugins("kube-system", " "); err != nil || !none.None() {
+	if none, err := ParsePlugins("kube-system", " "); err != nil || !none.IsEmpty() {
 		t.Error(none, err)
 	}
 	for _, bad := range [][2]string{{"kube_system", "a=b"}, {"", "a=b"}, {"kube-system", "name in"}} {

@@ -15,13 +15,13 @@ const (
 	PrefixAddresses = 1 << (32 - PrefixBits)
 )
 
-// PrefixesIn returns how many prefixes of a reservation EC2 can assign to interfaces. It
+// CountPrefixes returns how many prefixes of a reservation EC2 can assign to interfaces. It
 // excludes prefixes that contain an address that the VPC reserves, or the gateway.
-func (r Reservation) PrefixesIn() uint64 {
+func (r Reservation) CountPrefixes() uint64 {
 	if !r.Pods.Addr().Is4() || r.Pods.Bits() > PrefixBits {
 		return 0
 	}
-	all := size(r.Pods) / PrefixAddresses
+	all := countAddresses(r.Pods) / PrefixAddresses
 	taken := map[netip.Addr]bool{}
 	for _, excluded := range r.Excluded() {
 		whole, err := excluded.Addr().Prefix(PrefixBits)
@@ -32,18 +32,18 @@ func (r Reservation) PrefixesIn() uint64 {
 	return all - min(all, uint64(len(taken)))
 }
 
-// within returns the range and the exclusions for whereabouts that cover exactly the
+// spanPrefixes returns the range and the exclusions for whereabouts that cover exactly the
 // addresses of some prefixes of a reservation.
-func (r Reservation) within(prefixes []netip.Prefix) (span string, exclude []netip.Prefix) {
+func (r Reservation) spanPrefixes(prefixes []netip.Prefix) (span string, exclude []netip.Prefix) {
 	own := slices.Clone(prefixes)
 	slices.SortFunc(own, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
-	begin, end := own[0].Addr(), last(own[len(own)-1])
+	begin, end := own[0].Addr(), findLastAddress(own[len(own)-1])
 	at := begin
 	for _, p := range own {
-		exclude = append(exclude, gap(at, p.Addr())...)
-		at = last(p).Next()
+		exclude = append(exclude, coverGap(at, p.Addr())...)
+		at = findLastAddress(p).Next()
 	}
-	for _, reserved := range r.reserved() {
+	for _, reserved := range r.listReserved() {
 		if slices.ContainsFunc(own, reserved.Overlaps) {
 			exclude = append(exclude, reserved)
 		}
@@ -51,10 +51,10 @@ func (r Reservation) within(prefixes []netip.Prefix) (span string, exclude []net
 	return begin.String() + "-" + netip.PrefixFrom(end, r.CIDR.Bits()).String(), exclude
 }
 
-// gap returns the IPv4 addresses at or after from and before to, as the fewest networks.
-func gap(from, to netip.Addr) []netip.Prefix {
+// coverGap returns the IPv4 addresses at or after from and before to, as the fewest networks.
+func coverGap(from, to netip.Addr) []netip.Prefix {
 	var all []netip.Prefix
-	at, end := number(from), number(to)
+	at, end := convertToNumber(from), convertToNumber(to)
 	for at < end {
 		block := uint64(1)
 		for at%(block*2) == 0 && at+block*2 <= end {
@@ -64,14 +64,14 @@ func gap(from, to netip.Addr) []netip.Prefix {
 		for b := block; b > 1; b /= 2 {
 			bits--
 		}
-		all = append(all, netip.PrefixFrom(plus(from, at-number(from)), bits))
+		all = append(all, netip.PrefixFrom(addOffset(from, at-convertToNumber(from)), bits))
 		at += block
 	}
 	return all
 }
 
-// number converts an IPv4 address to a number.
-func number(a netip.Addr) uint64 {
+// convertToNumber converts an IPv4 address to a number.
+func convertToNumber(a netip.Addr) uint64 {
 	bytes := a.As4()
 	return uint64(binary.BigEndian.Uint32(bytes[:]))
 }

@@ -51,7 +51,7 @@ func ReservationOf(network string, z *v1alpha1.SecondaryNetworkZone) (Reservatio
 // use, broadcast), and the gateway.
 func (r Reservation) Excluded() []netip.Prefix {
 	var all []netip.Prefix
-	for _, reserved := range r.reserved() {
+	for _, reserved := range r.listReserved() {
 		switch {
 		case !r.Pods.Overlaps(reserved):
 		case reserved.Bits() < r.Pods.Bits():
@@ -63,15 +63,15 @@ func (r Reservation) Excluded() []netip.Prefix {
 	return all
 }
 
-// reserved returns the addresses of the subnet that no pod may have, as disjoint networks.
-func (r Reservation) reserved() []netip.Prefix {
+// listReserved returns the addresses of the subnet that no pod may have, as disjoint networks.
+func (r Reservation) listReserved() []netip.Prefix {
 	whole := r.CIDR.Masked()
 	bits := whole.Addr().BitLen()
 	if whole.Bits() > bits-3 {
 		return []netip.Prefix{whole} // fewer than eight addresses: none remain
 	}
 	first := netip.PrefixFrom(whole.Addr(), bits-2)
-	end := netip.PrefixFrom(last(whole), bits)
+	end := netip.PrefixFrom(findLastAddress(whole), bits)
 	all := []netip.Prefix{first}
 	if r.Gateway.IsValid() && !first.Contains(r.Gateway) && !end.Contains(r.Gateway) {
 		all = append(all, netip.PrefixFrom(r.Gateway, bits))
@@ -79,32 +79,32 @@ func (r Reservation) reserved() []netip.Prefix {
 	return append(all, end)
 }
 
-// Usable returns the number of pods' addresses in the reservation.
-func (r Reservation) Usable() uint64 {
-	usable := size(r.Pods)
+// CountUsable returns the number of pods' addresses in the reservation.
+func (r Reservation) CountUsable() uint64 {
+	usable := countAddresses(r.Pods)
 	for _, excluded := range r.Excluded() {
-		usable -= min(usable, size(excluded))
+		usable -= min(usable, countAddresses(excluded))
 	}
 	return usable
 }
 
-// Left returns the number of addresses of the subnet outside the reservation. Nodes'
+// CountLeft returns the number of addresses of the subnet outside the reservation. Nodes'
 // interfaces take their own addresses from them.
-func (r Reservation) Left() uint64 {
-	left := size(r.CIDR)
-	left -= min(left, size(r.Pods))
-	for _, reserved := range r.reserved() {
-		more := size(reserved)
+func (r Reservation) CountLeft() uint64 {
+	left := countAddresses(r.CIDR)
+	left -= min(left, countAddresses(r.Pods))
+	for _, reserved := range r.listReserved() {
+		more := countAddresses(reserved)
 		if r.Pods.Overlaps(reserved) {
-			more -= min(more, size(r.Pods)) // they are counted already
+			more -= min(more, countAddresses(r.Pods)) // they are counted already
 		}
 		left -= min(left, more)
 	}
 	return left
 }
 
-// size returns the number of addresses of a network, up to the maximum of an int64.
-func size(p netip.Prefix) uint64 {
+// countAddresses returns the number of addresses of a network, up to the maximum of an int64.
+func countAddresses(p netip.Prefix) uint64 {
 	bits := p.Addr().BitLen() - p.Bits()
 	if bits >= 63 {
 		return math.MaxInt64
@@ -112,8 +112,8 @@ func size(p netip.Prefix) uint64 {
 	return 1 << bits
 }
 
-// last returns the last address of a network.
-func last(p netip.Prefix) netip.Addr {
+// findLastAddress returns the last address of a network.
+func findLastAddress(p netip.Prefix) netip.Addr {
 	bytes := p.Masked().Addr().AsSlice()
 	for bit := p.Bits(); bit < len(bytes)*8; bit++ {
 		bytes[bit/8] |= 1 << (7 - bit%8)

@@ -29,9 +29,9 @@ func TestReservations(t *testing.T) {
 		if got := strings.Trim(fmt.Sprint(r.Excluded()), "[]"); got != test.excluded {
 			t.Errorf("of %s in %s is excluded %q, not %q", test.pods, test.cidr, got, test.excluded)
 		}
-		if r.Usable() != test.usable || r.Left() != test.left {
+		if r.CountUsable() != test.usable || r.CountLeft() != test.left {
 			t.Errorf("%s in %s has %d addresses for pods and leaves %d, not %d and %d",
-				test.pods, test.cidr, r.Usable(), r.Left(), test.usable, test.left)
+				test.pods, test.cidr, r.CountUsable(), r.CountLeft(), test.usable, test.left)
 		}
 	}
 }

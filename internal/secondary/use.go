@@ -19,7 +19,7 @@ import (
 // each subnet, even if a definition uses only a part of it.
 var IPPool = schema.GroupVersionKind{Group: "whereabouts.cni.cncf.io", Version: "v1alpha1", Kind: "IPPool"}
 
-// NearlyFull is the used fraction of a reservation from which a warning is reported. The
+// IsNearlyFull is the used fraction of a reservation from which a warning is reported. The
 // last tenth leaves time to widen a reservation of a hundred addresses before a Deployment
 // that rolls out with its default surge of a quarter exhausts it. A lower value would warn
 // of networks that are merely well used.
@@ -34,56 +34,56 @@ type Use struct {
 	Used, Total uint64
 }
 
-// Full reports whether the next pod gets no address.
-func (u Use) Full() bool { return u.Used >= u.Total }
+// IsFull reports whether the next pod gets no address.
+func (u Use) IsFull() bool { return u.Used >= u.Total }
 
-// NearlyFull reports whether to warn. It is true for full ranges, too.
-func (u Use) NearlyFull() bool { return u.Full() || float64(u.Used) >= NearlyFull*float64(u.Total) }
+// IsNearlyFull reports whether to warn. It is true for full ranges, too.
+func (u Use) IsNearlyFull() bool { return u.IsFull() || float64(u.Used) >= NearlyFull*float64(u.Total) }
 
-// UseOf counts the used addresses of a network in each of its zones, from the cluster's
+// CountUse counts the used addresses of a network in each of its zones, from the cluster's
 // IPPools. Several definitions may use one subnet, so an address in several IPPools counts
-// once, and only if it is in the reservation. UseOf omits malformed zones.
-func UseOf(network string, spec *v1alpha1.SecondaryNetworkSpec, pools []unstructured.Unstructured) []Use {
+// once, and only if it is in the reservation. CountUse omits malformed zones.
+func CountUse(network string, spec *v1alpha1.SecondaryNetworkSpec, pools []unstructured.Unstructured) []Use {
 	var all []Use
 	for _, r := range Reservations(network, spec) {
 		used, excluded := map[netip.Addr]bool{}, r.Excluded()
 		for i := range pools {
-			if !r.servedBy(&pools[i]) {
+			if !r.isServedBy(&pools[i]) {
 				continue
 			}
-			for _, address := range allocated(&pools[i]) {
-				if r.Pods.Contains(address) && !contains(excluded, address) {
+			for _, address := range listAllocated(&pools[i]) {
+				if r.Pods.Contains(address) && !containsAddress(excluded, address) {
 					used[address] = true
 				}
 			}
 		}
-		all = append(all, Use{network, r.Zone, r.Pods.String(), uint64(len(used)), r.Usable()})
+		all = append(all, Use{network, r.Zone, r.Pods.String(), uint64(len(used)), r.CountUsable()})
 	}
 	return all
 }
 
-// ServedBy reports whether an IPPool may have addresses of a network.
-func ServedBy(network string, spec *v1alpha1.SecondaryNetworkSpec, pool *unstructured.Unstructured) bool {
+// IsServedBy reports whether an IPPool may have addresses of a network.
+func IsServedBy(network string, spec *v1alpha1.SecondaryNetworkSpec, pool *unstructured.Unstructured) bool {
 	for _, r := range Reservations(network, spec) {
-		if r.servedBy(pool) {
+		if r.isServedBy(pool) {
 			return true
 		}
 	}
 	return false
 }
 
-func (r Reservation) servedBy(pool *unstructured.Unstructured) bool {
-	whole, err := rangeOf(pool)
+func (r Reservation) isServedBy(pool *unstructured.Unstructured) bool {
+	whole, err := parseRange(pool)
 	return err == nil && whole.Overlaps(r.Pods)
 }
 
-func contains(all []netip.Prefix, address netip.Addr) bool {
+func containsAddress(all []netip.Prefix, address netip.Addr) bool {
 	return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// rangeOf returns the network from whose first address an IPPool's allocations are counted,
+// parseRange returns the network from whose first address an IPPool's allocations are counted,
 // as whereabouts reads it.
-func rangeOf(pool *unstructured.Unstructured) (netip.Prefix, error) {
+func parseRange(pool *unstructured.Unstructured) (netip.Prefix, error) {
 	text, _, err := unstructured.NestedString(pool.Object, "spec", "range")
 	if err != nil {
 		return netip.Prefix{}, err
@@ -91,10 +91,10 @@ func rangeOf(pool *unstructured.Unstructured) (netip.Prefix, error) {
 	return netip.ParsePrefix(text)
 }
 
-// allocated returns the addresses of an IPPool that pods have. The keys of allocations are
+// listAllocated returns the addresses of an IPPool that pods have. The keys of allocations are
 // offsets from the range's first address. Other keys are ignored, as whereabouts does.
-func allocated(pool *unstructured.Unstructured) []netip.Addr {
-	whole, err := rangeOf(pool)
+func listAllocated(pool *unstructured.Unstructured) []netip.Addr {
+	whole, err := parseRange(pool)
 	if err != nil {
 		return nil
 	}
@@ -106,15 +106,15 @@ func allocated(pool *unstructured.Unstructured) []netip.Addr {
 		if err != nil {
 			continue
 		}
-		if address := plus(whole.Addr(), offset); address.IsValid() {
+		if address := addOffset(whole.Addr(), offset); address.IsValid() {
 			all = append(all, address)
 		}
 	}
 	return all
 }
 
-// plus adds an offset to an address. The result is invalid beyond the last address.
-func plus(address netip.Addr, offset uint64) netip.Addr {
+// addOffset adds an offset to an address. The result is invalid beyond the last address.
+func addOffset(address netip.Addr, offset uint64) netip.Addr {
 	if address.Is4() {
 		first := address.As4()
 		if offset > math.MaxUint32 {

@@ -58,7 +58,7 @@ func TestUse(t *testing.T) {
 		"IPv6":       {six, []unstructured.Unstructured{ipPool("fd00::/64", "65536", "65551", "65552")}, "a 2/16"},
 	} {
 		var all []string
-		for _, u := range UseOf("n4", test.spec, test.pools) {
+		for _, u := range CountUse("n4", test.spec, test.pools) {
 			all = append(all, fmt.Sprintf("%s %d/%d", u.Zone, u.Used, u.Total))
 		}
 		if got := strings.Join(all, " "); got != test.want {
@@ -66,7 +66,7 @@ func TestUse(t *testing.T) {
 		}
 	}
 	pool := ipPool("10.0.5.0/24")
-	if !ServedBy("n4", two, &pool) || ServedBy("n4", six, &pool) {
+	if !IsServedBy("n4", two, &pool) || IsServedBy("n4", six, &pool) {
 		t.Error("the IPPool of a subnet belongs to other networks")
 	}
 }
@@ -75,11 +75,11 @@ func TestNearlyFull(t *testing.T) {
 	var near []uint64
 	for used := range uint64(32 + 1) {
 		u := Use{Used: used, Total: 32}
-		if u.NearlyFull() {
+		if u.IsNearlyFull() {
 			near = append(near, used)
 		}
-		if u.Full() != (used == 32) {
-			t.Errorf("%d of 32 is full: %t", used, u.Full())
+		if u.IsFull() != (used == 32) {
+			t.Errorf("%d of 32 is full: %t", used, u.IsFull())
 		}
 	}
 	if !slices.Equal(near, []uint64{29, 30, 31, 32}) {

@@ -19,21 +19,21 @@ const (
 // ZoneFile returns the path and the content of the file on a node with the addresses of a
 // network in the node's zone. croft's agent writes it.
 func ZoneFile(network string, z *v1alpha1.SecondaryNetworkZone) (path, content string) {
-	own := addresses(network, z)
+	own := buildRangeIPAM(network, z)
 	own.Kubernetes = &kubernetes{kubeconfig}
-	return ZoneFilePath(network), text(own) + "\n"
+	return ZoneFilePath(network), renderJSON(own) + "\n"
 }
 
 // NodeFile returns the content of the file on a node with its own prefixes: pods get
 // addresses of these prefixes only. The range extends from the first prefix to the last,
 // and excludes the addresses between them.
 func NodeFile(network string, z *v1alpha1.SecondaryNetworkZone, prefixes []netip.Prefix) string {
-	own := addresses(network, z)
+	own := buildRangeIPAM(network, z)
 	own.Kubernetes = &kubernetes{kubeconfig}
 	if r, err := ReservationOf(network, z); err == nil && len(prefixes) > 0 {
-		own.Range, own.Exclude = r.within(prefixes)
+		own.Range, own.Exclude = r.spanPrefixes(prefixes)
 	}
-	return text(own) + "\n"
+	return renderJSON(own) + "\n"
 }
 
 // ZoneFilePath returns the path of a network's file on a node.

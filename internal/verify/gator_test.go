@@ -31,7 +31,7 @@ import (
 // if gator passes them no namespace, as Gatekeeper before 3.22 does.
 func TestTemplates(t *testing.T) {
 	sandbox.Thorough(t) // TestWallsHold tests the same rules on the API server
-	gator, err := sandbox.Tool("gator")
+	gator, err := sandbox.FindTool("gator")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func surveyObjects(ctx context.Context, c client.Client, e *estate.Estate, tenan
 	if rendered {
 		return objects, nil
 	}
-	for _, o := range install.Probes() {
+	for _, o := range install.ProbeObjects() {
 		state, err := compareState(ctx, c, o)
 		if err != nil {
 			return nil, err

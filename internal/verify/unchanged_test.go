@@ -104,7 +104,7 @@ func (p *proving) rule(t *testing.T, rules *v1alpha1.TenantRules) {
 	for key, value := range admissionpolicy.BuildAnnotations(rules.Spec) {
 		annotations[key] = value
 	}
-	if err := apply.New(p.admin).Mark(t.Context(), rules.Namespace, nil, annotations); err != nil {
+	if err := apply.New(p.admin).MarkNamespace(t.Context(), rules.Namespace, nil, annotations); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -130,7 +130,7 @@ func joinReason(state, reason string) string { return strings.TrimSuffix(state+"
 func evaluateChallenges(s *Snapshot, c *unstructured.Unstructured) []Step {
 	if issuer := s.Around.Issuance.Issuer; issuer != nil && (s.isHidden("order") || s.isHidden("challenge")) {
 		var refused string
-		for _, solver := range certmanager.Solvers(issuer) {
+		for _, solver := range certmanager.ListSolvers(issuer) {
 			if refused = s.findRefusedService(solver); refused == "" {
 				break
 			}
@@ -180,7 +180,7 @@ func evaluateChallenge(s *Snapshot, c, challenge *unstructured.Unstructured) Ste
 
 // findRefusedService returns the type of a solver's Service if the tenant may not use it.
 func (s *Snapshot) findRefusedService(solver map[string]any) string {
-	serviceType := certmanager.SolverService(solver)
+	serviceType := certmanager.GetServiceType(solver)
 	if s.Rules == nil || slices.Contains(s.Rules.Spec.ServiceTypes, corev1.ServiceType(serviceType)) {
 		return ""
 	}

@@ -16,8 +16,8 @@ func findMisplaced(s *Snapshot, pods ...*corev1.Pod) []Step {
 	}
 	var all []Step
 	for _, pod := range pods {
-		for _, stray := range move.Strays(s.Key, s.Rules.Spec.Pools, []corev1.Pod{*pod}, move.NodesOf(s.Key, s.Nodes)) {
-			seen := fmt.Sprintf("it runs on %s, and tenant %s may use %s", stray.Where(), s.Rules.Spec.Tenant, strings.Join(s.Rules.Spec.Pools, ", "))
+		for _, stray := range move.FindMisplaced(s.Key, s.Rules.Spec.Pools, []corev1.Pod{*pod}, move.MapNodes(s.Key, s.Nodes)) {
+			seen := fmt.Sprintf("it runs on %s, and tenant %s may use %s", stray.DescribeNode(), s.Rules.Spec.Tenant, strings.Join(s.Rules.Spec.Pools, ", "))
 			all = append(all, newCatalogStep(LinkPlacement, "pod/"+pod.Name, seen, "wrong-pool"))
 		}
 	}

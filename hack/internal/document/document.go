@@ -15,13 +15,13 @@ const marker = "<!-- What follows is generated from the code by `make generate`.
 // Main is the main function of a command that reads a document from its first argument and
 // writes it to its second, with a new generated part.
 func Main(generate func() (string, error)) {
-	if err := rewrite(os.Args[1:], generate); err != nil {
+	if err := rewriteDocument(os.Args[1:], generate); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
 		os.Exit(1)
 	}
 }
 
-func rewrite(args []string, generate func() (string, error)) error {
+func rewriteDocument(args []string, generate func() (string, error)) error {
 	if len(args) != 2 {
 		return fmt.Errorf("usage: %s FROM TO", filepath.Base(os.Args[0]))
 	}

@@ -27,18 +27,18 @@ type Machine struct {
 	Sandbox map[string]string `json:"sandbox"`
 }
 
-// This describes the current machine. Call it before the measurements.
-func This(ctx context.Context) (Machine, error) {
+// Describe describes the current machine. Call it before the measurements.
+func Describe(ctx context.Context) (Machine, error) {
 	m := Machine{OS: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return m, fmt.Errorf("%w: the benchmark needs Linux", err)
 	}
 	m.Load, _, _ = strings.Cut(string(load), " ")
-	if m.MemoryBytes, err = size("/proc/meminfo", "MemTotal"); err != nil {
+	if m.MemoryBytes, err = readSize("/proc/meminfo", "MemTotal"); err != nil {
 		return m, err
 	}
-	binary, err := sandbox.Binary()
+	binary, err := sandbox.FindBinary()
 	if err != nil {
 		return m, err
 	}
@@ -57,11 +57,11 @@ func This(ctx context.Context) (Machine, error) {
 
 func (m Machine) String() string {
 	return fmt.Sprintf("%s, %d cores, %s of memory, load %s at the start; %s, Kubernetes %s, Karpenter %s",
-		m.OS, m.Cores, Bytes(m.MemoryBytes), m.Load, m.Go, m.Sandbox["kubernetes"], m.Sandbox["karpenter"])
+		m.OS, m.Cores, FormatBytes(m.MemoryBytes), m.Load, m.Go, m.Sandbox["kubernetes"], m.Sandbox["karpenter"])
 }
 
-// size reads a size from a file of lines such as "VmRSS:  51232 kB".
-func size(path, key string) (float64, error) {
+// readSize reads a size from a file of lines such as "VmRSS:  51232 kB".
+func readSize(path, key string) (float64, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return 0, err
@@ -85,18 +85,18 @@ func size(path, key string) (float64, error) {
 	return 0, fmt.Errorf("%s: there is no %s", path, key)
 }
 
-// Resident returns a process' current and maximum resident memory.
-func Resident(pid int) (now, most float64, err error) {
+// ReadResident returns a process' current and maximum resident memory.
+func ReadResident(pid int) (now, most float64, err error) {
 	path := fmt.Sprintf("/proc/%d/status", pid)
-	if now, err = size(path, "VmRSS"); err != nil {
+	if now, err = readSize(path, "VmRSS"); err != nil {
 		return 0, 0, err
 	}
-	most, err = size(path, "VmHWM")
+	most, err = readSize(path, "VmHWM")
 	return now, most, err
 }
 
-// Bytes formats an amount of memory.
-func Bytes(v float64) string {
+// FormatBytes formats an amount of memory.
+func FormatBytes(v float64) string {
 	switch {
 	case v >= 1<<30:
 		return fmt.Sprintf("%.1f GiB", v/(1<<30))

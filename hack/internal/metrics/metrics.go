@@ -11,9 +11,9 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Sums reads a counter or a gauge from a metrics endpoint and sums it up by a label. Samples
+// SumByLabel reads a counter or a gauge from a metrics endpoint and sums it up by a label. Samples
 // without the label are under "".
-func Sums(ctx context.Context, c *http.Client, url, name, label string) (map[string]float64, error) {
+func SumByLabel(ctx context.Context, c *http.Client, url, name, label string) (map[string]float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -37,12 +37,12 @@ func Sums(ctx context.Context, c *http.Client, url, name, label string) (map[str
 	}
 	sums := map[string]float64{}
 	for _, metric := range family.GetMetric() {
-		sums[labelOf(metric, label)] += metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+		sums[findLabel(metric, label)] += metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
 	}
 	return sums, nil
 }
 
-func labelOf(metric *dto.Metric, name string) string {
+func findLabel(metric *dto.Metric, name string) string {
 	for _, pair := range metric.GetLabel() {
 		if pair.GetName() == name {
 			return pair.GetValue()

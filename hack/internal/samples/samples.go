@@ -13,7 +13,7 @@ func Percentile(p float64, samples []float64) float64 {
 		return 0
 	}
 	rank := int(math.Ceil(p / 100 * float64(len(samples))))
-	return ranked(slices.Sorted(slices.Values(samples)), rank)
+	return getRanked(slices.Sorted(slices.Values(samples)), rank)
 }
 
 // Median returns the sample in the middle.
@@ -38,7 +38,7 @@ func MedianInterval(samples []float64) (low, high float64) {
 	sorted := slices.Sorted(slices.Values(samples))
 	n := float64(len(sorted))
 	half := 1.96 * math.Sqrt(n) / 2
-	return ranked(sorted, int(math.Floor(n/2-half))), ranked(sorted, int(math.Ceil(n/2+half))+1)
+	return getRanked(sorted, int(math.Floor(n/2-half))), getRanked(sorted, int(math.Ceil(n/2+half))+1)
 }
 
 // Differences returns the difference of each pair of samples.
@@ -50,7 +50,7 @@ func Differences(samples, others []float64) []float64 {
 	return all
 }
 
-// ranked returns the sample with a rank, counted from one.
-func ranked(sorted []float64, rank int) float64 {
+// getRanked returns the sample with a rank, counted from one.
+func getRanked(sorted []float64, rank int) float64 {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }

@@ -29,9 +29,9 @@ pools:
     costCode: bench
 `
 
-// Text declares tenants like those of a small organization: with operators, viewers, and a
+// RenderText declares tenants like those of a small organization: with operators, viewers, and a
 // domain in addition to the default one.
-func Text(prefix string, count int) string {
+func RenderText(prefix string, count int) string {
 	var b strings.Builder
 	b.WriteString("tenants:\n")
 	for i := range count {
@@ -59,8 +59,8 @@ func Build(text string) (*estate.Estate, error) {
 	return built, nil
 }
 
-// Unstructured converts objects to the form in which a client sends them.
-func Unstructured(objects []client.Object) ([]*unstructured.Unstructured, error) {
+// ToUnstructured converts objects to the form in which a client sends them.
+func ToUnstructured(objects []client.Object) ([]*unstructured.Unstructured, error) {
 	all := make([]*unstructured.Unstructured, len(objects))
 	for i, o := range objects {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)

@@ -7,41 +7,41 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// same reports whether two entries differ in nothing but their revision.
-func (e Entry[T]) same(other Entry[T]) bool {
+// equals reports whether two entries differ in nothing but their revision.
+func (e Entry[T]) equals(other Entry[T]) bool {
 	other.Revision = e.Revision
 	return equality.Semantic.DeepEqual(e, other)
 }
 
-// compare assigns a new revision to the entries that changed since an older snapshot, and
+// updateRevisions assigns a new revision to the entries that changed since an older snapshot, and
 // returns their names by kind. Removed entries are changed, too.
-func (s *Snapshot) compare(old *Snapshot, revision uint64) map[Kind][]string {
+func (s *Snapshot) updateRevisions(old *Snapshot, revision uint64) map[Kind][]string {
 	if old == nil {
 		old = &Snapshot{}
 	}
 	// Every wall reads the Platform, except for the fields that are collected from tenants.
-	all := s.HasPlatform != old.HasPlatform || !equality.Semantic.DeepEqual(declared(s.Platform), declared(old.Platform))
+	all := s.HasPlatform != old.HasPlatform || !equality.Semantic.DeepEqual(getPlatformSpec(s.Platform), getPlatformSpec(old.Platform))
 	return map[Kind][]string{
-		Platform:         changed(s.platforms, old.platforms, all, revision),
-		Pool:             changed(s.pools, old.pools, all, revision),
-		Tenant:           changed(s.tenants, old.tenants, all, revision),
-		SecondaryNetwork: changed(s.networks, old.networks, all, revision),
+		Platform:         updateEntries(s.platforms, old.platforms, all, revision),
+		Pool:             updateEntries(s.pools, old.pools, all, revision),
+		Tenant:           updateEntries(s.tenants, old.tenants, all, revision),
+		SecondaryNetwork: updateEntries(s.networks, old.networks, all, revision),
 	}
 }
 
-// declared returns the declared spec of a Platform, or nil if there is no Platform.
-func declared(p *estate.Platform) *v1alpha1.PlatformSpec {
+// getPlatformSpec returns the declared spec of a Platform, or nil if there is no Platform.
+func getPlatformSpec(p *estate.Platform) *v1alpha1.PlatformSpec {
 	if p == nil {
 		return nil
 	}
 	return &p.PlatformSpec
 }
 
-func changed[T any](now, before map[string]Entry[T], all bool, revision uint64) []string {
+func updateEntries[T any](now, before map[string]Entry[T], all bool, revision uint64) []string {
 	var names []string
 	for name, entry := range now {
 		was, known := before[name]
-		if known && !all && entry.same(was) {
+		if known && !all && entry.equals(was) {
 			entry.Revision = was.Revision
 		} else {
 			entry.Revision = revision

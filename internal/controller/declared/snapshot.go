@@ -95,8 +95,8 @@ func (s *Snapshot) Claimant(namespace string) string { return s.claimants[namesp
 // identity identifies the object of a problem.
 type identity struct{ kind, name string }
 
-// build checks a declaration as a whole. compare sets the revisions later.
-func build(d *manifest.Declaration) *Snapshot {
+// buildSnapshot checks a declaration as a whole. compare sets the revisions later.
+func buildSnapshot(d *manifest.Declaration) *Snapshot {
 	built, problems := estate.Build(d)
 	of := map[identity]manifest.Problems{}
 	for _, p := range problems {
@@ -135,11 +135,11 @@ func build(d *manifest.Declaration) *Snapshot {
 		for _, pool := range append(slices.Clone(t.Spec.Pools), t.Spec.Pool) {
 			poolUsers[pool] = append(poolUsers[pool], t.Name)
 		}
-		s.claim(t)
+		s.recordClaims(t)
 	}
 	for i := range d.Pools {
 		p := &d.Pools[i]
-		entry := Entry[estate.Pool]{UID: p.UID, Generation: p.Generation, Problems: of[identity{string(Pool), p.Name}], Users: sorted(poolUsers[p.Name])}
+		entry := Entry[estate.Pool]{UID: p.UID, Generation: p.Generation, Problems: of[identity{string(Pool), p.Name}], Users: sortUnique(poolUsers[p.Name])}
 		if s.Platform != nil && len(entry.Problems) == 0 {
 			entry.Value = built.FindPool(p.Name)
 		}
@@ -151,15 +151,15 @@ func build(d *manifest.Declaration) *Snapshot {
 	for i := range d.Networks {
 		n := &d.Networks[i]
 		s.networks[n.Name] = Entry[v1alpha1.SecondaryNetwork]{
-			UID: n.UID, Generation: n.Generation, Problems: of[identity{string(SecondaryNetwork), n.Name}], Users: sorted(networkUsers[n.Name]),
+			UID: n.UID, Generation: n.Generation, Problems: of[identity{string(SecondaryNetwork), n.Name}], Users: sortUnique(networkUsers[n.Name]),
 		}
 	}
 	return s
 }
 
-// claim records a tenant's namespaces. If two tenants declare a namespace, a valid tenant
+// recordClaims records a tenant's namespaces. If two tenants declare a namespace, a valid tenant
 // takes precedence over an invalid one.
-func (s *Snapshot) claim(t *v1alpha1.Tenant) {
+func (s *Snapshot) recordClaims(t *v1alpha1.Tenant) {
 	names := t.Spec.Namespaces
 	if value := s.tenants[t.Name].Value; value != nil {
 		names = value.Namespaces
@@ -173,13 +173,13 @@ func (s *Snapshot) claim(t *v1alpha1.Tenant) {
 	}
 }
 
-func sorted(names []string) []string {
+func sortUnique(names []string) []string {
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// names returns every declared object of a kind.
-func (s *Snapshot) names(kind Kind) []string {
+// listNames returns every declared object of a kind.
+func (s *Snapshot) listNames(kind Kind) []string {
 	switch kind {
 	case Platform:
 		return slices.Collect(maps.Keys(s.platforms))

@@ -36,7 +36,7 @@ func declaration(change func(*manifest.Declaration)) *manifest.Declaration {
 }
 
 func TestBuild(t *testing.T) {
-	s := build(declaration(nil))
+	s := buildSnapshot(declaration(nil))
 	if s.Platform == nil {
 		t.Fatalf("no Platform: %v", s.platforms)
 	}
@@ -86,9 +86,9 @@ func TestOnlyWhatCameOutDifferentlyIsNew(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			before, after := build(declaration(test.before)), build(declaration(test.after))
-			before.compare(nil, 1)
-			changed := after.compare(before, 2)
+			before, after := buildSnapshot(declaration(test.before)), buildSnapshot(declaration(test.after))
+			before.updateRevisions(nil, 1)
+			changed := after.updateRevisions(before, 2)
 			for kind, want := range map[Kind][]string{Tenant: test.tenants, Pool: test.pools} {
 				got := changed[kind]
 				slices.Sort(got)
@@ -120,9 +120,9 @@ func BenchmarkBuild(b *testing.B) {
 					Spec:       v1alpha1.TenantSpec{Pool: "apps", Domains: []string{fmt.Sprintf("www.tenant-%d.example.edu", i)}},
 				})
 			}
-			before := build(d)
+			before := buildSnapshot(d)
 			for b.Loop() {
-				build(d).compare(before, 2)
+				buildSnapshot(d).updateRevisions(before, 2)
 			}
 		})
 	}

@@ -39,7 +39,7 @@ type Store struct {
 
 	// confirmed are the problems of the last build; see judge. delay is the pause before
 	// the next retry. Only the building goroutine uses them.
-	confirmed map[verdict]bool
+	confirmed map[objectProblem]bool
 	delay     time.Duration
 	// ending fires when the next access ends.
 	ending *time.Timer
@@ -67,7 +67,7 @@ func (s *Store) Register(ctx context.Context, m manager.Manager) error {
 			AddFunc:    func(any) { s.markDirty() },
 			DeleteFunc: func(any) { s.markDirty() },
 			UpdateFunc: func(before, after any) {
-				if redeclared(before, after) {
+				if isRedeclared(before, after) {
 					s.markDirty()
 				}
 			},
@@ -89,7 +89,7 @@ func (s *Store) watchRequests(ctx context.Context, c cache.Cache) error {
 			AddFunc:    func(any) { s.markDirty() },
 			DeleteFunc: func(any) { s.markDirty() },
 			UpdateFunc: func(before, after any) {
-				if granted(before) != granted(after) {
+				if getGrantedTenant(before) != getGrantedTenant(after) {
 					s.markDirty()
 				}
 			},
@@ -101,9 +101,9 @@ func (s *Store) watchRequests(ctx context.Context, c cache.Cache) error {
 	return nil
 }
 
-// granted returns the tenant of a granted TenantNamespace, or "" if it is not granted or is
+// getGrantedTenant returns the tenant of a granted TenantNamespace, or "" if it is not granted or is
 // being deleted.
-func granted(o any) string {
+func getGrantedTenant(o any) string {
 	request, ok := o.(*v1alpha1.TenantNamespace)
 	if !ok || !request.DeletionTimestamp.IsZero() {
 		return ""
@@ -111,8 +111,8 @@ func granted(o any) string {
 	return request.Status.Tenant
 }
 
-// redeclared reports whether an update changed more than the status.
-func redeclared(before, after any) bool {
+// isRedeclared reports whether an update changed more than the status.
+func isRedeclared(before, after any) bool {
 	b, ok := before.(client.Object)
 	a, ok2 := after.(client.Object)
 	return !ok || !ok2 || a.GetGeneration() != b.GetGeneration() || a.GetUID() != b.GetUID()
@@ -149,12 +149,12 @@ func (s *Store) Start(ctx context.Context) error {
 // objects are not confirmed, it schedules a retry with back-off.
 func (s *Store) rebuild(ctx context.Context) error {
 	whole := false
-	d, err := read(ctx, s.cached)
+	d, err := readDeclaration(ctx, s.cached)
 	if err == nil {
-		next := build(d)
+		next := buildSnapshot(d)
 		var publish bool
-		if publish, whole, err = s.judge(ctx, next); publish {
-			s.publish(next)
+		if publish, whole, err = s.confirmProblems(ctx, next); publish {
+			s.publishSnapshot(next)
 		}
 		s.rebuildAt(next.nextEnd)
 	}
@@ -181,11 +181,11 @@ func (s *Store) rebuildAt(end time.Time) {
 	}
 }
 
-func (s *Store) publish(next *Snapshot) {
+func (s *Store) publishSnapshot(next *Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.revision++
-	for kind, names := range next.compare(s.current, s.revision) {
+	for kind, names := range next.updateRevisions(s.current, s.revision) {
 		for _, listener := range s.listeners[kind] {
 			for _, name := range names {
 				// The listeners' workers wait for this lock before they read the new
@@ -197,10 +197,10 @@ func (s *Store) publish(next *Snapshot) {
 	s.current = next
 }
 
-// read lists all declared objects. A list from the cache shares the cache's objects, which
+// readDeclaration lists all declared objects. A list from the cache shares the cache's objects, which
 // readers of an estate must not change. Kinds with references are listed before the kinds
 // that they refer to, so that a referenced object that exists is listed, too.
-func read(ctx context.Context, reader client.Reader) (*manifest.Declaration, error) {
+func readDeclaration(ctx context.Context, reader client.Reader) (*manifest.Declaration, error) {
 	var (
 		platforms v1alpha1.PlatformList
 		pools     v1alpha1.PoolList
@@ -230,32 +230,32 @@ func (s *Store) Current() *Snapshot {
 // and later for those whose entry changed.
 func (s *Store) Source(kind Kind) source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		s.listen(kind, func(name string) {
+		s.addListener(kind, func(name string) {
 			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
 		})
 		return nil
 	})
 }
 
-// Single returns a source that sends the same request for every change of some kinds, for
+// SingleRequestSource returns a source that sends the same request for every change of some kinds, for
 // controllers that reconcile all their objects together.
-func (s *Store) Single(request reconcile.Request, kinds ...Kind) source.Source {
+func (s *Store) SingleRequestSource(request reconcile.Request, kinds ...Kind) source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		for _, kind := range kinds {
-			s.listen(kind, func(string) { queue.Add(request) })
+			s.addListener(kind, func(string) { queue.Add(request) })
 		}
 		return nil
 	})
 }
 
-func (s *Store) listen(kind Kind, listener func(name string)) {
+func (s *Store) addListener(kind Kind, listener func(name string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listeners[kind] = append(s.listeners[kind], listener)
 	if s.current == nil {
 		return
 	}
-	for _, name := range s.current.names(kind) {
+	for _, name := range s.current.listNames(kind) {
 		listener(name)
 	}
 }

@@ -57,12 +57,12 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		Named("elevation").
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		For(&v1alpha1.Elevation{}).
-		Watches(&rbacv1.RoleBinding{}, handler.EnqueueRequestsFromMapFunc(owner), builder.WithPredicates(watch.Drift())).
+		Watches(&rbacv1.RoleBinding{}, handler.EnqueueRequestsFromMapFunc(mapToElevation), builder.WithPredicates(watch.Drift())).
 		Complete(trace.Reconciler("elevation", c))
 }
 
-// owner returns the elevation of a RoleBinding.
-func owner(_ context.Context, o client.Object) []reconcile.Request {
+// mapToElevation returns the elevation of a RoleBinding.
+func mapToElevation(_ context.Context, o client.Object) []reconcile.Request {
 	namespace, name, ok := strings.Cut(o.GetAnnotations()[v1alpha1.ElevationLabel], "/")
 	if !ok {
 		return nil
@@ -77,52 +77,52 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := c.live.Get(ctx, req.NamespacedName, e); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, err
 	} else if err != nil {
-		return reconcile.Result{}, c.withdraw(ctx, account)
+		return reconcile.Result{}, c.withdrawAccess(ctx, account)
 	}
-	if !time.Now().Before(expiry(e)) {
-		return reconcile.Result{}, c.forget(ctx, e, account)
+	if !time.Now().Before(computeExpiry(e)) {
+		return reconcile.Result{}, c.deleteRecord(ctx, e, account)
 	}
 	switch e.Status.Phase {
 	case v1alpha1.ElevationEnded, v1alpha1.ElevationRefused:
-		if bindings, err := c.bindings(ctx, account); err != nil || len(bindings) == 0 {
-			return reconcile.Result{RequeueAfter: time.Until(expiry(e))}, err
+		if bindings, err := c.listBindings(ctx, account); err != nil || len(bindings) == 0 {
+			return reconcile.Result{RequeueAfter: time.Until(computeExpiry(e))}, err
 		}
-		return reconcile.Result{RequeueAfter: time.Until(expiry(e))}, c.withdraw(ctx, account)
+		return reconcile.Result{RequeueAfter: time.Until(computeExpiry(e))}, c.withdrawAccess(ctx, account)
 	case v1alpha1.ElevationPending:
 	case v1alpha1.ElevationActive:
 		if time.Now().Before(e.Status.Until.Time) {
 			break
 		}
-		return reconcile.Result{}, c.end(ctx, e, account, "its time is over")
+		return reconcile.Result{}, c.endElevation(ctx, e, account, "its time is over")
 	}
-	platform, tenant := c.tenantOf(e.Namespace)
+	platform, tenant := c.findTenant(e.Namespace)
 	if tenant == nil {
 		// The tenant is invalid, or not yet declared. Nothing is granted or ended early.
-		return reconcile.Result{RequeueAfter: soon(e)}, nil
+		return reconcile.Result{RequeueAfter: computeRequeueDelay(e)}, nil
 	}
 	if e.Status.Phase == v1alpha1.ElevationActive {
 		if platform.Elevation == nil {
-			return reconcile.Result{}, c.end(ctx, e, account, "platform.elevation was removed")
+			return reconcile.Result{}, c.endElevation(ctx, e, account, "platform.elevation was removed")
 		}
 		_, err := c.applier.Apply(ctx, elevation.Bindings(e, tenant.Namespaces)...)
-		return reconcile.Result{RequeueAfter: soon(e)}, err
+		return reconcile.Result{RequeueAfter: computeRequeueDelay(e)}, err
 	}
 	if e.Status.Phase == "" {
 		if others, err := c.countDecided(ctx, e.Spec.RequestedBy, tenant.Namespaces); err != nil {
 			return reconcile.Result{}, err
 		} else if room := estate.MaxElevationsPerPerson(tenant); others >= room {
-			return reconcile.Result{}, c.drop(ctx, e, fmt.Sprintf("deleted: one person may have %d elevations of the last 30 days in tenant %s", room, tenant.Name))
+			return reconcile.Result{}, c.dropRequest(ctx, e, fmt.Sprintf("deleted: one person may have %d elevations of the last 30 days in tenant %s", room, tenant.Name))
 		}
 	}
-	verdict, why := judge(e, platform, time.Now())
+	verdict, why := decideRequest(e, platform, time.Now())
 	if verdict != v1alpha1.ElevationActive {
-		return reconcile.Result{RequeueAfter: soon(e)}, c.settle(ctx, e, v1alpha1.ElevationStatus{Phase: verdict, Message: why})
+		return reconcile.Result{RequeueAfter: computeRequeueDelay(e)}, c.writeDecision(ctx, e, v1alpha1.ElevationStatus{Phase: verdict, Message: why})
 	}
-	return reconcile.Result{}, c.grant(ctx, e, account)
+	return reconcile.Result{}, c.grantElevation(ctx, e, account)
 }
 
-// tenantOf returns the valid tenant that a namespace belongs to, or nil.
-func (c *Controller) tenantOf(namespace string) (*estate.Platform, *estate.Tenant) {
+// findTenant returns the valid tenant that a namespace belongs to, or nil.
+func (c *Controller) findTenant(namespace string) (*estate.Platform, *estate.Tenant) {
 	snapshot := c.declared.Current()
 	if snapshot == nil || snapshot.Platform == nil {
 		return nil, nil
@@ -131,18 +131,18 @@ func (c *Controller) tenantOf(namespace string) (*estate.Platform, *estate.Tenan
 	return snapshot.Platform, entry.Value
 }
 
-// soon returns the time until the next reconcile of an elevation: its end, or a minute if
+// computeRequeueDelay returns the time until the next reconcile of an elevation: its end, or a minute if
 // that is earlier, because the Platform may change.
-func soon(e *v1alpha1.Elevation) time.Duration {
+func computeRequeueDelay(e *v1alpha1.Elevation) time.Duration {
 	if e.Status.Until == nil {
 		return time.Minute
 	}
 	return min(time.Minute, time.Until(e.Status.Until.Time))
 }
 
-// grant issues the token, and records it before it creates any binding. If recording fails,
+// grantElevation issues the token, and records it before it creates any binding. If recording fails,
 // no user has the token, and the next try issues another one.
-func (c *Controller) grant(ctx context.Context, e *v1alpha1.Elevation, account string) error {
+func (c *Controller) grantElevation(ctx context.Context, e *v1alpha1.Elevation, account string) error {
 	if _, err := c.applier.Apply(ctx, elevation.Account(account)); err != nil {
 		return err
 	}
@@ -154,17 +154,17 @@ func (c *Controller) grant(ctx context.Context, e *v1alpha1.Elevation, account s
 	}
 	until := request.Status.ExpirationTimestamp.Add(elevation.Leeway)
 	if until.After(now.Add(e.Spec.Duration.Duration + elevation.Leeway)) {
-		return c.refuse(ctx, e, account, "the API server issues tokens that live longer than requested, until "+until.UTC().Format(time.RFC3339))
+		return c.refuseRequest(ctx, e, account, "the API server issues tokens that live longer than requested, until "+until.UTC().Format(time.RFC3339))
 	}
 	sealed, err := elevation.Seal(e.Spec.PublicKey, request.Status.Token)
 	if err != nil {
-		return c.refuse(ctx, e, account, "spec.publicKey is no X25519 key")
+		return c.refuseRequest(ctx, e, account, "spec.publicKey is no X25519 key")
 	}
 	by := "without approval, as the platform allows"
 	if e.Spec.ApprovedBy != "" {
 		by = "approved by " + e.Spec.ApprovedBy
 	}
-	return c.settle(ctx, e, v1alpha1.ElevationStatus{
+	return c.writeDecision(ctx, e, v1alpha1.ElevationStatus{
 		Phase: v1alpha1.ElevationActive, Message: by, Granted: ptr.To(metav1.NewTime(now)), Until: ptr.To(metav1.NewTime(until)),
 		User: serviceaccount.MakeUsername(v1alpha1.ElevationsNamespace, account), Token: sealed,
 	})
@@ -188,50 +188,50 @@ func (c *Controller) countDecided(ctx context.Context, person string, namespaces
 	return count, nil
 }
 
-// drop deletes an undecided request. Its event remains.
-func (c *Controller) drop(ctx context.Context, e *v1alpha1.Elevation, why string) error {
+// dropRequest deletes an undecided request. Its event remains.
+func (c *Controller) dropRequest(ctx context.Context, e *v1alpha1.Elevation, why string) error {
 	event.Emit(c.recorder, e, corev1.EventTypeWarning, "ElevationRefused", "elevate", e.Spec.RequestedBy+": "+why)
-	return c.delete(ctx, e)
+	return c.deleteElevation(ctx, e)
 }
 
-// forget deletes the record of an elevation, after any objects that remain.
-func (c *Controller) forget(ctx context.Context, e *v1alpha1.Elevation, account string) error {
-	if err := c.withdraw(ctx, account); err != nil {
+// deleteRecord deletes the record of an elevation, after any objects that remain.
+func (c *Controller) deleteRecord(ctx context.Context, e *v1alpha1.Elevation, account string) error {
+	if err := c.withdrawAccess(ctx, account); err != nil {
 		return err
 	}
-	return c.delete(ctx, e)
+	return c.deleteElevation(ctx, e)
 }
 
-// delete deletes an elevation, but not a later one with the same name.
-func (c *Controller) delete(ctx context.Context, e *v1alpha1.Elevation) error {
+// deleteElevation deletes an elevation, but not a later one with the same name.
+func (c *Controller) deleteElevation(ctx context.Context, e *v1alpha1.Elevation) error {
 	return client.IgnoreNotFound(c.live.Delete(ctx, e, client.Preconditions{UID: &e.UID}))
 }
 
-// refuse deletes the objects of a request that cannot be granted, and records the reason.
-func (c *Controller) refuse(ctx context.Context, e *v1alpha1.Elevation, account, why string) error {
-	return errors.Join(c.withdraw(ctx, account), c.settle(ctx, e, v1alpha1.ElevationStatus{Phase: v1alpha1.ElevationRefused, Message: why}))
+// refuseRequest deletes the objects of a request that cannot be granted, and records the reason.
+func (c *Controller) refuseRequest(ctx context.Context, e *v1alpha1.Elevation, account, why string) error {
+	return errors.Join(c.withdrawAccess(ctx, account), c.writeDecision(ctx, e, v1alpha1.ElevationStatus{Phase: v1alpha1.ElevationRefused, Message: why}))
 }
 
-// end deletes an elevation's objects, and then updates its status.
-func (c *Controller) end(ctx context.Context, e *v1alpha1.Elevation, account, why string) error {
-	if err := c.withdraw(ctx, account); err != nil {
+// endElevation deletes an elevation's objects, and then updates its status.
+func (c *Controller) endElevation(ctx context.Context, e *v1alpha1.Elevation, account, why string) error {
+	if err := c.withdrawAccess(ctx, account); err != nil {
 		return err
 	}
 	next := e.Status
 	next.Phase, next.Message, next.Token = v1alpha1.ElevationEnded, why, nil
-	return c.settle(ctx, e, next)
+	return c.writeDecision(ctx, e, next)
 }
 
-// bindings returns the RoleBindings of an elevation, as the cache has them.
-func (c *Controller) bindings(ctx context.Context, account string) ([]rbacv1.RoleBinding, error) {
+// listBindings returns the RoleBindings of an elevation, as the cache has them.
+func (c *Controller) listBindings(ctx context.Context, account string) ([]rbacv1.RoleBinding, error) {
 	var list rbacv1.RoleBindingList
 	err := c.client.List(ctx, &list, client.MatchingLabels{v1alpha1.ElevationLabel: account})
 	return list.Items, err
 }
 
-// withdraw deletes the service account first. From then on its tokens are rejected.
-func (c *Controller) withdraw(ctx context.Context, account string) error {
-	bindings, err := c.bindings(ctx, account)
+// withdrawAccess deletes the service account first. From then on its tokens are rejected.
+func (c *Controller) withdrawAccess(ctx context.Context, account string) error {
+	bindings, err := c.listBindings(ctx, account)
 	if err != nil {
 		return err
 	}
@@ -242,9 +242,9 @@ func (c *Controller) withdraw(ctx context.Context, account string) error {
 	return c.applier.Delete(ctx, gone...)
 }
 
-// settle writes the status if the elevation has not changed since the decision, and emits
+// writeDecision writes the status if the elevation has not changed since the decision, and emits
 // an event.
-func (c *Controller) settle(ctx context.Context, e *v1alpha1.Elevation, next v1alpha1.ElevationStatus) error {
+func (c *Controller) writeDecision(ctx context.Context, e *v1alpha1.Elevation, next v1alpha1.ElevationStatus) error {
 	if e.Status.Phase == next.Phase && e.Status.Message == next.Message {
 		return nil
 	}

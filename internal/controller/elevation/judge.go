@@ -13,18 +13,18 @@ const patience = 24 * time.Hour
 // retention is how long the record of a request is kept after its end.
 const retention = 30 * 24 * time.Hour
 
-// expiry returns when a request is deleted, in any phase. A request stays pending if its
+// computeExpiry returns when a request is deleted, in any phase. A request stays pending if its
 // tenant is not valid.
-func expiry(e *v1alpha1.Elevation) time.Time {
+func computeExpiry(e *v1alpha1.Elevation) time.Time {
 	if e.Status.Until != nil {
 		return e.Status.Until.Add(retention)
 	}
 	return e.CreationTimestamp.Add(retention)
 }
 
-// judge decides on a request that is not yet granted. The API server decides who may
+// decideRequest decides on a request that is not yet granted. The API server decides who may
 // approve it; see identity.ElevationsPolicy.
-func judge(e *v1alpha1.Elevation, p *estate.Platform, now time.Time) (v1alpha1.ElevationPhase, string) {
+func decideRequest(e *v1alpha1.Elevation, p *estate.Platform, now time.Time) (v1alpha1.ElevationPhase, string) {
 	switch {
 	case p == nil || p.Elevation == nil:
 		return v1alpha1.ElevationRefused, "the platform has no elevations: platform.elevation is not set"

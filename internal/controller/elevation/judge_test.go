@@ -42,7 +42,7 @@ func TestJudge(t *testing.T) {
 			}
 			p := &estate.Platform{}
 			p.Elevation = test.platform
-			if got, why := judge(e, p, now); got != test.want {
+			if got, why := decideRequest(e, p, now); got != test.want {
 				t.Errorf("%s: %s, want %s", got, why, test.want)
 			}
 		})
@@ -57,11 +57,11 @@ func TestJudge(t *testing.T) {
 		{"ended", v1alpha1.ElevationStatus{Phase: v1alpha1.ElevationEnded, Until: &metav1.Time{Time: now.Add(time.Hour)}}, now.Add(time.Hour + retention)},
 	} {
 		e := &v1alpha1.Elevation{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now)}, Status: test.status}
-		if got := expiry(e); !got.Equal(test.want) {
+		if got := computeExpiry(e); !got.Equal(test.want) {
 			t.Errorf("%s: is deleted %s, not %s", test.name, got, test.want)
 		}
 	}
-	if got, _ := judge(&v1alpha1.Elevation{}, nil, now); got != v1alpha1.ElevationRefused {
+	if got, _ := decideRequest(&v1alpha1.Elevation{}, nil, now); got != v1alpha1.ElevationRefused {
 		t.Errorf("without a platform: %s", got)
 	}
 }

@@ -18,13 +18,13 @@ const Longest = 1000
 // as one, which keeps the first note. Therefore the action contains a hash of the note:
 // another note is another event, and the same note is counted.
 func Emit(r events.EventRecorder, regarding client.Object, kind, reason, action, note string) {
-	note = cut(note)
+	note = truncateNote(note)
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(note))
 	r.Eventf(regarding, nil, kind, reason, fmt.Sprintf("%s-%08x", action, hash.Sum32()), "%s", note)
 }
 
-func cut(note string) string {
+func truncateNote(note string) string {
 	const ellipsis = " …"
 	if len(note) <= Longest {
 		return note

@@ -77,12 +77,12 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{whole} })
 	built, err := builder.ControllerManagedBy(m).
 		Named("interfaces").
-		WatchesRawSource(c.declared.Single(whole, declared.Platform, declared.Pool, declared.SecondaryNetwork)).
+		WatchesRawSource(c.declared.SingleRequestSource(whole, declared.Platform, declared.Pool, declared.SecondaryNetwork)).
 		Build(trace.Reconciler("interfaces", c))
 	if err != nil {
 		return err
 	}
-	c.claims = watch.NewLate(m, built, all, claimKinds, moved())
+	c.claims = watch.NewLate(m, built, all, claimKinds, newClaimPredicate())
 	return nil
 }
 
@@ -97,15 +97,15 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{RequeueAfter: early}, nil
 	}
 	c.last = time.Now()
-	return c.pass(ctx, snapshot)
+	return c.reconcileInterfaces(ctx, snapshot)
 }
 
-func (c *Controller) pass(ctx context.Context, snapshot *declared.Snapshot) (reconcile.Result, error) {
-	pools, networks, others, err := c.wanted(ctx, snapshot)
+func (c *Controller) reconcileInterfaces(ctx context.Context, snapshot *declared.Snapshot) (reconcile.Result, error) {
+	pools, networks, others, err := c.listDesired(ctx, snapshot)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := c.withdraw(ctx, others); err != nil {
+	if err := c.removeConditions(ctx, others); err != nil {
 		return reconcile.Result{}, err
 	}
 	// After the first pass, leftover interfaces must be cleaned up even without pools.
@@ -129,7 +129,7 @@ func (c *Controller) pass(ctx context.Context, snapshot *declared.Snapshot) (rec
 		}
 	}
 	result, err := c.keeper.Pass(ctx, Wanted{
-		Cluster: snapshot.Platform.ClusterName, Networks: networks, Pools: pools, Claims: claimsOf(list.Items),
+		Cluster: snapshot.Platform.ClusterName, Networks: networks, Pools: pools, Claims: convertClaims(list.Items),
 	})
 	switch {
 	case errors.Is(err, account.ErrDeferred):
@@ -140,12 +140,12 @@ func (c *Controller) pass(ctx context.Context, snapshot *declared.Snapshot) (rec
 		if c.failed++; c.failed < tolerated {
 			return reconcile.Result{RequeueAfter: pace}, nil
 		}
-		return reconcile.Result{}, errors.Join(err, c.report(ctx, networks, nil, err))
+		return reconcile.Result{}, errors.Join(err, c.writeConditions(ctx, networks, nil, err))
 	}
 	c.failed = 0
-	c.emit(list.Items, result) // before the node gets its interfaces, because its agent reacts at once
+	c.emitAttached(list.Items, result) // before the node gets its interfaces, because its agent reacts at once
 	c.publish(result.Attached)
-	return reconcile.Result{RequeueAfter: result.Next}, c.report(ctx, networks, result, nil)
+	return reconcile.Result{RequeueAfter: result.Next}, c.writeConditions(ctx, networks, result, nil)
 }
 
 // newKeeper returns a Keeper with the role of the operator's service account, in the

@@ -20,7 +20,7 @@ func TestInstanceOf(t *testing.T) {
 	for id, want := range map[string]string{
 		"aws:///us-west-2a/i-0123": "i-0123", "": "", "kwok://node-1": "", "aws:///us-west-2a/": "", "aws:///i-0123": "",
 	} {
-		if got := instanceOf(id); got != want {
+		if got := parseInstanceID(id); got != want {
 			t.Errorf("%q: %q, not %q", id, got, want)
 		}
 	}
@@ -37,7 +37,7 @@ func claim() *karpenterv1.NodeClaim {
 
 func TestClaims(t *testing.T) {
 	want := attach.Claim{Name: "telco-1", UID: "u1", Pool: "telco", Zone: "us-west-2a", Instance: "i-1", InstanceType: "m5.large"}
-	if got := claimsOf([]karpenterv1.NodeClaim{*claim()})[0]; got != want {
+	if got := convertClaims([]karpenterv1.NodeClaim{*claim()})[0]; got != want {
 		t.Errorf("%+v", got)
 	}
 }
@@ -56,7 +56,7 @@ func TestMoved(t *testing.T) {
 	} {
 		after := claim()
 		test.change(after)
-		if got := moved().Update(event.UpdateEvent{ObjectOld: claim(), ObjectNew: after}); got != test.want {
+		if got := newClaimPredicate().Update(event.UpdateEvent{ObjectOld: claim(), ObjectNew: after}); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -73,7 +73,7 @@ func TestProblemsOfANetwork(t *testing.T) {
 		}},
 		Failures: []Failure{{What: "node claim telco-4", Network: "n3", Code: "InsufficientFreeAddressesInSubnet", Err: full}},
 	}
-	got := strings.Join(of("n3", r), "\n")
+	got := strings.Join(listProblems("n3", r), "\n")
 	const want = "node claim telco-4: InsufficientFreeAddressesInSubnet: The subnet is full.\npool telco: too few interfaces"
 	if got != want {
 		t.Errorf("%q", got)
@@ -82,7 +82,7 @@ func TestProblemsOfANetwork(t *testing.T) {
 	for i := range 9 {
 		many = append(many, fmt.Sprint(i))
 	}
-	if got := listed(many); !strings.HasSuffix(got, "and 4 more") {
+	if got := formatProblems(many); !strings.HasSuffix(got, "and 4 more") {
 		t.Errorf("%q", got)
 	}
 }
@@ -92,11 +92,11 @@ func TestProblemsOfANetwork(t *testing.T) {
 func TestPlain(t *testing.T) {
 	const denied = "operation error EC2: CreateNetworkInterface, https response error StatusCode: 403, RequestID: %s, " +
 		"api error UnauthorizedOperation: You are not authorized to perform this operation. Encoded authorization failure message: %s"
-	one, two := plain(fmt.Errorf(denied, "1", "abc")), plain(fmt.Errorf(denied, "2", "def"))
+	one, two := shortenError(fmt.Errorf(denied, "1", "abc")), shortenError(fmt.Errorf(denied, "2", "def"))
 	if one != two || one != "UnauthorizedOperation: You are not authorized to perform this operation." {
 		t.Errorf("%q, %q", one, two)
 	}
-	if got := plain(errors.New("no route to host")); got != "no route to host" {
+	if got := shortenError(errors.New("no route to host")); got != "no route to host" {
 		t.Errorf("%q", got)
 	}
 }
@@ -116,7 +116,7 @@ func TestPasses(t *testing.T) {
 		"no rights":                               {"attach eni-1", &smithy.GenericAPIError{Code: "UnauthorizedOperation"}, false},
 		"no network":                              {"attach eni-1", errors.New("connection refused"), true},
 	} {
-		if got := passes(test.key, test.err); got != test.want {
+		if got := isTransient(test.key, test.err); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

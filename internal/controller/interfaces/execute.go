@@ -29,8 +29,8 @@ type Failure struct {
 	Err error
 }
 
-// failing is a failure that is retried after a pause.
-type failing struct {
+// recentFailure is a failure that is retried after a pause.
+type recentFailure struct {
 	Failure
 	until, last time.Time
 	times       int
@@ -62,24 +62,24 @@ const (
 	deleting
 )
 
-// execute makes the calls of a plan concurrently, except those that failed recently. It
+// executePlan makes the calls of a plan concurrently, except those that failed recently. It
 // reports whether some were deferred.
-func (k *Keeper) execute(ctx context.Context, p *attach.Plan) (later bool) {
-	steps := k.steps(p)
+func (k *Keeper) executePlan(ctx context.Context, p *attach.Plan) (later bool) {
+	steps := k.listSteps(p)
 	now := k.now()
 	k.forgetFailures(steps)
-	k.sort(steps)
+	k.sortSteps(steps)
 	slots := make(chan struct{}, together)
 	var all sync.WaitGroup
 	for _, s := range steps {
-		if k.resting(s.key, now) {
+		if k.isBackingOff(s.key, now) {
 			continue
 		}
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			err := s.do(k.marked(ctx, s.key))
-			k.note(ctx, s, err)
+			err := s.do(k.markContext(ctx, s.key))
+			k.recordResult(ctx, s, err)
 			if errors.Is(err, account.ErrDeferred) {
 				k.mu.Lock()
 				later = true
@@ -91,20 +91,20 @@ func (k *Keeper) execute(ctx context.Context, p *attach.Plan) (later bool) {
 	return later
 }
 
-func (k *Keeper) steps(p *attach.Plan) []step {
+func (k *Keeper) listSteps(p *attach.Plan) []step {
 	var all []step
 	for _, a := range p.Attach {
-		all = append(all, step{"attach " + a.Interface, attaching, "node claim " + a.Claim.Name, a.Network, func(ctx context.Context) error { return k.attach(ctx, a) }})
+		all = append(all, step{"attach " + a.Interface, attaching, "node claim " + a.Claim.Name, a.Network, func(ctx context.Context) error { return k.attachInterface(ctx, a) }})
 	}
 	for _, c := range p.Change {
 		r := uncheck
 		if c.Attachment != "" {
 			r = goWith
 		}
-		all = append(all, step{"change " + c.Interface + " " + c.Attachment, r, "interface " + c.Interface, c.Network, func(ctx context.Context) error { return k.change(ctx, c) }})
+		all = append(all, step{"change " + c.Interface + " " + c.Attachment, r, "interface " + c.Interface, c.Network, func(ctx context.Context) error { return k.changeInterface(ctx, c) }})
 	}
 	for _, c := range p.Create {
-		all = append(all, step{"create " + attach.Key(c.Claim.UID, c.Network), creating, "node claim " + c.Claim.Name, c.Network, func(ctx context.Context) error { return k.create(ctx, c) }})
+		all = append(all, step{"create " + attach.Key(c.Claim.UID, c.Network), creating, "node claim " + c.Claim.Name, c.Network, func(ctx context.Context) error { return k.createInterface(ctx, c) }})
 	}
 	for _, d := range p.Delete {
 		all = append(all, step{"delete " + d.Interface, deleting, "interface " + d.Interface, d.Network, func(ctx context.Context) error {
@@ -118,7 +118,7 @@ func (k *Keeper) steps(p *attach.Plan) []step {
 	return all
 }
 
-func (k *Keeper) create(ctx context.Context, c attach.Create) error {
+func (k *Keeper) createInterface(ctx context.Context, c attach.Create) error {
 	n, err := k.writer.Create(ctx, c)
 	if err != nil || n.ID == "" {
 		return err
@@ -127,13 +127,13 @@ func (k *Keeper) create(ctx context.Context, c attach.Create) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if old, known := k.fresh[key]; !known || old.ID != n.ID {
-		k.fresh[key] = fresh{n, k.now()}
+		k.fresh[key] = createdInterface{n, k.now()}
 	}
 	log.FromContext(ctx).Info("created a network interface", "interface", n.ID, "network", c.Network, "nodeclaim", c.Claim.Name)
 	return nil
 }
 
-func (k *Keeper) attach(ctx context.Context, a attach.Attach) error {
+func (k *Keeper) attachInterface(ctx context.Context, a attach.Attach) error {
 	id, err := k.writer.Attach(ctx, a)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -152,7 +152,7 @@ func (k *Keeper) attach(ctx context.Context, a attach.Attach) error {
 	return err
 }
 
-func (k *Keeper) change(ctx context.Context, c attach.Change) error {
+func (k *Keeper) changeInterface(ctx context.Context, c attach.Change) error {
 	err := k.writer.Change(ctx, c)
 	if err != nil {
 		return err
@@ -182,8 +182,8 @@ var passing = []string{
 	"InvalidNetworkInterface.InUse", "InvalidAttachmentID.NotFound", "RequestLimitExceeded", "Unavailable", "InternalError",
 }
 
-// passes reports whether a retry is expected to fix an error.
-func passes(key string, err error) bool {
+// isTransient reports whether a retry is expected to fix an error.
+func isTransient(key string, err error) bool {
 	code := account.Code(err)
 	switch {
 	case code == "", slices.Contains(passing, code): // without a code it was a network error
@@ -195,17 +195,17 @@ func passes(key string, err error) bool {
 	}
 }
 
-// note records the result of a step. It delays the retry of a failed step.
-func (k *Keeper) note(ctx context.Context, s step, err error) {
+// recordResult records the result of a step. It delays the retry of a failed step.
+func (k *Keeper) recordResult(ctx context.Context, s step, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if account.Throttled(err) {
+	if account.IsThrottled(err) {
 		k.throttled[s.key] = true
 	}
 	switch {
 	case err == nil, errors.Is(err, account.ErrDeferred):
 		delete(k.failing, s.key)
-	case passes(s.key, err):
+	case isTransient(s.key, err):
 		log.FromContext(ctx).V(1).Info("a call to EC2 failed, and is planned again", "step", s.key, "error", err.Error())
 	default:
 		f := k.failing[s.key]
@@ -220,7 +220,7 @@ func (k *Keeper) note(ctx context.Context, s step, err error) {
 	}
 }
 
-func (k *Keeper) resting(key string, now time.Time) bool {
+func (k *Keeper) isBackingOff(key string, now time.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f, failed := k.failing[key]
@@ -235,14 +235,14 @@ func (k *Keeper) forgetFailures(steps []step) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	maps.DeleteFunc(k.failing, func(key string, _ failing) bool { return !planned[key] })
+	maps.DeleteFunc(k.failing, func(key string, _ recentFailure) bool { return !planned[key] })
 	maps.DeleteFunc(k.throttled, func(key string, _ bool) bool { return !planned[key] })
 }
 
-// sort sorts steps by rank, and puts steps whose calls were throttled last within their
+// sortSteps sorts steps by rank, and puts steps whose calls were throttled last within their
 // rank. EC2's available rate is found by being throttled occasionally, which should not hit
 // the same step twice.
-func (k *Keeper) sort(steps []step) {
+func (k *Keeper) sortSteps(steps []step) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	refused := func(s step) int {
@@ -256,18 +256,18 @@ func (k *Keeper) sort(steps []step) {
 	})
 }
 
-// marked returns the context for a step's call.
-func (k *Keeper) marked(ctx context.Context, key string) context.Context {
+// markContext returns the context for a step's call.
+func (k *Keeper) markContext(ctx context.Context, key string) context.Context {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.throttled[key] {
-		return account.RefusedBefore(ctx)
+		return account.MarkThrottled(ctx)
 	}
 	return ctx
 }
 
-// failures returns the current failures, sorted by network.
-func (k *Keeper) failures() []Failure {
+// listFailures returns the current failures, sorted by network.
+func (k *Keeper) listFailures() []Failure {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var all []Failure

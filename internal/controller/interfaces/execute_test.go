@@ -16,10 +16,10 @@ func TestSort(t *testing.T) {
 		{key: "goes", rank: goWith}, {key: "refused", rank: uncheck}, {key: "check", rank: uncheck},
 		{key: "create", rank: creating}, {key: "attach", rank: attaching},
 	}
-	k.note(t.Context(), steps[1], &smithy.GenericAPIError{Code: "RequestLimitExceeded"})
-	k.note(t.Context(), steps[0], &smithy.GenericAPIError{Code: "IncorrectState"})
+	k.recordResult(t.Context(), steps[1], &smithy.GenericAPIError{Code: "RequestLimitExceeded"})
+	k.recordResult(t.Context(), steps[0], &smithy.GenericAPIError{Code: "IncorrectState"})
 	sorted := func() string {
-		k.sort(steps)
+		k.sortSteps(steps)
 		var keys []string
 		for _, s := range steps {
 			keys = append(keys, s.key)

@@ -70,14 +70,14 @@ type Keeper struct {
 
 	mu       sync.Mutex
 	attempts map[string]int
-	fresh    map[string]fresh // by attach.Key
-	failing  map[string]failing
+	fresh    map[string]createdInterface // by attach.Key
+	failing  map[string]recentFailure
 	// throttled are the keys of the steps whose calls were throttled.
 	throttled map[string]bool
 }
 
-// fresh is a created interface that EC2 does not list yet.
-type fresh struct {
+// createdInterface is a created interface that EC2 does not list yet.
+type createdInterface struct {
 	attach.Interface
 	made time.Time
 }
@@ -86,7 +86,7 @@ type fresh struct {
 func NewKeeper(r Reader, w Writer, now func() time.Time, grace time.Duration) *Keeper {
 	return &Keeper{
 		reader: r, writer: w, now: now, grace: grace, limits: map[string]int{}, taken: map[string][]int{},
-		attempts: map[string]int{}, fresh: map[string]fresh{}, failing: map[string]failing{}, throttled: map[string]bool{},
+		attempts: map[string]int{}, fresh: map[string]createdInterface{}, failing: map[string]recentFailure{}, throttled: map[string]bool{},
 	}
 }
 
@@ -105,31 +105,31 @@ type Result struct {
 // Pass reads the account, and makes the calls that are possible now.
 func (k *Keeper) Pass(ctx context.Context, w Wanted) (*Result, error) {
 	began := k.now()
-	s, err := k.look(ctx, w)
+	s, err := k.readState(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	plan := attach.Make(s)
+	plan := attach.MakePlan(s)
 	k.orphans = plan.Orphans
-	count(s.Interfaces, plan)
-	r := &Result{Plan: plan, Attached: attach.Attached(s)}
-	later := k.execute(ctx, plan)
-	r.Failures = k.failures()
-	r.Next = max(gap, k.next(plan, later)-k.now().Sub(began))
+	updateMetrics(s.Interfaces, plan)
+	r := &Result{Plan: plan, Attached: attach.ListAttached(s)}
+	later := k.executePlan(ctx, plan)
+	r.Failures = k.listFailures()
+	r.Next = max(gap, k.computeDelay(plan, later)-k.now().Sub(began))
 	return r, ctx.Err()
 }
 
-// look reads the state of the cluster and the account.
-func (k *Keeper) look(ctx context.Context, w Wanted) (*attach.State, error) {
+// readState reads the state of the cluster and the account.
+func (k *Keeper) readState(ctx context.Context, w Wanted) (*attach.State, error) {
 	interfaces, err := k.reader.Interfaces(ctx, w.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	s := &attach.State{
-		Cluster: w.Cluster, Networks: w.Networks, Pools: w.Pools, Claims: w.Claims, Interfaces: k.withFresh(w, interfaces),
+		Cluster: w.Cluster, Networks: w.Networks, Pools: w.Pools, Claims: w.Claims, Interfaces: k.addCreated(w, interfaces),
 		Phases: map[string]attach.Phase{}, Taken: k.taken, Attempts: k.attempts, Limits: k.limits, Orphans: k.orphans, Grace: k.grace, Now: k.now(),
 	}
-	ids := k.uncertain(s)
+	ids := k.findUncertainInstances(s)
 	if len(ids) == 0 {
 		return s, nil
 	}
@@ -138,11 +138,11 @@ func (k *Keeper) look(ctx context.Context, w Wanted) (*attach.State, error) {
 	return s, err
 }
 
-// uncertain returns the instances whose phases matter: those of claims that lack an
+// findUncertainInstances returns the instances whose phases matter: those of claims that lack an
 // interface, or that have one without an attachment.
-func (k *Keeper) uncertain(s *attach.State) []string {
+func (k *Keeper) findUncertainInstances(s *attach.State) []string {
 	asked := map[string]bool{}
-	for _, uid := range attach.Make(s).Waiting {
+	for _, uid := range attach.MakePlan(s).Waiting {
 		asked[uid] = true
 	}
 	for i := range s.Interfaces {
@@ -182,10 +182,10 @@ func (k *Keeper) learnLimits(ctx context.Context, w Wanted) {
 	maps.Copy(k.limits, learned)
 }
 
-// withFresh adds created interfaces that EC2 does not list yet. It drops those that were
+// addCreated adds created interfaces that EC2 does not list yet. It drops those that were
 // missing for so long that they must be deleted, so that the next one is created with
 // another token.
-func (k *Keeper) withFresh(w Wanted, shown []attach.Interface) []attach.Interface {
+func (k *Keeper) addCreated(w Wanted, shown []attach.Interface) []attach.Interface {
 	seen := map[string]bool{}
 	for i := range shown {
 		seen[shown[i].ID] = true
@@ -220,8 +220,8 @@ func (k *Keeper) withFresh(w Wanted, shown []attach.Interface) []attach.Interfac
 	return shown
 }
 
-// next returns the time until the next pass.
-func (k *Keeper) next(p *attach.Plan, later bool) time.Duration {
+// computeDelay returns the time until the next pass.
+func (k *Keeper) computeDelay(p *attach.Plan, later bool) time.Duration {
 	if later || len(p.Waiting) > 0 || !p.Empty() {
 		return pace
 	}

@@ -14,8 +14,8 @@ var (
 
 func init() { metrics.Registry.MustRegister(attachSeconds, kept) }
 
-// count sets the metrics of the interfaces.
-func count(all []attach.Interface, p *attach.Plan) {
+// updateMetrics sets the metrics of the interfaces.
+func updateMetrics(all []attach.Interface, p *attach.Plan) {
 	kept.Reset()
 	for i := range all {
 		n := &all[i]

@@ -24,21 +24,21 @@ import (
 // many is the maximum number of problems in a condition.
 const many = 5
 
-// report writes the condition InterfacesReady of each network: the problems that a retry is
+// writeConditions writes the condition InterfacesReady of each network: the problems that a retry is
 // not expected to fix.
-func (c *Controller) report(ctx context.Context, networks []*v1alpha1.SecondaryNetwork, r *Result, failed error) error {
+func (c *Controller) writeConditions(ctx context.Context, networks []*v1alpha1.SecondaryNetwork, r *Result, failed error) error {
 	var errs []error
 	for _, n := range networks {
 		holds, reason, message := metav1.ConditionTrue, v1alpha1.ReasonInterfacesKept, ""
 		if failed != nil {
-			holds, reason, message = metav1.ConditionUnknown, v1alpha1.ReasonAccountUnreachable, plain(failed)
-		} else if problems := of(n.Name, r); len(problems) > 0 {
-			holds, reason, message = metav1.ConditionFalse, v1alpha1.ReasonInterfacesMissing, listed(problems)
+			holds, reason, message = metav1.ConditionUnknown, v1alpha1.ReasonAccountUnreachable, shortenError(failed)
+		} else if problems := listProblems(n.Name, r); len(problems) > 0 {
+			holds, reason, message = metav1.ConditionFalse, v1alpha1.ReasonInterfacesMissing, formatProblems(problems)
 		}
 		after := n.DeepCopy()
 		status.Set(&after.Status, n.Generation, v1alpha1.ConditionInterfacesReady, holds, reason, message)
-		status.SumNetwork(&after.Status, n.Status.ObservedGeneration)
-		written, err := c.patch(ctx, n, after)
+		status.SetNetworkReady(&after.Status, n.Status.ObservedGeneration)
+		written, err := c.patchStatus(ctx, n, after)
 		if written && holds != metav1.ConditionTrue {
 			event.Emit(c.recorder, after, corev1.EventTypeWarning, reason, "Attach", message)
 		}
@@ -47,8 +47,8 @@ func (c *Controller) report(ctx context.Context, networks []*v1alpha1.SecondaryN
 	return errors.Join(errs...)
 }
 
-// withdraw removes the condition from networks that no pool on AWS uses any more.
-func (c *Controller) withdraw(ctx context.Context, networks []*v1alpha1.SecondaryNetwork) error {
+// removeConditions removes the condition from networks that no pool on AWS uses any more.
+func (c *Controller) removeConditions(ctx context.Context, networks []*v1alpha1.SecondaryNetwork) error {
 	var errs []error
 	for _, n := range networks {
 		if meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionInterfacesReady) == nil {
@@ -56,17 +56,17 @@ func (c *Controller) withdraw(ctx context.Context, networks []*v1alpha1.Secondar
 		}
 		after := n.DeepCopy()
 		meta.RemoveStatusCondition(&after.Status.Conditions, v1alpha1.ConditionInterfacesReady)
-		status.SumNetwork(&after.Status, n.Status.ObservedGeneration)
-		_, err := c.patch(ctx, n, after)
+		status.SetNetworkReady(&after.Status, n.Status.ObservedGeneration)
+		_, err := c.patchStatus(ctx, n, after)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-// patch writes a status if it has changed, and reports whether it did. Package
+// patchStatus writes a status if it has changed, and reports whether it did. Package
 // secondarynetwork writes to the same list of conditions. On a conflict patch does nothing,
 // and the next pass writes.
-func (c *Controller) patch(ctx context.Context, before, after *v1alpha1.SecondaryNetwork) (written bool, err error) {
+func (c *Controller) patchStatus(ctx context.Context, before, after *v1alpha1.SecondaryNetwork) (written bool, err error) {
 	if equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return false, nil
 	}
@@ -80,8 +80,8 @@ func (c *Controller) patch(ctx context.Context, before, after *v1alpha1.Secondar
 	return true, nil
 }
 
-// of returns the problems of a network, for people.
-func of(network string, r *Result) []string {
+// listProblems returns the problems of a network, for people.
+func listProblems(network string, r *Result) []string {
 	var all []string
 	for _, p := range r.Plan.Problems {
 		if slices.Contains(p.Networks, network) {
@@ -90,23 +90,23 @@ func of(network string, r *Result) []string {
 	}
 	for _, f := range r.Failures {
 		if f.Network == network {
-			all = append(all, f.What+": "+plain(f.Err))
+			all = append(all, f.What+": "+shortenError(f.Err))
 		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-func listed(problems []string) string {
+func formatProblems(problems []string) string {
 	if len(problems) <= many {
 		return strings.Join(problems, "\n")
 	}
 	return fmt.Sprintf("%s\nand %d more", strings.Join(problems[:many], "\n"), len(problems)-many)
 }
 
-// plain removes the parts of an SDK error that differ with each call, so that the same
+// shortenError removes the parts of an SDK error that differ with each call, so that the same
 // failure does not change the condition.
-func plain(err error) string {
+func shortenError(err error) string {
 	text := err.Error()
 	if at := strings.LastIndex(text, "api error "); at >= 0 {
 		text = text[at+len("api error "):]
@@ -115,9 +115,9 @@ func plain(err error) string {
 	return text
 }
 
-// emit emits an event for each node whose interfaces are all attached now, with the
+// emitAttached emits an event for each node whose interfaces are all attached now, with the
 // duration.
-func (c *Controller) emit(list []karpenterv1.NodeClaim, r *Result) {
+func (c *Controller) emitAttached(list []karpenterv1.NodeClaim, r *Result) {
 	still := map[string]bool{}
 	for _, uid := range r.Plan.Waiting {
 		// A claim that only lacks a setting has its interfaces, and its node is informed of
@@ -137,7 +137,7 @@ func (c *Controller) emit(list []karpenterv1.NodeClaim, r *Result) {
 		case c.waiting[uid]:
 			delete(c.waiting, uid)
 			if n.DeletionTimestamp.IsZero() && !troubled[n.Name] {
-				c.attached(n)
+				c.reportAttached(n)
 			}
 		}
 	}
@@ -148,16 +148,16 @@ func (c *Controller) emit(list []karpenterv1.NodeClaim, r *Result) {
 	}
 }
 
-func (c *Controller) attached(n *karpenterv1.NodeClaim) {
-	took := time.Since(launched(n))
+func (c *Controller) reportAttached(n *karpenterv1.NodeClaim) {
+	took := time.Since(getLaunchTime(n))
 	pool := n.Labels[karpenterv1.NodePoolLabelKey]
 	attachSeconds.WithLabelValues(pool).Observe(took.Seconds())
 	event.Emit(c.recorder, n, corev1.EventTypeNormal, "NetworksAttached", "Attach",
 		fmt.Sprintf("all network interfaces of secondary networks are attached, %s after the instance was launched", took.Round(100*time.Millisecond)))
 }
 
-// launched returns when the instance of a NodeClaim was launched.
-func launched(n *karpenterv1.NodeClaim) time.Time {
+// getLaunchTime returns when the instance of a NodeClaim was launched.
+func getLaunchTime(n *karpenterv1.NodeClaim) time.Time {
 	for _, condition := range n.Status.Conditions {
 		if condition.Type == karpenterv1.ConditionTypeLaunched && condition.Status == metav1.ConditionTrue {
 			return condition.LastTransitionTime.Time

@@ -17,10 +17,10 @@ import (
 	"croft.dev/croft/internal/secondary/attach"
 )
 
-// wanted returns the pools on AWS with secondary networks, and the valid networks that they
+// listDesired returns the pools on AWS with secondary networks, and the valid networks that they
 // use. others are the networks that no such pool uses. Invalid pools and networks are left
 // out: for them nothing is created or deleted.
-func (c *Controller) wanted(ctx context.Context, snapshot *declared.Snapshot) (pools []attach.Pool, networks, others []*v1alpha1.SecondaryNetwork, err error) {
+func (c *Controller) listDesired(ctx context.Context, snapshot *declared.Snapshot) (pools []attach.Pool, networks, others []*v1alpha1.SecondaryNetwork, err error) {
 	var declaredPools v1alpha1.PoolList
 	if err := c.client.List(ctx, &declaredPools); err != nil {
 		return nil, nil, nil, fmt.Errorf("list Pools: %w", err)
@@ -55,23 +55,23 @@ func (c *Controller) wanted(ctx context.Context, snapshot *declared.Snapshot) (p
 	return pools, networks, others, nil
 }
 
-// claimsOf converts NodeClaims for the plan.
-func claimsOf(list []karpenterv1.NodeClaim) []attach.Claim {
+// convertClaims converts NodeClaims for the plan.
+func convertClaims(list []karpenterv1.NodeClaim) []attach.Claim {
 	claims := make([]attach.Claim, len(list))
 	for i := range list {
 		n := &list[i]
 		claims[i] = attach.Claim{
 			Name: n.Name, UID: string(n.UID), Pool: n.Labels[karpenterv1.NodePoolLabelKey], Zone: n.Labels[corev1.LabelTopologyZone],
-			Instance: instanceOf(n.Status.ProviderID), InstanceType: n.Labels[corev1.LabelInstanceTypeStable], Deleting: !n.DeletionTimestamp.IsZero(),
+			Instance: parseInstanceID(n.Status.ProviderID), InstanceType: n.Labels[corev1.LabelInstanceTypeStable], Deleting: !n.DeletionTimestamp.IsZero(),
 		}
 	}
 	slices.SortFunc(claims, func(a, b attach.Claim) int { return cmp.Compare(a.Name, b.Name) })
 	return claims
 }
 
-// instanceOf returns the instance ID in a provider ID such as aws:///us-west-2a/i-0123, or
+// parseInstanceID returns the instance ID in a provider ID such as aws:///us-west-2a/i-0123, or
 // "" if it is not AWS's.
-func instanceOf(providerID string) string {
+func parseInstanceID(providerID string) string {
 	path, isAWS := strings.CutPrefix(providerID, "aws:///")
 	_, id, ok := strings.Cut(path, "/")
 	if !isAWS || !ok || !strings.HasPrefix(id, "i-") {
@@ -80,17 +80,17 @@ func instanceOf(providerID string) string {
 	return id
 }
 
-// moved passes NodeClaims that are created, deleted or launched. Their status changes far
+// newClaimPredicate passes NodeClaims that are created, deleted or launched. Their status changes far
 // more often.
-func moved() predicate.Predicate {
+func newClaimPredicate() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*karpenterv1.NodeClaim)
 		after, ok2 := e.ObjectNew.(*karpenterv1.NodeClaim)
-		return !ok || !ok2 || describes(before) != describes(after)
+		return !ok || !ok2 || convertClaim(before) != convertClaim(after)
 	}}
 }
 
-// describes returns all fields of a NodeClaim that the plan reads, as one comparable value.
-func describes(n *karpenterv1.NodeClaim) attach.Claim {
-	return claimsOf([]karpenterv1.NodeClaim{*n})[0]
+// convertClaim returns all fields of a NodeClaim that the plan reads, as one comparable value.
+func convertClaim(n *karpenterv1.NodeClaim) attach.Claim {
+	return convertClaims([]karpenterv1.NodeClaim{*n})[0]
 }

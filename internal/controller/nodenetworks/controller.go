@@ -72,7 +72,7 @@ type Controller struct {
 	// watchingPlugins is true once they are watched.
 	watchingPlugins bool
 	// rules watches the pools' rules for the node readiness controller.
-	rules looker
+	rules kindWatcher
 	// held are the UIDs of the nodes whose taint the node readiness controller is to
 	// remove. There is one worker.
 	held map[types.UID]bool
@@ -115,15 +115,15 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 			c.mu.Lock()
 			c.queue = queue
 			c.mu.Unlock()
-			return c.declared.Single(whole, declared.Pool).Start(ctx, queue)
+			return c.declared.SingleRequestSource(whole, declared.Pool).Start(ctx, queue)
 		})).
 		Build(trace.Reconciler("nodenetworks", c))
 	if err != nil {
 		return err
 	}
-	c.late = watch.NewLate(m, built, all, kinds, matters())
-	c.sets = watch.NewLate(m, built, all, pluginKinds, matters())
-	c.rules = watch.NewLate(m, built, all, apply.ReadinessKinds, matters())
+	c.late = watch.NewLate(m, built, all, kinds, newChangePredicate())
+	c.sets = watch.NewLate(m, built, all, pluginKinds, newChangePredicate())
+	c.rules = watch.NewLate(m, built, all, apply.ReadinessKinds, newChangePredicate())
 	return nil
 }
 
@@ -133,19 +133,19 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if snapshot == nil {
 		return reconcile.Result{}, nil
 	}
-	pools, err := c.pools(ctx, snapshot)
+	pools, err := c.listPools(ctx, snapshot)
 	if err != nil || !c.watching && !slices.Contains(slices.Collect(maps.Values(pools)), true) {
 		return reconcile.Result{}, err
 	}
-	if watched, err := c.watch(ctx); err != nil || !watched {
+	if watched, err := c.startWatches(ctx); err != nil || !watched {
 		return reconcile.Result{RequeueAfter: absent}, err
 	}
-	return c.pass(ctx, pools)
+	return c.reconcileNodes(ctx, pools)
 }
 
-// pools returns for each valid pool whether it waits for its networks. The nodes of invalid
+// listPools returns for each valid pool whether it waits for its networks. The nodes of invalid
 // pools stay unchanged.
-func (c *Controller) pools(ctx context.Context, snapshot *declared.Snapshot) (map[string]bool, error) {
+func (c *Controller) listPools(ctx context.Context, snapshot *declared.Snapshot) (map[string]bool, error) {
 	var list v1alpha1.PoolList
 	if err := c.client.List(ctx, &list); err != nil {
 		return nil, fmt.Errorf("list Pools: %w", err)
@@ -159,10 +159,10 @@ func (c *Controller) pools(ctx context.Context, snapshot *declared.Snapshot) (ma
 	return waits, nil
 }
 
-// watch starts the watches, and reports whether both kinds are watched. It returns an error
+// startWatches starts the watches, and reports whether both kinds are watched. It returns an error
 // if the right to read is missing: an informer would wait for the right without reporting
 // it.
-func (c *Controller) watch(ctx context.Context) (bool, error) {
+func (c *Controller) startWatches(ctx context.Context) (bool, error) {
 	if c.watching {
 		return true, nil
 	}
@@ -178,9 +178,9 @@ func (c *Controller) watch(ctx context.Context) (bool, error) {
 	return c.watching, err
 }
 
-// pass reconciles every node. pools maps each pool to whether it waits for its networks.
-func (c *Controller) pass(ctx context.Context, pools map[string]bool) (reconcile.Result, error) {
-	all, err := c.look(ctx, pools)
+// reconcileNodes reconciles every node. pools maps each pool to whether it waits for its networks.
+func (c *Controller) reconcileNodes(ctx context.Context, pools map[string]bool) (reconcile.Result, error) {
+	all, err := c.observeNodes(ctx, pools)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -190,54 +190,54 @@ func (c *Controller) pass(ctx context.Context, pools map[string]bool) (reconcile
 		if s.unread != "" {
 			result.RequeueAfter = absent
 		}
-		if s.ruled && tainted(s.node) {
+		if s.ruled && hasNetworksTaint(s.node) {
 			held[s.node.UID] = true
-		} else if c.held[s.node.UID] && !tainted(s.node) {
-			c.released(s)
+		} else if c.held[s.node.UID] && !hasNetworksTaint(s.node) {
+			c.reportRelease(s)
 		}
-		released, err := c.write(ctx, s)
+		released, err := c.updateNode(ctx, s)
 		if apierrors.IsConflict(err) {
 			result.RequeueAfter = conflict
 		} else if client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("patch Node %s: %w", s.node.Name, err))
 		}
 		since, first := s.node.CreationTimestamp.Time, oldest[s.pool]
-		if tainted(s.node) && !released && (first.IsZero() || since.Before(first)) {
+		if hasNetworksTaint(s.node) && !released && (first.IsZero() || since.Before(first)) {
 			oldest[s.pool] = since
 		}
 	}
 	c.held = held
-	count(oldest)
+	updateMetrics(oldest)
 	if err := errors.Join(errs...); err != nil {
 		return reconcile.Result{}, err
 	}
 	return result, nil
 }
 
-// write updates a Node, and reports whether it removed the taint. It writes the condition
+// updateNode updates a Node, and reports whether it removed the taint. It writes the condition
 // before it removes the taint: a node without taint and condition would look as if it had
 // never waited.
-func (c *Controller) write(ctx context.Context, s *seen) (released bool, err error) {
-	v := judge(s)
-	annotation, release := s.list(), v.ready() && tainted(s.node) && !s.ruled
-	node, err := c.say(ctx, s.node, v)
+func (c *Controller) updateNode(ctx context.Context, s *observation) (released bool, err error) {
+	v := evaluateNode(s)
+	annotation, release := s.getAnnotation(), v.isTrue() && hasNetworksTaint(s.node) && !s.ruled
+	node, err := c.writeCondition(ctx, s.node, v)
 	if err != nil {
 		return false, err
 	}
 	if annotation != node.Annotations[v1alpha1.NodeNetworksAnnotation] || release {
-		after := changed(node, annotation, release)
+		after := buildNode(node, annotation, release)
 		if err := c.client.Patch(ctx, after, client.MergeFromWithOptions(node, client.MergeFromWithOptimisticLock{})); err != nil {
 			return false, err
 		}
 	}
 	if release {
-		c.released(s)
+		c.reportRelease(s)
 	}
 	return release, nil
 }
 
-// released reports how long a node had the taint, in a metric and an event.
-func (c *Controller) released(s *seen) {
+// reportRelease reports how long a node had the taint, in a metric and an event.
+func (c *Controller) reportRelease(s *observation) {
 	if s.gaveUp || s.claim == nil {
 		return
 	}

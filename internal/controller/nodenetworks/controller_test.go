@@ -33,8 +33,8 @@ var (
 )
 
 // readyNode returns a node that is ready for pods, except for the taint.
-func readyNode() *seen {
-	return &seen{
+func readyNode() *observation {
+	return &observation{
 		node: &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: "a", CreationTimestamp: metav1.NewTime(born), Labels: map[string]string{v1alpha1.NodeNetworksLabel: "true"},
@@ -64,49 +64,49 @@ func TestJudge(t *testing.T) {
 		done              = v1alpha1.ReasonPodNetworksReady
 	)
 	for name, test := range map[string]struct {
-		change         func(*seen)
+		change         func(*observation)
 		listed, reason string
 	}{
-		"all is so": {func(*seen) {}, want, done},
-		"no claim":  {func(s *seen) { s.claim, s.attached = nil, nil }, want, late},
-		"not registered": {func(s *seen) {
+		"all is so": {func(*observation) {}, want, done},
+		"no claim":  {func(s *observation) { s.claim, s.attached = nil, nil }, want, late},
+		"not registered": {func(s *observation) {
 			s.claim.Status.Conditions = nil
 		}, want, late},
-		"registration failed": {func(s *seen) {
+		"registration failed": {func(s *observation) {
 			s.claim.Status.Conditions[0].Status = metav1.ConditionUnknown
 		}, want, late},
-		"no taint before it is registered": {func(s *seen) {
+		"no taint before it is registered": {func(s *observation) {
 			s.node.Spec.Taints, s.claim.Status.Conditions = nil, nil
 		}, want, late},
-		"not all attached":   {func(s *seen) { s.attached = nil }, want, attaching},
-		"the agent is late":  {func(s *seen) { s.node.Status.Conditions = nil }, want, linking},
-		"the agent waits":    {func(s *seen) { s.node.Status.Conditions[0].Status = corev1.ConditionFalse }, want, linking},
-		"Ready is not it":    {func(s *seen) { s.node.Status.Conditions[0].Type = corev1.NodeReady }, want, linking},
-		"nothing listed yet": {func(s *seen) { s.node.Annotations = nil }, want, attaching},
-		"another list": {func(s *seen) {
+		"not all attached":   {func(s *observation) { s.attached = nil }, want, attaching},
+		"the agent is late":  {func(s *observation) { s.node.Status.Conditions = nil }, want, linking},
+		"the agent waits":    {func(s *observation) { s.node.Status.Conditions[0].Status = corev1.ConditionFalse }, want, linking},
+		"Ready is not it":    {func(s *observation) { s.node.Status.Conditions[0].Type = corev1.NodeReady }, want, linking},
+		"nothing listed yet": {func(s *observation) { s.node.Annotations = nil }, want, attaching},
+		"another list": {func(s *observation) {
 			s.node.Annotations[v1alpha1.NodeNetworksAnnotation] = "[]"
 		}, want, attaching},
-		"not attached, nothing listed": {func(s *seen) { s.attached, s.node.Annotations = nil, nil }, "", attaching},
-		"DaemonSets may not be read":   {func(s *seen) { s.plugins, s.unread = nil, "forbidden" }, want, plugging},
-		"Multus is not Ready":          {func(s *seen) { s.plugins = newPlugins(byName, []appsv1.DaemonSet{set("multus")}, nil) }, want, plugging},
-		"the pool gave it up": {func(s *seen) {
+		"not attached, nothing listed": {func(s *observation) { s.attached, s.node.Annotations = nil, nil }, "", attaching},
+		"DaemonSets may not be read":   {func(s *observation) { s.plugins, s.unread = nil, "forbidden" }, want, plugging},
+		"Multus is not Ready":          {func(s *observation) { s.plugins = newPlugins(byName, []appsv1.DaemonSet{set("multus")}, nil) }, want, plugging},
+		"the pool gave it up": {func(s *observation) {
 			s.attached, s.node.Annotations, s.gaveUp = nil, nil, true
 		}, "", v1alpha1.ReasonNotAwaited},
-		"the pool gave it up, and the claim is not registered": {func(s *seen) {
+		"the pool gave it up, and the claim is not registered": {func(s *observation) {
 			s.gaveUp, s.claim.Status.Conditions = true, nil
 		}, want, late},
-		"pods are there already": {func(s *seen) {
+		"pods are there already": {func(s *observation) {
 			s.node.Spec.Taints, s.node.Status.Conditions, s.attached = nil, nil, nil
 			s.node.Labels[karpenterv1.NodeRegisteredLabelKey] = "true"
 		}, want, done},
 	} {
 		s := readyNode()
 		test.change(s)
-		v := judge(s)
-		if v.reason != test.reason || v.ready() != (v.reason == done || v.reason == v1alpha1.ReasonNotAwaited) || v.message == "" {
+		v := evaluateNode(s)
+		if v.reason != test.reason || v.isTrue() != (v.reason == done || v.reason == v1alpha1.ReasonNotAwaited) || v.message == "" {
 			t.Errorf("%s: %+v", name, v)
 		}
-		if listed := s.list(); listed != test.listed {
+		if listed := s.getAnnotation(); listed != test.listed {
 			t.Errorf("%s: the node lists %s", name, listed)
 		}
 	}
@@ -127,8 +127,8 @@ func TestPass(t *testing.T) {
 			if err := c.Get(ctx, client.ObjectKeyFromObject(o), stored); err != nil {
 				return err
 			}
-			if !tainted(o.(*corev1.Node)) && !verdictOf(stored).ready() {
-				t.Errorf("the taint goes while the node says %+v", verdictOf(stored))
+			if !hasNetworksTaint(o.(*corev1.Node)) && !readCondition(stored).isTrue() {
+				t.Errorf("the taint goes while the node says %+v", readCondition(stored))
 			}
 			return c.Patch(ctx, o, p, options...)
 		}}).Build()
@@ -140,7 +140,7 @@ func TestPass(t *testing.T) {
 	pools := map[string]bool{"telco": true}
 	pass := func(again bool) *corev1.Node {
 		t.Helper()
-		result, err := controller.pass(t.Context(), pools)
+		result, err := controller.reconcileNodes(t.Context(), pools)
 		if err != nil || (result.RequeueAfter > 0) != again {
 			t.Fatalf("%v, %v", result, err)
 		}
@@ -167,15 +167,15 @@ func TestPass(t *testing.T) {
 	if err := c.Status().Update(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
-	if n := pass(false); len(n.Spec.Taints) != 2 || verdictOf(n).reason != v1alpha1.ReasonPluginsPending {
-		t.Errorf("when the agent is done, and Multus is not: %v, %+v", n.Spec.Taints, verdictOf(n))
+	if n := pass(false); len(n.Spec.Taints) != 2 || readCondition(n).reason != v1alpha1.ReasonPluginsPending {
+		t.Errorf("when the agent is done, and Multus is not: %v, %+v", n.Spec.Taints, readCondition(n))
 	}
 	if err := c.Create(t.Context(), ptr.To(podOf("multus", "a", true))); err != nil {
 		t.Fatal(err)
 	}
 	if n := pass(false); len(n.Spec.Taints) != 1 || n.Spec.Taints[0] != others {
 		t.Errorf("when Multus is Ready: %v", n.Spec.Taints)
-	} else if v := verdictOf(n); !v.ready() || v.message != "multus" {
+	} else if v := readCondition(n); !v.isTrue() || v.message != "multus" {
 		t.Errorf("when Multus is Ready, the node says %+v", v)
 	}
 	m := &dto.Metric{}

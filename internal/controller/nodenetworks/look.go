@@ -11,31 +11,31 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// look collects the facts about each node. pools maps each pool to whether it waits for its
+// observeNodes collects the facts about each node. pools maps each pool to whether it waits for its
 // networks.
-func (c *Controller) look(ctx context.Context, pools map[string]bool) ([]*seen, error) {
+func (c *Controller) observeNodes(ctx context.Context, pools map[string]bool) ([]*observation, error) {
 	var nodes corev1.NodeList
 	if err := c.client.List(ctx, &nodes, client.MatchingLabels{v1alpha1.NodeNetworksLabel: "true"}); err != nil {
 		return nil, fmt.Errorf("list Nodes: %w", err)
 	}
-	claims, err := c.claims(ctx)
+	claims, err := c.listClaims(ctx)
 	if err != nil {
 		return nil, err
 	}
-	needed, unread, err := c.plugins(ctx)
+	needed, unread, err := c.listPlugins(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ruled, err := c.ruled(ctx)
+	ruled, err := c.listRuledPools(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	attached := c.attached
 	c.mu.Unlock()
-	all := make([]*seen, len(nodes.Items))
+	all := make([]*observation, len(nodes.Items))
 	for i := range nodes.Items {
-		s := &seen{node: &nodes.Items[i], plugins: needed, unread: unread}
+		s := &observation{node: &nodes.Items[i], plugins: needed, unread: unread}
 		if id := s.node.Spec.ProviderID; id != "" {
 			s.claim = claims[id]
 		}
@@ -51,8 +51,8 @@ func (c *Controller) look(ctx context.Context, pools map[string]bool) ([]*seen, 
 	return all, nil
 }
 
-// claims returns the NodeClaims by provider ID.
-func (c *Controller) claims(ctx context.Context) (map[string]*karpenterv1.NodeClaim, error) {
+// listClaims returns the NodeClaims by provider ID.
+func (c *Controller) listClaims(ctx context.Context) (map[string]*karpenterv1.NodeClaim, error) {
 	var list karpenterv1.NodeClaimList
 	if err := c.client.List(ctx, &list); err != nil {
 		return nil, fmt.Errorf("list NodeClaims: %w", err)

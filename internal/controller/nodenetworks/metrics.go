@@ -15,8 +15,8 @@ var (
 
 func init() { metrics.Registry.MustRegister(networksSeconds, waitingSince) }
 
-// count sets, for each pool, since when its oldest waiting node exists.
-func count(oldest map[string]time.Time) {
+// updateMetrics sets, for each pool, since when its oldest waiting node exists.
+func updateMetrics(oldest map[string]time.Time) {
 	waitingSince.Reset()
 	for pool, since := range oldest {
 		waitingSince.WithLabelValues(pool).Set(float64(since.Unix()))

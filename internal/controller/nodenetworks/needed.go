@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// plugins returns the DaemonSets that nodes need, with their pods. unread is the reason if
+// listPlugins returns the DaemonSets that nodes need, with their pods. unread is the reason if
 // they cannot be read; then nodes wait, and their condition contains the reason.
-func (c *Controller) plugins(ctx context.Context) (p *plugins, unread string, err error) {
-	if c.needs.None() {
+func (c *Controller) listPlugins(ctx context.Context) (p *plugins, unread string, err error) {
+	if c.needs.IsEmpty() {
 		return newPlugins(labels.Nothing(), nil, nil), "", nil
 	}
 	in := client.InNamespace(c.needs.Namespace)

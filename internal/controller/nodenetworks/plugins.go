@@ -48,11 +48,11 @@ func newPlugins(selector labels.Selector, sets []appsv1.DaemonSet, pods []corev1
 	return p
 }
 
-// on returns the names of the DaemonSets that a node needs, and the reasons why some are
+// checkNode returns the names of the DaemonSets that a node needs, and the reasons why some are
 // not Ready. A DaemonSet whose node selector or affinity excludes the node is not needed.
 // One whose pods do not tolerate the node's taints is needed: without it no pod gets its
 // networks.
-func (p *plugins) on(node *corev1.Node) (names, pending []string) {
+func (p *plugins) checkNode(node *corev1.Node) (names, pending []string) {
 	for i := range p.sets {
 		set := &p.sets[i]
 		template := &corev1.Pod{Spec: set.Spec.Template.Spec}
@@ -60,35 +60,35 @@ func (p *plugins) on(node *corev1.Node) (names, pending []string) {
 			continue
 		}
 		names = append(names, set.Name)
-		if text := state(set, p.pods[node.Name][set.UID], node); text != "" {
+		if text := explainDaemonSet(set, p.pods[node.Name][set.UID], node); text != "" {
 			pending = append(pending, "DaemonSet "+set.Namespace+"/"+set.Name+" "+text)
 		}
 	}
 	return names, pending
 }
 
-// state returns why a DaemonSet is not Ready on a node, or "".
-func state(set *appsv1.DaemonSet, pod *corev1.Pod, node *corev1.Node) string {
+// explainDaemonSet returns why a DaemonSet is not Ready on a node, or "".
+func explainDaemonSet(set *appsv1.DaemonSet, pod *corev1.Pod, node *corev1.Node) string {
 	if pod != nil {
-		if podReady(pod) {
+		if isPodReady(pod) {
 			return ""
 		}
 		return fmt.Sprintf("has a pod on the node that is not Ready: %s", pod.Name)
 	}
-	taint, untolerated := scheduling.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, set.Spec.Template.Spec.Tolerations, lasting, false)
+	taint, untolerated := scheduling.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, set.Spec.Template.Spec.Tolerations, isLastingTaint, false)
 	if untolerated {
 		return fmt.Sprintf("has no pod on the node, since it does not tolerate the taint %s", taint.ToString())
 	}
 	return "has no pod on the node"
 }
 
-// lasting reports whether a taint keeps away a DaemonSet's pod that does not tolerate it.
+// isLastingTaint reports whether a taint keeps away a DaemonSet's pod that does not tolerate it.
 // Kubernetes adds tolerations for the taints of node conditions to such pods.
-func lasting(t *corev1.Taint) bool {
+func isLastingTaint(t *corev1.Taint) bool {
 	return t.Effect != corev1.TaintEffectPreferNoSchedule && !strings.HasPrefix(t.Key, "node.kubernetes.io/")
 }
 
-func podReady(pod *corev1.Pod) bool {
+func isPodReady(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})

@@ -96,7 +96,7 @@ func TestPlugins(t *testing.T) {
 			[]string{"DaemonSet kube-system/whereabouts has no pod on the node, since it does not tolerate the taint " + others.ToString()}},
 		"it does not, but has a pod": {sets{intolerant}, pods{podOf("whereabouts", "a", true)}, []string{"whereabouts"}, nil},
 	} {
-		names, pending := newPlugins(byName, test.sets, test.pods).on(readyNode().node)
+		names, pending := newPlugins(byName, test.sets, test.pods).checkNode(readyNode().node)
 		if !slices.Equal(names, test.names) || !slices.Equal(pending, test.pending) {
 			t.Errorf("%s: %q, pending %q", name, names, pending)
 		}
@@ -111,7 +111,7 @@ func TestUnread(t *testing.T) {
 		},
 	}).Build()
 	c := &Controller{client: refused, live: refused, sets: &watch.Late{}, needs: secondary.Plugins{Namespace: "kube-system", Labels: byName}}
-	if p, unread, err := c.plugins(t.Context()); err != nil || p != nil || unread == "" {
+	if p, unread, err := c.listPlugins(t.Context()); err != nil || p != nil || unread == "" {
 		t.Errorf("%v, %q, %v", p, unread, err)
 	}
 }
@@ -131,7 +131,7 @@ func TestDiffer(t *testing.T) {
 		"a pod becomes Ready": {&pod, &ready, true}, "a pod gets its node": {&pod, &moved, true}, "a pod's heartbeat": {&pod, beat, false},
 		"a DaemonSet changes": {&before, &changed, true}, "a DaemonSet counts": {&before, &counted, false},
 	} {
-		if differ(test.before, test.after) != test.want {
+		if isRelevantChange(test.before, test.after) != test.want {
 			t.Errorf("%s: not %t", name, test.want)
 		}
 	}

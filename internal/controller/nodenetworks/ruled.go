@@ -12,15 +12,15 @@ import (
 	"croft.dev/croft/internal/wall/nodes"
 )
 
-// looker starts watches of kinds as soon as the cluster serves them, and returns the
+// kindWatcher starts watches of kinds as soon as the cluster serves them, and returns the
 // watched kinds.
-type looker interface {
+type kindWatcher interface {
 	Look(ctx context.Context, needed ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error)
 }
 
-// ruled returns the pools from whose nodes the node readiness controller removes the taint:
+// listRuledPools returns the pools from whose nodes the node readiness controller removes the taint:
 // those with a rule that is not being deleted.
-func (c *Controller) ruled(ctx context.Context) (map[string]bool, error) {
+func (c *Controller) listRuledPools(ctx context.Context) (map[string]bool, error) {
 	if watched, err := c.rules.Look(ctx); err != nil || len(watched) == 0 {
 		return nil, err
 	}

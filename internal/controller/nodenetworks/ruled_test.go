@@ -45,7 +45,7 @@ func TestRuled(t *testing.T) {
 	}
 	pass := func() *corev1.Node {
 		t.Helper()
-		if _, err := controller.pass(t.Context(), map[string]bool{"telco": true}); err != nil {
+		if _, err := controller.reconcileNodes(t.Context(), map[string]bool{"telco": true}); err != nil {
 			t.Fatal(err)
 		}
 		node := &corev1.Node{}
@@ -56,8 +56,8 @@ func TestRuled(t *testing.T) {
 	}
 	pass()
 	n := pass()
-	if !tainted(n) || !verdictOf(n).ready() || len(recorder.Events) != 0 {
-		t.Errorf("with a rule: taints %v, %+v, %d events", n.Spec.Taints, verdictOf(n), len(recorder.Events))
+	if !hasNetworksTaint(n) || !readCondition(n).isTrue() || len(recorder.Events) != 0 {
+		t.Errorf("with a rule: taints %v, %+v, %d events", n.Spec.Taints, readCondition(n), len(recorder.Events))
 	}
 	if waiting(t) == 0 {
 		t.Error("nobody is told that the node waits")
@@ -88,12 +88,12 @@ func TestRuled(t *testing.T) {
 	if err := c.Delete(t.Context(), rule); err != nil {
 		t.Fatal(err)
 	}
-	if n := pass(); tainted(n) {
+	if n := pass(); hasNetworksTaint(n) {
 		t.Errorf("without the rule: %v", n.Spec.Taints)
 	}
 	// If the cluster does not serve the kind, the operator does not list rules.
 	controller.rules, controller.client = serves(nil), fake.NewClientBuilder().WithScheme(scheme.New()).Build()
-	if ruled, err := controller.ruled(t.Context()); err != nil || len(ruled) > 0 {
+	if ruled, err := controller.listRuledPools(t.Context()); err != nil || len(ruled) > 0 {
 		t.Error(ruled, err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// seen is the observed state of a node.
-type seen struct {
+// observation is the observed state of a node.
+type observation struct {
 	node *corev1.Node
 	pool string
 	// claim is nil if the cluster has no claim for the node.
@@ -29,32 +29,32 @@ type seen struct {
 	unread string
 }
 
-// list returns the desired list of interfaces for the Node. While not all are attached,
+// getAnnotation returns the desired list of interfaces for the Node. While not all are attached,
 // this is the existing list.
-func (s *seen) list() string {
+func (s *observation) getAnnotation() string {
 	if len(s.attached) > 0 {
 		return secondary.WriteNodeNetworks(s.attached)
 	}
 	return s.node.Annotations[v1alpha1.NodeNetworksAnnotation]
 }
 
-func isOurs(t *corev1.Taint) bool {
+func isNetworksTaint(t *corev1.Taint) bool {
 	return t.Key == v1alpha1.NetworksTaint && t.Effect == corev1.TaintEffectNoSchedule
 }
 
-func tainted(n *corev1.Node) bool {
-	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return isOurs(&t) })
+func hasNetworksTaint(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return isNetworksTaint(&t) })
 }
 
-func ready(n *corev1.Node) bool {
+func hasReadyNetworks(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == v1alpha1.ConditionNetworksReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// registered reports whether Karpenter has set the node's labels and taints. Karpenter does
+// isRegistered reports whether Karpenter has set the node's labels and taints. Karpenter does
 // not restore the taint afterwards.
-func registered(claim *karpenterv1.NodeClaim) bool {
+func isRegistered(claim *karpenterv1.NodeClaim) bool {
 	if claim == nil {
 		return false
 	}
@@ -66,9 +66,9 @@ func registered(claim *karpenterv1.NodeClaim) bool {
 	return false
 }
 
-// changed returns a copy of a Node with the list of its interfaces, and without the taint
+// buildNode returns a copy of a Node with the list of its interfaces, and without the taint
 // if release is set.
-func changed(n *corev1.Node, annotation string, release bool) *corev1.Node {
+func buildNode(n *corev1.Node, annotation string, release bool) *corev1.Node {
 	after := n.DeepCopy()
 	if annotation != "" {
 		if after.Annotations == nil {
@@ -77,7 +77,7 @@ func changed(n *corev1.Node, annotation string, release bool) *corev1.Node {
 		after.Annotations[v1alpha1.NodeNetworksAnnotation] = annotation
 	}
 	if release {
-		after.Spec.Taints = slices.DeleteFunc(after.Spec.Taints, func(t corev1.Taint) bool { return isOurs(&t) })
+		after.Spec.Taints = slices.DeleteFunc(after.Spec.Taints, func(t corev1.Taint) bool { return isNetworksTaint(&t) })
 	}
 	return after
 }

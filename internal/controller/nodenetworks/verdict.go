@@ -16,59 +16,61 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// verdict is the content of a Node's condition PodNetworksReady. The zero value is no
+// nodeCondition is the content of a Node's condition PodNetworksReady. The zero value is no
 // condition.
-type verdict struct {
+type nodeCondition struct {
 	holds           corev1.ConditionStatus
 	reason, message string
 }
 
-func waits(reason, message string) verdict { return verdict{corev1.ConditionFalse, reason, message} }
+func newWaiting(reason, message string) nodeCondition {
+	return nodeCondition{corev1.ConditionFalse, reason, message}
+}
 
-func (v verdict) ready() bool { return v.holds == corev1.ConditionTrue }
+func (v nodeCondition) isTrue() bool { return v.holds == corev1.ConditionTrue }
 
-// judge returns the condition of a node: the first thing that pods must wait for. Once the
+// evaluateNode returns the condition of a node: the first thing that pods must wait for. Once the
 // node is released the condition stays True, because it only covers the time until then.
-func judge(s *seen) verdict {
+func evaluateNode(s *observation) nodeCondition {
 	listed := s.node.Annotations[v1alpha1.NodeNetworksAnnotation]
 	switch {
-	case !tainted(s.node) && s.node.Labels[karpenterv1.NodeRegisteredLabelKey] == "true":
-		if before := verdictOf(s.node); before.ready() {
+	case !hasNetworksTaint(s.node) && s.node.Labels[karpenterv1.NodeRegisteredLabelKey] == "true":
+		if before := readCondition(s.node); before.isTrue() {
 			return before
 		}
-		return verdict{corev1.ConditionTrue, v1alpha1.ReasonPodNetworksReady, "the node takes pods already"}
-	case !registered(s.claim):
-		return waits(v1alpha1.ReasonNotRegistered, "the node's NodeClaim is not registered")
+		return nodeCondition{corev1.ConditionTrue, v1alpha1.ReasonPodNetworksReady, "the node takes pods already"}
+	case !isRegistered(s.claim):
+		return newWaiting(v1alpha1.ReasonNotRegistered, "the node's NodeClaim is not registered")
 	case s.gaveUp:
-		return verdict{corev1.ConditionTrue, v1alpha1.ReasonNotAwaited, "the pool waits for its networks no more"}
-	case len(s.attached) == 0 || listed != s.list():
-		return waits(v1alpha1.ReasonInterfacesPending, "not all of the node's interfaces are attached")
-	case !ready(s.node):
-		return waits(v1alpha1.ReasonLinksPending, linksPending(s.node))
+		return nodeCondition{corev1.ConditionTrue, v1alpha1.ReasonNotAwaited, "the pool waits for its networks no more"}
+	case len(s.attached) == 0 || listed != s.getAnnotation():
+		return newWaiting(v1alpha1.ReasonInterfacesPending, "not all of the node's interfaces are attached")
+	case !hasReadyNetworks(s.node):
+		return newWaiting(v1alpha1.ReasonLinksPending, explainLinks(s.node))
 	case s.unread != "":
-		return waits(v1alpha1.ReasonPluginsPending, s.unread)
+		return newWaiting(v1alpha1.ReasonPluginsPending, s.unread)
 	}
-	names, pending := s.plugins.on(s.node)
+	names, pending := s.plugins.checkNode(s.node)
 	switch {
 	case len(pending) > 0:
-		return waits(v1alpha1.ReasonPluginsPending, strings.Join(pending, "; "))
+		return newWaiting(v1alpha1.ReasonPluginsPending, strings.Join(pending, "; "))
 	case len(names) == 0:
-		return verdict{corev1.ConditionTrue, v1alpha1.ReasonPodNetworksReady, "no DaemonSet was waited for"}
+		return nodeCondition{corev1.ConditionTrue, v1alpha1.ReasonPodNetworksReady, "no DaemonSet was waited for"}
 	default:
-		return verdict{corev1.ConditionTrue, v1alpha1.ReasonPodNetworksReady, strings.Join(names, ", ")}
+		return nodeCondition{corev1.ConditionTrue, v1alpha1.ReasonPodNetworksReady, strings.Join(names, ", ")}
 	}
 }
 
-// linksPending returns the condition of croft's agent, or that the agent has not written
+// explainLinks returns the condition of croft's agent, or that the agent has not written
 // one.
-func linksPending(node *corev1.Node) string {
-	if c := conditionOf(node, v1alpha1.ConditionNetworksReady); c != nil {
+func explainLinks(node *corev1.Node) string {
+	if c := findCondition(node, v1alpha1.ConditionNetworksReady); c != nil {
 		return fmt.Sprintf("%s: %s", c.Reason, c.Message)
 	}
 	return "croft's agent has written nothing: it does not run on the node, or not yet"
 }
 
-func conditionOf(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {
+func findCondition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {
 	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == kind })
 	if i < 0 {
 		return nil
@@ -76,18 +78,18 @@ func conditionOf(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeC
 	return &node.Status.Conditions[i]
 }
 
-// verdictOf returns the current condition of a Node.
-func verdictOf(node *corev1.Node) verdict {
-	if c := conditionOf(node, v1alpha1.ConditionPodNetworksReady); c != nil {
-		return verdict{c.Status, c.Reason, c.Message}
+// readCondition returns the current condition of a Node.
+func readCondition(node *corev1.Node) nodeCondition {
+	if c := findCondition(node, v1alpha1.ConditionPodNetworksReady); c != nil {
+		return nodeCondition{c.Status, c.Reason, c.Message}
 	}
-	return verdict{}
+	return nodeCondition{}
 }
 
-// say writes the condition if it differs, and returns the Node with it. The patch contains
+// writeCondition writes the condition if it differs, and returns the Node with it. The patch contains
 // only this condition.
-func (c *Controller) say(ctx context.Context, node *corev1.Node, v verdict) (*corev1.Node, error) {
-	before := verdictOf(node)
+func (c *Controller) writeCondition(ctx context.Context, node *corev1.Node, v nodeCondition) (*corev1.Node, error) {
+	before := readCondition(node)
 	if before == v {
 		return node, nil
 	}

@@ -19,29 +19,29 @@ import (
 // later is the interval of look-ups of a kind that the cluster does not serve.
 const later = 30 * time.Second
 
-// Of returns the result of a reconciler, with the earliest time of its next call. Errors
+// Resolve returns the result of a reconciler, with the earliest time of its next call. Errors
 // that people must correct and conflicts are reported in the object's conditions, and not
 // returned, so that they do not fill the logs. Conflicts are retried with back-off, and
 // logged once. All other errors are returned: the controller logs and retries them.
-func (r *Retries) Of(ctx context.Context, name string, result reconcile.Result, err error) (reconcile.Result, error) {
+func (r *Retries) Resolve(ctx context.Context, name string, result reconcile.Result, err error) (reconcile.Result, error) {
 	var unexpected, races []error
 	for _, leaf := range Leaves(err) {
 		switch {
 		// The namespace's or the owner's own event reconciles the object again.
-		case is[*apply.NamespaceNotOwnedError](leaf), is[*apply.NamespaceTerminatingError](leaf), errors.Is(leaf, owner.ErrGone):
-		case raceOf(leaf) != "":
+		case isType[*apply.NamespaceNotOwnedError](leaf), isType[*apply.NamespaceTerminatingError](leaf), errors.Is(leaf, owner.ErrGone):
+		case classifyRace(leaf) != "":
 			races = append(races, leaf)
 		case meta.IsNoMatchError(leaf):
-			sooner(&result, later)
+			requeueWithin(&result, later)
 		case errors.Is(leaf, context.Canceled):
 		default:
 			unexpected = append(unexpected, leaf)
 		}
 	}
 	if len(races) > 0 {
-		sooner(&result, r.again(ctx, name, races))
+		requeueWithin(&result, r.recordRaces(ctx, name, races))
 	} else {
-		r.settle(ctx, name)
+		r.resetStreak(ctx, name)
 	}
 	if len(unexpected) > 0 {
 		return reconcile.Result{}, errors.Join(unexpected...)
@@ -49,7 +49,7 @@ func (r *Retries) Of(ctx context.Context, name string, result reconcile.Result, 
 	return result, nil
 }
 
-func sooner(result *reconcile.Result, after time.Duration) {
+func requeueWithin(result *reconcile.Result, after time.Duration) {
 	if result.RequeueAfter == 0 || after < result.RequeueAfter {
 		result.RequeueAfter = after
 	}
@@ -60,7 +60,7 @@ func sooner(result *reconcile.Result, after time.Duration) {
 func Reason(err error) string {
 	leaves := Leaves(err)
 	switch {
-	case slices.ContainsFunc(leaves, is[*apply.NamespaceNotOwnedError]):
+	case slices.ContainsFunc(leaves, isType[*apply.NamespaceNotOwnedError]):
 		return v1alpha1.ReasonNamespaceNotOwned
 	case slices.ContainsFunc(leaves, apierrors.IsInvalid):
 		return v1alpha1.ReasonRejected
@@ -69,8 +69,8 @@ func Reason(err error) string {
 	}
 }
 
-// raceOf classifies a race, for a metric's label. It returns "" for other errors.
-func raceOf(err error) string {
+// classifyRace classifies a race, for a metric's label. It returns "" for other errors.
+func classifyRace(err error) string {
 	var object *apply.ObjectError
 	switch {
 	case apierrors.IsConflict(err):
@@ -79,7 +79,7 @@ func raceOf(err error) string {
 		return "not_found"
 	case apierrors.IsAlreadyExists(err):
 		return "already_exists"
-	case errors.As(err, &object) && object.Unmade():
+	case errors.As(err, &object) && object.IsKindPending():
 		// Gatekeeper serves the kind a moment after its template is written.
 		return "kind_pending"
 	default:
@@ -87,7 +87,7 @@ func raceOf(err error) string {
 	}
 }
 
-func is[T error](err error) bool {
+func isType[T error](err error) bool {
 	var target T
 	return errors.As(err, &target)
 }

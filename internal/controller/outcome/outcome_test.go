@@ -54,7 +54,7 @@ func TestOf(t *testing.T) {
 		{"one that is not among several that are", errors.Join(refused, errors.Join(errConflict, forbidden)), false, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			result, err := outcome.NewRetries("test").Of(t.Context(), "x", reconcile.Result{}, test.err)
+			result, err := outcome.NewRetries("test").Resolve(t.Context(), "x", reconcile.Result{}, test.err)
 			if errors.Is(test.err, pending) && result.RequeueAfter > time.Second {
 				t.Errorf("it is looked again in %s, and the kind comes in a moment", result.RequeueAfter)
 			}
@@ -73,13 +73,13 @@ func TestRaces(t *testing.T) {
 	r := outcome.NewRetries("races")
 	lose := func(name string, planned time.Duration) time.Duration {
 		t.Helper()
-		result, err := r.Of(ctx, name, reconcile.Result{RequeueAfter: planned}, errConflict)
+		result, err := r.Resolve(ctx, name, reconcile.Result{RequeueAfter: planned}, errConflict)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return result.RequeueAfter
 	}
-	if !r.Racing("shop", errConflict) || r.Racing("shop", errors.Join(errConflict, forbidden)) || r.Racing("shop", nil) {
+	if !r.IsRacing("shop", errConflict) || r.IsRacing("shop", errors.Join(errConflict, forbidden)) || r.IsRacing("shop", nil) {
 		t.Error("the first conflict alone is a race that the next try mends")
 	}
 	var last, total time.Duration
@@ -93,7 +93,7 @@ func TestRaces(t *testing.T) {
 	if total < 10*time.Second {
 		t.Errorf("10 conflicts in a row are retried within %s", total)
 	}
-	if r.Racing("shop", errConflict) {
+	if r.IsRacing("shop", errConflict) {
 		t.Error("the eleventh conflict in a row is not reported")
 	}
 	if pause := lose("bank", 0); pause >= time.Second {
@@ -105,7 +105,7 @@ func TestRaces(t *testing.T) {
 	if n := strings.Count(lines.String(), "lost a race"); n != 2 {
 		t.Errorf("%d log lines for two objects:\n%s", n, lines.String())
 	}
-	if _, err := r.Of(ctx, "shop", reconcile.Result{}, nil); err != nil {
+	if _, err := r.Resolve(ctx, "shop", reconcile.Result{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if pause := lose("shop", 0); pause >= time.Second {

@@ -41,11 +41,11 @@ func NewRetries(controller string) *Retries {
 	return &Retries{controller: controller, streaks: map[string]int{}}
 }
 
-// Racing reports whether an error consists only of races that the next try is expected to
+// IsRacing reports whether an error consists only of races that the next try is expected to
 // resolve.
-func (r *Retries) Racing(name string, err error) bool {
+func (r *Retries) IsRacing(name string, err error) bool {
 	leaves := Leaves(err)
-	if len(leaves) == 0 || slices.ContainsFunc(leaves, func(leaf error) bool { return raceOf(leaf) == "" }) {
+	if len(leaves) == 0 || slices.ContainsFunc(leaves, func(leaf error) bool { return classifyRace(leaf) == "" }) {
 		return false
 	}
 	r.mu.Lock()
@@ -53,12 +53,12 @@ func (r *Retries) Racing(name string, err error) bool {
 	return r.streaks[name] < tolerated
 }
 
-// again counts a reconcile that lost races, logs the first of consecutive ones, and returns
+// recordRaces counts a reconcile that lost races, logs the first of consecutive ones, and returns
 // the delay before the next try.
-func (r *Retries) again(ctx context.Context, name string, races []error) time.Duration {
+func (r *Retries) recordRaces(ctx context.Context, name string, races []error) time.Duration {
 	seen := map[string]bool{}
 	for _, race := range races {
-		if reason := raceOf(race); !seen[reason] {
+		if reason := classifyRace(race); !seen[reason] {
 			seen[reason] = true
 			retried.WithLabelValues(r.controller, reason).Inc()
 		}
@@ -68,7 +68,7 @@ func (r *Retries) again(ctx context.Context, name string, races []error) time.Du
 	streak := r.streaks[name]
 	r.mu.Unlock()
 	if streak == 1 {
-		log.FromContext(ctx).Info("lost a race, trying again", "reason", raceOf(races[0]), "error", errors.Join(races...).Error())
+		log.FromContext(ctx).Info("lost a race, trying again", "reason", classifyRace(races[0]), "error", errors.Join(races...).Error())
 	}
 	pause := firstRetry
 	for range streak - 1 {
@@ -79,8 +79,8 @@ func (r *Retries) again(ctx context.Context, name string, races []error) time.Du
 	return pause
 }
 
-// settle ends an object's series of races.
-func (r *Retries) settle(ctx context.Context, name string) {
+// resetStreak ends an object's series of races.
+func (r *Retries) resetStreak(ctx context.Context, name string) {
 	r.mu.Lock()
 	streak := r.streaks[name]
 	delete(r.streaks, name)

@@ -56,7 +56,7 @@ type Controller struct {
 // from the API server.
 func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder) *Controller {
 	ours := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-		return watch.Names(v1alpha1.PlatformName)
+		return watch.MakeRequests(v1alpha1.PlatformName)
 	})
 	return &Controller{
 		client: cached, live: live, applier: a, declared: d, recorder: r, ours: ours,
@@ -68,7 +68,7 @@ func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r even
 // the watched kinds.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	b := builder.ControllerManagedBy(m).Named("platform").WatchesRawSource(c.declared.Source(declared.Platform)).
-		Watches(&v1alpha1.Tenant{}, c.ours, builder.WithPredicates(switched()))
+		Watches(&v1alpha1.Tenant{}, c.ours, builder.WithPredicates(newPlacementPredicate()))
 	for _, o := range []client.Object{
 		&admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{},
 	} {
@@ -85,7 +85,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 // Reconcile implements reconcile.Reconciler.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	result, err := c.reconcilePlatform(ctx, req)
-	return c.retries.Of(ctx, req.Name, result, err)
+	return c.retries.Resolve(ctx, req.Name, result, err)
 }
 
 func (c *Controller) reconcilePlatform(ctx context.Context, req reconcile.Request) (result reconcile.Result, err error) {
@@ -108,20 +108,20 @@ func (c *Controller) reconcilePlatform(ctx context.Context, req reconcile.Reques
 	}
 	before := platform.DeepCopy()
 	defer func() {
-		if c.retries.Racing(platform.Name, err) {
+		if c.retries.IsRacing(platform.Name, err) {
 			return
 		}
-		status.Sum(&platform.Status.Status, platform.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionPlacementReady, v1alpha1.ConditionApplied)
+		status.SetReady(&platform.Status.Status, platform.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionPlacementReady, v1alpha1.ConditionApplied)
 		err = errors.Join(err, c.status.Patch(ctx, before, platform))
 	}()
 	if !status.Accept(&platform.Status.Status, platform.Generation, true, entry.Problems) || entry.Value == nil {
 		return reconcile.Result{}, nil
 	}
-	seen, err := c.look(ctx, entry.Value)
+	seen, err := c.observeEngine(ctx, entry.Value)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	seen.report(platform)
+	seen.reportCondition(platform)
 	if entry.Value.Placement == v1alpha1.PlacementGatekeeper {
 		result.RequeueAfter = recheck
 	}
@@ -130,13 +130,13 @@ func (c *Controller) reconcilePlatform(ctx context.Context, req reconcile.Reques
 		// the platform's people do not depend on the engine: people need them to read and
 		// fix the problem.
 		result.RequeueAfter = missing
-		_, err := c.applier.Apply(ctx, rightsOf(entry.Value)...)
+		_, err := c.applier.Apply(ctx, listRights(entry.Value)...)
 		return result, err
 	}
 	changes, err := c.reconcileObjects(ctx, entry.Value, seen)
 	if c.stood == entry.Revision {
 		// A change of a wall's policies affects every tenant, so its repair is a warning.
-		repair.Report(ctx, c.recorder, platform, corev1.EventTypeWarning, "", repair.Of(changes))
+		repair.Report(ctx, c.recorder, platform, corev1.EventTypeWarning, "", repair.Find(changes))
 	}
 	if err != nil {
 		status.Set(&platform.Status.Status, platform.Generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, outcome.Reason(err), err.Error())
@@ -150,7 +150,7 @@ func (c *Controller) reconcilePlatform(ctx context.Context, req reconcile.Reques
 // reconcileObjects applies the cluster-wide objects, and then deletes those that are no
 // longer desired, except for those that another engine still needs.
 func (c *Controller) reconcileObjects(ctx context.Context, platform *estate.Platform, seen engine) ([]apply.Change, error) {
-	if err := c.applier.CarryRules(ctx); err != nil {
+	if err := c.applier.CopyRules(ctx); err != nil {
 		return nil, err
 	}
 	objects := wall.PlatformObjects(platform)
@@ -158,23 +158,23 @@ func (c *Controller) reconcileObjects(ctx context.Context, platform *estate.Plat
 	if err != nil {
 		return changes, err
 	}
-	if err := c.servesDialect(platform); err != nil {
+	if err := c.checkDialect(platform); err != nil {
 		return changes, err
 	}
 	pruned, err := c.applier.Prune(ctx, apply.OfPlatform(), "", slices.Concat(objects, seen.leftover), slices.Concat(apply.PlatformKinds, seen.served)...)
 	return append(changes, pruned...), err
 }
 
-// rightsOf returns the platform's ClusterRoles and their bindings.
-func rightsOf(platform *estate.Platform) []client.Object {
+// listRights returns the platform's ClusterRoles and their bindings.
+func listRights(platform *estate.Platform) []client.Object {
 	return slices.DeleteFunc(wall.PlatformObjects(platform), func(o client.Object) bool {
 		return o.GetObjectKind().GroupVersionKind().Group != rbacv1.GroupName
 	})
 }
 
-// servesDialect returns an error if the cluster does not serve the platform's dialect
+// checkDialect returns an error if the cluster does not serve the platform's dialect
 // of network policies.
-func (c *Controller) servesDialect(platform *estate.Platform) error {
+func (c *Controller) checkDialect(platform *estate.Platform) error {
 	for _, kind := range network.ListKinds(platform) {
 		if _, err := c.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
 			return &apply.DialectError{Dialect: platform.Network.Dialect, Kind: kind, Err: err}

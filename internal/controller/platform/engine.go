@@ -39,7 +39,7 @@ type engine struct {
 	served []schema.GroupVersionKind
 }
 
-func (e engine) report(platform *v1alpha1.Platform) {
+func (e engine) reportCondition(platform *v1alpha1.Platform) {
 	holds := metav1.ConditionFalse
 	if e.reason == v1alpha1.ReasonPlacementReady {
 		holds = metav1.ConditionTrue
@@ -47,29 +47,29 @@ func (e engine) report(platform *v1alpha1.Platform) {
 	status.Set(&platform.Status.Status, platform.Generation, v1alpha1.ConditionPlacementReady, holds, e.reason, e.message)
 }
 
-// look checks the engine, and finds the tenants whose pods another engine still places.
-func (c *Controller) look(ctx context.Context, platform *estate.Platform) (engine, error) {
+// observeEngine checks the engine, and finds the tenants whose pods another engine still places.
+func (c *Controller) observeEngine(ctx context.Context, platform *estate.Platform) (engine, error) {
 	e := engine{reason: v1alpha1.ReasonPlacementReady}
 	var err error
 	if e.served, err = c.late.Look(ctx); err != nil {
 		return e, err
 	}
-	e.served = inFirstVersion(e.served)
+	e.served = normalizeVersions(e.served)
 	switch {
-	case platform.Placement == v1alpha1.PlacementNative && len(watch.Among(apply.NativePlatformKinds, e.served)) < len(apply.NativePlatformKinds):
+	case platform.Placement == v1alpha1.PlacementNative && len(watch.Intersect(apply.NativePlatformKinds, e.served)) < len(apply.NativePlatformKinds):
 		e.reason = v1alpha1.ReasonEngineMissing
 		e.message = "spec.placement: " + apply.NoEngine
 	case platform.Placement == v1alpha1.PlacementGatekeeper:
-		if e.reason, e.message, err = c.lookAtGatekeeper(ctx); err != nil {
+		if e.reason, e.message, err = c.checkGatekeeper(ctx); err != nil {
 			return e, err
 		}
 	}
-	waiting, total, err := c.placedByOther(ctx, platform.Placement)
+	waiting, total, err := c.listPlacedByOther(ctx, platform.Placement)
 	if err != nil {
 		return e, err
 	}
 	if e.reason != v1alpha1.ReasonPlacementReady || len(waiting) > 0 {
-		e.leftover = wall.PlatformObjects(byOther(platform))
+		e.leftover = wall.PlatformObjects(switchEngine(platform))
 	}
 	if e.reason == v1alpha1.ReasonPlacementReady && len(waiting) > 0 {
 		e.reason = v1alpha1.ReasonSwitchingEngine
@@ -79,9 +79,9 @@ func (c *Controller) look(ctx context.Context, platform *estate.Platform) (engin
 	return e, nil
 }
 
-// inFirstVersion maps the kinds of the API server's own engine to the version that the
+// normalizeVersions maps the kinds of the API server's own engine to the version that the
 // walls use, without duplicates. Package apply looks up the served version.
-func inFirstVersion(kinds []schema.GroupVersionKind) []schema.GroupVersionKind {
+func normalizeVersions(kinds []schema.GroupVersionKind) []schema.GroupVersionKind {
 	var all []schema.GroupVersionKind
 	for _, kind := range kinds {
 		if i := slices.Index(apply.NativeBetaKinds, kind); i >= 0 {
@@ -94,9 +94,9 @@ func inFirstVersion(kinds []schema.GroupVersionKind) []schema.GroupVersionKind {
 	return all
 }
 
-// placedByOther returns the tenants whose pods another engine was last observed to place.
+// listPlacedByOther returns the tenants whose pods another engine was last observed to place.
 // It excludes tenants without an observed engine, whose pods no engine places yet.
-func (c *Controller) placedByOther(ctx context.Context, engine v1alpha1.PlacementEngine) (names []string, total int, err error) {
+func (c *Controller) listPlacedByOther(ctx context.Context, engine v1alpha1.PlacementEngine) (names []string, total int, err error) {
 	var tenants v1alpha1.TenantList
 	if err := c.client.List(ctx, &tenants); err != nil {
 		return nil, 0, fmt.Errorf("list tenants: %w", err)
@@ -109,8 +109,8 @@ func (c *Controller) placedByOther(ctx context.Context, engine v1alpha1.Placemen
 	return names, len(tenants.Items), nil
 }
 
-// byOther returns the platform with the other engine.
-func byOther(platform *estate.Platform) *estate.Platform {
+// switchEngine returns the platform with the other engine.
+func switchEngine(platform *estate.Platform) *estate.Platform {
 	other := *platform
 	other.Placement = v1alpha1.PlacementNative
 	if platform.Placement == v1alpha1.PlacementNative {
@@ -119,8 +119,8 @@ func byOther(platform *estate.Platform) *estate.Platform {
 	return &other
 }
 
-// switched passes tenants whose placement engine has changed.
-func switched() predicate.Predicate {
+// newPlacementPredicate passes tenants whose placement engine has changed.
+func newPlacementPredicate() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		DeleteFunc: func(event.DeleteEvent) bool { return true },

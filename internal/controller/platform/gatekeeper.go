@@ -16,10 +16,10 @@ import (
 	"croft.dev/croft/internal/gatekeeper"
 )
 
-// lookAtGatekeeper returns the problems of Gatekeeper's configuration. Warnings are in the
+// checkGatekeeper returns the problems of Gatekeeper's configuration. Warnings are in the
 // message even if the platform is Ready.
-func (c *Controller) lookAtGatekeeper(ctx context.Context) (reason, message string, err error) {
-	installation, err := c.installation(ctx)
+func (c *Controller) checkGatekeeper(ctx context.Context) (reason, message string, err error) {
+	installation, err := c.readInstallation(ctx)
 	if err != nil {
 		return "", "", fmt.Errorf("look at Gatekeeper: %w", err)
 	}
@@ -39,11 +39,11 @@ func (c *Controller) lookAtGatekeeper(ctx context.Context) (reason, message stri
 	return reason, strings.Join(lines, "\n"), nil
 }
 
-// installation reads the configuration by Gatekeeper's administrators.
-func (c *Controller) installation(ctx context.Context) (gatekeeper.Installation, error) {
+// readInstallation reads the configuration by Gatekeeper's administrators.
+func (c *Controller) readInstallation(ctx context.Context) (gatekeeper.Installation, error) {
 	in := gatekeeper.Installation{}
 	var err error
-	if in.Served, err = c.served(); err != nil {
+	if in.Served, err = c.listServedKinds(); err != nil {
 		return in, err
 	}
 	var mutating admissionv1.MutatingWebhookConfigurationList
@@ -79,8 +79,8 @@ func (c *Controller) installation(ctx context.Context) (gatekeeper.Installation,
 	return in, nil
 }
 
-// served returns the checked kinds that the cluster serves, in all versions.
-func (c *Controller) served() ([]schema.GroupVersionKind, error) {
+// listServedKinds returns the checked kinds that the cluster serves, in all versions.
+func (c *Controller) listServedKinds() ([]schema.GroupVersionKind, error) {
 	var all []schema.GroupVersionKind
 	for _, kind := range gatekeeper.ListKinds() {
 		mappings, err := c.live.RESTMapper().RESTMappings(kind)

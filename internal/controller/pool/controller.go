@@ -76,7 +76,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	built, err := builder.ControllerManagedBy(m).
 		Named("pool").
 		WatchesRawSource(c.declared.Source(declared.Pool)).
-		Watches(&v1alpha1.Pool{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(watch.Leaving())).
+		Watches(&v1alpha1.Pool{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(watch.Deleting())).
 		Build(trace.Reconciler("pool", c))
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 // Reconcile implements reconcile.Reconciler.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	result, err := c.reconcilePool(ctx, req)
-	return c.retries.Of(ctx, req.Name, result, err)
+	return c.retries.Resolve(ctx, req.Name, result, err)
 }
 
 func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (result reconcile.Result, err error) {
@@ -116,7 +116,7 @@ func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (
 	}
 	seen := observation{entry: entry, hasPlatform: snapshot.Platform != nil, deleting: deleting}
 	if deleting && len(entry.Users) == 0 {
-		if seen.retained, err = c.delete(ctx, pool); err != nil || len(seen.retained) == 0 {
+		if seen.retained, err = c.finalizePool(ctx, pool); err != nil || len(seen.retained) == 0 {
 			return result, err
 		}
 		result.RequeueAfter = recheck
@@ -124,16 +124,16 @@ func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (
 
 	before := pool.DeepCopy()
 	defer func() {
-		if seen.unheld || c.retries.Racing(pool.Name, err) {
+		if seen.unheld || c.retries.IsRacing(pool.Name, err) {
 			return
 		}
-		seen.report(pool)
+		seen.computeStatus(pool)
 		err = errors.Join(err, c.status.Patch(ctx, before, pool))
 	}()
 	if entry.Value == nil {
 		return result, nil
 	}
-	if err := c.hold(ctx, pool, before); err != nil {
+	if err := c.ensureFinalizer(ctx, pool, before); err != nil {
 		seen.unheld = true
 		return result, err
 	}
@@ -143,15 +143,15 @@ func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (
 	changes, err := c.reconcileObjects(ctx, snapshot.Platform, entry.Value)
 	seen.applied, seen.err = true, err
 	if err == nil {
-		seen.nodePool, err = c.nodePool(ctx, pool.Name)
+		seen.nodePool, err = c.getNodePool(ctx, pool.Name)
 	}
-	c.remember(ctx, pool, entry.Revision, changes, seen.err)
+	c.recordApplied(ctx, pool, entry.Revision, changes, seen.err)
 	return result, err
 }
 
-// hold ensures that the pool exists and has croft's finalizer, so that it remains until
+// ensureFinalizer ensures that the pool exists and has croft's finalizer, so that it remains until
 // croft has deleted its objects.
-func (c *Controller) hold(ctx context.Context, pool, before *v1alpha1.Pool) error {
+func (c *Controller) ensureFinalizer(ctx context.Context, pool, before *v1alpha1.Pool) error {
 	if pool.DeletionTimestamp.IsZero() && controllerutil.AddFinalizer(pool, v1alpha1.PoolFinalizer) {
 		if err := owner.PatchFinalizers(ctx, c.client, pool, before.DeepCopy()); err != nil {
 			return err
@@ -181,8 +181,8 @@ func (c *Controller) reconcileObjects(ctx context.Context, platform *estate.Plat
 	return append(changes, pruned...), err
 }
 
-// nodePool returns the pool's NodePool, or nil if the cache does not have it.
-func (c *Controller) nodePool(ctx context.Context, name string) (*karpenterv1.NodePool, error) {
+// getNodePool returns the pool's NodePool, or nil if the cache does not have it.
+func (c *Controller) getNodePool(ctx context.Context, name string) (*karpenterv1.NodePool, error) {
 	nodePool := &karpenterv1.NodePool{}
 	if err := c.client.Get(ctx, client.ObjectKey{Name: name}, nodePool); err != nil {
 		return nil, client.IgnoreNotFound(err)

@@ -23,10 +23,10 @@ import (
 // retained namespace, or the last node, was deleted.
 const recheck = 15 * time.Second
 
-// delete deletes the objects of a pool that no tenant uses, and then removes the Pool's
+// finalizePool deletes the objects of a pool that no tenant uses, and then removes the Pool's
 // finalizer. Karpenter drains the nodes of a NodePool before its deletion completes. If
 // there are retained namespaces, it deletes nothing and returns them, each with its tenant.
-func (c *Controller) delete(ctx context.Context, pool *v1alpha1.Pool) (retained []string, err error) {
+func (c *Controller) finalizePool(ctx context.Context, pool *v1alpha1.Pool) (retained []string, err error) {
 	if !controllerutil.ContainsFinalizer(pool, v1alpha1.PoolFinalizer) {
 		return nil, nil
 	}
@@ -34,7 +34,7 @@ func (c *Controller) delete(ctx context.Context, pool *v1alpha1.Pool) (retained 
 	if err := owner.Check(ctx, c.reader, string(declared.Pool), pool, v1alpha1.PoolFinalizer); err != nil {
 		return nil, err
 	}
-	if retained, err = c.retained(ctx, pool.Name); err != nil || len(retained) > 0 {
+	if retained, err = c.listRetained(ctx, pool.Name); err != nil || len(retained) > 0 {
 		return retained, err
 	}
 	if _, err := c.live.Prune(ctx, apply.OfPool(pool.Name), "", nil, slices.Concat(apply.PoolKinds, apply.ReadinessKinds)...); err != nil {
@@ -46,10 +46,10 @@ func (c *Controller) delete(ctx context.Context, pool *v1alpha1.Pool) (retained 
 	return nil, owner.PatchFinalizers(ctx, c.client, pool, before)
 }
 
-// retained returns the namespaces of deleted tenants whose pods belong to the pool, if the
+// listRetained returns the namespaces of deleted tenants whose pods belong to the pool, if the
 // pool has nodes. The workloads of such a tenant remain, and have no other nodes. This also
 // protects tenants and pools that are deleted together by accident.
-func (c *Controller) retained(ctx context.Context, pool string) ([]string, error) {
+func (c *Controller) listRetained(ctx context.Context, pool string) ([]string, error) {
 	claims := &karpenterv1.NodeClaimList{}
 	err := c.reader.List(ctx, claims, client.MatchingLabels{karpenterv1.NodePoolLabelKey: pool}, client.Limit(1))
 	if meta.IsNoMatchError(err) || err == nil && len(claims.Items) == 0 {

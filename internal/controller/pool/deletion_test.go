@@ -25,18 +25,18 @@ func TestRetained(t *testing.T) {
 	claim := &karpenterv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "apps-x2x9p", Labels: map[string]string{karpenterv1.NodePoolLabelKey: "apps"}}}
 	objects := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(namespace("shop-dev", "shop", "apps"), namespace("bank", "bank", "jobs")).Build()
 	c := &Controller{reader: objects}
-	if left, err := c.retained(t.Context(), "apps"); err != nil || len(left) > 0 {
+	if left, err := c.listRetained(t.Context(), "apps"); err != nil || len(left) > 0 {
 		t.Errorf("a pool without nodes waits for %q, %v", left, err)
 	}
 	if err := objects.Create(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
-	left, err := c.retained(t.Context(), "apps")
+	left, err := c.listRetained(t.Context(), "apps")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var pool v1alpha1.Pool
-	(&observation{deleting: true, retained: left}).report(&pool)
+	(&observation{deleting: true, retained: left}).computeStatus(&pool)
 	ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Reason != v1alpha1.ReasonInUse || !strings.Contains(ready.Message, "namespaces whose pods belong on them: shop-dev (of tenant shop): declare these tenants again, or delete the namespaces") {
 		t.Errorf("it reports %+v", ready)

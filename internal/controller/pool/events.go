@@ -10,11 +10,11 @@ import (
 	"croft.dev/croft/internal/controller/repair"
 )
 
-// remember records that a pool's objects are in place, and reports repairs if they had been
+// recordApplied records that a pool's objects are in place, and reports repairs if they had been
 // in place for the same declaration before.
-func (c *Controller) remember(ctx context.Context, pool *v1alpha1.Pool, revision uint64, changes []apply.Change, err error) {
+func (c *Controller) recordApplied(ctx context.Context, pool *v1alpha1.Pool, revision uint64, changes []apply.Change, err error) {
 	if c.stood[pool.Name] == revision {
-		repair.Report(ctx, c.recorder, pool, corev1.EventTypeNormal, "", repair.Of(changes))
+		repair.Report(ctx, c.recorder, pool, corev1.EventTypeNormal, "", repair.Find(changes))
 	}
 	if err == nil {
 		c.stood[pool.Name] = revision

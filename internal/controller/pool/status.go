@@ -36,8 +36,8 @@ type observation struct {
 	nodePool *karpenterv1.NodePool
 }
 
-// report computes the pool's status.
-func (s *observation) report(pool *v1alpha1.Pool) {
+// computeStatus computes the pool's status.
+func (s *observation) computeStatus(pool *v1alpha1.Pool) {
 	st, generation := &pool.Status.Status, pool.Generation
 	pool.Status.Tenants = int64(len(s.entry.Users))
 	status.Accept(st, generation, s.hasPlatform, s.entry.Problems)
@@ -47,14 +47,14 @@ func (s *observation) report(pool *v1alpha1.Pool) {
 	} else if s.applied {
 		status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, outcome.Reason(s.err), s.err.Error())
 	}
-	status.Sum(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionNodesReady)
+	status.SetReady(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionNodesReady)
 	if len(s.retained) > 0 {
 		status.Set(st, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse,
-			"the pool has nodes, and deleted tenants have left namespaces whose pods belong on them: "+some(s.retained)+
+			"the pool has nodes, and deleted tenants have left namespaces whose pods belong on them: "+formatFirst(s.retained)+
 				": declare these tenants again, or delete the namespaces")
 	} else if s.deleting {
 		status.Set(st, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse,
-			"tenants use the pool: give another pool to "+some(s.entry.Users))
+			"tenants use the pool: give another pool to "+formatFirst(s.entry.Users))
 	}
 }
 
@@ -66,7 +66,7 @@ func (s *observation) reportNodes(pool *v1alpha1.Pool) {
 		return
 	}
 	pool.Status.Nodes = ptr.Deref(s.nodePool.Status.Nodes, 0)
-	pool.Status.Resources = sizes(s.nodePool.Status.Resources)
+	pool.Status.Resources = omitZero(s.nodePool.Status.Resources)
 	for _, condition := range s.nodePool.Status.Conditions {
 		if condition.Type != v1alpha1.ConditionReady {
 			continue
@@ -75,14 +75,14 @@ func (s *observation) reportNodes(pool *v1alpha1.Pool) {
 			status.Set(st, generation, v1alpha1.ConditionNodesReady, metav1.ConditionTrue, v1alpha1.ReasonNodePoolReady, "")
 			return
 		}
-		status.Set(st, generation, v1alpha1.ConditionNodesReady, condition.Status, v1alpha1.ReasonNodePoolNotReady, s.explain(condition.Reason, condition.Message))
+		status.Set(st, generation, v1alpha1.ConditionNodesReady, condition.Status, v1alpha1.ReasonNodePoolNotReady, s.explainNodePool(condition.Reason, condition.Message))
 		return
 	}
 	status.Set(st, generation, v1alpha1.ConditionNodesReady, metav1.ConditionUnknown, v1alpha1.ReasonNodePoolNotReady, "Karpenter has not looked at the NodePool yet")
 }
 
-// explain adds the failed conditions to Karpenter's summary, which may be empty.
-func (s *observation) explain(reason, message string) string {
+// explainNodePool adds the failed conditions to Karpenter's summary, which may be empty.
+func (s *observation) explainNodePool(reason, message string) string {
 	parts := []string{strings.TrimSuffix(reason+": "+message, ": ")}
 	for _, condition := range s.nodePool.Status.Conditions {
 		if condition.Type != v1alpha1.ConditionReady && condition.Status == metav1.ConditionFalse {
@@ -92,8 +92,8 @@ func (s *observation) explain(reason, message string) string {
 	return strings.Join(parts, "; ")
 }
 
-// sizes omits resources of zero.
-func sizes(resources corev1.ResourceList) corev1.ResourceList {
+// omitZero omits resources of zero.
+func omitZero(resources corev1.ResourceList) corev1.ResourceList {
 	kept := corev1.ResourceList{}
 	for name, quantity := range resources {
 		if !quantity.IsZero() {
@@ -106,8 +106,8 @@ func sizes(resources corev1.ResourceList) corev1.ResourceList {
 // many is the maximum number of names in a message.
 const many = 10
 
-// some lists names, and the number of omitted ones.
-func some(names []string) string {
+// formatFirst lists names, and the number of omitted ones.
+func formatFirst(names []string) string {
 	if len(names) <= many {
 		return strings.Join(names, ", ")
 	}

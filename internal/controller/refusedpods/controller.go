@@ -64,14 +64,14 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("refusedpods").
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
-		For(&v1alpha1.Tenant{}, builder.WithPredicates(counted())).
-		Watches(&corev1.Event{}, c.refusals()).
+		For(&v1alpha1.Tenant{}, builder.WithPredicates(newTenantPredicate())).
+		Watches(&corev1.Event{}, c.newEventHandler()).
 		Complete(trace.Reconciler("refusedpods", c))
 }
 
-// counted passes deletions, and tenants that had a count when the operator started: their
+// newTenantPredicate passes deletions, and tenants that had a count when the operator started: their
 // events may have expired meanwhile.
-func counted() predicate.Predicate {
+func newTenantPredicate() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
 			tenant, ok := e.Object.(*v1alpha1.Tenant)
@@ -84,9 +84,9 @@ func counted() predicate.Predicate {
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// refusals reconciles a tenant soon after a refusal. The expiry of events needs no watch,
+// newEventHandler reconciles a tenant soon after a refusal. The expiry of events needs no watch,
 // because a refusal stops counting earlier.
-func (c *Controller) refusals() handler.EventHandler {
+func (c *Controller) newEventHandler() handler.EventHandler {
 	soon := func(ctx context.Context, o client.Object, queue requests) {
 		e, ok := o.(*corev1.Event)
 		if !ok || !refusals.IsGenuine(e) {
@@ -96,7 +96,7 @@ func (c *Controller) refusals() handler.EventHandler {
 		if err := c.client.Get(ctx, client.ObjectKey{Name: e.Namespace}, namespace); err != nil {
 			return
 		}
-		for _, request := range watch.Names(namespace.Labels[v1alpha1.TenantLabel]) {
+		for _, request := range watch.MakeRequests(namespace.Labels[v1alpha1.TenantLabel]) {
 			queue.AddAfter(request, pause)
 		}
 	}
@@ -116,7 +116,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	now := time.Now()
-	refused, err := c.refused(ctx, req.Name, now)
+	refused, err := c.listRefused(ctx, req.Name, now)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -125,7 +125,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	var result reconcile.Result
 	if len(refused) > 0 {
 		tenant.Status.RefusedPods = &v1alpha1.RefusedPods{Workloads: int64(len(refused)), First: refused[0].RefusedWorkload}
-		result.RequeueAfter = max(next(refused).Sub(now), pause)
+		result.RequeueAfter = max(getNextExpiry(refused).Sub(now), pause)
 	}
 	err = c.status.Patch(ctx, before, tenant)
 	if apierrors.IsConflict(err) {
@@ -135,8 +135,8 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return result, err
 }
 
-// refused returns the refused workloads in a tenant's namespaces.
-func (c *Controller) refused(ctx context.Context, tenant string, now time.Time) ([]refusals.Workload, error) {
+// listRefused returns the refused workloads in a tenant's namespaces.
+func (c *Controller) listRefused(ctx context.Context, tenant string, now time.Time) ([]refusals.Workload, error) {
 	var namespaces corev1.NamespaceList
 	if err := c.client.List(ctx, &namespaces, client.MatchingFields{watch.NamespacesByTenant: tenant}); err != nil {
 		return nil, fmt.Errorf("list namespaces of tenant %s: %w", tenant, err)
@@ -152,8 +152,8 @@ func (c *Controller) refused(ctx context.Context, tenant string, now time.Time) 
 	return refusals.Workloads(all, now), nil
 }
 
-// next returns when the first of these workloads stops counting.
-func next(refused []refusals.Workload) time.Time {
+// getNextExpiry returns when the first of these workloads stops counting.
+func getNextExpiry(refused []refusals.Workload) time.Time {
 	earliest := refused[0].Until
 	for _, w := range refused {
 		if w.Until.Before(earliest) {

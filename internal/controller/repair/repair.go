@@ -33,10 +33,10 @@ func init() {
 // reason is the reason of the event.
 const reason = "PutBack"
 
-// Of returns the repairs among the changes of a reconcile, if the same declaration had been
+// Find returns the repairs among the changes of a reconcile, if the same declaration had been
 // in place before. Deletions of objects that are no longer desired are not repairs, and
 // Namespaces that were created or adopted have their own events.
-func Of(changes []apply.Change) []apply.Change {
+func Find(changes []apply.Change) []apply.Change {
 	var all []apply.Change
 	for _, c := range changes {
 		switch {
@@ -56,31 +56,31 @@ func Report(ctx context.Context, r events.EventRecorder, regarding client.Object
 	for _, c := range repairs {
 		repaired.WithLabelValues(tenant, c.Kind).Inc()
 		log.FromContext(ctx).Info("put back an object", "tenant", tenant, "kind", c.Kind, "namespace", c.Namespace, "name", c.Name,
-			"was", was(c), "managers", strings.Join(c.Undid, ","))
+			"was", describeAction(c), "managers", strings.Join(c.Undid, ","))
 	}
-	event.Emit(r, regarding, eventType, reason, "Apply", note(repairs))
+	event.Emit(r, regarding, eventType, reason, "Apply", formatNote(repairs))
 }
 
 // Forget deletes the metrics of a deleted tenant.
 func Forget(tenant string) { repaired.DeletePartialMatch(prometheus.Labels{"tenant": tenant}) }
 
-func was(c apply.Change) string {
+func describeAction(c apply.Change) string {
 	if c.Action == apply.Created {
 		return "deleted"
 	}
 	return "changed"
 }
 
-// note lists repairs, as many as fit in an event.
-func note(repairs []apply.Change) string {
+// formatNote lists repairs, as many as fit in an event.
+func formatNote(repairs []apply.Change) string {
 	if len(repairs) == 1 {
 		c := repairs[0]
-		return fmt.Sprintf("put back %s, which somebody had %s%s", c.Ref, was(c), with(c))
+		return fmt.Sprintf("put back %s, which somebody had %s%s", c.Ref, describeAction(c), formatManagers(c))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "put back %d objects: ", len(repairs))
 	for i, c := range repairs {
-		item := fmt.Sprintf("%s (%s%s)", c.Ref, was(c), with(c))
+		item := fmt.Sprintf("%s (%s%s)", c.Ref, describeAction(c), formatManagers(c))
 		if i > 0 {
 			item = ", " + item
 		}
@@ -94,9 +94,9 @@ func note(repairs []apply.Change) string {
 	return b.String()
 }
 
-// with formats the field managers that had changed an object. Nothing records who deleted
+// formatManagers formats the field managers that had changed an object. Nothing records who deleted
 // an object.
-func with(c apply.Change) string {
+func formatManagers(c apply.Change) string {
 	if len(c.Undid) == 0 || c.Action == apply.Created {
 		return ""
 	}

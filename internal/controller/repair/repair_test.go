@@ -24,7 +24,7 @@ func change(kind, name string, action apply.Action, undid ...string) apply.Chang
 }
 
 func TestOf(t *testing.T) {
-	repairs := Of([]apply.Change{
+	repairs := Find([]apply.Change{
 		change("NetworkPolicy", "same", apply.Unchanged), change("NetworkPolicy", "gone", apply.Created),
 		change("Namespace", "new", apply.Created), change("Namespace", "relabelled", apply.Configured),
 		change("RoleBinding", "surplus", apply.Deleted), change("RoleBinding", "rebound", apply.Recreated),
@@ -53,11 +53,11 @@ func TestNote(t *testing.T) {
 		{[]apply.Change{changed}, "put back NetworkPolicy shop/b, which somebody had changed with kubectl-edit, helm"},
 		{[]apply.Change{deleted, changed}, "put back 2 objects: NetworkPolicy shop/a (deleted), NetworkPolicy shop/b (changed with kubectl-edit, helm)"},
 	} {
-		if got := note(test.repairs); got != test.want {
+		if got := formatNote(test.repairs); got != test.want {
 			t.Errorf("note:\n%s\nwant:\n%s", got, test.want)
 		}
 	}
-	long := note(many)
+	long := formatNote(many)
 	listed := strings.Count(long, "(deleted)")
 	if len(long) > event.Longest || !strings.HasSuffix(long, fmt.Sprintf(" and %d more; the operator's log has all", 60-listed)) {
 		t.Errorf("%d bytes, %d listed: %s", len(long), listed, long)

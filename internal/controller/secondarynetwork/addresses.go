@@ -25,17 +25,17 @@ const (
 	absent = 30 * time.Second
 )
 
-// addresses writes the number of used addresses of a network to its status and the metrics.
+// updateAddresses writes the number of used addresses of a network to its status and the metrics.
 // Without whereabouts it writes nothing. again is the time until the next check for
 // whereabouts, or zero if IPPools are watched.
-func (c *Controller) addresses(ctx context.Context, n *v1alpha1.SecondaryNetwork) (again time.Duration, err error) {
+func (c *Controller) updateAddresses(ctx context.Context, n *v1alpha1.SecondaryNetwork) (again time.Duration, err error) {
 	watched, err := c.pools.Look(ctx)
 	if err != nil {
 		return absent, err
 	}
 	if len(watched) == 0 {
 		meta.RemoveStatusCondition(&n.Status.Conditions, v1alpha1.ConditionAddressesAvailable)
-		forget(n.Name)
+		deleteMetrics(n.Name)
 		return absent, nil
 	}
 	pools := &unstructured.UnstructuredList{}
@@ -43,23 +43,23 @@ func (c *Controller) addresses(ctx context.Context, n *v1alpha1.SecondaryNetwork
 	if err := c.client.List(ctx, pools); err != nil {
 		return absent, fmt.Errorf("list IPPools: %w", err)
 	}
-	uses := secondary.UseOf(n.Name, &n.Spec, pools.Items)
-	count(n.Name, uses)
-	holds, reason, message := available(uses)
+	uses := secondary.CountUse(n.Name, &n.Spec, pools.Items)
+	updateMetrics(n.Name, uses)
+	holds, reason, message := evaluateAddresses(uses)
 	status.Set(&n.Status, n.Generation, v1alpha1.ConditionAddressesAvailable, holds, reason, message)
 	return 0, nil
 }
 
-// available returns the condition for the used addresses of a network. The message contains
+// evaluateAddresses returns the condition for the used addresses of a network. The message contains
 // numbers only if addresses run out: otherwise every pod would change the status.
-func available(uses []secondary.Use) (holds metav1.ConditionStatus, reason, message string) {
+func evaluateAddresses(uses []secondary.Use) (holds metav1.ConditionStatus, reason, message string) {
 	holds, reason = metav1.ConditionTrue, v1alpha1.ReasonAddressesAvailable
 	var lines []string
 	for _, u := range uses {
 		switch {
-		case u.Full():
+		case u.IsFull():
 			holds, reason = metav1.ConditionFalse, v1alpha1.ReasonRangeFull
-		case !u.NearlyFull():
+		case !u.IsNearlyFull():
 			continue
 		case holds == metav1.ConditionTrue:
 			reason = v1alpha1.ReasonRangeNearlyFull
@@ -72,8 +72,8 @@ func available(uses []secondary.Use) (holds metav1.ConditionStatus, reason, mess
 	return holds, reason, strings.Join(append(lines, secondary.MoreAddresses), "\n")
 }
 
-// tell emits an event when addresses begin to run out, or have run out.
-func (c *Controller) tell(before, after *v1alpha1.SecondaryNetwork) {
+// emitCondition emits an event when addresses begin to run out, or have run out.
+func (c *Controller) emitCondition(before, after *v1alpha1.SecondaryNetwork) {
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionAddressesAvailable)
 	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionAddressesAvailable)
 	if is == nil || is.Reason == v1alpha1.ReasonAddressesAvailable || was != nil && was.Reason == is.Reason {

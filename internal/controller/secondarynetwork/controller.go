@@ -33,12 +33,12 @@ type Controller struct {
 	retries  *outcome.Retries
 
 	// pools watches IPPools as soon as the cluster serves them.
-	pools looker
+	pools kindWatcher
 }
 
-// looker starts the watch of a kind as soon as the cluster serves it, and returns the
+// kindWatcher starts the watch of a kind as soon as the cluster serves it, and returns the
 // watched kinds.
-type looker interface {
+type kindWatcher interface {
 	Look(ctx context.Context, needed ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error)
 }
 
@@ -56,7 +56,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	c.pools = watch.NewLate(m, built, c.touched(), []schema.GroupVersionKind{secondary.IPPool})
+	c.pools = watch.NewLate(m, built, c.newPoolHandler(), []schema.GroupVersionKind{secondary.IPPool})
 	return nil
 }
 
@@ -65,7 +65,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	network := &v1alpha1.SecondaryNetwork{}
 	if err := c.client.Get(ctx, req.NamespacedName, network); err != nil {
 		if apierrors.IsNotFound(err) {
-			forget(req.Name)
+			deleteMetrics(req.Name)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -80,18 +80,18 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	before := network.DeepCopy()
 	status.Accept(&network.Status, network.Generation, snapshot.Platform != nil, entry.Problems)
-	again, unread := c.addresses(ctx, network)
-	status.SumNetwork(&network.Status, network.Generation)
-	err := c.patch(ctx, before, network)
+	again, unread := c.updateAddresses(ctx, network)
+	status.SetNetworkReady(&network.Status, network.Generation)
+	err := c.patchStatus(ctx, before, network)
 	if err == nil {
-		c.tell(before, network)
+		c.emitCondition(before, network)
 	}
-	return c.retries.Of(ctx, req.Name, reconcile.Result{RequeueAfter: again}, errors.Join(unread, err))
+	return c.retries.Resolve(ctx, req.Name, reconcile.Result{RequeueAfter: again}, errors.Join(unread, err))
 }
 
-// patch writes a changed status. Package interfaces writes to the same list of conditions,
+// patchStatus writes a changed status. Package interfaces writes to the same list of conditions,
 // so a conflicting status is not written, and the reconcile is repeated.
-func (c *Controller) patch(ctx context.Context, before, after *v1alpha1.SecondaryNetwork) error {
+func (c *Controller) patchStatus(ctx context.Context, before, after *v1alpha1.SecondaryNetwork) error {
 	if equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return nil
 	}

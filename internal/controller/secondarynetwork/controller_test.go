@@ -253,7 +253,7 @@ func TestOthersConditions(t *testing.T) {
 		t.Fatal(err)
 	}
 	status.Set(&stale.Status, 1, v1alpha1.ConditionAddressesAvailable, metav1.ConditionFalse, v1alpha1.ReasonRangeFull, "")
-	if err := w.patch(t.Context(), before, stale); err == nil {
+	if err := w.patchStatus(t.Context(), before, stale); err == nil {
 		t.Error("a status that is not the newest was written")
 	}
 	w.use("10.0.4.0", 32)
@@ -271,10 +271,10 @@ func TestOthersConditions(t *testing.T) {
 // addresses of.
 func TestServed(t *testing.T) {
 	w := newWard(t)
-	if got := w.served(t.Context(), ipPool("10.0.5.0")); len(got) != 1 || got[0] != "n4" {
+	if got := w.findNetworks(t.Context(), ipPool("10.0.5.0")); len(got) != 1 || got[0] != "n4" {
 		t.Errorf("10.0.5.0/24 wakes %v", got)
 	}
-	if got := w.served(t.Context(), ipPool("10.0.6.0")); len(got) != 0 {
+	if got := w.findNetworks(t.Context(), ipPool("10.0.6.0")); len(got) != 0 {
 		t.Errorf("10.0.6.0/24 wakes %v", got)
 	}
 }

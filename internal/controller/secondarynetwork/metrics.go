@@ -15,17 +15,17 @@ var (
 
 func init() { metrics.Registry.MustRegister(used, total) }
 
-// count sets the metrics of a network, and deletes those of its removed zones.
-func count(network string, uses []secondary.Use) {
-	forget(network)
+// updateMetrics sets the metrics of a network, and deletes those of its removed zones.
+func updateMetrics(network string, uses []secondary.Use) {
+	deleteMetrics(network)
 	for _, u := range uses {
 		used.WithLabelValues(network, u.Zone).Set(float64(u.Used))
 		total.WithLabelValues(network, u.Zone).Set(float64(u.Total))
 	}
 }
 
-// forget deletes the metrics of a network.
-func forget(network string) {
+// deleteMetrics deletes the metrics of a network.
+func deleteMetrics(network string) {
 	of := prometheus.Labels{"network": network}
 	used.DeletePartialMatch(of)
 	total.DeletePartialMatch(of)

@@ -19,14 +19,14 @@ import (
 // queue is the controller's work queue.
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// touched reconciles the networks that an IPPool may have addresses of.
-func (c *Controller) touched() handler.EventHandler {
+// newPoolHandler reconciles the networks that an IPPool may have addresses of.
+func (c *Controller) newPoolHandler() handler.EventHandler {
 	enqueue := func(ctx context.Context, o client.Object, q queue) {
 		pool, ok := o.(*unstructured.Unstructured)
 		if !ok {
 			return
 		}
-		for _, name := range c.served(ctx, pool) {
+		for _, name := range c.findNetworks(ctx, pool) {
 			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}, settle)
 		}
 	}
@@ -37,8 +37,8 @@ func (c *Controller) touched() handler.EventHandler {
 	}
 }
 
-// served returns the names of the networks that an IPPool may have addresses of.
-func (c *Controller) served(ctx context.Context, pool *unstructured.Unstructured) []string {
+// findNetworks returns the names of the networks that an IPPool may have addresses of.
+func (c *Controller) findNetworks(ctx context.Context, pool *unstructured.Unstructured) []string {
 	var list v1alpha1.SecondaryNetworkList
 	if err := c.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "list SecondaryNetworks")
@@ -46,7 +46,7 @@ func (c *Controller) served(ctx context.Context, pool *unstructured.Unstructured
 	}
 	var names []string
 	for i := range list.Items {
-		if n := &list.Items[i]; secondary.ServedBy(n.Name, &n.Spec, pool) {
+		if n := &list.Items[i]; secondary.IsServedBy(n.Name, &n.Spec, pool) {
 			names = append(names, n.Name)
 		}
 	}

@@ -58,8 +58,8 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		Named("selfservice").
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		For(&v1alpha1.TenantNamespace{}).
-		Watches(&v1alpha1.Tenant{}, handler.EnqueueRequestsFromMapFunc(c.requestsOf), builder.WithPredicates(moved())).
-		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.requestsOf), builder.WithPredicates(watch.Gone())).
+		Watches(&v1alpha1.Tenant{}, handler.EnqueueRequestsFromMapFunc(c.listRequests), builder.WithPredicates(newTenantPredicate())).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.listRequests), builder.WithPredicates(watch.Deleted())).
 		Complete(trace.Reconciler("selfservice", c))
 }
 
@@ -77,29 +77,29 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	tenant := entry.Value
 	switch {
 	case tenant == nil:
-		return reconcile.Result{RequeueAfter: again}, c.settle(ctx, request, "", v1alpha1.ReasonPending,
+		return reconcile.Result{RequeueAfter: again}, c.writeDecision(ctx, request, "", v1alpha1.ReasonPending,
 			"namespace "+request.Namespace+" is none that a valid Tenant declares")
 	case request.Status.Tenant == tenant.Name:
-		return c.report(ctx, request, tenant)
+		return c.reportNamespace(ctx, request, tenant)
 	case request.Status.Tenant != "":
-		return reconcile.Result{}, c.settle(ctx, request, request.Status.Tenant, v1alpha1.ReasonNotAllowed,
+		return reconcile.Result{}, c.writeDecision(ctx, request, request.Status.Tenant, v1alpha1.ReasonNotAllowed,
 			"granted to a tenant that does not declare "+request.Namespace+" any more: delete this, and ask anew")
 	}
-	f, err := c.look(ctx, snapshot, tenant, request)
+	f, err := c.readFacts(ctx, snapshot, tenant, request)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if reason, why := judge(f); reason != "" {
-		return reconcile.Result{RequeueAfter: again}, c.settle(ctx, request, "", reason, why)
+	if reason, why := decideRequest(f); reason != "" {
+		return reconcile.Result{RequeueAfter: again}, c.writeDecision(ctx, request, "", reason, why)
 	}
-	return reconcile.Result{}, c.grant(ctx, request, tenant, f.existing != nil)
+	return reconcile.Result{}, c.grantRequest(ctx, request, tenant, f.existing != nil)
 }
 
-// grant records the grant, and creates the namespace before the next decision. If another
+// grantRequest records the grant, and creates the namespace before the next decision. If another
 // client creates the namespace in between, grant withdraws the grant, because requests do
 // not adopt namespaces.
-func (c *Controller) grant(ctx context.Context, request *v1alpha1.TenantNamespace, tenant *estate.Tenant, exists bool) error {
-	if err := c.settle(ctx, request, tenant.Name, "", ""); err != nil || exists {
+func (c *Controller) grantRequest(ctx context.Context, request *v1alpha1.TenantNamespace, tenant *estate.Tenant, exists bool) error {
+	if err := c.writeDecision(ctx, request, tenant.Name, "", ""); err != nil || exists {
 		return err
 	}
 	err := c.applier.CreateNamespace(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
@@ -114,14 +114,14 @@ func (c *Controller) grant(ctx context.Context, request *v1alpha1.TenantNamespac
 	if err := c.live.Get(ctx, client.ObjectKey{Name: request.Name}, existing); err != nil {
 		return err
 	}
-	if (facts{anchor: request.Namespace, tenant: tenant, existing: existing}).own() {
+	if (facts{anchor: request.Namespace, tenant: tenant, existing: existing}).isRetained() {
 		return nil // package tenant was faster
 	}
-	return c.settle(ctx, request, "", v1alpha1.ReasonNameTaken, "a namespace "+request.Name+" was created meanwhile: choose another name")
+	return c.writeDecision(ctx, request, "", v1alpha1.ReasonNameTaken, "a namespace "+request.Name+" was created meanwhile: choose another name")
 }
 
-// report reports whether a granted namespace is ready.
-func (c *Controller) report(ctx context.Context, request *v1alpha1.TenantNamespace, tenant *estate.Tenant) (reconcile.Result, error) {
+// reportNamespace reports whether a granted namespace is ready.
+func (c *Controller) reportNamespace(ctx context.Context, request *v1alpha1.TenantNamespace, tenant *estate.Tenant) (reconcile.Result, error) {
 	object := &v1alpha1.Tenant{}
 	if err := c.client.Get(ctx, client.ObjectKey{Name: tenant.Name}, object); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -137,11 +137,11 @@ func (c *Controller) report(ctx context.Context, request *v1alpha1.TenantNamespa
 		status.Set(st, request.Generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonPending,
 			"granted; the walls of tenant "+tenant.Name+" do not stand around it yet")
 	}
-	return reconcile.Result{}, c.write(ctx, before, request)
+	return reconcile.Result{}, c.writeStatus(ctx, before, request)
 }
 
-// settle writes a decision. With an empty reason, the namespace is granted to the tenant.
-func (c *Controller) settle(ctx context.Context, request *v1alpha1.TenantNamespace, tenant, reason, why string) error {
+// writeDecision writes a decision. With an empty reason, the namespace is granted to the tenant.
+func (c *Controller) writeDecision(ctx context.Context, request *v1alpha1.TenantNamespace, tenant, reason, why string) error {
 	before := request.DeepCopy()
 	request.Status.Tenant = tenant
 	st := &request.Status.Status
@@ -150,14 +150,14 @@ func (c *Controller) settle(ctx context.Context, request *v1alpha1.TenantNamespa
 	} else {
 		status.Set(st, request.Generation, v1alpha1.ConditionAccepted, metav1.ConditionFalse, reason, why)
 	}
-	return c.write(ctx, before, request)
+	return c.writeStatus(ctx, before, request)
 }
 
-// write writes the status if the request has not changed since the decision, and emits an
+// writeStatus writes the status if the request has not changed since the decision, and emits an
 // event if the decision is new.
-func (c *Controller) write(ctx context.Context, before, request *v1alpha1.TenantNamespace) error {
-	status.Sum(&request.Status.Status, request.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied)
-	turned := status.Turned(&before.Status.Status, &request.Status.Status, v1alpha1.ConditionReady)
+func (c *Controller) writeStatus(ctx context.Context, before, request *v1alpha1.TenantNamespace) error {
+	status.SetReady(&request.Status.Status, request.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied)
+	turned := status.FindChanged(&before.Status.Status, &request.Status.Status, v1alpha1.ConditionReady)
 	if turned == nil && before.Status.Tenant == request.Status.Tenant {
 		return nil
 	}

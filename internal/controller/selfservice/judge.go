@@ -28,9 +28,9 @@ type facts struct {
 	used map[string]bool
 }
 
-// judge decides on a request that is not yet granted. It returns the condition's reason and
+// decideRequest decides on a request that is not yet granted. It returns the condition's reason and
 // message for a refusal, or "" for a grant.
-func judge(f facts) (reason, why string) {
+func decideRequest(f facts) (reason, why string) {
 	limit := f.tenant.MayRequest
 	switch {
 	case limit == 0:
@@ -46,7 +46,7 @@ func judge(f facts) (reason, why string) {
 		return v1alpha1.ReasonNameTaken, "the tenant has " + f.name + " already"
 	case f.claimant != "":
 		return v1alpha1.ReasonNameNotAllowed, "the platform reserves the name: choose another"
-	case f.existing != nil && !f.own():
+	case f.existing != nil && !f.isRetained():
 		return v1alpha1.ReasonNameTaken, "a namespace " + f.name + " exists already, and is not taken over: choose another name"
 	case f.existing != nil && f.existing.DeletionTimestamp != nil:
 		return v1alpha1.ReasonNameTaken, "the last namespace " + f.name + " is still being deleted"
@@ -57,10 +57,10 @@ func judge(f facts) (reason, why string) {
 	return "", ""
 }
 
-// own reports whether croft created the existing namespace for an earlier, retained request
+// isRetained reports whether croft created the existing namespace for an earlier, retained request
 // with the same name and namespace. A tenant cannot get back a namespace that the platform
 // has taken from it.
-func (f facts) own() bool {
+func (f facts) isRetained() bool {
 	return f.existing.Labels[v1alpha1.TenantLabel] == f.tenant.Name &&
 		f.existing.Annotations[v1alpha1.RequestedAnnotation] == f.anchor &&
 		f.existing.Annotations[v1alpha1.CreatedAnnotation] == "true"

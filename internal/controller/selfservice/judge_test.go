@@ -70,7 +70,7 @@ func TestJudge(t *testing.T) {
 			if test.change != nil {
 				test.change(&f)
 			}
-			if got, why := judge(f); got != test.want || (got == "") != (why == "") {
+			if got, why := decideRequest(f); got != test.want || (got == "") != (why == "") {
 				t.Errorf("%q: %s, want %q", got, why, test.want)
 			}
 		})

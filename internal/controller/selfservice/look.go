@@ -18,9 +18,9 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// look reads the facts about a request from the API server. Declared objects are read from
+// readFacts reads the facts about a request from the API server. Declared objects are read from
 // the estate.
-func (c *Controller) look(ctx context.Context, s *declared.Snapshot, tenant *estate.Tenant, request *v1alpha1.TenantNamespace) (facts, error) {
+func (c *Controller) readFacts(ctx context.Context, s *declared.Snapshot, tenant *estate.Tenant, request *v1alpha1.TenantNamespace) (facts, error) {
 	f := facts{
 		anchor: request.Namespace, name: request.Name, platform: &s.Platform.PlatformSpec, tenant: tenant,
 		claimant: s.Claimant(request.Name), used: map[string]bool{}, existing: &corev1.Namespace{},
@@ -38,7 +38,7 @@ func (c *Controller) look(ctx context.Context, s *declared.Snapshot, tenant *est
 		return f, fmt.Errorf("list namespaces of tenant %s: %w", tenant.Name, err)
 	}
 	for i := range namespaces.Items {
-		f.use(namespaces.Items[i].Name)
+		f.countNamespace(namespaces.Items[i].Name)
 	}
 	for _, anchor := range tenant.Namespaces {
 		var requests v1alpha1.TenantNamespaceList
@@ -47,22 +47,22 @@ func (c *Controller) look(ctx context.Context, s *declared.Snapshot, tenant *est
 		}
 		for _, r := range requests.Items {
 			if r.Status.Tenant == tenant.Name && r.DeletionTimestamp.IsZero() {
-				f.use(r.Name)
+				f.countNamespace(r.Name)
 			}
 		}
 	}
 	return f, nil
 }
 
-// use counts a namespace towards the limit, unless it is declared or the requested one.
-func (f facts) use(name string) {
+// countNamespace counts a namespace towards the limit, unless it is declared or the requested one.
+func (f facts) countNamespace(name string) {
 	if name != f.name && !f.tenant.Declares(name) {
 		f.used[name] = true
 	}
 }
 
-// requestsOf returns all requests of a tenant. The object is the Tenant, or has its label.
-func (c *Controller) requestsOf(ctx context.Context, o client.Object) []reconcile.Request {
+// listRequests returns all requests of a tenant. The object is the Tenant, or has its label.
+func (c *Controller) listRequests(ctx context.Context, o client.Object) []reconcile.Request {
 	name := o.GetLabels()[v1alpha1.TenantLabel]
 	if _, ok := o.(*v1alpha1.Tenant); ok {
 		name = o.GetName()
@@ -88,8 +88,8 @@ func (c *Controller) requestsOf(ctx context.Context, o client.Object) []reconcil
 	return all
 }
 
-// moved passes changes of a Tenant that affect requests.
-func moved() predicate.Predicate {
+// newTenantPredicate passes changes of a Tenant that affect requests.
+func newTenantPredicate() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e ctrlevent.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.Tenant)
 		after, ok2 := e.ObjectNew.(*v1alpha1.Tenant)

@@ -51,20 +51,20 @@ func (exporter) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable.
 func (e exporter) Start(ctx context.Context) error {
-	collector.use(e.reader)
+	collector.setReader(e.reader)
 	<-ctx.Done()
-	collector.drop(e.reader)
+	collector.removeReader(e.reader)
 	return nil
 }
 
-func (c *Collector) use(r client.Reader) {
+func (c *Collector) setReader(r client.Reader) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reader = r
 }
 
-// drop removes a reader, unless another operator of this process has replaced it.
-func (c *Collector) drop(r client.Reader) {
+// removeReader removes a reader, unless another operator of this process has replaced it.
+func (c *Collector) removeReader(r client.Reader) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reader == r {
@@ -90,12 +90,12 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	seen, err := read(ctx, reader)
+	seen, err := readState(ctx, reader)
 	if err != nil {
 		log.Log.WithName("statemetrics").Info("the state cannot be read for metrics", "error", err.Error())
 		return
 	}
-	for _, m := range seen.samples() {
+	for _, m := range seen.collectSamples() {
 		to <- m
 	}
 }
@@ -109,8 +109,8 @@ type state struct {
 	policies  admissionv1.ValidatingAdmissionPolicyList
 }
 
-// read lists kinds that controllers watch anyway, without copying the objects.
-func read(ctx context.Context, reader client.Reader) (*state, error) {
+// readState lists kinds that controllers watch anyway, without copying the objects.
+func readState(ctx context.Context, reader client.Reader) (*state, error) {
 	s := &state{}
 	for _, list := range []client.ObjectList{&s.platforms, &s.pools, &s.tenants, &s.quotas, &s.policies} {
 		if err := reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {

@@ -12,31 +12,31 @@ import (
 	"croft.dev/croft/internal/wall/policy"
 )
 
-// samples returns the state as metrics.
-func (s *state) samples() []prometheus.Metric {
+// collectSamples returns the state as metrics.
+func (s *state) collectSamples() []prometheus.Metric {
 	var all samples
 	for i := range s.platforms.Items {
 		p := &s.platforms.Items[i]
-		all.conditions(metric.PlatformCondition, p.Status.Status)
+		all.addConditions(metric.PlatformCondition, p.Status.Status)
 		if p.Name == v1alpha1.PlatformName {
-			all.verified(p.Status.Verify)
+			all.addVerification(p.Status.Verify)
 		}
 	}
 	for i := range s.pools.Items {
 		p := &s.pools.Items[i]
-		all.conditions(metric.PoolCondition, p.Status.Status, p.Name)
+		all.addConditions(metric.PoolCondition, p.Status.Status, p.Name)
 	}
 	for i := range s.tenants.Items {
 		t := &s.tenants.Items[i]
-		all.conditions(metric.TenantCondition, t.Status.Status, t.Name)
+		all.addConditions(metric.TenantCondition, t.Status.Status, t.Name)
 		if refused := t.Status.RefusedPods; refused != nil {
-			all.add(metric.RefusedWorkloads, float64(refused.Workloads), t.Name)
+			all.addSample(metric.RefusedWorkloads, float64(refused.Workloads), t.Name)
 		}
 	}
-	all.quotas(s.quotas.Items)
+	all.addQuotas(s.quotas.Items)
 	for i := range s.policies.Items {
 		p := &s.policies.Items[i]
-		all.add(metric.PolicyInfo, 1, p.Name, p.Labels[v1alpha1.WallLabel])
+		all.addSample(metric.PolicyInfo, 1, p.Name, p.Labels[v1alpha1.WallLabel])
 		// The API server has not yet type-checked a newer generation.
 		if p.Status.ObservedGeneration == p.Generation && p.Status.TypeChecking != nil {
 			warnings := 0
@@ -45,7 +45,7 @@ func (s *state) samples() []prometheus.Metric {
 					warnings++
 				}
 			}
-			all.add(metric.PolicyWarnings, float64(warnings), p.Name)
+			all.addSample(metric.PolicyWarnings, float64(warnings), p.Name)
 		}
 	}
 	return all
@@ -62,32 +62,32 @@ var descriptions = func() map[string]*prometheus.Desc {
 	return all
 }()
 
-func (s *samples) add(m metric.Metric, value float64, labels ...string) {
+func (s *samples) addSample(m metric.Metric, value float64, labels ...string) {
 	*s = append(*s, prometheus.MustNewConstMetric(descriptions[m.Name], prometheus.GaugeValue, value, labels...))
 }
 
-func (s *samples) conditions(m metric.Metric, status v1alpha1.Status, object ...string) {
+func (s *samples) addConditions(m metric.Metric, status v1alpha1.Status, object ...string) {
 	for _, c := range status.Conditions {
 		labels := append(append([]string{}, object...), c.Type, string(c.Status), c.Reason)
-		s.add(m, 1, labels...)
+		s.addSample(m, 1, labels...)
 	}
 }
 
-func (s *samples) verified(v *v1alpha1.VerifyStatus) {
+func (s *samples) addVerification(v *v1alpha1.VerifyStatus) {
 	if v == nil {
 		return
 	}
-	s.add(metric.VerifyTime, float64(v.Time.Unix()))
+	s.addSample(metric.VerifyTime, float64(v.Time.Unix()))
 	for result, n := range map[string]int32{
 		"held": v.Held, "breached": v.Breached, "blocked_elsewhere": v.BlockedElsewhere, "not_tried": v.NotTried,
 	} {
-		s.add(metric.VerifyResults, float64(n), result)
+		s.addSample(metric.VerifyResults, float64(n), result)
 	}
 }
 
-// quotas adds up the quotas of each tenant's namespaces. It omits unused resources:
+// addQuotas adds up the quotas of each tenant's namespaces. It omits unused resources:
 // otherwise most series would be object counts that every tenant has.
-func (s *samples) quotas(quotas []corev1.ResourceQuota) {
+func (s *samples) addQuotas(quotas []corev1.ResourceQuota) {
 	type key struct{ tenant, resource string }
 	used, hard := map[key]float64{}, map[key]float64{}
 	for i := range quotas {
@@ -105,7 +105,7 @@ func (s *samples) quotas(quotas []corev1.ResourceQuota) {
 	}
 	for k, is := range used {
 		if is > 0 && hard[k] > 0 {
-			s.add(metric.QuotaUse, is/hard[k], k.tenant, strings.ToValidUTF8(k.resource, ""))
+			s.addSample(metric.QuotaUse, is/hard[k], k.tenant, strings.ToValidUTF8(k.resource, ""))
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 func lines(t *testing.T, s *state) []string {
 	t.Helper()
 	var all []string
-	for _, m := range s.samples() {
+	for _, m := range s.collectSamples() {
 		var sample dto.Metric
 		if err := m.Write(&sample); err != nil {
 			t.Fatal(err)

@@ -43,7 +43,7 @@ func Accept(s *v1alpha1.Status, generation int64, hasPlatform bool, problems man
 			"the cluster has no valid Platform named "+v1alpha1.PlatformName+" yet: nothing is made without one")
 		return false
 	case len(problems) > 0:
-		Set(s, generation, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid, messages(problems))
+		Set(s, generation, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid, formatProblems(problems))
 		return false
 	default:
 		Set(s, generation, v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "")
@@ -51,8 +51,8 @@ func Accept(s *v1alpha1.Status, generation int64, hasPlatform bool, problems man
 	}
 }
 
-// messages omits the object's own name, which is displayed next to the message.
-func messages(problems manifest.Problems) string {
+// formatProblems omits the object's own name, which is displayed next to the message.
+func formatProblems(problems manifest.Problems) string {
 	lines := make([]string, len(problems))
 	for i, p := range problems {
 		lines[i] = p.Message
@@ -63,9 +63,9 @@ func messages(problems manifest.Problems) string {
 	return strings.Join(lines, "\n")
 }
 
-// Sum sets Ready to the status, reason and message of the first condition that is not True,
+// SetReady sets Ready to the status, reason and message of the first condition that is not True,
 // or to True.
-func Sum(s *v1alpha1.Status, generation int64, conditions ...string) {
+func SetReady(s *v1alpha1.Status, generation int64, conditions ...string) {
 	s.ObservedGeneration = generation
 	for _, name := range conditions {
 		condition := meta.FindStatusCondition(s.Conditions, name)
@@ -81,20 +81,20 @@ func Sum(s *v1alpha1.Status, generation int64, conditions ...string) {
 	Set(s, generation, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "")
 }
 
-// SumNetwork sets Ready of a SecondaryNetwork. Two controllers write its conditions, each
+// SetNetworkReady sets Ready of a SecondaryNetwork. Two controllers write its conditions, each
 // only on clusters to which the condition applies. Missing conditions do not count.
-func SumNetwork(s *v1alpha1.Status, generation int64) {
+func SetNetworkReady(s *v1alpha1.Status, generation int64) {
 	summed := []string{v1alpha1.ConditionAccepted}
 	for _, optional := range []string{v1alpha1.ConditionInterfacesReady, v1alpha1.ConditionAddressesAvailable} {
 		if meta.FindStatusCondition(s.Conditions, optional) != nil {
 			summed = append(summed, optional)
 		}
 	}
-	Sum(s, generation, summed...)
+	SetReady(s, generation, summed...)
 }
 
-// Turned returns a condition if its status, reason or message has changed.
-func Turned(before, after *v1alpha1.Status, name string) *metav1.Condition {
+// FindChanged returns a condition if its status, reason or message has changed.
+func FindChanged(before, after *v1alpha1.Status, name string) *metav1.Condition {
 	was, is := meta.FindStatusCondition(before.Conditions, name), meta.FindStatusCondition(after.Conditions, name)
 	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason && was.Message == is.Message {
 		return nil
@@ -121,7 +121,7 @@ func NewWriter(c client.Client) *Writer { return &Writer{client: c, written: map
 // If before is older than the last written status, Patch writes nothing and returns a
 // conflict.
 func (w *Writer) Patch(ctx context.Context, before, after client.Object) error {
-	if w.ahead(before) {
+	if w.isStale(before) {
 		return apierrors.NewConflict(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "status"}, before.GetName(),
 			errors.New("the cache does not have the last status yet"))
 	}
@@ -143,8 +143,8 @@ func (w *Writer) Patch(ctx context.Context, before, after client.Object) error {
 	return nil
 }
 
-// ahead reports whether an object is older than the last written status.
-func (w *Writer) ahead(o client.Object) bool {
+// isStale reports whether an object is older than the last written status.
+func (w *Writer) isStale(o client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	written, ok := w.written[o.GetName()]

@@ -31,7 +31,7 @@ func TestSum(t *testing.T) {
 			for name, holds := range test.have {
 				status.Set(s, 3, name, holds, "Why"+name, "about "+name)
 			}
-			status.Sum(s, 3, one, two)
+			status.SetReady(s, 3, one, two)
 			ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
 			if ready == nil || ready.Status != test.ready || ready.Reason != test.reason || ready.Message != test.report {
 				t.Errorf("Ready = %+v", ready)
@@ -80,11 +80,11 @@ func TestLongMessagesAreCut(t *testing.T) {
 func TestTurned(t *testing.T) {
 	before, after := &v1alpha1.Status{}, &v1alpha1.Status{}
 	status.Set(after, 1, v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready", "")
-	if status.Turned(before, after, v1alpha1.ConditionReady) == nil {
+	if status.FindChanged(before, after, v1alpha1.ConditionReady) == nil {
 		t.Error("new, and not turned")
 	}
 	status.Set(before, 7, v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready", "")
-	if status.Turned(before, after, v1alpha1.ConditionReady) != nil {
+	if status.FindChanged(before, after, v1alpha1.ConditionReady) != nil {
 		t.Error("the same, and turned")
 	}
 }

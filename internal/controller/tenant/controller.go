@@ -82,9 +82,9 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		Named("tenant").
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		WatchesRawSource(c.declared.Source(declared.Tenant)).
-		Watches(&v1alpha1.Tenant{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(watch.Leaving())).
-		Watches(&v1alpha1.TenantNamespace{}, handler.EnqueueRequestsFromMapFunc(c.requester), builder.WithPredicates(watch.Gone())).
-		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.tenantsOf), builder.WithPredicates(watch.Drift()))
+		Watches(&v1alpha1.Tenant{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(watch.Deleting())).
+		Watches(&v1alpha1.TenantNamespace{}, handler.EnqueueRequestsFromMapFunc(c.mapToRequester), builder.WithPredicates(watch.Deleted())).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.mapToTenants), builder.WithPredicates(watch.Drift()))
 	for _, o := range []client.Object{
 		&v1alpha1.TenantRules{}, &corev1.ServiceAccount{}, &networkingv1.NetworkPolicy{}, &rbacv1.RoleBinding{},
 		&corev1.ResourceQuota{}, &corev1.LimitRange{},
@@ -92,41 +92,41 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		b = b.Watches(o, watch.ByLabel(v1alpha1.TenantLabel), builder.WithPredicates(watch.Drift()))
 	}
 	b = b.Watches(&corev1.ResourceQuota{}, c.quota.Handler()).
-		Watches(&corev1.Event{}, c.quota.Refusals())
+		Watches(&corev1.Event{}, c.quota.RefusalHandler())
 	built, err := b.Build(trace.Reconciler("tenant", c))
 	if err != nil {
 		return err
 	}
-	c.dialects = dialects(m, built)
+	c.dialects = watchDialects(m, built)
 	c.engines = watch.NewLate(m, built, watch.ByLabel(v1alpha1.TenantLabel), apply.GatekeeperTenantKinds, watch.Drift())
 	c.optional = watch.NewLate(m, built, watch.ByLabel(v1alpha1.TenantLabel), apply.OptionalKinds, watch.Drift())
 	return nil
 }
 
-// tenantsOf returns the tenants that an event on a namespace may affect: its owner, the
+// mapToTenants returns the tenants that an event on a namespace may affect: its owner, the
 // tenant that may adopt it, and the tenant that declares it.
-func (c *Controller) tenantsOf(_ context.Context, o client.Object) []reconcile.Request {
+func (c *Controller) mapToTenants(_ context.Context, o client.Object) []reconcile.Request {
 	names := []string{o.GetLabels()[v1alpha1.TenantLabel], o.GetAnnotations()[v1alpha1.AdoptAnnotation]}
 	if snapshot := c.declared.Current(); snapshot != nil {
 		names = append(names, snapshot.Claimant(o.GetName()))
 	}
-	return watch.Names(names...)
+	return watch.MakeRequests(names...)
 }
 
-// requester returns the tenant of a TenantNamespace. A request that is deleted before it is
+// mapToRequester returns the tenant of a TenantNamespace. A request that is deleted before it is
 // in the estate may leave a namespace behind.
-func (c *Controller) requester(_ context.Context, o client.Object) []reconcile.Request {
+func (c *Controller) mapToRequester(_ context.Context, o client.Object) []reconcile.Request {
 	snapshot := c.declared.Current()
 	if snapshot == nil {
 		return nil
 	}
-	return watch.Names(snapshot.Claimant(o.GetNamespace()))
+	return watch.MakeRequests(snapshot.Claimant(o.GetNamespace()))
 }
 
 // Reconcile implements reconcile.Reconciler.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	result, err := c.reconcileTenant(ctx, req)
-	return c.retries.Of(ctx, req.Name, result, err)
+	return c.retries.Resolve(ctx, req.Name, result, err)
 }
 
 func (c *Controller) reconcileTenant(ctx context.Context, req reconcile.Request) (result reconcile.Result, err error) {
@@ -159,16 +159,16 @@ func (c *Controller) reconcileTenant(ctx context.Context, req reconcile.Request)
 	seen := observation{entry: entry, hasPlatform: snapshot.Platform != nil, since: notEnforcedSince(tenant)}
 	defer func() {
 		c.emitChanges(ctx, tenant, &seen)
-		if seen.gone || seen.unheld || c.retries.Racing(tenant.Name, err) {
+		if seen.gone || seen.unheld || c.retries.IsRacing(tenant.Name, err) {
 			return
 		}
-		seen.report(tenant)
+		seen.computeStatus(tenant)
 		c.emitConditions(before, tenant)
 		err = errors.Join(err, c.status.Patch(ctx, before, tenant))
 	}()
 
 	if deleting {
-		err := c.delete(ctx, tenant, before, &seen)
+		err := c.finalizeTenant(ctx, tenant, before, &seen)
 		if len(seen.leaving) > 0 {
 			result.RequeueAfter = recheck
 		}
@@ -177,7 +177,7 @@ func (c *Controller) reconcileTenant(ctx context.Context, req reconcile.Request)
 	if entry.Value == nil {
 		return reconcile.Result{}, nil
 	}
-	if err := c.hold(ctx, tenant, before); err != nil {
+	if err := c.ensureFinalizer(ctx, tenant, before); err != nil {
 		seen.unheld = true
 		return reconcile.Result{}, err
 	}
@@ -191,26 +191,26 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	engines, enginesErr := c.engines.Look(ctx, needed...)
 	served, dialectsErr := c.dialects.Look(ctx, network.ListKinds(snapshot.Platform)...)
 	optional, optionalErr := c.optional.Look(ctx, slices.Concat(gitops.Kinds(snapshot.Platform, tenant), network.ListTenantKinds(tenant))...)
-	seen.unserved = errors.Join(missingFlux(snapshot.Platform, tenant, optional), missingMultus(tenant, optional))
+	seen.unserved = errors.Join(checkFlux(snapshot.Platform, tenant, optional), checkMultus(tenant, optional))
 	served = append(served, optional...)
 	var after reconcile.Result
 	if seen.unserved != nil {
 		after.RequeueAfter = watch.Absence
 	}
-	if len(watch.Among(needed, engines)) < len(needed) {
+	if len(watch.Intersect(needed, engines)) < len(needed) {
 		// Gatekeeper may be installed after croft.
 		after.RequeueAfter = watch.Absence
 	}
-	last := c.memory.of(tenant.Name)
+	last := c.memory.get(tenant.Name)
 	seen.stood = last.revision == seen.entry.Revision
 	// Forget that the walls are enforced until this reconcile is done.
-	c.memory.remember(tenant.Name, standing{revision: last.revision})
+	c.memory.remember(tenant.Name, wallState{revision: last.revision})
 
 	withdrawn, withdrawErr := c.withdrawNamespaces(ctx, tenant)
-	division, applied, applyErr := c.write(ctx, snapshot.Platform, object, tenant, served)
+	division, applied, applyErr := c.writeWalls(ctx, snapshot.Platform, object, tenant, served)
 	seen.applied = true
 	seen.changes = slices.Concat(withdrawn, applied)
-	seen.err = errors.Join(withdrawErr, unserved(snapshot.Platform, served, applyErr), enginesErr, dialectsErr, optionalErr)
+	seen.err = errors.Join(withdrawErr, mergeDialectErrors(snapshot.Platform, served, applyErr), enginesErr, dialectsErr, optionalErr)
 	if seen.err != nil {
 		return reconcile.Result{}, seen.err
 	}
@@ -220,11 +220,11 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 		seen.probed = true
 		seen.why = "the quota does not hold yet, and so nobody is let in: kube-controller-manager has not counted what is used in " +
 			strings.Join(division.Uncounted, ", ")
-		return reconcile.Result{RequeueAfter: seen.patience()}, nil
+		return reconcile.Result{RequeueAfter: seen.getProbeDelay()}, nil
 	}
 	// The status may lack the engine although the walls were observed to be enforced: that
 	// write may have failed or lost a race.
-	if seen.stood && last.enforced && !seen.wrote() && object.Status.Placement == snapshot.Platform.Placement {
+	if seen.stood && last.enforced && !seen.hasWritten() && object.Status.Placement == snapshot.Platform.Placement {
 		seen.enforced = true
 		c.memory.remember(tenant.Name, last)
 		return after, nil
@@ -239,9 +239,9 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 			return reconcile.Result{}, err
 		}
 	}
-	c.memory.remember(tenant.Name, standing{revision: seen.entry.Revision, enforced: seen.enforced})
+	c.memory.remember(tenant.Name, wallState{revision: seen.entry.Revision, enforced: seen.enforced})
 	if !seen.enforced {
-		return reconcile.Result{RequeueAfter: seen.patience()}, nil
+		return reconcile.Result{RequeueAfter: seen.getProbeDelay()}, nil
 	}
 	return after, nil
 }
@@ -250,16 +250,16 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 // ResourceQuotas change meanwhile. The API server changes them with every pod.
 const attempts = 5
 
-// write divides the quota and writes the walls with the result. It deletes policies of the
+// writeWalls divides the quota and writes the walls with the result. It deletes policies of the
 // served dialects that are no longer desired.
-func (c *Controller) write(ctx context.Context, platform *estate.Platform, object *v1alpha1.Tenant, tenant *estate.Tenant, served []schema.GroupVersionKind) (*quota.Division, []apply.Change, error) {
+func (c *Controller) writeWalls(ctx context.Context, platform *estate.Platform, object *v1alpha1.Tenant, tenant *estate.Tenant, served []schema.GroupVersionKind) (*quota.Division, []apply.Change, error) {
 	var all []apply.Change
 	for attempt := 1; ; attempt++ {
 		division, err := c.quota.Reconcile(ctx, object, tenant)
 		if err == nil {
 			var changes []apply.Change
 			changes, err = c.applyWalls(ctx, platform, division, served)
-			all = append(all, division.News(changes)...)
+			all = append(all, division.OmitMoves(changes)...)
 		}
 		if !apierrors.IsConflict(err) || attempt == attempts {
 			return division, all, err

@@ -27,10 +27,10 @@ type deletion struct {
 	applier *apply.Applier
 }
 
-// undo revokes people's and Flux's access in all namespaces and, with `deletion: Delete`,
+// cleanUp revokes people's and Flux's access in all namespaces and, with `deletion: Delete`,
 // deletes the namespaces. It returns the namespaces that are still being deleted, each with
 // the reason. The deletion is complete when there are none.
-func (d deletion) undo(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []string, changes []apply.Change, err error) {
+func (d deletion) cleanUp(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []string, changes []apply.Change, err error) {
 	changes, err = d.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", nil, slices.Concat(apply.SourceKinds, apply.AccessKinds)...)
 	if err != nil || tenant.Spec.Deletion != v1alpha1.DeletionDelete {
 		return nil, changes, err
@@ -46,7 +46,7 @@ func (d deletion) undo(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []
 		changes = append(changes, withdrawn...)
 		errs = append(errs, err)
 		if namespace.Annotations[v1alpha1.CreatedAnnotation] == "true" {
-			leaving = append(leaving, withReason(namespace))
+			leaving = append(leaving, describeNamespace(namespace))
 		}
 	}
 	if err := errors.Join(errs...); err != nil || len(leaving) > 0 {
@@ -57,9 +57,9 @@ func (d deletion) undo(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []
 	return nil, append(changes, pruned...), err
 }
 
-// withReason returns the name of a namespace that is being deleted, with the reason why it
+// describeNamespace returns the name of a namespace that is being deleted, with the reason why it
 // still exists.
-func withReason(n *corev1.Namespace) string {
+func describeNamespace(n *corev1.Namespace) string {
 	reasons := terminating.ExplainNamespace(n)
 	if len(reasons) == 0 {
 		return n.Name

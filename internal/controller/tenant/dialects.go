@@ -17,15 +17,15 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// dialects watches network policy kinds that a cluster may not serve. Every change may be
+// watchDialects watches network policy kinds that a cluster may not serve. Every change may be
 // drift, because not every API server maintains their generation.
-func dialects(m manager.Manager, c controller.Controller) *watch.Late {
+func watchDialects(m manager.Manager, c controller.Controller) *watch.Late {
 	return watch.NewLate(m, c, watch.ByLabel(v1alpha1.TenantLabel), slices.Concat(apply.DialectKinds, apply.ClusterDialectKinds))
 }
 
-// unserved replaces the errors of single policies by one error if the cluster does not
+// mergeDialectErrors replaces the errors of single policies by one error if the cluster does not
 // serve the platform's dialect.
-func unserved(platform *estate.Platform, served []schema.GroupVersionKind, err error) error {
+func mergeDialectErrors(platform *estate.Platform, served []schema.GroupVersionKind, err error) error {
 	kinds := network.ListKinds(platform)
 	if len(kinds) == 0 || slices.Contains(served, kinds[0]) {
 		return err

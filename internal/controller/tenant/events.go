@@ -17,22 +17,22 @@ import (
 // reconcile without changes emits none.
 func (c *Controller) emitChanges(ctx context.Context, tenant *v1alpha1.Tenant, s *observation) {
 	for _, change := range s.changes {
-		if reason, note := news(change); reason != "" {
+		if reason, note := describeChange(change); reason != "" {
 			event.Emit(c.recorder, tenant, corev1.EventTypeNormal, reason, "Apply", note)
 		}
 	}
 	if s.stood {
-		repair.Report(ctx, c.recorder, tenant, corev1.EventTypeNormal, tenant.Name, repair.Of(s.changes))
+		repair.Report(ctx, c.recorder, tenant, corev1.EventTypeNormal, tenant.Name, repair.Find(s.changes))
 	}
 	if s.gone {
-		event.Emit(c.recorder, tenant, corev1.EventTypeNormal, "Deleted", "Delete", farewell(tenant))
+		event.Emit(c.recorder, tenant, corev1.EventTypeNormal, "Deleted", "Delete", describeDeletion(tenant))
 	}
 }
 
 // emitConditions emits events about conditions that have changed.
 func (c *Controller) emitConditions(before, after *v1alpha1.Tenant) {
 	for _, name := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionReady} {
-		turned := status.Turned(&before.Status.Status, &after.Status.Status, name)
+		turned := status.FindChanged(&before.Status.Status, &after.Status.Status, name)
 		if turned == nil || !c.memory.isNew(after.Name, *turned) {
 			continue
 		}
@@ -45,9 +45,9 @@ func (c *Controller) emitConditions(before, after *v1alpha1.Tenant) {
 	}
 }
 
-// news returns the event about a namespace that was created, adopted, deleted or released,
+// describeChange returns the event about a namespace that was created, adopted, deleted or released,
 // or "".
-func news(change apply.Change) (reason, note string) {
+func describeChange(change apply.Change) (reason, note string) {
 	if change.Kind != "Namespace" {
 		return "", ""
 	}
@@ -65,7 +65,7 @@ func news(change apply.Change) (reason, note string) {
 	}
 }
 
-func farewell(tenant *v1alpha1.Tenant) string {
+func describeDeletion(tenant *v1alpha1.Tenant) string {
 	if tenant.Spec.Deletion == v1alpha1.DeletionDelete {
 		return "the tenant and the namespaces that croft created for it are gone"
 	}

@@ -29,7 +29,7 @@ func TestNews(t *testing.T) {
 		{"a namespace relabelled", change("Namespace", apply.Configured), "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if reason, note := news(test.change); reason != test.reason || note != test.note {
+			if reason, note := describeChange(test.change); reason != test.reason || note != test.note {
 				t.Errorf("%s: %s", reason, note)
 			}
 		})

@@ -10,17 +10,17 @@ import (
 	"croft.dev/croft/internal/controller/owner"
 )
 
-// hold ensures that the tenant exists and has croft's finalizer, so that it remains until
+// ensureFinalizer ensures that the tenant exists and has croft's finalizer, so that it remains until
 // croft has deleted its objects.
-func (c *Controller) hold(ctx context.Context, tenant, before *v1alpha1.Tenant) error {
+func (c *Controller) ensureFinalizer(ctx context.Context, tenant, before *v1alpha1.Tenant) error {
 	if controllerutil.AddFinalizer(tenant, v1alpha1.TenantFinalizer) {
 		return c.patchFinalizers(ctx, tenant, before)
 	}
 	return owner.Check(ctx, c.live, string(declared.Tenant), tenant, v1alpha1.TenantFinalizer)
 }
 
-// delete cleans up after the tenant, and then removes its finalizer.
-func (c *Controller) delete(ctx context.Context, tenant, before *v1alpha1.Tenant, seen *observation) error {
+// finalizeTenant cleans up after the tenant, and then removes its finalizer.
+func (c *Controller) finalizeTenant(ctx context.Context, tenant, before *v1alpha1.Tenant, seen *observation) error {
 	seen.deleting = true
 	// A tenant of the same name may have been created since.
 	err := owner.Check(ctx, c.live, string(declared.Tenant), tenant, v1alpha1.TenantFinalizer)
@@ -28,7 +28,7 @@ func (c *Controller) delete(ctx context.Context, tenant, before *v1alpha1.Tenant
 		seen.unheld = true
 		return err
 	}
-	seen.leaving, seen.changes, err = c.deletion.undo(ctx, tenant)
+	seen.leaving, seen.changes, err = c.deletion.cleanUp(ctx, tenant)
 	if err != nil || len(seen.leaving) > 0 {
 		seen.err = err
 		// The last namespace's own deletion event reconciles the tenant again.

@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// standing is the last known state of a tenant's walls.
-type standing struct {
+// wallState is the last known state of a tenant's walls.
+type wallState struct {
 	// revision is the declaration's revision for which every object was last in place.
 	revision uint64
 	// enforced reports whether a probe has succeeded since then.
@@ -18,21 +18,21 @@ type standing struct {
 // written status. Nothing else depends on it, and losing it is harmless.
 type memory struct {
 	mu       sync.Mutex
-	standing map[string]standing
+	standing map[string]wallState
 	told     map[string]map[string]metav1.Condition
 }
 
 func newMemory() *memory {
-	return &memory{standing: map[string]standing{}, told: map[string]map[string]metav1.Condition{}}
+	return &memory{standing: map[string]wallState{}, told: map[string]map[string]metav1.Condition{}}
 }
 
-func (m *memory) of(tenant string) standing {
+func (m *memory) get(tenant string) wallState {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.standing[tenant]
 }
 
-func (m *memory) remember(tenant string, s standing) {
+func (m *memory) remember(tenant string, s wallState) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.standing[tenant] = s

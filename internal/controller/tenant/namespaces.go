@@ -29,7 +29,7 @@ func (c *Controller) withdrawNamespaces(ctx context.Context, tenant *estate.Tena
 		if slices.Contains(tenant.Namespaces, namespace.Name) {
 			continue
 		}
-		if granted, err := c.granted(ctx, namespace, tenant); err != nil || granted {
+		if granted, err := c.isGranted(ctx, namespace, tenant); err != nil || granted {
 			errs = append(errs, err)
 			continue
 		}
@@ -45,10 +45,10 @@ func (c *Controller) withdrawNamespaces(ctx context.Context, tenant *estate.Tena
 	return changes, errors.Join(errs...)
 }
 
-// granted checks with the API server whether a TenantNamespace that is not yet in the
+// isGranted checks with the API server whether a TenantNamespace that is not yet in the
 // estate grants a namespace to the tenant. Another operator may have granted it a moment
 // ago.
-func (c *Controller) granted(ctx context.Context, namespace *corev1.Namespace, tenant *estate.Tenant) (bool, error) {
+func (c *Controller) isGranted(ctx context.Context, namespace *corev1.Namespace, tenant *estate.Tenant) (bool, error) {
 	anchor := namespace.Annotations[v1alpha1.RequestedAnnotation]
 	if !tenant.Declares(anchor) {
 		return false, nil

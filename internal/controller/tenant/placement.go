@@ -30,7 +30,7 @@ func (c *Controller) settlePlacement(ctx context.Context, platform *estate.Platf
 		object.Status.Placement = platform.Placement
 		return nil, nil
 	}
-	kinds := watch.Among(apply.GatekeeperTenantKinds, served)
+	kinds := watch.Intersect(apply.GatekeeperTenantKinds, served)
 	changes, err := c.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", wall.TenantObjects(platform, tenant), kinds...)
 	if err == nil {
 		object.Status.Placement = platform.Placement

@@ -13,9 +13,9 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// missingFlux returns an error if a tenant has sources and the cluster does not serve all
+// checkFlux returns an error if a tenant has sources and the cluster does not serve all
 // kinds that they need.
-func missingFlux(p *estate.Platform, t *estate.Tenant, served []schema.GroupVersionKind) error {
+func checkFlux(p *estate.Platform, t *estate.Tenant, served []schema.GroupVersionKind) error {
 	for _, kind := range gitops.Kinds(p, t) {
 		if !slices.Contains(served, kind) {
 			return fmt.Errorf("sources: this cluster does not know the kind %s (%s): install Flux, or take the tenant's sources out",
@@ -25,9 +25,9 @@ func missingFlux(p *estate.Platform, t *estate.Tenant, served []schema.GroupVers
 	return nil
 }
 
-// missingMultus returns an error if a tenant has networks and the cluster does not serve
+// checkMultus returns an error if a tenant has networks and the cluster does not serve
 // Multus' kind.
-func missingMultus(t *estate.Tenant, served []schema.GroupVersionKind) error {
+func checkMultus(t *estate.Tenant, served []schema.GroupVersionKind) error {
 	for _, kind := range network.ListTenantKinds(t) {
 		if !slices.Contains(served, kind) {
 			return fmt.Errorf("networks: this cluster does not know the kind %s (%s): install Multus, or take the tenant's networks out",
@@ -37,8 +37,8 @@ func missingMultus(t *estate.Tenant, served []schema.GroupVersionKind) error {
 	return nil
 }
 
-// withoutUnserved omits objects of Flux and Multus that the cluster does not serve.
-func withoutUnserved(objects []client.Object, served []schema.GroupVersionKind) []client.Object {
+// omitUnserved omits objects of Flux and Multus that the cluster does not serve.
+func omitUnserved(objects []client.Object, served []schema.GroupVersionKind) []client.Object {
 	return slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool {
 		kind := o.GetObjectKind().GroupVersionKind()
 		return slices.Contains(apply.OptionalKinds, kind) && !slices.Contains(served, kind)

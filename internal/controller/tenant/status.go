@@ -48,13 +48,13 @@ type observation struct {
 	leaving []string
 }
 
-// wrote reports whether anything was written.
-func (s *observation) wrote() bool {
-	return slices.ContainsFunc(s.changes, apply.Change.Wrote)
+// hasWritten reports whether anything was written.
+func (s *observation) hasWritten() bool {
+	return slices.ContainsFunc(s.changes, apply.Change.HasWritten)
 }
 
-// report computes the tenant's status.
-func (s *observation) report(tenant *v1alpha1.Tenant) {
+// computeStatus computes the tenant's status.
+func (s *observation) computeStatus(tenant *v1alpha1.Tenant) {
 	st, generation := &tenant.Status.Status, tenant.Generation
 	if s.deleting {
 		s.reportDeletion(tenant)
@@ -65,7 +65,7 @@ func (s *observation) report(tenant *v1alpha1.Tenant) {
 		tenant.Status.Domains = s.entry.Value.Domains
 	}
 	if s.applied {
-		tenant.Status.Namespaces = s.owned()
+		tenant.Status.Namespaces = s.listOwned()
 		if err := errors.Join(s.err, s.unserved); err == nil {
 			status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
 		} else {
@@ -73,15 +73,15 @@ func (s *observation) report(tenant *v1alpha1.Tenant) {
 		}
 	}
 	switch {
-	case len(s.unowned()) > 0:
+	case len(s.listUnowned()) > 0:
 		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotOwned,
-			"no policy selects the pods of "+strings.Join(s.unowned(), ", ")+": the namespace is not the tenant's")
+			"no policy selects the pods of "+strings.Join(s.listUnowned(), ", ")+": the namespace is not the tenant's")
 	case s.enforced:
 		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionTrue, v1alpha1.ReasonEnforced, "")
 	case s.probed:
 		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionFalse, v1alpha1.ReasonNotEnforcedYet, s.why)
 	}
-	status.Sum(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionEnforced)
+	status.SetReady(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionEnforced)
 }
 
 func (s *observation) reportDeletion(tenant *v1alpha1.Tenant) {
@@ -96,8 +96,8 @@ func (s *observation) reportDeletion(tenant *v1alpha1.Tenant) {
 	status.Set(&tenant.Status.Status, tenant.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting, message)
 }
 
-// owned returns the declared namespaces that belong to the tenant.
-func (s *observation) owned() []string {
+// listOwned returns the declared namespaces that belong to the tenant.
+func (s *observation) listOwned() []string {
 	refused := map[string]bool{}
 	for _, change := range s.changes {
 		if change.Kind == "Namespace" && change.Action == apply.Failed {
@@ -107,9 +107,9 @@ func (s *observation) owned() []string {
 	return slices.DeleteFunc(slices.Clone(s.entry.Value.Namespaces), func(name string) bool { return refused[name] })
 }
 
-// unowned returns the declared namespaces that do not belong to the tenant. No wall
+// listUnowned returns the declared namespaces that do not belong to the tenant. No wall
 // protects the workloads there.
-func (s *observation) unowned() []string {
+func (s *observation) listUnowned() []string {
 	var names []string
 	for _, change := range s.changes {
 		var notOwned *apply.NamespaceNotOwnedError
@@ -126,9 +126,9 @@ const (
 	patienceMost  = 30 * time.Second
 )
 
-// patience returns the time until the next probe. It grows with the time since the first
+// getProbeDelay returns the time until the next probe. It grows with the time since the first
 // probe failed.
-func (s *observation) patience() time.Duration {
+func (s *observation) getProbeDelay() time.Duration {
 	if s.since.IsZero() {
 		return patienceLeast
 	}

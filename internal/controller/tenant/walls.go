@@ -23,7 +23,7 @@ import (
 func (c *Controller) applyWalls(ctx context.Context, platform *estate.Platform, division *quota.Division, served []schema.GroupVersionKind) ([]apply.Change, error) {
 	tenant := division.Tenant
 	objects := wall.TenantObjects(platform, tenant)
-	changes, err := c.applier.Apply(ctx, division.Ready(withoutUnserved(objects, served))...)
+	changes, err := c.applier.Apply(ctx, division.SelectWritable(omitUnserved(objects, served))...)
 	errs := []error{err}
 	prune := func(namespace string, kinds ...schema.GroupVersionKind) {
 		owner := apply.OfTenant(tenant.Name)
@@ -39,10 +39,10 @@ func (c *Controller) applyWalls(ctx context.Context, platform *estate.Platform, 
 			prune(namespace, apply.AccessKinds...)
 			continue
 		}
-		prune(namespace, slices.Concat(apply.TenantKinds, watch.Among(slices.Concat(apply.OptionalKinds, apply.DialectKinds), served))...)
+		prune(namespace, slices.Concat(apply.TenantKinds, watch.Intersect(slices.Concat(apply.OptionalKinds, apply.DialectKinds), served))...)
 	}
 	if err == nil {
-		prune("", watch.Among(apply.ClusterDialectKinds, served)...)
+		prune("", watch.Intersect(apply.ClusterDialectKinds, served)...)
 	}
 	return changes, errors.Join(errs...)
 }

@@ -60,14 +60,14 @@ func NewLate(m manager.Manager, c controller.Controller, h handler.EventHandler,
 // wait for the lookups of twenty kinds.
 func (l *Late) Look(ctx context.Context, needed ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error) {
 	var errs []error
-	for _, kind := range l.due(needed) {
+	for _, kind := range l.listDueKinds(needed) {
 		if err := ctx.Err(); err != nil {
 			errs = append(errs, err)
 			break
 		}
 		// Discovery may take seconds: callers that need the same kind share one request,
 		// and other callers do not wait for it.
-		_, err, _ := l.lookups.Do(kind.String(), func() (any, error) { return nil, l.look(kind) })
+		_, err, _ := l.lookups.Do(kind.String(), func() (any, error) { return nil, l.startWatch(kind) })
 		errs = append(errs, err)
 	}
 	l.mu.Lock()
@@ -75,8 +75,8 @@ func (l *Late) Look(ctx context.Context, needed ...schema.GroupVersionKind) ([]s
 	return slices.Clone(l.watched), errors.Join(errs...)
 }
 
-// due returns the kinds to look up.
-func (l *Late) due(needed []schema.GroupVersionKind) []schema.GroupVersionKind {
+// listDueKinds returns the kinds to look up.
+func (l *Late) listDueKinds(needed []schema.GroupVersionKind) []schema.GroupVersionKind {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(l.kinds), func(kind schema.GroupVersionKind) bool {
@@ -84,7 +84,7 @@ func (l *Late) due(needed []schema.GroupVersionKind) []schema.GroupVersionKind {
 	})
 }
 
-func (l *Late) look(kind schema.GroupVersionKind) error {
+func (l *Late) startWatch(kind schema.GroupVersionKind) error {
 	_, err := l.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,16 +97,16 @@ func (l *Late) look(kind schema.GroupVersionKind) error {
 	case err != nil:
 		return fmt.Errorf("look up %s: %w", kind.Kind, err)
 	}
-	if err := l.controller.Watch(source.Kind(l.cache, l.typed(kind), l.handler, l.predicates...)); err != nil {
+	if err := l.controller.Watch(source.Kind(l.cache, l.newObject(kind), l.handler, l.predicates...)); err != nil {
 		return fmt.Errorf("watch %s: %w", kind.Kind, err)
 	}
 	l.watched = append(l.watched, kind)
 	return nil
 }
 
-// typed returns an empty object of a kind. It has the Go type that the scheme registers, so
+// newObject returns an empty object of a kind. It has the Go type that the scheme registers, so
 // that the cache stores each object once.
-func (l *Late) typed(kind schema.GroupVersionKind) client.Object {
+func (l *Late) newObject(kind schema.GroupVersionKind) client.Object {
 	if made, err := l.scheme.New(kind); err == nil {
 		if o, ok := made.(client.Object); ok {
 			return o
@@ -117,7 +117,7 @@ func (l *Late) typed(kind schema.GroupVersionKind) client.Object {
 	return u
 }
 
-// Among returns the kinds that are also in others.
-func Among(kinds, others []schema.GroupVersionKind) []schema.GroupVersionKind {
+// Intersect returns the kinds that are also in others.
+func Intersect(kinds, others []schema.GroupVersionKind) []schema.GroupVersionKind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k schema.GroupVersionKind) bool { return !slices.Contains(others, k) })
 }

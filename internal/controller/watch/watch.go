@@ -19,12 +19,12 @@ import (
 // ByLabel enqueues the object that a label names.
 func ByLabel(label string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-		return Names(o.GetLabels()[label])
+		return MakeRequests(o.GetLabels()[label])
 	})
 }
 
-// Names returns requests for cluster-scoped objects. It omits empty names.
-func Names(names ...string) []reconcile.Request {
+// MakeRequests returns requests for cluster-scoped objects. It omits empty names.
+func MakeRequests(names ...string) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, name := range names {
 		if name != "" {
@@ -37,12 +37,12 @@ func Names(names ...string) []reconcile.Request {
 // Drift passes events that may be drift: all except changes of status, which other managers
 // write constantly.
 func Drift() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return drifted(e.ObjectOld, e.ObjectNew) }}
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return isDrift(e.ObjectOld, e.ObjectNew) }}
 }
 
-// Leaving passes objects whose deletion begins, and at the start those that are being
+// Deleting passes objects whose deletion begins, and at the start those that are being
 // deleted.
-func Leaving() predicate.Predicate {
+func Deleting() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.Object.GetDeletionTimestamp().IsZero() },
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -51,8 +51,8 @@ func Leaving() predicate.Predicate {
 	}
 }
 
-// Gone passes deletions.
-func Gone() predicate.Predicate {
+// Deleted passes deletions.
+func Deleted() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
 		UpdateFunc:  func(event.UpdateEvent) bool { return false },
@@ -60,7 +60,7 @@ func Gone() predicate.Predicate {
 	}
 }
 
-func drifted(before, after client.Object) bool {
+func isDrift(before, after client.Object) bool {
 	if before.GetUID() != after.GetUID() ||
 		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
 		!maps.Equal(before.GetLabels(), after.GetLabels()) ||

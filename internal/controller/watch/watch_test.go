@@ -45,7 +45,7 @@ func TestDrifted(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := drifted(test.before, test.after); got != test.drifted {
+			if got := isDrift(test.before, test.after); got != test.drifted {
 				t.Errorf("drifted = %v", got)
 			}
 		})

@@ -28,25 +28,25 @@ func (r Right) String() string {
 	return text
 }
 
-// covers reports whether the right includes another one.
-func (r Right) covers(other Right) bool {
+// includes reports whether the right includes another one.
+func (r Right) includes(other Right) bool {
 	return r.Verb == other.Verb && r.Group == other.Group && r.Resource == other.Resource &&
 		(r.Namespace == "" || r.Namespace == other.Namespace)
 }
 
-// Granted returns the rights that a subject has by the roles and bindings among objects,
+// FindGranted returns the rights that a subject has by the roles and bindings among objects,
 // and the problems of these roles: a wildcard, a right to grant rights without resource
 // names, or a right that is granted twice.
-func Granted(subject rbacv1.Subject, objects []client.Object) (rights []Right, problems []string) {
-	for _, rule := range rulesOf(subject, objects) {
-		for _, right := range rule.rights() {
+func FindGranted(subject rbacv1.Subject, objects []client.Object) (rights []Right, problems []string) {
+	for _, rule := range findRules(subject, objects) {
+		for _, right := range rule.listRights() {
 			switch {
 			case slices.Contains([]string{right.Verb, right.Group, right.Resource}, rbacv1.ResourceAll):
 				problems = append(problems, fmt.Sprintf("a wildcard: %s", right))
 			case slices.Contains([]string{"bind", "escalate", "impersonate"}, right.Verb) && len(rule.ResourceNames) == 0:
 				problems = append(problems, fmt.Sprintf("without names of what it is limited to: %s", right))
 			}
-			if slices.ContainsFunc(rights, func(r Right) bool { return r.covers(right) }) {
+			if slices.ContainsFunc(rights, func(r Right) bool { return r.includes(right) }) {
 				problems = append(problems, fmt.Sprintf("granted twice: %s", right))
 				continue
 			}
@@ -62,7 +62,7 @@ type rule struct {
 	namespace string
 }
 
-func (r rule) rights() []Right {
+func (r rule) listRights() []Right {
 	var all []Right
 	for _, group := range r.APIGroups {
 		for _, resource := range r.Resources {
@@ -74,13 +74,13 @@ func (r rule) rights() []Right {
 	return all
 }
 
-// rulesOf returns the rules of the roles that are bound to a subject, cluster-wide ones
+// findRules returns the rules of the roles that are bound to a subject, cluster-wide ones
 // first.
-func rulesOf(subject rbacv1.Subject, objects []client.Object) []rule {
+func findRules(subject rbacv1.Subject, objects []client.Object) []rule {
 	var all []rule
 	bound := func(namespace string, subjects []rbacv1.Subject, ref rbacv1.RoleRef) {
 		if slices.Contains(subjects, subject) {
-			for _, r := range rulesIn(objects, namespace, ref) {
+			for _, r := range findRoleRules(objects, namespace, ref) {
 				all = append(all, rule{r, namespace})
 			}
 		}
@@ -97,8 +97,8 @@ func rulesOf(subject rbacv1.Subject, objects []client.Object) []rule {
 	return all
 }
 
-// rulesIn returns the rules of the role that a binding in a namespace refers to.
-func rulesIn(objects []client.Object, namespace string, ref rbacv1.RoleRef) []rbacv1.PolicyRule {
+// findRoleRules returns the rules of the role that a binding in a namespace refers to.
+func findRoleRules(objects []client.Object, namespace string, ref rbacv1.RoleRef) []rbacv1.PolicyRule {
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *rbacv1.ClusterRole:
@@ -137,7 +137,7 @@ func Compare(rights []Right, requests []Request, excuses []Excuse) []string {
 	var wrong []string
 	for _, right := range rights {
 		used := slices.ContainsFunc(requests, func(r Request) bool {
-			return slices.ContainsFunc(r.uses(), right.covers)
+			return slices.ContainsFunc(r.listUsed(), right.includes)
 		})
 		name := Right{"", right.Verb, right.Group, right.Resource}.String()
 		_, known := excused[name]

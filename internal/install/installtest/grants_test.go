@@ -96,7 +96,7 @@ func TestCompare(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rights, problems := installtest.Granted(subject, roles(test.rules...))
+			rights, problems := installtest.FindGranted(subject, roles(test.rules...))
 			if len(problems) > 0 {
 				t.Error(problems)
 			}
@@ -128,7 +128,7 @@ func TestGranted(t *testing.T) {
 		"there, everywhere": {rule("coordination.k8s.io", []string{"get"}, "leases"), "granted twice: get leases.coordination.k8s.io in croft-system"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, problems := installtest.Granted(subject, roles(test.rule)); strings.Join(problems, "\n") != test.want {
+			if _, problems := installtest.FindGranted(subject, roles(test.rule)); strings.Join(problems, "\n") != test.want {
 				t.Errorf("got %q, want %q", problems, test.want)
 			}
 		})

@@ -24,9 +24,9 @@ type Request struct {
 
 func (r Request) right() Right { return Right{r.Namespace, r.Verb, r.Group, r.Resource} }
 
-// uses returns the rights that the API server required, if it granted the request. Creating
+// listUsed returns the rights that the API server required, if it granted the request. Creating
 // an object by server-side apply requires the right to create in addition to patch.
-func (r Request) uses() []Right {
+func (r Request) listUsed() []Right {
 	if r.Code >= http.StatusBadRequest && r.Code != http.StatusNotFound {
 		return nil
 	}
@@ -51,7 +51,7 @@ func Read(log io.Reader, user string) ([]Request, error) {
 			who = e.ImpersonatedUser.Username
 		}
 		if who == user {
-			all = append(all, requestOf(e))
+			all = append(all, parseRequest(e))
 		}
 	}
 	return all, err
@@ -79,18 +79,18 @@ func Events(log io.Reader) ([]auditv1.Event, error) {
 	}
 }
 
-func requestOf(e *auditv1.Event) Request {
+func parseRequest(e *auditv1.Event) Request {
 	o := e.ObjectRef
 	return Request{
 		Namespace: o.Namespace, Verb: e.Verb, Group: o.APIGroup,
 		Resource: strings.TrimSuffix(o.Resource+"/"+o.Subresource, "/"), Name: o.Name,
-		Code: int(e.ResponseStatus.Code), Message: e.ResponseStatus.Message, Refused: refused(e),
+		Code: int(e.ResponseStatus.Code), Message: e.ResponseStatus.Message, Refused: isRefused(e),
 	}
 }
 
-// refused reports whether a right was missing: for the request, for the creation of an
+// isRefused reports whether a right was missing: for the request, for the creation of an
 // applied object, or to grant a role's rights.
-func refused(e *auditv1.Event) bool {
+func isRefused(e *auditv1.Event) bool {
 	if e.Annotations["authorization.k8s.io/decision"] == "forbid" {
 		return true
 	}

@@ -12,9 +12,9 @@ import (
 	"croft.dev/croft/internal/metric"
 )
 
-// Registered fails the test if a registry lacks a metric that is declared for the process,
+// CheckRegistered fails the test if a registry lacks a metric that is declared for the process,
 // if it has an undeclared metric of croft's, or if help texts or labels differ.
-func Registered(t *testing.T, registry prometheus.Collector, process metric.Process) {
+func CheckRegistered(t *testing.T, registry prometheus.Collector, process metric.Process) {
 	t.Helper()
 	descriptions := make(chan *prometheus.Desc, 1000)
 	registry.Describe(descriptions)
@@ -33,8 +33,8 @@ func Registered(t *testing.T, registry prometheus.Collector, process metric.Proc
 			t.Errorf("%s is declared, and not registered", m.Name)
 		case strings.HasPrefix(m.Name, "croft_") && got != m.Desc().String():
 			t.Errorf("%s is registered as\n%s\nand declared as\n%s", m.Name, got, m.Desc())
-		case labels(got) != labels(m.Desc().String()):
-			t.Errorf("%s has the labels %s, and is declared with %s", m.Name, labels(got), labels(m.Desc().String()))
+		case parseLabels(got) != parseLabels(m.Desc().String()):
+			t.Errorf("%s has the labels %s, and is declared with %s", m.Name, parseLabels(got), parseLabels(m.Desc().String()))
 		}
 	}
 	for name := range registered {
@@ -46,8 +46,8 @@ func Registered(t *testing.T, registry prometheus.Collector, process metric.Proc
 	}
 }
 
-// labels returns the labels in the text of a description.
-func labels(description string) string {
+// parseLabels returns the labels in the text of a description.
+func parseLabels(description string) string {
 	_, rest, _ := strings.Cut(description, "variableLabels: {")
 	text, _, _ := strings.Cut(rest, "}")
 	return text

@@ -18,9 +18,9 @@ var unrestricting = map[string]string{
 	"TenantOwner":          "write its subject into the access of its tenants",
 }
 
-// Others accounts for the objects of Capsule's other kinds. They are a problem if they restrict
+// AccountOthers accounts for the objects of Capsule's other kinds. They are a problem if they restrict
 // tenants, since Capsule enforces them only in the namespaces of its own Tenants.
-func Others(d *draft.Draft) {
+func AccountOthers(d *draft.Draft) {
 	for _, o := range d.Objects {
 		if o.Skip || o.Group() != draft.CapsuleGroup || o.Kind == "Tenant" {
 			continue
@@ -28,11 +28,11 @@ func Others(d *draft.Draft) {
 		why, known := unrestricting[o.Kind]
 		switch {
 		case known:
-			o.Root().NotKept("%s", why)
+			o.Root().MarkNotKept("%s", why)
 		case o.Kind == "GlobalTenantResource" || o.Kind == "TenantResource":
-			copies(d, o)
+			accountCopies(d, o)
 		default:
-			d.Lost(o.Root(), "croft reads no %s of Capsule's, which may restrict tenants: write what it asks for into croft.yaml, such as a tenant's quota", o.Kind)
+			d.ReportLost(o.Root(), "croft reads no %s of Capsule's, which may restrict tenants: write what it asks for into croft.yaml, such as a tenant's quota", o.Kind)
 		}
 	}
 }
@@ -40,9 +40,9 @@ func Others(d *draft.Draft) {
 // data are the kinds whose copies do not restrict tenants.
 var data = []string{"ConfigMap", "Secret", "ServiceAccount"}
 
-// copies accounts for objects that Capsule copies into the namespaces of its Tenants. It
+// accountCopies accounts for objects that Capsule copies into the namespaces of its Tenants. It
 // deletes the copies with the Tenant.
-func copies(d *draft.Draft, o *source.Object) {
+func accountCopies(d *draft.Draft, o *source.Object) {
 	const remedy = "Capsule deletes its copies with its Tenant, and croft copies nothing: write these objects into the tenants' namespaces yourself"
 	restricts := false
 	for _, resource := range o.At("spec", "resources").Items() {
@@ -57,8 +57,8 @@ func copies(d *draft.Draft, o *source.Object) {
 		}
 	}
 	if restricts {
-		d.Lost(o.Root(), "%s", remedy+"; some of them may restrict the tenant, as a NetworkPolicy does")
+		d.ReportLost(o.Root(), "%s", remedy+"; some of them may restrict the tenant, as a NetworkPolicy does")
 		return
 	}
-	o.Root().NotKept("%s", remedy)
+	o.Root().MarkNotKept("%s", remedy)
 }

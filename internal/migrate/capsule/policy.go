@@ -12,26 +12,26 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-func hosts(d *draft.Draft, name string, options source.Field, t *draft.Tenant) {
+func readHosts(d *draft.Draft, name string, options source.Field, t *draft.Tenant) {
 	to := draft.TenantField(name, "domains")
 	hosts := options.At("allowedHostnames")
 	for _, h := range hosts.At("allowed").Items() {
 		t.Spec.Domains = draft.Distinct(append(t.Spec.Domains, strings.ToLower(h.Text())))
-		h.KeptAs(to, "granted to this tenant alone, on everything that routes")
+		h.MarkKeptAs(to, "granted to this tenant alone, on everything that routes")
 	}
 	if len(hosts.Fields()) == 0 {
-		hosts.Kept(to)
+		hosts.MarkKept(to)
 	}
 	if pattern := hosts.At("allowedRegex"); pattern.Text() != "" {
-		d.Lost(pattern, "croft grants hosts by name, or all below one by *.: write those that the tenant uses into domains")
+		d.ReportLost(pattern, "croft grants hosts by name, or all below one by *.: write those that the tenant uses into domains")
 	} else {
-		pattern.Kept(to)
+		pattern.MarkKept(to)
 	}
 	if !hosts.Found() {
-		hosts.UnsetChanged(to, "any host was allowed: croft grants hosts by name, and this tenant gets none but those of platform.tenantDomain")
+		hosts.MarkUnsetChanged(to, "any host was allowed: croft grants hosts by name, and this tenant gets none but those of platform.tenantDomain")
 	}
-	options.At("hostnameCollisionScope").Changed(to, "croft never lets two tenants have one host; it does not compare the Ingresses of one tenant")
-	options.At("allowWildcardHostnames").Changed(to, "a tenant may use a wildcard if it was granted one")
+	options.At("hostnameCollisionScope").MarkChanged(to, "croft never lets two tenants have one host; it does not compare the Ingresses of one tenant")
+	options.At("allowWildcardHostnames").MarkChanged(to, "a tenant may use a wildcard if it was granted one")
 }
 
 // lists are the fields that list allowed names.
@@ -51,31 +51,31 @@ var lists = []struct {
 	{[]string{"deviceClasses"}, "deviceClasses", func(a *v1alpha1.Allowances) *[]string { return &a.DeviceClasses }, true},
 }
 
-// policy reads the allowances for the tenant's objects.
-func policy(d *draft.Draft, name string, spec source.Field, a *v1alpha1.Allowances) {
+// readPolicy reads the allowances for the tenant's objects.
+func readPolicy(d *draft.Draft, name string, spec source.Field, a *v1alpha1.Allowances) {
 	for _, l := range lists {
 		f, field := spec.At(l.path...), "policy."+l.field
 		until := "any is allowed"
 		if l.none {
 			until = "none is allowed"
 		}
-		switch names, patterns := allowed(f, draft.TenantField(name, field)); {
+		switch names, patterns := readAllowed(f, draft.TenantField(name, field)); {
 		case !f.Found():
 			if l.none {
-				f.UnsetChanged(draft.TenantField(name, field), "any was allowed: croft allows none by default; name those that the tenant needs")
+				f.MarkUnsetChanged(draft.TenantField(name, field), "any was allowed: croft allows none by default; name those that the tenant needs")
 			}
 		case len(names) == 0, len(patterns) > 0 && len(f.At("allowed").Texts()) == 0:
 			if len(patterns) == 0 {
 				patterns = []source.Field{f}
 			}
 			for _, p := range patterns {
-				d.Lost(p, `croft allows by name: write the names that the tenant uses into %s, or [] for none; until then %s`, field, until)
+				d.ReportLost(p, `croft allows by name: write the names that the tenant uses into %s, or [] for none; until then %s`, field, until)
 			}
 			d.LeaveOut(draft.TenantField(name, field), "%s names nothing that croft can allow; until you write it, %s", f.Path(), until)
 		default:
 			*l.into(a) = names
 			for _, p := range patterns {
-				d.Lost(p, "croft allows by name: write the names that the tenant uses into %s, which has only those that are listed", field)
+				d.ReportLost(p, "croft allows by name: write the names that the tenant uses into %s, which has only those that are listed", field)
 			}
 		}
 	}
@@ -84,28 +84,28 @@ func policy(d *draft.Draft, name string, spec source.Field, a *v1alpha1.Allowanc
 	for _, p := range policies.Texts() {
 		a.ImagePullPolicies = append(a.ImagePullPolicies, corev1.PullPolicy(p))
 	}
-	policies.Kept(to)
+	policies.MarkKept(to)
 	if !policies.Found() {
-		policies.UnsetChanged(to, "any was allowed: croft makes it Always by default, so that no pod runs an image that somebody else's secret pulled")
+		policies.MarkUnsetChanged(to, "any was allowed: croft makes it Always by default, so that no pod runs an image that somebody else's secret pulled")
 	}
-	services(d, name, spec.At("serviceOptions"), a)
+	readServices(d, name, spec.At("serviceOptions"), a)
 }
 
-// allowed reads a list of allowed names. patterns are the fields that allow by other means than
+// readAllowed reads a list of allowed names. patterns are the fields that allow by other means than
 // names.
-func allowed(f source.Field, to string) (names []string, patterns []source.Field) {
+func readAllowed(f source.Field, to string) (names []string, patterns []source.Field) {
 	exact, standard := f.At("allowed"), f.At("default")
-	exact.Kept(to)
+	exact.MarkKept(to)
 	names = exact.Texts()
 	if standard.Text() != "" {
 		names = append(names, standard.Text())
-		standard.Changed(to, "allowed; croft sets no default")
+		standard.MarkChanged(to, "allowed; croft sets no default")
 	}
-	standard.Kept(to)
+	standard.MarkKept(to)
 	for _, key := range []string{"allowedRegex", "matchLabels", "matchExpressions"} {
 		pattern := f.At(key)
 		if isEmpty(pattern) {
-			pattern.Kept(to)
+			pattern.MarkKept(to)
 		} else {
 			patterns = append(patterns, pattern)
 		}
@@ -113,11 +113,11 @@ func allowed(f source.Field, to string) (names []string, patterns []source.Field
 	return draft.Distinct(names), patterns
 }
 
-func services(d *draft.Draft, name string, options source.Field, a *v1alpha1.Allowances) {
+func readServices(d *draft.Draft, name string, options source.Field, a *v1alpha1.Allowances) {
 	to := draft.TenantField(name, "policy.serviceTypes")
 	allowed := options.At("allowedServices")
 	if !allowed.Found() {
-		allowed.UnsetChanged(to, "every type of Service was allowed: croft allows ClusterIP by default; name those that the tenant needs")
+		allowed.MarkUnsetChanged(to, "every type of Service was allowed: croft allows ClusterIP by default; name those that the tenant needs")
 	} else {
 		a.ServiceTypes = []corev1.ServiceType{corev1.ServiceTypeClusterIP}
 		for _, k := range []struct {
@@ -126,99 +126,99 @@ func services(d *draft.Draft, name string, options source.Field, a *v1alpha1.All
 		}{{"nodePort", corev1.ServiceTypeNodePort}, {"loadBalancer", corev1.ServiceTypeLoadBalancer}, {"externalName", corev1.ServiceTypeExternalName}} {
 			// By default, Capsule allows each of them.
 			f := allowed.At(k.key)
-			if !f.Found() || f.True() {
+			if !f.Found() || f.IsTrue() {
 				a.ServiceTypes = append(a.ServiceTypes, k.kind)
 			}
-			f.Kept(to)
+			f.MarkKept(to)
 		}
 	}
 	if ips := options.At("externalIPs", "allowed"); len(ips.Texts()) > 0 {
-		ips.NotKept("croft refuses external IPs to every tenant, since they take over others' traffic: use a load balancer")
+		ips.MarkNotKept("croft refuses external IPs to every tenant, since they take over others' traffic: use a load balancer")
 	} else {
-		ips.KeptAs(to, "croft refuses external IPs to every tenant")
+		ips.MarkKeptAs(to, "croft refuses external IPs to every tenant")
 	}
 	for _, key := range []string{"forbiddenLabels", "forbiddenAnnotations"} {
 		if f := options.At(key); f.Found() {
-			d.Lost(f, "croft forbids the annotations of Services that reach beyond their tenant, and no others: keep a policy of your own for these")
+			d.ReportLost(f, "croft forbids the annotations of Services that reach beyond their tenant, and no others: keep a policy of your own for these")
 		}
 	}
-	options.At("additionalMetadata").NotKept("croft sets no labels and annotations of your own on Services: set them by a policy of yours")
+	options.At("additionalMetadata").MarkNotKept("croft sets no labels and annotations of your own on Services: set them by a policy of yours")
 }
 
-// namespaceOptions reads the labels and annotations that Capsule sets on the tenant's
+// readNamespaceOptions reads the labels and annotations that Capsule sets on the tenant's
 // namespaces.
-func namespaceOptions(d *draft.Draft, name string, options source.Field) {
+func readNamespaceOptions(d *draft.Draft, name string, options source.Field) {
 	to := draft.TenantField(name, "namespaces")
-	options.At("quota").Changed(to, "the platform names them in croft.yaml; selfService.namespaces lets tenants ask for more, whose names begin with the tenant's")
-	metadata(d, name, options.At("additionalMetadata"), false)
+	options.At("quota").MarkChanged(to, "the platform names them in croft.yaml; selfService.namespaces lets tenants ask for more, whose names begin with the tenant's")
+	readMetadata(d, name, options.At("additionalMetadata"), false)
 	for _, item := range options.At("additionalMetadataList").Items() {
 		selector := item.At("namespaceSelector")
-		metadata(d, name, item, len(selector.Fields()) > 0)
-		selector.NotKept("croft has one setting for all namespaces of a tenant")
+		readMetadata(d, name, item, len(selector.Fields()) > 0)
+		selector.MarkNotKept("croft has one setting for all namespaces of a tenant")
 	}
 	for _, key := range []string{"requiredMetadata", "forbiddenLabels", "forbiddenAnnotations", "managedMetadataOnly"} {
-		options.At(key).Changed(to, "tenants write no labels and annotations of namespaces under croft")
+		options.At(key).MarkChanged(to, "tenants write no labels and annotations of namespaces under croft")
 	}
 }
 
-// metadata reads labels and annotations of all or, if some is set, only some namespaces.
-func metadata(d *draft.Draft, name string, f source.Field, some bool) {
+// readMetadata reads labels and annotations of all or, if some is set, only some namespaces.
+func readMetadata(d *draft.Draft, name string, f source.Field, some bool) {
 	for _, mark := range append(f.At("labels").Fields(), f.At("annotations").Fields()...) {
 		switch {
 		case mark.Key() == kubernetes.EnforceLabel:
-			kubernetes.Level(d, name, mark, some)
+			kubernetes.SetLevel(d, name, mark, some)
 		case mark.Key() == kubernetes.NodeSelectorAnnotation && some:
-			d.Lost(mark, "places pods of some namespaces of tenant %s: make them a tenant of their own, on a pool of their own", name)
+			d.ReportLost(mark, "places pods of some namespaces of tenant %s: make them a tenant of their own, on a pool of their own", name)
 		case mark.Key() == kubernetes.NodeSelectorAnnotation:
 			kubernetes.SelectNodes(d, name, f.Object(), mark)
 			kubernetes.SelectLabels(d, name, mark)
-		case !kubernetes.Mark(d, name, mark):
-			mark.NotKept("croft sets no labels and annotations of your own: namespaces that exist keep theirs; set them on new ones by a policy of yours")
+		case !kubernetes.ReadMark(d, name, mark):
+			mark.MarkNotKept("croft sets no labels and annotations of your own: namespaces that exist keep theirs; set them on new ones by a policy of yours")
 		}
 	}
 }
 
-// rules reads the rules of Capsule 0.13 and later.
-func rules(d *draft.Draft, list source.Field) {
+// readRules reads the rules of Capsule 0.13 and later.
+func readRules(d *draft.Draft, list source.Field) {
 	for _, rule := range list.Items() {
-		rule.At("audience").NotKept("belongs to the rest of the rule")
-		rule.At("namespaceSelector").NotKept("belongs to the rest of the rule")
+		rule.At("audience").MarkNotKept("belongs to the rest of the rule")
+		rule.At("namespaceSelector").MarkNotKept("belongs to the rest of the rule")
 		permissions := rule.At("permissions")
-		permissions.At("bindings").NotKept("write these people into the tenant's access, and bind ServiceAccounts by RoleBindings of your own")
-		permissions.At("promotions").NotKept("croft promotes no ServiceAccounts: bind them by RoleBindings of your own")
+		permissions.At("bindings").MarkNotKept("write these people into the tenant's access, and bind ServiceAccounts by RoleBindings of your own")
+		permissions.At("promotions").MarkNotKept("croft promotes no ServiceAccounts: bind them by RoleBindings of your own")
 		switch enforce := rule.At("enforce"); {
 		case !enforce.Found():
 		case enforce.At("action").Text() == "audit":
-			enforce.NotKept("refused nothing: croft reports what it refuses")
+			enforce.MarkNotKept("refused nothing: croft reports what it refuses")
 		default:
-			d.Lost(enforce, "croft reads no rules of Capsule's: write what this one allows into the tenant's policy, such as registries, serviceTypes and imagePullPolicies, "+
+			d.ReportLost(enforce, "croft reads no rules of Capsule's: write what this one allows into the tenant's policy, such as registries, serviceTypes and imagePullPolicies, "+
 				"what it grants into domains, and keep a policy of your own for the rest")
 		}
 		for _, q := range rule.At("quota").Items() {
-			d.Lost(q, "croft reads no quotas of rules: write the limits into the tenant's quota")
+			d.ReportLost(q, "croft reads no quotas of rules: write the limits into the tenant's quota")
 		}
 	}
 }
 
-// rest accounts for the fields that croft does not have, with the remedy.
-func rest(d *draft.Draft, name string, spec source.Field) {
+// accountRest accounts for the fields that croft does not have, with the remedy.
+func accountRest(d *draft.Draft, name string, spec source.Field) {
 	to := draft.TenantField(name, "deletion")
-	if f := spec.At("preventDeletion"); f.True() {
-		f.Changed(to, "croft destroys nothing by default: deletion: Retain keeps the namespaces of a deleted tenant")
+	if f := spec.At("preventDeletion"); f.IsTrue() {
+		f.MarkChanged(to, "croft destroys nothing by default: deletion: Retain keeps the namespaces of a deleted tenant")
 	} else {
-		f.Kept(to)
+		f.MarkKept(to)
 	}
-	if f := spec.At("cordoned"); f.True() {
-		d.Lost(f, "croft does not freeze tenants: take the tenant's access away, and set a quota of 0")
+	if f := spec.At("cordoned"); f.IsTrue() {
+		d.ReportLost(f, "croft does not freeze tenants: take the tenant's access away, and set a quota of 0")
 	} else {
-		f.Kept(draft.TenantField(name, "access"))
+		f.MarkKept(draft.TenantField(name, "access"))
 	}
-	spec.At("forceTenantPrefix").Changed(draft.TenantField(name, "namespaces"), "the platform names the namespaces in croft.yaml")
-	spec.At("podOptions", "additionalMetadata").NotKept("croft sets no labels and annotations of your own on pods: set them by a policy of yours")
-	spec.At("data").NotKept("only Capsule's templates read it")
+	spec.At("forceTenantPrefix").MarkChanged(draft.TenantField(name, "namespaces"), "the platform names the namespaces in croft.yaml")
+	spec.At("podOptions", "additionalMetadata").MarkNotKept("croft sets no labels and annotations of your own on pods: set them by a policy of yours")
+	spec.At("data").MarkNotKept("only Capsule's templates read it")
 	permissions := spec.At("permissions")
-	permissions.At("matchOwners").NotKept("write the subjects of these TenantOwners into the tenant's access")
-	permissions.At("allowOwnerPromotion").NotKept("croft promotes no ServiceAccounts: bind them by RoleBindings of your own")
+	permissions.At("matchOwners").MarkNotKept("write the subjects of these TenantOwners into the tenant's access")
+	permissions.At("allowOwnerPromotion").MarkNotKept("croft promotes no ServiceAccounts: bind them by RoleBindings of your own")
 }
 
 // harmless are labels and annotations of Capsule's Tenants that only restrict actions that
@@ -239,19 +239,19 @@ var harmless = map[string]string{
 	tenantLabel: "Capsule's own",
 }
 
-// marks reads the labels and annotations of a Tenant with which older versions of Capsule
+// readMarks reads the labels and annotations of a Tenant with which older versions of Capsule
 // restricted it.
-func marks(d *draft.Draft, o *source.Object) {
+func readMarks(d *draft.Draft, o *source.Object) {
 	for _, mark := range append(o.At("metadata", "labels").Fields(), o.At("metadata", "annotations").Fields()...) {
 		domain, _, _ := strings.Cut(mark.Key(), "/")
 		if domain != draft.CapsuleGroup && !strings.HasSuffix(domain, "."+draft.CapsuleGroup) && !strings.HasSuffix("."+domain, ".projectcapsule.dev") {
 			continue
 		}
 		if why, ok := harmless[mark.Key()]; ok {
-			mark.NotKept("%s", why)
+			mark.MarkNotKept("%s", why)
 			continue
 		}
-		d.Lost(mark, "croft migrate does not know this setting of Capsule's, which may restrict the tenant: write what it asks for into croft.yaml, and take it out")
+		d.ReportLost(mark, "croft migrate does not know this setting of Capsule's, which may restrict the tenant: write what it asks for into croft.yaml, and take it out")
 	}
 }
 
@@ -262,17 +262,17 @@ var parts = []string{
 	"nodeSelector", "owners", "permissions", "podOptions", "resourceQuotas", "rules", "serviceOptions",
 }
 
-// Unknown reports the fields of Tenants that no reader has accounted for, since they may
+// ReportUnknown reports the fields of Tenants that no reader has accounted for, since they may
 // restrict a tenant.
-func Unknown(d *draft.Draft) {
-	for _, o := range d.Of(draft.CapsuleGroup, "Tenant") {
+func ReportUnknown(d *draft.Draft) {
+	for _, o := range d.List(draft.CapsuleGroup, "Tenant") {
 		for _, part := range o.At("spec").Fields() {
-			for _, f := range part.Unknown() {
+			for _, f := range part.ListUnknown() {
 				if isEmpty(f) && slices.Contains(parts, part.Key()) {
-					f.Other("is empty")
+					f.MarkOther("is empty")
 					continue
 				}
-				d.Lost(f, "croft migrate does not know this field of Capsule's, which may restrict the tenant: write what it asks for into tenants.%s, and take the field out", draft.AsName(o.Name))
+				d.ReportLost(f, "croft migrate does not know this field of Capsule's, which may restrict the tenant: write what it asks for into tenants.%s, and take the field out", draft.ToName(o.Name))
 			}
 		}
 	}

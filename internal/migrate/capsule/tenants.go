@@ -14,11 +14,11 @@ import (
 
 const tenantLabel = "capsule.clastix.io/tenant"
 
-// NodeSelectors returns the nodeSelectors that Capsule's Tenants set on pods, by their own
+// ListNodeSelectors returns the nodeSelectors that Capsule's Tenants set on pods, by their own
 // field and by annotations of namespaces.
-func NodeSelectors(d *draft.Draft) []map[string]string {
+func ListNodeSelectors(d *draft.Draft) []map[string]string {
 	var all []map[string]string
-	for _, o := range d.Of(draft.CapsuleGroup, "Tenant") {
+	for _, o := range d.List(draft.CapsuleGroup, "Tenant") {
 		all = append(all, o.At("spec", "nodeSelector").TextMap())
 		options := o.At("spec", "namespaceOptions")
 		for _, metadata := range append(options.At("additionalMetadataList").Items(), options.At("additionalMetadata")) {
@@ -28,37 +28,37 @@ func NodeSelectors(d *draft.Draft) []map[string]string {
 	return all
 }
 
-// Tenants converts Capsule's Tenants into tenants.
-func Tenants(d *draft.Draft) {
-	for _, o := range d.Of(draft.CapsuleGroup, "Tenant") {
-		name := draft.AsName(o.Name)
+// ReadTenants converts Capsule's Tenants into tenants.
+func ReadTenants(d *draft.Draft) {
+	for _, o := range d.List(draft.CapsuleGroup, "Tenant") {
+		name := draft.ToName(o.Name)
 		if other := d.Tenants[name]; other != nil && other.From.Group() == draft.CapsuleGroup {
-			d.Lost(o.Root(), "becomes tenant %s, as %s does: give one of them another name", name, other.From.ID())
+			d.ReportLost(o.Root(), "becomes tenant %s, as %s does: give one of them another name", name, other.From.ID())
 			continue
 		}
-		source.Frame(o, "tenants."+name)
+		source.AccountMetadata(o, "tenants."+name)
 		if name != o.Name {
-			o.At("metadata", "name").Changed("tenants."+name, "a tenant's name becomes a namespace and a domain: small letters, digits and '-'")
+			o.At("metadata", "name").MarkChanged("tenants."+name, "a tenant's name becomes a namespace and a domain: small letters, digits and '-'")
 		}
 		t := d.AddTenant(name, o)
 		spec := o.At("spec")
-		namespaces(d, name, o, t)
-		pool(d, name, spec.At("nodeSelector"), t)
-		people(d, name, spec)
-		quota(d, name, spec, t)
-		policy(d, name, spec, &t.Spec.Policy.Allowances)
-		hosts(d, name, spec.At("ingressOptions"), t)
-		namespaceOptions(d, name, spec.At("namespaceOptions"))
-		rules(d, spec.At("rules"))
-		rest(d, name, spec)
-		marks(d, o)
+		readNamespaces(d, name, o, t)
+		readPool(d, name, spec.At("nodeSelector"), t)
+		readPeople(d, name, spec)
+		readQuota(d, name, spec, t)
+		readPolicy(d, name, spec, &t.Spec.Policy.Allowances)
+		readHosts(d, name, spec.At("ingressOptions"), t)
+		readNamespaceOptions(d, name, spec.At("namespaceOptions"))
+		readRules(d, spec.At("rules"))
+		accountRest(d, name, spec)
+		readMarks(d, o)
 	}
 }
 
-func namespaces(d *draft.Draft, name string, o *source.Object, t *draft.Tenant) {
+func readNamespaces(d *draft.Draft, name string, o *source.Object, t *draft.Tenant) {
 	list := o.At("status", "namespaces")
 	names := list.Texts()
-	for _, n := range d.Of("", "Namespace") {
+	for _, n := range d.List("", "Namespace") {
 		if n.At("metadata", "labels", tenantLabel).Text() == o.Name {
 			names = append(names, n.Name)
 		}
@@ -68,19 +68,19 @@ func namespaces(d *draft.Draft, name string, o *source.Object, t *draft.Tenant) 
 	to := draft.TenantField(name, "namespaces")
 	switch {
 	case len(names) == 0:
-		list.UnsetChanged(to, "no namespace of this tenant was read, from its status or by the label %s: it gets one of its own name", tenantLabel)
+		list.MarkUnsetChanged(to, "no namespace of this tenant was read, from its status or by the label %s: it gets one of its own name", tenantLabel)
 	case !slices.Equal(names, []string{name}):
-		d.Has(t, name, names)
+		d.SetNamespaces(t, name, names)
 	}
 	if list.Found() {
-		list.Kept(to)
+		list.MarkKept(to)
 	}
 }
 
-// pool reads the nodeSelector: one key selects the pool, and the pool's nodes must have the
+// readPool reads the nodeSelector: one key selects the pool, and the pool's nodes must have the
 // other labels.
-func pool(d *draft.Draft, name string, selector source.Field, t *draft.Tenant) {
-	if pools := d.PoolsFor(draft.SelectedBy(selector.TextMap(), selector)); len(pools) > 0 {
+func readPool(d *draft.Draft, name string, selector source.Field, t *draft.Tenant) {
+	if pools := d.FindPools(draft.ListSelections(selector.TextMap(), selector)); len(pools) > 0 {
 		at := selector
 		if f := selector.At(d.Key); f.Found() {
 			at = f
@@ -89,17 +89,17 @@ func pool(d *draft.Draft, name string, selector source.Field, t *draft.Tenant) {
 	}
 	for _, f := range selector.Fields() {
 		if f.Key() != d.Key {
-			d.Select(t, name, f, f.Key(), f.Text())
+			d.CheckSelection(t, name, f, f.Key(), f.Text())
 		}
 	}
 }
 
-// people reads the owners, and the subjects of additional bindings.
-func people(d *draft.Draft, name string, spec source.Field) {
-	prefix := kubernetes.GroupPrefix(d)
+// readPeople reads the owners, and the subjects of additional bindings.
+func readPeople(d *draft.Draft, name string, spec source.Field) {
+	prefix := kubernetes.FindGroupPrefix(d)
 	for _, owner := range spec.At("owners").Items() {
 		if owner.At("kind").Text() == "ServiceAccount" {
-			owner.NotKept("a tenant's access names people and groups: give the ServiceAccount a RoleBinding to croft-operator in the tenant's namespaces")
+			owner.MarkNotKept("a tenant's access names people and groups: give the ServiceAccount a RoleBinding to croft-operator in the tenant's namespaces")
 			continue
 		}
 		role, why := v1alpha1.RoleOperator, "an owner becomes operator, who runs workloads and makes no namespaces: the platform names these in croft.yaml"
@@ -108,47 +108,47 @@ func people(d *draft.Draft, name string, spec source.Field) {
 				if r == "capsule-namespace-deleter" {
 					continue
 				}
-				if like, said := kubernetes.RoleOf(d, "ClusterRole", "", r); like != "" {
+				if like, said := kubernetes.MatchRole(d, "ClusterRole", "", r); like != "" {
 					role, why = like, said
 				}
 			}
 		}
-		kubernetes.Subject(d, name, owner, prefix, role, why)
-		owner.At("clusterRoles").Changed(draft.TenantField(name, "access"), "%s", why)
-		owner.At("proxySettings").NotKept("croft's proxy lists cluster-scoped objects by the tenant's pools and allowances: docs/proxy.md")
-		boundMarks(owner)
+		kubernetes.AddSubject(d, name, owner, prefix, role, why)
+		owner.At("clusterRoles").MarkChanged(draft.TenantField(name, "access"), "%s", why)
+		owner.At("proxySettings").MarkNotKept("croft's proxy lists cluster-scoped objects by the tenant's pools and allowances: docs/proxy.md")
+		accountBindingMarks(owner)
 	}
 	for _, b := range spec.At("additionalRoleBindings").Items() {
-		role, why := kubernetes.RoleOf(d, "ClusterRole", "", b.At("clusterRoleName").Text())
+		role, why := kubernetes.MatchRole(d, "ClusterRole", "", b.At("clusterRoleName").Text())
 		for _, s := range b.At("subjects").Items() {
 			if s.At("kind").Text() == "ServiceAccount" {
-				s.NotKept("a tenant's access names people and groups: bind the ServiceAccount by a RoleBinding of your own")
+				s.MarkNotKept("a tenant's access names people and groups: bind the ServiceAccount by a RoleBinding of your own")
 				continue
 			}
-			kubernetes.Subject(d, name, s, prefix, role, why)
+			kubernetes.AddSubject(d, name, s, prefix, role, why)
 		}
 		if role == "" {
-			b.At("clusterRoleName").NotKept("%s", why)
+			b.At("clusterRoleName").MarkNotKept("%s", why)
 		} else {
-			b.At("clusterRoleName").Changed(draft.TenantField(name, "access"), "%s", why)
+			b.At("clusterRoleName").MarkChanged(draft.TenantField(name, "access"), "%s", why)
 		}
-		boundMarks(b)
+		accountBindingMarks(b)
 	}
 }
 
-// boundMarks accounts for the labels and annotations of the RoleBindings that Capsule writes.
-func boundMarks(f source.Field) {
+// accountBindingMarks accounts for the labels and annotations of the RoleBindings that Capsule writes.
+func accountBindingMarks(f source.Field) {
 	for _, key := range []string{"labels", "annotations"} {
-		f.At(key).NotKept("croft's RoleBindings have croft's own labels and annotations")
+		f.At(key).MarkNotKept("croft's RoleBindings have croft's own labels and annotations")
 	}
 }
 
-// quota reads quotas and limits.
-func quota(d *draft.Draft, name string, spec source.Field, t *draft.Tenant) {
+// readQuota reads quotas and limits.
+func readQuota(d *draft.Draft, name string, spec source.Field, t *draft.Tenant) {
 	quotas := spec.At("resourceQuotas")
 	total := corev1.ResourceList{}
 	for _, item := range quotas.At("items").Items() {
-		kubernetes.Hard(d, name, item, total, lost)
+		kubernetes.AddQuota(d, name, item, total, reportLost)
 	}
 	to := draft.TenantField(name, "quota")
 	if quotas.At("scope").Text() == "Namespace" {
@@ -157,41 +157,41 @@ func quota(d *draft.Draft, name string, spec source.Field, t *draft.Tenant) {
 			quantity.Mul(n)
 			total[key] = quantity
 		}
-		quotas.At("scope").Changed(to, "each namespace had this; a tenant's quota is for all its namespaces together, %d of them, and divided by what each uses", n)
+		quotas.At("scope").MarkChanged(to, "each namespace had this; a tenant's quota is for all its namespaces together, %d of them, and divided by what each uses", n)
 	} else {
-		quotas.At("scope").Kept(to)
+		quotas.At("scope").MarkKept(to)
 	}
 	if len(total) > 0 {
 		t.Spec.Quota = total
 	}
 	for _, item := range spec.At("limitRanges", "items").Items() {
-		kubernetes.ContainerLimits(d, name, item.At("limits"), lost)
+		kubernetes.ReadContainerLimits(d, name, item.At("limits"), reportLost)
 	}
 }
 
-// lost reports a quota or a limit that croft.yaml cannot express. Capsule deletes its own
+// reportLost reports a quota or a limit that croft.yaml cannot express. Capsule deletes its own
 // objects with its Tenant.
-func lost(d *draft.Draft, f source.Field, why, kind string) {
-	d.Lost(f, "%s, and Capsule deletes its %s with its Tenant: write one of your own into the tenant's namespaces", why, kind)
+func reportLost(d *draft.Draft, f source.Field, why, kind string) {
+	d.ReportLost(f, "%s, and Capsule deletes its %s with its Tenant: write one of your own into the tenant's namespaces", why, kind)
 }
 
-// Policies returns the network policies that Capsule writes into tenants' namespaces, by
+// ReadPolicies returns the network policies that Capsule writes into tenants' namespaces, by
 // tenant.
-func Policies(d *draft.Draft) map[string][]network.Policy {
+func ReadPolicies(d *draft.Draft) map[string][]network.Policy {
 	all := map[string][]network.Policy{}
-	for _, o := range d.Of(draft.CapsuleGroup, "Tenant") {
-		name := draft.AsName(o.Name)
+	for _, o := range d.List(draft.CapsuleGroup, "Tenant") {
+		name := draft.ToName(o.Name)
 		for _, item := range o.At("spec", "networkPolicies", "items").Items() {
 			p := network.NewPolicy(o, item)
 			p.Namespace = d.Namespaces(name)[0]
-			if err := item.Into(&p.Spec); err != nil {
-				d.Lost(item, "cannot be read: %v", err)
+			if err := item.Decode(&p.Spec); err != nil {
+				d.ReportLost(item, "cannot be read: %v", err)
 				continue
 			}
-			network.Defaulted(p.NetworkPolicy)
-			network.Judged(d, name, p)
+			network.SetDefaults(p.NetworkPolicy)
+			network.ReportPolicy(d, name, p)
 			if selector := p.Spec.PodSelector; len(selector.MatchLabels)+len(selector.MatchExpressions) > 0 {
-				d.Lost(item, "is about some pods, and Capsule deletes it with its Tenant: write a NetworkPolicy of your own into the tenant's namespaces")
+				d.ReportLost(item, "is about some pods, and Capsule deletes it with its Tenant: write a NetworkPolicy of your own into the tenant's namespaces")
 			}
 			all[name] = append(all[name], p)
 		}

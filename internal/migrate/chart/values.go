@@ -10,74 +10,74 @@ import (
 func Read(d *draft.Draft) {
 	for _, o := range d.ValuesFiles() {
 		for _, f := range o.At("nodePools").Fields() {
-			pool(d, f)
+			readPool(d, f)
 		}
-		o.At("nodePools").Kept("pools")
+		o.At("nodePools").MarkKept("pools")
 		for _, f := range o.At("tenants").Fields() {
-			tenant(d, f)
+			readTenant(d, f)
 		}
-		o.At("tenants").Kept("tenants")
+		o.At("tenants").MarkKept("tenants")
 	}
 }
 
-// Globals reads the global values. It runs before the pools, which may override them.
-func Globals(d *draft.Draft) {
+// ReadGlobals reads the global values. It runs before the pools, which may override them.
+func ReadGlobals(d *draft.Draft) {
 	for _, o := range d.ValuesFiles() {
-		global(d, o.At("global"))
+		readGlobal(d, o.At("global"))
 	}
 }
 
-func global(d *draft.Draft, f source.Field) {
+func readGlobal(d *draft.Draft, f source.Field) {
 	if host := f.At("tenantHostPrefix"); host.Found() {
 		d.Platform.TenantDomain = host.Text()
-		host.Kept("platform.tenantDomain")
+		host.MarkKept("platform.tenantDomain")
 	}
 	if name := f.At("clusterName"); name.Found() {
 		d.Platform.ClusterName = name.Text()
-		name.Kept("platform.clusterName")
+		name.MarkKept("platform.clusterName")
 	}
 	if dns := f.At("clusterDNS"); dns.Found() {
 		d.Platform.ClusterDNS = dns.Texts()
-		dns.Kept("platform.clusterDNS")
+		dns.MarkKept("platform.clusterDNS")
 	}
-	f.At("clusterHostname").NotKept("croft publishes no hosts for the cluster itself: your ingress controller's settings have it")
+	f.At("clusterHostname").MarkNotKept("croft publishes no hosts for the cluster itself: your ingress controller's settings have it")
 }
 
-func pool(d *draft.Draft, f source.Field) {
-	name := draft.AsName(f.Key())
+func readPool(d *draft.Draft, f source.Field) {
+	name := draft.ToName(f.Key())
 	p := d.Pools[name]
 	if p == nil {
 		p = &draft.Pool{From: f.Object(), Values: []string{f.Key()}}
 		d.Pools[name] = p
 	} else {
-		d.Note("pool %s is in the values file and in %s: where both speak, the values file counts", name, p.From.ID())
+		d.AddNote("pool %s is in the values file and in %s: where both speak, the values file counts", name, p.From.ID())
 	}
 	if name != f.Key() {
-		f.Changed("pools."+name, "a pool's name becomes a label and a taint: small letters, digits and '-'")
+		f.MarkChanged("pools."+name, "a pool's name becomes a label and a taint: small letters, digits and '-'")
 	} else {
-		f.Kept("pools." + name)
+		f.MarkKept("pools." + name)
 	}
 	in := f.At("instances")
-	in.Kept(draft.PoolField(name, "instances"))
+	in.MarkKept(draft.PoolField(name, "instances"))
 	if types := in.At("capacityTypes"); types.Found() {
-		p.Spec.Instances.CapacityTypes = draft.Typed[v1alpha1.CapacityType](types.Texts())
-		types.Kept(draft.PoolField(name, "instances.capacityTypes"))
+		p.Spec.Instances.CapacityTypes = draft.DistinctAs[v1alpha1.CapacityType](types.Texts())
+		types.MarkKept(draft.PoolField(name, "instances.capacityTypes"))
 	}
 	if types := in.At("instanceTypes"); types.Found() {
 		p.Spec.Instances.InstanceTypes = types.Texts()
-		types.Kept(draft.PoolField(name, "instances.instanceTypes"))
+		types.MarkKept(draft.PoolField(name, "instances.instanceTypes"))
 	}
-	ttl(d, either(in, f, "emptyTtl"), draft.PoolField(name, "emptyTTL"), &p.Spec.EmptyTTL,
+	readTTL(d, findEither(in, f, "emptyTtl"), draft.PoolField(name, "emptyTTL"), &p.Spec.EmptyTTL,
 		"the chart's default, an hour, is croft's too")
-	ttl(d, either(in, f, "ttl"), draft.PoolField(name, "ttl"), &p.Spec.TTL, "the chart set none, so nodes grow as old as they like; croft's default is Never too")
+	readTTL(d, findEither(in, f, "ttl"), draft.PoolField(name, "ttl"), &p.Spec.TTL, "the chart set none, so nodes grow as old as they like; croft's default is Never too")
 	if code := f.At("costCode"); code.Found() {
 		p.Spec.CostCode = code.Text()
-		code.Kept(draft.PoolField(name, "costCode"))
+		code.MarkKept(draft.PoolField(name, "costCode"))
 	}
 }
 
-// either returns a field of instances if the file has it there, or else of the pool.
-func either(in, pool source.Field, key string) source.Field {
+// findEither returns a field of instances if the file has it there, or else of the pool.
+func findEither(in, pool source.Field, key string) source.Field {
 	if f := in.At(key); f.Found() {
 		return f
 	}
@@ -87,40 +87,40 @@ func either(in, pool source.Field, key string) source.Field {
 	return in.At(key)
 }
 
-func ttl(d *draft.Draft, f source.Field, to string, ttl *v1alpha1.Duration, unset string) {
+func readTTL(d *draft.Draft, f source.Field, to string, ttl *v1alpha1.Duration, unset string) {
 	if !f.Found() {
 		if *ttl == "" {
-			f.Unset(to, "%s", unset)
+			f.MarkUnset(to, "%s", unset)
 		}
 		return
 	}
 	n, ok := f.Number()
 	if !ok || n < 0 {
-		f.NotKept("is no number of seconds")
-		d.Problem(f, "%q is no number of seconds; write one such as 600", f.Text())
+		f.MarkNotKept("is no number of seconds")
+		d.ReportProblem(f, "%q is no number of seconds; write one such as 600", f.Text())
 		return
 	}
-	*ttl = draft.Seconds(n)
-	f.KeptAs(to, "%d seconds are %s", n, *ttl)
+	*ttl = draft.FormatSeconds(n)
+	f.MarkKeptAs(to, "%d seconds are %s", n, *ttl)
 }
 
-func tenant(d *draft.Draft, f source.Field) {
-	name := draft.AsName(f.Key())
+func readTenant(d *draft.Draft, f source.Field) {
+	name := draft.ToName(f.Key())
 	t := d.AddTenant(name, f.Object())
 	if name != f.Key() {
-		f.Changed("tenants."+name, "a tenant's name becomes a namespace and a domain: small letters, digits and '-'")
+		f.MarkChanged("tenants."+name, "a tenant's name becomes a namespace and a domain: small letters, digits and '-'")
 	} else {
-		f.Kept("tenants." + name)
+		f.MarkKept("tenants." + name)
 	}
 	if p := f.At("nodePool"); p.Found() {
-		d.Place(t, name, p, draft.AsName(p.Text()))
+		d.Place(t, name, p, draft.ToName(p.Text()))
 	}
 	if group := f.At("operatorEdGroup"); group.Found() {
 		t.Spec.Access = append(t.Spec.Access, v1alpha1.Access{Group: group.Text(), Role: v1alpha1.RoleOperator})
-		group.KeptAs(draft.TenantField(name, "access"), "croft puts platform.groupPrefix before it, as the API server does before the groups of its identity provider")
+		group.MarkKeptAs(draft.TenantField(name, "access"), "croft puts platform.groupPrefix before it, as the API server does before the groups of its identity provider")
 	}
 	if domains := f.At("domains"); domains.Found() {
 		t.Spec.Domains = draft.Distinct(append(t.Spec.Domains, domains.Texts()...))
-		domains.Kept(draft.TenantField(name, "domains"))
+		domains.MarkKept(draft.TenantField(name, "domains"))
 	}
 }

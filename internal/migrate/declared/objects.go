@@ -6,46 +6,46 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Objects copies croft's API objects. The objects that croft made from them are then not
+// ReadObjects copies croft's API objects. The objects that croft made from them are then not
 // migrated.
-func Objects(d *draft.Draft) {
+func ReadObjects(d *draft.Draft) {
 	group := v1alpha1.GroupVersion.Group
-	for _, o := range d.Of(group, "Platform") {
-		take(o, "platform", &d.Platform)
+	for _, o := range d.List(group, "Platform") {
+		readSpec(o, "platform", &d.Platform)
 	}
-	for _, o := range d.Of(group, "Pool") {
+	for _, o := range d.List(group, "Pool") {
 		p := &draft.Pool{From: o, Values: []string{o.Name}}
-		take(o, "pools."+o.Name, &p.Spec)
+		readSpec(o, "pools."+o.Name, &p.Spec)
 		d.Pools[o.Name] = p
 	}
-	for _, o := range d.Of(group, "Tenant") {
+	for _, o := range d.List(group, "Tenant") {
 		t := d.AddTenant(o.Name, o)
-		take(o, "tenants."+o.Name, &t.Spec)
+		readSpec(o, "tenants."+o.Name, &t.Spec)
 		if len(t.Spec.Namespaces) > 0 {
-			d.Has(t, o.Name, t.Spec.Namespaces)
+			d.SetNamespaces(t, o.Name, t.Spec.Namespaces)
 		}
 	}
-	for _, o := range d.Of(group, "SecondaryNetwork") {
+	for _, o := range d.List(group, "SecondaryNetwork") {
 		var spec v1alpha1.SecondaryNetworkSpec
-		take(o, "secondaryNetworks."+o.Name, &spec)
+		readSpec(o, "secondaryNetworks."+o.Name, &spec)
 		d.Secondary[o.Name] = spec
 	}
-	if len(d.Of(group, "Platform")) == 0 {
+	if len(d.List(group, "Platform")) == 0 {
 		return
 	}
 	for _, o := range d.Objects {
-		if !o.Skip && !o.Accounted() && draft.Managed(o) {
-			o.Root().Other("croft wrote it itself, of what is declared")
+		if !o.Skip && !o.IsAccounted() && draft.IsManaged(o) {
+			o.Root().MarkOther("croft wrote it itself, of what is declared")
 			o.Skip = true
 		}
 	}
 }
 
-func take(o *source.Object, to string, spec any) {
-	source.Frame(o, to)
-	if err := o.At("spec").Into(spec); err != nil {
-		o.At("spec").NotKept("cannot be read: %v", err)
+func readSpec(o *source.Object, to string, spec any) {
+	source.AccountMetadata(o, to)
+	if err := o.At("spec").Decode(spec); err != nil {
+		o.At("spec").MarkNotKept("cannot be read: %v", err)
 		return
 	}
-	o.At("spec").Kept(to)
+	o.At("spec").MarkKept(to)
 }

@@ -12,23 +12,23 @@ import (
 	"croft.dev/croft/internal/migrate/draft"
 )
 
-// Rules reads back the TenantRules that croft compiled from its tenants.
-func Rules(d *draft.Draft) {
+// ReadRules reads back the TenantRules that croft compiled from its tenants.
+func ReadRules(d *draft.Draft) {
 	ruled := map[string]bool{}
 	own := map[string]string{} // the tenant domain that results from each tenant's first domain
-	for _, o := range d.Of(v1alpha1.GroupVersion.Group, "TenantRules") {
+	for _, o := range d.List(v1alpha1.GroupVersion.Group, "TenantRules") {
 		var spec v1alpha1.TenantRulesSpec
 		name := o.At("spec", "tenant").Text()
-		take(o, "tenants."+name, &spec)
+		readSpec(o, "tenants."+name, &spec)
 		if name == "" {
-			o.Root().NotKept("names no tenant")
+			o.Root().MarkNotKept("names no tenant")
 			continue
 		}
 		ruled[name] = true
 		t := d.AddTenant(name, o)
 		readRules(d, name, t, &spec)
 		t.Subjects = spec.Subjects
-		o.At("spec", "platformNamespaces").Kept("platform.network.platformNamespaces")
+		o.At("spec", "platformNamespaces").MarkKept("platform.network.platformNamespaces")
 		d.Platform.Network.PlatformNamespaces = draft.Distinct(append(d.Platform.Network.PlatformNamespaces, spec.PlatformNamespaces...))
 		if len(spec.Domains) > 1 && spec.Domains[1] == "*."+spec.Domains[0] {
 			if domain, ok := strings.CutPrefix(spec.Domains[0], name+"."); ok {
@@ -61,7 +61,7 @@ func readRules(d *draft.Draft, name string, t *draft.Tenant, r *v1alpha1.TenantR
 		s.Pools = r.Pools
 	}
 	if !slices.Equal(r.Namespaces, []string{name}) {
-		d.Has(t, name, r.Namespaces)
+		d.SetNamespaces(t, name, r.Namespaces)
 	}
 	s.Domains = draft.Distinct(append(s.Domains, r.Domains...))
 	if r.Egress != v1alpha1.EgressOpen {
@@ -72,26 +72,26 @@ func readRules(d *draft.Draft, name string, t *draft.Tenant, r *v1alpha1.TenantR
 	}
 	p := &s.Policy.Allowances
 	any := []string{"*"}
-	p.ServiceTypes = unless(r.ServiceTypes, []corev1.ServiceType{corev1.ServiceTypeClusterIP})
-	p.Registries = unless(r.Registries, any)
-	p.ImagePullPolicies = unless(r.ImagePullPolicies, []corev1.PullPolicy{corev1.PullAlways})
-	p.PriorityClasses = unless(r.PriorityClasses, []string{})
-	p.RuntimeClasses = unless(r.RuntimeClasses, []string{})
-	p.StorageClasses = unless(r.StorageClasses, any)
-	p.IngressClasses = unless(r.IngressClasses, any)
-	p.GatewayClasses = unless(r.GatewayClasses, any)
-	p.Issuers = unless(r.Issuers, any)
-	p.IssuerTypes = unless(r.IssuerTypes, []string{"selfSigned", "ca"})
-	p.SourceHosts = unless(r.SourceHosts, any)
-	p.CSIDrivers = unless(r.CSIDrivers, []string{})
-	p.DeviceClasses = unless(r.DeviceClasses, []string{})
-	p.VolumeTypes = unless(r.VolumeTypes, []v1alpha1.VolumeType{})
-	p.VolumeAttributesClasses = unless(r.VolumeAttributesClasses, []string{})
+	p.ServiceTypes = omitDefault(r.ServiceTypes, []corev1.ServiceType{corev1.ServiceTypeClusterIP})
+	p.Registries = omitDefault(r.Registries, any)
+	p.ImagePullPolicies = omitDefault(r.ImagePullPolicies, []corev1.PullPolicy{corev1.PullAlways})
+	p.PriorityClasses = omitDefault(r.PriorityClasses, []string{})
+	p.RuntimeClasses = omitDefault(r.RuntimeClasses, []string{})
+	p.StorageClasses = omitDefault(r.StorageClasses, any)
+	p.IngressClasses = omitDefault(r.IngressClasses, any)
+	p.GatewayClasses = omitDefault(r.GatewayClasses, any)
+	p.Issuers = omitDefault(r.Issuers, any)
+	p.IssuerTypes = omitDefault(r.IssuerTypes, []string{"selfSigned", "ca"})
+	p.SourceHosts = omitDefault(r.SourceHosts, any)
+	p.CSIDrivers = omitDefault(r.CSIDrivers, []string{})
+	p.DeviceClasses = omitDefault(r.DeviceClasses, []string{})
+	p.VolumeTypes = omitDefault(r.VolumeTypes, []v1alpha1.VolumeType{})
+	p.VolumeAttributesClasses = omitDefault(r.VolumeAttributesClasses, []string{})
 	if size, err := resource.ParseQuantity(r.MaxVolumeSize); err == nil && size.String() != "1Ti" {
 		p.MaxVolumeSize = &size
 	}
-	p.CloudIdentities = unless(r.CloudIdentities, []string{})
-	p.ClusterIPs = unless(r.ClusterIPs, []string{})
+	p.CloudIdentities = omitDefault(r.CloudIdentities, []string{})
+	p.ClusterIPs = omitDefault(r.ClusterIPs, []string{})
 	if r.MaxTokenExpirationSeconds != 86400 {
 		p.MaxTokenExpirationSeconds = &r.MaxTokenExpirationSeconds
 	}
@@ -104,14 +104,14 @@ func readRules(d *draft.Draft, name string, t *draft.Tenant, r *v1alpha1.TenantR
 	if r.DoNotDisrupt {
 		p.DoNotDisrupt = &r.DoNotDisrupt
 	}
-	p.Annotations = unless(r.Annotations, []string{})
+	p.Annotations = omitDefault(r.Annotations, []string{})
 	if r.UnknownAnnotations != v1alpha1.UnknownWarn {
 		p.UnknownAnnotations = r.UnknownAnnotations
 	}
 }
 
-// unless returns the list, or nil if it is the default.
-func unless[T comparable](list, otherwise []T) []T {
+// omitDefault returns the list, or nil if it is the default.
+func omitDefault[T comparable](list, otherwise []T) []T {
 	if slices.Equal(list, otherwise) {
 		return nil
 	}

@@ -24,10 +24,10 @@ func (d *Draft) ClusterName() string {
 	}
 	votes := map[string]int{}
 	for _, o := range d.Objects {
-		if o.Skip || !Reads(o) || o.Group() != KarpenterGroup && o.Group() != AWSGroup {
+		if o.Skip || !IsRead(o) || o.Group() != KarpenterGroup && o.Group() != AWSGroup {
 			continue
 		}
-		o.Leaves(func(f source.Field) {
+		o.VisitLeaves(func(f source.Field) {
 			value, _ := f.Value().(string)
 			key := f.Key()
 			switch name, owned := strings.CutPrefix(key, "kubernetes.io/cluster/"); {
@@ -45,7 +45,7 @@ func (d *Draft) ClusterName() string {
 		}
 	}
 	if len(votes) > 1 {
-		d.Note("the tags that were read name several clusters, %s: croft.yaml is for %s; say --cluster-name if that is wrong",
+		d.AddNote("the tags that were read name several clusters, %s: croft.yaml is for %s; say --cluster-name if that is wrong",
 			strings.Join(slices.Sorted(maps.Keys(votes)), ", "), best)
 	}
 	return best

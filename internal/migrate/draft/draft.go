@@ -105,8 +105,8 @@ func New(objects []*source.Object, o Options) *Draft {
 	return d
 }
 
-// Of returns the objects of a kind, in the order of the input.
-func (d *Draft) Of(group, kind string) []*source.Object {
+// List returns the objects of a kind, in the order of the input.
+func (d *Draft) List(group, kind string) []*source.Object {
 	var all []*source.Object
 	for _, o := range d.kinds[group+"/"+kind] {
 		if !o.Skip {
@@ -116,9 +116,9 @@ func (d *Draft) Of(group, kind string) []*source.Object {
 	return all
 }
 
-// Named returns the object of a kind with a name, or nil.
-func (d *Draft) Named(group, kind, name string) *source.Object {
-	for _, o := range d.Of(group, kind) {
+// Find returns the object of a kind with a name, or nil.
+func (d *Draft) Find(group, kind, name string) *source.Object {
+	for _, o := range d.List(group, kind) {
 		if o.Name == name {
 			return o
 		}
@@ -126,17 +126,17 @@ func (d *Draft) Named(group, kind, name string) *source.Object {
 	return nil
 }
 
-// Problem reports a field that the user must correct.
-func (d *Draft) Problem(f source.Field, format string, args ...any) {
+// ReportProblem reports a field that the user must correct.
+func (d *Draft) ReportProblem(f source.Field, format string, args ...any) {
 	d.Problems = append(d.Problems, f.Problem(format, args...))
 }
 
-// Lost reports a field that restricts or places a tenant's pods and that croft.yaml cannot
+// ReportLost reports a field that restricts or places a tenant's pods and that croft.yaml cannot
 // express: the user must decide about it.
-func (d *Draft) Lost(f source.Field, format string, args ...any) {
+func (d *Draft) ReportLost(f source.Field, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
-	f.NotKept("%s", message)
-	d.Problem(f, "%s", message)
+	f.MarkNotKept("%s", message)
+	d.ReportProblem(f, "%s", message)
 }
 
 // LeaveOut omits a field of croft.yaml, with a comment at the top of the file.
@@ -152,14 +152,14 @@ func (d *Draft) Namespaces(name string) []string {
 	return []string{name}
 }
 
-// TenantOf returns the tenant of a namespace, or "" if it has none.
-func (d *Draft) TenantOf(namespace string) string {
+// FindTenant returns the tenant of a namespace, or "" if it has none.
+func (d *Draft) FindTenant(namespace string) string {
 	return d.owners[namespace]
 }
 
-// Has sets a tenant's namespaces. A namespace that another tenant has already keeps its owner;
+// SetNamespaces sets a tenant's namespaces. A namespace that another tenant has already keeps its owner;
 // croft check refuses it.
-func (d *Draft) Has(t *Tenant, name string, namespaces []string) {
+func (d *Draft) SetNamespaces(t *Tenant, name string, namespaces []string) {
 	t.Spec.Namespaces = namespaces
 	if d.owners[name] == name && !slices.Contains(namespaces, name) {
 		delete(d.owners, name)
@@ -207,15 +207,15 @@ func PoolField(name, field string) string { return "pools." + name + "." + field
 // TenantField returns the path of a tenant's field in croft.yaml.
 func TenantField(name, field string) string { return "tenants." + name + "." + field }
 
-// Note adds a general remark.
-func (d *Draft) Note(format string, args ...any) {
+// AddNote adds a general remark.
+func (d *Draft) AddNote(format string, args ...any) {
 	if n := fmt.Sprintf(format, args...); !slices.Contains(d.Notes, n) {
 		d.Notes = append(d.Notes, n)
 	}
 }
 
-// Missing reports a field of croft.yaml for which the input has no value.
-func (d *Draft) Missing(path, format string, args ...any) {
+// ReportMissing reports a field of croft.yaml for which the input has no value.
+func (d *Draft) ReportMissing(path, format string, args ...any) {
 	d.Told[path] = true
 	d.Problems = append(d.Problems, manifest.Problem{Path: "croft.yaml: " + path, Message: fmt.Sprintf(format, args...)})
 }

@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// Seconds returns a number of seconds as a short Duration: 600 is 10m.
-func Seconds(n int64) v1alpha1.Duration {
+// FormatSeconds returns a number of seconds as a short Duration: 600 is 10m.
+func FormatSeconds(n int64) v1alpha1.Duration {
 	switch {
 	case n < 0 || n > int64((1<<63-1)/time.Second):
 		return v1alpha1.Never
@@ -21,8 +21,8 @@ func Seconds(n int64) v1alpha1.Duration {
 	}
 }
 
-// Duration converts a duration in Karpenter's format, such as 168h0m0s, into a short Duration.
-func Duration(text string) (v1alpha1.Duration, bool) {
+// ParseDuration converts a duration in Karpenter's format, such as 168h0m0s, into a short Duration.
+func ParseDuration(text string) (v1alpha1.Duration, bool) {
 	if text == string(v1alpha1.Never) {
 		return v1alpha1.Never, true
 	}
@@ -30,5 +30,5 @@ func Duration(text string) (v1alpha1.Duration, bool) {
 	if err != nil || span < 0 {
 		return "", false
 	}
-	return Seconds(int64(span / time.Second)), true
+	return FormatSeconds(int64(span / time.Second)), true
 }

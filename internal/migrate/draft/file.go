@@ -29,7 +29,7 @@ const header = "# Written by croft migrate. Its report says what became of every
 
 // YAML returns the file as YAML. Omitted parts are listed at its top.
 func (f *File) YAML() ([]byte, error) {
-	content, err := f.content()
+	content, err := f.buildContent()
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +46,8 @@ func (f *File) YAML() ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// content returns the file without empty members.
-func (f *File) content() (map[string]any, error) {
+// buildContent returns the file without empty members.
+func (f *File) buildContent() (map[string]any, error) {
 	data, err := yaml.Marshal(f)
 	if err != nil {
 		return nil, err
@@ -56,21 +56,21 @@ func (f *File) content() (map[string]any, error) {
 	if err := yaml.Unmarshal(data, &content); err != nil {
 		return nil, err
 	}
-	platform := under(content, "platform")
-	dropEmpty(under(platform, "tenantDefaults"), "policy")
+	platform := getMap(content, "platform")
+	dropEmpty(getMap(platform, "tenantDefaults"), "policy")
 	dropEmpty(platform, "network", "tenantDefaults")
-	if class := under(platform, "nodeClass"); len(class) == 0 {
+	if class := getMap(platform, "nodeClass"); len(class) == 0 {
 		delete(platform, "nodeClass")
 	}
 	if platform["clusterName"] == "" {
 		delete(platform, "clusterName")
 	}
-	for _, p := range under(content, "pools") {
+	for _, p := range getMap(content, "pools") {
 		if pool, ok := p.(map[string]any); ok {
 			dropEmpty(pool, "instances")
 		}
 	}
-	for _, t := range under(content, "tenants") {
+	for _, t := range getMap(content, "tenants") {
 		if tenant, ok := t.(map[string]any); ok {
 			dropEmpty(tenant, "network", "policy")
 		}
@@ -78,7 +78,7 @@ func (f *File) content() (map[string]any, error) {
 	return content, nil
 }
 
-func under(content map[string]any, key string) map[string]any {
+func getMap(content map[string]any, key string) map[string]any {
 	inner, _ := content[key].(map[string]any)
 	return inner
 }
@@ -107,21 +107,21 @@ func (f *File) Problems() manifest.Problems {
 	return append(problems, more...)
 }
 
-// Settle omits objects that croft check would refuse, until only problems of the platform
+// DropRefused omits objects that croft check would refuse, until only problems of the platform
 // remain. It returns the problems that were not reported before.
-func (f *File) Settle(said map[string]bool) manifest.Problems {
+func (f *File) DropRefused(said map[string]bool) manifest.Problems {
 	var told manifest.Problems
 	for {
 		var refused manifest.Problems
 		progress := false
 		for _, p := range f.Problems() {
-			if f.leaveOut(p) {
+			if f.omitObject(p) {
 				progress = true
 				if p.Kind != "Tenant" || !said[p.Name] {
-					told = append(told, inFile(p))
+					told = append(told, relocateProblem(p))
 				}
 			} else if !said[p.Path] {
-				refused = append(refused, inFile(p))
+				refused = append(refused, relocateProblem(p))
 			}
 		}
 		if !progress {
@@ -130,27 +130,27 @@ func (f *File) Settle(said map[string]bool) manifest.Problems {
 	}
 }
 
-// inFile removes the file and the line of a problem, since the file is not written yet, and adds
+// relocateProblem removes the file and the line of a problem, since the file is not written yet, and adds
 // croft.yaml to its path.
-func inFile(p manifest.Problem) manifest.Problem {
+func relocateProblem(p manifest.Problem) manifest.Problem {
 	p.File, p.Line = "", 0
 	p.Path = "croft.yaml: " + p.Path
 	return p
 }
 
-func (f *File) leaveOut(p manifest.Problem) bool {
+func (f *File) omitObject(p manifest.Problem) bool {
 	switch p.Kind {
 	case "Pool":
-		return remove(f, f.Pools, "pool", p)
+		return removeEntry(f, f.Pools, "pool", p)
 	case "Tenant":
-		return remove(f, f.Tenants, "tenant", p)
+		return removeEntry(f, f.Tenants, "tenant", p)
 	case "SecondaryNetwork":
-		return remove(f, f.SecondaryNetworks, "secondary network", p)
+		return removeEntry(f, f.SecondaryNetworks, "secondary network", p)
 	}
 	return false
 }
 
-func remove[T any](f *File, from map[string]T, what string, p manifest.Problem) bool {
+func removeEntry[T any](f *File, from map[string]T, what string, p manifest.Problem) bool {
 	spec, ok := from[p.Name]
 	if !ok {
 		return false
@@ -167,8 +167,8 @@ func remove[T any](f *File, from map[string]T, what string, p manifest.Problem) 
 	return true
 }
 
-// File returns the file with the results of all readers.
-func (d *Draft) File() *File {
+// BuildFile returns the file with the results of all readers.
+func (d *Draft) BuildFile() *File {
 	f := &File{
 		Platform: d.Platform, Pools: map[string]v1alpha1.PoolSpec{},
 		Tenants: map[string]v1alpha1.TenantSpec{}, SecondaryNetworks: d.Secondary,

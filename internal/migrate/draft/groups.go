@@ -26,7 +26,7 @@ const DiscoveryTag = "karpenter.sh/discovery"
 
 // KarpenterPools returns all objects that become pools.
 func (d *Draft) KarpenterPools() []*source.Object {
-	return append(d.Of(KarpenterGroup, "Provisioner"), d.Of(KarpenterGroup, "NodePool")...)
+	return append(d.List(KarpenterGroup, "Provisioner"), d.List(KarpenterGroup, "NodePool")...)
 }
 
 // handled are the kinds that migrate reads, by group.
@@ -48,8 +48,8 @@ var handled = map[string][]string{
 	"templates.gatekeeper.sh":   {"ConstraintTemplate"},
 }
 
-// Reads reports whether migrate reads objects of this kind.
-func Reads(o *source.Object) bool {
+// IsRead reports whether migrate reads objects of this kind.
+func IsRead(o *source.Object) bool {
 	if o.Kind == source.KindValues || o.Group() == ConstraintsGroup {
 		return true
 	}
@@ -67,7 +67,7 @@ func (d *Draft) ValuesFiles() []*source.Object {
 	return all
 }
 
-// Managed reports whether croft wrote an object.
-func Managed(o *source.Object) bool {
+// IsManaged reports whether croft wrote an object.
+func IsManaged(o *source.Object) bool {
 	return o.At("metadata", "labels", v1alpha1.ManagedByLabel).Text() == v1alpha1.ManagedBy
 }

@@ -13,8 +13,8 @@ func Distinct[T comparable](list []T) []T {
 	return all
 }
 
-// Typed is like Distinct, and converts the values to a string type.
-func Typed[S ~string](list []string) []S {
+// DistinctAs is like Distinct, and converts the values to a string type.
+func DistinctAs[S ~string](list []string) []S {
 	var all []S
 	for _, v := range Distinct(list) {
 		all = append(all, S(v))

@@ -7,9 +7,9 @@ import (
 	"croft.dev/croft/internal/estate"
 )
 
-// NameServers returns the addresses in croft's own policy for DNS that a platform declared.
+// FilterNameServers returns the addresses in croft's own policy for DNS that a platform declared.
 // croft adds the address of NodeLocal DNSCache itself, as the last IPv4 address.
-func NameServers(blocks []string) []string {
+func FilterNameServers(blocks []string) []string {
 	var all []string
 	last := -1
 	for _, block := range Distinct(blocks) {

@@ -7,8 +7,8 @@ import (
 
 var notInNames = regexp.MustCompile(`[^a-z0-9-]+`)
 
-// AsName converts any name into a valid name for a tenant or a pool.
-func AsName(name string) string {
+// ToName converts any name into a valid name for a tenant or a pool.
+func ToName(name string) string {
 	made := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	if len(made) > 63 {
 		made = strings.Trim(made[:63], "-")

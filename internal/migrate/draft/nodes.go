@@ -27,9 +27,9 @@ type Nodes struct {
 	weight  int64
 }
 
-// Nodes returns the nodes of all Provisioners and NodePools, in Karpenter's order: by weight,
+// ListNodes returns the nodes of all Provisioners and NodePools, in Karpenter's order: by weight,
 // then by name.
-func (d *Draft) Nodes() []*Nodes {
+func (d *Draft) ListNodes() []*Nodes {
 	if d.nodes != nil {
 		return d.nodes
 	}
@@ -42,9 +42,9 @@ func (d *Draft) Nodes() []*Nodes {
 	return d.nodes
 }
 
-// NodesOf returns the nodes of one object.
-func (d *Draft) NodesOf(o *source.Object) *Nodes {
-	for _, n := range d.Nodes() {
+// FindNodes returns the nodes of one object.
+func (d *Draft) FindNodes(o *source.Object) *Nodes {
+	for _, n := range d.ListNodes() {
 		if n.From == o {
 			return n
 		}
@@ -64,8 +64,8 @@ func newNodes(o *source.Object) *Nodes {
 	n.offered = scheduling.NewLabelRequirements(n.Labels.TextMap())
 	n.offered.Add(scheduling.NewRequirement(own, corev1.NodeSelectorOpIn, o.Name))
 	for _, r := range requirements.Items() {
-		if s, ok := SelectionOf(r); ok {
-			n.offered.Add(s.requirement())
+		if s, ok := ParseSelection(r); ok {
+			n.offered.Add(s.buildRequirement())
 		}
 	}
 	if !n.offered.Has(corev1.LabelOSStable) {
@@ -78,9 +78,9 @@ func newNodes(o *source.Object) *Nodes {
 // if it is valid for a Pool. Karpenter refuses to change a NodePool with replicas into one
 // without, so the pool of such a NodePool gets another name.
 func PoolName(o *source.Object) string {
-	name := AsName(o.Name)
+	name := ToName(o.Name)
 	if IsStatic(o) {
-		name = AsName(name + "-dynamic")
+		name = ToName(name + "-dynamic")
 	}
 	return name
 }
@@ -88,21 +88,21 @@ func PoolName(o *source.Object) string {
 // IsStatic reports whether a NodePool has a fixed number of nodes.
 func IsStatic(o *source.Object) bool { return o.Kind == "NodePool" && o.At("spec", "replicas").Found() }
 
-// Label returns the value of a label that every node has, from a label or from a requirement
+// GetLabel returns the value of a label that every node has, from a label or from a requirement
 // with one value, or "" if there is none.
-func (n *Nodes) Label(key string) string {
+func (n *Nodes) GetLabel(key string) string {
 	if r := n.offered[key]; r != nil && r.Operator() == corev1.NodeSelectorOpIn && r.Len() == 1 {
 		return r.Any()
 	}
 	return ""
 }
 
-// Ties returns labels with a taint of the same key and value: they keep other pods off the
+// ListTies returns labels with a taint of the same key and value: they keep other pods off the
 // nodes, and the pool's own pods on them.
-func (n *Nodes) Ties() map[string]string {
+func (n *Nodes) ListTies() map[string]string {
 	ties := map[string]string{}
 	for _, t := range n.Taints.Items() {
-		if key, value := t.At("key").Text(), t.At("value").Text(); value != "" && n.Label(key) == value {
+		if key, value := t.At("key").Text(), t.At("value").Text(); value != "" && n.GetLabel(key) == value {
 			ties[key] = value
 		}
 	}

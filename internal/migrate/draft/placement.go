@@ -20,29 +20,29 @@ func (d *Draft) Place(t *Tenant, name string, by source.Field, pools ...string) 
 		t.setPools(pools)
 		t.Placed = by
 	case len(common) == 0:
-		d.conflict(t, name, by, pools)
+		d.reportConflict(t, name, by, pools)
 		return
 	case t.Placed.Object() != nil:
 		t.setPools(common)
 	}
-	by.Kept(TenantField(name, "pool"))
+	by.MarkKept(TenantField(name, "pool"))
 	for _, pool := range t.Pools() {
 		if _, known := d.Pools[pool]; !known {
 			d.Told[name] = true
-			d.Problem(by, "there is no pool %s among what was read%s; tenant %s is left out of croft.yaml until it has one",
+			d.ReportProblem(by, "there is no pool %s among what was read%s; tenant %s is left out of croft.yaml until it has one",
 				pool, wording.Suggest(pool, slices.Sorted(maps.Keys(d.Pools))), name)
 		}
 	}
 }
 
-func (d *Draft) conflict(t *Tenant, name string, by source.Field, pools []string) {
+func (d *Draft) reportConflict(t *Tenant, name string, by source.Field, pools []string) {
 	at := "what was read before"
 	if t.Placed.Object() != nil {
 		at = t.Placed.Object().ID() + " at " + t.Placed.Object().Place()
 	}
 	first, second := strings.Join(t.Pools(), " or "), strings.Join(pools, " or ")
-	by.NotKept("%s puts tenant %s on pool %s already, which counts", at, name, first)
-	d.Problem(by, "puts tenant %s on pool %s, and %s on pool %s, which counts: make the two agree", name, second, at, first)
+	by.MarkNotKept("%s puts tenant %s on pool %s already, which counts", at, name, first)
+	d.ReportProblem(by, "puts tenant %s on pool %s, and %s on pool %s, which counts: make the two agree", name, second, at, first)
 }
 
 // Pools returns the pools that the tenant's pods may run on.
@@ -62,25 +62,25 @@ func (t *Tenant) setPools(pools []string) {
 	}
 }
 
-// TenantFor returns the tenant of a namespace, and creates it if there is none.
-func (d *Draft) TenantFor(namespace string, from *source.Object) (string, *Tenant) {
-	name := d.TenantOf(namespace)
+// EnsureTenant returns the tenant of a namespace, and creates it if there is none.
+func (d *Draft) EnsureTenant(namespace string, from *source.Object) (string, *Tenant) {
+	name := d.FindTenant(namespace)
 	if name == "" {
-		name = AsName(namespace)
+		name = ToName(namespace)
 	}
 	return name, d.AddTenant(name, from)
 }
 
-// PoolsFor returns the pools with nodes for pods that have all of these selections. It returns
+// FindPools returns the pools with nodes for pods that have all of these selections. It returns
 // none if no selection chooses among pools.
-func (d *Draft) PoolsFor(selections []Selection) []string {
+func (d *Draft) FindPools(selections []Selection) []string {
 	if !slices.ContainsFunc(selections, Selection.ChoosesPools) {
 		return nil
 	}
 	var pools []string
-	for _, n := range d.Nodes() {
+	for _, n := range d.ListNodes() {
 		if !slices.ContainsFunc(selections, func(s Selection) bool {
-			fit := n.Fit(s)
+			fit := n.MatchSelection(s)
 			return fit == NoNode || fit == SomeNodes && s.ChoosesPools()
 		}) {
 			pools = append(pools, n.Pool)
@@ -93,7 +93,7 @@ func (d *Draft) PoolsFor(selections []Selection) []string {
 	for _, s := range selections {
 		if s.ChoosesPools() && (s.Key == d.Key || IsPoolLabel(s.Key)) {
 			for _, value := range s.Values {
-				pools = append(pools, d.PoolNamed(value))
+				pools = append(pools, d.FindPool(value))
 			}
 			return Distinct(pools)
 		}
@@ -101,8 +101,8 @@ func (d *Draft) PoolsFor(selections []Selection) []string {
 	return nil
 }
 
-// PoolNamed returns the pool whose nodes have a value of the key.
-func (d *Draft) PoolNamed(value string) string {
+// FindPool returns the pool whose nodes have a value of the key.
+func (d *Draft) FindPool(value string) string {
 	for _, name := range slices.Sorted(maps.Keys(d.Pools)) {
 		if name == value {
 			return name
@@ -113,5 +113,5 @@ func (d *Draft) PoolNamed(value string) string {
 			return name
 		}
 	}
-	return AsName(value)
+	return ToName(value)
 }

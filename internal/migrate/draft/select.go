@@ -6,30 +6,30 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Select checks that the nodes of a tenant's pools have a label that its pods select, other
+// CheckSelection checks that the nodes of a tenant's pools have a label that its pods select, other
 // than the key's label: croft's pods only select their pool.
-func (d *Draft) Select(t *Tenant, name string, by source.Field, key, value string) {
-	s := Selected(key, value, by)
-	switch pool := d.UnmetPool(t, s); {
+func (d *Draft) CheckSelection(t *Tenant, name string, by source.Field, key, value string) {
+	s := NewSelection(key, value, by)
+	switch pool := d.FindUnmetPool(t, s); {
 	case !slices.ContainsFunc(t.Pools(), func(pool string) bool { return d.Pools[pool] != nil }):
-		by.NotKept("croft selects nodes by %s alone, and no pool of this tenant was read", d.Key)
+		by.MarkNotKept("croft selects nodes by %s alone, and no pool of this tenant was read", d.Key)
 	case pool == "":
-		by.KeptAs(TenantField(name, "pool"), "all nodes of the tenant's pool have %s", s)
+		by.MarkKeptAs(TenantField(name, "pool"), "all nodes of the tenant's pool have %s", s)
 	default:
-		d.Lost(by, "pods ran on nodes with %s alone, and the nodes of pool %s may lack it: write {key: %s, operator: In, values: [%s]} into %s, or select it in the pods",
+		d.ReportLost(by, "pods ran on nodes with %s alone, and the nodes of pool %s may lack it: write {key: %s, operator: In, values: [%s]} into %s, or select it in the pods",
 			s, pool, key, value, PoolField(pool, "instances.requirements"))
 	}
 }
 
-// UnmetPool returns a pool of the tenant with nodes that do not meet a selection, or "" if
+// FindUnmetPool returns a pool of the tenant with nodes that do not meet a selection, or "" if
 // there is none. It ignores the pool's own label, which Place handles.
-func (d *Draft) UnmetPool(t *Tenant, s Selection) string {
+func (d *Draft) FindUnmetPool(t *Tenant, s Selection) string {
 	if s.ChoosesPools() && (s.Key == d.Key || IsPoolLabel(s.Key)) {
 		return ""
 	}
 	for _, pool := range t.Pools() {
-		i := slices.IndexFunc(d.Nodes(), func(n *Nodes) bool { return n.Pool == pool })
-		if i < 0 || d.Nodes()[i].Fit(s) != EveryNode {
+		i := slices.IndexFunc(d.ListNodes(), func(n *Nodes) bool { return n.Pool == pool })
+		if i < 0 || d.ListNodes()[i].MatchSelection(s) != EveryNode {
 			return pool
 		}
 	}

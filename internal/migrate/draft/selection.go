@@ -23,22 +23,22 @@ type Selection struct {
 	At          source.Field
 }
 
-// Selected returns a selection of one value.
-func Selected(key, value string, at source.Field) Selection {
+// NewSelection returns a selection of one value.
+func NewSelection(key, value string, at source.Field) Selection {
 	return Selection{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}, At: at}
 }
 
-// SelectedBy returns the selections of a nodeSelector.
-func SelectedBy(nodeSelector map[string]string, at source.Field) []Selection {
+// ListSelections returns the selections of a nodeSelector.
+func ListSelections(nodeSelector map[string]string, at source.Field) []Selection {
 	var all []Selection
 	for _, key := range slices.Sorted(maps.Keys(nodeSelector)) {
-		all = append(all, Selected(key, nodeSelector[key], at))
+		all = append(all, NewSelection(key, nodeSelector[key], at))
 	}
 	return all
 }
 
-// SelectionOf reads a requirement: its key, operator and values.
-func SelectionOf(f source.Field) (Selection, bool) {
+// ParseSelection reads a requirement: its key, operator and values.
+func ParseSelection(f source.Field) (Selection, bool) {
 	s := Selection{Key: f.At("key").Text(), Operator: corev1.NodeSelectorOperator(f.At("operator").Text()), Values: f.At("values").Texts(), At: f}
 	switch s.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
@@ -55,7 +55,7 @@ func SelectionOf(f source.Field) (Selection, bool) {
 	return s, false
 }
 
-func (s Selection) requirement() *scheduling.Requirement {
+func (s Selection) buildRequirement() *scheduling.Requirement {
 	return scheduling.NewRequirement(s.Key, s.Operator, slices.Clone(s.Values)...)
 }
 
@@ -98,9 +98,9 @@ const (
 	EveryNode
 )
 
-// Fit compares the nodes with a selection.
-func (n *Nodes) Fit(s Selection) Fit {
-	asked := s.requirement()
+// MatchSelection compares the nodes with a selection.
+func (n *Nodes) MatchSelection(s Selection) Fit {
+	asked := s.buildRequirement()
 	if !n.offered.Has(asked.Key) {
 		switch {
 		case isInstanceLabel(asked.Key) && !IsPoolLabel(asked.Key):

@@ -14,38 +14,38 @@ var routing = []string{"Ingress", "Certificate", "Gateway", "HTTPRoute", "GRPCRo
 
 var host = regexp.MustCompile(`^(\*\.)?([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)+[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// Domains reads the hosts that each namespace may serve, from constraints of any kind
+// ReadDomains reads the hosts that each namespace may serve, from constraints of any kind
 // that list hosts for routing kinds.
-func Domains(d *draft.Draft) {
+func ReadDomains(d *draft.Draft) {
 	for _, o := range d.Objects {
 		if o.Skip || o.Group() != draft.ConstraintsGroup {
 			continue
 		}
-		list := hosts(o)
+		list := findHosts(o)
 		switch {
-		case draft.Managed(o):
-			o.Root().Kept("tenants")
+		case draft.IsManaged(o):
+			o.Root().MarkKept("tenants")
 		case list.Found():
-			granted(d, Mutator{o}, list)
-		case concerns(o, "Service"):
-			services(o)
+			grantHosts(d, Mutator{o}, list)
+		case matchesKinds(o, "Service"):
+			accountServices(o)
 		default:
-			o.Root().NotKept("croft migrate does not know what a constraint of kind %s asks for: Gatekeeper continues to require it, in addition to croft's walls; "+
+			o.Root().MarkNotKept("croft migrate does not know what a constraint of kind %s asks for: Gatekeeper continues to require it, in addition to croft's walls; "+
 				"docs/walls.md says what those ask for already", o.Kind)
 		}
 	}
 }
 
-// concerns reports whether a constraint matches one of the kinds.
-func concerns(o *source.Object, kinds ...string) bool {
+// matchesKinds reports whether a constraint matches one of the kinds.
+func matchesKinds(o *source.Object, kinds ...string) bool {
 	return slices.ContainsFunc(o.At("spec", "match", "kinds").Items(), func(match source.Field) bool {
 		return slices.ContainsFunc(match.At("kinds").Texts(), func(kind string) bool { return slices.Contains(kinds, kind) })
 	})
 }
 
-// hosts returns the list of hosts among a constraint's parameters.
-func hosts(o *source.Object) source.Field {
-	if !concerns(o, routing...) {
+// findHosts returns the list of hosts among a constraint's parameters.
+func findHosts(o *source.Object) source.Field {
+	if !matchesKinds(o, routing...) {
 		return source.Field{}
 	}
 	for _, f := range o.At("spec", "parameters").Fields() {
@@ -58,32 +58,32 @@ func hosts(o *source.Object) source.Field {
 	return source.Field{}
 }
 
-// granted adds a constraint's hosts to the tenants of its namespaces.
-func granted(d *draft.Draft, m Mutator, list source.Field) {
-	source.Frame(m.Object, "tenants")
-	m.At("spec", "match").Kept("tenants")
-	s := scopeOf(d, m)
+// grantHosts adds a constraint's hosts to the tenants of its namespaces.
+func grantHosts(d *draft.Draft, m Mutator, list source.Field) {
+	source.AccountMetadata(m.Object, "tenants")
+	m.At("spec", "match").MarkKept("tenants")
+	s := findScope(d, m)
 	if s.why != "" {
-		s.unknown.NotKept("%s", s.why)
-		list.NotKept("is granted to no tenant")
-		d.Problem(s.unknown, "%s: the hosts of this constraint are granted to no tenant; write them into tenants.*.domains", s.why)
-		m.At("spec").Kept("tenants")
+		s.unknown.MarkNotKept("%s", s.why)
+		list.MarkNotKept("is granted to no tenant")
+		d.ReportProblem(s.unknown, "%s: the hosts of this constraint are granted to no tenant; write them into tenants.*.domains", s.why)
+		m.At("spec").MarkKept("tenants")
 		return
 	}
 	for _, f := range m.At("spec", "parameters").Fields() {
 		if f.Key() != list.Key() {
-			f.NotKept("croft migrate converts the hosts alone: keep the constraint for this")
+			f.MarkNotKept("croft migrate converts the hosts alone: keep the constraint for this")
 		}
 	}
 	switch action := m.At("spec", "enforcementAction"); action.Text() {
 	case "", "deny":
-		action.Kept("tenants")
+		action.MarkKept("tenants")
 	default:
-		action.Changed("tenants", "was only told of; croft refuses hosts that are not granted")
+		action.MarkChanged("tenants", "was only told of; croft refuses hosts that are not granted")
 	}
 	found := false
 	for _, namespace := range s.namespaces {
-		name := d.TenantOf(namespace)
+		name := d.FindTenant(namespace)
 		if name == "" {
 			continue
 		}
@@ -92,27 +92,27 @@ func granted(d *draft.Draft, m Mutator, list source.Field) {
 		for _, f := range list.Items() {
 			domain := strings.ToLower(f.Text())
 			if d.Platform.TenantDomain != "" && strings.TrimPrefix(domain, "*.") == name+"."+d.Platform.TenantDomain {
-				f.KeptAs("platform.tenantDomain", "every tenant has <tenant>.%s and all below it", d.Platform.TenantDomain)
+				f.MarkKeptAs("platform.tenantDomain", "every tenant has <tenant>.%s and all below it", d.Platform.TenantDomain)
 				continue
 			}
 			t.Spec.Domains = draft.Distinct(append(t.Spec.Domains, domain))
-			f.KeptAs(draft.TenantField(name, "domains"), "granted to tenant %s alone, on everything that routes", name)
+			f.MarkKeptAs(draft.TenantField(name, "domains"), "granted to tenant %s alone, on everything that routes", name)
 		}
 	}
 	if !found {
-		list.NotKept("none of the namespaces belongs to a tenant that was read")
+		list.MarkNotKept("none of the namespaces belongs to a tenant that was read")
 	}
-	m.At("spec").Kept("tenants")
+	m.At("spec").MarkKept("tenants")
 }
 
-// services recognises constraints against NodePorts and load balancers.
-func services(o *source.Object) {
+// accountServices recognises constraints against NodePorts and load balancers.
+func accountServices(o *source.Object) {
 	kind := strings.ToLower(o.Kind)
 	if strings.Contains(kind, "nodeport") || strings.Contains(kind, "loadbalancer") || strings.Contains(kind, "servicetype") || strings.Contains(kind, "externalip") {
 		o.Root().Account(source.Changed, "tenants.*.policy.serviceTypes", "croft refuses Services of every type but ClusterIP, and external IPs, to every tenant; "+
 			"allow what a tenant needs by policy.serviceTypes, and take the constraint away")
 		return
 	}
-	o.Root().NotKept("croft migrate does not know what a constraint of kind %s asks of Services: Gatekeeper goes on asking for it; "+
+	o.Root().MarkNotKept("croft migrate does not know what a constraint of kind %s asks of Services: Gatekeeper goes on asking for it; "+
 		"by default croft refuses all types but ClusterIP, and external IPs", o.Kind)
 }

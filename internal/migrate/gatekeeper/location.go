@@ -25,9 +25,9 @@ var podSpecs = [][]string{
 	{"spec", "jobTemplate", "spec", "template", "spec"}, {"spec", "template", "spec"}, {"template", "spec"},
 }
 
-// inPodSpec returns the location within the pod spec of the mutated objects, or nil if it is
+// getPodSpecPath returns the location within the pod spec of the mutated objects, or nil if it is
 // elsewhere.
-func (m Mutator) inPodSpec() []string {
+func (m Mutator) getPodSpecPath() []string {
 	steps := splitLocation(m.At("spec", "location").Text())
 	for _, above := range podSpecs {
 		if len(steps) > len(above) && slices.Equal(steps[:len(above)], above) {
@@ -42,11 +42,11 @@ func (m Mutator) inPodSpec() []string {
 
 // isForPods reports whether the mutator applies to pods themselves.
 func (m Mutator) isForPods() bool {
-	return slices.ContainsFunc(m.kinds(), func(kind string) bool { return kind == "Pod" || kind == "*" })
+	return slices.ContainsFunc(m.listKinds(), func(kind string) bool { return kind == "Pod" || kind == "*" })
 }
 
-// kinds returns the kinds that the mutator applies to.
-func (m Mutator) kinds() []string {
+// listKinds returns the kinds that the mutator applies to.
+func (m Mutator) listKinds() []string {
 	var kinds []string
 	for _, a := range m.At("spec", "applyTo").Items() {
 		kinds = append(kinds, a.At("kinds").Texts()...)

@@ -27,8 +27,8 @@ type scope struct {
 	nothing string
 }
 
-// scopeOf returns the namespaces to which a mutator or a constraint applies as a whole.
-func scopeOf(d *draft.Draft, m Mutator) scope {
+// findScope returns the namespaces to which a mutator or a constraint applies as a whole.
+func findScope(d *draft.Draft, m Mutator) scope {
 	match := m.At("spec", "match")
 	switch {
 	case match.At("scope").Text() == "Cluster":
@@ -39,7 +39,7 @@ func scopeOf(d *draft.Draft, m Mutator) scope {
 	if f, why := findCondition(m); why != "" {
 		return scope{unknown: f, why: why}
 	}
-	return namespacesOf(d, match)
+	return findNamespaces(d, match)
 }
 
 // findCondition returns a field that limits a mutator or a constraint to some of the objects in
@@ -70,33 +70,33 @@ func findCondition(m Mutator) (source.Field, string) {
 			return operations, "does not change pods when they are created, which is when croft places them"
 		}
 	}
-	if kinds := match.At("kinds"); kinds.Found() && !concerns(m.Object, append(m.kinds(), "*")...) {
+	if kinds := match.At("kinds"); kinds.Found() && !matchesKinds(m.Object, append(m.listKinds(), "*")...) {
 		return kinds, "is of other kinds than applyTo, so that it changes nothing"
 	}
 	return source.Field{}, ""
 }
 
-// namespacesOf returns the namespaces that a match selects.
-func namespacesOf(d *draft.Draft, match source.Field) scope {
+// findNamespaces returns the namespaces that a match selects.
+func findNamespaces(d *draft.Draft, match source.Field) scope {
 	named := match.At("namespaces")
 	names, unknown := expandPatterns(d, named)
 	if unknown != "" {
 		return scope{unknown: named, why: "no namespace " + unknown + " was read: give the Namespace objects too, or name the namespaces in full"}
 	}
-	selector, err := selectorOf(match.At("namespaceSelector"))
+	selector, err := parseSelector(match.At("namespaceSelector"))
 	if err != nil {
 		return scope{unknown: match.At("namespaceSelector"), why: "cannot be read: " + err.Error()}
 	}
 	if len(named.Items()) == 0 {
-		names = append(namesIn(selector), readNames(d)...)
+		names = append(listNames(selector), readNames(d)...)
 	}
 	var all []string
 	for _, name := range draft.Distinct(names) {
-		marks, read := labelsOf(d, name)
+		marks, read := readLabels(d, name)
 		switch {
-		case globs(match.At("excludedNamespaces").Texts(), name) || marks.Has(gatekeeper.IgnoreLabel):
+		case matchesAny(match.At("excludedNamespaces").Texts(), name) || marks.Has(gatekeeper.IgnoreLabel):
 			continue
-		case !read && !onlyByName(selector):
+		case !read && !selectsByName(selector):
 			return scope{unknown: match.At("namespaceSelector"), why: fmt.Sprintf("selects by labels, and Namespace %s was not read: give it too", name)}
 		case selector.Matches(marks):
 			all = append(all, name)
@@ -129,23 +129,23 @@ func expandPatterns(d *draft.Draft, patterns source.Field) (names []string, unkn
 	return names, ""
 }
 
-func globs(patterns []string, name string) bool {
+func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return gatekeeper.MatchesGlob(pattern, name) })
 }
 
 // readNames returns the names of the namespaces in the input.
 func readNames(d *draft.Draft) []string {
 	var names []string
-	for _, o := range d.Of("", "Namespace") {
+	for _, o := range d.List("", "Namespace") {
 		names = append(names, o.Name)
 	}
 	return names
 }
 
-// labelsOf returns the labels of a namespace, and whether the input has its object.
-func labelsOf(d *draft.Draft, name string) (labels.Set, bool) {
+// readLabels returns the labels of a namespace, and whether the input has its object.
+func readLabels(d *draft.Draft, name string) (labels.Set, bool) {
 	marks := labels.Set{corev1.LabelMetadataName: name}
-	o := d.Named("", "Namespace", name)
+	o := d.Find("", "Namespace", name)
 	if o == nil {
 		return marks, false
 	}
@@ -153,20 +153,20 @@ func labelsOf(d *draft.Draft, name string) (labels.Set, bool) {
 	return marks, true
 }
 
-func selectorOf(f source.Field) (labels.Selector, error) {
+func parseSelector(f source.Field) (labels.Selector, error) {
 	var s metav1.LabelSelector
 	if !f.Found() {
 		return labels.Everything(), nil
 	}
-	if err := f.Into(&s); err != nil {
+	if err := f.Decode(&s); err != nil {
 		return nil, err
 	}
 	return metav1.LabelSelectorAsSelector(&s)
 }
 
-// namesIn returns the namespaces that a selector names by the label
+// listNames returns the namespaces that a selector names by the label
 // kubernetes.io/metadata.name.
-func namesIn(selector labels.Selector) []string {
+func listNames(selector labels.Selector) []string {
 	var names []string
 	requirements, _ := selector.Requirements()
 	for _, r := range requirements {
@@ -179,7 +179,7 @@ func namesIn(selector labels.Selector) []string {
 	return names
 }
 
-func onlyByName(selector labels.Selector) bool {
+func selectsByName(selector labels.Selector) bool {
 	requirements, _ := selector.Requirements()
 	return !slices.ContainsFunc(requirements, func(r labels.Requirement) bool { return r.Key() != corev1.LabelMetadataName })
 }

@@ -12,12 +12,12 @@ import (
 // Mutator is a Gatekeeper Assign or ModifySet.
 type Mutator struct{ *source.Object }
 
-// Mutators returns the mutators in the input, in its order, Assigns first. It leaves out
+// ListMutators returns the mutators in the input, in its order, Assigns first. It leaves out
 // croft's own mutators: the TenantRules contain their placements.
-func Mutators(d *draft.Draft) []Mutator {
+func ListMutators(d *draft.Draft) []Mutator {
 	var all []Mutator
-	for _, o := range append(d.Of(draft.MutationsGroup, "Assign"), d.Of(draft.MutationsGroup, "ModifySet")...) {
-		if !draft.Managed(o) {
+	for _, o := range append(d.List(draft.MutationsGroup, "Assign"), d.List(draft.MutationsGroup, "ModifySet")...) {
+		if !draft.IsManaged(o) {
 			all = append(all, Mutator{o})
 		}
 	}
@@ -34,19 +34,19 @@ type placement struct {
 	unread string
 }
 
-// placement reads a mutator. It returns nil if the mutator does not decide where pods run.
-func (m Mutator) placement() *placement {
-	at := m.inPodSpec()
+// readPlacement reads a mutator. It returns nil if the mutator does not decide where pods run.
+func (m Mutator) readPlacement() *placement {
+	at := m.getPodSpecPath()
 	if len(at) == 0 {
 		return nil
 	}
 	switch at[0] {
 	case "nodeSelector":
-		return m.selectorAt(at[1:])
+		return m.parseNodeSelector(at[1:])
 	case "affinity":
-		return m.affinityAt(at[1:])
+		return m.parseAffinity(at[1:])
 	case "tolerations":
-		return m.tolerationsAt(at[1:])
+		return m.parseTolerations(at[1:])
 	case "nodeName", "schedulerName":
 		return &placement{unread: "croft refuses " + at[0] + " to tenants' pods"}
 	}
@@ -55,20 +55,20 @@ func (m Mutator) placement() *placement {
 
 func (m Mutator) value() source.Field { return m.At("spec", "parameters", "assign", "value") }
 
-// selectorAt reads an Assign of spec.nodeSelector, or of one entry of it.
-func (m Mutator) selectorAt(at []string) *placement {
+// parseNodeSelector reads an Assign of spec.nodeSelector, or of one entry of it.
+func (m Mutator) parseNodeSelector(at []string) *placement {
 	value, from := m.value(), m.At("spec", "parameters", "assign", "fromMetadata", "field")
 	var term []draft.Selection
 	switch {
 	case m.Kind != "Assign" || len(at) > 1:
 	case len(at) == 0:
 		for _, f := range value.Fields() {
-			term = append(term, draft.Selected(f.Key(), f.Text(), f))
+			term = append(term, draft.NewSelection(f.Key(), f.Text(), f))
 		}
 	case value.Text() != "":
-		term = append(term, draft.Selected(at[0], value.Text(), value))
+		term = append(term, draft.NewSelection(at[0], value.Text(), value))
 	case from.Text() == "namespace":
-		s := draft.Selected(at[0], "", from)
+		s := draft.NewSelection(at[0], "", from)
 		s.ByNamespace = true
 		term = append(term, s)
 	}
@@ -78,8 +78,8 @@ func (m Mutator) selectorAt(at []string) *placement {
 	return &placement{terms: [][]draft.Selection{term}}
 }
 
-// affinityAt reads required node affinity. Pod affinity does not choose a pool.
-func (m Mutator) affinityAt(at []string) *placement {
+// parseAffinity reads required node affinity. Pod affinity does not choose a pool.
+func (m Mutator) parseAffinity(at []string) *placement {
 	value := m.value()
 	whole := []string{"nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"}
 	for i, key := range whole {
@@ -102,7 +102,7 @@ func (m Mutator) affinityAt(at []string) *placement {
 	for _, t := range terms {
 		var term []draft.Selection
 		for _, e := range t.At("matchExpressions").Items() {
-			s, ok := draft.SelectionOf(e)
+			s, ok := draft.ParseSelection(e)
 			if !ok {
 				return &placement{unread: "its node affinity is not valid"}
 			}
@@ -126,8 +126,8 @@ func choosesPools(term []draft.Selection) bool {
 	return slices.ContainsFunc(term, draft.Selection.ChoosesPools)
 }
 
-// tolerationsAt reads an Assign or a ModifySet of tolerations.
-func (m Mutator) tolerationsAt(at []string) *placement {
+// parseTolerations reads an Assign or a ModifySet of tolerations.
+func (m Mutator) parseTolerations(at []string) *placement {
 	p := &placement{}
 	switch value := m.value(); {
 	case m.Kind == "ModifySet" && m.At("spec", "parameters", "operation").Text() == "prune":
@@ -145,11 +145,11 @@ func (m Mutator) tolerationsAt(at []string) *placement {
 	return p
 }
 
-// Keys returns the labels and taints by which the mutator selects nodes. The value is a weight
+// ListKeys returns the labels and taints by which the mutator selects nodes. The value is a weight
 // for the choice of the pools' key.
-func (m Mutator) Keys() map[string]int {
+func (m Mutator) ListKeys() map[string]int {
 	keys := map[string]int{}
-	p := m.placement()
+	p := m.readPlacement()
 	if p == nil {
 		return keys
 	}
@@ -168,8 +168,8 @@ func (m Mutator) Keys() map[string]int {
 	return keys
 }
 
-// resolve sets the values of selections that depend on the pods' namespace.
-func resolve(term []draft.Selection, namespace string) []draft.Selection {
+// resolveNamespace sets the values of selections that depend on the pods' namespace.
+func resolveNamespace(term []draft.Selection, namespace string) []draft.Selection {
 	term = slices.Clone(term)
 	for i := range term {
 		if term[i].ByNamespace {
@@ -179,7 +179,7 @@ func resolve(term []draft.Selection, namespace string) []draft.Selection {
 	return term
 }
 
-func toleration(f source.Field) corev1.Toleration {
+func parseToleration(f source.Field) corev1.Toleration {
 	return corev1.Toleration{
 		Key: f.At("key").Text(), Operator: corev1.TolerationOperator(f.At("operator").Text()),
 		Value: f.At("value").Text(), Effect: corev1.TaintEffect(f.At("effect").Text()),

@@ -10,35 +10,35 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// placed is a mutator that places the pods of some namespaces.
-type placed struct {
+// placingMutator is a mutator that places the pods of some namespaces.
+type placingMutator struct {
 	Mutator
 	*placement
 	namespaces []string
 }
 
-// Pools places the tenants of namespaces on pools. A mutator of the placement of pods that
+// ReadPools places the tenants of namespaces on pools. A mutator of the placement of pods that
 // cannot be converted is a problem.
-func Pools(d *draft.Draft) {
-	var selecting, tolerating []placed
-	for _, m := range Mutators(d) {
-		p := m.placement()
+func ReadPools(d *draft.Draft) {
+	var selecting, tolerating []placingMutator
+	for _, m := range ListMutators(d) {
+		p := m.readPlacement()
 		if p == nil {
-			otherMutator(m.Object)
-			refusedMutation(d, m)
+			accountOther(m.Object)
+			reportRefused(d, m)
 			continue
 		}
-		switch s := scopeOf(d, m); {
+		switch s := findScope(d, m); {
 		case s.nothing != "":
-			m.Root().Other("%s: it stays as it is", s.nothing)
+			m.Root().MarkOther("%s: it stays as it is", s.nothing)
 		case p.unread != "":
-			lose(d, m, m.At("spec", "location"), p.unread)
+			reportLost(d, m, m.At("spec", "location"), p.unread)
 		case s.why != "":
-			lose(d, m, s.unknown, s.why)
+			reportLost(d, m, s.unknown, s.why)
 		case len(p.terms) > 0:
-			selecting = append(selecting, placed{m, p, s.namespaces})
+			selecting = append(selecting, placingMutator{m, p, s.namespaces})
 		default:
-			tolerating = append(tolerating, placed{m, p, s.namespaces})
+			tolerating = append(tolerating, placingMutator{m, p, s.namespaces})
 		}
 	}
 	for _, m := range selecting {
@@ -51,8 +51,8 @@ func Pools(d *draft.Draft) {
 	for _, m := range selecting {
 		keepSelections(d, m)
 	}
-	for _, o := range slices.Concat(d.Of(draft.MutationsGroup, "AssignMetadata"), d.Of(draft.MutationsGroup, "AssignImage")) {
-		otherMutator(o)
+	for _, o := range slices.Concat(d.List(draft.MutationsGroup, "AssignMetadata"), d.List(draft.MutationsGroup, "AssignImage")) {
+		accountOther(o)
 	}
 	keepWritten(d)
 }
@@ -60,24 +60,24 @@ func Pools(d *draft.Draft) {
 // keepWritten accounts for the mutators that croft wrote.
 func keepWritten(d *draft.Draft) {
 	for _, kind := range []string{"Assign", "ModifySet"} {
-		for _, o := range d.Of(draft.MutationsGroup, kind) {
-			if draft.Managed(o) {
+		for _, o := range d.List(draft.MutationsGroup, kind) {
+			if draft.IsManaged(o) {
 				d.Platform.Placement = v1alpha1.PlacementGatekeeper
-				o.Root().Kept("platform.placement")
+				o.Root().MarkKept("platform.placement")
 			}
 		}
 	}
 }
 
-func otherMutator(o *source.Object) {
-	o.Root().NotKept("does not decide where pods run: it stays with Gatekeeper, or becomes a MutatingAdmissionPolicy of yours")
+func accountOther(o *source.Object) {
+	o.Root().MarkNotKept("does not decide where pods run: it stays with Gatekeeper, or becomes a MutatingAdmissionPolicy of yours")
 }
 
-// refusedMutation reports a mutator that sets a field of tenants' pods which croft refuses
+// reportRefused reports a mutator that sets a field of tenants' pods which croft refuses
 // unless the tenant is allowed its value: no pod would be admitted.
-func refusedMutation(d *draft.Draft, m Mutator) {
-	at := m.inPodSpec()
-	if len(at) == 0 || scopeOf(d, m).nothing != "" {
+func reportRefused(d *draft.Draft, m Mutator) {
+	at := m.getPodSpecPath()
+	if len(at) == 0 || findScope(d, m).nothing != "" {
 		return
 	}
 	field := at[len(at)-1]
@@ -85,52 +85,52 @@ func refusedMutation(d *draft.Draft, m Mutator) {
 	if list == "" || field == "imagePullPolicy" && m.value().Text() == "Always" {
 		return
 	}
-	d.Problem(m.At("spec", "location"), "Gatekeeper gives pods the %s %s, which croft refuses to tenants that are not allowed it: "+
+	d.ReportProblem(m.At("spec", "location"), "Gatekeeper gives pods the %s %s, which croft refuses to tenants that are not allowed it: "+
 		"add it to policy.%s of their tenants, or to platform.tenantDefaults.policy, or take the mutator away", field, m.value().Text(), list)
 }
 
-// lose reports a placement that cannot be converted.
-func lose(d *draft.Draft, m Mutator, at source.Field, why string) {
-	m.Root().NotKept("places pods, and was not converted: %s", why)
-	d.Problem(at, "places pods, and was not converted: %s; write the pool of each tenant into croft.yaml yourself, and take this mutator away once croft runs", why)
+// reportLost reports a placement that cannot be converted.
+func reportLost(d *draft.Draft, m Mutator, at source.Field, why string) {
+	m.Root().MarkNotKept("places pods, and was not converted: %s", why)
+	d.ReportProblem(at, "places pods, and was not converted: %s; write the pool of each tenant into croft.yaml yourself, and take this mutator away once croft runs", why)
 }
 
-// Placing returns the mutators that decide where pods run, with the namespaces of the pods as
+// FindPlacing returns the mutators that decide where pods run, with the namespaces of the pods as
 // far as they are known.
-func Placing(d *draft.Draft) map[*source.Object][]string {
+func FindPlacing(d *draft.Draft) map[*source.Object][]string {
 	all := map[*source.Object][]string{}
-	for _, m := range Mutators(d) {
-		if p := m.placement(); p == nil || len(p.terms) > 0 && isEverywhere(d, p.terms) {
+	for _, m := range ListMutators(d) {
+		if p := m.readPlacement(); p == nil || len(p.terms) > 0 && isEverywhere(d, p.terms) {
 			continue
 		}
-		if s := scopeOf(d, m); s.nothing == "" {
+		if s := findScope(d, m); s.nothing == "" {
 			all[m.Object] = s.namespaces
 		}
 	}
 	return all
 }
 
-// Chosen returns the pools on which mutators place namespaces.
-func Chosen(d *draft.Draft) []string {
+// ListChosen returns the pools on which mutators place namespaces.
+func ListChosen(d *draft.Draft) []string {
 	var all []string
 	tolerations := map[string][]corev1.Toleration{}
-	for _, m := range Mutators(d) {
-		p := m.placement()
-		s := scopeOf(d, m)
+	for _, m := range ListMutators(d) {
+		p := m.readPlacement()
+		s := findScope(d, m)
 		if p == nil || p.unread != "" || s.why != "" {
 			continue
 		}
 		for _, namespace := range s.namespaces {
 			for _, term := range p.terms {
-				all = append(all, d.PoolsFor(resolve(term, namespace))...)
+				all = append(all, d.FindPools(resolveNamespace(term, namespace))...)
 			}
 			for _, t := range p.tolerations {
-				tolerations[namespace] = append(tolerations[namespace], toleration(t))
+				tolerations[namespace] = append(tolerations[namespace], parseToleration(t))
 			}
 		}
 	}
 	for _, list := range tolerations {
-		if pools := toleratedPools(d, list); len(pools) == 1 {
+		if pools := findToleratedPools(d, list); len(pools) == 1 {
 			all = append(all, pools...)
 		}
 	}

@@ -12,29 +12,29 @@ import (
 )
 
 // readTolerations accounts for the tolerations of a mutator.
-func readTolerations(d *draft.Draft, m placed) {
-	source.Frame(m.Object, "tenants")
-	m.At("spec").Kept("tenants")
+func readTolerations(d *draft.Draft, m placingMutator) {
+	source.AccountMetadata(m.Object, "tenants")
+	m.At("spec").MarkKept("tenants")
 	for _, namespace := range m.namespaces {
-		name := d.TenantOf(namespace)
+		name := d.FindTenant(namespace)
 		tenant := d.Tenants[name]
 		if tenant == nil || len(tenant.Pools()) == 0 {
 			continue // placeByTolerations
 		}
 		for _, t := range m.tolerations {
 			key, value := t.At("key").Text(), t.At("value").Text()
-			pool := d.PoolNamed(value)
+			pool := d.FindPool(value)
 			if key == d.Key && value != "" && !slices.Contains(tenant.Pools(), pool) {
-				t.NotKept("tolerates pool %s, and the pods of %s run on pool %s: croft lets them run there alone", pool, namespace, strings.Join(tenant.Pools(), " or "))
-				d.Problem(t, "pods of namespace %s tolerate pool %s, but run on pool %s%s: make the two agree", namespace, pool, strings.Join(tenant.Pools(), " or "), placedBy(tenant))
+				t.MarkNotKept("tolerates pool %s, and the pods of %s run on pool %s: croft lets them run there alone", pool, namespace, strings.Join(tenant.Pools(), " or "))
+				d.ReportProblem(t, "pods of namespace %s tolerate pool %s, but run on pool %s%s: make the two agree", namespace, pool, strings.Join(tenant.Pools(), " or "), describePlacement(tenant))
 				continue
 			}
-			t.KeptAs(draft.TenantField(name, "pool"), "croft adds the toleration of the pool itself, whose nodes have no other taint")
+			t.MarkKeptAs(draft.TenantField(name, "pool"), "croft adds the toleration of the pool itself, whose nodes have no other taint")
 		}
 	}
 }
 
-func placedBy(t *draft.Tenant) string {
+func describePlacement(t *draft.Tenant) string {
 	by := t.Placed.Object()
 	if by == nil {
 		return ""
@@ -44,13 +44,13 @@ func placedBy(t *draft.Tenant) string {
 
 // placeByTolerations places namespaces whose pods tolerate the taints of one pool and do not
 // select nodes.
-func placeByTolerations(d *draft.Draft, mutators []placed) {
+func placeByTolerations(d *draft.Draft, mutators []placingMutator) {
 	var order []string
 	by := map[string][]source.Field{}
-	from := map[string]placed{}
+	from := map[string]placingMutator{}
 	for _, m := range mutators {
 		for _, namespace := range m.namespaces {
-			if t := d.Tenants[d.TenantOf(namespace)]; t != nil && len(t.Pools()) > 0 {
+			if t := d.Tenants[d.FindTenant(namespace)]; t != nil && len(t.Pools()) > 0 {
 				continue
 			}
 			if len(by[namespace]) == 0 {
@@ -65,36 +65,36 @@ func placeByTolerations(d *draft.Draft, mutators []placed) {
 	}
 }
 
-func placeByToleration(d *draft.Draft, namespace string, m placed, fields []source.Field) {
+func placeByToleration(d *draft.Draft, namespace string, m placingMutator, fields []source.Field) {
 	var tolerations []corev1.Toleration
 	for _, f := range fields {
-		tolerations = append(tolerations, toleration(f))
+		tolerations = append(tolerations, parseToleration(f))
 	}
-	pools := toleratedPools(d, tolerations)
+	pools := findToleratedPools(d, tolerations)
 	if len(pools) != 1 {
 		for _, f := range fields {
-			f.NotKept("croft's pods tolerate the taint of their pool alone")
+			f.MarkNotKept("croft's pods tolerate the taint of their pool alone")
 		}
 		what := "no pool that was read has taints that they tolerate"
 		if len(pools) > 1 {
 			what = "they tolerate the taints of pools " + strings.Join(pools, ", ")
 		}
-		d.Problem(m.at(), "it is not known which pool the pods of namespace %s run on: %s; add a mutator that sets spec.nodeSelector, or write %s",
-			namespace, what, draft.TenantField(draft.AsName(namespace), "pool"))
+		d.ReportProblem(m.getPlacingField(), "it is not known which pool the pods of namespace %s run on: %s; add a mutator that sets spec.nodeSelector, or write %s",
+			namespace, what, draft.TenantField(draft.ToName(namespace), "pool"))
 		return
 	}
-	name, t := d.TenantFor(namespace, m.Object)
+	name, t := d.EnsureTenant(namespace, m.Object)
 	for _, f := range fields {
-		f.Changed(draft.TenantField(name, "pool"), "pods only tolerated the pool's taint, and could run elsewhere too: croft also selects the pool")
+		f.MarkChanged(draft.TenantField(name, "pool"), "pods only tolerated the pool's taint, and could run elsewhere too: croft also selects the pool")
 	}
-	d.Place(t, name, m.at(), pools...)
+	d.Place(t, name, m.getPlacingField(), pools...)
 }
 
-// toleratedPools returns the dedicated pools that pods with these tolerations may run on. If
+// findToleratedPools returns the dedicated pools that pods with these tolerations may run on. If
 // the input has none, it returns the pools that tolerations of the key name.
-func toleratedPools(d *draft.Draft, tolerations []corev1.Toleration) []string {
+func findToleratedPools(d *draft.Draft, tolerations []corev1.Toleration) []string {
 	var pools []string
-	for _, n := range d.Nodes() {
+	for _, n := range d.ListNodes() {
 		if n.IsDedicated() && n.IsToleratedBy(tolerations) {
 			pools = append(pools, n.Pool)
 		}
@@ -102,7 +102,7 @@ func toleratedPools(d *draft.Draft, tolerations []corev1.Toleration) []string {
 	if len(pools) == 0 {
 		for _, t := range tolerations {
 			if t.Key == d.Key && t.Value != "" {
-				pools = append(pools, d.PoolNamed(t.Value))
+				pools = append(pools, d.FindPool(t.Value))
 			}
 		}
 	}

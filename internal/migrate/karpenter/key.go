@@ -17,7 +17,7 @@ import (
 
 // ChooseKey sets the draft's key to the one that ties most nodes to their pools.
 func ChooseKey(d *draft.Draft) {
-	votes := votes(d)
+	votes := countVotes(d)
 	keys := slices.SortedFunc(maps.Keys(votes), func(a, b string) int {
 		return cmp.Or(cmp.Compare(votes[b], votes[a]), cmp.Compare(a, b))
 	})
@@ -25,20 +25,20 @@ func ChooseKey(d *draft.Draft) {
 		return key == "" || strings.HasPrefix(key, "karpenter.") || isWellKnown(key)
 	})
 	d.Key = cmp.Or(d.Platform.NodePoolKey, v1alpha1.DefaultNodePoolKey)
-	if len(keys) == 0 || len(d.Of(v1alpha1.GroupVersion.Group, "Platform")) > 0 {
+	if len(keys) == 0 || len(d.List(v1alpha1.GroupVersion.Group, "Platform")) > 0 {
 		return
 	}
 	d.Key = keys[0]
 	if d.Key != v1alpha1.DefaultNodePoolKey {
 		d.Platform.NodePoolKey = d.Key
 		if !strings.Contains(d.Key, "node-restriction.kubernetes.io/") {
-			d.Note("platform.nodePoolKey stays %s, so that running nodes and what people wrote keep their meaning; a kubelet can set this label on its own node, "+
+			d.AddNote("platform.nodePoolKey stays %s, so that running nodes and what people wrote keep their meaning; a kubelet can set this label on its own node, "+
 				"which it cannot below node-restriction.kubernetes.io/ (croft's default is %s)", d.Key, v1alpha1.DefaultNodePoolKey)
 		}
 	}
 	for _, key := range keys[1:] {
 		if votes[key] >= tied {
-			d.Note("nodes are tied to pools by %s, and some by %s: croft uses the first for all", d.Key, key)
+			d.AddNote("nodes are tied to pools by %s, and some by %s: croft uses the first for all", d.Key, key)
 		}
 	}
 }
@@ -53,13 +53,13 @@ func isWellKnown(key string) bool {
 // tied is the weight of a label and a taint of the same key and value.
 const tied = 3
 
-// votes returns, for each key, the weight of the evidence that it ties nodes to pools. Labels
+// countVotes returns, for each key, the weight of the evidence that it ties nodes to pools. Labels
 // and taints weigh most, then nodeSelectors with the key. Labels with the name of the pool
 // weigh more.
-func votes(d *draft.Draft) map[string]int {
+func countVotes(d *draft.Draft) map[string]int {
 	votes := map[string]int{}
-	for _, n := range d.Nodes() {
-		for key := range n.Ties() {
+	for _, n := range d.ListNodes() {
+		for key := range n.ListTies() {
 			votes[key] += tied
 		}
 		for _, t := range n.Taints.Items() {
@@ -68,12 +68,12 @@ func votes(d *draft.Draft) map[string]int {
 			}
 		}
 	}
-	for _, m := range gatekeeper.Mutators(d) {
-		for key, weight := range m.Keys() {
+	for _, m := range gatekeeper.ListMutators(d) {
+		for key, weight := range m.ListKeys() {
 			votes[key] += weight
 		}
 	}
-	for _, selector := range nodeSelectors(d) {
+	for _, selector := range listNodeSelectors(d) {
 		for key, value := range selector {
 			votes[key] += 1 + identifyPool(d, key, value)
 			if strings.Contains(key, "pool") {
@@ -81,14 +81,14 @@ func votes(d *draft.Draft) map[string]int {
 			}
 		}
 	}
-	for _, o := range d.Of("", "Namespace") {
-		for _, t := range kubernetes.DefaultTolerationsOf(o) {
+	for _, o := range d.List("", "Namespace") {
+		for _, t := range kubernetes.ParseDefaultTolerations(o) {
 			if t.Value != "" {
 				votes[t.Key]++
 			}
 		}
 	}
-	for _, n := range d.Nodes() {
+	for _, n := range d.ListNodes() {
 		for _, l := range n.Labels.Fields() {
 			if votes[l.Key()] > 0 && l.Text() == n.From.Name {
 				votes[l.Key()]++
@@ -102,11 +102,11 @@ func votes(d *draft.Draft) map[string]int {
 // label that no other pool has.
 func identifyPool(d *draft.Draft, key, value string) int {
 	labelled := 0
-	for _, n := range d.Nodes() {
+	for _, n := range d.ListNodes() {
 		if n.From.Name == value {
 			return 2 * tied
 		}
-		if n.Label(key) == value {
+		if n.GetLabel(key) == value {
 			labelled++
 		}
 	}
@@ -119,27 +119,27 @@ func identifyPool(d *draft.Draft, key, value string) int {
 	return 0
 }
 
-// tieTo accounts for the labels and taints of a pool's nodes.
-func tieTo(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
-	n := d.NodesOf(o)
-	ties := n.Ties()
+// accountTies accounts for the labels and taints of a pool's nodes.
+func accountTies(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
+	n := d.FindNodes(o)
+	ties := n.ListTies()
 	puts := slices.ContainsFunc(n.Taints.Items(), func(t source.Field) bool { return isEvicting(d, t) })
 	for _, t := range n.Taints.Items() {
-		taint(d, name, t, ties, p, puts)
+		accountTaint(d, name, t, ties, p, puts)
 	}
-	n.Taints.Kept("platform.nodePoolKey")
+	n.Taints.MarkKept("platform.nodePoolKey")
 	for _, l := range n.Labels.Fields() {
-		label(d, name, l, p)
+		accountLabel(d, name, l, p)
 	}
 	p.Values = append(p.Values, name)
 	if value, tied := ties[d.Key]; tied {
 		if value != name {
 			p.Values = append(p.Values, value)
-			n.Labels.At(d.Key).Changed("platform.nodePoolKey", "nodes will have the value %s, the pool's name, and no longer %s: change what selects nodes by it", name, value)
+			n.Labels.At(d.Key).MarkChanged("platform.nodePoolKey", "nodes will have the value %s, the pool's name, and no longer %s: change what selects nodes by it", name, value)
 		}
 		return
 	}
-	n.Taints.UnsetChanged("platform.nodePoolKey", "this pool's nodes are not tied to it by a label and a taint of %s: croft gives them both, "+
+	n.Taints.MarkUnsetChanged("platform.nodePoolKey", "this pool's nodes are not tied to it by a label and a taint of %s: croft gives them both, "+
 		"so only pods of tenants of this pool run here, and all others are put out; take pool %s out of croft.yaml if the platform's own run here", d.Key, name)
 }
 
@@ -148,45 +148,45 @@ func isEvicting(d *draft.Draft, t source.Field) bool {
 	return t.At("key").Text() == d.Key && t.At("effect").Text() == string(corev1.TaintEffectNoExecute)
 }
 
-// taint accounts for one taint of a pool's nodes. At most one of the taints that tie the nodes
+// accountTaint accounts for one taint of a pool's nodes. At most one of the taints that tie the nodes
 // evicts pods.
-func taint(d *draft.Draft, name string, t source.Field, ties map[string]string, p *draft.Pool, puts bool) {
+func accountTaint(d *draft.Draft, name string, t source.Field, ties map[string]string, p *draft.Pool, puts bool) {
 	key, value := t.At("key").Text(), t.At("value").Text()
 	switch {
 	case key == d.Key && puts && value == name:
-		t.Kept("platform.nodePoolKey")
+		t.MarkKept("platform.nodePoolKey")
 	case key == d.Key:
-		t.Kept("platform.nodePoolKey")
-		t.At("effect").Changed("platform.nodePoolKey", "croft taints its nodes NoSchedule and NoExecute: a pod that came around the scheduler is put out again")
+		t.MarkKept("platform.nodePoolKey")
+		t.At("effect").MarkChanged("platform.nodePoolKey", "croft taints its nodes NoSchedule and NoExecute: a pod that came around the scheduler is put out again")
 		p.Values = append(p.Values, value)
-	case ties[key] != "" || chosen(d)[name]:
+	case ties[key] != "" || listChosen(d)[name]:
 		// The pods that tolerate it are the pods of the pool's tenants.
-		t.Changed("platform.nodePoolKey", "the taint of %s takes its place, and croft's pods tolerate that", d.Key)
+		t.MarkChanged("platform.nodePoolKey", "the taint of %s takes its place, and croft's pods tolerate that", d.Key)
 	default:
-		t.NotKept("a Pool's nodes have the taint of their pool alone, which keeps off every pod but its tenants'")
-		d.Problem(t, "a Pool's nodes have no taint but that of %s, and no tenant is put on pool %s that could take the place of those who tolerate this one: "+
+		t.MarkNotKept("a Pool's nodes have the taint of their pool alone, which keeps off every pod but its tenants'")
+		d.ReportProblem(t, "a Pool's nodes have no taint but that of %s, and no tenant is put on pool %s that could take the place of those who tolerate this one: "+
 			"name the tenant in the input, take the taint away, or keep a NodePool of your own outside of croft", d.Key, name)
 	}
 }
 
-// label accounts for a label of nodes. A label for which croft has no field becomes a
+// accountLabel accounts for a label of nodes. A label for which croft has no field becomes a
 // requirement, which Karpenter sets on the nodes as a label.
-func label(d *draft.Draft, name string, l source.Field, p *draft.Pool) {
+func accountLabel(d *draft.Draft, name string, l source.Field, p *draft.Pool) {
 	key, value := l.Key(), l.Text()
 	switch {
 	case key == d.Key:
-		l.Kept("platform.nodePoolKey")
+		l.MarkKept("platform.nodePoolKey")
 	case key == v1alpha1.CostCodeLabel:
 		p.Spec.CostCode = value
-		l.Kept(draft.PoolField(name, "costCode"))
+		l.MarkKept(draft.PoolField(name, "costCode"))
 	case draft.IsCostCode(key) && (p.Spec.CostCode == "" || p.Spec.CostCode == value):
 		p.Spec.CostCode = value
-		l.Changed(draft.PoolField(name, "costCode"), "nodes carry it as the label %s, and instances as the tag CostCode", v1alpha1.CostCodeLabel)
+		l.MarkChanged(draft.PoolField(name, "costCode"), "nodes carry it as the label %s, and instances as the tag CostCode", v1alpha1.CostCodeLabel)
 	case strings.HasPrefix(key, "karpenter.sh/") || strings.HasPrefix(key, "kubernetes.io/") || strings.HasPrefix(key, "k8s.io/"):
-		l.NotKept("Karpenter v1 lets nobody set labels below this domain: give the nodes one of your own, and change what selects them")
+		l.MarkNotKept("Karpenter v1 lets nobody set labels below this domain: give the nodes one of your own, and change what selects them")
 	default:
 		p.Spec.Instances.Requirements = append(p.Spec.Instances.Requirements,
 			v1alpha1.Requirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}})
-		l.KeptAs(draft.PoolField(name, "instances.requirements"), "Karpenter writes a requirement of one value on the nodes as a label")
+		l.MarkKeptAs(draft.PoolField(name, "instances.requirements"), "Karpenter writes a requirement of one value on the nodes as a label")
 	}
 }

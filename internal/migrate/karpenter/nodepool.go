@@ -9,46 +9,46 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// NodePools converts NodePools of v1 and v1beta1 into pools.
-func NodePools(d *draft.Draft) {
-	for _, o := range d.Of(draft.KarpenterGroup, "NodePool") {
+// ReadNodePools converts NodePools of v1 and v1beta1 into pools.
+func ReadNodePools(d *draft.Draft) {
+	for _, o := range d.List(draft.KarpenterGroup, "NodePool") {
 		if isOutside(d, o) {
 			continue
 		}
-		name := poolName(o)
+		name := readPoolName(o)
 		if other := d.Pools[name]; other != nil {
-			o.Root().NotKept("pool %s is made of %s at %s already: keep one of the two", name, other.From.ID(), other.From.Place())
-			d.Problem(o.Root(), "pool %s is made of %s at %s already: keep one of the two", name, other.From.ID(), other.From.Place())
+			o.Root().MarkNotKept("pool %s is made of %s at %s already: keep one of the two", name, other.From.ID(), other.From.Place())
+			d.ReportProblem(o.Root(), "pool %s is made of %s at %s already: keep one of the two", name, other.From.ID(), other.From.Place())
 			continue
 		}
 		p := &draft.Pool{From: o}
 		d.Pools[name] = p
-		nodePool(d, name, o, p)
+		readNodePool(d, name, o, p)
 	}
-	for _, o := range append(d.Of(draft.AWSGroup, "EC2NodeClass"), d.Of(draft.KwokGroup, "KWOKNodeClass")...) {
-		if !o.Accounted() {
-			o.Root().Other("no NodePool that becomes a pool refers to it: it stays as it is")
+	for _, o := range append(d.List(draft.AWSGroup, "EC2NodeClass"), d.List(draft.KwokGroup, "KWOKNodeClass")...) {
+		if !o.IsAccounted() {
+			o.Root().MarkOther("no NodePool that becomes a pool refers to it: it stays as it is")
 		}
 	}
 }
 
-func nodePool(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
+func readNodePool(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	spec := o.At("spec")
 	node := spec.At("template", "spec")
-	requirements(d, name, node.At("requirements"), p)
-	anything(name, node.At("requirements"), &p.Spec.Instances)
-	tieTo(d, name, o, p)
-	startupTaints(d, name, node.At("startupTaints"), &p.Spec)
-	lifetimes(d, name, o, p)
-	limits(d, name, spec.At("limits"), &p.Spec)
-	weight(name, spec.At("weight"), &p.Spec)
+	readRequirements(d, name, node.At("requirements"), p)
+	allowAnyInstance(name, node.At("requirements"), &p.Spec.Instances)
+	accountTies(d, name, o, p)
+	readStartupTaints(d, name, node.At("startupTaints"), &p.Spec)
+	readLifetimes(d, name, o, p)
+	readLimits(d, name, spec.At("limits"), &p.Spec)
+	readWeight(name, spec.At("weight"), &p.Spec)
 	reportStatic(d, name, o)
-	budgets(name, spec.At("disruption", "budgets"), &p.Spec)
-	tagAnnotations(name, spec.At("template", "metadata", "annotations"), p)
-	nodeclass.OfNodePool(d, name, o, p)
+	readBudgets(name, spec.At("disruption", "budgets"), &p.Spec)
+	readTagAnnotations(name, spec.At("template", "metadata", "annotations"), p)
+	nodeclass.SetFromNodePool(d, name, o, p)
 	if d.Options.HoldNodes && o.At("metadata", "labels", "app.kubernetes.io/managed-by").Text() != v1alpha1.ManagedBy {
 		addBudget(&p.Spec, v1alpha1.Budget{Nodes: "0", Reasons: []string{"Drifted"}})
-		spec.At("disruption", "budgets").UnsetChanged(draft.PoolField(name, "budgets"), "added: nodes that run are not replaced because croft taints them NoExecute too, which Karpenter calls drift; "+
+		spec.At("disruption", "budgets").MarkUnsetChanged(draft.PoolField(name, "budgets"), "added: nodes that run are not replaced because croft taints them NoExecute too, which Karpenter calls drift; "+
 			"take {nodes: \"0\", reasons: [Drifted]} out once replacing them is welcome")
 	}
 }
@@ -60,91 +60,91 @@ func reportStatic(d *draft.Draft, name string, o *source.Object) {
 		return
 	}
 	replicas := o.At("spec", "replicas")
-	replicas.NotKept("a Pool has as many nodes as its tenants' pods need")
-	d.Problem(replicas, "a Pool has no fixed number of nodes, and Karpenter refuses to take replicas away from a NodePool: croft.yaml has a new pool of the name %s; "+
+	replicas.MarkNotKept("a Pool has as many nodes as its tenants' pods need")
+	d.ReportProblem(replicas, "a Pool has no fixed number of nodes, and Karpenter refuses to take replicas away from a NodePool: croft.yaml has a new pool of the name %s; "+
 		"once its nodes run the tenants' pods, delete NodePool %s", name, o.Name)
 }
 
-// tagAnnotations reads the annotations in which croft stores a pool's tags outside of clouds.
-func tagAnnotations(name string, f source.Field, p *draft.Pool) {
+// readTagAnnotations reads the annotations in which croft stores a pool's tags outside of clouds.
+func readTagAnnotations(name string, f source.Field, p *draft.Pool) {
 	for _, a := range f.Fields() {
 		if key, ok := strings.CutPrefix(a.Key(), v1alpha1.TagAnnotationPrefix); ok && key != "" {
 			if p.Spec.Tags == nil {
 				p.Spec.Tags = map[string]string{}
 			}
 			p.Spec.Tags[key] = a.Text()
-			a.Kept(draft.PoolField(name, "tags"))
+			a.MarkKept(draft.PoolField(name, "tags"))
 		}
 	}
-	nodeAnnotations(name, f, &p.Spec)
+	readNodeAnnotations(name, f, &p.Spec)
 }
 
-// lifetimes sets Karpenter's defaults explicitly, since a Pool has other defaults.
-func lifetimes(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
+// readLifetimes sets Karpenter's defaults explicitly, since a Pool has other defaults.
+func readLifetimes(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	node, disruption := o.At("spec", "template", "spec"), o.At("spec", "disruption")
 	expire := node.At("expireAfter")
 	if o.Version() == "v1beta1" {
 		expire = disruption.At("expireAfter")
-		expire.Kept(draft.PoolField(name, "ttl"))
+		expire.MarkKept(draft.PoolField(name, "ttl"))
 	}
-	p.Spec.TTL = span(d, expire, draft.PoolField(name, "ttl"), "720h", "Karpenter's default, 720h")
-	p.Spec.TerminationGracePeriod = span(d, node.At("terminationGracePeriod"), draft.PoolField(name, "terminationGracePeriod"), v1alpha1.Never,
+	p.Spec.TTL = readDuration(d, expire, draft.PoolField(name, "ttl"), "720h", "Karpenter's default, 720h")
+	p.Spec.TerminationGracePeriod = readDuration(d, node.At("terminationGracePeriod"), draft.PoolField(name, "terminationGracePeriod"), v1alpha1.Never,
 		"Never, until which a PodDisruptionBudget or do-not-disrupt holds a node")
 	p.Spec.Consolidation = v1alpha1.ConsolidateWhenUnderutilized
 	policy := disruption.At("consolidationPolicy")
 	switch policy.Text() {
 	case "WhenEmpty":
 		p.Spec.Consolidation = v1alpha1.ConsolidateWhenEmpty
-		policy.Kept(draft.PoolField(name, "consolidation"))
+		policy.MarkKept(draft.PoolField(name, "consolidation"))
 	case "":
-		policy.Unset(draft.PoolField(name, "consolidation"), "Karpenter's default, WhenEmptyOrUnderutilized, is written out, since a Pool's is WhenEmpty")
+		policy.MarkUnset(draft.PoolField(name, "consolidation"), "Karpenter's default, WhenEmptyOrUnderutilized, is written out, since a Pool's is WhenEmpty")
 	case "WhenUnderutilized", "WhenEmptyOrUnderutilized":
-		policy.Kept(draft.PoolField(name, "consolidation"))
+		policy.MarkKept(draft.PoolField(name, "consolidation"))
 	default:
-		policy.Changed(draft.PoolField(name, "consolidation"), "a Pool knows WhenEmpty and WhenEmptyOrUnderutilized: the second is nearest")
+		policy.MarkChanged(draft.PoolField(name, "consolidation"), "a Pool knows WhenEmpty and WhenEmptyOrUnderutilized: the second is nearest")
 	}
 	after := disruption.At("consolidateAfter")
-	p.Spec.EmptyTTL = span(d, after, draft.PoolField(name, "emptyTTL"), "0s", "Karpenter's default, 0s")
+	p.Spec.EmptyTTL = readDuration(d, after, draft.PoolField(name, "emptyTTL"), "0s", "Karpenter's default, 0s")
 	if p.Spec.EmptyTTL == v1alpha1.Never && p.Spec.Consolidation != v1alpha1.ConsolidateWhenEmpty {
 		p.Spec.Consolidation = v1alpha1.ConsolidateWhenEmpty
-		policy.KeptAs(draft.PoolField(name, "consolidation"), "with consolidateAfter: Never no policy ever holds")
+		policy.MarkKeptAs(draft.PoolField(name, "consolidation"), "with consolidateAfter: Never no policy ever holds")
 	}
 }
 
-func span(d *draft.Draft, f source.Field, to string, otherwise v1alpha1.Duration, said string) v1alpha1.Duration {
+func readDuration(d *draft.Draft, f source.Field, to string, otherwise v1alpha1.Duration, said string) v1alpha1.Duration {
 	if !f.Found() {
-		f.Unset(to, "%s, is written out, since a Pool's default is another", said)
+		f.MarkUnset(to, "%s, is written out, since a Pool's default is another", said)
 		return otherwise
 	}
-	span, ok := draft.Duration(f.Text())
+	span, ok := draft.ParseDuration(f.Text())
 	if !ok {
-		f.NotKept("is no duration")
-		d.Problem(f, "%q is no duration; write one such as 30s or 168h", f.Text())
+		f.MarkNotKept("is no duration")
+		d.ReportProblem(f, "%q is no duration; write one such as 30s or 168h", f.Text())
 		return otherwise
 	}
-	f.Kept(to)
+	f.MarkKept(to)
 	return span
 }
 
-func budgets(name string, list source.Field, p *v1alpha1.PoolSpec) {
+func readBudgets(name string, list source.Field, p *v1alpha1.PoolSpec) {
 	to := draft.PoolField(name, "budgets")
 	for _, b := range list.Items() {
 		budget := v1alpha1.Budget{Nodes: b.At("nodes").Text(), Schedule: b.At("schedule").Text(), Reasons: b.At("reasons").Texts()}
 		if length := b.At("duration"); length.Found() {
-			budget.Duration = hours(length.Text())
+			budget.Duration = formatHours(length.Text())
 		}
 		p.Budgets = append(p.Budgets, budget)
-		b.Kept(to)
+		b.MarkKept(to)
 	}
-	list.Kept(to)
+	list.MarkKept(to)
 	if len(p.Budgets) == 1 && p.Budgets[0].Nodes == "10%" && p.Budgets[0].Schedule == "" && len(p.Budgets[0].Reasons) == 0 {
 		p.Budgets = nil // the same as a Pool's default
 	}
 }
 
-// hours returns the duration of a budget, whose format has no seconds.
-func hours(text string) string {
-	span, ok := draft.Duration(text)
+// formatHours returns the duration of a budget, whose format has no seconds.
+func formatHours(text string) string {
+	span, ok := draft.ParseDuration(text)
 	if !ok {
 		return text
 	}

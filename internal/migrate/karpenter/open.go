@@ -15,11 +15,11 @@ import (
 // unknown for which, and that is a problem. A Provisioner cannot stay: current versions of
 // Karpenter do not read it.
 func isOutside(d *draft.Draft, o *source.Object) bool {
-	n := d.NodesOf(o)
-	if len(n.Ties()) > 0 || chosen(d)[n.Pool] {
+	n := d.FindNodes(o)
+	if len(n.ListTies()) > 0 || listChosen(d)[n.Pool] {
 		return false
 	}
-	switch at, value := n.Labels.At(d.Key), n.Label(d.Key); {
+	switch at, value := n.Labels.At(d.Key), n.GetLabel(d.Key); {
 	case n.IsDedicated():
 		reportOutside(d, n, n.Taints, "its taints keep the nodes for pods that tolerate them")
 	case value != "":
@@ -28,20 +28,20 @@ func isOutside(d *draft.Draft, o *source.Object) bool {
 		}
 		reportOutside(d, n, at, "its nodes have the label "+d.Key+"="+value)
 	default:
-		o.Root().Other("its nodes take every pod, and no tenant is put on it: it is the platform's own, and stays as it is outside of croft")
+		o.Root().MarkOther("its nodes take every pod, and no tenant is put on it: it is the platform's own, and stays as it is outside of croft")
 	}
 	return true
 }
 
 // reportOutside reports a NodePool that seems to belong to a tenant.
 func reportOutside(d *draft.Draft, n *draft.Nodes, at source.Field, why string) {
-	n.From.Root().NotKept("%s, and nothing that was read puts a namespace on it: it stays as it is outside of croft", why)
-	d.Problem(at, "%s, and nothing that was read puts a namespace on it: add what does, such as a mutator or a namespace's node-selector, "+
+	n.From.Root().MarkNotKept("%s, and nothing that was read puts a namespace on it: it stays as it is outside of croft", why)
+	d.ReportProblem(at, "%s, and nothing that was read puts a namespace on it: add what does, such as a mutator or a namespace's node-selector, "+
 		"or give its nodes the label and the taint %s=%s; if it is the platform's own, leave it out of the input, or ignore this", why, d.Key, n.Pool)
 }
 
-// chosen returns the pools with tenants.
-func chosen(d *draft.Draft) map[string]bool {
+// listChosen returns the pools with tenants.
+func listChosen(d *draft.Draft) map[string]bool {
 	if d.Chosen != nil {
 		return d.Chosen
 	}
@@ -51,36 +51,36 @@ func chosen(d *draft.Draft) map[string]bool {
 			d.Chosen[p] = true
 		}
 	}
-	choose(gatekeeper.Chosen(d)...)
+	choose(gatekeeper.ListChosen(d)...)
 	for _, o := range d.ValuesFiles() {
 		for _, t := range o.At("tenants").Fields() {
-			choose(draft.AsName(t.At("nodePool").Text()))
+			choose(draft.ToName(t.At("nodePool").Text()))
 		}
 		for _, p := range o.At("nodePools").Fields() {
-			choose(draft.AsName(p.Key()))
+			choose(draft.ToName(p.Key()))
 		}
 	}
-	for _, selector := range nodeSelectors(d) {
-		choose(d.PoolsFor(draft.SelectedBy(selector, source.Field{}))...)
+	for _, selector := range listNodeSelectors(d) {
+		choose(d.FindPools(draft.ListSelections(selector, source.Field{}))...)
 	}
-	for _, o := range d.Of("", "Namespace") {
-		for _, t := range kubernetes.DefaultTolerationsOf(o) {
+	for _, o := range d.List("", "Namespace") {
+		for _, t := range kubernetes.ParseDefaultTolerations(o) {
 			if t.Key == d.Key && t.Value != "" {
-				choose(d.PoolNamed(t.Value))
+				choose(d.FindPool(t.Value))
 			}
 		}
 	}
-	for _, o := range d.Of(v1alpha1.GroupVersion.Group, "TenantRules") {
+	for _, o := range d.List(v1alpha1.GroupVersion.Group, "TenantRules") {
 		choose(o.At("spec", "pools").Texts()...)
 	}
 	return d.Chosen
 }
 
-// nodeSelectors returns the nodeSelectors that are set on the pods of namespaces.
-func nodeSelectors(d *draft.Draft) []map[string]string {
-	all := capsule.NodeSelectors(d)
-	for _, o := range d.Of("", "Namespace") {
-		all = append(all, kubernetes.NodeSelectorOf(o))
+// listNodeSelectors returns the nodeSelectors that are set on the pods of namespaces.
+func listNodeSelectors(d *draft.Draft) []map[string]string {
+	all := capsule.ListNodeSelectors(d)
+	for _, o := range d.List("", "Namespace") {
+		all = append(all, kubernetes.ParseNodeSelector(o))
 	}
 	return all
 }

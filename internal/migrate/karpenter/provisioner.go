@@ -10,140 +10,140 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Settings reads the ConfigMap of a Karpenter with Provisioners, which contains the cluster's
+// ReadSettings reads the ConfigMap of a Karpenter with Provisioners, which contains the cluster's
 // name and the instance profile.
-func Settings(d *draft.Draft) {
-	for _, o := range d.Of("", "ConfigMap") {
+func ReadSettings(d *draft.Draft) {
+	for _, o := range d.List("", "ConfigMap") {
 		if o.Name != "karpenter-global-settings" {
 			continue
 		}
-		source.Frame(o, "platform")
+		source.AccountMetadata(o, "platform")
 		data := o.At("data")
 		if name := data.At("aws.clusterName"); name.Found() {
 			d.Platform.ClusterName = name.Text()
-			name.Kept("platform.clusterName")
+			name.MarkKept("platform.clusterName")
 		}
 		if profile := data.At("aws.defaultInstanceProfile"); profile.Found() {
 			d.DefaultProfile = profile.Text()
-			profile.Kept("platform.nodeClass.aws.instanceProfile")
+			profile.MarkKept("platform.nodeClass.aws.instanceProfile")
 		}
-		data.Other("a setting of Karpenter's own: today they are arguments of its chart")
+		data.MarkOther("a setting of Karpenter's own: today they are arguments of its chart")
 	}
 }
 
-// Provisioners converts Provisioners into pools.
-func Provisioners(d *draft.Draft) {
-	for _, o := range d.Of(draft.KarpenterGroup, "Provisioner") {
-		name := poolName(o)
+// ReadProvisioners converts Provisioners into pools.
+func ReadProvisioners(d *draft.Draft) {
+	for _, o := range d.List(draft.KarpenterGroup, "Provisioner") {
+		name := readPoolName(o)
 		p := &draft.Pool{From: o}
 		d.Pools[name] = p
-		provisioner(d, name, o, p)
+		readProvisioner(d, name, o, p)
 	}
-	for _, o := range d.Of(draft.AWSGroup, "AWSNodeTemplate") {
-		if !o.Accounted() {
-			o.Root().Other("no Provisioner that becomes a pool refers to it")
+	for _, o := range d.List(draft.AWSGroup, "AWSNodeTemplate") {
+		if !o.IsAccounted() {
+			o.Root().MarkOther("no Provisioner that becomes a pool refers to it")
 		}
 	}
 }
 
-// poolName returns the name of the pool that an object becomes: the object's own if it is a
+// readPoolName returns the name of the pool that an object becomes: the object's own if it is a
 // valid name for a pool.
-func poolName(o *source.Object) string {
+func readPoolName(o *source.Object) string {
 	name := draft.PoolName(o)
-	source.Frame(o, "pools."+name)
+	source.AccountMetadata(o, "pools."+name)
 	switch {
 	case draft.IsStatic(o):
-		o.At("metadata", "name").Changed("pools."+name, "Karpenter does not let a NodePool with replicas become one without")
+		o.At("metadata", "name").MarkChanged("pools."+name, "Karpenter does not let a NodePool with replicas become one without")
 	case name != o.Name:
-		o.At("metadata", "name").Changed("pools."+name, "a pool's name becomes a label and a taint, and has no dots")
+		o.At("metadata", "name").MarkChanged("pools."+name, "a pool's name becomes a label and a taint, and has no dots")
 	}
 	return name
 }
 
-func provisioner(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
+func readProvisioner(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	spec := o.At("spec")
-	requirements(d, name, spec.At("requirements"), p)
-	tieTo(d, name, o, p)
-	webhookDefaults(name, spec, &p.Spec.Instances)
-	provisionerTTLs(name, spec, &p.Spec)
-	limits(d, name, spec.At("limits", "resources"), &p.Spec)
-	weight(name, spec.At("weight"), &p.Spec)
-	startupTaints(d, name, spec.At("startupTaints"), &p.Spec)
-	nodeAnnotations(name, spec.At("annotations"), &p.Spec)
-	nodeclass.OfProvisioner(d, name, spec, p)
+	readRequirements(d, name, spec.At("requirements"), p)
+	accountTies(d, name, o, p)
+	writeWebhookDefaults(name, spec, &p.Spec.Instances)
+	readProvisionerTTLs(name, spec, &p.Spec)
+	readLimits(d, name, spec.At("limits", "resources"), &p.Spec)
+	readWeight(name, spec.At("weight"), &p.Spec)
+	readStartupTaints(d, name, spec.At("startupTaints"), &p.Spec)
+	readNodeAnnotations(name, spec.At("annotations"), &p.Spec)
+	nodeclass.SetFromProvisioner(d, name, spec, p)
 }
 
-// provisionerTTLs sets the defaults of a Provisioner explicitly, since a Pool has other
+// readProvisionerTTLs sets the defaults of a Provisioner explicitly, since a Pool has other
 // defaults.
-func provisionerTTLs(name string, spec source.Field, p *v1alpha1.PoolSpec) {
+func readProvisionerTTLs(name string, spec source.Field, p *v1alpha1.PoolSpec) {
 	empty, expired, merge := spec.At("ttlSecondsAfterEmpty"), spec.At("ttlSecondsUntilExpired"), spec.At("consolidation", "enabled")
 	p.EmptyTTL, p.TTL, p.TerminationGracePeriod = v1alpha1.Never, v1alpha1.Never, v1alpha1.Never
 	switch n, ok := empty.Number(); {
-	case merge.True():
+	case merge.IsTrue():
 		p.EmptyTTL, p.Consolidation = "0s", v1alpha1.ConsolidateWhenUnderutilized
-		merge.Kept(draft.PoolField(name, "consolidation"))
-		empty.NotKept("consolidation removes empty nodes already; Karpenter never took both")
+		merge.MarkKept(draft.PoolField(name, "consolidation"))
+		empty.MarkNotKept("consolidation removes empty nodes already; Karpenter never took both")
 	case ok:
-		p.EmptyTTL = draft.Seconds(n)
-		empty.Kept(draft.PoolField(name, "emptyTTL"))
-		merge.Kept(draft.PoolField(name, "consolidation"))
+		p.EmptyTTL = draft.FormatSeconds(n)
+		empty.MarkKept(draft.PoolField(name, "emptyTTL"))
+		merge.MarkKept(draft.PoolField(name, "consolidation"))
 	default:
-		empty.NotKept("is no number of seconds")
-		merge.Kept(draft.PoolField(name, "emptyTTL"))
-		empty.Unset(draft.PoolField(name, "emptyTTL"), "neither this nor consolidation: empty nodes stayed for ever, and croft.yaml says Never, since a Pool's default is 1h")
+		empty.MarkNotKept("is no number of seconds")
+		merge.MarkKept(draft.PoolField(name, "emptyTTL"))
+		empty.MarkUnset(draft.PoolField(name, "emptyTTL"), "neither this nor consolidation: empty nodes stayed for ever, and croft.yaml says Never, since a Pool's default is 1h")
 	}
-	spec.At("consolidation").Kept(draft.PoolField(name, "consolidation"))
+	spec.At("consolidation").MarkKept(draft.PoolField(name, "consolidation"))
 	if n, ok := expired.Number(); ok {
-		p.TTL = draft.Seconds(n)
-		expired.Changed(draft.PoolField(name, "ttl"), "from this age on Karpenter now drains a node whatever budgets say; only terminationGracePeriod bounds how long that takes")
+		p.TTL = draft.FormatSeconds(n)
+		expired.MarkChanged(draft.PoolField(name, "ttl"), "from this age on Karpenter now drains a node whatever budgets say; only terminationGracePeriod bounds how long that takes")
 	} else {
-		expired.NotKept("is no number of seconds")
-		expired.Unset(draft.PoolField(name, "ttl"), "nodes never grew too old, and croft.yaml says Never")
+		expired.MarkNotKept("is no number of seconds")
+		expired.MarkUnset(draft.PoolField(name, "ttl"), "nodes never grew too old, and croft.yaml says Never")
 	}
-	spec.At("terminationGracePeriod").Unset(draft.PoolField(name, "terminationGracePeriod"),
+	spec.At("terminationGracePeriod").MarkUnset(draft.PoolField(name, "terminationGracePeriod"),
 		"Provisioners had none: a PodDisruptionBudget or do-not-evict held a node for ever, and croft.yaml says Never, since a Pool's default is 24h")
 }
 
-func limits(d *draft.Draft, name string, f source.Field, p *v1alpha1.PoolSpec) {
+func readLimits(d *draft.Draft, name string, f source.Field, p *v1alpha1.PoolSpec) {
 	for _, l := range f.Fields() {
 		quantity, err := resource.ParseQuantity(l.Text())
 		if err != nil {
-			l.NotKept("is no quantity")
-			d.Problem(l, "%q is no quantity; write one such as 100 or 400Gi", l.Text())
+			l.MarkNotKept("is no quantity")
+			d.ReportProblem(l, "%q is no quantity; write one such as 100 or 400Gi", l.Text())
 			continue
 		}
 		if p.Limits == nil {
 			p.Limits = corev1.ResourceList{}
 		}
 		p.Limits[corev1.ResourceName(l.Key())] = quantity
-		l.Kept(draft.PoolField(name, "limits"))
+		l.MarkKept(draft.PoolField(name, "limits"))
 	}
-	f.Kept(draft.PoolField(name, "limits"))
+	f.MarkKept(draft.PoolField(name, "limits"))
 }
 
-func weight(name string, f source.Field, p *v1alpha1.PoolSpec) {
+func readWeight(name string, f source.Field, p *v1alpha1.PoolSpec) {
 	if n, ok := f.Number(); ok && n > 0 && n <= 100 {
 		weight := int32(n)
 		p.Weight = &weight
-		f.Kept(draft.PoolField(name, "weight"))
+		f.MarkKept(draft.PoolField(name, "weight"))
 	} else {
-		f.NotKept("a weight is a number from 1 to 100; 0 is none")
+		f.MarkNotKept("a weight is a number from 1 to 100; 0 is none")
 	}
 }
 
-// nodeAnnotations accounts for annotations of nodes, which a Pool does not have.
-func nodeAnnotations(name string, f source.Field, p *v1alpha1.PoolSpec) {
+// readNodeAnnotations accounts for annotations of nodes, which a Pool does not have.
+func readNodeAnnotations(name string, f source.Field, p *v1alpha1.PoolSpec) {
 	for _, a := range f.Fields() {
 		switch {
-		case a.Said():
-		case a.Key() == "karpenter.sh/do-not-disrupt" && a.True():
+		case a.HasOutcome():
+		case a.Key() == "karpenter.sh/do-not-disrupt" && a.IsTrue():
 			addBudget(p, v1alpha1.Budget{Nodes: "0"})
-			a.KeptAs(draft.PoolField(name, "budgets"), "a budget of 0 nodes keeps Karpenter from disrupting any")
-		case a.Key() == "karpenter.sh/do-not-consolidate" && a.True():
+			a.MarkKeptAs(draft.PoolField(name, "budgets"), "a budget of 0 nodes keeps Karpenter from disrupting any")
+		case a.Key() == "karpenter.sh/do-not-consolidate" && a.IsTrue():
 			addBudget(p, v1alpha1.Budget{Nodes: "0", Reasons: []string{"Underutilized"}})
-			a.KeptAs(draft.PoolField(name, "budgets"), "a budget of 0 nodes for the reason Underutilized keeps Karpenter from consolidating any")
+			a.MarkKeptAs(draft.PoolField(name, "budgets"), "a budget of 0 nodes for the reason Underutilized keeps Karpenter from consolidating any")
 		default:
-			a.NotKept("a Pool has no annotations for its nodes: have whatever reads it read a label, which instances.requirements can give")
+			a.MarkNotKept("a Pool has no annotations for its nodes: have whatever reads it read a label, which instances.requirements can give")
 		}
 	}
 }

@@ -27,59 +27,59 @@ var formerKeys = map[string]string{
 	"node.k8s.aws/capacity-type":               capacityKey,
 }
 
-// requirements converts each requirement into croft's field for it, or copies it to the pool's
+// readRequirements converts each requirement into croft's field for it, or copies it to the pool's
 // requirements.
-func requirements(d *draft.Draft, name string, list source.Field, p *draft.Pool) {
+func readRequirements(d *draft.Draft, name string, list source.Field, p *draft.Pool) {
 	in := &p.Spec.Instances
 	for _, r := range list.Items() {
 		key, operator, values := r.At("key").Text(), r.At("operator").Text(), r.At("values").Texts()
 		if now, renamed := formerKeys[key]; renamed {
-			r.At("key").Changed(draft.PoolField(name, "instances"), "Karpenter's name for it today is %s", now)
+			r.At("key").MarkChanged(draft.PoolField(name, "instances"), "Karpenter's name for it today is %s", now)
 			key = now
 		}
 		field := draft.PoolField(name, "instances.requirements")
 		plain := operator == string(corev1.NodeSelectorOpIn) && !r.At("minValues").Found()
 		switch {
 		case key == corev1.LabelOSStable:
-			r.Kept(draft.PoolField(name, "instances"))
+			r.MarkKept(draft.PoolField(name, "instances"))
 			if operator != string(corev1.NodeSelectorOpIn) || !slices.Equal(values, []string{string(corev1.Linux)}) {
-				r.NotKept("croft's nodes run Linux")
-				d.Problem(r, "croft's nodes run Linux, and pool %s would have no others: keep a NodePool of your own outside of croft for pods that need them", name)
+				r.MarkNotKept("croft's nodes run Linux")
+				d.ReportProblem(r, "croft's nodes run Linux, and pool %s would have no others: keep a NodePool of your own outside of croft for pods that need them", name)
 			}
 			continue
 		case key == capacityKey && plain && in.CapacityTypes == nil:
 			field = draft.PoolField(name, "instances.capacityTypes")
-			in.CapacityTypes = draft.Typed[v1alpha1.CapacityType](values)
+			in.CapacityTypes = draft.DistinctAs[v1alpha1.CapacityType](values)
 		case key == corev1.LabelInstanceTypeStable && plain && in.InstanceTypes == nil:
 			field = draft.PoolField(name, "instances.instanceTypes")
 			in.InstanceTypes = values
 		case key == corev1.LabelArchStable && plain && in.Architectures == nil:
 			field = draft.PoolField(name, "instances.architectures")
-			in.Architectures = draft.Typed[v1alpha1.Architecture](values)
+			in.Architectures = draft.DistinctAs[v1alpha1.Architecture](values)
 		case key == d.Key:
 			if operator == string(corev1.NodeSelectorOpIn) && slices.Equal(values, []string{name}) {
-				r.KeptAs("platform.nodePoolKey", "croft sets this label itself")
+				r.MarkKeptAs("platform.nodePoolKey", "croft sets this label itself")
 			} else {
-				r.Changed("platform.nodePoolKey", "nodes will have the value %s, the pool's name: change what selects nodes by it", name)
+				r.MarkChanged("platform.nodePoolKey", "nodes will have the value %s, the pool's name: change what selects nodes by it", name)
 			}
 			continue
 		default:
 			requirement := v1alpha1.Requirement{Key: key}
-			requirement.Operator, requirement.Values = strictly(operator, r.At("values"))
+			requirement.Operator, requirement.Values = convertOperator(operator, r.At("values"))
 			if n, ok := r.At("minValues").Number(); ok {
 				least := int(n)
 				requirement.MinValues = &least
 			}
 			in.Requirements = append(in.Requirements, requirement)
 		}
-		r.Kept(field)
+		r.MarkKept(field)
 	}
-	list.Kept(draft.PoolField(name, "instances"))
+	list.MarkKept(draft.PoolField(name, "instances"))
 }
 
-// strictly converts Gte and Lte, which a Pool does not have, into Gt and Lt with the preceding
+// convertOperator converts Gte and Lte, which a Pool does not have, into Gt and Lt with the preceding
 // or following number.
-func strictly(operator string, values source.Field) (corev1.NodeSelectorOperator, []string) {
+func convertOperator(operator string, values source.Field) (corev1.NodeSelectorOperator, []string) {
 	texts := values.Texts()
 	if len(texts) != 1 || operator != "Gte" && operator != "Lte" {
 		return corev1.NodeSelectorOperator(operator), texts
@@ -95,45 +95,45 @@ func strictly(operator string, values source.Field) (corev1.NodeSelectorOperator
 	}
 }
 
-// says reports whether there is a requirement for one of the labels.
-func says(in *v1alpha1.Instances, keys ...string) bool {
+// hasRequirement reports whether there is a requirement for one of the labels.
+func hasRequirement(in *v1alpha1.Instances, keys ...string) bool {
 	return slices.ContainsFunc(in.Requirements, func(r v1alpha1.Requirement) bool { return slices.Contains(keys, r.Key) })
 }
 
-// webhookDefaults sets the defaults that Karpenter's webhook used to write into a Provisioner.
+// writeWebhookDefaults sets the defaults that Karpenter's webhook used to write into a Provisioner.
 // Current versions have no such webhook.
-func webhookDefaults(name string, spec source.Field, in *v1alpha1.Instances) {
+func writeWebhookDefaults(name string, spec source.Field, in *v1alpha1.Instances) {
 	list := spec.At("requirements")
-	if in.CapacityTypes == nil && !says(in, capacityKey) {
+	if in.CapacityTypes == nil && !hasRequirement(in, capacityKey) {
 		in.CapacityTypes = []v1alpha1.CapacityType{"on-demand"}
-		list.Unset(draft.PoolField(name, "instances.capacityTypes"), "no capacity type: Karpenter's webhook made it on-demand, and croft.yaml says so")
+		list.MarkUnset(draft.PoolField(name, "instances.capacityTypes"), "no capacity type: Karpenter's webhook made it on-demand, and croft.yaml says so")
 	}
-	if in.Architectures == nil && !says(in, corev1.LabelArchStable) {
+	if in.Architectures == nil && !hasRequirement(in, corev1.LabelArchStable) {
 		in.Architectures = []v1alpha1.Architecture{"amd64"}
-		list.Unset(draft.PoolField(name, "instances.architectures"), "no architecture: Karpenter's webhook made it amd64, and croft.yaml says so")
+		list.MarkUnset(draft.PoolField(name, "instances.architectures"), "no architecture: Karpenter's webhook made it amd64, and croft.yaml says so")
 	}
-	if nodeclass.IsAWS(spec) && in.InstanceTypes == nil && !says(in, corev1.LabelInstanceTypeStable, awsInstance+"family", awsInstance+"category", awsInstance+"generation") {
+	if nodeclass.IsAWS(spec) && in.InstanceTypes == nil && !hasRequirement(in, corev1.LabelInstanceTypeStable, awsInstance+"family", awsInstance+"category", awsInstance+"generation") {
 		in.Requirements = append(in.Requirements,
 			v1alpha1.Requirement{Key: awsInstance + "category", Operator: corev1.NodeSelectorOpIn, Values: []string{"c", "m", "r"}},
 			v1alpha1.Requirement{Key: awsInstance + "generation", Operator: corev1.NodeSelectorOpGt, Values: []string{"2"}})
-		list.Unset(draft.PoolField(name, "instances.requirements"), "no instance type, family, category or generation: Karpenter's webhook asked for categories c, m and r, "+
+		list.MarkUnset(draft.PoolField(name, "instances.requirements"), "no instance type, family, category or generation: Karpenter's webhook asked for categories c, m and r, "+
 			"newer than generation 2, and croft.yaml says so")
 	}
 }
 
-// anything makes a NodePool's defaults explicit: without requirements it accepts every
+// allowAnyInstance makes a NodePool's defaults explicit: without requirements it accepts every
 // instance, but a Pool defaults to on-demand and amd64.
-func anything(name string, list source.Field, in *v1alpha1.Instances) {
+func allowAnyInstance(name string, list source.Field, in *v1alpha1.Instances) {
 	if in.CapacityTypes == nil {
 		in.CapacityTypes = []v1alpha1.CapacityType{"on-demand", "spot", "reserved"}
-		if !says(in, capacityKey) {
-			list.Unset(draft.PoolField(name, "instances.capacityTypes"), "no capacity type: Karpenter takes any, and croft.yaml says so, since a Pool's default is on-demand")
+		if !hasRequirement(in, capacityKey) {
+			list.MarkUnset(draft.PoolField(name, "instances.capacityTypes"), "no capacity type: Karpenter takes any, and croft.yaml says so, since a Pool's default is on-demand")
 		}
 	}
-	if in.Architectures == nil && (in.InstanceTypes == nil || says(in, corev1.LabelArchStable)) {
+	if in.Architectures == nil && (in.InstanceTypes == nil || hasRequirement(in, corev1.LabelArchStable)) {
 		in.Architectures = []v1alpha1.Architecture{"amd64", "arm64"}
-		if !says(in, corev1.LabelArchStable) {
-			list.Unset(draft.PoolField(name, "instances.architectures"), "no architecture: Karpenter takes any, and croft.yaml says so, since a Pool's default is amd64")
+		if !hasRequirement(in, corev1.LabelArchStable) {
+			list.MarkUnset(draft.PoolField(name, "instances.architectures"), "no architecture: Karpenter takes any, and croft.yaml says so, since a Pool's default is amd64")
 		}
 	}
 }

@@ -11,27 +11,27 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// startupTaints keeps the taints that another program removes from new nodes. A taint that a
+// readStartupTaints keeps the taints that another program removes from new nodes. A taint that a
 // Pool cannot have is a problem: without it pods start before that program is ready.
-func startupTaints(d *draft.Draft, name string, list source.Field, p *v1alpha1.PoolSpec) {
+func readStartupTaints(d *draft.Draft, name string, list source.Field, p *v1alpha1.PoolSpec) {
 	to := draft.PoolField(name, "startupTaints")
 	for _, f := range list.Items() {
 		t := v1alpha1.StartupTaint{Key: f.At("key").Text(), Value: f.At("value").Text(), Effect: corev1.TaintEffect(f.At("effect").Text())}
 		if t.Key == v1alpha1.NetworksTaint {
-			f.NotKept("is croft's own: write secondaryNetworks and waitForNetworks to pool %s", name)
+			f.MarkNotKept("is croft's own: write secondaryNetworks and waitForNetworks to pool %s", name)
 			continue
 		}
 		if slices.ContainsFunc(p.StartupTaints, func(other v1alpha1.StartupTaint) bool { return other.Key == t.Key && other.Effect == t.Effect }) {
-			d.Lost(f, "pool %s has a startup taint of this key and effect already, and Karpenter refuses two: leave one of them out", name)
+			d.ReportLost(f, "pool %s has a startup taint of this key and effect already, and Karpenter refuses two: leave one of them out", name)
 			continue
 		}
 		if why := estate.ExplainInvalidStartupTaint(d.Key, t.Key); why != "" {
-			d.Lost(f, "pool %s cannot have this startup taint: %s", name, why)
+			d.ReportLost(f, "pool %s cannot have this startup taint: %s", name, why)
 			continue
 		}
-		f.At("timeAdded").NotKept("Kubernetes sets this time itself")
+		f.At("timeAdded").MarkNotKept("Kubernetes sets this time itself")
 		p.StartupTaints = append(p.StartupTaints, t)
-		f.Kept(to)
+		f.MarkKept(to)
 	}
-	list.Kept(to)
+	list.MarkKept(to)
 }

@@ -9,23 +9,23 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Access reads the RoleBindings in tenants' namespaces.
-func Access(d *draft.Draft) {
-	prefix := GroupPrefix(d)
-	for _, o := range d.Of(draft.RBACGroup, "RoleBinding") {
-		name := d.TenantOf(o.Namespace)
+// ReadAccess reads the RoleBindings in tenants' namespaces.
+func ReadAccess(d *draft.Draft) {
+	prefix := FindGroupPrefix(d)
+	for _, o := range d.List(draft.RBACGroup, "RoleBinding") {
+		name := d.FindTenant(o.Namespace)
 		if name == "" {
-			o.Root().Other("is in namespace %s, which is no tenant's", o.Namespace)
+			o.Root().MarkOther("is in namespace %s, which is no tenant's", o.Namespace)
 			continue
 		}
-		binding(d, name, o, prefix)
+		readBinding(d, name, o, prefix)
 	}
 }
 
-// Sharing sets shareWith to the subjects to which a tenant's rules let it bind roles and that
+// ReadSharing sets shareWith to the subjects to which a tenant's rules let it bind roles and that
 // have no access.
-func Sharing(d *draft.Draft) {
-	prefix := GroupPrefix(d)
+func ReadSharing(d *draft.Draft) {
+	prefix := FindGroupPrefix(d)
 	for _, t := range d.Tenants {
 		for _, subject := range t.Subjects {
 			var s v1alpha1.Sharer
@@ -50,9 +50,9 @@ func Sharing(d *draft.Draft) {
 	}
 }
 
-// GroupPrefix returns the common prefix, up to a colon, of all groups in bindings. The API
+// FindGroupPrefix returns the common prefix, up to a colon, of all groups in bindings. The API
 // server adds it to the groups of its identity provider.
-func GroupPrefix(d *draft.Draft) string {
+func FindGroupPrefix(d *draft.Draft) string {
 	if d.Options.GroupPrefix != "" {
 		return d.Options.GroupPrefix
 	}
@@ -60,7 +60,7 @@ func GroupPrefix(d *draft.Draft) string {
 		return d.Platform.GroupPrefix
 	}
 	prefix, found := "", false
-	for _, group := range boundGroups(d) {
+	for _, group := range listBoundGroups(d) {
 		before, _, ok := strings.Cut(group, ":")
 		switch {
 		case !ok, found && before+":" != prefix:
@@ -73,8 +73,8 @@ func GroupPrefix(d *draft.Draft) string {
 	return prefix
 }
 
-// boundGroups returns the groups of an identity provider in any binding.
-func boundGroups(d *draft.Draft) []string {
+// listBoundGroups returns the groups of an identity provider in any binding.
+func listBoundGroups(d *draft.Draft) []string {
 	var all []string
 	add := func(subjects []source.Field) {
 		for _, s := range subjects {
@@ -83,10 +83,10 @@ func boundGroups(d *draft.Draft) []string {
 			}
 		}
 	}
-	for _, o := range d.Of(draft.RBACGroup, "RoleBinding") {
+	for _, o := range d.List(draft.RBACGroup, "RoleBinding") {
 		add(o.At("subjects").Items())
 	}
-	for _, o := range d.Of(draft.CapsuleGroup, "Tenant") {
+	for _, o := range d.List(draft.CapsuleGroup, "Tenant") {
 		add(o.At("spec", "owners").Items())
 		for _, b := range o.At("spec", "additionalRoleBindings").Items() {
 			add(b.At("subjects").Items())
@@ -95,34 +95,34 @@ func boundGroups(d *draft.Draft) []string {
 	return all
 }
 
-// binding converts a RoleBinding into access, if it binds users to a role that is similar to
+// readBinding converts a RoleBinding into access, if it binds users to a role that is similar to
 // one of croft's two.
-func binding(d *draft.Draft, name string, o *source.Object, prefix string) {
-	source.Frame(o, draft.TenantField(name, "access"))
+func readBinding(d *draft.Draft, name string, o *source.Object, prefix string) {
+	source.AccountMetadata(o, draft.TenantField(name, "access"))
 	ref := o.At("roleRef")
-	role, why := RoleOf(d, ref.At("kind").Text(), o.Namespace, ref.At("name").Text())
+	role, why := MatchRole(d, ref.At("kind").Text(), o.Namespace, ref.At("name").Text())
 	for _, s := range o.At("subjects").Items() {
 		if s.At("kind").Text() == "ServiceAccount" {
-			s.Other("the binding of a ServiceAccount stays as it is: croft leaves teams' own bindings alone")
+			s.MarkOther("the binding of a ServiceAccount stays as it is: croft leaves teams' own bindings alone")
 			continue
 		}
-		Subject(d, name, s, prefix, role, why)
+		AddSubject(d, name, s, prefix, role, why)
 	}
 	switch {
 	case role == "":
-		ref.NotKept("%s", why)
-	case draft.Managed(o):
-		ref.Kept(draft.TenantField(name, "access"))
+		ref.MarkNotKept("%s", why)
+	case draft.IsManaged(o):
+		ref.MarkKept(draft.TenantField(name, "access"))
 	default:
-		ref.Changed(draft.TenantField(name, "access"), "%s; croft binds its own: take this binding away once croft stands, or its rights go on beside", why)
+		ref.MarkChanged(draft.TenantField(name, "access"), "%s; croft binds its own: take this binding away once croft stands, or its rights go on beside", why)
 	}
 }
 
-// Subject gives a user or a group access.
-func Subject(d *draft.Draft, name string, s source.Field, prefix string, role v1alpha1.Role, why string) {
+// AddSubject gives a user or a group access.
+func AddSubject(d *draft.Draft, name string, s source.Field, prefix string, role v1alpha1.Role, why string) {
 	who := s.At("name").Text()
 	if role == "" {
-		s.NotKept("%s; write access: [{%s: %s, role: viewer}] to %s if they only read, role: operator if they run workloads",
+		s.MarkNotKept("%s; write access: [{%s: %s, role: viewer}] to %s if they only read, role: operator if they run workloads",
 			why, strings.ToLower(s.At("kind").Text()), strings.TrimPrefix(who, prefix), "tenants."+name)
 		return
 	}
@@ -133,18 +133,18 @@ func Subject(d *draft.Draft, name string, s source.Field, prefix string, role v1
 	case "Group":
 		access.Group = strings.TrimPrefix(who, prefix)
 		if prefix != "" && strings.HasPrefix(who, prefix) {
-			s.At("name").KeptAs("platform.groupPrefix", "%s is the prefix of all groups", prefix)
+			s.At("name").MarkKeptAs("platform.groupPrefix", "%s is the prefix of all groups", prefix)
 		}
 	}
 	if strings.HasPrefix(who, "system:") {
-		s.NotKept("%s is Kubernetes' own, and holds everybody or nobody you want: name a group of your identity provider", who)
+		s.MarkNotKept("%s is Kubernetes' own, and holds everybody or nobody you want: name a group of your identity provider", who)
 		return
 	}
 	t := d.Tenants[name]
 	if !slices.Contains(t.Spec.Access, access) {
 		t.Spec.Access = append(t.Spec.Access, access)
 	}
-	s.Kept(draft.TenantField(name, "access"))
+	s.MarkKept(draft.TenantField(name, "access"))
 }
 
 // likeViewer and likeOperator are the names of well-known roles that are similar to croft's.
@@ -153,8 +153,8 @@ var (
 	likeOperator = []string{"edit", "admin", "cluster-admin", "croft-operator"}
 )
 
-// RoleOf returns croft's role that is similar to a role, and how they differ.
-func RoleOf(d *draft.Draft, kind, namespace, name string) (v1alpha1.Role, string) {
+// MatchRole returns croft's role that is similar to a role, and how they differ.
+func MatchRole(d *draft.Draft, kind, namespace, name string) (v1alpha1.Role, string) {
 	const (
 		viewer   = "becomes viewer, who reads everything but Secrets"
 		operator = "becomes operator, who runs workloads, and touches neither quotas nor what croft manages"
@@ -165,11 +165,11 @@ func RoleOf(d *draft.Draft, kind, namespace, name string) (v1alpha1.Role, string
 	case slices.Contains(likeOperator, name):
 		return v1alpha1.RoleOperator, name + " " + operator
 	}
-	for _, o := range d.Of(draft.RBACGroup, kind) {
+	for _, o := range d.List(draft.RBACGroup, kind) {
 		if o.Name != name || kind == "Role" && o.Namespace != namespace {
 			continue
 		}
-		switch reads, runs := rights(o); {
+		switch reads, runs := classifyRole(o); {
 		case runs:
 			o.Root().Account(source.Changed, "tenants.*.access", "croft has two roles of its own in its place")
 			return v1alpha1.RoleOperator, name + " writes workloads, and " + operator
@@ -187,8 +187,8 @@ func RoleOf(d *draft.Draft, kind, namespace, name string) (v1alpha1.Role, string
 	return "", "what " + kind + " " + name + " may do was not read: give its file too"
 }
 
-// rights reports whether a role only reads, and whether it writes workloads.
-func rights(o *source.Object) (onlyReads, runs bool) {
+// classifyRole reports whether a role only reads, and whether it writes workloads.
+func classifyRole(o *source.Object) (onlyReads, runs bool) {
 	rules := o.At("rules").Items()
 	onlyReads = len(rules) > 0
 	for _, r := range rules {

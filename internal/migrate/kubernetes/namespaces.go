@@ -15,57 +15,57 @@ const podSecurity = "pod-security.kubernetes.io/"
 // EnforceLabel is the label with the Pod Security level that a namespace enforces.
 const EnforceLabel = podSecurity + "enforce"
 
-// Namespaces reads the labels and annotations of tenants' namespaces.
-func Namespaces(d *draft.Draft) {
-	for _, o := range d.Of("", "Namespace") {
-		name := d.TenantOf(o.Name)
+// ReadNamespaces reads the labels and annotations of tenants' namespaces.
+func ReadNamespaces(d *draft.Draft) {
+	for _, o := range d.List("", "Namespace") {
+		name := d.FindTenant(o.Name)
 		if name == "" {
-			o.Root().Other("is no tenant's: nothing that was read says which pool its pods run on")
+			o.Root().MarkOther("is no tenant's: nothing that was read says which pool its pods run on")
 			continue
 		}
-		namespace(d, name, o)
+		readNamespace(d, name, o)
 	}
 }
 
-func namespace(d *draft.Draft, name string, o *source.Object) {
+func readNamespace(d *draft.Draft, name string, o *source.Object) {
 	to := "tenants." + name
-	source.Frame(o, to)
-	o.At("spec").Other("the cluster's own")
+	source.AccountMetadata(o, to)
+	o.At("spec").MarkOther("the cluster's own")
 	for _, l := range append(o.At("metadata", "labels").Fields(), o.At("metadata", "annotations").Fields()...) {
 		switch key := l.Key(); {
 		case key == EnforceLabel:
-			Level(d, name, l, !isCommon(d, name, l))
+			SetLevel(d, name, l, !isCommon(d, name, l))
 		case key == NodeSelectorAnnotation:
 			SelectLabels(d, name, l)
-		case Mark(d, name, l):
+		case ReadMark(d, name, l):
 		case strings.HasPrefix(key, "croft.dev/"), key == v1alpha1.ManagedByLabel && l.Text() == v1alpha1.ManagedBy:
-			l.Kept(to)
+			l.MarkKept(to)
 		case strings.HasPrefix(key, "kubectl.kubernetes.io/"):
 		default:
-			l.Other("stays on the namespace: croft adds its own labels, and takes none away")
+			l.MarkOther("stays on the namespace: croft adds its own labels, and takes none away")
 		}
 	}
-	if !draft.Managed(o) && o.At("metadata", "annotations", v1alpha1.AdoptAnnotation).Text() != name && !slices.Contains(d.Standing, name) {
+	if !draft.IsManaged(o) && o.At("metadata", "annotations", v1alpha1.AdoptAnnotation).Text() != name && !slices.Contains(d.Standing, name) {
 		d.Standing = append(d.Standing, name)
 	}
 }
 
-// Mark reads a label or an annotation of a tenant's namespaces, other than its Pod Security
+// ReadMark reads a label or an annotation of a tenant's namespaces, other than its Pod Security
 // level and its node selector. It reports whether croft supports it.
-func Mark(d *draft.Draft, name string, mark source.Field) bool {
+func ReadMark(d *draft.Draft, name string, mark source.Field) bool {
 	t := d.Tenants[name]
 	level := draft.TenantField(name, "policy.podSecurity")
 	switch key := mark.Key(); {
 	case strings.HasPrefix(key, podSecurity+"warn"), key == EnforceLabel+"-version" && mark.Text() == "latest":
-		mark.KeptAs(level, "croft sets it itself, for the level that it enforces")
+		mark.MarkKeptAs(level, "croft sets it itself, for the level that it enforces")
 	case key == EnforceLabel+"-version":
-		mark.Changed(level, "croft enforces the latest version of the level")
+		mark.MarkChanged(level, "croft enforces the latest version of the level")
 	case key == v1alpha1.CostCodeLabel:
 		t.Spec.CostCode = mark.Text()
-		mark.Kept(draft.TenantField(name, "costCode"))
+		mark.MarkKept(draft.TenantField(name, "costCode"))
 	case draft.IsCostCode(key) && t.Spec.CostCode == "":
 		t.Spec.CostCode = mark.Text()
-		mark.Changed(draft.TenantField(name, "costCode"), "namespaces carry it as the label %s", v1alpha1.CostCodeLabel)
+		mark.MarkChanged(draft.TenantField(name, "costCode"), "namespaces carry it as the label %s", v1alpha1.CostCodeLabel)
 	case key == defaultTolerations:
 		readDefaultTolerations(d, name, mark)
 	case key == allowedTolerations:
@@ -79,7 +79,7 @@ func Mark(d *draft.Draft, name string, mark source.Field) bool {
 // isCommon reports whether all namespaces of a tenant have a label.
 func isCommon(d *draft.Draft, name string, l source.Field) bool {
 	return !slices.ContainsFunc(d.Namespaces(name), func(namespace string) bool {
-		o := d.Named("", "Namespace", namespace)
+		o := d.Find("", "Namespace", namespace)
 		return o == nil || o.At("metadata", "labels", l.Key()).Text() != l.Text()
 	})
 }
@@ -87,9 +87,9 @@ func isCommon(d *draft.Draft, name string, l source.Field) bool {
 // levels are the Pod Security levels, the strictest last.
 var levels = []v1alpha1.PodSecurityLevel{v1alpha1.PodSecurityPrivileged, v1alpha1.PodSecurityBaseline, v1alpha1.PodSecurityRestricted}
 
-// Level sets a tenant's Pod Security level to the level of its namespaces, or of some of them.
+// SetLevel sets a tenant's Pod Security level to the level of its namespaces, or of some of them.
 // The stricter of two levels is used.
-func Level(d *draft.Draft, name string, l source.Field, some bool) {
+func SetLevel(d *draft.Draft, name string, l source.Field, some bool) {
 	t := d.Tenants[name]
 	to := draft.TenantField(name, "policy.podSecurity")
 	level := v1alpha1.PodSecurityLevel(l.Text())
@@ -98,25 +98,25 @@ func Level(d *draft.Draft, name string, l source.Field, some bool) {
 	known := t.Level.Found() || t.Spec.Policy.PodSecurity != ""
 	switch stricter := slices.Index(levels, level) - slices.Index(levels, had); {
 	case !slices.Contains(levels, level):
-		d.Lost(l, "%q is no Pod Security level; write privileged, baseline or restricted", l.Text())
+		d.ReportLost(l, "%q is no Pod Security level; write privileged, baseline or restricted", l.Text())
 	case level == v1alpha1.PodSecurityPrivileged && some:
-		d.Lost(l, "is the level of some namespaces of tenant %s, and croft has one level for a tenant: make them a tenant of their own", name)
+		d.ReportLost(l, "is the level of some namespaces of tenant %s, and croft has one level for a tenant: make them a tenant of their own", name)
 	case known && stricter < 0:
-		l.Changed(to, "another label asks for %s, which is stricter and counts for all namespaces of the tenant", had)
+		l.MarkChanged(to, "another label asks for %s, which is stricter and counts for all namespaces of the tenant", had)
 	case known && stricter == 0:
-		l.Kept(to)
+		l.MarkKept(to)
 	default:
 		if known {
-			t.Level.Changed(to, "another label asks for %s, which is stricter and counts for all namespaces of the tenant", level)
+			t.Level.MarkChanged(to, "another label asks for %s, which is stricter and counts for all namespaces of the tenant", level)
 		}
 		t.Level, t.Spec.Policy.PodSecurity = l, level
 		if level == otherwise {
 			t.Spec.Policy.PodSecurity = ""
 		}
 		if some {
-			l.Changed(to, "some namespaces of the tenant had it: croft has one level for all of them")
+			l.MarkChanged(to, "some namespaces of the tenant had it: croft has one level for all of them")
 		} else {
-			l.Kept(to)
+			l.MarkKept(to)
 		}
 	}
 }

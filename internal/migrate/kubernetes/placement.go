@@ -20,9 +20,9 @@ const (
 	allowedTolerations     = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
 )
 
-// NodeSelectorOf returns a namespace's default nodeSelector for its pods, from an annotation.
+// ParseNodeSelector returns a namespace's default nodeSelector for its pods, from an annotation.
 // It is empty if there is none.
-func NodeSelectorOf(o *source.Object) map[string]string {
+func ParseNodeSelector(o *source.Object) map[string]string {
 	return ParseSelector(o.At("metadata", "annotations", NodeSelectorAnnotation))
 }
 
@@ -37,8 +37,8 @@ func ParseSelector(annotation source.Field) map[string]string {
 	return selector
 }
 
-// DefaultTolerationsOf returns the tolerations that a namespace's annotation adds to its pods.
-func DefaultTolerationsOf(o *source.Object) []corev1.Toleration {
+// ParseDefaultTolerations returns the tolerations that a namespace's annotation adds to its pods.
+func ParseDefaultTolerations(o *source.Object) []corev1.Toleration {
 	tolerations, _ := parseTolerations(o.At("metadata", "annotations", defaultTolerations))
 	return tolerations
 }
@@ -52,46 +52,46 @@ func parseTolerations(annotation source.Field) ([]corev1.Toleration, error) {
 	return tolerations, json.Unmarshal([]byte(annotation.Text()), &tolerations)
 }
 
-// NodeSelectors places tenants on the pools that the annotations of their namespaces select.
-func NodeSelectors(d *draft.Draft) {
-	for _, o := range d.Of("", "Namespace") {
-		name := d.TenantOf(o.Name)
+// ReadNodeSelectors places tenants on the pools that the annotations of their namespaces select.
+func ReadNodeSelectors(d *draft.Draft) {
+	for _, o := range d.List("", "Namespace") {
+		name := d.FindTenant(o.Name)
 		if name == "" {
-			name = draft.AsName(o.Name)
+			name = draft.ToName(o.Name)
 		}
 		SelectNodes(d, name, o, o.At("metadata", "annotations", NodeSelectorAnnotation))
-		tolerated(d, name, o)
+		placeByToleration(d, name, o)
 	}
 }
 
 // SelectNodes places a tenant on the pool that an annotation selects.
 func SelectNodes(d *draft.Draft, name string, from *source.Object, annotation source.Field) {
-	if pools := d.PoolsFor(draft.SelectedBy(ParseSelector(annotation), annotation)); len(pools) > 0 {
+	if pools := d.FindPools(draft.ListSelections(ParseSelector(annotation), annotation)); len(pools) > 0 {
 		d.Place(d.AddTenant(name, from), name, annotation, pools...)
-		annotation.Changed(draft.TenantField(name, "pool"), "croft adds the pool's toleration too, and refuses pods that ask for another pool; take the annotation away once croft stands")
+		annotation.MarkChanged(draft.TenantField(name, "pool"), "croft adds the pool's toleration too, and refuses pods that ask for another pool; take the annotation away once croft stands")
 	}
 }
 
 // SelectLabels checks that the nodes of a tenant's pool have the labels that an annotation
 // selects, other than the key's.
 func SelectLabels(d *draft.Draft, name string, annotation source.Field) {
-	for _, s := range draft.SelectedBy(ParseSelector(annotation), annotation) {
+	for _, s := range draft.ListSelections(ParseSelector(annotation), annotation) {
 		if s.Key != d.Key {
-			d.Select(d.Tenants[name], name, annotation, s.Key, s.Values[0])
+			d.CheckSelection(d.Tenants[name], name, annotation, s.Key, s.Values[0])
 		}
 	}
 }
 
-// tolerated places a namespace without another placement on the pool that its pods tolerate.
-func tolerated(d *draft.Draft, name string, o *source.Object) {
+// placeByToleration places a namespace without another placement on the pool that its pods tolerate.
+func placeByToleration(d *draft.Draft, name string, o *source.Object) {
 	if d.Tenants[name] != nil {
 		return
 	}
-	for _, t := range DefaultTolerationsOf(o) {
+	for _, t := range ParseDefaultTolerations(o) {
 		if t.Key == d.Key && t.Value != "" {
 			at := o.At("metadata", "annotations", defaultTolerations)
-			d.Place(d.AddTenant(name, o), name, at, d.PoolNamed(t.Value))
-			at.Changed(draft.TenantField(name, "pool"), "pods only tolerated the pool's taint, and could run elsewhere too: croft also selects the pool")
+			d.Place(d.AddTenant(name, o), name, at, d.FindPool(t.Value))
+			at.MarkChanged(draft.TenantField(name, "pool"), "pods only tolerated the pool's taint, and could run elsewhere too: croft also selects the pool")
 			return
 		}
 	}
@@ -102,23 +102,23 @@ func tolerated(d *draft.Draft, name string, o *source.Object) {
 func readDefaultTolerations(d *draft.Draft, name string, annotation source.Field) {
 	tolerations, err := parseTolerations(annotation)
 	if err != nil {
-		d.Lost(annotation, "is no list of tolerations in JSON: the API server's plugin PodTolerationRestriction refuses every pod of the namespace; take the annotation away")
+		d.ReportLost(annotation, "is no list of tolerations in JSON: the API server's plugin PodTolerationRestriction refuses every pod of the namespace; take the annotation away")
 		return
 	}
 	for _, t := range tolerations {
 		if strings.HasPrefix(t.Key, "node.kubernetes.io/") || t.Key == d.Key && t.Operator != corev1.TolerationOpExists && slices.Contains(d.Tenants[name].Pools(), t.Value) {
 			continue
 		}
-		d.Lost(annotation, "the API server's plugin PodTolerationRestriction gives every pod of the namespace a toleration of %s, "+
+		d.ReportLost(annotation, "the API server's plugin PodTolerationRestriction gives every pod of the namespace a toleration of %s, "+
 			"which is not the taint of the tenant's pool: croft would refuse the pods, and the tenant would not become Ready; "+
-			"take the annotation away, and give the tenant a pool for the nodes with this taint if it needs them", taint(t))
+			"take the annotation away, and give the tenant a pool for the nodes with this taint if it needs them", formatTaint(t))
 		return
 	}
-	annotation.KeptAs(draft.TenantField(name, "pool"), "croft adds the toleration of the pool itself; take the annotation away once croft stands")
+	annotation.MarkKeptAs(draft.TenantField(name, "pool"), "croft adds the toleration of the pool itself; take the annotation away once croft stands")
 }
 
-// taint describes the taint that a toleration matches.
-func taint(t corev1.Toleration) string {
+// formatTaint describes the taint that a toleration matches.
+func formatTaint(t corev1.Toleration) string {
 	return strings.TrimSuffix(cmp.Or(t.Key, "every taint")+"="+t.Value, "=")
 }
 
@@ -128,19 +128,19 @@ func readAllowedTolerations(d *draft.Draft, name string, annotation source.Field
 	allowed, err := parseTolerations(annotation)
 	pools := d.Tenants[name].Pools()
 	everyPool := !slices.ContainsFunc(pools, func(pool string) bool {
-		return !slices.ContainsFunc(allowed, func(t corev1.Toleration) bool { return allows(t, d.Key, pool) })
+		return !slices.ContainsFunc(allowed, func(t corev1.Toleration) bool { return allowsPool(t, d.Key, pool) })
 	})
 	if err == nil && (len(allowed) == 0 || everyPool) {
-		annotation.Changed(draft.TenantField(name, "pool"), "croft lets pods tolerate the taints of their tenant's pools and those below node.kubernetes.io/; take the annotation away once croft stands")
+		annotation.MarkChanged(draft.TenantField(name, "pool"), "croft lets pods tolerate the taints of their tenant's pools and those below node.kubernetes.io/; take the annotation away once croft stands")
 		return
 	}
-	d.Lost(annotation, "the API server's plugin PodTolerationRestriction refuses pods with other tolerations, such as the one of the pool that croft gives them, "+
+	d.ReportLost(annotation, "the API server's plugin PodTolerationRestriction refuses pods with other tolerations, such as the one of the pool that croft gives them, "+
 		"and the tenant would not become Ready: take the annotation away; croft refuses tolerations of other pools itself")
 }
 
-// allows reports whether an allowed toleration covers the one that croft adds to the pods of a
+// allowsPool reports whether an allowed toleration covers the one that croft adds to the pods of a
 // pool.
-func allows(t corev1.Toleration, key, pool string) bool {
+func allowsPool(t corev1.Toleration, key, pool string) bool {
 	if t.Effect != "" || t.Key != key && t.Key != "" {
 		return false
 	}

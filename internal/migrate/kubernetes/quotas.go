@@ -14,16 +14,16 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// Quotas reads the quotas and limits of tenants' namespaces.
-func Quotas(d *draft.Draft) {
+// ReadQuotas reads the quotas and limits of tenants' namespaces.
+func ReadQuotas(d *draft.Draft) {
 	hard := map[string]map[string]corev1.ResourceList{} // by tenant and namespace
-	for _, o := range d.Of("", "ResourceQuota") {
-		name := d.TenantOf(o.Namespace)
+	for _, o := range d.List("", "ResourceQuota") {
+		name := d.FindTenant(o.Namespace)
 		if name == "" {
-			o.Root().Other("is in namespace %s, which is no tenant's", o.Namespace)
+			o.Root().MarkOther("is in namespace %s, which is no tenant's", o.Namespace)
 			continue
 		}
-		source.Frame(o, draft.TenantField(name, "quota"))
+		source.AccountMetadata(o, draft.TenantField(name, "quota"))
 		if hard[name] == nil {
 			hard[name] = map[string]corev1.ResourceList{}
 		}
@@ -31,58 +31,58 @@ func Quotas(d *draft.Draft) {
 		if list == nil {
 			list = corev1.ResourceList{}
 		}
-		Hard(d, name, o.At("spec"), list, keep)
+		AddQuota(d, name, o.At("spec"), list, keepObject)
 		// An empty quota removes croft's default quota, but only croft writes one for that
 		// purpose.
-		if len(list) > 0 || draft.Managed(o) {
+		if len(list) > 0 || draft.IsManaged(o) {
 			hard[name][o.Namespace] = list
 		}
 	}
 	for name, namespaces := range hard {
 		setQuota(d, name, namespaces)
 	}
-	for _, o := range d.Of("", "LimitRange") {
-		name := d.TenantOf(o.Namespace)
+	for _, o := range d.List("", "LimitRange") {
+		name := d.FindTenant(o.Namespace)
 		if name == "" {
-			o.Root().Other("is in namespace %s, which is no tenant's", o.Namespace)
+			o.Root().MarkOther("is in namespace %s, which is no tenant's", o.Namespace)
 			continue
 		}
-		source.Frame(o, draft.TenantField(name, "limits"))
-		ContainerLimits(d, name, o.At("spec", "limits"), keep)
+		source.AccountMetadata(o, draft.TenantField(name, "limits"))
+		ReadContainerLimits(d, name, o.At("spec", "limits"), keepObject)
 	}
 }
 
-// Unkept accounts for a part of a quota or of limits that croft.yaml cannot express.
-type Unkept func(d *draft.Draft, f source.Field, why, kind string)
+// UnkeptFunc accounts for a part of a quota or of limits that croft.yaml cannot express.
+type UnkeptFunc func(d *draft.Draft, f source.Field, why, kind string)
 
-// keep is an Unkept for separate objects, which croft leaves unchanged.
-func keep(_ *draft.Draft, f source.Field, why, kind string) {
-	f.NotKept("%s: keep this %s in addition to croft's", why, kind)
+// keepObject is an Unkept for separate objects, which croft leaves unchanged.
+func keepObject(_ *draft.Draft, f source.Field, why, kind string) {
+	f.MarkNotKept("%s: keep this %s in addition to croft's", why, kind)
 }
 
-// Hard adds one quota to the others of its namespace. The smaller of two values of a resource
+// AddQuota adds one quota to the others of its namespace. The smaller of two values of a resource
 // is used.
-func Hard(d *draft.Draft, name string, spec source.Field, into corev1.ResourceList, unkept Unkept) {
+func AddQuota(d *draft.Draft, name string, spec source.Field, into corev1.ResourceList, unkept UnkeptFunc) {
 	to := draft.TenantField(name, "quota")
 	for _, key := range []string{"scopes", "scopeSelector"} {
 		if spec.At(key).Found() {
 			unkept(d, spec.At(key), "a tenant's quota counts all its objects", "ResourceQuota")
-			spec.At("hard").NotKept("holds for some objects only")
+			spec.At("hard").MarkNotKept("holds for some objects only")
 			return
 		}
 	}
 	for _, f := range spec.At("hard").Fields() {
 		quantity, err := resource.ParseQuantity(f.Text())
 		if err != nil {
-			f.NotKept("is no quantity")
-			d.Problem(f, "%q is no quantity; write one such as 100 or 400Gi", f.Text())
+			f.MarkNotKept("is no quantity")
+			d.ReportProblem(f, "%q is no quantity; write one such as 100 or 400Gi", f.Text())
 			continue
 		}
 		at := corev1.ResourceName(f.Key())
 		if other, twice := into[at]; !twice || quantity.Cmp(other) < 0 {
 			into[at] = quantity
 		}
-		f.Kept(to)
+		f.MarkKept(to)
 	}
 }
 
@@ -106,8 +106,8 @@ func setQuota(d *draft.Draft, name string, namespaces map[string]corev1.Resource
 	d.Tenants[name].Spec.Quota = total
 }
 
-// ContainerLimits reads the limits for containers in a LimitRange.
-func ContainerLimits(d *draft.Draft, name string, list source.Field, unkept Unkept) {
+// ReadContainerLimits reads the limits for containers in a LimitRange.
+func ReadContainerLimits(d *draft.Draft, name string, list source.Field, unkept UnkeptFunc) {
 	to := draft.TenantField(name, "limits")
 	for _, item := range list.Items() {
 		if kind := item.At("type").Text(); kind != string(corev1.LimitTypeContainer) {
@@ -118,11 +118,11 @@ func ContainerLimits(d *draft.Draft, name string, list source.Field, unkept Unke
 			unkept(d, ratio, "croft bounds no ratio of limits to requests", "LimitRange")
 		}
 		var limits v1alpha1.ContainerLimits
-		if err := item.Into(&limits); err != nil {
-			item.NotKept("cannot be read: %v", err)
+		if err := item.Decode(&limits); err != nil {
+			item.MarkNotKept("cannot be read: %v", err)
 			continue
 		}
-		item.Kept(to)
+		item.MarkKept(to)
 		spec := &d.Tenants[name].Spec
 		switch {
 		case equality.Semantic.DeepEqual(&limits, estate.BuiltinLimits()):
@@ -132,5 +132,5 @@ func ContainerLimits(d *draft.Draft, name string, list source.Field, unkept Unke
 			unkept(d, item, "another namespace of the tenant, or another LimitRange, has other limits for containers, which hold for all of the tenant's", "LimitRange")
 		}
 	}
-	list.Kept(to)
+	list.MarkKept(to)
 }

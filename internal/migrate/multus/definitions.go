@@ -11,28 +11,28 @@ import (
 // Annotation is the annotation of pods that names their networks for Multus.
 const Annotation = "k8s.v1.cni.cncf.io/networks"
 
-// Definitions reports the NetworkAttachmentDefinitions in tenants' namespaces: croft refuses
+// ReportDefinitions reports the NetworkAttachmentDefinitions in tenants' namespaces: croft refuses
 // pods that name them, and a SecondaryNetwork requires settings that they do not have, such as
 // the zone and the subnet.
-func Definitions(d *draft.Draft) {
-	for _, o := range d.Of(draft.MultusGroup, "NetworkAttachmentDefinition") {
-		name := d.TenantOf(o.Namespace)
+func ReportDefinitions(d *draft.Draft) {
+	for _, o := range d.List(draft.MultusGroup, "NetworkAttachmentDefinition") {
+		name := d.FindTenant(o.Namespace)
 		switch {
-		case draft.Managed(o):
-			o.Root().KeptAs("secondaryNetworks", "croft wrote it itself, from a SecondaryNetwork, which is not read back from here")
+		case draft.IsManaged(o):
+			o.Root().MarkKeptAs("secondaryNetworks", "croft wrote it itself, from a SecondaryNetwork, which is not read back from here")
 		case name == "":
-			o.Root().Other("is in no tenant's namespace, and stays as it is: tenants' pods are attached to the networks of secondaryNetworks alone")
+			o.Root().MarkOther("is in no tenant's namespace, and stays as it is: tenants' pods are attached to the networks of secondaryNetworks alone")
 		default:
-			o.Root().NotKept("croft writes the definitions of tenants' networks itself, from secondaryNetworks")
-			d.Problem(o.At("spec", "config"), "pods of tenant %s are attached to networks that croft grants, and to no others: declare it below secondaryNetworks%s, with the zone and the subnet, "+
-				"and name it in %s", name, network(o.At("spec", "config")), draft.TenantField(name, "networks"))
+			o.Root().MarkNotKept("croft writes the definitions of tenants' networks itself, from secondaryNetworks")
+			d.ReportProblem(o.At("spec", "config"), "pods of tenant %s are attached to networks that croft grants, and to no others: declare it below secondaryNetworks%s, with the zone and the subnet, "+
+				"and name it in %s", name, describeNetwork(o.At("spec", "config")), draft.TenantField(name, "networks"))
 		}
 	}
 }
 
-// network returns the settings of a SecondaryNetwork that a definition has: the type and the
+// describeNetwork returns the settings of a SecondaryNetwork that a definition has: the type and the
 // network.
-func network(config source.Field) string {
+func describeNetwork(config source.Field) string {
 	var c struct {
 		Type    string
 		Plugins []struct{ Type string }

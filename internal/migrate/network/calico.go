@@ -8,40 +8,40 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// calico reads Calico's policies by their form: a policy that denies ingress from other
+// readCalico reads Calico's policies by their form: a policy that denies ingress from other
 // namespaces is equivalent to croft's wall.
-func calico(d *draft.Draft) {
+func readCalico(d *draft.Draft) {
 	for _, group := range []string{"crd.projectcalico.org", "projectcalico.org"} {
-		for _, o := range d.Of(group, "GlobalNetworkPolicy") {
-			o.Root().Other("is the cluster's and not a tenant's: it stays, and Calico goes by it beside croft's")
-			if !draft.Managed(o) && len(d.Tenants) > 0 {
+		for _, o := range d.List(group, "GlobalNetworkPolicy") {
+			o.Root().MarkOther("is the cluster's and not a tenant's: it stays, and Calico goes by it beside croft's")
+			if !draft.IsManaged(o) && len(d.Tenants) > 0 {
 				compareOrder(d, o.At("spec"))
 			}
 		}
-		for _, o := range d.Of(group, "NetworkPolicy") {
-			if draft.Managed(o) {
+		for _, o := range d.List(group, "NetworkPolicy") {
+			if draft.IsManaged(o) {
 				continue // dialect reads it
 			}
 			if strings.HasPrefix(o.Name, "knp.default.") {
-				o.Root().Other("Calico's own copy of a Kubernetes policy")
+				o.Root().MarkOther("Calico's own copy of a Kubernetes policy")
 				continue
 			}
-			calicoPolicy(d, o)
-			d.Note("croft writes its network wall as Kubernetes NetworkPolicies, which Calico enforces too. With platform.network.dialect: Calico it writes Calico's, " +
+			readCalicoPolicy(d, o)
+			d.AddNote("croft writes its network wall as Kubernetes NetworkPolicies, which Calico enforces too. With platform.network.dialect: Calico it writes Calico's, " +
 				"the first of order 20: it comes before all that have a higher order, and with calico.tenantPolicies tenants may write their own behind it")
 		}
 	}
 }
 
-func calicoPolicy(d *draft.Draft, o *source.Object) {
-	source.Frame(o, Wall)
+func readCalicoPolicy(d *draft.Draft, o *source.Object) {
+	source.AccountMetadata(o, Wall)
 	spec := o.At("spec")
 	where := ""
-	if d.TenantOf(o.Namespace) == "" {
+	if d.FindTenant(o.Namespace) == "" {
 		where = "; namespace " + o.Namespace + " is no tenant's of those that were read: nothing says which pool its pods run on"
 	}
 	if !deniesOthers(spec) {
-		spec.NotKept("croft writes Kubernetes NetworkPolicies: this one stays, and Calico goes by both; one of a lower order than 1000 comes before croft's, "+
+		spec.MarkNotKept("croft writes Kubernetes NetworkPolicies: this one stays, and Calico goes by both; one of a lower order than 1000 comes before croft's, "+
 			"so see that it allows nothing that they deny%s", where)
 		if where == "" {
 			compareOrder(d, spec)
@@ -51,7 +51,7 @@ func calicoPolicy(d *draft.Draft, o *source.Object) {
 	spec.Account(source.Changed, Wall, "croft's own wall replaces it: it lets in the tenant's own pods and platform.network.platformNamespaces, and nobody else. "+
 		"This one denied namespaces by a label, the tenant's own among them if it has it; name your ingress controller's and Prometheus' namespaces there. "+
 		"Take it away once croft stands"+where)
-	spec.At("order").Changed(Wall, "tenants write Kubernetes policies, which have no order: none comes before croft's, as one of Calico's with a lower order could")
+	spec.At("order").MarkChanged(Wall, "tenants write Kubernetes policies, which have no order: none comes before croft's, as one of Calico's with a lower order could")
 }
 
 // kubernetesOrder is Calico's order for NetworkPolicies of Kubernetes.
@@ -69,9 +69,9 @@ func compareOrder(d *draft.Draft, spec source.Field) {
 		if !at.Found() {
 			at = spec
 		}
-		d.Problem(at, "comes before croft's policies, which Calico gives order %d, and lets in or out what they deny: give it a higher order, or take it away", kubernetesOrder)
+		d.ReportProblem(at, "comes before croft's policies, which Calico gives order %d, and lets in or out what they deny: give it a higher order, or take it away", kubernetesOrder)
 	case !before && limitsEgress(spec):
-		d.Problem(spec, "comes after croft's policies, which Calico gives order %d, so that it denies tenants' pods nothing: write what they may reach into network.egress and network.allowCIDRs", kubernetesOrder)
+		d.ReportProblem(spec, "comes after croft's policies, which Calico gives order %d, so that it denies tenants' pods nothing: write what they may reach into network.egress and network.allowCIDRs", kubernetesOrder)
 	}
 }
 

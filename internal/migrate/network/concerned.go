@@ -15,40 +15,40 @@ import (
 // label: enough to show which ones it selects.
 const most = 20
 
-// concerned returns the namespaces from which a policy may allow ingress: the namespaces that
+// listConcerned returns the namespaces from which a policy may allow ingress: the namespaces that
 // it names, and the namespaces of the input with the selected labels.
-func concerned(d *draft.Draft, p Policy) []corev1.Namespace {
+func listConcerned(d *draft.Draft, p Policy) []corev1.Namespace {
 	all := map[string]corev1.Namespace{}
 	for _, rule := range p.Spec.Ingress {
 		for _, peer := range rule.From {
 			if peer.NamespaceSelector == nil {
 				continue
 			}
-			names := mentioned(peer.NamespaceSelector)
+			names := listMentioned(peer.NamespaceSelector)
 			for _, name := range names {
 				all[name] = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 			}
 			if len(names) == 0 {
-				labelled(d, peer.NamespaceSelector, all)
+				addLabelled(d, peer.NamespaceSelector, all)
 			}
 		}
 	}
 	return slices.Collect(maps.Values(all))
 }
 
-// labelled adds namespaces with the labels of a selector.
-func labelled(d *draft.Draft, s *metav1.LabelSelector, all map[string]corev1.Namespace) {
+// addLabelled adds namespaces with the labels of a selector.
+func addLabelled(d *draft.Draft, s *metav1.LabelSelector, all map[string]corev1.Namespace) {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil || selector.Empty() {
 		return // a policy that selects all needs no list
 	}
 	if d.Labels == nil {
 		d.Labels = map[string]labels.Set{}
-		for _, o := range d.Of("", "Namespace") {
-			d.Labels[o.Name] = named(o.At("metadata", "labels").TextMap(), o.Name)
+		for _, o := range d.List("", "Namespace") {
+			d.Labels[o.Name] = addNameLabel(o.At("metadata", "labels").TextMap(), o.Name)
 		}
 	}
-	for _, o := range d.Of("", "Namespace") {
+	for _, o := range d.List("", "Namespace") {
 		if marks := d.Labels[o.Name]; selector.Matches(marks) {
 			all[o.Name] = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: marks}}
 			if len(all) >= most {
@@ -58,9 +58,9 @@ func labelled(d *draft.Draft, s *metav1.LabelSelector, all map[string]corev1.Nam
 	}
 }
 
-// mentioned returns the namespaces that a selector names by the label
+// listMentioned returns the namespaces that a selector names by the label
 // kubernetes.io/metadata.name.
-func mentioned(s *metav1.LabelSelector) []string {
+func listMentioned(s *metav1.LabelSelector) []string {
 	var names []string
 	if name := s.MatchLabels[corev1.LabelMetadataName]; name != "" {
 		names = append(names, name)

@@ -20,29 +20,29 @@ var dialects = []struct {
 	{draft.AWSPoliciesGroup, "ClusterNetworkPolicy", v1alpha1.DialectAWS},
 }
 
-// dialect reads the dialect from croft's own policies.
-func dialect(d *draft.Draft) {
+// readDialect reads the dialect from croft's own policies.
+func readDialect(d *draft.Draft) {
 	for _, known := range dialects {
-		for _, o := range d.Of(known.group, known.kind) {
-			if !draft.Managed(o) {
+		for _, o := range d.List(known.group, known.kind) {
+			if !draft.IsManaged(o) {
 				if known.dialect != v1alpha1.DialectCalico {
-					tiered(d, o)
+					reportTiered(d, o)
 				}
 				continue
 			}
-			source.Frame(o, Wall)
-			o.At("spec").KeptAs("platform.network.dialect", "croft wrote it itself")
+			source.AccountMetadata(o, Wall)
+			o.At("spec").MarkKeptAs("platform.network.dialect", "croft wrote it itself")
 			d.Platform.Network.Dialect = known.dialect
 			if known.dialect == v1alpha1.DialectCalico {
-				ofCalico(d, o)
+				readCalicoSettings(d, o)
 			}
 		}
 	}
 }
 
-// ofCalico reads the settings in one of croft's Calico policies, apart from the dialect.
-func ofCalico(d *draft.Draft, o *source.Object) {
-	how := v1alpha1.CalicoNetwork{TenantPolicies: tenantsWrite(d, o.Group(), "networkpolicies")}
+// readCalicoSettings reads the settings in one of croft's Calico policies, apart from the dialect.
+func readCalicoSettings(d *draft.Draft, o *source.Object) {
+	how := v1alpha1.CalicoNetwork{TenantPolicies: canTenantsWrite(d, o.Group(), "networkpolicies")}
 	if o.Group() != string(v1alpha1.CalicoGroup) {
 		how.APIGroup = v1alpha1.CalicoAPIGroup(o.Group())
 	}
@@ -56,13 +56,13 @@ func ofCalico(d *draft.Draft, o *source.Object) {
 	for _, rule := range o.At("spec", "egress").Items() {
 		blocks = append(blocks, rule.At("destination", "nets").Texts()...)
 	}
-	resolvers(d, blocks)
+	setResolvers(d, blocks)
 }
 
-// tenantsWrite reports whether croft's role for operators may write a resource.
-func tenantsWrite(d *draft.Draft, group, resource string) bool {
-	role := d.Named(draft.RBACGroup, "ClusterRole", "croft-operator")
-	if role == nil || !draft.Managed(role) {
+// canTenantsWrite reports whether croft's role for operators may write a resource.
+func canTenantsWrite(d *draft.Draft, group, resource string) bool {
+	role := d.Find(draft.RBACGroup, "ClusterRole", "croft-operator")
+	if role == nil || !draft.IsManaged(role) {
 		return false
 	}
 	return slices.ContainsFunc(role.At("rules").Items(), func(rule source.Field) bool {
@@ -75,11 +75,11 @@ func tenantsWrite(d *draft.Draft, group, resource string) bool {
 // servers that are not pods.
 const dnsPolicy = "croft-dns"
 
-// resolvers takes the addresses of name servers from blocks of one address each, unless they
+// setResolvers takes the addresses of name servers from blocks of one address each, unless they
 // are set already.
-func resolvers(d *draft.Draft, blocks []string) {
+func setResolvers(d *draft.Draft, blocks []string) {
 	if len(d.Platform.ClusterDNS) > 0 {
 		return
 	}
-	d.Platform.ClusterDNS = draft.NameServers(blocks)
+	d.Platform.ClusterDNS = draft.FilterNameServers(blocks)
 }

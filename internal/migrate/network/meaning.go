@@ -14,9 +14,9 @@ import (
 	"croft.dev/croft/internal/netpol"
 )
 
-// meaning is the effect of a policy. It is determined by evaluating connections, not from the
+// effect is the effect of a policy. It is determined by evaluating connections, not from the
 // policy's notation.
-type meaning struct {
+type effect struct {
 	// everyPod reports whether it selects all pods of its namespace.
 	everyPod bool
 	// ingress and egress are the directions to which it applies.
@@ -36,17 +36,17 @@ type meaning struct {
 // stranger is a namespace that no policy can name.
 const stranger = "croft-migrate-stranger"
 
-func newMeaning(p *networkingv1.NetworkPolicy, known []corev1.Namespace) (meaning, error) {
-	m, err := together([]*networkingv1.NetworkPolicy{p}, known)
+func newEffect(p *networkingv1.NetworkPolicy, known []corev1.Namespace) (effect, error) {
+	m, err := evaluatePolicies([]*networkingv1.NetworkPolicy{p}, known)
 	m.everyPod = len(p.Spec.PodSelector.MatchLabels)+len(p.Spec.PodSelector.MatchExpressions) == 0
 	m.ingress = slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeIngress)
 	m.egress = slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
 	return m, err
 }
 
-// Defaulted sets the API server's defaults: without types, a policy applies to ingress, and
+// SetDefaults sets the API server's defaults: without types, a policy applies to ingress, and
 // also to egress if it has rules for it.
-func Defaulted(p *networkingv1.NetworkPolicy) {
+func SetDefaults(p *networkingv1.NetworkPolicy) {
 	if len(p.Spec.PolicyTypes) > 0 {
 		return
 	}
@@ -56,14 +56,14 @@ func Defaulted(p *networkingv1.NetworkPolicy) {
 	}
 }
 
-// together evaluates several policies of one namespace at once. Policies in a file may be
+// evaluatePolicies evaluates several policies of one namespace at once. Policies in a file may be
 // invalid for an API server.
-func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) (meaning, error) {
+func evaluatePolicies(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) (effect, error) {
 	own := "croft-migrate-own"
 	all := map[string]corev1.Namespace{}
 	for _, n := range append(slices.Clone(known),
 		corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: stranger}}, corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}) {
-		n.Labels = named(n.Labels, n.Name)
+		n.Labels = addNameLabel(n.Labels, n.Name)
 		all[n.Name] = n
 	}
 	placed := make([]networkingv1.NetworkPolicy, len(policies))
@@ -77,12 +77,12 @@ func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) 
 		placed[i].Namespace = own
 	}
 	if _, ok := all[own]; !ok {
-		all[own] = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: own, Labels: named(nil, own)}}
+		all[own] = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: own, Labels: addNameLabel(nil, own)}}
 	}
 	namespaces := slices.Collect(maps.Values(all))
 	judge, err := netpol.New(namespaces, placed)
 	if err != nil {
-		return meaning{}, fmt.Errorf("is no valid NetworkPolicy: %w", err)
+		return effect{}, fmt.Errorf("is no valid NetworkPolicy: %w", err)
 	}
 	allows := func(f attack.Flow) bool {
 		if f.Port == 0 {
@@ -98,17 +98,17 @@ func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) 
 		v, err := judge.Connects(from, to, 0, "TCP")
 		return err == nil && v.Ingress.Allowed && v.Allowed
 	}
-	m := meaning{
-		inOwn:     ingressOnly(judge, own, own),
+	m := effect{
+		inOwn:     allowsIngress(judge, own, own),
 		inOutside: allows(attack.Flow{FromIP: "203.0.113.10", ToNamespace: own}),
-		outOwn:    egressOnly(judge, own, own),
+		outOwn:    allowsEgress(judge, own, own),
 		dns: allows(attack.Flow{FromNamespace: own, ToNamespace: metav1.NamespaceSystem,
 			ToLabels: map[string]string{"k8s-app": "kube-dns"}, Port: 53, Protocol: "UDP"}),
 		internet: allows(attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
 		metadata: allows(attack.Flow{FromNamespace: own, ToIP: "169.254.169.254", Port: 80}),
 	}
 	if m.internet {
-		m.withheld = withheld(policies, func(ip string, port int) bool {
+		m.withheld = listWithheld(policies, func(ip string, port int) bool {
 			return allows(attack.Flow{FromNamespace: own, ToIP: ip, Port: port})
 		})
 	}
@@ -121,10 +121,10 @@ func together(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) 
 	return m, nil
 }
 
-// withheld returns the networks and ports that pods do not reach, although they reach others.
-func withheld(policies []*networkingv1.NetworkPolicy, reaches func(ip string, port int) bool) []string {
+// listWithheld returns the networks and ports that pods do not reach, although they reach others.
+func listWithheld(policies []*networkingv1.NetworkPolicy, reaches func(ip string, port int) bool) []string {
 	var all []string
-	for _, except := range exceptions(policies) {
+	for _, except := range listExceptions(policies) {
 		if !reaches(except.Addr().String(), 443) {
 			all = append(all, except.String())
 		}
@@ -135,9 +135,9 @@ func withheld(policies []*networkingv1.NetworkPolicy, reaches func(ip string, po
 	return all
 }
 
-// exceptions returns the networks that policies exclude from the addresses that they allow. It
+// listExceptions returns the networks that policies exclude from the addresses that they allow. It
 // omits link-local networks, which contain the instance metadata and which croft denies itself.
-func exceptions(policies []*networkingv1.NetworkPolicy) []netip.Prefix {
+func listExceptions(policies []*networkingv1.NetworkPolicy) []netip.Prefix {
 	var all []netip.Prefix
 	for _, p := range policies {
 		for _, rule := range p.Spec.Egress {
@@ -156,19 +156,19 @@ func exceptions(policies []*networkingv1.NetworkPolicy) []netip.Prefix {
 	return all
 }
 
-// ingressOnly evaluates only the policies of the destination, and egressOnly only the policies
+// allowsIngress evaluates only the policies of the destination, and allowsEgress only the policies
 // of the source.
-func ingressOnly(judge *netpol.Map, from, to string) bool {
+func allowsIngress(judge *netpol.Map, from, to string) bool {
 	v, err := judge.Evaluate(attack.Flow{FromNamespace: from, ToNamespace: to, Port: 8080, Protocol: "TCP"})
 	return err == nil && v.Ingress.Allowed
 }
 
-func egressOnly(judge *netpol.Map, from, to string) bool {
+func allowsEgress(judge *netpol.Map, from, to string) bool {
 	v, err := judge.Evaluate(attack.Flow{FromNamespace: from, ToNamespace: to, Port: 8080, Protocol: "TCP"})
 	return err == nil && v.Egress.Allowed
 }
 
-func named(labels map[string]string, name string) map[string]string {
+func addNameLabel(labels map[string]string, name string) map[string]string {
 	all := maps.Clone(labels)
 	if all == nil {
 		all = map[string]string{}

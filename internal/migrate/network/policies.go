@@ -29,21 +29,21 @@ func NewPolicy(o *source.Object, spec source.Field) Policy {
 // Wall is the target of network policies in findings.
 const Wall = "network wall"
 
-// Policies reads the network policies in tenants' namespaces: each alone for its finding, and
+// ReadPolicies reads the network policies in tenants' namespaces: each alone for its finding, and
 // together for the tenant's egress. more are policies of tenants in other objects.
-func Policies(d *draft.Draft, more map[string][]Policy) {
+func ReadPolicies(d *draft.Draft, more map[string][]Policy) {
 	byTenant := map[string][]Policy{}
-	for _, o := range d.Of("networking.k8s.io", "NetworkPolicy") {
+	for _, o := range d.List("networking.k8s.io", "NetworkPolicy") {
 		p := NewPolicy(o, o.At("spec"))
-		source.Frame(o, Wall)
-		if err := o.Root().Into(p.NetworkPolicy); err != nil {
-			o.At("spec").NotKept("cannot be read: %v", err)
-			d.Problem(o.At("spec"), "cannot be read: %v", err)
+		source.AccountMetadata(o, Wall)
+		if err := o.Root().Decode(p.NetworkPolicy); err != nil {
+			o.At("spec").MarkNotKept("cannot be read: %v", err)
+			d.ReportProblem(o.At("spec"), "cannot be read: %v", err)
 			continue
 		}
-		Defaulted(p.NetworkPolicy)
-		name := d.TenantOf(o.Namespace)
-		Judged(d, name, p)
+		SetDefaults(p.NetworkPolicy)
+		name := d.FindTenant(o.Namespace)
+		ReportPolicy(d, name, p)
 		if name != "" || o.Namespace == "" {
 			byTenant[name] = append(byTenant[name], p)
 		}
@@ -52,15 +52,15 @@ func Policies(d *draft.Draft, more map[string][]Policy) {
 		byTenant[name] = append(byTenant[name], policies...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(byTenant)) {
-		egress(d, name, byTenant[name])
+		readEgress(d, name, byTenant[name])
 	}
-	calico(d)
-	unread(d)
-	dialect(d)
+	readCalico(d)
+	reportUnread(d)
+	readDialect(d)
 }
 
-// Judged reports croft's equivalent of one policy.
-func Judged(d *draft.Draft, name string, p Policy) {
+// ReportPolicy reports croft's equivalent of one policy.
+func ReportPolicy(d *draft.Draft, name string, p Policy) {
 	whole := p.spec
 	where := ""
 	switch {
@@ -69,15 +69,15 @@ func Judged(d *draft.Draft, name string, p Policy) {
 	case name == "":
 		where = "; it names no namespace, and is taken for one that every tenant's has"
 	}
-	if draft.Managed(p.object) {
-		whole.KeptAs(Wall, "croft wrote it itself")
-		readBack(d, p)
+	if draft.IsManaged(p.object) {
+		whole.MarkKeptAs(Wall, "croft wrote it itself")
+		readNameServers(d, p)
 		return
 	}
-	m, err := newMeaning(p.NetworkPolicy, concerned(d, p))
+	m, err := newEffect(p.NetworkPolicy, listConcerned(d, p))
 	if err != nil {
 		whole.Account(source.NotKept, "", err.Error())
-		d.Problem(whole, "%v", err)
+		d.ReportProblem(whole, "%v", err)
 		return
 	}
 	if !m.everyPod {
@@ -90,13 +90,13 @@ func Judged(d *draft.Draft, name string, p Policy) {
 			whole.Account(outcome, Wall, message)
 		}
 		if outcome == source.NotKept && (name != "" || p.Namespace == "") {
-			d.Problem(whole, "%s", message)
+			d.ReportProblem(whole, "%s", message)
 		}
 	}
-	report(ingressOf(d, p, m, where))
-	report(egressOf(m, where))
+	report(classifyIngress(d, p, m, where))
+	report(classifyEgress(m, where))
 	if m.egress && len(m.withheld) > 0 {
-		d.Lost(whole, "keeps pods from %s: croft's egress: Open lets them there, and policies add up; set network.egress: Restricted with allowCIDRs, "+
+		d.ReportLost(whole, "keeps pods from %s: croft's egress: Open lets them there, and policies add up; set network.egress: Restricted with allowCIDRs, "+
 			"or keep them out at the cluster's edge", strings.Join(m.withheld, ", "))
 	}
 	if !m.ingress && !m.egress {
@@ -104,17 +104,17 @@ func Judged(d *draft.Draft, name string, p Policy) {
 	}
 }
 
-// ingressOf returns the outcome of a policy's ingress.
-func ingressOf(d *draft.Draft, p Policy, m meaning, where string) (source.Outcome, string) {
+// classifyIngress returns the outcome of a policy's ingress.
+func classifyIngress(d *draft.Draft, p Policy, m effect, where string) (source.Outcome, string) {
 	const replaced = "croft's own wall replaces it: take it away once croft stands"
 	if !m.ingress {
 		return source.Kept, ""
 	}
 	var services, others []string
 	for _, namespace := range m.in {
-		if d.TenantOf(namespace) == "" {
+		if d.FindTenant(namespace) == "" {
 			services = append(services, namespace)
-		} else if d.TenantOf(namespace) != d.TenantOf(p.Namespace) {
+		} else if d.FindTenant(namespace) != d.FindTenant(p.Namespace) {
 			others = append(others, namespace)
 		}
 	}
@@ -138,8 +138,8 @@ func ingressOf(d *draft.Draft, p Policy, m meaning, where string) (source.Outcom
 	}
 }
 
-// egressOf returns the outcome of a policy's egress.
-func egressOf(m meaning, where string) (source.Outcome, string) {
+// classifyEgress returns the outcome of a policy's egress.
+func classifyEgress(m effect, where string) (source.Outcome, string) {
 	switch {
 	case !m.egress:
 		return source.Kept, ""
@@ -158,22 +158,22 @@ func egressOf(m meaning, where string) (source.Outcome, string) {
 	}
 }
 
-// egress sets a tenant's egress by all of its policies together.
-func egress(d *draft.Draft, name string, policies []Policy) {
+// readEgress sets a tenant's egress by all of its policies together.
+func readEgress(d *draft.Draft, name string, policies []Policy) {
 	var all []*networkingv1.NetworkPolicy
 	restricts := false
 	for _, p := range policies {
-		if draft.Managed(p.object) {
+		if draft.IsManaged(p.object) {
 			return // its TenantRules contain the egress
 		}
 		all = append(all, p.NetworkPolicy)
-		m, err := newMeaning(p.NetworkPolicy, nil)
+		m, err := newEffect(p.NetworkPolicy, nil)
 		if err != nil {
 			return // reported for the policy itself
 		}
 		restricts = restricts || m.egress && m.everyPod
 	}
-	if whole, err := together(all, nil); err != nil || !restricts || whole.internet {
+	if whole, err := evaluatePolicies(all, nil); err != nil || !restricts || whole.internet {
 		return
 	}
 	to := "platform.tenantDefaults.egress"
@@ -187,22 +187,22 @@ func egress(d *draft.Draft, name string, policies []Policy) {
 		if !slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeEgress) {
 			continue
 		}
-		p.spec.At("policyTypes").Kept(to)
+		p.spec.At("policyTypes").MarkKept(to)
 		for _, rule := range p.spec.At("egress").Items() {
-			allowed(d, name, rule)
+			readAllowed(d, name, rule)
 		}
 	}
 }
 
-// allowed reads the networks that an egress rule allows.
-func allowed(d *draft.Draft, name string, rule source.Field) {
+// readAllowed reads the networks that an egress rule allows.
+func readAllowed(d *draft.Draft, name string, rule source.Field) {
 	for _, peer := range rule.At("to").Items() {
 		cidr := peer.At("ipBlock", "cidr")
 		if !cidr.Found() {
 			continue
 		}
 		if name == "" {
-			cidr.NotKept("croft grants networks to each tenant: write it into network.allowCIDRs of those that need it")
+			cidr.MarkNotKept("croft grants networks to each tenant: write it into network.allowCIDRs of those that need it")
 			continue
 		}
 		if prefix, err := netip.ParsePrefix(cidr.Text()); err != nil || prefix.Bits() == 0 {
@@ -212,16 +212,16 @@ func allowed(d *draft.Draft, name string, rule source.Field) {
 		t.Spec.Network.AllowCIDRs = draft.Distinct(append(t.Spec.Network.AllowCIDRs, cidr.Text()))
 		to := draft.TenantField(name, "network.allowCIDRs")
 		if rule.At("ports").Found() || peer.At("ipBlock", "except").Found() {
-			cidr.Changed(to, "croft allows the whole network, on every port")
+			cidr.MarkChanged(to, "croft allows the whole network, on every port")
 		} else {
-			cidr.Kept(to)
+			cidr.MarkKept(to)
 		}
 	}
 }
 
-// readBack reads the addresses of name servers from croft's own policies. No other object
+// readNameServers reads the addresses of name servers from croft's own policies. No other object
 // contains them.
-func readBack(d *draft.Draft, p Policy) {
+func readNameServers(d *draft.Draft, p Policy) {
 	if p.Name != dnsPolicy {
 		return
 	}
@@ -233,5 +233,5 @@ func readBack(d *draft.Draft, p Policy) {
 			}
 		}
 	}
-	resolvers(d, blocks)
+	setResolvers(d, blocks)
 }

@@ -16,18 +16,18 @@ var Unread = map[string][]string{
 	draft.ClusterPoliciesGroup: {"AdminNetworkPolicy", "BaselineAdminNetworkPolicy"},
 }
 
-// unread reports policies of kinds that are not evaluated. Other readers handle policies
+// reportUnread reports policies of kinds that are not evaluated. Other readers handle policies
 // outside of tenants' namespaces.
-func unread(d *draft.Draft) {
+func reportUnread(d *draft.Draft) {
 	for group, kinds := range Unread {
 		for _, kind := range kinds {
-			for _, o := range d.Of(group, kind) {
+			for _, o := range d.List(group, kind) {
 				switch {
-				case o.Namespace != "" && d.TenantOf(o.Namespace) == "":
+				case o.Namespace != "" && d.FindTenant(o.Namespace) == "":
 				case group == draft.ClusterPoliciesGroup:
-					tiered(d, o)
+					reportTiered(d, o)
 				case slices.ContainsFunc([]string{"ingress", "egress"}, func(field string) bool { return o.At("spec", field).Found() }) || o.At("specs").Found():
-					d.Lost(o.Root(), "croft migrate does not read %s, and the network plugin combines it with croft's policies: each may allow connections that the other denied; "+
+					d.ReportLost(o.Root(), "croft migrate does not read %s, and the network plugin combines it with croft's policies: each may allow connections that the other denied; "+
 						"write what tenants may reach into network.egress and network.allowCIDRs, and take it away once the walls stand", o.Kind)
 				}
 			}
@@ -35,17 +35,17 @@ func unread(d *draft.Draft) {
 	}
 }
 
-// tiered reports a policy of a tier before or after NetworkPolicies that changes the effect of
+// reportTiered reports a policy of a tier before or after NetworkPolicies that changes the effect of
 // croft's policies, or loses its own.
-func tiered(d *draft.Draft, o *source.Object) {
+func reportTiered(d *draft.Draft, o *source.Object) {
 	baseline := o.Kind == "BaselineAdminNetworkPolicy" || o.At("spec", "tier").Text() == "Baseline"
 	switch rules := append(o.At("spec", "ingress").Items(), o.At("spec", "egress").Items()...); {
 	case baseline && hasAction(rules, "Deny"):
-		d.Lost(o.Root(), "croft's policies come before it in tenants' namespaces, so that it denies nothing there: write what tenants may reach into network.egress and network.allowCIDRs")
+		d.ReportLost(o.Root(), "croft's policies come before it in tenants' namespaces, so that it denies nothing there: write what tenants may reach into network.egress and network.allowCIDRs")
 	case !baseline && hasAction(rules, "Allow", "Accept"):
-		d.Lost(o.Root(), "comes before croft's policies, and may allow what they deny: take it away, or let it select no namespaces with the label croft.dev/tenant")
+		d.ReportLost(o.Root(), "comes before croft's policies, and may allow what they deny: take it away, or let it select no namespaces with the label croft.dev/tenant")
 	default:
-		o.Root().Other("is the cluster's and not a tenant's: it stays, and the network plugin goes by it beside croft's")
+		o.Root().MarkOther("is the cluster's and not a tenant's: it stays, and the network plugin goes by it beside croft's")
 	}
 }
 

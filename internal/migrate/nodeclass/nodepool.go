@@ -9,51 +9,51 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// OfNodePool sets a pool's node class to the one that its NodePool names: in croft.yaml if
+// SetFromNodePool sets a pool's node class to the one that its NodePool names: in croft.yaml if
 // croft wrote it, or if it is an AWS class in a version that Karpenter no longer reads;
 // otherwise as a reference.
-func OfNodePool(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
+func SetFromNodePool(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	ref := o.At("spec", "template", "spec", "nodeClassRef")
-	group, kind, class := classOf(d, o)
+	group, kind, class := findClass(d, o)
 	kubelet := o.At("spec", "template", "spec", "kubelet")
 	if kind == "" || group == "" {
-		ref.NotKept("names no kind of node class")
-		kubelet.NotKept("goes to the node class, which is not known")
-		d.Problem(ref, "names no group and kind of node class, and no node class of this name was read: write them, or give its file too")
+		ref.MarkNotKept("names no kind of node class")
+		kubelet.MarkNotKept("goes to the node class, which is not known")
+		d.ReportProblem(ref, "names no group and kind of node class, and no node class of this name was read: write them, or give its file too")
 		return
 	}
-	ref.Kept(draft.PoolField(name, "nodeClass"))
-	from := d.Named(group, kind, class)
+	ref.MarkKept(draft.PoolField(name, "nodeClass"))
+	from := d.Find(group, kind, class)
 	switch {
 	case group == draft.KwokGroup:
 		p.Spec.NodeClass = &v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}}
 		if from != nil {
-			source.Frame(from, draft.PoolField(name, "nodeClass.kwok"))
+			source.AccountMetadata(from, draft.PoolField(name, "nodeClass.kwok"))
 			if delay := from.At("spec", "nodeRegistrationDelay"); delay.Text() == "0s" {
-				delay.Kept(draft.PoolField(name, "nodeClass.kwok"))
+				delay.MarkKept(draft.PoolField(name, "nodeClass.kwok"))
 			} else {
-				delay.NotKept("croft's simulated nodes register at once: keep the KWOKNodeClass, and name it by nodeClass.ref")
+				delay.MarkNotKept("croft's simulated nodes register at once: keep the KWOKNodeClass, and name it by nodeClass.ref")
 			}
 		}
 	case from != nil && from.At("metadata", "labels", v1alpha1.PoolLabel).Text() == name:
-		croftsClass(d, name, from, p)
+		readCroftClass(d, name, from, p)
 	case from != nil && group == draft.AWSGroup && (from.Version() == "v1beta1" || kubelet.Found()):
 		giveClass(d, name, template{name: from.Name, spec: from.At("spec"), kubelet: kubelet, standing: true}, p)
 	default:
 		p.Spec.NodeClass = &v1alpha1.NodeClass{Ref: &v1alpha1.NodeClassRef{Group: group, Kind: kind, Name: class}}
 		if kubelet.Found() {
-			kubelet.NotKept("Karpenter v1 has these settings in the node class")
-			d.Problem(kubelet, "Karpenter v1 has no kubelet settings in a NodePool: write them into %s/%s, and take them away here", kind, class)
+			kubelet.MarkNotKept("Karpenter v1 has these settings in the node class")
+			d.ReportProblem(kubelet, "Karpenter v1 has no kubelet settings in a NodePool: write them into %s/%s, and take them away here", kind, class)
 		}
 		if from != nil {
-			from.Root().KeptAs(draft.PoolField(name, "nodeClass.ref"), "stays as it is, and croft refers to it")
+			from.Root().MarkKeptAs(draft.PoolField(name, "nodeClass.ref"), "stays as it is, and croft refers to it")
 		}
 	}
 }
 
-// classOf returns the node class that a NodePool names. In v1beta1 the name was sufficient.
+// findClass returns the node class that a NodePool names. In v1beta1 the name was sufficient.
 // Then the class with this name in the input shows the provider, and so do AWS's own labels.
-func classOf(d *draft.Draft, o *source.Object) (group, kind, name string) {
+func findClass(d *draft.Draft, o *source.Object) (group, kind, name string) {
 	ref := o.At("spec", "template", "spec", "nodeClassRef")
 	group, kind, name = ref.At("group").Text(), ref.At("kind").Text(), ref.At("name").Text()
 	if version := ref.At("apiVersion"); version.Found() {
@@ -84,31 +84,31 @@ func hasAWSLabels(o *source.Object) bool {
 	})
 }
 
-// standingSpec returns the spec of an EC2NodeClass in v1, with the kubelet settings that were
+// copySpec returns the spec of an EC2NodeClass in v1, with the kubelet settings that were
 // in the NodePool in v1beta1.
-func standingSpec(d *draft.Draft, pool string, t template, to target) map[string]any {
+func copySpec(d *draft.Draft, pool string, t template, to target) map[string]any {
 	spec := map[string]any{}
 	for _, f := range t.spec.Fields() {
 		if f.Key() == "tags" && to.ours {
 			continue
 		}
-		spec[f.Key()] = plainly(f.Value())
-		f.Kept(to.at(f.Key()))
+		spec[f.Key()] = normalizeJSON(f.Value())
+		f.MarkKept(to.at(f.Key()))
 	}
-	kubelet(d, pool, t, spec, to)
+	writeKubelet(d, pool, t, spec, to)
 	if t.spec.Object().Version() == "v1beta1" {
-		betaImages(t, spec, to)
+		writeBetaImages(t, spec, to)
 		if to.ours {
-			writtenOut(t.spec, to)
+			reportDefaults(t.spec, to)
 		} else {
-			betaHops(t.spec.At("metadataOptions"), spec, to)
+			writeBetaHops(t.spec.At("metadataOptions"), spec, to)
 		}
 	}
 	return spec
 }
 
-// betaHops sets the default hop limit of v1beta1 explicitly.
-func betaHops(metadata source.Field, spec map[string]any, to target) {
+// writeBetaHops sets the default hop limit of v1beta1 explicitly.
+func writeBetaHops(metadata source.Field, spec map[string]any, to target) {
 	if metadata.At("httpPutResponseHopLimit").Found() {
 		return
 	}
@@ -118,26 +118,26 @@ func betaHops(metadata source.Field, spec map[string]any, to target) {
 	}
 	options["httpPutResponseHopLimit"] = float64(2)
 	spec["metadataOptions"] = options
-	metadata.At("httpPutResponseHopLimit").Unset(to.at("metadataOptions"), "none: 2 hops, as it was, are written out, since the default today is 1; "+
+	metadata.At("httpPutResponseHopLimit").MarkUnset(to.at("metadataOptions"), "none: 2 hops, as it was, are written out, since the default today is 1; "+
 		"set it to 1 to keep pods from the node's rights")
 }
 
-// betaImages selects the family's images, if a class of v1beta1 has no selector.
-func betaImages(t template, spec map[string]any, to target) {
+// writeBetaImages selects the family's images, if a class of v1beta1 has no selector.
+func writeBetaImages(t template, spec map[string]any, to target) {
 	if t.spec.At("amiSelectorTerms").Found() {
 		return
 	}
 	family := t.spec.At("amiFamily")
 	alias, ok := aliases[family.Text()]
 	if !ok {
-		family.NotKept("Karpenter v1 has no alias for these images that croft can use: write amiSelectorTerms into %s", to.name)
+		family.MarkNotKept("Karpenter v1 has no alias for these images that croft can use: write amiSelectorTerms into %s", to.name)
 		return
 	}
 	delete(spec, "amiFamily")
 	spec["amiSelectorTerms"] = []any{map[string]any{"alias": alias}}
 	if slices.Contains([]string{"", "AL2"}, family.Text()) {
-		family.Changed(to.at("amiSelectorTerms"), "%s", al2Gone)
+		family.MarkChanged(to.at("amiSelectorTerms"), "%s", al2Gone)
 	} else {
-		family.KeptAs(to.at("amiSelectorTerms"), "as the alias %s", alias)
+		family.MarkKeptAs(to.at("amiSelectorTerms"), "as the alias %s", alias)
 	}
 }

@@ -24,8 +24,8 @@ type target struct {
 	at func(field string) string
 }
 
-// inCroft returns the class of a pool in croft.yaml as the target.
-func inCroft(pool string, class *v1alpha1.AWSNodeClass) target {
+// newCroftTarget returns the class of a pool in croft.yaml as the target.
+func newCroftTarget(pool string, class *v1alpha1.AWSNodeClass) target {
 	whole := draft.PoolField(pool, "nodeClass.aws")
 	return target{name: whole, ours: true, at: func(field string) string {
 		switch field {
@@ -44,8 +44,8 @@ func inCroft(pool string, class *v1alpha1.AWSNodeClass) target {
 	}}
 }
 
-// ofOnesOwn returns an EC2NodeClass among the manifests as the target.
-func ofOnesOwn(class string) target {
+// newClassTarget returns an EC2NodeClass among the manifests as the target.
+func newClassTarget(class string) target {
 	return target{name: "EC2NodeClass/" + class, at: func(field string) string {
 		return fmt.Sprintf("nodeclasses.yaml: EC2NodeClass/%s spec.%s", class, field)
 	}}
@@ -54,31 +54,31 @@ func ofOnesOwn(class string) target {
 // giveClass sets a pool's node class: in croft.yaml if it has fields for all settings,
 // otherwise as a reference to an EC2NodeClass.
 func giveClass(d *draft.Draft, name string, t template, p *draft.Pool) {
-	class, ok := convertible(d, name, t)
+	class, ok := tryConvert(d, name, t)
 	if !ok {
-		ownClass(d, name, t, p)
+		writeOwnClass(d, name, t, p)
 		return
 	}
-	to := inCroft(name, class)
+	to := newCroftTarget(name, class)
 	if t.standing {
-		source.Frame(t.spec.Object(), to.at(""))
+		source.AccountMetadata(t.spec.Object(), to.at(""))
 	}
-	classSpec(d, name, t, to)
-	tags(name, t.spec.At("tags"), p, nil)
+	buildClassSpec(d, name, t, to)
+	readTags(name, t.spec.At("tags"), p, nil)
 	p.Spec.NodeClass = &v1alpha1.NodeClass{AWS: class}
 }
 
-// convertible returns the template in croft.yaml's fields, if it has fields for all settings
+// tryConvert returns the template in croft.yaml's fields, if it has fields for all settings
 // and croft check would accept them. It sets no outcomes.
-func convertible(d *draft.Draft, name string, t template) (*v1alpha1.AWSNodeClass, bool) {
+func tryConvert(d *draft.Draft, name string, t template) (*v1alpha1.AWSNodeClass, bool) {
 	trial := *d
 	apart := t
-	apart.spec, apart.kubelet = t.spec.Apart(), t.kubelet.Apart()
-	spec := classSpec(&trial, name, apart, inCroft(name, &v1alpha1.AWSNodeClass{}))
+	apart.spec, apart.kubelet = t.spec.Detach(), t.kubelet.Detach()
+	spec := buildClassSpec(&trial, name, apart, newCroftTarget(name, &v1alpha1.AWSNodeClass{}))
 	if len(trial.Problems) > len(d.Problems) || len(t.spec.At("tags").Fields()) > 40 {
 		return nil, false
 	}
-	class, ok := croftClass(spec)
+	class, ok := parseCroftClass(spec)
 	if !ok {
 		return nil, false
 	}
@@ -90,18 +90,18 @@ func convertible(d *draft.Draft, name string, t template) (*v1alpha1.AWSNodeClas
 	return class, len(alone.Problems()) == 0
 }
 
-// classSpec returns the template as the spec of an EC2NodeClass. If it goes into croft.yaml, it
+// buildClassSpec returns the template as the spec of an EC2NodeClass. If it goes into croft.yaml, it
 // has no tags, since a Pool has its own.
-func classSpec(d *draft.Draft, pool string, t template, to target) map[string]any {
+func buildClassSpec(d *draft.Draft, pool string, t template, to target) map[string]any {
 	if t.standing {
-		return standingSpec(d, pool, t, to)
+		return copySpec(d, pool, t, to)
 	}
-	return convert(d, pool, t, to)
+	return convertTemplate(d, pool, t, to)
 }
 
-// croftClass converts the spec of an EC2NodeClass into croft's class, in its short forms, and
+// parseCroftClass converts the spec of an EC2NodeClass into croft's class, in its short forms, and
 // reports whether croft has fields for all of it.
-func croftClass(spec map[string]any) (*v1alpha1.AWSNodeClass, bool) {
+func parseCroftClass(spec map[string]any) (*v1alpha1.AWSNodeClass, bool) {
 	data, err := json.Marshal(spec)
 	if err != nil {
 		return nil, false
@@ -112,12 +112,12 @@ func croftClass(spec map[string]any) (*v1alpha1.AWSNodeClass, bool) {
 	if decoder.Decode(&class) != nil {
 		return nil, false
 	}
-	shorten(&class)
+	shortenTerms(&class)
 	return &class, true
 }
 
-// shorten replaces terms by their short forms.
-func shorten(class *v1alpha1.AWSNodeClass) {
+// shortenTerms replaces terms by their short forms.
+func shortenTerms(class *v1alpha1.AWSNodeClass) {
 	if terms := class.AMISelectorTerms; len(terms) == 1 && terms[0].Alias != "" {
 		class.AMIAlias, class.AMISelectorTerms = terms[0].Alias, nil
 	}
@@ -127,11 +127,11 @@ func shorten(class *v1alpha1.AWSNodeClass) {
 	}
 }
 
-// ownClass writes an EC2NodeClass with all settings of the template, and makes the pool refer
+// writeOwnClass writes an EC2NodeClass with all settings of the template, and makes the pool refer
 // to it.
-func ownClass(d *draft.Draft, name string, t template, p *draft.Pool) {
+func writeOwnClass(d *draft.Draft, name string, t template, p *draft.Pool) {
 	// Two pools may share a template, but have different kubelet settings.
-	made := t.spec.Object().ID() + source.Abridged(t.kubelet.Value())
+	made := t.spec.Object().ID() + source.Abridge(t.kubelet.Value())
 	class, known := d.Classes[made]
 	if !known {
 		class = t.name
@@ -140,22 +140,22 @@ func ownClass(d *draft.Draft, name string, t template, p *draft.Pool) {
 		}
 		d.Classes[made] = class
 	}
-	to := ofOnesOwn(class)
+	to := newClassTarget(class)
 	if t.standing {
-		source.Frame(t.spec.Object(), to.at(""))
+		source.AccountMetadata(t.spec.Object(), to.at(""))
 	}
-	spec := classSpec(d, name, t, to)
+	spec := buildClassSpec(d, name, t, to)
 	if !known {
 		d.Manifests = append(d.Manifests, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": draft.AWSGroup + "/v1", "kind": "EC2NodeClass",
-			"metadata": map[string]any{"name": class}, "spec": plainly(spec),
+			"metadata": map[string]any{"name": class}, "spec": normalizeJSON(spec),
 		}})
 	}
 	p.Spec.NodeClass = &v1alpha1.NodeClass{Ref: &v1alpha1.NodeClassRef{Group: draft.AWSGroup, Kind: "EC2NodeClass", Name: class}}
 }
 
-// plainly returns a value after a round trip through JSON, so that equal values compare equal.
-func plainly(v any) any {
+// normalizeJSON returns a value after a round trip through JSON, so that equal values compare equal.
+func normalizeJSON(v any) any {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return v

@@ -8,47 +8,47 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// croftsClass reads back an EC2NodeClass that croft wrote with every default. Redundant fields
+// readCroftClass reads back an EC2NodeClass that croft wrote with every default. Redundant fields
 // are removed once all pools are known.
-func croftsClass(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
+func readCroftClass(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	to := draft.PoolField(name, "nodeClass.aws")
-	source.Frame(o, to)
+	source.AccountMetadata(o, to)
 	spec := o.At("spec")
-	spec.Kept(to)
+	spec.MarkKept(to)
 	content := map[string]any{}
 	for _, f := range spec.Fields() {
 		if f.Key() == "tags" {
 			continue
 		}
-		if _, ok := croftClass(map[string]any{f.Key(): f.Value()}); !ok {
-			f.NotKept("croft does not write this: keep an EC2NodeClass of your own that has it, and name it by nodeClass.ref")
+		if _, ok := parseCroftClass(map[string]any{f.Key(): f.Value()}); !ok {
+			f.MarkNotKept("croft does not write this: keep an EC2NodeClass of your own that has it, and name it by nodeClass.ref")
 			continue
 		}
 		content[f.Key()] = f.Value()
 	}
-	class, ok := croftClass(content)
+	class, ok := parseCroftClass(content)
 	if !ok {
 		return
 	}
 	if dns := spec.At("kubelet", "clusterDNS"); dns.Found() {
 		if len(d.Platform.ClusterDNS) == 0 {
-			d.Platform.ClusterDNS = nameServers(d, dns.Texts())
+			d.Platform.ClusterDNS = findNameServers(d, dns.Texts())
 		}
 		if slices.Equal(d.Platform.ClusterDNS, dns.Texts()) {
-			dns.Kept("platform.clusterDNS")
+			dns.MarkKept("platform.clusterDNS")
 		}
 	}
-	class.TagKeys = tagKeys(name, p.Spec.CostCode, spec.At("tags"))
-	tags(name, spec.At("tags"), p, class.TagKeys)
+	class.TagKeys = findTagKeys(name, p.Spec.CostCode, spec.At("tags"))
+	readTags(name, spec.At("tags"), p, class.TagKeys)
 	p.ReadBack = true
 	p.Spec.NodeClass = &v1alpha1.NodeClass{AWS: class}
 }
 
-// nameServers returns the DNS addresses that croft's own network policies allow, which are the
+// findNameServers returns the DNS addresses that croft's own network policies allow, which are the
 // platform's. If there are none, it returns the addresses of the class.
-func nameServers(d *draft.Draft, otherwise []string) []string {
+func findNameServers(d *draft.Draft, otherwise []string) []string {
 	var blocks []string
-	for _, o := range d.Of("networking.k8s.io", "NetworkPolicy") {
+	for _, o := range d.List("networking.k8s.io", "NetworkPolicy") {
 		if o.Name != "croft-dns" || len(blocks) > 0 {
 			continue
 		}
@@ -58,14 +58,14 @@ func nameServers(d *draft.Draft, otherwise []string) []string {
 			}
 		}
 	}
-	if all := draft.NameServers(blocks); len(all) > 0 {
+	if all := draft.FilterNameServers(blocks); len(all) > 0 {
 		return all
 	}
 	return otherwise
 }
 
-// tagKeys returns the keys of croft's own tags that differ from the defaults.
-func tagKeys(pool, costCode string, tags source.Field) *v1alpha1.AWSTagKeys {
+// findTagKeys returns the keys of croft's own tags that differ from the defaults.
+func findTagKeys(pool, costCode string, tags source.Field) *v1alpha1.AWSTagKeys {
 	var taken []string
 	find := func(usual, value string) string {
 		if value == "" || tags.At(usual).Found() {

@@ -22,39 +22,39 @@ type template struct {
 	standing bool
 }
 
-// OfProvisioner sets a pool's node class to the one that its Provisioner names.
-func OfProvisioner(d *draft.Draft, name string, spec source.Field, p *draft.Pool) {
+// SetFromProvisioner sets a pool's node class to the one that its Provisioner names.
+func SetFromProvisioner(d *draft.Draft, name string, spec source.Field, p *draft.Pool) {
 	t := template{name: p.From.Name, spec: spec.At("provider"), kubelet: spec.At("kubeletConfiguration")}
 	ref := spec.At("providerRef")
 	switch {
 	case !IsAWS(spec):
-		ref.NotKept("is of another provider than AWS")
-		t.kubelet.NotKept("goes to the node class, which was not read")
-		d.Problem(ref.At("kind"), "%s is no node class of AWS', and croft migrate converts no other: write %s yourself", ref.At("kind").Text(), draft.PoolField(name, "nodeClass.ref"))
+		ref.MarkNotKept("is of another provider than AWS")
+		t.kubelet.MarkNotKept("goes to the node class, which was not read")
+		d.ReportProblem(ref.At("kind"), "%s is no node class of AWS', and croft migrate converts no other: write %s yourself", ref.At("kind").Text(), draft.PoolField(name, "nodeClass.ref"))
 		return
 	case ref.Found():
-		o := d.Named(draft.AWSGroup, "AWSNodeTemplate", ref.At("name").Text())
+		o := d.Find(draft.AWSGroup, "AWSNodeTemplate", ref.At("name").Text())
 		if o == nil {
-			ref.NotKept("the AWSNodeTemplate was not read: give its file too")
-			t.kubelet.NotKept("goes to the node class, which was not read")
-			d.Problem(ref.At("name"), "there is no AWSNodeTemplate %s among what was read: give its file too, or write %s yourself",
+			ref.MarkNotKept("the AWSNodeTemplate was not read: give its file too")
+			t.kubelet.MarkNotKept("goes to the node class, which was not read")
+			d.ReportProblem(ref.At("name"), "there is no AWSNodeTemplate %s among what was read: give its file too, or write %s yourself",
 				ref.At("name").Text(), draft.PoolField(name, "nodeClass"))
 			return
 		}
-		ref.Kept(draft.PoolField(name, "nodeClass"))
-		source.Frame(o, draft.PoolField(name, "nodeClass"))
+		ref.MarkKept(draft.PoolField(name, "nodeClass"))
+		source.AccountMetadata(o, draft.PoolField(name, "nodeClass"))
 		t.name, t.spec = o.Name, o.At("spec")
 	case !t.spec.Found():
-		t.kubelet.NotKept("goes to the node class, and this pool has none")
-		spec.At("providerRef").UnsetChanged(draft.PoolField(name, "nodeClass"), "neither provider nor providerRef: nothing says what the nodes are made from")
+		t.kubelet.MarkNotKept("goes to the node class, and this pool has none")
+		spec.At("providerRef").MarkUnsetChanged(draft.PoolField(name, "nodeClass"), "neither provider nor providerRef: nothing says what the nodes are made from")
 		return
 	}
 	if launch := t.launchTemplate(); launch.Found() {
-		launch.NotKept("Karpenter v1 takes no launch templates: write an EC2NodeClass that does what this one does, and name it by %s", draft.PoolField(name, "nodeClass.ref"))
-		d.Problem(launch, "a launch template cannot be converted, since Karpenter v1 takes none: write an EC2NodeClass that does what %s does, and name it by %s",
+		launch.MarkNotKept("Karpenter v1 takes no launch templates: write an EC2NodeClass that does what this one does, and name it by %s", draft.PoolField(name, "nodeClass.ref"))
+		d.ReportProblem(launch, "a launch template cannot be converted, since Karpenter v1 takes none: write an EC2NodeClass that does what %s does, and name it by %s",
 			launch.Text(), draft.PoolField(name, "nodeClass.ref"))
-		t.spec.Kept(draft.PoolField(name, "nodeClass"))
-		t.kubelet.NotKept("goes to the node class, which is yours to write")
+		t.spec.MarkKept(draft.PoolField(name, "nodeClass"))
+		t.kubelet.MarkNotKept("goes to the node class, which is yours to write")
 		return
 	}
 	giveClass(d, name, t, p)
@@ -74,16 +74,16 @@ func (t template) launchTemplate() source.Field {
 	return t.spec.At("launchTemplateName")
 }
 
-func (t template) profile(d *draft.Draft) string {
+func (t template) getProfile(d *draft.Draft) string {
 	if profile := t.spec.At("instanceProfile").Text(); profile != "" {
 		return profile
 	}
 	return d.DefaultProfile
 }
 
-// dnsIsEverybodys reports whether all pools use the same name servers, so that the platform can
+// isSharedDNS reports whether all pools use the same name servers, so that the platform can
 // set them.
-func dnsIsEverybodys(d *draft.Draft, dns []string) bool {
+func isSharedDNS(d *draft.Draft, dns []string) bool {
 	for _, o := range d.KarpenterPools() {
 		of := o.At("spec", "kubeletConfiguration", "clusterDNS")
 		if o.Kind == "NodePool" {
@@ -118,40 +118,40 @@ const (
 func keepFamily(t template, to string) {
 	switch f := t.spec.At("amiFamily"); f.Text() {
 	case "":
-		f.UnsetChanged(to, "no amiFamily: %s", al2Gone)
+		f.MarkUnsetChanged(to, "no amiFamily: %s", al2Gone)
 	case "AL2":
-		f.Changed(to, "%s", al2Gone)
+		f.MarkChanged(to, "%s", al2Gone)
 	default:
-		f.Kept(to)
+		f.MarkKept(to)
 	}
 }
 
-// tags copies tags to the pool, except for those that croft or Karpenter sets anyway. keys are
+// readTags copies tags to the pool, except for those that croft or Karpenter sets anyway. keys are
 // croft's tag keys, if they differ from the defaults.
-func tags(name string, f source.Field, p *draft.Pool, keys *v1alpha1.AWSTagKeys) {
+func readTags(name string, f source.Field, p *draft.Pool, keys *v1alpha1.AWSTagKeys) {
 	for _, tag := range f.Fields() {
 		key, value := tag.Key(), tag.Text()
 		switch {
 		case keys != nil && slices.Contains([]string{keys.CostCode, keys.Project, keys.NodePool}, key):
-			tag.KeptAs(draft.PoolField(name, "nodeClass.aws.tagKeys"), "croft sets this tag itself")
+			tag.MarkKeptAs(draft.PoolField(name, "nodeClass.aws.tagKeys"), "croft sets this tag itself")
 		case draft.IsCostCode(key) && (p.Spec.CostCode == "" || p.Spec.CostCode == value):
 			p.Spec.CostCode = value
-			tag.Kept(draft.PoolField(name, "costCode"))
+			tag.MarkKept(draft.PoolField(name, "costCode"))
 		case (key == "NodePool" || key == "Project") && value == name:
-			tag.KeptAs(draft.PoolField(name, "tags"), "croft sets this tag itself")
+			tag.MarkKeptAs(draft.PoolField(name, "tags"), "croft sets this tag itself")
 		case strings.HasPrefix(key, "karpenter.sh/"):
-			tag.NotKept("a Pool leaves tags below karpenter.sh/ to Karpenter: subnets and security groups are discovered by them, and instances need none")
+			tag.MarkNotKept("a Pool leaves tags below karpenter.sh/ to Karpenter: subnets and security groups are discovered by them, and instances need none")
 		case isCloudTag(key):
-			tag.NotKept("Karpenter and the cluster set this tag themselves, and let nobody else")
+			tag.MarkNotKept("Karpenter and the cluster set this tag themselves, and let nobody else")
 		default:
 			if p.Spec.Tags == nil {
 				p.Spec.Tags = map[string]string{}
 			}
 			p.Spec.Tags[key] = value
-			tag.Kept(draft.PoolField(name, "tags"))
+			tag.MarkKept(draft.PoolField(name, "tags"))
 		}
 	}
-	f.Kept(draft.PoolField(name, "tags"))
+	f.MarkKept(draft.PoolField(name, "tags"))
 }
 
 func isCloudTag(key string) bool {

@@ -9,10 +9,10 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-// selector converts a selector of tags into terms. Within a term all conditions must match, and
+// convertSelector converts a selector of tags into terms. Within a term all conditions must match, and
 // one term is enough. A list of ids becomes a term for each, and so does a list of values of a
 // tag.
-func selector(f source.Field, to string) []any {
+func convertSelector(f source.Field, to string) []any {
 	var ids, names, owners []string
 	tags := []map[string]any{{}}
 	for _, entry := range f.Fields() {
@@ -20,7 +20,7 @@ func selector(f source.Field, to string) []any {
 		for i := range values {
 			values[i] = strings.TrimSpace(values[i])
 		}
-		entry.Kept(to)
+		entry.MarkKept(to)
 		switch entry.Key() {
 		case "aws-ids", "aws::ids":
 			ids = values
@@ -29,10 +29,10 @@ func selector(f source.Field, to string) []any {
 		case "aws::owners":
 			owners = values
 		default:
-			tags = times(tags, entry.Key(), values)
+			tags = multiplyTerms(tags, entry.Key(), values)
 		}
 	}
-	f.Kept(to)
+	f.MarkKept(to)
 	switch {
 	case len(ids) > 0:
 		terms := make([]any, len(ids))
@@ -41,7 +41,7 @@ func selector(f source.Field, to string) []any {
 		}
 		for _, entry := range f.Fields() {
 			if entry.Key() != "aws-ids" && entry.Key() != "aws::ids" {
-				entry.NotKept("a term has an id or tags, never both: the ids alone select now, so see that each of them has what this asks for")
+				entry.MarkNotKept("a term has an id or tags, never both: the ids alone select now, so see that each of them has what this asks for")
 			}
 		}
 		return terms
@@ -50,8 +50,8 @@ func selector(f source.Field, to string) []any {
 	}
 	var terms []any
 	for _, t := range tags {
-		for _, name := range orNone(names) {
-			for _, owner := range orNone(owners) {
+		for _, name := range orEmpty(names) {
+			for _, owner := range orEmpty(owners) {
 				term := map[string]any{}
 				if len(t) > 0 {
 					term["tags"] = t
@@ -69,15 +69,15 @@ func selector(f source.Field, to string) []any {
 	return terms
 }
 
-func orNone(list []string) []string {
+func orEmpty(list []string) []string {
 	if len(list) == 0 {
 		return []string{""}
 	}
 	return list
 }
 
-// times adds a tag to every term, once for each of its values.
-func times(terms []map[string]any, key string, values []string) []map[string]any {
+// multiplyTerms adds a tag to every term, once for each of its values.
+func multiplyTerms(terms []map[string]any, key string, values []string) []map[string]any {
 	var all []map[string]any
 	for _, term := range terms {
 		for _, value := range values {
@@ -91,49 +91,49 @@ func times(terms []map[string]any, key string, values []string) []map[string]any
 	return all
 }
 
-// convert converts an AWSNodeTemplate into the spec of an EC2NodeClass of Karpenter v1.
-func convert(d *draft.Draft, pool string, t template, to target) map[string]any {
+// convertTemplate converts an AWSNodeTemplate into the spec of an EC2NodeClass of Karpenter v1.
+func convertTemplate(d *draft.Draft, pool string, t template, to target) map[string]any {
 	spec := map[string]any{}
 	for _, key := range []string{"apiVersion", "kind"} {
-		t.spec.At(key).Kept(to.at(""))
+		t.spec.At(key).MarkKept(to.at(""))
 	}
 	for _, same := range []string{
 		"blockDeviceMappings", "detailedMonitoring", "context", "associatePublicIPAddress", "metadataOptions", "userData",
 	} {
 		if f := t.spec.At(same); f.Found() {
-			spec[same] = plainly(f.Value())
-			f.Kept(to.at(same))
+			spec[same] = normalizeJSON(f.Value())
+			f.MarkKept(to.at(same))
 		}
 	}
 	if to.ours {
-		writtenOut(t.spec, to)
+		reportDefaults(t.spec, to)
 	} else {
-		classTags(t.spec.At("tags"), spec, to)
+		copyTags(t.spec.At("tags"), spec, to)
 		if _, said := spec["metadataOptions"]; !said {
 			spec["metadataOptions"] = map[string]any{
 				"httpEndpoint": "enabled", "httpProtocolIPv6": "disabled", "httpPutResponseHopLimit": float64(2), "httpTokens": "required",
 			}
-			t.spec.At("metadataOptions").Unset(to.at("metadataOptions"), "no metadataOptions: 2 hops, as it was, are written out, since the default today is 1; "+
+			t.spec.At("metadataOptions").MarkUnset(to.at("metadataOptions"), "no metadataOptions: 2 hops, as it was, are written out, since the default today is 1; "+
 				"set httpPutResponseHopLimit to 1 to keep pods from the node's rights")
 		}
 	}
-	profileOf(d, t, spec, to)
-	subnets(d, t, spec, to)
-	images(d, t, spec, to)
-	kubelet(d, pool, t, spec, to)
+	writeProfile(d, t, spec, to)
+	writeSubnets(d, t, spec, to)
+	writeImages(d, t, spec, to)
+	writeKubelet(d, pool, t, spec, to)
 	return spec
 }
 
-// classTags copies the tags unchanged.
-func classTags(f source.Field, spec map[string]any, to target) {
+// copyTags copies the tags unchanged.
+func copyTags(f source.Field, spec map[string]any, to target) {
 	if !f.Found() {
 		return
 	}
 	tags := map[string]any{}
-	f.Kept(to.at("tags"))
+	f.MarkKept(to.at("tags"))
 	for _, tag := range f.Fields() {
 		if isCloudTag(tag.Key()) && tag.Key() != draft.DiscoveryTag {
-			tag.NotKept("Karpenter and the cluster set this tag themselves, and let nobody else")
+			tag.MarkNotKept("Karpenter and the cluster set this tag themselves, and let nobody else")
 			continue
 		}
 		tags[tag.Key()] = tag.Text()
@@ -141,41 +141,41 @@ func classTags(f source.Field, spec map[string]any, to target) {
 	spec["tags"] = tags
 }
 
-func profileOf(d *draft.Draft, t template, spec map[string]any, to target) {
+func writeProfile(d *draft.Draft, t template, spec map[string]any, to target) {
 	f := t.spec.At("instanceProfile")
-	f.Kept(to.at("instanceProfile"))
-	if profile := t.profile(d); profile != "" {
+	f.MarkKept(to.at("instanceProfile"))
+	if profile := t.getProfile(d); profile != "" {
 		spec["instanceProfile"] = profile
 		if !f.Found() {
-			f.Unset(to.at("instanceProfile"), "none: the one of karpenter-global-settings is written out")
+			f.MarkUnset(to.at("instanceProfile"), "none: the one of karpenter-global-settings is written out")
 		}
 		return
 	}
-	f.UnsetChanged(to.at("role"), "neither an instanceProfile nor one in Karpenter's settings: write role or instanceProfile")
+	f.MarkUnsetChanged(to.at("role"), "neither an instanceProfile nor one in Karpenter's settings: write role or instanceProfile")
 	d.Problems = append(d.Problems, f.Problem(
 		"there is none, and Karpenter v1 needs role or instanceProfile: write one into %s", to.name))
 }
 
-func subnets(d *draft.Draft, t template, spec map[string]any, to target) {
+func writeSubnets(d *draft.Draft, t template, spec map[string]any, to target) {
 	for _, from := range []string{"subnetSelector", "securityGroupSelector"} {
 		f, terms := t.spec.At(from), from+"Terms"
-		if found := selector(f, to.at(terms)); len(found) > 0 {
+		if found := convertSelector(f, to.at(terms)); len(found) > 0 {
 			spec[terms] = found
 			continue
 		}
-		name := cmp.Or(t.ownCluster(), d.ClusterName())
+		name := cmp.Or(t.findCluster(), d.ClusterName())
 		if name == "" {
 			name = "$CLUSTER_NAME"
 			d.Problems = append(d.Problems, f.Problem(
 				"there is none, and Karpenter v1 needs one: say --cluster-name for the tag kubernetes.io/cluster/NAME that was the default, or write %s into %s", terms, to.name))
 		}
 		spec[terms] = []any{map[string]any{"tags": map[string]any{"kubernetes.io/cluster/" + name: "*"}}}
-		f.Unset(to.at(terms), "none: those with the tag kubernetes.io/cluster/%s were the default then, and are written out, since there is none today", name)
+		f.MarkUnset(to.at(terms), "none: those with the tag kubernetes.io/cluster/%s were the default then, and are written out, since there is none today", name)
 	}
 }
 
-// ownCluster returns the cluster that the template's other selectors name.
-func (t template) ownCluster() string {
+// findCluster returns the cluster that the template's other selectors name.
+func (t template) findCluster() string {
 	for _, selector := range []string{"subnetSelector", "securityGroupSelector"} {
 		for _, f := range t.spec.At(selector).Fields() {
 			if name, ok := strings.CutPrefix(f.Key(), "kubernetes.io/cluster/"); ok && name != "" {
@@ -186,30 +186,30 @@ func (t template) ownCluster() string {
 	return ""
 }
 
-func images(d *draft.Draft, t template, spec map[string]any, to target) {
+func writeImages(d *draft.Draft, t template, spec map[string]any, to target) {
 	family := t.spec.At("amiFamily").Text()
 	images := t.spec.At("amiSelector")
-	if terms := selector(images, to.at("amiSelectorTerms")); len(terms) > 0 {
+	if terms := convertSelector(images, to.at("amiSelectorTerms")); len(terms) > 0 {
 		spec["amiSelectorTerms"] = terms
 		spec["amiFamily"] = family
-		t.spec.At("amiFamily").Kept(to.at("amiFamily"))
+		t.spec.At("amiFamily").MarkKept(to.at("amiFamily"))
 		if family == "" {
 			spec["amiFamily"] = "AL2"
-			t.spec.At("amiFamily").Unset(to.at("amiFamily"), "no amiFamily: it was AL2, and is written out, since images of your own must say which they are")
+			t.spec.At("amiFamily").MarkUnset(to.at("amiFamily"), "no amiFamily: it was AL2, and is written out, since images of your own must say which they are")
 		}
 		return
 	}
 	alias, ok := aliases[family]
 	if !ok {
-		t.spec.At("amiFamily").NotKept("Karpenter v1 has no alias for the images of %s that croft can use: write amiSelectorTerms into %s", family, to.name)
-		d.Problem(t.spec.At("amiFamily"), "Karpenter v1 finds no images of %s by itself: write amiSelectorTerms into %s", family, to.name)
+		t.spec.At("amiFamily").MarkNotKept("Karpenter v1 has no alias for the images of %s that croft can use: write amiSelectorTerms into %s", family, to.name)
+		d.ReportProblem(t.spec.At("amiFamily"), "Karpenter v1 finds no images of %s by itself: write amiSelectorTerms into %s", family, to.name)
 		spec["amiFamily"] = "Custom"
 		return
 	}
 	spec["amiSelectorTerms"] = []any{map[string]any{"alias": alias}}
 	keepFamily(t, to.at("amiSelectorTerms"))
 	if script := t.spec.At("userData"); script.Found() && alias == "al2023@latest" && family != "AL2023" {
-		script.Changed(to.at("userData"), "was written for Amazon Linux 2: 2023 is set up by nodeadm, and has no bootstrap.sh; read it through before you apply")
+		script.MarkChanged(to.at("userData"), "was written for Amazon Linux 2: 2023 is set up by nodeadm, and has no bootstrap.sh; read it through before you apply")
 	}
 }
 
@@ -219,39 +219,39 @@ var kubeletFields = []string{
 	"evictionMaxPodGracePeriod", "imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "cpuCFSQuota",
 }
 
-func kubelet(d *draft.Draft, pool string, t template, spec map[string]any, to target) {
+func writeKubelet(d *draft.Draft, pool string, t template, spec map[string]any, to target) {
 	kubelet := map[string]any{}
-	t.kubelet.Kept(to.at("kubelet"))
+	t.kubelet.MarkKept(to.at("kubelet"))
 	for _, f := range t.kubelet.Fields() {
 		switch {
-		case f.Key() == "clusterDNS" && to.ours && dnsIsEverybodys(d, f.Texts()):
+		case f.Key() == "clusterDNS" && to.ours && isSharedDNS(d, f.Texts()):
 			d.Platform.ClusterDNS = f.Texts()
-			f.Kept("platform.clusterDNS")
+			f.MarkKept("platform.clusterDNS")
 		case slices.Contains(kubeletFields, f.Key()):
-			kubelet[f.Key()] = plainly(f.Value())
-			f.Kept(to.at("kubelet." + f.Key()))
+			kubelet[f.Key()] = normalizeJSON(f.Value())
+			f.MarkKept(to.at("kubelet." + f.Key()))
 		case f.Key() == "containerRuntime":
-			f.NotKept("there is only containerd today: leave it out")
+			f.MarkNotKept("there is only containerd today: leave it out")
 		default:
-			f.NotKept("Karpenter v1 has no such setting of kubelets: set it in userData of %s if you need it", to.name)
+			f.MarkNotKept("Karpenter v1 has no such setting of kubelets: set it in userData of %s if you need it", to.name)
 		}
 	}
 	if len(kubelet) > 0 {
 		spec["kubelet"] = kubelet
 	}
-	serverOf(d, pool, t.kubelet.At("clusterDNS"))
+	addNameServers(d, pool, t.kubelet.At("clusterDNS"))
 }
 
-// serverOf adds the pods' DNS addresses to the platform: the network wall must allow them.
-func serverOf(d *draft.Draft, pool string, dns source.Field) {
+// addNameServers adds the pods' DNS addresses to the platform: the network wall must allow them.
+func addNameServers(d *draft.Draft, pool string, dns source.Field) {
 	servers := dns.Texts()
 	switch {
 	case len(servers) == 0:
 	case len(d.Platform.ClusterDNS) == 0:
 		d.Platform.ClusterDNS = servers
-		dns.Kept("platform.clusterDNS")
+		dns.MarkKept("platform.clusterDNS")
 	case !slices.Equal(d.Platform.ClusterDNS, servers):
-		dns.Changed("platform.clusterDNS", "pool %s asks %s for names, and the platform's clusterDNS is %s: with restricted egress its pods would resolve none if those are no pods of kube-dns",
+		dns.MarkChanged("platform.clusterDNS", "pool %s asks %s for names, and the platform's clusterDNS is %s: with restricted egress its pods would resolve none if those are no pods of kube-dns",
 			pool, strings.Join(servers, ", "), strings.Join(d.Platform.ClusterDNS, ", "))
 	}
 }

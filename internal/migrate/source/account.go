@@ -17,7 +17,7 @@ const (
 	Kept Outcome = "kept"
 	// Changed fields have another meaning, which the message explains.
 	Changed Outcome = "changed"
-	// NotKept fields cannot be expressed in croft.yaml; the message gives the reason and the
+	// MarkNotKept fields cannot be expressed in croft.yaml; the message gives the reason and the
 	// remedy.
 	NotKept Outcome = "notKept"
 )
@@ -65,8 +65,8 @@ func (f Field) markGeneral() {
 
 func (f Field) key() string { return strings.Join(f.path, "\x00") }
 
-// Said reports whether the field has an outcome.
-func (f Field) Said() bool {
+// HasOutcome reports whether the field has an outcome.
+func (f Field) HasOutcome() bool {
 	_, ok := f.object.entries[f.key()]
 	return ok
 }
@@ -96,38 +96,40 @@ func (f Field) Account(outcome Outcome, to, message string) {
 	}
 }
 
-// Kept records that the field has the same meaning as a field of croft.yaml.
-func (f Field) Kept(to string) { f.Account(Kept, to, "") }
+// MarkKept records that the field has the same meaning as a field of croft.yaml.
+func (f Field) MarkKept(to string) { f.Account(Kept, to, "") }
 
-// KeptAs is like Kept, with an explanation.
-func (f Field) KeptAs(to, format string, args ...any) {
+// MarkKeptAs is like Kept, with an explanation.
+func (f Field) MarkKeptAs(to, format string, args ...any) {
 	f.Account(Kept, to, fmt.Sprintf(format, args...))
 }
 
-// Changed records that the field was converted into a field with another meaning.
-func (f Field) Changed(to, format string, args ...any) {
+// MarkChanged records that the field was converted into a field with another meaning.
+func (f Field) MarkChanged(to, format string, args ...any) {
 	f.Account(Changed, to, fmt.Sprintf(format, args...))
 }
 
-// NotKept records why the field cannot be expressed, with the remedy.
-func (f Field) NotKept(format string, args ...any) {
+// MarkNotKept records why the field cannot be expressed, with the remedy.
+func (f Field) MarkNotKept(format string, args ...any) {
 	f.Account(NotKept, "", fmt.Sprintf(format, args...))
 }
 
-// Other records that the field is out of croft's scope.
-func (f Field) Other(format string, args ...any) { f.Account(Other, "", fmt.Sprintf(format, args...)) }
-
-// Unset records that the default of an unset field is now explicit.
-func (f Field) Unset(to, format string, args ...any) {
-	f.unwritten(Kept, to, fmt.Sprintf(format, args...))
+// MarkOther records that the field is out of croft's scope.
+func (f Field) MarkOther(format string, args ...any) {
+	f.Account(Other, "", fmt.Sprintf(format, args...))
 }
 
-// UnsetChanged records that the default of an unset field has changed.
-func (f Field) UnsetChanged(to, format string, args ...any) {
-	f.unwritten(Changed, to, fmt.Sprintf(format, args...))
+// MarkUnset records that the default of an unset field is now explicit.
+func (f Field) MarkUnset(to, format string, args ...any) {
+	f.addUnset(Kept, to, fmt.Sprintf(format, args...))
 }
 
-func (f Field) unwritten(outcome Outcome, to, message string) {
+// MarkUnsetChanged records that the default of an unset field has changed.
+func (f Field) MarkUnsetChanged(to, format string, args ...any) {
+	f.addUnset(Changed, to, fmt.Sprintf(format, args...))
+}
+
+func (f Field) addUnset(outcome Outcome, to, message string) {
 	if f.object == nil {
 		return
 	}

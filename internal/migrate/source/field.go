@@ -27,8 +27,8 @@ func (f Field) Object() *Object { return f.object }
 // map[string]any.
 func (f Field) Value() any { return f.value }
 
-// With returns the field as if it had another value.
-func (f Field) With(value any) Field { return Field{f.object, f.path, value, true} }
+// WithValue returns the field as if it had another value.
+func (f Field) WithValue(value any) Field { return Field{f.object, f.path, value, true} }
 
 // Problem returns a problem of the field, with its location in the input.
 func (f Field) Problem(format string, args ...any) manifest.Problem {
@@ -45,8 +45,8 @@ func (f Field) At(keys ...string) Field {
 	return f
 }
 
-// Apart returns the field in a copy of its object: its outcomes do not affect the original.
-func (f Field) Apart() Field {
+// Detach returns the field in a copy of its object: its outcomes do not affect the original.
+func (f Field) Detach() Field {
 	if f.object != nil {
 		o := *f.object
 		o.entries, o.unset = map[string]*entry{}, nil
@@ -120,8 +120,8 @@ func (f Field) Number() (int64, bool) {
 	}
 }
 
-// True reports whether the field is true.
-func (f Field) True() bool { return f.value == true || f.value == "true" }
+// IsTrue reports whether the field is true.
+func (f Field) IsTrue() bool { return f.value == true || f.value == "true" }
 
 // Texts returns the scalars of a list. A single scalar is a list of one.
 func (f Field) Texts() []string {
@@ -149,8 +149,8 @@ func (f Field) TextMap() map[string]string {
 	return all
 }
 
-// Into decodes the field into a typed value.
-func (f Field) Into(typed any) error {
+// Decode decodes the field into a typed value.
+func (f Field) Decode(typed any) error {
 	data, err := json.Marshal(f.value)
 	if err != nil {
 		return err

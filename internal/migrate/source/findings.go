@@ -13,7 +13,7 @@ import (
 func (o *Object) Findings() []Finding {
 	counts := map[string]int{}
 	extra := map[string]*entry{}
-	o.Leaves(func(f Field) {
+	o.VisitLeaves(func(f Field) {
 		path := f.path
 		for depth := len(path); depth >= 0; depth-- {
 			key := strings.Join(path[:depth], "\x00")
@@ -33,7 +33,7 @@ func (o *Object) Findings() []Finding {
 			continue // all of its values have their own outcomes
 		}
 		e.leaves = counts[key]
-		all = append(all, o.finding(e, true))
+		all = append(all, o.buildFinding(e, true))
 	}
 	slices.SortFunc(all, func(a, b Finding) int {
 		if a.Line != b.Line {
@@ -42,12 +42,12 @@ func (o *Object) Findings() []Finding {
 		return strings.Compare(a.Field, b.Field)
 	})
 	for _, e := range o.unset {
-		all = append(all, o.finding(e, false))
+		all = append(all, o.buildFinding(e, false))
 	}
 	return all
 }
 
-func (o *Object) finding(e *entry, written bool) Finding {
+func (o *Object) buildFinding(e *entry, written bool) Finding {
 	f := Finding{
 		Outcome: e.outcome, File: o.File, Object: o.ID(), Field: FieldPath(e.path), To: e.to,
 		Message: strings.Join(e.messages, "; "), Leaves: e.leaves,
@@ -56,14 +56,14 @@ func (o *Object) finding(e *entry, written bool) Finding {
 		f.Line = o.line(e.path...)
 	}
 	if written && len(e.path) > 0 {
-		f.Value = Abridged(o.ValueAt(e.path))
+		f.Value = Abridge(o.ValueAt(e.path))
 	}
 	return f
 }
 
-// Unknown returns the topmost fields without an outcome: this field, or fields in it.
-func (f Field) Unknown() []Field {
-	if f.Said() {
+// ListUnknown returns the topmost fields without an outcome: this field, or fields in it.
+func (f Field) ListUnknown() []Field {
+	if f.HasOutcome() {
 		return nil
 	}
 	inner := f.key() + "\x00"
@@ -72,7 +72,7 @@ func (f Field) Unknown() []Field {
 	}
 	var all []Field
 	for _, field := range append(f.Fields(), f.Items()...) {
-		all = append(all, field.Unknown()...)
+		all = append(all, field.ListUnknown()...)
 	}
 	return all
 }
@@ -95,21 +95,21 @@ func (o *Object) ValueAt(path []string) any {
 	return v
 }
 
-// Leaves calls do for every value that contains no other values.
-func (o *Object) Leaves(do func(Field)) { walk(o.Root(), do) }
+// VisitLeaves calls do for every value that contains no other values.
+func (o *Object) VisitLeaves(do func(Field)) { visitField(o.Root(), do) }
 
-func walk(f Field, do func(Field)) {
+func visitField(f Field, do func(Field)) {
 	inner := append(f.Fields(), f.Items()...)
 	for _, f := range inner {
-		walk(f, do)
+		visitField(f, do)
 	}
 	if len(inner) == 0 {
 		do(f)
 	}
 }
 
-// Abridged shortens a value to fit into a line.
-func Abridged(v any) string {
+// Abridge shortens a value to fit into a line.
+func Abridge(v any) string {
 	text, ok := v.(string)
 	if !ok {
 		data, err := json.Marshal(v)

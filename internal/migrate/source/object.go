@@ -66,8 +66,8 @@ func (o *Object) Place() string {
 	return fmt.Sprintf("%s:%d", o.File, o.line())
 }
 
-// Accounted reports whether any of its fields has an outcome.
-func (o *Object) Accounted() bool { return len(o.entries) > 0 }
+// IsAccounted reports whether any of its fields has an outcome.
+func (o *Object) IsAccounted() bool { return len(o.entries) > 0 }
 
 // Root returns the object as a field.
 func (o *Object) Root() Field { return Field{object: o, value: o.Content, found: true} }
@@ -94,7 +94,7 @@ func Parse(file string, data []byte) ([]*Object, manifest.Problems) {
 	var all []*Object
 	for i := range documents {
 		d := &documents[i]
-		found, wrong := fromDocument(file, i+1, d.Content, d.FindLine)
+		found, wrong := parseDocument(file, i+1, d.Content, d.FindLine)
 		all = append(all, found...)
 		problems = append(problems, wrong...)
 	}
@@ -104,12 +104,12 @@ func Parse(file string, data []byte) ([]*Object, manifest.Problems) {
 	return all, problems
 }
 
-// fromDocument returns the object of one document, or the objects of a List.
-func fromDocument(file string, number int, content map[string]any, line func(...string) int) ([]*Object, manifest.Problems) {
+// parseDocument returns the object of one document, or the objects of a List.
+func parseDocument(file string, number int, content map[string]any, line func(...string) int) ([]*Object, manifest.Problems) {
 	o := NewObject(content)
 	o.File, o.Document, o.line = file, number, line
 	if items, ok := content["items"].([]any); ok && strings.HasSuffix(o.Kind, "List") {
-		return listed(o, items)
+		return splitList(o, items)
 	}
 	switch {
 	case o.Kind == "" && o.APIVersion == "" && isValues(content):
@@ -134,7 +134,7 @@ func NewObject(content map[string]any) *Object {
 	return o
 }
 
-func listed(list *Object, items []any) ([]*Object, manifest.Problems) {
+func splitList(list *Object, items []any) ([]*Object, manifest.Problems) {
 	var all []*Object
 	var problems manifest.Problems
 	for i, item := range items {
@@ -147,7 +147,7 @@ func listed(list *Object, items []any) ([]*Object, manifest.Problems) {
 		if _, ok := content["kind"]; !ok && list.Kind != "List" {
 			content["kind"], content["apiVersion"] = strings.TrimSuffix(list.Kind, "List"), list.APIVersion
 		}
-		found, wrong := fromDocument(list.File, list.Document, content, func(path ...string) int {
+		found, wrong := parseDocument(list.File, list.Document, content, func(path ...string) int {
 			return list.line(append([]string{"items", fmt.Sprint(i)}, path...)...)
 		})
 		all = append(all, found...)

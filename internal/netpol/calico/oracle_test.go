@@ -20,7 +20,7 @@ const selectorsCompared = 20_000
 // reference.
 func TestSelectorsAgree(t *testing.T) {
 	sandbox.Thorough(t)
-	oracle, err := sandbox.Tool("calico-selector")
+	oracle, err := sandbox.FindTool("calico-selector")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ type internalPeer struct {
 // it assigns no name to a port with a number.
 func TestPoliciesAgree(t *testing.T) {
 	sandbox.Thorough(t)
-	oracle, err := sandbox.Tool("cyclonus")
+	oracle, err := sandbox.FindTool("cyclonus")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,21 +2,21 @@ package attach
 
 import "croft.dev/croft/internal/secondary"
 
-// Attached returns the interfaces of each claim that has one in every network of its pool,
+// ListAttached returns the interfaces of each claim that has one in every network of its pool,
 // by the claim's UID and in the order of the pool's networks. It omits claims that still
 // lack one.
-func Attached(s *State) map[string][]secondary.NodeNetwork {
-	x, all := indexOf(s), map[string][]secondary.NodeNetwork{}
+func ListAttached(s *State) map[string][]secondary.NodeNetwork {
+	x, all := buildIndex(s), map[string][]secondary.NodeNetwork{}
 	for i := range s.Claims {
-		if networks := x.attached(&s.Claims[i]); len(networks) > 0 {
+		if networks := x.listAttached(&s.Claims[i]); len(networks) > 0 {
 			all[s.Claims[i].UID] = networks
 		}
 	}
 	return all
 }
 
-// attached returns the interfaces of a claim, or nil unless it has all of them.
-func (x *index) attached(c *Claim) []secondary.NodeNetwork {
+// listAttached returns the interfaces of a claim, or nil unless it has all of them.
+func (x *index) listAttached(c *Claim) []secondary.NodeNetwork {
 	pool := x.pools[c.Pool]
 	if pool == nil || c.Instance == "" {
 		return nil
@@ -27,12 +27,12 @@ func (x *index) attached(c *Claim) []secondary.NodeNetwork {
 		if declared == nil || len(owned) == 0 {
 			return nil
 		}
-		part, n := zone(declared, c.Zone), owned[0]
+		part, n := findZone(declared, c.Zone), owned[0]
 		if part == nil || n.MAC == "" || n.SourceDestCheck || n.Attachment == nil ||
 			n.Attachment.Instance != c.Instance || !n.Attachment.Done {
 			return nil
 		}
-		prefixes, usable := prefixesOf(declared, part, n)
+		prefixes, usable := parsePrefixes(declared, part, n)
 		if !usable {
 			return nil
 		}

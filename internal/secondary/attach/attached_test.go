@@ -31,7 +31,7 @@ func TestAttached(t *testing.T) {
 		s.Interfaces = []Interface{attached("eni-1", "u1", "n3", "i-1", 1), attached("eni-2", "u1", "n6", "i-1", 2)}
 		s.Interfaces[0].MAC, s.Interfaces[1].MAC = "02:00:00:00:00:03", "02:00:00:00:00:06"
 		test.change(s)
-		if got := Attached(s)["u1"]; (len(got) == 0) != test.none {
+		if got := ListAttached(s)["u1"]; (len(got) == 0) != test.none {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -49,7 +49,7 @@ func TestNodeNetworks(t *testing.T) {
 		{Network: "n3", MAC: "02:00:00:00:00:0a", MTU: 9001, ZoneFile: file},
 		{Network: "n6", MAC: "02:00:00:00:00:06", Moves: true},
 	}
-	got, err := secondary.ReadNodeNetworks(secondary.WriteNodeNetworks(Attached(s)["u1"]))
+	got, err := secondary.ReadNodeNetworks(secondary.WriteNodeNetworks(ListAttached(s)["u1"]))
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("- expected, + got (%v)\n%s", err, diff)
 	}

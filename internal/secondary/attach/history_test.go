@@ -106,7 +106,7 @@ func (w *world) operate(chaos bool) *Plan {
 			delete(w.pending, key)
 		}
 	}
-	p := Make(s)
+	p := MakePlan(s)
 	w.orphans = p.Orphans
 	for _, c := range p.Create {
 		if w.lost(chaos) {

@@ -96,15 +96,15 @@ const (
 	ReasonPrefixes = "OtherPrefixes"
 )
 
-// Make computes the plan for a state.
-func Make(s *State) *Plan {
-	x, p := indexOf(s), &Plan{Orphans: map[string]time.Time{}}
+// MakePlan computes the plan for a state.
+func MakePlan(s *State) *Plan {
+	x, p := buildIndex(s), &Plan{Orphans: map[string]time.Time{}}
 	for i := range s.Claims {
-		p.claim(x, &s.Claims[i])
+		p.planClaim(x, &s.Claims[i])
 	}
 	for _, key := range slices.Sorted(maps.Keys(x.owned)) {
 		for rank, n := range x.owned[key] {
-			p.collect(x, n, rank)
+			p.planChanges(x, n, rank)
 		}
 	}
 	slices.SortFunc(p.Change, func(a, b Change) int {
@@ -113,8 +113,8 @@ func Make(s *State) *Plan {
 	return p
 }
 
-// claim plans the interfaces of a claim.
-func (p *Plan) claim(x *index, c *Claim) {
+// planClaim plans the interfaces of a claim.
+func (p *Plan) planClaim(x *index, c *Claim) {
 	pool := x.pools[c.Pool]
 	if pool == nil || len(pool.Networks) == 0 || c.Instance == "" || c.Deleting || x.Phases[c.Instance] == Ended {
 		return
@@ -135,7 +135,7 @@ func (p *Plan) claim(x *index, c *Claim) {
 		}
 	}
 	for _, name := range pool.Networks {
-		done, index := p.one(x, pool, c, name, taken)
+		done, index := p.planInterface(x, pool, c, name, taken)
 		settled = settled && done
 		if index > 0 {
 			taken = append(taken, index)
@@ -146,14 +146,14 @@ func (p *Plan) claim(x *index, c *Claim) {
 	}
 }
 
-// one plans a claim's interface in one network. It reports whether nothing remains to be
+// planInterface plans a claim's interface in one network. It reports whether nothing remains to be
 // done or waited for, and returns the device index of a planned attachment.
-func (p *Plan) one(x *index, pool *Pool, c *Claim, network string, taken []int) (done bool, index int) {
+func (p *Plan) planInterface(x *index, pool *Pool, c *Claim, network string, taken []int) (done bool, index int) {
 	declared := x.networks[network]
 	if declared == nil {
 		return true, 0 // the Pool's status reports this
 	}
-	part := zone(declared, c.Zone)
+	part := findZone(declared, c.Zone)
 	if part == nil {
 		p.Problems = append(p.Problems, Problem{pool.Name, c.Name, []string{network}, ReasonNoZone, fmt.Sprintf(
 			"secondary network %s has no part in %s, where a node of the pool is: add the zone to the network, or keep the pool out of it", network, c.Zone)})
@@ -162,15 +162,15 @@ func (p *Plan) one(x *index, pool *Pool, c *Claim, network string, taken []int) 
 	owned := x.owned[Key(c.UID, network)]
 	if len(owned) == 0 {
 		if x.Phases[c.Instance] != "" {
-			p.Create = append(p.Create, x.create(pool, c, declared, part))
+			p.Create = append(p.Create, x.buildCreate(pool, c, declared, part))
 		}
 		return false, 0
 	}
 	n := owned[0]
-	p.prefixes(pool, c, declared, part, n)
+	p.checkPrefixes(pool, c, declared, part, n)
 	switch t := n.Attachment; {
 	case t == nil && x.Phases[c.Instance] == Running:
-		index = lowest(taken)
+		index = findFreeIndex(taken)
 		p.Attach = append(p.Attach, Attach{*c, network, n.ID, c.Instance, index})
 		return false, index
 	case t == nil:
@@ -184,8 +184,8 @@ func (p *Plan) one(x *index, pool *Pool, c *Claim, network string, taken []int) 
 	}
 }
 
-// lowest returns the lowest free device index, from 1 on.
-func lowest(taken []int) int {
+// findFreeIndex returns the lowest free device index, from 1 on.
+func findFreeIndex(taken []int) int {
 	index := 1
 	for slices.Contains(taken, index) {
 		index++
@@ -193,7 +193,7 @@ func lowest(taken []int) int {
 	return index
 }
 
-func (x *index) create(pool *Pool, c *Claim, n *v1alpha1.SecondaryNetwork, part *v1alpha1.SecondaryNetworkZone) Create {
+func (x *index) buildCreate(pool *Pool, c *Claim, n *v1alpha1.SecondaryNetwork, part *v1alpha1.SecondaryNetworkZone) Create {
 	tags := maps.Clone(pool.Tags)
 	if tags == nil {
 		tags = map[string]string{}
@@ -204,14 +204,14 @@ func (x *index) create(pool *Pool, c *Claim, n *v1alpha1.SecondaryNetwork, part 
 	made := Create{
 		Claim: *c, Network: n.Name, Subnet: part.Subnet, Groups: slices.Clone(part.SecurityGroups), Tags: tags, Prefixes: int(n.Spec.PrefixesPerNode),
 	}
-	made.Token = token(&made, x.Attempts[Key(c.UID, n.Name)])
+	made.Token = computeToken(&made, x.Attempts[Key(c.UID, n.Name)])
 	return made
 }
 
-// collect plans the changes of an interface that do not depend on its claim's other ones:
+// planChanges plans the changes of an interface that do not depend on its claim's other ones:
 // deletion with its instance, the source/destination check, and deletion when it is no
 // longer needed.
-func (p *Plan) collect(x *index, n *Interface, rank int) {
+func (p *Plan) planChanges(x *index, n *Interface, rank int) {
 	if n.Attachment != nil {
 		if !n.Attachment.DeleteOnTermination {
 			p.Change = append(p.Change, Change{n.Tags[NetworkTag], n.ID, n.Attachment.ID})
@@ -221,7 +221,7 @@ func (p *Plan) collect(x *index, n *Interface, rank int) {
 		}
 		return
 	}
-	reason, at := p.reason(x, n, rank)
+	reason, at := p.getDeletionReason(x, n, rank)
 	switch {
 	case reason == "":
 		if n.SourceDestCheck {
@@ -241,9 +241,9 @@ func (p *Plan) collect(x *index, n *Interface, rank int) {
 	}
 }
 
-// reason returns why an available interface must be deleted, or "", and whether it must be
+// getDeletionReason returns why an available interface must be deleted, or "", and whether it must be
 // deleted at once.
-func (p *Plan) reason(x *index, n *Interface, rank int) (reason string, at bool) {
+func (p *Plan) getDeletionReason(x *index, n *Interface, rank int) (reason string, at bool) {
 	c := x.claims[n.Tags[ClaimTag]]
 	if c == nil {
 		return NoClaim, false

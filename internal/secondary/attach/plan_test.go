@@ -132,7 +132,7 @@ func TestMake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := one()
 			test.change(s)
-			p := Make(s)
+			p := MakePlan(s)
 			if got := p.String(); got != test.want || len(p.Waiting) != test.waiting {
 				t.Errorf("%q, and %d are waiting; wanted %q, %d", got, len(p.Waiting), test.want, test.waiting)
 			}
@@ -145,7 +145,7 @@ func TestMake(t *testing.T) {
 
 func TestCreate(t *testing.T) {
 	s := one()
-	c := Make(s).Create[0]
+	c := MakePlan(s).Create[0]
 	if c.Subnet != "subnet-n3a" || len(c.Groups) != 1 || c.Groups[0] != "sg-n3" {
 		t.Errorf("where it is made: %+v", c)
 	}
@@ -156,7 +156,7 @@ func TestCreate(t *testing.T) {
 			t.Errorf("the tag %s is %q, not %q", key, c.Tags[key], want)
 		}
 	}
-	if got := Make(s).Create[0].Token; got != c.Token || len(got) > 64 {
+	if got := MakePlan(s).Create[0].Token; got != c.Token || len(got) > 64 {
 		t.Errorf("the token is %q, and was %q", got, c.Token)
 	}
 	seen := map[string]string{c.Token: "as it was"}
@@ -169,7 +169,7 @@ func TestCreate(t *testing.T) {
 	} {
 		s := one()
 		change(s)
-		got := Make(s).Create[0].Token
+		got := MakePlan(s).Create[0].Token
 		if seen[got] != "" {
 			t.Errorf("%s has the token of %s", name, seen[got])
 		}
@@ -180,14 +180,14 @@ func TestCreate(t *testing.T) {
 func TestOrphansAreKept(t *testing.T) {
 	s := one()
 	s.Claims, s.Interfaces = nil, []Interface{made("eni-1", "u1", "n3")}
-	first := Make(s)
+	first := MakePlan(s)
 	s.Orphans, s.Now = first.Orphans, epoch.Add(grace/2)
-	second := Make(s)
+	second := MakePlan(s)
 	if !second.Empty() || !second.Orphans["eni-1"].Equal(epoch) {
 		t.Errorf("%v, orphans %v", second, second.Orphans)
 	}
 	s.Orphans, s.Now = second.Orphans, epoch.Add(grace)
-	if got := Make(s).String(); got != "delete eni-1" {
+	if got := MakePlan(s).String(); got != "delete eni-1" {
 		t.Errorf("after the grace period: %q", got)
 	}
 }
@@ -195,7 +195,7 @@ func TestOrphansAreKept(t *testing.T) {
 func TestProblemsSayWhatToDo(t *testing.T) {
 	s := one()
 	s.Claims[0].InstanceType = "t3.micro"
-	got := fmt.Sprint(Make(s).Problems)
+	got := fmt.Sprint(MakePlan(s).Problems)
 	for _, part := range []string{"telco", "t3.micro has 2 network interfaces", "need 3"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("there is no %q in %s", part, got)

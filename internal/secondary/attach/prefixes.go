@@ -8,10 +8,10 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// prefixesOf returns the prefixes of an interface for pods' addresses, and whether pods can
+// parsePrefixes returns the prefixes of an interface for pods' addresses, and whether pods can
 // use the interface: either all its prefixes are in the zone's podCIDR, and there is at
 // least one, or all nodes of the network share podCIDR.
-func prefixesOf(
+func parsePrefixes(
 	n *v1alpha1.SecondaryNetwork, part *v1alpha1.SecondaryNetworkZone, i *Interface,
 ) (all []netip.Prefix, usable bool) {
 	if n.Spec.PrefixesPerNode == 0 {
@@ -31,13 +31,13 @@ func prefixesOf(
 	return all, len(all) > 0
 }
 
-// prefixes reports an interface without usable prefixes as a problem. EC2 chooses the
+// checkPrefixes reports an interface without usable prefixes as a problem. EC2 chooses the
 // prefixes: from a reservation of type prefix if the subnet has one, and otherwise from the
 // whole subnet.
-func (p *Plan) prefixes(
+func (p *Plan) checkPrefixes(
 	pool *Pool, c *Claim, n *v1alpha1.SecondaryNetwork, part *v1alpha1.SecondaryNetworkZone, i *Interface,
 ) {
-	if _, usable := prefixesOf(n, part, i); usable {
+	if _, usable := parsePrefixes(n, part, i); usable {
 		return
 	}
 	message := fmt.Sprintf("interface %s has no prefix, and secondary network %s now asks for %d: "+

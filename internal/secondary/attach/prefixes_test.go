@@ -29,12 +29,12 @@ func delegated(prefixes ...string) *State {
 func TestPrefixesAreAskedFor(t *testing.T) {
 	s := delegated()
 	s.Interfaces = nil
-	created := Make(s).Create
+	created := MakePlan(s).Create
 	if len(created) != 2 || created[0].Prefixes != 1 || created[1].Prefixes != 0 {
 		t.Fatalf("%+v", created)
 	}
 	s.Networks[0].Spec.PrefixesPerNode = 2
-	again := Make(s).Create
+	again := MakePlan(s).Create
 	if again[0].Prefixes != 2 || again[0].Token == created[0].Token || again[1].Token != created[1].Token {
 		t.Errorf("with 1: %s, with 2: %s", created[0].Token, again[0].Token)
 	}
@@ -53,7 +53,7 @@ func TestPrefixesAreTheRange(t *testing.T) {
 		"unreadable":         {[]string{"?"}, "reserve that with the type prefix"},
 	} {
 		s := delegated(test.prefixes...)
-		p, all := Make(s), Attached(s)["u1"]
+		p, all := MakePlan(s), ListAttached(s)["u1"]
 		if test.says == "" {
 			if len(p.Problems) > 0 || len(all) != 2 || !strings.Contains(all[0].ZoneFile, `"range": "10.0.4.80-10.0.4.95/24"`) {
 				t.Errorf("%s: %v, %+v", name, p.Problems, all)

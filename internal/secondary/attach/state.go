@@ -132,7 +132,7 @@ type index struct {
 	owned map[string][]*Interface
 }
 
-func indexOf(s *State) *index {
+func buildIndex(s *State) *index {
 	x := &index{
 		State: s, networks: map[string]*v1alpha1.SecondaryNetwork{}, pools: map[string]*Pool{}, claims: map[string]*Claim{}, owned: map[string][]*Interface{},
 	}
@@ -175,8 +175,8 @@ func compareBools(a, b bool) int {
 	}
 }
 
-// zone returns a network's declaration for a zone, or nil.
-func zone(n *v1alpha1.SecondaryNetwork, name string) *v1alpha1.SecondaryNetworkZone {
+// findZone returns a network's declaration for a zone, or nil.
+func findZone(n *v1alpha1.SecondaryNetwork, name string) *v1alpha1.SecondaryNetworkZone {
 	for i := range n.Spec.Zones {
 		if n.Spec.Zones[i].Zone == name {
 			return &n.Spec.Zones[i]

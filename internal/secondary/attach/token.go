@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// token returns the client token of a request. The token depends on all parameters of the
+// computeToken returns the client token of a request. The token depends on all parameters of the
 // request, and not on the replica that makes it. EC2 refuses a token that is reused with
 // other parameters, and accepts up to 64 characters.
-func token(c *Create, attempt int) string {
+func computeToken(c *Create, attempt int) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%q %q %q %q %d", c.Claim.UID, c.Network, c.Subnet, c.Groups, attempt)
 	for _, key := range slices.Sorted(maps.Keys(c.Tags)) {

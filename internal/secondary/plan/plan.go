@@ -71,31 +71,31 @@ type Type struct {
 	WithPrefixes int `json:"withPrefixes,omitempty"`
 }
 
-// Of returns the plan of an estate.
-func Of(e *estate.Estate) Plan {
+// Build returns the plan of an estate.
+func Build(e *estate.Estate) Plan {
 	p := Plan{Ranges: []Range{}, Pools: []Pool{}}
 	specs := map[string]*v1alpha1.SecondaryNetworkSpec{}
 	for _, n := range e.Networks {
 		specs[n.Name] = &n.Spec
 		for _, r := range secondary.Reservations(n.Name, &n.Spec) {
-			p.Ranges = append(p.Ranges, rangeOf(r, n.Spec.PrefixesPerNode, tenantsOf(e, n.Name)))
+			p.Ranges = append(p.Ranges, buildRange(r, n.Spec.PrefixesPerNode, listTenants(e, n.Name)))
 		}
 	}
 	for _, pool := range e.Pools {
 		if len(pool.SecondaryNetworks) > 0 {
-			p.Pools = append(p.Pools, poolOf(pool, specs))
+			p.Pools = append(p.Pools, buildPool(pool, specs))
 		}
 	}
 	return p
 }
 
-func rangeOf(r secondary.Reservation, perNode int32, tenants []string) Range {
+func buildRange(r secondary.Reservation, perNode int32, tenants []string) Range {
 	all := Range{
 		Network: r.Network, Zone: r.Zone, Subnet: r.Subnet, CIDR: r.CIDR.String(), PodCIDR: r.Pods.String(),
-		Pods: r.Usable(), Nodes: r.Left(), Type: explicit, Tenants: tenants,
+		Pods: r.CountUsable(), Nodes: r.CountLeft(), Type: explicit, Tenants: tenants,
 	}
 	if perNode > 0 {
-		prefixes := r.PrefixesIn()
+		prefixes := r.CountPrefixes()
 		all.PrefixesPerNode, all.Type = perNode, prefix
 		all.Pods, all.Nodes = prefixes*secondary.PrefixAddresses, min(all.Nodes, prefixes/uint64(perNode))
 	}
@@ -108,7 +108,7 @@ func rangeOf(r secondary.Reservation, perNode int32, tenants []string) Range {
 	return all
 }
 
-func tenantsOf(e *estate.Estate, network string) []string {
+func listTenants(e *estate.Estate, network string) []string {
 	all := []string{}
 	for _, t := range e.Tenants {
 		if slices.ContainsFunc(t.Networks, func(n estate.Network) bool { return n.Name == network }) {
@@ -118,26 +118,26 @@ func tenantsOf(e *estate.Estate, network string) []string {
 	return all
 }
 
-func poolOf(pool *estate.Pool, specs map[string]*v1alpha1.SecondaryNetworkSpec) Pool {
+func buildPool(pool *estate.Pool, specs map[string]*v1alpha1.SecondaryNetworkSpec) Pool {
 	p := Pool{Name: pool.Name, Networks: pool.SecondaryNetworks}
 	var networks []*v1alpha1.SecondaryNetworkSpec
 	for _, name := range pool.SecondaryNetworks {
 		networks = append(networks, specs[name])
 	}
-	p.Zones = secondary.Zones(networks...)
-	types, listed := secondary.Types(&pool.Instances)
+	p.Zones = secondary.CommonZones(networks...)
+	types, listed := secondary.PossibleTypes(&pool.Instances)
 	if !listed {
-		small := secondary.TooSmall(types, len(networks))
+		small := secondary.FindTooSmall(types, len(networks))
 		p.Choices = fmt.Sprintf("%d of %d types have enough", len(types)-len(small), len(types))
 		return p
 	}
 	for _, name := range types {
-		p.Types = append(p.Types, typeOf(name, len(networks)))
+		p.Types = append(p.Types, buildType(name, len(networks)))
 	}
 	return p
 }
 
-func typeOf(name string, networks int) Type {
+func buildType(name string, networks int) Type {
 	limits, known := secondary.LimitsOf(name)
 	t := Type{Name: name, Known: known, Needed: networks + 1}
 	if known {

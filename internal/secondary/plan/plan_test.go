@@ -19,7 +19,7 @@ func read(t *testing.T, content string) plan.Plan {
 	if err := append(problems, more...).Err(); err != nil {
 		t.Fatal(err)
 	}
-	return plan.Of(e)
+	return plan.Build(e)
 }
 
 // TestExample covers the file that docs/networks.md describes.

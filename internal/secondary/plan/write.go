@@ -26,14 +26,14 @@ func (p *Plan) Commands() string {
 		r := &p.Ranges[i]
 		fmt.Fprintf(&b, "aws ec2 create-subnet-cidr-reservation --subnet-id %s --cidr %s --reservation-type %s \\\n"+
 			"  --description %s \\\n  --tag-specifications %s\n",
-			quote(r.Subnet), quote(r.PodCIDR), r.Type, quote(r.description()),
-			quote("ResourceType=subnet-cidr-reservation,Tags=[{Key="+networkTag+",Value="+r.Network+"}]"))
+			quoteWord(r.Subnet), quoteWord(r.PodCIDR), r.Type, quoteWord(r.description()),
+			quoteWord("ResourceType=subnet-cidr-reservation,Tags=[{Key="+networkTag+",Value="+r.Network+"}]"))
 	}
 	return b.String()
 }
 
-// quote quotes a word for a shell.
-func quote(text string) string {
+// quoteWord quotes a word for a shell.
+func quoteWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
@@ -42,9 +42,9 @@ func (p *Plan) CloudFormation() map[string]any {
 	resources := map[string]any{}
 	for i := range p.Ranges {
 		r := &p.Ranges[i]
-		id := r.logicalID()
+		id := r.makeLogicalID()
 		for n := 2; resources[id] != nil; n++ {
-			id = r.logicalID() + strconv.Itoa(n)
+			id = r.makeLogicalID() + strconv.Itoa(n)
 		}
 		resources[id] = map[string]any{
 			"Type": "AWS::EC2::SubnetCidrReservation",
@@ -61,10 +61,10 @@ func (p *Plan) CloudFormation() map[string]any {
 	}
 }
 
-// logicalID returns an ID of letters and digits only, as CloudFormation requires.
-func (r *Range) logicalID() string {
+// makeLogicalID returns an ID of letters and digits only, as CloudFormation requires.
+func (r *Range) makeLogicalID() string {
 	id := "Pods"
-	for word := range strings.SplitSeq(secondary.InZone(r.Network, r.Zone), "-") {
+	for word := range strings.SplitSeq(secondary.ZoneDefinitionName(r.Network, r.Zone), "-") {
 		if word != "" {
 			id += strings.ToUpper(word[:1]) + word[1:]
 		}
@@ -78,7 +78,7 @@ func (p *Plan) Terraform() map[string]any {
 	resources := map[string]any{}
 	for i := range p.Ranges {
 		r := &p.Ranges[i]
-		resources["pods-"+secondary.InZone(r.Network, r.Zone)] = map[string]any{
+		resources["pods-"+secondary.ZoneDefinitionName(r.Network, r.Zone)] = map[string]any{
 			"subnet_id": r.Subnet, "cidr_block": r.PodCIDR, "reservation_type": r.Type, "description": r.description(),
 		}
 	}

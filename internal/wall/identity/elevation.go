@@ -124,7 +124,7 @@ func checkElevations(p *estate.Platform) admissionpolicy.Validating {
 				Name: RequesterRule,
 				Says: "a request for elevation names the user who makes it, who is no service account",
 				// A member may create any number of service accounts, and each would have the
-				// limits of a user (estate.ElevationRoom).
+				// limits of a user (estate.MaxElevationsPerPerson).
 				Holds: `request.operation != "CREATE" || object.spec.requestedBy == request.userInfo.username &&
 					!request.userInfo.username.startsWith("system:serviceaccount:") ||
 					` + admissionpolicy.ByAdmins(p.Admins),

@@ -96,7 +96,7 @@ func buildSecondaryMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attac
 			expectNetworks(attack.NewCreate("ask-for-own-network", "ask for a secondary network that the tenant is granted", attack.Nobody,
 				makeRequestingPod(by, "ask-for-own-network", " "+n.Name)), n.Name),
 			expectNetworks(attack.NewCreate("ask-in-zone", "ask for a secondary network that the tenant is granted, in one zone", attack.Nobody, bound),
-				secondary.InZone(n.Name, zone)))
+				secondary.ZoneDefinitionName(n.Name, zone)))
 	}
 	return all
 }

@@ -2,7 +2,7 @@ package network
 
 import "croft.dev/croft/internal/admissionpolicy"
 
-// Bounds and texts that floorBounds and calicoBounds share.
+// Bounds and texts that listFloorBounds and listCalicoBounds share.
 const (
 	mostRules = 200
 	mostPeers = 500

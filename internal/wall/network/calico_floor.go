@@ -149,7 +149,7 @@ func compactExpression(selector string) string {
 	return selector + `.replace(" ", "").replace("\"", "'")`
 }
 
-// removeSpaces does the same as asWritten for a selector of croft.
+// removeSpaces does the same as compactExpression for a selector of croft.
 func removeSpaces(selector string) string { return strings.ReplaceAll(selector, " ", "") }
 
 // readOpenRules returns an expression for the rules of a direction that may allow traffic.

@@ -16,8 +16,8 @@ import (
 
 type terms = []corev1.PodAffinityTerm
 
-// requireAntiAffinity returns required anti-affinity, and follow required affinity. preferAvoiding and
-// preferFollowing return the preferred forms.
+// requireAntiAffinity returns required anti-affinity, and follow required affinity. preferAntiAffinity and
+// preferAffinity return the preferred forms.
 func requireAntiAffinity(t ...corev1.PodAffinityTerm) *corev1.Affinity {
 	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: t}}
 }

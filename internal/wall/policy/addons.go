@@ -187,7 +187,7 @@ var valueChecks = []struct {
 }
 
 // findClass returns an expression for the class of an annotation a of the variable asked: the
-// class of the first of its addons.Entries that the catalogue has. A key outside the
+// class of the first of its addons.ListEntries that the catalogue has. A key outside the
 // catalogue is harmless if its prefix is a host of the tenant, or if it has no slash and is
 // not a domain.
 func findClass() string {
@@ -263,7 +263,7 @@ func buildAddonVariables(table, harmless string, classes []addons.Class, handsOn
 	}
 }
 
-// normalizeKey returns an expression for an annotation's key in the catalogue: see addons.Normal.
+// normalizeKey returns an expression for an annotation's key in the catalogue: see addons.NormalizeKey.
 func normalizeKey(key string) string {
 	return replaceWords(`(KEY.contains("external-dns") && KEY.contains("/") && KEY.split("/")[0].contains("external-dns") ?
 		"external-dns.alpha.kubernetes.io/" + KEY.split("/")[1] :
@@ -330,7 +330,7 @@ func buildAddonRules(classes []addons.Class) []admissionpolicy.Rule {
 const unknownAdvice = `": croft does not know the add-on that reads it: remove it; ` +
 	`a platform admin allows it by policy.annotations, or all that are not known by policy.unknownAnnotations"`
 
-// buildPodAnnotationsRule has, in one rule, the same requirements for pods as addonRules for other
+// buildPodAnnotationsRule has, in one rule, the same requirements for pods as buildAddonRules for other
 // kinds. Another rule covers the annotations that keep a node from being removed.
 func buildPodAnnotationsRule(classes []addons.Class) admissionpolicy.Rule {
 	const of = `variables.refused.filter(a, !a[2].startsWith("keeps-node"))`

@@ -399,7 +399,7 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestLookups fails if the rules and addons.ClassOf look up a key in the catalogue
+// TestLookups fails if the rules and addons.FindClass look up a key in the catalogue
 // differently.
 func TestLookups(t *testing.T) {
 	table := addons.BuildTable(addons.Pods)

@@ -47,7 +47,7 @@ func (s scene) makeResourceClaimTemplate(name string, requests ...resourcev1.Dev
 	}
 }
 
-// requestExactly requests a number of devices of one class. anyOf requests one device of the first
+// requestExactly requests a number of devices of one class. requestAnyOf requests one device of the first
 // class that has a free one.
 func requestExactly(name, class string, count int64, edits ...func(*resourcev1.ExactDeviceRequest)) resourcev1.DeviceRequest {
 	request := resourcev1.DeviceRequest{Name: name, Exactly: &resourcev1.ExactDeviceRequest{

@@ -15,7 +15,7 @@ const mostMarks = 250
 const fewMarks = "objects have some tens; " +
 	"what is configured by more of them is read from elsewhere by every controller that croft knows"
 
-// listAnnotationBounds returns the bounds of annotations that add-ons read: see earlyAnnotations.
+// listAnnotationBounds returns the bounds of annotations that add-ons read: see buildEarlyVariables.
 func listAnnotationBounds() []admissionpolicy.Bound {
 	return []admissionpolicy.Bound{
 		{
@@ -66,7 +66,7 @@ func countListedNames(annotations string) string {
 		v.split(",").size()).sum()`, "ANNOTATIONS", annotations, "KEY", normalizeKey("k"))
 }
 
-// buildEarlyVariables returns the variables that annotationBounds and granted read. The variable
+// buildEarlyVariables returns the variables that listAnnotationBounds and granted read. The variable
 // annotations has the object's annotations. Most objects have only annotations that are
 // harmless with any value: a single pass finds that, and nothing else is evaluated.
 func buildEarlyVariables(harmless []string, tables ...map[string]string) []admissionpolicy.Variable {

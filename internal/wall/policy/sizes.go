@@ -186,7 +186,7 @@ func buildPodSizeRule() admissionpolicy.Rule {
 	}
 }
 
-// podTexts are the variables for podSizeRule.
+// podTexts are the variables for buildPodSizeRule.
 var podTexts = []admissionpolicy.Variable{
 	{Name: "text", Expression: readText("object")},
 	{Name: "textBefore", Expression: readText("oldObject")},

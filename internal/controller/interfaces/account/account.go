@@ -63,49 +63,49 @@ func Code(err error) string {
 	return ""
 }
 
-// refusedBefore is a context key.
-type refusedBefore struct{}
+// throttledKey is a context key.
+type throttledKey struct{}
 
-// RefusedBefore marks a context whose calls were throttled before. They are made more
+// MarkThrottled marks a context whose calls were throttled before. They are made more
 // slowly than others, so that they are not throttled again.
-func RefusedBefore(ctx context.Context) context.Context {
-	return context.WithValue(ctx, refusedBefore{}, true)
+func MarkThrottled(ctx context.Context) context.Context {
+	return context.WithValue(ctx, throttledKey{}, true)
 }
 
-// begin reports whether a call may be made now.
-func (a *Account) begin(ctx context.Context, action string) bool {
-	if !a.windows.enter(action) {
+// beginCall reports whether a call may be made now.
+func (a *Account) beginCall(ctx context.Context, action string) bool {
+	if !a.windows.beginCall(action) {
 		return false
 	}
-	_, again := ctx.Value(refusedBefore{}).(bool)
-	if !a.limiter.allow(action, again) {
-		a.windows.cancel(action)
+	_, again := ctx.Value(throttledKey{}).(bool)
+	if !a.limiter.takeToken(action, again) {
+		a.windows.cancelCall(action)
 		return false
 	}
 	return true
 }
 
-// call makes a call if the limiter allows it, and passes the result to the limiter.
-func call[In, Out any](ctx context.Context, a *Account, action string, do func(context.Context, In, ...func(*ec2.Options)) (Out, error), in In) (Out, error) {
+// makeCall makes a call if the limiter allows it, and passes the result to the limiter.
+func makeCall[In, Out any](ctx context.Context, a *Account, action string, do func(context.Context, In, ...func(*ec2.Options)) (Out, error), in In) (Out, error) {
 	var none Out
-	if !a.begin(ctx, action) {
+	if !a.beginCall(ctx, action) {
 		counted.WithLabelValues(action, "deferred").Inc()
 		return none, ErrDeferred
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	out, err := do(ctx, in)
-	a.windows.leave(action, err)
-	a.limiter.done(action, err)
-	counted.WithLabelValues(action, result(err)).Inc()
+	a.windows.endCall(action, err)
+	a.limiter.recordResult(action, err)
+	counted.WithLabelValues(action, classifyResult(err)).Inc()
 	return out, err
 }
 
-func result(err error) string {
+func classifyResult(err error) string {
 	switch {
 	case err == nil:
 		return "ok"
-	case Throttled(err):
+	case IsThrottled(err):
 		return "throttled"
 	default:
 		return "error"
@@ -125,13 +125,13 @@ func (a *Account) Instances(ctx context.Context, ids []string) (map[string]attac
 	for chunk := range slices.Chunk(ids, filterValues) {
 		in := &ec2.DescribeInstancesInput{Filters: []types.Filter{{Name: aws.String("instance-id"), Values: chunk}}, MaxResults: aws.Int32(1000)}
 		for {
-			out, err := call(ctx, a, "DescribeInstances", a.calls.instances, in)
+			out, err := makeCall(ctx, a, "DescribeInstances", a.calls.instances, in)
 			if err != nil {
 				return nil, err
 			}
 			for _, r := range out.Reservations {
 				for _, i := range r.Instances {
-					phases[aws.ToString(i.InstanceId)] = phase(i.State)
+					phases[aws.ToString(i.InstanceId)] = convertPhase(i.State)
 				}
 			}
 			if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
@@ -142,7 +142,7 @@ func (a *Account) Instances(ctx context.Context, ids []string) (map[string]attac
 	return phases, nil
 }
 
-func phase(s *types.InstanceState) attach.Phase {
+func convertPhase(s *types.InstanceState) attach.Phase {
 	if s == nil {
 		return ""
 	}
@@ -167,12 +167,12 @@ func (a *Account) Interfaces(ctx context.Context, cluster string) ([]attach.Inte
 		Filters: []types.Filter{{Name: aws.String("tag:" + attach.ClusterTag), Values: []string{cluster}}}, MaxResults: aws.Int32(1000),
 	}
 	for {
-		out, err := call(ctx, a, "DescribeNetworkInterfaces", a.calls.interfaces, in)
+		out, err := makeCall(ctx, a, "DescribeNetworkInterfaces", a.calls.interfaces, in)
 		if err != nil {
 			return nil, err
 		}
 		for i := range out.NetworkInterfaces {
-			all = append(all, interfaceOf(&out.NetworkInterfaces[i]))
+			all = append(all, convertInterface(&out.NetworkInterfaces[i]))
 		}
 		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
 			return all, nil
@@ -180,7 +180,7 @@ func (a *Account) Interfaces(ctx context.Context, cluster string) ([]attach.Inte
 	}
 }
 
-func interfaceOf(n *types.NetworkInterface) attach.Interface {
+func convertInterface(n *types.NetworkInterface) attach.Interface {
 	out := attach.Interface{
 		ID: aws.ToString(n.NetworkInterfaceId), Subnet: aws.ToString(n.SubnetId), MAC: aws.ToString(n.MacAddress),
 		SourceDestCheck: aws.ToBool(n.SourceDestCheck), Tags: map[string]string{},
@@ -209,7 +209,7 @@ func (a *Account) Limits(ctx context.Context, names []string) (map[string]int, e
 		for _, name := range chunk {
 			in.InstanceTypes = append(in.InstanceTypes, types.InstanceType(name))
 		}
-		out, err := call(ctx, a, "DescribeInstanceTypes", a.calls.types, in)
+		out, err := makeCall(ctx, a, "DescribeInstanceTypes", a.calls.types, in)
 		if err != nil {
 			return nil, err
 		}

@@ -26,18 +26,18 @@ func (a *Account) Create(ctx context.Context, c attach.Create) (attach.Interface
 	if c.Prefixes > 0 {
 		in.Ipv4PrefixCount = aws.Int32(int32(c.Prefixes)) //nolint:gosec // at most 49
 	}
-	out, err := call(ctx, a, "CreateNetworkInterface", a.calls.create, in)
+	out, err := makeCall(ctx, a, "CreateNetworkInterface", a.calls.create, in)
 	if err != nil || out.NetworkInterface == nil {
 		return attach.Interface{}, err
 	}
-	made := interfaceOf(out.NetworkInterface)
+	made := convertInterface(out.NetworkInterface)
 	made.Tags = c.Tags // the response does not always have them
 	return made, nil
 }
 
 // Attach attaches an interface, and returns the attachment's ID.
 func (a *Account) Attach(ctx context.Context, t attach.Attach) (string, error) {
-	out, err := call(ctx, a, "AttachNetworkInterface", a.calls.attach, &ec2.AttachNetworkInterfaceInput{
+	out, err := makeCall(ctx, a, "AttachNetworkInterface", a.calls.attach, &ec2.AttachNetworkInterfaceInput{
 		NetworkInterfaceId: aws.String(t.Interface), InstanceId: aws.String(t.Instance), DeviceIndex: aws.Int32(int32(t.DeviceIndex)), //nolint:gosec // at most 15
 	})
 	if err != nil {
@@ -54,13 +54,13 @@ func (a *Account) Change(ctx context.Context, c attach.Change) error {
 	} else {
 		in.Attachment = &types.NetworkInterfaceAttachmentChanges{AttachmentId: aws.String(c.Attachment), DeleteOnTermination: aws.Bool(true)}
 	}
-	_, err := call(ctx, a, "ModifyNetworkInterfaceAttribute", a.calls.modify, in)
+	_, err := makeCall(ctx, a, "ModifyNetworkInterfaceAttribute", a.calls.modify, in)
 	return err
 }
 
 // Delete deletes an interface. It returns no error if the interface does not exist.
 func (a *Account) Delete(ctx context.Context, d attach.Delete) error {
-	_, err := call(ctx, a, "DeleteNetworkInterface", a.calls.remove, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: aws.String(d.Interface)})
+	_, err := makeCall(ctx, a, "DeleteNetworkInterface", a.calls.remove, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: aws.String(d.Interface)})
 	if Code(err) == "InvalidNetworkInterfaceID.NotFound" {
 		return nil
 	}

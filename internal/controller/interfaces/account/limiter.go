@@ -70,7 +70,7 @@ func newLimiter(now func() time.Time) *limiter {
 	return &limiter{now: now, actions: map[string]*bucket{}}
 }
 
-func (l *limiter) bucket(action string) *bucket {
+func (l *limiter) getBucket(action string) *bucket {
 	b := l.actions[action]
 	if b == nil {
 		b = &bucket{limits: changing}
@@ -83,14 +83,14 @@ func (l *limiter) bucket(action string) *bucket {
 	return b
 }
 
-// allow takes a token for a call, and reports whether one was available. A call that was
+// takeToken takes a token for a call, and reports whether one was available. A call that was
 // throttled before costs more tokens, so that it is not throttled again: other calls probe
 // EC2's limit. Its tokens are reserved, because other calls would take each token as soon
 // as it is available.
-func (l *limiter) allow(action string, again bool) bool {
+func (l *limiter) takeToken(action string, again bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b, now := l.bucket(action), l.now()
+	b, now := l.getBucket(action), l.now()
 	switch {
 	case now.Before(b.until):
 		return false
@@ -106,13 +106,13 @@ func (l *limiter) allow(action string, again bool) bool {
 	return true
 }
 
-// done learns from the result of a call. Calls that are throttled together count once.
-func (l *limiter) done(action string, err error) {
+// recordResult learns from the result of a call. Calls that are throttled together count once.
+func (l *limiter) recordResult(action string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b, now := l.bucket(action), l.now()
+	b, now := l.getBucket(action), l.now()
 	switch {
-	case !Throttled(err):
+	case !IsThrottled(err):
 		b.refused = 0
 		b.tokens.SetLimitAt(now, min(b.second, b.tokens.Limit()+b.second*recovery))
 	case !now.Before(b.until):
@@ -127,7 +127,7 @@ func (l *limiter) done(action string, err error) {
 	}
 }
 
-// Throttled reports whether EC2 refused a call because of its rate limit.
-func Throttled(err error) bool {
+// IsThrottled reports whether EC2 refused a call because of its rate limit.
+func IsThrottled(err error) bool {
 	return slices.Contains([]string{"RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException", "RequestThrottled"}, Code(err))
 }

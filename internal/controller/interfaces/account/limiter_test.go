@@ -22,7 +22,7 @@ func newClock() *clock { return &clock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UT
 
 // allowed returns how many consecutive calls are allowed.
 func allowed(l *limiter, action string) (n int) {
-	for n < 1000 && l.allow(action, false) {
+	for n < 1000 && l.takeToken(action, false) {
 		n++
 	}
 	return n
@@ -49,14 +49,14 @@ func TestLimiter(t *testing.T) {
 func TestLimiterLearns(t *testing.T) {
 	c := newClock()
 	l := newLimiter(c.Now)
-	l.allow("CreateNetworkInterface", false)
+	l.takeToken("CreateNetworkInterface", false)
 	for range 20 { // concurrent calls are throttled together, which counts once
-		l.done("CreateNetworkInterface", errRefused)
+		l.recordResult("CreateNetworkInterface", errRefused)
 	}
-	if l.allow("CreateNetworkInterface", false) {
+	if l.takeToken("CreateNetworkInterface", false) {
 		t.Error("right after a call was refused, another is made")
 	}
-	if !l.allow("AttachNetworkInterface", false) {
+	if !l.takeToken("AttachNetworkInterface", false) {
 		t.Error("another action is held up, too")
 	}
 	c.now = c.now.Add(firstPause + firstPause/2)
@@ -68,7 +68,7 @@ func TestLimiterLearns(t *testing.T) {
 		t.Errorf("%d in four seconds, and half the pace are 10", got)
 	}
 	for range 200 {
-		l.done("CreateNetworkInterface", nil)
+		l.recordResult("CreateNetworkInterface", nil)
 	}
 	c.now = c.now.Add(4 * time.Second)
 	if got := allowed(l, "CreateNetworkInterface"); got != 20 {
@@ -82,14 +82,14 @@ func TestLimiterSparesRefusedCalls(t *testing.T) {
 	c := newClock()
 	l := newLimiter(c.Now)
 	allowed(l, "CreateNetworkInterface")
-	again := func() bool { return l.allow("CreateNetworkInterface", true) }
+	again := func() bool { return l.takeToken("CreateNetworkInterface", true) }
 	c.now = c.now.Add(time.Second) // five more
 	if !again() || again() {
 		t.Error("two calls that were refused before cost more than five tokens, and one does not")
 	}
 	for range 3 {
 		c.now = c.now.Add(100 * time.Millisecond)
-		if l.allow("CreateNetworkInterface", false) {
+		if l.takeToken("CreateNetworkInterface", false) {
 			t.Error("another call takes the tokens that are put by")
 		}
 	}
@@ -104,13 +104,13 @@ func TestLimiterHasAFloor(t *testing.T) {
 	c := newClock()
 	l := newLimiter(c.Now)
 	for range 50 {
-		l.done("CreateNetworkInterface", errRefused)
+		l.recordResult("CreateNetworkInterface", errRefused)
 		c.now = c.now.Add(2 * lastPause)
 	}
 	if got := allowed(l, "CreateNetworkInterface"); got != 16 {
 		t.Errorf("%d in 32 s, at the slowest pace", got)
 	}
-	l.done("DescribeInstances", errBroken)
+	l.recordResult("DescribeInstances", errBroken)
 	if got := allowed(l, "DescribeInstances"); got != 100 {
 		t.Errorf("%d at once after another error", got)
 	}

@@ -23,8 +23,8 @@ type window struct{ size, under int }
 
 func newWindows() *windows { return &windows{actions: map[string]*window{}} }
 
-// enter begins a call, and reports whether the window allows it.
-func (w *windows) enter(action string) bool {
+// beginCall begins a call, and reports whether the window allows it.
+func (w *windows) beginCall(action string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	one := w.actions[action]
@@ -39,20 +39,20 @@ func (w *windows) enter(action string) bool {
 	return true
 }
 
-// cancel ends a call that was not made.
-func (w *windows) cancel(action string) {
+// cancelCall ends a call that was not made.
+func (w *windows) cancelCall(action string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.actions[action].under--
 }
 
-// leave ends a call, and adjusts the window to its result.
-func (w *windows) leave(action string, err error) {
+// endCall ends a call, and adjusts the window to its result.
+func (w *windows) endCall(action string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	one := w.actions[action]
 	one.under--
-	if Throttled(err) {
+	if IsThrottled(err) {
 		one.size = max(1, one.size/2)
 	} else {
 		one.size = min(widest, one.size+1)

@@ -4,7 +4,7 @@ import "testing"
 
 // entered returns how many calls may begin at once.
 func entered(w *windows, action string) (n int) {
-	for n < 100 && w.enter(action) {
+	for n < 100 && w.beginCall(action) {
 		n++
 	}
 	return n
@@ -18,25 +18,25 @@ func TestWindow(t *testing.T) {
 	if got := entered(w, "CreateNetworkInterface"); got != narrowest {
 		t.Errorf("%d calls of another action", got)
 	}
-	w.cancel("CreateNetworkInterface")
+	w.cancelCall("CreateNetworkInterface")
 	if got := entered(w, "CreateNetworkInterface"); got != 1 {
 		t.Errorf("%d more after one was not made", got)
 	}
 	for round, want := range []int{2 * narrowest, 4 * narrowest, widest, widest} {
 		for range min(widest, narrowest<<round) {
-			w.leave("AttachNetworkInterface", nil)
+			w.endCall("AttachNetworkInterface", nil)
 		}
 		if got := entered(w, "AttachNetworkInterface"); got != want {
 			t.Errorf("%d calls at once in round %d, not %d", got, round+2, want)
 		}
 	}
 	for range widest {
-		w.leave("AttachNetworkInterface", errRefused)
+		w.endCall("AttachNetworkInterface", errRefused)
 	}
 	if got := entered(w, "AttachNetworkInterface"); got != 1 {
 		t.Errorf("%d calls at once after all were refused", got)
 	}
-	w.leave("AttachNetworkInterface", errBroken)
+	w.endCall("AttachNetworkInterface", errBroken)
 	if got := entered(w, "AttachNetworkInterface"); got != 2 {
 		t.Errorf("%d calls at once after another error", got)
 	}

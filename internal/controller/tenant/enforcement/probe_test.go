@@ -116,7 +116,7 @@ func TestCheck(t *testing.T) {
 	for key := range admissionpolicy.BuildAnnotations(v1alpha1.TenantRulesSpec{}) {
 		unruled[key] = nil
 	}
-	if err := applier.Mark(t.Context(), "shop", nil, unruled); err != nil {
+	if err := applier.MarkNamespace(t.Context(), "shop", nil, unruled); err != nil {
 		t.Fatal(err)
 	}
 	await("no such key: croft.dev/rules.")

@@ -21,9 +21,9 @@ type demand struct {
 	forget       *time.Timer
 }
 
-// note remembers an object's refusal until its controller has had time to retry, and then
+// recordRefusal remembers an object's refusal until its controller has had time to retry, and then
 // calls expired. It reports whether the demand counts.
-func (q *Quota) note(e *corev1.Event, now time.Time, expired func()) bool {
+func (q *Quota) recordRefusal(e *corev1.Event, now time.Time, expired func()) bool {
 	refusal, ok := quotaplan.ParseRefusal(e.Message)
 	if !ok || !refusals.IsGenuine(e) {
 		return false
@@ -47,20 +47,20 @@ func (q *Quota) note(e *corev1.Event, now time.Time, expired func()) bool {
 	if known != nil {
 		known.forget.Stop()
 	} else if len(all) >= perNamespace {
-		q.drop(all)
+		q.dropDemand(all)
 	}
 	d := &demand{share: refusal.Demand(), first: first, until: until}
 	namespace, uid := e.Namespace, e.InvolvedObject.UID
 	d.forget = time.AfterFunc(until.Sub(now), func() {
-		q.forget(namespace, uid, d)
+		q.forgetDemand(namespace, uid, d)
 		expired()
 	})
 	all[uid] = d
 	return true
 }
 
-// drop makes room by dropping the demand that expires first.
-func (q *Quota) drop(all map[types.UID]*demand) {
+// dropDemand makes room by dropping the demand that expires first.
+func (q *Quota) dropDemand(all map[types.UID]*demand) {
 	var next types.UID
 	for uid, d := range all {
 		if o := all[next]; o == nil || d.until.Before(o.until) {
@@ -71,7 +71,7 @@ func (q *Quota) drop(all map[types.UID]*demand) {
 	delete(all, next)
 }
 
-func (q *Quota) forget(namespace string, uid types.UID, d *demand) {
+func (q *Quota) forgetDemand(namespace string, uid types.UID, d *demand) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if all := q.demands[namespace]; all[uid] == d {
@@ -82,8 +82,8 @@ func (q *Quota) forget(namespace string, uid types.UID, d *demand) {
 	}
 }
 
-// demandsIn returns the recent demands of a namespace.
-func (q *Quota) demandsIn(namespace string) []corev1.ResourceList {
+// listDemands returns the recent demands of a namespace.
+func (q *Quota) listDemands(namespace string) []corev1.ResourceList {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var all []corev1.ResourceList

@@ -42,7 +42,7 @@ func TestDemandsCountForAWhile(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			q := New(nil, nil)
 			e := refusedEvent("web", "2", now.Add(test.first), now.Add(test.last))
-			if got := q.note(e, now, func() {}); got != test.counts || len(q.demandsIn("shop")) > 0 != got {
+			if got := q.recordRefusal(e, now, func() {}); got != test.counts || len(q.listDemands("shop")) > 0 != got {
 				t.Errorf("it counts: %v; want %v", got, test.counts)
 			}
 			for _, d := range q.demands["shop"] {
@@ -61,7 +61,7 @@ func TestForgedDemands(t *testing.T) {
 		q, now := New(nil, nil), time.Now()
 		e := refusedEvent("web", "2", now, now)
 		e.Source.Component = component
-		if q.note(e, now, func() {}) || len(q.demandsIn("shop")) > 0 {
+		if q.recordRefusal(e, now, func() {}) || len(q.listDemands("shop")) > 0 {
 			t.Errorf("an event of %q counts", component)
 		}
 	}
@@ -71,14 +71,14 @@ func TestForgedDemands(t *testing.T) {
 func TestDemandsAreFew(t *testing.T) {
 	q, now := New(nil, nil), time.Now()
 	for i := range 3 * perNamespace {
-		q.note(refusedEvent(fmt.Sprint("job-", i), "2", now, now), now, func() {})
-		q.note(refusedEvent("web", fmt.Sprint(i), now, now), now, func() {})
+		q.recordRefusal(refusedEvent(fmt.Sprint("job-", i), "2", now, now), now, func() {})
+		q.recordRefusal(refusedEvent("web", fmt.Sprint(i), now, now), now, func() {})
 	}
-	if n := len(q.demandsIn("shop")); n != perNamespace {
+	if n := len(q.listDemands("shop")); n != perNamespace {
 		t.Errorf("%d demands are remembered", n)
 	}
 	for uid, d := range q.demands["shop"] {
-		q.forget("shop", uid, d)
+		q.forgetDemand("shop", uid, d)
 		d.forget.Stop()
 	}
 	if len(q.demands) > 0 {
@@ -93,7 +93,7 @@ func TestDemandsAreForgotten(t *testing.T) {
 	forgotten := make(chan struct{})
 	// A demand counts for a minute after its last event.
 	last := now.Add(100*time.Millisecond - time.Minute)
-	if !q.note(refusedEvent("web", "2", last, last), now, func() { close(forgotten) }) {
+	if !q.recordRefusal(refusedEvent("web", "2", last, last), now, func() { close(forgotten) }) {
 		t.Fatal("it does not count")
 	}
 	select {
@@ -101,7 +101,7 @@ func TestDemandsAreForgotten(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("it is not forgotten")
 	}
-	if all := q.demandsIn("shop"); len(all) > 0 {
+	if all := q.listDemands("shop"); len(all) > 0 {
 		t.Errorf("%v still counts", all)
 	}
 }

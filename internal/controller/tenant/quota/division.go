@@ -23,7 +23,7 @@ type observation struct {
 	next   map[string]corev1.ResourceList
 }
 
-func (q *Quota) observe(ctx context.Context, reader client.Reader, object *v1alpha1.Tenant, tenant *estate.Tenant, names []string) (*observation, error) {
+func (q *Quota) observeQuotas(ctx context.Context, reader client.Reader, object *v1alpha1.Tenant, tenant *estate.Tenant, names []string) (*observation, error) {
 	entries := map[string]corev1.ResourceList{}
 	for _, entry := range object.Status.Shares {
 		entries[entry.Namespace] = entry.Hard
@@ -33,12 +33,12 @@ func (q *Quota) observe(ctx context.Context, reader client.Reader, object *v1alp
 	}
 	s := &observation{tenant: tenant, quotas: map[string]*corev1.ResourceQuota{}}
 	for _, name := range names {
-		quota, err := quotaIn(ctx, reader, name)
+		quota, err := getQuota(ctx, reader, name)
 		if err != nil {
 			return nil, err
 		}
 		space := quotaplan.Space{Namespace: name, Share: entries[name], Leaving: !slices.Contains(tenant.Namespaces, name),
-			Minimum: tenant.Minimums[name], Demands: q.demandsIn(name)}
+			Minimum: tenant.Minimums[name], Demands: q.listDemands(name)}
 		mine := quota != nil && quota.Labels[v1alpha1.TenantLabel] == tenant.Name
 		if space.Leaving && !mine {
 			// It was deleted or released.
@@ -54,19 +54,19 @@ func (q *Quota) observe(ctx context.Context, reader client.Reader, object *v1alp
 	return s, nil
 }
 
-// replanned reports whether the ledger must be written.
-func (s *observation) replanned() bool {
+// isReplanned reports whether the ledger must be written.
+func (s *observation) isReplanned() bool {
 	return slices.ContainsFunc(s.spaces, func(space quotaplan.Space) bool {
 		next, ok := s.next[space.Namespace]
 		return ok != (space.Share != nil) || !quotaplan.IsEqual(next, space.Share)
 	})
 }
 
-// settled reports whether no write is needed.
-func (s *observation) settled() bool { return !s.replanned() && len(s.moving()) == 0 }
+// isSettled reports whether no write is needed.
+func (s *observation) isSettled() bool { return !s.isReplanned() && len(s.listMoving()) == 0 }
 
-// moving returns the namespaces whose ResourceQuotas must be written.
-func (s *observation) moving() map[string]bool {
+// listMoving returns the namespaces whose ResourceQuotas must be written.
+func (s *observation) listMoving() map[string]bool {
 	all := map[string]bool{}
 	for _, space := range s.spaces {
 		if !space.Leaving && !quotaplan.IsEqual(space.Spec, s.next[space.Namespace]) {
@@ -76,7 +76,7 @@ func (s *observation) moving() map[string]bool {
 	return all
 }
 
-func (s *observation) ledger() []v1alpha1.QuotaShare {
+func (s *observation) buildLedger() []v1alpha1.QuotaShare {
 	var ledger []v1alpha1.QuotaShare
 	for _, space := range s.spaces {
 		if hard, ok := s.next[space.Namespace]; ok {
@@ -86,9 +86,9 @@ func (s *observation) ledger() []v1alpha1.QuotaShare {
 	return ledger
 }
 
-func (s *observation) division() *Division {
+func (s *observation) buildDivision() *Division {
 	divided := *s.tenant
-	d := &Division{Tenant: &divided, versions: map[string]string{}, moving: s.moving()}
+	d := &Division{Tenant: &divided, versions: map[string]string{}, moving: s.listMoving()}
 	// A new ResourceQuota starts at zero and is filled later, so creating it twice is
 	// harmless.
 	filled := map[string]corev1.ResourceList{}
@@ -97,7 +97,7 @@ func (s *observation) division() *Division {
 			filled[name] = s.next[name]
 			d.versions[name] = quota.ResourceVersion
 		}
-		d.count(name, s.quotas[name])
+		d.countNamespace(name, s.quotas[name])
 	}
 	divided.Shares = quotaplan.CurrentShares(s.tenant.Quota, s.tenant.Namespaces, filled)
 	return d
@@ -115,16 +115,16 @@ type Division struct {
 	moving   map[string]bool
 }
 
-func (d *Division) count(namespace string, quota *corev1.ResourceQuota) {
+func (d *Division) countNamespace(namespace string, quota *corev1.ResourceQuota) {
 	if quota == nil || len(quota.Status.Hard) == 0 {
 		d.Uncounted = append(d.Uncounted, namespace)
 	}
 }
 
-// Ready returns those of the tenant's objects that can be written: ResourceQuotas with the
+// SelectWritable returns those of the tenant's objects that can be written: ResourceQuotas with the
 // version that was read, and people's access only where the quota is in force. Existing
 // access stays.
-func (d *Division) Ready(objects []client.Object) []client.Object {
+func (d *Division) SelectWritable(objects []client.Object) []client.Object {
 	var ready []client.Object
 	for _, o := range objects {
 		switch o.GetObjectKind().GroupVersionKind().Kind {
@@ -140,8 +140,8 @@ func (d *Division) Ready(objects []client.Object) []client.Object {
 	return ready
 }
 
-// News omits moves of shares, which are not repairs.
-func (d *Division) News(changes []apply.Change) []apply.Change {
+// OmitMoves omits moves of shares, which are not repairs.
+func (d *Division) OmitMoves(changes []apply.Change) []apply.Change {
 	return slices.DeleteFunc(slices.Clone(changes), func(c apply.Change) bool {
 		return c.Kind == "ResourceQuota" && c.Name == policy.Name && c.Action == apply.Configured && d.moving[c.Namespace]
 	})

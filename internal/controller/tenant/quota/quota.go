@@ -58,11 +58,11 @@ func New(cached client.Client, live client.Reader) *Quota {
 
 // Forget drops the state of a deleted tenant.
 func (q *Quota) Forget(tenant string) {
-	q.share(tenant, nil)
+	q.setSharing(tenant, nil)
 	forgetMoved(tenant)
 }
 
-func (q *Quota) share(name string, tenant *estate.Tenant) {
+func (q *Quota) setSharing(name string, tenant *estate.Tenant) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if tenant == nil {
@@ -74,30 +74,30 @@ func (q *Quota) share(name string, tenant *estate.Tenant) {
 
 // Reconcile updates the ledger, and returns the division by which to write objects.
 func (q *Quota) Reconcile(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) (*Division, error) {
-	names, err := q.members(ctx, object, tenant)
+	names, err := q.listMembers(ctx, object, tenant)
 	if err != nil {
 		return nil, err
 	}
 	if len(tenant.Quota) == 0 || len(names) == 1 && len(tenant.Namespaces) == 1 {
-		q.share(tenant.Name, nil)
-		return q.whole(ctx, object, tenant)
+		q.setSharing(tenant.Name, nil)
+		return q.reconcileSingle(ctx, object, tenant)
 	}
-	q.share(tenant.Name, tenant)
+	q.setSharing(tenant.Name, tenant)
 
-	seen, err := q.observe(ctx, q.cached, object, tenant, names)
+	seen, err := q.observeQuotas(ctx, q.cached, object, tenant, names)
 	if err != nil {
 		return nil, err
 	}
-	if seen.settled() {
-		return seen.division(), nil
+	if seen.isSettled() {
+		return seen.buildDivision(), nil
 	}
-	return q.divide(ctx, object, tenant)
+	return q.divideQuota(ctx, object, tenant)
 }
 
-// whole returns the division of a tenant with one namespace.
-func (q *Quota) whole(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) (*Division, error) {
+// reconcileSingle returns the division of a tenant with one namespace.
+func (q *Quota) reconcileSingle(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) (*Division, error) {
 	if len(object.Status.Shares) > 0 {
-		if err := q.write(ctx, object.DeepCopy(), nil); err != nil {
+		if err := q.writeLedger(ctx, object.DeepCopy(), nil); err != nil {
 			return nil, err
 		}
 	}
@@ -106,70 +106,70 @@ func (q *Quota) whole(ctx context.Context, object *v1alpha1.Tenant, tenant *esta
 		if len(tenant.Quota) == 0 {
 			break
 		}
-		live, err := quotaIn(ctx, q.cached, namespace)
+		live, err := getQuota(ctx, q.cached, namespace)
 		if err != nil {
 			return nil, err
 		}
-		d.count(namespace, live)
+		d.countNamespace(namespace, live)
 	}
 	return d, nil
 }
 
-// divide decides by the API server's state. It reads the Tenant first: if another operator
+// divideQuota decides by the API server's state. It reads the Tenant first: if another operator
 // writes the ledger later, this one's write conflicts.
-func (q *Quota) divide(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) (*Division, error) {
-	live, err := q.read(ctx, object)
+func (q *Quota) divideQuota(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) (*Division, error) {
+	live, err := q.readTenant(ctx, object)
 	if err != nil {
 		return nil, err
 	}
-	names, err := q.members(ctx, live, tenant)
+	names, err := q.listMembers(ctx, live, tenant)
 	if err != nil {
 		return nil, err
 	}
-	seen, err := q.observe(ctx, q.live, live, tenant, names)
+	seen, err := q.observeQuotas(ctx, q.live, live, tenant, names)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case seen.replanned():
-		if err := q.write(ctx, live, seen.ledger()); err != nil {
+	case seen.isReplanned():
+		if err := q.writeLedger(ctx, live, seen.buildLedger()); err != nil {
 			return nil, err
 		}
 		seen.countMoved()
-	case !seen.settled():
+	case !seen.isSettled():
 		// The next write contains the ledger's current or previous shares. The versions of
 		// the ResourceQuotas are only valid if they were read before the ledger.
-		again, err := q.read(ctx, object)
+		again, err := q.readTenant(ctx, object)
 		if err != nil {
 			return nil, err
 		}
 		if again.ResourceVersion != live.ResourceVersion {
-			return nil, conflict(object.Name)
+			return nil, newConflict(object.Name)
 		}
 	}
-	return seen.division(), nil
+	return seen.buildDivision(), nil
 }
 
-// read reads a Tenant from the API server. It returns a conflict if the spec has changed;
+// readTenant reads a Tenant from the API server. It returns a conflict if the spec has changed;
 // then the Tenant is about to be reconciled again.
-func (q *Quota) read(ctx context.Context, object *v1alpha1.Tenant) (*v1alpha1.Tenant, error) {
+func (q *Quota) readTenant(ctx context.Context, object *v1alpha1.Tenant) (*v1alpha1.Tenant, error) {
 	live := &v1alpha1.Tenant{}
 	if err := q.live.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
 		return nil, fmt.Errorf("read Tenant %s: %w", object.Name, err)
 	}
 	if live.UID != object.UID || live.Generation != object.Generation {
-		return nil, conflict(object.Name)
+		return nil, newConflict(object.Name)
 	}
 	return live, nil
 }
 
-func conflict(name string) error {
+func newConflict(name string) error {
 	return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("tenants").GroupResource(), name,
 		fmt.Errorf("it was changed while its quota was divided"))
 }
 
-// write writes the ledger, if the Tenant has not changed since it was read.
-func (q *Quota) write(ctx context.Context, tenant *v1alpha1.Tenant, ledger []v1alpha1.QuotaShare) error {
+// writeLedger writes the ledger, if the Tenant has not changed since it was read.
+func (q *Quota) writeLedger(ctx context.Context, tenant *v1alpha1.Tenant, ledger []v1alpha1.QuotaShare) error {
 	before := tenant.DeepCopy()
 	tenant.Status.Shares = ledger
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
@@ -179,9 +179,9 @@ func (q *Quota) write(ctx context.Context, tenant *v1alpha1.Tenant, ledger []v1a
 	return nil
 }
 
-// members returns the namespaces with a share: first the declared ones that belong to the
+// listMembers returns the namespaces with a share: first the declared ones that belong to the
 // tenant, then existing ones that are no longer declared.
-func (q *Quota) members(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) ([]string, error) {
+func (q *Quota) listMembers(ctx context.Context, object *v1alpha1.Tenant, tenant *estate.Tenant) ([]string, error) {
 	var mine corev1.NamespaceList
 	if err := q.cached.List(ctx, &mine, client.MatchingFields{watch.NamespacesByTenant: tenant.Name}); err != nil {
 		return nil, fmt.Errorf("list namespaces of tenant %s: %w", tenant.Name, err)
@@ -217,8 +217,8 @@ func (q *Quota) members(ctx context.Context, object *v1alpha1.Tenant, tenant *es
 	return names, nil
 }
 
-// quotaIn returns croft's ResourceQuota of a namespace, or nil.
-func quotaIn(ctx context.Context, reader client.Reader, namespace string) (*corev1.ResourceQuota, error) {
+// getQuota returns croft's ResourceQuota of a namespace, or nil.
+func getQuota(ctx context.Context, reader client.Reader, namespace string) (*corev1.ResourceQuota, error) {
 	live := &corev1.ResourceQuota{}
 	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: policy.Name}, live)
 	if apierrors.IsNotFound(err) {

@@ -40,39 +40,39 @@ func (q *Quota) Handler() handler.EventHandler {
 		case !quotaplan.IsEqual(before.Status.Hard, after.Status.Hard):
 			queue.Add(request)
 		default:
-			q.lookSoon(ctx, queue, name)
+			q.scheduleEvaluation(ctx, queue, name)
 		}
 	}}
 }
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// lookSoon evaluates a tenant after a pause, unless that is already scheduled.
-func (q *Quota) lookSoon(ctx context.Context, queue requests, name string) {
-	if q.expect(name, true) {
+// scheduleEvaluation evaluates a tenant after a pause, unless that is already scheduled.
+func (q *Quota) scheduleEvaluation(ctx context.Context, queue requests, name string) {
+	if q.setScheduled(name, true) {
 		time.AfterFunc(pause, func() {
-			q.expect(name, false)
-			if q.unsettled(ctx, name) {
+			q.setScheduled(name, false)
+			if q.needsDivision(ctx, name) {
 				queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
 			}
 		})
 	}
 }
 
-// Refusals evaluates a tenant when its quota has refused an object, and again when the
+// RefusalHandler evaluates a tenant when its quota has refused an object, and again when the
 // refusal no longer counts.
-func (q *Quota) Refusals() handler.EventHandler {
+func (q *Quota) RefusalHandler() handler.EventHandler {
 	note := func(ctx context.Context, o client.Object, queue requests) {
 		e, ok := o.(*corev1.Event)
 		if !ok || e.Message == "" {
 			return
 		}
 		look := func() {
-			if tenant := q.sharerOf(e.Namespace); tenant != "" {
-				q.lookSoon(ctx, queue, tenant)
+			if tenant := q.findSharer(e.Namespace); tenant != "" {
+				q.scheduleEvaluation(ctx, queue, tenant)
 			}
 		}
-		if q.note(e, time.Now(), look) {
+		if q.recordRefusal(e, time.Now(), look) {
 			look()
 		}
 	}
@@ -82,8 +82,8 @@ func (q *Quota) Refusals() handler.EventHandler {
 	}
 }
 
-// sharerOf returns the tenant to which a namespace belongs if it has several, or "".
-func (q *Quota) sharerOf(namespace string) string {
+// findSharer returns the tenant to which a namespace belongs if it has several, or "".
+func (q *Quota) findSharer(namespace string) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for name, tenant := range q.sharing {
@@ -100,9 +100,9 @@ func (q *Quota) isSharing(tenant string) bool {
 	return q.sharing[tenant] != nil
 }
 
-// expect records whether an evaluation of a tenant is scheduled, and reports whether that
+// setScheduled records whether an evaluation of a tenant is scheduled, and reports whether that
 // has changed.
-func (q *Quota) expect(tenant string, look bool) bool {
+func (q *Quota) setScheduled(tenant string, look bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	was := q.expected[tenant]
@@ -114,8 +114,8 @@ func (q *Quota) expect(tenant string, look bool) bool {
 	return was != look
 }
 
-// unsettled reports whether a tenant's quota would be divided differently now.
-func (q *Quota) unsettled(ctx context.Context, name string) bool {
+// needsDivision reports whether a tenant's quota would be divided differently now.
+func (q *Quota) needsDivision(ctx context.Context, name string) bool {
 	q.mu.Lock()
 	tenant := q.sharing[name]
 	q.mu.Unlock()
@@ -123,10 +123,10 @@ func (q *Quota) unsettled(ctx context.Context, name string) bool {
 	if tenant == nil || q.cached.Get(ctx, types.NamespacedName{Name: name}, object) != nil {
 		return false
 	}
-	names, err := q.members(ctx, object, tenant)
+	names, err := q.listMembers(ctx, object, tenant)
 	if err != nil {
 		return false
 	}
-	seen, err := q.observe(ctx, q.cached, object, tenant, names)
-	return err == nil && !seen.settled()
+	seen, err := q.observeQuotas(ctx, q.cached, object, tenant, names)
+	return err == nil && !seen.isSettled()
 }
