@@ -7,8 +7,15 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// ProbesName is the name of the policy that keeps the operator's pods to dry runs.
-const ProbesName = "croft-probes"
+const (
+	// ProbesName is the name of the policy on the operator's pods.
+	ProbesName = "croft-probes"
+	// RevisionRule is its rule that reports the version of a namespace that an API server
+	// evaluates.
+	RevisionRule = "revision"
+	// RevisionProbe is the generateName of a pod that asks for that version.
+	RevisionProbe = "croft-revision-"
+)
 
 // Probes are the objects of that policy.
 func Probes() []client.Object { return probesPolicy().Objects() }
@@ -16,6 +23,10 @@ func Probes() []client.Object { return probesPolicy().Objects() }
 // probesPolicy refuses pods that the operator would store. It creates pods to see whether
 // the walls hold, always in a dry run, and RBAC has no word for that: without the policy,
 // the operator's token starts pods in every namespace, kube-system among them.
+//
+// It refuses a pod named RevisionProbe with the resource version of its namespace. Admission
+// policies read a tenant's rules from the same copy of the namespace, which each API server
+// keeps for itself.
 func probesPolicy() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: ProbesName, Ruleless: true, Anywhere: true,
@@ -25,6 +36,10 @@ func probesPolicy() admissionpolicy.Validating {
 			Name: "dry-run-only", Says: "croft's operator creates pods in dry runs only",
 			Holds:   "has(request.dryRun) && request.dryRun",
 			Message: `"croft's operator creates pods in dry runs only, to see whether the walls hold"`,
+		}, {
+			Name: RevisionRule, Says: "croft's operator reads which version of a namespace an API server evaluates",
+			Holds:   "!has(object.metadata.generateName) || object.metadata.generateName != " + admissionpolicy.Quote(RevisionProbe),
+			Message: "namespaceObject.metadata.resourceVersion",
 		}},
 	}
 }

@@ -114,6 +114,14 @@ func systemRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{rule("coordination.k8s.io", []string{"get", "create", "update", "patch"}, "leases")}
 }
 
+// endpointRules are the operator's rights in the namespace default: to the addresses of the
+// API servers.
+func endpointRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{
+		APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, ResourceNames: []string{"kubernetes"}, Verbs: []string{"get"},
+	}}
+}
+
 // elevationRules are the operator's rights in the namespace of elevations.
 func elevationRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{rule("", []string{"create"}, "serviceaccounts/token")}
@@ -122,7 +130,9 @@ func elevationRules() []rbacv1.PolicyRule {
 // Rights are the rights that every installation gives to the operator, by namespace; those
 // in the whole cluster are under "". Those to roles of the Platform's own are left out.
 func Rights() map[string][]rbacv1.PolicyRule {
-	return map[string][]rbacv1.PolicyRule{"": rules(nil), namespace: systemRules(), v1alpha1.ElevationsNamespace: elevationRules()}
+	return map[string][]rbacv1.PolicyRule{
+		"": rules(nil), namespace: systemRules(), metav1.NamespaceDefault: endpointRules(), v1alpha1.ElevationsNamespace: elevationRules(),
+	}
 }
 
 func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
@@ -160,6 +170,18 @@ func rights(own []string) []client.Object {
 		&rbacv1.RoleBinding{
 			TypeMeta:   rbac("RoleBinding"),
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Subjects:   operator,
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		},
+		// Which API servers have to confirm a tenant's rules.
+		&rbacv1.Role{
+			TypeMeta:   rbac("Role"),
+			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
+			Rules:      endpointRules(),
+		},
+		&rbacv1.RoleBinding{
+			TypeMeta:   rbac("RoleBinding"),
+			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
 			Subjects:   operator,
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 		},

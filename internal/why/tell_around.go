@@ -235,7 +235,7 @@ func statusSteps(link Link, object string, generation int64, status *v1alpha1.St
 			continue
 		}
 		text := c.Reason + ": " + c.Message
-		if c.Reason == v1alpha1.ReasonNotEnforcedYet {
+		if c.Reason == v1alpha1.ReasonNotEnforcedYet || c.Reason == v1alpha1.ReasonAPIServerBehind {
 			steps = append(steps, waiting(link, object, text))
 			continue
 		}

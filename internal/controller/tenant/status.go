@@ -33,11 +33,12 @@ type observation struct {
 	// its networks. The walls stand without them.
 	unserved error
 
-	// enforced says that the walls are known to hold. Otherwise why says why not, if
-	// probed is set, and since is when they were first found not to.
-	enforced, probed bool
-	why              string
-	since            time.Time
+	// enforced says that the walls are known to hold, and caveat what limits that
+	// knowledge. Otherwise reason and why say why not, if probed is set, and since is when
+	// they were first found not to.
+	enforced, probed    bool
+	reason, why, caveat string
+	since               time.Time
 
 	// deleting says that the tenant is being deleted, leaving lists its namespaces
 	// that still exist, and gone says that the finalizer was removed.
@@ -77,9 +78,9 @@ func (s *observation) report(tenant *v1alpha1.Tenant) {
 		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotOwned,
 			"no policy selects the pods of "+strings.Join(s.unowned(), ", ")+": the namespace is not the tenant's")
 	case s.enforced:
-		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionTrue, v1alpha1.ReasonEnforced, "")
+		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionTrue, v1alpha1.ReasonEnforced, s.caveat)
 	case s.probed:
-		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionFalse, v1alpha1.ReasonNotEnforcedYet, s.why)
+		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionFalse, s.reason, s.why)
 	}
 	status.Sum(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionEnforced)
 }
