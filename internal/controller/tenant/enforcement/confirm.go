@@ -138,9 +138,11 @@ func cause(err error) error {
 	var connection *net.OpError
 	var request *url.Error
 	switch {
+	case errors.As(err, &request) && request.Timeout():
+		return fmt.Errorf("timeout after %s", answerWithin)
 	case errors.As(err, &connection):
 		return connection.Err
-	case errors.As(err, &request):
+	case request != nil:
 		return request.Err
 	default:
 		return err

@@ -80,6 +80,7 @@ func TestCompare(t *testing.T) {
 		"an older croft":     {nil, "run croft install or helm upgrade again", false},
 		"an overload":        {apierrors.NewTooManyRequests("later", 1), "for another reason than its name", false},
 		"a dead server":      {lost("connection refused"), "does not answer (connection refused)", true},
+		"a frozen server":    {&url.Error{Op: "Post", URL: "https://10.0.0.1", Err: context.DeadlineExceeded}, "does not answer (timeout after 3s)", true},
 		"other credentials":  {apierrors.NewUnauthorized("who"), "does not answer (who)", true},
 	} {
 		err := compare(test.answer, "shop", "100")
@@ -128,7 +129,7 @@ func TestConfirm(t *testing.T) {
 	late := current()
 	late.late = 4
 	unwalled := &fakeServer{revision: denied(install.ProbesName, "[revision] 100")}
-	dead := &fakeServer{revision: lost("i/o timeout")}
+	dead := &fakeServer{revision: lost("connection reset by peer")}
 	for name, test := range map[string]struct {
 		servers  []*fakeServer
 		given    bool
@@ -141,7 +142,7 @@ func TestConfirm(t *testing.T) {
 		"one has previous rules":             {servers: []*fakeServer{current(), old}, want: "API server b still evaluates the previous rules of namespace shop"},
 		"one is late as usual":               {servers: []*fakeServer{current(), late}},
 		"one lacks a policy":                 {servers: []*fakeServer{unwalled, current()}, want: "API server a is not ready for namespace shop"},
-		"one does not answer":                {servers: []*fakeServer{current(), dead}, want: "API server b does not answer (i/o timeout)"},
+		"one does not answer":                {servers: []*fakeServer{current(), dead}, want: "API server b does not answer (connection reset by peer)"},
 		"none answers, one did":              {servers: []*fakeServer{dead, dead}, answered: true, want: "API server a does not answer"},
 		"none ever answered":                 {servers: []*fakeServer{dead, dead}, caveat: true},
 		"none of the given ones answered":    {servers: []*fakeServer{dead, dead}, given: true, want: "API server a does not answer"},
