@@ -14,10 +14,10 @@ import (
 )
 
 // TestOperatorStoresNoPods wants the operator's pods to be dry runs, and everybody else's to
-// be left alone. A dry run that asks for the version of its namespace is told it.
+// be left alone.
 func TestOperatorStoresNoPods(t *testing.T) {
 	system := &corev1.Namespace{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "kube-system", ResourceVersion: "41"},
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "kube-system"},
 	}
 	judge, err := evaluator.New(append(objects(t, install.Options{}), system))
 	if err != nil {
@@ -29,21 +29,14 @@ func TestOperatorStoresNoPods(t *testing.T) {
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}},
 	}
 	for name, test := range map[string]struct {
-		as, prefix string
-		stored     bool
-		says       string
+		as     string
+		stored bool
+		by     string
 	}{
-		"the operator's dry run": {admissionpolicy.OperatorUser, "croft-probe-", false, ""},
-		"the operator's pod":     {admissionpolicy.OperatorUser, "", true, "creates pods in dry runs only"},
-		"the operator's pod that asks for a version": {
-			admissionpolicy.OperatorUser, install.RevisionProbe, true, "creates pods in dry runs only",
-		},
-		"the operator's dry run that asks for a version": {
-			admissionpolicy.OperatorUser, install.RevisionProbe, false, "41",
-		},
-		"a Deployment's pod": {"system:serviceaccount:kube-system:replicaset-controller", install.RevisionProbe, true, ""},
+		"the operator's dry run": {admissionpolicy.OperatorUser, false, ""},
+		"the operator's pod":     {admissionpolicy.OperatorUser, true, install.ProbesName},
+		"a Deployment's pod":     {"system:serviceaccount:kube-system:replicaset-controller", true, ""},
 	} {
-		pod.GenerateName = test.prefix
 		answer, err := judge.Judge(t.Context(), evaluator.Request{
 			User: &user.DefaultInfo{Name: test.as}, Verb: "create", Resource: corev1.SchemeGroupVersion.WithResource("pods"),
 			Namespace: "kube-system", Object: untyped(t, pod), Authorized: true, Stored: test.stored,
@@ -51,12 +44,49 @@ func TestOperatorStoresNoPods(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := ""
-		if len(answer.Denials) > 0 && answer.Denials[0].By == install.ProbesName {
-			said = answer.Denials[0].Message
+		by := ""
+		for _, d := range answer.Denials {
+			by = d.By
 		}
-		if test.says == "" && len(answer.Denials) > 0 || !strings.Contains(said, test.says) {
-			t.Errorf("%s: denied with %q, not %q: %v", name, said, test.says, answer.Err())
+		if by != test.by {
+			t.Errorf("%s: denied by %q, not %q", name, by, test.by)
+		}
+	}
+}
+
+// TestRevision fails if the operator is not told the version of a namespace that an API
+// server evaluates, or if a LimitRange is refused that does not ask for it.
+func TestRevision(t *testing.T) {
+	shop := &corev1.Namespace{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "shop", ResourceVersion: "41"},
+	}
+	judge, err := evaluator.New(append(objects(t, install.Options{}), shop))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ as, prefix, says string }{
+		{admissionpolicy.OperatorUser, install.RevisionProbe, "41"},
+		{admissionpolicy.OperatorUser, "", ""},
+		{admissionpolicy.OperatorUser, "others-", ""},
+		{"jane", install.RevisionProbe, ""},
+	} {
+		limits := &corev1.LimitRange{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "LimitRange"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "croft", GenerateName: test.prefix},
+		}
+		answer, err := judge.Judge(t.Context(), evaluator.Request{
+			User: &user.DefaultInfo{Name: test.as}, Verb: "create", Resource: corev1.SchemeGroupVersion.WithResource("limitranges"),
+			Namespace: "shop", Object: untyped(t, limits), Authorized: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		for _, d := range answer.Denials {
+			said += d.Message
+		}
+		if test.says == "" && said != "" || !strings.Contains(said, test.says) {
+			t.Errorf("%s, %q: the answer is %q, want %q", test.as, test.prefix, said, test.says)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -92,8 +93,7 @@ func (s server) confirm(ctx context.Context, platform *estate.Platform, tenant *
 	for _, namespace := range tenant.Namespaces {
 		var behind error
 		_ = wait.PollUntilContextTimeout(ctx, lagInterval, usualLag, true, func(context.Context) (bool, error) {
-			asks := pod(platform, tenant, namespace)
-			asks.GenerateName = install.RevisionProbe
+			asks := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: install.RevisionProbe}}
 			// Not the poll's context, which would end a request early.
 			behind = compare(s.client.Create(ctx, asks, client.DryRunAll), namespace, versions[namespace])
 			return !errors.Is(behind, errBehind), nil
@@ -108,18 +108,18 @@ func (s server) confirm(ctx context.Context, platform *estate.Platform, tenant *
 	return nil
 }
 
-// compare reads from an API server's answer to a pod that asks for the version of its
-// namespace whether the server has the expected version.
+// compare reads from an API server's answer to a LimitRange that asks for the version of
+// its namespace whether the server has the expected version.
 func compare(answer error, namespace, expected string) error {
 	if answer == nil {
-		return fmt.Errorf("does not report its version of namespace %s: the policy %s is missing, or is an older croft's: run croft install or helm upgrade again", namespace, install.ProbesName)
+		return fmt.Errorf("does not report its version of namespace %s: the policy %s is missing, or is an older croft's: run croft install or helm upgrade again", namespace, install.RevisionPolicy)
 	}
 	var status apierrors.APIStatus
 	if !errors.As(answer, &status) || apierrors.IsUnauthorized(answer) {
 		return fmt.Errorf("does not answer (%w): %w", cause(answer), errSilent)
 	}
-	if !attack.ByPolicy(install.ProbesName, install.RevisionRule).Refuses(answer) {
-		return fmt.Errorf("refused a dry-run pod in namespace %s for another reason than its name: %w", namespace, answer)
+	if !attack.ByPolicy(install.RevisionPolicy, install.RevisionRule).Refuses(answer) {
+		return fmt.Errorf("does not report its version of namespace %s: %w", namespace, answer)
 	}
 	_, version, _ := strings.Cut(answer.Error(), admissionpolicy.Refusal(install.RevisionRule))
 	order, err := resourceversion.CompareResourceVersion(version, expected)

@@ -52,9 +52,9 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// denied is an API server's refusal of a pod by a rule of a policy.
+// denied is an API server's refusal by a rule of a policy.
 func denied(policy, message string) error {
-	return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "croft-revision-",
+	return apierrors.NewForbidden(schema.GroupResource{Resource: "limitranges"}, "croft-revision-",
 		errors.New("ValidatingAdmissionPolicy '"+policy+"' with binding '"+policy+"' denied request: "+message))
 }
 
@@ -71,14 +71,14 @@ func TestCompare(t *testing.T) {
 		want   string // "" if the server evaluates the current rules
 		silent bool
 	}{
-		"the same version":   {denied(install.ProbesName, "[revision] 100"), "", false},
-		"a later version":    {denied(install.ProbesName, "[revision] 1000"), "", false},
-		"an earlier version": {denied(install.ProbesName, "[revision] 99"), "still evaluates the previous rules of namespace shop (version 99, and 100 is the current one)", false},
-		"no version":         {denied(install.ProbesName, "[revision] "), "cannot be compared", false},
-		"another rule":       {denied(install.ProbesName, "[dry-run-only] no"), "for another reason than its name", false},
-		"another policy":     {denied("foreign", "[revision] 100"), "for another reason than its name", false},
+		"the same version":   {denied(install.RevisionPolicy, "[revision] 100"), "", false},
+		"a later version":    {denied(install.RevisionPolicy, "[revision] 1000"), "", false},
+		"an earlier version": {denied(install.RevisionPolicy, "[revision] 99"), "still evaluates the previous rules of namespace shop (version 99, and 100 is the current one)", false},
+		"no version":         {denied(install.RevisionPolicy, "[revision] "), "cannot be compared", false},
+		"another rule":       {denied(install.RevisionPolicy, "[dry-run-only] no"), "does not report its version of namespace shop: ", false},
+		"another policy":     {denied("foreign", "[revision] 100"), "does not report its version of namespace shop: ", false},
 		"an older croft":     {nil, "run croft install or helm upgrade again", false},
-		"an overload":        {apierrors.NewTooManyRequests("later", 1), "for another reason than its name", false},
+		"an overload":        {apierrors.NewTooManyRequests("later", 1), "does not report its version of namespace shop: ", false},
 		"a dead server":      {lost("connection refused"), "does not answer (connection refused)", true},
 		"a frozen server":    {&url.Error{Op: "Post", URL: "https://10.0.0.1", Err: context.DeadlineExceeded}, "does not answer (timeout after 3s)", true},
 		"other credentials":  {apierrors.NewUnauthorized("who"), "does not answer (who)", true},
@@ -105,7 +105,7 @@ type fakeServer struct {
 func (f *fakeServer) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
 	f.asked++
 	if f.asked <= f.late {
-		return denied(install.ProbesName, "[revision] 99")
+		return denied(install.RevisionPolicy, "[revision] 99")
 	}
 	if o.GetGenerateName() == install.RevisionProbe {
 		return f.revision
@@ -123,12 +123,12 @@ func (*fakeServer) Get(_ context.Context, _ client.ObjectKey, o client.Object, _
 // confirmed it, or if addresses that never answered keep every tenant from being Ready.
 func TestConfirm(t *testing.T) {
 	current := func() *fakeServer {
-		return &fakeServer{revision: denied(install.ProbesName, "[revision] 100"), stray: denied("croft-pods", "[tolerations] no")}
+		return &fakeServer{revision: denied(install.RevisionPolicy, "[revision] 100"), stray: denied("croft-pods", "[tolerations] no")}
 	}
-	old := &fakeServer{revision: denied(install.ProbesName, "[revision] 99")}
+	old := &fakeServer{revision: denied(install.RevisionPolicy, "[revision] 99")}
 	late := current()
 	late.late = 4
-	unwalled := &fakeServer{revision: denied(install.ProbesName, "[revision] 100")}
+	unwalled := &fakeServer{revision: denied(install.RevisionPolicy, "[revision] 100")}
 	dead := &fakeServer{revision: lost("connection reset by peer")}
 	for name, test := range map[string]struct {
 		servers  []*fakeServer
