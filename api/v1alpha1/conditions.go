@@ -9,8 +9,9 @@ const (
 	ConditionAccepted = "Accepted"
 	// ConditionApplied: every object of every wall was written as desired.
 	ConditionApplied = "Applied"
-	// ConditionEnforced: the API server placed a pod as the policies require. Policies
-	// take effect about a second after they are written.
+	// ConditionEnforced: the API server placed a pod as the policies require, and every
+	// API server evaluates the tenant's current rules. Policies take effect about a second
+	// after they are written.
 	ConditionEnforced = "Enforced"
 	// ConditionPlacementReady: the Platform's placement engine places pods, no pod
 	// bypasses Gatekeeper if it is the engine, and no other engine is still needed.
@@ -67,11 +68,16 @@ const (
 	// ReasonLimitReached: the tenant has as many requested namespaces as its selfService
 	// allows; the message names them.
 	ReasonLimitReached = "LimitReached"
-	// ReasonEnforced: the API server placed a dry-run pod on the tenant's pool.
+	// ReasonEnforced: the API server placed a dry-run pod on the tenant's pool, and every
+	// API server evaluates the tenant's rules. If the operator can reach only one of
+	// several, there is a message.
 	ReasonEnforced = "Enforced"
 	// ReasonNotEnforcedYet: the API server did not place a dry-run pod; the policies have
 	// not taken effect yet, or were removed.
 	ReasonNotEnforcedYet = "NotEnforcedYet"
+	// ReasonAPIServerBehind: an API server still evaluates the tenant's previous rules, or
+	// does not answer; the message names it.
+	ReasonAPIServerBehind = "APIServerBehind"
 	// ReasonPlacementReady: the engine is installed and set up as croft requires.
 	ReasonPlacementReady = "PlacementReady"
 	// ReasonEngineMissing: the cluster does not serve the engine's kinds; the message

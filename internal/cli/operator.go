@@ -33,6 +33,7 @@ its service account, elsewhere as the kubeconfig's user. The walls stand without
 	c.Flags().StringVar(&options.HealthAddr, "health-addr", ":8081", "address of /healthz and /readyz; 0 for none")
 	c.Flags().StringVar(&options.MetricsAddr, "metrics-addr", ":8080", "address of /metrics; 0 for none")
 	c.Flags().BoolVar(&options.LeaderElect, "leader-elect", true, "let one of several replicas work and the others stand by")
+	c.Flags().StringSliceVar(&options.APIServers, "api-servers", nil, "HOST:PORT of each API server that has to confirm a tenant's rules; those of the EndpointSlice default/kubernetes if empty")
 	c.Flags().StringVar(&of, "network-plugins-namespace", secondary.PluginsNamespace, "namespace of the DaemonSets that nodes of pools with waitForNetworks wait for")
 	c.Flags().StringVar(&plugins, "network-plugins", secondary.PluginsLabels, "labels of these DaemonSets' pods; nodes wait for none if empty")
 	c.Flags().StringVar(&options.Trace.Endpoint, "tracing-endpoint", "", "HOST:PORT of an OpenTelemetry collector that takes traces of reconciles (OTLP by gRPC, without TLS); no traces without")

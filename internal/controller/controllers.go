@@ -21,13 +21,15 @@ import (
 	"croft.dev/croft/internal/controller/selfservice"
 	"croft.dev/croft/internal/controller/statemetrics"
 	"croft.dev/croft/internal/controller/tenant"
+	"croft.dev/croft/internal/controller/tenant/enforcement"
 	"croft.dev/croft/internal/controller/watch"
 	"croft.dev/croft/internal/secondary"
 )
 
 // Register adds all of croft's controllers to a manager. plugins are the DaemonSets that
-// nodes with secondary networks wait for.
-func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins) error {
+// nodes with secondary networks wait for. servers are the addresses of the API servers, or
+// none to use the cluster's own list.
+func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins, servers []string) error {
 	live, err := client.New(m.GetConfig(), client.Options{HTTPClient: m.GetHTTPClient(), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
@@ -48,7 +50,7 @@ func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins)
 		store,
 		platform.New(cached, live, applier, store, recorder),
 		pool.New(cached, live, applier, store, recorder),
-		tenant.New(cached, live, applier, store, recorder),
+		tenant.New(cached, live, applier, store, recorder, enforcement.NewServers(live, m.GetConfig(), servers)),
 		secondarynetwork.New(cached, store, recorder),
 		networks,
 		interfaces.New(cached, store, recorder, networks.Publish),

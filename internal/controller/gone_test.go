@@ -152,7 +152,7 @@ func TestNothingIsMadeForWhatIsGone(t *testing.T) {
 		names      []string
 		made       client.Object
 	}{
-		"tenants":  {tenant.New(cached, live, applier, store, recorder), []string{"young", "aged"}, &corev1.Namespace{}},
+		"tenants":  {tenant.New(cached, live, applier, store, recorder, nil), []string{"young", "aged"}, &corev1.Namespace{}},
 		"pools":    {pool.New(cached, live, applier, store, recorder), []string{"new", "old"}, &karpenterv1.NodePool{}},
 		"platform": {platform.New(cached, live, applier, store, recorder), []string{v1alpha1.PlatformName}, nil},
 	} {

@@ -112,7 +112,8 @@ const soon = 30 * time.Second
 func (s *Snapshot) findUnready(o owner) []Finding {
 	ready := meta.FindStatusCondition(o.status.Conditions, v1alpha1.ConditionReady)
 	unseen := ready == nil || o.status.ObservedGeneration != o.GetGeneration()
-	pending := unseen || ready.Status == metav1.ConditionUnknown || ready.Reason == v1alpha1.ReasonNotEnforcedYet
+	pending := unseen || ready.Status == metav1.ConditionUnknown ||
+		ready.Reason == v1alpha1.ReasonNotEnforcedYet || ready.Reason == v1alpha1.ReasonAPIServerBehind
 	switch {
 	case pending && s.isBelievable() && s.Now.Sub(findWriteTime(o)) < soon:
 		return nil

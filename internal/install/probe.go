@@ -7,11 +7,20 @@ import (
 	"croft.dev/croft/internal/admissionpolicy"
 )
 
-// ProbesName is the name of the policy that limits the operator's pods to dry runs.
-const ProbesName = "croft-probes"
+const (
+	// ProbesName is the name of the policy that limits the operator's pods to dry runs.
+	ProbesName = "croft-probes"
+	// RevisionPolicy is the name of the policy by which an API server reports its version of
+	// a namespace, and RevisionRule the name of the policy's rule.
+	RevisionPolicy, RevisionRule = "croft-revision", "revision"
+	// RevisionProbe is the generateName of a LimitRange that requests that version.
+	RevisionProbe = "croft-revision-"
+)
 
-// ProbeObjects returns the objects of the policy ProbesName.
-func ProbeObjects() []client.Object { return buildProbesPolicy().Objects() }
+// ProbeObjects returns the objects of the policies ProbesName and RevisionPolicy.
+func ProbeObjects() []client.Object {
+	return append(buildProbesPolicy().Objects(), buildRevisionPolicy().Objects()...)
+}
 
 // buildProbesPolicy refuses pods that would be stored for the operator. The operator creates
 // pods to check whether the walls are enforced, always in a dry run. RBAC cannot express
@@ -21,11 +30,32 @@ func buildProbesPolicy() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
 		Name: ProbesName, Ruleless: true, Anywhere: true,
 		Resources: []admissionpolicy.Resource{{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create}}},
-		Only:      map[string]string{"by-operator": "request.userInfo.username == " + admissionpolicy.Quote(admissionpolicy.OperatorUser)},
+		Only:      byOperator(),
 		Rules: []admissionpolicy.Rule{{
 			Name: "dry-run-only", Says: "croft's operator creates pods in dry runs only",
 			Holds:   "has(request.dryRun) && request.dryRun",
 			Message: `"croft's operator creates pods in dry runs only, to see whether the walls hold"`,
 		}},
 	}
+}
+
+// buildRevisionPolicy refuses a LimitRange named RevisionProbe with the resource version of its
+// namespace. All admission policies of an API server read a tenant's rules from the same
+// copy of the namespace. No other rule applies to a LimitRange of the operator's, so none
+// hides the answer.
+func buildRevisionPolicy() admissionpolicy.Validating {
+	return admissionpolicy.Validating{
+		Name: RevisionPolicy, Ruleless: true, Anywhere: true,
+		Resources: []admissionpolicy.Resource{{Version: "v1", Resources: []string{"limitranges"}, Operations: []admissionv1.OperationType{admissionv1.Create}}},
+		Only:      byOperator(),
+		Rules: []admissionpolicy.Rule{{
+			Name: RevisionRule, Says: "croft's operator reads which version of a namespace an API server evaluates",
+			Holds:   "!has(object.metadata.generateName) || object.metadata.generateName != " + admissionpolicy.Quote(RevisionProbe),
+			Message: "namespaceObject.metadata.resourceVersion",
+		}},
+	}
+}
+
+func byOperator() map[string]string {
+	return map[string]string{"by-operator": "request.userInfo.username == " + admissionpolicy.Quote(admissionpolicy.OperatorUser)}
 }

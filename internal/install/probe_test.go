@@ -1,6 +1,7 @@
 package install_test
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,6 +50,43 @@ func TestOperatorStoresNoPods(t *testing.T) {
 		}
 		if by != test.by {
 			t.Errorf("%s: denied by %q, not %q", name, by, test.by)
+		}
+	}
+}
+
+// TestRevision fails if the operator is not told the version of a namespace that an API
+// server evaluates, or if a LimitRange is refused that does not ask for it.
+func TestRevision(t *testing.T) {
+	shop := &corev1.Namespace{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "shop", ResourceVersion: "41"},
+	}
+	judge, err := evaluator.New(append(objects(t, install.Options{}), shop))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ as, prefix, says string }{
+		{admissionpolicy.OperatorUser, install.RevisionProbe, "41"},
+		{admissionpolicy.OperatorUser, "", ""},
+		{admissionpolicy.OperatorUser, "others-", ""},
+		{"jane", install.RevisionProbe, ""},
+	} {
+		limits := &corev1.LimitRange{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "LimitRange"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "croft", GenerateName: test.prefix},
+		}
+		answer, err := judge.Evaluate(t.Context(), evaluator.Request{
+			User: &user.DefaultInfo{Name: test.as}, Verb: "create", Resource: corev1.SchemeGroupVersion.WithResource("limitranges"),
+			Namespace: "shop", Object: untyped(t, limits), Authorized: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		for _, d := range answer.Denials {
+			said += d.Message
+		}
+		if test.says == "" && said != "" || !strings.Contains(said, test.says) {
+			t.Errorf("%s, %q: the answer is %q, want %q", test.as, test.prefix, said, test.says)
 		}
 	}
 }

@@ -115,6 +115,14 @@ func buildSystemRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{newRule("coordination.k8s.io", []string{"get", "create", "update", "patch"}, "leases")}
 }
 
+// buildEndpointRules returns the operator's rights in the namespace default: on the addresses
+// of the API servers.
+func buildEndpointRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{
+		APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, ResourceNames: []string{"kubernetes"}, Verbs: []string{"get"},
+	}}
+}
+
 // buildElevationRules returns the operator's rights in the namespace of elevations.
 func buildElevationRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{newRule("", []string{"create"}, "serviceaccounts/token")}
@@ -123,7 +131,10 @@ func buildElevationRules() []rbacv1.PolicyRule {
 // Rights returns the rights that every installation grants to the operator, by namespace.
 // Cluster-wide rights are under "". It omits rights on the Platform's own roles.
 func Rights() map[string][]rbacv1.PolicyRule {
-	return map[string][]rbacv1.PolicyRule{"": buildRules(nil), namespace: buildSystemRules(), v1alpha1.ElevationsNamespace: buildElevationRules()}
+	return map[string][]rbacv1.PolicyRule{
+		"": buildRules(nil), namespace: buildSystemRules(), metav1.NamespaceDefault: buildEndpointRules(),
+		v1alpha1.ElevationsNamespace: buildElevationRules(),
+	}
 }
 
 func newRule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
@@ -161,6 +172,18 @@ func buildRights(own []string) []client.Object {
 		&rbacv1.RoleBinding{
 			TypeMeta:   rbac("RoleBinding"),
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Subjects:   operator,
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		},
+		// The addresses of the API servers that confirm a tenant's rules.
+		&rbacv1.Role{
+			TypeMeta:   rbac("Role"),
+			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
+			Rules:      buildEndpointRules(),
+		},
+		&rbacv1.RoleBinding{
+			TypeMeta:   rbac("RoleBinding"),
+			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
 			Subjects:   operator,
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 		},

@@ -44,10 +44,10 @@ var tenantAlerts = []Alert{
 		Expr: `max by (tenant, reason) (croft_tenant_status_condition{condition="Enforced", status="False"}) > 0`,
 		For:  5 * time.Minute, Severity: Critical,
 		Summary: "Pods of tenant {{ $labels.tenant }} are not placed by the policies: {{ $labels.reason }}",
-		Means: "a dry-run pod of the tenant came back without its pool's node selector, or a namespace of it is not " +
-			"its own any more",
+		Means: "a dry-run pod of the tenant came back without its pool's node selector, a namespace of it is not " +
+			"its own any more, or an API server evaluates its previous rules or does not answer (`APIServerBehind`)",
 		Cure: "see whether the policies and their bindings are there, and whether the namespace has the label " +
-			"`croft.dev/tenant`",
+			"`croft.dev/tenant`. Restart the API server that `APIServerBehind` names: [walls.md](walls.md#when-a-rule-is-in-force)",
 		Run: "croft doctor; croft verify --tenant NAME",
 	},
 	{

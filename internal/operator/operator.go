@@ -37,6 +37,9 @@ type Options struct {
 	// LeaderElect enables leader election, so that only one of several replicas writes.
 	// Without it, run a single replica.
 	LeaderElect bool
+	// APIServers are the addresses (HOST:PORT) of all API servers. If there are none, the
+	// operator reads them from the EndpointSlice kubernetes.
+	APIServers []string
 	// Plugins are the DaemonSets that nodes of pools with waitForNetworks wait for. The zero
 	// value waits for none.
 	Plugins secondary.Plugins
@@ -71,7 +74,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
-	if err := controller.Register(ctx, m, o.Plugins); err != nil {
+	if err := controller.Register(ctx, m, o.Plugins, o.APIServers); err != nil {
 		return err
 	}
 	host, err := os.Hostname()

@@ -236,7 +236,7 @@ func evaluateStatus(link Link, object string, generation int64, status *v1alpha1
 			continue
 		}
 		text := c.Reason + ": " + c.Message
-		if c.Reason == v1alpha1.ReasonNotEnforcedYet {
+		if c.Reason == v1alpha1.ReasonNotEnforcedYet || c.Reason == v1alpha1.ReasonAPIServerBehind {
 			steps = append(steps, newWaitingStep(link, object, text))
 			continue
 		}

@@ -64,13 +64,13 @@ type Controller struct {
 }
 
 // New returns a Controller. cached is the manager's client, live a client that reads
-// from the API server.
-func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder) *Controller {
+// from the API server. servers are those that have to confirm a tenant's rules.
+func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder, servers *enforcement.Servers) *Controller {
 	return &Controller{
 		client: cached, live: live, declared: d, recorder: r, memory: newMemory(), retries: outcome.NewRetries("tenant"), status: status.NewWriter(cached),
 		applier:  a,
 		quota:    quota.New(cached, live),
-		probe:    enforcement.New(cached),
+		probe:    enforcement.New(cached, servers),
 		deletion: deletion{live, apply.New(live)},
 	}
 }
@@ -218,6 +218,7 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	if len(division.Uncounted) > 0 {
 		// The watch on ResourceQuotas reconciles the tenant when it is counted.
 		seen.probed = true
+		seen.reason = v1alpha1.ReasonNotEnforcedYet
 		seen.why = "the quota does not hold yet, and so nobody is let in: kube-controller-manager has not counted what is used in " +
 			strings.Join(division.Uncounted, ", ")
 		return reconcile.Result{RequeueAfter: seen.getProbeDelay()}, nil
@@ -225,13 +226,13 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	// The status may lack the engine although the walls were observed to be enforced: that
 	// write may have failed or lost a race.
 	if seen.stood && last.enforced && !seen.hasWritten() && object.Status.Placement == snapshot.Platform.Placement {
-		seen.enforced = true
+		seen.enforced, seen.caveat = true, c.probe.Caveat()
 		c.memory.remember(tenant.Name, last)
 		return after, nil
 	}
 	seen.probed = true
-	seen.why = c.probe.Check(ctx, snapshot.Platform, tenant)
-	seen.enforced = seen.why == ""
+	seen.reason, seen.why = c.probe.Check(ctx, snapshot.Platform, tenant)
+	seen.enforced, seen.caveat = seen.why == "", c.probe.Caveat()
 	if seen.enforced {
 		changes, err := c.settlePlacement(ctx, snapshot.Platform, object, tenant, engines)
 		seen.changes, seen.err = append(seen.changes, changes...), err

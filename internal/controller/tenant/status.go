@@ -33,11 +33,12 @@ type observation struct {
 	// networks. The walls do not depend on them.
 	unserved error
 
-	// enforced reports whether the walls are known to be enforced. If not, and if probed is
-	// set, why is the reason, and since is when the first probe failed.
-	enforced, probed bool
-	why              string
-	since            time.Time
+	// enforced reports whether the walls are known to be enforced, and caveat what limits
+	// that knowledge. If they are not, and if probed is set, reason and why explain it, and
+	// since is when the first probe failed.
+	enforced, probed    bool
+	reason, why, caveat string
+	since               time.Time
 
 	// deleting reports whether the tenant is being deleted. leaving lists its namespaces
 	// that still exist. gone reports whether the finalizer was removed.
@@ -77,9 +78,9 @@ func (s *observation) computeStatus(tenant *v1alpha1.Tenant) {
 		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotOwned,
 			"no policy selects the pods of "+strings.Join(s.listUnowned(), ", ")+": the namespace is not the tenant's")
 	case s.enforced:
-		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionTrue, v1alpha1.ReasonEnforced, "")
+		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionTrue, v1alpha1.ReasonEnforced, s.caveat)
 	case s.probed:
-		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionFalse, v1alpha1.ReasonNotEnforcedYet, s.why)
+		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionFalse, s.reason, s.why)
 	}
 	status.SetReady(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionEnforced)
 }

@@ -27,6 +27,9 @@ func (s *Sandbox) croftSpec() (supervisor.Spec, error) {
 				"--health-addr="+s.ports.Address(croftHealth),
 				"--metrics-addr="+s.ports.Address(croftMetrics),
 			)
+			if len(s.apiServers()) > 1 {
+				cmd.Args = append(cmd.Args, "--api-servers="+s.apiServerAddresses())
+			}
 			if s.config.AWS != nil {
 				cmd.Env = append(os.Environ(), s.awsEnv("AKIACROFT")...)
 			}

@@ -28,6 +28,16 @@ func replicas(component string, n int) []string {
 // APIServers are the names of a sandbox's API servers.
 func (s *Sandbox) apiServers() []string { return replicas(APIServer, s.config.APIServers) }
 
+// apiServerAddresses are the addresses of all API servers. Nothing in a sandbox lists them:
+// an EndpointSlice may not contain a loopback address.
+func (s *Sandbox) apiServerAddresses() string {
+	var all []string
+	for _, server := range s.apiServers() {
+		all = append(all, s.ports.Address(server))
+	}
+	return strings.Join(all, ",")
+}
+
 func (s *Sandbox) etcdMembers() []string { return replicas(Etcd, s.config.EtcdMembers) }
 
 // linked reports whether API servers connect to etcd by links.

@@ -151,8 +151,8 @@ func (s *Sandbox) names() []string {
 	return s.withReplicas(names)
 }
 
-// needs adds that Karpenter starts after its account, and that no pods are created
-// before Gatekeeper sees them. The API server calls Gatekeeper only once it runs, so
+// needs adds that Karpenter starts after its account, that croft knows the addresses of all
+// API servers, and that no pods are created before Gatekeeper sees them. The API server calls Gatekeeper only once it runs, so
 // that a resumed sandbox's pods would bypass it.
 func (s *Sandbox) needs(name string) []string {
 	if all, ok := s.replicaNeeds(name); ok {
@@ -163,6 +163,9 @@ func (s *Sandbox) needs(name string) []string {
 	}
 	if name == Karpenter && s.config.AWS != nil {
 		return []string{APIServer, Cloud}
+	}
+	if name == Croft {
+		return s.apiServers()
 	}
 	return needs[name]
 }

@@ -1,5 +1,6 @@
-// Package enforcement checks with the API server whether the walls are enforced for a
-// tenant's pods. Policies take effect about a second after they are written.
+// Package enforcement checks with the API servers whether the walls are enforced for a
+// tenant's pods. Policies take effect about a second after they are written, and each API
+// server reads a tenant's rules from its own cache.
 package enforcement
 
 import (
@@ -21,32 +22,40 @@ import (
 
 // Probe creates pods in dry runs. The pods name the expected engine, because both engines
 // are active during a change.
-type Probe struct{ client client.Client }
-
-// New returns a Probe.
-func New(c client.Client) *Probe { return &Probe{c} }
-
-// Check returns why the placement of pods is not known to be enforced in a namespace of the
-// tenant, or "". Ordinary pods must be placed, and misplaced pods refused.
-func (p *Probe) Check(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant) string {
-	for _, namespace := range tenant.Namespaces {
-		if why := p.check(ctx, platform, tenant, namespace); why != "" {
-			return "namespace " + namespace + ": " + why
-		}
-	}
-	return ""
+type Probe struct {
+	client  client.Client
+	servers *Servers
 }
 
-func (p *Probe) check(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
-	if why := p.placed(ctx, platform, tenant, namespace); why != "" {
-		return why
+// New returns a Probe.
+func New(c client.Client, servers *Servers) *Probe { return &Probe{c, servers} }
+
+// Check returns the reason and the message of why pods are not known to be placed, and
+// strays refused, in every namespace of the tenant and by every API server; "" if they are.
+func (p *Probe) Check(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant) (reason, why string) {
+	for _, namespace := range tenant.Namespaces {
+		why := p.placed(ctx, platform, tenant, namespace)
+		if why == "" {
+			why = refused(ctx, p.client, platform, tenant, namespace)
+		}
+		if why != "" {
+			return v1alpha1.ReasonNotEnforcedYet, "namespace " + namespace + ": " + why
+		}
 	}
+	if why := p.servers.confirm(ctx, platform, tenant); why != "" {
+		return v1alpha1.ReasonAPIServerBehind, why
+	}
+	return "", ""
+}
+
+// refused returns why a stray is not refused by the check of the placement.
+func refused(ctx context.Context, c client.Client, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
 	stray := pod(platform, tenant, namespace)
 	everything := corev1.Toleration{Operator: corev1.TolerationOpExists}
 	stray.Spec.Tolerations = []corev1.Toleration{everything}
-	err := p.client.Create(ctx, stray, client.DryRunAll)
+	err := c.Create(ctx, stray, client.DryRunAll)
 	if err == nil && !slices.Contains(stray.Spec.Tolerations, everything) {
-		return p.checked(ctx, platform, tenant, namespace)
+		return checked(ctx, c, platform, tenant, namespace)
 	}
 	switch {
 	case err == nil:
@@ -61,10 +70,10 @@ func (p *Probe) check(ctx context.Context, platform *estate.Platform, tenant *es
 // checked tests another rule of the same policy if another owner's mutator removes the
 // value that the first rule would refuse. Mutators that placed the namespace's pods before
 // its adoption do so.
-func (p *Probe) checked(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
+func checked(ctx context.Context, c client.Client, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
 	stray := pod(platform, tenant, namespace)
 	stray.Spec.SchedulerName = "croft-probe"
-	err := p.client.Create(ctx, stray, client.DryRunAll)
+	err := c.Create(ctx, stray, client.DryRunAll)
 	switch {
 	case err == nil:
 		return "a dry-run pod that asks for another scheduler was let through: the check of the placement has not taken effect"

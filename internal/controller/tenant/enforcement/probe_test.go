@@ -7,8 +7,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -54,12 +57,12 @@ func TestCheck(t *testing.T) {
 	tenant, applier := e.Tenants[0], apply.New(admin)
 	platform, walls := wall.PlatformObjects(&e.Platform), wall.TenantObjects(&e.Platform, tenant)
 
-	probe := enforcement.New(admin)
+	probe := enforcement.New(admin, enforcement.NewServers(admin, cluster.Config, nil))
 	await := func(want string) {
 		t.Helper()
 		var why string
 		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
-			why = probe.Check(ctx, &e.Platform, tenant)
+			_, why = probe.Check(ctx, &e.Platform, tenant)
 			return why == want || want != "" && strings.Contains(why, want), nil
 		})
 		if err != nil {
@@ -112,6 +115,19 @@ func TestCheck(t *testing.T) {
 	set(binding, mutation)
 	await("")
 
+	// The cluster lists API servers at addresses that lead nowhere (RFC 5737).
+	if err := admin.Create(t.Context(), nowhere()); err != nil {
+		t.Fatal(err)
+	}
+	probe = enforcement.New(admin, enforcement.NewServers(admin, cluster.Config, nil))
+	await("")
+	if caveat := probe.Caveat(); !strings.Contains(caveat, "one API server confirmed the rules") {
+		t.Errorf("API servers that cannot be reached are not reported: %q", caveat)
+	}
+	probe = enforcement.New(admin, enforcement.NewServers(admin, cluster.Config, []string{"192.0.2.1:443", "192.0.2.2:443"}))
+	await("API server 192.0.2.1:443 does not answer")
+
+	probe = enforcement.New(admin, enforcement.NewServers(admin, cluster.Config, nil))
 	unruled := map[string]any{}
 	for key := range admissionpolicy.BuildAnnotations(v1alpha1.TenantRulesSpec{}) {
 		unruled[key] = nil
@@ -120,4 +136,14 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	await("no such key: croft.dev/rules.")
+}
+
+// nowhere lists two API servers that nothing can connect to.
+func nowhere() *discoveryv1.EndpointSlice {
+	return &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("https"), Port: ptr.To[int32](443)}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.1"}}, {Addresses: []string{"192.0.2.2"}}},
+	}
 }
