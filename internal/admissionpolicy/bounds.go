@@ -108,7 +108,8 @@ func (b Bound) buildSizeExpression(v view) string {
 	if !nested {
 		return buildFieldExpression(v, first, func(field string) string { return field + ".size()" }, "0")
 	}
-	return buildFieldExpression(v, first, func(field string) string { return buildSumExpression(field, inside, 0) }, "0")
+	sum := func(field string) string { return buildSumExpression(field, inside, 0) }
+	return buildFieldExpression(v, first, sum, "0")
 }
 
 // buildFitsExpression returns a CEL expression that is true if the object is within the bound.
@@ -284,7 +285,10 @@ func (v Validating) listVariables() []Variable {
 	bounds := []Variable{
 		{Name: withinVariable, Expression: buildWithinExpression(v.Bounds, v.selectView())},
 		{Name: asBeforeVariable, Expression: buildUnchangedExpression(v.Bounds)},
-		{Name: comparableVariable, Expression: `request.operation == "UPDATE" && ` + buildWithinExpression(v.Bounds, beforeView)},
+		{
+			Name:       comparableVariable,
+			Expression: `request.operation == "UPDATE" && ` + buildWithinExpression(v.Bounds, beforeView),
+		},
 	}
 	deletes := func(r Resource) bool { return slices.Contains(r.Operations, admissionv1.Delete) }
 	if slices.ContainsFunc(v.Resources, deletes) {

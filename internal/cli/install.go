@@ -147,7 +147,7 @@ func (a *app) installKinds(ctx context.Context, dryRun, downgrade bool) error {
 		}
 		return a.printInstallDiff(ctx, c, objects)
 	}
-	changes, err := install.InstallKinds(ctx, c)
+	changes, err := install.ApplyKinds(ctx, c)
 	a.printChanges(changes)
 	return toFailure(explainUnreachable(err))
 }

@@ -25,7 +25,7 @@ func Install(ctx context.Context, c client.Client, o Options) ([]apply.Change, e
 	var changes []apply.Change
 	if !o.KeepKinds {
 		var err error
-		if changes, err = InstallKinds(ctx, c); err != nil {
+		if changes, err = ApplyKinds(ctx, c); err != nil {
 			return changes, err
 		}
 	}
@@ -39,8 +39,8 @@ func Install(ctx context.Context, c client.Client, o Options) ([]apply.Change, e
 	return append(changes, pruned...), err
 }
 
-// InstallKinds applies croft's CRDs only, and waits until the API server serves them.
-func InstallKinds(ctx context.Context, c client.Client) ([]apply.Change, error) {
+// ApplyKinds applies croft's CRDs only, and waits until the API server serves them.
+func ApplyKinds(ctx context.Context, c client.Client) ([]apply.Change, error) {
 	kinds, err := loadDefinitions()
 	if err != nil {
 		return nil, err

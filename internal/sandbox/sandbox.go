@@ -117,6 +117,18 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
+// listNodeArgs returns the arguments of `croft-sandbox up` for real nodes.
+func (o *Options) listNodeArgs() []string {
+	var args []string
+	if o.RealNodes {
+		args = append(args, "--nodes", "real")
+	}
+	if o.Enforced {
+		args = append(args, "--network", "enforced")
+	}
+	return args
+}
+
 func (c *Cluster) startCluster(ctx context.Context, o Options) error {
 	timeout := o.Timeout
 	if timeout == 0 {
@@ -162,12 +174,7 @@ func (c *Cluster) startCluster(ctx context.Context, o Options) error {
 	for _, arg := range o.APIServerArgs {
 		args = append(args, "--kube-apiserver-arg", arg)
 	}
-	if o.RealNodes {
-		args = append(args, "--nodes", "real")
-	}
-	if o.Enforced {
-		args = append(args, "--network", "enforced")
-	}
+	args = append(args, o.listNodeArgs()...)
 	if o.Without != nil {
 		args = append(args, "--without", strings.Join(o.Without, ","))
 	}

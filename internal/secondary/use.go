@@ -19,7 +19,7 @@ import (
 // each subnet, even if a definition uses only a part of it.
 var IPPool = schema.GroupVersionKind{Group: "whereabouts.cni.cncf.io", Version: "v1alpha1", Kind: "IPPool"}
 
-// IsNearlyFull is the used fraction of a reservation from which a warning is reported. The
+// NearlyFull is the used fraction of a reservation from which a warning is reported. The
 // last tenth leaves time to widen a reservation of a hundred addresses before a Deployment
 // that rolls out with its default surge of a quarter exhausts it. A lower value would warn
 // of networks that are merely well used.

@@ -62,7 +62,8 @@ func buildElevatedRole(p *estate.Platform) []client.Object {
 		return nil
 	}
 	return []client.Object{&rbacv1.ClusterRole{
-		TypeMeta: makeRBACMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: ElevatedRole}, Rules: buildElevatedRules(p),
+		TypeMeta: makeRBACMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: ElevatedRole},
+		Rules: buildElevatedRules(p),
 	}}
 }
 

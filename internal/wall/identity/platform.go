@@ -148,7 +148,8 @@ func buildPlatformRoles(p *estate.Platform) []client.Object {
 	var all []client.Object
 	for _, name := range PlatformRoles {
 		all = append(all, &rbacv1.ClusterRole{
-			TypeMeta: makeRBACMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: PlatformRules(name, p),
+			TypeMeta: makeRBACMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: name},
+			Rules: PlatformRules(name, p),
 		})
 		if groups := listGroups(name, p); len(groups) > 0 {
 			all = append(all, buildClusterBinding(name, groups))

@@ -30,7 +30,8 @@ func buildProxyRights(p *estate.Platform) []client.Object {
 	}}
 	return []client.Object{
 		&rbacv1.ClusterRole{
-			TypeMeta: makeRBACMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: ProxyRole}, Rules: buildProxyRules(p),
+			TypeMeta: makeRBACMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: ProxyRole},
+			Rules: buildProxyRules(p),
 		},
 		binding,
 	}

@@ -62,14 +62,17 @@ func (t terms) buildCalicoPolicies(kind schema.GroupVersionKind, namespace strin
 	own := selectNamespaces(fmt.Sprintf("%s == '%s'", v1alpha1.TenantLabel, t.tenant))
 	all := []client.Object{
 		buildCalicoPolicy(kind, namespace, GuardPolicy, guardOrder,
-			[]any{tree{"action": "Deny", "source": selectNamespaces(formatCalicoSelector(t.selectStrangers()))}}, guarded),
+			[]any{tree{
+				"action": "Deny", "source": selectNamespaces(formatCalicoSelector(t.selectStrangers())),
+			}}, guarded),
 		buildCalicoPolicy(kind, namespace, IsolationPolicy, lastOrder,
 			[]any{tree{"action": "Allow", "source": own}}, []any{tree{"action": "Allow", "destination": own}}),
 		buildCalicoPolicy(kind, namespace, DNSPolicy, lastOrder, nil, t.buildCalicoDNS()),
 	}
 	if len(t.services) > 0 {
 		all = append(all, buildCalicoPolicy(kind, namespace, PlatformPolicy, lastOrder, []any{tree{
-			"action": "Allow", "source": selectNamespaces(fmt.Sprintf("%s in %s", namespaceName, formatCalicoSet(t.services))),
+			"action": "Allow",
+			"source": selectNamespaces(fmt.Sprintf("%s in %s", namespaceName, formatCalicoSet(t.services))),
 		}}, nil))
 	}
 	if rules := t.buildCalicoOutside(); len(rules) > 0 {

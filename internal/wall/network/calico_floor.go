@@ -129,7 +129,8 @@ func matchCalicoDNS(pods []v1alpha1.DNSPods) string {
 				selected = append(selected, removeSpaces(name+"=='"+p.Namespace+"'")+" "+selector)
 			}
 		}
-		both := compactExpression("rule.destination.namespaceSelector") + ` + " " + ` + compactExpression("rule.destination.selector")
+		both := compactExpression("rule.destination.namespaceSelector") + ` + " " + ` +
+			compactExpression("rule.destination.selector")
 		rules = append(rules, matchCalicoPort(port)+
 			` && has(rule.destination.namespaceSelector) && has(rule.destination.selector) &&
 			`+both+` in `+formatQuoted(selected))

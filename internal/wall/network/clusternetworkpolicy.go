@@ -47,7 +47,8 @@ func (t terms) buildClusterGuard(kind schema.GroupVersionKind) client.Object {
 		"priority": int64(guardPriority),
 		"subject":  tree{"namespaces": tree{"matchLabels": tree{v1alpha1.TenantLabel: t.tenant}}},
 		"ingress": []any{tree{
-			"name": "strangers", "action": "Deny", "from": []any{tree{"namespaces": convertSelector(t.selectStrangers())}},
+			"name": "strangers", "action": "Deny",
+			"from": []any{tree{"namespaces": convertSelector(t.selectStrangers())}},
 		}},
 		"egress": egress,
 	}}}
@@ -79,7 +80,9 @@ func buildDNSRule(kind schema.GroupVersionKind, networks []string) tree {
 func convertSelector(s *metav1.LabelSelector) tree {
 	expressions := []any{}
 	for _, e := range s.MatchExpressions {
-		expressions = append(expressions, tree{"key": e.Key, "operator": string(e.Operator), "values": toAnyList(e.Values)})
+		expressions = append(expressions, tree{
+			"key": e.Key, "operator": string(e.Operator), "values": toAnyList(e.Values),
+		})
 	}
 	return tree{"matchExpressions": expressions}
 }

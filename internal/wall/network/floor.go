@@ -136,7 +136,8 @@ const ownTenant = `"{namespaceSelector: {matchLabels: {` + v1alpha1.TenantLabel 
 func formatEverywhereElse(metadata []string) string {
 	blocks := make([]string, len(everyAddress))
 	for i, all := range everyAddress {
-		blocks[i] = "{ipBlock: {cidr: '" + all + "', except: ['" + strings.Join(filterByFamily(all, metadata), "', '") + "']}}"
+		except := strings.Join(filterByFamily(all, metadata), "', '")
+		blocks[i] = "{ipBlock: {cidr: '" + all + "', except: ['" + except + "']}}"
 	}
 	return strings.Join(blocks, ", ")
 }
@@ -168,7 +169,8 @@ var allowedAddress = `!has(peer.ipBlock) || isCIDR(peer.ipBlock.cidr) && (params
 	: params.spec.allowCIDRs.exists(a, cidr(a).containsCIDR(peer.ipBlock.cidr)))`
 
 // wide is the condition that a peer is a block that contains metadata addresses.
-var wide = `has(peer.ipBlock) && isCIDR(peer.ipBlock.cidr) && !` + matchSparesMetadata("peer.ipBlock.cidr", "peer.ipBlock.except")
+var wide = `has(peer.ipBlock) && isCIDR(peer.ipBlock.cidr) && !` +
+	matchSparesMetadata("peer.ipBlock.cidr", "peer.ipBlock.except")
 
 // dnsPeer is the YAML that selects the DNS pods of most clusters.
 const dnsPeer = `{namespaceSelector: {matchLabels: {` + namespaceName + `: kube-system}}, ` +

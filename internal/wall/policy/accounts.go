@@ -218,7 +218,8 @@ func checkAccounts() admissionpolicy.Validating {
 				Exception: "policy.cloudIdentities",
 				Message: `"metadata.annotations: " + ` + formatFirst("variables.identities", 3) +
 					` + " is not among the cloud identities of tenant " + params.spec.tenant + ": " + ` +
-					formatAllowed("cloudIdentities") + ` + "; a platform admin allows others by policy.cloudIdentities"`,
+					formatAllowed("cloudIdentities") +
+					` + "; a platform admin allows others by policy.cloudIdentities"`,
 			},
 			{
 				Name:      TokenExpirationRule,

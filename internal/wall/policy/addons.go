@@ -265,7 +265,8 @@ func buildAddonVariables(table, harmless string, classes []addons.Class, handsOn
 
 // normalizeKey returns an expression for an annotation's key in the catalogue: see addons.NormalizeKey.
 func normalizeKey(key string) string {
-	return replaceWords(`(KEY.contains("external-dns") && KEY.contains("/") && KEY.split("/")[0].contains("external-dns") ?
+	return replaceWords(
+		`(KEY.contains("external-dns") && KEY.contains("/") && KEY.split("/")[0].contains("external-dns") ?
 		"external-dns.alpha.kubernetes.io/" + KEY.split("/")[1] :
 		KEY.startsWith("co.elastic.") && KEY.contains("/") ?
 		"co.elastic." + KEY.split("/")[0].split(".")[2] + "/" + KEY.split("/")[1] : KEY)`, "KEY", key)

@@ -52,8 +52,9 @@ func listInfrastructureBounds() []admissionpolicy.Bound {
 			Max:     64,
 			Of:      "hosts and other names in annotations",
 			Because: manyHosts,
-			Size:    `(variables.infrastructure.size() == 0 ? 0 : ` + countListedNames("variables.infrastructure") + `)`,
-			Sample:  `{"external-dns.alpha.kubernetes.io/hostname": "h%d.shop.example.org"}`,
+			Size: `(variables.infrastructure.size() == 0 ? 0 : ` +
+				countListedNames("variables.infrastructure") + `)`,
+			Sample: `{"external-dns.alpha.kubernetes.io/hostname": "h%d.shop.example.org"}`,
 		},
 	}
 }

@@ -47,7 +47,8 @@ func matchAllowed(list, name string) string {
 
 // formatAllowed returns an expression for a list of the tenant's rules, as messages show it.
 func formatAllowed(list string) string {
-	return replaceWords(`(params.spec.LIST.size() == 0 ? "none" : `+formatFirst("params.spec.LIST", 12)+`)`, "LIST", list)
+	return replaceWords(
+		`(params.spec.LIST.size() == 0 ? "none" : `+formatFirst("params.spec.LIST", 12)+`)`, "LIST", list)
 }
 
 // formatFirst returns an expression for the first entries of a list of strings, as messages show

@@ -91,7 +91,8 @@ func checkDeletion(more []string) admissionpolicy.Validating {
 			{Name: "finalizersBefore", Expression: `request.operation == "UPDATE" &&
 				has(oldObject.metadata.finalizers) ?
 					oldObject.metadata.finalizers : []`},
-			buildRefusedFinalizers(`f in ` + formatQuoted(more) + ` || variables.isClaim && f == "` + claimFinalizer + `"`),
+			buildRefusedFinalizers(`f in ` + formatQuoted(more) +
+				` || variables.isClaim && f == "` + claimFinalizer + `"`),
 		},
 		Rules: []admissionpolicy.Rule{
 			buildFinalizersRule(`(!variables.isClaim || request.operation == "UPDATE")`),

@@ -73,26 +73,27 @@ func checkIngresses() admissionpolicy.Validating {
 		},
 		Bounds: ingressBounds,
 		Early:  []admissionpolicy.Variable{buildWildcards()},
-		Variables: slices.Concat(buildHostVariables(ruleHosts("object"), ruleHosts("oldObject")), []admissionpolicy.Variable{
-			{Name: "annotations", Expression: readAnnotations("object.metadata")},
-			{Name: "annotationsBefore", Expression: readBefore(readAnnotations("oldObject.metadata"), `{}`)},
-			{Name: "tlsHostsBefore", Expression: readBefore(tlsHosts("oldObject"), `[]`)},
-			// The first refused host of each certificate, because CEL cannot flatten lists of
-			// lists.
-			{Name: "refusedTLSHosts", Expression: tlsHosts("object") + `.map(hosts,
+		Variables: slices.Concat(
+			buildHostVariables(ruleHosts("object"), ruleHosts("oldObject")), []admissionpolicy.Variable{
+				{Name: "annotations", Expression: readAnnotations("object.metadata")},
+				{Name: "annotationsBefore", Expression: readBefore(readAnnotations("oldObject.metadata"), `{}`)},
+				{Name: "tlsHostsBefore", Expression: readBefore(tlsHosts("oldObject"), `[]`)},
+				// The first refused host of each certificate, because CEL cannot flatten lists of
+				// lists.
+				{Name: "refusedTLSHosts", Expression: tlsHosts("object") + `.map(hosts,
 				hosts.filter(h,
 					!` + matchGranted("h") + ` &&
 					!variables.tlsHostsBefore.exists(earlier, h in earlier)))` +
-				`.filter(hosts, hosts.size() > 0).map(hosts, hosts[0])`},
-			{Name: "classes", Expression: classes("object", "variables.annotations")},
-			{Name: "classesBefore", Expression: readBefore(classes("oldObject", "variables.annotationsBefore"), `[]`)},
-			{Name: "pathsBefore", Expression: readBefore(paths("oldObject"), `[]`)},
-			{Name: "refusedPaths", Expression: paths("object") + `.map(rule,
+					`.filter(hosts, hosts.size() > 0).map(hosts, hosts[0])`},
+				{Name: "classes", Expression: classes("object", "variables.annotations")},
+				{Name: "classesBefore", Expression: readBefore(classes("oldObject", "variables.annotationsBefore"), `[]`)},
+				{Name: "pathsBefore", Expression: readBefore(paths("oldObject"), `[]`)},
+				{Name: "refusedPaths", Expression: paths("object") + `.map(rule,
 				rule.filter(p,
 					p.matches(` + endOfPath + `) &&
 					!variables.pathsBefore.exists(earlier, p in earlier)))` +
-				`.filter(rule, rule.size() > 0).map(rule, rule[0])`},
-		}),
+					`.filter(rule, rule.size() > 0).map(rule, rule[0])`},
+			}),
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: HostsRule, Says: "every rule has a host, and it is one of the tenant's",

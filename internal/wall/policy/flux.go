@@ -64,7 +64,8 @@ func checkFlux() admissionpolicy.Validating {
 					+ (has(variables.spec.chartRef) ? [variables.spec.chartRef] : [])
 					+ (has(variables.spec.chart) ? [variables.spec.chart.spec.sourceRef] : [])`,
 			},
-			buildRefusedVariable("refusedNamespaces", fluxNamespaces, `(VALUE == "" || VALUE in params.spec.namespaces)`),
+			buildRefusedVariable("refusedNamespaces", fluxNamespaces,
+				`(VALUE == "" || VALUE in params.spec.namespaces)`),
 			buildRefusedIntervals(`(`+readFields("variables.spec", "interval", "retryInterval")+
 				` + (has(variables.spec.chart) ? `+readFields("variables.spec.chart.spec", "interval")+` : [])
 				+ ["install", "upgrade"].filter(a, a in variables.spec && "strategy" in variables.spec[a] &&

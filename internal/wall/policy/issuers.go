@@ -143,7 +143,8 @@ const solverService = `["ingress", "gatewayHTTPRoute"].all(f, !(f in VALUE) ||
 // admins may write any issuer, also in tenants' namespaces.
 func checkIssuers(admins []string) admissionpolicy.Validating {
 	of := func(path, field string) string {
-		return replaceWords(`(has(variables.spec.PATH) && has(variables.spec.PATH.FIELD) ? [variables.spec.PATH.FIELD] : [])`,
+		return replaceWords(
+			`(has(variables.spec.PATH) && has(variables.spec.PATH.FIELD) ? [variables.spec.PATH.FIELD] : [])`,
 			"PATH", path, "FIELD", field)
 	}
 	venafi := func(kind, field string) string {
@@ -164,7 +165,8 @@ func checkIssuers(admins []string) admissionpolicy.Validating {
 				!(t in variables.specBefore && variables.specBefore[t] == variables.spec[t]))`},
 			buildRefusedVariable("refusedURLs", `(`+of("acme", "server")+` + `+of("vault", "server")+`
 				+ `+venafi("tpp", "url")+` + `+venafi("cloud", "url")+`
-				+ `+venafi("ngts", "url")+` + `+venafi("ngts", "tokenEndpoint")+`)`, matchURLHost("VALUE", matchSafeHost("h"))),
+				+ `+venafi("ngts", "url")+` + `+venafi("ngts", "tokenEndpoint")+`)`,
+				matchURLHost("VALUE", matchSafeHost("h"))),
 			buildRefusedVariable("refusedSolvers", `(has(variables.spec.acme) && has(variables.spec.acme.solvers)
 				? variables.spec.acme.solvers.filter(s, has(s.dns01)).map(s, s.dns01) : [])`, harmlessSolver),
 			buildRefusedVariable("refusedServices", `(has(variables.spec.acme) && has(variables.spec.acme.solvers)

@@ -178,7 +178,8 @@ func buildPodRules() []admissionpolicy.Rule {
 			Fine: `variables.usual && variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds`,
 			Holds: `!variables.new || variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds &&
 				(variables.usual ||
-				` + matchEveryContainer(matchProbeGracePeriod("livenessProbe")+` && `+matchProbeGracePeriod("startupProbe")) + `)`,
+				` + matchEveryContainer(matchProbeGracePeriod("livenessProbe")+` && `+
+				matchProbeGracePeriod("startupProbe")) + `)`,
 			Exception: "policy.maxTerminationGracePeriodSeconds",
 			Message: `(variables.gracePeriod > params.spec.maxTerminationGracePeriodSeconds
 					? "spec.terminationGracePeriodSeconds: " + string(variables.gracePeriod)

@@ -222,7 +222,9 @@ type evaluatorCache struct {
 	known map[string]*evaluator.Evaluator
 }
 
-func (w *evaluatorCache) getEvaluator(t testing.TB, platform map[string]any, tenant ...map[string]any) *evaluator.Evaluator {
+func (w *evaluatorCache) getEvaluator(
+	t testing.TB, platform map[string]any, tenant ...map[string]any,
+) *evaluator.Evaluator {
 	t.Helper()
 	content := mergeDeclaration(t, platform, tenant...)
 	key, err := json.Marshal(content)
