@@ -11,8 +11,10 @@ const (
 	// ProbesName is the name of the policy that limits the operator's pods to dry runs.
 	ProbesName = "croft-probes"
 	// RevisionPolicy is the name of the policy by which an API server reports its version of
-	// a namespace, and RevisionRule the name of the policy's rule.
-	RevisionPolicy, RevisionRule = "croft-revision", "revision"
+	// a namespace.
+	RevisionPolicy = "croft-revision"
+	// RevisionRule is the name of that policy's rule.
+	RevisionRule = "revision"
 	// RevisionProbe is the generateName of a LimitRange that requests that version.
 	RevisionProbe = "croft-revision-"
 )

@@ -37,7 +37,8 @@ func matchClusterName(host string) string {
 func buildHostVariables(now, earlier string) []admissionpolicy.Variable {
 	return []admissionpolicy.Variable{
 		{Name: "hostsBefore", Expression: readBefore(earlier, `[]`)},
-		{Name: "refusedHosts", Expression: now + `.filter(h, !` + matchGranted("h") + ` && !(h in variables.hostsBefore))`},
+		{Name: "refusedHosts", Expression: now + `.filter(h, !` + matchGranted("h") +
+			` && !(h in variables.hostsBefore))`},
 	}
 }
 
@@ -86,7 +87,10 @@ func checkIngresses() admissionpolicy.Validating {
 					!variables.tlsHostsBefore.exists(earlier, h in earlier)))` +
 					`.filter(hosts, hosts.size() > 0).map(hosts, hosts[0])`},
 				{Name: "classes", Expression: classes("object", "variables.annotations")},
-				{Name: "classesBefore", Expression: readBefore(classes("oldObject", "variables.annotationsBefore"), `[]`)},
+				{
+					Name:       "classesBefore",
+					Expression: readBefore(classes("oldObject", "variables.annotationsBefore"), `[]`),
+				},
 				{Name: "pathsBefore", Expression: readBefore(paths("oldObject"), `[]`)},
 				{Name: "refusedPaths", Expression: paths("object") + `.map(rule,
 				rule.filter(p,

@@ -78,7 +78,9 @@ func buildPodPart(finalizers []string) admissionpolicy.Pods {
 				? variables.spec.terminationGracePeriodSeconds : 30`},
 		},
 			buildAddonVariables(formatTable(onPods, harmless), formatSet(harmless), listValueClasses(onPods), false),
-			[]admissionpolicy.Variable{buildRefusedLabels(addons.Pods, "labels"), buildRefusedPodFinalizers(finalizers)},
+			[]admissionpolicy.Variable{
+				buildRefusedLabels(addons.Pods, "labels"), buildRefusedPodFinalizers(finalizers),
+			},
 		),
 		Rules: append(buildPodRules(), buildPodDeviceRules()...),
 		PodRules: []admissionpolicy.Rule{{

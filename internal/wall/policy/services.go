@@ -55,7 +55,8 @@ func checkServices() admissionpolicy.Validating {
 				Expression: readBefore(`(has(oldObject.spec.clusterIPs) ? oldObject.spec.clusterIPs : [])`, `[]`),
 			},
 			{Name: "refusedIPs", Expression: `variables.clusterIPs.filter(ip,
-				!(ip in ["", "None"]) && !(ip in variables.clusterIPsBefore) && !` + matchAllowed("clusterIPs", "ip") + `)`},
+				!(ip in ["", "None"]) && !(ip in variables.clusterIPsBefore) && !` +
+				matchAllowed("clusterIPs", "ip") + `)`},
 			{Name: "name", Expression: `has(object.spec.externalName) ? object.spec.externalName : ""`},
 		},
 		Rules: []admissionpolicy.Rule{
