@@ -159,15 +159,8 @@ func (o *upOptions) config(cmd *cobra.Command, h home.Home) (home.Config, error)
 	if err := o.replicas(cmd, resumed, &config); err != nil {
 		return config, err
 	}
-	if cmd.Flags().Changed("nodes") {
-		if config.Nodes, err = findNodes(o.nodes); err != nil {
-			return config, err
-		}
-	}
-	if cmd.Flags().Changed("network") {
-		if config.Enforced, err = findNetwork(o.network, config.Nodes); err != nil {
-			return config, err
-		}
+	if err := o.nodesConfig(cmd, &config); err != nil {
+		return config, err
 	}
 	if cmd.Flags().Changed("kube-apiserver") {
 		if config.APIServer, err = findAPIServer(o.apiServer); err != nil {
@@ -203,6 +196,19 @@ func (o *upOptions) replicas(cmd *cobra.Command, resumed bool, config *home.Conf
 		config.EtcdMembers = o.etcdMembers
 	}
 	return nil
+}
+
+// nodesConfig sets the kind of nodes, and whether they enforce NetworkPolicies.
+func (o *upOptions) nodesConfig(cmd *cobra.Command, config *home.Config) (err error) {
+	if cmd.Flags().Changed("nodes") {
+		if config.Nodes, err = findNodes(o.nodes); err != nil {
+			return err
+		}
+	}
+	if cmd.Flags().Changed("network") {
+		config.Enforced, err = findNetwork(o.network, config.Nodes)
+	}
+	return err
 }
 
 // findCroft checks that a croft binary can be run; "" means none.

@@ -91,7 +91,7 @@ func serve([]string) error {
 		go func() {
 			fail(http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				fmt.Println(r.Method, r.URL.Path, "from", r.RemoteAddr)
-				fmt.Fprintln(w, host)
+				_, _ = fmt.Fprintln(w, host)
 			})))
 		}()
 	}
@@ -131,7 +131,7 @@ func dialOne(network, address string) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	if network != "udp" {
 		return nil
 	}

@@ -116,7 +116,7 @@ func (i *images) serve(w http.ResponseWriter, r *http.Request, name, kind, refer
 		if err != nil {
 			return err
 		}
-		defer blob.Close() //nolint:errcheck // it is in memory
+		defer blob.Close()
 		content, err := io.ReadAll(blob)
 		if err != nil {
 			return err

@@ -282,7 +282,7 @@ func (m *manager) launch(node Node) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() //nolint:errcheck // the node writes it
+	defer log.Close()
 	cmd := exec.Command(self, "init", string(argument))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = namespaces()
