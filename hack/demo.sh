@@ -48,6 +48,14 @@ case ${HA:-} in
   "" | 1) ;;
   *) echo "HA=$HA: choose 1, or leave it out" >&2 && exit 2 ;;
 esac
+case ${NODES:-} in
+  "" | kwok) ;;
+  real)
+    if [ "${CLOUD:-}" = aws ]; then echo "choose CLOUD=aws or NODES=real, not both" >&2 && exit 2; fi
+    with+=(--nodes real --network enforced)
+    ;;
+  *) echo "NODES=$NODES: choose kwok or real" >&2 && exit 2 ;;
+esac
 case ${NETWORKS:-} in
   "") ;;
   1) if [ "${CLOUD:-}" != aws ]; then echo "NETWORKS=1 needs CLOUD=aws: interfaces are an account's" >&2 && exit 2; fi ;;
@@ -92,7 +100,7 @@ settled() {
   done
 }
 
-chapter "A cluster: etcd, API server, scheduler, controllers, Karpenter, kwok's nodes, and croft's operator"
+chapter "A cluster: etcd, API server, scheduler, controllers, Karpenter, nodes, and croft's operator"
 show "$sandbox" up --croft bin/croft ${with[@]+"${with[@]}"}
 kubeconfig=$("$sandbox" kubeconfig)
 
@@ -119,6 +127,10 @@ step "   What was put into the pod: nobody wrote this"
 show kubectl -n tenant-a get pods -l app=nginx -o \
   jsonpath='{range .items[:1]}{"  nodeSelector: "}{.spec.nodeSelector}{"\n"}{range .spec.tolerations[*]}{"  toleration:   "}{@}{"\n"}{end}{end}'
 
+if [ "${NODES:-}" = real ]; then
+  # shellcheck source=hack/demo-nodes.sh
+  . hack/demo-nodes.sh
+fi
 if [ "${CLOUD:-}" = aws ]; then
   step "   They are instances of the account, with the tags that bills are split by"
   show "$sandbox" aws instances
