@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -65,6 +66,10 @@ func Serve(ctx context.Context, log *slog.Logger, o Options) error {
 	}
 	err = m.run(ctx)
 	m.stopAll()
+	// The listener does so, too, unless this process ends first.
+	if removed := os.Remove(o.Socket); !errors.Is(removed, fs.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
 	return errors.Join(err, groups.remove(""))
 }
 

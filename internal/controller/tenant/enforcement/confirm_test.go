@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,14 +98,13 @@ func TestCompare(t *testing.T) {
 type fakeServer struct {
 	client.Client
 	revision, stray error
-	asked           int
+	asked           atomic.Int32 // two servers may share one
 	// late are the answers to begin with, from before the change.
-	late int
+	late int32
 }
 
 func (f *fakeServer) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
-	f.asked++
-	if f.asked <= f.late {
+	if f.asked.Add(1) <= f.late {
 		return denied(install.RevisionPolicy, "[revision] 99")
 	}
 	if o.GetGenerateName() == install.RevisionProbe {
@@ -170,8 +170,8 @@ func TestConfirm(t *testing.T) {
 				if !test.caveat {
 					return
 				}
-				asked := dead.asked
-				if why := s.confirm(t.Context(), platform, tenant); why != "" || dead.asked != asked {
+				asked := dead.asked.Load()
+				if why := s.confirm(t.Context(), platform, tenant); why != "" || dead.asked.Load() != asked {
 					t.Errorf("addresses that never answered are tried for each tenant: %q", why)
 				}
 			})
