@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"croft.dev/croft/sandbox/internal/cgroup"
+	"croft.dev/croft/sandbox/internal/component"
 	"croft.dev/croft/sandbox/internal/control"
 	"croft.dev/croft/sandbox/internal/home"
 )
@@ -27,6 +31,9 @@ func newDown(g *global) *cobra.Command {
 			}
 			wasUp, err := down(cmd.Context(), h, timeout)
 			if err != nil {
+				return err
+			}
+			if err := removeNodes(h); err != nil {
 				return err
 			}
 			said := "was not up"
@@ -69,6 +76,19 @@ func down(ctx context.Context, h home.Home, timeout time.Duration) (wasUp bool, 
 		}
 	}
 	return true, awaitUnlocked(ctx, h)
+}
+
+// removeNodes removes the rest of real nodes whose sandbox was killed: the control groups and
+// the proxy's socket.
+func removeNodes(h home.Home) error {
+	config, err := h.Config()
+	if err != nil || config.Nodes == "" {
+		return err
+	}
+	if err := os.Remove(component.NodesSocket(h)); !errors.Is(err, fs.ErrNotExist) && err != nil {
+		return err
+	}
+	return cgroup.Groups(component.NodesCgroup(h)).Remove("")
 }
 
 func kill(h home.Home) error {

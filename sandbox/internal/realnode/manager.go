@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
+
+	"croft.dev/croft/sandbox/internal/cgroup"
 )
 
 // Options are a sandbox's.
@@ -49,8 +51,8 @@ type Options struct {
 
 // Serve runs nodes until ctx ends.
 func Serve(ctx context.Context, log *slog.Logger, o Options) error {
-	groups := cgroups(o.Cgroup)
-	if err := errors.Join(groups.remove(""), os.RemoveAll(o.Dir), os.MkdirAll(o.Dir, 0o700)); err != nil {
+	groups := cgroup.Groups(o.Cgroup)
+	if err := errors.Join(groups.Remove(""), os.RemoveAll(o.Dir), os.MkdirAll(o.Dir, 0o700)); err != nil {
 		return fmt.Errorf("remove an earlier sandbox's nodes: %w", err)
 	}
 	network, err := newNetwork()
@@ -70,14 +72,14 @@ func Serve(ctx context.Context, log *slog.Logger, o Options) error {
 	if removed := os.Remove(o.Socket); !errors.Is(removed, fs.ErrNotExist) {
 		err = errors.Join(err, removed)
 	}
-	return errors.Join(err, groups.remove(""))
+	return errors.Join(err, groups.Remove(""))
 }
 
 // manager starts and stops nodes. One goroutine uses it.
 type manager struct {
 	Options
 	log     *slog.Logger
-	groups  cgroups
+	groups  cgroup.Groups
 	network *network
 	nodes   map[string]*running
 	ended   chan *running
@@ -267,7 +269,7 @@ func (m *manager) start(name string, index int) error {
 		}
 	}
 	var err error
-	if node.Cgroup, err = m.groups.create(name); err != nil {
+	if node.Cgroup, err = m.groups.Create(name); err != nil {
 		return fmt.Errorf("create a control group: %w", err)
 	}
 	return m.launch(node)
@@ -320,7 +322,7 @@ func (m *manager) stop(r *running) {
 		m.log.Error("a node does not end", "node", r.Name)
 	}
 	delete(m.nodes, r.Name)
-	if err := errors.Join(m.groups.remove(r.Name), os.RemoveAll(r.Dir)); err != nil {
+	if err := errors.Join(m.groups.Remove(r.Name), os.RemoveAll(r.Dir)); err != nil {
 		m.log.Error("remove a node's files", "node", r.Name, "error", err)
 	}
 }

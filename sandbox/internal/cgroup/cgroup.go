@@ -1,4 +1,6 @@
-package realnode
+// Package cgroup creates and deletes the control groups of a sandbox's real nodes. The kernel
+// removes all else of a node with its processes.
+package cgroup
 
 import (
 	"errors"
@@ -12,11 +14,11 @@ import (
 // controller, version 2 has one for all.
 const hierarchies = "/sys/fs/cgroup"
 
-// cgroups are the control groups of a sandbox's nodes, a path below each hierarchy.
-type cgroups string
+// Groups are the control groups of a sandbox's nodes: a path below each hierarchy.
+type Groups string
 
-// roots are the hierarchies that are mounted.
-func (cgroups) roots() ([]string, error) {
+// listRoots returns the mounted hierarchies.
+func listRoots() ([]string, error) {
 	if _, err := os.Stat(filepath.Join(hierarchies, "cgroup.controllers")); err == nil {
 		return []string{hierarchies}, nil
 	}
@@ -27,13 +29,13 @@ func (cgroups) roots() ([]string, error) {
 	return all, err
 }
 
-// create makes the control group of a node, and returns its path below the hierarchies.
-func (c cgroups) create(node string) (string, error) {
-	roots, err := c.roots()
+// Create makes the control group of a node, and returns its path below the hierarchies.
+func (g Groups) Create(node string) (string, error) {
+	roots, err := listRoots()
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(string(c), node)
+	path := filepath.Join(string(g), node)
 	for _, root := range roots {
 		dir := root
 		for _, part := range strings.Split(path, "/") {
@@ -88,15 +90,15 @@ func inherit(parent, dir string) error {
 	return nil
 }
 
-// remove deletes the groups of a node, or of all nodes for "". Their processes have ended.
-func (c cgroups) remove(node string) error {
-	roots, err := c.roots()
+// Remove deletes the groups of a node, or of all nodes for "". Their processes have ended.
+func (g Groups) Remove(node string) error {
+	roots, err := listRoots()
 	if err != nil {
 		return err
 	}
 	var all []error
 	for _, root := range roots {
-		all = append(all, removeTree(filepath.Join(root, string(c), node)))
+		all = append(all, removeTree(filepath.Join(root, string(g), node)))
 	}
 	return errors.Join(all...)
 }
