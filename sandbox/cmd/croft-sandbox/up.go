@@ -175,7 +175,13 @@ func (o *upOptions) config(cmd *cobra.Command, h home.Home) (home.Config, error)
 			return config, err
 		}
 	}
-	return config, o.with.config(cmd, &config)
+	if err := o.with.config(cmd, &config); err != nil {
+		return config, err
+	}
+	if config.Nodes != "" && config.AWS != nil {
+		return config, usageError{errors.New("--nodes real: nodes of a simulated account are simulated: leave out --with aws")}
+	}
+	return config, nil
 }
 
 // replicas are the numbers of API servers and of members of etcd. A cluster of etcd keeps

@@ -1,7 +1,6 @@
 package component
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
@@ -38,8 +37,7 @@ func (s *Sandbox) nodesSpec() (supervisor.Spec, error) {
 			cmd.Dir, cmd.Env = s.home.Dir, cleanEnv()
 			return cmd, nil
 		},
-		Ready:  newProber(nil).isReady(address),
-		Settle: func(context.Context) error { s.ports.Pin(APIServer); return nil },
+		Ready: newProber(nil).isReady(address),
 	}, nil
 }
 

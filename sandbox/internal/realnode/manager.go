@@ -18,6 +18,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -59,7 +60,7 @@ func Serve(ctx context.Context, log *slog.Logger, o Options) error {
 	if err != nil {
 		return err
 	}
-	m := &manager{Options: o, log: log, groups: groups, network: network, nodes: map[string]*running{}, ended: make(chan *running)}
+	m := &manager{Options: o, log: log, groups: groups, network: network, nodes: map[string]*running{}}
 	if err := m.listen(ctx); err != nil {
 		return err
 	}
@@ -82,14 +83,25 @@ type manager struct {
 	groups  cgroup.Groups
 	network *network
 	nodes   map[string]*running
-	ended   chan *running
 }
 
 // running is a node's first process.
 type running struct {
 	Node
 	cmd *exec.Cmd
-	err error
+	// ended is closed when the process has ended, with err.
+	ended chan struct{}
+	err   error
+}
+
+// hasEnded reports whether the process has ended.
+func (r *running) hasEnded() bool {
+	select {
+	case <-r.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // listen serves the nodes' images, their way to the API server, and the API server's to them.
@@ -127,7 +139,7 @@ func (m *manager) listen(ctx context.Context) error {
 	serve := func(name string, f func() error) {
 		go func() {
 			if err := f(); err != nil && ctx.Err() == nil {
-				m.log.Error("serve", "what", name, "error", err)
+				m.log.Error("serve", "server", name, "error", err)
 			}
 		}()
 	}
@@ -157,8 +169,9 @@ func (m *manager) publishAPIServer(ctx context.Context) error {
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{bridgeAddr}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)}}},
 		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("https"), Port: ptr.To[int32](6443), Protocol: ptr.To(corev1.ProtocolTCP)}},
 	}
-	if err := slices.Delete(ctx, slice.Name, metav1.DeleteOptions{}); err != nil {
-		m.log.Info("no earlier endpoints", "error", err)
+	// A resumed sandbox has those of the last one.
+	if err := slices.Delete(ctx, slice.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return err
 	}
 	_, err := slices.Create(ctx, slice, metav1.CreateOptions{})
 	return err
@@ -184,15 +197,15 @@ func (m *manager) run(ctx context.Context) error {
 		return err
 	}
 	factory.Start(ctx.Done())
+	restart := time.NewTicker(time.Second)
+	defer restart.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
-		case r := <-m.ended:
-			m.log.Error("a node has ended", "node", r.Name, "error", r.err)
-			delete(m.nodes, r.Name)
-			time.AfterFunc(time.Second, func() { notify(nil) })
+		case <-restart.C:
+			m.forgetEnded()
 		}
 		nodes := map[string]bool{}
 		for _, o := range informer.Informer().GetStore().List() {
@@ -206,6 +219,16 @@ func (m *manager) run(ctx context.Context) error {
 
 // fake is the annotation of the Nodes that Karpenter's kwok provider creates.
 const fake = "kwok.x-k8s.io/node"
+
+// forgetEnded has reconcile start the nodes again that have ended: at most once a second.
+func (m *manager) forgetEnded() {
+	for name, r := range m.nodes {
+		if r.hasEnded() {
+			m.log.Error("a node has ended", "node", name, "error", r.err)
+			delete(m.nodes, name)
+		}
+	}
+}
 
 func (m *manager) reconcile(want map[string]bool) {
 	for name, r := range m.nodes {
@@ -300,16 +323,16 @@ func (m *manager) launch(node Node) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	r := &running{Node: node, cmd: cmd}
+	r := &running{Node: node, cmd: cmd, ended: make(chan struct{})}
 	m.nodes[node.Name] = r
+	go func() {
+		r.err = cmd.Wait()
+		close(r.ended)
+	}()
 	if err := m.network.attach(cmd.Process.Pid, node.Index); err != nil {
 		m.stop(r)
 		return err
 	}
-	go func() {
-		r.err = cmd.Wait()
-		m.ended <- r
-	}()
 	return attached.Close()
 }
 
@@ -317,7 +340,7 @@ func (m *manager) launch(node Node) error {
 func (m *manager) stop(r *running) {
 	_ = r.cmd.Process.Kill() // it may have ended
 	select {
-	case <-m.ended:
+	case <-r.ended:
 	case <-time.After(10 * time.Second):
 		m.log.Error("a node does not end", "node", r.Name)
 	}
