@@ -175,13 +175,7 @@ func (o *upOptions) config(cmd *cobra.Command, h home.Home) (home.Config, error)
 			return config, err
 		}
 	}
-	if err := o.with.config(cmd, &config); err != nil {
-		return config, err
-	}
-	if config.Nodes != "" && config.AWS != nil {
-		return config, usageError{errors.New("--nodes real: nodes of a simulated account are simulated: leave out --with aws")}
-	}
-	return config, nil
+	return config, o.addOptional(cmd, &config)
 }
 
 // replicas are the numbers of API servers and of members of etcd. A cluster of etcd keeps
@@ -200,6 +194,17 @@ func (o *upOptions) replicas(cmd *cobra.Command, resumed bool, config *home.Conf
 			return usageError{fmt.Errorf("--etcd-members %d: this sandbox has %d: choose another directory with --dir", o.etcdMembers, max(config.EtcdMembers, 1))}
 		}
 		config.EtcdMembers = o.etcdMembers
+	}
+	return nil
+}
+
+// addOptional sets the optional components, and refuses those that exclude each other.
+func (o *upOptions) addOptional(cmd *cobra.Command, config *home.Config) error {
+	if err := o.with.config(cmd, config); err != nil {
+		return err
+	}
+	if config.Nodes != "" && config.AWS != nil {
+		return usageError{errors.New("--nodes real: nodes of a simulated account are simulated: leave out --with aws")}
 	}
 	return nil
 }
