@@ -25,18 +25,18 @@ import (
 )
 
 const (
-	// usualLag is the time in which every API server has a change, on a healthy cluster:
+	// usualLag is the time until every API server of a healthy cluster has a change:
 	// 16 to 223 ms were measured.
 	usualLag = 500 * time.Millisecond
-	// lagInterval is the time between two questions in usualLag.
+	// lagInterval is the time between two requests within usualLag.
 	lagInterval = 50 * time.Millisecond
 )
 
-// errBehind is of an API server with an older version of a namespace.
+// errBehind is the error of an API server with an older version of a namespace.
 var errBehind = errors.New("still evaluates the previous rules")
 
-// errSilent is of an API server that gives no answer. It may be frozen, and decide the
-// requests that it has received by the rules that it knows.
+// errSilent is the error of an API server that does not answer. It may be frozen, and later
+// decide the requests that it has received by previous rules.
 var errSilent = errors.New("until it does, or is no longer listed, it may evaluate previous rules")
 
 // confirm returns why an API server is not known to evaluate the tenant's current rules;
@@ -46,10 +46,10 @@ func (s *Servers) confirm(ctx context.Context, platform *estate.Platform, tenant
 	switch {
 	case err != nil:
 		return err.Error()
-	case len(servers) == 0 || s.unreachable():
+	case len(servers) == 0 || s.areUnreachable():
 		return ""
 	}
-	versions, err := s.versions(ctx, tenant)
+	versions, err := s.readVersions(ctx, tenant)
 	if err != nil {
 		return err.Error()
 	}
@@ -67,15 +67,15 @@ func (s *Servers) confirm(ctx context.Context, platform *estate.Platform, tenant
 			why = fmt.Sprintf("API server %s %v", servers[i].address, err)
 		}
 	}
-	if s.note(answered) {
+	if s.recordAnswer(answered) {
 		log.FromContext(ctx).Info("no API server answers at its own address: one of them confirms rules for all", "error", why)
 		return ""
 	}
 	return why
 }
 
-// versions are the resource versions of the tenant's namespaces, which contain their rules.
-func (s *Servers) versions(ctx context.Context, tenant *estate.Tenant) (map[string]string, error) {
+// readVersions returns the resource versions of the tenant's namespaces, which contain their rules.
+func (s *Servers) readVersions(ctx context.Context, tenant *estate.Tenant) (map[string]string, error) {
 	all := make(map[string]string, len(tenant.Namespaces))
 	for _, name := range tenant.Namespaces {
 		namespace := &corev1.Namespace{}
@@ -95,28 +95,28 @@ func (s server) confirm(ctx context.Context, platform *estate.Platform, tenant *
 		_ = wait.PollUntilContextTimeout(ctx, lagInterval, usualLag, true, func(context.Context) (bool, error) {
 			asks := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: install.RevisionProbe}}
 			// Not the poll's context, which would end a request early.
-			behind = compare(s.client.Create(ctx, asks, client.DryRunAll), namespace, versions[namespace])
+			behind = compareVersion(s.client.Create(ctx, asks, client.DryRunAll), namespace, versions[namespace])
 			return !errors.Is(behind, errBehind), nil
 		})
 		if behind != nil {
 			return behind
 		}
-		if why := refused(ctx, s.client, platform, tenant, namespace); why != "" {
+		if why := explainUnrefused(ctx, s.client, platform, tenant, namespace); why != "" {
 			return fmt.Errorf("is not ready for namespace %s: %s", namespace, why)
 		}
 	}
 	return nil
 }
 
-// compare reads from an API server's answer to a LimitRange that asks for the version of
-// its namespace whether the server has the expected version.
-func compare(answer error, namespace, expected string) error {
+// compareVersion returns an error unless an API server's answer to a version probe contains the
+// expected version of the namespace, or a later one.
+func compareVersion(answer error, namespace, expected string) error {
 	if answer == nil {
 		return fmt.Errorf("does not report its version of namespace %s: the policy %s is missing, or is an older croft's: run croft install or helm upgrade again", namespace, install.RevisionPolicy)
 	}
 	var status apierrors.APIStatus
 	if !errors.As(answer, &status) || apierrors.IsUnauthorized(answer) {
-		return fmt.Errorf("does not answer (%w): %w", cause(answer), errSilent)
+		return fmt.Errorf("does not answer (%w): %w", omitPorts(answer), errSilent)
 	}
 	if !attack.ByPolicy(install.RevisionPolicy, install.RevisionRule).Refuses(answer) {
 		return fmt.Errorf("does not report its version of namespace %s: %w", namespace, answer)
@@ -132,9 +132,8 @@ func compare(answer error, namespace, expected string) error {
 	return nil
 }
 
-// cause is an error without the ports of its connection, which would make each message a
-// new one.
-func cause(err error) error {
+// omitPorts returns an error without the ports of its connection, which differ in each message.
+func omitPorts(err error) error {
 	var connection *net.OpError
 	var request *url.Error
 	switch {

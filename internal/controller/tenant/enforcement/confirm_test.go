@@ -47,7 +47,7 @@ func TestAddresses(t *testing.T) {
 		"IPv6":              {discoveryv1.EndpointSlice{Ports: []discoveryv1.EndpointPort{port("https", 6443)}, Endpoints: []discoveryv1.Endpoint{at("fd00::1")}}, []string{"[fd00::1]:6443"}},
 		"no port for https": {discoveryv1.EndpointSlice{Ports: []discoveryv1.EndpointPort{port("http", 80)}, Endpoints: []discoveryv1.Endpoint{at("10.0.0.1")}}, nil},
 	} {
-		if got := addressesOf(&test.slice); !slices.Equal(got, test.want) {
+		if got := listAddresses(&test.slice); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
@@ -84,7 +84,7 @@ func TestCompare(t *testing.T) {
 		"a frozen server":    {&url.Error{Op: "Post", URL: "https://10.0.0.1", Err: context.DeadlineExceeded}, "does not answer (timeout after 3s)", true},
 		"other credentials":  {apierrors.NewUnauthorized("who"), "does not answer (who)", true},
 	} {
-		err := compare(test.answer, "shop", "100")
+		err := compareVersion(test.answer, "shop", "100")
 		switch {
 		case test.want == "" && err != nil, test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
 			t.Errorf("%s: %v, want %q", name, err, test.want)

@@ -34,9 +34,9 @@ func New(c client.Client, servers *Servers) *Probe { return &Probe{c, servers} }
 // strays refused, in every namespace of the tenant and by every API server; "" if they are.
 func (p *Probe) Check(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant) (reason, why string) {
 	for _, namespace := range tenant.Namespaces {
-		why := p.placed(ctx, platform, tenant, namespace)
+		why := p.explainUnplaced(ctx, platform, tenant, namespace)
 		if why == "" {
-			why = refused(ctx, p.client, platform, tenant, namespace)
+			why = explainUnrefused(ctx, p.client, platform, tenant, namespace)
 		}
 		if why != "" {
 			return v1alpha1.ReasonNotEnforcedYet, "namespace " + namespace + ": " + why
@@ -48,14 +48,14 @@ func (p *Probe) Check(ctx context.Context, platform *estate.Platform, tenant *es
 	return "", ""
 }
 
-// refused returns why a stray is not refused by the check of the placement.
-func refused(ctx context.Context, c client.Client, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
-	stray := pod(platform, tenant, namespace)
+// explainUnrefused returns why a stray is not refused by the check of the placement.
+func explainUnrefused(ctx context.Context, c client.Client, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
+	stray := buildPod(platform, tenant, namespace)
 	everything := corev1.Toleration{Operator: corev1.TolerationOpExists}
 	stray.Spec.Tolerations = []corev1.Toleration{everything}
 	err := c.Create(ctx, stray, client.DryRunAll)
 	if err == nil && !slices.Contains(stray.Spec.Tolerations, everything) {
-		return checked(ctx, c, platform, tenant, namespace)
+		return explainUnchecked(ctx, c, platform, tenant, namespace)
 	}
 	switch {
 	case err == nil:
@@ -67,11 +67,11 @@ func refused(ctx context.Context, c client.Client, platform *estate.Platform, te
 	}
 }
 
-// checked tests another rule of the same policy if another owner's mutator removes the
+// explainUnchecked tests another rule of the same policy if another owner's mutator removes the
 // value that the first rule would refuse. Mutators that placed the namespace's pods before
 // its adoption do so.
-func checked(ctx context.Context, c client.Client, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
-	stray := pod(platform, tenant, namespace)
+func explainUnchecked(ctx context.Context, c client.Client, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
+	stray := buildPod(platform, tenant, namespace)
 	stray.Spec.SchedulerName = "croft-probe"
 	err := c.Create(ctx, stray, client.DryRunAll)
 	switch {
@@ -84,9 +84,9 @@ func checked(ctx context.Context, c client.Client, platform *estate.Platform, te
 	}
 }
 
-// placed returns why an ordinary pod is not placed on the tenant's pool, or "".
-func (p *Probe) placed(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
-	pod := pod(platform, tenant, namespace)
+// explainUnplaced returns why an ordinary pod is not placed on the tenant's pool, or "".
+func (p *Probe) explainUnplaced(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
+	pod := buildPod(platform, tenant, namespace)
 	err := p.client.Create(ctx, pod, client.DryRunAll)
 	switch {
 	// Quota is checked last: a pod that it refuses has passed every policy.
@@ -106,10 +106,10 @@ func (p *Probe) placed(ctx context.Context, platform *estate.Platform, tenant *e
 	}
 }
 
-// pod returns the smallest and most restricted pod possible, so that neither limits nor the
+// buildPod returns the smallest and most restricted pod possible, so that neither limits nor the
 // strictest Pod Security level refuse it.
-func pod(platform *estate.Platform, tenant *estate.Tenant, namespace string) *corev1.Pod {
-	resources := resources(tenant)
+func buildPod(platform *estate.Platform, tenant *estate.Tenant, namespace string) *corev1.Pod {
+	resources := minimizeResources(tenant)
 	spec := attack.NewPodSpec()
 	spec.Containers[0].Image = attack.ChooseImage(tenant.Allowances.Registries)
 	spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: resources, Limits: resources}
@@ -122,8 +122,8 @@ func pod(platform *estate.Platform, tenant *estate.Tenant, namespace string) *co
 	}
 }
 
-// resources returns minimal resources, or the minimum that the tenant's limits permit.
-func resources(tenant *estate.Tenant) corev1.ResourceList {
+// minimizeResources returns minimal resources, or the minimum that the tenant's limits permit.
+func minimizeResources(tenant *estate.Tenant) corev1.ResourceList {
 	least := corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("1m"),
 		corev1.ResourceMemory: resource.MustParse("1Mi"),

@@ -34,14 +34,14 @@ const (
 type Servers struct {
 	live   client.Client
 	config *rest.Config
-	// given are addresses that need not be looked up.
+	// given are configured addresses, which replace the cluster's list.
 	given []string
 
 	mu     sync.Mutex
 	listed []server
 	listAt time.Time
-	// answered says that one of them has answered since the operator started, and
-	// unreachableAt is when none did before.
+	// answered is set once one of them has answered since the operator started.
+	// unreachableAt is the last time when none had.
 	answered      bool
 	unreachableAt time.Time
 }
@@ -72,12 +72,12 @@ func (s *Servers) list(ctx context.Context) ([]server, error) {
 		if err := s.live.Get(ctx, key, slice); client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("read the addresses of the API servers: %w", err)
 		}
-		addresses = addressesOf(slice)
+		addresses = listAddresses(slice)
 	}
 	var listed []server
 	if len(addresses) > 1 {
 		for _, address := range addresses {
-			found, err := s.at(address)
+			found, err := s.connectTo(address)
 			if err != nil {
 				return nil, err
 			}
@@ -88,9 +88,9 @@ func (s *Servers) list(ctx context.Context) ([]server, error) {
 	return listed, nil
 }
 
-// at returns the API server at an address. It has the operator's credentials, and its
-// certificate is checked as that of the operator's own connection is.
-func (s *Servers) at(address string) (server, error) {
+// connectTo returns a client of the API server at an address, with the operator's credentials
+// and authorities.
+func (s *Servers) connectTo(address string) (server, error) {
 	if i := slices.IndexFunc(s.listed, func(known server) bool { return known.address == address }); i >= 0 {
 		return s.listed[i], nil
 	}
@@ -106,9 +106,9 @@ func (s *Servers) at(address string) (server, error) {
 	return server{address, c}, nil
 }
 
-// addressesOf are the addresses in the EndpointSlice of the Service kubernetes. Each API
+// listAddresses returns the addresses in the EndpointSlice of the Service kubernetes. Each API
 // server keeps its own there; one that stops or dies leaves it.
-func addressesOf(slice *discoveryv1.EndpointSlice) []string {
+func listAddresses(slice *discoveryv1.EndpointSlice) []string {
 	isHTTPS := func(p discoveryv1.EndpointPort) bool { return ptr.Deref(p.Name, "") == "https" && p.Port != nil }
 	i := slices.IndexFunc(slice.Ports, isHTTPS)
 	if i < 0 {
@@ -128,27 +128,27 @@ func addressesOf(slice *discoveryv1.EndpointSlice) []string {
 	return slices.Compact(all)
 }
 
-// unreachable reports whether no API server answered lately at its own address, and none
-// has since the operator started: from a network without a way to these addresses, only
-// the configured one is asked.
-func (s *Servers) unreachable() bool {
+// areUnreachable reports whether no API server has answered at its own address since the
+// operator started, at the last attempt less than unreachableFor ago. From a network without a
+// route to these addresses, the operator checks only its own connection.
+func (s *Servers) areUnreachable() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.answered && time.Since(s.unreachableAt) < unreachableFor
 }
 
-// note records whether an API server answered, and reports unreachable. Addresses that
-// were given to the operator are never given up.
-func (s *Servers) note(answered bool) bool {
+// recordAnswer records whether an API server answered, and returns areUnreachable. Configured
+// addresses always have to answer.
+func (s *Servers) recordAnswer(answered bool) bool {
 	s.mu.Lock()
 	if s.answered = s.answered || answered; !s.answered && len(s.given) == 0 {
 		s.unreachableAt = time.Now()
 	}
 	s.mu.Unlock()
-	return s.unreachable()
+	return s.areUnreachable()
 }
 
-// Caveat returns what limits the knowledge that the walls hold; "" if nothing does.
+// Caveat returns the limitation of the last confirmation, or "".
 func (p *Probe) Caveat() string {
 	p.servers.mu.Lock()
 	defer p.servers.mu.Unlock()
