@@ -67,7 +67,7 @@ func TestPackets(t *testing.T) {
 		c.kubectl(t, "", "wait", "pod/web", "-n", namespace, "--for=condition=Ready", "--timeout", patience.String()).exits(t, 0)
 	}
 	t.Run("declared", func(t *testing.T) {
-		if wrong := c.undeclared(c.matrix(t)); len(wrong) > 0 {
+		if wrong := findUndeclared(c.matrix(t)); len(wrong) > 0 {
 			t.Errorf("connections that the declaration does not have: %v", wrong)
 		}
 		const metadata, server = "tcp/169.254.169.254:80", "tcp/10.96.0.1:443"
@@ -104,7 +104,7 @@ func TestPackets(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if wrong := c.undeclared(c.matrix(t)); len(wrong) == 0 {
+			if wrong := findUndeclared(c.matrix(t)); len(wrong) == 0 {
 				t.Error("neither packets nor croft reach show the mistake")
 			}
 		})
@@ -146,9 +146,9 @@ var mistakes = []struct {
 // connection is one between namespaces, over a protocol.
 type connection struct{ from, to, protocol string }
 
-// undeclared lists the connections that are open although the namespaces belong to different
+// findUndeclared lists the connections that are open although the namespaces belong to different
 // tenants, or closed although they belong to one.
-func (*cluster) undeclared(open map[connection]bool) []connection {
+func findUndeclared(matrix map[connection]bool) []connection {
 	tenants := map[string]string{}
 	for tenant, namespaces := range packetNamespaces {
 		for _, namespace := range namespaces {
@@ -156,7 +156,7 @@ func (*cluster) undeclared(open map[connection]bool) []connection {
 		}
 	}
 	var wrong []connection
-	for each, open := range open {
+	for each, open := range matrix {
 		if open != (tenants[each.from] == tenants[each.to]) {
 			wrong = append(wrong, each)
 		}

@@ -37,14 +37,6 @@ func ParseRefusal(message string) (Refusal, bool) {
 	return r, len(r.Demand()) > 0
 }
 
-// ExtractRefusal returns the part of a message that ParseRefusal reads, or "" if there is none.
-func ExtractRefusal(message string) string {
-	if _, ok := ParseRefusal(message); !ok {
-		return ""
-	}
-	return refusal.FindString(message)
-}
-
 // Demand returns the share that would have admitted the object.
 func (r Refusal) Demand() corev1.ResourceList {
 	demand := corev1.ResourceList{}

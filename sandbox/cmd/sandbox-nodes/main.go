@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -38,12 +39,14 @@ func main() {
 	command, args := os.Args[1], os.Args[2:]
 	switch command {
 	case "serve":
-		if err := newServe().Execute(); err != nil {
+		serve := newServe()
+		serve.SetArgs(args)
+		if err := serve.Execute(); err != nil {
 			os.Exit(1)
 		}
 	case "init":
 		var node realnode.Node
-		if err := json.Unmarshal([]byte(args[0]), &node); err != nil {
+		if err := json.Unmarshal([]byte(strings.Join(args, "")), &node); err != nil {
 			fail(err)
 		}
 		fail(realnode.Init(node))
@@ -86,7 +89,7 @@ func newServe() *cobra.Command {
 	var dir, programs, apiServer, health string
 	var enforced bool
 	cmd := &cobra.Command{
-		Use: "serve", Args: cobra.ExactArgs(1), SilenceUsage: true,
+		Use: "serve", Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: func(*cobra.Command, []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
