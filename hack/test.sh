@@ -61,7 +61,7 @@ if [ "$only" = -only-race ]; then summary && exit; fi
 mapfile -t rest < <(packages ./... | grep -vxF -f <(packages "${raced[@]}"))
 # The mutants come last, with both cores to themselves; they include the mutants of
 # TestRulesWithoutCluster, which is for quick runs after a change of a rule.
-step 'tests' tests rest -timeout 60m -skip '^(TestMutants|TestRulesWithoutCluster$)' "${rest[@]}"
+step 'tests' tests rest -timeout 120m -skip '^(TestMutants|TestRulesWithoutCluster$)' "${rest[@]}"
 mutants() {
   go test -timeout 40m "${link[@]}" -run '^TestMutants' -v ./internal/verify >bin/mutants.log 2>&1 || { cat bin/mutants.log; exit 1; }
   grep '^mutation score' bin/mutants.log
