@@ -13,6 +13,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -104,6 +105,9 @@ func serve([]string) error {
 
 // dial prints the outcome for each address: open, or an error. It connects to all at once.
 func dial(addresses []string) error {
+	if len(addresses) == 0 {
+		return errors.New("name an address")
+	}
 	outcomes := make([]string, len(addresses))
 	var all sync.WaitGroup
 	for i, address := range addresses {

@@ -283,7 +283,7 @@ func (m *manager) start(name string, index int) error {
 		// It reads pods, namespaces and policies of all namespaces.
 		node.PluginKubeconfig: {"network-plugin", "system:masters"},
 	} {
-		content, err := m.Options.Kubeconfig("https://"+apiServer, user[0], user[1:]...)
+		content, err := m.Kubeconfig("https://"+apiServer, user[0], user[1:]...)
 		if err != nil {
 			return err
 		}
