@@ -33,6 +33,7 @@ func TestNoFlagIsIgnored(t *testing.T) {
 	for _, line := range []string{
 		"verify --list -o junit", "verify --explain choose-node -o junit",
 		"verify --explain choose-node --wall nodes", "verify --explain choose-node --attack run-a-pod", "verify --list --timeout 5m",
+		"verify --pool apps", "verify --image croft:test", "verify --packets --list", "verify --packets --attack choose-node", "verify --packets --tenant shop",
 		"adopt tenant shop --undo -o json", "migrate -f " + file + " --replace-nodes", "why -f " + file + " -n shop",
 		"apply -f " + file + " --wait=false --wait-timeout 1m", "install --export --context other", "install --kinds --image croft:test", "iam -f " + file + " --oidc-provider oidc.example.org",
 		"reach --from a --to b --port 70000",

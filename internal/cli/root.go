@@ -114,7 +114,7 @@ tenant (network, nodes, identity, policy), keeps them up, and proves that they h
 		"look":    {newStatus(a), newVerify(a), newCertificate(a), newReach(a), newWhy(a), newLatency(a), newDoctor(a), newSupportBundle(a), newMe(a)},
 		"run":     {newInstall(a), newUninstall(a), newOperator(a), newProxy(a), newAgent(a)},
 		"get in":  {newLogin(a), newKubeconfig(a), newElevate(a)},
-		"":        {newVersion(a)},
+		"":        {newVersion(a), newPacketsProgram(a)},
 	} {
 		for _, c := range commands {
 			c.GroupID = group

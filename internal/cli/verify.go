@@ -28,8 +28,11 @@ type verifyOptions struct {
 	tenant  string
 	timeout time.Duration
 	record  bool
-	output  format
-	files   subjectFlags
+	packets bool
+	// pool and image are those of the pods of packets.
+	pool, image string
+	output      format
+	files       subjectFlags
 }
 
 func newVerify(a *app) *cobra.Command {
@@ -49,6 +52,11 @@ attacks that cannot be tried that way are listed as not tried.
 With -f, the Platform and its tenants are those of a file, for a cluster without
 croft's operator, as with croft render | kubectl apply.
 
+With --packets, pods of two more scratch tenants also connect to each other, to metadata
+addresses, to nodes and to the API server: policies alone do not show that a network plugin
+enforces them. The pods run croft's image on a pool of the cluster, and may wait for a new
+node. The result is part of the wall network.
+
 With --record the result is written into the Platform's status, where the operator has
 its metrics from: for a run by the clock, whose age and failures raise alerts.
 
@@ -57,7 +65,12 @@ In a cluster without croft's policies, such as before an operator runs, nothing 
 
 Exit status 0 means that every wall held.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runVerify(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.packets && !cmd.Flags().Changed("timeout") {
+				o.timeout = 10 * time.Minute // the pods may wait for a new node
+			}
+			return a.runVerify(cmd.Context(), o)
+		},
 	}
 	o.files.addFlags(c)
 	c.Flags().StringSliceVar(&o.walls, "wall", nil, "only these walls: network, nodes, identity, policy")
@@ -66,7 +79,10 @@ Exit status 0 means that every wall held.`,
 	c.Flags().BoolVar(&o.list, "list", false, "list the attacks and try none")
 	c.Flags().StringVar(&o.explain, "explain", "", "explain this attack and what stops it, and try none")
 	c.Flags().StringVar(&o.tenant, "tenant", "", "try from inside this tenant, by dry-run requests only")
-	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "time limit of the whole command")
+	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "time limit of the whole command; 10m with --packets")
+	c.Flags().BoolVar(&o.packets, "packets", false, "also test by real connections between pods whether the network plugin enforces the wall")
+	c.Flags().StringVar(&o.pool, "pool", "", "with --packets: the pool on whose nodes the pods run; by default the only one")
+	c.Flags().StringVar(&o.image, "image", "", "with --packets: croft's image; by default the image of the operator's Deployment")
 	c.Flags().BoolVar(&o.record, "record", false,
 		"write the result into the Platform's status, where the operator's metrics have it from; of whole runs only")
 	c.MarkFlagsMutuallyExclusive("list", "explain", "tenant")
@@ -79,11 +95,17 @@ Exit status 0 means that every wall held.`,
 	for _, quick := range []string{"list", "explain"} {
 		c.MarkFlagsMutuallyExclusive(quick, "timeout")
 	}
+	for _, other := range []string{"list", "explain", "tenant", "attack"} {
+		c.MarkFlagsMutuallyExclusive("packets", other)
+	}
 	o.output.addFlags(c, formatTable, formatJSON, formatYAML, formatJUnit)
 	return c
 }
 
 func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
+	if !o.packets && (o.pool != "" || o.image != "") {
+		return errors.New("--pool and --image have an effect with --packets alone: add it, or leave them out")
+	}
 	if err := checkWallNames(o.walls); err != nil {
 		return err
 	}
@@ -113,11 +135,15 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 	if !slices.ContainsFunc(attacks, o.matchesAttack) {
 		return fmt.Errorf("--attack %s: the wall %s has none of these: leave out --wall", strings.Join(o.attacks, ","), strings.Join(o.walls, ","))
 	}
+	packets, err := a.newPackets(ctx, o)
+	if err != nil {
+		return err
+	}
 	config, err := a.loadConfig()
 	if err != nil {
 		return toFailure(err)
 	}
-	err = a.tryAttacks(ctx, stage, e, config, o)
+	err = a.tryAttacks(ctx, stage, packets, e, config, o)
 	if o.tenant == "" || ctx.Err() != nil {
 		return err
 	}
@@ -129,7 +155,7 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 	return cmp.Or(err, strays)
 }
 
-func (a *app) tryAttacks(ctx context.Context, stage stage, e *estate.Estate, config *rest.Config, o verifyOptions) error {
+func (a *app) tryAttacks(ctx context.Context, stage stage, packets *verify.Packets, e *estate.Estate, config *rest.Config, o verifyOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	started := time.Now()
@@ -147,6 +173,11 @@ func (a *app) tryAttacks(ctx context.Context, stage stage, e *estate.Estate, con
 		var objects []verify.Result
 		objects, err = a.compareObjects(ctx, e, o)
 		results = append(results, objects...)
+	}
+	if err == nil && packets != nil {
+		var made []verify.Result
+		made, err = a.runPackets(ctx, packets, progress)
+		results = append(results, made...)
 	}
 	progress.finish()
 	if err := a.printVerifyReport(results, time.Since(started), o); err != nil {

@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +21,7 @@ import (
 
 	"croft.dev/croft/internal/netpol"
 	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/verify"
 	"croft.dev/croft/internal/wall/network"
 )
 
@@ -79,6 +84,13 @@ func TestPackets(t *testing.T) {
 			t.Errorf("a tenant's pod does not reach the API server: %s", outcomes[server])
 		}
 	})
+	t.Run("verify", func(t *testing.T) {
+		for _, r := range c.verifyPackets(t, "pool-a", 0) {
+			if r.Result != verify.Held && r.Name != "packets-by-name" { // there is no name server
+				t.Errorf("%s: %s: %s", r.Name, r.Result, r.Message)
+			}
+		}
+	})
 	if err := c.Stop("croft"); err != nil { // it would repair the policies
 		t.Fatal(err)
 	}
@@ -109,6 +121,46 @@ func TestPackets(t *testing.T) {
 			}
 		})
 	}
+	c.killSandbox(t)
+}
+
+// killSandbox kills a sandbox with real nodes, as in a crash. It fails if a process of a node
+// stays, or if `croft-sandbox down` leaves a control group.
+func (c *cluster) killSandbox(t *testing.T) {
+	t.Helper()
+	if out, err := exec.Command("pkill", "-KILL", "-f", regexp.QuoteMeta(c.Dir)+".* supervise$").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	eventually(t, moments, "all processes of nodes to end", func(context.Context) error {
+		for _, group := range cgroupsLeft(t) {
+			running, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
+			if err == nil && len(running) > 0 {
+				return fmt.Errorf("%s has the processes %q", group, running)
+			}
+		}
+		return nil
+	})
+	if err := c.Down(); err != nil {
+		t.Fatal(err)
+	}
+	if left := cgroupsLeft(t); len(left) > 0 {
+		t.Errorf("control groups of nodes are left: %v", left)
+	}
+}
+
+// verifyPackets runs `croft verify --packets` on a pool, and returns the results of its tests.
+func (c *cluster) verifyPackets(t *testing.T, pool string, status int) []verify.Result {
+	t.Helper()
+	var report struct{ Results []verify.Result }
+	out := c.croft(t, "verify", "--wall", "network", "--packets", "--pool", pool, "--image", "any/croft", "-o", "json").exits(t, status)
+	if err := json.Unmarshal([]byte(out.stdout), &report); err != nil {
+		t.Fatal(err, out)
+	}
+	results := slices.DeleteFunc(report.Results, func(r verify.Result) bool { return !strings.HasPrefix(r.Name, "packets-") })
+	if len(results) != 7 {
+		t.Fatalf("%d results of packets: %s", len(results), out)
+	}
+	return results
 }
 
 // mistakes are mistakes in a tenant's isolation, in one namespace. Without a change the policy

@@ -17,6 +17,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/verify"
 )
 
 // TestRealNodes runs a tenant's pods on real nodes: Karpenter creates a Node, containerd and a
@@ -85,6 +86,14 @@ func TestRealNodes(t *testing.T) {
 		kubectl(t, pod("fails", "restartPolicy: Never", "args: [exit, '3']"), "apply", "-f", "-").exits(t, 0)
 		c.awaitPhase(t, team.tenant, "fails", corev1.PodFailed)
 		says(t, c.croft(t, "why", "pod/fails", "-n", team.tenant).exits(t, 1), "exit code 3")
+	})
+	t.Run("no network plugin", func(t *testing.T) {
+		for _, r := range c.verifyPackets(t, team.pool, 1) {
+			open := slices.Contains([]string{"packets-between-tenants", "packets-in-first-moments", "packets-to-metadata"}, r.Name)
+			if r.Name != "packets-to-nodes" && open != (r.Result == verify.Breached) { // there may be one node
+				t.Errorf("%s: %s: %s", r.Name, r.Result, r.Message)
+			}
+		}
 	})
 	t.Run("drain", func(t *testing.T) {
 		kubectl(t, "", "delete", "deployment/web", "pod/userns", "pod/oom", "pod/fails", "--wait=false").exits(t, 0)

@@ -39,8 +39,13 @@ type Scratch struct {
 // has every exception: so every rule is tried where it refuses and where it does not,
 // regardless of the platform's defaults.
 func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
+	return newScratch(platform, restrictTenant, allowExceptions)
+}
+
+// newScratch creates two tenants with pools of their own, unless the functions set others.
+func newScratch(platform v1alpha1.Platform, editBy, editOn func(*v1alpha1.TenantSpec)) (*Scratch, error) {
 	suffix := utilrand.String(5)
-	tenant := func(letter string, exceptions func(*v1alpha1.TenantSpec)) v1alpha1.Tenant {
+	tenant := func(letter string, edit func(*v1alpha1.TenantSpec)) v1alpha1.Tenant {
 		name := scratch.Prefix + suffix + "-" + letter
 		t := v1alpha1.Tenant{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -56,13 +61,16 @@ func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 				Deletion: v1alpha1.DeletionDelete,
 			},
 		}
-		exceptions(&t.Spec)
+		edit(&t.Spec)
 		return t
 	}
 	declaration := &manifest.Declaration{Platforms: []v1alpha1.Platform{platform}}
-	for _, t := range []v1alpha1.Tenant{tenant("a", restrictTenant), tenant("b", allowExceptions)} {
+	for _, t := range []v1alpha1.Tenant{tenant("a", editBy), tenant("b", editOn)} {
 		declaration.Tenants = append(declaration.Tenants, t)
 		for _, pool := range t.Spec.Pools {
+			if slices.ContainsFunc(declaration.Pools, func(p v1alpha1.Pool) bool { return p.Name == pool }) {
+				continue
+			}
 			declaration.Pools = append(declaration.Pools, v1alpha1.Pool{
 				ObjectMeta: metav1.ObjectMeta{Name: pool}, Spec: v1alpha1.PoolSpec{SecondaryNetworks: t.Spec.Networks},
 			})

@@ -3,7 +3,9 @@
 //
 //	probe serve                  HTTP on ports 80 and 8080, and UDP on 8080, until SIGTERM
 //	probe pause                  wait for SIGTERM
-//	probe dial NETWORK/ADDRESS…  connect by tcp or udp, and print "open" or the error for each
+//	probe dial NETWORK/ADDRESS…  connect by tcp or udp, and print the outcome for each
+//	probe watch DURATION ADDRESS…  print when TCP connections to each address open
+//	probe packets …              the program of croft verify --packets (package dial)
 //	probe resolve NAME           print the addresses of a name
 //	probe exit CODE
 //	probe memory MEBIBYTES       allocate, and wait
@@ -24,6 +26,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"croft.dev/croft/internal/dial"
 )
 
 // ports are the servers' ports: images of web servers listen on either.
@@ -34,7 +38,7 @@ func main() {
 		fail(fmt.Errorf("name a command"))
 	}
 	commands := map[string]func([]string) error{
-		"serve": serve, "pause": pause, "dial": dial, "resolve": resolve, "exit": exit, "memory": memory, "cpu": cpu, "id": id,
+		"serve": serve, "pause": pause, "dial": dialAll, "watch": watch, "packets": packets, "resolve": resolve, "exit": exit, "memory": memory, "cpu": cpu, "id": id,
 	}
 	run, ok := commands[os.Args[1]]
 	if !ok {
@@ -103,51 +107,74 @@ func serve([]string) error {
 	return nil
 }
 
-// dial prints the outcome for each address: open, or an error. It connects to all at once.
-func dial(addresses []string) error {
+// dialAll prints the outcome for each address. It connects to all at once, and once.
+func dialAll(addresses []string) error {
 	if len(addresses) == 0 {
 		return errors.New("name an address")
 	}
-	outcomes := make([]string, len(addresses))
-	var all sync.WaitGroup
-	for i, address := range addresses {
-		all.Go(func() {
-			network, address, _ := strings.Cut(address, "/")
-			outcomes[i] = "open"
-			if err := dialOne(network, address); err != nil {
-				outcomes[i] = err.Error()
-			}
-		})
-	}
-	all.Wait()
-	for i, outcome := range outcomes {
+	for i, outcome := range dial.Dial(context.Background(), time.Nanosecond, addresses) {
 		fmt.Println(addresses[i], outcome)
 	}
 	return nil
 }
 
-// dialOne connects to an address. By UDP, which has no connections, it sends a byte and waits
-// until the server sends it back.
-func dialOne(network, address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+const (
+	// watchInterval is the interval between two tries of watch, and watchTimeout the time limit
+	// of each: later tries do not wait for earlier ones, whose packets may be dropped.
+	watchInterval = 3 * time.Millisecond
+	watchTimeout  = 100 * time.Millisecond
+)
+
+// watch connects to each address every few milliseconds, and prints for each the time in which
+// connections opened, as `10.1.2.3:80 open 43 ms` or `10.1.2.3:80 closed`.
+func watch(args []string) error {
+	duration, err := time.ParseDuration(argument(args, 0))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.Close() }()
-	if network != "udp" {
-		return nil
+	fmt.Println("watching")
+	var all sync.WaitGroup
+	for _, address := range args[1:] {
+		all.Go(func() { fmt.Println(address, watchOne(duration, address)) })
 	}
-	deadline, _ := ctx.Deadline()
-	if err := c.SetDeadline(deadline); err != nil {
-		return err
+	all.Wait()
+	return nil
+}
+
+func watchOne(duration time.Duration, address string) string {
+	var mu sync.Mutex
+	var first, last time.Time
+	var tries sync.WaitGroup
+	for end := time.Now().Add(duration); time.Now().Before(end); time.Sleep(watchInterval) {
+		tries.Go(func() {
+			started := time.Now()
+			c, err := net.DialTimeout("tcp", address, watchTimeout)
+			if err != nil {
+				return
+			}
+			_ = c.Close()
+			mu.Lock()
+			defer mu.Unlock()
+			if first.IsZero() || started.Before(first) {
+				first = started
+			}
+			if started.After(last) {
+				last = started
+			}
+		})
 	}
-	if _, err := c.Write([]byte{1}); err != nil {
-		return err
+	tries.Wait()
+	if first.IsZero() {
+		return "closed"
 	}
-	_, err = c.Read(make([]byte, 1))
-	return err
+	return fmt.Sprintf("open %d ms", last.Sub(first).Milliseconds())
+}
+
+// packets is the program of the pods of `croft verify --packets`.
+func packets(args []string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	return dial.Run(ctx, args, os.Stdout)
 }
 
 func resolve(args []string) error {
