@@ -91,6 +91,7 @@ func TestPackets(t *testing.T) {
 			}
 		}
 	})
+	t.Run("windows", c.testWindows)
 	if err := c.Stop("croft"); err != nil { // it would repair the policies
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -83,6 +84,54 @@ func TestReadyAtEveryServer(t *testing.T) {
 			}
 		}
 	}
+	for i := range 6 {
+		open := c.measureWindow(t, servers, fmt.Sprintf("r%d.example.org", i+3), fmt.Sprintf("r%d.example.org", i+4))
+		t.Logf("a server admitted pods by the previous rules for %s", open.Round(time.Millisecond))
+		if open > 5*time.Second {
+			t.Errorf("a connected server admitted pods by the previous rules for %s", open)
+		}
+	}
+}
+
+// measureWindow sends pods of a registry to all servers while the tenant is limited to another
+// one, and returns for how long a server still admitted them after the rules were written.
+func (c *cluster) measureWindow(t *testing.T, servers map[string]client.Client, before, after string) time.Duration {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var mu sync.Mutex
+	var last time.Time
+	var all sync.WaitGroup
+	for _, server := range servers {
+		all.Go(func() {
+			for tick := time.NewTicker(5 * time.Millisecond); ctx.Err() == nil; <-tick.C {
+				sent := time.Now()
+				if server.Create(ctx, podOf(before+"/app"), client.DryRunAll) == nil {
+					mu.Lock()
+					if sent.After(last) {
+						last = sent
+					}
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	tenant := c.allowRegistry(t, after)
+	err := wait.PollUntilContextTimeout(t.Context(), 2*time.Millisecond, moments, true, func(ctx context.Context) (bool, error) {
+		var namespace corev1.Namespace
+		err := c.admin.Get(ctx, client.ObjectKey{Name: "shop"}, &namespace)
+		return strings.Contains(fmt.Sprint(namespace.Annotations), after), err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := time.Now()
+	c.enforced(t, tenant, metav1.ConditionTrue)
+	stop()
+	all.Wait()
+	if last.IsZero() {
+		t.Fatal("no server admitted a pod by the previous rules, not even before the change")
+	}
+	return max(last.Sub(written), 0)
 }
 
 // allowRegistry makes a registry the only one of the tenant shop.
