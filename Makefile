@@ -237,7 +237,7 @@ e2e: build $(BIN)/gotestsum $(BIN)/openid-provider ## Run the end-to-end tests, 
 	@hack/test.sh -only-e2e $(RACED)
 
 .PHONY: verify
-verify: lint generated ## Check what is not tested: lint, and that generated files are current
+verify: lint generated prose ## Check what is not tested: lint, that generated files are current, plain English
 
 .PHONY: test-all
 test-all: build gatekeeper flux karpenter-aws cni nodes browser helm krew image promtool etcd $(BIN)/gator $(BIN)/calico-selector $(BIN)/cyclonus $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test`, `make race` and `make e2e`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
@@ -288,6 +288,16 @@ generate: $(BIN)/controller-gen $(BIN)/crd-ref-docs ## Write the generated code,
 generated: $(BIN)/controller-gen $(BIN)/crd-ref-docs ## Check that what is generated is current
 	$(call say,checking that generated files are current)
 	@hack/generated.sh
+
+.PHONY: prose
+prose: $(BIN)/vale ## Check that comments and documents are in plain English
+	$(call say,checking for plain English)
+	@hack/vale/check.sh
+
+# Vale's parsers are in C. -w suppresses warnings about them.
+$(BIN)/vale: hack/vale/go.mod hack/vale/go.sum
+	$(call say,building vale (a minute or two the first time))
+	@cd hack/vale && CGO_CFLAGS="-O2 -w" $(COMPILE) build -ldflags "-s -w" -o $@ github.com/vale-cli/vale/v3/cmd/vale
 
 # The path is read from go.mod: `go list tool` would download the modules of all tools.
 TOOLS := controller-gen golangci-lint crd-ref-docs gotestsum

@@ -35,7 +35,7 @@ var unread = strings.Fields(`annotations[] apiGroups[] branch cloudIdentities[] 
 	volumeAttributesClasses[] zone`)
 
 // TestTextIsVisible finds every text of croft's kinds, and expects that it refuses invisible
-// characters: admins decide by what they read, such as the reason of an elevation, or the
+// characters: admins decide by texts such as the reason of an elevation, or the
 // name of a group.
 func TestTextIsVisible(t *testing.T) {
 	files, err := fs.Glob(crds.FS, "*.yaml")

@@ -88,7 +88,7 @@ type TenantSpec struct {
 	Quota corev1.ResourceList `json:"quota,omitzero"`
 
 	// QuotaMinimums reserve parts of the quota for namespaces, by name. A namespace's
-	// share never falls below its minimum, whatever the others use. The minimums together
+	// share never falls below its minimum, regardless of other namespaces. The minimums together
 	// must fit into the quota. Defaults to none.
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(ns, size(self[ns]) > 0)",message="must name at least one resource of each namespace, such as {pods: \"40\"}; leave a namespace without a minimum out"

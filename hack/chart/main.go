@@ -1,7 +1,7 @@
 // Command chart writes the generated parts of the Helm chart: the CRDs, the objects of `croft
 // install` as templates, the values and their schema. Its argument is the directory of the
-// chart. `make generate` calls it. The objects come from the same code as those of `croft
-// install`, so that the two cannot diverge.
+// chart. `make generate` calls it. The same code writes the objects of `croft install`, so
+// that the two cannot diverge.
 package main
 
 import (

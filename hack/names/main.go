@@ -1,5 +1,5 @@
-// Command names counts how functions are named: those with one lower-case word, and those that
-// begin with a verb. CONTRIBUTING.md has the targets.
+// Command names counts how functions are named: how many names have one lower-case word, and how
+// many begin with a verb. CONTRIBUTING.md has the targets.
 //
 //	go run ./hack/names            # the sum
 //	go run ./hack/names -packages  # each package, too

@@ -25,7 +25,7 @@ var (
 
 // catalogue has the add-ons. Each prefix belongs to one add-on. If an add-on's annotations
 // can do harm, Rest refuses annotations that are not listed, or treats them as unknown: a
-// list of harmful annotations would miss those of the next release.
+// list of harmful annotations would miss new ones of the next release.
 var catalogue = []Addon{
 	{
 		Name: "ingress-nginx", Source: "https://kubernetes.github.io/ingress-nginx/user-guide/nginx-configuration/annotations-risk/",

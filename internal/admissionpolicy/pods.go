@@ -20,7 +20,7 @@ const (
 )
 
 // Pods is one wall's part of the policies on pods. For each policy, the API server spends
-// most of the time on the conversion of the pod, whatever the number of rules. So the walls'
+// most of the time on the conversion of the pod, independent of the number of rules. So the walls'
 // parts are merged: a pod passes one policy that mutates it and one that validates it.
 type Pods struct {
 	// Bounds are the maximum numbers of entries of each list that an expression iterates

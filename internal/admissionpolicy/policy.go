@@ -422,8 +422,8 @@ func toMatchConditions(only map[string]string) []admissionv1.MatchCondition {
 	return list
 }
 
-// combineVariables returns the variables that read the rules, followed by those that are computed
-// from them.
+// combineVariables returns the variables that read the rules, followed by the variables that are
+// computed from them.
 func combineVariables(read, made []Variable) []Variable {
 	all := slices.Concat(read, made)
 	for i := range all {

@@ -26,7 +26,7 @@ type Undoing struct {
 	Record *Record
 	// Tenant is nil if it is not declared.
 	Tenant *v1alpha1.Tenant
-	// Namespaces are the tenant's namespaces, and those that it may adopt.
+	// Namespaces are the tenant's namespaces, and the namespaces that it may adopt.
 	Namespaces []corev1.Namespace
 }
 
@@ -104,8 +104,8 @@ func (u *Undoing) waitEnforced(ctx context.Context, o *unstructured.Unstructured
 	return err
 }
 
-// ReleaseTenant deletes the Tenant and releases every namespace, even those that croft created: no
-// namespace is deleted that may still be needed.
+// ReleaseTenant deletes the Tenant and releases every namespace, also if croft created it: no namespace
+// is deleted that may still be needed.
 func (u *Undoing) ReleaseTenant(ctx context.Context) error {
 	for i := range u.Namespaces {
 		n := &u.Namespaces[i]

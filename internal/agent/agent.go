@@ -151,7 +151,7 @@ func (a *Agent) RunPass(ctx context.Context) bool {
 	return a.reportBoot(ctx, node) && after.Reason != v1alpha1.ReasonLinkFailed
 }
 
-// configureLinks configures those of the node's interfaces that are attached.
+// configureLinks configures the node's attached interfaces.
 func (a *Agent) configureLinks(node *corev1.Node, wasReady bool) Condition {
 	annotation := node.Annotations[v1alpha1.NodeNetworksAnnotation]
 	if annotation == "" {

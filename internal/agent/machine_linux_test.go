@@ -130,7 +130,7 @@ func expectLink(t *testing.T, name, first string, mtu int) {
 	}
 }
 
-// await waits until a verdict is written, whatever is written before it.
+// await waits until a verdict is written. It ignores other verdicts before it.
 func await(t *testing.T, seen <-chan Condition, want Condition) {
 	t.Helper()
 	timeout := time.After(patience)

@@ -109,7 +109,7 @@ func isPatchForbidden(err error) bool {
 }
 
 // mergeOverLive returns the result of applying want over a live object, computed without the
-// API server: fields outside want stay, except for those that croft applied. If croft last
+// API server: fields outside want stay, except for fields that croft applied. If croft last
 // applied other content, defaults in the elements of lists cannot be distinguished from
 // leftovers, so the lists are shown as desired.
 func mergeOverLive(before, want tree, live client.Object) (tree, error) {

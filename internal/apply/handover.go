@@ -110,8 +110,8 @@ func (a *Applier) DeleteTenant(ctx context.Context, tenant *v1alpha1.Tenant) err
 	return client.IgnoreNotFound(a.client.Delete(ctx, tenant.DeepCopy(), client.Preconditions{UID: ptr.To(tenant.UID)}))
 }
 
-// Discard deletes a scratch tenant's objects in reverse order, and returns errors for those
-// that it could not delete. Objects in a deleted namespace are deleted with it.
+// Discard deletes a scratch tenant's objects in reverse order, and returns an error for each
+// object that it could not delete. Objects in a deleted namespace are deleted with it.
 func (a *Applier) Discard(ctx context.Context, objects ...client.Object) error {
 	var errs []error
 	for _, o := range slices.Backward(objects) {

@@ -16,8 +16,8 @@ import (
 // would stay for ever, mistaken for a default.
 //
 // So croft signs each object with a hash of the applied content. An object with extra
-// fields is left alone if its signature is that of the desired content: the extra
-// fields are defaults. Otherwise the object is applied once, the API server replaces
+// fields is left alone if its signature equals the desired content's signature: the
+// extra fields are defaults. Otherwise the object is applied once, the API server replaces
 // atomic lists and maps as a whole, and the signature is right from then on. An object
 // without extra fields needs no signature.
 

@@ -29,8 +29,7 @@ pools: {apps: {instances: {instanceTypes: [t3a.large]}}}
 tenants: {shop: {pool: apps, access: [{group: shop, role: operator}], quota: {pods: "10"}, limits: {default: {cpu: "1"}}}}
 `
 
-// TestSurvey fails if Survey does not report what Apply would change, or reports anything
-// else.
+// TestSurvey fails if Survey does not report exactly the changes that Apply would make.
 func TestSurvey(t *testing.T) {
 	sandbox.EndToEnd(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})

@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/manifest"
 )
 
-// runInstallDryRun shows what install would change.
+// runInstallDryRun shows the changes that install would make.
 func (a *app) runInstallDryRun(ctx context.Context, c client.Client, options install.Options) error {
 	objects, err := install.Objects(options)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/fatih/color"
 )
 
-// paintedText is croft's own text, which may contain escape sequences: say prints it unchanged.
+// paintedText is croft's own text, which may contain escape sequences: printSafely prints it unchanged.
 // Text from other sources in it was escaped by plain.
 type paintedText string
 
@@ -23,8 +23,8 @@ func yellow(text string) paintedText {
 }
 
 // printSafely prints to the user. Errors of a closed terminal are ignored. Text from other sources
-// must be an argument, never the format: say escapes control characters in arguments, since
-// tenants write events and names.
+// must be an argument, never the format: control characters are escaped only in arguments.
+// Tenants write events and names.
 func printSafely(w io.Writer, format string, args ...any) {
 	safe := make([]any, len(args))
 	for i, arg := range args {

@@ -47,7 +47,7 @@ func changesTable(t *testing.T, kind string) []changesRow {
 	return rows
 }
 
-// fieldsOf returns the paths of a struct's fields, including those of nested structs of croft's
+// fieldsOf returns the paths of a struct's fields, including fields of nested structs of croft's
 // API, except for the fields of an AWS node class.
 func fieldsOf(of reflect.Type, prefix string) []string {
 	var all []string

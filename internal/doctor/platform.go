@@ -70,8 +70,7 @@ func checkEngine(s *Snapshot) []Finding {
 	return all
 }
 
-// summarizeEngine states only what this check covers: the check walls covers the engine's
-// objects.
+// summarizeEngine summarizes this check only: the check walls covers the engine's objects.
 func summarizeEngine(s *Snapshot) string {
 	if getPlacement(s) == v1alpha1.PlacementNative {
 		return "the API server serves MutatingAdmissionPolicies, which place pods"

@@ -24,8 +24,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// proxyAllNamespaces fails if a list of all namespaces differs from what users may read
-// namespace by namespace, in any encoding and with any page size.
+// proxyAllNamespaces fails if a list of all namespaces differs from the lists that users may
+// read namespace by namespace, in any encoding and with any page size.
 func proxyAllNamespaces(t *testing.T, p *proxiedCluster) {
 	notes := map[string]bool{}
 	for _, namespace := range append([]string{otherNamespace}, ownNamespaces...) {

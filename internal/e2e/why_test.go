@@ -143,7 +143,7 @@ func (c *whyer) tells(t testing.TB, id, team string, args ...string) why.Story {
 	return story
 }
 
-// waits is like tells, for conditions that resolve themselves with time.
+// waits expects a cause in the story, for conditions that resolve themselves with time.
 func (c *whyer) waits(t testing.TB, id string, args ...string) {
 	t.Helper()
 	eventually(t, patience, "croft why "+strings.Join(args, " ")+" to wait for "+id, func(context.Context) error {

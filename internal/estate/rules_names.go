@@ -13,7 +13,7 @@ import (
 // networks.
 var clusterLabels = []string{"cluster", "home", "internal", "intranet", "lan", "local", "localhost", "pod", "svc"}
 
-// busyDomains are the top-level domains, apart from those of countries, with the hosts that
+// busyDomains are the top-level domains, except for countries', with the hosts that
 // pods call most. The thousand others (shop, bank, team) are common names of teams, so a
 // namespace of that name is the platform's choice.
 var busyDomains = []string{"app", "arpa", "biz", "cloud", "com", "dev", "edu", "gov", "info", "int", "mil", "net", "org"}

@@ -26,7 +26,7 @@ func (s subnet) fieldPath() *field.Path {
 
 // checkNetworkOverlaps refuses networks that share addresses: the route of a packet between them
 // would be ambiguous. The networks are sorted by address, so a network can only overlap with
-// those that are still open.
+// networks that are still open.
 func checkNetworkOverlaps(w *checker) {
 	var all []subnet
 	for age, i := range sortByAge(w.Networks) {

@@ -45,7 +45,7 @@ type rule struct {
 	violated func(webhook, Installation) (field, message string)
 }
 
-// ofWebhook are the rules on each of the two webhooks. There is none on side effects:
+// ofWebhook are the rules on each of the two webhooks. Side effects need no rule:
 // admissionregistration v1 requires webhooks without side effects on dry runs.
 var ofWebhook = []rule{
 	{ReasonFailsOpen, Unsafe, checkFailurePolicy},

@@ -134,7 +134,7 @@ func ListKinds() []schema.GroupKind {
 	return all
 }
 
-// FindWebhooks returns Gatekeeper's webhook configurations among those of a cluster, or nil.
+// FindWebhooks returns Gatekeeper's webhook configurations among a cluster's configurations, or nil.
 func FindWebhooks(mutating []admissionv1.MutatingWebhookConfiguration, validating []admissionv1.ValidatingWebhookConfiguration) (*admissionv1.MutatingWebhookConfiguration, *admissionv1.ValidatingWebhookConfiguration) {
 	var m *admissionv1.MutatingWebhookConfiguration
 	var v *admissionv1.ValidatingWebhookConfiguration

@@ -34,7 +34,7 @@ func (n *needs) clusterARN() string {
 }
 
 // listParameterARNs returns the SSM parameters that contain image IDs: Amazon's public ones for
-// an alias, and those that the file names.
+// an alias, and the parameters that the file names.
 func (n *needs) listParameterARNs() []string {
 	const at = "arn:" + partition + ":ssm:" + region + ":"
 	var all []string

@@ -2,6 +2,6 @@
 // Karpenter's controller and the accounts that may have them, the nodes' roles, their
 // access entries in the cluster, and the queue for interruption events.
 //
-// The rights are exactly those that Karpenter's AWS provider, version 1.14, uses. All
+// Karpenter's AWS provider, version 1.14, uses each of the rights, and no others. All
 // functions are pure, except Decode.
 package iam

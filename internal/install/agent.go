@@ -93,8 +93,8 @@ func buildAgentPod(image string) corev1.PodSpec {
 	spec.TopologySpreadConstraints = nil
 	spec.SecurityContext.RunAsNonRoot, spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)
 	spec.NodeSelector = map[string]string{v1alpha1.NodeNetworksLabel: "true"}
-	// Tolerate all taints: the pool's, the one that the agent helps to remove, and those of
-	// a node that is not ready yet.
+	// Tolerate all taints: the pool's, the one that the agent helps to remove, and the
+	// taints of a node that is not ready yet.
 	spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	spec.Volumes = []corev1.Volume{{Name: directory, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
 		Path: strings.TrimSuffix(secondary.ZoneFiles, "/"), Type: ptr.To(corev1.HostPathDirectoryOrCreate),
@@ -172,7 +172,7 @@ func buildAgentPolicy() admissionpolicy.Validating {
 // onStatus is true for a write to the status.
 const onStatus = `has(request.subResource) && request.subResource == "status"`
 
-// buildNodesPolicy limits the operator's writes to Nodes to what it needs.
+// buildNodesPolicy limits the operator's writes to Nodes to the necessary fields.
 func buildNodesPolicy() admissionpolicy.Validating {
 	return limitNodeWrites(NodesName, admissionpolicy.OperatorUser,
 		admissionpolicy.Rule{

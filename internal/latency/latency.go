@@ -23,7 +23,7 @@ import (
 	"croft.dev/croft/internal/boot"
 )
 
-// These are the events of a timeline, in addition to those of package boot.
+// These are the events of a timeline, in addition to the events of package boot.
 const (
 	PodCreated       = "Pod Created"
 	ClaimCreated     = "NodeClaim Created"

@@ -128,8 +128,8 @@ func toNames[E ~string](events ...E) []string {
 }
 
 // measurePhases computes the phases. Nodes' clocks differ: a phase that would end before it begins is
-// unknown. If the difference is within a second, the phase took no time: the times of
-// conditions are whole seconds, and those of events are not.
+// unknown. If the difference is within a second, the phase took no time: conditions
+// have times in whole seconds, and events have fractions.
 func (t *Timeline) measurePhases() {
 	t.Phases = map[Phase]float64{}
 	for _, d := range Definitions() {

@@ -154,8 +154,8 @@ func (d *Declaration) NewProblem(o Object, field, message string) Problem {
 	return p
 }
 
-// FormatLocation returns the position of an object in parentheses, for the end of a message. It is empty
-// for an object from the API server or, if there are files too, says that it is in the cluster.
+// FormatLocation returns the position of an object in parentheses, for the end of a message. For
+// an object from the API server it is empty, or "(in the cluster)" if there are files too.
 func (d *Declaration) FormatLocation(o Object) string {
 	if from := d.origins[o]; from != nil {
 		return from.formatLocation()

@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/internal/wording"
 )
 
-// explainError rewords the API server's error about a value, so that the author knows what to write
-// instead. It uses only the type of the error; the rest comes from the schema and the value.
+// explainError rewords the API server's error about a value, so that the author learns the valid
+// values. It uses only the type of the error; the rest comes from the schema and the value.
 func (c *compiledSchema) explainError(e *field.Error, obj map[string]any) string {
 	schema, _ := c.findDeepestSchema(e.Field)
 	at := place{c, obj, normalizePath(e.Field)}

@@ -25,7 +25,7 @@ type origin struct {
 }
 
 // locateProblem sets the position of a problem's field. If the field is not written, for example
-// because it is missing, the position is that of the nearest parent.
+// because it is missing, the position is the nearest parent's.
 func (o *origin) locateProblem(p *Problem) {
 	p.File, p.Line = o.file, o.line
 	rest := normalizePath(p.Field)

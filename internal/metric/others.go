@@ -8,7 +8,7 @@ import (
 var controllerLabel = Label{"controller", "`platform`, `pool`, `tenant` and the others"}
 
 // Others returns the metrics of other projects that alerts and dashboards use.
-// controller-runtime's libraries serve those of croft's processes.
+// controller-runtime's libraries serve the metrics of croft's processes.
 func Others() []Metric {
 	all := []Metric{
 		{

@@ -13,7 +13,7 @@ import (
 )
 
 // FuzzMigrate checks for any input that every value is accounted for exactly once, that nothing
-// panics, and that croft check accepts the output, or a problem names what it lacks.
+// panics, and that croft check accepts the output, or a problem names the missing parts.
 func FuzzMigrate(f *testing.F) {
 	documents := os.DirFS("testdata/documents")
 	err := fs.WalkDir(documents, ".", func(path string, entry fs.DirEntry, err error) error {

@@ -16,7 +16,7 @@ import (
 
 // findLostPlacements returns a problem for each object that places pods, or reserves nodes for some
 // pods, without a counterpart in croft.yaml. The readers report such objects with the reason;
-// this function finds those that they missed.
+// this function finds the objects that they missed.
 func findLostPlacements(d *draft.Draft, r *Result) manifest.Problems {
 	var all manifest.Problems
 	lose := func(o *source.Object, what string) {

@@ -76,7 +76,7 @@ func FindMisplaced(key string, pools []string, pods []corev1.Pod, nodes Nodes) [
 	return all
 }
 
-// DescribeNode describes the node or pool of a stray.
+// DescribeNode describes the node or pool of a misplaced pod.
 func (s *MisplacedPod) DescribeNode() string {
 	if s.Pool == "" {
 		return fmt.Sprintf("node %s, which is of no pool", s.Node)

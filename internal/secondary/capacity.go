@@ -10,7 +10,7 @@ import (
 )
 
 // PossibleTypes returns the sorted instance types that a pool's nodes may have, as far as names
-// determine them: the listed types, or otherwise all known ones, without those that
+// determine them: the listed types, or otherwise all known ones, without types that
 // requirements on the type, the family or the size exclude. listed is false if the pool
 // lists no types.
 func PossibleTypes(instances *v1alpha1.Instances) (types []string, listed bool) {

@@ -199,7 +199,7 @@ func (t *Trial) WithServiceAccount(account string) *Trial {
 }
 
 // Try tries manifests in the order of their creation, and the pods and claims that Kubernetes
-// creates from them. A Role's rights apply to the following manifests, also those of the next
+// creates from them. A Role's rights apply to the following manifests, also of the next
 // call. An error means that the cluster or the evaluator failed, not that a manifest is wrong.
 func (t *Trial) Try(ctx context.Context, manifests []Manifest) (*Report, error) {
 	all := make([][]Result, len(manifests))

@@ -22,8 +22,10 @@ import (
 
 // mutant is a mutation of the walls that removes or inverts one part of them.
 type mutant struct {
-	// name describes the mutation. what is equal for the same mutation of several tenants.
-	name, what string
+	// name describes the mutation.
+	name string
+	// what is equal for the same mutation of several tenants.
+	what string
 	// object is the mutated object. Mutants of one object run one after the other.
 	object string
 	mutate mutation

@@ -60,7 +60,7 @@ func (r *Runner) Run(ctx context.Context, attacks []attack.Attack, report func(R
 // splitPhases returns the attacks, by index, in phases that run one after the other. A phase
 // consists of chains that may run at the same time; the attacks of a chain run one after the
 // other. Attacks that prepare a binding come after all attacks that its rights would affect,
-// and those that RBAC itself must refuse run alone.
+// and attacks that RBAC itself must refuse run alone.
 func splitPhases(attacks []attack.Attack) [][][]int {
 	var plain, mistaken, alone []int
 	for i, a := range attacks {

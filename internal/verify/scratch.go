@@ -163,8 +163,8 @@ func allowExceptions(t *v1alpha1.TenantSpec) {
 	}
 }
 
-// Attacks returns all attacks of the first tenant on the second, and those that only the second
-// can try.
+// Attacks returns all attacks of the first tenant on the second, and attacks that only the
+// second can try.
 func (s *Scratch) Attacks() []attack.Attack {
 	all := wall.Attacks(s.platform, s.by, s.on)
 	known := map[string]bool{}

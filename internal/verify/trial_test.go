@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/verify"
 )
 
-// noManifest are the attacks and mirrors that cannot be manifests for `croft try`, apart from
-// those that need a cluster, with the reason. The list may only shrink.
+// noManifest are the attacks and mirrors that cannot be manifests for `croft try`, with the
+// reason, except for attacks and mirrors that need a cluster. The list may only shrink.
 var noManifest = []struct {
 	reason string
 	is     func(attack.Attack) bool

@@ -184,8 +184,8 @@ func (p *proving) attack(t *testing.T, name string) attack.Attack {
 	return a
 }
 
-// settled tries attacks, and repeats those that are not held yet: policies take effect a second
-// or two after they are written, and half a minute on a busy machine. It returns the last
+// settled tries attacks, and repeats attacks that are not stopped yet: policies take effect a
+// second or two after they are written, and half a minute on a busy machine. It returns the last
 // result of each attack.
 func (p *proving) settled(t *testing.T, runner *verify.Runner, attacks []attack.Attack) []verify.Result {
 	t.Helper()

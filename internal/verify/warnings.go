@@ -26,8 +26,8 @@ func (w *warnings) listTexts() []string {
 
 type warningsKey struct{}
 
-// recordWarnings returns a context that collects the warnings of its own requests, separate
-// from those of concurrent requests.
+// recordWarnings returns a context that collects the warnings of its own requests, not
+// the warnings of concurrent requests.
 func recordWarnings(ctx context.Context) (context.Context, *warnings) {
 	w := &warnings{}
 	return context.WithValue(ctx, warningsKey{}, w), w

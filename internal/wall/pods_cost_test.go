@@ -53,8 +53,8 @@ type onPods struct {
 	*judge
 	matcher matchconditions.Matcher // nil if the policy has no match conditions
 	patcher patch.Patcher           // nil for validating policies
-	// annotations are the audit annotations. There are none, but the API server evaluates
-	// them.
+	// annotations are the audit annotations. The list is empty, but the API server
+	// evaluates it.
 	annotations plugincel.ConditionEvaluator
 }
 

@@ -223,8 +223,8 @@ func evaluateTenant(tenant *v1alpha1.Tenant) []Step {
 	return evaluateStatus(LinkTenant, "tenant/"+tenant.Name, tenant.Generation, &tenant.Status.Status)
 }
 
-// evaluateStatus returns the conditions that croft's operator writes, except those that are
-// True.
+// evaluateStatus returns the conditions that croft's operator writes, except for
+// conditions that are True.
 func evaluateStatus(link Link, object string, generation int64, status *v1alpha1.Status) []Step {
 	if status.ObservedGeneration != generation {
 		return []Step{newWaitingStep(link, object, "the operator has not observed its latest declaration: does it run? (`croft doctor`)")}

@@ -29,7 +29,7 @@ pools:
     costCode: bench
 `
 
-// RenderText declares tenants like those of a small organization: with operators, viewers, and a
+// RenderText declares tenants as a small organization has them: with operators, viewers, and a
 // domain in addition to the default one.
 func RenderText(prefix string, count int) string {
 	var b strings.Builder

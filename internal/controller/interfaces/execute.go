@@ -62,8 +62,8 @@ const (
 	deleting
 )
 
-// executePlan makes the calls of a plan concurrently, except those that failed recently. It
-// reports whether some were deferred.
+// executePlan makes the calls of a plan concurrently, except for calls that failed recently.
+// It reports whether some were deferred.
 func (k *Keeper) executePlan(ctx context.Context, p *attach.Plan) (later bool) {
 	steps := k.listSteps(p)
 	now := k.now()

@@ -138,8 +138,8 @@ func (k *Keeper) readState(ctx context.Context, w Wanted) (*attach.State, error)
 	return s, err
 }
 
-// findUncertainInstances returns the instances whose phases matter: those of claims that lack an
-// interface, or that have one without an attachment.
+// findUncertainInstances returns the instances whose phases matter: their claims lack an
+// interface, or have one without an attachment.
 func (k *Keeper) findUncertainInstances(s *attach.State) []string {
 	asked := map[string]bool{}
 	for _, uid := range attach.MakePlan(s).Waiting {
@@ -182,9 +182,9 @@ func (k *Keeper) learnLimits(ctx context.Context, w Wanted) {
 	maps.Copy(k.limits, learned)
 }
 
-// addCreated adds created interfaces that EC2 does not list yet. It drops those that were
-// missing for so long that they must be deleted, so that the next one is created with
-// another token.
+// addCreated adds created interfaces that EC2 does not list yet. It drops
+// interfaces that were missing for so long that they must be deleted, so that the next one
+// is created with another token.
 func (k *Keeper) addCreated(w Wanted, shown []attach.Interface) []attach.Interface {
 	seen := map[string]bool{}
 	for i := range shown {

@@ -2,7 +2,7 @@
 // and releases it to pods once croft's agent has configured them and Multus and whereabouts
 // are Ready on the node. To release a node it removes the startup taint, or leaves that to
 // the node readiness controller if the pool has a rule for it. Until then a condition of
-// the Node reports what is missing. It handles only nodes of pools with waitForNetworks.
+// the Node reports the missing parts. It handles only nodes of pools with waitForNetworks.
 package nodenetworks
 
 import (

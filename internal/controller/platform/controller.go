@@ -147,8 +147,8 @@ func (c *Controller) reconcilePlatform(ctx context.Context, req reconcile.Reques
 	return result, nil
 }
 
-// reconcileObjects applies the cluster-wide objects, and then deletes those that are no
-// longer desired, except for those that another engine still needs.
+// reconcileObjects applies the cluster-wide objects, and then deletes objects that are no
+// longer desired, unless another engine still needs them.
 func (c *Controller) reconcileObjects(ctx context.Context, platform *estate.Platform, seen engine) ([]apply.Change, error) {
 	if err := c.applier.CopyRules(ctx); err != nil {
 		return nil, err

@@ -162,7 +162,7 @@ func (c *Controller) ensureFinalizer(ctx context.Context, pool, before *v1alpha1
 	return owner.Check(ctx, c.reader, string(declared.Pool), pool, v1alpha1.PoolFinalizer)
 }
 
-// reconcileObjects applies the pool's objects, and then deletes those that are no longer
+// reconcileObjects applies the pool's objects, and then deletes objects that are no longer
 // desired, such as a node class of another cloud.
 func (c *Controller) reconcileObjects(ctx context.Context, platform *estate.Platform, pool *estate.Pool) ([]apply.Change, error) {
 	objects := wall.PoolObjects(platform, pool)

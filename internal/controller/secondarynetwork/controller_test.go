@@ -267,8 +267,7 @@ func TestOthersConditions(t *testing.T) {
 	}
 }
 
-// TestServed fails if an IPPool triggers networks other than those that it may have
-// addresses of.
+// TestServed fails if an IPPool triggers a network of which it cannot have addresses.
 func TestServed(t *testing.T) {
 	w := newWard(t)
 	if got := w.findNetworks(t.Context(), ipPool("10.0.5.0")); len(got) != 1 || got[0] != "n4" {

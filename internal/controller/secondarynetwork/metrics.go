@@ -15,7 +15,7 @@ var (
 
 func init() { metrics.Registry.MustRegister(used, total) }
 
-// updateMetrics sets the metrics of a network, and deletes those of its removed zones.
+// updateMetrics sets the metrics of a network, and deletes the metrics of its removed zones.
 func updateMetrics(network string, uses []secondary.Use) {
 	deleteMetrics(network)
 	for _, u := range uses {

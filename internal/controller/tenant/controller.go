@@ -64,7 +64,7 @@ type Controller struct {
 }
 
 // New returns a Controller. cached is the manager's client, live a client that reads
-// from the API server. servers are those that have to confirm a tenant's rules.
+// from the API server. servers have to confirm a tenant's rules.
 func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder, servers *enforcement.Servers) *Controller {
 	return &Controller{
 		client: cached, live: live, declared: d, recorder: r, memory: newMemory(), retries: outcome.NewRetries("tenant"), status: status.NewWriter(cached),

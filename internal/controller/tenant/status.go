@@ -33,7 +33,7 @@ type observation struct {
 	// networks. The walls do not depend on them.
 	unserved error
 
-	// enforced reports whether the walls are known to be enforced, and caveat what limits
+	// enforced reports whether the walls are known to be enforced, and caveat the limits of
 	// that knowledge. If they are not, and if probed is set, reason and why explain it, and
 	// since is when the first probe failed.
 	enforced, probed    bool
@@ -41,8 +41,10 @@ type observation struct {
 	since               time.Time
 
 	// deleting reports whether the tenant is being deleted. leaving lists its namespaces
-	// that still exist. gone reports whether the finalizer was removed.
-	deleting, gone bool
+	// that still exist.
+	deleting bool
+	// gone reports whether the finalizer was removed.
+	gone bool
 	// unheld reports that the tenant may have been deleted. croft did nothing, so the
 	// status stays unchanged.
 	unheld  bool

@@ -40,7 +40,7 @@ func Drift() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return isDrift(e.ObjectOld, e.ObjectNew) }}
 }
 
-// Deleting passes objects whose deletion begins, and at the start those that are being
+// Deleting passes objects whose deletion begins, and at the start objects that are being
 // deleted.
 func Deleting() predicate.Predicate {
 	return predicate.Funcs{

@@ -126,7 +126,7 @@ type Excuse struct {
 
 // Compare returns the problems of rights after a test run of the operator, one line each: a
 // right that no request used and no excuse names, an excuse that is no longer needed
-// (except for those that are needed sometimes), and a refused request.
+// (except for excuses that are needed sometimes), and a refused request.
 func Compare(rights []Right, requests []Request, excuses []Excuse) []string {
 	excused, sometimes := map[string]bool{}, map[string]bool{} // whether the excuse is needed
 	for _, e := range excuses {

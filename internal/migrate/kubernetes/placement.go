@@ -98,7 +98,7 @@ func placeByToleration(d *draft.Draft, name string, o *source.Object) {
 }
 
 // readDefaultTolerations reads the tolerations that the API server adds to all pods of a
-// namespace. croft refuses pods with other tolerations than those that it adds itself.
+// namespace. croft refuses pods with tolerations that it does not add itself.
 func readDefaultTolerations(d *draft.Draft, name string, annotation source.Field) {
 	tolerations, err := parseTolerations(annotation)
 	if err != nil {

@@ -126,7 +126,7 @@ func keepFamily(t template, to string) {
 	}
 }
 
-// readTags copies tags to the pool, except for those that croft or Karpenter sets anyway. keys are
+// readTags copies tags to the pool, except for tags that croft or Karpenter sets anyway. keys are
 // croft's tag keys, if they differ from the defaults.
 func readTags(name string, f source.Field, p *draft.Pool, keys *v1alpha1.AWSTagKeys) {
 	for _, tag := range f.Fields() {

@@ -165,7 +165,7 @@ func listDirections(s spec) []string {
 	return types
 }
 
-// buildEndpointLabels returns a pod's labels, including those that Calico adds.
+// buildEndpointLabels returns a pod's labels, including labels that Calico adds.
 func buildEndpointLabels(pod *tier.Pod) map[string]string {
 	all := map[string]string{namespaceLabel: pod.Namespace, "projectcalico.org/orchestrator": "k8s"}
 	for key, value := range pod.Labels {

@@ -1,5 +1,5 @@
 // Package cluster converts cluster-wide policies into the form of package tier:
-// ClusterNetworkPolicies of policy.networking.k8s.io, and those of the Amazon VPC CNI, which
+// ClusterNetworkPolicies of policy.networking.k8s.io, and the Amazon VPC CNI's, which
 // differ in the notation of ports.
 package cluster
 

@@ -111,7 +111,7 @@ type Policy struct {
 	Judge func(*Connection, Direction) (selects Match, decides Action)
 }
 
-// Tier has policies that are evaluated before those of the next tier.
+// Tier has policies that are evaluated before the next tier's policies.
 type Tier struct {
 	Order    float64
 	Policies []*Policy

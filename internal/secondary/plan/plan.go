@@ -28,8 +28,8 @@ type Range struct {
 	CIDR    string `json:"cidr"`
 	PodCIDR string `json:"podCIDR"`
 	Gateway string `json:"gateway,omitempty"`
-	// Excluded are the addresses in the reservation that pods cannot have: those that the
-	// VPC reserves, and the gateway.
+	// Excluded are the addresses in the reservation that pods cannot have: the VPC's
+	// reserved addresses, and the gateway.
 	Excluded []string `json:"excluded,omitempty"`
 	// Pods is the maximum number of concurrent pods. Nodes is the maximum number of nodes,
 	// whose interfaces take their own addresses from the rest of the subnet.

@@ -191,7 +191,7 @@ func defaulted(o client.Object) client.Object {
 }
 
 // about returns the refusals by the rules under test, and the refusals without a rule, such
-// as those of a failing expression.
+// as by a failing expression.
 func about(refusals []string) []string {
 	return slices.DeleteFunc(refusals, func(message string) bool {
 		rule, _, _ := strings.Cut(strings.TrimPrefix(message, "["), "] ")

@@ -121,7 +121,7 @@ func (l *limiter) recordResult(action string, err error) {
 		b.until = now.Add(pause/2 + rand.N(pause)) // random, so that replicas and other clients do not retry at once
 		b.tokens.SetLimitAt(now, max(slowest, b.tokens.Limit()/2))
 		if left := int(b.tokens.TokensAt(now)); left > 0 {
-			b.tokens.AllowN(now, left) // EC2 has no tokens left, whatever this limiter has counted
+			b.tokens.AllowN(now, left) // EC2 has no tokens left, even if this limiter has counted some
 		}
 		b.saved = time.Time{} // the reserved tokens are lost, too
 	}

@@ -30,8 +30,8 @@ type Probe struct {
 // New returns a Probe.
 func New(c client.Client, servers *Servers) *Probe { return &Probe{c, servers} }
 
-// Check returns the reason and the message of why pods are not known to be placed, and
-// strays refused, in every namespace of the tenant and by every API server; "" if they are.
+// Check returns the reason and the message if not every API server is known to place pods,
+// and to refuse misplaced pods, in every namespace of the tenant; "" if all do.
 func (p *Probe) Check(ctx context.Context, platform *estate.Platform, tenant *estate.Tenant) (reason, why string) {
 	for _, namespace := range tenant.Namespaces {
 		why := p.explainUnplaced(ctx, platform, tenant, namespace)
@@ -48,7 +48,7 @@ func (p *Probe) Check(ctx context.Context, platform *estate.Platform, tenant *es
 	return "", ""
 }
 
-// explainUnrefused returns why a stray is not refused by the check of the placement.
+// explainUnrefused returns why the check of the placement does not refuse a misplaced pod.
 func explainUnrefused(ctx context.Context, c client.Client, platform *estate.Platform, tenant *estate.Tenant, namespace string) string {
 	stray := buildPod(platform, tenant, namespace)
 	everything := corev1.Toleration{Operator: corev1.TolerationOpExists}

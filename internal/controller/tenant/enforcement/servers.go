@@ -52,8 +52,8 @@ type server struct {
 	client  client.Client
 }
 
-// NewServers returns the API servers at the given addresses (HOST:PORT), or those that
-// the cluster lists if there are none. live reads from the API server that config names.
+// NewServers returns the API servers at the given addresses (HOST:PORT), or, if none
+// are given, the API servers that the cluster lists. live reads from the API server that config names.
 func NewServers(live client.Client, config *rest.Config, given []string) *Servers {
 	return &Servers{live: live, config: config, given: given}
 }

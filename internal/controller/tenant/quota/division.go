@@ -121,7 +121,7 @@ func (d *Division) countNamespace(namespace string, quota *corev1.ResourceQuota)
 	}
 }
 
-// SelectWritable returns those of the tenant's objects that can be written: ResourceQuotas with the
+// SelectWritable returns the tenant's objects that can be written: ResourceQuotas with the
 // version that was read, and people's access only where the quota is in force. Existing
 // access stays.
 func (d *Division) SelectWritable(objects []client.Object) []client.Object {
