@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// ports are the servers' ports: images of web servers listen on either.
+// ports are the servers' ports: the images that real nodes replace listen on either.
 var ports = []string{":80", ":8080"}
 
 func main() {
