@@ -30,7 +30,7 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/service"
 )
 
-// clock is one that stands still until it is moved.
+// clock is a clock that only advance moves.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -83,7 +83,7 @@ func start(t *testing.T) *simulated {
 
 var settings = account.Settings{Region: "us-west-2", Zones: []string{"us-west-2a", "us-west-2b"}, Cluster: "demo", Speed: 1}
 
-// code is that of an error from AWS, "" for none.
+// code returns the code of an error from AWS, "" for nil.
 func code(err error) string {
 	var api smithy.APIError
 	switch {
@@ -107,7 +107,7 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// template makes the instance profile and the launch template that a fleet needs.
+// template creates the instance profile and the launch template that a fleet needs.
 func (s *simulated) template(t *testing.T) string {
 	t.Helper()
 	ctx := t.Context()
