@@ -571,7 +571,7 @@ func TestReservations(t *testing.T) {
 func TestOnDemandIsNotInterrupted(t *testing.T) {
 	s := start(t)
 	err := s.client.Interrupt(t.Context(), s.launch(t, "on-demand"))
-	if err == nil || !strings.Contains(err.Error(), "only spot instances are taken away") {
+	if err == nil || !strings.Contains(err.Error(), "only spot instances can be interrupted") {
 		t.Errorf("an instance on demand: %v", err)
 	}
 }
