@@ -33,7 +33,7 @@ type Side struct {
 }
 
 // MeasureCrowd launches n nodes at once, with croft or with the script on each. It writes the
-// account's file to dir. Others is the number of calls a second that other clients make of each
+// account's file to dir. others is the number of calls a second that other clients make of each
 // action that changes interfaces. They have also used up the burst of each action.
 func MeasureCrowd(ctx context.Context, dir, name string, n int, others float64) (Side, error) {
 	w, err := newWorld(ctx, dir)

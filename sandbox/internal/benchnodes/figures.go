@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// span is a range from which draw draws a random duration.
+// span is a range of durations, from which random ones are drawn.
 type span struct{ least, most time.Duration }
 
 func (s span) draw() time.Duration { return s.least + rand.N(s.most-s.least+1) }

@@ -54,8 +54,8 @@ type Server struct {
 	backend *cgi.Handler
 }
 
-// NewServer returns a server of the repositories that Create created, and of the files below
-// artifacts.
+// NewServer returns a server of the existing repositories below a directory, and of the files
+// below artifacts.
 func NewServer(repositories, artifacts string) (*Server, error) {
 	binary, err := exec.LookPath("git")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // mechanisms, since neither covers all cases:
 //
 //   - the kernel kills the children when the thread that started them ends
-//     (Linux only; see procAttr), so the launcher starts all of them from one OS
-//     thread that lives as long as the launcher;
+//     (Linux only), so the launcher starts all of them from one OS thread that
+//     lives as long as the launcher;
 //   - every child inherits the reading end of a pipe whose writing end only this
 //     process has: components that watch the pipe end themselves.
 type launcher struct {

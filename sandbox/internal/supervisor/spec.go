@@ -40,7 +40,7 @@ type Spec struct {
 	Prepare func() *exec.Cmd
 	// Settle runs once, after the component first answers and before its state
 	// becomes Ready; optional. It is retried until it succeeds, or returns an error
-	// that Permanent marked.
+	// that is marked as permanent.
 	Settle func(context.Context) error
 }
 

@@ -128,7 +128,7 @@ func (s *Supervisor) isEnding() bool {
 	return s.ending
 }
 
-// update changes a unit's status, and closes the channel that Statuses returned.
+// update changes a unit's status, and closes the channel of the last snapshot.
 func (s *Supervisor) update(u *unit, change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -157,7 +157,7 @@ func (a *Account) start(s *state, o Offer, order Order) string {
 	template, subnet := s.template(o.Template), s.subnet(o.Subnet)
 	given, err := s.allot(subnet, Wanted{}, true)
 	if err != nil {
-		given.addresses = []string{""} // cannot happen: refuse has checked Free
+		given.addresses = []string{""} // cannot happen: the subnet has a free address
 	}
 	n := a.put(s, subnet, given, template.Data.SecurityGroups, template.Data.InterfaceTags)
 	i := &Instance{

@@ -18,7 +18,7 @@ var (
 // spotNotice is the time between the notice and the interruption of a spot instance.
 const spotNotice = 2 * time.Minute
 
-// span is a range from which draw draws a random duration.
+// span is a range of durations, from which random ones are drawn.
 type span struct{ least, most time.Duration }
 
 func (s span) draw() time.Duration { return s.least + rand.N(s.most-s.least+1) }

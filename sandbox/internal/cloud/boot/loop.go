@@ -37,7 +37,7 @@ func (b *Booter) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		changed := b.Account.Change()
 		if failed := b.advance(ctx); failed {
-			changed = nil // advance itself may have changed the account: the pause must still pass
+			changed = nil // the failed step may have changed the account itself: the pause must still pass
 		}
 		wait := time.Hour
 		if changed == nil {

@@ -33,8 +33,8 @@ type Boot struct {
 }
 
 // line is one entry. at is its time in thousandths: up to 1000, of the time from the kernel to
-// the registration, then of the time until the node is ready. fill replaces the names in
-// capitals in text.
+// the registration, then of the time until the node is ready. The names in capitals in text
+// are placeholders.
 type line struct {
 	at      int
 	program string
