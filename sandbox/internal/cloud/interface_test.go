@@ -104,7 +104,7 @@ func TestInterfaceLives(t *testing.T) {
 	}
 	_, err := s.ec2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{NetworkInterfaceIds: []string{id}})
 	if code(err) != "InvalidNetworkInterfaceID.NotFound" {
-		t.Errorf("one that is gone: %v", err)
+		t.Errorf("a deleted interface: %v", err)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestInstanceTakesInterfacesAlong(t *testing.T) {
 		t.Errorf("the one that was to stay: %+v", n)
 	}
 	if left := must[cloud.Holding](t)(s.client.Holding(t.Context())); !strings.Contains(strings.Join(left.Left(), " "), "network-interface/"+ids[1]) {
-		t.Errorf("what is left: %v", left.Left())
+		t.Errorf("resources left: %v", left.Left())
 	}
 }
 

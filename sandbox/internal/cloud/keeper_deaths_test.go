@@ -175,6 +175,6 @@ func endsAt(t *testing.T, step string, before bool, befall func(*networked, *att
 		t.Error(strings.Join(got, "; "))
 	}
 	if got := len(n.made()); got != 2 {
-		t.Errorf("%d interfaces are there, and the other node has two", got)
+		t.Errorf("%d interfaces exist, want the two of the other node", got)
 	}
 }

@@ -212,7 +212,7 @@ func TestKeeper(t *testing.T) {
 	n.wait(t, 10*time.Second)
 	n.pass(t)
 	if got := n.made(); len(got) > 0 {
-		t.Errorf("the node is gone, and these are left: %+v", got)
+		t.Errorf("the node is deleted, and these interfaces are left: %+v", got)
 	}
 }
 
