@@ -22,7 +22,7 @@ import (
 	"croft.dev/croft/internal/scheme"
 )
 
-// registered is when the kubelet in the sample journal registered its node.
+// registered is the time at which the kubelet in the sample journal registered its node.
 var registered = time.Date(2025, 1, 9, 19, 58, 34, 0, time.UTC)
 
 // journalDirectory returns a directory like journald's, with a readable and an unreadable

@@ -196,7 +196,7 @@ var mistakes = []struct {
 	}},
 }
 
-// connection is one between namespaces, over a protocol.
+// connection is a connection between two namespaces over a protocol.
 type connection struct{ from, to, protocol string }
 
 // findUndeclared lists the connections that are open although the namespaces belong to different
@@ -217,8 +217,8 @@ func findUndeclared(matrix map[connection]bool) []connection {
 	return wrong
 }
 
-// matrix returns which connections croft reach reports as open, and fails unless packets pass
-// exactly there.
+// matrix returns the connections that croft reach reports as open, and fails unless packets pass
+// on exactly these.
 func (c *cluster) matrix(t *testing.T) map[connection]bool {
 	t.Helper()
 	all := slices.Concat(slices.Collect(maps.Values(packetNamespaces))...)

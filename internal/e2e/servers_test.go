@@ -134,7 +134,7 @@ func (c *cluster) measureWindow(t *testing.T, servers map[string]client.Client, 
 	return max(last.Sub(written), 0)
 }
 
-// allowRegistry makes a registry the only one of the tenant shop.
+// allowRegistry makes a registry the only allowed one of the tenant shop.
 func (c *cluster) allowRegistry(t testing.TB, registry string) *v1alpha1.Tenant {
 	t.Helper()
 	tenant := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
@@ -171,7 +171,7 @@ func (c *cluster) enforced(t testing.TB, tenant *v1alpha1.Tenant, status metav1.
 	return condition
 }
 
-// podOf is a pod of an image in the namespace shop.
+// podOf returns a pod with an image, in the namespace shop.
 func podOf(image string) *corev1.Pod {
 	spec := attack.NewPodSpec()
 	spec.Containers[0].Image = image

@@ -54,7 +54,7 @@ func TestOperatorStoresNoPods(t *testing.T) {
 	}
 }
 
-// TestRevision fails if the operator does not learn the version of a namespace that an API
+// TestRevision fails if the operator does not get the version of a namespace that an API
 // server evaluates, or if a LimitRange is refused that does not ask for it.
 func TestRevision(t *testing.T) {
 	shop := &corev1.Namespace{

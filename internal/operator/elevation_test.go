@@ -66,7 +66,7 @@ func (f *field) refused(what string, err error, why string) {
 }
 
 // resigned returns a token with the same claims and another expiry, signed with the
-// cluster's own key. It stands for the token at an earlier or later time.
+// cluster's own key. It replaces the token at an earlier or later time.
 func (f *field) resigned(token string, end time.Time) string {
 	f.Helper()
 	var path string

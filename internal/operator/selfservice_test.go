@@ -210,7 +210,7 @@ func (s *selfService) refusedByAdmission() {
 	}
 }
 
-// refusedByStatus requests names that only croft can recognize as not the tenant's. Neither the
+// refusedByStatus requests names that only croft recognises as not the tenant's. Neither the
 // request nor its deletion may change the existing namespaces.
 func (s *selfService) refusedByStatus() {
 	s.Helper()

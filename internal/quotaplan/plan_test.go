@@ -18,7 +18,7 @@ func list(name corev1.ResourceName, amount string) corev1.ResourceList {
 }
 
 // space returns a namespace with a ledger entry, spec.hard, status.hard and status.used. ""
-// stands for a missing value.
+// represents a missing value.
 func space(namespace, ledger, spec, hard, used string) quotaplan.Space {
 	const name = corev1.ResourcePods
 	return quotaplan.Space{

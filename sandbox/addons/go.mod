@@ -1,8 +1,8 @@
-// The versions of what only some tests need. InstallCRDs of internal/sandbox reads
-// custom resource definitions from these modules, and compiles nothing. A tool
-// directive is what keeps a module required; each names the lightest package of its
-// module, so that as little as possible comes along. The one exception is
-// Gatekeeper: `make gatekeeper` compiles it, for sandboxes that run the real one.
+// The versions of modules that only some tests need. InstallCRDs of internal/sandbox
+// reads CRDs from these modules, and compiles nothing. The tool directives keep the
+// modules required. Each names the package of its module with the fewest dependencies.
+// The only exception is Gatekeeper: `make gatekeeper` compiles it, for sandboxes that run
+// the real one.
 module croft.dev/croft/sandbox/addons
 
 go 1.26.6
@@ -188,5 +188,5 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-// Its go.mod names a version of Karpenter that is not to be had.
+// Its go.mod names a version of Karpenter that cannot be downloaded.
 replace sigs.k8s.io/karpenter => sigs.k8s.io/karpenter v1.14.1

@@ -1,5 +1,5 @@
-// Calico's own judgement of its selectors, which a test compares croft's with. It is in a
-// module of its own: Calico's module holds half of Kubernetes to its versions.
+// Calico's own evaluation of its selectors, with which a test compares croft's. It is a
+// module of its own, because Calico's module pins the versions of half of Kubernetes.
 module croft.dev/croft/sandbox/calico
 
 go 1.26.6

@@ -1,6 +1,7 @@
-// calico-selector says of each selector that it reads, a JSON string each, which of
-// the sets of labels that it is given as its argument, a JSON array, Calico selects with
-// it: a JSON array of booleans on a line, or null where Calico refuses the selector.
+// Command calico-selector evaluates selectors as Calico does. Its argument is a JSON array of
+// sets of labels. It reads selectors, one JSON string each. For each it writes one line: a JSON
+// array that has true for each set that the selector selects, or null if Calico refuses the
+// selector.
 package main
 
 import (
@@ -22,7 +23,7 @@ func main() {
 
 func run(args []string, in io.Reader, out io.Writer) error {
 	if len(args) != 1 {
-		return errors.New("want one argument, a JSON array of labels")
+		return errors.New("name one argument: a JSON array of sets of labels")
 	}
 	var samples []map[string]string
 	if err := json.Unmarshal([]byte(args[0]), &samples); err != nil {
@@ -42,7 +43,8 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	}
 }
 
-// selected is nil where the selector is invalid.
+// selected reports for each sample whether the selector selects it; nil if the selector is
+// invalid.
 func selected(text string, samples []map[string]string) []bool {
 	s, err := selector.Parse(text)
 	if err != nil {

@@ -1,5 +1,5 @@
 // The CNI plugins that `make cni` builds, for tests that attach pods to networks as a container
-// runtime does: Multus, whereabouts, and those of containernetworking.
+// runtime does: Multus, whereabouts, and the plugins of containernetworking.
 module croft.dev/croft/sandbox/cni
 
 go 1.26.6

@@ -1,5 +1,5 @@
-// Cyclonus' judgement of NetworkPolicies, which a test compares croft's with. It is in a
-// module of its own: Cyclonus brings test frameworks.
+// Cyclonus's evaluation of NetworkPolicies, with which a test compares croft's. It is a module
+// of its own, because Cyclonus requires test frameworks.
 module croft.dev/croft/sandbox/cyclonus
 
 go 1.26.6

@@ -1,6 +1,6 @@
-// cyclonus judges connections by NetworkPolicies with Cyclonus, a conformance suite for
-// network plug-ins. It reads questions, one JSON object each, and writes for each of them on a
-// line whether the policies select the pod, and whether they allow the connection.
+// Command cyclonus evaluates NetworkPolicies with Cyclonus, a conformance suite for network
+// plugins. It reads connections, one JSON object each. For each it writes one line: whether the
+// policies select the pod, and whether they allow the connection.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// question is a connection in one direction, in Cyclonus' own words.
+// question is a connection in one direction, in Cyclonus's own types.
 type question struct {
 	Policies []*networkingv1.NetworkPolicy
 	Traffic  matcher.Traffic

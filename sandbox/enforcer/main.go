@@ -61,8 +61,8 @@ func run(node, kubeconfig, pods string) error {
 }
 
 // queuePackets sends the first packet of each connection from or to a pod to the queue. The
-// library does the same by nftables, whose queue some kernels lack, and goes on without it.
-// Packets of the node itself pass: kubelets' probes.
+// library does the same by nftables, whose queue some kernels lack, and continues without it.
+// Packets of the node itself, such as kubelets' probes, pass.
 func queuePackets(ctx context.Context, pods string) error {
 	for _, rule := range [][]string{
 		{"-m", "owner", "--uid-owner", "0", "-j", "ACCEPT"},

@@ -1,6 +1,6 @@
-// The kustomize-controller that `make flux` builds, for sandboxes that run it. It is in a
-// module of its own: its dependencies hold one another to other versions than those of
-// sandbox/addons. The replacement is its own: go.mod files of dependencies have no say.
+// The kustomize-controller that `make flux` builds, for sandboxes that run it. It is a module
+// of its own, because its dependencies require other versions than sandbox/addons. The
+// replacement is from its own go.mod: Go ignores replacements in dependencies.
 module croft.dev/croft/sandbox/flux
 
 go 1.26.6

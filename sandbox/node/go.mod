@@ -1,5 +1,5 @@
-// What real nodes run besides the kubelet, for `croft-sandbox up --nodes real`: containerd with its
-// shim, runc and CNI plugins.
+// The programs that real nodes run in addition to the kubelet, for `croft-sandbox up --nodes real`:
+// containerd with its shim, runc and CNI plugins.
 module croft.dev/croft/sandbox/node
 
 go 1.26.6

@@ -188,7 +188,7 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// waiting returns since when telco's oldest node waits.
+// waiting returns the time since which telco's oldest node waits.
 func waiting(t *testing.T) float64 {
 	t.Helper()
 	m := &dto.Metric{}

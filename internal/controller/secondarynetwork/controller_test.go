@@ -28,7 +28,7 @@ import (
 	"croft.dev/croft/internal/secondary"
 )
 
-// looked is a looker whose cluster serves whereabouts' kind if it is true.
+// looked is a looker. If it is true, the cluster serves whereabouts' kind.
 type looked bool
 
 func (l looked) Look(context.Context, ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error) {

@@ -20,16 +20,17 @@ type world struct {
 	serial int
 	claims map[string]*Claim
 	phases map[string]Phase
-	// ready is when an instance starts to run.
+	// ready is the time at which an instance starts to run.
 	ready      map[string]time.Time
 	interfaces map[string]*Interface
-	// seen is when an interface is listed, done when its attachment is complete.
+	// seen is the time from which an interface is listed, done the time at which its attachment
+	// is complete.
 	seen, done map[string]time.Time
 	tokens     map[string]string
 	// The operator's memory.
 	orphans  map[string]time.Time
 	attempts map[string]int
-	// pending are the interfaces that the operator has created, and since when, by Key.
+	// pending are the interfaces that the operator has created, with their creation times, by Key.
 	pending map[string]pending
 }
 

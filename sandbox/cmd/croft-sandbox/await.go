@@ -12,26 +12,26 @@ import (
 	"croft.dev/croft/sandbox/internal/supervisor"
 )
 
-// hopeless is the number of starts in a row without becoming ready after which
-// waiting for a component makes no sense.
+// hopeless is the number of consecutive failed starts of a component after which awaitReady
+// gives up.
 const hopeless = 5
 
-// awaitReady waits until all components that pick chooses are ready, and calls
-// ready for each when it first is.
+// awaitReady waits until all components that pick returns are ready. It calls ready once for
+// each of them.
 func awaitReady(
 	ctx context.Context, client *control.Client, h home.Home, timeout time.Duration,
 	pick func([]supervisor.Status) []supervisor.Status, ready func(supervisor.Status),
 ) error {
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	var last []supervisor.Status
 	err := client.Watch(waiting, func(all []supervisor.Status) (bool, error) {
 		last = pick(all)
 		done := true
 		for _, s := range last {
-			if s.State == supervisor.Ready && !told[s.Name] {
-				told[s.Name] = true
+			if s.State == supervisor.Ready && !reported[s.Name] {
+				reported[s.Name] = true
 				ready(s)
 			}
 			if s.Hopeless {
@@ -62,7 +62,7 @@ func laggards(statuses []supervisor.Status) []string {
 	return out
 }
 
-// quote sets lines off from the message that they follow.
+// quote indents lines of a log that follow a message.
 func quote(lines []string) string {
 	if len(lines) == 0 {
 		return ""

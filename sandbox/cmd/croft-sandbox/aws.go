@@ -21,9 +21,9 @@ import (
 func newAWS(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "aws",
-		Short: "Look into the simulated AWS account, and make things go wrong in it",
-		Long: `Look into the simulated AWS account of a sandbox that was started with
---with aws, and make things go wrong in it.
+		Short: "Inspect the simulated AWS account, and inject faults",
+		Long: `Inspect the simulated AWS account of a sandbox that was started with
+--with aws, and inject faults.
 
   croft-sandbox aws instances
   croft-sandbox aws calls --action ec2:CreateLaunchTemplate -o json
@@ -36,7 +36,7 @@ func newAWS(g *global) *cobra.Command {
 	return cmd
 }
 
-// account finds the simulated account of a sandbox that is up.
+// account returns a client of the simulated account of a running sandbox.
 func (g *global) account(ctx context.Context) (cloud.Client, error) {
 	h, client, err := g.dial()
 	if err != nil {
@@ -57,7 +57,7 @@ func (g *global) account(ctx context.Context) (cloud.Client, error) {
 	return cloud.Client{}, usageError{fmt.Errorf("the sandbox in %s has no AWS account: start one with `croft-sandbox up --with aws`", h.Dir)}
 }
 
-// listing is a command that lists the account's objects, as a table or as JSON.
+// listing returns a command that lists objects of the account, as a table or as JSON.
 func listing[T any](g *global, use, short string, get func(context.Context, cloud.Client) ([]T, error), head string, row func(T) []any) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
@@ -106,7 +106,7 @@ func newAWSInstances(g *global) *cobra.Command {
 
 func newAWSCalls(g *global) *cobra.Command {
 	var action string
-	cmd := listing(g, "calls", "List the calls that were made to AWS, the newest last",
+	cmd := listing(g, "calls", "List the calls to AWS, the newest last",
 		func(ctx context.Context, c cloud.Client) ([]cloud.Call, error) {
 			calls, err := c.Calls(ctx)
 			return slices.DeleteFunc(calls, func(c cloud.Call) bool {
@@ -121,7 +121,7 @@ func newAWSCalls(g *global) *cobra.Command {
 }
 
 func newAWSFaults(g *global) *cobra.Command {
-	return listing(g, "faults", "List what goes wrong now",
+	return listing(g, "faults", "List the active faults",
 		func(ctx context.Context, c cloud.Client) ([]account.Fault, error) { return c.Faults(ctx) },
 		"FAULT KIND LEFT WHEN", func(f account.Fault) []any {
 			left := "always"
@@ -140,8 +140,8 @@ func newAWSFault(g *global) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "fault KIND",
-		Short: "Have something go wrong from now on",
-		Long:  "Have something go wrong from now on, until `croft-sandbox aws clear`:\n\n" + list.String(),
+		Short: "Inject a fault",
+		Long:  "Inject a fault. It stays active until `croft-sandbox aws clear`, or until it has occurred --times:\n\n" + list.String(),
 		Args:  args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Kind = account.FaultKind(args[0])
@@ -166,11 +166,11 @@ func newAWSFault(g *global) *cobra.Command {
 	flags.StringVar(&f.Capacity, "capacity", "", "only for on-demand, spot or reserved")
 	flags.StringVar(&f.Subnet, "subnet", "", "only in this subnet")
 	flags.StringVar(&f.Action, "action", "", "only for this call, such as ec2:CreateFleet")
-	flags.IntVar(&f.Times, "times", 0, "how often; 0 for always")
-	flags.IntVar(&f.Limit, "limit", 0, "the quota, of vcpu-quota")
-	flags.DurationVar(&f.Delay, "delay", 5*time.Second, "by how much answers are late, of slow, or for how long interfaces are not seen, of stale")
-	flags.BoolVar(&f.NodeRole, "as-node", false, "of unauthorized: the caller has the role of a node, as when the controller was given none")
-	flags.BoolVar(&f.ExplicitDeny, "explicit-deny", false, "of unauthorized: a policy forbids it, and not only that none allows it")
+	flags.IntVar(&f.Times, "times", 0, "how many times the fault occurs; 0 for no limit")
+	flags.IntVar(&f.Limit, "limit", 0, "for vcpu-quota: the quota")
+	flags.DurationVar(&f.Delay, "delay", 5*time.Second, "for slow: the delay of answers; for stale: the time until new interfaces are listed")
+	flags.BoolVar(&f.NodeRole, "as-node", false, "for unauthorized: the caller has the role of a node, as if the controller had no role of its own")
+	flags.BoolVar(&f.ExplicitDeny, "explicit-deny", false, "for unauthorized: a policy denies the call explicitly; otherwise no policy allows it")
 	return cmd
 }
 
@@ -184,7 +184,7 @@ func joinKinds() string {
 
 func newAWSClear(g *global) *cobra.Command {
 	return &cobra.Command{
-		Use: "clear [FAULT...]", Short: "Take faults back, all if none are named",
+		Use: "clear [FAULT...]", Short: "Remove faults, all if none are named",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := g.account(cmd.Context())
 			if err != nil {
@@ -195,9 +195,9 @@ func newAWSClear(g *global) *cobra.Command {
 				return err
 			}
 			if cleared < len(args) {
-				return fmt.Errorf("only %d of %d faults were there: see `croft-sandbox aws faults`", cleared, len(args))
+				return fmt.Errorf("only %d of %d faults existed: see `croft-sandbox aws faults`", cleared, len(args))
 			}
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%d faults taken back\n", cleared)
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "removed %d faults\n", cleared)
 			return err
 		},
 	}
@@ -205,7 +205,7 @@ func newAWSClear(g *global) *cobra.Command {
 
 func newAWSInterrupt(g *global) *cobra.Command {
 	return &cobra.Command{
-		Use: "interrupt INSTANCE", Short: "Have a spot instance taken away, with the notice that AWS gives", Args: args(cobra.ExactArgs(1)),
+		Use: "interrupt INSTANCE", Short: "Interrupt a spot instance, with AWS's interruption notice", Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := g.account(cmd.Context())
 			if err != nil {
@@ -241,15 +241,15 @@ func newAWSReserve(g *global) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&r.Type, "type", "m5.large", "the type")
 	flags.StringVar(&r.Zone, "zone", component.AWSRegion+"a", "the zone")
-	flags.IntVar(&r.Total, "count", 1, "how many instances")
-	flags.StringToStringVar(&tags, "tags", nil, "tags to find it by, as KEY=VALUE")
+	flags.IntVar(&r.Total, "count", 1, "the number of instances")
+	flags.StringToStringVar(&tags, "tags", nil, "tags, as KEY=VALUE")
 	return cmd
 }
 
-// newAWSLeft lists the resources that a deleted cluster leaves behind in the account.
+// newAWSLeft returns the command that lists resources that a deleted cluster left behind.
 func newAWSLeft(g *global) *cobra.Command {
 	return &cobra.Command{
-		Use: "left", Short: "List what the cluster has made in the account and not removed; ends with 1 if there is something",
+		Use: "left", Short: "List the resources that the cluster created in the account and did not delete; the exit code is 1 if there are any",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, err := g.account(cmd.Context())
@@ -261,8 +261,8 @@ func newAWSLeft(g *global) *cobra.Command {
 				return err
 			}
 			left := holding.Left()
-			for _, what := range left {
-				if _, err := fmt.Fprintln(cmd.OutOrStdout(), what); err != nil {
+			for _, resource := range left {
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), resource); err != nil {
 					return err
 				}
 			}
@@ -276,7 +276,7 @@ func newAWSLeft(g *global) *cobra.Command {
 
 func newAWSEnv(g *global) *cobra.Command {
 	return &cobra.Command{
-		Use: "env", Short: "Print the environment with which AWS's own tools find the account", Args: args(cobra.NoArgs),
+		Use: "env", Short: "Print the environment variables with which AWS's own tools use the account", Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, err := g.account(cmd.Context())
 			if err != nil {

@@ -12,12 +12,12 @@ import (
 	"croft.dev/croft/sandbox/internal/component"
 )
 
-// newAWSSubnet makes a subnet for a secondary network.
+// newAWSSubnet returns the command that creates a subnet for a secondary network.
 func newAWSSubnet(g *global) *cobra.Command {
 	var zone, cidr string
 	tags := map[string]string{}
 	cmd := &cobra.Command{
-		Use: "subnet", Short: "Make a subnet for a secondary network, and print its id", Args: args(cobra.NoArgs),
+		Use: "subnet", Short: "Create a subnet for a secondary network, and print its ID", Args: args(cobra.NoArgs),
 		Example: "  croft-sandbox aws subnet --zone us-west-2a --cidr 10.0.64.0/24 --tags Name=Multus1Az1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, err := g.account(cmd.Context())
@@ -34,8 +34,8 @@ func newAWSSubnet(g *global) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&zone, "zone", component.AWSRegion+"a", "the zone")
-	flags.StringVar(&cidr, "cidr", "10.0.64.0/24", "its network, of 10.0.0.0/16")
-	flags.StringToStringVar(&tags, "tags", nil, "tags to find it by, as KEY=VALUE")
+	flags.StringVar(&cidr, "cidr", "10.0.64.0/24", "its CIDR, within 10.0.0.0/16")
+	flags.StringToStringVar(&tags, "tags", nil, "tags, as KEY=VALUE")
 	return cmd
 }
 

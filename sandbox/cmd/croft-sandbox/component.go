@@ -6,7 +6,7 @@ import (
 	"croft.dev/croft/sandbox/internal/run"
 )
 
-// newComponent is how this binary runs itself as a component.
+// newComponent returns the hidden command with which this binary runs itself as a component.
 func newComponent() *cobra.Command {
 	return &cobra.Command{
 		Use:    "component NAME -- ARGUMENTS",

@@ -36,17 +36,17 @@ func newDown(g *global) *cobra.Command {
 			if err := removeNodes(h); err != nil {
 				return err
 			}
-			said := "was not up"
+			result := "was not up"
 			if wasUp {
-				said = "is down"
+				result = "is down"
 			}
 			if remove {
 				if err := h.Delete(); err != nil {
 					return err
 				}
-				said += " and deleted"
+				result += "; its data is deleted"
 			}
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "the sandbox in %s %s\n", h.Dir, said)
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "the sandbox in %s %s\n", h.Dir, result)
 			return err
 		},
 	}
@@ -55,7 +55,7 @@ func newDown(g *global) *cobra.Command {
 	return cmd
 }
 
-// down ends a sandbox and returns when nothing of it runs any more.
+// down stops a sandbox, and returns when its supervisor and its components have ended.
 func down(ctx context.Context, h home.Home, timeout time.Duration) (wasUp bool, err error) {
 	client, err := control.Dial(h)
 	if errors.Is(err, control.ErrDown) {
@@ -70,7 +70,7 @@ func down(ctx context.Context, h home.Home, timeout time.Duration) (wasUp bool, 
 		return true, ctx.Err()
 	}
 	if err != nil {
-		// It does not listen; the components end with it.
+		// The supervisor does not answer. Its components end with it.
 		if err := kill(h); err != nil {
 			return true, err
 		}
@@ -78,8 +78,8 @@ func down(ctx context.Context, h home.Home, timeout time.Duration) (wasUp bool, 
 	return true, awaitUnlocked(ctx, h)
 }
 
-// removeNodes removes the rest of real nodes whose sandbox was killed: the control groups and
-// the proxy's socket.
+// removeNodes removes the control groups and the proxy's socket of real nodes whose sandbox was
+// killed.
 func removeNodes(h home.Home) error {
 	config, err := h.Config()
 	if err != nil || config.Nodes == "" {

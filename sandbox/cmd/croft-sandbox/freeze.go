@@ -21,7 +21,7 @@ func newFreeze(g *global) *cobra.Command {
 func newThaw(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "thaw COMPONENT",
-		Short: "Let a frozen component go on, and connect an API server that was cut off",
+		Short: "Resume a frozen component, and reconnect an API server that was cut off",
 		Args:  args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.signal(cmd, syscall.SIGCONT, args[0], component.LinkOf(args[0]))
@@ -32,9 +32,9 @@ func newThaw(g *global) *cobra.Command {
 func newCut(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cut API-SERVER",
-		Short: "Cut an API server off from etcd, until `thaw`: its connections stay open, and nothing passes",
-		Long: `Cut an API server off from etcd, until thaw: its connections stay open, and nothing
-passes. It takes a sandbox with several API servers or members of etcd
+		Short: "Cut an API server off from etcd, until `thaw`: its connections stay open, but transfer no data",
+		Long: `Cut an API server off from etcd, until thaw: its connections stay open, but transfer
+no data. The sandbox needs several API servers or members of etcd
 (up --api-servers, --etcd-members).`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,14 +46,14 @@ passes. It takes a sandbox with several API servers or members of etcd
 func newKill(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "kill COMPONENT",
-		Short: "Kill a component's process, which is then started again",
+		Short: "Kill a component's process; the supervisor restarts it",
 		Args:  args(cobra.ExactArgs(1)),
 		RunE:  func(cmd *cobra.Command, args []string) error { return g.signal(cmd, syscall.SIGKILL, args[0]) },
 	}
 }
 
-// signal sends a signal to the processes of a component, the first of names, and of those of
-// the others that the sandbox has.
+// signal sends a signal to the processes of components. The first of names must run; the others
+// are skipped if they do not.
 func (g *global) signal(cmd *cobra.Command, signal syscall.Signal, names ...string) error {
 	_, client, err := g.dial()
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 func newGit(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "git NAME",
-		Short: "Print the URL of a Git repository of the sandbox, and create it if it is not there",
-		Long: `Print the URL of a Git repository of a sandbox that has Flux, and create the
-repository, empty, if it is not there. Everybody on this machine can push to it.
+		Short: "Print the URL of a Git repository of the sandbox, and create it if it does not exist",
+		Long: `Print the URL of a Git repository of a sandbox that has Flux, and create an empty
+repository if it does not exist. Every user of this machine can push to it.
 
-A GitRepository with this URL gets what was pushed at once.`,
+A GitRepository with this URL gets each push immediately.`,
 		Example: "  git clone $(croft-sandbox git deploy)",
 		Args:    args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -30,7 +30,7 @@ A GitRepository with this URL gets what was pushed at once.`,
 				return err
 			}
 			if config.Flux == "" {
-				return usageError{errors.New("this sandbox has no Git server: it comes with `croft-sandbox up --with flux`")}
+				return usageError{errors.New("this sandbox has no Git server: start it with `croft-sandbox up --with flux`")}
 			}
 			ports, err := h.Ports()
 			if err != nil {

@@ -16,13 +16,13 @@ func newKubeconfig(g *global) *cobra.Command {
 	var groups []string
 	cmd := &cobra.Command{
 		Use:   "kubeconfig",
-		Short: "Print where the administrator's kubeconfig is, or issue one for somebody else",
+		Short: "Print the path of the administrator's kubeconfig, or issue a kubeconfig for another user",
 		Example: `  export KUBECONFIG=$(croft-sandbox kubeconfig)
   croft-sandbox kubeconfig --user jane --group team.devs.platform-access > jane.kubeconfig`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(groups) > 0 && user == "" {
-				return usageError{errors.New("--group says whose groups: add --user NAME")}
+				return usageError{errors.New("--group needs a user: add --user NAME")}
 			}
 			h, err := g.existing()
 			if err != nil {

@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/sandbox/internal/home"
 )
 
-// followPause is how often a log that is followed is looked at again.
+// followPause is the interval between two reads of a followed log.
 const followPause = 200 * time.Millisecond
 
 func newLogs(g *global) *cobra.Command {
@@ -33,7 +33,7 @@ func newLogs(g *global) *cobra.Command {
 			return printLog(cmd.Context(), cmd.OutOrStdout(), h, args[0], follow)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is written from now on")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "continue with new lines as they are written")
 	return cmd
 }
 
@@ -59,7 +59,7 @@ func printLog(ctx context.Context, out io.Writer, h home.Home, component string,
 }
 
 func logNames(h home.Home) []string {
-	files, _ := filepath.Glob(h.Log("*")) // the pattern is a good one
+	files, _ := filepath.Glob(h.Log("*")) // the pattern is valid
 	for i, file := range files {
 		files[i] = strings.TrimSuffix(filepath.Base(file), ".log")
 	}

@@ -1,6 +1,6 @@
 // Command croft-sandbox is a real Kubernetes control plane in one binary: etcd,
-// the API server, the controller manager, the scheduler, Karpenter, and kwok in
-// the place of the nodes. It runs itself as each of these components.
+// the API server, the controller manager, the scheduler, Karpenter, and kwok,
+// which simulates the nodes. It runs itself as each of these components.
 package main
 
 import (
@@ -48,7 +48,7 @@ func execute(ctx context.Context) int {
 // usageError is a mistake in the command line.
 type usageError struct{ error }
 
-// exitCode ends the program without another word.
+// exitCode is an error that ends the program with this code, without a message.
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }

@@ -21,8 +21,8 @@ const (
 // nodePrograms are the programs of a real node, in the directory node next to sandbox-nodes.
 var nodePrograms = []string{"containerd", "containerd-shim-runc-v2", "runc", "ptp", "host-local", "loopback", "probe"}
 
-// findNodes returns the path of the program that runs real nodes, after a check that it can;
-// "" for kwok's nodes.
+// findNodes returns the path of the program that runs real nodes, or "" for kwok's nodes. It
+// returns an error if this machine cannot run real nodes.
 func findNodes(kind string) (string, error) {
 	switch kind {
 	case nodesKwok:
@@ -51,7 +51,7 @@ func findNodes(kind string) (string, error) {
 	if len(missing) > 0 {
 		return "", usageError{fmt.Errorf("--nodes real: %s: build them with `make nodes`", strings.Join(missing, ", "))}
 	}
-	// The kubelet mounts volumes by it, kube-proxy routes Services by it.
+	// The kubelet mounts volumes with mount, kube-proxy routes Services with nft.
 	for program, pkg := range map[string]string{"mount": "mount", "nft": "nftables"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return "", usageError{fmt.Errorf("--nodes real: there is no program %s: install the package %s", program, pkg)}
@@ -60,7 +60,8 @@ func findNodes(kind string) (string, error) {
 	return path, nil
 }
 
-// findNetwork reports whether real nodes enforce NetworkPolicies, after a check that they can.
+// findNetwork reports whether real nodes enforce NetworkPolicies. It returns an error if they
+// must and cannot.
 func findNetwork(kind, nodes string) (bool, error) {
 	switch {
 	case kind == networkOpen:

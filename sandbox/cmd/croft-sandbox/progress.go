@@ -10,7 +10,8 @@ import (
 	"croft.dev/croft/sandbox/internal/supervisor"
 )
 
-// progress tells a person how things go; colour is for terminals.
+// progress prints progress messages, with colour on terminals. It ignores write errors: a
+// message that cannot be printed does not stop the command.
 type progress struct {
 	out        io.Writer
 	green, off string
@@ -23,8 +24,6 @@ func newProgress(out io.Writer) *progress {
 	}
 	return p
 }
-
-// Nothing can be done about a progress report that cannot be written.
 
 func (p *progress) line(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.out, format+"\n", args...)

@@ -11,14 +11,14 @@ import (
 	"croft.dev/croft/sandbox/internal/home"
 )
 
-// global is what all commands share.
+// global is the options of all commands.
 type global struct {
 	dir string
 }
 
 func (g *global) home() (home.Home, error) { return home.At(g.dir) }
 
-// existing is the home of a sandbox that was started at some time.
+// existing returns the home of a sandbox that was started at least once; otherwise an error.
 func (g *global) existing() (home.Home, error) {
 	h, err := g.home()
 	if err != nil {
@@ -31,7 +31,7 @@ func (g *global) existing() (home.Home, error) {
 	return h, err
 }
 
-// dial finds the supervisor of a sandbox that is up.
+// dial connects to the supervisor of a running sandbox.
 func (g *global) dial() (home.Home, *control.Client, error) {
 	h, err := g.existing()
 	if err != nil {
@@ -50,16 +50,16 @@ func newRoot() *cobra.Command {
 		Use:   "croft-sandbox",
 		Short: "A real Kubernetes control plane with Karpenter, in one binary",
 		Long: `croft-sandbox runs a real control plane on this machine: etcd, kube-apiserver,
-kube-controller-manager, kube-scheduler, Karpenter, and kwok, which plays the
-nodes. Nothing is downloaded, no container runtime is needed, and everything
-listens on the loopback interface alone.
+kube-controller-manager, kube-scheduler, Karpenter, and kwok, which simulates
+the nodes. It downloads nothing, needs no container runtime, and listens only
+on the loopback interface.
 
   croft-sandbox up
   croft-sandbox kubectl get nodes
   croft-sandbox down`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		// Flags before `kubectl` are ours, those after it are kubectl's.
+		// Flags before `kubectl` are croft-sandbox's, flags after it are kubectl's.
 		TraverseChildren: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {

@@ -12,7 +12,7 @@ import (
 func newStop(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "stop COMPONENT",
-		Short: "Stop a component and leave it stopped; the others run on",
+		Short: "Stop a component and leave it stopped; the others keep running",
 		Args:  args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			_, client, err := g.dial()

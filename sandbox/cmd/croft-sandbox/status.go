@@ -17,7 +17,7 @@ func newStatus(g *global) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show how the components are",
+		Short: "Show the state of the components",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "table" && output != "json" {

@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/sandbox/internal/supervisor"
 )
 
-// newSupervise is the process that `up` leaves behind.
+// newSupervise returns the hidden command of the process that `up` starts in the background.
 func newSupervise(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:    "supervise",
@@ -33,7 +33,7 @@ func newSupervise(g *global) *cobra.Command {
 }
 
 func supervise(ctx context.Context, h home.Home) error {
-	syscall.Umask(0o077) // components' files are readable by the owner alone
+	syscall.Umask(0o077) // only the owner may read the components' files
 	unlock, err := h.Lock()
 	if err != nil {
 		return fmt.Errorf("%s: %w", h.Dir, err)
@@ -55,7 +55,7 @@ func supervise(ctx context.Context, h home.Home) error {
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	// A test that ends without cleaning up takes its sandbox with it.
+	// If a test ends without cleaning up, its sandbox ends, too.
 	lifeline.Watch(end)
 	server, err := control.Listen(h, sup, end)
 	if err != nil {

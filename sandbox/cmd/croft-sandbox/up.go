@@ -42,21 +42,20 @@ func newUp(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start the sandbox, or resume it with its data",
-		Long: `Start a sandbox in --dir and return when all its components are ready. In a
-directory that holds one already it is resumed: with its data, its authority,
-and, unless told otherwise now, with the components, the croft and the Gatekeeper
-it had.
+		Long: `Start a sandbox in --dir, and return when all its components are ready. If the
+directory contains a sandbox already, resume it with its data, its certificate
+authority and its previous options. Options of this command replace previous ones.
 
---with gatekeeper runs a real Gatekeeper too, webhooks, controllers and audit,
-as its own service account. Its webhooks say Fail and not Ignore, as croft
-requires of clusters where it is relied on.
+--with gatekeeper also runs a real Gatekeeper (webhooks, controllers and audit) with
+its own service account. Its webhooks have the failure policy Fail instead of Ignore,
+as croft requires for placement by Gatekeeper.
 
---with flux runs the real kustomize-controller, locked down for several tenants, as
-its own service account, and a Git server that it fetches from: see ` + "`croft-sandbox git`" + `.
-There is no source-controller: GitRepositories of other servers stay as they are.
+--with flux runs the real kustomize-controller with the multi-tenancy lockdown and its
+own service account, and a Git server that it fetches from: see ` + "`croft-sandbox git`" + `.
+No source-controller runs: GitRepositories on other servers are not fetched.
 
---with aws runs a simulated AWS account, and Karpenter with its AWS provider, as
-it is published, in the place of kwok's: nodes are instances there. See
+--with aws runs a simulated AWS account, and Karpenter with its published AWS provider
+instead of the kwok provider: nodes are instances in the account. See
 ` + "`croft-sandbox aws`" + `.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,15 +65,15 @@ it is published, in the place of kwok's: nodes are instances there. See
 	f := cmd.Flags()
 	f.StringSliceVar(&o.components, "components", component.All, "the components to start")
 	f.StringSliceVar(&o.zones, "zones", instancetypes.DefaultZones, "the zones in which Karpenter finds instances")
-	f.StringVar(&o.croft, "croft", "", "path of a croft binary to install and run along")
-	f.IntVar(&o.controllerQPS, "controller-qps", 300, "how many requests a second kube-controller-manager may make, and half as many again in a burst; clusters have 20 where nobody says otherwise")
-	f.BoolVar(&o.typeChecks, "type-checks", false, "have kube-controller-manager check the types in admission policies, as clusters do: croft's take ten to twenty seconds of a core")
-	f.StringVar(&o.auditPolicy, "audit-policy", "", "path of an audit policy (audit.k8s.io): the API server logs requests in DIR/audit.log; --audit-policy= ends it")
-	f.IntVar(&o.apiServers, "api-servers", 1, "the number of API servers, each of which can be stopped, frozen and cut off from etcd by itself")
+	f.StringVar(&o.croft, "croft", "", "path of a croft binary to install and run")
+	f.IntVar(&o.controllerQPS, "controller-qps", 300, "the limit of requests a second of kube-controller-manager, half as many more in a burst; the default of clusters is 20")
+	f.BoolVar(&o.typeChecks, "type-checks", false, "have kube-controller-manager check the types in admission policies, as clusters do; croft's policies take one core ten to twenty seconds")
+	f.StringVar(&o.auditPolicy, "audit-policy", "", "path of an audit policy (audit.k8s.io): the API server logs requests in DIR/audit.log; --audit-policy= turns it off")
+	f.IntVar(&o.apiServers, "api-servers", 1, "the number of API servers; each can be stopped, frozen and cut off from etcd")
 	f.StringVar(&o.nodes, "nodes", nodesKwok, "the nodes that Karpenter creates: kwok simulates them, real runs containerd and a kubelet for each; needs root")
 	f.StringVar(&o.network, "network", networkOpen, "with real nodes: enforced runs a network plugin that enforces NetworkPolicies")
 	f.IntVar(&o.etcdMembers, "etcd-members", 1, "the number of members of etcd")
-	f.StringVar(&o.apiServer, "kube-apiserver", "", "path of a kube-apiserver of another version to run; --kube-apiserver= ends it")
+	f.StringVar(&o.apiServer, "kube-apiserver", "", "path of a kube-apiserver of another version to run; --kube-apiserver= runs the built-in one")
 	f.StringArrayVar(&o.apiServerArgs, "kube-apiserver-arg", nil, "a further argument of the API server, such as --feature-gates=NAME=true; may be repeated")
 	o.with.addTo(cmd)
 	f.BoolVar(&o.wait, "wait", true, "wait until all components are ready")
@@ -94,9 +93,9 @@ func (o *upOptions) run(cmd *cobra.Command, g *global) error {
 	}
 	if _, err := control.Dial(h); !errors.Is(err, control.ErrDown) {
 		if err != nil {
-			return fmt.Errorf("a supervisor runs in %s but cannot be found: end it with `croft-sandbox down` (%w)", h.Dir, err)
+			return fmt.Errorf("a supervisor runs in %s, but its socket cannot be found: stop it with `croft-sandbox down` (%w)", h.Dir, err)
 		}
-		show.line("the sandbox in %s is up already; to change it, take it down first", h.Dir)
+		show.line("the sandbox in %s is up already; to change it, stop it first with `croft-sandbox down`", h.Dir)
 		return nil
 	}
 	if err := h.SaveConfig(config); err != nil {
@@ -113,13 +112,13 @@ func (o *upOptions) run(cmd *cobra.Command, g *global) error {
 	}
 	everything := func(s []supervisor.Status) []supervisor.Status { return s }
 	if err := awaitReady(ctx, client, h, o.timeout, everything, show.ready); err != nil {
-		// A failed start must not leave half a sandbox.
+		// A failed start must not leave components running.
 		cleanup := context.WithoutCancel(ctx)
 		if _, downErr := down(cleanup, h, 20*time.Second); downErr != nil {
 			return errors.Join(err, downErr)
 		}
 		if ctx.Err() != nil {
-			return errors.New("interrupted; what had started is down again")
+			return errors.New("interrupted; the sandbox is down again")
 		}
 		return err
 	}
@@ -127,7 +126,7 @@ func (o *upOptions) run(cmd *cobra.Command, g *global) error {
 	return nil
 }
 
-// config is the requested configuration, or else the last one.
+// config returns the saved configuration, if any, with the requested changes.
 func (o *upOptions) config(cmd *cobra.Command, h home.Home) (home.Config, error) {
 	config, err := h.Config()
 	resumed := err == nil
@@ -178,8 +177,8 @@ func (o *upOptions) config(cmd *cobra.Command, h home.Home) (home.Config, error)
 	return config, o.addOptional(cmd, &config)
 }
 
-// replicas are the numbers of API servers and of members of etcd. A cluster of etcd keeps
-// its members.
+// replicas sets the numbers of API servers and of members of etcd. An existing etcd cluster
+// keeps its members.
 func (o *upOptions) replicas(cmd *cobra.Command, resumed bool, config *home.Config) error {
 	for name, count := range map[string]int{"api-servers": o.apiServers, "etcd-members": o.etcdMembers} {
 		if count < 1 || count > 5 {
@@ -198,7 +197,7 @@ func (o *upOptions) replicas(cmd *cobra.Command, resumed bool, config *home.Conf
 	return nil
 }
 
-// addOptional sets the optional components, and refuses those that exclude each other.
+// addOptional sets the optional components, and refuses options that exclude each other.
 func (o *upOptions) addOptional(cmd *cobra.Command, config *home.Config) error {
 	if err := o.with.config(cmd, config); err != nil {
 		return err
@@ -222,7 +221,7 @@ func (o *upOptions) nodesConfig(cmd *cobra.Command, config *home.Config) (err er
 	return err
 }
 
-// findCroft checks that a croft binary can be run; "" means none.
+// findCroft returns the absolute path of a croft binary that can be run; "" means none.
 func findCroft(path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -237,7 +236,8 @@ func findCroft(path string) (string, error) {
 	return abs, nil
 }
 
-// findAPIServer checks that another kube-apiserver can be run; "" means this program.
+// findAPIServer returns the absolute path of a kube-apiserver that can be run; "" means this
+// program.
 func findAPIServer(path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -252,7 +252,7 @@ func findAPIServer(path string) (string, error) {
 	return abs, nil
 }
 
-// findAuditPolicy checks that an audit policy can be read; "" means none.
+// findAuditPolicy returns the absolute path of an audit policy that can be read; "" means none.
 func findAuditPolicy(path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -268,7 +268,7 @@ func findAuditPolicy(path string) (string, error) {
 }
 
 // startSupervisor starts this program as the supervisor, detached from the
-// terminal, and returns when it can be asked.
+// terminal, and returns when it answers.
 func startSupervisor(ctx context.Context, h home.Home) (*control.Client, error) {
 	binary, err := os.Executable()
 	if err != nil {

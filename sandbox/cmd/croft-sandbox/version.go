@@ -18,7 +18,7 @@ var parts = []struct{ name, module string }{
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the versions of what is inside",
+		Short: "Print the versions of the components",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			versions := map[string]string{}

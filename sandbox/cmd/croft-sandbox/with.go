@@ -15,8 +15,8 @@ import (
 	"croft.dev/croft/sandbox/internal/home"
 )
 
-// withOptions are a sandbox's additional components, and the kinds that its API server
-// does not serve.
+// withOptions are a sandbox's optional components, and the kinds that its API server does not
+// serve.
 type withOptions struct {
 	with, without []string
 	gatekeeper    string
@@ -40,20 +40,20 @@ const (
 
 func (o *withOptions) addTo(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&o.with, "with", nil, "what to run besides: "+withGatekeeper+", "+withFlux+", "+withAWS+"; --with= ends it")
+	f.StringSliceVar(&o.with, "with", nil, "optional components: "+withGatekeeper+", "+withFlux+", "+withAWS+"; --with= removes them")
 	f.StringVar(&o.gatekeeper, "gatekeeper", "",
-		"path of a gatekeeper binary to run, if not the one beside croft-sandbox; its manifest lies beside it, as PATH.yaml")
+		"path of a gatekeeper binary to run, with its manifest as PATH.yaml; by default the one next to croft-sandbox")
 	f.StringVar(&o.flux, "flux", "",
-		"path of a kustomize-controller binary to run, if not the one beside croft-sandbox; the definitions of its kinds lie beside it, as PATH.yaml")
-	f.StringVar(&o.aws.karpenter, "karpenter-aws", "", "path of a karpenter-aws binary to run, if not the one beside croft-sandbox")
+		"path of a kustomize-controller binary to run, with its CRDs as PATH.yaml; by default the one next to croft-sandbox")
+	f.StringVar(&o.aws.karpenter, "karpenter-aws", "", "path of a karpenter-aws binary to run; by default the one next to croft-sandbox")
 	f.StringVar(&o.aws.cluster, "aws-cluster", "demo", "the cluster's name in the simulated account: platform.clusterName")
-	f.Float64Var(&o.aws.speed, "aws-speed", 1, "how many times faster the account's instances are than real ones, which take some 25 s to become nodes")
-	f.BoolVar(&o.audit, "audit", true, "whether Gatekeeper does what its audit pod does, too: audit, and write the status of what it enforces")
+	f.Float64Var(&o.aws.speed, "aws-speed", 1, "how many times faster instances are than real ones, which become nodes after about 25 s")
+	f.BoolVar(&o.audit, "audit", true, "let Gatekeeper also do the work of its audit pod: audit, and write the status of its policies")
 	f.StringSliceVar(&o.without, "without", nil,
-		"what the API server does without: MutatingAdmissionPolicy, which clusters before Kubernetes 1.36 do not have, or MutatingAdmissionPolicy/v1; --without= ends it")
+		"features to turn off in the API server: MutatingAdmissionPolicy, which clusters before Kubernetes 1.36 do not have, or MutatingAdmissionPolicy/v1; --without= turns them on again")
 }
 
-// config updates the last configuration by the requested one.
+// config applies the requested changes to the saved configuration.
 func (o *withOptions) config(cmd *cobra.Command, config *home.Config) error {
 	for _, name := range o.with {
 		if name != withGatekeeper && name != withFlux && name != withAWS {
@@ -109,7 +109,8 @@ func (o *withOptions) fluxConfig(cmd *cobra.Command, config *home.Config) (err e
 	return needsAPIServer(withFlux, config.Flux, config)
 }
 
-// needsAPIServer refuses to run something, if its binary is named, without an API server.
+// needsAPIServer returns an error if an optional component is to run without an API server. An
+// empty binary means that the component does not run.
 func needsAPIServer(name, binary string, config *home.Config) error {
 	if binary != "" && !slices.Contains(config.Components, component.APIServer) {
 		return usageError{fmt.Errorf("%s needs %q: add it to --components", name, component.APIServer)}
@@ -117,7 +118,7 @@ func needsAPIServer(name, binary string, config *home.Config) error {
 	return nil
 }
 
-// gatekeeperBeside is the binary that the Makefile builds.
+// gatekeeperBeside returns the gatekeeper binary next to this program, which the Makefile builds.
 func gatekeeperBeside() (string, error) {
 	binary, err := os.Executable()
 	if err != nil {
@@ -126,8 +127,8 @@ func gatekeeperBeside() (string, error) {
 	return findGatekeeper(filepath.Join(filepath.Dir(binary), component.Gatekeeper))
 }
 
-// findGatekeeper checks that a gatekeeper binary can be run, and that its manifest is
-// there.
+// findGatekeeper returns the absolute path of a gatekeeper binary that can be run and has a
+// manifest.
 func findGatekeeper(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -140,13 +141,13 @@ func findGatekeeper(path string) (string, error) {
 	if err != nil {
 		return "", usageError{errors.Join(
 			fmt.Errorf("gatekeeper: %w", err),
-			errors.New("build it with `make gatekeeper` (minutes the first time), or name another with --gatekeeper PATH, its deploy/gatekeeper.yaml beside it as PATH.yaml"),
+			errors.New("build it with `make gatekeeper` (minutes the first time), or name another with --gatekeeper PATH, with its deploy/gatekeeper.yaml as PATH.yaml"),
 		)}
 	}
 	return abs, nil
 }
 
-// config updates the last configuration by the requested one.
+// config applies the requested changes to the saved configuration.
 func (o *awsOptions) config(cmd *cobra.Command, asked bool, config *home.Config) error {
 	f := cmd.Flags()
 	if !asked && f.Changed("with") {
@@ -157,7 +158,7 @@ func (o *awsOptions) config(cmd *cobra.Command, asked bool, config *home.Config)
 	}
 	if config.AWS == nil {
 		if f.Changed("karpenter-aws") || f.Changed("aws-cluster") || f.Changed("aws-speed") {
-			return usageError{fmt.Errorf("there is no account to say this of: add --with %s", withAWS)}
+			return usageError{fmt.Errorf("--karpenter-aws, --aws-cluster and --aws-speed need the simulated AWS account: add --with %s", withAWS)}
 		}
 		return nil
 	}
@@ -168,7 +169,7 @@ func (o *awsOptions) config(cmd *cobra.Command, asked bool, config *home.Config)
 		config.AWS.Speed = o.speed
 	}
 	if config.AWS.Speed <= 0 {
-		return usageError{fmt.Errorf("--aws-speed %g: instances take some time; choose a number above 0", config.AWS.Speed)}
+		return usageError{fmt.Errorf("--aws-speed %g: choose a number above 0", config.AWS.Speed)}
 	}
 	if !slices.Contains(config.Components, component.Karpenter) {
 		return usageError{fmt.Errorf("%s needs %q: add it to --components", withAWS, component.Karpenter)}
@@ -178,8 +179,8 @@ func (o *awsOptions) config(cmd *cobra.Command, asked bool, config *home.Config)
 	return err
 }
 
-// findKarpenterAWS checks that a karpenter-aws binary can be run; "" is the one
-// that the Makefile builds.
+// findKarpenterAWS returns the absolute path of a karpenter-aws binary that can be run; "" means
+// the one next to this program, which the Makefile builds.
 func findKarpenterAWS(path string) (string, error) {
 	if path == "" {
 		binary, err := os.Executable()
@@ -198,8 +199,8 @@ func findKarpenterAWS(path string) (string, error) {
 	return abs, nil
 }
 
-// findFlux checks that a kustomize-controller binary can be run, and that the CRDs of
-// its kinds are there; "" is the binary that the Makefile builds.
+// findFlux returns the absolute path of a kustomize-controller binary that can be run and has
+// CRDs; "" means the one next to this program, which the Makefile builds.
 func findFlux(path string) (string, error) {
 	if path == "" {
 		binary, err := os.Executable()
@@ -220,7 +221,7 @@ func findFlux(path string) (string, error) {
 		return "", usageError{fmt.Errorf("flux: %w: the sandbox's Git server needs git: install it", missing)}
 	}
 	if err != nil {
-		return "", usageError{fmt.Errorf("flux: %w: build it with `make flux` (minutes the first time), or name another with --flux PATH, the definitions of its kinds beside it as PATH.yaml", err)}
+		return "", usageError{fmt.Errorf("flux: %w: build it with `make flux` (minutes the first time), or name another with --flux PATH, with its CRDs as PATH.yaml", err)}
 	}
 	return abs, nil
 }

@@ -1,11 +1,11 @@
 // Command karpenter-aws is Karpenter with its AWS provider, both as published, for
-// a sandbox: it listens on no other address than it is told.
+// a sandbox: it listens only on the given addresses.
 //
 //	karpenter-aws --kubeconfig FILE --health-address HOST:PORT --metrics-address HOST:PORT
-//	karpenter-aws crds      # the definitions of the provider's kinds
+//	karpenter-aws crds      # print the provider's CRDs
 //
-// All else is read from the environment, as Karpenter always does, and so is where
-// AWS is: AWS_ENDPOINT_URL.
+// It reads its other options from the environment, as Karpenter always does, and AWS's
+// address from AWS_ENDPOINT_URL.
 package main
 
 import (
@@ -47,7 +47,7 @@ func run(args []string) error {
 		return err
 	}
 	lifeline.Watch(func() {
-		fmt.Fprintln(os.Stderr, "the supervisor is gone; so am I")
+		fmt.Fprintln(os.Stderr, "the supervisor has ended: karpenter-aws ends, too")
 		os.Exit(1)
 	})
 	o, err := karpenter.Parse(args)
@@ -90,7 +90,7 @@ func newOperator(ctx context.Context, o karpenter.Options) (*operator.Operator, 
 	}, nil
 }
 
-// newControllers wires the provider to Karpenter's controllers as its own main
+// newControllers connects the provider to Karpenter's controllers as the provider's own main
 // package does.
 func newControllers(ctx context.Context, op *awsoperator.Operator) []controller.Controller {
 	provider := cloudprovider.New(op.InstanceTypesProvider, op.InstanceProvider, op.EventRecorder, op.GetClient(), op.AMIProvider,

@@ -30,7 +30,7 @@ import (
 	"croft.dev/croft/internal/dial"
 )
 
-// ports are the servers' ports: images of web servers listen on either.
+// ports are the servers' ports: the images that real nodes replace listen on either.
 var ports = []string{":80", ":8080"}
 
 func main() {

@@ -1,5 +1,5 @@
-// Command sandbox-nodes runs the real nodes of a sandbox. croft-sandbox starts it; it starts
-// itself as the first process of each node, as its kubelet and as its kube-proxy.
+// Command sandbox-nodes runs the real nodes of a sandbox. croft-sandbox starts it. It starts
+// itself as the first process of each node, as the node's kubelet and as its kube-proxy.
 //
 //	sandbox-nodes serve --dir DIR …
 package main
@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/cli"
-	_ "k8s.io/component-base/metrics/prometheus/clientgo" // as the kubelet's own main package has it
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // as in the kubelet's own main package
 	_ "k8s.io/component-base/metrics/prometheus/version"
 	kubeproxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
@@ -33,8 +33,8 @@ func main() {
 	if len(os.Args) < 2 {
 		fail(fmt.Errorf("name a command: serve"))
 	}
-	// A sandbox's files are for their owner alone, but containers of other users pass through
-	// containerd's directories and control groups.
+	// The supervisor's umask gives only the owner access. Containers of other users need access
+	// to containerd's directories and control groups.
 	syscall.Umask(0o022)
 	command, args := os.Args[1], os.Args[2:]
 	switch command {

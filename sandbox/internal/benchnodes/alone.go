@@ -7,36 +7,37 @@ import (
 	"croft.dev/croft/internal/secondary/attach"
 )
 
-// The ways to a node, as the report names them. Script is that of the AWS post.
+// The ways to attach interfaces to a node, as the report names them. Script is the script of
+// the AWS post.
 const (
 	Without = "without networks"
 	Croft   = "croft"
 	Script  = "the script in user data"
 )
 
-// Alone is one node at a time, so that no limit counts.
+// Alone is the result of one node at a time, which no limit of EC2 affects.
 type Alone struct {
 	Nodes int   `json:"nodes"`
 	Ways  []Way `json:"ways"`
 }
 
-// Way is how long nodes take in one way.
+// Way is the time that nodes take in one way.
 type Way struct {
 	Name string `json:"name"`
 	// Launched are the seconds from the launch of each NodeClaim until the node is Ready
 	// and takes pods that use its networks.
 	Launched []float64 `json:"secondsFromLaunched"`
-	// Later is by how many seconds each node is later than the same node without networks.
+	// Later are the seconds by which each node is later than the same node without networks.
 	Later []float64 `json:"secondsLater"`
-	// Incomplete counts nodes that are Ready, and lack an interface or one that is up.
+	// Incomplete counts nodes that are Ready, but have an interface missing or not up.
 	Incomplete int `json:"incomplete"`
 }
 
-// between is how long the account has between two nodes.
+// between is the pause between two nodes, in which the account deletes the first.
 const between = 2 * time.Minute
 
-// MeasureAlone measures n nodes in each way, one after the other. The account's file is
-// kept in dir.
+// MeasureAlone measures n nodes in each way, one after the other. It writes the account's file
+// to dir.
 func MeasureAlone(ctx context.Context, dir string, n int) (Alone, error) {
 	without, byCroft, byScript := Way{Name: Without}, Way{Name: Croft}, Way{Name: Script}
 	w, err := newWorld(ctx, dir)
@@ -45,8 +46,8 @@ func MeasureAlone(ctx context.Context, dir string, n int) (Alone, error) {
 	}
 	operator := newCroft(w)
 	for range n {
-		// One instance with croft: its own time to Ready is that without networks, too, since
-		// nothing of croft is on its way.
+		// One instance with croft. Its time to Ready is also the time without networks, since
+		// croft does not delay Ready.
 		claim, err := w.launch()
 		if err != nil {
 			return Alone{}, err
@@ -65,7 +66,7 @@ func MeasureAlone(ctx context.Context, dir string, n int) (Alone, error) {
 		if err := w.end(claim); err != nil {
 			return Alone{}, err
 		}
-		// And one with the script, which the kubelet waits for.
+		// One instance with the script. The kubelet starts only when the script has ended.
 		if claim, err = w.launch(); err != nil {
 			return Alone{}, err
 		}
@@ -84,7 +85,7 @@ func MeasureAlone(ctx context.Context, dir string, n int) (Alone, error) {
 	return Alone{n, []Way{without, byCroft, byScript}}, nil
 }
 
-// end ends a node, and lets its interfaces go.
+// end terminates a node's instance, and waits until its interfaces are deleted.
 func (w *world) end(c attach.Claim) error {
 	if err := w.Terminate(c.Instance); err != nil {
 		return err

@@ -24,7 +24,7 @@ var (
 	others = flag.Float64("others", 3, "calls a second that others make of each action, of the 5 that EC2 allows")
 )
 
-// measured is what TestBench has found.
+// measured is the result of TestBench.
 var measured Report
 
 func TestMain(m *testing.M) {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 			strings.Join(Formats, "|"))
 		os.Exit(2)
 	}
-	// The report has standard output to itself.
+	// Only the report goes to standard output.
 	stdout := os.Stdout
 	os.Stdout = os.Stderr
 	code := m.Run()
@@ -91,8 +91,8 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// TestAlone fails if the script costs a node nothing, if croft costs it more than the
-// criterion, and if a node of croft's lacks an interface.
+// TestAlone fails if the script does not delay a node as computed, if croft delays it by more
+// than the criterion, or if a node of croft lacks an interface.
 func TestAlone(t *testing.T) {
 	const n = 10
 	a := alone(t, n)
@@ -111,10 +111,10 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestNothingIsWastedTwice has croft share an account's limits with others, who use three of
-// five calls a second. It fails if croft makes a call that comes to nothing a second time, if
-// a node is left incomplete, and if no call is refused: then the test is of no use. What is
-// refused is random, so there are several rounds.
+// TestNothingIsWastedTwice lets other clients use three of the five calls a second of an account
+// with croft. It fails if two calls for the same change have no effect, if a node stays
+// incomplete, or if no call is refused: then the test proves nothing. Refusals are random, so
+// there are several rounds.
 func TestNothingIsWastedTwice(t *testing.T) {
 	for _, n := range []int{10, 10, 10, 10, 10, 10, 10, 10, 30, 30, 30, 30} {
 		s := crowd(t, Croft, n, 3)
@@ -128,9 +128,8 @@ func TestNothingIsWastedTwice(t *testing.T) {
 	}
 }
 
-// TestScriptsCollide wants the other side of the comparison to be what it is said to be:
-// scripts that share an account's limits leave nodes incomplete, and one alone does not for
-// the limits' sake.
+// TestScriptsCollide checks the other side of the comparison: many scripts that share an
+// account's limits leave nodes incomplete, and two scripts do not reach the limits.
 func TestScriptsCollide(t *testing.T) {
 	s := crowd(t, Script, 60, 3)
 	if s.Incomplete < 20 || s.Calls.WastedTwice == 0 {

@@ -7,21 +7,20 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud"
 )
 
-// Calls are what a side asked of EC2.
+// Calls counts a side's calls to EC2.
 type Calls struct {
-	// Made are all, Throttled those that were refused for their rate.
+	// Made counts all calls, Throttled the calls that EC2 refused for their rate.
 	Made      int `json:"made"`
 	Throttled int `json:"throttled"`
-	// Reads are those of Made that change nothing by their nature.
+	// Reads counts the calls of Made that only read.
 	Reads int `json:"reads"`
-	// WastedTwice are the changes for which two calls or more came to nothing: they were
-	// refused, or the change had been made before.
+	// WastedTwice counts the changes for which two calls or more had no effect: EC2 refused
+	// them, or an earlier call had made the change.
 	WastedTwice int `json:"wastedTwice"`
-	// Most is how many calls came to nothing for the change that had the most of them.
+	// Most is the maximum number of calls without effect for one change.
 	Most int `json:"most"`
 }
 
-// countCalls counts calls.
 func countCalls(all []cloud.Call) Calls {
 	c := Calls{Made: len(all)}
 	wasted, made := map[string]int{}, map[string]bool{}
@@ -49,7 +48,8 @@ func countCalls(all []cloud.Call) Calls {
 	return c
 }
 
-// keyOf is the same for calls that ask for the same change: of the same parameters.
+// keyOf returns the action and the parameters of a call: the same for calls that request the
+// same change.
 func keyOf(call cloud.Call) string {
 	var parts []string
 	for name, value := range call.Params {

@@ -12,10 +12,10 @@ import (
 	"croft.dev/croft/internal/secondary/attach"
 )
 
-// again is how soon the operator looks again when the limiter held a call back.
+// again is the pause before the operator retries after its limiter deferred a call.
 const again = time.Second
 
-// croft is the operator as far as interfaces go.
+// croft is the part of the operator that manages interfaces.
 type croft struct {
 	world  *world
 	keeper *interfaces.Keeper
@@ -27,7 +27,7 @@ func newCroft(w *world) *croft {
 }
 
 // run makes passes, as the controller does, until all claims have all their interfaces and
-// there is nothing left to do. It returns when each claim had its interfaces, by UID.
+// the plan is empty. It returns the time at which each claim had its interfaces, by UID.
 func (c *croft) run(ctx context.Context, claims []attach.Claim) (map[string]time.Time, error) {
 	attached := map[string]time.Time{}
 	deadline := time.Now().Add(patience)
@@ -57,14 +57,14 @@ func (c *croft) run(ctx context.Context, claims []attach.Claim) (map[string]time
 	return attached, fmt.Errorf("after %s %d of %d nodes have their interfaces", patience, len(attached), len(claims))
 }
 
-// usable is when pods can come to a node of a pool with waitForNetworks: it is Ready, and the
-// taint is gone. The operator lists the interfaces on the Node; the agent, which has been on
-// the node since a while after it registered, sets up the links, which takes it
-// milliseconds, and says so; the operator removes the taint. Each is a write.
+// usable returns the time at which a node of a pool with waitForNetworks accepts pods: it is
+// Ready and has no taint. First, the operator lists the interfaces on the Node. Then the agent,
+// which starts some time after the node registered, sets up the links within milliseconds, and
+// reports them. Then the operator removes the taint. Each step is a write.
 func usable(registered, ready, attached time.Time, agent time.Duration) time.Time {
 	listed := latest(registered, attached).Add(write)
-	said := latest(registered.Add(agent), listed).Add(write)
-	return latest(ready, said.Add(write))
+	reported := latest(registered.Add(agent), listed).Add(write)
+	return latest(ready, reported.Add(write))
 }
 
 func latest(times ...time.Time) (last time.Time) {

@@ -8,33 +8,33 @@ import (
 	"croft.dev/croft/internal/secondary/attach"
 )
 
-// patience is how long a crowd has.
+// patience is the time limit for a crowd.
 const patience = 20 * time.Minute
 
-// Crowd is many nodes at once.
+// Crowd is the result of many nodes at once.
 type Crowd struct {
 	Nodes int `json:"nodes"`
-	// Others is how many calls a second of each action others make in the account.
+	// Others is the number of calls a second of each action by other clients of the account.
 	Others float64 `json:"others"`
 	Sides  []Side  `json:"sides"`
 }
 
-// Side is what came of many nodes in one way.
+// Side is the result of many nodes in one way.
 type Side struct {
 	Name string `json:"name"`
-	// Seconds are how long each node that is complete took from its launch until it was
+	// Seconds are the seconds that each complete node took from its launch until it was
 	// Ready and took pods that use its networks.
 	Seconds []float64 `json:"seconds"`
-	// Incomplete counts nodes that lack an interface, or one that is up, for good; Loose
-	// the interfaces that are attached to nothing, for good.
+	// Incomplete counts nodes that at the end have an interface missing or not up, Loose the
+	// interfaces that are not attached at the end.
 	Incomplete int   `json:"incomplete"`
 	Loose      int   `json:"loose"`
 	Calls      Calls `json:"calls"`
 }
 
-// MeasureCrowd launches n nodes at once, by croft or by the script of each. The account's
-// file is kept in dir; others make so many calls a second of each action that changes
-// interfaces, and have used up what may be called at once.
+// MeasureCrowd launches n nodes at once, with croft or with the script on each. It writes the
+// account's file to dir. others is the number of calls a second that other clients make of each
+// action that changes interfaces. They have also used up the burst of each action.
 func MeasureCrowd(ctx context.Context, dir, name string, n int, others float64) (Side, error) {
 	w, err := newWorld(ctx, dir)
 	if err != nil {
@@ -61,7 +61,8 @@ func MeasureCrowd(ctx context.Context, dir, name string, n int, others float64) 
 	return side, err
 }
 
-// busy has others use the account: their calls cost tokens, and nothing else.
+// busy simulates other clients of the account: their calls use up tokens, without any other
+// effect.
 func (w *world) busy(ctx context.Context, rate float64) {
 	actions := []string{"ec2:CreateNetworkInterface", "ec2:AttachNetworkInterface", "ec2:ModifyNetworkInterfaceAttribute"}
 	for _, action := range actions {

@@ -1,12 +1,12 @@
-// Package benchnodes measures how long a node with two extra network interfaces takes, and
-// what EC2's limits do to a hundred of them at once: without networks, with croft, and with
-// the script that AWS's blog post "Deploying Karpenter Nodes with Multus on Amazon EKS" has
-// in user data.
+// Package benchnodes measures the time that a node with two extra network interfaces takes, and
+// the effect of EC2's limits on a hundred of them at once: without networks, with croft, and
+// with the script that AWS's blog post "Deploying Karpenter Nodes with Multus on Amazon EKS"
+// has in user data.
 //
-// It runs on the simulated account, at the wire, with simulated time: everything here runs
-// in a bubble of testing/synctest, where time.Sleep costs nothing. That is why its command
-// is a test binary (`make bench-nodes`). Real are croft's keeper of interfaces with its
-// limiter, its plans, AWS's SDK and the account's token buckets; assumed are the times below.
+// It calls the simulated account by its HTTP API, in simulated time: all code here runs in a
+// bubble of testing/synctest, where time.Sleep returns at once. That is why its command is a
+// test binary (`make bench-nodes`). croft's keeper of interfaces with its limiter and its plans,
+// AWS's SDK and the account's token buckets are real; the times below are assumed.
 package benchnodes
 
 import (
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// span is a time that lies anywhere between two.
+// span is a range of durations, from which random ones are drawn.
 type span struct{ least, most time.Duration }
 
 func (s span) draw() time.Duration { return s.least + rand.N(s.most-s.least+1) }
@@ -29,35 +29,37 @@ func (s span) String() string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// The times of others. How long an instance and an attachment take is the simulated
+// The times of other programs. The times of an instance and of an attachment are the simulated
 // account's own; see its package.
 var (
-	// untilLaunched is from a pod that needs a node to an instance: the post's second node.
+	// untilLaunched is the time from a pod that needs a node until an instance is launched: the
+	// post's second node.
 	untilLaunched = 4 * time.Second
-	// answer is how long EC2 takes for a call: creating, attaching and setting up an
+	// answer is the time of EC2's answer to a call: creating, attaching and setting up an
 	// interface takes Amazon's VPC CNI about 2 s (amazon-vpc-cni-k8s#1872).
 	answer = 500 * time.Millisecond
-	// untilScript is from an instance that runs to its user data: the post's two nodes, from
-	// "VM Initialized" to "Cloud-Init Final Start".
+	// untilScript is the time from a running instance to its user data: the post's two nodes,
+	// from "VM Initialized" to "Cloud-Init Final Start".
 	untilScript = span{4 * time.Second, 5 * time.Second}
-	// command is one call of the AWS CLI, start of the program and answer. The post's two
-	// nodes spend 21 and 26 s in user data, of which 3 s are sleeps, on 14 calls.
+	// command is the time of one call of the AWS CLI: the program's start and the answer. The
+	// post's two nodes spend 21 and 26 s in user data, of which 3 s are sleeps, on 14 calls.
 	command = span{1290 * time.Millisecond, 1640 * time.Millisecond}
-	// untilAgent is from a registered node to croft's agent on it: as long as Amazon's VPC CNI
-	// takes on the post's two nodes, a pod of a DaemonSet on the node's network, too.
+	// untilAgent is the time from a registered node until croft's agent runs on it: the time
+	// of Amazon's VPC CNI on the post's two nodes, which is also a pod of a DaemonSet on the
+	// node's network.
 	untilAgent = span{6 * time.Second, 8 * time.Second}
-	// write is one write to the API server, and until its watchers see it.
+	// write is the time of one write to the API server, until watchers observe it.
 	write = 100 * time.Millisecond
 )
 
-// Assumption is a time that is assumed.
+// Assumption is an assumed time.
 type Assumption struct {
 	What   string `json:"what"`
 	Value  string `json:"value"`
 	Source string `json:"source"`
 }
 
-// assumptions are all times that are assumed.
+// assumptions returns all assumed times.
 func assumptions() []Assumption {
 	const post = "the AWS post's two nodes, by node-latency-for-k8s"
 	return []Assumption{

@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// Criterion is by how many seconds a node with two more interfaces may be later than one
-// without.
+// Criterion is the number of seconds by which a node with two extra interfaces may be later
+// than a node without them.
 const Criterion = 3.0
 
-// Report is everything that one run has found.
+// Report is the result of one run.
 type Report struct {
 	Assumptions []Assumption `json:"assumptions"`
 	Alone       Alone        `json:"alone"`
 	Crowds      []Crowd      `json:"crowds"`
 }
 
-// Formats are the ways in which Write writes a report.
+// Formats are the formats of Write.
 var Formats = []string{"table", "markdown", "json"}
 
-// Write writes a report for people, or as JSON with every sample.
+// Write writes a report as tables, or as JSON with every sample.
 func (r Report) Write(w io.Writer, format string) error {
 	switch format {
 	case "json":
@@ -39,7 +39,7 @@ func (r Report) Write(w io.Writer, format string) error {
 	}
 }
 
-// table has a name in the first column, and figures in the others.
+// table has names in the first column, and figures in the others.
 type table struct {
 	title string
 	head  []string
@@ -113,7 +113,7 @@ func (a Alone) table() table {
 	return t
 }
 
-// verdict says whether croft keeps the criterion.
+// verdict reports how many nodes of croft meet the criterion.
 func (a Alone) verdict() string {
 	for _, y := range a.Ways {
 		if y.Name != Croft {
@@ -153,7 +153,7 @@ func (c Crowd) table() table {
 	return t
 }
 
-// inSeconds writes seconds as a person reads them; without a sample there is nothing.
+// inSeconds formats seconds for readers; NaN, which means no sample, as "-".
 func inSeconds(v float64) string {
 	if math.IsNaN(v) {
 		return "-"
@@ -161,7 +161,8 @@ func inSeconds(v float64) string {
 	return seconds(time.Duration(v * float64(time.Second)))
 }
 
-// percentile is the smallest sample that p percent of all do not exceed.
+// percentile returns the smallest sample that p percent of all samples do not exceed; NaN if
+// there are none.
 func percentile(p float64, samples []float64) float64 {
 	if len(samples) == 0 {
 		return math.NaN()

@@ -13,24 +13,24 @@ import (
 	"croft.dev/croft/internal/secondary/attach"
 )
 
-// script is the one that the post has in user data, as its repository had it when the post
-// was published (aws-samples/karpenter-with-multus-on-eks, config/nodepool.yaml of
-// 2024-01-24): for each network seven calls of the AWS CLI, one after the other, and three
-// seconds of sleeps. It runs by `bash -xe`: it ends where a command fails, but a pipe into
-// jq does not fail when the CLI does. The kubelet starts when it has ended, in any case.
+// script is the script of the post's user data, as in its repository when the post was
+// published (aws-samples/karpenter-with-multus-on-eks, config/nodepool.yaml of 2024-01-24): for
+// each network seven calls of the AWS CLI, one after the other, and three seconds of sleeps in
+// total. `bash -xe` runs it: it ends when a command fails, but a pipe to jq does not fail when
+// the CLI does. The kubelet starts when the script has ended, even if it failed.
 type script struct {
 	world *world
 	claim attach.Claim
 }
 
-// ran is what came of a script.
+// ran is the result of a script.
 type ran struct {
 	took time.Duration
-	// up says that both interfaces were there when the script brought up what it found.
+	// up reports that both interfaces were attached when the script set its devices up.
 	up bool
 }
 
-// run runs it, as on the instance.
+// run simulates the script on the instance.
 func (s *script) run(ctx context.Context) ran {
 	began := time.Now()
 	var devices []string
@@ -51,7 +51,7 @@ func (s *script) run(ctx context.Context) ran {
 	return out
 }
 
-// attach makes and attaches the interface in the nth network. Not ok is where the script
+// attach creates and attaches the interface in the nth network. If ok is false, the script
 // ends.
 func (s *script) attach(ctx context.Context, n int) (id string, ok bool) {
 	zone := s.world.networks[n].Spec.Zones[0]
@@ -68,7 +68,7 @@ func (s *script) attach(ctx context.Context, n int) (id string, ok bool) {
 	if _, err := s.cli().DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: byTag}); err != nil {
 		return "", false
 	}
-	// Its range of IPv6, if it has one.
+	// The script gets the subnet's IPv6 range, if it has one.
 	if _, err := s.cli().DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: []string{zone.Subnet}}); err != nil {
 		return "", false
 	}
@@ -80,8 +80,8 @@ func (s *script) attach(ctx context.Context, n int) (id string, ok bool) {
 		}},
 	})
 	if err != nil {
-		s.cli() // attach-network-interface has no ID, which is an error of usage; the pipe hides it
-		s.cli() // so is modify-network-interface-attribute, and ends the script
+		s.cli() // attach-network-interface without an ID is a usage error; the pipe hides it
+		s.cli() // so is modify-network-interface-attribute, which ends the script
 		return "", false
 	}
 	id = aws.ToString(made.NetworkInterface.NetworkInterfaceId)
@@ -95,7 +95,7 @@ func (s *script) attach(ctx context.Context, n int) (id string, ok bool) {
 		return "", false
 	}
 	if lost {
-		s.cli() // of no attachment: EC2 refuses it, and the script ends
+		s.cli() // a change without an attachment: EC2 refuses it, and the script ends
 		return "", false
 	}
 	_, err = s.cli().ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{
@@ -107,9 +107,9 @@ func (s *script) attach(ctx context.Context, n int) (id string, ok bool) {
 	return id, err == nil
 }
 
-// cli starts the AWS CLI once more. It tries a call three times, in its retry mode
-// "standard", which is version 2's default: each time it waits up to one second, two seconds
-// and so on, by a random part (botocore, retries/standard.py).
+// cli simulates a start of the AWS CLI. It tries a call three times, in the retry mode
+// "standard", the default of version 2: between tries it waits for a random part of one second,
+// then of two seconds, and so on (botocore, retries/standard.py).
 func (s *script) cli() *ec2.Client {
 	time.Sleep(command.draw() - answer)
 	return ec2.NewFromConfig(s.world.config, func(o *ec2.Options) {

@@ -30,7 +30,7 @@ const (
 	profile      = "nodes"
 )
 
-// world is an account with two secondary networks, as it is before a node comes.
+// world is an account with two secondary networks, before the first node.
 type world struct {
 	*account.Account
 	server   *cloud.Server
@@ -39,7 +39,8 @@ type world struct {
 	claims   int
 }
 
-// newWorld keeps its account in a directory. Its instances boot until ctx ends.
+// newWorld returns a world whose account is stored in a directory. Its instances boot until ctx
+// ends.
 func newWorld(ctx context.Context, dir string) (*world, error) {
 	w := &world{}
 	settings := account.Settings{Region: "us-west-2", Zones: []string{"us-west-2a", "us-west-2b"}, Cluster: cluster, Speed: 1}
@@ -75,7 +76,7 @@ func newWorld(ctx context.Context, dir string) (*world, error) {
 	return w, nil
 }
 
-// boot does what is due in the account, and lets instances register.
+// boot advances the account as time passes, and marks instances as registered.
 func (w *world) boot(ctx context.Context) {
 	for ctx.Err() == nil {
 		changed := w.Change()
@@ -119,7 +120,7 @@ func (w *world) launch() (attach.Claim, error) {
 	}, nil
 }
 
-// wanted is what a cluster with these NodeClaims asks croft for.
+// wanted returns the desired interfaces of a cluster with these NodeClaims.
 func (w *world) wanted(claims []attach.Claim) interfaces.Wanted {
 	return interfaces.Wanted{
 		Cluster: cluster, Networks: w.networks, Claims: claims,
@@ -127,8 +128,8 @@ func (w *world) wanted(claims []attach.Claim) interfaces.Wanted {
 	}
 }
 
-// complete says whether an instance has all that its networks need: an interface in each,
-// attached, without the check of source and destination, and deleted with the instance.
+// complete reports whether an instance has an interface in each network that is attached, has
+// no check of source and destination, and is deleted with the instance.
 func (w *world) complete(instance string) bool {
 	count := 0
 	for _, n := range w.AllInterfaces() {
@@ -141,7 +142,7 @@ func (w *world) complete(instance string) bool {
 	return count == len(w.networks)
 }
 
-// loose counts interfaces that are attached to nothing.
+// loose counts interfaces that are not attached.
 func (w *world) loose() (count int) {
 	for _, n := range w.AllInterfaces() {
 		if n.Attachment == nil {
@@ -151,8 +152,8 @@ func (w *world) loose() (count int) {
 	return count
 }
 
-// endpoint hands calls to the account without a network between them: real connections and
-// simulated time do not mix. Half of the time that an answer takes passes before the call.
+// endpoint passes calls to the account without a network, because real connections do not work
+// in simulated time. Half of the answer's time passes before the call, half after it.
 type endpoint struct{ server http.Handler }
 
 // Do implements aws.HTTPClient.

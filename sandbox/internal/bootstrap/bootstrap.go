@@ -1,5 +1,5 @@
-// Package bootstrap writes into a new cluster the objects that its components and croft
-// need: CRDs, and the rights of Karpenter and kwok.
+// Package bootstrap writes the objects to a new cluster that its components and croft need:
+// CRDs, and the rights of Karpenter and kwok.
 package bootstrap
 
 import (
@@ -24,7 +24,7 @@ import (
 	"croft.dev/croft/api/crds"
 )
 
-// fieldManager owns a sandbox's fields.
+// fieldManager is the field manager of a sandbox's own objects.
 const fieldManager = "croft-sandbox"
 
 // patience is the time limit for the API server to serve a CRD.
@@ -33,8 +33,8 @@ const patience = 30 * time.Second
 //go:embed manifests
 var manifests embed.FS
 
-// Install applies everything, and more of the caller's, and returns when the API
-// server serves all kinds. Done again it changes nothing.
+// Install applies all objects, including the caller's in more, and returns when the API server
+// serves all kinds. A second call changes nothing.
 func Install(ctx context.Context, kubeconfig string, more ...*unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -62,7 +62,7 @@ func Install(ctx context.Context, kubeconfig string, more ...*unstructured.Unstr
 	}))
 }
 
-// definitions are Karpenter's, as the linked version has them, and croft's.
+// definitions returns the CRDs of the linked version of Karpenter, and croft's.
 func definitions() ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, list := range [][]*apiextensionsv1.CustomResourceDefinition{karpenterapis.CRDs, kwokapis.CRDs} {
@@ -73,7 +73,7 @@ func definitions() ([]*unstructured.Unstructured, error) {
 			}
 			u := &unstructured.Unstructured{Object: object}
 			u.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-			// Fields that Go writes although they are not set.
+			// Go encodes these fields although they are not set.
 			unstructured.RemoveNestedField(u.Object, "status")
 			unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 			out = append(out, u)
@@ -83,7 +83,7 @@ func definitions() ([]*unstructured.Unstructured, error) {
 	return append(out, croft...), err
 }
 
-// readFS reads all documents of all files; empty ones are skipped.
+// readFS reads all documents of all files. It skips empty documents.
 func readFS(fsys fs.FS) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	err := fs.WalkDir(fsys, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -104,7 +104,7 @@ func readFS(fsys fs.FS) ([]*unstructured.Unstructured, error) {
 	return out, err
 }
 
-// Decode reads all documents of a file of YAML.
+// Decode reads all documents of a YAML file. It skips empty documents.
 func Decode(content []byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
@@ -123,7 +123,7 @@ func Decode(content []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// established tells whether a definition's kind is served.
+// established reports whether the API server serves a CRD's kind.
 func established(u *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, c := range conditions {

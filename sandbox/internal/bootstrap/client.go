@@ -31,8 +31,8 @@ func newClient(kubeconfig string) (*client, error) {
 	return &client{c}, err
 }
 
-// resource is the interface for an object's kind. All objects here are of built-in kinds
-// with regular plurals, so discovery is not needed.
+// resource returns the client of an object's kind. All objects here are of built-in kinds with
+// regular plurals, so that discovery is not needed.
 func (c *client) resource(u *unstructured.Unstructured) dynamic.ResourceInterface {
 	gvr, _ := meta.UnsafeGuessKindToResource(u.GroupVersionKind())
 	if ns := u.GetNamespace(); ns != "" {
@@ -41,8 +41,8 @@ func (c *client) resource(u *unstructured.Unstructured) dynamic.ResourceInterfac
 	return c.Resource(gvr)
 }
 
-// applyAll applies namespaces first, and the rest at once. It tells of all that
-// failed, not only of the first.
+// applyAll applies namespaces first, then all other objects at once. It returns all errors, not
+// only the first.
 func (c *client) applyAll(ctx context.Context, objects []*unstructured.Unstructured) error {
 	isNamespace := func(u *unstructured.Unstructured) bool { return u.GetKind() == "Namespace" }
 	namespaces := slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool { return !isNamespace(u) })
@@ -68,8 +68,8 @@ func (c *client) applyAtOnce(ctx context.Context, objects []*unstructured.Unstru
 	return errors.Join(failed...)
 }
 
-// InvalidError is the API server's refusal of an object that this program was
-// built with: trying again will not help.
+// InvalidError is the API server's refusal of an invalid object that this program was built
+// with. A retry cannot succeed.
 type InvalidError struct{ error }
 
 // Unwrap returns the API server's own error.

@@ -1,5 +1,5 @@
 // Package cgroup creates and deletes the control groups of a sandbox's real nodes. The kernel
-// removes all else of a node with its processes.
+// removes a node's other resources with its processes.
 package cgroup
 
 import (
@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// hierarchies are where control groups are mounted: version 1 has a directory for each
-// controller, version 2 has one for all.
+// hierarchies is the directory in which control groups are mounted: version 1 has a directory
+// for each controller, version 2 one for all.
 const hierarchies = "/sys/fs/cgroup"
 
-// Groups are the control groups of a sandbox's nodes: a path below each hierarchy.
+// Groups is the path of the control groups of a sandbox's nodes below each hierarchy.
 type Groups string
 
 // listRoots returns the mounted hierarchies.
@@ -29,7 +29,7 @@ func listRoots() ([]string, error) {
 	return all, err
 }
 
-// Create makes the control group of a node, and returns its path below the hierarchies.
+// Create creates the control group of a node, and returns its path below the hierarchies.
 func (g Groups) Create(node string) (string, error) {
 	roots, err := listRoots()
 	if err != nil {
@@ -55,7 +55,7 @@ func (g Groups) Create(node string) (string, error) {
 	return "/" + path, nil
 }
 
-// delegate has version 2 pass all controllers on to the children of a group.
+// delegate enables all controllers of a group for its children, which version 2 requires.
 func delegate(dir string) error {
 	all, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,8 +72,8 @@ func delegate(dir string) error {
 	return nil
 }
 
-// inherit copies the processors and memory nodes of version 1: a group without takes no
-// process.
+// inherit copies the CPUs and memory nodes of the parent, which version 1 requires: a group
+// without them accepts no process.
 func inherit(parent, dir string) error {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		value, err := os.ReadFile(filepath.Join(parent, file))
@@ -90,7 +90,7 @@ func inherit(parent, dir string) error {
 	return nil
 }
 
-// Remove deletes the groups of a node, or of all nodes for "". Their processes have ended.
+// Remove deletes the groups of a node, or of all nodes for "". Their processes must have ended.
 func (g Groups) Remove(node string) error {
 	roots, err := listRoots()
 	if err != nil {
@@ -103,7 +103,7 @@ func (g Groups) Remove(node string) error {
 	return errors.Join(all...)
 }
 
-// removeTree deletes a group after its children. The files in it go with it.
+// removeTree deletes a group after its children. The kernel deletes its files with it.
 func removeTree(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

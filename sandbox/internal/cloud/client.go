@@ -14,45 +14,45 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/account"
 )
 
-// Client asks the account of a sandbox, at its address.
+// Client is a client of a sandbox's account, at its address.
 type Client struct{ Address string }
 
-// Calls are those that were made to AWS, the oldest first.
+// Calls returns the calls to AWS, the oldest first.
 func (c Client) Calls(ctx context.Context) (out []Call, err error) {
 	return out, c.do(ctx, http.MethodGet, "calls", nil, nil, &out)
 }
 
-// Holding is what the account holds.
+// Holding returns the resources in the account.
 func (c Client) Holding(ctx context.Context) (out Holding, err error) {
 	return out, c.do(ctx, http.MethodGet, "holding", nil, nil, &out)
 }
 
-// Faults are those that go wrong now.
+// Faults returns the active faults.
 func (c Client) Faults(ctx context.Context) (out []account.Fault, err error) {
 	return out, c.do(ctx, http.MethodGet, "faults", nil, nil, &out)
 }
 
-// AddFault has something go wrong from now on.
+// AddFault injects a fault, and returns it with its ID.
 func (c Client) AddFault(ctx context.Context, f account.Fault) (out account.Fault, err error) {
 	return out, c.do(ctx, http.MethodPost, "faults", nil, f, &out)
 }
 
-// ClearFaults takes faults back, all if none are named, and says how many.
+// ClearFaults removes faults, all if none are named, and returns their number.
 func (c Client) ClearFaults(ctx context.Context, ids ...string) (cleared int, err error) {
 	return cleared, c.do(ctx, http.MethodDelete, "faults", url.Values{"id": ids}, nil, &cleared)
 }
 
-// Interrupt has a spot instance taken away, after notice.
+// Interrupt interrupts a spot instance, two minutes after a notice.
 func (c Client) Interrupt(ctx context.Context, instance string) error {
 	return c.do(ctx, http.MethodPost, "interrupt", url.Values{"instance": {instance}}, nil, new(any))
 }
 
-// Reserve keeps capacity for the account, and returns the reservation's ID.
+// Reserve reserves capacity for the account, and returns the reservation's ID.
 func (c Client) Reserve(ctx context.Context, r account.CapacityReservation) (id string, err error) {
 	return id, c.do(ctx, http.MethodPost, "reservations", nil, r, &id)
 }
 
-// AddSubnet makes a subnet in a zone, which no node class finds unless its tags say so.
+// AddSubnet creates a subnet in a zone. Node classes find it only by its tags.
 func (c Client) AddSubnet(ctx context.Context, zone, cidr string, tags account.Tags) (made account.Subnet, err error) {
 	return made, c.do(ctx, http.MethodPost, "subnets", nil, account.Subnet{Zone: zone, CIDR: cidr, Tags: tags}, &made)
 }
@@ -70,7 +70,7 @@ func (c Client) do(ctx context.Context, method, what string, query url.Values, i
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("ask the simulated account: %w", err)
+		return fmt.Errorf("request to the simulated account: %w", err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {

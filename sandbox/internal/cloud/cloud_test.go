@@ -30,7 +30,7 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/service"
 )
 
-// clock is one that stands still until it is moved.
+// clock is a clock that only advance moves.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -83,7 +83,7 @@ func start(t *testing.T) *simulated {
 
 var settings = account.Settings{Region: "us-west-2", Zones: []string{"us-west-2a", "us-west-2b"}, Cluster: "demo", Speed: 1}
 
-// code is that of an error from AWS, "" for none.
+// code returns the code of an error from AWS, "" for nil.
 func code(err error) string {
 	var api smithy.APIError
 	switch {
@@ -107,7 +107,7 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// template makes the instance profile and the launch template that a fleet needs.
+// template creates the instance profile and the launch template that a fleet needs.
 func (s *simulated) template(t *testing.T) string {
 	t.Helper()
 	ctx := t.Context()
@@ -236,7 +236,7 @@ func TestImages(t *testing.T) {
 		}
 	}
 	if _, err := parameters.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String("/mine")}); code(err) != "ParameterNotFound" {
-		t.Errorf("a parameter that is not there: %v", err)
+		t.Errorf("a missing parameter: %v", err)
 	}
 	named := must[*ec2.DescribeImagesOutput](t)(s.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{
 		Owners: []string{"self", "amazon"}, Filters: []ec2types.Filter{{Name: aws.String("name"), Values: []string{"amazon-eks-node-1.36-*arm64*"}}},
@@ -254,7 +254,7 @@ func TestOtherServices(t *testing.T) {
 		t.Errorf("%+v", cluster)
 	}
 	if _, err := clusters.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String("other")}); code(err) != "ResourceNotFoundException" {
-		t.Errorf("a cluster that is not there: %v", err)
+		t.Errorf("a missing cluster: %v", err)
 	}
 	products := must[*pricing.GetProductsOutput](t)(pricing.NewFromConfig(s.config).GetProducts(ctx, &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2")}))
 	if len(products.PriceList) == 0 || !strings.Contains(products.PriceList[0], "pricePerUnit") {
@@ -287,7 +287,7 @@ func TestInstanceProfiles(t *testing.T) {
 	}
 	_, err = s.iam.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: name, RoleName: aws.String("none")})
 	if code(err) != "NoSuchEntity" || !strings.Contains(err.Error(), "role") {
-		t.Errorf("a role that is not there: %v", err)
+		t.Errorf("a missing role: %v", err)
 	}
 	if _, err := s.iam.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: name}); err != nil {
 		t.Error(err)
@@ -332,7 +332,7 @@ func TestInstanceLives(t *testing.T) {
 	}
 	if i.Data.MetadataOptions["HttpPutResponseHopLimit"] != "1" || i.Data.SecurityGroups[0] != "sg-1" || i.Data.KMSKeys[0] != "key" ||
 		i.Tags["karpenter.sh/nodepool"] != "pool" || i.Type != "c5.large" {
-		t.Errorf("what it was started with: %+v", i)
+		t.Errorf("wrong settings of the instance: %+v", i)
 	}
 	if _, err := s.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: aws.String("x")}}}); err != nil {
 		t.Error(err)
@@ -348,7 +348,7 @@ func TestInstanceLives(t *testing.T) {
 		t.Errorf("10 s later it is %s", state())
 	}
 	if _, err := s.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{"i-none"}}); code(err) != "InvalidInstanceID.NotFound" {
-		t.Errorf("one that is not there: %v", err)
+		t.Errorf("a missing instance: %v", err)
 	}
 }
 
@@ -396,7 +396,7 @@ func TestFleetFaults(t *testing.T) {
 				t.Fatalf("instances %+v, errors %+v", out.Instances, out.Errors)
 			}
 			if overrides := out.Errors[0].LaunchTemplateAndOverrides.Overrides; overrides.InstanceType != "m5.large" || overrides.AvailabilityZone == nil {
-				t.Errorf("the error does not say what for: %+v", overrides)
+				t.Errorf("the error does not name the offer: %+v", overrides)
 			}
 		})
 	}
@@ -516,7 +516,7 @@ func TestSpotInterruption(t *testing.T) {
 	queue := sqs.NewFromConfig(s.config)
 	address := must[*sqs.GetQueueUrlOutput](t)(queue.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("demo")}))
 	if _, err := queue.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("other")}); code(err) != "QueueDoesNotExist" {
-		t.Errorf("a queue that is not there: %v", err)
+		t.Errorf("a missing queue: %v", err)
 	}
 	drain := func(wait int32) (bodies []string) {
 		t.Helper()
@@ -540,7 +540,7 @@ func TestSpotInterruption(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := <-waiting; len(got) != 1 || !strings.Contains(got[0], "EC2 Spot Instance Interruption Warning") || !strings.Contains(got[0], id) {
-		t.Errorf("whoever waited got %v", got)
+		t.Errorf("the waiting call received %v", got)
 	}
 	s.advance(119 * time.Second)
 	must[[]account.Instance](t)(s.Advance())
@@ -571,7 +571,7 @@ func TestReservations(t *testing.T) {
 func TestOnDemandIsNotInterrupted(t *testing.T) {
 	s := start(t)
 	err := s.client.Interrupt(t.Context(), s.launch(t, "on-demand"))
-	if err == nil || !strings.Contains(err.Error(), "only spot instances are taken away") {
+	if err == nil || !strings.Contains(err.Error(), "only spot instances can be interrupted") {
 		t.Errorf("an instance on demand: %v", err)
 	}
 }
@@ -585,7 +585,7 @@ func TestCallsAreRemembered(t *testing.T) {
 		t.Errorf("%+v", calls)
 	}
 	if left := must[cloud.Holding](t)(s.client.Holding(ctx)); len(left.Left()) != 2 {
-		t.Errorf("what is left: %v", left.Left())
+		t.Errorf("resources left: %v", left.Left())
 	}
 }
 

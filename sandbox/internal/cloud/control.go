@@ -8,23 +8,23 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/account"
 )
 
-// own is where the sandbox's own commands ask.
+// own is the path of the requests of the sandbox's own commands.
 const own = "/sandbox/"
 
 func isOwn(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, own) }
 
-// Holding is what an account holds that a cluster made.
+// Holding is the resources in an account.
 type Holding struct {
 	Instances []account.Instance        `json:"instances"`
 	Templates []account.LaunchTemplate  `json:"launchTemplates"`
 	Profiles  []account.InstanceProfile `json:"instanceProfiles"`
 	Subnets   []account.Subnet          `json:"subnets"`
 	Groups    []account.SecurityGroup   `json:"securityGroups"`
-	// Interfaces are all network interfaces, also those that instances started with.
+	// Interfaces are all network interfaces, including the primary interfaces of instances.
 	Interfaces []account.Interface `json:"interfaces"`
 }
 
-// Left is what a cluster has made and not removed.
+// Left returns the resources that a cluster created and did not delete.
 func (h *Holding) Left() (out []string) {
 	for _, i := range h.Instances {
 		if i.State == account.Pending || i.State == account.Running {
@@ -33,7 +33,7 @@ func (h *Holding) Left() (out []string) {
 	}
 	for _, n := range h.Interfaces {
 		if n.Attachment == nil || n.Attachment.DeviceIndex > 0 {
-			out = append(out, "network-interface/"+n.ID) // the others are their instances'
+			out = append(out, "network-interface/"+n.ID) // AWS deletes the primary ones with their instances
 		}
 	}
 	for _, t := range h.Templates {
@@ -41,7 +41,7 @@ func (h *Holding) Left() (out []string) {
 	}
 	for _, p := range h.Profiles {
 		if p.Path != "/" {
-			out = append(out, "instance-profile"+p.Path+p.Name) // those at the root are people's own
+			out = append(out, "instance-profile"+p.Path+p.Name) // users created the ones at the root
 		}
 	}
 	return out
@@ -88,7 +88,7 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	// A client that does not listen any more has its own error.
+	// A client that has disconnected gets an error of its own.
 	_ = json.NewEncoder(w).Encode(answer)
 }
 

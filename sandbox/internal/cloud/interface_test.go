@@ -14,14 +14,13 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/account"
 )
 
-// second is a subnet beside the nodes' one, in the zone of the instance that launch
-// starts.
+// second creates a second subnet in the first zone.
 func (s *simulated) second(t *testing.T, cidr string) account.Subnet {
 	t.Helper()
 	return must[account.Subnet](t)(s.client.AddSubnet(t.Context(), settings.Zones[0], cidr, account.Tags{"Name": "Multus1Az1"}))
 }
 
-// running is an instance that runs, in the first zone.
+// running starts an instance in the first zone, and waits until it runs.
 func (s *simulated) running(t *testing.T) string {
 	t.Helper()
 	s.template(t)
@@ -105,7 +104,7 @@ func TestInterfaceLives(t *testing.T) {
 	}
 	_, err := s.ec2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{NetworkInterfaceIds: []string{id}})
 	if code(err) != "InvalidNetworkInterfaceID.NotFound" {
-		t.Errorf("one that is gone: %v", err)
+		t.Errorf("a deleted interface: %v", err)
 	}
 }
 
@@ -191,8 +190,8 @@ func TestAttachIsRefused(t *testing.T) {
 	}
 }
 
-// TestInstanceTakesInterfacesAlong wants what is to go with an instance to go with it,
-// and the rest to be available again.
+// TestInstanceTakesInterfacesAlong fails if an interface with deleteOnTermination outlives its
+// instance, or if another one is not available again.
 func TestInstanceTakesInterfacesAlong(t *testing.T) {
 	s := start(t)
 	subnet, instance := s.second(t, "10.0.64.0/24"), s.running(t)
@@ -219,7 +218,7 @@ func TestInstanceTakesInterfacesAlong(t *testing.T) {
 		t.Errorf("the one that was to stay: %+v", n)
 	}
 	if left := must[cloud.Holding](t)(s.client.Holding(t.Context())); !strings.Contains(strings.Join(left.Left(), " "), "network-interface/"+ids[1]) {
-		t.Errorf("what is left: %v", left.Left())
+		t.Errorf("resources left: %v", left.Left())
 	}
 }
 
@@ -249,7 +248,7 @@ func TestAddressesAndPrefixes(t *testing.T) {
 	if _, err := s.ec2.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: id, Ipv4PrefixCount: aws.Int32(1)}); code(err) != "InsufficientFreeAddressesInSubnet" {
 		t.Errorf("a prefix more than is reserved: %v", err)
 	}
-	// What is reserved is had by name only.
+	// EC2 assigns an address of the explicit reservation only if the call names it.
 	pods := must[*ec2.AssignPrivateIpAddressesOutput](t)(s.ec2.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{
 		NetworkInterfaceId: id, PrivateIpAddresses: []string{"10.0.64.33", "10.0.64.34"},
 	}))
@@ -275,7 +274,7 @@ func TestAddressesAndPrefixes(t *testing.T) {
 	if got := s.describe(t, *id); len(got.PrivateIpAddresses) != 1 || len(got.Ipv4Prefixes) != 0 {
 		t.Errorf("after they were taken away: %+v", got)
 	}
-	// Nothing is given out of a reservation by itself: of 128 addresses 5 are AWS's, 32 are
+	// EC2 does not choose addresses in a reservation: of 128 addresses 5 are AWS's, 32 are
 	// reserved, and two interfaces have one each.
 	reserved := netip.MustParsePrefix("10.0.64.32/27")
 	for range 128 - 5 - 32 - 2 {
@@ -323,7 +322,7 @@ func TestDescribeInterfaces(t *testing.T) {
 	}
 }
 
-// TestStale wants what was made a moment ago not to be seen, by any call.
+// TestStale fails if any call finds an interface before the delay of the fault is over.
 func TestStale(t *testing.T) {
 	s, ctx := start(t), t.Context()
 	subnet, instance := s.second(t, "10.0.64.0/24"), s.running(t)
@@ -348,8 +347,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestTokenBuckets wants an action to be refused once its bucket is empty, others not
-// to be, and the bucket to fill again.
+// TestTokenBuckets fails if an action is not refused once its bucket is empty, if another
+// action is refused, or if the bucket does not fill again.
 func TestTokenBuckets(t *testing.T) {
 	s := start(t)
 	subnet := s.second(t, "10.0.64.0/20")

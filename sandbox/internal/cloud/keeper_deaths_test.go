@@ -14,36 +14,38 @@ import (
 	"croft.dev/croft/internal/secondary/attach"
 )
 
-// deaths lets an instance end in the middle of a pass: right before a change that is for it
-// reaches EC2, or right after.
+// deaths terminates an instance during a pass: immediately before a change for it reaches EC2,
+// or immediately after.
 type deaths struct {
 	interfaces.Writer
 	*networked
 
 	mu sync.Mutex
-	// left is how many changes it is until then; instance and step narrow them down.
+	// left is the number of changes until then; 0 for never. If step is set, only changes of
+	// this step for this instance count.
 	left           int64
 	instance, step string
 	before         bool
 	dead           string
 }
 
-// soon has the instance of the nth change end.
+// soon terminates the instance of the nth change from now.
 func (d *deaths) soon(nth int64, before bool) { d.left, d.before, d.dead = nth, before, "" }
 
-// at has an instance end at the first change of a kind.
+// at terminates an instance at its first change of a step.
 func (d *deaths) at(instance, step string, before bool) {
 	d.soon(1, before)
 	d.instance, d.step = instance, step
 }
 
-// never has no instance end from now on. It returns the one that has.
+// never stops the terminations, and returns the instance that was terminated.
 func (d *deaths) never() string {
 	d.left = 0
 	return d.dead
 }
 
-// change makes one. Steps are named as in "attach n3".
+// change makes a change, and terminates the instance if its turn has come. Steps are named as
+// in "attach n3".
 func (d *deaths) change(instance, step string, call func() error) error {
 	d.mu.Lock()
 	dies := false
@@ -95,7 +97,8 @@ func (d *deaths) Change(ctx context.Context, c attach.Change) error {
 	return d.change(d.instanceOf(c.Interface), step+c.Network, func() error { return d.Writer.Change(ctx, c) })
 }
 
-// instanceOf is the instance that an interface was made for; "" if its claim is gone.
+// instanceOf returns the instance for which an interface was created; "" if its claim no longer
+// exists.
 func (n *networked) instanceOf(id string) string {
 	made := n.Interface(id)
 	if made == nil {
@@ -109,12 +112,12 @@ func (n *networked) instanceOf(id string) string {
 	return ""
 }
 
-// forget lets the claim of an instance go.
+// forget removes the claim of an instance.
 func (n *networked) forget(instance string) {
 	n.wanted.Claims = slices.DeleteFunc(slices.Clone(n.wanted.Claims), func(c attach.Claim) bool { return c.Instance == instance })
 }
 
-// fates are what becomes of the NodeClaim of an instance that has ended.
+// fates are the events that follow the end of an instance.
 var fates = map[string]func(n *networked, c *attach.Claim){
 	"the claim goes at once":       func(n *networked, c *attach.Claim) { n.forget(c.Instance) },
 	"the claim goes later":         func(*networked, *attach.Claim) {},
@@ -123,9 +126,9 @@ var fates = map[string]func(n *networked, c *attach.Claim){
 	"the operator and claim, both": func(n *networked, c *attach.Claim) { n.forget(c.Instance); n.restart() },
 }
 
-// TestInstanceEndsAtEachStep ends an instance right before and right after each change that
-// croft makes for it: its interfaces must go, whatever becomes of its claim, and the node
-// beside it must get all of its own.
+// TestInstanceEndsAtEachStep terminates an instance immediately before and immediately after
+// each change that croft makes for it. croft must delete its interfaces in all fates of its
+// claim, and another node must get all of its own interfaces.
 func TestInstanceEndsAtEachStep(t *testing.T) {
 	nth := 0
 	for _, step := range []string{"create", "no check", "attach", "ends with its instance"} {
@@ -133,7 +136,7 @@ func TestInstanceEndsAtEachStep(t *testing.T) {
 			for _, before := range []bool{true, false} {
 				for fate, befall := range fates {
 					if nth++; nth%8 != 0 && (testing.Short() || !sandbox.All()) {
-						continue // fates come in any order: other ones each time
+						continue // the order of fates is random: each run covers others
 					}
 					name := fmt.Sprintf("%s %s/before %t/%s", step, network, before, fate)
 					t.Run(name, func(t *testing.T) { endsAt(t, step+" "+network, before, befall) })
@@ -164,7 +167,7 @@ func endsAt(t *testing.T, step string, before bool, befall func(*networked, *att
 	for i := range 30 {
 		n.wait(t, 2*time.Second)
 		n.pass(t)
-		if i == 10 { // Karpenter lets it go
+		if i == 10 { // Karpenter deletes the claim
 			n.forget(instance)
 		}
 	}
@@ -172,6 +175,6 @@ func endsAt(t *testing.T, step string, before bool, befall func(*networked, *att
 		t.Error(strings.Join(got, "; "))
 	}
 	if got := len(n.made()); got != 2 {
-		t.Errorf("%d interfaces are there, and the other node has two", got)
+		t.Errorf("%d interfaces exist, want the two of the other node", got)
 	}
 }

@@ -24,11 +24,11 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/account"
 )
 
-// graced is how long the keeper of these tests leaves what has no owner.
+// graced is the grace period after which the keeper of these tests deletes interfaces without
+// an owner.
 const graced = 30 * time.Second
 
-// networked is an account in which a cluster has two secondary networks, and the
-// operator's keeper.
+// networked is an account with two secondary networks of a cluster, and the operator's keeper.
 type networked struct {
 	*simulated
 	wanted interfaces.Wanted
@@ -37,7 +37,8 @@ type networked struct {
 	claims int
 }
 
-// Nodes have a prefix of their own in n3, and share the addresses of n6.
+// networkedAccount returns an account whose nodes have a prefix of their own in n3, and share
+// the addresses of n6.
 func networkedAccount(t *testing.T) *networked {
 	t.Helper()
 	n := &networked{simulated: start(t)}
@@ -63,14 +64,14 @@ func networkedAccount(t *testing.T) *networked {
 	return n
 }
 
-// restart is a new process: nothing is remembered.
+// restart replaces the keeper, as a new process of the operator does: it has no state.
 func (n *networked) restart() {
 	a := operator.New(n.config, n.Now)
 	n.deaths = &deaths{Writer: a, networked: n}
 	n.keeper = interfaces.NewKeeper(a, n.deaths, n.Now, graced)
 }
 
-// launchClaim is a NodeClaim whose instance was just launched.
+// launchClaim launches an instance, and adds its NodeClaim.
 func (n *networked) launchClaim(t *testing.T) *attach.Claim {
 	t.Helper()
 	offer := account.Offer{Template: "lt", Type: "m5.large", Subnet: n.Subnets(nil)[n.claims%2].ID, Zone: settings.Zones[n.claims%2]}
@@ -95,25 +96,25 @@ func (n *networked) pass(t *testing.T) *interfaces.Result {
 		case operator.Code(err) != "" || t.Context().Err() != nil:
 			t.Fatal(err)
 		}
-		// The connection broke, or the limiter holds the call back: the operator makes the
-		// next pass.
+		// The connection broke, or the limiter deferred the call: the operator makes the next
+		// pass.
 		n.wait(t, time.Second)
 	}
 }
 
-// wait lets time pass in the account.
+// wait moves the account's clock.
 func (n *networked) wait(t *testing.T, d time.Duration) {
 	t.Helper()
 	n.advance(d)
 	must[[]account.Instance](t)(n.Advance())
 }
 
-// made are the interfaces that are nobody's first one.
+// made returns all interfaces except the instances' primary ones.
 func (n *networked) made() []account.Interface {
 	return slices.DeleteFunc(n.AllInterfaces(), func(i account.Interface) bool { return i.Attachment != nil && i.Attachment.DeviceIndex == 0 })
 }
 
-// wrong says what is not as it should be, once there is nothing more to do.
+// wrong describes each interface that is left over, incomplete or missing after the last pass.
 func (n *networked) wrong() (all []string) {
 	want := map[string]*attach.Claim{}
 	for i := range n.wanted.Claims {
@@ -139,8 +140,8 @@ func (n *networked) wrong() (all []string) {
 	return append(all, n.wrongPrefixes()...)
 }
 
-// wrongPrefixes are interfaces of n3 without one prefix of its reservation, that no other
-// has, and those of n6 with one.
+// wrongPrefixes describes each interface of n3 that does not have exactly one prefix of the
+// reservation of its own, and each interface of n6 that has a prefix.
 func (n *networked) wrongPrefixes() (all []string) {
 	taken := map[string]string{}
 	for _, i := range n.made() {
@@ -161,7 +162,7 @@ func (n *networked) wrongPrefixes() (all []string) {
 	return all
 }
 
-// TestKeeper plays the life of a node.
+// TestKeeper runs the keeper for the life of a node.
 func TestKeeper(t *testing.T) {
 	n := networkedAccount(t)
 	c := n.launchClaim(t)
@@ -169,7 +170,7 @@ func TestKeeper(t *testing.T) {
 	if got := n.made(); len(got) != 2 || got[0].Attachment != nil || got[0].Tags["CostCode"] != "42" {
 		t.Fatalf("while the instance is pending: %+v", got)
 	}
-	for range 5 { // it is pending: nothing is to be tried
+	for range 5 { // the instance is pending: croft must not try to attach
 		n.wait(t, time.Second)
 		n.pass(t)
 	}
@@ -211,13 +212,13 @@ func TestKeeper(t *testing.T) {
 	n.wait(t, 10*time.Second)
 	n.pass(t)
 	if got := n.made(); len(got) > 0 {
-		t.Errorf("the node is gone, and these are left: %+v", got)
+		t.Errorf("the node is deleted, and these interfaces are left: %+v", got)
 	}
 }
 
-// TestPrefixesOfReservations is what EC2's documentation says of prefixes that it chooses:
-// they are of a reservation of type prefix, and of the rest of the subnet without one. Then
-// no pod may have their addresses, and the network says what to do.
+// TestPrefixesOfReservations tests prefixes that EC2 chooses. By its documentation, it chooses
+// them from a reservation of type prefix, and from the rest of the subnet without one. Without
+// one, croft must not give pods their addresses, and must report the problem on the network.
 func TestPrefixesOfReservations(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind string
@@ -249,8 +250,8 @@ func TestPrefixesOfReservations(t *testing.T) {
 	}
 }
 
-// TestKeeperTellsProblems wants what time does not mend to be told, and not to be tried
-// all the time.
+// TestKeeperTellsProblems fails if croft does not report an error that persists, or retries it
+// too often.
 func TestKeeperTellsProblems(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(t *testing.T, n *networked)
@@ -294,8 +295,8 @@ func TestKeeperTellsProblems(t *testing.T) {
 	}
 }
 
-// TestKeeperTakesAnotherDevice wants a device index that Amazon's VPC CNI took to be left
-// to it.
+// TestKeeperTakesAnotherDevice fails if croft does not choose another device index when
+// Amazon's VPC CNI has taken one.
 func TestKeeperTakesAnotherDevice(t *testing.T) {
 	n := networkedAccount(t)
 	n.wanted.Pools[0].Networks = []string{"n3"}
@@ -313,8 +314,8 @@ func TestKeeperTakesAnotherDevice(t *testing.T) {
 	}
 }
 
-// TestHundredNodesAtOnce wants all nodes to have their interfaces, with EC2's limits, and
-// no call to be made twice: what is refused for the rate is few.
+// TestHundredNodesAtOnce fails if a node does not get its interfaces within EC2's limits, if a
+// successful call is made twice, or if EC2 refuses more than a few calls for their rate.
 func TestHundredNodesAtOnce(t *testing.T) {
 	sandbox.Thorough(t) // TestKeeper and TestLimiter have the parts
 	const nodes = 100
@@ -349,9 +350,9 @@ func TestHundredNodesAtOnce(t *testing.T) {
 	}
 }
 
-// TestKeeperIsKilled lets the operator die at any call, instances at any step, calls fail
-// and new interfaces not be shown for a while: in the end no interface is left and none is
-// missing.
+// TestKeeperIsKilled kills the operator at random calls, terminates instances at random steps,
+// lets calls fail, and hides new interfaces for some time. It fails if at the end an interface
+// is left over or missing.
 func TestKeeperIsKilled(t *testing.T) {
 	rounds := 200
 	if testing.Short() || !sandbox.All() {
@@ -362,7 +363,7 @@ func TestKeeperIsKilled(t *testing.T) {
 	}
 }
 
-// killer ends a context at the nth change.
+// killer cancels a context at the nth change.
 type killer struct {
 	interfaces.Writer
 	left atomic.Int64
@@ -402,7 +403,7 @@ func killedKeeper(t *testing.T, r *rand.Rand) {
 			k := &killer{Writer: a, kill: cancel}
 			k.left.Store(1 + r.Int64N(4))
 			n.keeper = interfaces.NewKeeper(a, mortal{k}, n.Now, graced)
-			_, _ = n.keeper.Pass(ctx, n.wanted) // whatever it says, nobody is there to hear it
+			_, _ = n.keeper.Pass(ctx, n.wanted) // the result dies with the operator
 			n.restart()
 		case 1: // an instance dies within the pass, and its claim goes at once or later
 			n.deaths.soon(1+r.Int64N(4), r.IntN(2) == 0)
@@ -421,7 +422,7 @@ func killedKeeper(t *testing.T, r *rand.Rand) {
 		n.wait(t, 2*time.Second)
 		n.pass(t)
 	}
-	// Karpenter lets the claims of dead instances go.
+	// Karpenter deletes the claims of terminated instances.
 	n.wanted.Claims = slices.DeleteFunc(n.wanted.Claims, func(c attach.Claim) bool { return n.Instance(c.Instance).State != account.Running })
 	for range 30 {
 		n.wait(t, 2*time.Second)
@@ -432,7 +433,7 @@ func killedKeeper(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// mortal makes calls until the killer kills.
+// mortal counts each change for the killer.
 type mortal struct{ *killer }
 
 func (m mortal) Create(ctx context.Context, c attach.Create) (attach.Interface, error) {

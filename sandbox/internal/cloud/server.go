@@ -1,6 +1,6 @@
-// Package cloud is a simulated AWS account behind an HTTP endpoint, good enough
-// for Karpenter's AWS provider as it is published. What it is told goes wrong on
-// demand, and it remembers every call.
+// Package cloud is a simulated AWS account behind an HTTP endpoint. It serves the calls of
+// Karpenter's published AWS provider and of croft, injects faults on demand, and records every
+// call.
 package cloud
 
 import (
@@ -16,15 +16,15 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/wire"
 )
 
-// remembered is how many calls are kept, the newest.
+// remembered is the maximum number of recorded calls: the newest ones.
 const remembered = 20_000
 
-// fastest is less than any call over a network takes. AWS's client gives up a
-// connection whose answer begins before it has closed the request: answers on one
-// machine can come that fast.
+// fastest is the minimum time of an answer, less than that of any network. AWS's client gives
+// up a connection if the answer begins before the client has closed the request, which can
+// happen on one machine.
 const fastest = 3 * time.Millisecond
 
-// Call is one that was made.
+// Call is a recorded call.
 type Call struct {
 	At      time.Time         `json:"at"`
 	Service string            `json:"service"`
@@ -32,9 +32,9 @@ type Call struct {
 	KeyID   string            `json:"keyID"`
 	Params  map[string]string `json:"params,omitempty"`
 	Body    json.RawMessage   `json:"body,omitempty"`
-	// Authorizations are what IAM had to allow for it.
+	// Authorizations are the authorizations by IAM that the call needs.
 	Authorizations []service.Authorization `json:"authorizations"`
-	// Error is the code of the answer, if it was one.
+	// Error is the code of the error, if the answer is an error.
 	Error string `json:"error,omitempty"`
 }
 
@@ -48,12 +48,12 @@ type Server struct {
 	calls []Call
 }
 
-// NewServer answers for an account.
+// NewServer returns the endpoint of an account.
 func NewServer(a *account.Account, c service.Cluster) *Server {
 	return &Server{account: a, services: service.New(a, c)}
 }
 
-// ServeHTTP answers calls to AWS, and below /sandbox/ what the sandbox itself asks.
+// ServeHTTP answers calls to AWS, and below /sandbox/ the requests of the sandbox's commands.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if isOwn(r) {
 		s.control(w, r)
@@ -96,7 +96,7 @@ func (s *Server) remember(r *wire.Request, needs []service.Authorization, err er
 	s.calls = append(s.calls, call)
 }
 
-// Calls are those that were made, the oldest first.
+// Calls returns the recorded calls, the oldest first.
 func (s *Server) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,9 +20,8 @@ const (
 	issuer       = "https://kubernetes.default.svc.cluster.local"
 )
 
-// apiServerNames are the names, besides the local ones, under which the API
-// server is reached: those of its Service, whose address is the first of the
-// range.
+// apiServerNames are the names of the API server's Service, and its address, which is the first
+// of the range. The certificate has them in addition to the local names.
 var apiServerNames = []string{
 	"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "10.96.0.1",
 }
@@ -75,7 +74,7 @@ func (s *Sandbox) apiServerSpec(server string) (supervisor.Spec, error) {
 			}
 			err = bootstrap.Install(ctx, s.home.Kubeconfig(Admin), slices.Concat(gatekeepers, flux, providers)...)
 			if errors.As(err, new(*bootstrap.InvalidError)) {
-				err = supervisor.Permanent(fmt.Errorf("this binary was built with objects that the API server refuses; put them right and build again: %w", err))
+				err = supervisor.Permanent(fmt.Errorf("the API server refuses objects that this binary was built with: correct them and build again: %w", err))
 			}
 			return err
 		},
@@ -97,7 +96,7 @@ func (s *Sandbox) apiServerArgs(server string) []string {
 
 		"--service-cluster-ip-range=" + serviceRange,
 		// An endpoint may not have a loopback address, and the API server has no
-		// other; nothing in a sandbox follows the endpoints anyway.
+		// other. No component of a sandbox needs the endpoints.
 		"--advertise-address=" + home.Loopback,
 		"--endpoint-reconciler-type=none",
 
@@ -114,7 +113,7 @@ func (s *Sandbox) apiServerArgs(server string) []string {
 		"--proxy-client-key-file=" + s.key(frontProxyClient),
 
 		"--authorization-mode=Node,RBAC",
-		// On top of the default ones, among them PodSecurity and ServiceAccount.
+		// In addition to the default plugins, such as PodSecurity and ServiceAccount.
 		"--enable-admission-plugins=NodeRestriction",
 		// As on managed clusters: admission decides what a pod may do.
 		"--allow-privileged=true",

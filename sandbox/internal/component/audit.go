@@ -1,9 +1,10 @@
 package component
 
-// auditMegabytes is more than any test's log: a new file would be begun after it.
+// auditMegabytes is the size at which the API server begins a new file: more than any test logs.
 const auditMegabytes = "10000"
 
-// auditArgs have the API server keep an audit log, if the sandbox has an audit policy.
+// auditArgs returns the API server's arguments for an audit log, if the sandbox has an audit
+// policy.
 func (s *Sandbox) auditArgs() []string {
 	if s.config.AuditPolicy == "" {
 		return nil

@@ -14,14 +14,14 @@ import (
 	"croft.dev/croft/sandbox/internal/supervisor"
 )
 
-// AWSRegion is where the simulated account has everything.
+// AWSRegion is the only region of the simulated account.
 const AWSRegion = "us-west-2"
 
-// AWSQueue is the name of the queue that interruptions are told by, of the
-// cluster's name, as Karpenter's documentation has it.
+// AWSQueue returns the name of the interruption queue: the cluster's name, as in
+// Karpenter's documentation.
 func AWSQueue(cluster string) string { return cluster }
 
-// cloudSpec is the simulated AWS account.
+// cloudSpec runs the simulated AWS account.
 func (s *Sandbox) cloudSpec() (supervisor.Spec, error) {
 	address := s.address("http", Cloud)
 	probe := newProber(nil)
@@ -48,13 +48,13 @@ func (s *Sandbox) cloudSpec() (supervisor.Spec, error) {
 	}, nil
 }
 
-// karpenterAWSSpec is Karpenter with its AWS provider, in a program of its own:
-// the provider changes what Karpenter takes for a known label.
+// karpenterAWSSpec runs Karpenter with its AWS provider, in a program of its own:
+// the provider changes Karpenter's set of known labels.
 func (s *Sandbox) karpenterAWSSpec() (supervisor.Spec, error) {
 	address := s.address("http", karpenterHealth)
 	return supervisor.Spec{
 		Address: address,
-		// It takes seconds to end its loops, and has nothing to finish.
+		// Karpenter takes seconds to end its loops, and has no work to finish.
 		Grace: 500 * time.Millisecond,
 		Command: func() (*exec.Cmd, error) {
 			if err := s.ports.Claim(karpenterHealth, karpenterMetrics); err != nil {
@@ -72,23 +72,22 @@ func (s *Sandbox) karpenterAWSSpec() (supervisor.Spec, error) {
 	}, nil
 }
 
-// awsEnv is how a program finds the simulated account, and nobody's own one. The key
-// tells whose calls are whose.
+// awsEnv returns the environment with which a program uses the simulated account, and never the
+// user's own account. The access key identifies the program.
 func (s *Sandbox) awsEnv(key string) []string {
 	return []string{
 		"AWS_REGION=" + AWSRegion,
 		"AWS_ENDPOINT_URL=http://" + s.ports.Address(Cloud),
 		"AWS_ACCESS_KEY_ID=" + key,
 		"AWS_SECRET_ACCESS_KEY=sandbox",
-		// Without the user's own configuration, and without instance metadata.
+		// Neither the user's own configuration nor instance metadata is used.
 		"AWS_CONFIG_FILE=" + s.home.Etc("no-aws-config"),
 		"AWS_SHARED_CREDENTIALS_FILE=" + s.home.Etc("no-aws-credentials"),
 		"AWS_EC2_METADATA_DISABLED=true",
 	}
 }
 
-// awsObjects are the definitions of the AWS provider's kinds, as its program has
-// them.
+// awsObjects returns the AWS provider's CRDs, which its program prints.
 func (s *Sandbox) awsObjects() ([]*unstructured.Unstructured, error) {
 	if s.config.AWS == nil {
 		return nil, nil

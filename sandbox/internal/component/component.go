@@ -1,5 +1,5 @@
-// Package component says how each component of a sandbox is run: with which
-// identity, which arguments, and how one asks it whether it is ready.
+// Package component defines how each component of a sandbox is run: its identity, its
+// arguments and its readiness check.
 package component
 
 import (
@@ -24,8 +24,8 @@ const (
 	Croft             = "croft"
 )
 
-// All are the components that a sandbox has unless told otherwise, in start
-// order. Gatekeeper, Flux with its Git server, the AWS account and croft come on top when `up` is given them.
+// All are the default components of a sandbox, in start order. Options of `up` add Gatekeeper,
+// Flux with its Git server, the AWS account and croft.
 var All = []string{Etcd, APIServer, ControllerManager, Scheduler, Karpenter, Kwok}
 
 // needs are each component's dependencies.
@@ -50,16 +50,16 @@ func Select(names []string) ([]string, error) {
 			return nil, fmt.Errorf("component %q is not built in: give its binary with --croft PATH instead", name)
 		}
 		if name == Git {
-			return nil, fmt.Errorf("component %q comes with Flux: ask for it with --with %s instead", name, Flux)
+			return nil, fmt.Errorf("component %q runs only with Flux: add it with --with %s instead", name, Flux)
 		}
 		if name == Gatekeeper || name == Flux {
-			return nil, fmt.Errorf("component %q is not built in: ask for it with --with %s instead", name, name)
+			return nil, fmt.Errorf("component %q is not built in: add it with --with %s instead", name, name)
 		}
 		if name == Nodes {
-			return nil, fmt.Errorf("component %q is not built in: ask for it with --nodes real instead", name)
+			return nil, fmt.Errorf("component %q is not built in: add it with --nodes real instead", name)
 		}
 		if name == Cloud {
-			return nil, fmt.Errorf("component %q is not in every sandbox: ask for it with --with %s instead", name, name)
+			return nil, fmt.Errorf("component %q is optional: add it with --with %s instead", name, name)
 		}
 		if !slices.Contains(All, name) {
 			return nil, fmt.Errorf("unknown component %q: choose from %s", name, strings.Join(All, ", "))

@@ -21,9 +21,9 @@ func (s *Sandbox) controllerManagerSpec() (supervisor.Spec, error) {
 	qps := cmp.Or(s.config.ControllerQPS, 300)
 	controllers := "*"
 	if !s.config.TypeChecks {
-		// It compiles each expression of each policy for each kind that the policy
-		// matches, to write warnings into the policy's status: ten to twenty seconds of a
-		// core for croft's.
+		// This controller compiles each expression of each policy for each kind that the
+		// policy matches, and writes warnings to the policy's status. croft's policies
+		// take one core ten to twenty seconds.
 		controllers += ",-validatingadmissionpolicy-status-controller"
 	}
 	return supervisor.Spec{
@@ -33,7 +33,7 @@ func (s *Sandbox) controllerManagerSpec() (supervisor.Spec, error) {
 				return nil, err
 			}
 			return s.command(ControllerManager, append(s.secureServing(ControllerManager),
-				// Each controller as its own service account, as clusters have it.
+				// Each controller has its own service account, as in other clusters.
 				"--use-service-account-credentials=true",
 				"--service-account-private-key-file="+s.key("sa"),
 				"--root-ca-file="+s.cluster.CertFile,
@@ -42,28 +42,28 @@ func (s *Sandbox) controllerManagerSpec() (supervisor.Spec, error) {
 				"--service-cluster-ip-range="+serviceRange,
 				"--leader-elect=false",
 				"--controllers="+controllers,
-				// The defaults, 20 and 30, are for small clusters; here they would only
-				// be waited for. --controller-qps sets them as a cluster has them.
+				// The defaults, 20 and 30, would slow the sandbox down. --controller-qps
+				// sets the limits of another cluster.
 				"--kube-api-qps="+strconv.Itoa(qps),
 				"--kube-api-burst="+strconv.Itoa(qps*3/2),
 			)), nil
 		},
-		// It answers before its controllers work. Every client first needs the default
-		// service account, without which no pod is admitted.
+		// The controller manager answers before its controllers work. Every client first
+		// needs the default service account, without which no pod is admitted.
 		Ready: func(ctx context.Context) error {
 			if err := p.get(ctx, address()+"/healthz"); err != nil {
 				return err
 			}
 			if p.get(ctx, apiServer()+"/api/v1/namespaces/default/serviceaccounts/default") != nil {
-				return errors.New("its controllers have not made the default service account yet")
+				return errors.New("its controllers have not created the default service account yet")
 			}
 			return nil
 		},
 	}, nil
 }
 
-// secureServing are the arguments that the controller manager and the scheduler
-// have in common.
+// secureServing returns the arguments that the controller manager and the scheduler have in
+// common.
 func (s *Sandbox) secureServing(name string) []string {
 	return []string{
 		"--bind-address=" + home.Loopback,

@@ -39,8 +39,8 @@ func (s *Sandbox) croftSpec() (supervisor.Spec, error) {
 	}, nil
 }
 
-// installCroft runs croft install with the rights of an administrator; the operator
-// itself then runs with only the rights that it was given.
+// installCroft runs croft install with the rights of an administrator. The operator then runs
+// with only the rights that the installation grants.
 func (s *Sandbox) installCroft() *exec.Cmd {
 	return exec.Command(s.config.Croft, "install", "--kubeconfig", s.home.Kubeconfig(Admin))
 }

@@ -43,7 +43,7 @@ func (s *Sandbox) etcdSpec(member string) (supervisor.Spec, error) {
 	}, nil
 }
 
-// initialCluster are etcd's members, as etcd's option of that name has them.
+// initialCluster returns etcd's members in the format of etcd's option --initial-cluster.
 func (s *Sandbox) initialCluster() string {
 	var all []string
 	for _, member := range s.etcdMembers() {

@@ -19,10 +19,11 @@ const (
 	fluxHealth  = "flux-health"
 	fluxMetrics = "flux-metrics"
 
-	// Who kustomize-controller is in a cluster, by Flux' own manifests.
+	// The service account of kustomize-controller in Flux's own manifests.
 	fluxNamespace = "flux-system"
 	fluxAccount   = "kustomize-controller"
-	// sourceAccount is who source-controller is, in whose place the Git server acts.
+	// sourceAccount is the service account of source-controller. The Git server has it, since it
+	// replaces source-controller.
 	sourceAccount = "source-controller"
 )
 
@@ -43,8 +44,8 @@ func (s *Sandbox) fluxSpec() (supervisor.Spec, error) {
 	}, nil
 }
 
-// fluxArgs lock it down for multi-tenancy, as Flux' documentation does, and let a new
-// push end the wait for the previous one.
+// fluxArgs returns the arguments of kustomize-controller: the multi-tenancy lockdown of Flux's
+// documentation, and the feature by which a new push ends the wait for the previous one.
 func (s *Sandbox) fluxArgs() []string {
 	return []string{
 		"--watch-all-namespaces=true",
@@ -61,7 +62,7 @@ func (s *Sandbox) fluxArgs() []string {
 	}
 }
 
-// gitSpec is the Git server, which does source-controller's part for its repositories.
+// gitSpec runs the Git server, which replaces source-controller for its repositories.
 func (s *Sandbox) gitSpec() (supervisor.Spec, error) {
 	address := s.address("http", Git)
 	return supervisor.Spec{
@@ -76,13 +77,13 @@ func (s *Sandbox) gitSpec() (supervisor.Spec, error) {
 			return s.command(Git, []string{"--dir=" + s.home.Dir, "--address=" + s.ports.Address(Git)}), nil
 		},
 		Ready: newProber(nil).isReady(address),
-		// Tenants' sources hold its address.
+		// Tenants' GitRepositories contain the server's address.
 		Settle: func(context.Context) error { s.ports.Pin(Git); return nil },
 	}, nil
 }
 
-// fluxObjects are the objects that must exist before it starts: its kinds, and the
-// rights of Flux' own manifests. To impersonate others, it has all rights.
+// fluxObjects returns the objects that must exist before Flux starts: its CRDs, and the rights
+// of Flux's own manifests. kustomize-controller has all rights, since it impersonates others.
 func (s *Sandbox) fluxObjects() ([]*unstructured.Unstructured, error) {
 	if s.config.Flux == "" {
 		return nil, nil
@@ -122,7 +123,7 @@ func (s *Sandbox) fluxObjects() ([]*unstructured.Unstructured, error) {
 	), nil
 }
 
-// FluxDefinitions are the kinds that lie beside a kustomize-controller binary.
+// FluxDefinitions reads the CRDs of a kustomize-controller binary, from BINARY.yaml.
 func FluxDefinitions(binary string) ([]*unstructured.Unstructured, error) {
 	path := binary + ".yaml"
 	content, err := os.ReadFile(path)
@@ -144,7 +145,7 @@ func FluxDefinitions(binary string) ([]*unstructured.Unstructured, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s holds no CustomResourceDefinitions", path)
+		return nil, fmt.Errorf("%s contains no CustomResourceDefinitions", path)
 	}
 	return all, nil
 }

@@ -27,7 +27,7 @@ const (
 
 func (s *Sandbox) gatekeeperSpec() (supervisor.Spec, error) {
 	address := s.address("http", gatekeeperHealth)
-	// It is ready only when it has processed all existing templates, constraints and
+	// Gatekeeper is ready only when it has processed all existing templates, constraints and
 	// mutators, and its webhook serves.
 	ready := newProber(nil).isReady(address)
 	return supervisor.Spec{
@@ -54,8 +54,9 @@ func (s *Sandbox) gatekeeperSpec() (supervisor.Spec, error) {
 	}, nil
 }
 
-// gatekeeperArgs are the arguments of all its pods together. Upstream runs the webhooks
-// apart from the audit; one process does both when no operation is named.
+// gatekeeperArgs returns the arguments of one process that does the work of all Gatekeeper's
+// pods. Upstream runs the webhooks and the audit in separate pods; without --operation, one
+// process does both.
 func (s *Sandbox) gatekeeperArgs() []string {
 	args := []string{
 		"--kubeconfig=" + s.home.Kubeconfig(Gatekeeper),
@@ -63,17 +64,17 @@ func (s *Sandbox) gatekeeperArgs() []string {
 		"--port=" + strconv.Itoa(s.ports.Port(Gatekeeper)),
 		"--health-addr=" + s.ports.Address(gatekeeperHealth),
 		"--metrics-addr=" + s.ports.Address(gatekeeperMetrics),
-		// Its default backend listens on every interface. This one sends to
-		// nobody, and that not before the sandbox is long gone.
+		// The default backend listens on every interface. This one sends metrics to an
+		// address where nothing listens, for the first time after a year.
 		"--metrics-backend=opentelemetry",
 		"--otlp-endpoint=" + s.ports.Address(gatekeeperMetrics),
 		"--otlp-metric-interval=8760h",
 		"--disable-cert-rotation",
 		"--cert-dir=" + s.gatekeeperCerts(),
 		"--api-cache-dir=" + s.home.Path("gatekeeper-audit"),
-		// No Service has to be told that it goes.
+		// The default waits until Services no longer route to the pod. Here there are none.
 		"--shutdown-delay=0",
-		// As upstream's manifest has them.
+		// As in upstream's manifest.
 		"--exempt-namespace=" + gatekeeper.Namespace,
 		"--disable-opa-builtin={http.send}",
 	}
@@ -84,7 +85,7 @@ func (s *Sandbox) gatekeeperArgs() []string {
 	return args
 }
 
-// gatekeeperObjects are the objects that must exist before it starts.
+// gatekeeperObjects returns the objects that must exist before Gatekeeper starts.
 func (s *Sandbox) gatekeeperObjects() ([]*unstructured.Unstructured, error) {
 	if s.config.Gatekeeper == "" {
 		return nil, nil
@@ -96,10 +97,10 @@ func (s *Sandbox) gatekeeperObjects() ([]*unstructured.Unstructured, error) {
 	return append(manifest.Objects, gatekeeper.Pod()), nil
 }
 
-// serveGatekeeper opens the address that the API server is told of. It stays the
-// same when Gatekeeper is started anew, and nothing gets through until it is ready
-// again: its webhook would answer before it knows any mutator, and let pods in as
-// they are.
+// serveGatekeeper listens on the address in the webhook configurations, and forwards requests
+// to Gatekeeper. The address stays the same when Gatekeeper restarts. No request passes until
+// Gatekeeper is ready again: its webhook would answer before it has read any mutator, and
+// admit pods unchanged.
 func (s *Sandbox) serveGatekeeper(ready func(context.Context) error) error {
 	if s.gatekeeperServes {
 		return nil
@@ -112,7 +113,7 @@ func (s *Sandbox) serveGatekeeper(ready func(context.Context) error) error {
 		return err
 	}
 	s.gatekeeperServes = true
-	// It ends with the supervisor.
+	// The goroutine ends with the supervisor's process.
 	go func() {
 		err := service.Forward(listener, func() string { return s.ports.Address(Gatekeeper) }, ready)
 		if err != nil {
@@ -122,7 +123,7 @@ func (s *Sandbox) serveGatekeeper(ready func(context.Context) error) error {
 	return nil
 }
 
-// askGatekeeper has the API server ask it, and returns when it does.
+// askGatekeeper installs Gatekeeper's webhooks, and succeeds once the API server calls them.
 func (s *Sandbox) askGatekeeper(ctx context.Context) error {
 	manifest, err := gatekeeper.Read(gatekeeper.ManifestOf(s.config.Gatekeeper))
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *Sandbox) askGatekeeper(ctx context.Context) error {
 	return gatekeeper.Asked(ctx, admin)
 }
 
-// issueGatekeeper writes its certificate, which it looks for under fixed names.
+// issueGatekeeper writes Gatekeeper's certificate, whose file names are fixed.
 func (s *Sandbox) issueGatekeeper() error {
 	if s.config.Gatekeeper == "" {
 		return nil

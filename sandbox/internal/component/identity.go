@@ -42,7 +42,8 @@ func serviceAccount(namespace, name string) pki.Leaf {
 	}
 }
 
-// writeKubeconfigs is done whenever the API server may have a new address.
+// writeKubeconfigs writes the kubeconfigs of all identities. It runs before each start of the
+// API server, whose address may have changed.
 func (s *Sandbox) writeKubeconfigs() error {
 	server := "https://" + s.ports.Address(APIServer)
 	for _, name := range slices.Sorted(maps.Keys(identities)) {
@@ -70,7 +71,7 @@ func KubeconfigFor(h home.Home, user string, groups []string) ([]byte, error) {
 	return kubeconfig(authority, admin.Clusters[contextName].Server, pki.Leaf{User: user, Groups: groups})
 }
 
-// KubeconfigAt is the administrator's kubeconfig for one of several API servers.
+// KubeconfigAt returns the administrator's kubeconfig for one of several API servers.
 func KubeconfigAt(h home.Home, server string) ([]byte, error) {
 	config, err := h.Config()
 	if err != nil {

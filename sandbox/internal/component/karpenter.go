@@ -36,7 +36,7 @@ func (s *Sandbox) karpenterSpec() (supervisor.Spec, error) {
 	address := s.address("http", karpenterHealth)
 	return supervisor.Spec{
 		Address: address,
-		// It takes seconds to end its loops, and has nothing to finish.
+		// Karpenter takes seconds to end its loops, and has no work to finish.
 		Grace: 500 * time.Millisecond,
 		Command: func() (*exec.Cmd, error) {
 			if err := s.ports.Claim(karpenterHealth, karpenterMetrics); err != nil {

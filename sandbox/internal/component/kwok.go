@@ -15,8 +15,8 @@ import (
 //go:embed node-initialize.yaml
 var nodeInitialize string
 
-// stages are kwok's own except for the first: nodes become ready and stay so, pods run,
-// those of jobs complete, and deleted objects go.
+// stages are kwok's own stages except for the first: nodes become ready and stay ready, pods
+// run, pods of jobs complete, and deleted pods are removed.
 var stages = []string{
 	nodeInitialize,
 	nodeheartbeat.DefaultNodeHeartbeatWithLease,
@@ -41,13 +41,13 @@ func (s *Sandbox) kwokSpec() (supervisor.Spec, error) {
 				"--config=" + config,
 				"--kubeconfig=" + s.home.Kubeconfig(Kwok),
 				"--server-address=" + s.ports.Address(Kwok),
-				// Karpenter's kwok provider marks its nodes so.
+				// Karpenter's kwok provider gives its nodes this annotation.
 				"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
 				"--node-lease-duration-seconds=40",
 				// The default has room for 254 pods.
 				"--cidr=10.244.0.0/16",
 			},
-				// Not the user's own ~/.kwok, whose configuration would be merged.
+				// kwok would merge the configuration in the user's own ~/.kwok.
 				"KWOK_WORKDIR="+s.home.Etc("kwok"),
 			), nil
 		},

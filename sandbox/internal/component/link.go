@@ -9,10 +9,11 @@ import (
 	"croft.dev/croft/sandbox/internal/supervisor"
 )
 
-// linkPort is the name of a link's port for a member of etcd.
+// linkPort returns the name of a link's port for a member of etcd.
 func linkPort(link, member string) string { return link + "-" + member }
 
-// linkSpec passes connections on to each member of etcd, at a port of its own.
+// linkSpec runs a link, which has one port for each member of etcd and forwards connections
+// to it.
 func (s *Sandbox) linkSpec(link string) supervisor.Spec {
 	address := func() string { return s.ports.Address(linkPort(link, Etcd)) }
 	return supervisor.Spec{
@@ -45,7 +46,7 @@ func (s *Sandbox) linkSpec(link string) supervisor.Spec {
 	}
 }
 
-// etcdServers are the addresses at which an API server reaches etcd.
+// etcdServers returns the URLs by which an API server connects to etcd.
 func (s *Sandbox) etcdServers(server string) string {
 	var all []string
 	for _, member := range s.etcdMembers() {

@@ -19,13 +19,14 @@ func collectRarely() []string {
 }
 
 const (
-	// usual is the memory of a machine that does not tell.
+	// usual is the assumed memory of a machine without /proc/meminfo.
 	usual = int64(16 << 30)
 	// least keeps the limit above the heap of an API server with some tenants.
 	least = int64(4 << 30)
 )
 
-// memoryOf is the memory in bytes that /proc/meminfo and a container's limit leave.
+// memoryOf returns the smaller of the machine's memory, from /proc/meminfo, and the container's
+// limit, in bytes.
 func memoryOf(meminfo, cgroup string) int64 {
 	memory := usual
 	for line := range strings.Lines(meminfo) {

@@ -20,7 +20,7 @@ func TestMemory(t *testing.T) {
 		{"a container", machine, "8589934592\n", 8 * gib},
 		{"a container with a limit above the machine's memory", machine, "99999999999999\n", 24 * gib},
 		{"a small machine", "MemTotal: 2097152 kB\n", "", 4 * gib},
-		{"a machine that does not tell", "", "", 16 * gib},
+		{"a machine without meminfo", "", "", 16 * gib},
 		{"a file of another form", "MemTotal: much kB\n", "much", 16 * gib},
 	} {
 		if got := memoryOf(test.meminfo, test.cgroup); got != test.want {

@@ -15,7 +15,7 @@ import (
 	"croft.dev/croft/sandbox/internal/supervisor"
 )
 
-// nodesSpec runs real nodes in the place of kwok's.
+// nodesSpec runs real nodes instead of kwok's.
 func (s *Sandbox) nodesSpec() (supervisor.Spec, error) {
 	address := s.address("http", Nodes)
 	return supervisor.Spec{
@@ -41,7 +41,8 @@ func (s *Sandbox) nodesSpec() (supervisor.Spec, error) {
 	}, nil
 }
 
-// nodesArgs have the API server reach kubelets and pods through the nodes' proxy.
+// nodesArgs returns arguments with which the API server connects to kubelets and pods through
+// the nodes' proxy, and writes the file that they name.
 func (s *Sandbox) nodesArgs() ([]string, error) {
 	if s.config.Nodes == "" {
 		return nil, nil
@@ -59,25 +60,25 @@ egressSelections:
 		"--egress-selector-config-file=" + file,
 		"--kubelet-client-certificate=" + s.cert(probeClient),
 		"--kubelet-client-key=" + s.key(probeClient),
-		// Nodes have names that nothing resolves.
+		// No DNS server resolves the nodes' names.
 		"--kubelet-preferred-address-types=InternalIP",
 	}, err
 }
 
-// NodesSocket is the path of the nodes' proxy: short, since the kernel limits it to 107
-// characters.
+// NodesSocket returns the path of the nodes' proxy's socket. It is short, since the kernel
+// limits it to 107 characters.
 func NodesSocket(h home.Home) string {
 	return filepath.Join(os.TempDir(), NodesCgroup(h)+".sock")
 }
 
-// NodesCgroup is the name of the control groups of a sandbox's nodes.
+// NodesCgroup returns the name of the control groups of a sandbox's nodes.
 func NodesCgroup(h home.Home) string {
 	sum := sha256.Sum256([]byte(h.Dir))
 	return "croft-sandbox-" + hex.EncodeToString(sum[:6])
 }
 
-// KubeconfigOfNode issues a kubeconfig for a program on a node, which reaches the API server
-// at another address than its certificate has.
+// KubeconfigOfNode issues a kubeconfig for a program on a node. The program connects to the API
+// server by an address that the server's certificate does not have.
 func KubeconfigOfNode(h home.Home, server, user string, groups []string) ([]byte, error) {
 	authority, err := ClusterAuthority(h)
 	if err != nil {

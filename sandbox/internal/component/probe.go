@@ -12,13 +12,13 @@ import (
 	"croft.dev/croft/sandbox/internal/pki"
 )
 
-// prober asks components for their health over TLS, as a client that their
-// authority signed for.
+// prober requests the components' health checks, with a client certificate of their CA if
+// they serve TLS.
 type prober struct {
 	client http.Client
 }
 
-// probeClient is the certificate that the supervisor's own questions carry.
+// probeClient is the name of the client certificate of the supervisor's health checks.
 const probeClient = "probe"
 
 func (s *Sandbox) prober(authority *pki.Authority, client string) (*prober, error) {
@@ -40,7 +40,7 @@ func newProber(config *tls.Config) *prober {
 	}}}
 }
 
-// get succeeds if the answer is 200.
+// get returns an error unless the status of the answer is 200.
 func (p *prober) get(ctx context.Context, url string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -61,8 +61,8 @@ func (p *prober) get(ctx context.Context, url string) error {
 	return nil
 }
 
-// failures picks what failed out of the list of checks that Kubernetes
-// components answer with.
+// failures returns the failed checks of a Kubernetes component's answer, or the whole answer if
+// it lists none.
 func failures(body string) string {
 	var failed []string
 	for line := range strings.Lines(body) {
@@ -76,12 +76,12 @@ func failures(body string) string {
 	return strings.Join(failed, "; ")
 }
 
-// answers makes a readiness check of a component that answers at a path.
+// answers returns a readiness check that requests a path of a component.
 func (p *prober) answers(address func() string, path string) func(context.Context) error {
 	return func(ctx context.Context) error { return p.get(ctx, address()+path) }
 }
 
-// isReady makes a readiness check of a component that answers at /readyz.
+// isReady returns a readiness check that requests a component's /readyz.
 func (p *prober) isReady(address func() string) func(context.Context) error {
 	return p.answers(address, "/readyz")
 }

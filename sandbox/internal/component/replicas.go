@@ -8,15 +8,15 @@ import (
 	"croft.dev/croft/sandbox/internal/supervisor"
 )
 
-// Link is the component that passes an API server's connections to etcd on, in a sandbox
-// with several of either: each API server NAME has one, NAME-link. While it is frozen, its
-// API server is cut off from etcd, and notices nothing else.
+// Link is the component that forwards an API server's connections to etcd, in a sandbox with
+// several API servers or members of etcd. Each API server NAME has one, NAME-link. While the
+// link is frozen, its API server is cut off from etcd, but its connections stay open.
 const Link = "link"
 
-// LinkOf is the name of an API server's link.
+// LinkOf returns the name of an API server's link.
 func LinkOf(server string) string { return server + "-" + Link }
 
-// replicas are the names of the replicas of a component: the first has the component's.
+// replicas returns the names of a component's n replicas. The first has the component's name.
 func replicas(component string, n int) []string {
 	names := []string{component}
 	for i := 2; i <= n; i++ {
@@ -25,11 +25,11 @@ func replicas(component string, n int) []string {
 	return names
 }
 
-// APIServers are the names of a sandbox's API servers.
+// apiServers returns the names of a sandbox's API servers.
 func (s *Sandbox) apiServers() []string { return replicas(APIServer, s.config.APIServers) }
 
-// apiServerAddresses are the addresses of all API servers. Nothing in a sandbox lists them:
-// an EndpointSlice may not contain a loopback address.
+// apiServerAddresses returns the addresses of all API servers. No EndpointSlice lists them: it
+// may not contain a loopback address.
 func (s *Sandbox) apiServerAddresses() string {
 	var all []string
 	for _, server := range s.apiServers() {
@@ -62,7 +62,8 @@ func (s *Sandbox) withReplicas(names []string) []string {
 	return names
 }
 
-// replicaSpec is that of a replica or a link; nil for another component.
+// replicaSpec returns the function that builds the spec of a replica or a link; nil for another
+// component.
 func (s *Sandbox) replicaSpec(name string) func() (supervisor.Spec, error) {
 	switch {
 	case slices.Contains(s.etcdMembers(), name):
@@ -75,7 +76,7 @@ func (s *Sandbox) replicaSpec(name string) func() (supervisor.Spec, error) {
 	return nil
 }
 
-// replicaNeeds are the dependencies of a replica or a link.
+// replicaNeeds returns the dependencies of a replica or a link; false for another component.
 func (s *Sandbox) replicaNeeds(name string) ([]string, bool) {
 	switch {
 	case slices.Contains(s.etcdMembers(), name):
@@ -91,7 +92,8 @@ func (s *Sandbox) replicaNeeds(name string) ([]string, bool) {
 	return nil, false
 }
 
-// claimMembers gives each member of etcd its ports, which the others are told of.
+// claimMembers claims the ports of all members of etcd before any of them starts: each member's
+// arguments contain the ports of the others.
 func (s *Sandbox) claimMembers() error {
 	if s.config.EtcdMembers < 2 {
 		return nil

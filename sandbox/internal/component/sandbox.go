@@ -17,19 +17,19 @@ type Sandbox struct {
 	home   home.Home
 	config home.Config
 	ports  *home.Ports
-	binary string // this program, which is every component but croft, Gatekeeper, Flux and Karpenter for AWS
+	binary string // this program; croft, Gatekeeper, Flux, Karpenter for AWS and real nodes are other programs
 
 	// etcd has a CA of its own, as it should on any cluster: it trusts every certificate
-	// of its CA, and only the API server may connect. The front proxy's is for the API
-	// server's own requests to aggregated ones.
+	// of its CA, and only the API server may connect. The front proxy's CA is for the API
+	// server's own requests to aggregated API servers.
 	cluster, etcd, frontProxy *pki.Authority
 
-	// Only the goroutine that settles Gatekeeper touches this.
+	// Only the goroutine that settles Gatekeeper accesses this.
 	gatekeeperServes bool
 }
 
-// Open prepares the keys and certificates of a sandbox. Certificates are issued
-// anew each time, so that they never run out on a sandbox that is kept.
+// Open prepares the keys and certificates of a sandbox. It issues new certificates each time,
+// so that they do not expire on a sandbox that is kept.
 func Open(h home.Home) (*Sandbox, error) {
 	config, err := h.Config()
 	if err != nil {
@@ -56,8 +56,7 @@ func Open(h home.Home) (*Sandbox, error) {
 	return s, s.issue()
 }
 
-// ClusterAuthority is the authority that the API server takes for the
-// authentication of its clients.
+// ClusterAuthority returns the CA by which the API server authenticates its clients.
 func ClusterAuthority(h home.Home) (*pki.Authority, error) {
 	return pki.LoadOrCreate(h.PKI(), "ca")
 }
@@ -91,7 +90,7 @@ func (s *Sandbox) issue() error {
 	return pki.EnsureSigningKey(s.home.PKI(), "sa")
 }
 
-// Specs returns how to run the components of this sandbox, in start order.
+// Specs returns the specs of this sandbox's components, in start order.
 func (s *Sandbox) Specs() ([]supervisor.Spec, error) {
 	specs := map[string]func() (supervisor.Spec, error){
 		ControllerManager: s.controllerManagerSpec,
@@ -130,7 +129,7 @@ func (s *Sandbox) Specs() ([]supervisor.Spec, error) {
 	return out, nil
 }
 
-// names are the components of this sandbox in start order.
+// names returns the components of this sandbox in start order.
 func (s *Sandbox) names() []string {
 	names := slices.Clone(s.config.Components)
 	if s.config.Gatekeeper != "" {
@@ -151,9 +150,10 @@ func (s *Sandbox) names() []string {
 	return s.withReplicas(names)
 }
 
-// needs adds that Karpenter starts after its account, that croft knows the addresses of all
-// API servers, and that no pods are created before Gatekeeper sees them. The API server calls Gatekeeper only once it runs, so
-// that a resumed sandbox's pods would bypass it.
+// needs returns the dependencies of a component. Karpenter starts after its account, and croft
+// after all API servers, whose addresses it needs. The controller manager, which creates pods,
+// starts after Gatekeeper: the API server calls Gatekeeper only once it runs, so that a resumed
+// sandbox's pods would bypass it.
 func (s *Sandbox) needs(name string) []string {
 	if all, ok := s.replicaNeeds(name); ok {
 		return all
@@ -170,7 +170,7 @@ func (s *Sandbox) needs(name string) []string {
 	return needs[name]
 }
 
-// command is this program, run as a component.
+// command returns a command that runs this program as a component.
 func (s *Sandbox) command(name string, args []string, env ...string) *exec.Cmd {
 	cmd := exec.Command(s.binary, append([]string{"component", name, "--"}, args...)...)
 	cmd.Dir = s.home.Dir
@@ -178,7 +178,7 @@ func (s *Sandbox) command(name string, args []string, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// cleanEnv is the part of the environment that a component may see. Its options must not
+// cleanEnv returns the part of the environment that components inherit. Their options must not
 // depend on the shell of `up`: Karpenter and kwok read most of their options from the
 // environment.
 func cleanEnv() []string {
@@ -194,7 +194,7 @@ func cleanEnv() []string {
 func (s *Sandbox) cert(name string) string { return filepath.Join(s.home.PKI(), name+".crt") }
 func (s *Sandbox) key(name string) string  { return filepath.Join(s.home.PKI(), name+".key") }
 
-// address returns a function that tells the address of a claimed port.
+// address returns a function that returns the URL of a claimed port.
 func (s *Sandbox) address(scheme, port string) func() string {
 	return func() string {
 		if s.ports.Port(port) == 0 {

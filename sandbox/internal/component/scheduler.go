@@ -8,9 +8,8 @@ import (
 	"croft.dev/croft/sandbox/internal/supervisor"
 )
 
-// schedulerConfig differs from the defaults where they make one wait: a pod
-// that found no node is tried again a second after a node has come up, however
-// often it was tried before.
+// schedulerConfig shortens the back-off: the scheduler retries a pod one second after a node
+// was added, however often it tried the pod before.
 const schedulerConfig = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 clientConnection:

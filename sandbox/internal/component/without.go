@@ -9,9 +9,9 @@ import (
 
 // leftOut are the arguments that turn off a default feature of the API server.
 //
-// Turning off the resources alone fails: the admission plugin waits for them, and
-// admits nothing meanwhile. Turning off only the plugin, or its feature gate, leaves the
-// kinds served, and their objects without effect.
+// Turning off the resources alone fails: the admission plugin waits for them, and meanwhile
+// refuses all requests. Turning off only the plugin, or its feature gate, leaves the kinds
+// served, and their objects without effect.
 var leftOut = map[string][]string{
 	// As on a cluster before Kubernetes 1.36.
 	"MutatingAdmissionPolicy": {
@@ -33,7 +33,7 @@ var leftOut = map[string][]string{
 func CheckWithout(names []string) error {
 	for _, name := range names {
 		if _, ok := leftOut[name]; !ok {
-			return fmt.Errorf("nothing is called %q that the API server can do without: choose from %s",
+			return fmt.Errorf("there is no feature %q to turn off: choose from %s",
 				name, strings.Join(slices.Sorted(maps.Keys(leftOut)), ", "))
 		}
 	}

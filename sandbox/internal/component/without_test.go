@@ -10,9 +10,9 @@ func TestWithout(t *testing.T) {
 		t.Error(err)
 	}
 	if err := CheckWithout([]string{"PodSecurity"}); err == nil || !strings.Contains(err.Error(), "choose from MutatingAdmissionPolicy") {
-		t.Errorf("got %v, want an error that says what there is", err)
+		t.Errorf("got %v, want an error that lists the features", err)
 	}
 	if args := without(nil); len(args) > 0 {
-		t.Errorf("nothing is left out, and yet: %v", args)
+		t.Errorf("arguments without a feature to turn off: %v", args)
 	}
 }

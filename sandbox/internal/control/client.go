@@ -15,7 +15,7 @@ import (
 	"croft.dev/croft/sandbox/internal/supervisor"
 )
 
-// Client asks the supervisor of one sandbox.
+// Client is a client of a sandbox's supervisor.
 type Client struct {
 	http http.Client
 }
@@ -23,7 +23,7 @@ type Client struct {
 // ErrDown is returned when no supervisor runs on the directory.
 var ErrDown = errors.New("the sandbox is not up")
 
-// Dial finds the supervisor of a sandbox.
+// Dial returns a client of the supervisor of a sandbox, or ErrDown.
 func Dial(h home.Home) (*Client, error) {
 	pid, err := h.LockedBy()
 	if err != nil {
@@ -55,9 +55,9 @@ func (c *Client) Status(ctx context.Context) ([]supervisor.Status, error) {
 	return out, json.NewDecoder(resp.Body).Decode(&out)
 }
 
-// Watch calls see with the statuses now and after every change, until see says
-// that it is done, or ctx or the supervisor ends.
-func (c *Client) Watch(ctx context.Context, see func([]supervisor.Status) (done bool, err error)) error {
+// Watch calls handle with the statuses now and after every change, until handle returns done
+// or an error, or ctx or the supervisor ends.
+func (c *Client) Watch(ctx context.Context, handle func([]supervisor.Status) (done bool, err error)) error {
 	resp, err := c.do(ctx, http.MethodGet, "/watch")
 	if err != nil {
 		return err
@@ -70,25 +70,25 @@ func (c *Client) Watch(ctx context.Context, see func([]supervisor.Status) (done 
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return fmt.Errorf("the supervisor has gone: %w", err)
+			return fmt.Errorf("the supervisor has ended: %w", err)
 		}
-		if done, err := see(statuses); done || err != nil {
+		if done, err := handle(statuses); done || err != nil {
 			return err
 		}
 	}
 }
 
-// Start starts a component that was stopped; it does not wait for readiness.
+// Start starts a component that was stopped. It does not wait for readiness.
 func (c *Client) Start(ctx context.Context, component string) error {
 	return c.post(ctx, "/components/"+url.PathEscape(component)+"/start")
 }
 
-// Stop stops a component and returns when it is gone.
+// Stop stops a component, and returns when its process has ended.
 func (c *Client) Stop(ctx context.Context, component string) error {
 	return c.post(ctx, "/components/"+url.PathEscape(component)+"/stop")
 }
 
-// Down ends the sandbox and returns when every component is gone.
+// Down stops the sandbox, and returns when every component has ended.
 func (c *Client) Down(ctx context.Context) error {
 	return c.post(ctx, "/down")
 }
@@ -108,7 +108,7 @@ func (c *Client) do(ctx context.Context, method, path string) (*http.Response, e
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("ask the supervisor: %w", err)
+		return nil, fmt.Errorf("request to the supervisor: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()

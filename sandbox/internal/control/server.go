@@ -1,5 +1,5 @@
-// Package control is how the commands talk to the supervisor of a sandbox: HTTP
-// over a Unix socket that only the owner can reach.
+// Package control connects the commands to the supervisor of a sandbox: HTTP
+// over a Unix socket that only the owner can open.
 package control
 
 import (
@@ -17,10 +17,10 @@ import (
 	"croft.dev/croft/sandbox/internal/supervisor"
 )
 
-// maxSocketPath is the longest path that every system takes for a socket.
+// maxSocketPath is the longest path of a socket that every system supports.
 const maxSocketPath = 100
 
-// Server answers for one supervisor.
+// Server answers the requests to one supervisor.
 type Server struct {
 	sup  *supervisor.Supervisor
 	down func() // ends the supervisor
@@ -42,7 +42,7 @@ func Listen(h home.Home, sup *supervisor.Supervisor, down func()) (*Server, erro
 		}
 		s.tempDir, path = dir, filepath.Join(dir, "s")
 	}
-	// A socket of a killed supervisor; the lock shows that no other one runs.
+	// It may be the socket of a killed supervisor. The lock proves that no other supervisor runs.
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (s *Server) Serve() error {
 	return nil
 }
 
-// Close tells those who asked for the end that it has come.
+// Close answers the requests for /down, ends all watches, and shuts the server down.
 func (s *Server) Close() {
 	close(s.ended)
 	if s.tempDir != "" {
@@ -115,7 +115,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	for {
 		statuses, changed := s.sup.Statuses()
 		if encoder.Encode(statuses) != nil || flush.Flush() != nil {
-			return // the client has gone
+			return // the client has disconnected
 		}
 		select {
 		case <-changed:

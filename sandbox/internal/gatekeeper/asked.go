@@ -18,9 +18,9 @@ const (
 	ownWebhook = "check-ignore-label.gatekeeper.sh"
 )
 
-// Asked reports whether the API server calls Gatekeeper already, which it does a moment
-// after the webhooks are written. Without this wait, the first objects in the sandbox
-// would bypass Gatekeeper.
+// Asked returns an error until the API server calls Gatekeeper, which it does a moment after
+// the webhooks are written. Without this check, the first objects in the sandbox would bypass
+// Gatekeeper.
 func Asked(ctx context.Context, kubeconfig string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -35,13 +35,13 @@ func Asked(ctx context.Context, kubeconfig string) error {
 		_, err := clients.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
-	// Nobody may exempt a namespace: Gatekeeper has to refuse this one.
+	// No user may exempt a namespace: Gatekeeper must refuse this one.
 	err = ask(map[string]string{"admission.gatekeeper.sh/ignore": ""})
 	if err == nil || !strings.Contains(err.Error(), ownWebhook) {
-		return errors.Join(errors.New("the API server does not ask Gatekeeper yet"), err)
+		return errors.Join(errors.New("the API server does not call Gatekeeper yet"), err)
 	}
-	// Without mutators nothing is changed. Only the API server's own metrics show the
-	// calls for mutation.
+	// Without mutators, Gatekeeper changes no object. Only the API server's own metrics show
+	// the calls for mutation.
 	if err := ask(nil); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func Asked(ctx context.Context, kubeconfig string) error {
 		return err
 	}
 	if !strings.Contains(string(figures), fmt.Sprintf("name=%q", mutation)) {
-		return errors.New("the API server does not ask Gatekeeper for mutation yet")
+		return errors.New("the API server does not call Gatekeeper for mutation yet")
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package gatekeeper turns Gatekeeper's own manifest into the objects of a sandbox: all
-// of it except the workloads, and webhooks that point to a process on this machine.
+// Package gatekeeper converts Gatekeeper's own manifest to the objects of a sandbox: it leaves
+// out the workloads, and its webhooks point to a process on this machine.
 package gatekeeper
 
 import (
@@ -21,18 +21,19 @@ const (
 	PodName        = "gatekeeper"
 )
 
-// ManifestOf is where the manifest that belongs to a binary lies.
+// ManifestOf returns the path of a binary's manifest.
 func ManifestOf(binary string) string { return binary + ".yaml" }
 
-// Manifest is what Gatekeeper wants to find in the cluster.
+// Manifest is the objects that Gatekeeper needs in the cluster.
 type Manifest struct {
-	// Objects exist before it starts: its namespace, kinds and rights.
+	// Objects must exist before Gatekeeper starts: its namespace, CRDs and rights.
 	Objects []*unstructured.Unstructured
-	// Webhooks come when it answers: from then on the API server asks it.
+	// Webhooks are written when Gatekeeper answers: from then on the API server calls it.
 	Webhooks []*unstructured.Unstructured
 }
 
-// objectKinds leaves out the workloads, and what only those need.
+// objectKinds are the kinds of Objects: all kinds except the workloads, and the objects that
+// only workloads need.
 var objectKinds = []string{
 	"Namespace", "CustomResourceDefinition", "ServiceAccount",
 	"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding",
@@ -70,8 +71,8 @@ func Read(path string) (Manifest, error) {
 	return m, nil
 }
 
-// Pod represents the process: Gatekeeper makes its reports owned by its pod, and reports
-// nothing without one. It is never scheduled.
+// Pod returns a pod that represents the process. Gatekeeper's status objects have its pod as
+// owner, and it writes none without a pod. The pod is never scheduled.
 func Pod() *unstructured.Unstructured {
 	restricted := map[string]any{
 		"allowPrivilegeEscalation": false,
@@ -86,7 +87,7 @@ func Pod() *unstructured.Unstructured {
 			"name":        PodName,
 			"namespace":   Namespace,
 			"labels":      map[string]any{"gatekeeper.sh/system": "yes"},
-			"annotations": map[string]any{"croft.dev/sandbox": "stands for a process of the sandbox, and is never scheduled"},
+			"annotations": map[string]any{"croft.dev/sandbox": "represents a process of the sandbox, and is never scheduled"},
 		},
 		"spec": map[string]any{
 			"serviceAccountName":           ServiceAccount,

@@ -107,7 +107,7 @@ func TestWebhooksPointHereAndFail(t *testing.T) {
 			t.Errorf("%s: it points to %+v", w.Name, w.ClientConfig)
 		}
 		if string(w.ClientConfig.CABundle) != "authority" {
-			t.Errorf("%s: whoever it trusts is not the authority: %q", w.Name, w.ClientConfig.CABundle)
+			t.Errorf("%s: wrong CA bundle: %q", w.Name, w.ClientConfig.CABundle)
 		}
 		if *w.FailurePolicy != admissionv1.Fail || *w.TimeoutSeconds != 10 {
 			t.Errorf("%s: %s after %d s", w.Name, *w.FailurePolicy, *w.TimeoutSeconds)
@@ -117,16 +117,16 @@ func TestWebhooksPointHereAndFail(t *testing.T) {
 		if w.Name == "check-ignore-label.gatekeeper.sh" {
 			want = "gatekeeper-system"
 		} else if w.NamespaceSelector.MatchExpressions[0].Key != "admission.gatekeeper.sh/ignore" {
-			t.Errorf("%s: the label of exempt namespaces is forgotten", w.Name)
+			t.Errorf("%s: the label of exempt namespaces is missing", w.Name)
 		}
 		if got := strings.Join(names, " "); got != want {
-			t.Errorf("%s: it leaves alone %q, want %q", w.Name, got, want)
+			t.Errorf("%s: it exempts %q, want %q", w.Name, got, want)
 		}
 	}
 	if got := mutation.Rules[0].Resources; len(got) != 1+len(mutatedSubresources) || got[0] != "*" {
-		t.Errorf("what it mutates: %v", got)
+		t.Errorf("resources of the mutating webhook: %v", got)
 	}
 	if got := validating.Webhooks[0].Rules[0].Resources; len(got) != 2 {
-		t.Errorf("what it validates has changed: %v", got)
+		t.Errorf("resources of the validating webhook changed: %v", got)
 	}
 }

@@ -12,28 +12,28 @@ import (
 // mutation: while Gatekeeper is down or slow, pods are then admitted unchanged.
 const (
 	failurePolicy = "Fail"
-	// Two cores may have to run everything at once.
+	// A machine with two cores runs all components at once.
 	timeoutSeconds = int64(10)
 )
 
-// exempt are the namespaces that must work while Gatekeeper is down. With Fail they must
-// be exempt: without heartbeats in kube-node-lease, each node would be lost.
+// exempt are the namespaces whose objects must be writable while Gatekeeper is down: without
+// heartbeats in kube-node-lease, the cluster would lose its nodes.
 var exempt = []string{Namespace, "kube-system", "kube-node-lease"}
 
-// ownPath is where Gatekeeper sees to it that nobody exempts a namespace.
+// ownPath is the path of the webhook that refuses to exempt further namespaces.
 const ownPath = "/v1/admitlabel"
 
 // mutatedSubresources are the resources that Gatekeeper's chart adds to the rules of the
-// mutating webhook. The plain manifest lists them for the validating one only.
+// mutating webhook. The plain manifest lists them only for the validating webhook.
 var mutatedSubresources = []string{
 	"pods/ephemeralcontainers", "pods/exec", "pods/log", "pods/eviction", "pods/portforward", "pods/proxy",
 	"pods/attach", "pods/binding", "deployments/scale", "replicasets/scale", "statefulsets/scale",
 	"replicationcontrollers/scale", "services/proxy", "nodes/proxy", "services/status",
 }
 
-// PointTo returns the webhook configurations with an address of this machine in
-// the place of the Service, and as Gatekeeper's chart would have them with the
-// values that croft asks for. Rules and all else stay as they are.
+// PointTo returns the webhook configurations with an address of this machine instead of the
+// Service, and with the settings that Gatekeeper's chart writes for the values that croft
+// requires. All other fields stay the same.
 func (m Manifest) PointTo(address string, ca []byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, configuration := range m.Webhooks {
@@ -78,7 +78,8 @@ func pointTo(webhook map[string]any, address string, ca []byte) error {
 	return nil
 }
 
-// exemptNamespaces adds to the names that the webhook leaves alone already.
+// exemptNamespaces exempts the namespaces in exempt from a webhook. It keeps the other terms of
+// the webhook's selector, such as the label of exempt namespaces.
 func exemptNamespaces(webhook map[string]any) {
 	selector, _, _ := unstructured.NestedSlice(webhook, "namespaceSelector", "matchExpressions")
 	selector = slices.DeleteFunc(selector, func(item any) bool {

@@ -20,7 +20,7 @@ type artifact struct {
 	Revision string `json:"revision"`
 	Digest   string `json:"digest"`
 	Size     int64  `json:"size"`
-	// LastUpdateTime is when this revision was stored.
+	// LastUpdateTime is the time at which this revision was stored.
 	LastUpdateTime string `json:"lastUpdateTime"`
 }
 
@@ -73,7 +73,7 @@ func (s *Server) archive(repository, commit string) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// write replaces a file in one step: it is served meanwhile.
+// write replaces a file atomically, since requests may read it at the same time.
 func write(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

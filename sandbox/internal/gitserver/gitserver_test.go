@@ -79,7 +79,7 @@ func (h *hub) get(path string) (int, []byte) {
 	return answer.StatusCode, body
 }
 
-// files are the names and contents of an artifact.
+// files returns the contents of an artifact's files by name.
 func files(t *testing.T, content []byte) map[string]string {
 	t.Helper()
 	zipped, err := gzip.NewReader(bytes.NewReader(content))
@@ -106,8 +106,8 @@ func files(t *testing.T, content []byte) map[string]string {
 	}
 }
 
-// TestPush pushes with git and fetches the artifact as kustomize-controller does. It is of
-// the first tier: it runs without a cluster. TestFlux has the same with one.
+// TestPush pushes with git, and fetches the artifact as kustomize-controller does. It is of
+// the first tier: it runs without a cluster. TestFlux covers the same with a cluster.
 func TestPush(t *testing.T) {
 	h := newHub(t)
 	sources := &Sources{server: h.server, address: h.address}
@@ -130,8 +130,8 @@ func TestPush(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.pushes < 2 { // git asks once more before it sends a large one
-		t.Errorf("told of %d pushes, want 2 at least", h.pushes)
+	if h.pushes < 2 { // git sends one more request before a large push
+		t.Errorf("the server reported %d pushes, want 2 at least", h.pushes)
 	}
 	for _, a := range []*artifact{first, second} {
 		status, content := h.get(strings.TrimPrefix(a.URL, h.address))
@@ -140,7 +140,7 @@ func TestPush(t *testing.T) {
 		}
 		got := files(t, content)
 		if got["deploy/a.yaml"] != "kind: ConfigMap\n" || (a == second) != (got["large"] == string(large)) {
-			t.Errorf("%s holds %d files", a.Revision, len(got))
+			t.Errorf("%s contains %d files", a.Revision, len(got))
 		}
 	}
 	h.git("-C", h.clone, "tag", "v1", "HEAD~1")

@@ -1,8 +1,8 @@
-// Package gitserver is the Git server of a sandbox with Flux: it takes pushes by HTTP,
-// and does for its repositories what source-controller does on a cluster. It serves what
-// a GitRepository names as an artifact, and writes that into the object's status, for
-// kustomize-controller to apply. source-controller itself is no part of a sandbox: its
-// modules cannot be built everywhere.
+// Package gitserver is the Git server of a sandbox with Flux. It accepts pushes by HTTP, and
+// replaces source-controller for its repositories: it serves the revision that a GitRepository
+// names as an artifact, and writes the artifact to the object's status, for
+// kustomize-controller to apply. A sandbox does not run source-controller itself, whose modules
+// cannot be built everywhere.
 package gitserver
 
 import (
@@ -19,13 +19,13 @@ import (
 	"strings"
 )
 
-// largestPush is the maximum size of a push, which is held in memory.
+// largestPush is the maximum size of a push, which is buffered in memory.
 const largestPush = 64 << 20
 
 // repositoryName matches the names of the sandbox's repositories.
 var repositoryName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// Path is where a repository is below the server's address.
+// Path returns the path of a repository below the server's address.
 func Path(name string) string { return "/" + name + ".git" }
 
 // Create creates an empty bare repository with the branch main below a directory, and
@@ -54,7 +54,8 @@ type Server struct {
 	backend *cgi.Handler
 }
 
-// NewServer serves repositories that Create has made, and files below artifacts.
+// NewServer returns a server of the existing repositories below a directory, and of the files
+// below artifacts.
 func NewServer(repositories, artifacts string) (*Server, error) {
 	binary, err := exec.LookPath("git")
 	if err != nil {
@@ -66,10 +67,10 @@ func NewServer(repositories, artifacts string) (*Server, error) {
 	}}, nil
 }
 
-// artifactPath is where artifacts are below the server's address.
+// artifactPath is the path of artifacts below the server's address.
 const artifactPath = "/artifacts/"
 
-// Handler answers Git, kustomize-controller, and the question whether it is ready.
+// Handler returns the handler of requests by git and kustomize-controller, and of /readyz.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
@@ -96,20 +97,20 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hold reads a request whose length is not known beforehand, which CGI cannot take.
+// hold reads a request of unknown length into memory: CGI needs the length beforehand.
 func hold(r *http.Request) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, largestPush+1))
 	if err != nil {
 		return err
 	}
 	if len(body) > largestPush {
-		return errors.New("a push to a sandbox may have 64 MiB")
+		return errors.New("a push to a sandbox may have at most 64 MiB")
 	}
 	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
 	return nil
 }
 
-// git runs git and returns its output, without white space around it.
+// git runs git and returns its output without surrounding white space.
 func git(args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command("git", args...)

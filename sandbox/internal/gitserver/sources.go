@@ -22,12 +22,12 @@ import (
 
 var gitRepositories = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "gitrepositories"}
 
-// lookAgain is how often all GitRepositories are compared with their repositories, should
-// writing a status have failed.
+// lookAgain is the interval at which all GitRepositories are reconciled, in case a status was
+// not written.
 const lookAgain = 10 * time.Second
 
-// Sources keeps the status of GitRepositories that name repositories of this server, and
-// leaves all others alone.
+// Sources reconciles the status of GitRepositories that name repositories of this server, and
+// ignores all others.
 type Sources struct {
 	server  *Server
 	address string // http://host:port
@@ -35,14 +35,14 @@ type Sources struct {
 	wake    chan struct{}
 }
 
-// NewSources returns the part of source-controller for the server at an address.
+// NewSources returns the replacement of source-controller for the server at an address.
 func NewSources(server *Server, address string, client dynamic.Interface) *Sources {
 	s := &Sources{server: server, address: address, client: client, wake: make(chan struct{}, 1)}
 	server.pushed = s.Wake
 	return s
 }
 
-// Wake has all GitRepositories looked at now.
+// Wake requests that all GitRepositories are reconciled now.
 func (s *Sources) Wake() {
 	select {
 	case s.wake <- struct{}{}:
@@ -50,7 +50,8 @@ func (s *Sources) Wake() {
 	}
 }
 
-// Run looks after each push, and after each change of a GitRepository, until the context ends.
+// Run reconciles after each push, and after each change of a GitRepository, until the context
+// ends.
 func (s *Sources) Run(ctx context.Context) error {
 	informers := dynamicinformer.NewDynamicSharedInformerFactory(s.client, lookAgain)
 	informer := informers.ForResource(gitRepositories)
@@ -101,8 +102,8 @@ type status struct {
 	Artifact           *artifact          `json:"artifact,omitempty"`
 }
 
-// reconcile writes the status of one GitRepository, if it is one of this server's and
-// says something else.
+// reconcile writes the status of one GitRepository, if it names a repository of this server and
+// the status differs.
 func (s *Sources) reconcile(ctx context.Context, o runtime.Object) error {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {
@@ -116,11 +117,11 @@ func (s *Sources) reconcile(ctx context.Context, o runtime.Object) error {
 	if !ours || live.Spec.Suspend || live.DeletionTimestamp != nil {
 		return nil
 	}
-	wanted := s.fetch(strings.TrimSuffix(path, ".git"), &live)
-	if len(live.Status.Conditions) == 1 && same(&live.Status.Conditions[0], &wanted.Conditions[0]) && reflect.DeepEqual(live.Status.Artifact, wanted.Artifact) {
+	desired := s.fetch(strings.TrimSuffix(path, ".git"), &live)
+	if len(live.Status.Conditions) == 1 && same(&live.Status.Conditions[0], &desired.Conditions[0]) && reflect.DeepEqual(live.Status.Artifact, desired.Artifact) {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"status": wanted})
+	patch, err := json.Marshal(map[string]any{"status": desired})
 	if err != nil {
 		return err
 	}
@@ -128,13 +129,13 @@ func (s *Sources) reconcile(ctx context.Context, o runtime.Object) error {
 	return err
 }
 
-// same ignores since when a condition is as it is.
+// same reports whether two conditions are equal, except for their transition times.
 func same(a, b *metav1.Condition) bool {
 	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.ObservedGeneration == b.ObservedGeneration
 }
 
-// fetch is the status of a GitRepository, in source-controller's terms. The previous
-// artifact is kept if the repository cannot be read.
+// fetch returns the desired status of a GitRepository, with source-controller's reasons and
+// messages. It keeps the previous artifact if the repository cannot be read.
 func (s *Sources) fetch(repository string, live *gitRepository) status {
 	branch := live.Spec.Ref.Branch
 	if branch == "" {

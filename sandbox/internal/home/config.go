@@ -14,13 +14,13 @@ const kind = "croft-sandbox"
 type Config struct {
 	Kind       string   `json:"kind"`
 	Components []string `json:"components"`
-	// Zones are where the nodes' instances are on offer.
+	// Zones are the zones that offer instances for nodes.
 	Zones []string `json:"zones"`
-	// Croft is the absolute path of the croft binary that is run along.
+	// Croft is the absolute path of the croft binary that is run, too.
 	Croft string `json:"croft,omitempty"`
-	// Gatekeeper is the absolute path of the gatekeeper binary that is run along.
+	// Gatekeeper is the absolute path of the gatekeeper binary that is run, too.
 	Gatekeeper string `json:"gatekeeper,omitempty"`
-	// Flux is the absolute path of the kustomize-controller binary that is run along.
+	// Flux is the absolute path of the kustomize-controller binary that is run, too.
 	Flux string `json:"flux,omitempty"`
 	// ControllerQPS is kube-controller-manager's rate limit of requests a second; 300 if
 	// zero.
@@ -30,23 +30,22 @@ type Config struct {
 	// Unaudited runs only the operations of Gatekeeper's webhook pods, without those of
 	// its audit pod: the audit, and the status of enforced objects.
 	Unaudited bool `json:"unaudited,omitempty"`
-	// Nodes is the absolute path of the sandbox-nodes binary that runs real nodes; without
-	// one kwok simulates them.
+	// Nodes is the absolute path of the sandbox-nodes binary, which runs real nodes; if empty,
+	// kwok simulates nodes.
 	Nodes string `json:"nodes,omitempty"`
 	// Enforced runs a network plugin on real nodes that enforces NetworkPolicies.
 	Enforced bool `json:"enforced,omitempty"`
-	// AWS is a simulated account; without one nodes are kwok's own.
+	// AWS is a simulated account; if nil, Karpenter's kwok provider creates the nodes.
 	AWS *AWS `json:"aws,omitempty"`
-	// AuditPolicy is the absolute path of the API server's audit policy; without one it
-	// keeps no audit log.
+	// AuditPolicy is the absolute path of the API server's audit policy; if empty, the API
+	// server writes no audit log.
 	AuditPolicy string `json:"auditPolicy,omitempty"`
 	// APIServers and EtcdMembers are the numbers of API servers and of members of etcd; one
 	// of each if zero.
 	APIServers  int `json:"apiServers,omitempty"`
 	EtcdMembers int `json:"etcdMembers,omitempty"`
-	// APIServer is the absolute path of the kube-apiserver that is run, of another version
-	// than this program's own; this program if empty. APIServerArgs are added to its
-	// arguments.
+	// APIServer is the absolute path of a kube-apiserver of another version; if empty, this
+	// program runs its own. APIServerArgs are added to the API server's arguments.
 	APIServer     string   `json:"apiServer,omitempty"`
 	APIServerArgs []string `json:"apiServerArgs,omitempty"`
 	// Without are the features that the API server turns off.
@@ -55,16 +54,16 @@ type Config struct {
 
 // AWS is a simulated account.
 type AWS struct {
-	// Karpenter is the absolute path of the karpenter-aws binary that is run in the
-	// place of Karpenter with kwok's provider.
+	// Karpenter is the absolute path of the karpenter-aws binary, which is run instead of
+	// Karpenter with its kwok provider.
 	Karpenter string `json:"karpenter"`
-	// Cluster is the name of the cluster there.
+	// Cluster is the name of the cluster in the account.
 	Cluster string `json:"cluster"`
-	// Speed is the factor by which its instances are faster than real ones.
+	// Speed is the factor by which the account's instances are faster than real ones.
 	Speed float64 `json:"speed"`
 }
 
-// Config reads the configuration; ErrNone if the directory holds no sandbox.
+// Config reads the configuration; ErrNone if the directory contains no sandbox.
 func (h Home) Config() (Config, error) {
 	var c Config
 	err := readJSON(h.Path(marker), &c)
@@ -79,8 +78,8 @@ func (h Home) Config() (Config, error) {
 	return c, nil
 }
 
-// SaveConfig writes the configuration. It refuses a directory that holds other
-// people's files.
+// SaveConfig writes the configuration. It refuses a directory that contains other
+// files and no sandbox.
 func (h Home) SaveConfig(c Config) error {
 	if _, err := h.Config(); errors.Is(err, ErrNone) {
 		empty, err := isEmpty(h.Dir)

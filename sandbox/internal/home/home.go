@@ -1,5 +1,5 @@
-// Package home knows the directory of a sandbox: its files, and their permissions. Only
-// the owner may read it, since most of it is key material or gives access.
+// Package home defines the directory of a sandbox: its files, and their permissions. Only
+// the owner may read it, since most files are keys or give access.
 package home
 
 import (
@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// EnvDir names the directory of the sandbox for commands that are not given
-// --dir, DefaultDir is the one taken without either.
+// EnvDir is the environment variable with the default of --dir. Without both, the directory is
+// DefaultDir.
 const (
 	EnvDir     = "CROFT_SANDBOX_DIR"
 	DefaultDir = ".sandbox"
@@ -21,7 +21,7 @@ const (
 // marker is the file by which a sandbox directory is recognised.
 const marker = "sandbox.json"
 
-// ErrNone is returned for a directory that holds no sandbox.
+// ErrNone is returned for a directory that contains no sandbox.
 var ErrNone = errors.New("no sandbox here")
 
 // Home is the directory of one sandbox.
@@ -43,28 +43,28 @@ func (h Home) Path(elem ...string) string {
 	return filepath.Join(append([]string{h.Dir}, elem...)...)
 }
 
-// PKI is where the authorities and keys are kept.
+// PKI returns the path of the certificate authorities and keys.
 func (h Home) PKI(elem ...string) string { return h.Path(append([]string{"pki"}, elem...)...) }
 
-// Etc is where the files that components read at start are written.
+// Etc returns the path of the files that components read at start.
 func (h Home) Etc(elem ...string) string { return h.Path(append([]string{"etc"}, elem...)...) }
 
-// Data is etcd's directory.
+// Data returns the path of etcd's directory.
 func (h Home) Data() string { return h.Path("etcd") }
 
-// Git is where the Git repositories are.
+// Git returns the path of the Git repositories.
 func (h Home) Git() string { return h.Path("git") }
 
-// Nodes is where real nodes have their files.
+// Nodes returns the path of the real nodes' files.
 func (h Home) Nodes() string { return h.Path("nodes") }
 
-// Log is the log of a component, or of the supervisor.
+// Log returns the path of the log of a component, or of the supervisor.
 func (h Home) Log(component string) string { return h.Path("logs", component+".log") }
 
-// Kubeconfig is the kubeconfig of one of the sandbox's own identities.
+// Kubeconfig returns the path of the kubeconfig of one of the sandbox's own identities.
 func (h Home) Kubeconfig(identity string) string { return h.Path(identity + ".kubeconfig") }
 
-// Create makes the directories.
+// Create creates the directories.
 func (h Home) Create() error {
 	for _, dir := range []string{h.Dir, h.PKI(), h.Etc(), h.Data(), h.Path("logs")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -74,16 +74,16 @@ func (h Home) Create() error {
 	return nil
 }
 
-// Delete removes the directory with its content. It refuses a directory that is not
-// recognisably a sandbox's.
+// Delete deletes the directory with its content. It refuses a directory that is not a
+// sandbox's.
 func (h Home) Delete() error {
 	if _, err := h.Config(); err != nil {
-		return fmt.Errorf("will not delete %s: %w", h.Dir, err)
+		return fmt.Errorf("%s is not deleted: %w", h.Dir, err)
 	}
 	return os.RemoveAll(h.Dir)
 }
 
-// Write replaces a file in one step, readable by the owner alone.
+// Write replaces a file atomically. Only the owner may read the file.
 func Write(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
 	if err != nil {
@@ -119,7 +119,7 @@ func readJSON(path string, v any) error {
 	return nil
 }
 
-// isEmpty tells whether a directory is missing or holds nothing.
+// isEmpty reports whether a directory is empty or does not exist.
 func isEmpty(dir string) (bool, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -77,7 +77,7 @@ func TestConfigIsRemembered(t *testing.T) {
 func TestLockNamesItsHolderAndDiesWithIt(t *testing.T) {
 	h := Home{Dir: t.TempDir()}
 	if pid, err := h.LockedBy(); pid != 0 || err != nil {
-		t.Errorf("nobody has locked: got %d, %v", pid, err)
+		t.Errorf("without a lock: got %d, %v", pid, err)
 	}
 	holder := exec.Command(os.Args[0])
 	holder.Env = append(os.Environ(), holdLock+"="+h.Dir)
@@ -127,7 +127,7 @@ func TestPortsAreKeptUnlessTaken(t *testing.T) {
 	}
 	defer l.Close() //nolint:errcheck // the end of the test
 	if other := claim(t, h); other.Port("a") == first.Port("a") {
-		t.Error("a port was claimed on which somebody else listens")
+		t.Error("a port was claimed on which another process listens")
 	}
 	first.Pin("a")
 	if err := first.Claim("a"); err == nil {

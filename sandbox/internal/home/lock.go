@@ -12,9 +12,9 @@ import (
 // ErrLocked is returned when a supervisor already runs on the directory.
 var ErrLocked = errors.New("a supervisor runs here already")
 
-// Lock makes the calling process the only supervisor of the directory, for as
-// long as it lives or until release. The lock is a POSIX one: the kernel lets go
-// of it however the process ends, and tells others who holds it.
+// Lock makes the calling process the only supervisor of the directory, until the process ends
+// or calls release. It is a POSIX lock: the kernel releases it however the process ends, and
+// reports the holder to other processes.
 func (h Home) Lock() (release func(), err error) {
 	f, err := os.OpenFile(h.lockFile(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -29,9 +29,9 @@ func (h Home) Lock() (release func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// LockedBy returns the process that supervises the directory, or 0. The process
-// that holds the lock must not ask: to it, its own lock does not show, and would
-// be lost.
+// LockedBy returns the ID of the process that supervises the directory, or 0. The supervisor
+// itself must not call it: the kernel does not report a process's own lock to it, and releases
+// the lock when the process closes the file.
 func (h Home) LockedBy() (pid int, err error) {
 	f, err := os.OpenFile(h.lockFile(), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +43,7 @@ func (h Home) LockedBy() (pid int, err error) {
 	defer f.Close()
 	lock := wholeFile()
 	if err := syscall.FcntlFlock(f.Fd(), syscall.F_GETLK, lock); err != nil {
-		return 0, fmt.Errorf("ask who holds %s: %w", f.Name(), err)
+		return 0, fmt.Errorf("find the process that locked %s: %w", f.Name(), err)
 	}
 	if lock.Type == syscall.F_UNLCK {
 		return 0, nil
@@ -57,18 +57,18 @@ func wholeFile() *syscall.Flock_t {
 	return &syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart}
 }
 
-// SaveSocket is called by the supervisor once it can be asked.
+// SaveSocket records the socket on which the supervisor answers.
 func (h Home) SaveSocket(path string) error {
 	return writeJSON(h.Path("supervisor.json"), supervisorFile{Socket: path})
 }
 
-// Socket is where the running supervisor can be asked.
+// Socket returns the path of the socket on which the running supervisor answers.
 func (h Home) Socket() (string, error) {
 	var s supervisorFile
 	return s.Socket, readJSON(h.Path("supervisor.json"), &s)
 }
 
-// ForgetSocket removes an earlier supervisor's socket.
+// ForgetSocket deletes the record of an earlier supervisor's socket.
 func (h Home) ForgetSocket() error {
 	if err := os.Remove(h.Path("supervisor.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// Loopback is the only address that anything in a sandbox listens on.
+// Loopback is the only address on which a sandbox's components listen.
 const Loopback = "127.0.0.1"
 
-// Ports are the ports of a sandbox's components. They are picked where the
-// system has one free, and kept from one `up` to the next if nobody else took
-// them meanwhile, so that a kubeconfig that was handed out stays good.
+// Ports are the ports of a sandbox's components. The system chooses free ports. They stay the
+// same from one `up` to the next unless another process took them meanwhile, so that issued
+// kubeconfigs stay valid.
 type Ports struct {
 	path string
 
@@ -23,7 +23,7 @@ type Ports struct {
 	pinned map[string]bool
 }
 
-// Ports reads the ports that the sandbox had last.
+// Ports reads the ports of the sandbox's previous run.
 func (h Home) Ports() (*Ports, error) {
 	p := &Ports{path: h.Path("ports.json"), byName: map[string]int{}, pinned: map[string]bool{}}
 	if err := readJSON(p.path, &p.byName); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -44,9 +44,9 @@ func (p *Ports) Port(name string) int {
 	return p.byName[name]
 }
 
-// Claim makes sure that each name has a port that nobody listens on. Another
-// process may still be faster; the component then dies, and its next start
-// claims again. The port of a pinned name is never changed.
+// Claim ensures that each name has a free port. Another process may still take it before the
+// component listens. The component then ends, and its next start claims a port again. Claim
+// never changes the port of a pinned name.
 func (p *Ports) Claim(names ...string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,14 +62,14 @@ func (p *Ports) Claim(names ...string) error {
 		if err != nil {
 			return fmt.Errorf("find a free port for %s: %w", name, err)
 		}
-		// Held until all are found, so that no two names get the same.
+		// All listeners stay open until the end, so that no two names get the same port.
 		defer l.Close() //nolint:errcheck // nothing was sent through it
 		p.byName[name] = l.Addr().(*net.TCPAddr).Port
 	}
 	return writeJSON(p.path, p.byName)
 }
 
-// Pin keeps the names' ports as they are: others have been told of them.
+// Pin fixes the names' ports, because other processes use them.
 func (p *Ports) Pin(names ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,9 +1,8 @@
-// Package instancetypes offers EC2's instance types to Karpenter's kwok
-// provider, under their real names, sizes and on-demand prices in us-west-2.
+// Package instancetypes provides EC2's instance types to Karpenter's kwok
+// provider, with their real names, sizes and on-demand prices in us-west-2.
 //
-// The provider's own example file has them too, but writes their architecture
-// as x86_64, where nodes and pools say amd64, and lists each type once for each
-// operating system. The table here was made from it.
+// The table was generated from the provider's own example file. That file has the architecture
+// x86_64, while nodes and pools have amd64, and lists each type once for each operating system.
 package instancetypes
 
 import (
@@ -26,8 +25,8 @@ var table string
 // DefaultZones are the zones of the price table's region.
 var DefaultZones = []string{"us-west-2a", "us-west-2b", "us-west-2c"}
 
-// SpotDiscount is the price of a spot instance relative to an on-demand one. Real prices
-// vary by the hour; what matters here is that they are lower.
+// SpotDiscount is the price of a spot instance relative to an on-demand instance. Real prices
+// vary by the hour; the sandbox needs only that they are lower.
 const SpotDiscount = 0.7
 
 // ephemeralStorage is the default root volume of an EKS node.
@@ -134,10 +133,10 @@ func expand(t Type, zones []string) instanceType {
 	return it
 }
 
-// awsLabels are the labels that Karpenter's AWS provider gives to a node and
-// understands in a pool. The kwok provider has no place for labels of a type,
-// but takes those of an offering for well known and puts them on the node; so a
-// pool written for AWS selects the same types here.
+// awsLabels returns the labels that Karpenter's AWS provider sets on nodes and supports in
+// NodePools. The kwok provider has no labels of types, but it sets an offering's requirements
+// as labels on nodes, and supports them in NodePools: a NodePool for AWS selects the same types
+// here.
 func awsLabels(t Type) []corev1.NodeSelectorRequirement {
 	family, size, _ := strings.Cut(t.Name, ".")
 	// m6id: category m, generation 6.

@@ -23,7 +23,7 @@ func TestTable(t *testing.T) {
 		}
 		byName[it.Name] = it
 		if it.Arch != "amd64" && it.Arch != "arm64" {
-			t.Errorf("%s: no node says architecture %q", it.Name, it.Arch)
+			t.Errorf("%s: nodes do not have the architecture %q", it.Name, it.Arch)
 		}
 		if it.Price <= 0 || it.CPU.Sign() <= 0 || it.Memory.Sign() <= 0 || it.Pods.Sign() <= 0 {
 			t.Errorf("%s: %+v", it.Name, it)
@@ -44,7 +44,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// The provider itself reads the output.
+// TestJSONIsWhatTheProviderReads reads the output with the provider's own code.
 func TestJSONIsWhatTheProviderReads(t *testing.T) {
 	zones := []string{"us-west-2a", "us-west-2b"}
 	content, err := JSON(zones)

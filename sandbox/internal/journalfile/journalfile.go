@@ -1,9 +1,9 @@
-// Package journalfile writes journal files of systemd, as far as journalctl and croft's
-// agent read them: the entries in their order, each field stored once. The format is
+// Package journalfile writes systemd's journal files, with the parts that journalctl and
+// croft's agent read: the entries in their order, each field stored once. The format is
 // documented at https://systemd.io/JOURNAL_FILE_FORMAT/.
 //
-// Searches by a field's value go through hashes, which are FNV-1a here and another function
-// in systemd: journalctl prints such a file as a whole, and finds nothing with --unit.
+// Searches by a field's value use hashes. Here they are FNV-1a, in systemd another function:
+// journalctl prints such a file as a whole, and finds nothing with --unit.
 package journalfile
 
 import (
@@ -42,7 +42,7 @@ var le = binary.LittleEndian
 // ID is the identity of a machine, of a boot or of a file.
 type ID [16]byte
 
-// datum is a field's value that is stored already.
+// datum is a stored field.
 type datum struct {
 	at, hash uint64
 	entries  []uint64
@@ -57,8 +57,8 @@ type encoder struct {
 	data          []*datum
 }
 
-// Encode is a journal file of one boot of a machine. Entries are in the order of their
-// times; without any, a file has no beginning and no end, and Encode returns nil.
+// Encode returns a journal file of one boot of a machine. Entries must be in the order of their
+// times. Without entries, it returns nil, because the file's header needs a first and a last time.
 func Encode(machine, boot ID, entries []Entry) []byte {
 	if len(entries) == 0 {
 		return nil
@@ -100,7 +100,7 @@ func micros(t time.Time) uint64 { return uint64(t.UnixMicro()) }
 
 func (e *encoder) put(at, value uint64) { le.PutUint64(e.file[at:], value) }
 
-// object adds an object with so many bytes after its header, and returns its offset.
+// object adds an object with length bytes after its header, and returns its offset.
 // Objects begin at multiples of eight.
 func (e *encoder) object(kind byte, length int) uint64 {
 	at := uint64(len(e.file))
@@ -144,7 +144,7 @@ func (e *encoder) entry(number uint64, boot ID, entry *Entry) uint64 {
 	return at
 }
 
-// field stores a field, once.
+// field stores a field, unless it is stored already.
 func (e *encoder) field(text string) *datum {
 	if d := e.byText[text]; d != nil {
 		return d
@@ -161,8 +161,8 @@ func (e *encoder) field(text string) *datum {
 	return d
 }
 
-// chain adds a field to the list of those whose hashes share a place in the table: the
-// place has the first and the last of them, and each the next one.
+// chain adds a field to the list of fields whose hashes share a bucket of the table. The bucket
+// has the offsets of the first and the last field, and each field the offset of the next.
 func (e *encoder) chain(d *datum) {
 	place := e.hashTable + objectHeader + 16*(d.hash%buckets)
 	if last := le.Uint64(e.file[place+8:]); last != 0 {

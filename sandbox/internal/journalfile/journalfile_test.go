@@ -15,7 +15,7 @@ import (
 
 var at = time.Date(2026, 11, 25, 9, 0, 0, 123_456_000, time.UTC)
 
-// some are entries that share fields, and one that is long.
+// some returns entries that share fields, one of them long.
 func some() []Entry {
 	all := []Entry{
 		{at, 0, []string{"MESSAGE=Linux version 6.1", "SYSLOG_IDENTIFIER=kernel", "_TRANSPORT=kernel"}},
@@ -37,7 +37,7 @@ func encoded() []byte {
 	return Encode(id, id, some())
 }
 
-// TestAgent reads a file as croft's agent does.
+// TestAgent reads a file with the code of croft's agent.
 func TestAgent(t *testing.T) {
 	var got []string
 	if err := journal.Read(bytes.NewReader(encoded()), at, at.Add(time.Hour), func(e journal.Entry) {
@@ -55,7 +55,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// TestJournalctl reads a file by systemd's own reader.
+// TestJournalctl reads a file with systemd's own reader.
 func TestJournalctl(t *testing.T) {
 	journalctl, err := exec.LookPath("journalctl")
 	if err != nil {

@@ -31,27 +31,27 @@ import (
 	"sigs.k8s.io/karpenter/pkg/operator/options"
 )
 
-// Options are those that Karpenter does not read from the environment.
+// Options are the settings that Karpenter does not read from the environment.
 type Options struct {
 	Kubeconfig     string
 	HealthAddress  string
 	MetricsAddress string
 }
 
-// Parse reads flags, and hides them from Karpenter, whose own options would reject
-// them.
+// Parse parses flags, and removes them from os.Args, where Karpenter's own options would
+// reject them.
 func Parse(args []string) (o Options, err error) {
 	flags := pflag.NewFlagSet("karpenter", pflag.ContinueOnError)
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "how to reach the API server")
-	flags.StringVar(&o.HealthAddress, "health-address", "", "host:port that answers for its health")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig for the API server")
+	flags.StringVar(&o.HealthAddress, "health-address", "", "host:port that serves health checks")
 	flags.StringVar(&o.MetricsAddress, "metrics-address", "", "host:port that serves metrics")
 	err = flags.Parse(args)
 	os.Args = os.Args[:1]
 	return o, err
 }
 
-// Context is the controllers' context: their options, a logger, and cancellation by
-// SIGTERM.
+// Context returns the controllers' context with their options and a logger. SIGTERM and SIGINT
+// cancel it.
 func Context(injectables ...options.Injectable) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	ctx = injection.WithOptionsOrDie(ctx, injectables...)
@@ -61,9 +61,8 @@ func Context(injectables ...options.Injectable) (context.Context, context.Cancel
 	return log.IntoContext(ctx, logger), stop
 }
 
-// NewManager makes the manager that Karpenter's controllers run in. It is made
-// here, and not by operator.NewOperator, because that one opens its ports to all
-// interfaces and cannot be told otherwise.
+// NewManager returns the manager that runs Karpenter's controllers. It replaces
+// operator.NewOperator, which always listens on all interfaces.
 func NewManager(ctx context.Context, o Options, injectables []options.Injectable) (manager.Manager, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
@@ -96,8 +95,7 @@ func NewManager(ctx context.Context, o Options, injectables []options.Injectable
 	return mgr, mgr.AddReadyzCheck("readyz", healthz.Ping)
 }
 
-// indexes are those that operator.NewOperator sets up and that Karpenter's controllers
-// use.
+// indexes are the field indexes of operator.NewOperator that Karpenter's controllers use.
 var indexes = []struct {
 	of    client.Object
 	field string
@@ -115,7 +113,7 @@ var indexes = []struct {
 	{&karpenterv1.NodePool{}, "spec.template.spec.nodeClassRef.name", by(func(p *karpenterv1.NodePool) string { return p.Spec.Template.Spec.NodeClassRef.Name })},
 }
 
-// by makes an index of one value out of a getter.
+// by returns an indexer whose only value for an object is the getter's.
 func by[T client.Object](get func(T) string) client.IndexerFunc {
 	return func(o client.Object) []string {
 		if typed, ok := o.(T); ok {

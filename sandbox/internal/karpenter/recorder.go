@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/karpenter/pkg/events"
 )
 
-// NewRecorder makes what Karpenter writes events with: those of the core group, by
-// "karpenter". The manager's own is deprecated.
+// NewRecorder returns Karpenter's event recorder. It writes events of the core group with the
+// component "karpenter". The manager's own recorder is deprecated.
 func NewRecorder(ctx context.Context, mgr manager.Manager) (events.Recorder, error) {
 	client, err := kubernetes.NewForConfig(mgr.GetConfig())
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package lifeline ties the life of a child process to its parent's by a pipe: the
-// parent holds the writing end and never writes; when it ends, for any reason, the
-// kernel closes the pipe, and the child reads the end of file.
+// Package lifeline ends child processes with their parent, by a pipe. The parent has the
+// writing end and never writes to it. When the parent ends, for any reason, the kernel closes
+// the pipe, and the child reads an end of file.
 package lifeline
 
 import (
@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// env tells a child the descriptor on which it finds the reading end.
+// env is the environment variable with the child's descriptor of the reading end.
 const env = "CROFT_SANDBOX_LIFELINE"
 
 // Lifeline is the parent's side.
@@ -28,7 +28,7 @@ func New() (*Lifeline, error) {
 	return &Lifeline{read: r, write: w}, nil
 }
 
-// Attach hands the reading end to a command that is about to be started and
+// Attach passes the reading end to a command that has not started yet, and
 // whose environment is set.
 func (l *Lifeline) Attach(cmd *exec.Cmd) {
 	fd := 3 + len(cmd.ExtraFiles) // after standard input, output and error
@@ -37,7 +37,7 @@ func (l *Lifeline) Attach(cmd *exec.Cmd) {
 }
 
 // Forward passes the lifeline of this process, if it has one, to a command that outlives
-// this process: the command then ends with the holder of the writing end.
+// this process: the command then ends with the process that has the writing end.
 func Forward(cmd *exec.Cmd) {
 	fd, err := strconv.Atoi(os.Getenv(env))
 	if err != nil {
@@ -51,25 +51,25 @@ func Forward(cmd *exec.Cmd) {
 	l.Attach(cmd)
 }
 
-// Close lets go of the children: those that watch will end themselves.
+// Close closes the pipe: children that watch it end themselves.
 func (l *Lifeline) Close() {
 	_ = l.write.Close() // closing a pipe cannot fail in a way that matters
 	_ = l.read.Close()
 }
 
-// Watch calls gone once the parent has ended. It does nothing in a process that
-// was not given a lifeline.
-func Watch(gone func()) {
+// Watch calls ended once the parent has ended. It does nothing in a process without a
+// lifeline.
+func Watch(ended func()) {
 	fd, err := strconv.Atoi(os.Getenv(env))
 	if err != nil {
 		return
 	}
-	// Neither the descriptor nor its number is for this process's own children.
+	// This process's own children must inherit neither the descriptor nor its number.
 	syscall.CloseOnExec(fd)
 	_ = os.Unsetenv(env)
 	line := os.NewFile(uintptr(fd), "lifeline")
 	go func() {
 		_, _ = io.Copy(io.Discard, line)
-		gone()
+		ended()
 	}()
 }

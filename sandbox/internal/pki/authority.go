@@ -1,5 +1,5 @@
 // Package pki issues the certificates of a sandbox. Each sandbox has CAs of its own, so
-// that its certificates are worthless to any other.
+// that no other sandbox accepts its certificates.
 package pki
 
 import (
@@ -23,8 +23,7 @@ import (
 
 const (
 	authorityLife = 10 * 365 * 24 * time.Hour
-	// Clocks of two processes on one machine agree; this is for a machine whose
-	// clock is set back a little.
+	// All processes run on one machine and have the same clock, but the clock may be set back.
 	backdate = time.Hour
 )
 
@@ -32,11 +31,11 @@ const (
 type Authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	// CertFile and KeyFile are where the authority is kept.
+	// CertFile and KeyFile are the paths of the CA's files.
 	CertFile, KeyFile string
 }
 
-// LoadOrCreate returns the authority kept in dir under name, or makes it.
+// LoadOrCreate reads the CA name from dir, or creates it.
 func LoadOrCreate(dir, name string) (*Authority, error) {
 	a := &Authority{CertFile: filepath.Join(dir, name+".crt"), KeyFile: filepath.Join(dir, name+".key")}
 	certPEM, err := os.ReadFile(a.CertFile)
@@ -53,14 +52,14 @@ func LoadOrCreate(dir, name string) (*Authority, error) {
 	return a, a.parse(certPEM, keyPEM)
 }
 
-// Pool contains this CA alone, for verifying its certificates.
+// Pool returns a pool with only this CA, for the verification of its certificates.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	return pool
 }
 
-// PEM is the authority's certificate.
+// PEM returns the CA's certificate.
 func (a *Authority) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
 }
@@ -97,7 +96,7 @@ func (a *Authority) create(name string) error {
 	if err != nil {
 		return err
 	}
-	// The certificate last: it marks the CA as complete.
+	// The certificate is written last: its file shows that the CA is complete.
 	if err := home.Write(a.KeyFile, keyPEM); err != nil {
 		return err
 	}
@@ -107,13 +106,13 @@ func (a *Authority) create(name string) error {
 func (a *Authority) parse(certPEM, keyPEM []byte) (err error) {
 	block, _ := pem.Decode(certPEM)
 	if block == nil {
-		return fmt.Errorf("%s holds no certificate: delete the sandbox and start anew", a.CertFile)
+		return fmt.Errorf("%s contains no certificate: delete the sandbox and start it again", a.CertFile)
 	}
 	if a.cert, err = x509.ParseCertificate(block.Bytes); err != nil {
 		return fmt.Errorf("%s: %w", a.CertFile, err)
 	}
 	if block, _ = pem.Decode(keyPEM); block == nil {
-		return fmt.Errorf("%s holds no key: delete the sandbox and start anew", a.KeyFile)
+		return fmt.Errorf("%s contains no key: delete the sandbox and start it again", a.KeyFile)
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
@@ -121,19 +120,19 @@ func (a *Authority) parse(certPEM, keyPEM []byte) (err error) {
 	}
 	ec, ok := key.(*ecdsa.PrivateKey)
 	if !ok || !ec.PublicKey.Equal(a.cert.PublicKey) {
-		return fmt.Errorf("%s is not the key of %s: delete the sandbox and start anew", a.KeyFile, a.CertFile)
+		return fmt.Errorf("%s is not the key of %s: delete the sandbox and start it again", a.KeyFile, a.CertFile)
 	}
 	a.key = ec
 	return nil
 }
 
-// Leaf is a certificate that is wanted. It is for a client if User is set and
-// for a server if Hosts are.
+// Leaf is a request for a certificate. It is for a client if User is set, and
+// for a server if Hosts is set.
 type Leaf struct {
 	User   string
 	Groups []string
 	Hosts  []string
-	// Life is a year unless set.
+	// Life defaults to one year.
 	Life time.Duration
 }
 

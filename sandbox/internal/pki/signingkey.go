@@ -14,8 +14,8 @@ import (
 	"croft.dev/croft/sandbox/internal/home"
 )
 
-// EnsureSigningKey makes sure that dir holds the key pair name.key and name.pub
-// by which service account tokens are signed and checked.
+// EnsureSigningKey creates the key pair name.key and name.pub in dir, unless it exists. With
+// it, the API server signs and verifies service account tokens.
 func EnsureSigningKey(dir, name string) error {
 	public := filepath.Join(dir, name+".pub")
 	if _, err := os.Stat(public); !errors.Is(err, fs.ErrNotExist) {

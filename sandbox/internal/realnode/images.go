@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// images is a registry that has one image under every name: the test program, with its
-// command as entry point. Names that end in "pause" have it with the command pause.
+// images is a registry that serves the same image for every name: the test program, with the
+// command serve. For names that end in "pause", the command is pause.
 type images struct {
 	probe, pause v1.Image
 	blobs        map[string]func() (io.ReadCloser, error)
@@ -70,7 +70,7 @@ func (i *images) add(layer v1.Layer, command string) (v1.Image, error) {
 	return image, nil
 }
 
-// archive is a file system with the program and a place for temporary files.
+// archive returns a file system with the program and a directory for temporary files.
 func archive(program []byte) io.ReadCloser {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)

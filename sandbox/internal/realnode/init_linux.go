@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Init is the first process of a node. It has namespaces of its own, waits until its network
-// is attached, which the end of its standard input tells, and runs containerd, the kubelet
-// and kube-proxy until one of them ends. The kernel ends all other processes of the node
-// with this one.
+// Init is the main function of a node's first process, which has namespaces of its own. It
+// waits for the end of its standard input, which means that its network is attached. Then it
+// runs containerd, the kubelet, kube-proxy and possibly the network plugin until one of them
+// ends. The kernel ends all other processes of the node with this one.
 func Init(o Node) error {
 	if err := syscall.Sethostname([]byte(o.Name)); err != nil {
 		return err
@@ -66,10 +66,10 @@ func Init(o Node) error {
 	return reap(named)
 }
 
-// mounts gives the node a file system of its own where its programs write: copies of /etc,
-// /opt and /var that change in dir alone, an empty /run, and a /proc of its own processes.
+// mounts gives the node a file system of its own where its programs write: /etc, /opt and /var
+// with changes in dir, an empty /run, and a /proc of its own processes.
 func mounts(dir string) error {
-	// Nothing reaches the machine, and kubelet's mounts reach containerd.
+	// No mount propagates to the machine, but the kubelet's mounts propagate to containerd.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func mounts(dir string) error {
 			return fmt.Errorf("mount an overlay over /%s: %w", path, err)
 		}
 	}
-	// An overlay cannot be a layer of another one, which containerd's snapshots are.
+	// containerd's snapshots are overlays, and an overlay cannot be a layer of another overlay.
 	for _, path := range []string{"containerd", "kubelet"} {
 		source, target := filepath.Join(dir, path), filepath.Join("/var/lib", path)
 		if err := errors.Join(os.MkdirAll(source, 0o755), os.MkdirAll(target, 0o755)); err != nil {
@@ -102,7 +102,7 @@ func mounts(dir string) error {
 	return unix.Mount("tmpfs", "/run", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755")
 }
 
-// start runs a program of the node.
+// start starts a program of the node, and returns its process ID.
 func start(cmd *exec.Cmd, log string) (int, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -116,7 +116,7 @@ func start(cmd *exec.Cmd, log string) (int, error) {
 	return cmd.Process.Pid, nil
 }
 
-// reap collects ended processes, which the kernel gives to the first one, until one of the
+// reap waits for ended processes, whose parent is now this first process, until one of the
 // named programs ends.
 func reap(named map[int]string) error {
 	for {
@@ -145,20 +145,20 @@ func awaitSocket(path string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("containerd has not made %s", path)
+			return fmt.Errorf("containerd has not created %s", path)
 		case <-tick.C:
 		}
 	}
 }
 
-// kernelParameters are the ones that a kubelet sets, for the whole machine.
+// kernelParameters are the parameters of the whole machine that a kubelet sets.
 var kernelParameters = []string{
 	"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes",
 }
 
-// HideKernelParameters lets the program that this process becomes next write copies of the
-// machine's kernel parameters. Only that program sees them: in a container's /proc, hidden
-// files would prevent user namespaces.
+// HideKernelParameters replaces the machine's kernel parameters by copies, for the program that
+// this process executes next. Only that program gets the copies: mounts over files in a
+// container's /proc would prevent user namespaces.
 func HideKernelParameters() error {
 	runtime.LockOSThread() // the thread that becomes the program
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {

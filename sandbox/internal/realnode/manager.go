@@ -28,9 +28,9 @@ import (
 	"croft.dev/croft/sandbox/internal/cgroup"
 )
 
-// Options are a sandbox's.
+// Options are the settings of a sandbox's real nodes.
 type Options struct {
-	// Dir is the directory of the nodes' files, Programs the one of the programs that
+	// Dir is the directory of the nodes' files, Programs the directory of the programs that
 	// `make nodes` builds.
 	Dir, Programs string
 	// Enforced runs the network plugin on each node.
@@ -43,7 +43,7 @@ type Options struct {
 	Client    kubernetes.Interface
 	// Kubeconfig issues a kubeconfig for a user, at an API server's address.
 	Kubeconfig func(server, user string, groups ...string) ([]byte, error)
-	// ClientCA is the file of the authority that issues them.
+	// ClientCA is the file of the CA that signs the certificates of kubeconfigs.
 	ClientCA string
 	// Socket is the path of the Unix socket at which the API server's proxy listens, Health
 	// the address of /readyz.
@@ -69,7 +69,7 @@ func Serve(ctx context.Context, log *slog.Logger, o Options) error {
 	}
 	err = m.run(ctx)
 	m.stopAll()
-	// The listener does so, too, unless this process ends first.
+	// The listener removes the socket, too, unless this process ends first.
 	if removed := os.Remove(o.Socket); !errors.Is(removed, fs.ErrNotExist) {
 		err = errors.Join(err, removed)
 	}
@@ -104,7 +104,8 @@ func (r *running) hasEnded() bool {
 	}
 }
 
-// listen serves the nodes' images, their way to the API server, and the API server's to them.
+// listen serves images and metadata to nodes, and forwards connections between nodes and the API
+// server in both directions.
 func (m *manager) listen(ctx context.Context) error {
 	images, err := newImages(filepath.Join(m.Programs, "probe"))
 	if err != nil {
@@ -159,8 +160,8 @@ func (m *manager) listen(ctx context.Context) error {
 	return nil
 }
 
-// publishAPIServer writes the endpoints of the Service kubernetes, which the API server itself
-// would have on loopback.
+// publishAPIServer writes the endpoints of the Service kubernetes. The API server does not write
+// them, since it listens on loopback.
 func (m *manager) publishAPIServer(ctx context.Context) error {
 	slices := m.Client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault)
 	slice := &discoveryv1.EndpointSlice{
@@ -169,7 +170,7 @@ func (m *manager) publishAPIServer(ctx context.Context) error {
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{bridgeAddr}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)}}},
 		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("https"), Port: ptr.To[int32](6443), Protocol: ptr.To(corev1.ProtocolTCP)}},
 	}
-	// A resumed sandbox has those of the last one.
+	// A resumed sandbox has the endpoints of its previous run.
 	if err := slices.Delete(ctx, slice.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
@@ -220,7 +221,7 @@ func (m *manager) run(ctx context.Context) error {
 // fake is the annotation of the Nodes that Karpenter's kwok provider creates.
 const fake = "kwok.x-k8s.io/node"
 
-// forgetEnded has reconcile start the nodes again that have ended: at most once a second.
+// forgetEnded removes ended nodes from the list, so that reconcile starts them again.
 func (m *manager) forgetEnded() {
 	for name, r := range m.nodes {
 		if r.hasEnded() {
@@ -280,7 +281,7 @@ func (m *manager) start(name string, index int) error {
 	for path, user := range map[string][]string{
 		node.Kubeconfig:      {"system:node:" + name, "system:nodes"},
 		node.ProxyKubeconfig: {"system:kube-proxy"},
-		// It reads pods, namespaces and policies of all namespaces.
+		// The network plugin reads namespaces, and the pods and policies of all namespaces.
 		node.PluginKubeconfig: {"network-plugin", "system:masters"},
 	} {
 		content, err := m.Kubeconfig("https://"+apiServer, user[0], user[1:]...)
@@ -336,7 +337,7 @@ func (m *manager) launch(node Node) error {
 	return attached.Close()
 }
 
-// stop ends a node, and with its first process all of its processes.
+// stop ends a node by killing its first process: the kernel then ends all its processes.
 func (m *manager) stop(r *running) {
 	_ = r.cmd.Process.Kill() // it may have ended
 	select {

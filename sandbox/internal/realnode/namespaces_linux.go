@@ -2,7 +2,8 @@ package realnode
 
 import "syscall"
 
-// namespaces are a node's own. It ends with the thread that starts it.
+// namespaces returns the attributes of a node's first process: namespaces of its own, and the
+// end of the process with the thread that starts it.
 func namespaces() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,

@@ -10,20 +10,21 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// The addresses of the network between nodes. They exist in network namespaces of the
-// sandbox alone, so that sandboxes on one machine do not conflict.
+// The addresses of the network between nodes. They exist only in network namespaces of the
+// sandbox, so that sandboxes on one machine do not conflict.
 const (
 	bridge     = "nodes"
 	bridgeAddr = "10.88.0.1"
-	// metadataAddr is the address at which clouds hand out a node's credentials.
+	// metadataAddr is the address of clouds' metadata services, which provide a node's
+	// credentials.
 	metadataAddr = "169.254.169.254"
 	nodeLink     = "eth0"
 )
 
-// nodeAddr is the address of a node, by its index from 1.
+// nodeAddr returns the address of a node, by its index from 1.
 func nodeAddr(index int) string { return fmt.Sprintf("10.88.0.%d", 10+index) }
 
-// podRange is the range of the addresses of a node's pods.
+// podRange returns the address range of a node's pods.
 func podRange(index int) string { return fmt.Sprintf("10.244.%d.0/24", index) }
 
 // network is the network that connects nodes: a network namespace with a bridge. No file
@@ -63,7 +64,7 @@ func newNetwork() (*network, error) {
 	return n, addPodRoutes(h, 0)
 }
 
-// attach connects the network namespace of a node's first process.
+// attach connects the network namespace of a node's first process to the bridge.
 func (n *network) attach(pid, index int) error {
 	node, err := netns.GetFromPid(pid)
 	if err != nil {
@@ -117,7 +118,7 @@ func configureNode(node netns.NsHandle, index int) error {
 	return addPodRoutes(h, index)
 }
 
-// addPodRoutes adds the routes to the pods of all nodes but one.
+// addPodRoutes adds the routes to the pods of all nodes except one; 0 excepts none.
 func addPodRoutes(h *netlink.Handle, but int) error {
 	for index := 1; index <= MaxNodes; index++ {
 		if index == but {
@@ -158,7 +159,7 @@ func assign(h *netlink.Handle, name, prefix string) error {
 }
 
 // dial connects from within the network. A socket stays in the namespace in which it was
-// opened. The address is an IP address: names would be resolved on other threads.
+// opened. The address must be an IP address: Go would resolve a name on another thread.
 func (n *network) dial(ctx context.Context, address string) (net.Conn, error) {
 	var c net.Conn
 	err := n.within(func() error {

@@ -19,17 +19,17 @@ const (
 type Node struct {
 	// Name is the name of its Node object.
 	Name string
-	// Index is its number, from 1: its addresses follow from it.
+	// Index is its number, from 1. Its addresses are derived from it.
 	Index int
-	// Dir is the directory of its files, Programs the one of containerd, runc and the CNI
-	// plugins; both are absolute.
+	// Dir is the directory of its files, Programs the directory of containerd, runc and the
+	// CNI plugins; both are absolute.
 	Dir, Programs string
-	// Cgroup is its control group, below the hierarchies.
+	// Cgroup is the path of its control group below the hierarchies.
 	Cgroup string
 	// Kubeconfig has the kubelet's identity, ProxyKubeconfig kube-proxy's. ClientCA is the
-	// file of the authority of the kubelet's clients.
+	// file of the CA of the kubelet's clients.
 	Kubeconfig, ProxyKubeconfig, ClientCA string
-	// Enforced runs the network plugin, whose identity PluginKubeconfig has.
+	// Enforced runs the network plugin, which uses PluginKubeconfig.
 	Enforced         bool
 	PluginKubeconfig string
 }
@@ -47,8 +47,8 @@ func (n Node) kubeletArgs() []string {
 
 func (n Node) proxyArgs() []string { return []string{"--config=/etc/kubernetes/kube-proxy.yaml"} }
 
-// writeConfigs writes the configuration of the node's programs where they have it by
-// default, for the add-ons that read or extend it.
+// writeConfigs writes the configuration of the node's programs to the default paths, because
+// add-ons read or extend it there.
 func (n Node) writeConfigs() error {
 	files := map[string]string{
 		"/etc/containerd/config.toml":                 n.containerdConfig(),
@@ -77,7 +77,7 @@ func (n Node) writeConfigs() error {
 	return nil
 }
 
-// hosts sends requests for the images of all registries to the sandbox's own.
+// hosts redirects requests for the images of all registries to the sandbox's own registry.
 const hosts = `server = "http://` + registry + `"
 [host."http://` + registry + `"]
   capabilities = ["pull", "resolve"]
@@ -120,8 +120,8 @@ func (n Node) cniConfig() string {
 `, podRange(n.Index))
 }
 
-// object is a configuration file; those of the kubelet and kube-proxy have many fields
-// without a default in their Go types.
+// object is a configuration file. The Go types of the kubelet's and kube-proxy's configurations
+// would write many fields that have no default.
 type object = map[string]any
 
 func (n Node) kubeletConfig() object {
@@ -142,7 +142,7 @@ func (n Node) kubeletConfig() object {
 		"clusterDomain":            "cluster.local",
 		"resolvConf":               "/etc/kubernetes/resolv.conf",
 		"maxPods":                  40,
-		// The machine's disk is not the sandbox's to clean up.
+		// The kubelet must not evict pods or delete images because the machine's disk is full.
 		"evictionHard":                 object{"memory.available": "50Mi", "nodefs.available": "0%", "imagefs.available": "0%", "nodefs.inodesFree": "0%"},
 		"imageGCHighThresholdPercent":  100,
 		"healthzBindAddress":           "127.0.0.1",
@@ -162,7 +162,7 @@ func (n Node) proxyConfig() object {
 		"hostnameOverride": n.Name,
 		"clientConnection": object{"kubeconfig": n.ProxyKubeconfig},
 		"clusterCIDR":      "10.244.0.0/16",
-		// The limits are the machine's, and a network namespace may not set them.
+		// The limits are settings of the machine, which a network namespace may not change.
 		"conntrack":          object{"maxPerCore": 0, "min": 0},
 		"healthzBindAddress": "127.0.0.1:10256",
 		"metricsBindAddress": "127.0.0.1:10249",

@@ -9,7 +9,7 @@ import (
 	"net/http"
 )
 
-// forward passes each connection that a listener accepts on.
+// forward forwards each connection that a listener accepts.
 func forward(log *slog.Logger, l net.Listener, dial func(context.Context) (net.Conn, error)) {
 	for {
 		from, err := l.Accept()
@@ -31,8 +31,9 @@ func forward(log *slog.Logger, l net.Listener, dial func(context.Context) (net.C
 	}
 }
 
-// proxy answers the API server's CONNECT requests (its egress selector of type HTTPConnect):
-// kubelets, pods and Services are in the nodes' network, and loopback is the machine's own.
+// proxy answers the API server's CONNECT requests (its egress selector of type HTTPConnect).
+// It connects to loopback addresses on the machine, and to all others, such as kubelets, pods
+// and Services, in the nodes' network.
 func (n *network) proxy(log *slog.Logger, l net.Listener) error {
 	return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodConnect {
@@ -64,7 +65,7 @@ func (n *network) proxy(log *slog.Logger, l net.Listener) error {
 	}))
 }
 
-// splice copies both ways until both are at their end.
+// splice copies in both directions until both streams end.
 func splice(a, b net.Conn) {
 	done := make(chan struct{})
 	go func() {
@@ -78,7 +79,7 @@ func splice(a, b net.Conn) {
 	_, _ = a.Close(), b.Close()
 }
 
-// closeWrite sends the end of the stream; a connection that cannot is closed.
+// closeWrite ends the outgoing stream. It closes a connection that does not support that.
 func closeWrite(c net.Conn) {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()

@@ -26,7 +26,7 @@ import (
 	"croft.dev/croft/sandbox/internal/home"
 )
 
-// simulatedCloud is the AWS account of a sandbox, and the machines in it.
+// simulatedCloud runs the simulated AWS account of a sandbox, and the machines in it.
 func simulatedCloud(args []string) error {
 	var dir, address string
 	var settings account.Settings
@@ -88,7 +88,8 @@ func simulatedCloud(args []string) error {
 	return nil
 }
 
-// kubelet is the cluster for the kubelet of a node, which may do no more than one.
+// kubelet returns a client configuration with the identity, and so the rights, of a node's
+// kubelet.
 func kubelet(h home.Home, node string) (*rest.Config, error) {
 	content, err := component.KubeconfigFor(h, "system:node:"+node, []string{"system:nodes"})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// startPatience is the time limit for etcd to join its cluster of one member.
+// startPatience is the time limit for etcd to become ready.
 const startPatience = time.Minute
 
 func etcd(args []string) error {
@@ -49,14 +49,14 @@ func etcdConfig(args []string) (*embed.Config, error) {
 	var clients, peers, members, caFile, certFile, keyFile string
 	config := embed.NewConfig()
 	flags := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
-	flags.StringVar(&config.Dir, "data-dir", "", "where the data is")
+	flags.StringVar(&config.Dir, "data-dir", "", "directory of the data")
 	flags.StringVar(&clients, "client-address", "", "host:port for clients")
 	flags.StringVar(&peers, "peer-address", "", "host:port for peers")
 	flags.StringVar(&config.Name, "name", "sandbox", "the member's name")
 	flags.StringVar(&members, "members", "", "NAME=URL of the members, separated by commas; this one alone if empty")
-	flags.StringVar(&caFile, "ca-file", "", "whom to trust")
-	flags.StringVar(&certFile, "cert-file", "", "own certificate")
-	flags.StringVar(&keyFile, "key-file", "", "own key")
+	flags.StringVar(&caFile, "ca-file", "", "the CA of clients and peers")
+	flags.StringVar(&certFile, "cert-file", "", "the member's certificate")
+	flags.StringVar(&keyFile, "key-file", "", "the member's key")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -72,16 +72,16 @@ func etcdConfig(args []string) (*embed.Config, error) {
 	tls := transport.TLSInfo{CertFile: certFile, KeyFile: keyFile, TrustedCAFile: caFile, ClientCertAuth: true}
 	config.ClientTLSInfo, config.PeerTLSInfo = tls, tls
 
-	// A sandbox has to survive the end of its processes, not of the machine.
+	// The data must survive the end of the processes, but not a crash of the machine.
 	config.UnsafeNoFsync = true
 	if members == "" {
 		// A single member elects itself after one election timeout: with the
-		// defaults, that is most of what starting takes.
+		// defaults, that is most of the start time.
 		config.TickMs, config.ElectionMs = 10, 100
 	}
 	config.QuotaBackendBytes = 8 << 30
 	config.EnableGRPCGateway = false
-	// Only the command line sets this default; without it every request is slow.
+	// Only etcd's command line sets this default. Without it, etcd logs every request as slow.
 	config.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration
 	config.LogLevel = "warn"
 	return config, nil

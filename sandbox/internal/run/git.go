@@ -18,7 +18,7 @@ import (
 	"croft.dev/croft/sandbox/internal/home"
 )
 
-// gitServer is the Git server of a sandbox with Flux.
+// gitServer runs the Git server of a sandbox with Flux.
 func gitServer(args []string) error {
 	var dir, address string
 	flags := pflag.NewFlagSet(component.Git, pflag.ContinueOnError)

@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/sandbox/internal/karpenter"
 )
 
-// karpenterKwok wires Karpenter's controllers to its kwok provider, as the module's
+// karpenterKwok runs Karpenter's controllers with its kwok provider, as the module's
 // kwok/main.go does.
 func karpenterKwok(args []string) error {
 	o, err := karpenter.Parse(args)

@@ -3,14 +3,14 @@ package run
 import (
 	"os"
 
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // as kubectl's own main package has it
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // as in kubectl's own main package
 	"k8s.io/component-base/cli"
 	"k8s.io/component-base/logs"
 	"k8s.io/kubectl/pkg/cmd"
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// Kubectl is kubectl's own main function. It does not return if the command
+// Kubectl runs kubectl's own main function. It does not return if the command
 // fails.
 func Kubectl(kubeconfig string, args []string) error {
 	if err := os.Setenv("KUBECONFIG", kubeconfig); err != nil {

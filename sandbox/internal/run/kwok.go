@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/signals"
 )
 
-// kwok is kwok's own main function, except for its error reporting.
+// kwok runs kwok's own main function, except for its error reporting.
 func kwok() error {
 	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true

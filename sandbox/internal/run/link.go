@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// link passes connections on: each argument is FROM=TO, both host:port.
+// link forwards connections: each argument is FROM=TO, both host:port.
 func link(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -46,7 +46,7 @@ func accept(l net.Listener, to string) {
 	}
 }
 
-// pass ends both connections when one of them ends.
+// pass forwards a connection. It closes both sides when one of them ends.
 func pass(from net.Conn, to string) {
 	defer from.Close() //nolint:errcheck // the other end notices, and nobody else
 	onward, err := net.Dial("tcp", to)

@@ -1,5 +1,5 @@
-// Package run runs the components themselves: it is the only one that links the control
-// plane, Karpenter, kwok and kubectl.
+// Package run contains the components' main functions. It is the only package that links the
+// control plane, Karpenter, kwok and kubectl.
 package run
 
 import (
@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
-	_ "k8s.io/component-base/metrics/prometheus/clientgo" // as the components' own main packages have it
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // as in the components' own main packages
 	_ "k8s.io/component-base/metrics/prometheus/version"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
@@ -24,7 +24,7 @@ import (
 // Component turns this process into a component and returns its exit code.
 func Component(name string, args []string) int {
 	lifeline.Watch(func() {
-		fmt.Fprintln(os.Stderr, "the supervisor is gone; so am I")
+		fmt.Fprintf(os.Stderr, "the supervisor has ended: %s ends, too\n", name)
 		os.Exit(1)
 	})
 	ownSignals()
@@ -60,8 +60,8 @@ func kubernetes(newCommand func() *cobra.Command, args []string) int {
 	return cli.Run(cmd)
 }
 
-// ownSignals resets the signal handlers: the controller manager and kubectl end by these
-// signals and do not handle them.
+// ownSignals resets the signal handlers of croft-sandbox: the controller manager and kubectl
+// install none, and must end by these signals.
 func ownSignals() { signal.Reset(syscall.SIGINT, syscall.SIGTERM) }
 
 func result(err error) int {

@@ -1,9 +1,8 @@
-// Package service plays a Kubernetes Service with one endpoint: clients of its address
-// reach a process, but only while that process is ready.
+// Package service acts as a Kubernetes Service with one endpoint: it forwards connections to a
+// process, but only while that process is ready.
 //
 // A webhook needs one. It answers as soon as it listens, even before it has read its
-// configuration; on a cluster, its Service keeps the API server away from it until
-// then.
+// configuration. On a cluster, its Service sends it no requests until then.
 package service
 
 import (
@@ -50,7 +49,7 @@ func forward(from net.Conn, address func() string, ready func(context.Context) e
 	var both sync.WaitGroup
 	for _, ends := range [][2]net.Conn{{from, to}, {to, from}} {
 		both.Go(func() {
-			// When one side has said all, or is gone, so is the conversation.
+			// When one side has closed its connection, both end.
 			_, _ = io.Copy(ends[0], ends[1])
 			_ = from.Close()
 			_ = to.Close()

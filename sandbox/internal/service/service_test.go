@@ -46,7 +46,7 @@ func TestOnlyWhatIsReadyIsReached(t *testing.T) {
 		t.Errorf("not ready any more: it answers %q", echo)
 	}
 	if echo := say(t, standing); echo != "hello" {
-		t.Errorf("a connection that stands: it answers %q", echo)
+		t.Errorf("an open connection: it answers %q", echo)
 	}
 	if err := front.Close(); err != nil {
 		t.Fatal(err)

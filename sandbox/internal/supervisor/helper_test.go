@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// serve answers on a Unix socket until it is told to go.
+// serve accepts connections on a Unix socket until a signal ends the process.
 func serve(socket string) {
 	_ = os.Remove(socket)
 	l, err := net.Listen("unix", socket)
@@ -56,7 +56,7 @@ func serve(socket string) {
 	}
 }
 
-// beParent starts a child that ignores SIGTERM, and serves when it runs.
+// beParent starts a child that ignores SIGTERM, and serves once the child runs.
 func beParent(socket string) {
 	child := exec.Command("/bin/sh", "-c", "trap '' TERM; echo $$ > "+socket+".child; while :; do sleep 100; done")
 	if err := child.Start(); err != nil {

@@ -10,14 +10,14 @@ import (
 	"croft.dev/croft/sandbox/internal/lifeline"
 )
 
-// launcher starts processes such that they do not outlive this one, however it
-// ends. Two nets hold, since neither catches everything:
+// launcher starts processes that do not outlive this process, however it ends. It uses two
+// mechanisms, since neither covers all cases:
 //
 //   - the kernel kills the children when the thread that started them ends
-//     (Linux only; see procAttr), so all starts are made from one OS thread
-//     that lives as long as the launcher does;
-//   - every child inherits the reading end of a pipe of which only this process
-//     holds the writing end: components that watch it end themselves.
+//     (Linux only), so the launcher starts all of them from one OS thread that
+//     lives as long as the launcher;
+//   - every child inherits the reading end of a pipe whose writing end only this
+//     process has: components that watch the pipe end themselves.
 type launcher struct {
 	requests chan launch
 	lifeline *lifeline.Lifeline

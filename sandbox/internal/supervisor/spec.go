@@ -2,7 +2,7 @@
 // their dependencies, checks whether each is ready, restarts the ones that die, and makes
 // sure that none outlives the supervisor.
 //
-// It knows nothing of Kubernetes, so that it can be tested with any process.
+// It does not depend on Kubernetes, so that tests can run any process.
 package supervisor
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Spec says how one component is run.
+// Spec defines how one component is run.
 type Spec struct {
 	// Name is unique within a supervisor.
 	Name string
 	// Needs names the components that must be ready before this one starts.
 	// They have to come earlier in the list of specs.
 	Needs []string
-	// Log is the file that takes the component's output; it is appended to.
+	// Log is the file to which the component's output is appended.
 	Log string
 	// Grace is the time between SIGTERM and SIGKILL.
 	Grace time.Duration
@@ -30,21 +30,21 @@ type Spec struct {
 	// Command is called for every start, so that values that may change between two
 	// starts (a port, a certificate) are current.
 	Command func() (*exec.Cmd, error)
-	// Ready asks the component whether it can be used.
+	// Ready returns an error while the component cannot be used.
 	Ready func(context.Context) error
-	// Address tells where the component listens; optional.
+	// Address returns the address on which the component listens; optional.
 	Address func() string
 
 	// Prepare is a command that has to succeed once, before the first start;
 	// optional. It is retried like a start, and logs to the same file.
 	Prepare func() *exec.Cmd
-	// Settle is done once, after the component first answers and before it
-	// counts as ready; optional. It is retried until it succeeds, or fails with
-	// what Permanent made.
+	// Settle runs once, after the component first answers and before its state
+	// becomes Ready; optional. It is retried until it succeeds, or returns an error
+	// that is marked as permanent.
 	Settle func(context.Context) error
 }
 
-// State is where a component stands.
+// State is the state of a component.
 type State string
 
 // The states of a component.
@@ -54,8 +54,8 @@ const (
 	Ready    State = "ready"    // answers
 	Unready  State = "unready"  // answered before, does not now
 	Backoff  State = "backoff"  // died, will be restarted
-	Stopping State = "stopping" // was told to go
-	Stopped  State = "stopped"  // was told to go and is gone
+	Stopping State = "stopping" // was asked to stop, has not ended yet
+	Stopped  State = "stopped"  // was stopped, or not started yet
 )
 
 // Status is the status of a component at one moment.
@@ -66,27 +66,27 @@ type Status struct {
 	Restarts   int       `json:"restarts"`
 	ReadySince time.Time `json:"readySince,omitzero"`
 	Address    string    `json:"address,omitempty"`
-	// Took is the time from the start of the process to its being ready.
+	// Took is the time from the start of the process until it was ready.
 	Took time.Duration `json:"tookNanoseconds,omitempty"`
 	// Failures counts the starts in a row that never became ready.
 	Failures int `json:"failures,omitempty"`
-	// Hopeless says that waiting for the component makes no sense.
+	// Hopeless reports that the component cannot become ready.
 	Hopeless bool `json:"hopeless,omitempty"`
-	// Message says why the component is not ready.
+	// Message explains why the component is not ready.
 	Message string `json:"message,omitempty"`
-	// LastDeath is kept after the restart.
+	// LastDeath is the last unexpected end. It is kept after the restart.
 	LastDeath *Death `json:"lastDeath,omitempty"`
 }
 
-// Death is how a component ended that should not have.
+// Death describes the unexpected end of a component.
 type Death struct {
 	At    time.Time `json:"at"`
 	Cause string    `json:"cause"` // as in "exit status 1"
-	// Tail holds the last lines of its log.
+	// Tail is the last lines of its log.
 	Tail []string `json:"tail,omitempty"`
 }
 
-// Permanent marks an error of Settle that trying again will not mend.
+// Permanent marks an error of Settle that must not be retried.
 func Permanent(err error) error { return backoff.Permanent(err) }
 
 func validate(specs []Spec) error {

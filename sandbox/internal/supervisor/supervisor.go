@@ -21,7 +21,7 @@ type Supervisor struct {
 	changed chan struct{} // closed and replaced at every change of a status
 }
 
-// New checks the specs. Nothing is started yet.
+// New checks the specs and returns a supervisor of them. It starts no component.
 func New(log *slog.Logger, timing Timing, specs []Spec) (*Supervisor, error) {
 	if err := validate(specs); err != nil {
 		return nil, err
@@ -44,11 +44,11 @@ func New(log *slog.Logger, timing Timing, specs []Spec) (*Supervisor, error) {
 	return s, nil
 }
 
-// Run starts every component, waits for ctx to end and stops them again. When
-// it returns no component is left.
+// Run starts every component, waits for ctx to end, and stops them again. When
+// it returns, no component runs.
 func (s *Supervisor) Run(ctx context.Context) {
 	for _, name := range s.order {
-		_ = s.units[name].start() // nothing ends yet, so nothing is refused
+		_ = s.units[name].start() // fails only after ending is set
 	}
 	<-ctx.Done()
 	s.mu.Lock()
@@ -67,7 +67,7 @@ func (s *Supervisor) Start(name string) error {
 	return u.start()
 }
 
-// Stop stops a component and returns when its process is gone. Components that
+// Stop stops a component, and returns when its process has ended. Components that
 // need it keep running, as they would if it had crashed.
 func (s *Supervisor) Stop(name string) error {
 	u, err := s.unit(name)
@@ -97,20 +97,20 @@ func (s *Supervisor) unit(name string) (*unit, error) {
 	return nil, fmt.Errorf("no component %q in this sandbox; it has %s", name, strings.Join(s.order, ", "))
 }
 
-// stopAll stops every component after those that need it, so that nobody is
-// left talking to a server that is already gone.
+// stopAll stops every component after the components that need it, so that none of them loses
+// a server that it still uses.
 func (s *Supervisor) stopAll() {
-	gone := map[string]chan struct{}{}
+	stopped := map[string]chan struct{}{}
 	for _, name := range s.order {
-		gone[name] = make(chan struct{})
+		stopped[name] = make(chan struct{})
 	}
 	for _, name := range s.order {
 		go func() {
-			defer close(gone[name])
+			defer close(stopped[name])
 			for _, other := range s.order {
 				for _, need := range s.units[other].spec.Needs {
 					if need == name {
-						<-gone[other]
+						<-stopped[other]
 					}
 				}
 			}
@@ -118,7 +118,7 @@ func (s *Supervisor) stopAll() {
 		}()
 	}
 	for _, name := range s.order {
-		<-gone[name]
+		<-stopped[name]
 	}
 }
 
@@ -128,7 +128,7 @@ func (s *Supervisor) isEnding() bool {
 	return s.ending
 }
 
-// update changes a unit's status and wakes everyone who watches.
+// update changes a unit's status, and closes the channel of the last snapshot.
 func (s *Supervisor) update(u *unit, change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +137,7 @@ func (s *Supervisor) update(u *unit, change func(*Status)) {
 	s.changed = make(chan struct{})
 }
 
-// await returns when all the named components are ready, or ctx's error.
+// await returns when all named components are ready. It returns ctx's error if ctx ends first.
 func (s *Supervisor) await(ctx context.Context, names []string) error {
 	for {
 		s.mu.Lock()

@@ -56,7 +56,7 @@ func TestDeadComponentIsReportedAndRestarted(t *testing.T) {
 		t.Error("the process is the same")
 	}
 	if again.LastDeath == nil || again.LastDeath.Cause != "signal: killed" {
-		t.Errorf("the death is not told: %+v", again.LastDeath)
+		t.Errorf("the death is not reported: %+v", again.LastDeath)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestCrashLoopBacksOff(t *testing.T) {
 	got := until(t, s, "a failed five times", func(by map[string]Status) bool { return by["a"].Failures >= 5 })["a"]
 	end()
 	if got.LastDeath.Cause != "exit status 7" || !slices.Contains(got.LastDeath.Tail, "line before the end") {
-		t.Errorf("the death is not told with cause and log: %+v", got.LastDeath)
+		t.Errorf("the death is not reported with cause and log: %+v", got.LastDeath)
 	}
 	// 10, 20, 40, 80 ms, each give or take a half.
 	if total := starts[4].Sub(starts[0]); total < 75*time.Millisecond {
@@ -131,7 +131,7 @@ func TestStopLeavesTheOthers(t *testing.T) {
 	}
 	until(t, s, "a is ready again", func(by map[string]Status) bool { return by["a"].State == Ready })
 	if err := s.Stop("c"); err == nil || !strings.Contains(err.Error(), "a, b") {
-		t.Errorf("stop of an unknown component: got %v, want an error that names those there are", err)
+		t.Errorf("stop of an unknown component: got %v, want an error that names the components", err)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// tailBytes is the length of the end of a log that is read.
+// tailBytes is the number of bytes that are read from the end of a log.
 const tailBytes = 16 << 10
 
 // Tail returns the last lines of a file.

@@ -14,10 +14,10 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Timing is how patient a supervisor is.
+// Timing sets the pauses of a supervisor.
 type Timing struct {
-	// Probe is the pause between two questions to a component that is not
-	// ready, Recheck the one between two questions to a component that is.
+	// Probe is the pause between two readiness checks of a component that is not
+	// ready, Recheck the pause once it is ready.
 	Probe, Recheck time.Duration
 	// FirstRestart is the pause before a component is restarted; it doubles
 	// with every death in a row, up to LastRestart.
@@ -39,7 +39,7 @@ const (
 )
 
 // unit is one component: its spec, its status, and the goroutine that keeps it running
-// while it is wanted.
+// until it is stopped.
 type unit struct {
 	sup    *Supervisor
 	spec   Spec
@@ -49,7 +49,7 @@ type unit struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
-	// Only the goroutine that runs the unit touches these.
+	// Only the goroutine that runs the unit accesses these.
 	prepared, settled bool
 }
 
@@ -126,8 +126,8 @@ func (u *unit) keepRunning(ctx context.Context, done chan struct{}) {
 	}
 }
 
-// runOnce runs the process until it dies or ctx ends, in which case the process
-// is ended first. It tells whether the process was ready at any time.
+// runOnce runs the process until it ends, or until ctx ends; then it terminates the process.
+// It reports whether the process was ready at any time.
 func (u *unit) runOnce(ctx context.Context) (wasReady bool, err error) {
 	if err := u.prepare(ctx); err != nil {
 		return false, err
@@ -185,8 +185,8 @@ func (u *unit) prepare(ctx context.Context) error {
 	return nil
 }
 
-// launch starts a command that writes to the component's log, and tells when
-// it has exited.
+// launch starts a command that writes to the component's log. The channel receives the
+// command's result when it exits.
 func (u *unit) launch(cmd *exec.Cmd) (exited chan error, err error) {
 	out, err := os.OpenFile(u.spec.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -202,7 +202,7 @@ func (u *unit) launch(cmd *exec.Cmd) (exited chan error, err error) {
 	return exited, nil
 }
 
-// watchReadiness asks until watching ends, and records each change of mind.
+// watchReadiness checks readiness until ctx ends, and records the results in the status.
 func (u *unit) watchReadiness(ctx context.Context, started time.Time) (wasReady bool) {
 	for {
 		err := u.probe(ctx)
@@ -281,7 +281,7 @@ func (u *unit) died(err error, wasReady bool, delay time.Duration) {
 		"tail", strings.Join(lines, "\n"))
 }
 
-// terminate asks the process to go, and insists after the grace period.
+// terminate asks the process to end, and kills it after the grace period.
 func terminate(cmd *exec.Cmd, exited <-chan error, grace time.Duration) {
 	signalGroup(cmd, syscall.SIGTERM)
 	signalGroup(cmd, syscall.SIGCONT) // in case it is frozen
@@ -294,9 +294,9 @@ func terminate(cmd *exec.Cmd, exited <-chan error, grace time.Duration) {
 	}
 }
 
-// signalGroup reaches the process and everything it started: each component
+// signalGroup sends a signal to the process and its child processes: each component
 // leads a process group of its own.
 func signalGroup(cmd *exec.Cmd, sig syscall.Signal) {
-	// ESRCH, the only error possible here, means that they are gone already.
+	// ESRCH, the only error possible here, means that they have ended already.
 	_ = syscall.Kill(-cmd.Process.Pid, sig)
 }

@@ -1,6 +1,6 @@
-// Package account is what a simulated AWS account holds: a network, images, roles
-// and instance profiles, launch templates, instances, and a queue. It decides what
-// becomes of an instance and when; it speaks to nobody.
+// Package account is the state of a simulated AWS account: a network, images, roles and
+// instance profiles, launch templates, instances, network interfaces, and a queue. It decides
+// when the state of an instance changes, and how. It sends and receives no requests.
 package account
 
 import (
@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// Settings are what an account is made with.
+// Settings are the settings of an account.
 type Settings struct {
-	// Region is where everything is.
+	// Region is the region of all resources.
 	Region string `json:"region"`
-	// Zones are the region's, each with a subnet.
+	// Zones are the region's zones, each with a subnet.
 	Zones []string `json:"zones"`
 	// Cluster is the name of the EKS cluster.
 	Cluster string `json:"cluster"`
-	// Speed divides all times that an instance takes: 1 is what a real one does.
+	// Speed divides all times that an instance takes: with 1 they are the times of real ones.
 	Speed float64 `json:"speed"`
 }
 
 // ID is the number of the account.
 const ID = "111122223333"
 
-// state is what an account remembers from one start to the next.
+// state is the saved state of an account.
 type state struct {
 	Subnets        []*Subnet                   `json:"subnets"`
 	SecurityGroups []*SecurityGroup            `json:"securityGroups"`
@@ -40,7 +40,7 @@ type state struct {
 	Instances      map[string]*Instance        `json:"instances"`
 	Reservations   []*CapacityReservation      `json:"reservations"`
 	Interfaces     map[string]*Interface       `json:"interfaces"`
-	// Tokens are the client tokens of calls that made interfaces.
+	// Tokens are the client tokens of calls that created interfaces.
 	Tokens           map[string]token   `json:"tokens"`
 	CIDRReservations []*CIDRReservation `json:"cidrReservations"`
 	Images           []Image            `json:"images"`
@@ -49,7 +49,7 @@ type state struct {
 	Faulted          int                `json:"faulted"`
 }
 
-// Account is safe for use by several at once.
+// Account is safe for concurrent use.
 type Account struct {
 	Settings
 
@@ -62,7 +62,7 @@ type Account struct {
 	buckets map[string]*bucket
 }
 
-// Open reads an account from a file, or makes one that is kept there. now is the
+// Open reads an account from a file, or creates one that is saved there. now is the
 // clock.
 func Open(file string, settings Settings, now func() time.Time) (*Account, error) {
 	a := &Account{Settings: settings, file: file, now: now, changed: make(chan struct{}), buckets: map[string]*bucket{}}
@@ -77,15 +77,15 @@ func Open(file string, settings Settings, now func() time.Time) (*Account, error
 	if err := json.Unmarshal(content, &a.s); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if a.s.Interfaces == nil { // it was kept before there were any
+	if a.s.Interfaces == nil { // an earlier version, without interfaces, saved the file
 		a.s.Interfaces, a.s.Tokens = map[string]*Interface{}, map[string]token{}
 	}
 	return a, nil
 }
 
-// seed is an account in which a cluster named as this one could have been made by
-// eksctl: subnets and a security group with the tag that Karpenter finds them by,
-// and the role that its documentation gives to nodes.
+// seed returns the state of an account as after the creation of the cluster by eksctl: subnets
+// and a security group with the tag by which Karpenter finds them, and the nodes' role of
+// Karpenter's documentation.
 func (a *Account) seed() state {
 	discovery := Tags{"karpenter.sh/discovery": a.Cluster}
 	role := "KarpenterNodeRole-" + a.Cluster
@@ -107,25 +107,25 @@ func (a *Account) seed() state {
 	return s
 }
 
-// Time is the time by the account's clock.
+// Time returns the time of the account's clock.
 func (a *Account) Time() time.Time { return a.now() }
 
-// Change is closed when anything changes after the call.
+// Change returns a channel that is closed at the next change of the state.
 func (a *Account) Change() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.changed
 }
 
-// read looks at the state.
+// read calls look with the state, under the lock.
 func read[T any](a *Account, look func(*state) T) T {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return look(&a.s)
 }
 
-// write changes the state. Nothing is kept of a change that ends in an error:
-// the caller changes only what it has looked at before.
+// write changes and saves the state. If change returns an error, it must not have changed the
+// state: it checks everything first.
 func (a *Account) write(change func(*state) error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -149,7 +149,7 @@ func (a *Account) save() error {
 	return os.Rename(fresh, a.file)
 }
 
-// scaled is how long something takes here that really takes so long.
+// scaled divides a real duration by the account's speed.
 func (a *Account) scaled(d time.Duration) time.Duration {
 	if a.Speed <= 0 {
 		return d
@@ -166,7 +166,7 @@ func newID(kind string) string {
 // Tags are the tags of a resource.
 type Tags map[string]string
 
-// ARN names a resource of the account.
+// ARN returns the ARN of a resource of the account.
 func (a *Account) ARN(service, resource string) string {
 	region := a.Region
 	if service == "iam" {

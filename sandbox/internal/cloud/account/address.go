@@ -7,20 +7,19 @@ import (
 	"slices"
 )
 
-// prefixBits is how long the prefixes are that interfaces get.
+// prefixBits is the length of the prefixes of interfaces.
 const prefixBits = 28
 
-// prefixSize is how many addresses such a prefix has.
+// prefixSize is the number of addresses in such a prefix.
 const prefixSize = 1 << (32 - prefixBits)
 
-// Wanted are addresses and prefixes that a caller asks for: some by name, others by
-// number.
+// Wanted are the addresses and prefixes that a call requests, some by value, others by number.
 type Wanted struct {
 	Addresses []string
-	// Count is how many more addresses.
+	// Count is the number of further addresses.
 	Count    int
 	Prefixes []string
-	// PrefixCount is how many more prefixes.
+	// PrefixCount is the number of further prefixes.
 	PrefixCount int
 }
 
@@ -33,10 +32,10 @@ func full(subnet *Subnet) error {
 	return &Invalid{"InsufficientFreeAddressesInSubnet", fmt.Sprintf("The specified subnet does not have enough free addresses to satisfy the request: %s", subnet.ID)}
 }
 
-// pool is what of a subnet is free.
+// pool is the used and the reserved addresses of a subnet.
 type pool struct {
 	network netip.Prefix
-	// used are addresses that interfaces have, prefixes those that are delegated.
+	// used are the addresses of interfaces and AWS's own, prefixes the delegated prefixes.
 	used     map[netip.Addr]bool
 	prefixes []netip.Prefix
 	// explicit and delegated are the reservations of the two kinds.
@@ -79,7 +78,7 @@ func (s *state) pool(subnet *Subnet) (*pool, error) {
 	return p, nil
 }
 
-// offset is the address that is so many further on.
+// offset returns the address that is by addresses after a.
 func offset(a netip.Addr, by int) netip.Addr {
 	b := a.As4()
 	binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(b[:])+uint32(by)) //nolint:gosec // less than a subnet has
@@ -92,9 +91,9 @@ func among(all []netip.Prefix, address netip.Addr) bool {
 
 func (p *pool) free(a netip.Addr) bool { return !p.used[a] && !among(p.prefixes, a) }
 
-// next is a free address outside the reservations, and marks it as used.
-// It looks from a place in the subnet on, and returns the place after it: an address
-// that was given back is not given out again at once.
+// next returns a free address outside the reservations, and marks it as used. It searches from
+// the position from in the subnet, and returns the position after the address, so that a
+// released address is not assigned again at once.
 func (p *pool) next(from int) (address string, after int, ok bool) {
 	size := 1 << (32 - p.network.Bits())
 	for i := range size {
@@ -108,7 +107,7 @@ func (p *pool) next(from int) (address string, after int, ok bool) {
 	return "", from, false
 }
 
-// clear tells whether nobody has an address of a prefix.
+// clear reports whether all addresses of a prefix are free.
 func (p *pool) clear(prefix netip.Prefix) bool {
 	for i := range prefixSize {
 		if !p.free(offset(prefix.Addr(), i)) {
@@ -118,8 +117,8 @@ func (p *pool) clear(prefix netip.Prefix) bool {
 	return true
 }
 
-// nextPrefix is a free prefix of a reservation for them, or of the rest of the subnet
-// if there is no such reservation.
+// nextPrefix returns a free prefix of a reservation of type prefix, or, if the subnet has no
+// such reservation, of the rest of the subnet.
 func (p *pool) nextPrefix() (string, bool) {
 	within := p.delegated
 	if len(within) == 0 {
@@ -138,8 +137,8 @@ func (p *pool) nextPrefix() (string, bool) {
 	return "", false
 }
 
-// allot finds what is wanted in a subnet, without giving it to anybody yet. primary
-// asks for an address if none is named.
+// allot finds the requested addresses and prefixes in a subnet, without assigning them yet. With
+// primary, it adds an address if w names none.
 func (s *state) allot(subnet *Subnet, w Wanted, primary bool) (allotted, error) {
 	var got allotted
 	p, err := s.pool(subnet)
@@ -190,8 +189,8 @@ func (s *state) allot(subnet *Subnet, w Wanted, primary bool) (allotted, error) 
 	return got, nil
 }
 
-// Assign gives an interface further addresses and prefixes. reassign takes addresses
-// away from another interface that has them as secondary ones.
+// Assign gives an interface further addresses and prefixes. With reassign, it takes addresses
+// away from other interfaces that have them as secondary addresses.
 func (a *Account) Assign(id string, w Wanted, reassign bool) (addresses, prefixes []string, err error) {
 	err = a.write(func(s *state) error {
 		n := a.find(s, id)
@@ -221,7 +220,7 @@ func (a *Account) Assign(id string, w Wanted, reassign bool) (addresses, prefixe
 	return addresses, prefixes, err
 }
 
-// take takes secondary addresses away from whichever interfaces of a subnet have them.
+// take takes secondary addresses away from the interfaces of a subnet that have them.
 func (s *state) take(subnet string, addresses []string) {
 	for _, n := range s.Interfaces {
 		if n.Subnet != subnet || len(n.Addresses) == 0 {

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// How long attaching and detaching take. Most attachments are there after a second
-// or two; a few take much longer, as in every large account.
+// The times of attaching and detaching. Most attachments are complete after one to three
+// seconds; a few take much longer, as in every large account.
 var (
 	untilAttached = span{time.Second, 3 * time.Second}
 	untilDetached = span{time.Second, 4 * time.Second}
 	attachTail    = span{5 * time.Second, 15 * time.Second}
 )
 
-// slowAttach is how many attachments in a hundred are in the tail.
+// slowAttach is the percentage of attachments that take as long as attachTail.
 const slowAttach = 5
 
-// Attach ties an interface to an instance that runs, and returns the attachment's ID.
+// Attach attaches an interface to a running instance, and returns the attachment's ID.
 func (a *Account) Attach(id, instance string, index int) (attachment string, err error) {
 	err = a.write(func(s *state) error {
 		n, i := a.find(s, id), s.Instances[instance]
@@ -52,7 +52,7 @@ func attaching() time.Duration {
 	return untilAttached.draw()
 }
 
-// room says why an instance cannot have an interface; nil if it can.
+// room returns an error if an instance cannot have an interface at a device index.
 func (s *state) room(now time.Time, i *Instance, n *Interface, index int) error {
 	attached := s.attached(now, i.ID)
 	for _, other := range attached {
@@ -70,8 +70,8 @@ func (s *state) room(now time.Time, i *Instance, n *Interface, index int) error 
 	return s.addressRoom(n, i.ID, 0)
 }
 
-// addressRoom says whether an interface may have so many addresses and prefixes more,
-// on an instance.
+// addressRoom returns an error if an interface on an instance cannot have that many more
+// addresses and prefixes.
 func (s *state) addressRoom(n *Interface, instance string, more int) error {
 	i := s.Instances[instance]
 	if i == nil {
@@ -83,17 +83,17 @@ func (s *state) addressRoom(n *Interface, instance string, more int) error {
 	return nil
 }
 
-// attached are the interfaces of an instance.
+// attached returns the interfaces of an instance.
 func (s *state) attached(now time.Time, instance string) (all []*Interface) {
 	for _, n := range s.Interfaces {
-		if seen := n.at(now); seen.Attachment != nil && seen.Attachment.Instance == instance {
+		if current := n.at(now); current.Attachment != nil && current.Attachment.Instance == instance {
 			all = append(all, n)
 		}
 	}
 	return all
 }
 
-// Detach begins to end an attachment.
+// Detach begins to detach an interface.
 func (a *Account) Detach(attachment string) error {
 	return a.write(func(s *state) error {
 		for id := range s.Interfaces {
@@ -117,12 +117,12 @@ func noAttachment(id string) error {
 	return &Invalid{"InvalidAttachmentID.NotFound", fmt.Sprintf("The attachment ID '%s' does not exist", id)}
 }
 
-// InterfaceChange is what may be changed of an interface: EC2 takes one at a time.
+// InterfaceChange is a change of one attribute of an interface: EC2 accepts only one in a call.
 type InterfaceChange struct {
 	SourceDestCheck *bool
 	Description     *string
 	Groups          []string
-	// Attachment is the one whose DeleteOnTermination is changed.
+	// Attachment is the ID of the attachment whose DeleteOnTermination changes.
 	Attachment          string
 	DeleteOnTermination bool
 }
@@ -150,8 +150,8 @@ func (a *Account) ModifyInterface(id string, change InterfaceChange) error {
 	})
 }
 
-// release does with the interfaces of an instance that has ended what EC2 does: it
-// deletes those that are to go with it, and detaches the others.
+// release deletes the interfaces of a terminated instance that have DeleteOnTermination, and
+// detaches the others, as EC2 does.
 func (s *state) release(now time.Time, instance string) {
 	for _, n := range s.attached(now, instance) {
 		if n.Attachment.DeleteOnTermination {

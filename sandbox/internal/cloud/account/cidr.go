@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Explicit and Prefix are the kinds of reservation: of an explicit one EC2 gives out
-// nothing by itself; of one for prefixes it gives out prefixes only.
+// Explicit and Prefix are the kinds of reservation: EC2 assigns addresses of an explicit one
+// only if a call names them, and only prefixes of the other.
 const (
 	Explicit = "explicit"
 	Prefix   = "prefix"
 )
 
-// CIDRReservation is a range of a subnet that EC2 keeps for a purpose.
+// CIDRReservation is a range of a subnet that is reserved for a purpose.
 type CIDRReservation struct {
 	ID          string `json:"id"`
 	Subnet      string `json:"subnet"`
@@ -23,7 +23,7 @@ type CIDRReservation struct {
 	Tags        Tags   `json:"tags,omitempty"`
 }
 
-// ReserveCIDR keeps a range of a subnet.
+// ReserveCIDR reserves a range of a subnet.
 func (a *Account) ReserveCIDR(r CIDRReservation) (CIDRReservation, error) {
 	r.ID = newID("scr")
 	return r, a.write(func(s *state) error {
@@ -34,13 +34,13 @@ func (a *Account) ReserveCIDR(r CIDRReservation) (CIDRReservation, error) {
 		if r.Kind != Explicit && r.Kind != Prefix {
 			return &Invalid{"InvalidParameterValue", fmt.Sprintf("Value (%s) for parameter reservationType is invalid.", r.Kind)}
 		}
-		wanted, err := netip.ParsePrefix(r.CIDR)
+		cidr, err := netip.ParsePrefix(r.CIDR)
 		within, err2 := netip.ParsePrefix(subnet.CIDR)
-		if err != nil || err2 != nil || wanted.Masked() != wanted || wanted.Bits() < within.Bits() || !within.Contains(wanted.Addr()) {
+		if err != nil || err2 != nil || cidr.Masked() != cidr || cidr.Bits() < within.Bits() || !within.Contains(cidr.Addr()) {
 			return &Invalid{"InvalidParameterValue", fmt.Sprintf("The CIDR %s is not within the subnet's %s", r.CIDR, subnet.CIDR)}
 		}
 		for _, other := range s.CIDRReservations {
-			if other.Subnet == r.Subnet && netip.MustParsePrefix(other.CIDR).Overlaps(wanted) {
+			if other.Subnet == r.Subnet && netip.MustParsePrefix(other.CIDR).Overlaps(cidr) {
 				return &Invalid{"InvalidParameterValue", fmt.Sprintf("The CIDR %s overlaps the reservation %s", r.CIDR, other.ID)}
 			}
 		}
@@ -49,7 +49,7 @@ func (a *Account) ReserveCIDR(r CIDRReservation) (CIDRReservation, error) {
 	})
 }
 
-// CIDRReservations are those of a subnet that match.
+// CIDRReservations returns the reservations of a subnet that match.
 func (a *Account) CIDRReservations(subnet string, f Filters) ([]CIDRReservation, error) {
 	if read(a, func(s *state) bool { return s.subnet(subnet) == nil }) {
 		return nil, noSubnet(subnet)
@@ -64,7 +64,7 @@ func (a *Account) CIDRReservations(subnet string, f Filters) ([]CIDRReservation,
 	}), nil
 }
 
-// FreeCIDR gives a reservation back, and returns it.
+// FreeCIDR deletes a reservation, and returns it.
 func (a *Account) FreeCIDR(id string) (freed CIDRReservation, err error) {
 	err = a.write(func(s *state) error {
 		at := slices.IndexFunc(s.CIDRReservations, func(r *CIDRReservation) bool { return r.ID == id })
@@ -78,8 +78,8 @@ func (a *Account) FreeCIDR(id string) (freed CIDRReservation, err error) {
 	return freed, err
 }
 
-// AddSubnet makes a subnet in a zone, which nothing finds by tags unless it is given
-// them, and returns it.
+// AddSubnet creates a subnet in a zone with tags, and returns it. Node classes find it only by
+// its tags.
 func (a *Account) AddSubnet(zone, cidr string, tags Tags) (made Subnet, err error) {
 	err = a.write(func(s *state) error {
 		wanted, err := netip.ParsePrefix(cidr)
@@ -94,7 +94,7 @@ func (a *Account) AddSubnet(zone, cidr string, tags Tags) (made Subnet, err erro
 				return fmt.Errorf("%s overlaps %s, %s", cidr, other.ID, other.CIDR)
 			}
 		}
-		const kept = 5 // the addresses of each subnet that are AWS's
+		const kept = 5 // AWS's own addresses in each subnet
 		subnet := &Subnet{ID: newID("subnet"), Zone: zone, ZoneID: a.zoneID(zone), VPC: vpc, CIDR: cidr, Free: 1<<(32-wanted.Bits()) - kept, Tags: tags}
 		s.Subnets = append(s.Subnets, subnet)
 		made = *subnet

@@ -12,13 +12,13 @@ import (
 // Denied is a call that IAM does not allow.
 type Denied struct {
 	Action, Resource string
-	// NodeRole says that it was signed with the role of a node.
+	// NodeRole reports that the caller had the role of a node.
 	NodeRole bool
-	// Explicit says that a policy forbids it.
+	// Explicit reports that a policy denies the call explicitly.
 	Explicit bool
 }
 
-// decoded is what STS makes of an encoded message.
+// decoded is the content of an encoded message.
 type decoded struct {
 	Allowed           bool           `json:"allowed"`
 	ExplicitDeny      bool           `json:"explicitDeny"`
@@ -43,8 +43,8 @@ type principal struct {
 	ARN string `json:"arn"`
 }
 
-// Principal is who the caller is: the controller's role, or that of the node which
-// the controller runs on if it was never given one.
+// Principal returns the ARN of the caller: the controller's role, or, for a controller without a
+// role of its own, the role of its node.
 func (a *Account) Principal(nodeRole bool) string {
 	if nodeRole {
 		return "arn:aws:sts::" + ID + ":assumed-role/KarpenterNodeRole-" + a.Cluster + "/i-0fa071d72e68e7a33"
@@ -52,7 +52,7 @@ func (a *Account) Principal(nodeRole bool) string {
 	return "arn:aws:sts::" + ID + ":assumed-role/KarpenterControllerRole-" + a.Cluster + "/karpenter"
 }
 
-// denial is what EC2 says of a call that is not allowed.
+// denial returns EC2's message for a denied call.
 func (a *Account) denial(d Denied) string {
 	why := "because no identity-based policy allows the " + d.Action + " action"
 	if d.Explicit {
@@ -63,10 +63,10 @@ func (a *Account) denial(d Denied) string {
 		". Encoded authorization failure message: " + a.encode(d)
 }
 
-// Denial is what EC2 says of a call that is not allowed.
+// Denial returns EC2's message for a denied call.
 func (a *Account) Denial(d Denied) string { return a.denial(d) }
 
-// encode hides who may not do what, as AWS does: only STS can read it.
+// encode encodes the details of a denial, as AWS does. STS decodes them.
 func (a *Account) encode(d Denied) string {
 	body, err := json.Marshal(decoded{
 		ExplicitDeny:      d.Explicit,
@@ -77,20 +77,20 @@ func (a *Account) encode(d Denied) string {
 		},
 	})
 	if err != nil {
-		return "" // of strings alone
+		return "" // cannot happen: it has only strings and booleans
 	}
 	var packed bytes.Buffer
 	w, err := flate.NewWriter(&packed, flate.BestCompression)
 	if err != nil {
-		return "" // the level is a constant
+		return "" // cannot happen: the level is a constant
 	}
 	if _, err := w.Write(body); err != nil || w.Close() != nil {
-		return "" // to memory
+		return "" // cannot happen: it writes to memory
 	}
 	return base64.RawURLEncoding.EncodeToString(packed.Bytes())
 }
 
-// DecodeDenial is what STS makes of an encoded message.
+// DecodeDenial decodes a message as STS does.
 func DecodeDenial(encoded string) (string, error) {
 	packed, err := base64.RawURLEncoding.DecodeString(encoded)
 	if err != nil {
@@ -101,7 +101,7 @@ func DecodeDenial(encoded string) (string, error) {
 		return "", err
 	}
 	if !json.Valid(body) {
-		return "", errors.New("it was not encoded here")
+		return "", errors.New("the simulated account did not encode this message")
 	}
 	return string(body), nil
 }

@@ -7,85 +7,82 @@ import (
 	"time"
 )
 
-// FaultKind is something that can be made to go wrong.
+// FaultKind is a kind of fault.
 type FaultKind string
 
 // The faults.
 const (
-	// NoCapacity is InsufficientInstanceCapacity for a type, a zone or a way of
-	// buying.
+	// NoCapacity answers InsufficientInstanceCapacity, for a type, a zone or a capacity type.
 	NoCapacity FaultKind = "no-capacity"
 	// Unauthorized refuses an action, with a message that STS decodes.
 	Unauthorized FaultKind = "unauthorized"
-	// PassRoleDenied refuses to hand the nodes' role to instances.
+	// PassRoleDenied refuses to pass the nodes' role to instances.
 	PassRoleDenied FaultKind = "pass-role-denied"
-	// SpotRoleMissing is an account without the service-linked role for spot, and
-	// nobody who may create it.
+	// SpotRoleMissing simulates an account without the service-linked role for spot, in
+	// which the caller may not create it.
 	SpotRoleMissing FaultKind = "spot-role-missing"
-	// SubnetFull has no address left in a subnet.
+	// SubnetFull leaves no free address in a subnet.
 	SubnetFull FaultKind = "subnet-full"
-	// VCPUQuota lets no more than a number of vCPUs run.
+	// VCPUQuota limits the number of running vCPUs.
 	VCPUQuota FaultKind = "vcpu-quota"
-	// SpotQuota lets no spot instance start.
+	// SpotQuota refuses to start spot instances.
 	SpotQuota FaultKind = "spot-quota"
 	// Throttled answers RequestLimitExceeded.
 	Throttled FaultKind = "throttled"
-	// Slow answers late.
+	// Slow delays answers.
 	Slow FaultKind = "slow"
-	// NeverRegisters starts instances that never become nodes, as when nothing in
-	// the cluster lets their role in.
+	// NeverRegisters starts instances that never become nodes, as if the cluster did not
+	// admit their role.
 	NeverRegisters FaultKind = "never-registers"
-	// NeverReady registers nodes whose network never comes up.
+	// NeverReady registers nodes whose network never gets ready.
 	NeverReady FaultKind = "never-ready"
-	// KMSDenied ends instances at once, as when their volume's key may not be used.
+	// KMSDenied ends instances at launch, as if they might not use their volume's key.
 	KMSDenied FaultKind = "kms-denied"
 	// TaintLost registers nodes without the taint karpenter.sh/unregistered, as an
-	// image does that does not do as its user data says.
+	// image that ignores its user data does.
 	TaintLost FaultKind = "taint-lost"
-	// Stale does not show network interfaces for a while after they were made, as EC2
-	// may.
+	// Stale hides network interfaces for some time after their creation, as EC2 may.
 	Stale FaultKind = "stale"
 )
 
-// Faults are all kinds, and what each can be narrowed down to.
+// Faults describes all kinds, with the options that apply to each.
 var Faults = map[FaultKind]string{
-	NoCapacity:      "no instances to be had (type, zone, capacity)",
-	Unauthorized:    "an action is refused, with an encoded message (action; principal node; explicit-deny)",
-	PassRoleDenied:  "the role of the nodes may not be handed to instances",
+	NoCapacity:      "EC2 has no capacity (type, zone, capacity)",
+	Unauthorized:    "IAM denies an action, with an encoded message (action; as-node; explicit-deny)",
+	PassRoleDenied:  "IAM denies passing the nodes' role to instances",
 	SpotRoleMissing: "the service-linked role for spot is missing and may not be created",
 	SubnetFull:      "no free addresses (subnet, zone)",
-	VCPUQuota:       "no more than so many vCPUs (limit)",
+	VCPUQuota:       "a quota of vCPUs (limit)",
 	SpotQuota:       "no more spot instances",
 	Throttled:       "RequestLimitExceeded (action)",
-	Slow:            "answers come late (action, delay)",
+	Slow:            "answers are late (action, delay)",
 	NeverRegisters:  "instances start and never register as nodes (type, zone, capacity)",
 	NeverReady:      "nodes register and never get ready: cni plugin not initialized (type, zone, capacity)",
-	KMSDenied:       "instances end as soon as they start: the key of their volume may not be used",
-	Stale:           "network interfaces are not seen for a while after they are made (zone, subnet, delay)",
+	KMSDenied:       "instances end at launch: they may not use the key of their volume",
+	Stale:           "new network interfaces are not listed for some time (zone, subnet, delay)",
 	TaintLost:       "nodes register without the taint karpenter.sh/unregistered",
 }
 
-// Fault is something that goes wrong, until it is taken back or has gone wrong as
-// often as it was to.
+// Fault is an injected fault. It stays active until it is removed, or has occurred Times times.
 type Fault struct {
 	ID   string    `json:"id"`
 	Kind FaultKind `json:"kind"`
-	// Case narrows it down: what is empty matches everything.
+	// Case restricts the fault. Empty fields match every value.
 	Case
-	// Times is how often it still happens; 0 for always.
+	// Times is the number of remaining occurrences; 0 for no limit.
 	Times int `json:"times,omitempty"`
-	// Limit is the quota.
+	// Limit is the quota of VCPUQuota.
 	Limit int `json:"limit,omitempty"`
-	// Delay is by how much answers are late.
+	// Delay is the delay of answers of Slow, and of new interfaces of Stale.
 	Delay time.Duration `json:"delay,omitempty"`
-	// NodeRole says that whoever calls is not the controller but the node that it
-	// runs on.
+	// NodeRole makes the caller's role, for Unauthorized, the role of the controller's node.
 	NodeRole bool `json:"nodeRole,omitempty"`
-	// ExplicitDeny says that a policy forbids it, and not only that none allows it.
+	// ExplicitDeny makes a policy deny the action explicitly, for Unauthorized. Otherwise no
+	// policy allows it.
 	ExplicitDeny bool `json:"explicitDeny,omitempty"`
 }
 
-// Case is when a fault happens.
+// Case is the condition of a fault, or the facts of a call or an instance.
 type Case struct {
 	// Action is a service and a call: ec2:CreateFleet.
 	Action   string `json:"action,omitempty"`
@@ -101,7 +98,7 @@ func (c Case) covers(other Case) bool {
 		covers(c.Capacity, other.Capacity) && covers(c.Subnet, other.Subnet)
 }
 
-// String is the case as one would say it.
+// String returns the fields that are set, as NAME=VALUE.
 func (c Case) String() string {
 	var parts []string
 	for _, p := range []struct{ name, value string }{
@@ -114,7 +111,7 @@ func (c Case) String() string {
 	return strings.Join(parts, " ")
 }
 
-// fault finds one that happens now, without counting it.
+// fault returns an active fault that matches, without counting the occurrence; nil if none does.
 func (s *state) fault(kind FaultKind, now Case) *Fault {
 	for _, f := range s.Faults {
 		if f.Kind == kind && f.covers(now) {
@@ -124,7 +121,7 @@ func (s *state) fault(kind FaultKind, now Case) *Fault {
 	return nil
 }
 
-// happens finds a fault that happens now, and counts it.
+// happens returns an active fault that matches, and counts the occurrence; nil if none does.
 func (s *state) happens(kind FaultKind, now Case) *Fault {
 	f := s.fault(kind, now)
 	if f == nil {
@@ -139,13 +136,13 @@ func (s *state) happens(kind FaultKind, now Case) *Fault {
 	return &happened
 }
 
-// Happens finds a fault that happens now, and counts it; nil if none does.
+// Happens returns an active fault that matches, and counts the occurrence; nil if none does.
 func (a *Account) Happens(kind FaultKind, now Case) *Fault {
 	if read(a, func(s *state) bool { return s.fault(kind, now) == nil }) {
 		return nil
 	}
 	var f *Fault
-	// What cannot be saved happened all the same.
+	// The fault has occurred even if the account cannot be saved.
 	_ = a.write(func(s *state) error {
 		f = s.happens(kind, now)
 		return nil
@@ -153,7 +150,7 @@ func (a *Account) Happens(kind FaultKind, now Case) *Fault {
 	return f
 }
 
-// AddFault has something go wrong from now on.
+// AddFault injects a fault, and returns it with its ID.
 func (a *Account) AddFault(f Fault) (Fault, error) {
 	if _, ok := Faults[f.Kind]; !ok {
 		return f, fmt.Errorf("there is no fault %q", f.Kind)
@@ -161,14 +158,14 @@ func (a *Account) AddFault(f Fault) (Fault, error) {
 	err := a.write(func(s *state) error {
 		s.Faulted++
 		f.ID = fmt.Sprintf("f%d", s.Faulted)
-		kept := f // which counts how often it happens, while the caller reads its own
+		kept := f // a copy, in which occurrences are counted while the caller reads its own
 		s.Faults = append(s.Faults, &kept)
 		return nil
 	})
 	return f, err
 }
 
-// ListFaults are those that go wrong now.
+// ListFaults returns the active faults.
 func (a *Account) ListFaults() []Fault {
 	return read(a, func(s *state) []Fault {
 		out := make([]Fault, len(s.Faults))
@@ -179,7 +176,7 @@ func (a *Account) ListFaults() []Fault {
 	})
 }
 
-// ClearFaults takes faults back, all if none are named, and says how many.
+// ClearFaults removes faults, all if none are named, and returns their number.
 func (a *Account) ClearFaults(ids ...string) (cleared int, err error) {
 	err = a.write(func(s *state) error {
 		before := len(s.Faults)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Filters are EC2's: each names an attribute or a tag, and the values of which one
-// has to match. * and ? stand for anything.
+// Filters are EC2's filters: each names an attribute or a tag, and values of which one has to
+// match. * and ? are wildcards.
 type Filters map[string][]string
 
 func (f Filters) match(attributes map[string][]string, tags Tags) bool {
@@ -35,7 +35,7 @@ func (Filters) matchOne(name string, wanted []string, attributes map[string][]st
 	default:
 		var known bool
 		if has, known = attributes[name]; !known {
-			// EC2 refuses what it does not know; matching nothing is as safe.
+			// EC2 refuses an unknown filter. Matching no resource is as safe.
 			return false
 		}
 	}
@@ -44,7 +44,7 @@ func (Filters) matchOne(name string, wanted []string, attributes map[string][]st
 	})
 }
 
-// globs compares as EC2 does, where * stands for slashes too.
+// globs reports whether a value matches a pattern. As in EC2, * also matches slashes.
 func globs(pattern, value string) bool {
 	hide := strings.NewReplacer("/", "\x00", "[", "\x01", "\\", "\x02")
 	ok, err := path.Match(hide.Replace(pattern), hide.Replace(value))

@@ -13,7 +13,7 @@ type Role struct {
 	Created  time.Time
 }
 
-// InstanceProfile hands a role to instances.
+// InstanceProfile passes a role to instances.
 type InstanceProfile struct {
 	Name, ID, Path, Role string
 	Tags                 Tags
@@ -24,12 +24,12 @@ func newRole(name string) *Role {
 	return &Role{Name: name, ID: "AROA" + strings.ToUpper(newID("")[1:])}
 }
 
-// Role finds a role by its name; nil if there is none.
+// Role returns a role by its name; nil if there is none.
 func (a *Account) Role(name string) *Role {
 	return read(a, func(s *state) *Role { return copied(s.Roles[name]) })
 }
 
-// CreateRole makes a role, if there is none of its name.
+// CreateRole creates a role, unless one with its name exists.
 func (a *Account) CreateRole(name string) (created bool, role *Role, err error) {
 	err = a.write(func(s *state) error {
 		if role = s.Roles[name]; role == nil {
@@ -42,12 +42,12 @@ func (a *Account) CreateRole(name string) (created bool, role *Role, err error) 
 	return created, role, err
 }
 
-// Profile finds an instance profile by its name; nil if there is none.
+// Profile returns an instance profile by its name; nil if there is none.
 func (a *Account) Profile(name string) *InstanceProfile {
 	return read(a, func(s *state) *InstanceProfile { return copied(s.Profiles[name]) })
 }
 
-// Profiles are all below a path, by name.
+// Profiles returns all instance profiles below a path, in the order of their names.
 func (a *Account) Profiles(under string) []InstanceProfile {
 	return read(a, func(s *state) (out []InstanceProfile) {
 		for _, name := range slices.Sorted(maps.Keys(s.Profiles)) {
@@ -59,7 +59,7 @@ func (a *Account) Profiles(under string) []InstanceProfile {
 	})
 }
 
-// PutProfile keeps an instance profile as it is given.
+// PutProfile creates or replaces an instance profile.
 func (a *Account) PutProfile(p InstanceProfile) error {
 	return a.write(func(s *state) error {
 		if p.ID == "" {
@@ -70,7 +70,7 @@ func (a *Account) PutProfile(p InstanceProfile) error {
 	})
 }
 
-// DeleteProfile removes an instance profile.
+// DeleteProfile deletes an instance profile.
 func (a *Account) DeleteProfile(name string) error {
 	return a.write(func(s *state) error {
 		delete(s.Profiles, name)

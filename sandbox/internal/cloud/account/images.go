@@ -15,22 +15,22 @@ type Image struct {
 	Tags                  Tags
 }
 
-// imageID is made of what names it, so that it is the same each time.
+// imageID derives an image's ID from its name, so that it is always the same.
 func imageID(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return "ami-" + hex.EncodeToString(sum[:])[:17]
 }
 
-// families are the images that there are, by the beginning of the public parameter
-// that names the newest.
+// families are the families of images, by the prefix of the public parameters that contain
+// their newest images.
 var families = map[string]string{
 	"/aws/service/eks/optimized-ami/": "amazon-eks-node",
 	"/aws/service/bottlerocket/":      "bottlerocket",
 }
 
-// Parameter is the value of a public parameter, "" if there is none of its name:
-// an image of a family for a version of Kubernetes. From then on the image is
-// there, too.
+// Parameter returns the value of a public parameter, "" if there is none of its name: the ID of
+// a family's image for a version of Kubernetes. It adds the image to the account if it does not
+// exist.
 func (a *Account) Parameter(name string) (value string, err error) {
 	image := imageOf(name)
 	if image == nil {
@@ -67,7 +67,7 @@ func imageOf(parameter string) *Image {
 	return nil
 }
 
-// known are the newest images for the versions of Kubernetes that there are.
+// known returns the newest images for Kubernetes 1.25 to 1.40.
 func known() (out []Image) {
 	for minor := 25; minor <= 40; minor++ {
 		for _, parameter := range []string{
@@ -87,7 +87,7 @@ func known() (out []Image) {
 	return out
 }
 
-// Images are those that match.
+// Images returns the images that match.
 func (a *Account) Images(f Filters, ids []string, owners []string) (out []Image) {
 	for _, image := range a.images() {
 		attributes := map[string][]string{
@@ -100,7 +100,7 @@ func (a *Account) Images(f Filters, ids []string, owners []string) (out []Image)
 	return out
 }
 
-// wanted tells whether a value is among those that were asked for, if any were.
+// wanted reports whether a value is among the requested values, or none are requested.
 func wanted(value string, asked []string) bool {
 	return len(asked) == 0 || slices.Contains(asked, value)
 }

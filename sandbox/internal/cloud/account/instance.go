@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// State is where an instance stands.
+// State is the state of an instance.
 type State string
 
-// The states of an instance, and their numbers.
+// The states of an instance.
 const (
 	Pending      State = "pending"
 	Running      State = "running"
@@ -19,18 +19,18 @@ const (
 	Terminated   State = "terminated"
 )
 
-// Code is the state's number.
+// Code returns EC2's number of the state.
 func (s State) Code() int {
 	return map[State]int{Pending: 0, Running: 16, ShuttingDown: 32, Terminated: 48}[s]
 }
 
-// OnDemand and Spot are how an instance is bought.
+// OnDemand and Spot are the capacity types of instances.
 const (
 	OnDemand = "on-demand"
 	Spot     = "spot"
 )
 
-// Instance is one machine.
+// Instance is an EC2 instance.
 type Instance struct {
 	ID     string `json:"id"`
 	Type   string `json:"type"`
@@ -40,17 +40,16 @@ type Instance struct {
 	Subnet string `json:"subnet"`
 	VPC    string `json:"vpc"`
 	IP     string `json:"ip"`
-	// Capacity is how it was bought.
+	// Capacity is its capacity type.
 	Capacity    string `json:"capacity"`
 	SpotRequest string `json:"spotRequest,omitempty"`
 	Reservation string `json:"reservation,omitempty"`
-	// Template is the ID of the launch template that it was started by, and Data
-	// what that said.
+	// Template is the ID of its launch template, Data the template's settings.
 	Template string       `json:"template"`
 	Data     TemplateData `json:"data"`
 	Tags     Tags         `json:"tags"`
 	State    State        `json:"state"`
-	// Reason is why it has ended.
+	// Reason is the reason of its end.
 	Reason string `json:"reason,omitempty"`
 
 	Launched    time.Time `json:"launched"`
@@ -60,17 +59,17 @@ type Instance struct {
 	EndsAt      time.Time `json:"endsAt,omitzero"`
 	ReclaimedAt time.Time `json:"reclaimedAt,omitzero"`
 
-	// Registered says that it has become a node, and Left that the node has been taken
-	// away. Lost says that it never registers, Unready that it never gets ready.
+	// Registered reports that it has become a node, Left that its node has been deleted. Lost
+	// means that it never registers, Unready that it never gets ready.
 	Registered bool `json:"registered"`
 	Left       bool `json:"left"`
 	Lost       bool `json:"lost,omitempty"`
 	Unready    bool `json:"unready,omitempty"`
-	// Untainted registers without the taint of nodes that are not registered.
+	// Untainted means that it registers without the taint karpenter.sh/unregistered.
 	Untainted bool `json:"untainted,omitempty"`
 }
 
-// DNSName is what it is called, and its node.
+// DNSName returns the DNS name of the instance, which is also its node's name.
 func (i *Instance) DNSName(region string) string {
 	name := []byte("ip-" + i.IP)
 	for n, c := range name {
@@ -81,13 +80,13 @@ func (i *Instance) DNSName(region string) string {
 	return fmt.Sprintf("%s.%s.compute.internal", name, region)
 }
 
-// ProviderID is what its node says of where it comes from.
+// ProviderID returns the provider ID of its node.
 func (i *Instance) ProviderID() string { return "aws:///" + i.Zone + "/" + i.ID }
 
-// keeps is how long one that has ended can still be seen.
+// keeps is the time for which terminated instances are still listed.
 const keeps = time.Hour
 
-// Instances are those that match, the oldest first.
+// Instances returns the instances that match, the oldest first.
 func (a *Account) Instances(f Filters, ids ...string) []Instance {
 	return read(a, func(s *state) (out []Instance) {
 		for _, i := range s.Instances {
@@ -108,33 +107,33 @@ func (a *Account) Instances(f Filters, ids ...string) []Instance {
 	})
 }
 
-// Instance finds one by its ID; nil if there is none.
+// Instance returns an instance by its ID; nil if there is none.
 func (a *Account) Instance(id string) *Instance {
 	return read(a, func(s *state) *Instance { return copied(s.Instances[id]) })
 }
 
-// Tag adds tags to an instance or a network interface, and says whether it is there.
+// Tag adds tags to an instance or a network interface, and reports whether it exists.
 func (a *Account) Tag(id string, tags Tags) (found bool, err error) {
 	err = a.write(func(s *state) error {
-		var standing *Tags
+		var existing *Tags
 		if i := s.Instances[id]; i != nil {
-			standing = &i.Tags
+			existing = &i.Tags
 		} else if n := a.find(s, id); n != nil {
-			standing = &n.Tags
+			existing = &n.Tags
 		}
-		if found = standing != nil; !found {
+		if found = existing != nil; !found {
 			return nil
 		}
 		fresh := Tags{}
-		maps.Copy(fresh, *standing)
+		maps.Copy(fresh, *existing)
 		maps.Copy(fresh, tags)
-		*standing = fresh
+		*existing = fresh
 		return nil
 	})
 	return found, err
 }
 
-// Terminate ends instances. Those that have ended stay as they are.
+// Terminate terminates instances. It does not change instances that have ended.
 func (a *Account) Terminate(ids ...string) error {
 	return a.write(func(s *state) error {
 		for _, id := range ids {
@@ -155,8 +154,8 @@ func (a *Account) end(s *state, i *Instance, reason string) {
 	a.tell(s, stateChanged(a, i))
 }
 
-// Interrupt has a spot instance taken away after the two minutes in which it can
-// still be left in order.
+// Interrupt interrupts a spot instance: it sends the notice now, and terminates the instance
+// after two minutes.
 func (a *Account) Interrupt(id string) error {
 	return a.write(func(s *state) error {
 		i := s.Instances[id]
@@ -164,7 +163,7 @@ func (a *Account) Interrupt(id string) error {
 		case i == nil:
 			return fmt.Errorf("there is no instance %s", id)
 		case i.Capacity != Spot:
-			return fmt.Errorf("instance %s is %s: only spot instances are taken away", id, i.Capacity)
+			return fmt.Errorf("instance %s is %s: only spot instances can be interrupted", id, i.Capacity)
 		case i.State != Pending && i.State != Running:
 			return fmt.Errorf("instance %s is %s", id, i.State)
 		}
@@ -174,7 +173,7 @@ func (a *Account) Interrupt(id string) error {
 	})
 }
 
-// Next is when the next thing happens by itself; the zero time if nothing will.
+// Next returns the time of the next due change of an instance; zero if there is none.
 func (a *Account) Next() time.Time {
 	return read(a, func(s *state) (next time.Time) {
 		for _, i := range s.Instances {
@@ -186,8 +185,8 @@ func (a *Account) Next() time.Time {
 	})
 }
 
-// Advance does what is due inside the account, and returns the instances for whom
-// something is due in the cluster.
+// Advance makes the changes that are due in the account, and returns the instances whose nodes
+// are due to be registered or deleted.
 func (a *Account) Advance() (due []Instance, err error) {
 	now := a.now()
 	passed := func(i *Instance) bool { at := i.due(); return !at.IsZero() && !at.After(now) }
@@ -218,7 +217,8 @@ func (a *Account) Advance() (due []Instance, err error) {
 	return due, err
 }
 
-// step does the next thing that is due, if it is the account's to do.
+// step makes the next due change of an instance in the account. It reports false if the change
+// is due in the cluster.
 func (a *Account) step(s *state, i *Instance) bool {
 	now := Case{Type: i.Type, Zone: i.Zone, Capacity: i.Capacity}
 	switch {
@@ -241,7 +241,7 @@ func (a *Account) step(s *state, i *Instance) bool {
 	return true
 }
 
-// Note keeps what has been done for an instance in the cluster.
+// Note records the registration or the deletion of an instance's node.
 func (a *Account) Note(id string, note func(*Instance)) error {
 	return a.write(func(s *state) error {
 		if i := s.Instances[id]; i != nil {

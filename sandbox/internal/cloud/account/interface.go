@@ -17,19 +17,19 @@ type Interface struct {
 	VPC         string `json:"vpc"`
 	Description string `json:"description,omitempty"`
 	MAC         string `json:"mac"`
-	// Addresses are its own, the primary one first; Prefixes are delegated to it.
+	// Addresses are its addresses, the primary one first; Prefixes are delegated to it.
 	Addresses []string `json:"addresses"`
 	Prefixes  []string `json:"prefixes,omitempty"`
 	Groups    []string `json:"groups,omitempty"`
 	Tags      Tags     `json:"tags,omitempty"`
-	// SourceDestCheck drops packets that are not for its own addresses.
+	// SourceDestCheck drops packets that are not from or for its own addresses.
 	SourceDestCheck bool      `json:"sourceDestCheck"`
 	Created         time.Time `json:"created"`
-	// Attachment is nil while it is available.
+	// Attachment is nil while the interface is available.
 	Attachment *Attachment `json:"attachment,omitempty"`
 }
 
-// Attachment ties an interface to an instance.
+// Attachment attaches an interface to an instance.
 type Attachment struct {
 	ID                  string    `json:"id"`
 	Instance            string    `json:"instance"`
@@ -37,11 +37,11 @@ type Attachment struct {
 	DeleteOnTermination bool      `json:"deleteOnTermination"`
 	Began               time.Time `json:"began"`
 	AttachedAt          time.Time `json:"attachedAt"`
-	// DetachedAt is the zero time unless it is being detached.
+	// DetachedAt is zero unless the interface is being detached.
 	DetachedAt time.Time `json:"detachedAt,omitzero"`
 }
 
-// Status is the attachment's, as EC2 calls it.
+// Status returns the attachment's status, as EC2 calls it.
 func (t *Attachment) Status(now time.Time) string {
 	switch {
 	case !t.DetachedAt.IsZero():
@@ -53,7 +53,7 @@ func (t *Attachment) Status(now time.Time) string {
 	}
 }
 
-// Status is the interface's, as EC2 calls it.
+// Status returns the interface's status, as EC2 calls it.
 func (n *Interface) Status() string {
 	if n.Attachment == nil {
 		return "available"
@@ -61,40 +61,41 @@ func (n *Interface) Status() string {
 	return "in-use"
 }
 
-// at is the interface as it is by now: an attachment that has ended is none.
+// at returns a copy of the interface at a time, without an attachment that has ended by then.
 func (n *Interface) at(now time.Time) Interface {
-	seen := *n
+	current := *n
 	if n.Attachment != nil {
 		attachment := *n.Attachment
-		seen.Attachment = &attachment
+		current.Attachment = &attachment
 		if !attachment.DetachedAt.IsZero() && !attachment.DetachedAt.After(now) {
-			seen.Attachment = nil
+			current.Attachment = nil
 		}
 	}
-	return seen
+	return current
 }
 
-// NewInterface is an interface that a caller asks for.
+// NewInterface is a request for an interface.
 type NewInterface struct {
 	Subnet, Description string
 	Groups              []string
 	Tags                Tags
-	// Token makes a second call with the same parameters return what the first one made.
+	// Token makes a second call with the same parameters return the interface of the first.
 	Token string
 	// Wanted are the addresses and prefixes.
 	Wanted Wanted
-	// Parameters are all that the call said, to tell it from another with the same token.
+	// Parameters are all parameters of the call, to distinguish it from another with the same
+	// token.
 	Parameters string
 }
 
-// token is what a client token has made.
+// token is the result of a call with a client token.
 type token struct {
 	Parameters string `json:"parameters"`
 	Interface  string `json:"interface"`
 }
 
-// CreateInterface makes an interface. A token that was used for the same call before
-// returns the interface as it was made then, even if it has been deleted since.
+// CreateInterface creates an interface. A second call with the same token returns the interface
+// of the first, even if it has been deleted since.
 func (a *Account) CreateInterface(order NewInterface) (made Interface, err error) {
 	err = a.write(func(s *state) error {
 		if before, ok := s.Tokens[order.Token]; ok && order.Token != "" {
@@ -135,7 +136,7 @@ func (a *Account) CreateInterface(order NewInterface) (made Interface, err error
 	return made, err
 }
 
-// put keeps a new interface.
+// put adds a new interface to the state.
 func (a *Account) put(s *state, subnet *Subnet, given allotted, groups []string, tags Tags) *Interface {
 	n := &Interface{
 		ID: newID("eni"), Subnet: subnet.ID, Zone: subnet.Zone, VPC: vpc, MAC: newMAC(), Addresses: given.addresses, Prefixes: given.prefixes,
@@ -152,8 +153,8 @@ func newMAC() string {
 	return fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4])
 }
 
-// Interfaces are those that match, the oldest first. Those that are too new for the
-// fault Stale are not seen.
+// Interfaces returns the interfaces that match, the oldest first, without those that the fault
+// Stale hides.
 func (a *Account) Interfaces(f Filters, ids ...string) ([]Interface, error) {
 	var out []Interface
 	for _, id := range ids {
@@ -167,8 +168,8 @@ func (a *Account) Interfaces(f Filters, ids ...string) ([]Interface, error) {
 			if len(ids) > 0 && !slices.Contains(ids, n.ID) || a.find(s, n.ID) == nil {
 				continue
 			}
-			if seen := n.at(now); f.match(seen.attributes(now), seen.Tags) {
-				out = append(out, seen)
+			if current := n.at(now); f.match(current.attributes(now), current.Tags) {
+				out = append(out, current)
 			}
 		}
 		return nil
@@ -177,7 +178,7 @@ func (a *Account) Interfaces(f Filters, ids ...string) ([]Interface, error) {
 	return out, nil
 }
 
-// AllInterfaces are all that there are, also those that no call would show yet.
+// AllInterfaces returns all interfaces, including those that the fault Stale hides.
 func (a *Account) AllInterfaces() []Interface {
 	return read(a, func(s *state) (out []Interface) {
 		for _, n := range s.Interfaces {
@@ -188,13 +189,13 @@ func (a *Account) AllInterfaces() []Interface {
 	})
 }
 
-// attributes are those that filters name.
+// attributes returns the attributes that filters may name.
 func (n *Interface) attributes(now time.Time) map[string][]string {
 	all := map[string][]string{
 		"network-interface-id": {n.ID}, "subnet-id": {n.Subnet}, "vpc-id": {n.VPC}, "availability-zone": {n.Zone}, "status": {n.Status()},
 		"description": {n.Description}, "mac-address": {n.MAC}, "group-id": n.Groups, "addresses.private-ip-address": n.Addresses,
 		"private-ip-address": n.Addresses[:min(1, len(n.Addresses))],
-		// Without an attachment these match nothing, rather than everything.
+		// Without an attachment, these filters match no interface.
 		"attachment.instance-id": nil, "attachment.status": nil, "attachment.attachment-id": nil, "attachment.device-index": nil,
 	}
 	if t := n.Attachment; t != nil {
@@ -204,18 +205,19 @@ func (n *Interface) attributes(now time.Time) map[string][]string {
 	return all
 }
 
-// Interface finds one by its ID; nil if there is none.
+// Interface returns an interface by its ID, even if the fault Stale hides it; nil if there is
+// none.
 func (a *Account) Interface(id string) *Interface {
 	return read(a, func(s *state) *Interface {
 		if n := s.Interfaces[id]; n != nil {
-			seen := n.at(a.now())
-			return &seen
+			current := n.at(a.now())
+			return &current
 		}
 		return nil
 	})
 }
 
-// find finds an interface that callers can see already; nil if there is none.
+// find returns an interface by its ID; nil if there is none, or the fault Stale hides it.
 func (a *Account) find(s *state, id string) *Interface {
 	n := s.Interfaces[id]
 	if n == nil {
@@ -231,7 +233,7 @@ func (a *Account) find(s *state, id string) *Interface {
 	return n
 }
 
-// DeleteInterface deletes an interface that is attached to nothing.
+// DeleteInterface deletes an interface that is not attached.
 func (a *Account) DeleteInterface(id string) error {
 	return a.write(func(s *state) error {
 		n := a.find(s, id)
@@ -246,7 +248,7 @@ func (a *Account) DeleteInterface(id string) error {
 	})
 }
 
-// drop forgets an interface, and frees its addresses.
+// drop removes an interface from the state, and frees its addresses.
 func (s *state) drop(n *Interface) {
 	delete(s.Interfaces, n.ID)
 	if subnet := s.subnet(n.Subnet); subnet != nil {

@@ -9,13 +9,12 @@ import (
 	"strings"
 )
 
-// Offer is one way in which a fleet may be started: a type in a subnet, by a
-// launch template.
+// Offer is one of a fleet's alternatives: a type in a subnet, with a launch template.
 type Offer struct {
 	Template, Type, Subnet, Zone, Image string
 }
 
-// price is what an hour costs on demand, and other ways of buying in proportion.
+// price returns the on-demand price of an hour. Spot prices are proportional to it.
 func (o Offer) price() float64 {
 	if t := Find(o.Type); t != nil {
 		return t.Price
@@ -23,7 +22,7 @@ func (o Offer) price() float64 {
 	return math.Inf(1)
 }
 
-// Order is what a fleet asks for.
+// Order is the request of a fleet.
 type Order struct {
 	Offers   []Offer
 	Capacity string
@@ -31,19 +30,19 @@ type Order struct {
 	Tags     Tags
 }
 
-// Refusal is why an offer could not be taken.
+// Refusal is the reason why no instance could be started with an offer.
 type Refusal struct {
 	Offer
 	Code, Message string
 }
 
-// Launched are the instances that were started by one offer.
+// Launched are the instances that were started with one offer.
 type Launched struct {
 	Offer
 	IDs []string
 }
 
-// Launch starts instances by the cheapest offers that can be had.
+// Launch starts instances with the cheapest offers that are available.
 func (a *Account) Launch(order Order) (started []Launched, refused []Refusal, err error) {
 	offers := slices.Clone(order.Offers)
 	slices.SortStableFunc(offers, func(x, y Offer) int { return cmp.Compare(x.price(), y.price()) })
@@ -72,7 +71,7 @@ func (a *Account) Launch(order Order) (started []Launched, refused []Refusal, er
 	return started, refused, err
 }
 
-// refuse says why no instance can be started by an offer; nil if one can.
+// refuse returns the reason why no instance can be started with an offer; nil if one can.
 func (a *Account) refuse(s *state, o Offer, capacity string) *Refusal {
 	no := func(code, message string) *Refusal { return &Refusal{Offer: o, Code: code, Message: message} }
 	now := Case{Action: "ec2:CreateFleet", Type: o.Type, Zone: o.Zone, Capacity: capacity, Subnet: o.Subnet}
@@ -114,7 +113,7 @@ func (a *Account) refuse(s *state, o Offer, capacity string) *Refusal {
 	return a.unreserved(s, template, o)
 }
 
-// unreserved says whether a capacity reservation has nothing left.
+// unreserved returns a refusal if the template's capacity reservation has no free capacity.
 func (a *Account) unreserved(s *state, t *LaunchTemplate, o Offer) *Refusal {
 	if t.Data.Reservation == "" {
 		return nil
@@ -128,12 +127,12 @@ func (a *Account) unreserved(s *state, t *LaunchTemplate, o Offer) *Refusal {
 		Message: "The requested reservation does not have sufficient compatible and available capacity for this request."}
 }
 
-// Invalid is a call that EC2 refuses for what it asks.
+// Invalid is the error of a call that EC2 refuses as invalid.
 type Invalid struct{ Code, Message string }
 
 func (i *Invalid) Error() string { return i.Code + ": " + i.Message }
 
-// checkProfile says what EC2 says of an instance profile that does not exist.
+// checkProfile returns EC2's error if an instance profile does not exist.
 func (s *state) checkProfile(name string) *Invalid {
 	if _, ok := s.Profiles[name]; ok {
 		return nil
@@ -142,8 +141,7 @@ func (s *state) checkProfile(name string) *Invalid {
 		"Value (" + name + ") for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"}
 }
 
-// CheckTemplate says what is wrong with starting instances by a launch template;
-// nil if nothing is.
+// CheckTemplate returns EC2's error if no instance can be started with a launch template.
 func (a *Account) CheckTemplate(nameOrID string) *Invalid {
 	return read(a, func(s *state) *Invalid {
 		t := s.template(nameOrID)
@@ -159,7 +157,7 @@ func (a *Account) start(s *state, o Offer, order Order) string {
 	template, subnet := s.template(o.Template), s.subnet(o.Subnet)
 	given, err := s.allot(subnet, Wanted{}, true)
 	if err != nil {
-		given.addresses = []string{""} // Free says that there is one
+		given.addresses = []string{""} // cannot happen: the subnet has a free address
 	}
 	n := a.put(s, subnet, given, template.Data.SecurityGroups, template.Data.InterfaceTags)
 	i := &Instance{

@@ -5,24 +5,23 @@ import "strings"
 // vpc is the account's only network.
 const vpc = "vpc-0c0ffee0c0ffee0c0"
 
-// Subnet is where instances get their addresses.
+// Subnet is a subnet of the VPC.
 type Subnet struct {
 	ID, Zone, ZoneID, VPC, CIDR string
-	// Free is how many addresses it has left.
+	// Free is the number of free addresses.
 	Free int
-	// Next is where in the subnet the next free address is looked for.
+	// Next is the position in the subnet at which the search for a free address begins.
 	Next int
 	Tags Tags
 }
 
-// SecurityGroup is a firewall that nobody here asks.
+// SecurityGroup is a security group. It filters no packets.
 type SecurityGroup struct {
 	ID, Name, Description, VPC string
 	Tags                       Tags
 }
 
-// zoneID is the zone's name that is the same in all accounts: us-west-2a is
-// usw2-az1.
+// zoneID returns the zone's ID, which is the same in all accounts: usw2-az1 for us-west-2a.
 func (a *Account) zoneID(zone string) string {
 	parts := strings.Split(a.Region, "-")
 	short := parts[0] + parts[1][:1] + parts[len(parts)-1]
@@ -30,7 +29,7 @@ func (a *Account) zoneID(zone string) string {
 	return short + "-az" + string(rune('0'+letter))
 }
 
-// Subnets are those that match.
+// Subnets returns the subnets that match.
 func (a *Account) Subnets(f Filters) []Subnet {
 	return read(a, func(s *state) (out []Subnet) {
 		for _, subnet := range s.Subnets {
@@ -50,7 +49,7 @@ func (a *Account) Subnets(f Filters) []Subnet {
 	})
 }
 
-// SecurityGroups are those that match.
+// SecurityGroups returns the security groups that match.
 func (a *Account) SecurityGroups(f Filters) []SecurityGroup {
 	return read(a, func(s *state) (out []SecurityGroup) {
 		for _, group := range s.SecurityGroups {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Message is in the interruption queue, as EventBridge puts it there.
+// Message is a message in the interruption queue, as EventBridge sends it.
 type Message struct {
 	ID, Receipt, Body string
 	Sent              time.Time
-	// HiddenUntil is until when nobody else gets it.
+	// HiddenUntil is the time until which no other call receives the message.
 	HiddenUntil time.Time
 }
 
-// event is what EventBridge makes of something that happened.
+// event is an event of EventBridge.
 type event struct {
 	Version    string         `json:"version"`
 	ID         string         `json:"id"`
@@ -42,16 +42,16 @@ func (a *Account) event(detailType string, i *Instance, detail map[string]any) e
 	}
 }
 
-// tell puts an event into the queue.
+// tell adds an event to the queue.
 func (a *Account) tell(s *state, e event) {
 	body, err := json.Marshal(e)
 	if err != nil {
-		return // of strings and a time alone
+		return // cannot happen: it has only strings and a time
 	}
 	s.Messages = append(s.Messages, &Message{ID: newID("m"), Body: string(body), Sent: a.now()})
 }
 
-// Receive takes messages that nobody else has, for a while.
+// Receive returns visible messages, and hides them from other calls for some time.
 func (a *Account) Receive(most int, hidden time.Duration) (out []Message, err error) {
 	now := a.now()
 	visible := func(m *Message) bool { return !m.HiddenUntil.After(now) }
@@ -70,7 +70,7 @@ func (a *Account) Receive(most int, hidden time.Duration) (out []Message, err er
 	return out, err
 }
 
-// DeleteMessage removes a message by the receipt with which it was taken.
+// DeleteMessage deletes a message by the receipt of the call that received it.
 func (a *Account) DeleteMessage(receipt string) error {
 	return a.write(func(s *state) error {
 		s.Messages = slices.DeleteFunc(s.Messages, func(m *Message) bool { return m.Receipt == receipt })

@@ -1,22 +1,22 @@
 package account
 
-// CapacityReservation keeps instances of a type in a zone for whoever paid.
+// CapacityReservation reserves capacity for instances of a type in a zone.
 type CapacityReservation struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`
 	Zone string `json:"zone"`
-	// Total is how many instances it is for.
+	// Total is the number of reserved instances.
 	Total int  `json:"total"`
 	Tags  Tags `json:"tags,omitempty"`
 }
 
-// ReservedCapacity is a reservation and what is left of it.
+// ReservedCapacity is a reservation with the number of its free instances.
 type ReservedCapacity struct {
 	CapacityReservation
 	Free int
 }
 
-// Reserve keeps capacity, and returns the reservation's ID.
+// Reserve reserves capacity, and returns the reservation's ID.
 func (a *Account) Reserve(r CapacityReservation) (string, error) {
 	r.ID = newID("cr")
 	return r.ID, a.write(func(s *state) error {
@@ -25,7 +25,7 @@ func (a *Account) Reserve(r CapacityReservation) (string, error) {
 	})
 }
 
-// Reservations are those that match.
+// Reservations returns the reservations that match.
 func (a *Account) Reservations(f Filters, ids ...string) []ReservedCapacity {
 	if len(ids) > 0 {
 		f = Filters{"capacity-reservation-id": ids}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// LaunchTemplate says how instances are started.
+// LaunchTemplate is an EC2 launch template.
 type LaunchTemplate struct {
 	ID, Name string
 	Created  time.Time
@@ -27,13 +27,13 @@ type TemplateData struct {
 	InterfaceTags Tags `json:"interfaceTags,omitempty"`
 	// KMSKeys encrypt the volumes.
 	KMSKeys []string `json:"kmsKeys,omitempty"`
-	// Reservation is the capacity reservation that it is for.
+	// Reservation is the capacity reservation that instances use.
 	Reservation string `json:"reservation,omitempty"`
-	// Given is all that was said, by EC2's names.
+	// Given are all parameters of the call, by EC2's names.
 	Given map[string]string `json:"given"`
 }
 
-// Templates are those that match, the oldest first.
+// Templates returns the launch templates that match, the oldest first.
 func (a *Account) Templates(f Filters) []LaunchTemplate {
 	return read(a, func(s *state) (out []LaunchTemplate) {
 		for _, t := range s.Templates {
@@ -48,7 +48,7 @@ func (a *Account) Templates(f Filters) []LaunchTemplate {
 	})
 }
 
-// Template finds a launch template by its name or its ID; nil if there is none.
+// Template returns a launch template by its name or its ID; nil if there is none.
 func (a *Account) Template(nameOrID string) *LaunchTemplate {
 	return read(a, func(s *state) *LaunchTemplate { return copied(s.template(nameOrID)) })
 }
@@ -62,7 +62,7 @@ func (s *state) template(nameOrID string) *LaunchTemplate {
 	return nil
 }
 
-// PutTemplate keeps a new launch template.
+// PutTemplate creates a launch template.
 func (a *Account) PutTemplate(t LaunchTemplate) (LaunchTemplate, error) {
 	t.ID, t.Created = newID("lt"), a.now()
 	return t, a.write(func(s *state) error {
@@ -71,7 +71,7 @@ func (a *Account) PutTemplate(t LaunchTemplate) (LaunchTemplate, error) {
 	})
 }
 
-// DeleteTemplate removes a launch template.
+// DeleteTemplate deletes a launch template.
 func (a *Account) DeleteTemplate(name string) error {
 	return a.write(func(s *state) error {
 		delete(s.Templates, name)

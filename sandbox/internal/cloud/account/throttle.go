@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// rate is how many calls an action may be made at once, and how many more every
-// second.
+// rate is the limit of the calls of an action: the burst, and the refill a second.
 type rate struct{ burst, refill float64 }
 
 // The rates of EC2's API, for each action of an account in a region: "Request
@@ -17,22 +16,22 @@ var (
 	changing   = rate{50, 5}
 )
 
-// limited are the actions whose calls are counted: those on network interfaces.
-// Karpenter's own calls never came near the limits.
+// limited are the actions that have a limit here: the actions on network interfaces. Karpenter's
+// own calls do not come near the limits.
 var limited = map[string]bool{
 	"ec2:CreateNetworkInterface": true, "ec2:AttachNetworkInterface": true, "ec2:DetachNetworkInterface": true,
 	"ec2:DeleteNetworkInterface": true, "ec2:ModifyNetworkInterfaceAttribute": true, "ec2:DescribeNetworkInterfaces": true,
 	"ec2:AssignPrivateIpAddresses": true, "ec2:UnassignPrivateIpAddresses": true,
 }
 
-// bucket holds what may be called at once.
+// bucket is the token bucket of an action.
 type bucket struct {
 	tokens float64
 	filled time.Time
 }
 
-// Spend takes a token for a call, and says whether there was one. narrow tells that a
-// call that reads has a filter or a page size. Refusals cost nothing.
+// Spend takes a token for a call, and reports whether there was one. narrow means that a call
+// that reads has a filter or a page size. A refused call takes no token.
 func (a *Account) Spend(action string, narrow bool) bool {
 	if !limited[action] {
 		return true

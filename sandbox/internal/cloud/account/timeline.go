@@ -5,26 +5,25 @@ import (
 	"time"
 )
 
-// The times that an instance takes, as node-latency-for-k8s measured them on two
-// nodes of an EKS cluster, without the script in their user data that took 21 and
-// 26 of the seconds: 9 and 10 s from pending to a machine that runs, 16 and 17 s to
-// a node that is registered, 25 and 26 s to one that is ready.
+// The times that an instance takes, as node-latency-for-k8s measured them on two nodes of an
+// EKS cluster, without the 21 and 26 seconds of the script in their user data: from pending, 9
+// and 10 s to a running machine, 16 and 17 s to a registered node, 25 and 26 s to a ready node.
 var (
 	untilRunning    = span{9 * time.Second, 10 * time.Second}
-	untilRegistered = span{6 * time.Second, 8 * time.Second}  // from there on
-	untilReady      = span{8 * time.Second, 10 * time.Second} // and from there
+	untilRegistered = span{6 * time.Second, 8 * time.Second}  // from running
+	untilReady      = span{8 * time.Second, 10 * time.Second} // from registered
 	untilTerminated = span{5 * time.Second, 8 * time.Second}
 )
 
-// spotNotice is how long before it is taken away a spot instance is told.
+// spotNotice is the time between the notice and the interruption of a spot instance.
 const spotNotice = 2 * time.Minute
 
-// span is a time that lies anywhere between two.
+// span is a range of durations, from which random ones are drawn.
 type span struct{ least, most time.Duration }
 
 func (s span) draw() time.Duration { return s.least + rand.N(s.most-s.least+1) }
 
-// plan says when what happens to an instance that starts now.
+// plan sets the times of an instance that starts now.
 func (a *Account) plan(i *Instance) {
 	i.Launched = a.now()
 	i.RunsAt = i.Launched.Add(a.scaled(untilRunning.draw()))
@@ -32,8 +31,7 @@ func (a *Account) plan(i *Instance) {
 	i.ReadyAt = i.RegistersAt.Add(a.scaled(untilReady.draw()))
 }
 
-// due is when the next thing happens to an instance; the zero time if nothing is
-// to.
+// due returns the time of the next change of an instance; zero if there is none.
 func (i *Instance) due() time.Time {
 	switch {
 	case i.State == Terminated:

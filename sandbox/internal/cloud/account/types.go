@@ -10,27 +10,27 @@ import (
 	"croft.dev/croft/sandbox/internal/instancetypes"
 )
 
-// Type is a type of instance.
+// Type is an instance type.
 type Type struct {
-	Name, Arch string // as AWS has it: x86_64, arm64
+	Name, Arch string // Arch is AWS's name: x86_64 or arm64
 	VCPUs      int
 	MemoryMiB  int64
 	Price      float64
-	// Interfaces and Addresses are how many network interfaces it may have, and how
-	// many addresses each: what a node's number of pods comes from.
+	// Interfaces is the maximum number of network interfaces, Addresses the maximum number of
+	// addresses of each. They determine a node's number of pods.
 	Interfaces, Addresses int
 	Manufacturer          string
 	Burstable             bool
 }
 
-// interfaceTable is how many network interfaces types have, and how many addresses each:
-// what Karpenter's provider for AWS 1.14.1 knows of the types that the sandbox has
+// interfaceTable contains the maximum numbers of network interfaces, and of addresses of each,
+// of the sandbox's types. They are from Karpenter's AWS provider 1.14.1
 // (pkg/providers/instancetype/zz_generated.vpclimits.go).
 //
 //go:embed interfaces.csv
 var interfaceTable string
 
-// interfaces are the rows of the table, by type.
+// interfaces returns the rows of the table, by type.
 func interfaces() (map[string][2]int, error) {
 	rows, err := csv.NewReader(strings.NewReader(interfaceTable)).ReadAll()
 	if err != nil {
@@ -51,7 +51,7 @@ func interfaces() (map[string][2]int, error) {
 	return all, nil
 }
 
-// Types are those on offer: the general ones, without accelerators.
+// Types returns the available types: t, m, c and r, without accelerators.
 var Types = sync.OnceValue(func() []Type {
 	table, err := instancetypes.Table()
 	if err != nil {
@@ -83,7 +83,7 @@ var Types = sync.OnceValue(func() []Type {
 	return out
 })
 
-// Find finds a type by its name; nil if it is not on offer.
+// Find returns a type by its name; nil if it is not available.
 func Find(name string) *Type {
 	for _, t := range Types() {
 		if t.Name == name {

@@ -15,28 +15,29 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/machine"
 )
 
-// retry is after what time something that failed in the cluster is tried again.
+// retry is the pause before a failed request to the cluster is retried.
 const retry = 2 * time.Second
 
-// Booter lets the account's instances come and go as nodes.
+// Booter registers and removes the nodes of the account's instances.
 type Booter struct {
 	Account *account.Account
-	// Cloud is the cluster for the cloud's own controllers, which may delete nodes.
+	// Cloud is a client with the rights of the cloud's own controllers, which may delete nodes.
 	Cloud kubernetes.Interface
-	// As is the cluster for a kubelet of the given name.
+	// As returns the configuration of a client with the rights of a node's kubelet.
 	As func(node string) (*rest.Config, error)
-	// Machines are those of the instances that are nodes.
+	// Machines are the machines of the instances that are nodes.
 	Machines *machine.Machines
 }
 
-// Run does what is due, until the context ends. It returns when all machines have ended.
+// Run registers and removes nodes when they are due, until the context ends. It returns when
+// all machines have ended.
 func (b *Booter) Run(ctx context.Context) {
 	defer b.Machines.Wait()
 	b.resume(ctx)
 	for ctx.Err() == nil {
 		changed := b.Account.Change()
 		if failed := b.advance(ctx); failed {
-			changed = nil // it may be this one's own, and should not make it hurry
+			changed = nil // the failed step may have changed the account itself: the pause must still pass
 		}
 		wait := time.Hour
 		if changed == nil {
@@ -54,14 +55,14 @@ func (b *Booter) Run(ctx context.Context) {
 	}
 }
 
-// resume starts the machines of an account that was kept.
+// resume starts the machines of an account that an earlier process saved.
 func (b *Booter) resume(ctx context.Context) {
 	for _, i := range b.Account.Instances(nil) {
 		if !i.Registered || i.State != account.Running {
 			continue
 		}
 		if err := b.start(ctx, &i); err != nil {
-			slog.Error("an instance's machine", "instance", i.ID, "error", err)
+			slog.Error("start an instance's machine", "instance", i.ID, "error", err)
 		}
 	}
 }
@@ -80,16 +81,16 @@ func (b *Booter) start(ctx context.Context, i *account.Instance) error {
 	return nil
 }
 
-// advance does what is due, and tells whether something failed.
+// advance handles all due instances, and reports whether one failed.
 func (b *Booter) advance(ctx context.Context) (failed bool) {
 	due, err := b.Account.Advance()
 	if err != nil {
-		slog.Error("the account cannot be kept", "error", err)
+		slog.Error("save the account", "error", err)
 		return true
 	}
 	for _, i := range due {
 		if err := b.do(ctx, &i); err != nil {
-			slog.Error("an instance's node", "instance", i.ID, "error", err)
+			slog.Error("update an instance's node", "instance", i.ID, "error", err)
 			failed = true
 		}
 	}
@@ -134,8 +135,7 @@ func (b *Booter) register(ctx context.Context, i *account.Instance) error {
 	return nil
 }
 
-// remove is what the cloud's controllers do with the node of an instance that is
-// no more.
+// remove deletes the node of a terminated instance, as the cloud's controllers do.
 func (b *Booter) remove(ctx context.Context, name, providerID string) error {
 	node, err := b.Cloud.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && node.Spec.ProviderID != providerID {

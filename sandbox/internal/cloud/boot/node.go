@@ -12,19 +12,19 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/journal"
 )
 
-// unregistered is the taint of nodes that Karpenter has not seen yet. Images have
-// it set by their user data.
+// unregistered is the taint of nodes that Karpenter has not registered yet. It is part of the
+// user data.
 const unregistered = "karpenter.sh/unregistered"
 
-// reserved is what a machine of so many MiB does not show its node, as Karpenter
-// guesses it: 7.5 % of the memory.
+// reserved is the part of a machine's memory that its node does not report: 7.5 %, as Karpenter
+// assumes.
 const reserved = 0.075
 
-// kubeletVersion is what the nodes say that they run.
+// kubeletVersion is the version that the nodes report.
 const kubeletVersion = "v1.36.3-eks-simulated"
 
-// Node is the node that an instance registers as, not ready yet, and the system that it
-// runs.
+// Node returns the node as which an instance registers, not ready yet, and the system that the
+// instance runs.
 func Node(i *account.Instance, region string) (*corev1.Node, journal.System, error) {
 	kubelet, err := ReadUserData(i.Data.UserData)
 	if err != nil {
@@ -62,10 +62,11 @@ func Node(i *account.Instance, region string) (*corev1.Node, journal.System, err
 	return node, kubelet.System, nil
 }
 
-// never is later than any sandbox lasts.
+// never is longer than any sandbox runs.
 const never = 10 * 365 * 24 * time.Hour
 
-// annotations hand the node over to kwok, and tell it when the node gets ready.
+// annotations returns the annotations by which kwok manages the node, with the time at which
+// the node gets ready.
 func annotations(i *account.Instance) map[string]string {
 	ready := i.ReadyAt
 	if i.Unready {
@@ -89,7 +90,7 @@ func capacity(i *account.Instance, maxPods int64) corev1.ResourceList {
 	}
 }
 
-// notReady is what a kubelet says until the network plugin has come.
+// notReady returns the condition that a kubelet reports until the network plugin is ready.
 func notReady(now metav1.Time) []corev1.NodeCondition {
 	return []corev1.NodeCondition{{
 		Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", LastHeartbeatTime: now, LastTransitionTime: now,

@@ -1,6 +1,6 @@
-// Package boot makes nodes of instances: it reads the user data that an instance
-// was started with as the image's own programs would, and registers the node with
-// the API server as a kubelet does, with a kubelet's rights.
+// Package boot registers instances as nodes: it reads an instance's user data as the image's
+// own programs would, and registers the node with the API server as a kubelet does, with a
+// kubelet's rights.
 package boot
 
 import (
@@ -22,16 +22,16 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/journal"
 )
 
-// Kubelet is what user data tells a kubelet.
+// Kubelet is the kubelet's configuration in user data.
 type Kubelet struct {
 	Labels  map[string]string
 	Taints  []corev1.Taint
 	MaxPods int64
-	// System is the image's, told by the form of the user data.
+	// System is the image's system, derived from the format of the user data.
 	System journal.System
 }
 
-// ReadUserData reads what Karpenter writes for Amazon Linux and Bottlerocket.
+// ReadUserData reads the user data that Karpenter writes for Amazon Linux and Bottlerocket.
 func ReadUserData(encoded string) (Kubelet, error) {
 	k := Kubelet{Labels: map[string]string{}, System: journal.AmazonLinux2}
 	raw, err := base64.StdEncoding.DecodeString(encoded)
@@ -86,7 +86,7 @@ func (k *Kubelet) readArchive(text string) error {
 	}
 }
 
-// nodeConfig is nodeadm's, as far as a node shows it.
+// nodeConfig is the part of nodeadm's NodeConfig that affects a Node.
 type nodeConfig struct {
 	Spec struct {
 		Kubelet struct {
@@ -118,8 +118,8 @@ var (
 	taintFlag = regexp.MustCompile(`--register-with-taints=["']?([^\s"']*)`)
 )
 
-// readScript looks for the kubelet's flags, as the bootstrap script of the older
-// images passes them on.
+// readScript finds the kubelet's flags in a script, such as a call of the older images'
+// bootstrap script.
 func (k *Kubelet) readScript(text string) error {
 	for _, match := range labelFlag.FindAllStringSubmatch(text, -1) {
 		for label := range strings.SplitSeq(match[1], ",") {

@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/journal"
 )
 
-// What Karpenter writes, as it is in the launch templates of a sandbox.
+// The user data that Karpenter writes, from the launch templates of a sandbox.
 const (
 	al2023 = `MIME-Version: 1.0
 Content-Type: multipart/mixed; boundary="//"
@@ -122,7 +122,7 @@ func FuzzReadUserData(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(_ *testing.T, text string) {
-		_, _ = ReadUserData(base64.StdEncoding.EncodeToString([]byte(text))) // whatever comes, it does not panic
+		_, _ = ReadUserData(base64.StdEncoding.EncodeToString([]byte(text))) // it must not panic
 	})
 }
 

@@ -1,6 +1,6 @@
-// Package journal has the lines that an instance's programs write to its journal as it
-// boots. They are lines of real nodes (internal/boot/testdata in croft's module says whose);
-// their times are those of the simulated boot.
+// Package journal contains the lines that an instance's programs write to its journal as it
+// boots. The lines are from real nodes (see internal/boot/testdata in croft's module), with the
+// times of the simulated boot.
 package journal
 
 import (
@@ -27,14 +27,14 @@ type Boot struct {
 	System System
 	// Instance is its ID, and Node the name of its node.
 	Instance, Node string
-	// Kernel is when the machine runs, Registers when its kubelet registers the node, and
-	// Ready when that is ready; the zero time if it never is.
+	// Kernel is the time at which the machine runs, Registers the time at which its kubelet
+	// registers the node, and Ready the time at which the node is ready; zero for never.
 	Kernel, Registers, Ready time.Time
 }
 
-// line is one entry. at is when it comes, in thousandths: of the time from the kernel to the
-// registration up to 1000, then of the time until the node is ready. The names in capitals
-// in text are replaced: see fill.
+// line is one entry. at is its time in thousandths: up to 1000, of the time from the kernel to
+// the registration, then of the time until the node is ready. The names in capitals in text
+// are placeholders.
 type line struct {
 	at      int
 	program string
@@ -42,8 +42,8 @@ type line struct {
 	text    string
 }
 
-// Entries are the boot's, in the order of their times. Of a node that never gets ready
-// there are none after its registration.
+// Entries returns the boot's entries in the order of their times. A node that never gets ready
+// has none after its registration.
 func (b Boot) Entries() []journalfile.Entry {
 	lines := map[System][]line{AmazonLinux2023: amazonLinux2023, Bottlerocket: bottlerocket}[b.System]
 	all := make([]journalfile.Entry, 0, len(lines))
@@ -56,10 +56,10 @@ func (b Boot) Entries() []journalfile.Entry {
 	return all
 }
 
-// Machine is the identity of the machine that boots.
+// Machine returns the ID of the machine that boots.
 func (b Boot) Machine() journalfile.ID { return id(b.Instance) }
 
-// ID is the identity of the boot.
+// ID returns the ID of the boot.
 func (b Boot) ID() journalfile.ID { return id(b.Instance + b.Kernel.String()) }
 
 func id(of string) journalfile.ID {
@@ -84,7 +84,7 @@ func (b Boot) entry(l line) journalfile.Entry {
 	return e
 }
 
-// fill is the text of a line at a time.
+// fill returns the text of a line with its time and node.
 func (b Boot) fill(l line, at time.Time) string {
 	at = at.UTC()
 	return strings.NewReplacer(

@@ -13,16 +13,17 @@ import (
 	"croft.dev/croft/sandbox/internal/journalfile"
 )
 
-// kernel is when the sample boots begin.
+// kernel is the time at which the sample boots begin.
 var kernel = time.Date(2026, 11, 25, 9, 0, 0, 123_456_000, time.UTC)
 
-// simulated is a boot that takes 7 s until the node is registered, and 9 s until it is ready.
+// simulated returns a boot that takes 7 s until the node is registered, and 9 s more until it
+// is ready.
 func simulated(s System) Boot {
 	return Boot{System: s, Instance: "i-1", Node: "ip-10-0-0-4.us-west-2.compute.internal", Kernel: kernel,
 		Registers: kernel.Add(7 * time.Second), Ready: kernel.Add(16 * time.Second)}
 }
 
-// read finds the events of a boot's journal as croft's agent does.
+// read finds the events of a boot's journal with the code of croft's agent.
 func read(t *testing.T, b Boot) boot.Times {
 	t.Helper()
 	file := journalfile.Encode(b.Machine(), b.ID(), b.Entries())
@@ -35,8 +36,8 @@ func read(t *testing.T, b Boot) boot.Times {
 	return log.Boot(b.Registers)
 }
 
-// elsewhere are the events that the journal of a system does not show: the other system's,
-// and the one that is in a container's log.
+// elsewhere are the events that the journal of a system does not have: the other system's
+// events, and events in containers' logs.
 var elsewhere = map[System][]boot.Event{
 	AmazonLinux2023: {boot.BootstrapStart, boot.BootstrapFinish, boot.VPCCNIInitialized},
 	Bottlerocket: {
@@ -46,8 +47,8 @@ var elsewhere = map[System][]boot.Event{
 	},
 }
 
-// TestEvents fails if croft finds other events in a simulated journal than its parser knows
-// for the system.
+// TestEvents fails if the events that croft finds in a simulated journal differ from the events
+// that its parser knows for the system.
 func TestEvents(t *testing.T) {
 	for system, others := range elsewhere {
 		t.Run(string(system), func(t *testing.T) {
@@ -96,7 +97,8 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestNeverReady: a node whose network plugin does not come has no lines of it.
+// TestNeverReady fails if the journal of a node without a network plugin has lines of the
+// plugin.
 func TestNeverReady(t *testing.T) {
 	b := simulated(AmazonLinux2023)
 	b.Ready = time.Time{}

@@ -11,11 +11,11 @@ import (
 	"croft.dev/croft/sandbox/internal/journalfile"
 )
 
-// journalDirectory is where journald keeps its files.
+// journalDirectory is the directory of journald's files.
 const journalDirectory = "/var/log/journal"
 
-// keepJournal writes each entry of a boot to the machine's journal when its time has come,
-// until all are there or ctx ends.
+// keepJournal writes each entry of a boot to the machine's journal at its time, until all are
+// written or ctx ends.
 func (h *hardware) keepJournal(ctx context.Context, b journal.Boot) {
 	entries := b.Entries()
 	path := fmt.Sprintf("%s/%x/system.journal", journalDirectory, b.Machine())

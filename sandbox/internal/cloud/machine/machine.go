@@ -1,7 +1,7 @@
-// Package machine plays an instance that has booted, as far as its node shows it: its
-// journal on a disk of its own, its interfaces, and croft's agent, which is the one program
-// that runs in its pods. The agent is croft's own code, with the rights of its pod; the
-// machine stands in for the kernel and for the disk.
+// Package machine simulates the parts of a booted instance that its node shows: its journal on
+// a disk of its own, its interfaces, and croft's agent, the only program that runs in its pods.
+// The agent is croft's own code, with the rights of its pod; the machine simulates the kernel
+// and the disk.
 package machine
 
 import (
@@ -20,25 +20,25 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/account"
 )
 
-// jumbo is the MTU of an instance's interfaces, and firstIndex the kernel's number of the
-// first one: 1 is the loopback.
+// jumbo is the MTU of an instance's interfaces, and firstIndex the kernel's index of the first
+// interface: 1 is the loopback.
 const (
 	jumbo      = 9001
 	firstIndex = 2
-	// strict is rp_filter as Amazon Linux sets it.
+	// strict is the value of rp_filter on Amazon Linux.
 	strict = 1
 )
 
-// hardware is what the kernel of a machine would show: the interfaces that the account has
-// attached to the instance, with their settings. It is croft's agent.Machine.
+// hardware simulates the kernel of a machine: the interfaces that the account attached to the
+// instance, and their settings. It implements agent.Machine.
 type hardware struct {
 	account  *account.Account
 	instance string
-	// root is the directory that stands in for the machine's disk.
+	// root is the directory that simulates the machine's disk.
 	root string
 
 	mu sync.Mutex
-	// links are the interfaces that were seen, by their hardware addresses.
+	// links are the interfaces at the last call of Links, by their hardware addresses.
 	links map[string]*agent.Link
 }
 
@@ -52,7 +52,7 @@ func (h *hardware) Links() ([]agent.Link, error) {
 	for _, n := range attached {
 		index := n.Attachment.DeviceIndex
 		link := h.links[n.MAC]
-		if link == nil { // the first one is up, since the machine has booted by it
+		if link == nil { // the first interface is up, since the machine booted with it
 			link = &agent.Link{
 				Index: firstIndex + index, Name: fmt.Sprintf("ens%d", 5+index), MAC: n.MAC, MTU: jumbo, Up: index == 0, RPFilter: strict,
 			}
@@ -62,12 +62,12 @@ func (h *hardware) Links() ([]agent.Link, error) {
 		shown.AltNames = slices.Clone(link.AltNames)
 		all = append(all, shown)
 	}
-	h.links = plugged // one that is plugged in again is new
+	h.links = plugged // an interface that is attached again has default settings
 	return all, nil
 }
 
-// attached are the instance's interfaces by their device index, and when the next one will
-// be there; the zero time if none is on its way.
+// attached returns the instance's interfaces in the order of their device index, and the time at
+// which the next attachment is complete; zero if there is none.
 func (h *hardware) attached() (now []account.Interface, next time.Time) {
 	at := h.account.Time()
 	for _, n := range h.account.AllInterfaces() {
@@ -85,7 +85,7 @@ func (h *hardware) attached() (now []account.Interface, next time.Time) {
 
 // Watch implements agent.Machine.
 func (h *hardware) Watch(ctx context.Context, changed func()) error {
-	seen := "none yet"
+	observed := "none yet"
 	for ctx.Err() == nil {
 		change := h.account.Change()
 		attached, next := h.attached()
@@ -93,8 +93,8 @@ func (h *hardware) Watch(ctx context.Context, changed func()) error {
 		for _, n := range attached {
 			is += n.MAC + " "
 		}
-		if is != seen {
-			seen = is
+		if is != observed {
+			observed = is
 			changed()
 		}
 		wait := time.Hour
@@ -127,7 +127,7 @@ func (h *hardware) Do(s agent.Step) error {
 	return fmt.Errorf("there is no interface %d", s.Index)
 }
 
-// set makes a change of one interface.
+// set changes one interface.
 func set(link *agent.Link, s agent.Step) (err error) {
 	switch s.Action {
 	case agent.AddName:
@@ -146,7 +146,7 @@ func set(link *agent.Link, s agent.Step) (err error) {
 	return err
 }
 
-// at is where a path of the machine is.
+// at returns the real path of a path of the machine.
 func (h *hardware) at(path string) string { return filepath.Join(h.root, path) }
 
 // Files implements agent.Machine.
@@ -164,7 +164,7 @@ func (h *hardware) Files(paths []string) (map[string]string, error) {
 	return all, nil
 }
 
-// write replaces a file in one step.
+// write replaces a file atomically.
 func (h *hardware) write(path string, content []byte) error {
 	path = h.at(path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -26,7 +26,8 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// running is a machine of an account with one instance that runs. Attachments take 10 ms.
+// running returns the machine of a running instance, the only one of its account. Attachments
+// take milliseconds.
 func running(t *testing.T) (*hardware, account.Instance) {
 	t.Helper()
 	a := must[*account.Account](t)(account.Open(filepath.Join(t.TempDir(), "aws.json"),
@@ -51,7 +52,7 @@ func running(t *testing.T) (*hardware, account.Instance) {
 	return &hardware{account: a, instance: id, root: t.TempDir(), links: map[string]*agent.Link{}}, *a.Instance(id)
 }
 
-// attach plugs an interface in, which is there some milliseconds later.
+// attach attaches an interface, which takes some milliseconds.
 func (h *hardware) attach(t *testing.T) account.Interface {
 	t.Helper()
 	n := must[account.Interface](t)(h.account.CreateInterface(account.NewInterface{Subnet: h.account.Subnets(nil)[0].ID, Wanted: account.Wanted{}}))
@@ -59,8 +60,8 @@ func (h *hardware) attach(t *testing.T) account.Interface {
 	return n
 }
 
-// TestHardware plugs an interface in and has croft's agent plan what to do with it: after
-// one round there is nothing more to do.
+// TestHardware attaches an interface and runs the plan of croft's agent for it. It fails if the
+// plan after that is not empty.
 func TestHardware(t *testing.T) {
 	h, _ := running(t)
 	changes := make(chan struct{}, 10)
@@ -110,8 +111,8 @@ func TestHardware(t *testing.T) {
 	}
 }
 
-// TestKeepJournal: croft's agent finds a boot in the journal, and of one that goes on only
-// what has come.
+// TestKeepJournal fails if croft's agent does not find all events of a boot in the journal, or
+// finds events that have not happened yet.
 func TestKeepJournal(t *testing.T) {
 	h, i := running(t)
 	now := time.Now()
@@ -139,8 +140,8 @@ func TestKeepJournal(t *testing.T) {
 	}
 }
 
-// TestJournalOf: a pod of croft's agent says whether the journal is read, and other pods
-// are refused.
+// TestJournalOf fails if the journal's directory is not read from the arguments of a pod of
+// croft's agent, or if another pod is not refused.
 func TestJournalOf(t *testing.T) {
 	for args, want := range map[[3]string]string{
 		{"agent", "--node=$(NODE_NAME)", "--journal=/var/log/journal"}: "/var/log/journal", {"agent", "--node=$(NODE_NAME)"}: "",

@@ -21,7 +21,7 @@ import (
 // Machines are the machines of an account's instances.
 type Machines struct {
 	Account *account.Account
-	// Dir is where their disks are, each below the instance's ID.
+	// Dir is the directory of their disks, each in a directory named by the instance's ID.
 	Dir string
 
 	mu      sync.Mutex
@@ -29,8 +29,8 @@ type Machines struct {
 	all     sync.WaitGroup
 }
 
-// Start has an instance run that has registered as a node, until Stop or until ctx ends.
-// The config is its kubelet's. A machine that runs already runs on.
+// Start runs the machine of an instance that has registered as a node, until Stop or until ctx
+// ends. The config is its kubelet's. Start does nothing if the machine runs already.
 func (m *Machines) Start(ctx context.Context, i *account.Instance, system journal.System, node *corev1.Node, config *rest.Config) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,19 +48,19 @@ func (m *Machines) Start(ctx context.Context, i *account.Instance, system journa
 		boot.Ready = time.Time{}
 	}
 	m.all.Go(func() { h.keepJournal(ctx, boot) })
-	// The DaemonSet of croft's agent has pods on such nodes alone.
+	// Only nodes with this label have a pod of croft's agent.
 	if node.Labels[v1alpha1.NodeNetworksLabel] != "true" {
 		return
 	}
 	own := &pods{node: node.Name, config: config, machine: h, running: map[types.UID]context.CancelFunc{}}
 	m.all.Go(func() {
 		if err := own.run(ctx); err != nil {
-			slog.Error("an instance's pods", "instance", i.ID, "error", err)
+			slog.Error("run an instance's pods", "instance", i.ID, "error", err)
 		}
 	})
 }
 
-// Stop ends an instance's machine. Its disk goes with it.
+// Stop ends an instance's machine, and deletes its disk.
 func (m *Machines) Stop(id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,7 +71,7 @@ func (m *Machines) Stop(id string) error {
 	return os.RemoveAll(m.disk(id))
 }
 
-// Wait returns when all that runs has ended, after the end of the context of Start.
+// Wait returns when all machines have ended, after the end of the context of Start.
 func (m *Machines) Wait() { m.all.Wait() }
 
 func (m *Machines) disk(id string) string { return filepath.Join(m.Dir, id) }

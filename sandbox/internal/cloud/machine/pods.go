@@ -24,18 +24,18 @@ import (
 )
 
 const (
-	// again is how long after its end a program is started again. The API server may need a
-	// moment to learn that the node may have the pod's token.
+	// again is the pause before an ended program is restarted. The API server's node authorizer
+	// may need a moment until it lets the node have the pod's token.
 	again = 500 * time.Millisecond
-	// tokenSeconds is how long the token of a pod is valid. The program starts anew with
-	// another one after half of it.
+	// tokenSeconds is the validity of a pod's token. After half of it, the program restarts
+	// with a new token.
 	tokenSeconds = 24 * 60 * 60
 )
 
-// pods runs the pods of croft's agent that are bound to a node, as its kubelet would.
+// pods runs the pods of croft's agent that are bound to a node, as the node's kubelet would.
 type pods struct {
 	node string
-	// config is the kubelet's.
+	// config is the kubelet's configuration of its client.
 	config  *rest.Config
 	machine *hardware
 
@@ -108,8 +108,8 @@ func (p *pods) stop(uid types.UID) {
 	}
 }
 
-// agent runs croft's agent with the arguments and the token of its pod, until ctx ends or
-// the token is old.
+// agent runs croft's agent with the arguments and the token of its pod, until ctx ends or half
+// of the token's validity has passed.
 func (p *pods) agent(ctx context.Context, kubelet kubernetes.Interface, pod *corev1.Pod) error {
 	journal, err := journalOf(pod)
 	if err != nil {
@@ -136,8 +136,8 @@ func (p *pods) agent(ctx context.Context, kubelet kubernetes.Interface, pod *cor
 	return agent.Run(ctx, own, p.node, p.machine, read, slog.With("agent", p.node))
 }
 
-// journalOf is the directory of the journal that a pod's agent is told to read; empty if
-// none.
+// journalOf returns the directory of the journal that the arguments of a pod's agent name; ""
+// if they name none.
 func journalOf(pod *corev1.Pod) (directory string, err error) {
 	args := pod.Spec.Containers[0].Args
 	if len(args) == 0 || args[0] != "agent" {

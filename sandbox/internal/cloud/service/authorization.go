@@ -9,17 +9,18 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/wire"
 )
 
-// Authorization is what IAM has to allow for a call: an action on resources, under
-// what is known of them. One call may need several, also of other services.
+// Authorization is a permission that IAM must grant for a call: an action on resources, with
+// condition keys. One call may need several, also of other services.
 //
-// Which they are is told by the Service Authorization Reference of each service.
+// The Service Authorization Reference of each service lists them.
 type Authorization struct {
 	Action    string              `json:"action"`
 	Resources []string            `json:"resources,omitempty"`
 	Context   map[string][]string `json:"context,omitempty"`
 }
 
-// Authorizations are what IAM has to allow for a call, as the account is before it.
+// Authorizations returns the authorizations that a call needs, by the state of the account
+// before the call.
 func (s *Services) Authorizations(r *wire.Request) []Authorization {
 	if needs, ok := s.onInterfaces(r); ok {
 		return needs
@@ -59,7 +60,7 @@ func (s *Services) Authorizations(r *wire.Request) []Authorization {
 	return []Authorization{{Action: action, Context: map[string][]string{"aws:RequestedRegion": {s.account.Region}}}}
 }
 
-// creating is a call that makes something with tags.
+// creating returns the authorizations of a call that creates a resource with tags.
 func (s *Services) creating(r *wire.Request, kind string) []Authorization {
 	resource, asked := []string{s.account.ARN("ec2", kind+"/*")}, requestTags(tagsOf(r.Params, kind))
 	out := []Authorization{{Action: "ec2:" + r.Action, Resources: resource, Context: asked}}
@@ -71,14 +72,14 @@ func (s *Services) creating(r *wire.Request, kind string) []Authorization {
 	return append(out, Authorization{Action: "ec2:CreateTags", Resources: resource, Context: tagging})
 }
 
-// launching is a call that starts instances by launch templates. A fleet starts them
-// with the rights of whoever asked for it.
+// launching returns the authorizations of a call that starts instances by launch templates. A
+// fleet starts them with the caller's rights.
 func (s *Services) launching(r *wire.Request) []Authorization {
 	var out []Authorization
 	for _, kind := range []string{"instance", "volume", "network-interface"} {
 		asked := requestTags(tagsOf(r.Params, kind))
 		if kind == "network-interface" && len(asked) == 0 {
-			continue // it is tagged by its launch template
+			continue // the launch template tags it
 		}
 		resource := []string{s.account.ARN("ec2", kind+"/*")}
 		out = append(out, Authorization{Action: "ec2:RunInstances", Resources: resource, Context: asked})
@@ -100,8 +101,8 @@ func (s *Services) launching(r *wire.Request) []Authorization {
 	return out
 }
 
-// from is what a launch template takes its instances from, and the role that it
-// gives them.
+// from returns the authorizations for the resources of a launch template, and for the role that
+// it passes to instances.
 func (s *Services) from(template string) []Authorization {
 	t := s.account.Template(template)
 	if t == nil {
@@ -152,7 +153,7 @@ func (s *Services) onInstances(action string, ids []string, asked map[string][]s
 	return out
 }
 
-// onIAM is a call about an instance profile.
+// onIAM returns the authorizations of a call on a role or an instance profile.
 func (s *Services) onIAM(r *wire.Request, action string) []Authorization {
 	if r.Action == "GetRole" || r.Action == "CreateRole" {
 		return []Authorization{{Action: action, Resources: []string{s.account.ARN("iam", "role/"+r.Params.String("RoleName"))}}}
@@ -170,8 +171,8 @@ func (s *Services) onIAM(r *wire.Request, action string) []Authorization {
 	}
 	out := []Authorization{{Action: action, Resources: []string{s.account.ARN("iam", "instance-profile"+path+name)}, Context: context}}
 	if tags := readTags(r.Params, "Tags"); r.Action == "CreateInstanceProfile" && len(tags) > 0 {
-		// The policy that Karpenter publishes asks for the tags on the resource, too: of
-		// what is being made they are those of the request.
+		// Karpenter's published policy also has conditions on the resource's tags. A new
+		// resource has the tags of the request.
 		tagging := maps.Clone(context)
 		maps.Copy(tagging, resourceTags(tags))
 		out = append(out, Authorization{Action: "iam:TagInstanceProfile", Resources: out[0].Resources, Context: tagging})

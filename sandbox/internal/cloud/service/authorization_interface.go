@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/wire"
 )
 
-// onInterfaces is a call about network interfaces, and whether it is one. What IAM is
-// asked about each is in the Service Authorization Reference of EC2.
+// onInterfaces returns the authorizations of a call on network interfaces, and reports whether
+// it is one. The Service Authorization Reference of EC2 lists them.
 func (s *Services) onInterfaces(r *wire.Request) ([]Authorization, bool) {
 	action := r.Service + ":" + r.Action
 	switch action {
@@ -47,7 +47,7 @@ func (s *Services) onInterface(action, id string) []Authorization {
 	return []Authorization{{Action: action, Resources: []string{s.account.ARN("ec2", "network-interface/"+id)}, Context: context}}
 }
 
-// attachedAs are the interface and the instance of an attachment.
+// attachedAs returns the IDs of the interface and the instance of an attachment.
 func (s *Services) attachedAs(attachment string) (id, instance string) {
 	found, err := s.account.Interfaces(account.Filters{"attachment.attachment-id": {attachment}})
 	if err != nil || len(found) == 0 {

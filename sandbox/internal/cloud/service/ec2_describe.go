@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/sandbox/internal/instancetypes"
 )
 
-// timestamp is how EC2 writes times.
+// timestamp is EC2's format of times.
 const timestamp = "2006-01-02T15:04:05.000Z"
 
 type instanceTypes struct {
@@ -132,12 +132,12 @@ type zone struct {
 
 func (s *Services) describeAvailabilityZones(*wire.Request) (any, error) {
 	var out zones
-	seen := map[string]bool{}
+	listed := map[string]bool{}
 	for _, subnet := range s.account.Subnets(nil) {
-		if seen[subnet.Zone] {
+		if listed[subnet.Zone] {
 			continue
 		}
-		seen[subnet.Zone] = true
+		listed[subnet.Zone] = true
 		out.Zones = append(out.Zones, zone{subnet.Zone, subnet.ZoneID, "available", s.account.Region, "availability-zone"})
 	}
 	return out, nil
@@ -237,5 +237,5 @@ func (s *Services) describeCapacityReservations(r *wire.Request) (any, error) {
 	return out, nil
 }
 
-// describePlacementGroups knows none.
+// describePlacementGroups returns no placement group.
 func (*Services) describePlacementGroups(*wire.Request) (any, error) { return nothing{}, nil }

@@ -77,8 +77,8 @@ func (s *Services) createFleet(r *wire.Request) (any, error) {
 	return out, nil
 }
 
-// runInstances is only there for its dry run, by which Karpenter asks whether it
-// may start instances.
+// runInstances supports only the dry run, by which Karpenter checks whether it may start
+// instances.
 func (s *Services) runInstances(r *wire.Request) (any, error) {
 	if s.account.Happens(account.PassRoleDenied, account.Case{Action: "ec2:RunInstances"}) != nil {
 		return nil, &wire.Error{Code: "UnauthorizedOperation", Status: http.StatusForbidden, Message: s.account.Denial(account.Denied{
@@ -91,7 +91,7 @@ func (s *Services) runInstances(r *wire.Request) (any, error) {
 	if err := dryRun(r); err != nil {
 		return nil, err
 	}
-	return nil, &wire.Error{Code: "UnsupportedOperation", Message: "nobody here starts instances but by CreateFleet"}
+	return nil, &wire.Error{Code: "UnsupportedOperation", Message: "the simulated account starts instances only by CreateFleet"}
 }
 
 type describedInstances struct {
@@ -170,7 +170,7 @@ func (s *Services) describeInstances(r *wire.Request) (any, error) {
 	return out, nil
 }
 
-// describeInstanceStatus knows of no instance that is impaired.
+// describeInstanceStatus returns no impaired instance.
 func (*Services) describeInstanceStatus(*wire.Request) (any, error) { return nothing{}, nil }
 
 type terminated struct {

@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/wire"
 )
 
-// largestPage and smallestPage are what MaxResults may be.
+// largestPage and smallestPage are the limits of MaxResults.
 const (
 	largestPage  = 1000
 	smallestPage = 5
@@ -90,7 +90,7 @@ func interfaceOf(n account.Interface, now time.Time) networkInterface {
 	return out
 }
 
-// refusal is what EC2 answers to a call that the account refuses.
+// refusal returns EC2's answer to a call that the account refuses.
 func refusal(err error) error {
 	var invalid *account.Invalid
 	if errors.As(err, &invalid) {
@@ -149,7 +149,7 @@ func (s *Services) describeNetworkInterfaces(r *wire.Request) (any, error) {
 	from := 0
 	if after := r.Params.String("NextToken"); after != "" {
 		if from, err = strconv.Atoi(after); err != nil || from > len(all) {
-			return nil, &wire.Error{Code: "InvalidNextToken", Message: "The token is not one that was given out here"}
+			return nil, &wire.Error{Code: "InvalidNextToken", Message: "The simulated account did not issue this token"}
 		}
 	}
 	var out describedInterfaces
@@ -178,7 +178,7 @@ func (s *Services) attachNetworkInterface(r *wire.Request) (any, error) {
 	return attached{id}, nil
 }
 
-// all answers a call that has nothing to say.
+// all runs a call whose answer has no content.
 func all(r *wire.Request, do func() error) (any, error) {
 	if err := dryRun(r); err != nil {
 		return nil, err

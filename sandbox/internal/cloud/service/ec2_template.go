@@ -8,7 +8,7 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/wire"
 )
 
-// maxUserData is how long user data may be, before its encoding.
+// maxUserData is the maximum size of user data in bytes, before its encoding.
 const maxUserData = 16 << 10
 
 type templates struct {

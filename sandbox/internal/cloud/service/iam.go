@@ -83,7 +83,7 @@ func (s *Services) profileOf(p account.InstanceProfile) profile {
 	return out
 }
 
-// profile finds the instance profile that a call names.
+// profile returns the instance profile that a call names.
 func (s *Services) profile(r *wire.Request) (account.InstanceProfile, error) {
 	name := r.Params.String("InstanceProfileName")
 	if p := s.account.Profile(name); p != nil {

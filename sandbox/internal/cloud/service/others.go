@@ -64,8 +64,8 @@ func (s *Services) describeCluster(r *wire.Request) (any, error) {
 	}}, nil
 }
 
-// getProducts has the prices of all types, whatever is asked for. Those of bare
-// metal, which is not on offer, are asked for too, and may not be missing.
+// getProducts returns the prices of all types for every filter. Karpenter also requests the
+// prices of bare metal, which is not available here, and needs a non-empty answer.
 func (*Services) getProducts(*wire.Request) (any, error) {
 	var list []string
 	for _, t := range account.Types() {
@@ -104,7 +104,7 @@ type sqsMessage struct {
 	Attributes    map[string]string `json:"Attributes"`
 }
 
-// receiveMessage waits for a message as long as it is asked to.
+// receiveMessage waits for a message as long as the call allows.
 func (s *Services) receiveMessage(r *wire.Request) (any, error) {
 	asked := struct{ MaxNumberOfMessages, VisibilityTimeout, WaitTimeSeconds int }{MaxNumberOfMessages: 1}
 	if err := r.Decode(&asked); err != nil {

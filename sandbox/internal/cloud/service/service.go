@@ -1,5 +1,5 @@
-// Package service answers the calls that Karpenter's AWS provider makes, and the
-// few more that it takes to set up an account, for a simulated one.
+// Package service answers calls to a simulated AWS account: the calls of Karpenter's AWS
+// provider and of croft, and a few more with which an account is set up.
 package service
 
 import (
@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/wire"
 )
 
-// Cluster is what EKS says of the cluster.
+// Cluster is EKS's description of the cluster.
 type Cluster struct {
 	Endpoint, CA, Version string
 	ServiceRange          string
@@ -20,18 +20,18 @@ type Cluster struct {
 	Queue string
 }
 
-// Services answer for one account.
+// Services answers the calls to one account.
 type Services struct {
 	account *account.Account
 	cluster Cluster
 }
 
-// New makes the services of an account.
+// New returns the services of an account.
 func New(a *account.Account, c Cluster) *Services { return &Services{account: a, cluster: c} }
 
 type handler func(*Services, *wire.Request) (any, error)
 
-// handlers are all calls that are answered, by service and action.
+// handlers are the supported calls, by service and action.
 var handlers = map[string]handler{
 	"ec2:DescribeInstanceTypes":         (*Services).describeInstanceTypes,
 	"ec2:DescribeInstanceTypeOfferings": (*Services).describeInstanceTypeOfferings,
@@ -85,13 +85,13 @@ var handlers = map[string]handler{
 	"sqs:DeleteMessage":   (*Services).deleteMessage,
 }
 
-// Answer does what a call asks for, unless something of what IAM has to allow for it
-// is refused.
+// Answer executes a call, unless a fault or a limit refuses it. needs are the authorizations of
+// the call, which a denial names.
 func (s *Services) Answer(r *wire.Request, needs []Authorization) (any, error) {
 	name := r.Service + ":" + r.Action
 	handle, ok := handlers[name]
 	if !ok {
-		return nil, &wire.Error{Code: "InvalidAction", Message: fmt.Sprintf("nobody here answers %s", name)}
+		return nil, &wire.Error{Code: "InvalidAction", Message: fmt.Sprintf("the simulated account does not support %s", name)}
 	}
 	if err := s.refused(r, name, needs); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (s *Services) Answer(r *wire.Request, needs []Authorization) (any, error) {
 	return handle(s, r)
 }
 
-// refused is what goes wrong with a call whatever it asks for.
+// refused returns the error of a throttled or denied call, whatever its parameters.
 func (s *Services) refused(r *wire.Request, name string, needs []Authorization) error {
 	now := account.Case{Action: name}
 	narrow := r.Params.Has("Filter") || r.Params.Has("MaxResults") || r.Params.Has("NetworkInterfaceId")
@@ -125,7 +125,7 @@ func (s *Services) refused(r *wire.Request, name string, needs []Authorization) 
 		" is not authorized to perform: " + name + " because no identity-based policy allows the " + name + " action"}
 }
 
-// dryRun is EC2's way to say that a call would have succeeded.
+// dryRun returns EC2's error for a dry run that would have succeeded; nil if the call is none.
 func dryRun(r *wire.Request) error {
 	if !r.Params.Bool("DryRun") {
 		return nil
@@ -134,10 +134,10 @@ func dryRun(r *wire.Request) error {
 		Message: "Request would have succeeded, but DryRun flag is set."}
 }
 
-// nothing answers a call that has no more to say than that it was done.
+// nothing is an empty answer.
 type nothing struct{}
 
-// done answers with what EC2 says when it has nothing to say.
+// done is EC2's answer to a call without a result.
 type done struct {
 	Return bool `xml:"return"`
 }
@@ -164,7 +164,7 @@ func readTags(p wire.Params, list string) account.Tags {
 	return tags
 }
 
-// tagsOf reads the tags that a call asks for on resources of a type.
+// tagsOf reads the tags that a call sets on resources of a type.
 func tagsOf(p wire.Params, resource string) account.Tags {
 	tags := account.Tags{}
 	for _, spec := range p.Each("TagSpecification") {

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Params are the parameters of a call in one of the query protocols, in which a
-// structure is a prefix and a list is numbers: Filter.1.Value.2=x.
+// Params are the parameters of a call in one of the query protocols, which write a structure
+// as a prefix and a list as numbers: Filter.1.Value.2=x.
 type Params struct {
 	values url.Values
 	prefix string
 }
 
-// String is a parameter's value, "" if there is none.
+// String returns a parameter's value, "" if there is none.
 func (p Params) String(key string) string { return p.values.Get(p.prefix + key) }
 
-// Int is a parameter's value as a number, 0 if there is none.
+// Int returns a parameter's value as a number, 0 if there is none.
 func (p Params) Int(key string) int {
 	n, err := strconv.Atoi(p.String(key))
 	if err != nil {
@@ -25,10 +25,10 @@ func (p Params) Int(key string) int {
 	return n
 }
 
-// Bool tells whether a parameter is true.
+// Bool reports whether a parameter is true.
 func (p Params) Bool(key string) bool { return p.String(key) == "true" }
 
-// Has tells whether a parameter, or anything below it, was given.
+// Has reports whether the call has a parameter, or any parameter below it.
 func (p Params) Has(key string) bool {
 	for name := range p.values {
 		rest, ok := strings.CutPrefix(name, p.prefix+key)
@@ -39,13 +39,13 @@ func (p Params) Has(key string) bool {
 	return false
 }
 
-// Under are the parameters of a structure.
+// Under returns the parameters of a structure.
 func (p Params) Under(key string) Params {
 	return Params{values: p.values, prefix: p.prefix + key + "."}
 }
 
-// Each are the parameters of the structures in a list. EC2 numbers what is in a
-// list itself, the other services what is in its "member".
+// Each returns the parameters of each structure in a list. EC2 numbers the elements of a list,
+// the other services the elements of its "member".
 func (p Params) Each(key string) []Params {
 	var all []Params
 	for _, list := range []string{key, key + ".member"} {
@@ -56,7 +56,7 @@ func (p Params) Each(key string) []Params {
 	return all
 }
 
-// Strings are the values of a list.
+// Strings returns the values of a list.
 func (p Params) Strings(key string) []string {
 	var all []string
 	for _, list := range []string{key, key + ".member"} {
@@ -67,7 +67,7 @@ func (p Params) Strings(key string) []string {
 	return all
 }
 
-// Filters are EC2's: a name, and values of which one has to match.
+// Filters returns EC2's filters: names, each with values of which one has to match.
 func (p Params) Filters() map[string][]string {
 	filters := map[string][]string{}
 	for _, f := range p.Each("Filter") {
@@ -76,7 +76,7 @@ func (p Params) Filters() map[string][]string {
 	return filters
 }
 
-// Given are all parameters below this one, by their names from here on.
+// Given returns all parameters below this one, by their names relative to it.
 func (p Params) Given() map[string]string {
 	given := map[string]string{}
 	for key, values := range p.values {

@@ -1,9 +1,9 @@
-// Package wire speaks the protocols in which clients call AWS: EC2's query
-// protocol, the query protocol of IAM and STS, JSON with a target, and REST with
-// JSON. It knows nothing of what the calls mean.
+// Package wire implements the protocols by which clients call AWS: EC2's query protocol, the
+// query protocol of IAM and STS, JSON with a target, and REST with JSON. It does not interpret
+// the calls.
 //
-// Signatures are not checked: only the credential's scope is read, which names
-// the service, as every client sends it.
+// It does not check signatures. It reads only the credential's scope, in which every client
+// names the service.
 package wire
 
 import (
@@ -17,10 +17,10 @@ import (
 	"strings"
 )
 
-// maxBody is more than any call that is answered here sends.
+// maxBody is larger than any call that the account supports.
 const maxBody = 1 << 20
 
-// Protocol is how a service is spoken to.
+// Protocol is the protocol of a service.
 type Protocol string
 
 // The protocols.
@@ -32,8 +32,7 @@ const (
 	unspoken Protocol = ""
 )
 
-// protocols are those of the services that are known, by the names under which
-// clients sign.
+// protocols are the protocols of the supported services, by the names in clients' signatures.
 var protocols = map[string]Protocol{
 	"ec2":     EC2Query,
 	"iam":     Query,
@@ -52,21 +51,21 @@ type Request struct {
 	Region   string
 	KeyID    string // of the access key that it is signed with
 	Protocol Protocol
-	// Params are those of the query protocols.
+	// Params are the parameters of the query protocols.
 	Params Params
-	// Body is the JSON of the others.
+	// Body is the JSON of the other protocols.
 	Body json.RawMessage
-	// Path is what follows the host, of REST calls.
+	// Path is the path of the URL.
 	Path string
-	// Host is where the client sent it.
+	// Host is the host to which the client sent the call.
 	Host string
-	// Gone is closed when the client does not wait any more.
+	// Gone is closed when the client no longer waits.
 	Gone <-chan struct{}
 }
 
 var credential = regexp.MustCompile(`Credential=([^/]+)/\d{8}/([a-z0-9-]+)/([a-z0-9-]+)/aws4_request`)
 
-// Read takes a call apart.
+// Read parses a call.
 func Read(r *http.Request, id string) (*Request, error) {
 	match := credential.FindStringSubmatch(r.Header.Get("Authorization"))
 	if match == nil {
@@ -97,12 +96,13 @@ func Read(r *http.Request, id string) (*Request, error) {
 		req.Action = restAction(r)
 		req.Body = compact(body)
 	case unspoken:
-		return nil, &Error{Code: "UnknownService", Message: fmt.Sprintf("nobody here speaks for the service %q", req.Service)}
+		return nil, &Error{Code: "UnknownService", Message: fmt.Sprintf("the simulated account does not support the service %q", req.Service)}
 	}
 	return req, nil
 }
 
-// restAction names the calls of REST services that are known.
+// restAction returns the name of a supported call of a REST service, otherwise its method and
+// path.
 func restAction(r *http.Request) string {
 	if r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/clusters/") {
 		return "DescribeCluster"

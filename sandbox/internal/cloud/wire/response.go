@@ -9,10 +9,10 @@ import (
 	"net/http"
 )
 
-// Error is an answer that says no.
+// Error is an answer that refuses a call.
 type Error struct {
 	Code, Message string
-	// Status is 400 if it is not set.
+	// Status defaults to 400.
 	Status int
 }
 
@@ -48,8 +48,7 @@ func Write(w http.ResponseWriter, req *Request, id string, answer any, err error
 	send(w, http.StatusOK, body.Bytes())
 }
 
-// writeXML wraps an answer as its protocol does: EC2 in one element, the others
-// in two.
+// writeXML wraps an answer as the protocol requires: EC2's in one element, others in two.
 func writeXML(body *bytes.Buffer, req *Request, answer any) error {
 	outer := xml.StartElement{Name: xml.Name{Local: req.Action + "Response"}}
 	e := xml.NewEncoder(body)
@@ -81,11 +80,11 @@ type jsonError struct {
 }
 
 func writeError(w http.ResponseWriter, req *Request, id string, err error) {
-	var said *Error
-	if !errors.As(err, &said) {
-		// Whatever this is, it is not the caller's fault.
+	var refusal *Error
+	if !errors.As(err, &refusal) {
+		// Any other error is not the caller's.
 		slog.Error("a call could not be answered", "error", err)
-		said = &Error{Code: "InternalError", Message: "An internal error has occurred", Status: http.StatusInternalServerError}
+		refusal = &Error{Code: "InternalError", Message: "An internal error has occurred", Status: http.StatusInternalServerError}
 	}
 	protocol := JSON
 	if req != nil {
@@ -94,34 +93,34 @@ func writeError(w http.ResponseWriter, req *Request, id string, err error) {
 	var body []byte
 	switch protocol {
 	case EC2Query:
-		body, err = xml.Marshal(ec2Error{Code: said.Code, Message: said.Message, RequestID: id})
+		body, err = xml.Marshal(ec2Error{Code: refusal.Code, Message: refusal.Message, RequestID: id})
 	case Query:
 		kind := "Sender"
-		if said.status() >= http.StatusInternalServerError {
+		if refusal.status() >= http.StatusInternalServerError {
 			kind = "Receiver"
 		}
-		body, err = xml.Marshal(queryError{Type: kind, Code: said.Code, Message: said.Message, RequestID: id})
+		body, err = xml.Marshal(queryError{Type: kind, Code: refusal.Code, Message: refusal.Message, RequestID: id})
 	default:
-		w.Header().Set("X-Amzn-Errortype", said.Code)
-		body, err = json.Marshal(jsonError{Type: said.Code, Message: said.Message})
+		w.Header().Set("X-Amzn-Errortype", refusal.Code)
+		body, err = json.Marshal(jsonError{Type: refusal.Code, Message: refusal.Message})
 	}
 	if err != nil {
 		slog.Error("an error could not be written", "error", err)
 	}
-	send(w, said.status(), body)
+	send(w, refusal.status(), body)
 }
 
 func send(w http.ResponseWriter, status int, body []byte) {
 	w.WriteHeader(status)
-	// A client that does not listen any more has its own error.
+	// A client that has disconnected gets an error of its own.
 	_, _ = w.Write(body)
 }
 
-// Code is the code with which an error is answered.
+// Code returns the code of the answer for an error.
 func Code(err error) string {
-	var said *Error
-	if errors.As(err, &said) {
-		return said.Code
+	var refusal *Error
+	if errors.As(err, &refusal) {
+		return refusal.Code
 	}
 	return "InternalError"
 }
