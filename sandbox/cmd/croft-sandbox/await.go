@@ -39,7 +39,7 @@ func awaitReady(
 			}
 			if s.LastDeath != nil && s.Failures >= hopeless {
 				return false, fmt.Errorf("%s failed to start %d times (%s)%s\nsee %s",
-					s.Name, s.Failures, s.LastDeath.Cause, quote(s.LastDeath.Tail), h.Log(s.Name))
+					s.Name, s.Failures, s.LastDeath.Cause, indentLines(s.LastDeath.Tail), h.Log(s.Name))
 			}
 			done = done && s.State == supervisor.Ready
 		}
@@ -47,12 +47,12 @@ func awaitReady(
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return fmt.Errorf("not ready after %s: %s; see the logs in %s, or allow more with --timeout",
-			timeout, strings.Join(laggards(last), "; "), h.Path("logs"))
+			timeout, strings.Join(listUnready(last), "; "), h.Path("logs"))
 	}
 	return err
 }
 
-func laggards(statuses []supervisor.Status) []string {
+func listUnready(statuses []supervisor.Status) []string {
 	var out []string
 	for _, s := range statuses {
 		if s.State != supervisor.Ready {
@@ -62,8 +62,8 @@ func laggards(statuses []supervisor.Status) []string {
 	return out
 }
 
-// quote indents lines of a log that follow a message.
-func quote(lines []string) string {
+// indentLines indents lines of a log that follow a message.
+func indentLines(lines []string) string {
 	if len(lines) == 0 {
 		return ""
 	}

@@ -30,19 +30,19 @@ func newAWS(g *global) *cobra.Command {
   croft-sandbox aws fault no-capacity --type m5.large --times 3
   croft-sandbox aws interrupt i-0123456789abcdef0
   eval "$(croft-sandbox aws env)"; aws ec2 describe-instances`,
-		Args: args(cobra.NoArgs),
+		Args: checkArgs(cobra.NoArgs),
 	}
 	cmd.AddCommand(newAWSInstances(g), newAWSCalls(g), newAWSFault(g), newAWSFaults(g), newAWSClear(g), newAWSInterrupt(g), newAWSReserve(g), newAWSSubnet(g), newAWSInterfaces(g), newAWSLeft(g), newAWSEnv(g))
 	return cmd
 }
 
-// account returns a client of the simulated account of a running sandbox.
-func (g *global) account(ctx context.Context) (cloud.Client, error) {
-	h, client, err := g.dial()
+// dialAccount returns a client of the simulated account of a running sandbox.
+func (g *global) dialAccount(ctx context.Context) (cloud.Client, error) {
+	h, client, err := g.dialSupervisor()
 	if err != nil {
 		return cloud.Client{}, err
 	}
-	statuses, err := client.Status(ctx)
+	statuses, err := client.GetStatuses(ctx)
 	if err != nil {
 		return cloud.Client{}, err
 	}
@@ -57,16 +57,16 @@ func (g *global) account(ctx context.Context) (cloud.Client, error) {
 	return cloud.Client{}, usageError{fmt.Errorf("the sandbox in %s has no AWS account: start one with `croft-sandbox up --with aws`", h.Dir)}
 }
 
-// listing returns a command that lists objects of the account, as a table or as JSON.
-func listing[T any](g *global, use, short string, get func(context.Context, cloud.Client) ([]T, error), head string, row func(T) []any) *cobra.Command {
+// newListing returns a command that lists objects of the account, as a table or as JSON.
+func newListing[T any](g *global, use, short string, get func(context.Context, cloud.Client) ([]T, error), head string, row func(T) []any) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: args(cobra.NoArgs),
+		Use: use, Short: short, Args: checkArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "table" && output != "json" {
 				return usageError{fmt.Errorf("unknown output %q: choose table or json", output)}
 			}
-			client, err := g.account(cmd.Context())
+			client, err := g.dialAccount(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -93,9 +93,9 @@ func listing[T any](g *global, use, short string, get func(context.Context, clou
 }
 
 func newAWSInstances(g *global) *cobra.Command {
-	return listing(g, "instances", "List the instances",
+	return newListing(g, "instances", "List the instances",
 		func(ctx context.Context, c cloud.Client) ([]account.Instance, error) {
-			holding, err := c.Holding(ctx)
+			holding, err := c.GetHolding(ctx)
 			return holding.Instances, err
 		},
 		"INSTANCE TYPE ZONE CAPACITY STATE NODEPOOL NODE AGE", func(i account.Instance) []any {
@@ -106,9 +106,9 @@ func newAWSInstances(g *global) *cobra.Command {
 
 func newAWSCalls(g *global) *cobra.Command {
 	var action string
-	cmd := listing(g, "calls", "List the calls to AWS, the newest last",
+	cmd := newListing(g, "calls", "List the calls to AWS, the newest last",
 		func(ctx context.Context, c cloud.Client) ([]cloud.Call, error) {
-			calls, err := c.Calls(ctx)
+			calls, err := c.ListCalls(ctx)
 			return slices.DeleteFunc(calls, func(c cloud.Call) bool {
 				return action != "" && !strings.EqualFold(action, c.Service+":"+c.Action)
 			}), err
@@ -121,8 +121,8 @@ func newAWSCalls(g *global) *cobra.Command {
 }
 
 func newAWSFaults(g *global) *cobra.Command {
-	return listing(g, "faults", "List the active faults",
-		func(ctx context.Context, c cloud.Client) ([]account.Fault, error) { return c.Faults(ctx) },
+	return newListing(g, "faults", "List the active faults",
+		func(ctx context.Context, c cloud.Client) ([]account.Fault, error) { return c.ListFaults(ctx) },
 		"FAULT KIND LEFT WHEN", func(f account.Fault) []any {
 			left := "always"
 			if f.Times > 0 {
@@ -142,13 +142,13 @@ func newAWSFault(g *global) *cobra.Command {
 		Use:   "fault KIND",
 		Short: "Inject a fault",
 		Long:  "Inject a fault. It stays active until `croft-sandbox aws clear`, or until it has occurred --times:\n\n" + list.String(),
-		Args:  args(cobra.ExactArgs(1)),
+		Args:  checkArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Kind = account.FaultKind(args[0])
 			if _, ok := account.Faults[f.Kind]; !ok {
-				return usageError{fmt.Errorf("there is no fault %q: choose from %s", f.Kind, joinKinds())}
+				return usageError{fmt.Errorf("there is no fault %q: choose from %s", f.Kind, joinFaultKinds())}
 			}
-			client, err := g.account(cmd.Context())
+			client, err := g.dialAccount(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -174,7 +174,7 @@ func newAWSFault(g *global) *cobra.Command {
 	return cmd
 }
 
-func joinKinds() string {
+func joinFaultKinds() string {
 	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(account.Faults)) {
 		kinds = append(kinds, string(kind))
@@ -186,7 +186,7 @@ func newAWSClear(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use: "clear [FAULT...]", Short: "Remove faults, all if none are named",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := g.account(cmd.Context())
+			client, err := g.dialAccount(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -205,9 +205,9 @@ func newAWSClear(g *global) *cobra.Command {
 
 func newAWSInterrupt(g *global) *cobra.Command {
 	return &cobra.Command{
-		Use: "interrupt INSTANCE", Short: "Interrupt a spot instance, with AWS's interruption notice", Args: args(cobra.ExactArgs(1)),
+		Use: "interrupt INSTANCE", Short: "Interrupt a spot instance, with AWS's interruption notice", Args: checkArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := g.account(cmd.Context())
+			client, err := g.dialAccount(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -220,12 +220,12 @@ func newAWSReserve(g *global) *cobra.Command {
 	r := account.CapacityReservation{}
 	tags := map[string]string{}
 	cmd := &cobra.Command{
-		Use: "reserve", Short: "Reserve capacity for instances of a type in a zone", Args: args(cobra.NoArgs),
+		Use: "reserve", Short: "Reserve capacity for instances of a type in a zone", Args: checkArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if account.Find(r.Type) == nil {
+			if account.FindType(r.Type) == nil {
 				return usageError{fmt.Errorf("--type %q: there is no such type of instance", r.Type)}
 			}
-			client, err := g.account(cmd.Context())
+			client, err := g.dialAccount(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -250,17 +250,17 @@ func newAWSReserve(g *global) *cobra.Command {
 func newAWSLeft(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use: "left", Short: "List the resources that the cluster created in the account and did not delete; the exit code is 1 if there are any",
-		Args: args(cobra.NoArgs),
+		Args: checkArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := g.account(cmd.Context())
+			client, err := g.dialAccount(cmd.Context())
 			if err != nil {
 				return err
 			}
-			holding, err := client.Holding(cmd.Context())
+			holding, err := client.GetHolding(cmd.Context())
 			if err != nil {
 				return err
 			}
-			left := holding.Left()
+			left := holding.ListLeft()
 			for _, resource := range left {
 				if _, err := fmt.Fprintln(cmd.OutOrStdout(), resource); err != nil {
 					return err
@@ -276,9 +276,9 @@ func newAWSLeft(g *global) *cobra.Command {
 
 func newAWSEnv(g *global) *cobra.Command {
 	return &cobra.Command{
-		Use: "env", Short: "Print the environment variables with which AWS's own tools use the account", Args: args(cobra.NoArgs),
+		Use: "env", Short: "Print the environment variables with which AWS's own tools use the account", Args: checkArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := g.account(cmd.Context())
+			client, err := g.dialAccount(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -17,10 +17,10 @@ func newAWSSubnet(g *global) *cobra.Command {
 	var zone, cidr string
 	tags := map[string]string{}
 	cmd := &cobra.Command{
-		Use: "subnet", Short: "Create a subnet for a secondary network, and print its ID", Args: args(cobra.NoArgs),
+		Use: "subnet", Short: "Create a subnet for a secondary network, and print its ID", Args: checkArgs(cobra.NoArgs),
 		Example: "  croft-sandbox aws subnet --zone us-west-2a --cidr 10.0.64.0/24 --tags Name=Multus1Az1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := g.account(cmd.Context())
+			client, err := g.dialAccount(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -40,9 +40,9 @@ func newAWSSubnet(g *global) *cobra.Command {
 }
 
 func newAWSInterfaces(g *global) *cobra.Command {
-	return listing(g, "interfaces", "List the network interfaces",
+	return newListing(g, "interfaces", "List the network interfaces",
 		func(ctx context.Context, c cloud.Client) ([]account.Interface, error) {
-			holding, err := c.Holding(ctx)
+			holding, err := c.GetHolding(ctx)
 			return holding.Interfaces, err
 		},
 		"INTERFACE SUBNET ADDRESS STATUS INSTANCE DEVICE NETWORK", func(n account.Interface) []any {

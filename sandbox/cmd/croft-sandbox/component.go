@@ -11,9 +11,9 @@ func newComponent() *cobra.Command {
 	return &cobra.Command{
 		Use:    "component NAME -- ARGUMENTS",
 		Hidden: true,
-		Args:   args(cobra.MinimumNArgs(1)),
+		Args:   checkArgs(cobra.MinimumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return exitCode(run.Component(args[0], args[1:]))
+			return exitCode(run.ExecuteComponent(args[0], args[1:]))
 		},
 	}
 }

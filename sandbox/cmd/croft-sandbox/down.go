@@ -23,13 +23,13 @@ func newDown(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Stop the sandbox; its data stays unless --delete is given",
-		Args:  args(cobra.NoArgs),
+		Args:  checkArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			h, err := g.existing()
+			h, err := g.findExisting()
 			if err != nil {
 				return err
 			}
-			wasUp, err := down(cmd.Context(), h, timeout)
+			wasUp, err := stopSandbox(cmd.Context(), h, timeout)
 			if err != nil {
 				return err
 			}
@@ -55,8 +55,8 @@ func newDown(g *global) *cobra.Command {
 	return cmd
 }
 
-// down stops a sandbox, and returns when its supervisor and its components have ended.
-func down(ctx context.Context, h home.Home, timeout time.Duration) (wasUp bool, err error) {
+// stopSandbox stops a sandbox, and returns when its supervisor and its components have ended.
+func stopSandbox(ctx context.Context, h home.Home, timeout time.Duration) (wasUp bool, err error) {
 	client, err := control.Dial(h)
 	if errors.Is(err, control.ErrDown) {
 		return false, nil
@@ -64,14 +64,14 @@ func down(ctx context.Context, h home.Home, timeout time.Duration) (wasUp bool, 
 	asking, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err == nil {
-		err = client.Down(asking)
+		err = client.StopSandbox(asking)
 	}
 	if ctx.Err() != nil {
 		return true, ctx.Err()
 	}
 	if err != nil {
 		// The supervisor does not answer. Its components end with it.
-		if err := kill(h); err != nil {
+		if err := killSupervisor(h); err != nil {
 			return true, err
 		}
 	}
@@ -81,7 +81,7 @@ func down(ctx context.Context, h home.Home, timeout time.Duration) (wasUp bool, 
 // removeNodes removes the control groups and the proxy's socket of real nodes whose sandbox was
 // killed.
 func removeNodes(h home.Home) error {
-	config, err := h.Config()
+	config, err := h.ReadConfig()
 	if err != nil || config.Nodes == "" {
 		return err
 	}
@@ -91,8 +91,8 @@ func removeNodes(h home.Home) error {
 	return cgroup.Groups(component.NodesCgroup(h)).Remove("")
 }
 
-func kill(h home.Home) error {
-	pid, err := h.LockedBy()
+func killSupervisor(h home.Home) error {
+	pid, err := h.FindSupervisor()
 	if err != nil || pid == 0 {
 		return err
 	}
@@ -109,7 +109,7 @@ func awaitUnlocked(ctx context.Context, h home.Home) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		pid, err := h.LockedBy()
+		pid, err := h.FindSupervisor()
 		if err != nil || pid == 0 {
 			return err
 		}

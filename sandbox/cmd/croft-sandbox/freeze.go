@@ -13,8 +13,8 @@ func newFreeze(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "freeze COMPONENT",
 		Short: "Stop a component's process in the middle of its work, until `thaw`",
-		Args:  args(cobra.ExactArgs(1)),
-		RunE:  func(cmd *cobra.Command, args []string) error { return g.signal(cmd, syscall.SIGSTOP, args[0]) },
+		Args:  checkArgs(cobra.ExactArgs(1)),
+		RunE:  func(cmd *cobra.Command, args []string) error { return g.sendSignal(cmd, syscall.SIGSTOP, args[0]) },
 	}
 }
 
@@ -22,9 +22,9 @@ func newThaw(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "thaw COMPONENT",
 		Short: "Resume a frozen component, and reconnect an API server that was cut off",
-		Args:  args(cobra.ExactArgs(1)),
+		Args:  checkArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.signal(cmd, syscall.SIGCONT, args[0], component.LinkOf(args[0]))
+			return g.sendSignal(cmd, syscall.SIGCONT, args[0], component.NameLink(args[0]))
 		},
 	}
 }
@@ -36,9 +36,9 @@ func newCut(g *global) *cobra.Command {
 		Long: `Cut an API server off from etcd, until thaw: its connections stay open, but transfer
 no data. The sandbox needs several API servers or members of etcd
 (up --api-servers, --etcd-members).`,
-		Args: args(cobra.ExactArgs(1)),
+		Args: checkArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.signal(cmd, syscall.SIGSTOP, component.LinkOf(args[0]))
+			return g.sendSignal(cmd, syscall.SIGSTOP, component.NameLink(args[0]))
 		},
 	}
 }
@@ -47,19 +47,19 @@ func newKill(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "kill COMPONENT",
 		Short: "Kill a component's process; the supervisor restarts it",
-		Args:  args(cobra.ExactArgs(1)),
-		RunE:  func(cmd *cobra.Command, args []string) error { return g.signal(cmd, syscall.SIGKILL, args[0]) },
+		Args:  checkArgs(cobra.ExactArgs(1)),
+		RunE:  func(cmd *cobra.Command, args []string) error { return g.sendSignal(cmd, syscall.SIGKILL, args[0]) },
 	}
 }
 
-// signal sends a signal to the processes of components. The first of names must run; the others
+// sendSignal sends a signal to the processes of components. The first of names must run; the others
 // are skipped if they do not.
-func (g *global) signal(cmd *cobra.Command, signal syscall.Signal, names ...string) error {
-	_, client, err := g.dial()
+func (g *global) sendSignal(cmd *cobra.Command, signal syscall.Signal, names ...string) error {
+	_, client, err := g.dialSupervisor()
 	if err != nil {
 		return err
 	}
-	statuses, err := client.Status(cmd.Context())
+	statuses, err := client.GetStatuses(cmd.Context())
 	if err != nil {
 		return err
 	}

@@ -19,27 +19,27 @@ repository if it does not exist. Every user of this machine can push to it.
 
 A GitRepository with this URL gets each push immediately.`,
 		Example: "  git clone $(croft-sandbox git deploy)",
-		Args:    args(cobra.ExactArgs(1)),
+		Args:    checkArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, _, err := g.dial()
+			h, _, err := g.dialSupervisor()
 			if err != nil {
 				return err
 			}
-			config, err := h.Config()
+			config, err := h.ReadConfig()
 			if err != nil {
 				return err
 			}
 			if config.Flux == "" {
 				return usageError{errors.New("this sandbox has no Git server: start it with `croft-sandbox up --with flux`")}
 			}
-			ports, err := h.Ports()
+			ports, err := h.ReadPorts()
 			if err != nil {
 				return err
 			}
-			if err := gitserver.Create(h.Git(), args[0]); err != nil {
+			if err := gitserver.CreateRepository(h.Git(), args[0]); err != nil {
 				return usageError{err}
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "http://%s%s\n", ports.Address(component.Git), gitserver.Path(args[0]))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "http://%s%s\n", ports.Address(component.Git), gitserver.RepositoryPath(args[0]))
 			return err
 		},
 	}

@@ -19,12 +19,12 @@ func newKubeconfig(g *global) *cobra.Command {
 		Short: "Print the path of the administrator's kubeconfig, or issue a kubeconfig for another user",
 		Example: `  export KUBECONFIG=$(croft-sandbox kubeconfig)
   croft-sandbox kubeconfig --user jane --group team.devs.platform-access > jane.kubeconfig`,
-		Args: args(cobra.NoArgs),
+		Args: checkArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(groups) > 0 && user == "" {
 				return usageError{errors.New("--group needs a user: add --user NAME")}
 			}
-			h, err := g.existing()
+			h, err := g.findExisting()
 			if err != nil {
 				return err
 			}
@@ -35,9 +35,9 @@ func newKubeconfig(g *global) *cobra.Command {
 			var out []byte
 			switch {
 			case user != "":
-				out, err = component.KubeconfigFor(h, user, groups)
+				out, err = component.IssueKubeconfig(h, user, groups)
 			case server != "":
-				out, err = component.KubeconfigAt(h, server)
+				out, err = component.BuildAdminKubeconfig(h, server)
 			case raw:
 				out, err = os.ReadFile(path)
 			default:

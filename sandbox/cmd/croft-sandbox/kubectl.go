@@ -16,11 +16,11 @@ kubectl is for kubectl; --dir goes before it.`,
 		Example:            "  croft-sandbox kubectl get nodes -o wide\n  croft-sandbox --dir /tmp/other kubectl apply -f croft.yaml",
 		DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			h, err := g.existing()
+			h, err := g.findExisting()
 			if err != nil {
 				return err
 			}
-			return run.Kubectl(h.Kubeconfig(component.Admin), args)
+			return run.ExecuteKubectl(h.Kubeconfig(component.Admin), args)
 		},
 	}
 }

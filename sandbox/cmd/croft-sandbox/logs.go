@@ -24,9 +24,9 @@ func newLogs(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs COMPONENT",
 		Short: "Print the log of a component, or of the supervisor",
-		Args:  args(cobra.ExactArgs(1)),
+		Args:  checkArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := g.existing()
+			h, err := g.findExisting()
 			if err != nil {
 				return err
 			}
@@ -40,7 +40,7 @@ func newLogs(g *global) *cobra.Command {
 func printLog(ctx context.Context, out io.Writer, h home.Home, component string, follow bool) error {
 	f, err := os.Open(h.Log(filepath.Base(component)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no log of %q: choose from %s", component, strings.Join(logNames(h), ", "))
+		return fmt.Errorf("there is no log of %q: choose from %s", component, strings.Join(listLogs(h), ", "))
 	}
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func printLog(ctx context.Context, out io.Writer, h home.Home, component string,
 	}
 }
 
-func logNames(h home.Home) []string {
+func listLogs(h home.Home) []string {
 	files, _ := filepath.Glob(h.Log("*")) // the pattern is valid
 	for i, file := range files {
 		files[i] = strings.TrimSuffix(filepath.Base(file), ".log")

@@ -23,12 +23,12 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	run.HideLinkedFlags()
-	code := execute(ctx)
+	code := executeRoot(ctx)
 	stop()
 	os.Exit(code)
 }
 
-func execute(ctx context.Context) int {
+func executeRoot(ctx context.Context) int {
 	err := newRoot().ExecuteContext(ctx)
 	var code exitCode
 	switch {

@@ -21,9 +21,9 @@ const (
 // nodePrograms are the programs of a real node, in the directory node next to sandbox-nodes.
 var nodePrograms = []string{"containerd", "containerd-shim-runc-v2", "runc", "ptp", "host-local", "loopback", "probe"}
 
-// findNodes returns the path of the program that runs real nodes, or "" for kwok's nodes. It
+// findNodeProgram returns the path of the program that runs real nodes, or "" for kwok's nodes. It
 // returns an error if this machine cannot run real nodes.
-func findNodes(kind string) (string, error) {
+func findNodeProgram(kind string) (string, error) {
 	switch kind {
 	case nodesKwok:
 		return "", nil
@@ -60,9 +60,9 @@ func findNodes(kind string) (string, error) {
 	return path, nil
 }
 
-// findNetwork reports whether real nodes enforce NetworkPolicies. It returns an error if they
+// parseNetwork reports whether real nodes enforce NetworkPolicies. It returns an error if they
 // must and cannot.
-func findNetwork(kind, nodes string) (bool, error) {
+func parseNetwork(kind, nodes string) (bool, error) {
 	switch {
 	case kind == networkOpen:
 		return false, nil

@@ -25,10 +25,10 @@ func newProgress(out io.Writer) *progress {
 	return p
 }
 
-func (p *progress) line(format string, args ...any) {
+func (p *progress) printLine(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.out, format+"\n", args...)
 }
 
-func (p *progress) ready(s supervisor.Status) {
+func (p *progress) printReady(s supervisor.Status) {
 	_, _ = fmt.Fprintf(p.out, "%-24s %sready%s  %5.1f s\n", s.Name, p.green, p.off, s.Took.Seconds())
 }

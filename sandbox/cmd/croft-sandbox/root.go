@@ -16,24 +16,24 @@ type global struct {
 	dir string
 }
 
-func (g *global) home() (home.Home, error) { return home.At(g.dir) }
+func (g *global) findHome() (home.Home, error) { return home.FindHome(g.dir) }
 
-// existing returns the home of a sandbox that was started at least once; otherwise an error.
-func (g *global) existing() (home.Home, error) {
-	h, err := g.home()
+// findExisting returns the home of a sandbox that was started at least once; otherwise an error.
+func (g *global) findExisting() (home.Home, error) {
+	h, err := g.findHome()
 	if err != nil {
 		return h, err
 	}
-	_, err = h.Config()
+	_, err = h.ReadConfig()
 	if errors.Is(err, home.ErrNone) {
 		err = fmt.Errorf("there is no sandbox in %s: start one with `croft-sandbox up`, or name another directory with --dir", h.Dir)
 	}
 	return h, err
 }
 
-// dial connects to the supervisor of a running sandbox.
-func (g *global) dial() (home.Home, *control.Client, error) {
-	h, err := g.existing()
+// dialSupervisor connects to the supervisor of a running sandbox.
+func (g *global) dialSupervisor() (home.Home, *control.Client, error) {
+	h, err := g.findExisting()
 	if err != nil {
 		return h, nil, err
 	}
@@ -85,8 +85,8 @@ on the loopback interface.
 	return root
 }
 
-// args checks the number of arguments; an error is a usage error.
-func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+// checkArgs checks the number of arguments; an error is a usage error.
+func checkArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
 			return usageError{fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())}

@@ -13,9 +13,9 @@ func newStop(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "stop COMPONENT",
 		Short: "Stop a component and leave it stopped; the others keep running",
-		Args:  args(cobra.ExactArgs(1)),
+		Args:  checkArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, client, err := g.dial()
+			_, client, err := g.dialSupervisor()
 			if err != nil {
 				return err
 			}
@@ -29,9 +29,9 @@ func newStart(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "start COMPONENT",
 		Short: "Start a component that was stopped, and wait until it is ready",
-		Args:  args(cobra.ExactArgs(1)),
+		Args:  checkArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, client, err := g.dial()
+			h, client, err := g.dialSupervisor()
 			if err != nil {
 				return err
 			}

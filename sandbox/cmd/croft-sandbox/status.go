@@ -18,16 +18,16 @@ func newStatus(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the state of the components",
-		Args:  args(cobra.NoArgs),
+		Args:  checkArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "table" && output != "json" {
 				return usageError{fmt.Errorf("unknown output %q: choose table or json", output)}
 			}
-			_, client, err := g.dial()
+			_, client, err := g.dialSupervisor()
 			if err != nil {
 				return err
 			}
-			statuses, err := client.Status(cmd.Context())
+			statuses, err := client.GetStatuses(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -54,12 +54,12 @@ func printTable(out io.Writer, statuses []supervisor.Status) error {
 		if !s.ReadySince.IsZero() {
 			since = time.Since(s.ReadySince).Round(time.Second).String()
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", s.Name, s.State, pid, s.Restarts, since, s.Address, remark(s))
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", s.Name, s.State, pid, s.Restarts, since, s.Address, describeStatus(s))
 	}
 	return w.Flush() // reports the errors of the writes before
 }
 
-func remark(s supervisor.Status) string {
+func describeStatus(s supervisor.Status) string {
 	if s.Message != "" || s.LastDeath == nil {
 		return s.Message
 	}

@@ -21,18 +21,18 @@ func newSupervise(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:    "supervise",
 		Hidden: true,
-		Args:   args(cobra.NoArgs),
+		Args:   checkArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			h, err := g.existing()
+			h, err := g.findExisting()
 			if err != nil {
 				return err
 			}
-			return supervise(cmd.Context(), h)
+			return runSupervisor(cmd.Context(), h)
 		},
 	}
 }
 
-func supervise(ctx context.Context, h home.Home) error {
+func runSupervisor(ctx context.Context, h home.Home) error {
 	syscall.Umask(0o077) // only the owner may read the components' files
 	unlock, err := h.Lock()
 	if err != nil {
@@ -44,7 +44,7 @@ func supervise(ctx context.Context, h home.Home) error {
 	if err != nil {
 		return err
 	}
-	specs, err := sandbox.Specs()
+	specs, err := sandbox.BuildSpecs()
 	if err != nil {
 		return err
 	}

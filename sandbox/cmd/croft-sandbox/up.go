@@ -57,7 +57,7 @@ No source-controller runs: GitRepositories on other servers are not fetched.
 --with aws runs a simulated AWS account, and Karpenter with its published AWS provider
 instead of the kwok provider: nodes are instances in the account. See
 ` + "`croft-sandbox aws`" + `.`,
-		Args: args(cobra.NoArgs),
+		Args: checkArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd, g)
 		},
@@ -75,7 +75,7 @@ instead of the kwok provider: nodes are instances in the account. See
 	f.IntVar(&o.etcdMembers, "etcd-members", 1, "the number of members of etcd")
 	f.StringVar(&o.apiServer, "kube-apiserver", "", "path of a kube-apiserver of another version to run; --kube-apiserver= runs the built-in one")
 	f.StringArrayVar(&o.apiServerArgs, "kube-apiserver-arg", nil, "a further argument of the API server, such as --feature-gates=NAME=true; may be repeated")
-	o.with.addTo(cmd)
+	o.with.addFlags(cmd)
 	f.BoolVar(&o.wait, "wait", true, "wait until all components are ready")
 	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait")
 	return cmd
@@ -83,11 +83,11 @@ instead of the kwok provider: nodes are instances in the account. See
 
 func (o *upOptions) run(cmd *cobra.Command, g *global) error {
 	ctx, show := cmd.Context(), newProgress(cmd.ErrOrStderr())
-	h, err := g.home()
+	h, err := g.findHome()
 	if err != nil {
 		return err
 	}
-	config, err := o.config(cmd, h)
+	config, err := o.buildConfig(cmd, h)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (o *upOptions) run(cmd *cobra.Command, g *global) error {
 		if err != nil {
 			return fmt.Errorf("a supervisor runs in %s, but its socket cannot be found: stop it with `croft-sandbox down` (%w)", h.Dir, err)
 		}
-		show.line("the sandbox in %s is up already; to change it, stop it first with `croft-sandbox down`", h.Dir)
+		show.printLine("the sandbox in %s is up already; to change it, stop it first with `croft-sandbox down`", h.Dir)
 		return nil
 	}
 	if err := h.SaveConfig(config); err != nil {
@@ -107,14 +107,14 @@ func (o *upOptions) run(cmd *cobra.Command, g *global) error {
 		return err
 	}
 	if !o.wait {
-		show.line("starting; see `croft-sandbox status`")
+		show.printLine("starting; see `croft-sandbox status`")
 		return nil
 	}
 	everything := func(s []supervisor.Status) []supervisor.Status { return s }
-	if err := awaitReady(ctx, client, h, o.timeout, everything, show.ready); err != nil {
+	if err := awaitReady(ctx, client, h, o.timeout, everything, show.printReady); err != nil {
 		// A failed start must not leave components running.
 		cleanup := context.WithoutCancel(ctx)
-		if _, downErr := down(cleanup, h, 20*time.Second); downErr != nil {
+		if _, downErr := stopSandbox(cleanup, h, 20*time.Second); downErr != nil {
 			return errors.Join(err, downErr)
 		}
 		if ctx.Err() != nil {
@@ -122,13 +122,13 @@ func (o *upOptions) run(cmd *cobra.Command, g *global) error {
 		}
 		return err
 	}
-	show.line("up in %.1f s: export KUBECONFIG=%s", time.Since(started).Seconds(), h.Kubeconfig(component.Admin))
+	show.printLine("up in %.1f s: export KUBECONFIG=%s", time.Since(started).Seconds(), h.Kubeconfig(component.Admin))
 	return nil
 }
 
-// config returns the saved configuration, if any, with the requested changes.
-func (o *upOptions) config(cmd *cobra.Command, h home.Home) (home.Config, error) {
-	config, err := h.Config()
+// buildConfig returns the saved configuration, if any, with the requested changes.
+func (o *upOptions) buildConfig(cmd *cobra.Command, h home.Home) (home.Config, error) {
+	config, err := h.ReadConfig()
 	resumed := err == nil
 	if err != nil && !errors.Is(err, home.ErrNone) {
 		return config, err
@@ -155,10 +155,10 @@ func (o *upOptions) config(cmd *cobra.Command, h home.Home) (home.Config, error)
 			return config, err
 		}
 	}
-	if err := o.replicas(cmd, resumed, &config); err != nil {
+	if err := o.setReplicas(cmd, resumed, &config); err != nil {
 		return config, err
 	}
-	if err := o.nodesConfig(cmd, &config); err != nil {
+	if err := o.setNodes(cmd, &config); err != nil {
 		return config, err
 	}
 	if cmd.Flags().Changed("kube-apiserver") {
@@ -177,9 +177,9 @@ func (o *upOptions) config(cmd *cobra.Command, h home.Home) (home.Config, error)
 	return config, o.addOptional(cmd, &config)
 }
 
-// replicas sets the numbers of API servers and of members of etcd. An existing etcd cluster
+// setReplicas sets the numbers of API servers and of members of etcd. An existing etcd cluster
 // keeps its members.
-func (o *upOptions) replicas(cmd *cobra.Command, resumed bool, config *home.Config) error {
+func (o *upOptions) setReplicas(cmd *cobra.Command, resumed bool, config *home.Config) error {
 	for name, count := range map[string]int{"api-servers": o.apiServers, "etcd-members": o.etcdMembers} {
 		if count < 1 || count > 5 {
 			return usageError{fmt.Errorf("--%s %d: choose from 1 to 5", name, count)}
@@ -199,7 +199,7 @@ func (o *upOptions) replicas(cmd *cobra.Command, resumed bool, config *home.Conf
 
 // addOptional sets the optional components, and refuses options that exclude each other.
 func (o *upOptions) addOptional(cmd *cobra.Command, config *home.Config) error {
-	if err := o.with.config(cmd, config); err != nil {
+	if err := o.with.applyTo(cmd, config); err != nil {
 		return err
 	}
 	if config.Nodes != "" && config.AWS != nil {
@@ -208,15 +208,15 @@ func (o *upOptions) addOptional(cmd *cobra.Command, config *home.Config) error {
 	return nil
 }
 
-// nodesConfig sets the kind of nodes, and whether they enforce NetworkPolicies.
-func (o *upOptions) nodesConfig(cmd *cobra.Command, config *home.Config) (err error) {
+// setNodes sets the kind of nodes, and whether they enforce NetworkPolicies.
+func (o *upOptions) setNodes(cmd *cobra.Command, config *home.Config) (err error) {
 	if cmd.Flags().Changed("nodes") {
-		if config.Nodes, err = findNodes(o.nodes); err != nil {
+		if config.Nodes, err = findNodeProgram(o.nodes); err != nil {
 			return err
 		}
 	}
 	if cmd.Flags().Changed("network") {
-		config.Enforced, err = findNetwork(o.network, config.Nodes)
+		config.Enforced, err = parseNetwork(o.network, config.Nodes)
 	}
 	return err
 }
@@ -301,8 +301,8 @@ func startSupervisor(ctx context.Context, h home.Home) (*control.Client, error) 
 		}
 		select {
 		case err := <-exited:
-			tail, _ := supervisor.Tail(log.Name(), 5)
-			return nil, fmt.Errorf("the supervisor ended at once (%w): see %s%s", err, log.Name(), quote(tail))
+			tail, _ := supervisor.ReadTail(log.Name(), 5)
+			return nil, fmt.Errorf("the supervisor ended at once (%w): see %s%s", err, log.Name(), indentLines(tail))
 		case <-ctx.Done():
 			return nil, errors.Join(ctx.Err(), cmd.Process.Kill())
 		case <-tick.C:

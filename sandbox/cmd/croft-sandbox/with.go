@@ -38,7 +38,7 @@ const (
 	withFlux       = component.Flux
 )
 
-func (o *withOptions) addTo(cmd *cobra.Command) {
+func (o *withOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&o.with, "with", nil, "optional components: "+withGatekeeper+", "+withFlux+", "+withAWS+"; --with= removes them")
 	f.StringVar(&o.gatekeeper, "gatekeeper", "",
@@ -53,20 +53,20 @@ func (o *withOptions) addTo(cmd *cobra.Command) {
 		"features to turn off in the API server: MutatingAdmissionPolicy, which clusters before Kubernetes 1.36 do not have, or MutatingAdmissionPolicy/v1; --without= turns them on again")
 }
 
-// config applies the requested changes to the saved configuration.
-func (o *withOptions) config(cmd *cobra.Command, config *home.Config) error {
+// applyTo applies the requested changes to the saved configuration.
+func (o *withOptions) applyTo(cmd *cobra.Command, config *home.Config) error {
 	for _, name := range o.with {
 		if name != withGatekeeper && name != withFlux && name != withAWS {
 			return usageError{fmt.Errorf("--with: there is no %q: choose from %s, %s, %s", name, withGatekeeper, withFlux, withAWS)}
 		}
 	}
-	if err := o.aws.config(cmd, slices.Contains(o.with, withAWS), config); err != nil {
+	if err := o.aws.applyTo(cmd, slices.Contains(o.with, withAWS), config); err != nil {
 		return err
 	}
-	if err := o.gatekeeperConfig(cmd, config); err != nil {
+	if err := o.setGatekeeper(cmd, config); err != nil {
 		return err
 	}
-	if err := o.fluxConfig(cmd, config); err != nil {
+	if err := o.setFlux(cmd, config); err != nil {
 		return err
 	}
 	if cmd.Flags().Changed("audit") {
@@ -81,22 +81,22 @@ func (o *withOptions) config(cmd *cobra.Command, config *home.Config) error {
 	return nil
 }
 
-func (o *withOptions) gatekeeperConfig(cmd *cobra.Command, config *home.Config) (err error) {
+func (o *withOptions) setGatekeeper(cmd *cobra.Command, config *home.Config) (err error) {
 	switch {
 	case o.gatekeeper != "":
 		config.Gatekeeper, err = findGatekeeper(o.gatekeeper)
 	case slices.Contains(o.with, withGatekeeper):
-		config.Gatekeeper, err = gatekeeperBeside()
+		config.Gatekeeper, err = findDefaultGatekeeper()
 	case cmd.Flags().Changed("with") || cmd.Flags().Changed("gatekeeper"):
 		config.Gatekeeper = ""
 	}
 	if err != nil {
 		return err
 	}
-	return needsAPIServer(withGatekeeper, config.Gatekeeper, config)
+	return requireAPIServer(withGatekeeper, config.Gatekeeper, config)
 }
 
-func (o *withOptions) fluxConfig(cmd *cobra.Command, config *home.Config) (err error) {
+func (o *withOptions) setFlux(cmd *cobra.Command, config *home.Config) (err error) {
 	switch {
 	case o.flux != "" || slices.Contains(o.with, withFlux):
 		config.Flux, err = findFlux(o.flux)
@@ -106,20 +106,20 @@ func (o *withOptions) fluxConfig(cmd *cobra.Command, config *home.Config) (err e
 	if err != nil {
 		return err
 	}
-	return needsAPIServer(withFlux, config.Flux, config)
+	return requireAPIServer(withFlux, config.Flux, config)
 }
 
-// needsAPIServer returns an error if an optional component is to run without an API server. An
+// requireAPIServer returns an error if an optional component is to run without an API server. An
 // empty binary means that the component does not run.
-func needsAPIServer(name, binary string, config *home.Config) error {
+func requireAPIServer(name, binary string, config *home.Config) error {
 	if binary != "" && !slices.Contains(config.Components, component.APIServer) {
 		return usageError{fmt.Errorf("%s needs %q: add it to --components", name, component.APIServer)}
 	}
 	return nil
 }
 
-// gatekeeperBeside returns the gatekeeper binary next to this program, which the Makefile builds.
-func gatekeeperBeside() (string, error) {
+// findDefaultGatekeeper returns the gatekeeper binary next to this program, which the Makefile builds.
+func findDefaultGatekeeper() (string, error) {
 	binary, err := os.Executable()
 	if err != nil {
 		return "", err
@@ -136,7 +136,7 @@ func findGatekeeper(path string) (string, error) {
 	}
 	_, err = exec.LookPath(abs)
 	if err == nil {
-		_, err = gatekeeper.Read(gatekeeper.ManifestOf(abs))
+		_, err = gatekeeper.Read(gatekeeper.ManifestPath(abs))
 	}
 	if err != nil {
 		return "", usageError{errors.Join(
@@ -147,8 +147,8 @@ func findGatekeeper(path string) (string, error) {
 	return abs, nil
 }
 
-// config applies the requested changes to the saved configuration.
-func (o *awsOptions) config(cmd *cobra.Command, asked bool, config *home.Config) error {
+// applyTo applies the requested changes to the saved configuration.
+func (o *awsOptions) applyTo(cmd *cobra.Command, asked bool, config *home.Config) error {
 	f := cmd.Flags()
 	if !asked && f.Changed("with") {
 		config.AWS = nil
@@ -215,7 +215,7 @@ func findFlux(path string) (string, error) {
 	}
 	_, err = exec.LookPath(abs)
 	if err == nil {
-		_, err = component.FluxDefinitions(abs)
+		_, err = component.ReadFluxCRDs(abs)
 	}
 	if _, missing := exec.LookPath("git"); err == nil && missing != nil {
 		return "", usageError{fmt.Errorf("flux: %w: the sandbox's Git server needs git: install it", missing)}

@@ -50,11 +50,11 @@ func run(args []string) error {
 		fmt.Fprintln(os.Stderr, "the supervisor has ended: karpenter-aws ends, too")
 		os.Exit(1)
 	})
-	o, err := karpenter.Parse(args)
+	o, err := karpenter.ParseOptions(args)
 	if err != nil {
 		return err
 	}
-	ctx, stop := karpenter.Context(options.Injectables...)
+	ctx, stop := karpenter.NewContext(options.Injectables...)
 	defer stop()
 	core, err := newOperator(ctx, o)
 	if err != nil {

@@ -35,40 +35,40 @@ var ports = []string{":80", ":8080"}
 
 func main() {
 	if len(os.Args) < 2 {
-		fail(fmt.Errorf("name a command"))
+		exitOnError(fmt.Errorf("name a command"))
 	}
 	commands := map[string]func([]string) error{
-		"serve": serve, "pause": pause, "dial": dialAll, "watch": watch, "packets": packets, "resolve": resolve, "exit": exit, "memory": memory, "cpu": cpu, "id": id,
+		"serve": runServers, "pause": waitForSignal, "dial": dialAll, "watch": watch, "packets": packets, "resolve": resolveName, "exit": exitWith, "memory": allocateMemory, "cpu": useProcessor, "id": printIdentity,
 	}
 	run, ok := commands[os.Args[1]]
 	if !ok {
-		fail(fmt.Errorf("there is no command %q", os.Args[1]))
+		exitOnError(fmt.Errorf("there is no command %q", os.Args[1]))
 	}
-	fail(run(os.Args[2:]))
+	exitOnError(run(os.Args[2:]))
 }
 
-func fail(err error) {
+func exitOnError(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func argument(args []string, i int) string {
+func getArgument(args []string, i int) string {
 	if i < len(args) {
 		return args[i]
 	}
 	return ""
 }
 
-func pause([]string) error {
+func waitForSignal([]string) error {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM, syscall.SIGINT)
 	<-ended
 	return nil
 }
 
-func serve([]string) error {
+func runServers([]string) error {
 	host, err := os.Hostname()
 	if err != nil {
 		return err
@@ -94,13 +94,13 @@ func serve([]string) error {
 		}
 		fmt.Println(host, "listens on", port)
 		go func() {
-			fail(http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			exitOnError(http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				fmt.Println(r.Method, r.URL.Path, "from", r.RemoteAddr)
 				_, _ = fmt.Fprintln(w, host)
 			})))
 		}()
 	}
-	if err := pause(nil); err != nil {
+	if err := waitForSignal(nil); err != nil {
 		return err
 	}
 	fmt.Println(host, "ends")
@@ -128,7 +128,7 @@ const (
 // watch connects to each address every few milliseconds, and prints for each the time in which
 // connections opened, as `10.1.2.3:80 open 43 ms` or `10.1.2.3:80 closed`.
 func watch(args []string) error {
-	duration, err := time.ParseDuration(argument(args, 0))
+	duration, err := time.ParseDuration(getArgument(args, 0))
 	if err != nil {
 		return err
 	}
@@ -177,8 +177,8 @@ func packets(args []string) error {
 	return dial.Run(ctx, args, os.Stdout)
 }
 
-func resolve(args []string) error {
-	addresses, err := net.LookupHost(argument(args, 0))
+func resolveName(args []string) error {
+	addresses, err := net.LookupHost(getArgument(args, 0))
 	if err != nil {
 		return err
 	}
@@ -186,8 +186,8 @@ func resolve(args []string) error {
 	return nil
 }
 
-func exit(args []string) error {
-	code, err := strconv.Atoi(argument(args, 0))
+func exitWith(args []string) error {
+	code, err := strconv.Atoi(getArgument(args, 0))
 	if err != nil {
 		return err
 	}
@@ -195,8 +195,8 @@ func exit(args []string) error {
 	return nil
 }
 
-func memory(args []string) error {
-	mebibytes, err := strconv.Atoi(argument(args, 0))
+func allocateMemory(args []string) error {
+	mebibytes, err := strconv.Atoi(getArgument(args, 0))
 	if err != nil {
 		return err
 	}
@@ -205,18 +205,18 @@ func memory(args []string) error {
 		b[i] = 1
 	}
 	fmt.Println("has allocated", mebibytes, "MiB")
-	return pause(nil)
+	return waitForSignal(nil)
 }
 
-func cpu([]string) error {
+func useProcessor([]string) error {
 	go func() {
 		for { //nolint:staticcheck // it is there to use a processor
 		}
 	}()
-	return pause(nil)
+	return waitForSignal(nil)
 }
 
-func id([]string) error {
+func printIdentity([]string) error {
 	host, err := os.Hostname()
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fail(fmt.Errorf("name a command: serve"))
+		exitOnError(fmt.Errorf("name a command: serve"))
 	}
 	// The supervisor's umask gives only the owner access. Containers of other users need access
 	// to containerd's directories and control groups.
@@ -47,15 +47,15 @@ func main() {
 	case "init":
 		var node realnode.Node
 		if err := json.Unmarshal([]byte(strings.Join(args, "")), &node); err != nil {
-			fail(err)
+			exitOnError(err)
 		}
-		fail(realnode.Init(node))
+		exitOnError(realnode.Init(node))
 	case "kubelet":
 		// The thread with the copies becomes the kubelet.
 		if err := realnode.HideKernelParameters(); err != nil {
-			fail(err)
+			exitOnError(err)
 		}
-		fail(become("run-kubelet", args))
+		exitOnError(execCommand("run-kubelet", args))
 	case "run-kubelet":
 		cmd := kubelet.NewKubeletCommand(context.Background())
 		cmd.SetArgs(args)
@@ -65,12 +65,12 @@ func main() {
 		cmd.SetArgs(args)
 		os.Exit(cli.Run(cmd))
 	default:
-		fail(fmt.Errorf("there is no command %q", command))
+		exitOnError(fmt.Errorf("there is no command %q", command))
 	}
 }
 
-// become replaces this process by another command of this program.
-func become(command string, args []string) error {
+// execCommand replaces this process by another command of this program.
+func execCommand(command string, args []string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func become(command string, args []string) error {
 	return syscall.Exec(self, append([]string{self, command}, args...), os.Environ())
 }
 
-func fail(err error) {
+func exitOnError(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox-nodes:", err)
 		os.Exit(1)
@@ -94,7 +94,7 @@ func newServe() *cobra.Command {
 			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
 			lifeline.Watch(stop)
-			h, err := home.At(dir)
+			h, err := home.FindHome(dir)
 			if err != nil {
 				return err
 			}
@@ -111,7 +111,7 @@ func newServe() *cobra.Command {
 				APIServer: apiServer, Client: client, ClientCA: h.PKI("ca.crt"),
 				Socket: component.NodesSocket(h), Health: health,
 				Kubeconfig: func(server, user string, groups ...string) ([]byte, error) {
-					return component.KubeconfigOfNode(h, server, user, groups)
+					return component.IssueNodeKubeconfig(h, server, user, groups)
 				},
 			})
 		},

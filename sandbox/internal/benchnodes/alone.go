@@ -48,45 +48,45 @@ func MeasureAlone(ctx context.Context, dir string, n int) (Alone, error) {
 	for range n {
 		// One instance with croft. Its time to Ready is also the time without networks, since
 		// croft does not delay Ready.
-		claim, err := w.launch()
+		claim, err := w.launchInstance()
 		if err != nil {
 			return Alone{}, err
 		}
-		i := w.Instance(claim.Instance)
+		i := w.FindInstance(claim.Instance)
 		attached, err := operator.run(ctx, []attach.Claim{claim})
 		if err != nil {
 			return Alone{}, err
 		}
-		at := usable(i.RegistersAt, i.ReadyAt, attached[claim.UID], untilAgent.draw())
-		without.add(i.Launched, i.ReadyAt, i.ReadyAt)
-		byCroft.add(i.Launched, i.ReadyAt, at)
-		if !w.complete(claim.Instance) {
+		at := computeUsable(i.RegistersAt, i.ReadyAt, attached[claim.UID], untilAgent.drawDuration())
+		without.addSample(i.Launched, i.ReadyAt, i.ReadyAt)
+		byCroft.addSample(i.Launched, i.ReadyAt, at)
+		if !w.isComplete(claim.Instance) {
 			byCroft.Incomplete++
 		}
-		if err := w.end(claim); err != nil {
+		if err := w.endNode(claim); err != nil {
 			return Alone{}, err
 		}
 		// One instance with the script. The kubelet starts only when the script has ended.
-		if claim, err = w.launch(); err != nil {
+		if claim, err = w.launchInstance(); err != nil {
 			return Alone{}, err
 		}
-		i = w.Instance(claim.Instance)
-		time.Sleep(time.Until(i.RunsAt.Add(untilScript.draw())))
+		i = w.FindInstance(claim.Instance)
+		time.Sleep(time.Until(i.RunsAt.Add(untilScript.drawDuration())))
 		out := (&script{world: w, claim: claim}).run(ctx)
-		byScript.add(i.Launched, i.ReadyAt, i.ReadyAt.Add(out.took))
+		byScript.addSample(i.Launched, i.ReadyAt, i.ReadyAt.Add(out.took))
 		time.Sleep(time.Minute)
-		if !out.up || !w.complete(claim.Instance) {
+		if !out.up || !w.isComplete(claim.Instance) {
 			byScript.Incomplete++
 		}
-		if err := w.end(claim); err != nil {
+		if err := w.endNode(claim); err != nil {
 			return Alone{}, err
 		}
 	}
 	return Alone{n, []Way{without, byCroft, byScript}}, nil
 }
 
-// end terminates a node's instance, and waits until its interfaces are deleted.
-func (w *world) end(c attach.Claim) error {
+// endNode terminates a node's instance, and waits until its interfaces are deleted.
+func (w *world) endNode(c attach.Claim) error {
 	if err := w.Terminate(c.Instance); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (w *world) end(c attach.Claim) error {
 	return nil
 }
 
-func (y *Way) add(launched, ready, usable time.Time) {
+func (y *Way) addSample(launched, ready, usable time.Time) {
 	y.Launched = append(y.Launched, usable.Sub(launched).Seconds())
 	y.Later = append(y.Later, usable.Sub(ready).Seconds())
 }

@@ -81,7 +81,7 @@ func TestBench(t *testing.T) {
 	if *output == "" {
 		t.Skip("`make bench-nodes` runs it")
 	}
-	measured = Report{Assumptions: assumptions(), Alone: alone(t, *rounds)}
+	measured = Report{Assumptions: listAssumptions(), Alone: alone(t, *rounds)}
 	for _, rate := range slices.Compact([]float64{0, *others}) {
 		c := Crowd{Nodes: *nodes, Others: rate}
 		for _, name := range []string{Croft, Script} {
@@ -102,11 +102,11 @@ func TestAlone(t *testing.T) {
 		}
 	}
 	croft, script := a.Ways[1], a.Ways[2]
-	if got := percentile(50, croft.Later); got > Criterion || croft.Incomplete > 0 {
+	if got := findPercentile(50, croft.Later); got > Criterion || croft.Incomplete > 0 {
 		t.Errorf("croft: the median node is %.1f s later, %d are incomplete", got, croft.Incomplete)
 	}
 	// 14 calls and 3 s of sleeps.
-	if got := percentile(50, script.Later); got < 14*command.least.Seconds()+3 || got > 14*command.most.Seconds()+3 {
+	if got := findPercentile(50, script.Later); got < 14*command.least.Seconds()+3 || got > 14*command.most.Seconds()+3 {
 		t.Errorf("the script: the median node is %.1f s later", got)
 	}
 }
@@ -142,7 +142,7 @@ func TestScriptsCollide(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	r := Report{
-		Assumptions: assumptions(),
+		Assumptions: listAssumptions(),
 		Alone: Alone{2, []Way{
 			{Name: Without, Launched: []float64{20, 30}, Later: []float64{0, 0}},
 			{Name: Croft, Launched: []float64{20.5, 34}, Later: []float64{0.5, 4}},

@@ -32,7 +32,7 @@ func countCalls(all []cloud.Call) Calls {
 			c.Reads++
 			continue
 		}
-		key := keyOf(call)
+		key := formatCall(call)
 		if call.Error != "" || made[key] {
 			wasted[key]++
 		} else {
@@ -48,9 +48,9 @@ func countCalls(all []cloud.Call) Calls {
 	return c
 }
 
-// keyOf returns the action and the parameters of a call: the same for calls that request the
+// formatCall returns the action and the parameters of a call: the same for calls that request the
 // same change.
-func keyOf(call cloud.Call) string {
+func formatCall(call cloud.Call) string {
 	var parts []string
 	for name, value := range call.Params {
 		parts = append(parts, name+"="+value)

@@ -32,7 +32,7 @@ func (c *croft) run(ctx context.Context, claims []attach.Claim) (map[string]time
 	attached := map[string]time.Time{}
 	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
-		r, err := c.keeper.Pass(ctx, c.world.wanted(claims))
+		r, err := c.keeper.Pass(ctx, c.world.buildDesired(claims))
 		if errors.Is(err, operator.ErrDeferred) {
 			time.Sleep(again)
 			continue
@@ -57,17 +57,17 @@ func (c *croft) run(ctx context.Context, claims []attach.Claim) (map[string]time
 	return attached, fmt.Errorf("after %s %d of %d nodes have their interfaces", patience, len(attached), len(claims))
 }
 
-// usable returns the time at which a node of a pool with waitForNetworks accepts pods: it is
+// computeUsable returns the time at which a node of a pool with waitForNetworks accepts pods: it is
 // Ready and has no taint. First, the operator lists the interfaces on the Node. Then the agent,
 // which starts some time after the node registered, sets up the links within milliseconds, and
 // reports them. Then the operator removes the taint. Each step is a write.
-func usable(registered, ready, attached time.Time, agent time.Duration) time.Time {
-	listed := latest(registered, attached).Add(write)
-	reported := latest(registered.Add(agent), listed).Add(write)
-	return latest(ready, reported.Add(write))
+func computeUsable(registered, ready, attached time.Time, agent time.Duration) time.Time {
+	listed := findLatest(registered, attached).Add(write)
+	reported := findLatest(registered.Add(agent), listed).Add(write)
+	return findLatest(ready, reported.Add(write))
 }
 
-func latest(times ...time.Time) (last time.Time) {
+func findLatest(times ...time.Time) (last time.Time) {
 	for _, t := range times {
 		if t.After(last) {
 			last = t

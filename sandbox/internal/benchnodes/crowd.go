@@ -41,11 +41,11 @@ func MeasureCrowd(ctx context.Context, dir, name string, n int, others float64) 
 		return Side{}, err
 	}
 	if others > 0 {
-		w.busy(ctx, others)
+		w.simulateOthers(ctx, others)
 	}
 	var claims []attach.Claim
 	for range n {
-		claim, err := w.launch()
+		claim, err := w.launchInstance()
 		if err != nil {
 			return Side{}, err
 		}
@@ -53,20 +53,20 @@ func MeasureCrowd(ctx context.Context, dir, name string, n int, others float64) 
 	}
 	side := Side{Name: name}
 	if name == Croft {
-		err = side.croft(ctx, w, claims)
+		err = side.runCroft(ctx, w, claims)
 	} else {
-		side.scripts(ctx, w, claims)
+		side.runScripts(ctx, w, claims)
 	}
-	side.Calls, side.Loose = countCalls(w.server.Calls()), w.loose()
+	side.Calls, side.Loose = countCalls(w.server.ListCalls()), w.countLoose()
 	return side, err
 }
 
-// busy simulates other clients of the account: their calls use up tokens, without any other
+// simulateOthers simulates other clients of the account: their calls use up tokens, without any other
 // effect.
-func (w *world) busy(ctx context.Context, rate float64) {
+func (w *world) simulateOthers(ctx context.Context, rate float64) {
 	actions := []string{"ec2:CreateNetworkInterface", "ec2:AttachNetworkInterface", "ec2:ModifyNetworkInterfaceAttribute"}
 	for _, action := range actions {
-		for w.Spend(action, true) {
+		for w.SpendToken(action, true) {
 		}
 	}
 	go func() {
@@ -79,40 +79,40 @@ func (w *world) busy(ctx context.Context, rate float64) {
 			case <-ticker.C:
 			}
 			for _, action := range actions {
-				w.Spend(action, true)
+				w.SpendToken(action, true)
 			}
 		}
 	}()
 }
 
-func (s *Side) croft(ctx context.Context, w *world, claims []attach.Claim) error {
+func (s *Side) runCroft(ctx context.Context, w *world, claims []attach.Claim) error {
 	attached, err := newCroft(w).run(ctx, claims)
 	for _, c := range claims {
-		i, at := w.Instance(c.Instance), attached[c.UID]
-		if at.IsZero() || !w.complete(c.Instance) {
+		i, at := w.FindInstance(c.Instance), attached[c.UID]
+		if at.IsZero() || !w.isComplete(c.Instance) {
 			s.Incomplete++
 			continue
 		}
-		at = usable(i.RegistersAt, i.ReadyAt, at, untilAgent.draw())
+		at = computeUsable(i.RegistersAt, i.ReadyAt, at, untilAgent.drawDuration())
 		s.Seconds = append(s.Seconds, at.Sub(i.Launched).Seconds())
 	}
 	return err
 }
 
-func (s *Side) scripts(ctx context.Context, w *world, claims []attach.Claim) {
-	outs := make([]ran, len(claims))
+func (s *Side) runScripts(ctx context.Context, w *world, claims []attach.Claim) {
+	outs := make([]scriptResult, len(claims))
 	var all sync.WaitGroup
 	for n, c := range claims {
 		all.Go(func() {
-			time.Sleep(time.Until(w.Instance(c.Instance).RunsAt.Add(untilScript.draw())))
+			time.Sleep(time.Until(w.FindInstance(c.Instance).RunsAt.Add(untilScript.drawDuration())))
 			outs[n] = (&script{world: w, claim: c}).run(ctx)
 		})
 	}
 	all.Wait()
 	time.Sleep(time.Minute) // attachments that take long
 	for n, c := range claims {
-		i := w.Instance(c.Instance)
-		if !outs[n].up || !w.complete(c.Instance) {
+		i := w.FindInstance(c.Instance)
+		if !outs[n].up || !w.isComplete(c.Instance) {
 			s.Incomplete++
 			continue
 		}

@@ -18,16 +18,16 @@ import (
 // span is a range of durations, from which random ones are drawn.
 type span struct{ least, most time.Duration }
 
-func (s span) draw() time.Duration { return s.least + rand.N(s.most-s.least+1) }
+func (s span) drawDuration() time.Duration { return s.least + rand.N(s.most-s.least+1) }
 
 func (s span) String() string {
 	if s.least == s.most {
-		return seconds(s.least)
+		return formatDuration(s.least)
 	}
-	return fmt.Sprintf("%.1f to %s", s.least.Seconds(), seconds(s.most))
+	return fmt.Sprintf("%.1f to %s", s.least.Seconds(), formatDuration(s.most))
 }
 
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+func formatDuration(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
 // The times of other programs. The times of an instance and of an attachment are the simulated
 // account's own; see its package.
@@ -59,22 +59,22 @@ type Assumption struct {
 	Source string `json:"source"`
 }
 
-// assumptions returns all assumed times.
-func assumptions() []Assumption {
+// listAssumptions returns all assumed times.
+func listAssumptions() []Assumption {
 	const post = "the AWS post's two nodes, by node-latency-for-k8s"
 	return []Assumption{
-		{"pod created → NodeClaim launched", seconds(untilLaunched), post + " (the second; 11 s the first)"},
+		{"pod created → NodeClaim launched", formatDuration(untilLaunched), post + " (the second; 11 s the first)"},
 		{"launched → running", "9 to 10 s", post},
 		{"running → registered, without user data", "6 to 8 s", post},
 		{"registered → Ready", "8 to 10 s", post},
 		{"an attachment", "1 to 3 s; 5 in 100: 5 to 15 s", "the simulated account; the tail is a guess"},
-		{"EC2's answer to a call, of both sides", seconds(answer), "amazon-vpc-cni-k8s#1872: about 2 s to create, attach and set up"},
+		{"EC2's answer to a call, of both sides", formatDuration(answer), "amazon-vpc-cni-k8s#1872: about 2 s to create, attach and set up"},
 		{"EC2's limits of an action", "reading 100 at once and 20 a second, changing 50 and 5",
 			"EC2's developer guide; of calls on interfaces only"},
 		{"running → user data", untilScript.String(), post},
 		{"a call of the AWS CLI, with EC2's answer", fmt.Sprintf("%.2f to %.2f s", command.least.Seconds(), command.most.Seconds()),
 			post + ": 21 and 26 s of user data, less 3 s of sleeps, by 14 calls"},
 		{"registered → croft's agent runs", untilAgent.String(), post + ": as the VPC CNI's pod"},
-		{"a write to the API server until it is seen", seconds(write), "an assumption"},
+		{"a write to the API server until it is seen", formatDuration(write), "an assumption"},
 	}
 }

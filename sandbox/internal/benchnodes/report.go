@@ -33,9 +33,9 @@ func (r Report) Write(w io.Writer, format string) error {
 		e.SetIndent("", "  ")
 		return e.Encode(r)
 	case "markdown":
-		return r.write(w, markdown)
+		return r.writeTables(w, printMarkdown)
 	default:
-		return r.write(w, text)
+		return r.writeTables(w, printText)
 	}
 }
 
@@ -46,10 +46,10 @@ type table struct {
 	rows  [][]string
 }
 
-func (r Report) write(w io.Writer, print func(io.Writer, table) error) error {
-	tables := []table{r.Alone.table()}
+func (r Report) writeTables(w io.Writer, print func(io.Writer, table) error) error {
+	tables := []table{r.Alone.buildTable()}
 	for _, c := range r.Crowds {
-		tables = append(tables, c.table())
+		tables = append(tables, c.buildTable())
 	}
 	assumed := table{title: "Assumed", head: []string{"time", "value", "from"}}
 	for _, a := range r.Assumptions {
@@ -60,11 +60,11 @@ func (r Report) write(w io.Writer, print func(io.Writer, table) error) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintln(w, r.Alone.verdict())
+	_, err := fmt.Fprintln(w, r.Alone.describeCriterion())
 	return err
 }
 
-func text(w io.Writer, t table) error {
+func printText(w io.Writer, t table) error {
 	// Flush reports the errors of all writes before.
 	out := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	_, _ = fmt.Fprintf(out, "%s\n\n%s\n", t.title, strings.ToUpper(strings.Join(t.head, "\t")))
@@ -75,7 +75,7 @@ func text(w io.Writer, t table) error {
 	return out.Flush()
 }
 
-func markdown(w io.Writer, t table) error {
+func printMarkdown(w io.Writer, t table) error {
 	rule := "|---|" + strings.Repeat("---:|", len(t.head)-1)
 	if t.title == "Assumed" {
 		rule = strings.ReplaceAll(rule, ":", "")
@@ -88,8 +88,8 @@ func markdown(w io.Writer, t table) error {
 	return err
 }
 
-// table compares the ways to one node.
-func (a Alone) table() table {
+// buildTable compares the ways to one node.
+func (a Alone) buildTable() table {
 	t := table{
 		title: fmt.Sprintf("One node at a time, %d in each way, until it is Ready and takes pods that use both networks", a.Nodes),
 		head:  []string{"", "from launched", "p99", "from pod created", "ratio", "later", "p99", "most", "incomplete"},
@@ -97,14 +97,14 @@ func (a Alone) table() table {
 	if len(a.Ways) == 0 {
 		return t
 	}
-	beside := percentile(50, a.Ways[0].Launched)
+	beside := findPercentile(50, a.Ways[0].Launched)
 	for _, y := range a.Ways {
-		median := percentile(50, y.Launched)
-		row := []string{y.Name, inSeconds(median), inSeconds(percentile(99, y.Launched)), inSeconds(median + untilLaunched.Seconds()),
+		median := findPercentile(50, y.Launched)
+		row := []string{y.Name, formatSeconds(median), formatSeconds(findPercentile(99, y.Launched)), formatSeconds(median + untilLaunched.Seconds()),
 			fmt.Sprintf("%.2f×", median/beside), "", "", "", ""}
 		if y.Name != Without {
 			for i, p := range []float64{50, 99, 100} {
-				row[5+i] = inSeconds(percentile(p, y.Later))
+				row[5+i] = formatSeconds(findPercentile(p, y.Later))
 			}
 			row[8] = fmt.Sprint(y.Incomplete)
 		}
@@ -113,8 +113,8 @@ func (a Alone) table() table {
 	return t
 }
 
-// verdict reports how many nodes of croft meet the criterion.
-func (a Alone) verdict() string {
+// describeCriterion reports how many nodes of croft meet the criterion.
+func (a Alone) describeCriterion() string {
 	for _, y := range a.Ways {
 		if y.Name != Croft {
 			continue
@@ -126,13 +126,13 @@ func (a Alone) verdict() string {
 			}
 		}
 		return fmt.Sprintf("With croft, %d of %d nodes are later than without networks by at most %.0f s; 99 of 100 by at most %s.",
-			a.Nodes-over, a.Nodes, Criterion, inSeconds(percentile(99, y.Later)))
+			a.Nodes-over, a.Nodes, Criterion, formatSeconds(findPercentile(99, y.Later)))
 	}
 	return ""
 }
 
-// table compares the sides of a crowd.
-func (c Crowd) table() table {
+// buildTable compares the sides of a crowd.
+func (c Crowd) buildTable() table {
 	t := table{
 		title: fmt.Sprintf("%d nodes at once", c.Nodes),
 		head: []string{
@@ -145,7 +145,7 @@ func (c Crowd) table() table {
 	for _, s := range c.Sides {
 		t.rows = append(t.rows, []string{
 			s.Name, fmt.Sprintf("%d of %d", len(s.Seconds), c.Nodes),
-			inSeconds(percentile(50, s.Seconds)), inSeconds(percentile(100, s.Seconds)),
+			formatSeconds(findPercentile(50, s.Seconds)), formatSeconds(findPercentile(100, s.Seconds)),
 			fmt.Sprint(s.Calls.Made), fmt.Sprint(s.Calls.Reads), fmt.Sprint(s.Calls.Throttled), fmt.Sprint(s.Calls.WastedTwice),
 			fmt.Sprint(s.Incomplete), fmt.Sprint(s.Loose),
 		})
@@ -153,17 +153,17 @@ func (c Crowd) table() table {
 	return t
 }
 
-// inSeconds formats seconds for readers; NaN, which means no sample, as "-".
-func inSeconds(v float64) string {
+// formatSeconds formats seconds for readers; NaN, which means no sample, as "-".
+func formatSeconds(v float64) string {
 	if math.IsNaN(v) {
 		return "-"
 	}
-	return seconds(time.Duration(v * float64(time.Second)))
+	return formatDuration(time.Duration(v * float64(time.Second)))
 }
 
-// percentile returns the smallest sample that p percent of all samples do not exceed; NaN if
+// findPercentile returns the smallest sample that p percent of all samples do not exceed; NaN if
 // there are none.
-func percentile(p float64, samples []float64) float64 {
+func findPercentile(p float64, samples []float64) float64 {
 	if len(samples) == 0 {
 		return math.NaN()
 	}

@@ -23,37 +23,37 @@ type script struct {
 	claim attach.Claim
 }
 
-// ran is the result of a script.
-type ran struct {
+// scriptResult is the result of a script.
+type scriptResult struct {
 	took time.Duration
 	// up reports that both interfaces were attached when the script set its devices up.
 	up bool
 }
 
 // run simulates the script on the instance.
-func (s *script) run(ctx context.Context) ran {
+func (s *script) run(ctx context.Context) scriptResult {
 	began := time.Now()
 	var devices []string
 	for n := range s.world.networks {
-		id, ok := s.attach(ctx, n)
+		id, ok := s.attachInterface(ctx, n)
 		if !ok {
-			return ran{took: time.Since(began)}
+			return scriptResult{took: time.Since(began)}
 		}
 		devices = append(devices, id)
 	}
 	time.Sleep(time.Second) // for the devices
 	time.Sleep(2 * time.Second)
-	out := ran{took: time.Since(began), up: true}
+	out := scriptResult{took: time.Since(began), up: true}
 	for _, id := range devices {
-		n := s.world.Interface(id)
+		n := s.world.FindInterface(id)
 		out.up = out.up && n != nil && n.Attachment != nil && n.Attachment.Status(time.Now()) == "attached"
 	}
 	return out
 }
 
-// attach creates and attaches the interface in the nth network. If ok is false, the script
+// attachInterface creates and attaches the interface in the nth network. If ok is false, the script
 // ends.
-func (s *script) attach(ctx context.Context, n int) (id string, ok bool) {
+func (s *script) attachInterface(ctx context.Context, n int) (id string, ok bool) {
 	zone := s.world.networks[n].Spec.Zones[0]
 	for _, z := range s.world.networks[n].Spec.Zones {
 		if z.Zone == s.claim.Zone {
@@ -61,18 +61,18 @@ func (s *script) attach(ctx context.Context, n int) (id string, ok bool) {
 		}
 	}
 	byName := []types.Filter{{Name: aws.String("tag:Name"), Values: []string{s.world.networks[n].Name + s.claim.Zone}}}
-	if _, err := s.cli().DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: byName}); err != nil {
+	if _, err := s.startCLI().DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: byName}); err != nil {
 		return "", false
 	}
 	byTag := []types.Filter{{Name: aws.String("tag:" + group), Values: []string{cluster}}}
-	if _, err := s.cli().DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: byTag}); err != nil {
+	if _, err := s.startCLI().DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: byTag}); err != nil {
 		return "", false
 	}
 	// The script gets the subnet's IPv6 range, if it has one.
-	if _, err := s.cli().DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: []string{zone.Subnet}}); err != nil {
+	if _, err := s.startCLI().DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: []string{zone.Subnet}}); err != nil {
 		return "", false
 	}
-	made, err := s.cli().CreateNetworkInterface(ctx, &ec2.CreateNetworkInterfaceInput{
+	made, err := s.startCLI().CreateNetworkInterface(ctx, &ec2.CreateNetworkInterfaceInput{
 		SubnetId: &zone.Subnet, Groups: zone.SecurityGroups, Description: aws.String("Multus"),
 		TagSpecifications: []types.TagSpecification{{
 			ResourceType: types.ResourceTypeNetworkInterface,
@@ -80,25 +80,25 @@ func (s *script) attach(ctx context.Context, n int) (id string, ok bool) {
 		}},
 	})
 	if err != nil {
-		s.cli() // attach-network-interface without an ID is a usage error; the pipe hides it
-		s.cli() // so is modify-network-interface-attribute, which ends the script
+		s.startCLI() // attach-network-interface without an ID is a usage error; the pipe hides it
+		s.startCLI() // so is modify-network-interface-attribute, which ends the script
 		return "", false
 	}
 	id = aws.ToString(made.NetworkInterface.NetworkInterfaceId)
-	attached, err := s.cli().AttachNetworkInterface(ctx, &ec2.AttachNetworkInterfaceInput{
+	attached, err := s.startCLI().AttachNetworkInterface(ctx, &ec2.AttachNetworkInterfaceInput{
 		NetworkInterfaceId: &id, InstanceId: &s.claim.Instance, DeviceIndex: aws.Int32(int32(n + 1)),
 	})
 	lost := err != nil // the pipe hides it
-	if _, err := s.cli().ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{
+	if _, err := s.startCLI().ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{
 		NetworkInterfaceId: &id, SourceDestCheck: &types.AttributeBooleanValue{Value: aws.Bool(false)},
 	}); err != nil {
 		return "", false
 	}
 	if lost {
-		s.cli() // a change without an attachment: EC2 refuses it, and the script ends
+		s.startCLI() // a change without an attachment: EC2 refuses it, and the script ends
 		return "", false
 	}
-	_, err = s.cli().ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{
+	_, err = s.startCLI().ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{
 		NetworkInterfaceId: &id,
 		Attachment: &types.NetworkInterfaceAttachmentChanges{
 			AttachmentId: attached.AttachmentId, DeleteOnTermination: aws.Bool(true),
@@ -107,11 +107,11 @@ func (s *script) attach(ctx context.Context, n int) (id string, ok bool) {
 	return id, err == nil
 }
 
-// cli simulates a start of the AWS CLI. It tries a call three times, in the retry mode
+// startCLI simulates a start of the AWS CLI. It tries a call three times, in the retry mode
 // "standard", the default of version 2: between tries it waits for a random part of one second,
 // then of two seconds, and so on (botocore, retries/standard.py).
-func (s *script) cli() *ec2.Client {
-	time.Sleep(command.draw() - answer)
+func (s *script) startCLI() *ec2.Client {
+	time.Sleep(command.drawDuration() - answer)
 	return ec2.NewFromConfig(s.world.config, func(o *ec2.Options) {
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts = 3

@@ -67,22 +67,22 @@ func newWorld(ctx context.Context, dir string) (*world, error) {
 				return nil, err
 			}
 			n.Spec.Zones = append(n.Spec.Zones, v1alpha1.SecondaryNetworkZone{
-				Zone: zone, Subnet: subnet.ID, SecurityGroups: []string{w.SecurityGroups(nil)[0].ID},
+				Zone: zone, Subnet: subnet.ID, SecurityGroups: []string{w.ListSecurityGroups(nil)[0].ID},
 			})
 		}
 		w.networks = append(w.networks, n)
 	}
-	go w.boot(ctx)
+	go w.runAccount(ctx)
 	return w, nil
 }
 
-// boot advances the account as time passes, and marks instances as registered.
-func (w *world) boot(ctx context.Context) {
+// runAccount advances the account as time passes, and marks instances as registered.
+func (w *world) runAccount(ctx context.Context) {
 	for ctx.Err() == nil {
-		changed := w.Change()
+		changed := w.WatchChange()
 		due, err := w.Advance()
 		for _, i := range due {
-			err = errors.Join(err, w.Note(i.ID, func(i *account.Instance) {
+			err = errors.Join(err, w.UpdateInstance(i.ID, func(i *account.Instance) {
 				i.Registered, i.Left = true, i.State == account.Terminated
 			}))
 		}
@@ -90,7 +90,7 @@ func (w *world) boot(ctx context.Context) {
 			panic(err) // the account's file cannot be written
 		}
 		wait := time.Hour
-		if next := w.Next(); !next.IsZero() {
+		if next := w.FindNextDue(); !next.IsZero() {
 			wait = max(0, time.Until(next))
 		}
 		timer := time.NewTimer(wait)
@@ -103,9 +103,9 @@ func (w *world) boot(ctx context.Context) {
 	}
 }
 
-// launch starts an instance, as Karpenter does for a NodeClaim.
-func (w *world) launch() (attach.Claim, error) {
-	subnet := w.Subnets(account.Filters{"tag:" + group: {cluster}})[w.claims%2]
+// launchInstance starts an instance, as Karpenter does for a NodeClaim.
+func (w *world) launchInstance() (attach.Claim, error) {
+	subnet := w.ListSubnets(account.Filters{"tag:" + group: {cluster}})[w.claims%2]
 	started, refused, err := w.Launch(account.Order{
 		Offers:   []account.Offer{{Template: template, Type: instanceType, Subnet: subnet.ID, Zone: subnet.Zone}},
 		Capacity: account.OnDemand, Count: 1,
@@ -120,19 +120,19 @@ func (w *world) launch() (attach.Claim, error) {
 	}, nil
 }
 
-// wanted returns the desired interfaces of a cluster with these NodeClaims.
-func (w *world) wanted(claims []attach.Claim) interfaces.Wanted {
+// buildDesired returns the desired interfaces of a cluster with these NodeClaims.
+func (w *world) buildDesired(claims []attach.Claim) interfaces.Wanted {
 	return interfaces.Wanted{
 		Cluster: cluster, Networks: w.networks, Claims: claims,
 		Pools: []attach.Pool{{Name: pool, Networks: []string{w.networks[0].Name, w.networks[1].Name}}},
 	}
 }
 
-// complete reports whether an instance has an interface in each network that is attached, has
+// isComplete reports whether an instance has an interface in each network that is attached, has
 // no check of source and destination, and is deleted with the instance.
-func (w *world) complete(instance string) bool {
+func (w *world) isComplete(instance string) bool {
 	count := 0
-	for _, n := range w.AllInterfaces() {
+	for _, n := range w.ListAllInterfaces() {
 		t := n.Attachment
 		if t != nil && t.Instance == instance && t.DeviceIndex > 0 && t.Status(time.Now()) == "attached" &&
 			t.DeleteOnTermination && !n.SourceDestCheck {
@@ -142,9 +142,9 @@ func (w *world) complete(instance string) bool {
 	return count == len(w.networks)
 }
 
-// loose counts interfaces that are not attached.
-func (w *world) loose() (count int) {
-	for _, n := range w.AllInterfaces() {
+// countLoose counts interfaces that are not attached.
+func (w *world) countLoose() (count int) {
+	for _, n := range w.ListAllInterfaces() {
 		if n.Attachment == nil {
 			count++
 		}

@@ -45,7 +45,7 @@ func Install(ctx context.Context, kubeconfig string, more ...*unstructured.Unstr
 	if err := c.removeWebhooks(ctx); err != nil {
 		return err
 	}
-	objects, err := definitions()
+	objects, err := readCRDs()
 	if err != nil {
 		return err
 	}
@@ -62,8 +62,8 @@ func Install(ctx context.Context, kubeconfig string, more ...*unstructured.Unstr
 	}))
 }
 
-// definitions returns the CRDs of the linked version of Karpenter, and croft's.
-func definitions() ([]*unstructured.Unstructured, error) {
+// readCRDs returns the CRDs of the linked version of Karpenter, and croft's.
+func readCRDs() ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, list := range [][]*apiextensionsv1.CustomResourceDefinition{karpenterapis.CRDs, kwokapis.CRDs} {
 		for _, crd := range list {
@@ -123,8 +123,8 @@ func Decode(content []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// established reports whether the API server serves a CRD's kind.
-func established(u *unstructured.Unstructured) bool {
+// isEstablished reports whether the API server serves a CRD's kind.
+func isEstablished(u *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, c := range conditions {
 		condition, _ := c.(map[string]any)

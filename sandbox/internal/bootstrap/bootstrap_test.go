@@ -20,7 +20,7 @@ func TestEmptyDocumentsAreSkipped(t *testing.T) {
 }
 
 func TestWhatIsInstalledIsWhole(t *testing.T) {
-	crds, err := definitions()
+	crds, err := readCRDs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestEstablished(t *testing.T) {
 			map[string]any{"type": "Established", "status": status},
 		}}}}
 	}
-	if !established(with("True")) || established(with("False")) || established(&unstructured.Unstructured{}) {
+	if !isEstablished(with("True")) || isEstablished(with("False")) || isEstablished(&unstructured.Unstructured{}) {
 		t.Error("the condition is misread")
 	}
 }

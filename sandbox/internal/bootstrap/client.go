@@ -31,9 +31,9 @@ func newClient(kubeconfig string) (*client, error) {
 	return &client{c}, err
 }
 
-// resource returns the client of an object's kind. All objects here are of built-in kinds with
+// findResource returns the client of an object's kind. All objects here are of built-in kinds with
 // regular plurals, so that discovery is not needed.
-func (c *client) resource(u *unstructured.Unstructured) dynamic.ResourceInterface {
+func (c *client) findResource(u *unstructured.Unstructured) dynamic.ResourceInterface {
 	gvr, _ := meta.UnsafeGuessKindToResource(u.GroupVersionKind())
 	if ns := u.GetNamespace(); ns != "" {
 		return c.Resource(gvr).Namespace(ns)
@@ -55,7 +55,7 @@ func (c *client) applyAtOnce(ctx context.Context, objects []*unstructured.Unstru
 	var group sync.WaitGroup
 	for i, u := range objects {
 		group.Go(func() {
-			_, err := c.resource(u).Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+			_, err := c.findResource(u).Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 			switch {
 			case apierrors.IsInvalid(err):
 				failed[i] = &InvalidError{err}
@@ -78,11 +78,11 @@ func (e *InvalidError) Unwrap() error { return e.error }
 func (c *client) awaitEstablished(ctx context.Context, definitions []*unstructured.Unstructured) error {
 	for _, u := range definitions {
 		err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-			current, err := c.resource(u).Get(ctx, u.GetName(), metav1.GetOptions{})
+			current, err := c.findResource(u).Get(ctx, u.GetName(), metav1.GetOptions{})
 			if err != nil {
 				return false, err
 			}
-			return established(current), nil
+			return isEstablished(current), nil
 		})
 		if err != nil {
 			return fmt.Errorf("wait until %s is served: %w", u.GetName(), err)

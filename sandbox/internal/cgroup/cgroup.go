@@ -39,7 +39,7 @@ func (g Groups) Create(node string) (string, error) {
 	for _, root := range roots {
 		dir := root
 		for _, part := range strings.Split(path, "/") {
-			if err := delegate(dir); err != nil {
+			if err := delegateControllers(dir); err != nil {
 				return "", err
 			}
 			parent := dir
@@ -47,7 +47,7 @@ func (g Groups) Create(node string) (string, error) {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return "", err
 			}
-			if err := inherit(parent, dir); err != nil {
+			if err := inheritCPUSets(parent, dir); err != nil {
 				return "", err
 			}
 		}
@@ -55,8 +55,8 @@ func (g Groups) Create(node string) (string, error) {
 	return "/" + path, nil
 }
 
-// delegate enables all controllers of a group for its children, which version 2 requires.
-func delegate(dir string) error {
+// delegateControllers enables all controllers of a group for its children, which version 2 requires.
+func delegateControllers(dir string) error {
 	all, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // version 1
@@ -72,9 +72,9 @@ func delegate(dir string) error {
 	return nil
 }
 
-// inherit copies the CPUs and memory nodes of the parent, which version 1 requires: a group
+// inheritCPUSets copies the CPUs and memory nodes of the parent, which version 1 requires: a group
 // without them accepts no process.
-func inherit(parent, dir string) error {
+func inheritCPUSets(parent, dir string) error {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		value, err := os.ReadFile(filepath.Join(parent, file))
 		if errors.Is(err, fs.ErrNotExist) {

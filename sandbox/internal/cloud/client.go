@@ -17,47 +17,47 @@ import (
 // Client is a client of a sandbox's account, at its address.
 type Client struct{ Address string }
 
-// Calls returns the calls to AWS, the oldest first.
-func (c Client) Calls(ctx context.Context) (out []Call, err error) {
-	return out, c.do(ctx, http.MethodGet, "calls", nil, nil, &out)
+// ListCalls returns the calls to AWS, the oldest first.
+func (c Client) ListCalls(ctx context.Context) (out []Call, err error) {
+	return out, c.sendRequest(ctx, http.MethodGet, "calls", nil, nil, &out)
 }
 
-// Holding returns the resources in the account.
-func (c Client) Holding(ctx context.Context) (out Holding, err error) {
-	return out, c.do(ctx, http.MethodGet, "holding", nil, nil, &out)
+// GetHolding returns the resources in the account.
+func (c Client) GetHolding(ctx context.Context) (out Holding, err error) {
+	return out, c.sendRequest(ctx, http.MethodGet, "holding", nil, nil, &out)
 }
 
-// Faults returns the active faults.
-func (c Client) Faults(ctx context.Context) (out []account.Fault, err error) {
-	return out, c.do(ctx, http.MethodGet, "faults", nil, nil, &out)
+// ListFaults returns the active faults.
+func (c Client) ListFaults(ctx context.Context) (out []account.Fault, err error) {
+	return out, c.sendRequest(ctx, http.MethodGet, "faults", nil, nil, &out)
 }
 
 // AddFault injects a fault, and returns it with its ID.
 func (c Client) AddFault(ctx context.Context, f account.Fault) (out account.Fault, err error) {
-	return out, c.do(ctx, http.MethodPost, "faults", nil, f, &out)
+	return out, c.sendRequest(ctx, http.MethodPost, "faults", nil, f, &out)
 }
 
 // ClearFaults removes faults, all if none are named, and returns their number.
 func (c Client) ClearFaults(ctx context.Context, ids ...string) (cleared int, err error) {
-	return cleared, c.do(ctx, http.MethodDelete, "faults", url.Values{"id": ids}, nil, &cleared)
+	return cleared, c.sendRequest(ctx, http.MethodDelete, "faults", url.Values{"id": ids}, nil, &cleared)
 }
 
 // Interrupt interrupts a spot instance, two minutes after a notice.
 func (c Client) Interrupt(ctx context.Context, instance string) error {
-	return c.do(ctx, http.MethodPost, "interrupt", url.Values{"instance": {instance}}, nil, new(any))
+	return c.sendRequest(ctx, http.MethodPost, "interrupt", url.Values{"instance": {instance}}, nil, new(any))
 }
 
 // Reserve reserves capacity for the account, and returns the reservation's ID.
 func (c Client) Reserve(ctx context.Context, r account.CapacityReservation) (id string, err error) {
-	return id, c.do(ctx, http.MethodPost, "reservations", nil, r, &id)
+	return id, c.sendRequest(ctx, http.MethodPost, "reservations", nil, r, &id)
 }
 
 // AddSubnet creates a subnet in a zone. Node classes find it only by its tags.
 func (c Client) AddSubnet(ctx context.Context, zone, cidr string, tags account.Tags) (made account.Subnet, err error) {
-	return made, c.do(ctx, http.MethodPost, "subnets", nil, account.Subnet{Zone: zone, CIDR: cidr, Tags: tags}, &made)
+	return made, c.sendRequest(ctx, http.MethodPost, "subnets", nil, account.Subnet{Zone: zone, CIDR: cidr, Tags: tags}, &made)
 }
 
-func (c Client) do(ctx context.Context, method, what string, query url.Values, in, out any) error {
+func (c Client) sendRequest(ctx context.Context, method, what string, query url.Values, in, out any) error {
 	var body bytes.Buffer
 	if in != nil {
 		if err := json.NewEncoder(&body).Encode(in); err != nil {

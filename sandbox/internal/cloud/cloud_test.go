@@ -146,7 +146,7 @@ func (s *simulated) template(t *testing.T) string {
 
 func (s *simulated) fleet(capacity string, types ...ec2types.InstanceType) *ec2.CreateFleetInput {
 	var overrides []ec2types.FleetLaunchTemplateOverridesRequest
-	for _, subnet := range s.Subnets(nil) {
+	for _, subnet := range s.ListSubnets(nil) {
 		for _, name := range types {
 			overrides = append(overrides, ec2types.FleetLaunchTemplateOverridesRequest{
 				InstanceType: name, SubnetId: aws.String(subnet.ID), AvailabilityZone: aws.String(subnet.Zone), ImageId: aws.String("ami-1"),
@@ -320,10 +320,10 @@ func TestInstanceLives(t *testing.T) {
 	if len(due) != 1 || due[0].Registered {
 		t.Fatalf("after 19 s it does not register: %+v", due)
 	}
-	if err := s.Note(id, func(i *account.Instance) { i.Registered = true }); err != nil {
+	if err := s.UpdateInstance(id, func(i *account.Instance) { i.Registered = true }); err != nil {
 		t.Fatal(err)
 	}
-	i := s.Instance(id)
+	i := s.FindInstance(id)
 	if ready := i.ReadyAt.Sub(i.Launched); ready < 23*time.Second || ready > 28*time.Second {
 		t.Errorf("its node gets ready after %s", ready)
 	}
@@ -337,7 +337,7 @@ func TestInstanceLives(t *testing.T) {
 	if _, err := s.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: aws.String("x")}}}); err != nil {
 		t.Error(err)
 	}
-	if s.Instance(id).Tags["Name"] != "x" {
+	if s.FindInstance(id).Tags["Name"] != "x" {
 		t.Error("it has no tag Name")
 	}
 	out := must[*ec2.TerminateInstancesOutput](t)(s.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}}))
@@ -360,8 +360,8 @@ func TestAccountIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := must[*account.Account](t)(account.Open(file, settings, s.Now))
-	if len(again.ListFaults()) != 1 || again.Subnets(nil)[0].ID != a.Subnets(nil)[0].ID {
-		t.Errorf("%+v, %+v", again.ListFaults(), again.Subnets(nil))
+	if len(again.ListFaults()) != 1 || again.ListSubnets(nil)[0].ID != a.ListSubnets(nil)[0].ID {
+		t.Errorf("%+v, %+v", again.ListFaults(), again.ListSubnets(nil))
 	}
 }
 
@@ -422,7 +422,7 @@ func TestInstanceFaults(t *testing.T) {
 			id := s.launch(t, "on-demand")
 			s.advance(11 * time.Second)
 			must[[]account.Instance](t)(s.Advance())
-			if i := s.Instance(id); !test.want(i) {
+			if i := s.FindInstance(id); !test.want(i) {
 				t.Errorf("%+v", i)
 			}
 			if left := s.ListFaults(); len(left) > 0 {
@@ -544,12 +544,12 @@ func TestSpotInterruption(t *testing.T) {
 	}
 	s.advance(119 * time.Second)
 	must[[]account.Instance](t)(s.Advance())
-	if got := s.Instance(id).State; got != account.Pending {
+	if got := s.FindInstance(id).State; got != account.Pending {
 		t.Errorf("before the two minutes are over it is %s", got)
 	}
 	s.advance(2 * time.Second)
 	must[[]account.Instance](t)(s.Advance())
-	if got := s.Instance(id).State; got != account.ShuttingDown {
+	if got := s.FindInstance(id).State; got != account.ShuttingDown {
 		t.Errorf("after two minutes it is %s", got)
 	}
 }
@@ -579,13 +579,13 @@ func TestOnDemandIsNotInterrupted(t *testing.T) {
 func TestCallsAreRemembered(t *testing.T) {
 	s, ctx := start(t), t.Context()
 	s.template(t)
-	calls := must[[]cloud.Call](t)(s.client.Calls(ctx))
+	calls := must[[]cloud.Call](t)(s.client.ListCalls(ctx))
 	i := slices.IndexFunc(calls, func(c cloud.Call) bool { return c.Action == "CreateLaunchTemplate" })
 	if i < 0 || calls[i].Service != "ec2" || calls[i].KeyID != "AKIATEST" || calls[i].Params["LaunchTemplateData.MetadataOptions.HttpTokens"] != "required" {
 		t.Errorf("%+v", calls)
 	}
-	if left := must[cloud.Holding](t)(s.client.Holding(ctx)); len(left.Left()) != 2 {
-		t.Errorf("resources left: %v", left.Left())
+	if left := must[cloud.Holding](t)(s.client.GetHolding(ctx)); len(left.ListLeft()) != 2 {
+		t.Errorf("resources left: %v", left.ListLeft())
 	}
 }
 

@@ -24,8 +24,8 @@ type Holding struct {
 	Interfaces []account.Interface `json:"interfaces"`
 }
 
-// Left returns the resources that a cluster created and did not delete.
-func (h *Holding) Left() (out []string) {
+// ListLeft returns the resources that a cluster created and did not delete.
+func (h *Holding) ListLeft() (out []string) {
 	for _, i := range h.Instances {
 		if i.State == account.Pending || i.State == account.Running {
 			out = append(out, "instance/"+i.ID)
@@ -47,17 +47,17 @@ func (h *Holding) Left() (out []string) {
 	return out
 }
 
-// control answers the sandbox's own commands.
-func (s *Server) control(w http.ResponseWriter, r *http.Request) {
+// serveOwn answers the sandbox's own commands.
+func (s *Server) serveOwn(w http.ResponseWriter, r *http.Request) {
 	var answer any
 	var err error
 	switch what := strings.TrimPrefix(r.URL.Path, own); r.Method + " " + what {
 	case "GET healthz":
 		answer = "ok"
 	case "GET calls":
-		answer = s.Calls()
+		answer = s.ListCalls()
 	case "GET holding":
-		answer = s.holding()
+		answer = s.buildHolding()
 	case "GET faults":
 		answer = s.account.ListFaults()
 	case "POST faults":
@@ -92,9 +92,9 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-func (s *Server) holding() Holding {
+func (s *Server) buildHolding() Holding {
 	return Holding{
-		Instances: s.account.Instances(nil), Templates: s.account.Templates(nil), Profiles: s.account.Profiles("/"),
-		Subnets: s.account.Subnets(nil), Groups: s.account.SecurityGroups(nil), Interfaces: s.account.AllInterfaces(),
+		Instances: s.account.ListInstances(nil), Templates: s.account.ListTemplates(nil), Profiles: s.account.ListProfiles("/"),
+		Subnets: s.account.ListSubnets(nil), Groups: s.account.ListSecurityGroups(nil), Interfaces: s.account.ListAllInterfaces(),
 	}
 }

@@ -54,7 +54,7 @@ func tagged(tags ...string) []ec2types.TagSpecification {
 func TestInterfaceLives(t *testing.T) {
 	s, ctx := start(t), t.Context()
 	subnet, instance := s.second(t, "10.0.64.0/24"), s.running(t)
-	group := s.SecurityGroups(nil)[0].ID
+	group := s.ListSecurityGroups(nil)[0].ID
 	n := s.create(t, &ec2.CreateNetworkInterfaceInput{
 		SubnetId: &subnet.ID, Groups: []string{group}, Description: aws.String("n3"), ClientToken: aws.String("one"), TagSpecifications: tagged("croft.dev/network", "n3"),
 	})
@@ -95,11 +95,11 @@ func TestInterfaceLives(t *testing.T) {
 	if got := s.describe(t, id); got.Status != "available" || got.Attachment != nil {
 		t.Errorf("detached: %+v", got)
 	}
-	free := s.Subnets(account.Filters{"subnet-id": {subnet.ID}})[0].Free
+	free := s.ListSubnets(account.Filters{"subnet-id": {subnet.ID}})[0].Free
 	if _, err := s.ec2.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &id}); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Subnets(account.Filters{"subnet-id": {subnet.ID}})[0].Free; got != free+1 {
+	if got := s.ListSubnets(account.Filters{"subnet-id": {subnet.ID}})[0].Free; got != free+1 {
 		t.Errorf("%d addresses are free, and %d were", got, free)
 	}
 	_, err := s.ec2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{NetworkInterfaceIds: []string{id}})
@@ -124,7 +124,7 @@ func TestClientToken(t *testing.T) {
 	if _, err := s.ec2.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: first.NetworkInterfaceId}); err != nil {
 		t.Fatal(err)
 	}
-	if again := s.create(t, order("a")); *again.NetworkInterfaceId != *first.NetworkInterfaceId || s.Interface(*again.NetworkInterfaceId) != nil {
+	if again := s.create(t, order("a")); *again.NetworkInterfaceId != *first.NetworkInterfaceId || s.FindInterface(*again.NetworkInterfaceId) != nil {
 		t.Errorf("after it was deleted: %+v", again)
 	}
 	// The client fills in a token of its own for each call that has none.
@@ -156,25 +156,25 @@ func TestAttachIsRefused(t *testing.T) {
 		}, "IncorrectState"},
 		"another zone": {func(t *testing.T, s *simulated, _, i string) (string, string, int32) {
 			t.Helper()
-			n := s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &s.Subnets(nil)[1].ID})
+			n := s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &s.ListSubnets(nil)[1].ID})
 			return *n.NetworkInterfaceId, i, 1
 		}, "InvalidParameterCombination"},
 		"in use": {func(t *testing.T, s *simulated, n, i string) (string, string, int32) {
 			t.Helper()
-			must[string](t)(s.Attach(n, i, 1))
+			must[string](t)(s.AttachInterface(n, i, 1))
 			return n, i, 2
 		}, "InvalidNetworkInterface.InUse"},
 		"more than m5.large has": {func(t *testing.T, s *simulated, n, i string) (string, string, int32) {
 			t.Helper()
-			subnet := s.Interface(n).Subnet
+			subnet := s.FindInterface(n).Subnet
 			for index := range 2 {
-				must[string](t)(s.Attach(*s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet}).NetworkInterfaceId, i, index+1))
+				must[string](t)(s.AttachInterface(*s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet}).NetworkInterfaceId, i, index+1))
 			}
 			return n, i, 3
 		}, "AttachmentLimitExceeded"},
 		"more addresses than m5.large has": {func(t *testing.T, s *simulated, n, i string) (string, string, int32) {
 			t.Helper()
-			subnet := s.Interface(n).Subnet
+			subnet := s.FindInterface(n).Subnet
 			return *s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet, SecondaryPrivateIpAddressCount: aws.Int32(10)}).NetworkInterfaceId, i, 1
 		}, "PrivateIpAddressLimitExceeded"},
 	} {
@@ -198,7 +198,7 @@ func TestInstanceTakesInterfacesAlong(t *testing.T) {
 	var ids []string
 	for index := range 2 {
 		id := *s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID}).NetworkInterfaceId
-		attachment := must[string](t)(s.Attach(id, instance, index+1))
+		attachment := must[string](t)(s.AttachInterface(id, instance, index+1))
 		if index == 0 {
 			if err := s.ModifyInterface(id, account.InterfaceChange{Attachment: attachment, DeleteOnTermination: true}); err != nil {
 				t.Fatal(err)
@@ -211,14 +211,14 @@ func TestInstanceTakesInterfacesAlong(t *testing.T) {
 	}
 	s.advance(10 * time.Second)
 	must[[]account.Instance](t)(s.Advance())
-	if s.Interface(ids[0]) != nil {
+	if s.FindInterface(ids[0]) != nil {
 		t.Error("the one that was to go is still there")
 	}
-	if n := s.Interface(ids[1]); n == nil || n.Status() != "available" {
+	if n := s.FindInterface(ids[1]); n == nil || n.Status() != "available" {
 		t.Errorf("the one that was to stay: %+v", n)
 	}
-	if left := must[cloud.Holding](t)(s.client.Holding(t.Context())); !strings.Contains(strings.Join(left.Left(), " "), "network-interface/"+ids[1]) {
-		t.Errorf("resources left: %v", left.Left())
+	if left := must[cloud.Holding](t)(s.client.GetHolding(t.Context())); !strings.Contains(strings.Join(left.ListLeft(), " "), "network-interface/"+ids[1]) {
+		t.Errorf("resources left: %v", left.ListLeft())
 	}
 }
 
@@ -255,7 +255,7 @@ func TestAddressesAndPrefixes(t *testing.T) {
 	if len(pods.AssignedPrivateIpAddresses) != 2 {
 		t.Errorf("%+v", pods)
 	}
-	must[string](t)(s.Attach(*id, instance, 1))
+	must[string](t)(s.AttachInterface(*id, instance, 1))
 	if _, err := s.ec2.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: id, SecondaryPrivateIpAddressCount: aws.Int32(7)}); code(err) != "PrivateIpAddressLimitExceeded" {
 		t.Errorf("more than m5.large has: %v", err)
 	}

@@ -100,7 +100,7 @@ func (d *deaths) Change(ctx context.Context, c attach.Change) error {
 // instanceOf returns the instance for which an interface was created; "" if its claim no longer
 // exists.
 func (n *networked) instanceOf(id string) string {
-	made := n.Interface(id)
+	made := n.FindInterface(id)
 	if made == nil {
 		return ""
 	}

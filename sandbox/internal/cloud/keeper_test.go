@@ -49,7 +49,7 @@ func networkedAccount(t *testing.T) *networked {
 		for j, zone := range settings.Zones {
 			subnet := must[account.Subnet](t)(n.client.AddSubnet(t.Context(), zone, fmt.Sprintf("10.%d.%d.0/20", 1+i, 16*j), nil))
 			part := v1alpha1.SecondaryNetworkZone{
-				Zone: zone, Subnet: subnet.ID, SecurityGroups: []string{n.SecurityGroups(nil)[0].ID},
+				Zone: zone, Subnet: subnet.ID, SecurityGroups: []string{n.ListSecurityGroups(nil)[0].ID},
 				CIDR: subnet.CIDR, PodCIDR: fmt.Sprintf("10.%d.%d.0/21", 1+i, 16*j+8),
 			}
 			network.Spec.Zones = append(network.Spec.Zones, part)
@@ -74,7 +74,7 @@ func (n *networked) restart() {
 // launchClaim launches an instance, and adds its NodeClaim.
 func (n *networked) launchClaim(t *testing.T) *attach.Claim {
 	t.Helper()
-	offer := account.Offer{Template: "lt", Type: "m5.large", Subnet: n.Subnets(nil)[n.claims%2].ID, Zone: settings.Zones[n.claims%2]}
+	offer := account.Offer{Template: "lt", Type: "m5.large", Subnet: n.ListSubnets(nil)[n.claims%2].ID, Zone: settings.Zones[n.claims%2]}
 	started, refused, err := n.Launch(account.Order{Offers: []account.Offer{offer}, Capacity: account.OnDemand, Count: 1})
 	if err != nil || len(started) != 1 {
 		t.Fatalf("%v: %+v", err, refused)
@@ -111,7 +111,7 @@ func (n *networked) wait(t *testing.T, d time.Duration) {
 
 // made returns all interfaces except the instances' primary ones.
 func (n *networked) made() []account.Interface {
-	return slices.DeleteFunc(n.AllInterfaces(), func(i account.Interface) bool { return i.Attachment != nil && i.Attachment.DeviceIndex == 0 })
+	return slices.DeleteFunc(n.ListAllInterfaces(), func(i account.Interface) bool { return i.Attachment != nil && i.Attachment.DeviceIndex == 0 })
 }
 
 // wrong describes each interface that is left over, incomplete or missing after the last pass.
@@ -119,7 +119,7 @@ func (n *networked) wrong() (all []string) {
 	want := map[string]*attach.Claim{}
 	for i := range n.wanted.Claims {
 		c := &n.wanted.Claims[i]
-		if state := n.Instance(c.Instance).State; state == account.Running || state == account.Pending {
+		if state := n.FindInstance(c.Instance).State; state == account.Running || state == account.Pending {
 			want[attach.Key(c.UID, "n3")], want[attach.Key(c.UID, "n6")] = c, c
 		}
 	}
@@ -174,7 +174,7 @@ func TestKeeper(t *testing.T) {
 		n.wait(t, time.Second)
 		n.pass(t)
 	}
-	calls := must[[]cloud.Call](t)(n.client.Calls(t.Context()))
+	calls := must[[]cloud.Call](t)(n.client.ListCalls(t.Context()))
 	if slices.ContainsFunc(calls, func(c cloud.Call) bool { return c.Action == "AttachNetworkInterface" }) {
 		t.Error("an instance that is pending was asked to take an interface")
 	}
@@ -194,7 +194,7 @@ func TestKeeper(t *testing.T) {
 		t.Errorf("there is nothing to do, and the next pass is in %s: %v", r.Next, r.Plan)
 	}
 	made := 0
-	for _, c := range must[[]cloud.Call](t)(n.client.Calls(t.Context())) {
+	for _, c := range must[[]cloud.Call](t)(n.client.ListCalls(t.Context())) {
 		if c.Error != "" {
 			t.Errorf("%s: %s", c.Action, c.Error)
 		}
@@ -227,8 +227,8 @@ func TestPrefixesOfReservations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := networkedAccount(t)
 			part := &n.wanted.Networks[0].Spec.Zones[0]
-			for _, r := range must[[]account.CIDRReservation](t)(n.CIDRReservations(part.Subnet, nil)) {
-				must[account.CIDRReservation](t)(n.FreeCIDR(r.ID))
+			for _, r := range must[[]account.CIDRReservation](t)(n.ListCIDRReservations(part.Subnet, nil)) {
+				must[account.CIDRReservation](t)(n.DeleteCIDRReservation(r.ID))
 				if test.kind != "" {
 					must[account.CIDRReservation](t)(n.ReserveCIDR(account.CIDRReservation{Subnet: part.Subnet, CIDR: part.PodCIDR, Kind: test.kind}))
 				}
@@ -283,7 +283,7 @@ func TestKeeperTellsProblems(t *testing.T) {
 				r = n.pass(t)
 			}
 			tries := 0
-			for _, c := range must[[]cloud.Call](t)(n.client.Calls(t.Context())) {
+			for _, c := range must[[]cloud.Call](t)(n.client.ListCalls(t.Context())) {
 				if c.Action == "CreateNetworkInterface" && c.Error == test.want {
 					tries++
 				}
@@ -302,8 +302,8 @@ func TestKeeperTakesAnotherDevice(t *testing.T) {
 	n.wanted.Pools[0].Networks = []string{"n3"}
 	c := n.launchClaim(t)
 	n.wait(t, 11*time.Second)
-	theirs := n.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &n.Subnets(nil)[0].ID})
-	must[string](t)(n.Attach(*theirs.NetworkInterfaceId, c.Instance, 1))
+	theirs := n.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &n.ListSubnets(nil)[0].ID})
+	must[string](t)(n.AttachInterface(*theirs.NetworkInterfaceId, c.Instance, 1))
 	for range 4 {
 		n.wait(t, 5*time.Second)
 		n.pass(t)
@@ -334,7 +334,7 @@ func TestHundredNodesAtOnce(t *testing.T) {
 		t.Fatal(got)
 	}
 	counts, refused := map[string]int{}, 0
-	for _, c := range must[[]cloud.Call](t)(n.client.Calls(t.Context())) {
+	for _, c := range must[[]cloud.Call](t)(n.client.ListCalls(t.Context())) {
 		if c.Error == "RequestLimitExceeded" {
 			refused++
 		} else {
@@ -423,7 +423,7 @@ func killedKeeper(t *testing.T, r *rand.Rand) {
 		n.pass(t)
 	}
 	// Karpenter deletes the claims of terminated instances.
-	n.wanted.Claims = slices.DeleteFunc(n.wanted.Claims, func(c attach.Claim) bool { return n.Instance(c.Instance).State != account.Running })
+	n.wanted.Claims = slices.DeleteFunc(n.wanted.Claims, func(c attach.Claim) bool { return n.FindInstance(c.Instance).State != account.Running })
 	for range 30 {
 		n.wait(t, 2*time.Second)
 		n.pass(t)

@@ -56,37 +56,37 @@ func NewServer(a *account.Account, c service.Cluster) *Server {
 // ServeHTTP answers calls to AWS, and below /sandbox/ the requests of the sandbox's commands.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if isOwn(r) {
-		s.control(w, r)
+		s.serveOwn(w, r)
 		return
 	}
 	earliest := time.After(fastest)
 	id := fmt.Sprintf("%08x-0000-4000-8000-000000000000", s.count.Add(1))
-	req, err := wire.Read(r, id)
+	req, err := wire.ReadRequest(r, id)
 	if err != nil {
-		wire.Write(w, req, id, nil, err)
+		wire.WriteResponse(w, req, id, nil, err)
 		return
 	}
-	if f := s.account.Happens(account.Slow, account.Case{Action: req.Service + ":" + req.Action}); f != nil {
+	if f := s.account.CountFault(account.Slow, account.Case{Action: req.Service + ":" + req.Action}); f != nil {
 		select {
 		case <-time.After(f.Delay):
 		case <-r.Context().Done():
 			return
 		}
 	}
-	needs := s.services.Authorizations(req)
+	needs := s.services.ListAuthorizations(req)
 	answer, err := s.services.Answer(req, needs)
-	s.remember(req, needs, err)
+	s.recordCall(req, needs, err)
 	<-earliest
-	wire.Write(w, req, id, answer, err)
+	wire.WriteResponse(w, req, id, answer, err)
 }
 
-func (s *Server) remember(r *wire.Request, needs []service.Authorization, err error) {
+func (s *Server) recordCall(r *wire.Request, needs []service.Authorization, err error) {
 	call := Call{At: time.Now().UTC(), Service: r.Service, Action: r.Action, KeyID: r.KeyID, Body: r.Body, Authorizations: needs}
 	if r.Body == nil {
-		call.Params = r.Params.Given()
+		call.Params = r.Params.ListAll()
 	}
 	if err != nil {
-		call.Error = wire.Code(err)
+		call.Error = wire.ErrorCode(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,8 +96,8 @@ func (s *Server) remember(r *wire.Request, needs []service.Authorization, err er
 	s.calls = append(s.calls, call)
 }
 
-// Calls returns the recorded calls, the oldest first.
-func (s *Server) Calls() []Call {
+// ListCalls returns the recorded calls, the oldest first.
+func (s *Server) ListCalls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Call{}, s.calls...)

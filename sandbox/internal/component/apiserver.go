@@ -26,12 +26,12 @@ var apiServerNames = []string{
 	"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "10.96.0.1",
 }
 
-func (s *Sandbox) apiServerSpec(server string) (supervisor.Spec, error) {
-	p, err := s.prober(s.cluster, probeClient)
+func (s *Sandbox) buildAPIServerSpec(server string) (supervisor.Spec, error) {
+	p, err := s.newTLSProber(s.cluster, probeClient)
 	if err != nil {
 		return supervisor.Spec{}, err
 	}
-	address := s.address("https", server)
+	address := s.makeAddressFunc("https", server)
 	return supervisor.Spec{
 		Address: address,
 		Command: func() (*exec.Cmd, error) {
@@ -43,56 +43,56 @@ func (s *Sandbox) apiServerSpec(server string) (supervisor.Spec, error) {
 					return nil, err
 				}
 			}
-			nodesArgs, err := s.nodesArgs()
+			nodesArgs, err := s.buildNodesArgs()
 			if err != nil {
 				return nil, err
 			}
-			cmd := s.command(APIServer, slices.Concat(s.apiServerArgs(server), s.auditArgs(), nodesArgs, without(s.config.Without), s.config.APIServerArgs))
+			cmd := s.buildCommand(APIServer, slices.Concat(s.buildAPIServerArgs(server), s.buildAuditArgs(), nodesArgs, buildWithoutArgs(s.config.Without), s.config.APIServerArgs))
 			if s.config.APIServer != "" {
 				cmd.Path = s.config.APIServer
 				cmd.Args = slices.Replace(cmd.Args, 0, 4, s.config.APIServer) // this program, component, its name, --
 			}
 			return cmd, nil
 		},
-		Ready: p.isReady(address),
+		Ready: p.checkReadyz(address),
 		Settle: func(ctx context.Context) error {
 			s.ports.Pin(server)
 			if server != APIServer {
 				return nil
 			}
-			gatekeepers, err := s.gatekeeperObjects()
+			gatekeepers, err := s.readGatekeeperObjects()
 			if err != nil {
-				return supervisor.Permanent(err)
+				return supervisor.MarkPermanent(err)
 			}
-			flux, err := s.fluxObjects()
+			flux, err := s.buildFluxObjects()
 			if err != nil {
-				return supervisor.Permanent(err)
+				return supervisor.MarkPermanent(err)
 			}
-			providers, err := s.awsObjects()
+			providers, err := s.readAWSObjects()
 			if err != nil {
-				return supervisor.Permanent(err)
+				return supervisor.MarkPermanent(err)
 			}
 			err = bootstrap.Install(ctx, s.home.Kubeconfig(Admin), slices.Concat(gatekeepers, flux, providers)...)
 			if errors.As(err, new(*bootstrap.InvalidError)) {
-				err = supervisor.Permanent(fmt.Errorf("the API server refuses objects that this binary was built with: correct them and build again: %w", err))
+				err = supervisor.MarkPermanent(fmt.Errorf("the API server refuses objects that this binary was built with: correct them and build again: %w", err))
 			}
 			return err
 		},
 	}, nil
 }
 
-func (s *Sandbox) apiServerArgs(server string) []string {
+func (s *Sandbox) buildAPIServerArgs(server string) []string {
 	return []string{
 		"--bind-address=" + home.Loopback,
 		"--secure-port=" + strconv.Itoa(s.ports.Port(server)),
-		"--tls-cert-file=" + s.cert(APIServer),
-		"--tls-private-key-file=" + s.key(APIServer),
+		"--tls-cert-file=" + s.certPath(APIServer),
+		"--tls-private-key-file=" + s.keyPath(APIServer),
 		"--client-ca-file=" + s.cluster.CertFile,
 
-		"--etcd-servers=" + s.etcdServers(server),
+		"--etcd-servers=" + s.joinEtcdServers(server),
 		"--etcd-cafile=" + s.etcd.CertFile,
-		"--etcd-certfile=" + s.cert(etcdClient),
-		"--etcd-keyfile=" + s.key(etcdClient),
+		"--etcd-certfile=" + s.certPath(etcdClient),
+		"--etcd-keyfile=" + s.keyPath(etcdClient),
 
 		"--service-cluster-ip-range=" + serviceRange,
 		// An endpoint may not have a loopback address, and the API server has no
@@ -101,7 +101,7 @@ func (s *Sandbox) apiServerArgs(server string) []string {
 		"--endpoint-reconciler-type=none",
 
 		"--service-account-issuer=" + issuer,
-		"--service-account-signing-key-file=" + s.key("sa"),
+		"--service-account-signing-key-file=" + s.keyPath("sa"),
 		"--service-account-key-file=" + s.home.PKI("sa.pub"),
 
 		"--requestheader-client-ca-file=" + s.frontProxy.CertFile,
@@ -109,8 +109,8 @@ func (s *Sandbox) apiServerArgs(server string) []string {
 		"--requestheader-username-headers=X-Remote-User",
 		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
-		"--proxy-client-cert-file=" + s.cert(frontProxyClient),
-		"--proxy-client-key-file=" + s.key(frontProxyClient),
+		"--proxy-client-cert-file=" + s.certPath(frontProxyClient),
+		"--proxy-client-key-file=" + s.keyPath(frontProxyClient),
 
 		"--authorization-mode=Node,RBAC",
 		// In addition to the default plugins, such as PodSecurity and ServiceAccount.

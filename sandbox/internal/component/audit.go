@@ -3,9 +3,9 @@ package component
 // auditMegabytes is the size at which the API server begins a new file: more than any test logs.
 const auditMegabytes = "10000"
 
-// auditArgs returns the API server's arguments for an audit log, if the sandbox has an audit
+// buildAuditArgs returns the API server's arguments for an audit log, if the sandbox has an audit
 // policy.
-func (s *Sandbox) auditArgs() []string {
+func (s *Sandbox) buildAuditArgs() []string {
 	if s.config.AuditPolicy == "" {
 		return nil
 	}

@@ -17,13 +17,13 @@ import (
 // AWSRegion is the only region of the simulated account.
 const AWSRegion = "us-west-2"
 
-// AWSQueue returns the name of the interruption queue: the cluster's name, as in
+// NameAWSQueue returns the name of the interruption queue: the cluster's name, as in
 // Karpenter's documentation.
-func AWSQueue(cluster string) string { return cluster }
+func NameAWSQueue(cluster string) string { return cluster }
 
-// cloudSpec runs the simulated AWS account.
-func (s *Sandbox) cloudSpec() (supervisor.Spec, error) {
-	address := s.address("http", Cloud)
+// buildCloudSpec runs the simulated AWS account.
+func (s *Sandbox) buildCloudSpec() (supervisor.Spec, error) {
+	address := s.makeAddressFunc("http", Cloud)
 	probe := newProber(nil)
 	return supervisor.Spec{
 		Address: address,
@@ -31,27 +31,27 @@ func (s *Sandbox) cloudSpec() (supervisor.Spec, error) {
 			if err := s.ports.Claim(Cloud); err != nil {
 				return nil, err
 			}
-			return s.command(Cloud, []string{
+			return s.buildCommand(Cloud, []string{
 				"--dir=" + s.home.Dir,
 				"--address=" + s.ports.Address(Cloud),
 				"--cluster=" + s.config.AWS.Cluster,
 				"--region=" + AWSRegion,
 				"--zones=" + strings.Join(s.config.Zones, ","),
 				"--speed=" + strconv.FormatFloat(s.config.AWS.Speed, 'g', -1, 64),
-				"--queue=" + AWSQueue(s.config.AWS.Cluster),
+				"--queue=" + NameAWSQueue(s.config.AWS.Cluster),
 				"--cluster-endpoint=https://" + s.ports.Address(APIServer),
-				"--cluster-ca=" + base64.StdEncoding.EncodeToString(s.cluster.PEM()),
+				"--cluster-ca=" + base64.StdEncoding.EncodeToString(s.cluster.EncodePEM()),
 				"--service-range=" + serviceRange,
 			}), nil
 		},
-		Ready: probe.answers(address, "/sandbox/healthz"),
+		Ready: probe.checkPath(address, "/sandbox/healthz"),
 	}, nil
 }
 
-// karpenterAWSSpec runs Karpenter with its AWS provider, in a program of its own:
+// buildKarpenterAWSSpec runs Karpenter with its AWS provider, in a program of its own:
 // the provider changes Karpenter's set of known labels.
-func (s *Sandbox) karpenterAWSSpec() (supervisor.Spec, error) {
-	address := s.address("http", karpenterHealth)
+func (s *Sandbox) buildKarpenterAWSSpec() (supervisor.Spec, error) {
+	address := s.makeAddressFunc("http", karpenterHealth)
 	return supervisor.Spec{
 		Address: address,
 		// Karpenter takes seconds to end its loops, and has no work to finish.
@@ -60,21 +60,21 @@ func (s *Sandbox) karpenterAWSSpec() (supervisor.Spec, error) {
 			if err := s.ports.Claim(karpenterHealth, karpenterMetrics); err != nil {
 				return nil, err
 			}
-			cmd := exec.Command(s.config.AWS.Karpenter, s.karpenterArgs()...)
+			cmd := exec.Command(s.config.AWS.Karpenter, s.buildKarpenterArgs()...)
 			cmd.Dir = s.home.Dir
-			cmd.Env = slices.Concat(cleanEnv(), karpenterEnv, s.awsEnv("AKIASANDBOX"), []string{
+			cmd.Env = slices.Concat(filterEnv(), karpenterEnv, s.buildAWSEnv("AKIASANDBOX"), []string{
 				"CLUSTER_NAME=" + s.config.AWS.Cluster,
-				"INTERRUPTION_QUEUE=" + AWSQueue(s.config.AWS.Cluster),
+				"INTERRUPTION_QUEUE=" + NameAWSQueue(s.config.AWS.Cluster),
 			})
 			return cmd, nil
 		},
-		Ready: newProber(nil).isReady(address),
+		Ready: newProber(nil).checkReadyz(address),
 	}, nil
 }
 
-// awsEnv returns the environment with which a program uses the simulated account, and never the
+// buildAWSEnv returns the environment with which a program uses the simulated account, and never the
 // user's own account. The access key identifies the program.
-func (s *Sandbox) awsEnv(key string) []string {
+func (s *Sandbox) buildAWSEnv(key string) []string {
 	return []string{
 		"AWS_REGION=" + AWSRegion,
 		"AWS_ENDPOINT_URL=http://" + s.ports.Address(Cloud),
@@ -87,8 +87,8 @@ func (s *Sandbox) awsEnv(key string) []string {
 	}
 }
 
-// awsObjects returns the AWS provider's CRDs, which its program prints.
-func (s *Sandbox) awsObjects() ([]*unstructured.Unstructured, error) {
+// readAWSObjects returns the AWS provider's CRDs, which its program prints.
+func (s *Sandbox) readAWSObjects() ([]*unstructured.Unstructured, error) {
 	if s.config.AWS == nil {
 		return nil, nil
 	}

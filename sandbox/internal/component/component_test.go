@@ -35,10 +35,10 @@ func TestSelect(t *testing.T) {
 
 func TestFailedChecksAreNamed(t *testing.T) {
 	body := "[+]ping ok\n[-]poststarthook/rbac/bootstrap-roles failed: reason withheld\n[+]etcd ok\nreadyz check failed\n"
-	if got, want := failures(body), "poststarthook/rbac/bootstrap-roles failed: reason withheld"; got != want {
+	if got, want := listFailures(body), "poststarthook/rbac/bootstrap-roles failed: reason withheld"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := failures("not found\n"); got != "not found" {
+	if got := listFailures("not found\n"); got != "not found" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"croft.dev/croft/sandbox/internal/supervisor"
 )
 
-func (s *Sandbox) controllerManagerSpec() (supervisor.Spec, error) {
-	p, err := s.prober(s.cluster, probeClient)
+func (s *Sandbox) buildControllerManagerSpec() (supervisor.Spec, error) {
+	p, err := s.newTLSProber(s.cluster, probeClient)
 	if err != nil {
 		return supervisor.Spec{}, err
 	}
-	address := s.address("https", ControllerManager)
-	apiServer := s.address("https", APIServer)
+	address := s.makeAddressFunc("https", ControllerManager)
+	apiServer := s.makeAddressFunc("https", APIServer)
 	qps := cmp.Or(s.config.ControllerQPS, 300)
 	controllers := "*"
 	if !s.config.TypeChecks {
@@ -32,10 +32,10 @@ func (s *Sandbox) controllerManagerSpec() (supervisor.Spec, error) {
 			if err := s.ports.Claim(ControllerManager); err != nil {
 				return nil, err
 			}
-			return s.command(ControllerManager, append(s.secureServing(ControllerManager),
+			return s.buildCommand(ControllerManager, append(s.buildServingArgs(ControllerManager),
 				// Each controller has its own service account, as in other clusters.
 				"--use-service-account-credentials=true",
-				"--service-account-private-key-file="+s.key("sa"),
+				"--service-account-private-key-file="+s.keyPath("sa"),
 				"--root-ca-file="+s.cluster.CertFile,
 				"--cluster-signing-cert-file="+s.cluster.CertFile,
 				"--cluster-signing-key-file="+s.cluster.KeyFile,
@@ -51,10 +51,10 @@ func (s *Sandbox) controllerManagerSpec() (supervisor.Spec, error) {
 		// The controller manager answers before its controllers work. Every client first
 		// needs the default service account, without which no pod is admitted.
 		Ready: func(ctx context.Context) error {
-			if err := p.get(ctx, address()+"/healthz"); err != nil {
+			if err := p.checkURL(ctx, address()+"/healthz"); err != nil {
 				return err
 			}
-			if p.get(ctx, apiServer()+"/api/v1/namespaces/default/serviceaccounts/default") != nil {
+			if p.checkURL(ctx, apiServer()+"/api/v1/namespaces/default/serviceaccounts/default") != nil {
 				return errors.New("its controllers have not created the default service account yet")
 			}
 			return nil
@@ -62,14 +62,14 @@ func (s *Sandbox) controllerManagerSpec() (supervisor.Spec, error) {
 	}, nil
 }
 
-// secureServing returns the arguments that the controller manager and the scheduler have in
+// buildServingArgs returns the arguments that the controller manager and the scheduler have in
 // common.
-func (s *Sandbox) secureServing(name string) []string {
+func (s *Sandbox) buildServingArgs(name string) []string {
 	return []string{
 		"--bind-address=" + home.Loopback,
 		"--secure-port=" + strconv.Itoa(s.ports.Port(name)),
-		"--tls-cert-file=" + s.cert(name),
-		"--tls-private-key-file=" + s.key(name),
+		"--tls-cert-file=" + s.certPath(name),
+		"--tls-private-key-file=" + s.keyPath(name),
 		"--client-ca-file=" + s.cluster.CertFile,
 		"--kubeconfig=" + s.home.Kubeconfig(name),
 		"--authentication-kubeconfig=" + s.home.Kubeconfig(name),

@@ -12,11 +12,11 @@ const (
 	croftMetrics = "croft-metrics"
 )
 
-func (s *Sandbox) croftSpec() (supervisor.Spec, error) {
-	address := s.address("http", croftHealth)
+func (s *Sandbox) buildCroftSpec() (supervisor.Spec, error) {
+	address := s.makeAddressFunc("http", croftHealth)
 	return supervisor.Spec{
 		Address: address,
-		Prepare: s.installCroft,
+		Prepare: s.buildInstallCommand,
 		Command: func() (*exec.Cmd, error) {
 			if err := s.ports.Claim(croftHealth, croftMetrics); err != nil {
 				return nil, err
@@ -27,20 +27,20 @@ func (s *Sandbox) croftSpec() (supervisor.Spec, error) {
 				"--health-addr="+s.ports.Address(croftHealth),
 				"--metrics-addr="+s.ports.Address(croftMetrics),
 			)
-			if len(s.apiServers()) > 1 {
-				cmd.Args = append(cmd.Args, "--api-servers="+s.apiServerAddresses())
+			if len(s.listAPIServers()) > 1 {
+				cmd.Args = append(cmd.Args, "--api-servers="+s.joinAPIServerAddresses())
 			}
 			if s.config.AWS != nil {
-				cmd.Env = append(os.Environ(), s.awsEnv("AKIACROFT")...)
+				cmd.Env = append(os.Environ(), s.buildAWSEnv("AKIACROFT")...)
 			}
 			return cmd, nil
 		},
-		Ready: newProber(nil).isReady(address),
+		Ready: newProber(nil).checkReadyz(address),
 	}, nil
 }
 
-// installCroft runs croft install with the rights of an administrator. The operator then runs
+// buildInstallCommand runs croft install with the rights of an administrator. The operator then runs
 // with only the rights that the installation grants.
-func (s *Sandbox) installCroft() *exec.Cmd {
+func (s *Sandbox) buildInstallCommand() *exec.Cmd {
 	return exec.Command(s.config.Croft, "install", "--kubeconfig", s.home.Kubeconfig(Admin))
 }

@@ -10,32 +10,32 @@ import (
 
 const etcdClient = "kube-apiserver-etcd-client"
 
-func (s *Sandbox) etcdSpec(member string) (supervisor.Spec, error) {
-	p, err := s.prober(s.etcd, etcdClient)
+func (s *Sandbox) buildEtcdSpec(member string) (supervisor.Spec, error) {
+	p, err := s.newTLSProber(s.etcd, etcdClient)
 	if err != nil {
 		return supervisor.Spec{}, err
 	}
-	address := s.address("https", member)
+	address := s.makeAddressFunc("https", member)
 	return supervisor.Spec{
 		Address: address,
 		Command: func() (*exec.Cmd, error) {
-			if err := s.ports.Claim(member, peerOf(member)); err != nil {
+			if err := s.ports.Claim(member, namePeerPort(member)); err != nil {
 				return nil, err
 			}
 			args := []string{
 				"--data-dir=" + s.home.Data() + strings.TrimPrefix(member, Etcd),
 				"--client-address=" + s.ports.Address(member),
-				"--peer-address=" + s.ports.Address(peerOf(member)),
+				"--peer-address=" + s.ports.Address(namePeerPort(member)),
 				"--ca-file=" + s.etcd.CertFile,
-				"--cert-file=" + s.cert(Etcd),
-				"--key-file=" + s.key(Etcd),
+				"--cert-file=" + s.certPath(Etcd),
+				"--key-file=" + s.keyPath(Etcd),
 			}
 			if s.config.EtcdMembers > 1 {
-				args = append(args, "--name="+member, "--members="+s.initialCluster())
+				args = append(args, "--name="+member, "--members="+s.formatInitialCluster())
 			}
-			return s.command(Etcd, args), nil
+			return s.buildCommand(Etcd, args), nil
 		},
-		Ready: p.isReady(address),
+		Ready: p.checkReadyz(address),
 		Settle: func(context.Context) error {
 			s.ports.Pin(member)
 			return nil
@@ -43,11 +43,11 @@ func (s *Sandbox) etcdSpec(member string) (supervisor.Spec, error) {
 	}, nil
 }
 
-// initialCluster returns etcd's members in the format of etcd's option --initial-cluster.
-func (s *Sandbox) initialCluster() string {
+// formatInitialCluster returns etcd's members in the format of etcd's option --initial-cluster.
+func (s *Sandbox) formatInitialCluster() string {
 	var all []string
-	for _, member := range s.etcdMembers() {
-		all = append(all, member+"=https://"+s.ports.Address(peerOf(member)))
+	for _, member := range s.listEtcdMembers() {
+		all = append(all, member+"=https://"+s.ports.Address(namePeerPort(member)))
 	}
 	return strings.Join(all, ",")
 }

@@ -27,26 +27,26 @@ const (
 	sourceAccount = "source-controller"
 )
 
-func (s *Sandbox) fluxSpec() (supervisor.Spec, error) {
-	address := s.address("http", fluxHealth)
+func (s *Sandbox) buildFluxSpec() (supervisor.Spec, error) {
+	address := s.makeAddressFunc("http", fluxHealth)
 	return supervisor.Spec{
 		Address: address,
 		Command: func() (*exec.Cmd, error) {
 			if err := s.ports.Claim(fluxHealth, fluxMetrics); err != nil {
 				return nil, err
 			}
-			cmd := exec.Command(s.config.Flux, s.fluxArgs()...)
+			cmd := exec.Command(s.config.Flux, s.buildFluxArgs()...)
 			cmd.Dir = s.home.Dir
-			cmd.Env = append(cleanEnv(), "KUBECONFIG="+s.home.Kubeconfig(Flux), "RUNTIME_NAMESPACE="+fluxNamespace)
+			cmd.Env = append(filterEnv(), "KUBECONFIG="+s.home.Kubeconfig(Flux), "RUNTIME_NAMESPACE="+fluxNamespace)
 			return cmd, nil
 		},
-		Ready: newProber(nil).isReady(address),
+		Ready: newProber(nil).checkReadyz(address),
 	}, nil
 }
 
-// fluxArgs returns the arguments of kustomize-controller: the multi-tenancy lockdown of Flux's
+// buildFluxArgs returns the arguments of kustomize-controller: the multi-tenancy lockdown of Flux's
 // documentation, and the feature by which a new push ends the wait for the previous one.
-func (s *Sandbox) fluxArgs() []string {
+func (s *Sandbox) buildFluxArgs() []string {
 	return []string{
 		"--watch-all-namespaces=true",
 		"--no-cross-namespace-refs=true",
@@ -62,9 +62,9 @@ func (s *Sandbox) fluxArgs() []string {
 	}
 }
 
-// gitSpec runs the Git server, which replaces source-controller for its repositories.
-func (s *Sandbox) gitSpec() (supervisor.Spec, error) {
-	address := s.address("http", Git)
+// buildGitSpec runs the Git server, which replaces source-controller for its repositories.
+func (s *Sandbox) buildGitSpec() (supervisor.Spec, error) {
+	address := s.makeAddressFunc("http", Git)
 	return supervisor.Spec{
 		Address: address,
 		Command: func() (*exec.Cmd, error) {
@@ -74,21 +74,21 @@ func (s *Sandbox) gitSpec() (supervisor.Spec, error) {
 			if err := s.ports.Claim(Git); err != nil {
 				return nil, err
 			}
-			return s.command(Git, []string{"--dir=" + s.home.Dir, "--address=" + s.ports.Address(Git)}), nil
+			return s.buildCommand(Git, []string{"--dir=" + s.home.Dir, "--address=" + s.ports.Address(Git)}), nil
 		},
-		Ready: newProber(nil).isReady(address),
+		Ready: newProber(nil).checkReadyz(address),
 		// Tenants' GitRepositories contain the server's address.
 		Settle: func(context.Context) error { s.ports.Pin(Git); return nil },
 	}, nil
 }
 
-// fluxObjects returns the objects that must exist before Flux starts: its CRDs, and the rights
+// buildFluxObjects returns the objects that must exist before Flux starts: its CRDs, and the rights
 // of Flux's own manifests. kustomize-controller has all rights, since it impersonates others.
-func (s *Sandbox) fluxObjects() ([]*unstructured.Unstructured, error) {
+func (s *Sandbox) buildFluxObjects() ([]*unstructured.Unstructured, error) {
 	if s.config.Flux == "" {
 		return nil, nil
 	}
-	definitions, err := FluxDefinitions(s.config.Flux)
+	definitions, err := ReadFluxCRDs(s.config.Flux)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +123,8 @@ func (s *Sandbox) fluxObjects() ([]*unstructured.Unstructured, error) {
 	), nil
 }
 
-// FluxDefinitions reads the CRDs of a kustomize-controller binary, from BINARY.yaml.
-func FluxDefinitions(binary string) ([]*unstructured.Unstructured, error) {
+// ReadFluxCRDs reads the CRDs of a kustomize-controller binary, from BINARY.yaml.
+func ReadFluxCRDs(binary string) ([]*unstructured.Unstructured, error) {
 	path := binary + ".yaml"
 	content, err := os.ReadFile(path)
 	if err != nil {

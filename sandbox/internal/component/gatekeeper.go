@@ -25,20 +25,20 @@ const (
 	gatekeeperMetrics = "gatekeeper-metrics"
 )
 
-func (s *Sandbox) gatekeeperSpec() (supervisor.Spec, error) {
-	address := s.address("http", gatekeeperHealth)
+func (s *Sandbox) buildGatekeeperSpec() (supervisor.Spec, error) {
+	address := s.makeAddressFunc("http", gatekeeperHealth)
 	// Gatekeeper is ready only when it has processed all existing templates, constraints and
 	// mutators, and its webhook serves.
-	ready := newProber(nil).isReady(address)
+	ready := newProber(nil).checkReadyz(address)
 	return supervisor.Spec{
 		Address: address,
 		Command: func() (*exec.Cmd, error) {
 			if err := s.ports.Claim(Gatekeeper, gatekeeperHealth, gatekeeperMetrics); err != nil {
 				return nil, err
 			}
-			cmd := exec.Command(s.config.Gatekeeper, s.gatekeeperArgs()...)
+			cmd := exec.Command(s.config.Gatekeeper, s.buildGatekeeperArgs()...)
 			cmd.Dir = s.home.Dir
-			cmd.Env = append(cleanEnv(),
+			cmd.Env = append(filterEnv(),
 				"POD_NAMESPACE="+gatekeeper.Namespace,
 				"POD_NAME="+gatekeeper.PodName,
 			)
@@ -49,15 +49,15 @@ func (s *Sandbox) gatekeeperSpec() (supervisor.Spec, error) {
 			if err := s.serveGatekeeper(ready); err != nil {
 				return err
 			}
-			return s.askGatekeeper(ctx)
+			return s.installGatekeeperWebhooks(ctx)
 		},
 	}, nil
 }
 
-// gatekeeperArgs returns the arguments of one process that does the work of all Gatekeeper's
+// buildGatekeeperArgs returns the arguments of one process that does the work of all Gatekeeper's
 // pods. Upstream runs the webhooks and the audit in separate pods; without --operation, one
 // process does both.
-func (s *Sandbox) gatekeeperArgs() []string {
+func (s *Sandbox) buildGatekeeperArgs() []string {
 	args := []string{
 		"--kubeconfig=" + s.home.Kubeconfig(Gatekeeper),
 		"--host=" + home.Loopback,
@@ -70,7 +70,7 @@ func (s *Sandbox) gatekeeperArgs() []string {
 		"--otlp-endpoint=" + s.ports.Address(gatekeeperMetrics),
 		"--otlp-metric-interval=8760h",
 		"--disable-cert-rotation",
-		"--cert-dir=" + s.gatekeeperCerts(),
+		"--cert-dir=" + s.gatekeeperCertDir(),
 		"--api-cache-dir=" + s.home.Path("gatekeeper-audit"),
 		// The default waits until Services no longer route to the pod. Here there are none.
 		"--shutdown-delay=0",
@@ -85,16 +85,16 @@ func (s *Sandbox) gatekeeperArgs() []string {
 	return args
 }
 
-// gatekeeperObjects returns the objects that must exist before Gatekeeper starts.
-func (s *Sandbox) gatekeeperObjects() ([]*unstructured.Unstructured, error) {
+// readGatekeeperObjects returns the objects that must exist before Gatekeeper starts.
+func (s *Sandbox) readGatekeeperObjects() ([]*unstructured.Unstructured, error) {
 	if s.config.Gatekeeper == "" {
 		return nil, nil
 	}
-	manifest, err := gatekeeper.Read(gatekeeper.ManifestOf(s.config.Gatekeeper))
+	manifest, err := gatekeeper.Read(gatekeeper.ManifestPath(s.config.Gatekeeper))
 	if err != nil {
 		return nil, err
 	}
-	return append(manifest.Objects, gatekeeper.Pod()), nil
+	return append(manifest.Objects, gatekeeper.NewPod()), nil
 }
 
 // serveGatekeeper listens on the address in the webhook configurations, and forwards requests
@@ -123,21 +123,21 @@ func (s *Sandbox) serveGatekeeper(ready func(context.Context) error) error {
 	return nil
 }
 
-// askGatekeeper installs Gatekeeper's webhooks, and succeeds once the API server calls them.
-func (s *Sandbox) askGatekeeper(ctx context.Context) error {
-	manifest, err := gatekeeper.Read(gatekeeper.ManifestOf(s.config.Gatekeeper))
+// installGatekeeperWebhooks installs Gatekeeper's webhooks, and succeeds once the API server calls them.
+func (s *Sandbox) installGatekeeperWebhooks(ctx context.Context) error {
+	manifest, err := gatekeeper.Read(gatekeeper.ManifestPath(s.config.Gatekeeper))
 	if err != nil {
 		return err
 	}
-	configurations, err := manifest.PointTo(s.ports.Address(gatekeeperService), s.cluster.PEM())
+	configurations, err := manifest.BuildWebhooks(s.ports.Address(gatekeeperService), s.cluster.EncodePEM())
 	if err != nil {
-		return supervisor.Permanent(err)
+		return supervisor.MarkPermanent(err)
 	}
 	admin := s.home.Kubeconfig(Admin)
 	if err := bootstrap.InstallWebhooks(ctx, admin, configurations); err != nil {
 		return err
 	}
-	return gatekeeper.Asked(ctx, admin)
+	return gatekeeper.CheckCalls(ctx, admin)
 }
 
 // issueGatekeeper writes Gatekeeper's certificate, whose file names are fixed.
@@ -145,10 +145,10 @@ func (s *Sandbox) issueGatekeeper() error {
 	if s.config.Gatekeeper == "" {
 		return nil
 	}
-	if err := os.MkdirAll(s.gatekeeperCerts(), 0o700); err != nil {
+	if err := os.MkdirAll(s.gatekeeperCertDir(), 0o700); err != nil {
 		return fmt.Errorf("certificate of Gatekeeper: %w", err)
 	}
-	return s.cluster.IssueTo(s.gatekeeperCerts(), "tls", pki.Leaf{Hosts: []string{home.Loopback, "localhost"}})
+	return s.cluster.IssueTo(s.gatekeeperCertDir(), "tls", pki.Leaf{Hosts: []string{home.Loopback, "localhost"}})
 }
 
-func (s *Sandbox) gatekeeperCerts() string { return s.home.PKI(Gatekeeper) }
+func (s *Sandbox) gatekeeperCertDir() string { return s.home.PKI(Gatekeeper) }

@@ -26,16 +26,16 @@ var identities = map[string]pki.Leaf{
 	Admin:             adminIdentity,
 	ControllerManager: {User: "system:kube-controller-manager"},
 	Scheduler:         {User: "system:kube-scheduler"},
-	Karpenter:         serviceAccount("karpenter", "karpenter"),
-	Kwok:              serviceAccount("kube-system", "kwok-controller"),
-	Gatekeeper:        serviceAccount(gatekeeper.Namespace, gatekeeper.ServiceAccount),
-	Flux:              serviceAccount(fluxNamespace, fluxAccount),
-	Git:               serviceAccount(fluxNamespace, sourceAccount),
-	Cloud:             serviceAccount("kube-system", "cloud-controller-manager"),
-	Croft:             serviceAccount("croft-system", "croft"),
+	Karpenter:         newServiceAccount("karpenter", "karpenter"),
+	Kwok:              newServiceAccount("kube-system", "kwok-controller"),
+	Gatekeeper:        newServiceAccount(gatekeeper.Namespace, gatekeeper.ServiceAccount),
+	Flux:              newServiceAccount(fluxNamespace, fluxAccount),
+	Git:               newServiceAccount(fluxNamespace, sourceAccount),
+	Cloud:             newServiceAccount("kube-system", "cloud-controller-manager"),
+	Croft:             newServiceAccount("croft-system", "croft"),
 }
 
-func serviceAccount(namespace, name string) pki.Leaf {
+func newServiceAccount(namespace, name string) pki.Leaf {
 	return pki.Leaf{
 		User:   "system:serviceaccount:" + namespace + ":" + name,
 		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace},
@@ -47,7 +47,7 @@ func serviceAccount(namespace, name string) pki.Leaf {
 func (s *Sandbox) writeKubeconfigs() error {
 	server := "https://" + s.ports.Address(APIServer)
 	for _, name := range slices.Sorted(maps.Keys(identities)) {
-		content, err := kubeconfig(s.cluster, server, identities[name])
+		content, err := buildKubeconfig(s.cluster, server, identities[name])
 		if err != nil {
 			return fmt.Errorf("kubeconfig of %s: %w", name, err)
 		}
@@ -58,9 +58,9 @@ func (s *Sandbox) writeKubeconfigs() error {
 	return nil
 }
 
-// KubeconfigFor issues a kubeconfig for any identity, valid for a year.
-func KubeconfigFor(h home.Home, user string, groups []string) ([]byte, error) {
-	authority, err := ClusterAuthority(h)
+// IssueKubeconfig issues a kubeconfig for any identity, valid for a year.
+func IssueKubeconfig(h home.Home, user string, groups []string) ([]byte, error) {
+	authority, err := LoadClusterAuthority(h)
 	if err != nil {
 		return nil, err
 	}
@@ -68,19 +68,19 @@ func KubeconfigFor(h home.Home, user string, groups []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kubeconfig(authority, admin.Clusters[contextName].Server, pki.Leaf{User: user, Groups: groups})
+	return buildKubeconfig(authority, admin.Clusters[contextName].Server, pki.Leaf{User: user, Groups: groups})
 }
 
-// KubeconfigAt returns the administrator's kubeconfig for one of several API servers.
-func KubeconfigAt(h home.Home, server string) ([]byte, error) {
-	config, err := h.Config()
+// BuildAdminKubeconfig returns the administrator's kubeconfig for one of several API servers.
+func BuildAdminKubeconfig(h home.Home, server string) ([]byte, error) {
+	config, err := h.ReadConfig()
 	if err != nil {
 		return nil, err
 	}
-	if servers := replicas(APIServer, config.APIServers); !slices.Contains(servers, server) {
+	if servers := nameReplicas(APIServer, config.APIServers); !slices.Contains(servers, server) {
 		return nil, fmt.Errorf("there is no API server %q: choose from %s", server, strings.Join(servers, ", "))
 	}
-	ports, err := h.Ports()
+	ports, err := h.ReadPorts()
 	if err != nil {
 		return nil, err
 	}
@@ -94,14 +94,14 @@ func KubeconfigAt(h home.Home, server string) ([]byte, error) {
 
 const contextName = "croft-sandbox"
 
-func kubeconfig(authority *pki.Authority, server string, identity pki.Leaf) ([]byte, error) {
+func buildKubeconfig(authority *pki.Authority, server string, identity pki.Leaf) ([]byte, error) {
 	pair, err := authority.Issue(identity)
 	if err != nil {
 		return nil, err
 	}
 	return clientcmd.Write(clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{
-			contextName: {Server: server, CertificateAuthorityData: authority.PEM()},
+			contextName: {Server: server, CertificateAuthorityData: authority.EncodePEM()},
 		},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{
 			identity.User: {ClientCertificateData: pair.Cert, ClientKeyData: pair.Key},

@@ -24,7 +24,7 @@ var karpenterEnv = []string{
 	"BATCH_MAX_DURATION=2s",
 }
 
-func (s *Sandbox) karpenterArgs() []string {
+func (s *Sandbox) buildKarpenterArgs() []string {
 	return []string{
 		"--kubeconfig=" + s.home.Kubeconfig(Karpenter),
 		"--health-address=" + s.ports.Address(karpenterHealth),
@@ -32,8 +32,8 @@ func (s *Sandbox) karpenterArgs() []string {
 	}
 }
 
-func (s *Sandbox) karpenterSpec() (supervisor.Spec, error) {
-	address := s.address("http", karpenterHealth)
+func (s *Sandbox) buildKarpenterSpec() (supervisor.Spec, error) {
+	address := s.makeAddressFunc("http", karpenterHealth)
 	return supervisor.Spec{
 		Address: address,
 		// Karpenter takes seconds to end its loops, and has no work to finish.
@@ -42,7 +42,7 @@ func (s *Sandbox) karpenterSpec() (supervisor.Spec, error) {
 			if err := s.ports.Claim(karpenterHealth, karpenterMetrics); err != nil {
 				return nil, err
 			}
-			types, err := instancetypes.JSON(s.config.Zones)
+			types, err := instancetypes.EncodeJSON(s.config.Zones)
 			if err != nil {
 				return nil, err
 			}
@@ -50,10 +50,10 @@ func (s *Sandbox) karpenterSpec() (supervisor.Spec, error) {
 			if err := home.Write(file, types); err != nil {
 				return nil, err
 			}
-			return s.command(Karpenter, s.karpenterArgs(),
+			return s.buildCommand(Karpenter, s.buildKarpenterArgs(),
 				append(karpenterEnv, "INSTANCE_TYPES_FILE_PATH="+file)...,
 			), nil
 		},
-		Ready: newProber(nil).isReady(address),
+		Ready: newProber(nil).checkReadyz(address),
 	}, nil
 }

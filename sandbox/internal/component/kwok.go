@@ -25,8 +25,8 @@ var stages = []string{
 	podfast.DefaultPodDelete,
 }
 
-func (s *Sandbox) kwokSpec() (supervisor.Spec, error) {
-	address := s.address("http", Kwok)
+func (s *Sandbox) buildKwokSpec() (supervisor.Spec, error) {
+	address := s.makeAddressFunc("http", Kwok)
 	return supervisor.Spec{
 		Address: address,
 		Command: func() (*exec.Cmd, error) {
@@ -37,7 +37,7 @@ func (s *Sandbox) kwokSpec() (supervisor.Spec, error) {
 			if err := home.Write(config, []byte(strings.Join(stages, "---\n"))); err != nil {
 				return nil, err
 			}
-			return s.command(Kwok, []string{
+			return s.buildCommand(Kwok, []string{
 				"--config=" + config,
 				"--kubeconfig=" + s.home.Kubeconfig(Kwok),
 				"--server-address=" + s.ports.Address(Kwok),
@@ -51,6 +51,6 @@ func (s *Sandbox) kwokSpec() (supervisor.Spec, error) {
 				"KWOK_WORKDIR="+s.home.Etc("kwok"),
 			), nil
 		},
-		Ready: newProber(nil).isReady(address),
+		Ready: newProber(nil).checkReadyz(address),
 	}, nil
 }

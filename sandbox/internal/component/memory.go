@@ -15,7 +15,7 @@ import (
 func collectRarely() []string {
 	meminfo, _ := os.ReadFile("/proc/meminfo")
 	cgroup, _ := os.ReadFile("/sys/fs/cgroup/memory.max")
-	return []string{"GOGC=400", fmt.Sprintf("GOMEMLIMIT=%d", memoryOf(string(meminfo), string(cgroup))/4)}
+	return []string{"GOGC=400", fmt.Sprintf("GOMEMLIMIT=%d", computeMemory(string(meminfo), string(cgroup))/4)}
 }
 
 const (
@@ -25,9 +25,9 @@ const (
 	least = int64(4 << 30)
 )
 
-// memoryOf returns the smaller of the machine's memory, from /proc/meminfo, and the container's
+// computeMemory returns the smaller of the machine's memory, from /proc/meminfo, and the container's
 // limit, in bytes.
-func memoryOf(meminfo, cgroup string) int64 {
+func computeMemory(meminfo, cgroup string) int64 {
 	memory := usual
 	for line := range strings.Lines(meminfo) {
 		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "MemTotal:" {

@@ -23,7 +23,7 @@ func TestMemory(t *testing.T) {
 		{"a machine without meminfo", "", "", 16 * gib},
 		{"a file of another form", "MemTotal: much kB\n", "much", 16 * gib},
 	} {
-		if got := memoryOf(test.meminfo, test.cgroup); got != test.want {
+		if got := computeMemory(test.meminfo, test.cgroup); got != test.want {
 			t.Errorf("%s: %d, want %d", test.name, got, test.want)
 		}
 	}

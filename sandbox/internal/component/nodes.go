@@ -15,9 +15,9 @@ import (
 	"croft.dev/croft/sandbox/internal/supervisor"
 )
 
-// nodesSpec runs real nodes instead of kwok's.
-func (s *Sandbox) nodesSpec() (supervisor.Spec, error) {
-	address := s.address("http", Nodes)
+// buildNodesSpec runs real nodes instead of kwok's.
+func (s *Sandbox) buildNodesSpec() (supervisor.Spec, error) {
+	address := s.makeAddressFunc("http", Nodes)
 	return supervisor.Spec{
 		Address: address,
 		Grace:   20 * time.Second, // it removes control groups
@@ -34,16 +34,16 @@ func (s *Sandbox) nodesSpec() (supervisor.Spec, error) {
 			if s.config.Enforced {
 				cmd.Args = append(cmd.Args, "--enforced")
 			}
-			cmd.Dir, cmd.Env = s.home.Dir, cleanEnv()
+			cmd.Dir, cmd.Env = s.home.Dir, filterEnv()
 			return cmd, nil
 		},
-		Ready: newProber(nil).isReady(address),
+		Ready: newProber(nil).checkReadyz(address),
 	}, nil
 }
 
-// nodesArgs returns arguments with which the API server connects to kubelets and pods through
+// buildNodesArgs returns arguments with which the API server connects to kubelets and pods through
 // the nodes' proxy, and writes the file that they name.
-func (s *Sandbox) nodesArgs() ([]string, error) {
+func (s *Sandbox) buildNodesArgs() ([]string, error) {
 	if s.config.Nodes == "" {
 		return nil, nil
 	}
@@ -58,8 +58,8 @@ egressSelections:
 `))
 	return []string{
 		"--egress-selector-config-file=" + file,
-		"--kubelet-client-certificate=" + s.cert(probeClient),
-		"--kubelet-client-key=" + s.key(probeClient),
+		"--kubelet-client-certificate=" + s.certPath(probeClient),
+		"--kubelet-client-key=" + s.keyPath(probeClient),
 		// No DNS server resolves the nodes' names.
 		"--kubelet-preferred-address-types=InternalIP",
 	}, err
@@ -77,14 +77,14 @@ func NodesCgroup(h home.Home) string {
 	return "croft-sandbox-" + hex.EncodeToString(sum[:6])
 }
 
-// KubeconfigOfNode issues a kubeconfig for a program on a node. The program connects to the API
+// IssueNodeKubeconfig issues a kubeconfig for a program on a node. The program connects to the API
 // server by an address that the server's certificate does not have.
-func KubeconfigOfNode(h home.Home, server, user string, groups []string) ([]byte, error) {
-	authority, err := ClusterAuthority(h)
+func IssueNodeKubeconfig(h home.Home, server, user string, groups []string) ([]byte, error) {
+	authority, err := LoadClusterAuthority(h)
 	if err != nil {
 		return nil, err
 	}
-	content, err := kubeconfig(authority, server, pki.Leaf{User: user, Groups: groups})
+	content, err := buildKubeconfig(authority, server, pki.Leaf{User: user, Groups: groups})
 	if err != nil {
 		return nil, err
 	}

@@ -21,14 +21,14 @@ type prober struct {
 // probeClient is the name of the client certificate of the supervisor's health checks.
 const probeClient = "probe"
 
-func (s *Sandbox) prober(authority *pki.Authority, client string) (*prober, error) {
-	cert, err := tls.LoadX509KeyPair(s.cert(client), s.key(client))
+func (s *Sandbox) newTLSProber(authority *pki.Authority, client string) (*prober, error) {
+	cert, err := tls.LoadX509KeyPair(s.certPath(client), s.keyPath(client))
 	if err != nil {
 		return nil, err
 	}
 	return newProber(&tls.Config{
 		MinVersion:   tls.VersionTLS12,
-		RootCAs:      authority.Pool(),
+		RootCAs:      authority.NewPool(),
 		Certificates: []tls.Certificate{cert},
 	}), nil
 }
@@ -40,8 +40,8 @@ func newProber(config *tls.Config) *prober {
 	}}}
 }
 
-// get returns an error unless the status of the answer is 200.
-func (p *prober) get(ctx context.Context, url string) error {
+// checkURL returns an error unless the status of the answer is 200.
+func (p *prober) checkURL(ctx context.Context, url string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
@@ -56,14 +56,14 @@ func (p *prober) get(ctx context.Context, url string) error {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s: %s", url, resp.Status, failures(string(body)))
+		return fmt.Errorf("%s answers %s: %s", url, resp.Status, listFailures(string(body)))
 	}
 	return nil
 }
 
-// failures returns the failed checks of a Kubernetes component's answer, or the whole answer if
+// listFailures returns the failed checks of a Kubernetes component's answer, or the whole answer if
 // it lists none.
-func failures(body string) string {
+func listFailures(body string) string {
 	var failed []string
 	for line := range strings.Lines(body) {
 		if strings.HasPrefix(line, "[-]") {
@@ -76,12 +76,12 @@ func failures(body string) string {
 	return strings.Join(failed, "; ")
 }
 
-// answers returns a readiness check that requests a path of a component.
-func (p *prober) answers(address func() string, path string) func(context.Context) error {
-	return func(ctx context.Context) error { return p.get(ctx, address()+path) }
+// checkPath returns a readiness check that requests a path of a component.
+func (p *prober) checkPath(address func() string, path string) func(context.Context) error {
+	return func(ctx context.Context) error { return p.checkURL(ctx, address()+path) }
 }
 
-// isReady returns a readiness check that requests a component's /readyz.
-func (p *prober) isReady(address func() string) func(context.Context) error {
-	return p.answers(address, "/readyz")
+// checkReadyz returns a readiness check that requests a component's /readyz.
+func (p *prober) checkReadyz(address func() string) func(context.Context) error {
+	return p.checkPath(address, "/readyz")
 }

@@ -13,11 +13,11 @@ import (
 // link is frozen, its API server is cut off from etcd, but its connections stay open.
 const Link = "link"
 
-// LinkOf returns the name of an API server's link.
-func LinkOf(server string) string { return server + "-" + Link }
+// NameLink returns the name of an API server's link.
+func NameLink(server string) string { return server + "-" + Link }
 
-// replicas returns the names of a component's n replicas. The first has the component's name.
-func replicas(component string, n int) []string {
+// nameReplicas returns the names of a component's n replicas. The first has the component's name.
+func nameReplicas(component string, n int) []string {
 	names := []string{component}
 	for i := 2; i <= n; i++ {
 		names = append(names, component+"-"+strconv.Itoa(i))
@@ -25,67 +25,67 @@ func replicas(component string, n int) []string {
 	return names
 }
 
-// apiServers returns the names of a sandbox's API servers.
-func (s *Sandbox) apiServers() []string { return replicas(APIServer, s.config.APIServers) }
+// listAPIServers returns the names of a sandbox's API servers.
+func (s *Sandbox) listAPIServers() []string { return nameReplicas(APIServer, s.config.APIServers) }
 
-// apiServerAddresses returns the addresses of all API servers. No EndpointSlice lists them: it
+// joinAPIServerAddresses returns the addresses of all API servers. No EndpointSlice lists them: it
 // may not contain a loopback address.
-func (s *Sandbox) apiServerAddresses() string {
+func (s *Sandbox) joinAPIServerAddresses() string {
 	var all []string
-	for _, server := range s.apiServers() {
+	for _, server := range s.listAPIServers() {
 		all = append(all, s.ports.Address(server))
 	}
 	return strings.Join(all, ",")
 }
 
-func (s *Sandbox) etcdMembers() []string { return replicas(Etcd, s.config.EtcdMembers) }
+func (s *Sandbox) listEtcdMembers() []string { return nameReplicas(Etcd, s.config.EtcdMembers) }
 
-// linked reports whether API servers connect to etcd by links.
-func (s *Sandbox) linked() bool { return s.config.APIServers > 1 || s.config.EtcdMembers > 1 }
+// usesLinks reports whether API servers connect to etcd by links.
+func (s *Sandbox) usesLinks() bool { return s.config.APIServers > 1 || s.config.EtcdMembers > 1 }
 
-// withReplicas adds the replicas of etcd and of the API server, and the links between them,
+// addReplicas adds the replicas of etcd and of the API server, and the links between them,
 // to components in start order.
-func (s *Sandbox) withReplicas(names []string) []string {
+func (s *Sandbox) addReplicas(names []string) []string {
 	if i := slices.Index(names, APIServer); i >= 0 {
-		servers := s.apiServers()
+		servers := s.listAPIServers()
 		var all []string
-		if s.linked() {
+		if s.usesLinks() {
 			for _, server := range servers {
-				all = append(all, LinkOf(server))
+				all = append(all, NameLink(server))
 			}
 		}
 		names = slices.Replace(slices.Clone(names), i, i+1, append(all, servers...)...)
 	}
 	if i := slices.Index(names, Etcd); i >= 0 {
-		names = slices.Replace(slices.Clone(names), i, i+1, s.etcdMembers()...)
+		names = slices.Replace(slices.Clone(names), i, i+1, s.listEtcdMembers()...)
 	}
 	return names
 }
 
-// replicaSpec returns the function that builds the spec of a replica or a link; nil for another
+// findReplicaSpec returns the function that builds the spec of a replica or a link; nil for another
 // component.
-func (s *Sandbox) replicaSpec(name string) func() (supervisor.Spec, error) {
+func (s *Sandbox) findReplicaSpec(name string) func() (supervisor.Spec, error) {
 	switch {
-	case slices.Contains(s.etcdMembers(), name):
-		return func() (supervisor.Spec, error) { return s.etcdSpec(name) }
-	case slices.Contains(s.apiServers(), name):
-		return func() (supervisor.Spec, error) { return s.apiServerSpec(name) }
+	case slices.Contains(s.listEtcdMembers(), name):
+		return func() (supervisor.Spec, error) { return s.buildEtcdSpec(name) }
+	case slices.Contains(s.listAPIServers(), name):
+		return func() (supervisor.Spec, error) { return s.buildAPIServerSpec(name) }
 	case strings.HasSuffix(name, "-"+Link):
-		return func() (supervisor.Spec, error) { return s.linkSpec(name), nil }
+		return func() (supervisor.Spec, error) { return s.buildLinkSpec(name), nil }
 	}
 	return nil
 }
 
-// replicaNeeds returns the dependencies of a replica or a link; false for another component.
-func (s *Sandbox) replicaNeeds(name string) ([]string, bool) {
+// findReplicaNeeds returns the dependencies of a replica or a link; false for another component.
+func (s *Sandbox) findReplicaNeeds(name string) ([]string, bool) {
 	switch {
-	case slices.Contains(s.etcdMembers(), name):
+	case slices.Contains(s.listEtcdMembers(), name):
 		return nil, true // each member is ready only with others
 	case strings.HasSuffix(name, "-"+Link):
-		return s.etcdMembers(), true
-	case slices.Contains(s.apiServers(), name):
-		if s.linked() {
-			return []string{LinkOf(name)}, true
+		return s.listEtcdMembers(), true
+	case slices.Contains(s.listAPIServers(), name):
+		if s.usesLinks() {
+			return []string{NameLink(name)}, true
 		}
 		return needs[APIServer], true
 	}
@@ -99,8 +99,8 @@ func (s *Sandbox) claimMembers() error {
 		return nil
 	}
 	var all []string
-	for _, member := range s.etcdMembers() {
-		all = append(all, member, peerOf(member))
+	for _, member := range s.listEtcdMembers() {
+		all = append(all, member, namePeerPort(member))
 	}
 	if err := s.ports.Claim(all...); err != nil {
 		return err
@@ -109,4 +109,4 @@ func (s *Sandbox) claimMembers() error {
 	return nil
 }
 
-func peerOf(member string) string { return member + "-peer" }
+func namePeerPort(member string) string { return member + "-peer" }

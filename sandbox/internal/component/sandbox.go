@@ -31,7 +31,7 @@ type Sandbox struct {
 // Open prepares the keys and certificates of a sandbox. It issues new certificates each time,
 // so that they do not expire on a sandbox that is kept.
 func Open(h home.Home) (*Sandbox, error) {
-	config, err := h.Config()
+	config, err := h.ReadConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -39,12 +39,12 @@ func Open(h home.Home) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	ports, err := h.Ports()
+	ports, err := h.ReadPorts()
 	if err != nil {
 		return nil, err
 	}
 	s := &Sandbox{home: h, config: config, ports: ports, binary: binary}
-	if s.cluster, err = ClusterAuthority(h); err != nil {
+	if s.cluster, err = LoadClusterAuthority(h); err != nil {
 		return nil, err
 	}
 	if s.etcd, err = pki.LoadOrCreate(h.PKI(), "etcd-ca"); err != nil {
@@ -53,15 +53,15 @@ func Open(h home.Home) (*Sandbox, error) {
 	if s.frontProxy, err = pki.LoadOrCreate(h.PKI(), "front-proxy-ca"); err != nil {
 		return nil, err
 	}
-	return s, s.issue()
+	return s, s.issueCertificates()
 }
 
-// ClusterAuthority returns the CA by which the API server authenticates its clients.
-func ClusterAuthority(h home.Home) (*pki.Authority, error) {
+// LoadClusterAuthority returns the CA by which the API server authenticates its clients.
+func LoadClusterAuthority(h home.Home) (*pki.Authority, error) {
 	return pki.LoadOrCreate(h.PKI(), "ca")
 }
 
-func (s *Sandbox) issue() error {
+func (s *Sandbox) issueCertificates() error {
 	local := []string{home.Loopback, "localhost"}
 	for name, leaf := range map[string]pki.Leaf{
 		Etcd:       {User: Etcd, Hosts: local}, // peers are both client and server
@@ -90,30 +90,30 @@ func (s *Sandbox) issue() error {
 	return pki.EnsureSigningKey(s.home.PKI(), "sa")
 }
 
-// Specs returns the specs of this sandbox's components, in start order.
-func (s *Sandbox) Specs() ([]supervisor.Spec, error) {
+// BuildSpecs returns the specs of this sandbox's components, in start order.
+func (s *Sandbox) BuildSpecs() ([]supervisor.Spec, error) {
 	specs := map[string]func() (supervisor.Spec, error){
-		ControllerManager: s.controllerManagerSpec,
-		Scheduler:         s.schedulerSpec,
-		Cloud:             s.cloudSpec,
-		Karpenter:         s.karpenterSpec,
-		Kwok:              s.kwokSpec,
-		Nodes:             s.nodesSpec,
-		Gatekeeper:        s.gatekeeperSpec,
-		Flux:              s.fluxSpec,
-		Git:               s.gitSpec,
-		Croft:             s.croftSpec,
+		ControllerManager: s.buildControllerManagerSpec,
+		Scheduler:         s.buildSchedulerSpec,
+		Cloud:             s.buildCloudSpec,
+		Karpenter:         s.buildKarpenterSpec,
+		Kwok:              s.buildKwokSpec,
+		Nodes:             s.buildNodesSpec,
+		Gatekeeper:        s.buildGatekeeperSpec,
+		Flux:              s.buildFluxSpec,
+		Git:               s.buildGitSpec,
+		Croft:             s.buildCroftSpec,
 	}
 	if s.config.AWS != nil {
-		specs[Karpenter] = s.karpenterAWSSpec
+		specs[Karpenter] = s.buildKarpenterAWSSpec
 	}
 	if err := s.claimMembers(); err != nil {
 		return nil, err
 	}
 	var out []supervisor.Spec
-	for _, name := range s.names() {
+	for _, name := range s.listComponents() {
 		make := specs[name]
-		if replica := s.replicaSpec(name); replica != nil {
+		if replica := s.findReplicaSpec(name); replica != nil {
 			make = replica
 		}
 		if make == nil {
@@ -123,14 +123,14 @@ func (s *Sandbox) Specs() ([]supervisor.Spec, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		spec.Name, spec.Needs, spec.Log = name, s.needs(name), s.home.Log(name)
+		spec.Name, spec.Needs, spec.Log = name, s.findNeeds(name), s.home.Log(name)
 		out = append(out, spec)
 	}
 	return out, nil
 }
 
-// names returns the components of this sandbox in start order.
-func (s *Sandbox) names() []string {
+// listComponents returns the components of this sandbox in start order.
+func (s *Sandbox) listComponents() []string {
 	names := slices.Clone(s.config.Components)
 	if s.config.Gatekeeper != "" {
 		names = slices.Insert(names, slices.Index(names, APIServer)+1, Gatekeeper)
@@ -147,15 +147,15 @@ func (s *Sandbox) names() []string {
 	if s.config.Croft != "" {
 		names = append(names, Croft)
 	}
-	return s.withReplicas(names)
+	return s.addReplicas(names)
 }
 
-// needs returns the dependencies of a component. Karpenter starts after its account, and croft
+// findNeeds returns the dependencies of a component. Karpenter starts after its account, and croft
 // after all API servers, whose addresses it needs. The controller manager, which creates pods,
 // starts after Gatekeeper: the API server calls Gatekeeper only once it runs, so that a resumed
 // sandbox's pods would bypass it.
-func (s *Sandbox) needs(name string) []string {
-	if all, ok := s.replicaNeeds(name); ok {
+func (s *Sandbox) findNeeds(name string) []string {
+	if all, ok := s.findReplicaNeeds(name); ok {
 		return all
 	}
 	if name == ControllerManager && s.config.Gatekeeper != "" {
@@ -165,23 +165,23 @@ func (s *Sandbox) needs(name string) []string {
 		return []string{APIServer, Cloud}
 	}
 	if name == Croft {
-		return s.apiServers()
+		return s.listAPIServers()
 	}
 	return needs[name]
 }
 
-// command returns a command that runs this program as a component.
-func (s *Sandbox) command(name string, args []string, env ...string) *exec.Cmd {
+// buildCommand returns a command that runs this program as a component.
+func (s *Sandbox) buildCommand(name string, args []string, env ...string) *exec.Cmd {
 	cmd := exec.Command(s.binary, append([]string{"component", name, "--"}, args...)...)
 	cmd.Dir = s.home.Dir
-	cmd.Env = slices.Concat(cleanEnv(), collectRarely(), env)
+	cmd.Env = slices.Concat(filterEnv(), collectRarely(), env)
 	return cmd
 }
 
-// cleanEnv returns the part of the environment that components inherit. Their options must not
+// filterEnv returns the part of the environment that components inherit. Their options must not
 // depend on the shell of `up`: Karpenter and kwok read most of their options from the
 // environment.
-func cleanEnv() []string {
+func filterEnv() []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME", "USER", "TMPDIR", "TZ"} {
 		if value, ok := os.LookupEnv(name); ok {
@@ -191,11 +191,11 @@ func cleanEnv() []string {
 	return env
 }
 
-func (s *Sandbox) cert(name string) string { return filepath.Join(s.home.PKI(), name+".crt") }
-func (s *Sandbox) key(name string) string  { return filepath.Join(s.home.PKI(), name+".key") }
+func (s *Sandbox) certPath(name string) string { return filepath.Join(s.home.PKI(), name+".crt") }
+func (s *Sandbox) keyPath(name string) string  { return filepath.Join(s.home.PKI(), name+".key") }
 
-// address returns a function that returns the URL of a claimed port.
-func (s *Sandbox) address(scheme, port string) func() string {
+// makeAddressFunc returns a function that returns the URL of a claimed port.
+func (s *Sandbox) makeAddressFunc(scheme, port string) func() string {
 	return func() string {
 		if s.ports.Port(port) == 0 {
 			return ""

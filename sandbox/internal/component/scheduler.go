@@ -22,12 +22,12 @@ podInitialBackoffSeconds: 1
 podMaxBackoffSeconds: 1
 `
 
-func (s *Sandbox) schedulerSpec() (supervisor.Spec, error) {
-	p, err := s.prober(s.cluster, probeClient)
+func (s *Sandbox) buildSchedulerSpec() (supervisor.Spec, error) {
+	p, err := s.newTLSProber(s.cluster, probeClient)
 	if err != nil {
 		return supervisor.Spec{}, err
 	}
-	address := s.address("https", Scheduler)
+	address := s.makeAddressFunc("https", Scheduler)
 	return supervisor.Spec{
 		Address: address,
 		Command: func() (*exec.Cmd, error) {
@@ -38,8 +38,8 @@ func (s *Sandbox) schedulerSpec() (supervisor.Spec, error) {
 			if err := home.Write(config, fmt.Appendf(nil, schedulerConfig, s.home.Kubeconfig(Scheduler))); err != nil {
 				return nil, err
 			}
-			return s.command(Scheduler, append(s.secureServing(Scheduler), "--config="+config)), nil
+			return s.buildCommand(Scheduler, append(s.buildServingArgs(Scheduler), "--config="+config)), nil
 		},
-		Ready: p.isReady(address),
+		Ready: p.checkReadyz(address),
 	}, nil
 }

@@ -40,7 +40,7 @@ func CheckWithout(names []string) error {
 	return nil
 }
 
-func without(names []string) []string {
+func buildWithoutArgs(names []string) []string {
 	var args []string
 	for _, name := range names {
 		args = append(args, leftOut[name]...)

@@ -12,7 +12,7 @@ func TestWithout(t *testing.T) {
 	if err := CheckWithout([]string{"PodSecurity"}); err == nil || !strings.Contains(err.Error(), "choose from MutatingAdmissionPolicy") {
 		t.Errorf("got %v, want an error that lists the features", err)
 	}
-	if args := without(nil); len(args) > 0 {
+	if args := buildWithoutArgs(nil); len(args) > 0 {
 		t.Errorf("arguments without a feature to turn off: %v", args)
 	}
 }

@@ -25,14 +25,14 @@ var ErrDown = errors.New("the sandbox is not up")
 
 // Dial returns a client of the supervisor of a sandbox, or ErrDown.
 func Dial(h home.Home) (*Client, error) {
-	pid, err := h.LockedBy()
+	pid, err := h.FindSupervisor()
 	if err != nil {
 		return nil, err
 	}
 	if pid == 0 {
 		return nil, ErrDown
 	}
-	socket, err := h.Socket()
+	socket, err := h.ReadSocket()
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +44,9 @@ func Dial(h home.Home) (*Client, error) {
 	}}}, nil
 }
 
-// Status returns the status of every component.
-func (c *Client) Status(ctx context.Context) ([]supervisor.Status, error) {
-	resp, err := c.do(ctx, http.MethodGet, "/status")
+// GetStatuses returns the status of every component.
+func (c *Client) GetStatuses(ctx context.Context) ([]supervisor.Status, error) {
+	resp, err := c.sendRequest(ctx, http.MethodGet, "/status")
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (c *Client) Status(ctx context.Context) ([]supervisor.Status, error) {
 // Watch calls handle with the statuses now and after every change, until handle returns done
 // or an error, or ctx or the supervisor ends.
 func (c *Client) Watch(ctx context.Context, handle func([]supervisor.Status) (done bool, err error)) error {
-	resp, err := c.do(ctx, http.MethodGet, "/watch")
+	resp, err := c.sendRequest(ctx, http.MethodGet, "/watch")
 	if err != nil {
 		return err
 	}
@@ -80,28 +80,28 @@ func (c *Client) Watch(ctx context.Context, handle func([]supervisor.Status) (do
 
 // Start starts a component that was stopped. It does not wait for readiness.
 func (c *Client) Start(ctx context.Context, component string) error {
-	return c.post(ctx, "/components/"+url.PathEscape(component)+"/start")
+	return c.sendPost(ctx, "/components/"+url.PathEscape(component)+"/start")
 }
 
 // Stop stops a component, and returns when its process has ended.
 func (c *Client) Stop(ctx context.Context, component string) error {
-	return c.post(ctx, "/components/"+url.PathEscape(component)+"/stop")
+	return c.sendPost(ctx, "/components/"+url.PathEscape(component)+"/stop")
 }
 
-// Down stops the sandbox, and returns when every component has ended.
-func (c *Client) Down(ctx context.Context) error {
-	return c.post(ctx, "/down")
+// StopSandbox stops the sandbox, and returns when every component has ended.
+func (c *Client) StopSandbox(ctx context.Context) error {
+	return c.sendPost(ctx, "/down")
 }
 
-func (c *Client) post(ctx context.Context, path string) error {
-	resp, err := c.do(ctx, http.MethodPost, path)
+func (c *Client) sendPost(ctx context.Context, path string) error {
+	resp, err := c.sendRequest(ctx, http.MethodPost, path)
 	if err != nil {
 		return err
 	}
 	return resp.Body.Close()
 }
 
-func (c *Client) do(ctx context.Context, method, path string) (*http.Response, error) {
+func (c *Client) sendRequest(ctx context.Context, method, path string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://supervisor"+path, nil)
 	if err != nil {
 		return nil, err

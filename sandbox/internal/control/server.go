@@ -59,10 +59,10 @@ func Listen(h home.Home, sup *supervisor.Supervisor, down func()) (*Server, erro
 // Serve answers until Close.
 func (s *Server) Serve() error {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /status", s.status)
-	mux.HandleFunc("GET /watch", s.watch)
-	mux.HandleFunc("POST /components/{name}/start", s.act((*supervisor.Supervisor).Start))
-	mux.HandleFunc("POST /components/{name}/stop", s.act((*supervisor.Supervisor).Stop))
+	mux.HandleFunc("GET /status", s.handleStatus)
+	mux.HandleFunc("GET /watch", s.handleWatch)
+	mux.HandleFunc("POST /components/{name}/start", s.handleAction((*supervisor.Supervisor).Start))
+	mux.HandleFunc("POST /components/{name}/stop", s.handleAction((*supervisor.Supervisor).Stop))
 	mux.HandleFunc("POST /down", func(_ http.ResponseWriter, r *http.Request) {
 		s.down()
 		select {
@@ -93,7 +93,7 @@ func (s *Server) Close() {
 	}
 }
 
-func (s *Server) act(do func(*supervisor.Supervisor, string) error) http.HandlerFunc {
+func (s *Server) handleAction(do func(*supervisor.Supervisor, string) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := do(s.sup, r.PathValue("name")); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
@@ -101,19 +101,19 @@ func (s *Server) act(do func(*supervisor.Supervisor, string) error) http.Handler
 	}
 }
 
-func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
-	statuses, _ := s.sup.Statuses()
+func (s *Server) handleStatus(w http.ResponseWriter, _ *http.Request) {
+	statuses, _ := s.sup.ListStatuses()
 	if err := json.NewEncoder(w).Encode(statuses); err != nil {
 		http.Error(w, fmt.Sprintf("encode the status: %v", err), http.StatusInternalServerError)
 	}
 }
 
-// watch sends a line of JSON with all statuses now and after every change.
-func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
+// handleWatch sends a line of JSON with all statuses now and after every change.
+func (s *Server) handleWatch(w http.ResponseWriter, r *http.Request) {
 	flush := http.NewResponseController(w)
 	encoder := json.NewEncoder(w)
 	for {
-		statuses, changed := s.sup.Statuses()
+		statuses, changed := s.sup.ListStatuses()
 		if encoder.Encode(statuses) != nil || flush.Flush() != nil {
 			return // the client has disconnected
 		}

@@ -18,10 +18,10 @@ const (
 	ownWebhook = "check-ignore-label.gatekeeper.sh"
 )
 
-// Asked returns an error until the API server calls Gatekeeper, which it does a moment after
+// CheckCalls returns an error until the API server calls Gatekeeper, which it does a moment after
 // the webhooks are written. Without this check, the first objects in the sandbox would bypass
 // Gatekeeper.
-func Asked(ctx context.Context, kubeconfig string) error {
+func CheckCalls(ctx context.Context, kubeconfig string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err

@@ -21,8 +21,8 @@ const (
 	PodName        = "gatekeeper"
 )
 
-// ManifestOf returns the path of a binary's manifest.
-func ManifestOf(binary string) string { return binary + ".yaml" }
+// ManifestPath returns the path of a binary's manifest.
+func ManifestPath(binary string) string { return binary + ".yaml" }
 
 // Manifest is the objects that Gatekeeper needs in the cluster.
 type Manifest struct {
@@ -71,9 +71,9 @@ func Read(path string) (Manifest, error) {
 	return m, nil
 }
 
-// Pod returns a pod that represents the process. Gatekeeper's status objects have its pod as
+// NewPod returns a pod that represents the process. Gatekeeper's status objects have its pod as
 // owner, and it writes none without a pod. The pod is never scheduled.
-func Pod() *unstructured.Unstructured {
+func NewPod() *unstructured.Unstructured {
 	restricted := map[string]any{
 		"allowPrivilegeEscalation": false,
 		"capabilities":             map[string]any{"drop": []any{"ALL"}},

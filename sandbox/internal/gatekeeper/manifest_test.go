@@ -87,7 +87,7 @@ func TestWebhooksPointHereAndFail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	configurations, err := m.PointTo("127.0.0.1:8443", []byte("authority"))
+	configurations, err := m.BuildWebhooks("127.0.0.1:8443", []byte("authority"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,10 +31,10 @@ var mutatedSubresources = []string{
 	"replicationcontrollers/scale", "services/proxy", "nodes/proxy", "services/status",
 }
 
-// PointTo returns the webhook configurations with an address of this machine instead of the
+// BuildWebhooks returns the webhook configurations with an address of this machine instead of the
 // Service, and with the settings that Gatekeeper's chart writes for the values that croft
 // requires. All other fields stay the same.
-func (m Manifest) PointTo(address string, ca []byte) ([]*unstructured.Unstructured, error) {
+func (m Manifest) BuildWebhooks(address string, ca []byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, configuration := range m.Webhooks {
 		u := configuration.DeepCopy()
@@ -47,7 +47,7 @@ func (m Manifest) PointTo(address string, ca []byte) ([]*unstructured.Unstructur
 			if !ok {
 				return nil, fmt.Errorf("%s: a webhook is not an object", u.GetName())
 			}
-			if err := pointTo(webhook, address, ca); err != nil {
+			if err := setClient(webhook, address, ca); err != nil {
 				return nil, fmt.Errorf("%s: %v: %w", u.GetName(), webhook["name"], err)
 			}
 			if u.GetKind() == "MutatingWebhookConfiguration" {
@@ -62,7 +62,7 @@ func (m Manifest) PointTo(address string, ca []byte) ([]*unstructured.Unstructur
 	return out, nil
 }
 
-func pointTo(webhook map[string]any, address string, ca []byte) error {
+func setClient(webhook map[string]any, address string, ca []byte) error {
 	path, found, err := unstructured.NestedString(webhook, "clientConfig", "service", "path")
 	if err != nil || !found {
 		return fmt.Errorf("no path of the service (%w)", err)
@@ -87,7 +87,7 @@ func exemptNamespaces(webhook map[string]any) {
 		return expression["key"] == "kubernetes.io/metadata.name"
 	})
 	selector = append(selector, map[string]any{
-		"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(exempt),
+		"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": toAnySlice(exempt),
 	})
 	webhook["namespaceSelector"] = map[string]any{"matchExpressions": selector}
 }
@@ -97,12 +97,12 @@ func addResources(webhook map[string]any, names []string) {
 	for _, item := range rules {
 		if rule, ok := item.(map[string]any); ok {
 			resources, _ := rule["resources"].([]any)
-			rule["resources"] = append(resources, list(names)...)
+			rule["resources"] = append(resources, toAnySlice(names)...)
 		}
 	}
 }
 
-func list(names []string) []any {
+func toAnySlice(names []string) []any {
 	var out []any
 	for _, name := range names {
 		out = append(out, name)

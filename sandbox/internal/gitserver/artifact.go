@@ -24,8 +24,8 @@ type artifact struct {
 	LastUpdateTime string `json:"lastUpdateTime"`
 }
 
-// resolve returns the commit of a branch or tag, and the revision as Flux writes it.
-func (s *Server) resolve(repository, branch, tag string) (commit, revision string, _ error) {
+// resolveRef returns the commit of a branch or tag, and the revision as Flux writes it.
+func (s *Server) resolveRef(repository, branch, tag string) (commit, revision string, _ error) {
 	ref, short := "refs/heads/"+branch, branch
 	if tag != "" {
 		ref, short = "refs/tags/"+tag, tag
@@ -34,23 +34,23 @@ func (s *Server) resolve(repository, branch, tag string) (commit, revision strin
 	if _, err := os.Stat(path); err != nil {
 		return "", "", fmt.Errorf("repository %s not found", repository)
 	}
-	commit, err := git("--git-dir", path, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
+	commit, err := runGit("--git-dir", path, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
 	if err != nil {
 		return "", "", fmt.Errorf("couldn't find remote ref %q", ref)
 	}
 	return commit, short + "@sha1:" + commit, nil
 }
 
-// store writes the files of a commit as an artifact, unless it exists. It archives the
+// storeArtifact writes the files of a commit as an artifact, unless it exists. It archives the
 // tree, not the commit, whose header Flux cannot read.
-func (s *Server) store(repository, commit, revision string) (*artifact, error) {
+func (s *Server) storeArtifact(repository, commit, revision string) (*artifact, error) {
 	name := repository + "/" + commit + ".tar.gz"
 	path := filepath.Join(s.artifacts, filepath.FromSlash(name))
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		content, err = s.archive(repository, commit)
+		content, err = s.archiveCommit(repository, commit)
 		if err == nil {
-			err = write(path, content)
+			err = replaceFile(path, content)
 		}
 	}
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Server) store(repository, commit, revision string) (*artifact, error) {
 	}, nil
 }
 
-func (s *Server) archive(repository, commit string) ([]byte, error) {
+func (s *Server) archiveCommit(repository, commit string) ([]byte, error) {
 	var content, stderr bytes.Buffer
 	zipped := gzip.NewWriter(&content)
 	cmd := exec.Command("git", "--git-dir", filepath.Join(s.repositories, repository+".git"), "archive", "--format=tar", commit+"^{tree}")
@@ -73,8 +73,8 @@ func (s *Server) archive(repository, commit string) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// write replaces a file atomically, since requests may read it at the same time.
-func write(path string, content []byte) error {
+// replaceFile replaces a file atomically, since requests may read it at the same time.
+func replaceFile(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}

@@ -34,13 +34,13 @@ func newHub(t *testing.T) *hub {
 	}
 	h := &hub{T: t, server: server, clone: filepath.Join(dir, "clone")}
 	server.pushed = func() { h.pushes++ }
-	listening := httptest.NewServer(server.Handler())
+	listening := httptest.NewServer(server.NewHandler())
 	t.Cleanup(listening.Close)
 	h.address = listening.URL
-	if err := Create(server.repositories, "deploy"); err != nil {
+	if err := CreateRepository(server.repositories, "deploy"); err != nil {
 		t.Fatal(err)
 	}
-	h.git("clone", "--quiet", h.address+Path("deploy"), h.clone)
+	h.git("clone", "--quiet", h.address+RepositoryPath("deploy"), h.clone)
 	return h
 }
 
@@ -111,11 +111,11 @@ func files(t *testing.T, content []byte) map[string]string {
 func TestPush(t *testing.T) {
 	h := newHub(t)
 	sources := &Sources{server: h.server, address: h.address}
-	if _, err := sources.artifactOf("deploy", "main", ""); err == nil || !strings.Contains(err.Error(), `couldn't find remote ref "refs/heads/main"`) {
+	if _, err := sources.buildArtifact("deploy", "main", ""); err == nil || !strings.Contains(err.Error(), `couldn't find remote ref "refs/heads/main"`) {
 		t.Errorf("before the first push: %v", err)
 	}
 	h.push("deploy/a.yaml", []byte("kind: ConfigMap\n"))
-	first, err := sources.artifactOf("deploy", "main", "")
+	first, err := sources.buildArtifact("deploy", "main", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestPush(t *testing.T) {
 		large[i] = sum[0]
 	}
 	h.push("large", large)
-	second, err := sources.artifactOf("deploy", "main", "")
+	second, err := sources.buildArtifact("deploy", "main", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestPush(t *testing.T) {
 	}
 	h.git("-C", h.clone, "tag", "v1", "HEAD~1")
 	h.git("-C", h.clone, "push", "--quiet", "origin", "v1")
-	if tagged, err := sources.artifactOf("deploy", "main", "v1"); err != nil || tagged.Digest != first.Digest || !strings.HasPrefix(tagged.Revision, "v1@sha1:") {
+	if tagged, err := sources.buildArtifact("deploy", "main", "v1"); err != nil || tagged.Digest != first.Digest || !strings.HasPrefix(tagged.Revision, "v1@sha1:") {
 		t.Errorf("the tag is %+v, %v; want %+v", tagged, err, first)
 	}
 }
@@ -159,16 +159,16 @@ func TestOthers(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "..", "a/b", "-a", "A"} {
-		if err := Create(h.server.repositories, name); err == nil {
+		if err := CreateRepository(h.server.repositories, name); err == nil {
 			t.Errorf("repository %q was created", name)
 		}
 	}
-	if err := Create(h.server.repositories, "deploy"); err != nil {
+	if err := CreateRepository(h.server.repositories, "deploy"); err != nil {
 		t.Errorf("again: %v", err)
 	}
 	sources := &Sources{server: h.server, address: h.address}
 	for _, of := range [][]string{{"../git/deploy", "main", ""}, {"deploy", "--upload-pack=x", ""}, {"none", "main", ""}} {
-		if a, err := sources.artifactOf(of[0], of[1], of[2]); err == nil {
+		if a, err := sources.buildArtifact(of[0], of[1], of[2]); err == nil {
 			t.Errorf("%q is %+v", of, a)
 		}
 	}

@@ -25,12 +25,12 @@ const largestPush = 64 << 20
 // repositoryName matches the names of the sandbox's repositories.
 var repositoryName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// Path returns the path of a repository below the server's address.
-func Path(name string) string { return "/" + name + ".git" }
+// RepositoryPath returns the path of a repository below the server's address.
+func RepositoryPath(name string) string { return "/" + name + ".git" }
 
-// Create creates an empty bare repository with the branch main below a directory, and
+// CreateRepository creates an empty bare repository with the branch main below a directory, and
 // leaves an existing one unchanged.
-func Create(dir, name string) error {
+func CreateRepository(dir, name string) error {
 	if !repositoryName.MatchString(name) {
 		return fmt.Errorf("repository %q: write a name of lower-case letters, digits and hyphens, such as deploy", name)
 	}
@@ -38,11 +38,11 @@ func Create(dir, name string) error {
 	if _, err := os.Stat(filepath.Join(path, "HEAD")); err == nil {
 		return nil
 	}
-	if _, err := git("init", "--quiet", "--bare", "--initial-branch=main", path); err != nil {
+	if _, err := runGit("init", "--quiet", "--bare", "--initial-branch=main", path); err != nil {
 		return err
 	}
 	// http-backend accepts anonymous pushes only if the repository enables them.
-	_, err := git("--git-dir", path, "config", "http.receivepack", "true")
+	_, err := runGit("--git-dir", path, "config", "http.receivepack", "true")
 	return err
 }
 
@@ -70,8 +70,8 @@ func NewServer(repositories, artifacts string) (*Server, error) {
 // artifactPath is the path of artifacts below the server's address.
 const artifactPath = "/artifacts/"
 
-// Handler returns the handler of requests by git and kustomize-controller, and of /readyz.
-func (s *Server) Handler() http.Handler {
+// NewHandler returns the handler of requests by git and kustomize-controller, and of /readyz.
+func (s *Server) NewHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
 	mux.Handle("GET "+artifactPath, http.StripPrefix(artifactPath, http.FileServer(http.Dir(s.artifacts))))
@@ -86,7 +86,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.ContentLength < 0 {
-		if err := hold(r); err != nil {
+		if err := bufferBody(r); err != nil {
 			http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 			return
 		}
@@ -97,8 +97,8 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hold reads a request of unknown length into memory: CGI needs the length beforehand.
-func hold(r *http.Request) error {
+// bufferBody reads a request of unknown length into memory: CGI needs the length beforehand.
+func bufferBody(r *http.Request) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, largestPush+1))
 	if err != nil {
 		return err
@@ -110,8 +110,8 @@ func hold(r *http.Request) error {
 	return nil
 }
 
-// git runs git and returns its output without surrounding white space.
-func git(args ...string) (string, error) {
+// runGit runs git and returns its output without surrounding white space.
+func runGit(args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command("git", args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -117,8 +117,8 @@ func (s *Sources) reconcile(ctx context.Context, o runtime.Object) error {
 	if !ours || live.Spec.Suspend || live.DeletionTimestamp != nil {
 		return nil
 	}
-	desired := s.fetch(strings.TrimSuffix(path, ".git"), &live)
-	if len(live.Status.Conditions) == 1 && same(&live.Status.Conditions[0], &desired.Conditions[0]) && reflect.DeepEqual(live.Status.Artifact, desired.Artifact) {
+	desired := s.buildStatus(strings.TrimSuffix(path, ".git"), &live)
+	if len(live.Status.Conditions) == 1 && equalConditions(&live.Status.Conditions[0], &desired.Conditions[0]) && reflect.DeepEqual(live.Status.Artifact, desired.Artifact) {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"status": desired})
@@ -129,21 +129,21 @@ func (s *Sources) reconcile(ctx context.Context, o runtime.Object) error {
 	return err
 }
 
-// same reports whether two conditions are equal, except for their transition times.
-func same(a, b *metav1.Condition) bool {
+// equalConditions reports whether two conditions are equal, except for their transition times.
+func equalConditions(a, b *metav1.Condition) bool {
 	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.ObservedGeneration == b.ObservedGeneration
 }
 
-// fetch returns the desired status of a GitRepository, with source-controller's reasons and
+// buildStatus returns the desired status of a GitRepository, with source-controller's reasons and
 // messages. It keeps the previous artifact if the repository cannot be read.
-func (s *Sources) fetch(repository string, live *gitRepository) status {
+func (s *Sources) buildStatus(repository string, live *gitRepository) status {
 	branch := live.Spec.Ref.Branch
 	if branch == "" {
 		branch = "main"
 	}
 	now := metav1.Now()
 	ready := metav1.Condition{Type: "Ready", ObservedGeneration: live.Generation, LastTransitionTime: now}
-	a, err := s.artifactOf(repository, branch, live.Spec.Ref.Tag)
+	a, err := s.buildArtifact(repository, branch, live.Spec.Ref.Tag)
 	if err != nil {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "GitOperationFailed", "failed to checkout and determine revision: "+err.Error()
 		return status{ObservedGeneration: live.Generation, Conditions: []metav1.Condition{ready}, Artifact: live.Status.Artifact}
@@ -157,15 +157,15 @@ func (s *Sources) fetch(repository string, live *gitRepository) status {
 	return status{ObservedGeneration: live.Generation, Conditions: []metav1.Condition{ready}, Artifact: a}
 }
 
-func (s *Sources) artifactOf(repository, branch, tag string) (*artifact, error) {
+func (s *Sources) buildArtifact(repository, branch, tag string) (*artifact, error) {
 	if !repositoryName.MatchString(repository) {
 		return nil, fmt.Errorf("repository %s not found", repository)
 	}
-	commit, revision, err := s.server.resolve(repository, branch, tag)
+	commit, revision, err := s.server.resolveRef(repository, branch, tag)
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.server.store(repository, commit, revision)
+	a, err := s.server.storeArtifact(repository, commit, revision)
 	if err == nil {
 		a.URL = s.address + artifactPath + a.Path
 	}

@@ -63,8 +63,8 @@ type AWS struct {
 	Speed float64 `json:"speed"`
 }
 
-// Config reads the configuration; ErrNone if the directory contains no sandbox.
-func (h Home) Config() (Config, error) {
+// ReadConfig reads the configuration; ErrNone if the directory contains no sandbox.
+func (h Home) ReadConfig() (Config, error) {
 	var c Config
 	err := readJSON(h.Path(marker), &c)
 	switch {
@@ -81,7 +81,7 @@ func (h Home) Config() (Config, error) {
 // SaveConfig writes the configuration. It refuses a directory that contains other
 // files and no sandbox.
 func (h Home) SaveConfig(c Config) error {
-	if _, err := h.Config(); errors.Is(err, ErrNone) {
+	if _, err := h.ReadConfig(); errors.Is(err, ErrNone) {
 		empty, err := isEmpty(h.Dir)
 		if err != nil {
 			return err

@@ -29,8 +29,8 @@ type Home struct {
 	Dir string // absolute
 }
 
-// At returns the home at a path, which need not exist yet.
-func At(dir string) (Home, error) {
+// FindHome returns the home at a path, which need not exist yet.
+func FindHome(dir string) (Home, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return Home{}, err
@@ -77,7 +77,7 @@ func (h Home) Create() error {
 // Delete deletes the directory with its content. It refuses a directory that is not a
 // sandbox's.
 func (h Home) Delete() error {
-	if _, err := h.Config(); err != nil {
+	if _, err := h.ReadConfig(); err != nil {
 		return fmt.Errorf("%s is not deleted: %w", h.Dir, err)
 	}
 	return os.RemoveAll(h.Dir)

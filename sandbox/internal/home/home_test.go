@@ -52,7 +52,7 @@ func TestConfigIsRemembered(t *testing.T) {
 		if err := h.SaveConfig(Config{Croft: croft}); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := h.Config(); got.Croft != croft || err != nil {
+		if got, err := h.ReadConfig(); got.Croft != croft || err != nil {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	}
@@ -76,7 +76,7 @@ func TestConfigIsRemembered(t *testing.T) {
 
 func TestLockNamesItsHolderAndDiesWithIt(t *testing.T) {
 	h := Home{Dir: t.TempDir()}
-	if pid, err := h.LockedBy(); pid != 0 || err != nil {
+	if pid, err := h.FindSupervisor(); pid != 0 || err != nil {
 		t.Errorf("without a lock: got %d, %v", pid, err)
 	}
 	holder := exec.Command(os.Args[0])
@@ -98,7 +98,7 @@ func TestLockNamesItsHolderAndDiesWithIt(t *testing.T) {
 func await(t *testing.T, h Home, want int) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
-		pid, err := h.LockedBy()
+		pid, err := h.FindSupervisor()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestPortsAreKeptUnlessTaken(t *testing.T) {
 
 func claim(t *testing.T, h Home) *Ports {
 	t.Helper()
-	p, err := h.Ports()
+	p, err := h.ReadPorts()
 	if err != nil {
 		t.Fatal(err)
 	}

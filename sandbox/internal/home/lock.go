@@ -20,7 +20,7 @@ func (h Home) Lock() (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, wholeFile()); err != nil {
+	if err := syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, newFileLock()); err != nil {
 		if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
 			err = ErrLocked
 		}
@@ -29,10 +29,10 @@ func (h Home) Lock() (release func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// LockedBy returns the ID of the process that supervises the directory, or 0. The supervisor
+// FindSupervisor returns the ID of the process that supervises the directory, or 0. The supervisor
 // itself must not call it: the kernel does not report a process's own lock to it, and releases
 // the lock when the process closes the file.
-func (h Home) LockedBy() (pid int, err error) {
+func (h Home) FindSupervisor() (pid int, err error) {
 	f, err := os.OpenFile(h.lockFile(), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -41,7 +41,7 @@ func (h Home) LockedBy() (pid int, err error) {
 		return 0, err
 	}
 	defer f.Close()
-	lock := wholeFile()
+	lock := newFileLock()
 	if err := syscall.FcntlFlock(f.Fd(), syscall.F_GETLK, lock); err != nil {
 		return 0, fmt.Errorf("find the process that locked %s: %w", f.Name(), err)
 	}
@@ -53,7 +53,7 @@ func (h Home) LockedBy() (pid int, err error) {
 
 func (h Home) lockFile() string { return h.Path("lock") }
 
-func wholeFile() *syscall.Flock_t {
+func newFileLock() *syscall.Flock_t {
 	return &syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart}
 }
 
@@ -62,8 +62,8 @@ func (h Home) SaveSocket(path string) error {
 	return writeJSON(h.Path("supervisor.json"), supervisorFile{Socket: path})
 }
 
-// Socket returns the path of the socket on which the running supervisor answers.
-func (h Home) Socket() (string, error) {
+// ReadSocket returns the path of the socket on which the running supervisor answers.
+func (h Home) ReadSocket() (string, error) {
 	var s supervisorFile
 	return s.Socket, readJSON(h.Path("supervisor.json"), &s)
 }

@@ -23,8 +23,8 @@ type Ports struct {
 	pinned map[string]bool
 }
 
-// Ports reads the ports of the sandbox's previous run.
-func (h Home) Ports() (*Ports, error) {
+// ReadPorts reads the ports of the sandbox's previous run.
+func (h Home) ReadPorts() (*Ports, error) {
 	p := &Ports{path: h.Path("ports.json"), byName: map[string]int{}, pinned: map[string]bool{}}
 	if err := readJSON(p.path, &p.byName); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -52,12 +52,12 @@ func (p *Ports) Claim(names ...string) error {
 	defer p.mu.Unlock()
 	for _, name := range names {
 		old, pinned := p.byName[name], p.pinned[name]
-		l, err := listen(old)
+		l, err := listenOn(old)
 		if err != nil && pinned {
 			return fmt.Errorf("port %d of %s is taken by another process: %w", old, name, err)
 		}
 		if err != nil {
-			l, err = listen(0)
+			l, err = listenOn(0)
 		}
 		if err != nil {
 			return fmt.Errorf("find a free port for %s: %w", name, err)
@@ -78,6 +78,6 @@ func (p *Ports) Pin(names ...string) {
 	}
 }
 
-func listen(port int) (net.Listener, error) {
+func listenOn(port int) (net.Listener, error) {
 	return net.Listen("tcp", net.JoinHostPort(Loopback, strconv.Itoa(port)))
 }

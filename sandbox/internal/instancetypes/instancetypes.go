@@ -41,15 +41,15 @@ type Type struct {
 	Price             float64 // USD an hour, on demand
 }
 
-// Table returns all types, by family and size.
-func Table() ([]Type, error) {
+// ReadTable returns all types, by family and size.
+func ReadTable() ([]Type, error) {
 	rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("the table of instance types: %w", err)
 	}
 	types := make([]Type, 0, len(rows)-1)
 	for _, row := range rows[1:] {
-		t, err := parse(row)
+		t, err := parseType(row)
 		if err != nil {
 			return nil, fmt.Errorf("the table of instance types: %s: %w", row[0], err)
 		}
@@ -58,7 +58,7 @@ func Table() ([]Type, error) {
 	return types, nil
 }
 
-func parse(row []string) (t Type, err error) {
+func parseType(row []string) (t Type, err error) {
 	t.Name, t.Arch = row[0], row[1]
 	if !name.MatchString(t.Name) {
 		return t, errors.New("the name is not of the form <family>.<size>")
@@ -72,17 +72,17 @@ func parse(row []string) (t Type, err error) {
 	return t, err
 }
 
-// JSON renders the table in the format of the provider's
+// EncodeJSON renders the table in the format of the provider's
 // --instance-types-file-path, with every type on offer in every zone, both on
 // demand and as spot.
-func JSON(zones []string) ([]byte, error) {
-	types, err := Table()
+func EncodeJSON(zones []string) ([]byte, error) {
+	types, err := ReadTable()
 	if err != nil {
 		return nil, err
 	}
 	out := make([]instanceType, 0, len(types))
 	for _, t := range types {
-		out = append(out, expand(t, zones))
+		out = append(out, expandType(t, zones))
 	}
 	return json.Marshal(out)
 }
@@ -102,7 +102,7 @@ type offering struct {
 	Requirements []corev1.NodeSelectorRequirement
 }
 
-func expand(t Type, zones []string) instanceType {
+func expandType(t Type, zones []string) instanceType {
 	it := instanceType{
 		Name:             t.Name,
 		Architecture:     t.Arch,
@@ -114,7 +114,7 @@ func expand(t Type, zones []string) instanceType {
 			corev1.ResourceEphemeralStorage: resource.MustParse(ephemeralStorage),
 		},
 	}
-	labels := awsLabels(t)
+	labels := buildAWSLabels(t)
 	for _, zone := range zones {
 		for _, capacity := range []struct {
 			kind  string
@@ -124,8 +124,8 @@ func expand(t Type, zones []string) instanceType {
 				Price:     capacity.price,
 				Available: true,
 				Requirements: append([]corev1.NodeSelectorRequirement{
-					is("karpenter.sh/capacity-type", capacity.kind),
-					is(corev1.LabelTopologyZone, zone),
+					requireValue("karpenter.sh/capacity-type", capacity.kind),
+					requireValue(corev1.LabelTopologyZone, zone),
 				}, labels...),
 			})
 		}
@@ -133,26 +133,26 @@ func expand(t Type, zones []string) instanceType {
 	return it
 }
 
-// awsLabels returns the labels that Karpenter's AWS provider sets on nodes and supports in
+// buildAWSLabels returns the labels that Karpenter's AWS provider sets on nodes and supports in
 // NodePools. The kwok provider has no labels of types, but it sets an offering's requirements
 // as labels on nodes, and supports them in NodePools: a NodePool for AWS selects the same types
 // here.
-func awsLabels(t Type) []corev1.NodeSelectorRequirement {
+func buildAWSLabels(t Type) []corev1.NodeSelectorRequirement {
 	family, size, _ := strings.Cut(t.Name, ".")
 	// m6id: category m, generation 6.
 	digit := strings.IndexAny(family, "0123456789")
 	category, generation := family[:digit], family[digit:digit+1]
 	const prefix = "karpenter.k8s.aws/instance-"
 	return []corev1.NodeSelectorRequirement{
-		is(prefix+"category", category),
-		is(prefix+"generation", generation),
-		is(prefix+"family", family),
-		is(prefix+"size", size),
-		is(prefix+"cpu", t.CPU.String()),
-		is(prefix+"memory", strconv.FormatInt(t.Memory.Value()>>20, 10)),
+		requireValue(prefix+"category", category),
+		requireValue(prefix+"generation", generation),
+		requireValue(prefix+"family", family),
+		requireValue(prefix+"size", size),
+		requireValue(prefix+"cpu", t.CPU.String()),
+		requireValue(prefix+"memory", strconv.FormatInt(t.Memory.Value()>>20, 10)),
 	}
 }
 
-func is(key, value string) corev1.NodeSelectorRequirement {
+func requireValue(key, value string) corev1.NodeSelectorRequirement {
 	return corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	types, err := Table()
+	types, err := ReadTable()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestTable(t *testing.T) {
 // TestJSONIsWhatTheProviderReads reads the output with the provider's own code.
 func TestJSONIsWhatTheProviderReads(t *testing.T) {
 	zones := []string{"us-west-2a", "us-west-2b"}
-	content, err := JSON(zones)
+	content, err := EncodeJSON(zones)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,18 +64,18 @@ func Encode(machine, boot ID, entries []Entry) []byte {
 		return nil
 	}
 	e := &encoder{file: make([]byte, headerSize), byText: map[string]*datum{}}
-	fieldTable := e.object(typeFieldHashTable, 16*buckets)
-	e.hashTable = e.object(typeDataHashTable, 16*buckets)
+	fieldTable := e.addObject(typeFieldHashTable, 16*buckets)
+	e.hashTable = e.addObject(typeDataHashTable, 16*buckets)
 	offsets := make([]uint64, len(entries))
 	for i := range entries {
-		offsets[i] = e.entry(uint64(i+1), boot, &entries[i])
+		offsets[i] = e.addEntry(uint64(i+1), boot, &entries[i])
 	}
-	array := e.array(offsets)
+	array := e.addArray(offsets)
 	for _, d := range e.data {
-		e.put(d.at+40, d.entries[0])
-		e.put(d.at+56, uint64(len(d.entries)))
+		e.putUint64(d.at+40, d.entries[0])
+		e.putUint64(d.at+56, uint64(len(d.entries)))
 		if len(d.entries) > 1 {
-			e.put(d.at+48, e.array(d.entries[1:]))
+			e.putUint64(d.at+48, e.addArray(d.entries[1:]))
 		}
 	}
 	first, last := &entries[0], &entries[len(entries)-1]
@@ -89,86 +89,86 @@ func Encode(machine, boot ID, entries []Entry) []byte {
 	for i, value := range []uint64{
 		headerSize, uint64(len(e.file) - headerSize), e.hashTable + objectHeader, 16 * buckets, fieldTable + objectHeader, 16 * buckets,
 		e.last, e.objects, uint64(len(entries)), uint64(len(entries)), 1, array,
-		micros(first.Time), micros(last.Time), uint64(last.Uptime.Microseconds()), uint64(len(e.data)), 0, 0, e.arrays,
+		toMicroseconds(first.Time), toMicroseconds(last.Time), uint64(last.Uptime.Microseconds()), uint64(len(e.data)), 0, 0, e.arrays,
 	} {
-		e.put(uint64(88+8*i), value)
+		e.putUint64(uint64(88+8*i), value)
 	}
 	return e.file
 }
 
-func micros(t time.Time) uint64 { return uint64(t.UnixMicro()) }
+func toMicroseconds(t time.Time) uint64 { return uint64(t.UnixMicro()) }
 
-func (e *encoder) put(at, value uint64) { le.PutUint64(e.file[at:], value) }
+func (e *encoder) putUint64(at, value uint64) { le.PutUint64(e.file[at:], value) }
 
-// object adds an object with length bytes after its header, and returns its offset.
+// addObject adds an object with length bytes after its header, and returns its offset.
 // Objects begin at multiples of eight.
-func (e *encoder) object(kind byte, length int) uint64 {
+func (e *encoder) addObject(kind byte, length int) uint64 {
 	at := uint64(len(e.file))
 	size := objectHeader + length
 	e.file = append(e.file, make([]byte, (size+7)&^7)...)
 	e.file[at] = kind
-	e.put(at+8, uint64(size))
+	e.putUint64(at+8, uint64(size))
 	e.objects++
 	e.last = at
 	return at
 }
 
-// array adds a list of the offsets of entries.
-func (e *encoder) array(entries []uint64) uint64 {
-	at := e.object(typeEntryArray, 8+8*len(entries))
+// addArray adds a list of the offsets of entries.
+func (e *encoder) addArray(entries []uint64) uint64 {
+	at := e.addObject(typeEntryArray, 8+8*len(entries))
 	for i, entry := range entries {
-		e.put(at+24+8*uint64(i), entry)
+		e.putUint64(at+24+8*uint64(i), entry)
 	}
 	e.arrays++
 	return at
 }
 
-func (e *encoder) entry(number uint64, boot ID, entry *Entry) uint64 {
+func (e *encoder) addEntry(number uint64, boot ID, entry *Entry) uint64 {
 	fields := make([]*datum, len(entry.Fields))
 	for i, text := range entry.Fields {
-		fields[i] = e.field(text)
+		fields[i] = e.addField(text)
 	}
-	at := e.object(typeEntry, 48+16*len(fields))
-	e.put(at+16, number)
-	e.put(at+24, micros(entry.Time))
-	e.put(at+32, uint64(entry.Uptime.Microseconds()))
+	at := e.addObject(typeEntry, 48+16*len(fields))
+	e.putUint64(at+16, number)
+	e.putUint64(at+24, toMicroseconds(entry.Time))
+	e.putUint64(at+32, uint64(entry.Uptime.Microseconds()))
 	copy(e.file[at+40:], boot[:])
 	var all uint64
 	for i, d := range fields {
-		e.put(at+64+16*uint64(i), d.at)
-		e.put(at+72+16*uint64(i), d.hash)
+		e.putUint64(at+64+16*uint64(i), d.at)
+		e.putUint64(at+72+16*uint64(i), d.hash)
 		all ^= d.hash
 		d.entries = append(d.entries, at)
 	}
-	e.put(at+56, all)
+	e.putUint64(at+56, all)
 	return at
 }
 
-// field stores a field, unless it is stored already.
-func (e *encoder) field(text string) *datum {
+// addField stores a field, unless it is stored already.
+func (e *encoder) addField(text string) *datum {
 	if d := e.byText[text]; d != nil {
 		return d
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(text)) // never fails
 	d := &datum{hash: h.Sum64()}
-	d.at = e.object(typeData, 48+len(text))
-	e.put(d.at+16, d.hash)
+	d.at = e.addObject(typeData, 48+len(text))
+	e.putUint64(d.at+16, d.hash)
 	copy(e.file[d.at+64:], text)
-	e.chain(d)
+	e.chainField(d)
 	e.byText[text] = d
 	e.data = append(e.data, d)
 	return d
 }
 
-// chain adds a field to the list of fields whose hashes share a bucket of the table. The bucket
+// chainField adds a field to the list of fields whose hashes share a bucket of the table. The bucket
 // has the offsets of the first and the last field, and each field the offset of the next.
-func (e *encoder) chain(d *datum) {
+func (e *encoder) chainField(d *datum) {
 	place := e.hashTable + objectHeader + 16*(d.hash%buckets)
 	if last := le.Uint64(e.file[place+8:]); last != 0 {
-		e.put(last+24, d.at)
+		e.putUint64(last+24, d.at)
 	} else {
-		e.put(place, d.at)
+		e.putUint64(place, d.at)
 	}
-	e.put(place+8, d.at)
+	e.putUint64(place+8, d.at)
 }

@@ -38,9 +38,9 @@ type Options struct {
 	MetricsAddress string
 }
 
-// Parse parses flags, and removes them from os.Args, where Karpenter's own options would
+// ParseOptions parses flags, and removes them from os.Args, where Karpenter's own options would
 // reject them.
-func Parse(args []string) (o Options, err error) {
+func ParseOptions(args []string) (o Options, err error) {
 	flags := pflag.NewFlagSet("karpenter", pflag.ContinueOnError)
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig for the API server")
 	flags.StringVar(&o.HealthAddress, "health-address", "", "host:port that serves health checks")
@@ -50,9 +50,9 @@ func Parse(args []string) (o Options, err error) {
 	return o, err
 }
 
-// Context returns the controllers' context with their options and a logger. SIGTERM and SIGINT
+// NewContext returns the controllers' context with their options and a logger. SIGTERM and SIGINT
 // cancel it.
-func Context(injectables ...options.Injectable) (context.Context, context.CancelFunc) {
+func NewContext(injectables ...options.Injectable) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	ctx = injection.WithOptionsOrDie(ctx, injectables...)
 	logger := serrors.NewLogger(zapr.NewLogger(logging.NewLogger(ctx, "controller")))
@@ -101,20 +101,20 @@ var indexes = []struct {
 	field string
 	value client.IndexerFunc
 }{
-	{&corev1.Pod{}, "spec.nodeName", by(func(p *corev1.Pod) string { return p.Spec.NodeName })},
-	{&corev1.Node{}, "spec.providerID", by(func(n *corev1.Node) string { return n.Spec.ProviderID })},
-	{&storagev1.VolumeAttachment{}, "spec.nodeName", by(func(v *storagev1.VolumeAttachment) string { return v.Spec.NodeName })},
-	{&karpenterv1.NodeClaim{}, "status.providerID", by(func(c *karpenterv1.NodeClaim) string { return c.Status.ProviderID })},
-	{&karpenterv1.NodeClaim{}, "spec.nodeClassRef.group", by(func(c *karpenterv1.NodeClaim) string { return c.Spec.NodeClassRef.Group })},
-	{&karpenterv1.NodeClaim{}, "spec.nodeClassRef.kind", by(func(c *karpenterv1.NodeClaim) string { return c.Spec.NodeClassRef.Kind })},
-	{&karpenterv1.NodeClaim{}, "spec.nodeClassRef.name", by(func(c *karpenterv1.NodeClaim) string { return c.Spec.NodeClassRef.Name })},
-	{&karpenterv1.NodePool{}, "spec.template.spec.nodeClassRef.group", by(func(p *karpenterv1.NodePool) string { return p.Spec.Template.Spec.NodeClassRef.Group })},
-	{&karpenterv1.NodePool{}, "spec.template.spec.nodeClassRef.kind", by(func(p *karpenterv1.NodePool) string { return p.Spec.Template.Spec.NodeClassRef.Kind })},
-	{&karpenterv1.NodePool{}, "spec.template.spec.nodeClassRef.name", by(func(p *karpenterv1.NodePool) string { return p.Spec.Template.Spec.NodeClassRef.Name })},
+	{&corev1.Pod{}, "spec.nodeName", indexBy(func(p *corev1.Pod) string { return p.Spec.NodeName })},
+	{&corev1.Node{}, "spec.providerID", indexBy(func(n *corev1.Node) string { return n.Spec.ProviderID })},
+	{&storagev1.VolumeAttachment{}, "spec.nodeName", indexBy(func(v *storagev1.VolumeAttachment) string { return v.Spec.NodeName })},
+	{&karpenterv1.NodeClaim{}, "status.providerID", indexBy(func(c *karpenterv1.NodeClaim) string { return c.Status.ProviderID })},
+	{&karpenterv1.NodeClaim{}, "spec.nodeClassRef.group", indexBy(func(c *karpenterv1.NodeClaim) string { return c.Spec.NodeClassRef.Group })},
+	{&karpenterv1.NodeClaim{}, "spec.nodeClassRef.kind", indexBy(func(c *karpenterv1.NodeClaim) string { return c.Spec.NodeClassRef.Kind })},
+	{&karpenterv1.NodeClaim{}, "spec.nodeClassRef.name", indexBy(func(c *karpenterv1.NodeClaim) string { return c.Spec.NodeClassRef.Name })},
+	{&karpenterv1.NodePool{}, "spec.template.spec.nodeClassRef.group", indexBy(func(p *karpenterv1.NodePool) string { return p.Spec.Template.Spec.NodeClassRef.Group })},
+	{&karpenterv1.NodePool{}, "spec.template.spec.nodeClassRef.kind", indexBy(func(p *karpenterv1.NodePool) string { return p.Spec.Template.Spec.NodeClassRef.Kind })},
+	{&karpenterv1.NodePool{}, "spec.template.spec.nodeClassRef.name", indexBy(func(p *karpenterv1.NodePool) string { return p.Spec.Template.Spec.NodeClassRef.Name })},
 }
 
-// by returns an indexer whose only value for an object is the getter's.
-func by[T client.Object](get func(T) string) client.IndexerFunc {
+// indexBy returns an indexer whose only value for an object is the getter's.
+func indexBy[T client.Object](get func(T) string) client.IndexerFunc {
 	return func(o client.Object) []string {
 		if typed, ok := o.(T); ok {
 			return []string{get(typed)}

@@ -40,7 +40,7 @@ func LoadOrCreate(dir, name string) (*Authority, error) {
 	a := &Authority{CertFile: filepath.Join(dir, name+".crt"), KeyFile: filepath.Join(dir, name+".key")}
 	certPEM, err := os.ReadFile(a.CertFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return a, a.create(name)
+		return a, a.createFiles(name)
 	}
 	if err != nil {
 		return nil, err
@@ -49,27 +49,27 @@ func LoadOrCreate(dir, name string) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a, a.parse(certPEM, keyPEM)
+	return a, a.parseFiles(certPEM, keyPEM)
 }
 
-// Pool returns a pool with only this CA, for the verification of its certificates.
-func (a *Authority) Pool() *x509.CertPool {
+// NewPool returns a pool with only this CA, for the verification of its certificates.
+func (a *Authority) NewPool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	return pool
 }
 
-// PEM returns the CA's certificate.
-func (a *Authority) PEM() []byte {
+// EncodePEM returns the CA's certificate.
+func (a *Authority) EncodePEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
 }
 
-func (a *Authority) create(name string) error {
+func (a *Authority) createFiles(name string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
 	}
-	serial, err := serialNumber()
+	serial, err := drawSerial()
 	if err != nil {
 		return err
 	}
@@ -100,10 +100,10 @@ func (a *Authority) create(name string) error {
 	if err := home.Write(a.KeyFile, keyPEM); err != nil {
 		return err
 	}
-	return home.Write(a.CertFile, a.PEM())
+	return home.Write(a.CertFile, a.EncodePEM())
 }
 
-func (a *Authority) parse(certPEM, keyPEM []byte) (err error) {
+func (a *Authority) parseFiles(certPEM, keyPEM []byte) (err error) {
 	block, _ := pem.Decode(certPEM)
 	if block == nil {
 		return fmt.Errorf("%s contains no certificate: delete the sandbox and start it again", a.CertFile)
@@ -147,7 +147,7 @@ func (a *Authority) Issue(want Leaf) (Pair, error) {
 	if err != nil {
 		return Pair{}, err
 	}
-	serial, err := serialNumber()
+	serial, err := drawSerial()
 	if err != nil {
 		return Pair{}, err
 	}
@@ -207,6 +207,6 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-func serialNumber() (*big.Int, error) {
+func drawSerial() (*big.Int, error) {
 	return rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 }

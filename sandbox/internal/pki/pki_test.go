@@ -20,14 +20,14 @@ func TestAuthorityIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(first.PEM(), second.PEM()) {
+	if !bytes.Equal(first.EncodePEM(), second.EncodePEM()) {
 		t.Error("a new authority was made although there was one")
 	}
 	pair, err := second.Issue(Leaf{User: "jane"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := leaf(t, pair).Verify(x509.VerifyOptions{Roots: first.Pool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
+	if _, err := leaf(t, pair).Verify(x509.VerifyOptions{Roots: first.NewPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
 		t.Error(err)
 	}
 }

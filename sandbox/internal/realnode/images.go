@@ -28,19 +28,19 @@ func newImages(program string) (*images, error) {
 	if err != nil {
 		return nil, err
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return archive(content), nil })
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return buildLayer(content), nil })
 	if err != nil {
 		return nil, err
 	}
 	i := &images{blobs: map[string]func() (io.ReadCloser, error){}}
-	if i.probe, err = i.add(layer, "serve"); err != nil {
+	if i.probe, err = i.addImage(layer, "serve"); err != nil {
 		return nil, err
 	}
-	i.pause, err = i.add(layer, "pause")
+	i.pause, err = i.addImage(layer, "pause")
 	return i, err
 }
 
-func (i *images) add(layer v1.Layer, command string) (v1.Image, error) {
+func (i *images) addImage(layer v1.Layer, command string) (v1.Image, error) {
 	image, err := mutate.AppendLayers(empty.Image, layer)
 	if err != nil {
 		return nil, err
@@ -70,8 +70,8 @@ func (i *images) add(layer v1.Layer, command string) (v1.Image, error) {
 	return image, nil
 }
 
-// archive returns a file system with the program and a directory for temporary files.
-func archive(program []byte) io.ReadCloser {
+// buildLayer returns a file system with the program and a directory for temporary files.
+func buildLayer(program []byte) io.ReadCloser {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, h := range []*tar.Header{
@@ -100,12 +100,12 @@ func (i *images) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	if err := i.serve(w, r, m[1], m[2], m[3]); err != nil {
+	if err := i.serveImage(w, r, m[1], m[2], m[3]); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
 }
 
-func (i *images) serve(w http.ResponseWriter, r *http.Request, name, kind, reference string) error {
+func (i *images) serveImage(w http.ResponseWriter, r *http.Request, name, kind, reference string) error {
 	if kind == "blobs" {
 		open, ok := i.blobs[reference]
 		if !ok {

@@ -23,7 +23,7 @@ func Init(o Node) error {
 	if err := syscall.Sethostname([]byte(o.Name)); err != nil {
 		return err
 	}
-	if err := mounts(o.Dir); err != nil {
+	if err := mountFileSystems(o.Dir); err != nil {
 		return err
 	}
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
@@ -35,7 +35,7 @@ func Init(o Node) error {
 	if err := o.writeConfigs(); err != nil {
 		return err
 	}
-	containerd, err := start(exec.Command(o.program("containerd")), filepath.Join(o.Dir, "containerd.log"))
+	containerd, err := startProgram(exec.Command(o.programPath("containerd")), filepath.Join(o.Dir, "containerd.log"))
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func Init(o Node) error {
 	}
 	named := map[int]string{containerd: "containerd"}
 	if o.Enforced { // before the kubelet starts a pod
-		plugin, err := start(exec.Command(o.program("enforcer"), o.Name, o.PluginKubeconfig, podRange(o.Index)), filepath.Join(o.Dir, "network-plugin.log"))
+		plugin, err := startProgram(exec.Command(o.programPath("enforcer"), o.Name, o.PluginKubeconfig, podRange(o.Index)), filepath.Join(o.Dir, "network-plugin.log"))
 		if err != nil {
 			return err
 		}
@@ -54,21 +54,21 @@ func Init(o Node) error {
 	if err != nil {
 		return err
 	}
-	kubelet, err := start(exec.Command(self, append([]string{"kubelet"}, o.kubeletArgs()...)...), filepath.Join(o.Dir, "kubelet.log"))
+	kubelet, err := startProgram(exec.Command(self, append([]string{"kubelet"}, o.buildKubeletArgs()...)...), filepath.Join(o.Dir, "kubelet.log"))
 	if err != nil {
 		return err
 	}
-	proxy, err := start(exec.Command(self, append([]string{"kube-proxy"}, o.proxyArgs()...)...), filepath.Join(o.Dir, "kube-proxy.log"))
+	proxy, err := startProgram(exec.Command(self, append([]string{"kube-proxy"}, o.buildProxyArgs()...)...), filepath.Join(o.Dir, "kube-proxy.log"))
 	if err != nil {
 		return err
 	}
 	named[kubelet], named[proxy] = "kubelet", "kube-proxy"
-	return reap(named)
+	return reapProcesses(named)
 }
 
-// mounts gives the node a file system of its own where its programs write: /etc, /opt and /var
+// mountFileSystems gives the node a file system of its own where its programs write: /etc, /opt and /var
 // with changes in dir, an empty /run, and a /proc of its own processes.
-func mounts(dir string) error {
+func mountFileSystems(dir string) error {
 	// No mount propagates to the machine, but the kubelet's mounts propagate to containerd.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return err
@@ -102,8 +102,8 @@ func mounts(dir string) error {
 	return unix.Mount("tmpfs", "/run", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755")
 }
 
-// start starts a program of the node, and returns its process ID.
-func start(cmd *exec.Cmd, log string) (int, error) {
+// startProgram starts a program of the node, and returns its process ID.
+func startProgram(cmd *exec.Cmd, log string) (int, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, err
@@ -116,9 +116,9 @@ func start(cmd *exec.Cmd, log string) (int, error) {
 	return cmd.Process.Pid, nil
 }
 
-// reap waits for ended processes, whose parent is now this first process, until one of the
+// reapProcesses waits for ended processes, whose parent is now this first process, until one of the
 // named programs ends.
-func reap(named map[int]string) error {
+func reapProcesses(named map[int]string) error {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, 0, nil)

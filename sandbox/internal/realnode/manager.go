@@ -61,7 +61,7 @@ func Serve(ctx context.Context, log *slog.Logger, o Options) error {
 		return err
 	}
 	m := &manager{Options: o, log: log, groups: groups, network: network, nodes: map[string]*running{}}
-	if err := m.listen(ctx); err != nil {
+	if err := m.startServers(ctx); err != nil {
 		return err
 	}
 	if err := m.publishAPIServer(ctx); err != nil {
@@ -104,9 +104,9 @@ func (r *running) hasEnded() bool {
 	}
 }
 
-// listen serves images and metadata to nodes, and forwards connections between nodes and the API
+// startServers serves images and metadata to nodes, and forwards connections between nodes and the API
 // server in both directions.
-func (m *manager) listen(ctx context.Context) error {
+func (m *manager) startServers(ctx context.Context) error {
 	images, err := newImages(filepath.Join(m.Programs, "probe"))
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (m *manager) listen(ctx context.Context) error {
 		}()
 	}
 	serve("images", func() error { return http.Serve(registryListener, images) })
-	serve("proxy", func() error { return m.network.proxy(m.log, proxyListener) })
+	serve("proxy", func() error { return m.network.serveProxy(m.log, proxyListener) })
 	serve("health", func() error {
 		return http.Serve(healthListener, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	})
@@ -154,7 +154,7 @@ func (m *manager) listen(ctx context.Context) error {
 			_, _ = io.WriteString(w, "credentials")
 		}))
 	})
-	go forward(m.log, serverListener, func(ctx context.Context) (net.Conn, error) {
+	go forwardConnections(m.log, serverListener, func(ctx context.Context) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", m.APIServer)
 	})
 	return nil
@@ -234,20 +234,20 @@ func (m *manager) forgetEnded() {
 func (m *manager) reconcile(want map[string]bool) {
 	for name, r := range m.nodes {
 		if !want[name] {
-			m.stop(r)
+			m.stopNode(r)
 		}
 	}
 	for name := range want {
 		if m.nodes[name] != nil {
 			continue
 		}
-		index := m.freeIndex()
+		index := m.findFreeIndex()
 		if index == 0 {
 			m.log.Error("there are too many nodes: this one stays NotReady", "node", name, "max", MaxNodes)
 			continue
 		}
 		started := time.Now()
-		if err := m.start(name, index); err != nil {
+		if err := m.startNode(name, index); err != nil {
 			m.log.Error("start a node", "node", name, "error", err)
 			continue
 		}
@@ -255,7 +255,7 @@ func (m *manager) reconcile(want map[string]bool) {
 	}
 }
 
-func (m *manager) freeIndex() int {
+func (m *manager) findFreeIndex() int {
 	used := map[int]bool{}
 	for _, r := range m.nodes {
 		used[r.Index] = true
@@ -268,7 +268,7 @@ func (m *manager) freeIndex() int {
 	return 0
 }
 
-func (m *manager) start(name string, index int) error {
+func (m *manager) startNode(name string, index int) error {
 	node := Node{
 		Name: name, Index: index, Programs: m.Programs, ClientCA: m.ClientCA, Enforced: m.Enforced,
 		Dir: filepath.Join(m.Dir, name),
@@ -296,11 +296,11 @@ func (m *manager) start(name string, index int) error {
 	if node.Cgroup, err = m.groups.Create(name); err != nil {
 		return fmt.Errorf("create a control group: %w", err)
 	}
-	return m.launch(node)
+	return m.launchInit(node)
 }
 
-// launch starts the first process of a node, and attaches its network.
-func (m *manager) launch(node Node) error {
+// launchInit starts the first process of a node, and attaches its network.
+func (m *manager) launchInit(node Node) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -316,7 +316,7 @@ func (m *manager) launch(node Node) error {
 	defer log.Close()
 	cmd := exec.Command(self, "init", string(argument))
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = namespaces()
+	cmd.SysProcAttr = newInitAttr()
 	attached, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -330,15 +330,15 @@ func (m *manager) launch(node Node) error {
 		r.err = cmd.Wait()
 		close(r.ended)
 	}()
-	if err := m.network.attach(cmd.Process.Pid, node.Index); err != nil {
-		m.stop(r)
+	if err := m.network.attachNode(cmd.Process.Pid, node.Index); err != nil {
+		m.stopNode(r)
 		return err
 	}
 	return attached.Close()
 }
 
-// stop ends a node by killing its first process: the kernel then ends all its processes.
-func (m *manager) stop(r *running) {
+// stopNode ends a node by killing its first process: the kernel then ends all its processes.
+func (m *manager) stopNode(r *running) {
 	_ = r.cmd.Process.Kill() // it may have ended
 	select {
 	case <-r.ended:
@@ -353,6 +353,6 @@ func (m *manager) stop(r *running) {
 
 func (m *manager) stopAll() {
 	for _, r := range m.nodes {
-		m.stop(r)
+		m.stopNode(r)
 	}
 }

@@ -2,9 +2,9 @@ package realnode
 
 import "syscall"
 
-// namespaces returns the attributes of a node's first process: namespaces of its own, and the
+// newInitAttr returns the attributes of a node's first process: namespaces of its own, and the
 // end of the process with the thread that starts it.
-func namespaces() *syscall.SysProcAttr {
+func newInitAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
 		Pdeathsig:  syscall.SIGKILL,

@@ -36,7 +36,7 @@ type network struct {
 
 func newNetwork() (*network, error) {
 	n := &network{}
-	err := locked(func() error {
+	err := runOnThread(func() error {
 		var err error
 		n.ns, err = netns.New() // this thread is in it now
 		return err
@@ -49,7 +49,7 @@ func newNetwork() (*network, error) {
 		return nil, err
 	}
 	defer h.Close()
-	if err := linkUp(h, "lo"); err != nil {
+	if err := setLinkUp(h, "lo"); err != nil {
 		return nil, err
 	}
 	link := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridge}}
@@ -57,15 +57,15 @@ func newNetwork() (*network, error) {
 		return nil, fmt.Errorf("add a bridge: %w", err)
 	}
 	for _, prefix := range []string{bridgeAddr + "/24", metadataAddr + "/32"} {
-		if err := assign(h, bridge, prefix); err != nil {
+		if err := assignAddress(h, bridge, prefix); err != nil {
 			return nil, err
 		}
 	}
 	return n, addPodRoutes(h, 0)
 }
 
-// attach connects the network namespace of a node's first process to the bridge.
-func (n *network) attach(pid, index int) error {
+// attachNode connects the network namespace of a node's first process to the bridge.
+func (n *network) attachNode(pid, index int) error {
 	node, err := netns.GetFromPid(pid)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (n *network) attach(pid, index int) error {
 	if err := h.LinkAdd(pair); err != nil {
 		return fmt.Errorf("add a pair of links: %w", err)
 	}
-	if err := linkUp(h, name); err != nil {
+	if err := setLinkUp(h, name); err != nil {
 		return err
 	}
 	return configureNode(node, index)
@@ -106,10 +106,10 @@ func configureNode(node netns.NsHandle, index int) error {
 		return err
 	}
 	defer h.Close()
-	if err := linkUp(h, "lo"); err != nil {
+	if err := setLinkUp(h, "lo"); err != nil {
 		return err
 	}
-	if err := assign(h, nodeLink, nodeAddr(index)+"/24"); err != nil {
+	if err := assignAddress(h, nodeLink, nodeAddr(index)+"/24"); err != nil {
 		return err
 	}
 	if err := h.RouteAdd(&netlink.Route{Gw: net.ParseIP(bridgeAddr)}); err != nil {
@@ -135,7 +135,7 @@ func addPodRoutes(h *netlink.Handle, but int) error {
 	return nil
 }
 
-func linkUp(h *netlink.Handle, name string) error {
+func setLinkUp(h *netlink.Handle, name string) error {
 	link, err := h.LinkByName(name)
 	if err != nil {
 		return fmt.Errorf("find link %s: %w", name, err)
@@ -143,7 +143,7 @@ func linkUp(h *netlink.Handle, name string) error {
 	return h.LinkSetUp(link)
 }
 
-func assign(h *netlink.Handle, name, prefix string) error {
+func assignAddress(h *netlink.Handle, name, prefix string) error {
 	link, err := h.LinkByName(name)
 	if err != nil {
 		return fmt.Errorf("find link %s: %w", name, err)
@@ -162,7 +162,7 @@ func assign(h *netlink.Handle, name, prefix string) error {
 // opened. The address must be an IP address: Go would resolve a name on another thread.
 func (n *network) dial(ctx context.Context, address string) (net.Conn, error) {
 	var c net.Conn
-	err := n.within(func() error {
+	err := n.runWithin(func() error {
 		var err error
 		c, err = (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		return err
@@ -172,7 +172,7 @@ func (n *network) dial(ctx context.Context, address string) (net.Conn, error) {
 
 func (n *network) listen(address string) (net.Listener, error) {
 	var l net.Listener
-	err := n.within(func() error {
+	err := n.runWithin(func() error {
 		var err error
 		l, err = net.Listen("tcp", address)
 		return err
@@ -180,8 +180,8 @@ func (n *network) listen(address string) (net.Listener, error) {
 	return l, err
 }
 
-func (n *network) within(f func() error) error {
-	return locked(func() error {
+func (n *network) runWithin(f func() error) error {
+	return runOnThread(func() error {
 		if err := netns.Set(n.ns); err != nil {
 			return err
 		}
@@ -189,9 +189,9 @@ func (n *network) within(f func() error) error {
 	})
 }
 
-// locked calls f on an operating system thread of its own, whose namespaces it may change:
+// runOnThread calls f on an operating system thread of its own, whose namespaces it may change:
 // the thread ends with f.
-func locked(f func() error) error {
+func runOnThread(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked, so that the runtime ends the thread

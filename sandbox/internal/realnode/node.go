@@ -34,9 +34,9 @@ type Node struct {
 	PluginKubeconfig string
 }
 
-func (n Node) program(name string) string { return filepath.Join(n.Programs, name) }
+func (n Node) programPath(name string) string { return filepath.Join(n.Programs, name) }
 
-func (n Node) kubeletArgs() []string {
+func (n Node) buildKubeletArgs() []string {
 	return []string{
 		"--config=/etc/kubernetes/kubelet.yaml",
 		"--kubeconfig=" + n.Kubeconfig,
@@ -45,20 +45,20 @@ func (n Node) kubeletArgs() []string {
 	}
 }
 
-func (n Node) proxyArgs() []string { return []string{"--config=/etc/kubernetes/kube-proxy.yaml"} }
+func (n Node) buildProxyArgs() []string { return []string{"--config=/etc/kubernetes/kube-proxy.yaml"} }
 
 // writeConfigs writes the configuration of the node's programs to the default paths, because
 // add-ons read or extend it there.
 func (n Node) writeConfigs() error {
 	files := map[string]string{
-		"/etc/containerd/config.toml":                 n.containerdConfig(),
+		"/etc/containerd/config.toml":                 n.buildContainerdConfig(),
 		"/etc/containerd/certs.d/_default/hosts.toml": hosts,
-		"/etc/cni/net.d/10-nodes.conflist":            n.cniConfig(),
+		"/etc/cni/net.d/10-nodes.conflist":            n.buildCNIConfig(),
 		"/etc/kubernetes/resolv.conf":                 "nameserver " + bridgeAddr + "\n",
 	}
 	for path, object := range map[string]any{
-		"/etc/kubernetes/kubelet.yaml":    n.kubeletConfig(),
-		"/etc/kubernetes/kube-proxy.yaml": n.proxyConfig(),
+		"/etc/kubernetes/kubelet.yaml":    n.buildKubeletConfig(),
+		"/etc/kubernetes/kube-proxy.yaml": n.buildProxyConfig(),
 	} {
 		content, err := yaml.Marshal(object)
 		if err != nil {
@@ -83,7 +83,7 @@ const hosts = `server = "http://` + registry + `"
   capabilities = ["pull", "resolve"]
 `
 
-func (n Node) containerdConfig() string {
+func (n Node) buildContainerdConfig() string {
 	return fmt.Sprintf(`version = 3
 root = "/var/lib/containerd"
 state = "/run/containerd"
@@ -110,10 +110,10 @@ disabled_plugins = ["io.containerd.internal.v1.tracing", "io.containerd.tracing.
     runtime_type = "io.containerd.runc.v2"
     [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
       BinaryName = %q
-`, n.Programs, n.program("runc"))
+`, n.Programs, n.programPath("runc"))
 }
 
-func (n Node) cniConfig() string {
+func (n Node) buildCNIConfig() string {
 	return fmt.Sprintf(`{"cniVersion": "1.0.0", "name": "nodes", "plugins": [
   {"type": "ptp", "ipam": {"type": "host-local", "ranges": [[{"subnet": %q}]], "routes": [{"dst": "0.0.0.0/0"}]}}
 ]}
@@ -124,7 +124,7 @@ func (n Node) cniConfig() string {
 // would write many fields that have no default.
 type object = map[string]any
 
-func (n Node) kubeletConfig() object {
+func (n Node) buildKubeletConfig() object {
 	return object{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 		"authentication": object{
@@ -155,7 +155,7 @@ func (n Node) kubeletConfig() object {
 // clusterDNS is the address of the Service kube-dns.
 const clusterDNS = "10.96.0.10"
 
-func (n Node) proxyConfig() object {
+func (n Node) buildProxyConfig() object {
 	return object{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
 		"mode":             "nftables",

@@ -9,8 +9,8 @@ import (
 	"net/http"
 )
 
-// forward forwards each connection that a listener accepts.
-func forward(log *slog.Logger, l net.Listener, dial func(context.Context) (net.Conn, error)) {
+// forwardConnections forwards each connection that a listener accepts.
+func forwardConnections(log *slog.Logger, l net.Listener, dial func(context.Context) (net.Conn, error)) {
 	for {
 		from, err := l.Accept()
 		if err != nil {
@@ -26,15 +26,15 @@ func forward(log *slog.Logger, l net.Listener, dial func(context.Context) (net.C
 				_ = from.Close()
 				return
 			}
-			splice(from, to)
+			copyBothWays(from, to)
 		}()
 	}
 }
 
-// proxy answers the API server's CONNECT requests (its egress selector of type HTTPConnect).
+// serveProxy answers the API server's CONNECT requests (its egress selector of type HTTPConnect).
 // It connects to loopback addresses on the machine, and to all others, such as kubelets, pods
 // and Services, in the nodes' network.
-func (n *network) proxy(log *slog.Logger, l net.Listener) error {
+func (n *network) serveProxy(log *slog.Logger, l net.Listener) error {
 	return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodConnect {
 			http.Error(w, "CONNECT only", http.StatusMethodNotAllowed)
@@ -61,12 +61,12 @@ func (n *network) proxy(log *slog.Logger, l net.Listener) error {
 			_, _ = from.Close(), to.Close()
 			return
 		}
-		splice(from, to)
+		copyBothWays(from, to)
 	}))
 }
 
-// splice copies in both directions until both streams end.
-func splice(a, b net.Conn) {
+// copyBothWays copies in both directions until both streams end.
+func copyBothWays(a, b net.Conn) {
 	done := make(chan struct{})
 	go func() {
 		_, _ = io.Copy(b, a)

@@ -26,8 +26,8 @@ import (
 	"croft.dev/croft/sandbox/internal/home"
 )
 
-// simulatedCloud runs the simulated AWS account of a sandbox, and the machines in it.
-func simulatedCloud(args []string) error {
+// runCloud runs the simulated AWS account of a sandbox, and the machines in it.
+func runCloud(args []string) error {
 	var dir, address string
 	var settings account.Settings
 	var cluster service.Cluster
@@ -72,7 +72,7 @@ func simulatedCloud(args []string) error {
 	}
 	ctrl.SetLogger(logr.FromSlogHandler(slog.Default().Handler())) // croft's agent uses controller-runtime
 	booter := boot.Booter{
-		Account: a, Cloud: client, As: func(node string) (*rest.Config, error) { return kubelet(h, node) },
+		Account: a, Cloud: client, As: func(node string) (*rest.Config, error) { return buildKubeletConfig(h, node) },
 		Machines: &machine.Machines{Account: a, Dir: h.Path("instances")},
 	}
 	go booter.Run(ctx)
@@ -88,10 +88,10 @@ func simulatedCloud(args []string) error {
 	return nil
 }
 
-// kubelet returns a client configuration with the identity, and so the rights, of a node's
+// buildKubeletConfig returns a client configuration with the identity, and so the rights, of a node's
 // kubelet.
-func kubelet(h home.Home, node string) (*rest.Config, error) {
-	content, err := component.KubeconfigFor(h, "system:node:"+node, []string{"system:nodes"})
+func buildKubeletConfig(h home.Home, node string) (*rest.Config, error) {
+	content, err := component.IssueKubeconfig(h, "system:node:"+node, []string{"system:nodes"})
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 // startPatience is the time limit for etcd to become ready.
 const startPatience = time.Minute
 
-func etcd(args []string) error {
-	config, err := etcdConfig(args)
+func runEtcd(args []string) error {
+	config, err := buildEtcdConfig(args)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func etcd(args []string) error {
 	}
 }
 
-func etcdConfig(args []string) (*embed.Config, error) {
+func buildEtcdConfig(args []string) (*embed.Config, error) {
 	var clients, peers, members, caFile, certFile, keyFile string
 	config := embed.NewConfig()
 	flags := pflag.NewFlagSet("etcd", pflag.ContinueOnError)

@@ -18,8 +18,8 @@ import (
 	"croft.dev/croft/sandbox/internal/home"
 )
 
-// gitServer runs the Git server of a sandbox with Flux.
-func gitServer(args []string) error {
+// runGitServer runs the Git server of a sandbox with Flux.
+func runGitServer(args []string) error {
 	var dir, address string
 	flags := pflag.NewFlagSet(component.Git, pflag.ContinueOnError)
 	flags.StringVar(&dir, "dir", "", "the sandbox's directory")
@@ -48,7 +48,7 @@ func gitServer(args []string) error {
 	if err != nil {
 		return err
 	}
-	answers := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: time.Minute}
+	answers := &http.Server{Handler: server.NewHandler(), ReadHeaderTimeout: time.Minute}
 	failed := make(chan error, 1)
 	go func() { failed <- answers.Serve(listener) }()
 	go func() {

@@ -12,14 +12,14 @@ import (
 	"croft.dev/croft/sandbox/internal/karpenter"
 )
 
-// karpenterKwok runs Karpenter's controllers with its kwok provider, as the module's
+// runKarpenter runs Karpenter's controllers with its kwok provider, as the module's
 // kwok/main.go does.
-func karpenterKwok(args []string) error {
-	o, err := karpenter.Parse(args)
+func runKarpenter(args []string) error {
+	o, err := karpenter.ParseOptions(args)
 	if err != nil {
 		return err
 	}
-	ctx, stop := karpenter.Context(options.Injectables...)
+	ctx, stop := karpenter.NewContext(options.Injectables...)
 	defer stop()
 	mgr, err := karpenter.NewManager(ctx, o, options.Injectables)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// Kubectl runs kubectl's own main function. It does not return if the command
+// ExecuteKubectl runs kubectl's own main function. It does not return if the command
 // fails.
-func Kubectl(kubeconfig string, args []string) error {
+func ExecuteKubectl(kubeconfig string, args []string) error {
 	if err := os.Setenv("KUBECONFIG", kubeconfig); err != nil {
 		return err
 	}
-	ownSignals()
+	resetSignals()
 	showLinkedFlags()
 	os.Args = append([]string{"kubectl"}, args...)
 	_, _ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) // a bad level is reported when the flags are parsed

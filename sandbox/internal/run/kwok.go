@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/signals"
 )
 
-// kwok runs kwok's own main function, except for its error reporting.
-func kwok() error {
+// runKwok runs kwok's own main function, except for its error reporting.
+func runKwok() error {
 	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
 	flags.Usage = func() {}

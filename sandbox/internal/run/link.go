@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// link forwards connections: each argument is FROM=TO, both host:port.
-func link(args []string) error {
+// runLink forwards connections: each argument is FROM=TO, both host:port.
+func runLink(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	var all sync.WaitGroup
@@ -27,7 +27,7 @@ func link(args []string) error {
 			return err
 		}
 		context.AfterFunc(ctx, func() { _ = l.Close() })
-		all.Go(func() { accept(l, to) })
+		all.Go(func() { acceptConnections(l, to) })
 	}
 	all.Wait()
 	if ctx.Err() == nil {
@@ -36,18 +36,18 @@ func link(args []string) error {
 	return nil
 }
 
-func accept(l net.Listener, to string) {
+func acceptConnections(l net.Listener, to string) {
 	for {
 		from, err := l.Accept()
 		if err != nil {
 			return
 		}
-		go pass(from, to)
+		go forwardConnection(from, to)
 	}
 }
 
-// pass forwards a connection. It closes both sides when one of them ends.
-func pass(from net.Conn, to string) {
+// forwardConnection forwards a connection. It closes both sides when one of them ends.
+func forwardConnection(from net.Conn, to string) {
 	defer from.Close() //nolint:errcheck // the other end notices, and nobody else
 	onward, err := net.Dial("tcp", to)
 	if err != nil {

@@ -21,50 +21,50 @@ import (
 	"croft.dev/croft/sandbox/internal/lifeline"
 )
 
-// Component turns this process into a component and returns its exit code.
-func Component(name string, args []string) int {
+// ExecuteComponent turns this process into a component and returns its exit code.
+func ExecuteComponent(name string, args []string) int {
 	lifeline.Watch(func() {
 		fmt.Fprintf(os.Stderr, "the supervisor has ended: %s ends, too\n", name)
 		os.Exit(1)
 	})
-	ownSignals()
+	resetSignals()
 	// Karpenter and kwok parse os.Args themselves.
 	os.Args = append([]string{name}, args...)
 	switch name {
 	case component.Etcd:
-		return result(etcd(args))
+		return reportResult(runEtcd(args))
 	case component.Link:
-		return result(link(args))
+		return reportResult(runLink(args))
 	case component.APIServer:
-		return kubernetes(apiserver.NewAPIServerCommand, args)
+		return runKubernetes(apiserver.NewAPIServerCommand, args)
 	case component.ControllerManager:
-		return kubernetes(controllermanager.NewControllerManagerCommand, args)
+		return runKubernetes(controllermanager.NewControllerManagerCommand, args)
 	case component.Scheduler:
-		return kubernetes(func() *cobra.Command { return scheduler.NewSchedulerCommand() }, args)
+		return runKubernetes(func() *cobra.Command { return scheduler.NewSchedulerCommand() }, args)
 	case component.Karpenter:
-		return result(karpenterKwok(args))
+		return reportResult(runKarpenter(args))
 	case component.Cloud:
-		return result(simulatedCloud(args))
+		return reportResult(runCloud(args))
 	case component.Git:
-		return result(gitServer(args))
+		return reportResult(runGitServer(args))
 	case component.Kwok:
-		return result(kwok())
+		return reportResult(runKwok())
 	}
-	return result(fmt.Errorf("there is no component %q", name))
+	return reportResult(fmt.Errorf("there is no component %q", name))
 }
 
-func kubernetes(newCommand func() *cobra.Command, args []string) int {
+func runKubernetes(newCommand func() *cobra.Command, args []string) int {
 	showLinkedFlags()
 	cmd := newCommand()
 	cmd.SetArgs(args)
 	return cli.Run(cmd)
 }
 
-// ownSignals resets the signal handlers of croft-sandbox: the controller manager and kubectl
+// resetSignals resets the signal handlers of croft-sandbox: the controller manager and kubectl
 // install none, and must end by these signals.
-func ownSignals() { signal.Reset(syscall.SIGINT, syscall.SIGTERM) }
+func resetSignals() { signal.Reset(syscall.SIGINT, syscall.SIGTERM) }
 
-func result(err error) int {
+func reportResult(err error) int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		return 1

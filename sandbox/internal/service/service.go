@@ -30,11 +30,11 @@ func Forward(listener net.Listener, address func() string, ready func(context.Co
 		if err != nil {
 			return err
 		}
-		go forward(from, address, ready)
+		go forwardConnection(from, address, ready)
 	}
 }
 
-func forward(from net.Conn, address func() string, ready func(context.Context) error) {
+func forwardConnection(from net.Conn, address func() string, ready func(context.Context) error) {
 	defer from.Close() //nolint:errcheck // the last writer has got the error
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

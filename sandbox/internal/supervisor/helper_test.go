@@ -138,7 +138,7 @@ func until(t *testing.T, s *Supervisor, what string, holds func(map[string]Statu
 	t.Helper()
 	deadline := time.After(time.Minute)
 	for {
-		all, changed := s.Statuses()
+		all, changed := s.ListStatuses()
 		byName := map[string]Status{}
 		for _, status := range all {
 			byName[status.Name] = status

@@ -55,7 +55,7 @@ func (l *launcher) start(cmd *exec.Cmd) error {
 		cmd.Env = os.Environ()
 	}
 	l.lifeline.Attach(cmd)
-	cmd.SysProcAttr = procAttr()
+	cmd.SysProcAttr = newProcAttr()
 	r := launch{cmd: cmd, done: make(chan error, 1)}
 	l.requests <- r
 	return <-r.done

@@ -86,10 +86,10 @@ type Death struct {
 	Tail []string `json:"tail,omitempty"`
 }
 
-// Permanent marks an error of Settle that must not be retried.
-func Permanent(err error) error { return backoff.Permanent(err) }
+// MarkPermanent marks an error of Settle that must not be retried.
+func MarkPermanent(err error) error { return backoff.Permanent(err) }
 
-func validate(specs []Spec) error {
+func validateSpecs(specs []Spec) error {
 	var seen []string
 	for _, s := range specs {
 		if s.Command == nil || s.Ready == nil {

@@ -23,7 +23,7 @@ type Supervisor struct {
 
 // New checks the specs and returns a supervisor of them. It starts no component.
 func New(log *slog.Logger, timing Timing, specs []Spec) (*Supervisor, error) {
-	if err := validate(specs); err != nil {
+	if err := validateSpecs(specs); err != nil {
 		return nil, err
 	}
 	l, err := newLauncher()
@@ -60,7 +60,7 @@ func (s *Supervisor) Run(ctx context.Context) {
 
 // Start starts a component that was stopped. It does not wait for readiness.
 func (s *Supervisor) Start(name string) error {
-	u, err := s.unit(name)
+	u, err := s.findUnit(name)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (s *Supervisor) Start(name string) error {
 // Stop stops a component, and returns when its process has ended. Components that
 // need it keep running, as they would if it had crashed.
 func (s *Supervisor) Stop(name string) error {
-	u, err := s.unit(name)
+	u, err := s.findUnit(name)
 	if err != nil {
 		return err
 	}
@@ -78,19 +78,19 @@ func (s *Supervisor) Stop(name string) error {
 	return nil
 }
 
-// Statuses returns a snapshot in start order, and a channel that is closed when
+// ListStatuses returns a snapshot in start order, and a channel that is closed when
 // the snapshot is out of date.
-func (s *Supervisor) Statuses() ([]Status, <-chan struct{}) {
+func (s *Supervisor) ListStatuses() ([]Status, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := make([]Status, 0, len(s.order))
 	for _, name := range s.order {
-		out = append(out, s.units[name].snapshot())
+		out = append(out, s.units[name].getStatus())
 	}
 	return out, s.changed
 }
 
-func (s *Supervisor) unit(name string) (*unit, error) {
+func (s *Supervisor) findUnit(name string) (*unit, error) {
 	if u, ok := s.units[name]; ok {
 		return u, nil
 	}
@@ -128,8 +128,8 @@ func (s *Supervisor) isEnding() bool {
 	return s.ending
 }
 
-// update changes a unit's status, and closes the channel of the last snapshot.
-func (s *Supervisor) update(u *unit, change func(*Status)) {
+// updateStatus changes a unit's status, and closes the channel of the last snapshot.
+func (s *Supervisor) updateStatus(u *unit, change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&u.status)
@@ -137,8 +137,8 @@ func (s *Supervisor) update(u *unit, change func(*Status)) {
 	s.changed = make(chan struct{})
 }
 
-// await returns when all named components are ready. It returns ctx's error if ctx ends first.
-func (s *Supervisor) await(ctx context.Context, names []string) error {
+// awaitReady returns when all named components are ready. It returns ctx's error if ctx ends first.
+func (s *Supervisor) awaitReady(ctx context.Context, names []string) error {
 	for {
 		s.mu.Lock()
 		ready, changed := true, s.changed

@@ -85,7 +85,7 @@ func TestPermanentFailureIsHopeless(t *testing.T) {
 	var tries atomic.Int32
 	a.Settle = func(context.Context) error {
 		tries.Add(1)
-		return Permanent(errors.New("never"))
+		return MarkPermanent(errors.New("never"))
 	}
 	s, end := run(t, a)
 	got := until(t, s, "a is hopeless", func(by map[string]Status) bool { return by["a"].Hopeless })["a"]
@@ -209,7 +209,7 @@ func TestSpecsAreChecked(t *testing.T) {
 		"twice":          {good, good},
 		"needs later":    {spec(t.TempDir(), "b", "server", "a"), good},
 	} {
-		if err := validate(specs); err == nil {
+		if err := validateSpecs(specs); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -230,7 +230,7 @@ func TestTail(t *testing.T) {
 		if err := os.WriteFile(path, []byte(tc.content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Tail(path, 2); !slices.Equal(got, tc.want) || err != nil {
+		if got, err := ReadTail(path, 2); !slices.Equal(got, tc.want) || err != nil {
 			t.Errorf("got %q, %v; want %q", got, err, tc.want)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // tailBytes is the number of bytes that are read from the end of a log.
 const tailBytes = 16 << 10
 
-// Tail returns the last lines of a file.
-func Tail(path string, lines int) ([]string, error) {
+// ReadTail returns the last lines of a file.
+func ReadTail(path string, lines int) ([]string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func newUnit(s *Supervisor, spec Spec) *unit {
 	return &unit{sup: s, spec: spec, status: Status{Name: spec.Name, State: Stopped}}
 }
 
-func (u *unit) snapshot() Status {
+func (u *unit) getStatus() Status {
 	st := u.status
 	if u.spec.Address != nil {
 		st.Address = u.spec.Address()
@@ -79,7 +79,7 @@ func (u *unit) start() error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	u.cancel, u.done = cancel, make(chan struct{})
-	u.sup.update(u, func(s *Status) { *s = Status{Name: s.Name, State: Waiting, Restarts: s.Restarts} })
+	u.sup.updateStatus(u, func(s *Status) { *s = Status{Name: s.Name, State: Waiting, Restarts: s.Restarts} })
 	go u.keepRunning(ctx, u.done)
 	return nil
 }
@@ -90,11 +90,11 @@ func (u *unit) stop() {
 	if u.cancel == nil {
 		return
 	}
-	u.sup.update(u, func(s *Status) { s.State = Stopping })
+	u.sup.updateStatus(u, func(s *Status) { s.State = Stopping })
 	u.cancel()
 	<-u.done
 	u.cancel, u.done = nil, nil
-	u.sup.update(u, func(s *Status) { *s = Status{Name: s.Name, State: Stopped, Restarts: s.Restarts} })
+	u.sup.updateStatus(u, func(s *Status) { *s = Status{Name: s.Name, State: Stopped, Restarts: s.Restarts} })
 	u.sup.log.Info("stopped", "component", u.spec.Name)
 }
 
@@ -105,7 +105,7 @@ func (u *unit) keepRunning(ctx context.Context, done chan struct{}) {
 	pause.Multiplier = 2
 
 	for {
-		if u.sup.await(ctx, u.spec.Needs) != nil {
+		if u.sup.awaitReady(ctx, u.spec.Needs) != nil {
 			return
 		}
 		wasReady, err := u.runOnce(ctx)
@@ -116,20 +116,20 @@ func (u *unit) keepRunning(ctx context.Context, done chan struct{}) {
 			pause.Reset()
 		}
 		delay := pause.NextBackOff()
-		u.died(err, wasReady, delay)
+		u.recordDeath(err, wasReady, delay)
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(delay):
 		}
-		u.sup.update(u, func(s *Status) { s.State, s.Restarts = Waiting, s.Restarts+1 })
+		u.sup.updateStatus(u, func(s *Status) { s.State, s.Restarts = Waiting, s.Restarts+1 })
 	}
 }
 
 // runOnce runs the process until it ends, or until ctx ends; then it terminates the process.
 // It reports whether the process was ready at any time.
 func (u *unit) runOnce(ctx context.Context) (wasReady bool, err error) {
-	if err := u.prepare(ctx); err != nil {
+	if err := u.runPrepare(ctx); err != nil {
 		return false, err
 	}
 	cmd, err := u.spec.Command()
@@ -137,11 +137,11 @@ func (u *unit) runOnce(ctx context.Context) (wasReady bool, err error) {
 		return false, err
 	}
 	started := time.Now()
-	exited, err := u.launch(cmd)
+	exited, err := u.launchCommand(cmd)
 	if err != nil {
 		return false, err
 	}
-	u.sup.update(u, func(s *Status) {
+	u.sup.updateStatus(u, func(s *Status) {
 		s.State, s.PID, s.Message = Starting, cmd.Process.Pid, ""
 	})
 	watching, stopWatching := context.WithCancel(ctx)
@@ -156,38 +156,38 @@ func (u *unit) runOnce(ctx context.Context) (wasReady bool, err error) {
 			err = errors.New("exit status 0")
 		}
 	case <-ctx.Done():
-		terminate(cmd, exited, u.spec.Grace)
+		terminateProcess(cmd, exited, u.spec.Grace)
 	}
 	stopWatching()
 	return <-readiness, err
 }
 
-func (u *unit) prepare(ctx context.Context) error {
+func (u *unit) runPrepare(ctx context.Context) error {
 	if u.prepared || u.spec.Prepare == nil {
 		return nil
 	}
 	cmd := u.spec.Prepare()
-	exited, err := u.launch(cmd)
+	exited, err := u.launchCommand(cmd)
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
-	u.sup.update(u, func(s *Status) { s.State, s.PID, s.Message = Starting, cmd.Process.Pid, "preparing" })
+	u.sup.updateStatus(u, func(s *Status) { s.State, s.PID, s.Message = Starting, cmd.Process.Pid, "preparing" })
 	select {
 	case err := <-exited:
 		if err != nil {
 			return fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), err)
 		}
 	case <-ctx.Done():
-		terminate(cmd, exited, u.spec.Grace)
+		terminateProcess(cmd, exited, u.spec.Grace)
 		return ctx.Err()
 	}
 	u.prepared = true
 	return nil
 }
 
-// launch starts a command that writes to the component's log. The channel receives the
+// launchCommand starts a command that writes to the component's log. The channel receives the
 // command's result when it exits.
-func (u *unit) launch(cmd *exec.Cmd) (exited chan error, err error) {
+func (u *unit) launchCommand(cmd *exec.Cmd) (exited chan error, err error) {
 	out, err := os.OpenFile(u.spec.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (u *unit) launch(cmd *exec.Cmd) (exited chan error, err error) {
 // watchReadiness checks readiness until ctx ends, and records the results in the status.
 func (u *unit) watchReadiness(ctx context.Context, started time.Time) (wasReady bool) {
 	for {
-		err := u.probe(ctx)
+		err := u.checkReady(ctx)
 		if ctx.Err() != nil {
 			return wasReady
 		}
@@ -213,16 +213,16 @@ func (u *unit) watchReadiness(ctx context.Context, started time.Time) (wasReady 
 		switch {
 		case err == nil:
 			pause = u.sup.timing.Recheck
-			u.becameReady(started, wasReady)
+			u.recordReady(started, wasReady)
 			wasReady = true
 		case wasReady:
-			u.sup.update(u, func(s *Status) { s.State, s.Message = Unready, err.Error() })
+			u.sup.updateStatus(u, func(s *Status) { s.State, s.Message = Unready, err.Error() })
 		case errors.As(err, new(*backoff.PermanentError)):
-			u.sup.update(u, func(s *Status) { s.Message, s.Hopeless = err.Error(), true })
+			u.sup.updateStatus(u, func(s *Status) { s.Message, s.Hopeless = err.Error(), true })
 			u.sup.log.Error("cannot become ready", "component", u.spec.Name, "error", err)
 			<-ctx.Done()
 		default:
-			u.sup.update(u, func(s *Status) { s.Message = err.Error() })
+			u.sup.updateStatus(u, func(s *Status) { s.Message = err.Error() })
 		}
 		select {
 		case <-ctx.Done():
@@ -232,7 +232,7 @@ func (u *unit) watchReadiness(ctx context.Context, started time.Time) (wasReady 
 	}
 }
 
-func (u *unit) probe(ctx context.Context) error {
+func (u *unit) checkReady(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	if err := u.spec.Ready(asking); err != nil {
@@ -247,7 +247,7 @@ func (u *unit) probe(ctx context.Context) error {
 	return nil
 }
 
-func (u *unit) becameReady(started time.Time, again bool) {
+func (u *unit) recordReady(started time.Time, again bool) {
 	u.sup.mu.Lock()
 	already := u.status.State == Ready
 	u.sup.mu.Unlock()
@@ -255,7 +255,7 @@ func (u *unit) becameReady(started time.Time, again bool) {
 		return
 	}
 	now := time.Now()
-	u.sup.update(u, func(s *Status) {
+	u.sup.updateStatus(u, func(s *Status) {
 		s.State, s.ReadySince, s.Message, s.Failures, s.Hopeless = Ready, now, "", 0, false
 		if !again {
 			s.Took = now.Sub(started)
@@ -264,12 +264,12 @@ func (u *unit) becameReady(started time.Time, again bool) {
 	u.sup.log.Info("ready", "component", u.spec.Name, "took", now.Sub(started).Round(time.Millisecond))
 }
 
-func (u *unit) died(err error, wasReady bool, delay time.Duration) {
-	lines, tailErr := Tail(u.spec.Log, tailLines)
+func (u *unit) recordDeath(err error, wasReady bool, delay time.Duration) {
+	lines, tailErr := ReadTail(u.spec.Log, tailLines)
 	if tailErr != nil {
 		lines = []string{tailErr.Error()}
 	}
-	u.sup.update(u, func(s *Status) {
+	u.sup.updateStatus(u, func(s *Status) {
 		s.State, s.PID, s.ReadySince, s.Took = Backoff, 0, time.Time{}, 0
 		s.Message = err.Error()
 		s.LastDeath = &Death{At: time.Now(), Cause: err.Error(), Tail: lines}
@@ -281,8 +281,8 @@ func (u *unit) died(err error, wasReady bool, delay time.Duration) {
 		"tail", strings.Join(lines, "\n"))
 }
 
-// terminate asks the process to end, and kills it after the grace period.
-func terminate(cmd *exec.Cmd, exited <-chan error, grace time.Duration) {
+// terminateProcess asks the process to end, and kills it after the grace period.
+func terminateProcess(cmd *exec.Cmd, exited <-chan error, grace time.Duration) {
 	signalGroup(cmd, syscall.SIGTERM)
 	signalGroup(cmd, syscall.SIGCONT) // in case it is frozen
 	select {

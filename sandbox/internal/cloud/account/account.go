@@ -69,8 +69,8 @@ func Open(file string, settings Settings, now func() time.Time) (*Account, error
 	content, err := os.ReadFile(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		a.s = a.seed()
-		return a, a.save()
+		a.s = a.buildState()
+		return a, a.saveState()
 	case err != nil:
 		return nil, err
 	}
@@ -83,10 +83,10 @@ func Open(file string, settings Settings, now func() time.Time) (*Account, error
 	return a, nil
 }
 
-// seed returns the state of an account as after the creation of the cluster by eksctl: subnets
+// buildState returns the state of an account as after the creation of the cluster by eksctl: subnets
 // and a security group with the tag by which Karpenter finds them, and the nodes' role of
 // Karpenter's documentation.
-func (a *Account) seed() state {
+func (a *Account) buildState() state {
 	discovery := Tags{"karpenter.sh/discovery": a.Cluster}
 	role := "KarpenterNodeRole-" + a.Cluster
 	s := state{
@@ -100,7 +100,7 @@ func (a *Account) seed() state {
 	}
 	for i, zone := range a.Zones {
 		s.Subnets = append(s.Subnets, &Subnet{
-			ID: newID("subnet"), Zone: zone, ZoneID: a.zoneID(zone), VPC: vpc,
+			ID: newID("subnet"), Zone: zone, ZoneID: a.formatZoneID(zone), VPC: vpc,
 			CIDR: fmt.Sprintf("10.0.%d.0/20", 16*i), Free: 4000, Tags: discovery,
 		})
 	}
@@ -110,23 +110,23 @@ func (a *Account) seed() state {
 // Time returns the time of the account's clock.
 func (a *Account) Time() time.Time { return a.now() }
 
-// Change returns a channel that is closed at the next change of the state.
-func (a *Account) Change() <-chan struct{} {
+// WatchChange returns a channel that is closed at the next change of the state.
+func (a *Account) WatchChange() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.changed
 }
 
-// read calls look with the state, under the lock.
-func read[T any](a *Account, look func(*state) T) T {
+// readState calls look with the state, under the lock.
+func readState[T any](a *Account, look func(*state) T) T {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return look(&a.s)
 }
 
-// write changes and saves the state. If change returns an error, it must not have changed the
+// changeState changes and saves the state. If change returns an error, it must not have changed the
 // state: it checks everything first.
-func (a *Account) write(change func(*state) error) error {
+func (a *Account) changeState(change func(*state) error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := change(&a.s); err != nil {
@@ -134,10 +134,10 @@ func (a *Account) write(change func(*state) error) error {
 	}
 	close(a.changed)
 	a.changed = make(chan struct{})
-	return a.save()
+	return a.saveState()
 }
 
-func (a *Account) save() error {
+func (a *Account) saveState() error {
 	content, err := json.Marshal(a.s)
 	if err != nil {
 		return err
@@ -149,8 +149,8 @@ func (a *Account) save() error {
 	return os.Rename(fresh, a.file)
 }
 
-// scaled divides a real duration by the account's speed.
-func (a *Account) scaled(d time.Duration) time.Duration {
+// scaleDuration divides a real duration by the account's speed.
+func (a *Account) scaleDuration(d time.Duration) time.Duration {
 	if a.Speed <= 0 {
 		return d
 	}

@@ -23,12 +23,12 @@ type Wanted struct {
 	PrefixCount int
 }
 
-// allotted are addresses and prefixes of a subnet.
-type allotted struct{ addresses, prefixes []string }
+// allotment are addresses and prefixes of a subnet.
+type allotment struct{ addresses, prefixes []string }
 
-func (t allotted) size() int { return len(t.addresses) + prefixSize*len(t.prefixes) }
+func (t allotment) countAddresses() int { return len(t.addresses) + prefixSize*len(t.prefixes) }
 
-func full(subnet *Subnet) error {
+func newFullError(subnet *Subnet) error {
 	return &Invalid{"InsufficientFreeAddressesInSubnet", fmt.Sprintf("The specified subnet does not have enough free addresses to satisfy the request: %s", subnet.ID)}
 }
 
@@ -42,7 +42,7 @@ type pool struct {
 	explicit, delegated []netip.Prefix
 }
 
-func (s *state) pool(subnet *Subnet) (*pool, error) {
+func (s *state) buildPool(subnet *Subnet) (*pool, error) {
 	network, err := netip.ParsePrefix(subnet.CIDR)
 	if err != nil {
 		return nil, err
@@ -74,32 +74,32 @@ func (s *state) pool(subnet *Subnet) (*pool, error) {
 		p.used[first] = true
 		first = first.Next()
 	}
-	p.used[offset(network.Addr(), 1<<(32-network.Bits())-1)] = true
+	p.used[addOffset(network.Addr(), 1<<(32-network.Bits())-1)] = true
 	return p, nil
 }
 
-// offset returns the address that is by addresses after a.
-func offset(a netip.Addr, by int) netip.Addr {
+// addOffset returns the address that is by addresses after a.
+func addOffset(a netip.Addr, by int) netip.Addr {
 	b := a.As4()
 	binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(b[:])+uint32(by)) //nolint:gosec // less than a subnet has
 	return netip.AddrFrom4(b)
 }
 
-func among(all []netip.Prefix, address netip.Addr) bool {
+func containsAddress(all []netip.Prefix, address netip.Addr) bool {
 	return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-func (p *pool) free(a netip.Addr) bool { return !p.used[a] && !among(p.prefixes, a) }
+func (p *pool) isFree(a netip.Addr) bool { return !p.used[a] && !containsAddress(p.prefixes, a) }
 
-// next returns a free address outside the reservations, and marks it as used. It searches from
+// takeAddress returns a free address outside the reservations, and marks it as used. It searches from
 // the position from in the subnet, and returns the position after the address, so that a
 // released address is not assigned again at once.
-func (p *pool) next(from int) (address string, after int, ok bool) {
+func (p *pool) takeAddress(from int) (address string, after int, ok bool) {
 	size := 1 << (32 - p.network.Bits())
 	for i := range size {
 		at := (from + i) % size
-		a := offset(p.network.Addr(), at)
-		if p.free(a) && !among(p.explicit, a) && !among(p.delegated, a) {
+		a := addOffset(p.network.Addr(), at)
+		if p.isFree(a) && !containsAddress(p.explicit, a) && !containsAddress(p.delegated, a) {
 			p.used[a] = true
 			return a.String(), at + 1, true
 		}
@@ -107,28 +107,28 @@ func (p *pool) next(from int) (address string, after int, ok bool) {
 	return "", from, false
 }
 
-// clear reports whether all addresses of a prefix are free.
-func (p *pool) clear(prefix netip.Prefix) bool {
+// isPrefixFree reports whether all addresses of a prefix are free.
+func (p *pool) isPrefixFree(prefix netip.Prefix) bool {
 	for i := range prefixSize {
-		if !p.free(offset(prefix.Addr(), i)) {
+		if !p.isFree(addOffset(prefix.Addr(), i)) {
 			return false
 		}
 	}
 	return true
 }
 
-// nextPrefix returns a free prefix of a reservation of type prefix, or, if the subnet has no
+// takePrefix returns a free prefix of a reservation of type prefix, or, if the subnet has no
 // such reservation, of the rest of the subnet.
-func (p *pool) nextPrefix() (string, bool) {
+func (p *pool) takePrefix() (string, bool) {
 	within := p.delegated
 	if len(within) == 0 {
 		within = []netip.Prefix{p.network}
 	}
 	for _, r := range within {
 		for at := 0; at < 1<<(32-r.Bits()); at += prefixSize {
-			prefix := netip.PrefixFrom(offset(r.Addr(), at), prefixBits)
+			prefix := netip.PrefixFrom(addOffset(r.Addr(), at), prefixBits)
 			overlaps := slices.ContainsFunc(p.explicit, prefix.Overlaps)
-			if !overlaps && p.clear(prefix) {
+			if !overlaps && p.isPrefixFree(prefix) {
 				p.prefixes = append(p.prefixes, prefix)
 				return prefix.String(), true
 			}
@@ -137,11 +137,11 @@ func (p *pool) nextPrefix() (string, bool) {
 	return "", false
 }
 
-// allot finds the requested addresses and prefixes in a subnet, without assigning them yet. With
+// allotAddresses finds the requested addresses and prefixes in a subnet, without assigning them yet. With
 // primary, it adds an address if w names none.
-func (s *state) allot(subnet *Subnet, w Wanted, primary bool) (allotted, error) {
-	var got allotted
-	p, err := s.pool(subnet)
+func (s *state) allotAddresses(subnet *Subnet, w Wanted, primary bool) (allotment, error) {
+	var got allotment
+	p, err := s.buildPool(subnet)
 	if err != nil {
 		return got, err
 	}
@@ -150,7 +150,7 @@ func (s *state) allot(subnet *Subnet, w Wanted, primary bool) (allotted, error) 
 		if err != nil || !p.network.Contains(a) {
 			return got, &Invalid{"InvalidParameterValue", fmt.Sprintf("Address %s does not fall within the subnet's address range", text)}
 		}
-		if !p.free(a) {
+		if !p.isFree(a) {
 			return got, &Invalid{"InvalidIPAddress.InUse", fmt.Sprintf("Address %s is in use.", text)}
 		}
 		p.used[a] = true
@@ -161,7 +161,7 @@ func (s *state) allot(subnet *Subnet, w Wanted, primary bool) (allotted, error) 
 		if err != nil || prefix.Bits() != prefixBits || prefix.Masked() != prefix || !p.network.Contains(prefix.Addr()) {
 			return got, &Invalid{"InvalidParameterValue", fmt.Sprintf("The prefix %s is not a /%d of the subnet", text, prefixBits)}
 		}
-		if !p.clear(prefix) {
+		if !p.isPrefixFree(prefix) {
 			return got, &Invalid{"InvalidParameterValue", fmt.Sprintf("The prefix %s, or an address of it, is in use.", text)}
 		}
 		p.prefixes = append(p.prefixes, prefix)
@@ -172,72 +172,72 @@ func (s *state) allot(subnet *Subnet, w Wanted, primary bool) (allotted, error) 
 		count++
 	}
 	for range count {
-		a, after, ok := p.next(subnet.Next)
+		a, after, ok := p.takeAddress(subnet.Next)
 		if !ok {
-			return got, full(subnet)
+			return got, newFullError(subnet)
 		}
 		subnet.Next = after
 		got.addresses = append(got.addresses, a)
 	}
 	for range w.PrefixCount {
-		prefix, ok := p.nextPrefix()
+		prefix, ok := p.takePrefix()
 		if !ok {
-			return got, full(subnet)
+			return got, newFullError(subnet)
 		}
 		got.prefixes = append(got.prefixes, prefix)
 	}
 	return got, nil
 }
 
-// Assign gives an interface further addresses and prefixes. With reassign, it takes addresses
+// AssignAddresses gives an interface further addresses and prefixes. With reassign, it takes addresses
 // away from other interfaces that have them as secondary addresses.
-func (a *Account) Assign(id string, w Wanted, reassign bool) (addresses, prefixes []string, err error) {
-	err = a.write(func(s *state) error {
-		n := a.find(s, id)
+func (a *Account) AssignAddresses(id string, w Wanted, reassign bool) (addresses, prefixes []string, err error) {
+	err = a.changeState(func(s *state) error {
+		n := a.findVisible(s, id)
 		if n == nil {
-			return noInterface(id)
+			return newNoInterfaceError(id)
 		}
 		if n.Attachment != nil {
 			more := len(w.Addresses) + w.Count + len(w.Prefixes) + w.PrefixCount
-			if err := s.addressRoom(n, n.Attachment.Instance, more); err != nil {
+			if err := s.checkAddressRoom(n, n.Attachment.Instance, more); err != nil {
 				return err
 			}
 		}
-		subnet := s.subnet(n.Subnet)
+		subnet := s.findSubnet(n.Subnet)
 		if reassign {
-			s.take(n.Subnet, w.Addresses)
+			s.takeAway(n.Subnet, w.Addresses)
 		}
-		got, err := s.allot(subnet, w, false)
+		got, err := s.allotAddresses(subnet, w, false)
 		if err != nil {
 			return err
 		}
 		n.Addresses = append(n.Addresses, got.addresses...)
 		n.Prefixes = append(n.Prefixes, got.prefixes...)
-		subnet.Free -= got.size()
+		subnet.Free -= got.countAddresses()
 		addresses, prefixes = got.addresses, got.prefixes
 		return nil
 	})
 	return addresses, prefixes, err
 }
 
-// take takes secondary addresses away from the interfaces of a subnet that have them.
-func (s *state) take(subnet string, addresses []string) {
+// takeAway takes secondary addresses away from the interfaces of a subnet that have them.
+func (s *state) takeAway(subnet string, addresses []string) {
 	for _, n := range s.Interfaces {
 		if n.Subnet != subnet || len(n.Addresses) == 0 {
 			continue
 		}
 		rest := slices.DeleteFunc(slices.Clone(n.Addresses[1:]), func(a string) bool { return slices.Contains(addresses, a) })
-		s.subnet(subnet).Free += len(n.Addresses) - 1 - len(rest)
+		s.findSubnet(subnet).Free += len(n.Addresses) - 1 - len(rest)
 		n.Addresses = append(n.Addresses[:1:1], rest...)
 	}
 }
 
-// Unassign takes secondary addresses and prefixes away from an interface.
-func (a *Account) Unassign(id string, addresses, prefixes []string) error {
-	return a.write(func(s *state) error {
-		n := a.find(s, id)
+// UnassignAddresses takes secondary addresses and prefixes away from an interface.
+func (a *Account) UnassignAddresses(id string, addresses, prefixes []string) error {
+	return a.changeState(func(s *state) error {
+		n := a.findVisible(s, id)
 		if n == nil {
-			return noInterface(id)
+			return newNoInterfaceError(id)
 		}
 		for _, text := range addresses {
 			if at := slices.Index(n.Addresses, text); at <= 0 {
@@ -251,7 +251,7 @@ func (a *Account) Unassign(id string, addresses, prefixes []string) error {
 		}
 		n.Addresses = slices.DeleteFunc(slices.Clone(n.Addresses), func(t string) bool { return slices.Contains(addresses, t) })
 		n.Prefixes = slices.DeleteFunc(slices.Clone(n.Prefixes), func(t string) bool { return slices.Contains(prefixes, t) })
-		s.subnet(n.Subnet).Free += allotted{addresses, prefixes}.size()
+		s.findSubnet(n.Subnet).Free += allotment{addresses, prefixes}.countAddresses()
 		return nil
 	})
 }

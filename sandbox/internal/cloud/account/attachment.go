@@ -18,13 +18,13 @@ var (
 // slowAttach is the percentage of attachments that take as long as attachTail.
 const slowAttach = 5
 
-// Attach attaches an interface to a running instance, and returns the attachment's ID.
-func (a *Account) Attach(id, instance string, index int) (attachment string, err error) {
-	err = a.write(func(s *state) error {
-		n, i := a.find(s, id), s.Instances[instance]
+// AttachInterface attaches an interface to a running instance, and returns the attachment's ID.
+func (a *Account) AttachInterface(id, instance string, index int) (attachment string, err error) {
+	err = a.changeState(func(s *state) error {
+		n, i := a.findVisible(s, id), s.Instances[instance]
 		switch {
 		case n == nil:
-			return noInterface(id)
+			return newNoInterfaceError(id)
 		case i == nil:
 			return &Invalid{"InvalidInstanceID.NotFound", fmt.Sprintf("The instance ID '%s' does not exist", instance)}
 		case i.State != Running:
@@ -34,70 +34,70 @@ func (a *Account) Attach(id, instance string, index int) (attachment string, err
 		case n.Zone != i.Zone:
 			return &Invalid{"InvalidParameterCombination", "You may not attach a network interface to an instance if they are not in the same availability zone"}
 		}
-		if err := s.room(a.now(), i, n, index); err != nil {
+		if err := s.checkRoom(a.now(), i, n, index); err != nil {
 			return err
 		}
 		now := a.now()
-		n.Attachment = &Attachment{ID: newID("eni-attach"), Instance: instance, DeviceIndex: index, Began: now, AttachedAt: now.Add(a.scaled(attaching()))}
+		n.Attachment = &Attachment{ID: newID("eni-attach"), Instance: instance, DeviceIndex: index, Began: now, AttachedAt: now.Add(a.scaleDuration(drawAttachTime()))}
 		attachment = n.Attachment.ID
 		return nil
 	})
 	return attachment, err
 }
 
-func attaching() time.Duration {
+func drawAttachTime() time.Duration {
 	if rand.N(100) < slowAttach {
-		return attachTail.draw()
+		return attachTail.drawDuration()
 	}
-	return untilAttached.draw()
+	return untilAttached.drawDuration()
 }
 
-// room returns an error if an instance cannot have an interface at a device index.
-func (s *state) room(now time.Time, i *Instance, n *Interface, index int) error {
-	attached := s.attached(now, i.ID)
+// checkRoom returns an error if an instance cannot have an interface at a device index.
+func (s *state) checkRoom(now time.Time, i *Instance, n *Interface, index int) error {
+	attached := s.listAttached(now, i.ID)
 	for _, other := range attached {
 		if other.Attachment.DeviceIndex == index {
 			return &Invalid{"InvalidParameterValue", fmt.Sprintf("Instance '%s' already has an interface attached at device index '%d'.", i.ID, index)}
 		}
 	}
-	t := Find(i.Type)
+	t := FindType(i.Type)
 	if t == nil {
 		return nil
 	}
 	if len(attached) >= t.Interfaces {
 		return &Invalid{"AttachmentLimitExceeded", fmt.Sprintf("Interface count %d exceeds the limit for %s", len(attached)+1, i.Type)}
 	}
-	return s.addressRoom(n, i.ID, 0)
+	return s.checkAddressRoom(n, i.ID, 0)
 }
 
-// addressRoom returns an error if an interface on an instance cannot have that many more
+// checkAddressRoom returns an error if an interface on an instance cannot have that many more
 // addresses and prefixes.
-func (s *state) addressRoom(n *Interface, instance string, more int) error {
+func (s *state) checkAddressRoom(n *Interface, instance string, more int) error {
 	i := s.Instances[instance]
 	if i == nil {
 		return nil
 	}
-	if t := Find(i.Type); t != nil && len(n.Addresses)+len(n.Prefixes)+more > t.Addresses {
+	if t := FindType(i.Type); t != nil && len(n.Addresses)+len(n.Prefixes)+more > t.Addresses {
 		return &Invalid{"PrivateIpAddressLimitExceeded", fmt.Sprintf("Number of private addresses will exceed limit of %d for %s.", t.Addresses, i.Type)}
 	}
 	return nil
 }
 
-// attached returns the interfaces of an instance.
-func (s *state) attached(now time.Time, instance string) (all []*Interface) {
+// listAttached returns the interfaces of an instance.
+func (s *state) listAttached(now time.Time, instance string) (all []*Interface) {
 	for _, n := range s.Interfaces {
-		if current := n.at(now); current.Attachment != nil && current.Attachment.Instance == instance {
+		if current := n.copyAt(now); current.Attachment != nil && current.Attachment.Instance == instance {
 			all = append(all, n)
 		}
 	}
 	return all
 }
 
-// Detach begins to detach an interface.
-func (a *Account) Detach(attachment string) error {
-	return a.write(func(s *state) error {
+// DetachInterface begins to detach an interface.
+func (a *Account) DetachInterface(attachment string) error {
+	return a.changeState(func(s *state) error {
 		for id := range s.Interfaces {
-			n := a.find(s, id)
+			n := a.findVisible(s, id)
 			if n == nil || n.Attachment == nil || n.Attachment.ID != attachment {
 				continue
 			}
@@ -105,15 +105,15 @@ func (a *Account) Detach(attachment string) error {
 				return &Invalid{"OperationNotPermitted", "The network interface at device index 0 cannot be detached."}
 			}
 			if n.Attachment.DetachedAt.IsZero() {
-				n.Attachment.DetachedAt = a.now().Add(a.scaled(untilDetached.draw()))
+				n.Attachment.DetachedAt = a.now().Add(a.scaleDuration(untilDetached.drawDuration()))
 			}
 			return nil
 		}
-		return noAttachment(attachment)
+		return newNoAttachmentError(attachment)
 	})
 }
 
-func noAttachment(id string) error {
+func newNoAttachmentError(id string) error {
 	return &Invalid{"InvalidAttachmentID.NotFound", fmt.Sprintf("The attachment ID '%s' does not exist", id)}
 }
 
@@ -129,14 +129,14 @@ type InterfaceChange struct {
 
 // ModifyInterface changes one attribute of an interface.
 func (a *Account) ModifyInterface(id string, change InterfaceChange) error {
-	return a.write(func(s *state) error {
-		n := a.find(s, id)
+	return a.changeState(func(s *state) error {
+		n := a.findVisible(s, id)
 		switch {
 		case n == nil:
-			return noInterface(id)
+			return newNoInterfaceError(id)
 		case change.Attachment != "":
 			if n.Attachment == nil || n.Attachment.ID != change.Attachment {
-				return noAttachment(change.Attachment)
+				return newNoAttachmentError(change.Attachment)
 			}
 			n.Attachment.DeleteOnTermination = change.DeleteOnTermination
 		case change.SourceDestCheck != nil:
@@ -150,12 +150,12 @@ func (a *Account) ModifyInterface(id string, change InterfaceChange) error {
 	})
 }
 
-// release deletes the interfaces of a terminated instance that have DeleteOnTermination, and
+// releaseInterfaces deletes the interfaces of a terminated instance that have DeleteOnTermination, and
 // detaches the others, as EC2 does.
-func (s *state) release(now time.Time, instance string) {
-	for _, n := range s.attached(now, instance) {
+func (s *state) releaseInterfaces(now time.Time, instance string) {
+	for _, n := range s.listAttached(now, instance) {
 		if n.Attachment.DeleteOnTermination {
-			s.drop(n)
+			s.dropInterface(n)
 		} else {
 			n.Attachment = nil
 		}

@@ -26,10 +26,10 @@ type CIDRReservation struct {
 // ReserveCIDR reserves a range of a subnet.
 func (a *Account) ReserveCIDR(r CIDRReservation) (CIDRReservation, error) {
 	r.ID = newID("scr")
-	return r, a.write(func(s *state) error {
-		subnet := s.subnet(r.Subnet)
+	return r, a.changeState(func(s *state) error {
+		subnet := s.findSubnet(r.Subnet)
 		if subnet == nil {
-			return noSubnet(r.Subnet)
+			return newNoSubnetError(r.Subnet)
 		}
 		if r.Kind != Explicit && r.Kind != Prefix {
 			return &Invalid{"InvalidParameterValue", fmt.Sprintf("Value (%s) for parameter reservationType is invalid.", r.Kind)}
@@ -49,14 +49,14 @@ func (a *Account) ReserveCIDR(r CIDRReservation) (CIDRReservation, error) {
 	})
 }
 
-// CIDRReservations returns the reservations of a subnet that match.
-func (a *Account) CIDRReservations(subnet string, f Filters) ([]CIDRReservation, error) {
-	if read(a, func(s *state) bool { return s.subnet(subnet) == nil }) {
-		return nil, noSubnet(subnet)
+// ListCIDRReservations returns the reservations of a subnet that match.
+func (a *Account) ListCIDRReservations(subnet string, f Filters) ([]CIDRReservation, error) {
+	if readState(a, func(s *state) bool { return s.findSubnet(subnet) == nil }) {
+		return nil, newNoSubnetError(subnet)
 	}
-	return read(a, func(s *state) (out []CIDRReservation) {
+	return readState(a, func(s *state) (out []CIDRReservation) {
 		for _, r := range s.CIDRReservations {
-			if r.Subnet == subnet && f.match(map[string][]string{"reservationType": {r.Kind}, "cidr": {r.CIDR}}, r.Tags) {
+			if r.Subnet == subnet && f.matches(map[string][]string{"reservationType": {r.Kind}, "cidr": {r.CIDR}}, r.Tags) {
 				out = append(out, *r)
 			}
 		}
@@ -64,9 +64,9 @@ func (a *Account) CIDRReservations(subnet string, f Filters) ([]CIDRReservation,
 	}), nil
 }
 
-// FreeCIDR deletes a reservation, and returns it.
-func (a *Account) FreeCIDR(id string) (freed CIDRReservation, err error) {
-	err = a.write(func(s *state) error {
+// DeleteCIDRReservation deletes a reservation, and returns it.
+func (a *Account) DeleteCIDRReservation(id string) (freed CIDRReservation, err error) {
+	err = a.changeState(func(s *state) error {
 		at := slices.IndexFunc(s.CIDRReservations, func(r *CIDRReservation) bool { return r.ID == id })
 		if at < 0 {
 			return &Invalid{"InvalidSubnetCidrReservationID.NotFound", fmt.Sprintf("The subnet CIDR reservation ID '%s' does not exist", id)}
@@ -81,7 +81,7 @@ func (a *Account) FreeCIDR(id string) (freed CIDRReservation, err error) {
 // AddSubnet creates a subnet in a zone with tags, and returns it. Node classes find it only by
 // its tags.
 func (a *Account) AddSubnet(zone, cidr string, tags Tags) (made Subnet, err error) {
-	err = a.write(func(s *state) error {
+	err = a.changeState(func(s *state) error {
 		wanted, err := netip.ParsePrefix(cidr)
 		if err != nil || !wanted.Addr().Is4() {
 			return fmt.Errorf("%q is no IPv4 network", cidr)
@@ -95,7 +95,7 @@ func (a *Account) AddSubnet(zone, cidr string, tags Tags) (made Subnet, err erro
 			}
 		}
 		const kept = 5 // AWS's own addresses in each subnet
-		subnet := &Subnet{ID: newID("subnet"), Zone: zone, ZoneID: a.zoneID(zone), VPC: vpc, CIDR: cidr, Free: 1<<(32-wanted.Bits()) - kept, Tags: tags}
+		subnet := &Subnet{ID: newID("subnet"), Zone: zone, ZoneID: a.formatZoneID(zone), VPC: vpc, CIDR: cidr, Free: 1<<(32-wanted.Bits()) - kept, Tags: tags}
 		s.Subnets = append(s.Subnets, subnet)
 		made = *subnet
 		return nil

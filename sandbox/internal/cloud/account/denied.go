@@ -18,8 +18,8 @@ type Denied struct {
 	Explicit bool
 }
 
-// decoded is the content of an encoded message.
-type decoded struct {
+// decodedDenial is the content of an encoded message.
+type decodedDenial struct {
 	Allowed           bool           `json:"allowed"`
 	ExplicitDeny      bool           `json:"explicitDeny"`
 	MatchedStatements items          `json:"matchedStatements"`
@@ -52,23 +52,23 @@ func (a *Account) Principal(nodeRole bool) string {
 	return "arn:aws:sts::" + ID + ":assumed-role/KarpenterControllerRole-" + a.Cluster + "/karpenter"
 }
 
-// denial returns EC2's message for a denied call.
-func (a *Account) denial(d Denied) string {
+// describeDenial returns EC2's message for a denied call.
+func (a *Account) describeDenial(d Denied) string {
 	why := "because no identity-based policy allows the " + d.Action + " action"
 	if d.Explicit {
 		why = "with an explicit deny in a service control policy"
 	}
 	return "You are not authorized to perform this operation. User: " + a.Principal(d.NodeRole) +
 		" is not authorized to perform: " + d.Action + " on resource: " + d.Resource + " " + why +
-		". Encoded authorization failure message: " + a.encode(d)
+		". Encoded authorization failure message: " + a.encodeDenial(d)
 }
 
-// Denial returns EC2's message for a denied call.
-func (a *Account) Denial(d Denied) string { return a.denial(d) }
+// DescribeDenial returns EC2's message for a denied call.
+func (a *Account) DescribeDenial(d Denied) string { return a.describeDenial(d) }
 
-// encode encodes the details of a denial, as AWS does. STS decodes them.
-func (a *Account) encode(d Denied) string {
-	body, err := json.Marshal(decoded{
+// encodeDenial encodes the details of a denial, as AWS does. STS decodes them.
+func (a *Account) encodeDenial(d Denied) string {
+	body, err := json.Marshal(decodedDenial{
 		ExplicitDeny:      d.Explicit,
 		MatchedStatements: items{[]any{}}, Failures: items{[]any{}},
 		Context: decodedContext{

@@ -92,7 +92,7 @@ type Case struct {
 	Subnet   string `json:"subnet,omitempty"`
 }
 
-func (c Case) covers(other Case) bool {
+func (c Case) matches(other Case) bool {
 	covers := func(mine, others string) bool { return mine == "" || strings.EqualFold(mine, others) }
 	return covers(c.Action, other.Action) && covers(c.Type, other.Type) && covers(c.Zone, other.Zone) &&
 		covers(c.Capacity, other.Capacity) && covers(c.Subnet, other.Subnet)
@@ -111,19 +111,19 @@ func (c Case) String() string {
 	return strings.Join(parts, " ")
 }
 
-// fault returns an active fault that matches, without counting the occurrence; nil if none does.
-func (s *state) fault(kind FaultKind, now Case) *Fault {
+// findFault returns an active fault that matches, without counting the occurrence; nil if none does.
+func (s *state) findFault(kind FaultKind, now Case) *Fault {
 	for _, f := range s.Faults {
-		if f.Kind == kind && f.covers(now) {
+		if f.Kind == kind && f.matches(now) {
 			return f
 		}
 	}
 	return nil
 }
 
-// happens returns an active fault that matches, and counts the occurrence; nil if none does.
-func (s *state) happens(kind FaultKind, now Case) *Fault {
-	f := s.fault(kind, now)
+// countFault returns an active fault that matches, and counts the occurrence; nil if none does.
+func (s *state) countFault(kind FaultKind, now Case) *Fault {
+	f := s.findFault(kind, now)
 	if f == nil {
 		return nil
 	}
@@ -136,15 +136,15 @@ func (s *state) happens(kind FaultKind, now Case) *Fault {
 	return &happened
 }
 
-// Happens returns an active fault that matches, and counts the occurrence; nil if none does.
-func (a *Account) Happens(kind FaultKind, now Case) *Fault {
-	if read(a, func(s *state) bool { return s.fault(kind, now) == nil }) {
+// CountFault returns an active fault that matches, and counts the occurrence; nil if none does.
+func (a *Account) CountFault(kind FaultKind, now Case) *Fault {
+	if readState(a, func(s *state) bool { return s.findFault(kind, now) == nil }) {
 		return nil
 	}
 	var f *Fault
 	// The fault has occurred even if the account cannot be saved.
-	_ = a.write(func(s *state) error {
-		f = s.happens(kind, now)
+	_ = a.changeState(func(s *state) error {
+		f = s.countFault(kind, now)
 		return nil
 	})
 	return f
@@ -155,7 +155,7 @@ func (a *Account) AddFault(f Fault) (Fault, error) {
 	if _, ok := Faults[f.Kind]; !ok {
 		return f, fmt.Errorf("there is no fault %q", f.Kind)
 	}
-	err := a.write(func(s *state) error {
+	err := a.changeState(func(s *state) error {
 		s.Faulted++
 		f.ID = fmt.Sprintf("f%d", s.Faulted)
 		kept := f // a copy, in which occurrences are counted while the caller reads its own
@@ -167,7 +167,7 @@ func (a *Account) AddFault(f Fault) (Fault, error) {
 
 // ListFaults returns the active faults.
 func (a *Account) ListFaults() []Fault {
-	return read(a, func(s *state) []Fault {
+	return readState(a, func(s *state) []Fault {
 		out := make([]Fault, len(s.Faults))
 		for i, f := range s.Faults {
 			out[i] = *f
@@ -178,7 +178,7 @@ func (a *Account) ListFaults() []Fault {
 
 // ClearFaults removes faults, all if none are named, and returns their number.
 func (a *Account) ClearFaults(ids ...string) (cleared int, err error) {
-	err = a.write(func(s *state) error {
+	err = a.changeState(func(s *state) error {
 		before := len(s.Faults)
 		s.Faults = slices.DeleteFunc(s.Faults, func(f *Fault) bool { return len(ids) == 0 || slices.Contains(ids, f.ID) })
 		cleared = before - len(s.Faults)

@@ -10,7 +10,7 @@ import (
 // match. * and ? are wildcards.
 type Filters map[string][]string
 
-func (f Filters) match(attributes map[string][]string, tags Tags) bool {
+func (f Filters) matches(attributes map[string][]string, tags Tags) bool {
 	for name, wanted := range f {
 		if !f.matchOne(name, wanted, attributes, tags) {
 			return false
@@ -40,12 +40,12 @@ func (Filters) matchOne(name string, wanted []string, attributes map[string][]st
 		}
 	}
 	return slices.ContainsFunc(has, func(value string) bool {
-		return slices.ContainsFunc(wanted, func(pattern string) bool { return globs(pattern, value) })
+		return slices.ContainsFunc(wanted, func(pattern string) bool { return matchesPattern(pattern, value) })
 	})
 }
 
-// globs reports whether a value matches a pattern. As in EC2, * also matches slashes.
-func globs(pattern, value string) bool {
+// matchesPattern reports whether a value matches a pattern. As in EC2, * also matches slashes.
+func matchesPattern(pattern, value string) bool {
 	hide := strings.NewReplacer("/", "\x00", "[", "\x01", "\\", "\x02")
 	ok, err := path.Match(hide.Replace(pattern), hide.Replace(value))
 	return err == nil && ok

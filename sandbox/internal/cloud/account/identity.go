@@ -24,14 +24,14 @@ func newRole(name string) *Role {
 	return &Role{Name: name, ID: "AROA" + strings.ToUpper(newID("")[1:])}
 }
 
-// Role returns a role by its name; nil if there is none.
-func (a *Account) Role(name string) *Role {
-	return read(a, func(s *state) *Role { return copied(s.Roles[name]) })
+// FindRole returns a role by its name; nil if there is none.
+func (a *Account) FindRole(name string) *Role {
+	return readState(a, func(s *state) *Role { return copyOf(s.Roles[name]) })
 }
 
 // CreateRole creates a role, unless one with its name exists.
 func (a *Account) CreateRole(name string) (created bool, role *Role, err error) {
-	err = a.write(func(s *state) error {
+	err = a.changeState(func(s *state) error {
 		if role = s.Roles[name]; role == nil {
 			role, created = newRole(name), true
 			role.Created = a.now()
@@ -42,14 +42,14 @@ func (a *Account) CreateRole(name string) (created bool, role *Role, err error) 
 	return created, role, err
 }
 
-// Profile returns an instance profile by its name; nil if there is none.
-func (a *Account) Profile(name string) *InstanceProfile {
-	return read(a, func(s *state) *InstanceProfile { return copied(s.Profiles[name]) })
+// FindProfile returns an instance profile by its name; nil if there is none.
+func (a *Account) FindProfile(name string) *InstanceProfile {
+	return readState(a, func(s *state) *InstanceProfile { return copyOf(s.Profiles[name]) })
 }
 
-// Profiles returns all instance profiles below a path, in the order of their names.
-func (a *Account) Profiles(under string) []InstanceProfile {
-	return read(a, func(s *state) (out []InstanceProfile) {
+// ListProfiles returns all instance profiles below a path, in the order of their names.
+func (a *Account) ListProfiles(under string) []InstanceProfile {
+	return readState(a, func(s *state) (out []InstanceProfile) {
 		for _, name := range slices.Sorted(maps.Keys(s.Profiles)) {
 			if strings.HasPrefix(s.Profiles[name].Path, under) {
 				out = append(out, *s.Profiles[name])
@@ -61,7 +61,7 @@ func (a *Account) Profiles(under string) []InstanceProfile {
 
 // PutProfile creates or replaces an instance profile.
 func (a *Account) PutProfile(p InstanceProfile) error {
-	return a.write(func(s *state) error {
+	return a.changeState(func(s *state) error {
 		if p.ID == "" {
 			p.ID, p.Created = "AIPA"+strings.ToUpper(newID("")[1:]), a.now()
 		}
@@ -72,13 +72,13 @@ func (a *Account) PutProfile(p InstanceProfile) error {
 
 // DeleteProfile deletes an instance profile.
 func (a *Account) DeleteProfile(name string) error {
-	return a.write(func(s *state) error {
+	return a.changeState(func(s *state) error {
 		delete(s.Profiles, name)
 		return nil
 	})
 }
 
-func copied[T any](p *T) *T {
+func copyOf[T any](p *T) *T {
 	if p == nil {
 		return nil
 	}

@@ -86,14 +86,14 @@ func (i *Instance) ProviderID() string { return "aws:///" + i.Zone + "/" + i.ID 
 // keeps is the time for which terminated instances are still listed.
 const keeps = time.Hour
 
-// Instances returns the instances that match, the oldest first.
-func (a *Account) Instances(f Filters, ids ...string) []Instance {
-	return read(a, func(s *state) (out []Instance) {
+// ListInstances returns the instances that match, the oldest first.
+func (a *Account) ListInstances(f Filters, ids ...string) []Instance {
+	return readState(a, func(s *state) (out []Instance) {
 		for _, i := range s.Instances {
 			if len(ids) > 0 && !slices.Contains(ids, i.ID) {
 				continue
 			}
-			if f.match(map[string][]string{
+			if f.matches(map[string][]string{
 				"instance-id": {i.ID}, "instance-state-name": {string(i.State)}, "instance-type": {i.Type},
 				"availability-zone": {i.Zone}, "subnet-id": {i.Subnet}, "private-dns-name": {i.DNSName(a.Region)},
 			}, i.Tags) {
@@ -107,18 +107,18 @@ func (a *Account) Instances(f Filters, ids ...string) []Instance {
 	})
 }
 
-// Instance returns an instance by its ID; nil if there is none.
-func (a *Account) Instance(id string) *Instance {
-	return read(a, func(s *state) *Instance { return copied(s.Instances[id]) })
+// FindInstance returns an instance by its ID; nil if there is none.
+func (a *Account) FindInstance(id string) *Instance {
+	return readState(a, func(s *state) *Instance { return copyOf(s.Instances[id]) })
 }
 
-// Tag adds tags to an instance or a network interface, and reports whether it exists.
-func (a *Account) Tag(id string, tags Tags) (found bool, err error) {
-	err = a.write(func(s *state) error {
+// AddTags adds tags to an instance or a network interface, and reports whether it exists.
+func (a *Account) AddTags(id string, tags Tags) (found bool, err error) {
+	err = a.changeState(func(s *state) error {
 		var existing *Tags
 		if i := s.Instances[id]; i != nil {
 			existing = &i.Tags
-		} else if n := a.find(s, id); n != nil {
+		} else if n := a.findVisible(s, id); n != nil {
 			existing = &n.Tags
 		}
 		if found = existing != nil; !found {
@@ -135,29 +135,29 @@ func (a *Account) Tag(id string, tags Tags) (found bool, err error) {
 
 // Terminate terminates instances. It does not change instances that have ended.
 func (a *Account) Terminate(ids ...string) error {
-	return a.write(func(s *state) error {
+	return a.changeState(func(s *state) error {
 		for _, id := range ids {
 			if i := s.Instances[id]; i != nil {
-				a.end(s, i, "User initiated")
+				a.endInstance(s, i, "User initiated")
 			}
 		}
 		return nil
 	})
 }
 
-func (a *Account) end(s *state, i *Instance, reason string) {
+func (a *Account) endInstance(s *state, i *Instance, reason string) {
 	if i.State == ShuttingDown || i.State == Terminated {
 		return
 	}
 	i.State, i.Reason = ShuttingDown, reason
-	i.EndsAt = a.now().Add(a.scaled(untilTerminated.draw()))
-	a.tell(s, stateChanged(a, i))
+	i.EndsAt = a.now().Add(a.scaleDuration(untilTerminated.drawDuration()))
+	a.sendEvent(s, newStateEvent(a, i))
 }
 
 // Interrupt interrupts a spot instance: it sends the notice now, and terminates the instance
 // after two minutes.
 func (a *Account) Interrupt(id string) error {
-	return a.write(func(s *state) error {
+	return a.changeState(func(s *state) error {
 		i := s.Instances[id]
 		switch {
 		case i == nil:
@@ -167,17 +167,17 @@ func (a *Account) Interrupt(id string) error {
 		case i.State != Pending && i.State != Running:
 			return fmt.Errorf("instance %s is %s", id, i.State)
 		}
-		i.ReclaimedAt = a.now().Add(a.scaled(spotNotice))
-		a.tell(s, spotWarning(a, i))
+		i.ReclaimedAt = a.now().Add(a.scaleDuration(spotNotice))
+		a.sendEvent(s, newSpotEvent(a, i))
 		return nil
 	})
 }
 
-// Next returns the time of the next due change of an instance; zero if there is none.
-func (a *Account) Next() time.Time {
-	return read(a, func(s *state) (next time.Time) {
+// FindNextDue returns the time of the next due change of an instance; zero if there is none.
+func (a *Account) FindNextDue() time.Time {
+	return readState(a, func(s *state) (next time.Time) {
 		for _, i := range s.Instances {
-			if due := i.due(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
+			if due := i.nextDue(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
 				next = due
 			}
 		}
@@ -189,8 +189,8 @@ func (a *Account) Next() time.Time {
 // are due to be registered or deleted.
 func (a *Account) Advance() (due []Instance, err error) {
 	now := a.now()
-	passed := func(i *Instance) bool { at := i.due(); return !at.IsZero() && !at.After(now) }
-	if read(a, func(s *state) bool {
+	passed := func(i *Instance) bool { at := i.nextDue(); return !at.IsZero() && !at.After(now) }
+	if readState(a, func(s *state) bool {
 		for _, i := range s.Instances {
 			if passed(i) || i.Left && i.EndsAt.Add(keeps).Before(now) {
 				return false
@@ -200,13 +200,13 @@ func (a *Account) Advance() (due []Instance, err error) {
 	}) {
 		return nil, nil
 	}
-	err = a.write(func(s *state) error {
+	err = a.changeState(func(s *state) error {
 		for id, i := range s.Instances {
 			if i.Left && i.EndsAt.Add(keeps).Before(now) {
 				delete(s.Instances, id)
 				continue
 			}
-			for passed(i) && a.step(s, i) {
+			for passed(i) && a.stepInstance(s, i) {
 			}
 			if passed(i) {
 				due = append(due, *i)
@@ -217,33 +217,33 @@ func (a *Account) Advance() (due []Instance, err error) {
 	return due, err
 }
 
-// step makes the next due change of an instance in the account. It reports false if the change
+// stepInstance makes the next due change of an instance in the account. It reports false if the change
 // is due in the cluster.
-func (a *Account) step(s *state, i *Instance) bool {
+func (a *Account) stepInstance(s *state, i *Instance) bool {
 	now := Case{Type: i.Type, Zone: i.Zone, Capacity: i.Capacity}
 	switch {
 	case i.State == ShuttingDown:
 		i.State = Terminated
-		s.release(a.now(), i.ID)
-		a.tell(s, stateChanged(a, i))
+		s.releaseInterfaces(a.now(), i.ID)
+		a.sendEvent(s, newStateEvent(a, i))
 	case i.State == Terminated:
 		return false
 	case !i.ReclaimedAt.IsZero():
-		a.end(s, i, "Server.SpotInstanceTermination: Instance terminated by EC2 due to Spot interruption")
-	case i.State == Pending && len(i.Data.KMSKeys) > 0 && s.happens(KMSDenied, now) != nil:
-		a.end(s, i, "Client.InternalError: Client error on launch")
+		a.endInstance(s, i, "Server.SpotInstanceTermination: Instance terminated by EC2 due to Spot interruption")
+	case i.State == Pending && len(i.Data.KMSKeys) > 0 && s.countFault(KMSDenied, now) != nil:
+		a.endInstance(s, i, "Client.InternalError: Client error on launch")
 	case i.State == Pending:
 		i.State = Running
-		a.tell(s, stateChanged(a, i))
+		a.sendEvent(s, newStateEvent(a, i))
 	default:
 		return false
 	}
 	return true
 }
 
-// Note records the registration or the deletion of an instance's node.
-func (a *Account) Note(id string, note func(*Instance)) error {
-	return a.write(func(s *state) error {
+// UpdateInstance records the registration or the deletion of an instance's node.
+func (a *Account) UpdateInstance(id string, note func(*Instance)) error {
+	return a.changeState(func(s *state) error {
 		if i := s.Instances[id]; i != nil {
 			note(i)
 		}
@@ -251,7 +251,7 @@ func (a *Account) Note(id string, note func(*Instance)) error {
 	})
 }
 
-func (s *state) subnet(id string) *Subnet {
+func (s *state) findSubnet(id string) *Subnet {
 	for _, subnet := range s.Subnets {
 		if subnet.ID == id {
 			return subnet

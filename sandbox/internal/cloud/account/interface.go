@@ -61,8 +61,8 @@ func (n *Interface) Status() string {
 	return "in-use"
 }
 
-// at returns a copy of the interface at a time, without an attachment that has ended by then.
-func (n *Interface) at(now time.Time) Interface {
+// copyAt returns a copy of the interface at a time, without an attachment that has ended by then.
+func (n *Interface) copyAt(now time.Time) Interface {
 	current := *n
 	if n.Attachment != nil {
 		attachment := *n.Attachment
@@ -97,35 +97,35 @@ type token struct {
 // CreateInterface creates an interface. A second call with the same token returns the interface
 // of the first, even if it has been deleted since.
 func (a *Account) CreateInterface(order NewInterface) (made Interface, err error) {
-	err = a.write(func(s *state) error {
+	err = a.changeState(func(s *state) error {
 		if before, ok := s.Tokens[order.Token]; ok && order.Token != "" {
 			if before.Parameters != order.Parameters {
 				return &Invalid{"IdempotentParameterMismatch", "The client token has been used with other parameters."}
 			}
 			if n := s.Interfaces[before.Interface]; n != nil {
-				made = n.at(a.now())
+				made = n.copyAt(a.now())
 			} else {
 				made = Interface{ID: before.Interface, Subnet: order.Subnet, VPC: vpc, Tags: order.Tags, SourceDestCheck: true}
 			}
 			return nil
 		}
-		subnet := s.subnet(order.Subnet)
+		subnet := s.findSubnet(order.Subnet)
 		if subnet == nil {
-			return noSubnet(order.Subnet)
+			return newNoSubnetError(order.Subnet)
 		}
 		for _, group := range order.Groups {
 			if !slices.ContainsFunc(s.SecurityGroups, func(g *SecurityGroup) bool { return g.ID == group }) {
 				return &Invalid{"InvalidGroup.NotFound", fmt.Sprintf("The security group '%s' does not exist", group)}
 			}
 		}
-		if s.happens(SubnetFull, Case{Action: "ec2:CreateNetworkInterface", Subnet: subnet.ID, Zone: subnet.Zone}) != nil {
-			return full(subnet)
+		if s.countFault(SubnetFull, Case{Action: "ec2:CreateNetworkInterface", Subnet: subnet.ID, Zone: subnet.Zone}) != nil {
+			return newFullError(subnet)
 		}
-		given, err := s.allot(subnet, order.Wanted, true)
+		given, err := s.allotAddresses(subnet, order.Wanted, true)
 		if err != nil {
 			return err
 		}
-		n := a.put(s, subnet, given, order.Groups, order.Tags)
+		n := a.addInterface(s, subnet, given, order.Groups, order.Tags)
 		n.Description = order.Description
 		if order.Token != "" {
 			s.Tokens[order.Token] = token{order.Parameters, n.ID}
@@ -136,14 +136,14 @@ func (a *Account) CreateInterface(order NewInterface) (made Interface, err error
 	return made, err
 }
 
-// put adds a new interface to the state.
-func (a *Account) put(s *state, subnet *Subnet, given allotted, groups []string, tags Tags) *Interface {
+// addInterface adds a new interface to the state.
+func (a *Account) addInterface(s *state, subnet *Subnet, given allotment, groups []string, tags Tags) *Interface {
 	n := &Interface{
 		ID: newID("eni"), Subnet: subnet.ID, Zone: subnet.Zone, VPC: vpc, MAC: newMAC(), Addresses: given.addresses, Prefixes: given.prefixes,
 		Groups: slices.Clone(groups), Tags: maps.Clone(tags), SourceDestCheck: true, Created: a.now(),
 	}
 	s.Interfaces[n.ID] = n
-	subnet.Free -= given.size()
+	subnet.Free -= given.countAddresses()
 	return n
 }
 
@@ -153,22 +153,22 @@ func newMAC() string {
 	return fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4])
 }
 
-// Interfaces returns the interfaces that match, the oldest first, without those that the fault
+// ListInterfaces returns the interfaces that match, the oldest first, without those that the fault
 // Stale hides.
-func (a *Account) Interfaces(f Filters, ids ...string) ([]Interface, error) {
+func (a *Account) ListInterfaces(f Filters, ids ...string) ([]Interface, error) {
 	var out []Interface
 	for _, id := range ids {
-		if read(a, func(s *state) *Interface { return a.find(s, id) }) == nil {
-			return nil, noInterface(id)
+		if readState(a, func(s *state) *Interface { return a.findVisible(s, id) }) == nil {
+			return nil, newNoInterfaceError(id)
 		}
 	}
-	read(a, func(s *state) any {
+	readState(a, func(s *state) any {
 		now := a.now()
 		for _, n := range s.Interfaces {
-			if len(ids) > 0 && !slices.Contains(ids, n.ID) || a.find(s, n.ID) == nil {
+			if len(ids) > 0 && !slices.Contains(ids, n.ID) || a.findVisible(s, n.ID) == nil {
 				continue
 			}
-			if current := n.at(now); f.match(current.attributes(now), current.Tags) {
+			if current := n.copyAt(now); f.matches(current.buildAttributes(now), current.Tags) {
 				out = append(out, current)
 			}
 		}
@@ -178,19 +178,19 @@ func (a *Account) Interfaces(f Filters, ids ...string) ([]Interface, error) {
 	return out, nil
 }
 
-// AllInterfaces returns all interfaces, including those that the fault Stale hides.
-func (a *Account) AllInterfaces() []Interface {
-	return read(a, func(s *state) (out []Interface) {
+// ListAllInterfaces returns all interfaces, including those that the fault Stale hides.
+func (a *Account) ListAllInterfaces() []Interface {
+	return readState(a, func(s *state) (out []Interface) {
 		for _, n := range s.Interfaces {
-			out = append(out, n.at(a.now()))
+			out = append(out, n.copyAt(a.now()))
 		}
 		slices.SortFunc(out, func(x, y Interface) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
 		return out
 	})
 }
 
-// attributes returns the attributes that filters may name.
-func (n *Interface) attributes(now time.Time) map[string][]string {
+// buildAttributes returns the attributes that filters may name.
+func (n *Interface) buildAttributes(now time.Time) map[string][]string {
 	all := map[string][]string{
 		"network-interface-id": {n.ID}, "subnet-id": {n.Subnet}, "vpc-id": {n.VPC}, "availability-zone": {n.Zone}, "status": {n.Status()},
 		"description": {n.Description}, "mac-address": {n.MAC}, "group-id": n.Groups, "addresses.private-ip-address": n.Addresses,
@@ -205,26 +205,26 @@ func (n *Interface) attributes(now time.Time) map[string][]string {
 	return all
 }
 
-// Interface returns an interface by its ID, even if the fault Stale hides it; nil if there is
+// FindInterface returns an interface by its ID, even if the fault Stale hides it; nil if there is
 // none.
-func (a *Account) Interface(id string) *Interface {
-	return read(a, func(s *state) *Interface {
+func (a *Account) FindInterface(id string) *Interface {
+	return readState(a, func(s *state) *Interface {
 		if n := s.Interfaces[id]; n != nil {
-			current := n.at(a.now())
+			current := n.copyAt(a.now())
 			return &current
 		}
 		return nil
 	})
 }
 
-// find returns an interface by its ID; nil if there is none, or the fault Stale hides it.
-func (a *Account) find(s *state, id string) *Interface {
+// findVisible returns an interface by its ID; nil if there is none, or the fault Stale hides it.
+func (a *Account) findVisible(s *state, id string) *Interface {
 	n := s.Interfaces[id]
 	if n == nil {
 		return nil
 	}
 	now := a.now()
-	if f := s.fault(Stale, Case{Zone: n.Zone, Subnet: n.Subnet}); f != nil && now.Before(n.Created.Add(f.Delay)) {
+	if f := s.findFault(Stale, Case{Zone: n.Zone, Subnet: n.Subnet}); f != nil && now.Before(n.Created.Add(f.Delay)) {
 		return nil
 	}
 	if n.Attachment != nil && !n.Attachment.DetachedAt.IsZero() && !n.Attachment.DetachedAt.After(now) {
@@ -235,31 +235,31 @@ func (a *Account) find(s *state, id string) *Interface {
 
 // DeleteInterface deletes an interface that is not attached.
 func (a *Account) DeleteInterface(id string) error {
-	return a.write(func(s *state) error {
-		n := a.find(s, id)
+	return a.changeState(func(s *state) error {
+		n := a.findVisible(s, id)
 		if n == nil {
-			return noInterface(id)
+			return newNoInterfaceError(id)
 		}
 		if n.Attachment != nil {
 			return &Invalid{"InvalidParameterValue", fmt.Sprintf("Network interface '%s' is currently in use.", id)}
 		}
-		s.drop(n)
+		s.dropInterface(n)
 		return nil
 	})
 }
 
-// drop removes an interface from the state, and frees its addresses.
-func (s *state) drop(n *Interface) {
+// dropInterface removes an interface from the state, and frees its addresses.
+func (s *state) dropInterface(n *Interface) {
 	delete(s.Interfaces, n.ID)
-	if subnet := s.subnet(n.Subnet); subnet != nil {
-		subnet.Free += allotted{n.Addresses, n.Prefixes}.size()
+	if subnet := s.findSubnet(n.Subnet); subnet != nil {
+		subnet.Free += allotment{n.Addresses, n.Prefixes}.countAddresses()
 	}
 }
 
-func noInterface(id string) error {
+func newNoInterfaceError(id string) error {
 	return &Invalid{"InvalidNetworkInterfaceID.NotFound", fmt.Sprintf("The networkInterface ID '%s' does not exist", id)}
 }
 
-func noSubnet(id string) error {
+func newNoSubnetError(id string) error {
 	return &Invalid{"InvalidSubnetID.NotFound", fmt.Sprintf("The subnet ID '%s' does not exist", id)}
 }

@@ -14,9 +14,9 @@ type Offer struct {
 	Template, Type, Subnet, Zone, Image string
 }
 
-// price returns the on-demand price of an hour. Spot prices are proportional to it.
-func (o Offer) price() float64 {
-	if t := Find(o.Type); t != nil {
+// findPrice returns the on-demand price of an hour. Spot prices are proportional to it.
+func (o Offer) findPrice() float64 {
+	if t := FindType(o.Type); t != nil {
 		return t.Price
 	}
 	return math.Inf(1)
@@ -45,8 +45,8 @@ type Launched struct {
 // Launch starts instances with the cheapest offers that are available.
 func (a *Account) Launch(order Order) (started []Launched, refused []Refusal, err error) {
 	offers := slices.Clone(order.Offers)
-	slices.SortStableFunc(offers, func(x, y Offer) int { return cmp.Compare(x.price(), y.price()) })
-	err = a.write(func(s *state) error {
+	slices.SortStableFunc(offers, func(x, y Offer) int { return cmp.Compare(x.findPrice(), y.findPrice()) })
+	err = a.changeState(func(s *state) error {
 		left := order.Count
 		for _, offer := range offers {
 			if left == 0 {
@@ -54,12 +54,12 @@ func (a *Account) Launch(order Order) (started []Launched, refused []Refusal, er
 			}
 			var ids []string
 			for left > 0 {
-				refusal := a.refuse(s, offer, order.Capacity)
+				refusal := a.checkOffer(s, offer, order.Capacity)
 				if refusal != nil {
 					refused = append(refused, *refusal)
 					break
 				}
-				ids = append(ids, a.start(s, offer, order))
+				ids = append(ids, a.startInstance(s, offer, order))
 				left--
 			}
 			if len(ids) > 0 {
@@ -71,11 +71,11 @@ func (a *Account) Launch(order Order) (started []Launched, refused []Refusal, er
 	return started, refused, err
 }
 
-// refuse returns the reason why no instance can be started with an offer; nil if one can.
-func (a *Account) refuse(s *state, o Offer, capacity string) *Refusal {
+// checkOffer returns the reason why no instance can be started with an offer; nil if one can.
+func (a *Account) checkOffer(s *state, o Offer, capacity string) *Refusal {
 	no := func(code, message string) *Refusal { return &Refusal{Offer: o, Code: code, Message: message} }
 	now := Case{Action: "ec2:CreateFleet", Type: o.Type, Zone: o.Zone, Capacity: capacity, Subnet: o.Subnet}
-	template := s.template(o.Template)
+	template := s.findTemplate(o.Template)
 	if template == nil {
 		return no("InvalidLaunchTemplateName.NotFoundException",
 			"The specified launch template, with template name "+o.Template+", does not exist.")
@@ -83,43 +83,43 @@ func (a *Account) refuse(s *state, o Offer, capacity string) *Refusal {
 	if err := s.checkProfile(template.Data.Profile); err != nil {
 		return no(err.Code, err.Message)
 	}
-	if s.happens(PassRoleDenied, now) != nil {
+	if s.countFault(PassRoleDenied, now) != nil {
 		role := a.ARN("iam", "role/"+s.Profiles[template.Data.Profile].Role)
-		return no("UnauthorizedOperation", a.denial(Denied{Action: "iam:PassRole", Resource: role}))
+		return no("UnauthorizedOperation", a.describeDenial(Denied{Action: "iam:PassRole", Resource: role}))
 	}
-	if capacity == Spot && s.happens(SpotRoleMissing, now) != nil {
+	if capacity == Spot && s.countFault(SpotRoleMissing, now) != nil {
 		return no("AuthFailure.ServiceLinkedRoleCreationNotPermitted",
 			"The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances.")
 	}
-	if capacity == Spot && s.happens(SpotQuota, now) != nil {
+	if capacity == Spot && s.countFault(SpotQuota, now) != nil {
 		return no("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
 	}
-	if f := s.fault(VCPUQuota, now); f != nil && s.vCPUs()+vCPUs(o.Type) > f.Limit {
+	if f := s.findFault(VCPUQuota, now); f != nil && s.countVCPUs()+findVCPUs(o.Type) > f.Limit {
 		return no("VcpuLimitExceeded", fmt.Sprintf("You have requested more vCPU capacity than your current vCPU limit of %d "+
 			"allows for the instance bucket that the specified instance type belongs to. "+
 			"Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.", f.Limit))
 	}
-	if Find(o.Type) == nil {
+	if FindType(o.Type) == nil {
 		return no("InvalidParameterValue", "The following supplied instance types do not exist: ["+o.Type+"]")
 	}
-	if subnet := s.subnet(o.Subnet); subnet == nil || subnet.Free == 0 || s.happens(SubnetFull, now) != nil {
+	if subnet := s.findSubnet(o.Subnet); subnet == nil || subnet.Free == 0 || s.countFault(SubnetFull, now) != nil {
 		return no("InsufficientFreeAddressesInSubnet",
 			"There are not enough free addresses in subnet '"+o.Subnet+"' to satisfy the requested number of instances.")
 	}
-	if s.happens(NoCapacity, now) != nil {
+	if s.countFault(NoCapacity, now) != nil {
 		return no("InsufficientInstanceCapacity", fmt.Sprintf("We currently do not have sufficient %s capacity in the "+
 			"Availability Zone you requested (%s). Our system will be working on provisioning additional capacity.", o.Type, o.Zone))
 	}
-	return a.unreserved(s, template, o)
+	return a.checkReservation(s, template, o)
 }
 
-// unreserved returns a refusal if the template's capacity reservation has no free capacity.
-func (a *Account) unreserved(s *state, t *LaunchTemplate, o Offer) *Refusal {
+// checkReservation returns a refusal if the template's capacity reservation has no free capacity.
+func (a *Account) checkReservation(s *state, t *LaunchTemplate, o Offer) *Refusal {
 	if t.Data.Reservation == "" {
 		return nil
 	}
 	for _, r := range s.Reservations {
-		if r.ID == t.Data.Reservation && r.Type == o.Type && r.Zone == o.Zone && s.reserved(r.ID) < r.Total {
+		if r.ID == t.Data.Reservation && r.Type == o.Type && r.Zone == o.Zone && s.countReserved(r.ID) < r.Total {
 			return nil
 		}
 	}
@@ -143,8 +143,8 @@ func (s *state) checkProfile(name string) *Invalid {
 
 // CheckTemplate returns EC2's error if no instance can be started with a launch template.
 func (a *Account) CheckTemplate(nameOrID string) *Invalid {
-	return read(a, func(s *state) *Invalid {
-		t := s.template(nameOrID)
+	return readState(a, func(s *state) *Invalid {
+		t := s.findTemplate(nameOrID)
 		if t == nil {
 			return &Invalid{"InvalidLaunchTemplateName.NotFoundException",
 				"The specified launch template, with template name " + nameOrID + ", does not exist."}
@@ -153,15 +153,15 @@ func (a *Account) CheckTemplate(nameOrID string) *Invalid {
 	})
 }
 
-func (a *Account) start(s *state, o Offer, order Order) string {
-	template, subnet := s.template(o.Template), s.subnet(o.Subnet)
-	given, err := s.allot(subnet, Wanted{}, true)
+func (a *Account) startInstance(s *state, o Offer, order Order) string {
+	template, subnet := s.findTemplate(o.Template), s.findSubnet(o.Subnet)
+	given, err := s.allotAddresses(subnet, Wanted{}, true)
 	if err != nil {
 		given.addresses = []string{""} // cannot happen: the subnet has a free address
 	}
-	n := a.put(s, subnet, given, template.Data.SecurityGroups, template.Data.InterfaceTags)
+	n := a.addInterface(s, subnet, given, template.Data.SecurityGroups, template.Data.InterfaceTags)
 	i := &Instance{
-		ID: newID("i"), Type: o.Type, Arch: Find(o.Type).Arch, Zone: subnet.Zone, ZoneID: subnet.ZoneID, Subnet: subnet.ID, VPC: vpc,
+		ID: newID("i"), Type: o.Type, Arch: FindType(o.Type).Arch, Zone: subnet.Zone, ZoneID: subnet.ZoneID, Subnet: subnet.ID, VPC: vpc,
 		IP: given.addresses[0], Capacity: order.Capacity, Template: template.ID,
 		Data: template.Data, Tags: maps.Clone(order.Tags), State: Pending, Reservation: template.Data.Reservation,
 	}
@@ -172,25 +172,25 @@ func (a *Account) start(s *state, o Offer, order Order) string {
 		i.SpotRequest = "sir-" + strings.ToLower(newID("")[1:9])
 	}
 	now := Case{Type: i.Type, Zone: i.Zone, Capacity: i.Capacity}
-	i.Lost, i.Unready, i.Untainted = s.happens(NeverRegisters, now) != nil, s.happens(NeverReady, now) != nil, s.happens(TaintLost, now) != nil
-	a.plan(i)
+	i.Lost, i.Unready, i.Untainted = s.countFault(NeverRegisters, now) != nil, s.countFault(NeverReady, now) != nil, s.countFault(TaintLost, now) != nil
+	a.planTimes(i)
 	s.Instances[i.ID] = i
 	n.Attachment = &Attachment{ID: newID("eni-attach"), Instance: i.ID, DeleteOnTermination: true, Began: i.Launched, AttachedAt: i.Launched}
-	a.tell(s, stateChanged(a, i))
+	a.sendEvent(s, newStateEvent(a, i))
 	return i.ID
 }
 
-func (s *state) vCPUs() (sum int) {
+func (s *state) countVCPUs() (sum int) {
 	for _, i := range s.Instances {
 		if i.State == Pending || i.State == Running {
-			sum += vCPUs(i.Type)
+			sum += findVCPUs(i.Type)
 		}
 	}
 	return sum
 }
 
-func vCPUs(name string) int {
-	if t := Find(name); t != nil {
+func findVCPUs(name string) int {
+	if t := FindType(name); t != nil {
 		return t.VCPUs
 	}
 	return 0

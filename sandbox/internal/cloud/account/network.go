@@ -21,25 +21,25 @@ type SecurityGroup struct {
 	Tags                       Tags
 }
 
-// zoneID returns the zone's ID, which is the same in all accounts: usw2-az1 for us-west-2a.
-func (a *Account) zoneID(zone string) string {
+// formatZoneID returns the zone's ID, which is the same in all accounts: usw2-az1 for us-west-2a.
+func (a *Account) formatZoneID(zone string) string {
 	parts := strings.Split(a.Region, "-")
 	short := parts[0] + parts[1][:1] + parts[len(parts)-1]
 	letter := int(zone[len(zone)-1]-'a') + 1
 	return short + "-az" + string(rune('0'+letter))
 }
 
-// Subnets returns the subnets that match.
-func (a *Account) Subnets(f Filters) []Subnet {
-	return read(a, func(s *state) (out []Subnet) {
+// ListSubnets returns the subnets that match.
+func (a *Account) ListSubnets(f Filters) []Subnet {
+	return readState(a, func(s *state) (out []Subnet) {
 		for _, subnet := range s.Subnets {
 			attributes := map[string][]string{
 				"subnet-id": {subnet.ID}, "vpc-id": {subnet.VPC},
 				"availability-zone": {subnet.Zone}, "availability-zone-id": {subnet.ZoneID},
 			}
-			if f.match(attributes, subnet.Tags) {
+			if f.matches(attributes, subnet.Tags) {
 				shown := *subnet
-				if fault := s.fault(SubnetFull, Case{Subnet: subnet.ID, Zone: subnet.Zone}); fault != nil {
+				if fault := s.findFault(SubnetFull, Case{Subnet: subnet.ID, Zone: subnet.Zone}); fault != nil {
 					shown.Free = 0
 				}
 				out = append(out, shown)
@@ -49,11 +49,11 @@ func (a *Account) Subnets(f Filters) []Subnet {
 	})
 }
 
-// SecurityGroups returns the security groups that match.
-func (a *Account) SecurityGroups(f Filters) []SecurityGroup {
-	return read(a, func(s *state) (out []SecurityGroup) {
+// ListSecurityGroups returns the security groups that match.
+func (a *Account) ListSecurityGroups(f Filters) []SecurityGroup {
+	return readState(a, func(s *state) (out []SecurityGroup) {
 		for _, group := range s.SecurityGroups {
-			if f.match(map[string][]string{"group-id": {group.ID}, "group-name": {group.Name}, "vpc-id": {group.VPC}}, group.Tags) {
+			if f.matches(map[string][]string{"group-id": {group.ID}, "group-name": {group.Name}, "vpc-id": {group.VPC}}, group.Tags) {
 				out = append(out, *group)
 			}
 		}

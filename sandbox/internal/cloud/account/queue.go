@@ -27,23 +27,23 @@ type event struct {
 	Detail     map[string]any `json:"detail"`
 }
 
-func stateChanged(a *Account, i *Instance) event {
-	return a.event("EC2 Instance State-change Notification", i, map[string]any{"instance-id": i.ID, "state": string(i.State)})
+func newStateEvent(a *Account, i *Instance) event {
+	return a.newEvent("EC2 Instance State-change Notification", i, map[string]any{"instance-id": i.ID, "state": string(i.State)})
 }
 
-func spotWarning(a *Account, i *Instance) event {
-	return a.event("EC2 Spot Instance Interruption Warning", i, map[string]any{"instance-id": i.ID, "instance-action": "terminate"})
+func newSpotEvent(a *Account, i *Instance) event {
+	return a.newEvent("EC2 Spot Instance Interruption Warning", i, map[string]any{"instance-id": i.ID, "instance-action": "terminate"})
 }
 
-func (a *Account) event(detailType string, i *Instance, detail map[string]any) event {
+func (a *Account) newEvent(detailType string, i *Instance, detail map[string]any) event {
 	return event{
 		Version: "0", ID: newID("e"), DetailType: detailType, Source: "aws.ec2", Account: ID, Region: a.Region,
 		Time: a.now().UTC().Truncate(time.Second), Resources: []string{a.ARN("ec2", "instance/"+i.ID)}, Detail: detail,
 	}
 }
 
-// tell adds an event to the queue.
-func (a *Account) tell(s *state, e event) {
+// sendEvent adds an event to the queue.
+func (a *Account) sendEvent(s *state, e event) {
 	body, err := json.Marshal(e)
 	if err != nil {
 		return // cannot happen: it has only strings and a time
@@ -51,14 +51,14 @@ func (a *Account) tell(s *state, e event) {
 	s.Messages = append(s.Messages, &Message{ID: newID("m"), Body: string(body), Sent: a.now()})
 }
 
-// Receive returns visible messages, and hides them from other calls for some time.
-func (a *Account) Receive(most int, hidden time.Duration) (out []Message, err error) {
+// ReceiveMessages returns visible messages, and hides them from other calls for some time.
+func (a *Account) ReceiveMessages(most int, hidden time.Duration) (out []Message, err error) {
 	now := a.now()
 	visible := func(m *Message) bool { return !m.HiddenUntil.After(now) }
-	if !read(a, func(s *state) bool { return slices.ContainsFunc(s.Messages, visible) }) {
+	if !readState(a, func(s *state) bool { return slices.ContainsFunc(s.Messages, visible) }) {
 		return nil, nil
 	}
-	err = a.write(func(s *state) error {
+	err = a.changeState(func(s *state) error {
 		for _, m := range s.Messages {
 			if len(out) < most && visible(m) {
 				m.Receipt, m.HiddenUntil = newID("r"), now.Add(hidden)
@@ -72,7 +72,7 @@ func (a *Account) Receive(most int, hidden time.Duration) (out []Message, err er
 
 // DeleteMessage deletes a message by the receipt of the call that received it.
 func (a *Account) DeleteMessage(receipt string) error {
-	return a.write(func(s *state) error {
+	return a.changeState(func(s *state) error {
 		s.Messages = slices.DeleteFunc(s.Messages, func(m *Message) bool { return m.Receipt == receipt })
 		return nil
 	})

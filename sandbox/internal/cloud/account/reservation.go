@@ -19,31 +19,31 @@ type ReservedCapacity struct {
 // Reserve reserves capacity, and returns the reservation's ID.
 func (a *Account) Reserve(r CapacityReservation) (string, error) {
 	r.ID = newID("cr")
-	return r.ID, a.write(func(s *state) error {
+	return r.ID, a.changeState(func(s *state) error {
 		s.Reservations = append(s.Reservations, &r)
 		return nil
 	})
 }
 
-// Reservations returns the reservations that match.
-func (a *Account) Reservations(f Filters, ids ...string) []ReservedCapacity {
+// ListReservations returns the reservations that match.
+func (a *Account) ListReservations(f Filters, ids ...string) []ReservedCapacity {
 	if len(ids) > 0 {
 		f = Filters{"capacity-reservation-id": ids}
 	}
-	return read(a, func(s *state) (out []ReservedCapacity) {
+	return readState(a, func(s *state) (out []ReservedCapacity) {
 		for _, r := range s.Reservations {
-			if f.match(map[string][]string{
+			if f.matches(map[string][]string{
 				"capacity-reservation-id": {r.ID}, "instance-type": {r.Type}, "availability-zone": {r.Zone},
 				"state": {"active"}, "owner-id": {ID}, "instance-match-criteria": {"targeted"},
 			}, r.Tags) {
-				out = append(out, ReservedCapacity{*r, r.Total - s.reserved(r.ID)})
+				out = append(out, ReservedCapacity{*r, r.Total - s.countReserved(r.ID)})
 			}
 		}
 		return out
 	})
 }
 
-func (s *state) reserved(id string) (used int) {
+func (s *state) countReserved(id string) (used int) {
 	for _, i := range s.Instances {
 		if i.Reservation == id && (i.State == Pending || i.State == Running) {
 			used++

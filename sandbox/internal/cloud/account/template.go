@@ -33,11 +33,11 @@ type TemplateData struct {
 	Given map[string]string `json:"given"`
 }
 
-// Templates returns the launch templates that match, the oldest first.
-func (a *Account) Templates(f Filters) []LaunchTemplate {
-	return read(a, func(s *state) (out []LaunchTemplate) {
+// ListTemplates returns the launch templates that match, the oldest first.
+func (a *Account) ListTemplates(f Filters) []LaunchTemplate {
+	return readState(a, func(s *state) (out []LaunchTemplate) {
 		for _, t := range s.Templates {
-			if f.match(map[string][]string{"launch-template-name": {t.Name}}, t.Tags) {
+			if f.matches(map[string][]string{"launch-template-name": {t.Name}}, t.Tags) {
 				out = append(out, *t)
 			}
 		}
@@ -48,12 +48,12 @@ func (a *Account) Templates(f Filters) []LaunchTemplate {
 	})
 }
 
-// Template returns a launch template by its name or its ID; nil if there is none.
-func (a *Account) Template(nameOrID string) *LaunchTemplate {
-	return read(a, func(s *state) *LaunchTemplate { return copied(s.template(nameOrID)) })
+// FindTemplate returns a launch template by its name or its ID; nil if there is none.
+func (a *Account) FindTemplate(nameOrID string) *LaunchTemplate {
+	return readState(a, func(s *state) *LaunchTemplate { return copyOf(s.findTemplate(nameOrID)) })
 }
 
-func (s *state) template(nameOrID string) *LaunchTemplate {
+func (s *state) findTemplate(nameOrID string) *LaunchTemplate {
 	for _, t := range s.Templates {
 		if t.Name == nameOrID || t.ID == nameOrID {
 			return t
@@ -65,7 +65,7 @@ func (s *state) template(nameOrID string) *LaunchTemplate {
 // PutTemplate creates a launch template.
 func (a *Account) PutTemplate(t LaunchTemplate) (LaunchTemplate, error) {
 	t.ID, t.Created = newID("lt"), a.now()
-	return t, a.write(func(s *state) error {
+	return t, a.changeState(func(s *state) error {
 		s.Templates[t.Name] = &t
 		return nil
 	})
@@ -73,7 +73,7 @@ func (a *Account) PutTemplate(t LaunchTemplate) (LaunchTemplate, error) {
 
 // DeleteTemplate deletes a launch template.
 func (a *Account) DeleteTemplate(name string) error {
-	return a.write(func(s *state) error {
+	return a.changeState(func(s *state) error {
 		delete(s.Templates, name)
 		return nil
 	})

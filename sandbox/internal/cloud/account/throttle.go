@@ -30,9 +30,9 @@ type bucket struct {
 	filled time.Time
 }
 
-// Spend takes a token for a call, and reports whether there was one. narrow means that a call
+// SpendToken takes a token for a call, and reports whether there was one. narrow means that a call
 // that reads has a filter or a page size. A refused call takes no token.
-func (a *Account) Spend(action string, narrow bool) bool {
+func (a *Account) SpendToken(action string, narrow bool) bool {
 	if !limited[action] {
 		return true
 	}

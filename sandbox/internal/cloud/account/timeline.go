@@ -21,18 +21,18 @@ const spotNotice = 2 * time.Minute
 // span is a range of durations, from which random ones are drawn.
 type span struct{ least, most time.Duration }
 
-func (s span) draw() time.Duration { return s.least + rand.N(s.most-s.least+1) }
+func (s span) drawDuration() time.Duration { return s.least + rand.N(s.most-s.least+1) }
 
-// plan sets the times of an instance that starts now.
-func (a *Account) plan(i *Instance) {
+// planTimes sets the times of an instance that starts now.
+func (a *Account) planTimes(i *Instance) {
 	i.Launched = a.now()
-	i.RunsAt = i.Launched.Add(a.scaled(untilRunning.draw()))
-	i.RegistersAt = i.RunsAt.Add(a.scaled(untilRegistered.draw()))
-	i.ReadyAt = i.RegistersAt.Add(a.scaled(untilReady.draw()))
+	i.RunsAt = i.Launched.Add(a.scaleDuration(untilRunning.drawDuration()))
+	i.RegistersAt = i.RunsAt.Add(a.scaleDuration(untilRegistered.drawDuration()))
+	i.ReadyAt = i.RegistersAt.Add(a.scaleDuration(untilReady.drawDuration()))
 }
 
-// due returns the time of the next change of an instance; zero if there is none.
-func (i *Instance) due() time.Time {
+// nextDue returns the time of the next change of an instance; zero if there is none.
+func (i *Instance) nextDue() time.Time {
 	switch {
 	case i.State == Terminated:
 		if i.Left {

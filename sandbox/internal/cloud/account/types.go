@@ -30,8 +30,8 @@ type Type struct {
 //go:embed interfaces.csv
 var interfaceTable string
 
-// interfaces returns the rows of the table, by type.
-func interfaces() (map[string][2]int, error) {
+// readInterfaceTable returns the rows of the table, by type.
+func readInterfaceTable() (map[string][2]int, error) {
 	rows, err := csv.NewReader(strings.NewReader(interfaceTable)).ReadAll()
 	if err != nil {
 		return nil, err
@@ -53,11 +53,11 @@ func interfaces() (map[string][2]int, error) {
 
 // Types returns the available types: t, m, c and r, without accelerators.
 var Types = sync.OnceValue(func() []Type {
-	table, err := instancetypes.Table()
+	table, err := instancetypes.ReadTable()
 	if err != nil {
 		panic(err) // it is part of this program
 	}
-	networks, err := interfaces()
+	networks, err := readInterfaceTable()
 	if err != nil {
 		panic(err) // so is this
 	}
@@ -83,8 +83,8 @@ var Types = sync.OnceValue(func() []Type {
 	return out
 })
 
-// Find returns a type by its name; nil if it is not available.
-func Find(name string) *Type {
+// FindType returns a type by its name; nil if it is not available.
+func FindType(name string) *Type {
 	for _, t := range Types() {
 		if t.Name == name {
 			return &t

@@ -33,16 +33,16 @@ type Booter struct {
 // all machines have ended.
 func (b *Booter) Run(ctx context.Context) {
 	defer b.Machines.Wait()
-	b.resume(ctx)
+	b.resumeMachines(ctx)
 	for ctx.Err() == nil {
-		changed := b.Account.Change()
-		if failed := b.advance(ctx); failed {
+		changed := b.Account.WatchChange()
+		if failed := b.handleDue(ctx); failed {
 			changed = nil // the failed step may have changed the account itself: the pause must still pass
 		}
 		wait := time.Hour
 		if changed == nil {
 			wait = retry
-		} else if next := b.Account.Next(); !next.IsZero() {
+		} else if next := b.Account.FindNextDue(); !next.IsZero() {
 			wait = max(0, time.Until(next))
 		}
 		timer := time.NewTimer(wait)
@@ -55,21 +55,21 @@ func (b *Booter) Run(ctx context.Context) {
 	}
 }
 
-// resume starts the machines of an account that an earlier process saved.
-func (b *Booter) resume(ctx context.Context) {
-	for _, i := range b.Account.Instances(nil) {
+// resumeMachines starts the machines of an account that an earlier process saved.
+func (b *Booter) resumeMachines(ctx context.Context) {
+	for _, i := range b.Account.ListInstances(nil) {
 		if !i.Registered || i.State != account.Running {
 			continue
 		}
-		if err := b.start(ctx, &i); err != nil {
+		if err := b.startMachine(ctx, &i); err != nil {
 			slog.Error("start an instance's machine", "instance", i.ID, "error", err)
 		}
 	}
 }
 
-// start starts an instance's machine.
-func (b *Booter) start(ctx context.Context, i *account.Instance) error {
-	node, system, err := Node(i, b.Account.Region)
+// startMachine starts an instance's machine.
+func (b *Booter) startMachine(ctx context.Context, i *account.Instance) error {
+	node, system, err := BuildNode(i, b.Account.Region)
 	if err != nil {
 		return err
 	}
@@ -81,15 +81,15 @@ func (b *Booter) start(ctx context.Context, i *account.Instance) error {
 	return nil
 }
 
-// advance handles all due instances, and reports whether one failed.
-func (b *Booter) advance(ctx context.Context) (failed bool) {
+// handleDue handles all due instances, and reports whether one failed.
+func (b *Booter) handleDue(ctx context.Context) (failed bool) {
 	due, err := b.Account.Advance()
 	if err != nil {
 		slog.Error("save the account", "error", err)
 		return true
 	}
 	for _, i := range due {
-		if err := b.do(ctx, &i); err != nil {
+		if err := b.handleInstance(ctx, &i); err != nil {
 			slog.Error("update an instance's node", "instance", i.ID, "error", err)
 			failed = true
 		}
@@ -97,25 +97,25 @@ func (b *Booter) advance(ctx context.Context) (failed bool) {
 	return failed
 }
 
-func (b *Booter) do(ctx context.Context, i *account.Instance) error {
+func (b *Booter) handleInstance(ctx context.Context, i *account.Instance) error {
 	name := i.DNSName(b.Account.Region)
 	if i.State == account.Terminated {
-		if err := b.remove(ctx, name, i.ProviderID()); err != nil {
+		if err := b.deleteNode(ctx, name, i.ProviderID()); err != nil {
 			return err
 		}
 		if err := b.Machines.Stop(i.ID); err != nil {
 			return err
 		}
-		return b.Account.Note(i.ID, func(i *account.Instance) { i.Left = true })
+		return b.Account.UpdateInstance(i.ID, func(i *account.Instance) { i.Left = true })
 	}
-	if err := b.register(ctx, i); err != nil {
+	if err := b.registerNode(ctx, i); err != nil {
 		return err
 	}
-	return b.Account.Note(i.ID, func(i *account.Instance) { i.Registered = true })
+	return b.Account.UpdateInstance(i.ID, func(i *account.Instance) { i.Registered = true })
 }
 
-func (b *Booter) register(ctx context.Context, i *account.Instance) error {
-	node, system, err := Node(i, b.Account.Region)
+func (b *Booter) registerNode(ctx context.Context, i *account.Instance) error {
+	node, system, err := BuildNode(i, b.Account.Region)
 	if err != nil {
 		return err
 	}
@@ -135,8 +135,8 @@ func (b *Booter) register(ctx context.Context, i *account.Instance) error {
 	return nil
 }
 
-// remove deletes the node of a terminated instance, as the cloud's controllers do.
-func (b *Booter) remove(ctx context.Context, name, providerID string) error {
+// deleteNode deletes the node of a terminated instance, as the cloud's controllers do.
+func (b *Booter) deleteNode(ctx context.Context, name, providerID string) error {
 	node, err := b.Cloud.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && node.Spec.ProviderID != providerID {
 		return nil

@@ -23,9 +23,9 @@ const reserved = 0.075
 // kubeletVersion is the version that the nodes report.
 const kubeletVersion = "v1.36.3-eks-simulated"
 
-// Node returns the node as which an instance registers, not ready yet, and the system that the
+// BuildNode returns the node as which an instance registers, not ready yet, and the system that the
 // instance runs.
-func Node(i *account.Instance, region string) (*corev1.Node, journal.System, error) {
+func BuildNode(i *account.Instance, region string) (*corev1.Node, journal.System, error) {
 	kubelet, err := ReadUserData(i.Data.UserData)
 	if err != nil {
 		return nil, "", err
@@ -33,7 +33,7 @@ func Node(i *account.Instance, region string) (*corev1.Node, journal.System, err
 	arch := map[string]string{"x86_64": "amd64", "arm64": "arm64"}[i.Arch]
 	name := i.DNSName(region)
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: kubelet.Labels, Annotations: annotations(i)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: kubelet.Labels, Annotations: buildAnnotations(i)},
 		Spec:       corev1.NodeSpec{ProviderID: i.ProviderID(), Taints: kubelet.Taints},
 		Status: corev1.NodeStatus{
 			Addresses: []corev1.NodeAddress{
@@ -41,12 +41,12 @@ func Node(i *account.Instance, region string) (*corev1.Node, journal.System, err
 				{Type: corev1.NodeHostName, Address: name},
 				{Type: corev1.NodeInternalDNS, Address: name},
 			},
-			Capacity: capacity(i, kubelet.MaxPods),
+			Capacity: computeCapacity(i, kubelet.MaxPods),
 			NodeInfo: corev1.NodeSystemInfo{
 				Architecture: arch, OperatingSystem: "linux", KubeletVersion: kubeletVersion, KubeProxyVersion: kubeletVersion,
 				ContainerRuntimeVersion: "containerd://2.1.4", KernelVersion: "6.12.0", OSImage: i.Data.ImageID,
 			},
-			Conditions: notReady(metav1.Now()),
+			Conditions: buildNotReady(metav1.Now()),
 		},
 	}
 	node.Status.Allocatable = node.Status.Capacity
@@ -65,9 +65,9 @@ func Node(i *account.Instance, region string) (*corev1.Node, journal.System, err
 // never is longer than any sandbox runs.
 const never = 10 * 365 * 24 * time.Hour
 
-// annotations returns the annotations by which kwok manages the node, with the time at which
+// buildAnnotations returns the annotations by which kwok manages the node, with the time at which
 // the node gets ready.
-func annotations(i *account.Instance) map[string]string {
+func buildAnnotations(i *account.Instance) map[string]string {
 	ready := i.ReadyAt
 	if i.Unready {
 		ready = ready.Add(never)
@@ -75,8 +75,8 @@ func annotations(i *account.Instance) map[string]string {
 	return map[string]string{"kwok.x-k8s.io/node": "fake", "sandbox.croft.dev/ready-at": ready.UTC().Format(time.RFC3339Nano)}
 }
 
-func capacity(i *account.Instance, maxPods int64) corev1.ResourceList {
-	t := account.Find(i.Type)
+func computeCapacity(i *account.Instance, maxPods int64) corev1.ResourceList {
+	t := account.FindType(i.Type)
 	if maxPods == 0 {
 		// One address of each interface is the node's own; two pods share its network.
 		maxPods = int64(t.Interfaces*(t.Addresses-1) + 2)
@@ -90,8 +90,8 @@ func capacity(i *account.Instance, maxPods int64) corev1.ResourceList {
 	}
 }
 
-// notReady returns the condition that a kubelet reports until the network plugin is ready.
-func notReady(now metav1.Time) []corev1.NodeCondition {
+// buildNotReady returns the condition that a kubelet reports until the network plugin is ready.
+func buildNotReady(now metav1.Time) []corev1.NodeCondition {
 	return []corev1.NodeCondition{{
 		Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", LastHeartbeatTime: now, LastTransitionTime: now,
 		Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady " +

@@ -131,7 +131,7 @@ func TestNode(t *testing.T) {
 		ID: "i-1", Type: "m5.large", Arch: "x86_64", Zone: "us-west-2a", IP: "10.0.0.4", ReadyAt: time.Unix(1000, 0),
 		Data: account.TemplateData{UserData: base64.StdEncoding.EncodeToString([]byte(al2023))},
 	}
-	node, system, err := Node(i, "us-west-2")
+	node, system, err := BuildNode(i, "us-west-2")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestNode(t *testing.T) {
 		t.Errorf("%+v", node)
 	}
 	i.Untainted, i.Unready = true, true
-	node, _, err = Node(i, "us-west-2")
+	node, _, err = BuildNode(i, "us-west-2")
 	if err != nil {
 		t.Fatal(err)
 	}

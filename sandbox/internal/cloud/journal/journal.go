@@ -42,38 +42,38 @@ type line struct {
 	text    string
 }
 
-// Entries returns the boot's entries in the order of their times. A node that never gets ready
+// BuildEntries returns the boot's entries in the order of their times. A node that never gets ready
 // has none after its registration.
-func (b Boot) Entries() []journalfile.Entry {
+func (b Boot) BuildEntries() []journalfile.Entry {
 	lines := map[System][]line{AmazonLinux2023: amazonLinux2023, Bottlerocket: bottlerocket}[b.System]
 	all := make([]journalfile.Entry, 0, len(lines))
 	for _, l := range lines {
 		if l.at > 1000 && b.Ready.IsZero() {
 			break
 		}
-		all = append(all, b.entry(l))
+		all = append(all, b.buildEntry(l))
 	}
 	return all
 }
 
 // Machine returns the ID of the machine that boots.
-func (b Boot) Machine() journalfile.ID { return id(b.Instance) }
+func (b Boot) Machine() journalfile.ID { return hashID(b.Instance) }
 
 // ID returns the ID of the boot.
-func (b Boot) ID() journalfile.ID { return id(b.Instance + b.Kernel.String()) }
+func (b Boot) ID() journalfile.ID { return hashID(b.Instance + b.Kernel.String()) }
 
-func id(of string) journalfile.ID {
+func hashID(of string) journalfile.ID {
 	sum := sha256.Sum256([]byte(of))
 	return journalfile.ID(sum[:16])
 }
 
-func (b Boot) entry(l line) journalfile.Entry {
+func (b Boot) buildEntry(l line) journalfile.Entry {
 	at := b.Kernel.Add(b.Registers.Sub(b.Kernel) * time.Duration(min(l.at, 1000)) / 1000)
 	if l.at > 1000 {
 		at = at.Add(b.Ready.Sub(b.Registers) * time.Duration(l.at-1000) / 1000)
 	}
 	e := journalfile.Entry{Time: at, Uptime: at.Sub(b.Kernel), Fields: []string{
-		"MESSAGE=" + b.fill(l, at), "SYSLOG_IDENTIFIER=" + l.program, "PRIORITY=6", "_HOSTNAME=" + b.Node,
+		"MESSAGE=" + b.fillText(l, at), "SYSLOG_IDENTIFIER=" + l.program, "PRIORITY=6", "_HOSTNAME=" + b.Node,
 		fmt.Sprintf("_BOOT_ID=%x", b.ID()), fmt.Sprintf("_MACHINE_ID=%x", b.Machine()),
 	}}
 	if l.pid != 0 {
@@ -84,8 +84,8 @@ func (b Boot) entry(l line) journalfile.Entry {
 	return e
 }
 
-// fill returns the text of a line with its time and node.
-func (b Boot) fill(l line, at time.Time) string {
+// fillText returns the text of a line with its time and node.
+func (b Boot) fillText(l line, at time.Time) string {
 	at = at.UTC()
 	return strings.NewReplacer(
 		"CLOUDINIT", at.Format(time.RFC1123Z)+fmt.Sprintf(". Up %.2f seconds", at.Sub(b.Kernel).Seconds()),

@@ -26,7 +26,7 @@ func simulated(s System) Boot {
 // read finds the events of a boot's journal with the code of croft's agent.
 func read(t *testing.T, b Boot) boot.Times {
 	t.Helper()
-	file := journalfile.Encode(b.Machine(), b.ID(), b.Entries())
+	file := journalfile.Encode(b.Machine(), b.ID(), b.BuildEntries())
 	var log boot.Log
 	if err := journal.Read(bytes.NewReader(file), b.Registers.Add(-boot.Before), b.Registers.Add(boot.After), func(e journal.Entry) {
 		log.Add(boot.Line{Time: e.Time, Source: e.Identifier, Text: e.Message})
@@ -68,7 +68,7 @@ func TestEvents(t *testing.T) {
 			}
 		})
 	}
-	if entries := simulated(AmazonLinux2).Entries(); len(entries) > 0 {
+	if entries := simulated(AmazonLinux2).BuildEntries(); len(entries) > 0 {
 		t.Errorf("Amazon Linux 2 keeps no journal, and there are %v", entries)
 	}
 }

@@ -17,7 +17,7 @@ const journalDirectory = "/var/log/journal"
 // keepJournal writes each entry of a boot to the machine's journal at its time, until all are
 // written or ctx ends.
 func (h *hardware) keepJournal(ctx context.Context, b journal.Boot) {
-	entries := b.Entries()
+	entries := b.BuildEntries()
 	path := fmt.Sprintf("%s/%x/system.journal", journalDirectory, b.Machine())
 	for n := 0; n < len(entries); {
 		if wait := entries[n].Time.Sub(h.account.Time()); wait > 0 {
@@ -31,7 +31,7 @@ func (h *hardware) keepJournal(ctx context.Context, b journal.Boot) {
 		if n = slices.IndexFunc(entries, func(e journalfile.Entry) bool { return e.Time.After(now) }); n < 0 {
 			n = len(entries)
 		}
-		if err := h.write(path, journalfile.Encode(b.Machine(), b.ID(), entries[:n])); err != nil {
+		if err := h.replaceFile(path, journalfile.Encode(b.Machine(), b.ID(), entries[:n])); err != nil {
 			slog.Error("a journal cannot be written", "instance", h.instance, "error", err)
 			return
 		}

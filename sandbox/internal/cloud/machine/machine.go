@@ -44,7 +44,7 @@ type hardware struct {
 
 // Links implements agent.Machine.
 func (h *hardware) Links() ([]agent.Link, error) {
-	attached, _ := h.attached()
+	attached, _ := h.listAttached()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	plugged := map[string]*agent.Link{}
@@ -66,11 +66,11 @@ func (h *hardware) Links() ([]agent.Link, error) {
 	return all, nil
 }
 
-// attached returns the instance's interfaces in the order of their device index, and the time at
+// listAttached returns the instance's interfaces in the order of their device index, and the time at
 // which the next attachment is complete; zero if there is none.
-func (h *hardware) attached() (now []account.Interface, next time.Time) {
+func (h *hardware) listAttached() (now []account.Interface, next time.Time) {
 	at := h.account.Time()
-	for _, n := range h.account.AllInterfaces() {
+	for _, n := range h.account.ListAllInterfaces() {
 		switch {
 		case n.Attachment == nil || n.Attachment.Instance != h.instance:
 		case !at.Before(n.Attachment.AttachedAt):
@@ -87,8 +87,8 @@ func (h *hardware) attached() (now []account.Interface, next time.Time) {
 func (h *hardware) Watch(ctx context.Context, changed func()) error {
 	observed := "none yet"
 	for ctx.Err() == nil {
-		change := h.account.Change()
-		attached, next := h.attached()
+		change := h.account.WatchChange()
+		attached, next := h.listAttached()
 		is := ""
 		for _, n := range attached {
 			is += n.MAC + " "
@@ -115,20 +115,20 @@ func (h *hardware) Watch(ctx context.Context, changed func()) error {
 // Do implements agent.Machine.
 func (h *hardware) Do(s agent.Step) error {
 	if s.Action == agent.WriteFile {
-		return h.write(s.Value, []byte(s.Content))
+		return h.replaceFile(s.Value, []byte(s.Content))
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, link := range h.links {
 		if link.Index == s.Index {
-			return set(link, s)
+			return changeLink(link, s)
 		}
 	}
 	return fmt.Errorf("there is no interface %d", s.Index)
 }
 
-// set changes one interface.
-func set(link *agent.Link, s agent.Step) (err error) {
+// changeLink changes one interface.
+func changeLink(link *agent.Link, s agent.Step) (err error) {
 	switch s.Action {
 	case agent.AddName:
 		link.AltNames = append(link.AltNames, s.Value)
@@ -146,14 +146,14 @@ func set(link *agent.Link, s agent.Step) (err error) {
 	return err
 }
 
-// at returns the real path of a path of the machine.
-func (h *hardware) at(path string) string { return filepath.Join(h.root, path) }
+// realPath returns the real path of a path of the machine.
+func (h *hardware) realPath(path string) string { return filepath.Join(h.root, path) }
 
 // Files implements agent.Machine.
 func (h *hardware) Files(paths []string) (map[string]string, error) {
 	all := map[string]string{}
 	for _, path := range paths {
-		content, err := os.ReadFile(h.at(path))
+		content, err := os.ReadFile(h.realPath(path))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -164,9 +164,9 @@ func (h *hardware) Files(paths []string) (map[string]string, error) {
 	return all, nil
 }
 
-// write replaces a file atomically.
-func (h *hardware) write(path string, content []byte) error {
-	path = h.at(path)
+// replaceFile replaces a file atomically.
+func (h *hardware) replaceFile(path string, content []byte) error {
+	path = h.realPath(path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}

@@ -37,26 +37,26 @@ func running(t *testing.T) (*hardware, account.Instance) {
 	}
 	template := must[account.LaunchTemplate](t)(a.PutTemplate(account.LaunchTemplate{Name: "nodes", Data: account.TemplateData{Profile: "nodes"}}))
 	started, refused, err := a.Launch(account.Order{Capacity: account.OnDemand, Count: 1, Offers: []account.Offer{
-		{Template: template.Name, Type: "m5.large", Subnet: a.Subnets(nil)[0].ID, Zone: "us-west-2a"},
+		{Template: template.Name, Type: "m5.large", Subnet: a.ListSubnets(nil)[0].ID, Zone: "us-west-2a"},
 	}})
 	if err != nil || len(started) != 1 {
 		t.Fatalf("%v, refused: %v", err, refused)
 	}
 	id := started[0].IDs[0]
-	for deadline := time.Now().Add(10 * time.Second); a.Instance(id).State != account.Running; {
+	for deadline := time.Now().Add(10 * time.Second); a.FindInstance(id).State != account.Running; {
 		if time.Now().After(deadline) {
-			t.Fatalf("the instance is %s", a.Instance(id).State)
+			t.Fatalf("the instance is %s", a.FindInstance(id).State)
 		}
 		must[[]account.Instance](t)(a.Advance())
 	}
-	return &hardware{account: a, instance: id, root: t.TempDir(), links: map[string]*agent.Link{}}, *a.Instance(id)
+	return &hardware{account: a, instance: id, root: t.TempDir(), links: map[string]*agent.Link{}}, *a.FindInstance(id)
 }
 
 // attach attaches an interface, which takes some milliseconds.
 func (h *hardware) attach(t *testing.T) account.Interface {
 	t.Helper()
-	n := must[account.Interface](t)(h.account.CreateInterface(account.NewInterface{Subnet: h.account.Subnets(nil)[0].ID, Wanted: account.Wanted{}}))
-	must[string](t)(h.account.Attach(n.ID, h.instance, 1))
+	n := must[account.Interface](t)(h.account.CreateInterface(account.NewInterface{Subnet: h.account.ListSubnets(nil)[0].ID, Wanted: account.Wanted{}}))
+	must[string](t)(h.account.AttachInterface(n.ID, h.instance, 1))
 	return n
 }
 
@@ -126,7 +126,7 @@ func TestKeepJournal(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the journal shows %v", times)
 		}
-		times, _ = agent.Journal(h.at(journalDirectory))(b.Registers)
+		times, _ = agent.Journal(h.realPath(journalDirectory))(b.Registers)
 	}
 	if len(times) != 16 { // without the containers of the network plugin and kube-proxy
 		t.Errorf("before the node is ready the journal shows %v", times)
@@ -135,7 +135,7 @@ func TestKeepJournal(t *testing.T) {
 	<-done
 	b.Ready = now.Add(50 * time.Millisecond)
 	h.keepJournal(t.Context(), b)
-	if times, err := agent.Journal(h.at(journalDirectory))(b.Registers); err != nil || len(times) != 19 {
+	if times, err := agent.Journal(h.realPath(journalDirectory))(b.Registers); err != nil || len(times) != 19 {
 		t.Errorf("the journal shows %v: %v", times, err)
 	}
 }
@@ -148,7 +148,7 @@ func TestJournalOf(t *testing.T) {
 		{"operator"}: "refused", {}: "refused", {"agent", "--fly"}: "refused",
 	} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: slices.DeleteFunc(args[:], func(s string) bool { return s == "" })}}}}
-		got, err := journalOf(pod)
+		got, err := findJournal(pod)
 		if err != nil {
 			got = "refused"
 		}

@@ -42,7 +42,7 @@ func (m *Machines) Start(ctx context.Context, i *account.Instance, system journa
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	m.running[i.ID] = cancel
-	h := &hardware{account: m.Account, instance: i.ID, root: m.disk(i.ID), links: map[string]*agent.Link{}}
+	h := &hardware{account: m.Account, instance: i.ID, root: m.diskPath(i.ID), links: map[string]*agent.Link{}}
 	boot := journal.Boot{System: system, Instance: i.ID, Node: node.Name, Kernel: i.RunsAt, Registers: i.RegistersAt, Ready: i.ReadyAt}
 	if i.Unready {
 		boot.Ready = time.Time{}
@@ -68,10 +68,10 @@ func (m *Machines) Stop(id string) error {
 		cancel()
 		delete(m.running, id)
 	}
-	return os.RemoveAll(m.disk(id))
+	return os.RemoveAll(m.diskPath(id))
 }
 
 // Wait returns when all machines have ended, after the end of the context of Start.
 func (m *Machines) Wait() { m.all.Wait() }
 
-func (m *Machines) disk(id string) string { return filepath.Join(m.Dir, id) }
+func (m *Machines) diskPath(id string) string { return filepath.Join(m.Dir, id) }

@@ -57,7 +57,7 @@ func (p *pods) run(ctx context.Context) error {
 	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) {
 			if pod, is := o.(*corev1.Pod); is {
-				p.start(ctx, kubelet, pod)
+				p.startPod(ctx, kubelet, pod)
 			}
 		},
 		DeleteFunc: func(o any) {
@@ -65,7 +65,7 @@ func (p *pods) run(ctx context.Context) error {
 				o = lost.Obj
 			}
 			if pod, is := o.(*corev1.Pod); is {
-				p.stop(pod.UID)
+				p.stopPod(pod.UID)
 			}
 		},
 	}); err != nil {
@@ -78,7 +78,7 @@ func (p *pods) run(ctx context.Context) error {
 	return nil
 }
 
-func (p *pods) start(ctx context.Context, kubelet kubernetes.Interface, pod *corev1.Pod) {
+func (p *pods) startPod(ctx context.Context, kubelet kubernetes.Interface, pod *corev1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.running[pod.UID] != nil {
@@ -88,7 +88,7 @@ func (p *pods) start(ctx context.Context, kubelet kubernetes.Interface, pod *cor
 	p.running[pod.UID] = cancel
 	p.all.Go(func() {
 		for ctx.Err() == nil {
-			if err := p.agent(ctx, kubelet, pod); err != nil && ctx.Err() == nil {
+			if err := p.runAgent(ctx, kubelet, pod); err != nil && ctx.Err() == nil {
 				slog.Error("croft's agent", "node", p.node, "error", err)
 			}
 			select {
@@ -99,7 +99,7 @@ func (p *pods) start(ctx context.Context, kubelet kubernetes.Interface, pod *cor
 	})
 }
 
-func (p *pods) stop(uid types.UID) {
+func (p *pods) stopPod(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if cancel := p.running[uid]; cancel != nil {
@@ -108,10 +108,10 @@ func (p *pods) stop(uid types.UID) {
 	}
 }
 
-// agent runs croft's agent with the arguments and the token of its pod, until ctx ends or half
+// runAgent runs croft's agent with the arguments and the token of its pod, until ctx ends or half
 // of the token's validity has passed.
-func (p *pods) agent(ctx context.Context, kubelet kubernetes.Interface, pod *corev1.Pod) error {
-	journal, err := journalOf(pod)
+func (p *pods) runAgent(ctx context.Context, kubelet kubernetes.Interface, pod *corev1.Pod) error {
+	journal, err := findJournal(pod)
 	if err != nil {
 		return err
 	}
@@ -129,16 +129,16 @@ func (p *pods) agent(ctx context.Context, kubelet kubernetes.Interface, pod *cor
 	own.UserAgent = "croft-agent"
 	var read agent.BootReader
 	if journal != "" {
-		read = agent.Journal(p.machine.at(journal))
+		read = agent.Journal(p.machine.realPath(journal))
 	}
 	ctx, cancel := context.WithTimeout(ctx, tokenSeconds*time.Second/2)
 	defer cancel()
 	return agent.Run(ctx, own, p.node, p.machine, read, slog.With("agent", p.node))
 }
 
-// journalOf returns the directory of the journal that the arguments of a pod's agent name; ""
+// findJournal returns the directory of the journal that the arguments of a pod's agent name; ""
 // if they name none.
-func journalOf(pod *corev1.Pod) (directory string, err error) {
+func findJournal(pod *corev1.Pod) (directory string, err error) {
 	args := pod.Spec.Containers[0].Args
 	if len(args) == 0 || args[0] != "agent" {
 		return "", fmt.Errorf("pod %s runs %q: the machine has no program but croft agent", pod.Name, args)

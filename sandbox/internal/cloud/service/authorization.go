@@ -19,33 +19,33 @@ type Authorization struct {
 	Context   map[string][]string `json:"context,omitempty"`
 }
 
-// Authorizations returns the authorizations that a call needs, by the state of the account
+// ListAuthorizations returns the authorizations that a call needs, by the state of the account
 // before the call.
-func (s *Services) Authorizations(r *wire.Request) []Authorization {
-	if needs, ok := s.onInterfaces(r); ok {
+func (s *Services) ListAuthorizations(r *wire.Request) []Authorization {
+	if needs, ok := s.authorizeOnInterfaces(r); ok {
 		return needs
 	}
 	action := r.Service + ":" + r.Action
 	switch action {
 	case "ec2:CreateLaunchTemplate":
-		return s.creating(r, "launch-template")
+		return s.authorizeCreate(r, "launch-template")
 	case "ec2:CreateFleet":
-		return append(s.creating(r, "fleet"), s.launching(r)...)
+		return append(s.authorizeCreate(r, "fleet"), s.authorizeLaunch(r)...)
 	case "ec2:RunInstances":
-		return s.launching(r)
+		return s.authorizeLaunch(r)
 	case "ec2:TerminateInstances":
-		return s.onInstances(action, r.Params.Strings("InstanceId"), nil)
+		return s.authorizeOnInstances(action, r.Params.ListStrings("InstanceId"), nil)
 	case "ec2:CreateTags":
 		tags := readTags(r.Params, "Tag")
-		asked := requestTags(tags)
+		asked := buildRequestTags(tags)
 		asked["aws:TagKeys"] = slices.Sorted(maps.Keys(tags))
-		return s.onInstances(action, r.Params.Strings("ResourceId"), asked)
+		return s.authorizeOnInstances(action, r.Params.ListStrings("ResourceId"), asked)
 	case "ec2:DeleteLaunchTemplate":
-		return s.onTemplates(action, r.Params.String("LaunchTemplateName")+r.Params.String("LaunchTemplateId"))
+		return s.authorizeOnTemplate(action, r.Params.String("LaunchTemplateName")+r.Params.String("LaunchTemplateId"))
 	}
 	switch r.Service {
 	case "iam":
-		return s.onIAM(r, action)
+		return s.authorizeOnIAM(r, action)
 	case "sqs":
 		return []Authorization{{Action: action, Resources: []string{s.account.ARN("sqs", s.cluster.Queue)}}}
 	case "eks":
@@ -60,9 +60,9 @@ func (s *Services) Authorizations(r *wire.Request) []Authorization {
 	return []Authorization{{Action: action, Context: map[string][]string{"aws:RequestedRegion": {s.account.Region}}}}
 }
 
-// creating returns the authorizations of a call that creates a resource with tags.
-func (s *Services) creating(r *wire.Request, kind string) []Authorization {
-	resource, asked := []string{s.account.ARN("ec2", kind+"/*")}, requestTags(tagsOf(r.Params, kind))
+// authorizeCreate returns the authorizations of a call that creates a resource with tags.
+func (s *Services) authorizeCreate(r *wire.Request, kind string) []Authorization {
+	resource, asked := []string{s.account.ARN("ec2", kind+"/*")}, buildRequestTags(readResourceTags(r.Params, kind))
 	out := []Authorization{{Action: "ec2:" + r.Action, Resources: resource, Context: asked}}
 	if len(asked) == 0 {
 		return out
@@ -72,12 +72,12 @@ func (s *Services) creating(r *wire.Request, kind string) []Authorization {
 	return append(out, Authorization{Action: "ec2:CreateTags", Resources: resource, Context: tagging})
 }
 
-// launching returns the authorizations of a call that starts instances by launch templates. A
+// authorizeLaunch returns the authorizations of a call that starts instances by launch templates. A
 // fleet starts them with the caller's rights.
-func (s *Services) launching(r *wire.Request) []Authorization {
+func (s *Services) authorizeLaunch(r *wire.Request) []Authorization {
 	var out []Authorization
 	for _, kind := range []string{"instance", "volume", "network-interface"} {
-		asked := requestTags(tagsOf(r.Params, kind))
+		asked := buildRequestTags(readResourceTags(r.Params, kind))
 		if kind == "network-interface" && len(asked) == 0 {
 			continue // the launch template tags it
 		}
@@ -87,24 +87,24 @@ func (s *Services) launching(r *wire.Request) []Authorization {
 		tagging["ec2:CreateAction"] = []string{"RunInstances"}
 		out = append(out, Authorization{Action: "ec2:CreateTags", Resources: resource, Context: tagging})
 	}
-	names := []string{r.Params.Under("LaunchTemplate").String("LaunchTemplateName")}
+	names := []string{r.Params.GetStructure("LaunchTemplate").String("LaunchTemplateName")}
 	if r.Action == "CreateFleet" {
 		names = nil
-		for _, config := range r.Params.Each("LaunchTemplateConfigs") {
-			names = append(names, config.Under("LaunchTemplateSpecification").String("LaunchTemplateName"))
+		for _, config := range r.Params.ListStructures("LaunchTemplateConfigs") {
+			names = append(names, config.GetStructure("LaunchTemplateSpecification").String("LaunchTemplateName"))
 		}
 	}
 	for _, name := range names {
-		out = append(out, s.onTemplates("ec2:"+r.Action, name)...)
-		out = append(out, s.from(name)...)
+		out = append(out, s.authorizeOnTemplate("ec2:"+r.Action, name)...)
+		out = append(out, s.authorizeTemplate(name)...)
 	}
 	return out
 }
 
-// from returns the authorizations for the resources of a launch template, and for the role that
+// authorizeTemplate returns the authorizations for the resources of a launch template, and for the role that
 // it passes to instances.
-func (s *Services) from(template string) []Authorization {
-	t := s.account.Template(template)
+func (s *Services) authorizeTemplate(template string) []Authorization {
+	t := s.account.FindTemplate(template)
 	if t == nil {
 		return nil
 	}
@@ -112,49 +112,49 @@ func (s *Services) from(template string) []Authorization {
 	for _, group := range t.Data.SecurityGroups {
 		resources = append(resources, s.account.ARN("ec2", "security-group/"+group))
 	}
-	for _, subnet := range s.account.Subnets(nil) {
+	for _, subnet := range s.account.ListSubnets(nil) {
 		resources = append(resources, s.account.ARN("ec2", "subnet/"+subnet.ID))
 	}
 	out := []Authorization{{Action: "ec2:RunInstances", Resources: resources}}
-	if p := s.account.Profile(t.Data.Profile); p != nil && p.Role != "" {
-		out = append(out, s.passing(p.Role))
+	if p := s.account.FindProfile(t.Data.Profile); p != nil && p.Role != "" {
+		out = append(out, s.authorizePassRole(p.Role))
 	}
 	return out
 }
 
-func (s *Services) passing(role string) Authorization {
+func (s *Services) authorizePassRole(role string) Authorization {
 	return Authorization{
 		Action: "iam:PassRole", Resources: []string{s.account.ARN("iam", "role/"+role)},
 		Context: map[string][]string{"iam:PassedToService": {"ec2.amazonaws.com"}},
 	}
 }
 
-func (s *Services) onTemplates(action, name string) []Authorization {
-	t := s.account.Template(name)
+func (s *Services) authorizeOnTemplate(action, name string) []Authorization {
+	t := s.account.FindTemplate(name)
 	if t == nil {
 		return nil
 	}
 	return []Authorization{{
-		Action: action, Resources: []string{s.account.ARN("ec2", "launch-template/"+t.ID)}, Context: resourceTags(t.Tags),
+		Action: action, Resources: []string{s.account.ARN("ec2", "launch-template/"+t.ID)}, Context: buildResourceTags(t.Tags),
 	}}
 }
 
-func (s *Services) onInstances(action string, ids []string, asked map[string][]string) []Authorization {
+func (s *Services) authorizeOnInstances(action string, ids []string, asked map[string][]string) []Authorization {
 	var out []Authorization
 	for _, id := range ids {
-		i := s.account.Instance(id)
+		i := s.account.FindInstance(id)
 		if i == nil {
 			continue
 		}
-		context := resourceTags(i.Tags)
+		context := buildResourceTags(i.Tags)
 		maps.Copy(context, asked)
 		out = append(out, Authorization{Action: action, Resources: []string{s.account.ARN("ec2", "instance/"+id)}, Context: context})
 	}
 	return out
 }
 
-// onIAM returns the authorizations of a call on a role or an instance profile.
-func (s *Services) onIAM(r *wire.Request, action string) []Authorization {
+// authorizeOnIAM returns the authorizations of a call on a role or an instance profile.
+func (s *Services) authorizeOnIAM(r *wire.Request, action string) []Authorization {
 	if r.Action == "GetRole" || r.Action == "CreateRole" {
 		return []Authorization{{Action: action, Resources: []string{s.account.ARN("iam", "role/"+r.Params.String("RoleName"))}}}
 	}
@@ -162,10 +162,10 @@ func (s *Services) onIAM(r *wire.Request, action string) []Authorization {
 		return []Authorization{{Action: action, Resources: []string{s.account.ARN("iam", "instance-profile"+r.Params.String("PathPrefix"))}}}
 	}
 	name, path := r.Params.String("InstanceProfileName"), "/"
-	context := requestTags(readTags(r.Params, "Tags"))
-	if p := s.account.Profile(name); p != nil {
+	context := buildRequestTags(readTags(r.Params, "Tags"))
+	if p := s.account.FindProfile(name); p != nil {
 		path = p.Path
-		maps.Copy(context, resourceTags(p.Tags))
+		maps.Copy(context, buildResourceTags(p.Tags))
 	} else if given := r.Params.String("Path"); given != "" {
 		path = given
 	}
@@ -174,19 +174,23 @@ func (s *Services) onIAM(r *wire.Request, action string) []Authorization {
 		// Karpenter's published policy also has conditions on the resource's tags. A new
 		// resource has the tags of the request.
 		tagging := maps.Clone(context)
-		maps.Copy(tagging, resourceTags(tags))
+		maps.Copy(tagging, buildResourceTags(tags))
 		out = append(out, Authorization{Action: "iam:TagInstanceProfile", Resources: out[0].Resources, Context: tagging})
 	}
 	if r.Action == "AddRoleToInstanceProfile" {
-		out = append(out, s.passing(r.Params.String("RoleName")))
+		out = append(out, s.authorizePassRole(r.Params.String("RoleName")))
 	}
 	return out
 }
 
-func requestTags(tags account.Tags) map[string][]string  { return keyed("aws:RequestTag/", tags) }
-func resourceTags(tags account.Tags) map[string][]string { return keyed("aws:ResourceTag/", tags) }
+func buildRequestTags(tags account.Tags) map[string][]string {
+	return addPrefix("aws:RequestTag/", tags)
+}
+func buildResourceTags(tags account.Tags) map[string][]string {
+	return addPrefix("aws:ResourceTag/", tags)
+}
 
-func keyed(prefix string, tags account.Tags) map[string][]string {
+func addPrefix(prefix string, tags account.Tags) map[string][]string {
 	context := map[string][]string{}
 	for key, value := range tags {
 		context[prefix+key] = []string{value}

@@ -27,43 +27,43 @@ type cidrReservation struct {
 	Tags        []tagItem `xml:"tagSet>item"`
 }
 
-func cidrOf(r account.CIDRReservation) cidrReservation {
-	return cidrReservation{r.ID, r.Subnet, r.CIDR, r.Kind, account.ID, r.Description, tagItems(r.Tags)}
+func toCIDRReservation(r account.CIDRReservation) cidrReservation {
+	return cidrReservation{r.ID, r.Subnet, r.CIDR, r.Kind, account.ID, r.Description, toTagItems(r.Tags)}
 }
 
 func (s *Services) createSubnetCIDRReservation(r *wire.Request) (any, error) {
-	if err := dryRun(r); err != nil {
+	if err := checkDryRun(r); err != nil {
 		return nil, err
 	}
 	made, err := s.account.ReserveCIDR(account.CIDRReservation{
 		Subnet: r.Params.String("SubnetId"), CIDR: r.Params.String("Cidr"), Kind: r.Params.String("ReservationType"),
-		Description: r.Params.String("Description"), Tags: tagsOf(r.Params, "subnet-cidr-reservation"),
+		Description: r.Params.String("Description"), Tags: readResourceTags(r.Params, "subnet-cidr-reservation"),
 	})
 	if err != nil {
-		return nil, refusal(err)
+		return nil, convertError(err)
 	}
-	return createdCIDR{cidrOf(made)}, nil
+	return createdCIDR{toCIDRReservation(made)}, nil
 }
 
 func (s *Services) getSubnetCIDRReservations(r *wire.Request) (any, error) {
-	all, err := s.account.CIDRReservations(r.Params.String("SubnetId"), r.Params.Filters())
+	all, err := s.account.ListCIDRReservations(r.Params.String("SubnetId"), r.Params.ReadFilters())
 	if err != nil {
-		return nil, refusal(err)
+		return nil, convertError(err)
 	}
 	var out cidrReservations
 	for _, reservation := range all {
-		out.Reservations = append(out.Reservations, cidrOf(reservation))
+		out.Reservations = append(out.Reservations, toCIDRReservation(reservation))
 	}
 	return out, nil
 }
 
 func (s *Services) deleteSubnetCIDRReservation(r *wire.Request) (any, error) {
-	if err := dryRun(r); err != nil {
+	if err := checkDryRun(r); err != nil {
 		return nil, err
 	}
-	freed, err := s.account.FreeCIDR(r.Params.String("SubnetCidrReservationId"))
+	freed, err := s.account.DeleteCIDRReservation(r.Params.String("SubnetCidrReservationId"))
 	if err != nil {
-		return nil, refusal(err)
+		return nil, convertError(err)
 	}
-	return deletedCIDR{cidrOf(freed)}, nil
+	return deletedCIDR{toCIDRReservation(freed)}, nil
 }

@@ -54,7 +54,7 @@ type networkCard struct {
 }
 
 func (s *Services) describeInstanceTypes(r *wire.Request) (any, error) {
-	if err := dryRun(r); err != nil {
+	if err := checkDryRun(r); err != nil {
 		return nil, err
 	}
 	var out instanceTypes
@@ -133,7 +133,7 @@ type zone struct {
 func (s *Services) describeAvailabilityZones(*wire.Request) (any, error) {
 	var out zones
 	listed := map[string]bool{}
-	for _, subnet := range s.account.Subnets(nil) {
+	for _, subnet := range s.account.ListSubnets(nil) {
 		if listed[subnet.Zone] {
 			continue
 		}
@@ -161,8 +161,8 @@ type subnet struct {
 
 func (s *Services) describeSubnets(r *wire.Request) (any, error) {
 	var out subnets
-	for _, n := range s.account.Subnets(r.Params.Filters()) {
-		out.Subnets = append(out.Subnets, subnet{n.ID, "available", n.VPC, n.CIDR, n.Free, n.Zone, n.ZoneID, account.ID, tagItems(n.Tags)})
+	for _, n := range s.account.ListSubnets(r.Params.ReadFilters()) {
+		out.Subnets = append(out.Subnets, subnet{n.ID, "available", n.VPC, n.CIDR, n.Free, n.Zone, n.ZoneID, account.ID, toTagItems(n.Tags)})
 	}
 	return out, nil
 }
@@ -182,8 +182,8 @@ type securityGroup struct {
 
 func (s *Services) describeSecurityGroups(r *wire.Request) (any, error) {
 	var out securityGroups
-	for _, g := range s.account.SecurityGroups(r.Params.Filters()) {
-		out.Groups = append(out.Groups, securityGroup{account.ID, g.ID, g.Name, g.Description, g.VPC, tagItems(g.Tags)})
+	for _, g := range s.account.ListSecurityGroups(r.Params.ReadFilters()) {
+		out.Groups = append(out.Groups, securityGroup{account.ID, g.ID, g.Name, g.Description, g.VPC, toTagItems(g.Tags)})
 	}
 	return out, nil
 }
@@ -204,8 +204,8 @@ type image struct {
 
 func (s *Services) describeImages(r *wire.Request) (any, error) {
 	var out images
-	for _, i := range s.account.Images(r.Params.Filters(), r.Params.Strings("ImageId"), r.Params.Strings("Owner")) {
-		out.Images = append(out.Images, image{i.ID, i.Name, "available", i.Owner, i.Arch, i.Created, tagItems(i.Tags)})
+	for _, i := range s.account.ListImages(r.Params.ReadFilters(), r.Params.ListStrings("ImageId"), r.Params.ListStrings("Owner")) {
+		out.Images = append(out.Images, image{i.ID, i.Name, "available", i.Owner, i.Arch, i.Created, toTagItems(i.Tags)})
 	}
 	return out, nil
 }
@@ -229,9 +229,9 @@ type reservation struct {
 
 func (s *Services) describeCapacityReservations(r *wire.Request) (any, error) {
 	var out reservations
-	for _, c := range s.account.Reservations(r.Params.Filters(), r.Params.Strings("CapacityReservationId")...) {
+	for _, c := range s.account.ListReservations(r.Params.ReadFilters(), r.Params.ListStrings("CapacityReservationId")...) {
 		out.Reservations = append(out.Reservations, reservation{
-			c.ID, account.ID, c.Type, c.Zone, c.Total, c.Free, "active", "targeted", "default", tagItems(c.Tags),
+			c.ID, account.ID, c.Type, c.Zone, c.Total, c.Free, "active", "targeted", "default", toTagItems(c.Tags),
 		})
 	}
 	return out, nil

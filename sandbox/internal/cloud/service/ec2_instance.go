@@ -37,30 +37,30 @@ type fleetOffer struct {
 	Image    string `xml:"overrides>imageId,omitempty"`
 }
 
-func offerOf(o account.Offer) fleetOffer {
+func toFleetOffer(o account.Offer) fleetOffer {
 	return fleetOffer{o.Template, "$Latest", o.Type, o.Subnet, o.Zone, o.Image}
 }
 
 func (s *Services) createFleet(r *wire.Request) (any, error) {
-	target := r.Params.Under("TargetCapacitySpecification")
+	target := r.Params.GetStructure("TargetCapacitySpecification")
 	order := account.Order{
 		Capacity: target.String("DefaultTargetCapacityType"),
 		Count:    target.Int("TotalTargetCapacity"),
-		Tags:     tagsOf(r.Params, "instance"),
+		Tags:     readResourceTags(r.Params, "instance"),
 	}
-	for _, config := range r.Params.Each("LaunchTemplateConfigs") {
-		name := config.Under("LaunchTemplateSpecification").String("LaunchTemplateName")
-		if s.account.Template(name) == nil {
-			return nil, noTemplate()
+	for _, config := range r.Params.ListStructures("LaunchTemplateConfigs") {
+		name := config.GetStructure("LaunchTemplateSpecification").String("LaunchTemplateName")
+		if s.account.FindTemplate(name) == nil {
+			return nil, newNoTemplateError()
 		}
-		for _, o := range config.Each("Overrides") {
+		for _, o := range config.ListStructures("Overrides") {
 			order.Offers = append(order.Offers, account.Offer{
 				Template: name, Type: o.String("InstanceType"), Subnet: o.String("SubnetId"),
 				Zone: o.String("AvailabilityZone"), Image: o.String("ImageId"),
 			})
 		}
 	}
-	if err := dryRun(r); err != nil {
+	if err := checkDryRun(r); err != nil {
 		return nil, err
 	}
 	started, refused, err := s.account.Launch(order)
@@ -69,10 +69,10 @@ func (s *Services) createFleet(r *wire.Request) (any, error) {
 	}
 	out := createdFleet{ID: "fleet-" + r.ID}
 	for _, no := range refused {
-		out.Errors = append(out.Errors, fleetError{offerOf(no.Offer), order.Capacity, no.Code, no.Message})
+		out.Errors = append(out.Errors, fleetError{toFleetOffer(no.Offer), order.Capacity, no.Code, no.Message})
 	}
 	for _, yes := range started {
-		out.Instances = append(out.Instances, fleetInstance{offerOf(yes.Offer), order.Capacity, yes.IDs, yes.Type})
+		out.Instances = append(out.Instances, fleetInstance{toFleetOffer(yes.Offer), order.Capacity, yes.IDs, yes.Type})
 	}
 	return out, nil
 }
@@ -80,15 +80,15 @@ func (s *Services) createFleet(r *wire.Request) (any, error) {
 // runInstances supports only the dry run, by which Karpenter checks whether it may start
 // instances.
 func (s *Services) runInstances(r *wire.Request) (any, error) {
-	if s.account.Happens(account.PassRoleDenied, account.Case{Action: "ec2:RunInstances"}) != nil {
-		return nil, &wire.Error{Code: "UnauthorizedOperation", Status: http.StatusForbidden, Message: s.account.Denial(account.Denied{
+	if s.account.CountFault(account.PassRoleDenied, account.Case{Action: "ec2:RunInstances"}) != nil {
+		return nil, &wire.Error{Code: "UnauthorizedOperation", Status: http.StatusForbidden, Message: s.account.DescribeDenial(account.Denied{
 			Action: "iam:PassRole", Resource: s.account.ARN("iam", "role/KarpenterNodeRole-"+s.account.Cluster),
 		})}
 	}
-	if invalid := s.account.CheckTemplate(r.Params.Under("LaunchTemplate").String("LaunchTemplateName")); invalid != nil {
+	if invalid := s.account.CheckTemplate(r.Params.GetStructure("LaunchTemplate").String("LaunchTemplateName")); invalid != nil {
 		return nil, &wire.Error{Code: invalid.Code, Message: invalid.Message}
 	}
-	if err := dryRun(r); err != nil {
+	if err := checkDryRun(r); err != nil {
 		return nil, err
 	}
 	return nil, &wire.Error{Code: "UnsupportedOperation", Message: "the simulated account starts instances only by CreateFleet"}
@@ -136,11 +136,11 @@ type groupID struct {
 	ID string `xml:"groupId"`
 }
 
-func (s *Services) instanceOf(i account.Instance) instance {
+func (s *Services) toInstance(i account.Instance) instance {
 	out := instance{
-		ID: i.ID, Image: i.Data.ImageID, State: stateOf(i), DNSName: i.DNSName(s.account.Region), IP: i.IP, Reason: i.Reason,
+		ID: i.ID, Image: i.Data.ImageID, State: toInstanceState(i), DNSName: i.DNSName(s.account.Region), IP: i.IP, Reason: i.Reason,
 		Type: i.Type, Launched: i.Launched.UTC().Format(timestamp), Zone: i.Zone, ZoneID: i.ZoneID, Tenancy: "default",
-		Subnet: i.Subnet, VPC: i.VPC, Arch: i.Arch, SpotRequest: i.SpotRequest, Tags: tagItems(i.Tags),
+		Subnet: i.Subnet, VPC: i.VPC, Arch: i.Arch, SpotRequest: i.SpotRequest, Tags: toTagItems(i.Tags),
 	}
 	if i.Capacity == account.Spot {
 		out.Lifecycle = account.Spot
@@ -154,18 +154,20 @@ func (s *Services) instanceOf(i account.Instance) instance {
 	return out
 }
 
-func stateOf(i account.Instance) instanceState { return instanceState{i.State.Code(), string(i.State)} }
+func toInstanceState(i account.Instance) instanceState {
+	return instanceState{i.State.Code(), string(i.State)}
+}
 
 func (s *Services) describeInstances(r *wire.Request) (any, error) {
-	ids := r.Params.Strings("InstanceId")
+	ids := r.Params.ListStrings("InstanceId")
 	for _, id := range ids {
-		if s.account.Instance(id) == nil {
-			return nil, noInstance(id)
+		if s.account.FindInstance(id) == nil {
+			return nil, newNoInstanceError(id)
 		}
 	}
 	var out describedInstances
-	for _, i := range s.account.Instances(r.Params.Filters(), ids...) {
-		out.Reservations = append(out.Reservations, instanceReservation{"r-" + i.ID[2:], account.ID, []instance{s.instanceOf(i)}})
+	for _, i := range s.account.ListInstances(r.Params.ReadFilters(), ids...) {
+		out.Reservations = append(out.Reservations, instanceReservation{"r-" + i.ID[2:], account.ID, []instance{s.toInstance(i)}})
 	}
 	return out, nil
 }
@@ -184,37 +186,37 @@ type terminatedInstance struct {
 }
 
 func (s *Services) terminateInstances(r *wire.Request) (any, error) {
-	ids := r.Params.Strings("InstanceId")
+	ids := r.Params.ListStrings("InstanceId")
 	var out terminated
 	for _, id := range ids {
-		i := s.account.Instance(id)
+		i := s.account.FindInstance(id)
 		if i == nil {
-			return nil, noInstance(id)
+			return nil, newNoInstanceError(id)
 		}
-		out.Instances = append(out.Instances, terminatedInstance{ID: id, Previous: stateOf(*i)})
+		out.Instances = append(out.Instances, terminatedInstance{ID: id, Previous: toInstanceState(*i)})
 	}
 	if err := s.account.Terminate(ids...); err != nil {
 		return nil, err
 	}
 	for n, id := range ids {
-		out.Instances[n].Current = stateOf(*s.account.Instance(id))
+		out.Instances[n].Current = toInstanceState(*s.account.FindInstance(id))
 	}
 	return out, nil
 }
 
 func (s *Services) createTags(r *wire.Request) (any, error) {
-	for _, id := range r.Params.Strings("ResourceId") {
-		found, err := s.account.Tag(id, readTags(r.Params, "Tag"))
+	for _, id := range r.Params.ListStrings("ResourceId") {
+		found, err := s.account.AddTags(id, readTags(r.Params, "Tag"))
 		if err != nil {
 			return nil, err
 		}
 		if !found {
-			return nil, noInstance(id)
+			return nil, newNoInstanceError(id)
 		}
 	}
 	return done{true}, nil
 }
 
-func noInstance(id string) error {
+func newNoInstanceError(id string) error {
 	return &wire.Error{Code: "InvalidInstanceID.NotFound", Message: fmt.Sprintf("The instance ID '%s' does not exist", id)}
 }

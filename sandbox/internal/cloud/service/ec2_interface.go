@@ -67,10 +67,10 @@ type delegatedPrefix struct {
 	Prefix string `xml:"ipv4Prefix"`
 }
 
-func interfaceOf(n account.Interface, now time.Time) networkInterface {
+func toNetworkInterface(n account.Interface, now time.Time) networkInterface {
 	out := networkInterface{
 		ID: n.ID, Subnet: n.Subnet, VPC: n.VPC, Zone: n.Zone, Description: n.Description, Owner: account.ID, Status: n.Status(),
-		MAC: n.MAC, SourceDestCheck: n.SourceDestCheck, Tags: tagItems(n.Tags),
+		MAC: n.MAC, SourceDestCheck: n.SourceDestCheck, Tags: toTagItems(n.Tags),
 	}
 	for i, address := range n.Addresses {
 		if i == 0 {
@@ -90,8 +90,8 @@ func interfaceOf(n account.Interface, now time.Time) networkInterface {
 	return out
 }
 
-// refusal returns EC2's answer to a call that the account refuses.
-func refusal(err error) error {
+// convertError returns EC2's answer to a call that the account refuses.
+func convertError(err error) error {
 	var invalid *account.Invalid
 	if errors.As(err, &invalid) {
 		return &wire.Error{Code: invalid.Code, Message: invalid.Message}
@@ -100,41 +100,41 @@ func refusal(err error) error {
 }
 
 func (s *Services) createNetworkInterface(r *wire.Request) (any, error) {
-	if err := dryRun(r); err != nil {
+	if err := checkDryRun(r); err != nil {
 		return nil, err
 	}
-	given := r.Params.Given()
+	given := r.Params.ListAll()
 	delete(given, "ClientToken")
 	var parameters []string
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		parameters = append(parameters, key+"="+given[key])
 	}
 	order := account.NewInterface{
-		Subnet: r.Params.String("SubnetId"), Description: r.Params.String("Description"), Groups: r.Params.Strings("SecurityGroupId"),
-		Tags: tagsOf(r.Params, "network-interface"), Token: r.Params.String("ClientToken"), Parameters: strings.Join(parameters, "&"),
+		Subnet: r.Params.String("SubnetId"), Description: r.Params.String("Description"), Groups: r.Params.ListStrings("SecurityGroupId"),
+		Tags: readResourceTags(r.Params, "network-interface"), Token: r.Params.String("ClientToken"), Parameters: strings.Join(parameters, "&"),
 		Wanted: account.Wanted{Count: r.Params.Int("SecondaryPrivateIpAddressCount"), PrefixCount: r.Params.Int("Ipv4PrefixCount")},
 	}
 	if one := r.Params.String("PrivateIpAddress"); one != "" {
 		order.Wanted.Addresses = []string{one}
 	}
-	for _, address := range r.Params.Each("PrivateIpAddresses") {
+	for _, address := range r.Params.ListStructures("PrivateIpAddresses") {
 		order.Wanted.Addresses = append(order.Wanted.Addresses, address.String("PrivateIpAddress"))
 	}
-	for _, prefix := range r.Params.Each("Ipv4Prefix") {
+	for _, prefix := range r.Params.ListStructures("Ipv4Prefix") {
 		order.Wanted.Prefixes = append(order.Wanted.Prefixes, prefix.String("Ipv4Prefix"))
 	}
 	made, err := s.account.CreateInterface(order)
 	if err != nil {
-		return nil, refusal(err)
+		return nil, convertError(err)
 	}
-	return createdInterface{interfaceOf(made, s.account.Time()), order.Token}, nil
+	return createdInterface{toNetworkInterface(made, s.account.Time()), order.Token}, nil
 }
 
 func (s *Services) describeNetworkInterfaces(r *wire.Request) (any, error) {
-	if err := dryRun(r); err != nil {
+	if err := checkDryRun(r); err != nil {
 		return nil, err
 	}
-	ids, size := r.Params.Strings("NetworkInterfaceId"), largestPage
+	ids, size := r.Params.ListStrings("NetworkInterfaceId"), largestPage
 	if r.Params.Has("MaxResults") {
 		size = r.Params.Int("MaxResults")
 		if len(ids) > 0 || size < smallestPage || size > largestPage {
@@ -142,9 +142,9 @@ func (s *Services) describeNetworkInterfaces(r *wire.Request) (any, error) {
 				"MaxResults is a number from %d to %d, without network interface IDs", smallestPage, largestPage)}
 		}
 	}
-	all, err := s.account.Interfaces(r.Params.Filters(), ids...)
+	all, err := s.account.ListInterfaces(r.Params.ReadFilters(), ids...)
 	if err != nil {
-		return nil, refusal(err)
+		return nil, convertError(err)
 	}
 	from := 0
 	if after := r.Params.String("NextToken"); after != "" {
@@ -155,7 +155,7 @@ func (s *Services) describeNetworkInterfaces(r *wire.Request) (any, error) {
 	var out describedInterfaces
 	now, to := s.account.Time(), min(from+size, len(all))
 	for _, n := range all[from:to] {
-		out.Interfaces = append(out.Interfaces, interfaceOf(n, now))
+		out.Interfaces = append(out.Interfaces, toNetworkInterface(n, now))
 	}
 	if to < len(all) {
 		out.Next = strconv.Itoa(to)
@@ -168,54 +168,54 @@ type attached struct {
 }
 
 func (s *Services) attachNetworkInterface(r *wire.Request) (any, error) {
-	if err := dryRun(r); err != nil {
+	if err := checkDryRun(r); err != nil {
 		return nil, err
 	}
-	id, err := s.account.Attach(r.Params.String("NetworkInterfaceId"), r.Params.String("InstanceId"), r.Params.Int("DeviceIndex"))
+	id, err := s.account.AttachInterface(r.Params.String("NetworkInterfaceId"), r.Params.String("InstanceId"), r.Params.Int("DeviceIndex"))
 	if err != nil {
-		return nil, refusal(err)
+		return nil, convertError(err)
 	}
 	return attached{id}, nil
 }
 
-// all runs a call whose answer has no content.
-func all(r *wire.Request, do func() error) (any, error) {
-	if err := dryRun(r); err != nil {
+// runCall runs a call whose answer has no content.
+func runCall(r *wire.Request, do func() error) (any, error) {
+	if err := checkDryRun(r); err != nil {
 		return nil, err
 	}
 	if err := do(); err != nil {
-		return nil, refusal(err)
+		return nil, convertError(err)
 	}
 	return done{true}, nil
 }
 
 func (s *Services) detachNetworkInterface(r *wire.Request) (any, error) {
-	return all(r, func() error { return s.account.Detach(r.Params.String("AttachmentId")) })
+	return runCall(r, func() error { return s.account.DetachInterface(r.Params.String("AttachmentId")) })
 }
 
 func (s *Services) deleteNetworkInterface(r *wire.Request) (any, error) {
-	return all(r, func() error { return s.account.DeleteInterface(r.Params.String("NetworkInterfaceId")) })
+	return runCall(r, func() error { return s.account.DeleteInterface(r.Params.String("NetworkInterfaceId")) })
 }
 
 func (s *Services) modifyNetworkInterfaceAttribute(r *wire.Request) (any, error) {
-	return all(r, func() error {
+	return runCall(r, func() error {
 		change, given := account.InterfaceChange{}, 0
 		if r.Params.Has("Attachment") {
 			given++
-			change.Attachment = r.Params.Under("Attachment").String("AttachmentId")
-			change.DeleteOnTermination = r.Params.Under("Attachment").Bool("DeleteOnTermination")
+			change.Attachment = r.Params.GetStructure("Attachment").String("AttachmentId")
+			change.DeleteOnTermination = r.Params.GetStructure("Attachment").Bool("DeleteOnTermination")
 		}
 		if r.Params.Has("SourceDestCheck") {
 			given++
-			check := r.Params.Under("SourceDestCheck").Bool("Value")
+			check := r.Params.GetStructure("SourceDestCheck").Bool("Value")
 			change.SourceDestCheck = &check
 		}
 		if r.Params.Has("Description") {
 			given++
-			text := r.Params.Under("Description").String("Value")
+			text := r.Params.GetStructure("Description").String("Value")
 			change.Description = &text
 		}
-		if change.Groups = r.Params.Strings("SecurityGroupId"); len(change.Groups) > 0 {
+		if change.Groups = r.Params.ListStrings("SecurityGroupId"); len(change.Groups) > 0 {
 			given++
 		}
 		if given != 1 {
@@ -237,12 +237,12 @@ type assignedAddress struct {
 
 func (s *Services) assignPrivateIPAddresses(r *wire.Request) (any, error) {
 	id := r.Params.String("NetworkInterfaceId")
-	addresses, prefixes, err := s.account.Assign(id, account.Wanted{
-		Addresses: r.Params.Strings("PrivateIpAddress"), Count: r.Params.Int("SecondaryPrivateIpAddressCount"),
-		Prefixes: r.Params.Strings("Ipv4Prefix"), PrefixCount: r.Params.Int("Ipv4PrefixCount"),
+	addresses, prefixes, err := s.account.AssignAddresses(id, account.Wanted{
+		Addresses: r.Params.ListStrings("PrivateIpAddress"), Count: r.Params.Int("SecondaryPrivateIpAddressCount"),
+		Prefixes: r.Params.ListStrings("Ipv4Prefix"), PrefixCount: r.Params.Int("Ipv4PrefixCount"),
 	}, r.Params.Bool("AllowReassignment"))
 	if err != nil {
-		return nil, refusal(err)
+		return nil, convertError(err)
 	}
 	out := assigned{ID: id}
 	for _, address := range addresses {
@@ -255,7 +255,7 @@ func (s *Services) assignPrivateIPAddresses(r *wire.Request) (any, error) {
 }
 
 func (s *Services) unassignPrivateIPAddresses(r *wire.Request) (any, error) {
-	return all(r, func() error {
-		return s.account.Unassign(r.Params.String("NetworkInterfaceId"), r.Params.Strings("PrivateIpAddress"), r.Params.Strings("Ipv4Prefix"))
+	return runCall(r, func() error {
+		return s.account.UnassignAddresses(r.Params.String("NetworkInterfaceId"), r.Params.ListStrings("PrivateIpAddress"), r.Params.ListStrings("Ipv4Prefix"))
 	})
 }

@@ -29,53 +29,53 @@ type template struct {
 	Tags      []tagItem `xml:"tags>item"`
 }
 
-func templateOf(t account.LaunchTemplate, by string) template {
-	return template{t.ID, t.Name, t.Created.UTC().Format(timestamp), by, 1, 1, tagItems(t.Tags)}
+func toTemplate(t account.LaunchTemplate, by string) template {
+	return template{t.ID, t.Name, t.Created.UTC().Format(timestamp), by, 1, 1, toTagItems(t.Tags)}
 }
 
 func (s *Services) createLaunchTemplate(r *wire.Request) (any, error) {
 	name := r.Params.String("LaunchTemplateName")
-	if s.account.Template(name) != nil {
+	if s.account.FindTemplate(name) != nil {
 		return nil, &wire.Error{Code: "InvalidLaunchTemplateName.AlreadyExistsException",
 			Message: "Launch template name already in use."}
 	}
-	if err := dryRun(r); err != nil {
+	if err := checkDryRun(r); err != nil {
 		return nil, err
 	}
-	data, err := templateData(r.Params.Under("LaunchTemplateData"))
+	data, err := parseTemplateData(r.Params.GetStructure("LaunchTemplateData"))
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.account.PutTemplate(account.LaunchTemplate{Name: name, Tags: tagsOf(r.Params, "launch-template"), Data: data})
-	return createdTemplate{templateOf(t, s.account.Principal(false))}, err
+	t, err := s.account.PutTemplate(account.LaunchTemplate{Name: name, Tags: readResourceTags(r.Params, "launch-template"), Data: data})
+	return createdTemplate{toTemplate(t, s.account.Principal(false))}, err
 }
 
-func templateData(p wire.Params) (account.TemplateData, error) {
+func parseTemplateData(p wire.Params) (account.TemplateData, error) {
 	data := account.TemplateData{
 		ImageID:         p.String("ImageId"),
-		Profile:         p.Under("IamInstanceProfile").String("Name"),
+		Profile:         p.GetStructure("IamInstanceProfile").String("Name"),
 		UserData:        p.String("UserData"),
-		SecurityGroups:  p.Strings("SecurityGroupId"),
-		InstanceTags:    tagsOf(p, "instance"),
-		InterfaceTags:   tagsOf(p, "network-interface"),
+		SecurityGroups:  p.ListStrings("SecurityGroupId"),
+		InstanceTags:    readResourceTags(p, "instance"),
+		InterfaceTags:   readResourceTags(p, "network-interface"),
 		MetadataOptions: map[string]string{},
-		Reservation:     p.Under("CapacityReservationSpecification").Under("CapacityReservationTarget").String("CapacityReservationId"),
-		Given:           p.Given(),
+		Reservation:     p.GetStructure("CapacityReservationSpecification").GetStructure("CapacityReservationTarget").String("CapacityReservationId"),
+		Given:           p.ListAll(),
 	}
 	if len(data.UserData)*3/4 > maxUserData {
 		return data, &wire.Error{Code: "InvalidUserData.Malformed", Message: fmt.Sprintf("User data is limited to %d bytes", maxUserData)}
 	}
-	metadata := p.Under("MetadataOptions")
+	metadata := p.GetStructure("MetadataOptions")
 	for _, option := range []string{"HttpEndpoint", "HttpTokens", "HttpPutResponseHopLimit", "HttpProtocolIpv6"} {
 		if value := metadata.String(option); value != "" {
 			data.MetadataOptions[option] = value
 		}
 	}
-	for _, nic := range p.Each("NetworkInterface") {
-		data.SecurityGroups = append(data.SecurityGroups, nic.Strings("SecurityGroupId")...)
+	for _, nic := range p.ListStructures("NetworkInterface") {
+		data.SecurityGroups = append(data.SecurityGroups, nic.ListStrings("SecurityGroupId")...)
 	}
-	for _, volume := range p.Each("BlockDeviceMapping") {
-		if key := volume.Under("Ebs").String("KmsKeyId"); key != "" {
+	for _, volume := range p.ListStructures("BlockDeviceMapping") {
+		if key := volume.GetStructure("Ebs").String("KmsKeyId"); key != "" {
 			data.KMSKeys = append(data.KMSKeys, key)
 		}
 	}
@@ -85,18 +85,18 @@ func templateData(p wire.Params) (account.TemplateData, error) {
 func (s *Services) describeLaunchTemplates(r *wire.Request) (any, error) {
 	var out templates
 	by := s.account.Principal(false)
-	if names := r.Params.Strings("LaunchTemplateName"); len(names) > 0 {
+	if names := r.Params.ListStrings("LaunchTemplateName"); len(names) > 0 {
 		for _, name := range names {
-			t := s.account.Template(name)
+			t := s.account.FindTemplate(name)
 			if t == nil {
-				return nil, noTemplate()
+				return nil, newNoTemplateError()
 			}
-			out.Templates = append(out.Templates, templateOf(*t, by))
+			out.Templates = append(out.Templates, toTemplate(*t, by))
 		}
 		return out, nil
 	}
-	for _, t := range s.account.Templates(r.Params.Filters()) {
-		out.Templates = append(out.Templates, templateOf(t, by))
+	for _, t := range s.account.ListTemplates(r.Params.ReadFilters()) {
+		out.Templates = append(out.Templates, toTemplate(t, by))
 	}
 	return out, nil
 }
@@ -106,14 +106,14 @@ func (s *Services) deleteLaunchTemplate(r *wire.Request) (any, error) {
 	if name == "" {
 		name = r.Params.String("LaunchTemplateId")
 	}
-	t := s.account.Template(name)
+	t := s.account.FindTemplate(name)
 	if t == nil {
-		return nil, noTemplate()
+		return nil, newNoTemplateError()
 	}
-	return createdTemplate{templateOf(*t, s.account.Principal(false))}, s.account.DeleteTemplate(t.Name)
+	return createdTemplate{toTemplate(*t, s.account.Principal(false))}, s.account.DeleteTemplate(t.Name)
 }
 
-func noTemplate() error {
+func newNoTemplateError() error {
 	return &wire.Error{Code: "InvalidLaunchTemplateName.NotFoundException", Status: http.StatusBadRequest,
 		Message: "At least one of the launch templates specified in the request does not exist."}
 }

@@ -21,17 +21,17 @@ type role struct {
 	Created string `xml:"CreateDate"`
 }
 
-func (s *Services) roleOf(r *account.Role) role {
+func (s *Services) toRole(r *account.Role) role {
 	return role{"/", r.Name, r.ID, s.account.ARN("iam", "role/"+r.Name), r.Created.UTC().Format(time.RFC3339)}
 }
 
 func (s *Services) getRole(r *wire.Request) (any, error) {
 	name := r.Params.String("RoleName")
-	found := s.account.Role(name)
+	found := s.account.FindRole(name)
 	if found == nil {
-		return nil, noEntity("The role with name " + name + " cannot be found.")
+		return nil, newNoEntityError("The role with name " + name + " cannot be found.")
 	}
-	return roleAnswer{s.roleOf(found)}, nil
+	return roleAnswer{s.toRole(found)}, nil
 }
 
 func (s *Services) createRole(r *wire.Request) (any, error) {
@@ -41,9 +41,9 @@ func (s *Services) createRole(r *wire.Request) (any, error) {
 		return nil, err
 	}
 	if !created {
-		return nil, exists("Role with name " + name + " already exists.")
+		return nil, newExistsError("Role with name " + name + " already exists.")
 	}
-	return roleAnswer{s.roleOf(made)}, nil
+	return roleAnswer{s.toRole(made)}, nil
 }
 
 type profileAnswer struct {
@@ -69,35 +69,35 @@ type memberTag struct {
 	Key, Value string
 }
 
-func (s *Services) profileOf(p account.InstanceProfile) profile {
+func (s *Services) toProfile(p account.InstanceProfile) profile {
 	out := profile{
 		Path: p.Path, Name: p.Name, ID: p.ID, ARN: s.account.ARN("iam", "instance-profile"+p.Path+p.Name),
 		Created: p.Created.UTC().Format(time.RFC3339),
 	}
 	if p.Role != "" {
-		out.Roles = append(out.Roles, s.roleOf(s.account.Role(p.Role)))
+		out.Roles = append(out.Roles, s.toRole(s.account.FindRole(p.Role)))
 	}
-	for _, tag := range tagItems(p.Tags) {
+	for _, tag := range toTagItems(p.Tags) {
 		out.Tags = append(out.Tags, memberTag(tag))
 	}
 	return out
 }
 
-// profile returns the instance profile that a call names.
-func (s *Services) profile(r *wire.Request) (account.InstanceProfile, error) {
+// findProfile returns the instance profile that a call names.
+func (s *Services) findProfile(r *wire.Request) (account.InstanceProfile, error) {
 	name := r.Params.String("InstanceProfileName")
-	if p := s.account.Profile(name); p != nil {
+	if p := s.account.FindProfile(name); p != nil {
 		return *p, nil
 	}
-	return account.InstanceProfile{}, noEntity("Instance Profile " + name + " cannot be found.")
+	return account.InstanceProfile{}, newNoEntityError("Instance Profile " + name + " cannot be found.")
 }
 
 func (s *Services) getInstanceProfile(r *wire.Request) (any, error) {
-	p, err := s.profile(r)
+	p, err := s.findProfile(r)
 	if err != nil {
 		return nil, err
 	}
-	return profileAnswer{s.profileOf(p)}, nil
+	return profileAnswer{s.toProfile(p)}, nil
 }
 
 func (s *Services) createInstanceProfile(r *wire.Request) (any, error) {
@@ -105,8 +105,8 @@ func (s *Services) createInstanceProfile(r *wire.Request) (any, error) {
 	if path := r.Params.String("Path"); path != "" {
 		p.Path = path
 	}
-	if s.account.Profile(p.Name) != nil {
-		return nil, exists("Instance Profile " + p.Name + " already exists.")
+	if s.account.FindProfile(p.Name) != nil {
+		return nil, newExistsError("Instance Profile " + p.Name + " already exists.")
 	}
 	if err := s.account.PutProfile(p); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (s *Services) createInstanceProfile(r *wire.Request) (any, error) {
 }
 
 func (s *Services) deleteInstanceProfile(r *wire.Request) (any, error) {
-	p, err := s.profile(r)
+	p, err := s.findProfile(r)
 	if err != nil {
 		return nil, err
 	}
@@ -127,19 +127,19 @@ func (s *Services) deleteInstanceProfile(r *wire.Request) (any, error) {
 }
 
 func (s *Services) addRoleToInstanceProfile(r *wire.Request) (any, error) {
-	p, err := s.profile(r)
+	p, err := s.findProfile(r)
 	if err != nil {
 		return nil, err
 	}
 	name := r.Params.String("RoleName")
-	if s.account.Role(name) == nil {
-		return nil, noEntity("The role with name " + name + " cannot be found.")
+	if s.account.FindRole(name) == nil {
+		return nil, newNoEntityError("The role with name " + name + " cannot be found.")
 	}
 	if p.Role != "" {
 		return nil, &wire.Error{Code: "LimitExceeded", Status: http.StatusConflict,
 			Message: "Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1"}
 	}
-	if s.account.Happens(account.PassRoleDenied, account.Case{Action: "iam:AddRoleToInstanceProfile"}) != nil {
+	if s.account.CountFault(account.PassRoleDenied, account.Case{Action: "iam:AddRoleToInstanceProfile"}) != nil {
 		return nil, &wire.Error{Code: "AccessDenied", Status: http.StatusForbidden, Message: "User: " + s.account.Principal(false) +
 			" is not authorized to perform: iam:PassRole on resource: " + s.account.ARN("iam", "role/"+name) +
 			" because no identity-based policy allows the iam:PassRole action"}
@@ -149,19 +149,19 @@ func (s *Services) addRoleToInstanceProfile(r *wire.Request) (any, error) {
 }
 
 func (s *Services) removeRoleFromInstanceProfile(r *wire.Request) (any, error) {
-	p, err := s.profile(r)
+	p, err := s.findProfile(r)
 	if err != nil {
 		return nil, err
 	}
 	if name := r.Params.String("RoleName"); p.Role != name {
-		return nil, noEntity("The role with name " + name + " cannot be found.")
+		return nil, newNoEntityError("The role with name " + name + " cannot be found.")
 	}
 	p.Role = ""
 	return nothing{}, s.account.PutProfile(p)
 }
 
 func (s *Services) tagInstanceProfile(r *wire.Request) (any, error) {
-	p, err := s.profile(r)
+	p, err := s.findProfile(r)
 	if err != nil {
 		return nil, err
 	}
@@ -173,16 +173,16 @@ func (s *Services) tagInstanceProfile(r *wire.Request) (any, error) {
 
 func (s *Services) listInstanceProfiles(r *wire.Request) (any, error) {
 	var out profiles
-	for _, p := range s.account.Profiles(r.Params.String("PathPrefix")) {
-		out.Profiles = append(out.Profiles, s.profileOf(p))
+	for _, p := range s.account.ListProfiles(r.Params.String("PathPrefix")) {
+		out.Profiles = append(out.Profiles, s.toProfile(p))
 	}
 	return out, nil
 }
 
-func noEntity(message string) error {
+func newNoEntityError(message string) error {
 	return &wire.Error{Code: "NoSuchEntity", Status: http.StatusNotFound, Message: message}
 }
 
-func exists(message string) error {
+func newExistsError(message string) error {
 	return &wire.Error{Code: "EntityAlreadyExists", Status: http.StatusConflict, Message: message}
 }

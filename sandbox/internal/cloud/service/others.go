@@ -41,7 +41,7 @@ func (s *Services) getParameter(r *wire.Request) (any, error) {
 	if err := r.Decode(&asked); err != nil {
 		return nil, err
 	}
-	value, err := s.account.Parameter(asked.Name)
+	value, err := s.account.GetParameter(asked.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -112,13 +112,13 @@ func (s *Services) receiveMessage(r *wire.Request) (any, error) {
 	}
 	over := time.After(time.Duration(asked.WaitTimeSeconds) * time.Second)
 	for {
-		changed := s.account.Change()
-		received, err := s.account.Receive(asked.MaxNumberOfMessages, time.Duration(asked.VisibilityTimeout)*time.Second)
+		changed := s.account.WatchChange()
+		received, err := s.account.ReceiveMessages(asked.MaxNumberOfMessages, time.Duration(asked.VisibilityTimeout)*time.Second)
 		if err != nil {
 			return nil, err
 		}
 		if len(received) > 0 {
-			return map[string]any{"Messages": sqsMessages(received)}, nil
+			return map[string]any{"Messages": toSQSMessages(received)}, nil
 		}
 		select {
 		case <-changed:
@@ -130,7 +130,7 @@ func (s *Services) receiveMessage(r *wire.Request) (any, error) {
 	}
 }
 
-func sqsMessages(received []account.Message) []sqsMessage {
+func toSQSMessages(received []account.Message) []sqsMessage {
 	out := make([]sqsMessage, 0, len(received))
 	for _, m := range received {
 		sum := md5.Sum([]byte(m.Body)) //nolint:gosec // see above

@@ -93,20 +93,20 @@ func (s *Services) Answer(r *wire.Request, needs []Authorization) (any, error) {
 	if !ok {
 		return nil, &wire.Error{Code: "InvalidAction", Message: fmt.Sprintf("the simulated account does not support %s", name)}
 	}
-	if err := s.refused(r, name, needs); err != nil {
+	if err := s.checkFaults(r, name, needs); err != nil {
 		return nil, err
 	}
 	return handle(s, r)
 }
 
-// refused returns the error of a throttled or denied call, whatever its parameters.
-func (s *Services) refused(r *wire.Request, name string, needs []Authorization) error {
+// checkFaults returns the error of a throttled or denied call, whatever its parameters.
+func (s *Services) checkFaults(r *wire.Request, name string, needs []Authorization) error {
 	now := account.Case{Action: name}
 	narrow := r.Params.Has("Filter") || r.Params.Has("MaxResults") || r.Params.Has("NetworkInterfaceId")
-	if s.account.Happens(account.Throttled, now) != nil || !s.account.Spend(name, narrow) {
+	if s.account.CountFault(account.Throttled, now) != nil || !s.account.SpendToken(name, narrow) {
 		return &wire.Error{Code: "RequestLimitExceeded", Message: "Request limit exceeded.", Status: http.StatusServiceUnavailable}
 	}
-	f := s.account.Happens(account.Unauthorized, now)
+	f := s.account.CountFault(account.Unauthorized, now)
 	if f == nil {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (s *Services) refused(r *wire.Request, name string, needs []Authorization) 
 		if len(needs) > 0 && len(needs[0].Resources) > 0 {
 			denied.Resource = needs[0].Resources[0]
 		}
-		return &wire.Error{Code: "UnauthorizedOperation", Status: http.StatusForbidden, Message: s.account.Denial(denied)}
+		return &wire.Error{Code: "UnauthorizedOperation", Status: http.StatusForbidden, Message: s.account.DescribeDenial(denied)}
 	}
 	code := "AccessDeniedException"
 	if r.Protocol == wire.Query {
@@ -125,8 +125,8 @@ func (s *Services) refused(r *wire.Request, name string, needs []Authorization) 
 		" is not authorized to perform: " + name + " because no identity-based policy allows the " + name + " action"}
 }
 
-// dryRun returns EC2's error for a dry run that would have succeeded; nil if the call is none.
-func dryRun(r *wire.Request) error {
+// checkDryRun returns EC2's error for a dry run that would have succeeded; nil if the call is none.
+func checkDryRun(r *wire.Request) error {
 	if !r.Params.Bool("DryRun") {
 		return nil
 	}
@@ -147,7 +147,7 @@ type tagItem struct {
 	Value string `xml:"value"`
 }
 
-func tagItems(tags account.Tags) []tagItem {
+func toTagItems(tags account.Tags) []tagItem {
 	out := make([]tagItem, 0, len(tags))
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		out = append(out, tagItem{key, tags[key]})
@@ -158,16 +158,16 @@ func tagItems(tags account.Tags) []tagItem {
 // readTags reads a list of tags.
 func readTags(p wire.Params, list string) account.Tags {
 	tags := account.Tags{}
-	for _, tag := range p.Each(list) {
+	for _, tag := range p.ListStructures(list) {
 		tags[tag.String("Key")] = tag.String("Value")
 	}
 	return tags
 }
 
-// tagsOf reads the tags that a call sets on resources of a type.
-func tagsOf(p wire.Params, resource string) account.Tags {
+// readResourceTags reads the tags that a call sets on resources of a type.
+func readResourceTags(p wire.Params, resource string) account.Tags {
 	tags := account.Tags{}
-	for _, spec := range p.Each("TagSpecification") {
+	for _, spec := range p.ListStructures("TagSpecification") {
 		if spec.String("ResourceType") == resource {
 			maps.Copy(tags, readTags(spec, "Tag"))
 		}

@@ -39,25 +39,25 @@ func (p Params) Has(key string) bool {
 	return false
 }
 
-// Under returns the parameters of a structure.
-func (p Params) Under(key string) Params {
+// GetStructure returns the parameters of a structure.
+func (p Params) GetStructure(key string) Params {
 	return Params{values: p.values, prefix: p.prefix + key + "."}
 }
 
-// Each returns the parameters of each structure in a list. EC2 numbers the elements of a list,
+// ListStructures returns the parameters of each structure in a list. EC2 numbers the elements of a list,
 // the other services the elements of its "member".
-func (p Params) Each(key string) []Params {
+func (p Params) ListStructures(key string) []Params {
 	var all []Params
 	for _, list := range []string{key, key + ".member"} {
 		for i := 1; p.Has(list + "." + strconv.Itoa(i)); i++ {
-			all = append(all, p.Under(list+"."+strconv.Itoa(i)))
+			all = append(all, p.GetStructure(list+"."+strconv.Itoa(i)))
 		}
 	}
 	return all
 }
 
-// Strings returns the values of a list.
-func (p Params) Strings(key string) []string {
+// ListStrings returns the values of a list.
+func (p Params) ListStrings(key string) []string {
 	var all []string
 	for _, list := range []string{key, key + ".member"} {
 		for i := 1; p.Has(list + "." + strconv.Itoa(i)); i++ {
@@ -67,17 +67,17 @@ func (p Params) Strings(key string) []string {
 	return all
 }
 
-// Filters returns EC2's filters: names, each with values of which one has to match.
-func (p Params) Filters() map[string][]string {
+// ReadFilters returns EC2's filters: names, each with values of which one has to match.
+func (p Params) ReadFilters() map[string][]string {
 	filters := map[string][]string{}
-	for _, f := range p.Each("Filter") {
-		filters[f.String("Name")] = f.Strings("Value")
+	for _, f := range p.ListStructures("Filter") {
+		filters[f.String("Name")] = f.ListStrings("Value")
 	}
 	return filters
 }
 
-// Given returns all parameters below this one, by their names relative to it.
-func (p Params) Given() map[string]string {
+// ListAll returns all parameters below this one, by their names relative to it.
+func (p Params) ListAll() map[string]string {
 	given := map[string]string{}
 	for key, values := range p.values {
 		if rest, ok := strings.CutPrefix(key, p.prefix); ok && len(values) > 0 {

@@ -65,8 +65,8 @@ type Request struct {
 
 var credential = regexp.MustCompile(`Credential=([^/]+)/\d{8}/([a-z0-9-]+)/([a-z0-9-]+)/aws4_request`)
 
-// Read parses a call.
-func Read(r *http.Request, id string) (*Request, error) {
+// ReadRequest parses a call.
+func ReadRequest(r *http.Request, id string) (*Request, error) {
 	match := credential.FindStringSubmatch(r.Header.Get("Authorization"))
 	if match == nil {
 		return nil, &Error{Code: "MissingAuthenticationToken", Status: http.StatusForbidden,
@@ -91,26 +91,26 @@ func Read(r *http.Request, id string) (*Request, error) {
 	case JSON:
 		// AmazonSSM.GetParameter
 		_, req.Action, _ = strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-		req.Body = compact(body)
+		req.Body = compactJSON(body)
 	case RESTJSON:
-		req.Action = restAction(r)
-		req.Body = compact(body)
+		req.Action = findRESTAction(r)
+		req.Body = compactJSON(body)
 	case unspoken:
 		return nil, &Error{Code: "UnknownService", Message: fmt.Sprintf("the simulated account does not support the service %q", req.Service)}
 	}
 	return req, nil
 }
 
-// restAction returns the name of a supported call of a REST service, otherwise its method and
+// findRESTAction returns the name of a supported call of a REST service, otherwise its method and
 // path.
-func restAction(r *http.Request) string {
+func findRESTAction(r *http.Request) string {
 	if r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/clusters/") {
 		return "DescribeCluster"
 	}
 	return r.Method + " " + r.URL.Path
 }
 
-func compact(body []byte) json.RawMessage {
+func compactJSON(body []byte) json.RawMessage {
 	var b bytes.Buffer
 	if json.Compact(&b, body) != nil || b.Len() == 0 {
 		return json.RawMessage("{}")

@@ -18,15 +18,15 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-func (e *Error) status() int {
+func (e *Error) httpStatus() int {
 	if e.Status == 0 {
 		return http.StatusBadRequest
 	}
 	return e.Status
 }
 
-// Write answers a call; req is nil if it could not be read.
-func Write(w http.ResponseWriter, req *Request, id string, answer any, err error) {
+// WriteResponse answers a call; req is nil if it could not be read.
+func WriteResponse(w http.ResponseWriter, req *Request, id string, answer any, err error) {
 	w.Header().Set("X-Amzn-Requestid", id)
 	if err != nil {
 		writeError(w, req, id, err)
@@ -45,7 +45,7 @@ func Write(w http.ResponseWriter, req *Request, id string, answer any, err error
 		writeError(w, req, id, err)
 		return
 	}
-	send(w, http.StatusOK, body.Bytes())
+	sendBody(w, http.StatusOK, body.Bytes())
 }
 
 // writeXML wraps an answer as the protocol requires: EC2's in one element, others in two.
@@ -96,7 +96,7 @@ func writeError(w http.ResponseWriter, req *Request, id string, err error) {
 		body, err = xml.Marshal(ec2Error{Code: refusal.Code, Message: refusal.Message, RequestID: id})
 	case Query:
 		kind := "Sender"
-		if refusal.status() >= http.StatusInternalServerError {
+		if refusal.httpStatus() >= http.StatusInternalServerError {
 			kind = "Receiver"
 		}
 		body, err = xml.Marshal(queryError{Type: kind, Code: refusal.Code, Message: refusal.Message, RequestID: id})
@@ -107,17 +107,17 @@ func writeError(w http.ResponseWriter, req *Request, id string, err error) {
 	if err != nil {
 		slog.Error("an error could not be written", "error", err)
 	}
-	send(w, refusal.status(), body)
+	sendBody(w, refusal.httpStatus(), body)
 }
 
-func send(w http.ResponseWriter, status int, body []byte) {
+func sendBody(w http.ResponseWriter, status int, body []byte) {
 	w.WriteHeader(status)
 	// A client that has disconnected gets an error of its own.
 	_, _ = w.Write(body)
 }
 
-// Code returns the code of the answer for an error.
-func Code(err error) string {
+// ErrorCode returns the code of the answer for an error.
+func ErrorCode(err error) string {
 	var refusal *Error
 	if errors.As(err, &refusal) {
 		return refusal.Code
