@@ -37,15 +37,15 @@ func run(args []string, in io.Reader, out io.Writer) error {
 		} else if err != nil {
 			return err
 		}
-		if err := answers.Encode(selected(text, samples)); err != nil {
+		if err := answers.Encode(evaluateSelector(text, samples)); err != nil {
 			return err
 		}
 	}
 }
 
-// selected reports for each sample whether the selector selects it; nil if the selector is
+// evaluateSelector reports for each sample whether the selector selects it; nil if the selector is
 // invalid.
-func selected(text string, samples []map[string]string) []bool {
+func evaluateSelector(text string, samples []map[string]string) []bool {
 	s, err := selector.Parse(text)
 	if err != nil {
 		return nil
