@@ -207,7 +207,7 @@ ${bold}Done in $((SECONDS - started)) s.${off} The sandbox stays up. Look around
   bin/croft status
   bin/croft verify --list
   bin/croft-sandbox kubectl get tenants,pools,nodepools,nodeclaims,nodes
-  bin/croft-sandbox stop croft        # the walls stand without it
+  bin/croft-sandbox stop croft        # the walls stay in force
   make down                           # end it
 TEXT
 if [ "${GITOPS:-}" = flux ]; then

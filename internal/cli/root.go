@@ -93,7 +93,7 @@ func newRoot(a *app) *cobra.Command {
 		Use:   "croft",
 		Short: "Many teams on one Kubernetes cluster, with four walls around each",
 		Long: `croft turns one file of tenants and node pools into four walls around each
-tenant (network, nodes, identity, policy), keeps them up, and proves that they hold.`,
+tenant (network, nodes, identity, policy), repairs them, and proves that they hold.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version.String(),

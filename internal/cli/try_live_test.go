@@ -119,7 +119,7 @@ func (p *people) testTryLive(t *testing.T) {
 		})
 	}
 	for says, args := range map[string][]string{
-		"you may not read what is declared":           {"--tenant", "shop", "--kubeconfig", p.kubeconfig("oidc:devs", "")},
+		"you may not read the declared objects":       {"--tenant", "shop", "--kubeconfig", p.kubeconfig("oidc:devs", "")},
 		"cannot impersonate resource":                 {"--as-service-account", "ci", "-n", "shop-prod", "--kubeconfig", p.kubeconfig("oidc:devs", "")},
 		`"system:serviceaccount:shop-prod:ci" cannot`: {"--as-service-account", "ci", "-n", "shop-prod", "--kubeconfig", p.Kubeconfig},
 		"namespace vault is not tenant shop's":        {"--tenant", "shop", "-n", "vault", "--kubeconfig", p.Kubeconfig},

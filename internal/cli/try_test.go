@@ -39,7 +39,7 @@ func TestTry(t *testing.T) {
 		{"something is", stranger, []string{good, "-"}, 1, "[service-type] spec.type: NodePort"},
 		{"no such tenant", "", []string{"--tenant", "nobody", good}, 2, "declares no such tenant"},
 		{"a namespace of others", "", []string{"-n", "kube-system", good}, 2, "namespace kube-system is not tenant tenant-a's"},
-		{"no manifest", "# nothing\n", []string{"-"}, 2, "no object in it"},
+		{"no manifest", "# nothing\n", []string{"-"}, 2, "the file contains no object"},
 		{"no YAML", "a: [", []string{"-"}, 2, "<stdin>:1: this is no YAML"},
 		{"standard input twice", "", []string{"-f", "-", "-"}, 2, "both standard input"},
 		{"no file", "", []string{"--live", good}, 2, "--filename (-f) and --live exclude each other"},
