@@ -293,7 +293,7 @@ func TestLatencyJournal(t *testing.T) {
 	}
 	status, old, stderr := run(t, "", "latency", "--since", "0", "--kubeconfig", kubeconfig,
 		"--journal", node+"="+write(t, string(content)))
-	const note = node + ": 19 events of its logs are from before its NodeClaim: they are left out\n"
+	const note = node + ": 19 events of its logs are older than its NodeClaim, and are omitted\n"
 	if status != 0 || !strings.Contains(old, note) {
 		t.Errorf("a journal file of another time: exit status %d: %s%s", status, old, stderr)
 	}

@@ -33,7 +33,7 @@ func checksBeforeInstall(t *testing.T, d *declaring) {
 	if err := d.admin.Create(t.Context(), viewer); err != nil {
 		t.Fatal(err)
 	}
-	check(1, "", "objects problem not croft's, and would be overwritten: ClusterRole croft-viewer", "1 problem to fix")
+	check(1, "", "objects problem existing objects that croft did not create would be overwritten: ClusterRole croft-viewer", "1 problem to fix")
 	if err := d.admin.Delete(t.Context(), viewer); err != nil {
 		t.Fatal(err)
 	}
