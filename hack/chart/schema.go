@@ -59,7 +59,7 @@ func buildValuesSchema(kinds map[string]map[string]any) (map[string]any, error) 
 			"operator": newClosedSchema(mergeSchemas(buildPodSchema(), map[string]any{
 				"roles": map[string]any{
 					"type": "array", "items": map[string]any{"type": "string"},
-					"description": "Names of roles of the platform's own that the operator may write, beside those below platform.roles.",
+					"description": "Names of the platform's own roles that the operator may write, in addition to platform.roles.",
 				},
 				"tracing": newClosedSchema(map[string]any{
 					"endpoint": newStringSchema("HOST:PORT of an OpenTelemetry collector, which takes OTLP by gRPC; no traces if empty."),
