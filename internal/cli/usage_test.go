@@ -21,7 +21,7 @@ func TestExitStatus(t *testing.T) {
 		"unknown flag":         {[]string{"check", "--frob"}, 2, "croft check: unknown flag: --frob: `croft check --help`"},
 		"misspelt flag":        {[]string{"check", "--filname", file}, 2, "unknown flag: --filname; did you mean --filename?"},
 		"unknown shorthand":    {[]string{"check", "-q"}, 2, "unknown flag -q: `croft check --help` lists the flags"},
-		"bad flag":             {[]string{"check", "--=a"}, 2, "--=a is no flag"},
+		"bad flag":             {[]string{"check", "--=a"}, 2, "--=a is not a flag"},
 		"no value":             {[]string{"check", "-f"}, 2, "--filename (-f) needs a value: croft.yaml, "},
 		"no duration":          {[]string{"apply", "-f", file, "--wait-timeout", "soon"}, 2, `--wait-timeout "soon": write a duration, such as 30s, 10m or 1h`},
 		"neither yes nor no":   {[]string{"apply", "-f", file, "--wait=maybe"}, 2, `--wait "maybe": write true or false`},
