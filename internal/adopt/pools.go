@@ -65,7 +65,7 @@ func explainRefusal(live *karpenterv1.NodePool) string {
 	if live.Spec.Replicas == nil {
 		return ""
 	}
-	return fmt.Sprintf("NodePool %s has replicas, which Karpenter does not allow to remove: give the pool another name in croft.yaml, such as %s-dynamic", live.Name, live.Name)
+	return fmt.Sprintf("NodePool %s has replicas, which Karpenter does not allow you to remove: give the pool another name in croft.yaml, such as %s-dynamic", live.Name, live.Name)
 }
 
 // comparePool returns the effect of changing a NodePool on its existing nodes.

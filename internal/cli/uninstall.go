@@ -35,9 +35,9 @@ func newUninstall(a *app) *cobra.Command {
 		Short: "Remove croft, after showing what is removed and what stays",
 		Long: `Remove the operator, croft proxy, croft agent and their rights, after a confirmation that
 lists what is removed and what stays. Tenants, pools, namespaces, workloads, nodes, walls
-and croft's kinds stay: the API server still enforces the walls, and a later croft
-install manages all of them again. Without an operator, changes of walls are not
-reverted, temporary access does not expire, and Tenants and Pools cannot be deleted.
+and croft's kinds stay: the API server still enforces the walls, and after the next croft
+install an operator manages all of them again. Without an operator, changes of walls are
+not reverted, temporary access does not expire, and Tenants and Pools cannot be deleted.
 Elevations end.
 
 With --all the command removes everything, in the order of dependencies: tenants, by
@@ -128,7 +128,7 @@ func describeUninstall(ctx context.Context, c client.Reader, live *manifest.Decl
 	if !all {
 		fmt.Fprintf(&b, "Staying:\n  - %s, %s and their walls, which the API server enforces\n  - namespaces, workloads, nodes, and croft's kinds\n",
 			formatCount(len(live.Tenants), "tenant"), formatCount(len(live.Pools), "pool"))
-		b.WriteString("Without an operator, changes of walls are not reverted, temporary access does not expire, and tenants and pools cannot be deleted; croft install manages all of them again\n")
+		b.WriteString("Without an operator, changes of walls are not reverted, temporary access does not expire, and tenants and pools cannot be deleted; after the next croft install, an operator manages all of them again\n")
 		return b.String(), nil
 	}
 	for i := range live.Tenants {

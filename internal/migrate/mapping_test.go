@@ -260,7 +260,7 @@ func TestNodePools(t *testing.T) {
 		"budgets":             {read: nodePool + "  disruption: {budgets: [{nodes: \"3\", schedule: \"0 9 * * *\", duration: 8h0m0s, reasons: [Drifted]}]}\n", options: named, gives: []string{`"budgets":[{"duration":"8h","nodes":"3","reasons":["Drifted"],"schedule":"0 9 * * *"}]`}},
 		"consolidation never": {read: nodePool + "  disruption: {consolidateAfter: Never}\n", options: named, gives: []string{`"consolidation":"WhenEmpty"`, `"emptyTTL":"Never"`}},
 		"a fixed size": {read: nodePool + "  replicas: 3\n", options: named, gives: []string{`"jobs-dynamic":{`}, not: []string{`"jobs":{`},
-			findings: []want{{source.NotKept, "spec.replicas", "as many nodes"}}, problems: []string{"NodePool/jobs: spec.replicas: a Pool has no fixed number of nodes, and Karpenter does not allow to remove replicas from a NodePool: croft.yaml has the new pool jobs-dynamic"}},
+			findings: []want{{source.NotKept, "spec.replicas", "as many nodes"}}, problems: []string{"NodePool/jobs: spec.replicas: a Pool has no fixed number of nodes, and Karpenter does not allow you to remove replicas from a NodePool: croft.yaml has the new pool jobs-dynamic"}},
 		"running nodes are held": {read: nodePool, options: draft.Options{ClusterName: "demo", HoldNodes: true}, gives: []string{`"budgets":[{"nodes":"10%"},{"nodes":"0","reasons":["Drifted"]}]`},
 			findings: []want{{source.Changed, "spec.disruption.budgets", "remove {nodes"}}},
 		"v1beta1": {read: strings.Replace(strings.Replace(nodePool, "karpenter.sh/v1\n", "karpenter.sh/v1beta1\n", 1), "      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}\n", "      nodeClassRef: {name: default}\n      kubelet: {maxPods: 20}\n", 1) +

@@ -61,7 +61,7 @@ func reportStatic(d *draft.Draft, name string, o *source.Object) {
 	}
 	replicas := o.At("spec", "replicas")
 	replicas.MarkNotKept("a Pool has as many nodes as its tenants' pods need")
-	d.ReportProblem(replicas, "a Pool has no fixed number of nodes, and Karpenter does not allow to remove replicas from a NodePool: croft.yaml has the new pool %s; "+
+	d.ReportProblem(replicas, "a Pool has no fixed number of nodes, and Karpenter does not allow you to remove replicas from a NodePool: croft.yaml has the new pool %s; "+
 		"when its nodes run the tenants' pods, delete NodePool %s", name, o.Name)
 }
 

@@ -53,7 +53,7 @@ func readPoolName(o *source.Object) string {
 	source.AccountMetadata(o, "pools."+name)
 	switch {
 	case draft.IsStatic(o):
-		o.At("metadata", "name").MarkChanged("pools."+name, "Karpenter does not allow to remove replicas from a NodePool")
+		o.At("metadata", "name").MarkChanged("pools."+name, "Karpenter does not allow you to remove replicas from a NodePool")
 	case name != o.Name:
 		o.At("metadata", "name").MarkChanged("pools."+name, "a pool's name becomes a label and a taint, and may have no dots")
 	}

@@ -18,7 +18,7 @@ func SetFromNodePool(d *draft.Draft, name string, o *source.Object, p *draft.Poo
 	kubelet := o.At("spec", "template", "spec", "kubelet")
 	if kind == "" || group == "" {
 		ref.MarkNotKept("has no kind of node class")
-		kubelet.MarkNotKept("belongs into the node class, which is unknown")
+		kubelet.MarkNotKept("belongs in the node class, which is unknown")
 		d.ReportProblem(ref, "has no group and kind of node class, and the input has no node class of this name: write them, or add its file")
 		return
 	}

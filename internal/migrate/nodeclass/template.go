@@ -29,14 +29,14 @@ func SetFromProvisioner(d *draft.Draft, name string, spec source.Field, p *draft
 	switch {
 	case !IsAWS(spec):
 		ref.MarkNotKept("belongs to another provider than AWS")
-		t.kubelet.MarkNotKept("belongs into the node class, which the input lacks")
+		t.kubelet.MarkNotKept("belongs in the node class, which the input lacks")
 		d.ReportProblem(ref.At("kind"), "%s is not a node class of AWS, and croft migrate converts no others: write %s yourself", ref.At("kind").Text(), draft.PoolField(name, "nodeClass.ref"))
 		return
 	case ref.Found():
 		o := d.Find(draft.AWSGroup, "AWSNodeTemplate", ref.At("name").Text())
 		if o == nil {
 			ref.MarkNotKept("the input lacks the AWSNodeTemplate: add its file")
-			t.kubelet.MarkNotKept("belongs into the node class, which the input lacks")
+			t.kubelet.MarkNotKept("belongs in the node class, which the input lacks")
 			d.ReportProblem(ref.At("name"), "the input has no AWSNodeTemplate %s: add its file, or write %s yourself",
 				ref.At("name").Text(), draft.PoolField(name, "nodeClass"))
 			return
@@ -45,7 +45,7 @@ func SetFromProvisioner(d *draft.Draft, name string, spec source.Field, p *draft
 		source.AccountMetadata(o, draft.PoolField(name, "nodeClass"))
 		t.name, t.spec = o.Name, o.At("spec")
 	case !t.spec.Found():
-		t.kubelet.MarkNotKept("belongs into the node class, and this pool has none")
+		t.kubelet.MarkNotKept("belongs in the node class, and this pool has none")
 		spec.At("providerRef").MarkUnsetChanged(draft.PoolField(name, "nodeClass"), "neither provider nor providerRef: the node class is unknown")
 		return
 	}
@@ -54,7 +54,7 @@ func SetFromProvisioner(d *draft.Draft, name string, spec source.Field, p *draft
 		d.ReportProblem(launch, "launch templates cannot be converted, since Karpenter v1 does not support them: write an EC2NodeClass that is equivalent to %s, and name it by %s",
 			launch.Text(), draft.PoolField(name, "nodeClass.ref"))
 		t.spec.MarkKept(draft.PoolField(name, "nodeClass"))
-		t.kubelet.MarkNotKept("belongs into the node class, which you have to write")
+		t.kubelet.MarkNotKept("belongs in the node class, which you have to write")
 		return
 	}
 	giveClass(d, name, t, p)
