@@ -55,7 +55,7 @@ func TestVersions(t *testing.T) {
 
 	s.operator(t, "v0.2.0")
 	s.takeField(t)
-	newer := "the operator is croft v0.2.0, and this is the older v0.1.0"
+	newer := "the operator is croft v0.2.0, and this is the older croft v0.1.0"
 	s.expect(t, "version", 0, "operator v0.2.0", "this croft is v0.1.0, and the operator is v0.2.0: use the operator's version of croft")
 	s.expect(t, "version -o json", 0, `"operator": "v0.2.0"`, `"skew": "this croft is`)
 	s.expect(t, "version --client", 0, "croft v0.1.0")

@@ -83,7 +83,7 @@ func explainUnknownCommand(c *cobra.Command, args []string, err error) error {
 		if strings.Contains(instead, "%s") {
 			instead = fmt.Sprintf(instead, strings.Join(args[min(1, len(args)):], " "))
 		}
-		return fmt.Errorf("croft has no command %s: use %s", word, instead)
+		return fmt.Errorf("croft has no command %s: write %s", word, instead)
 	}
 	if near, ok := wording.Nearest(word, listCommands(c)); ok {
 		return fmt.Errorf("unknown command %q for %q; did you mean %s?", word, c.CommandPath(), near)
