@@ -45,7 +45,7 @@ sed "s|^  tenant-a:|&\n    policy: {sourceHosts: [127.0.0.1]}\n    sources: {app
 diff "$file" "$declared" | sed -n 's/^>/ /p' || true # that they differ
 show croft apply -f "$declared"
 
-chapter "From then on, a push becomes a running pod"
+chapter "A push to the repository becomes a running pod"
 git clone -q "$url" "$repository" 2>/dev/null # it says that it is empty
 rm -rf "$repository"/{deploy,base,more}
 mkdir "$repository/deploy"
@@ -57,8 +57,8 @@ show kubectl -n tenant-a rollout status deployment/web --timeout=90s
 show kubectl -n tenant-a get pods -l app=web -o wide
 printf '  %s s from the push to the running pod\n' $((SECONDS - pushed))
 
-chapter "Five attacks by push bounce, and croft says why"
-step "    What names another tenant's namespace is applied to the team's own"
+chapter "Five attacks by push are refused, and croft explains why"
+step "    An object for another tenant's namespace, which Flux creates in the team's own"
 attack "for tenant-b" intruder.yaml <<'YAML'
 {apiVersion: v1, kind: ConfigMap, metadata: {name: intruder, namespace: tenant-b}}
 YAML

@@ -57,18 +57,18 @@ unready() {
   guests -o jsonpath='{range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Ready")].status}{.metadata.deletionTimestamp}{"\n"}{end}' | grep -v ' True$'
 }
 
-chapter "Three operators in place of the sandbox's one, of which one leads"
+chapter "Three operators replace the sandbox's operator, and one of them leads"
 show "$sandbox" stop croft
 account=system:serviceaccount:croft-system:croft
 "$sandbox" kubeconfig --raw --user "$account" --group system:serviceaccounts --group system:serviceaccounts:croft-system >"$replicas/kubeconfig"
 for _ in 1 2 3; do replica; done
 printf '  operator %s leads\n' "$(awaited leader)"
 
-chapter "A tenant comes each second, and every third goes. The leader is killed (kill -9), three times"
+chapter "Each second a tenant is created, and every third is deleted. The leader is killed (kill -9) three times"
 come_and_go &
 crowd=$!
 disown $crowd
-printf '  %-10s %-12s %-14s %s\n' killed 'leads next' 'a leader after' 'guests Ready, the longest wait so far'
+printf '  %-10s %-12s %-14s %s\n' killed 'next leader' 'leader after' 'guests Ready, longest wait so far'
 for _ in 1 2 3; do
   awaited ready $(($(waits | wc -l) + 3)) >/dev/null
   killed=$(leader)
@@ -83,10 +83,10 @@ done
 kill "$crowd"
 crowd=''
 settled unready
-printf '  all %s guests that stayed are Ready, and no wait was longer than %s s; the lease of a killed leader holds for 15 s\n' \
+printf '  all %s guests that stayed are Ready, and no wait was longer than %s s; the lease of a killed leader expires after 15 s\n' \
   "$(waits | wc -l)" "$(waits | head -1)"
 
-chapter "Meanwhile the walls stood: croft had no part in any pod or request"
+chapter "Meanwhile the walls stayed in force: no pod and no request depends on croft's operator"
 bounces kubectl -n tenant-b get secrets --as a-developer --as-group team-a
 kubectl delete tenants -l croft-demo=guest --wait=false >/dev/null
 settled guests -o name

@@ -115,7 +115,7 @@ if headless; then
   chmod +x "$login/bin/xdg-open"
   export PATH=$login/bin:$PATH DISPLAY=:0
 else
-  printf '%s  Your browser opens. Accept the certificate, which vouches for itself, and log in as ann, with any password.%s\n' "$bold" "$off"
+  printf '%s  Your browser opens. Accept the self-signed certificate, and log in as ann, with any password.%s\n' "$bold" "$off"
 fi
 show croft login
 
@@ -126,7 +126,7 @@ show kubectl get pods -A
 show kubectl get nodes
 show kubectl create configmap by-ann --from-literal=key=value --dry-run=server
 
-step "    Everything else bounces"
+step "    All other requests are refused"
 bounces kubectl -n tenant-b get pods
 bounces kubectl get persistentvolumes
 bounces kubectl delete namespace tenant-a

@@ -81,7 +81,7 @@ sed -n '/^secondaryNetworks:/,$p' "$telco" | grep -v '^#' | sed 's/^/  /'
 show croft networks plan -f "$telco"
 show croft apply -f "$telco"
 
-chapter "The team asks for both networks, and does not have to know zones, nodes or interfaces"
+chapter "The team requests both networks, without knowing zones, nodes or interfaces"
 for zone in a b; do
   kubectl "${core[@]}" apply -f - <<YAML
 apiVersion: apps/v1
@@ -101,19 +101,19 @@ YAML
 done
 settles yes complete
 show kubectl -n core get pods -o wide
-step "    What Multus reads: nobody wrote this"
+step "    The annotation for Multus, which croft added"
 show kubectl -n core get pods -o custom-columns='POD:.metadata.name,NETWORKS:.metadata.annotations.k8s\.v1\.cni\.cncf\.io/networks'
 show "$sandbox" aws interfaces
 show kubectl get events -A --field-selector reason=NetworksAttached -o custom-columns='NODECLAIM:.involvedObject.name,MESSAGE:.message'
 
-chapter "From 1 to 5, to 1, to 10 pods in each zone: interfaces come and go with the nodes"
-printf '  %-14s %-7s %-12s %s\n' "pods per zone" nodes interfaces "until all is as it should be"
+chapter "From 1 to 5, to 1, to 10 pods in each zone: interfaces are created and deleted with the nodes"
+printf '  %-14s %-7s %-12s %s\n' "pods per zone" nodes interfaces "until complete"
 scale 5
 scale 1 2
 scale 10
-step "    Where the time of each node went: interfaces come while it boots"
+step "    The phases of each node: interfaces are attached while it boots"
 # An event may be written a moment after its subject.
-settled phases || { echo "these phases are known of none of the nodes" >&2; exit 1; }
+settled phases || { echo "no node has all of these phases" >&2; exit 1; }
 show croft latency --pool telco -o wide
 cat <<'TEXT'
 

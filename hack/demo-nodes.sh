@@ -17,7 +17,7 @@ kubectl "${team_a[@]}" wait pod/hungry --for=jsonpath='{.status.phase}'=Failed -
 show croft why pod/hungry -n tenant-a || true # a problem has exit status 1
 kubectl "${team_a[@]}" delete pod hungry --wait=false
 
-chapter "A pod of tenant-a reaches its own team's pods, and not those of tenant-b"
+chapter "A pod of tenant-a reaches its own team's pods, and not tenant-b's"
 own=$(kubectl -n tenant-a get pods -l app=nginx -o jsonpath='{.items[0].status.podIP}')
 other=$(kubectl -n tenant-b get pods -l app=nginx -o jsonpath='{.items[0].status.podIP}')
 connections=$(kubectl "${team_a[@]}" exec deployment/nginx -- /probe dial "tcp/$own:80" "tcp/$other:80")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The walk-through: two tenants on one cluster, each on nodes of its own, and
-# three attacks that bounce. Run by `make demo`; leaves the sandbox up.
+# three attacks that are refused. Run by `make demo`; leaves the sandbox up.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -42,11 +42,11 @@ case ${LOGIN:-} in
     hack/demo-login.sh check
     edit+=(-e 's/^  clusterName: .*/&\n  proxy: {}/')
     ;;
-  *) echo "LOGIN=$LOGIN: choose 1, or leave it out" >&2 && exit 2 ;;
+  *) echo "LOGIN=$LOGIN: choose 1, or omit it" >&2 && exit 2 ;;
 esac
 case ${HA:-} in
   "" | 1) ;;
-  *) echo "HA=$HA: choose 1, or leave it out" >&2 && exit 2 ;;
+  *) echo "HA=$HA: choose 1, or omit it" >&2 && exit 2 ;;
 esac
 case ${NODES:-} in
   "" | kwok) ;;
@@ -58,8 +58,8 @@ case ${NODES:-} in
 esac
 case ${NETWORKS:-} in
   "") ;;
-  1) if [ "${CLOUD:-}" != aws ]; then echo "NETWORKS=1 needs CLOUD=aws: interfaces are an account's" >&2 && exit 2; fi ;;
-  *) echo "NETWORKS=$NETWORKS: choose 1, or leave it out" >&2 && exit 2 ;;
+  1) if [ "${CLOUD:-}" != aws ]; then echo "NETWORKS=1 needs CLOUD=aws: the interfaces belong to an AWS account" >&2 && exit 2; fi ;;
+  *) echo "NETWORKS=$NETWORKS: choose 1, or omit it" >&2 && exit 2 ;;
 esac
 if [ ${#edit[@]} -gt 0 ]; then
   file=$(mktemp -d)/two-tenants.yaml
@@ -108,7 +108,7 @@ chapter "One file: two pools, two tenants"
 grep -v '^#' "$file" | sed 's/^/  /'
 show croft apply -f "$file"
 
-chapter "Each team runs three nginx and a Service, and asks for no node"
+chapter "Each team runs three nginx pods and a Service; no manifest names a node"
 for t in a b; do
   team=(--as "$t-developer" --as-group "team-$t" -n "tenant-$t")
   if ! kubectl "${team[@]}" get deployment nginx >/dev/null 2>&1; then
@@ -120,10 +120,10 @@ for t in a b; do
   show kubectl -n "tenant-$t" rollout status deployment/nginx --timeout=90s
 done
 
-chapter "Karpenter made nodes for each pool, and each pod is on its tenant's"
+chapter "Karpenter created nodes for each pool, and each pod runs on its tenant's pool"
 show kubectl get nodes -L "$key" -L node.kubernetes.io/instance-type -L karpenter.sh/capacity-type
 show kubectl get pods -A -l app=nginx -o wide
-step "   What was put into the pod: nobody wrote this"
+step "   The node selector and the tolerations that admission added to a pod"
 show kubectl -n tenant-a get pods -l app=nginx -o \
   jsonpath='{range .items[:1]}{"  nodeSelector: "}{.spec.nodeSelector}{"\n"}{range .spec.tolerations[*]}{"  toleration:   "}{@}{"\n"}{end}{end}'
 
@@ -132,12 +132,12 @@ if [ "${NODES:-}" = real ]; then
   . hack/demo-nodes.sh
 fi
 if [ "${CLOUD:-}" = aws ]; then
-  step "   They are instances of the account, with the tags that bills are split by"
+  step "   The nodes are instances of the account, with tags for cost allocation"
   show "$sandbox" aws instances
   show "$sandbox" aws calls --action ec2:CreateFleet
 fi
 
-chapter "A pod that asks for an m5.large by nodeAffinity gets one, inside its tenant's pool"
+chapter "A pod that requests an m5.large by nodeAffinity gets one, in its tenant's pool"
 # A Deployment: kube-controller-manager may see a node later than the scheduler does,
 # still with the taint that Karpenter registers it with, and evict the pod for it.
 kubectl -n tenant-a apply --as a-developer --as-group team-a -f - <<'YAML'
@@ -159,12 +159,12 @@ YAML
 show kubectl -n tenant-a rollout status deployment/choosy --timeout=90s
 show kubectl get nodes -l node.kubernetes.io/instance-type=m5.large -L "$key" -L node.kubernetes.io/instance-type
 
-chapter "The pod goes, and after the pool's emptyTTL (10s) so does its node"
+chapter "After the deletion of the pod and the pool's emptyTTL (10s), the node is deleted"
 show kubectl -n tenant-a delete deployment choosy --as a-developer --as-group team-a
 settled kubectl get nodes -l node.kubernetes.io/instance-type=m5.large -o name
 show kubectl get nodes -L "$key" -L node.kubernetes.io/instance-type
 
-chapter "Three attacks by team-a's developer bounce"
+chapter "Three attacks by team-a's developer are refused"
 bounces kubectl -n tenant-a run stowaway --image=nginx --as a-developer --as-group team-a \
   --overrides='{"spec": {"tolerations": [{"operator": "Exists"}]}}'
 bounces kubectl -n tenant-a apply --as a-developer --as-group team-a -f - <<'YAML'
@@ -201,19 +201,19 @@ fi
 
 cat <<TEXT
 
-${bold}Done in $((SECONDS - started)) s.${off} The sandbox stays up. Look around:
+${bold}Done in $((SECONDS - started)) s.${off} The sandbox stays up. To explore it:
 
   export KUBECONFIG=$kubeconfig
   bin/croft status
   bin/croft verify --list
   bin/croft-sandbox kubectl get tenants,pools,nodepools,nodeclaims,nodes
-  bin/croft-sandbox stop croft        # the walls stand without it
-  make down                           # end it
+  bin/croft-sandbox stop croft        # the walls stay in force
+  make down                           # delete the sandbox
 TEXT
 if [ "${GITOPS:-}" = flux ]; then
   cat <<'TEXT'
 
-  git clone "$(bin/croft-sandbox git deploy)"   # push to it, and look:
+  git clone "$(bin/croft-sandbox git deploy)"   # push to it, and run:
   bin/croft why kustomization/croft-app -n tenant-a
 TEXT
 fi

@@ -17,7 +17,7 @@ if "$sandbox" status -o json 2>/dev/null | grep -q '"component": "aws"'; then
   "$sandbox" stop croft >/dev/null
   if ! "$sandbox" kubectl delete nodepools,ec2nodeclasses --all --timeout=120s >/dev/null || ! left=$("$sandbox" aws left); then
     printf 'still in the account:\n%s\n' "${left:-$("$sandbox" aws left || true)}" >&2
-    echo "to end the sandbox all the same: $sandbox --dir $CROFT_SANDBOX_DIR down --delete" >&2
+    echo "to delete the sandbox anyway: $sandbox --dir $CROFT_SANDBOX_DIR down --delete" >&2
     exit 1
   fi
   echo "nothing is left in the account" >&2

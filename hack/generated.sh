@@ -8,6 +8,6 @@ trap 'rm -rf "$fresh"' EXIT
 hack/generate.sh "$fresh"
 stale=$(cd "$fresh" && find . -type f | while read -r f; do cmp -s "$f" "$OLDPWD/$f" || echo "  ${f#./}"; done)
 if [ -n "$stale" ]; then
-  printf 'these files are not what the code generates; run `make generate` and commit them:\n%s\n' "$stale" >&2
+  printf 'these files differ from the generated ones; run `make generate` and commit them:\n%s\n' "$stale" >&2
   exit 1
 fi

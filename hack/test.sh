@@ -65,9 +65,9 @@ step 'tests' tests rest -timeout 120m -skip '^(TestMutants|TestRulesWithoutClust
 mutants() {
   go test -timeout 40m "${link[@]}" -run '^TestMutants' -v ./internal/verify >bin/mutants.log 2>&1 || { cat bin/mutants.log; exit 1; }
   grep '^mutation score' bin/mutants.log
-  echo 'each mutant and what noticed it: bin/mutants.log'
+  echo 'each mutant and the tests that detected it: bin/mutants.log'
 }
-step 'mutation tests: everything that the walls are made of is taken away once' mutants
+step 'mutation tests: each part of the walls is removed once' mutants
 # The package that links the components has no tests, and all of Kubernetes below it:
 # compiling that for the race detector would take ten minutes; the others take four.
 sandboxed() {

@@ -16,4 +16,4 @@ for module in "${modules[@]}"; do
   # shellcheck disable=SC2086 # one argument for each package
   (cd "$module" && "$bin/govulncheck" $packages) || failed+=("$module")
 done
-[ ${#failed[@]} -eq 0 ] || { printf 'vulnerable, or not looked at: %s\n' "${failed[*]}" >&2; exit 1; }
+[ ${#failed[@]} -eq 0 ] || { printf 'vulnerable, or not checked: %s\n' "${failed[*]}" >&2; exit 1; }

@@ -100,14 +100,14 @@ func listPodKinds(all bool) []podKind {
 }
 
 func (s *admissionSamples) makeComparison(beside string) comparison {
-	what := "beside none"
+	what := "compared with a namespace without rules"
 	if beside == countedNamespace {
-		what = "beside none but the same ResourceQuota"
+		what = "compared with a namespace with the same ResourceQuota only"
 	}
 	croft, plain := samples.Median(s.Croft), samples.Median(s.Beside)
 	return comparison{
 		Name: fmt.Sprintf("%s, %d tenants", s.What, s.Tenants), Unit: inSeconds, Croft: croft, Beside: plain, Raw: s,
-		Note: fmt.Sprintf("all rules on, %s; medians of %d pairs in turns: %+.2f ms; p99 %.1f ms beside %.1f ms",
+		Note: fmt.Sprintf("all rules on, %s; medians of %d pairs in turns: %+.2f ms; p99 %.1f ms instead of %.1f ms",
 			what, len(s.Croft), (croft-plain)*1000, samples.Percentile(99, s.Croft)*1000, samples.Percentile(99, s.Beside)*1000),
 	}
 }

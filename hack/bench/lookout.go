@@ -95,7 +95,7 @@ func explainUnready(tenant *v1alpha1.Tenant) string {
 	ready := meta.FindStatusCondition(tenant.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case ready == nil || tenant.Status.ObservedGeneration != tenant.Generation:
-		return "croft has said nothing of it"
+		return "croft has not reported a condition"
 	case ready.Status != metav1.ConditionTrue:
 		return ready.Reason + ": " + ready.Message
 	default:

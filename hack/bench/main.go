@@ -100,7 +100,7 @@ func run(ctx context.Context) error {
 		only   = flag.String("only", "", "measure only these, separated by commas: "+strings.Join(listNames(slices.Concat(measurements, onRequest)), ", "))
 		output = flag.String("o", "", "file to keep the raw data in, as JSON")
 	)
-	flag.StringVar(&b.croft, "croft", "", "croft binary to measure (default: the one beside croft-sandbox)")
+	flag.StringVar(&b.croft, "croft", "", "croft binary to measure (default: in the directory of croft-sandbox)")
 	flag.IntVar(&b.tenants, "tenants", 200, "how many tenants to converge, and to watch in steady state")
 	flag.DurationVar(&b.window, "window", time.Minute, "how long to watch the steady state")
 	flag.Parse()
@@ -110,11 +110,11 @@ func run(ctx context.Context) error {
 	case err != nil:
 		return err
 	case flag.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q: all is said by flags", flag.Arg(0))
+		return fmt.Errorf("unexpected argument %q: use flags", flag.Arg(0))
 	case b.tenants < 1:
-		return errors.New("-tenants: at least one is needed")
+		return errors.New("-tenants: write at least 1")
 	case b.window <= 0:
-		return errors.New("-window: must be longer than nothing, such as 60s")
+		return errors.New("-window: write a positive duration, such as 60s")
 	}
 	if b.croft == "" {
 		sandboxBinary, err := sandbox.FindBinary()

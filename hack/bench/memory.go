@@ -26,7 +26,7 @@ func measureMemory(ctx context.Context, b *bench) ([]comparison, error) {
 	return []comparison{{
 		Name: fmt.Sprintf("operator's memory, %d tenants", b.tenants), Unit: inBytes,
 		Croft: now, Beside: s.idle,
-		Note: fmt.Sprintf("beside with none; %s per tenant; %s at most", machine.FormatBytes(perTenant), machine.FormatBytes(most)),
+		Note: fmt.Sprintf("compared with no tenants; %s per tenant; %s at most", machine.FormatBytes(perTenant), machine.FormatBytes(most)),
 		Raw:  map[string]float64{"idleBytes": s.idle, "residentBytes": now, "mostBytes": most, "bytesPerTenant": perTenant},
 	}}, nil
 }

@@ -70,7 +70,7 @@ func readOperator(pid int) (*operator, error) {
 			return &operator{pid: pid, metrics: "http://" + address + "/metrics"}, nil
 		}
 	}
-	return nil, fmt.Errorf("process %d was not told where to serve its metrics", pid)
+	return nil, fmt.Errorf("process %d has no --metrics-addr argument", pid)
 }
 
 // countRequests returns the number of requests that the operator has sent to the API server, by
@@ -97,7 +97,7 @@ func (o *operator) waitIdle(ctx context.Context) (requests, error) {
 		return time.Since(since) >= atRest, nil
 	})
 	if ctx.Err() == nil && wait.Interrupted(err) {
-		return nil, fmt.Errorf("the operator did not come to rest: it was still writing after %s", restTimeout)
+		return nil, fmt.Errorf("the operator still wrote objects after %s", restTimeout)
 	}
 	return sent, err
 }

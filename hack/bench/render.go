@@ -67,11 +67,11 @@ func measureRender(ctx context.Context, b *bench) ([]comparison, error) {
 	return []comparison{{
 		Name: fmt.Sprintf("render %d tenants", renderMany), Unit: inSeconds, Raw: raw,
 		Croft: many, Beside: samples.Median(raw.Marshal),
-		Note: fmt.Sprintf("beside marshalling the same %d objects from memory; medians of %d, in turns", len(objects), renderRuns),
+		Note: fmt.Sprintf("compared with marshalling the same %d objects from memory; medians of %d, in turns", len(objects), renderRuns),
 	}, {
 		Name: "render one tenant more", Unit: inSeconds,
 		Croft: (many - one) / (renderMany - renderOne), Beside: (few - one) / (renderFew - renderOne),
-		Note: fmt.Sprintf("among %d, beside among %d: 1 is linear", renderMany, renderFew),
+		Note: fmt.Sprintf("among %d, compared with among %d: 1 is linear", renderMany, renderFew),
 	}}, nil
 }
 

@@ -22,7 +22,7 @@ func (b *bench) getSettled(ctx context.Context) (*settledCluster, error) {
 	if b.settled != nil {
 		return b.settled, nil
 	}
-	printProgress("a cluster with %d tenants, to be left alone", b.tenants)
+	printProgress("a cluster with %d tenants, without changes", b.tenants)
 	cluster, err := sandbox.Up(ctx, sandbox.Options{Croft: b.croft})
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (s *settledCluster) checkOperator(ctx context.Context) error {
 		return err
 	}
 	if now.pid != s.operator.pid {
-		return fmt.Errorf("the operator died and was started again: process %d is %d now", s.operator.pid, now.pid)
+		return fmt.Errorf("the operator ended and was restarted: process %d is now %d", s.operator.pid, now.pid)
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func (c *comparison) applyAll(ctx context.Context, objects []client.Object) erro
 		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("write what stands once: %w: %w", err, last)
+		return fmt.Errorf("write the objects of the comparison: %w: %w", err, last)
 	}
 	return nil
 }

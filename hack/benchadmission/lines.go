@@ -150,7 +150,7 @@ func findNamespace(objects []*unstructured.Unstructured) string {
 func (l *line) checkPod(pod *corev1.Pod) error {
 	switch got := pod.Spec.NodeSelector[l.key]; {
 	case l.key == "" && len(pod.Spec.NodeSelector) > 0:
-		return fmt.Errorf("a pod in namespace %s was placed, where nobody is to place any: %v", pod.Namespace, pod.Spec.NodeSelector)
+		return fmt.Errorf("a pod in namespace %s was placed, although no engine should place it: %v", pod.Namespace, pod.Spec.NodeSelector)
 	case l.key != "" && !strings.HasPrefix(got, strings.TrimRight(l.pool, "0123456789")):
 		return fmt.Errorf("a pod in namespace %s was not placed: its nodeSelector is %v", pod.Namespace, pod.Spec.NodeSelector)
 	default:

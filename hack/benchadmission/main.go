@@ -85,13 +85,13 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&o.rounds, "rounds", 300, "pods for each line at each size, one at a time")
 	flags.IntVar(&o.pods, "pods", 400, "pods for each line at each size, by clients at once")
 	flags.IntVar(&o.clients, "clients", 8, "how many clients create pods at once")
-	flags.IntVar(&o.kills, "kills", 2, "how many times to kill the engine in each way; 0 for none")
+	flags.IntVar(&o.kills, "kills", 2, "number of kills of the engine in each way; 0 for none")
 	flags.IntVar(&o.killAt, "kill-at", 100, "kill Gatekeeper when there are so many tenants, or fewer if there are not")
-	flags.BoolVar(&o.apiServer, "kill-api-server", true, "kill the API server too, in the end")
+	flags.BoolVar(&o.apiServer, "kill-api-server", true, "also kill the API server, at the end")
 	flags.IntVar(&o.rate, "rate", 50, "pods a second while the engine is killed")
 	flags.IntVar(&o.around, "around", 100, "pods before and after each kill")
 	output := flags.String("o", "", "directory to write README.md, admission.svg and admission.json into; none if empty")
-	from := flags.String("from", "", "measure nothing, and write anew what came of an earlier run: the path of its admission.json")
+	from := flags.String("from", "", "path of an earlier run's admission.json: write its results again, without measurements")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -140,11 +140,11 @@ func parseSizes(text string) ([]int, error) {
 func (o options) validate(rest []string) error {
 	switch {
 	case len(rest) > 0:
-		return fmt.Errorf("unexpected argument %q: all is said by flags", rest[0])
+		return fmt.Errorf("unexpected argument %q: use flags", rest[0])
 	case min(o.rounds, o.pods, o.clients, o.rate, o.around) < 1:
-		return errors.New("-rounds, -pods, -clients, -rate and -around: at least one is needed of each")
+		return errors.New("-rounds, -pods, -clients, -rate and -around: write at least 1 for each")
 	case o.kills < 0:
-		return errors.New("-kills: cannot be less than none")
+		return errors.New("-kills: write 0 or more")
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func replaceBetween(text, generated string) (string, error) {
 	head, rest, found := strings.Cut(text, begins)
 	_, tail, also := strings.Cut(rest, ends)
 	if !found || !also {
-		return "", fmt.Errorf("there are no two lines to write between: put %q and %q where the figures are to stand", begins, ends)
+		return "", fmt.Errorf("the file lacks the lines %q and %q, between which the results are written", begins, ends)
 	}
 	return head + begins + "\n\n" + generated + "\n" + ends + tail, nil
 }

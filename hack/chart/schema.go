@@ -59,7 +59,7 @@ func buildValuesSchema(kinds map[string]map[string]any) (map[string]any, error) 
 			"operator": newClosedSchema(mergeSchemas(buildPodSchema(), map[string]any{
 				"roles": map[string]any{
 					"type": "array", "items": map[string]any{"type": "string"},
-					"description": "Names of roles of the platform's own that the operator may write, beside those below platform.roles.",
+					"description": "Names of the platform's own roles that the operator may write, in addition to platform.roles.",
 				},
 				"tracing": newClosedSchema(map[string]any{
 					"endpoint": newStringSchema("HOST:PORT of an OpenTelemetry collector, which takes OTLP by gRPC; no traces if empty."),
@@ -76,7 +76,7 @@ func buildValuesSchema(kinds map[string]map[string]any) (map[string]any, error) 
 				"journal": map[string]any{"type": "boolean", "description": "Whether the agent reads the journal of its node once, for croft latency."},
 				"plugins": newClosedSchema(map[string]any{
 					"namespace": newStringSchema("The namespace of the DaemonSets of Multus and whereabouts."),
-					"labels":    newStringSchema("A selector of the labels of these DaemonSets' pods; nodes wait for none if empty."),
+					"labels":    newStringSchema("A selector of the labels of these DaemonSets' pods; if empty, nodes do not wait for them."),
 				}),
 				"resources":         newObjectSchema("Requests and limits of each pod."),
 				"priorityClassName": newStringSchema("The pods' PriorityClass; none if empty."),

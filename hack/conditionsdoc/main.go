@@ -60,7 +60,7 @@ func writeRows(b *strings.Builder, file *ast.File, prefix string) error {
 			}
 			comment := strings.Join(strings.Fields(constant.Doc.Text()), " ")
 			if comment == "" {
-				return fmt.Errorf("%s: %s has no comment: say what it tells people", source, name)
+				return fmt.Errorf("%s: %s has no comment: describe its meaning", source, name)
 			}
 			fmt.Fprintf(b, "| `%s` | %s |\n", value, formatSentence(strings.TrimPrefix(comment, name)))
 		}

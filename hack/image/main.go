@@ -24,7 +24,7 @@ import (
 const user = "65532:65532"
 
 func main() {
-	to := flag.String("o", "croft-image.tar", "the archive to write, an OCI layout; the SBOM is beside it, with .spdx.json at its end")
+	to := flag.String("o", "croft-image.tar", "the archive to write, an OCI layout; the SBOM gets the same name with the suffix .spdx.json")
 	version := flag.String("version", "devel", "the version in the image's labels and in the SBOM")
 	zones := flag.String("zoneinfo", "", "the time zones, Go's lib/time/zoneinfo.zip")
 	name := flag.String("name", "croft", "the image's name in the archive, with a tag or without")

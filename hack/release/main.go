@@ -61,7 +61,7 @@ func main() {
 	to := flag.String("o", "dist", "the directory to write into; files that are there already get a checksum, too")
 	version := flag.String("version", "", "the release's version, such as v0.2.0")
 	repository := flag.String("repository", "", "the repository on GitHub that publishes it, as OWNER/NAME")
-	common := flag.String("with", "", "a directory whose files are in every archive, beside the binary")
+	common := flag.String("with", "", "a directory whose files are added to every archive")
 	flag.Usage = func() {
 		_, _ = fmt.Fprintln(flag.CommandLine.Output(), "usage: release [flags] OS/ARCHITECTURE=BINARY...")
 		flag.PrintDefaults()

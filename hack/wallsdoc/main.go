@@ -105,7 +105,7 @@ func countKind(attacks []attack.Attack, kind attack.Kind) int {
 
 func writeSection(b *strings.Builder, name string, rules []wall.Rule, own, all []attack.Attack) {
 	fmt.Fprintf(b, "\n## The rules of %s\n", name)
-	header := "\n| policy | rule | asks | more by | proven by |\n|---|---|---|---|---|\n"
+	header := "\n| policy | rule | requires | exception | proven by |\n|---|---|---|---|---|\n"
 	for _, r := range rules {
 		if r.Wall != name {
 			continue

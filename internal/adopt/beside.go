@@ -80,7 +80,7 @@ func (a *Adoption) findOverlaps(ctx context.Context, p *Plan) error {
 				}
 				b := Overlap{Object: apply.RefOf(o).String(), object: o}
 				if walls[apply.RefOf(o)] {
-					b.Taken, b.Why = true, "croft's own has the same name, and is written over it"
+					b.Taken, b.Why = true, "croft's own object has the same name, and overwrites it"
 				} else {
 					b.Replaced, b.Why = j.judge(o)
 				}
@@ -133,16 +133,16 @@ func (a *Adoption) findNamespaceOverlaps(ctx context.Context, p *Plan) error {
 func (a *Adoption) compareAnnotation(key, value string) (replaced bool, why string) {
 	switch key {
 	case defaultTolerations:
-		return false, "the API server gives these tolerations to every pod: croft refuses pods that tolerate more than their pool's taint; take it away by hand"
+		return false, "the API server gives these tolerations to every pod: croft refuses pods that tolerate more than their pool's taint; remove the annotation"
 	case allowedTolerations:
-		return false, "the API server refuses pods with other tolerations, such as that of the tenant's pool, which croft adds: take it away by hand if it does not allow that"
+		return false, "the API server refuses pods with other tolerations: remove the annotation if it does not allow the toleration of the tenant's pool, which croft adds"
 	}
 	for _, term := range strings.Split(value, ",") {
 		if label, _, _ := strings.Cut(strings.TrimSpace(term), "="); label != a.estate.Platform.NodePoolKey && label != corev1.LabelOSStable {
-			return false, "is added to pods: " + value + "; croft places them by " + a.estate.Platform.NodePoolKey + " alone"
+			return false, "adds " + value + " to pods; croft places them only by " + a.estate.Platform.NodePoolKey
 		}
 	}
-	return true, "croft places pods: " + value + " is added to them too until it goes"
+	return true, "croft places pods; the API server also adds " + value + " to them until the annotation is removed"
 }
 
 // compareBinding reports whether croft gives access to all subjects of a binding.
@@ -168,11 +168,11 @@ func (a *Adoption) compareBinding(o *unstructured.Unstructured) (bool, string) {
 	case len(people) == 0:
 		return false, "" // it only binds service accounts, which croft leaves to the team
 	case len(strangers) > 0:
-		return false, fmt.Sprintf("lets in %s as %s, whom the tenant's access does not name", strings.Join(strangers, ", "), role)
+		return false, fmt.Sprintf("gives %s the role %s, and the tenant's access does not name them", strings.Join(strangers, ", "), role)
 	case len(people) < len(binding.Subjects):
-		return false, "binds service accounts too, as " + role
+		return false, "also gives service accounts the role " + role
 	default:
-		return true, fmt.Sprintf("%s is let in by croft's own binding, and no longer as %s", strings.Join(people, ", "), role)
+		return true, fmt.Sprintf("croft's own binding gives access to %s, instead of %s", strings.Join(people, ", "), role)
 	}
 }
 
@@ -182,7 +182,7 @@ func compareCalico(o *unstructured.Unstructured) (bool, string) {
 	if strings.HasPrefix(o.GetName(), "knp.default.") {
 		return false, "" // Calico's own copy of a Kubernetes policy
 	}
-	return false, "Calico goes by it beside croft's policies, in its order: take it away by hand if they do what it does"
+	return false, "Calico evaluates it together with croft's policies, by its order: delete it if croft's policies have the same effect"
 }
 
 // compareQuota reports whether the tenant's quota is at least as strict. It compares the whole
@@ -196,10 +196,10 @@ func (a *Adoption) compareQuota(o *unstructured.Unstructured) (bool, string) {
 		hard := quota.Spec.Hard[name]
 		ours, ok := a.tenant.Quota[name]
 		if len(quota.Spec.Scopes) > 0 || quota.Spec.ScopeSelector != nil || !ok || ours.Cmp(hard) > 0 {
-			return false, fmt.Sprintf("allows %s of %s, and the tenant's quota does not say so: both count", hard.String(), name)
+			return false, fmt.Sprintf("limits %[2]s to %[1]s, which the tenant's quota does not: both apply", hard.String(), name)
 		}
 	}
-	return true, "the tenant's quota allows no more"
+	return true, "the tenant's quota is at least as strict"
 }
 
 // compareLimits reports whether the tenant's limits are the same.
@@ -213,7 +213,7 @@ func (a *Adoption) compareLimits(o *unstructured.Unstructured) (bool, string) {
 			return true, "the tenant's limits are the same"
 		}
 	}
-	return false, "has other limits than the tenant's: both count"
+	return false, "has other limits than the tenant's: both apply"
 }
 
 func decodeInto(o *unstructured.Unstructured, typed any) error {

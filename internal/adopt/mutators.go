@@ -55,18 +55,18 @@ func matchesAny(patterns []string, name string) bool {
 func (a *Adoption) compareRule(o *unstructured.Unstructured) (bool, string) {
 	location := getString(o, "spec", "location")
 	if o.GroupVersionKind().Group != mutations {
-		return false, "a constraint of Gatekeeper's: goes on beside croft's rules"
+		return false, "a constraint of Gatekeeper: stays in force in addition to croft's rules"
 	}
 	if !isPlacement(location) {
-		return false, "changes " + location + ", which croft leaves alone"
+		return false, "changes " + location + ", which croft does not change"
 	}
 	names, said := readTexts(o, "namespaces")
 	if !said {
-		return false, "places pods of more namespaces than it names: " + location
+		return false, "places pods of namespaces that it does not name: " + location
 	}
 	for _, name := range names {
 		if !slices.Contains(a.tenant.Namespaces, name) {
-			return false, fmt.Sprintf("places pods of %s too", name)
+			return false, fmt.Sprintf("also places pods of %s", name)
 		}
 	}
 	return true, "croft places these pods: " + location
@@ -91,7 +91,7 @@ func (a *Adoption) explainConflict(o *unstructured.Unstructured) string {
 			t, ok := v.(map[string]any)
 			return ok && len(t) == 3 && t["key"] == a.estate.Platform.NodePoolKey && t["operator"] == "Equal" && t["value"] == pool
 		}) {
-			return fmt.Sprintf("Assign %s writes spec.tolerations without {key: %s, operator: Equal, value: %s}, which croft's mutators add: Gatekeeper would refuse every pod while both stand; add it there first",
+			return fmt.Sprintf("Assign %s writes spec.tolerations without {key: %s, operator: Equal, value: %s}, which croft's mutators add: Gatekeeper would refuse every pod while both exist; add the toleration to the Assign first",
 				o.GetName(), a.estate.Platform.NodePoolKey, pool)
 		}
 	}

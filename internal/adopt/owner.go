@@ -24,7 +24,7 @@ func (a *Adoption) readState(ctx context.Context, name string, live *corev1.Name
 		return n, nil, nil
 	}
 	if live.DeletionTimestamp != nil {
-		blocking = append(blocking, fmt.Sprintf("namespace %s is being deleted: wait until it is gone", name))
+		blocking = append(blocking, fmt.Sprintf("namespace %s is being deleted: run the command again when it is deleted", name))
 	}
 	switch owner := live.Labels[v1alpha1.TenantLabel]; owner {
 	case "":
@@ -57,9 +57,9 @@ func (a *Adoption) explainRetention(ctx context.Context, owner, namespace string
 	case err != nil:
 		return "", err
 	case tenant.DeletionTimestamp != nil:
-		return fmt.Sprintf("namespace %s belongs to tenant %s, which is being deleted: wait until it is gone", namespace, owner), nil
+		return fmt.Sprintf("namespace %s belongs to tenant %s, which is being deleted: run the command again when the tenant is deleted", namespace, owner), nil
 	case slices.Contains(tenant.Spec.Namespaces, namespace) || len(tenant.Spec.Namespaces) == 0 && namespace == owner:
-		return fmt.Sprintf("namespace %s belongs to tenant %s: take it out of that tenant first", namespace, owner), nil
+		return fmt.Sprintf("namespace %s belongs to tenant %s: remove it from that tenant first", namespace, owner), nil
 	default:
 		return "", nil
 	}

@@ -178,7 +178,7 @@ func expandSelector(s *metav1.LabelSelector) ([]labels.Set, error) {
 	sets := []labels.Set{{}}
 	and := func(key string, values ...string) error {
 		if len(sets)*len(values) > mostChosen {
-			return fmt.Errorf("it chooses more than %d sets of labels", mostChosen)
+			return fmt.Errorf("the selector matches more than %d sets of labels", mostChosen)
 		}
 		var more []labels.Set
 		for _, set := range sets {
@@ -213,7 +213,7 @@ func expandSelector(s *metav1.LabelSelector) ([]labels.Set, error) {
 	}
 	sets = slices.DeleteFunc(sets, func(set labels.Set) bool { return !chosen.Matches(set) })
 	if len(sets) == 0 {
-		return nil, fmt.Errorf("it seems to choose nothing")
+		return nil, fmt.Errorf("the selector seems to match nothing")
 	}
 	return sets, nil
 }

@@ -127,7 +127,7 @@ func (a *Adoption) readWorkload(ctx context.Context, pod *corev1.Pod) (*Workload
 	w := &Workload{Namespace: pod.Namespace, Name: "Pod/" + pod.Name, template: pod}
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil {
-		w.Note = "no controller makes it anew"
+		w.Note = "no controller re-creates it"
 	} else {
 		w.Name = owner.Kind + "/" + owner.Name
 		made, err := a.readOwner(ctx, pod.Namespace, owner)
@@ -141,7 +141,7 @@ func (a *Adoption) readWorkload(ctx context.Context, pod *corev1.Pod) (*Workload
 			w.Name = above[0].Kind + "/" + above[0].Name
 		}
 		if owner.Kind == "DaemonSet" {
-			w.Note = "takes its pool from its template when that is written: kubectl rollout restart, once it is taken over"
+			w.Note = "gets its pool when its template is written: run kubectl rollout restart after the adoption"
 		}
 	}
 	w.template = resetPod(w.template)

@@ -32,15 +32,15 @@ func (a *Adoption) compareNetworkPolicy(o *unstructured.Unstructured) (bool, str
 	}
 	for _, rule := range policy.Spec.Ingress {
 		if more := c.findExtra(rule.From, rule.Ports, true); more != "" {
-			return false, "lets in more than the tenant's walls (" + more + "): stays, and adds up with them"
+			return false, "allows more ingress than the tenant's walls (" + more + "): stays, and allows it in addition to them"
 		}
 	}
 	for _, rule := range policy.Spec.Egress {
 		if more := c.findExtra(rule.To, rule.Ports, false); more != "" {
-			return false, "lets out more than the tenant's walls (" + more + "): stays, and adds up with them"
+			return false, "allows more egress than the tenant's walls (" + more + "): stays, and allows it in addition to them"
 		}
 	}
-	return true, "croft's policies let through all that it does, and deny the rest"
+	return true, "croft's policies allow the same connections, and deny all others"
 }
 
 // comparison compares policies of one namespace with the walls.

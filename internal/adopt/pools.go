@@ -27,7 +27,7 @@ func (a *Adoption) comparePools(ctx context.Context, p *Plan) error {
 	var live karpenterv1.NodePoolList
 	if err := a.client.List(ctx, &live); err != nil {
 		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-			p.Blocking = append(p.Blocking, "this cluster has no NodePools of Karpenter v1: croft's pools are made of them")
+			p.Blocking = append(p.Blocking, "this cluster does not serve Karpenter's NodePool v1, of which croft's pools consist: install Karpenter 1.x")
 			return nil
 		}
 		return err
@@ -38,7 +38,7 @@ func (a *Adoption) comparePools(ctx context.Context, p *Plan) error {
 			if wanted, ok := o.(*karpenterv1.NodePool); ok {
 				i := slices.IndexFunc(live.Items, func(n karpenterv1.NodePool) bool { return n.Name == name })
 				if i < 0 {
-					p.Pools = append(p.Pools, Pool{Name: name, Is: "new: its nodes come with the first pods that are made anew"})
+					p.Pools = append(p.Pools, Pool{Name: name, Is: "is new: its nodes start for the first pods that are re-created"})
 					continue
 				}
 				if why := explainRefusal(&live.Items[i]); why != "" {
@@ -51,8 +51,8 @@ func (a *Adoption) comparePools(ctx context.Context, p *Plan) error {
 		for i := range live.Items {
 			other := &live.Items[i]
 			if other.Name != name && other.Spec.Template.Labels[key] == name && !isOurs(other) {
-				p.Pools = append(p.Pools, Pool{Name: name, Is: "NodePool " + other.Name + ", which croft does not manage, makes nodes of this pool too (" + key + "=" + name +
-					"): pods go on either; set its limits to 0 and delete it when its nodes are empty"})
+				p.Pools = append(p.Pools, Pool{Name: name, Is: "NodePool " + other.Name + ", which croft does not manage, also creates nodes of this pool (" + key + "=" + name +
+					"): pods run on nodes of both; set the limits of that NodePool to 0, and delete it when its nodes are empty"})
 			}
 		}
 	}
@@ -65,25 +65,25 @@ func explainRefusal(live *karpenterv1.NodePool) string {
 	if live.Spec.Replicas == nil {
 		return ""
 	}
-	return fmt.Sprintf("NodePool %s has replicas, and Karpenter refuses to take them away: give the pool another name in croft.yaml, such as %s-dynamic", live.Name, live.Name)
+	return fmt.Sprintf("NodePool %s has replicas, which Karpenter does not allow you to remove: give the pool another name in croft.yaml, such as %s-dynamic", live.Name, live.Name)
 }
 
 // comparePool returns the effect of changing a NodePool on its existing nodes.
 func comparePool(live, wanted *karpenterv1.NodePool) Pool {
-	pool := Pool{Name: live.Name, Is: "stays as it is"}
+	pool := Pool{Name: live.Name, Is: "does not change"}
 	effect := drift.Compare(drift.Pool{NodePool: live}, drift.Pool{NodePool: wanted}, nil)
 	drifts := len(effect.Fields) > 0
 	switch {
 	case drifts && !effect.Held:
 		pool.Replaces = true
-		pool.Is = `changes, and Karpenter REPLACES ITS NODES, so that their pods restart: write budgets: [{nodes: "10%"}, {nodes: "0", reasons: [Drifted]}] to it to keep them`
+		pool.Is = `changes, and Karpenter REPLACES ITS NODES, so that their pods restart: write budgets: [{nodes: "10%"}, {nodes: "0", reasons: [Drifted]}] into the pool to keep them`
 	case effect.Gathers:
 		pool.Replaces = true
-		pool.Is = "changes, and Karpenter GATHERS PODS ON FEWER NODES from now on (consolidation): write consolidation: WhenEmpty to it to leave them where they are"
+		pool.Is = "changes, and Karpenter GATHERS PODS ON FEWER NODES from now on (consolidation): write consolidation: WhenEmpty into the pool to leave them on their nodes"
 	case drifts:
-		pool.Is = "changes for nodes to come; its budget keeps those that run from being replaced"
+		pool.Is = "changes for new nodes; its budget prevents the replacement of running nodes"
 		if slices.Contains(effect.Fields, "taints") {
-			pool.Is += "; the new taints come on new nodes only"
+			pool.Is += "; only new nodes get the new taints"
 		}
 	}
 	return pool

@@ -38,15 +38,15 @@ func TestCompared(t *testing.T) {
 		replaces  bool
 		says      string
 	}{
-		"the same":                            {tainted, tainted, false, "stays as it is"},
+		"the same":                            {tainted, tainted, false, "does not change"},
 		"a taint more":                        {func(*karpenterv1.NodePool) {}, tainted, true, "REPLACES ITS NODES"},
 		"a taint less":                        {tainted, func(*karpenterv1.NodePool) {}, true, "REPLACES ITS NODES"},
 		"another label":                       {func(p *karpenterv1.NodePool) { p.Spec.Template.Labels = nil }, func(*karpenterv1.NodePool) {}, true, "REPLACES ITS NODES"},
 		"an annotation":                       {func(*karpenterv1.NodePool) {}, func(p *karpenterv1.NodePool) { p.Spec.Template.Annotations = map[string]string{"a": "b"} }, true, "REPLACES ITS NODES"},
 		"an expiry":                           {func(*karpenterv1.NodePool) {}, func(p *karpenterv1.NodePool) { p.Spec.Template.Spec.ExpireAfter.Duration = ptr.To(time.Hour) }, true, "REPLACES ITS NODES"},
 		"another node class":                  {func(p *karpenterv1.NodePool) { p.Spec.Template.Spec.NodeClassRef.Name = "old" }, func(*karpenterv1.NodePool) {}, true, "REPLACES ITS NODES"},
-		"held by a budget":                    {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0", Reasons: drifted}), false, "the new taints come on new nodes only"},
-		"held by a budget in percent":         {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0%"}), false, "keeps those that run"},
+		"held by a budget":                    {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0", Reasons: drifted}), false, "only new nodes get the new taints"},
+		"held by a budget in percent":         {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0%"}), false, "prevents the replacement of running nodes"},
 		"a budget of some hours holds none":   {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0", Schedule: &nightly}), true, "REPLACES ITS NODES"},
 		"a budget of another reason as well":  {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0", Reasons: []karpenterv1.DisruptionReason{karpenterv1.DisruptionReasonEmpty}}), true, "REPLACES ITS NODES"},
 		"a budget that leaves one holds none": {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "1"}), true, "REPLACES ITS NODES"},

@@ -107,7 +107,7 @@ func (r *Record) save(ctx context.Context, applier *apply.Applier) error {
 	err = applier.Save(ctx, stored)
 	switch {
 	case apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsInvalid(err):
-		return fmt.Errorf("what was there is too much to be kept in %s (%d bytes): save it and take it away yourself: %w", RecordName(r.Tenant), objects.Len(), err)
+		return fmt.Errorf("the objects to delete do not fit into %s (%d bytes): save and delete some of them yourself: %w", RecordName(r.Tenant), objects.Len(), err)
 	case err != nil:
 		return fmt.Errorf("writing %s: %w", RecordName(r.Tenant), err)
 	}

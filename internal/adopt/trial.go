@@ -44,7 +44,7 @@ func (a *Adoption) Try(ctx context.Context, p *Plan) (err error) {
 		err = errors.Join(err, a.discard(ending, scratch.Name, objects))
 	}()
 	if _, err := a.applier.Apply(ctx, objects...); err != nil {
-		return fmt.Errorf("making a scratch namespace to try the rules in: %w", err)
+		return fmt.Errorf("creating a scratch namespace to try the rules in: %w", err)
 	}
 	if err := a.waitSettled(ctx, scratch.Namespaces[0]); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (a *Adoption) tryNamespaces(ctx context.Context, p *Plan, s scratch) error 
 			return err
 		}
 		if refused != "" {
-			p.Blocking = append(p.Blocking, fmt.Sprintf("every new pod in namespace %s would be refused for what the cluster adds to it, and the tenant would not become Ready: %s",
+			p.Blocking = append(p.Blocking, fmt.Sprintf("every new pod in namespace %s would be refused because of fields that the cluster adds to it, and the tenant would not become Ready: %s",
 				n.Name, a.replaceScratchName(refused, s.Name)))
 		}
 	}
@@ -174,7 +174,7 @@ func (a *Adoption) waitSettled(ctx context.Context, namespace string) error {
 		return last == "", nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("croft's rules did not come into force in a scratch namespace within %s: an ordinary pod there: %s", settle, last)
+		return fmt.Errorf("croft's rules did not come into force in a scratch namespace within %s: the test with an ordinary pod failed: %s", settle, last)
 	}
 	return err
 }
@@ -183,9 +183,9 @@ func (a *Adoption) waitSettled(ctx context.Context, namespace string) error {
 func (a *Adoption) explainMisplacement(pool string) string {
 	switch {
 	case pool == "":
-		return "croft's placement policy does not select a pool for it: `croft doctor` checks the policy"
+		return "croft's placement policy does not select a pool for the pod: `croft doctor` checks the policy"
 	case !slices.Contains(a.tenant.Pools, pool):
-		return fmt.Sprintf("it lands on pool %s, which is not the tenant's", pool)
+		return fmt.Sprintf("the pod is placed on pool %s, which is not the tenant's", pool)
 	default:
 		return ""
 	}

@@ -23,9 +23,9 @@ func TestSettled(t *testing.T) {
 		refused, pool, says string
 	}{
 		"placed":          {pool: "apps"},
-		"not placed":      {says: "an ordinary pod there: croft's placement policy does not select a pool for it"},
-		"on another pool": {pool: "jobs", says: "an ordinary pod there: it lands on pool jobs, which is not the tenant's"},
-		"refused":         {refused: "no service account", says: "an ordinary pod there: no service account"},
+		"not placed":      {says: "the test with an ordinary pod failed: croft's placement policy does not select a pool for the pod"},
+		"on another pool": {pool: "jobs", says: "the test with an ordinary pod failed: the pod is placed on pool jobs, which is not the tenant's"},
+		"refused":         {refused: "no service account", says: "the test with an ordinary pod failed: no service account"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

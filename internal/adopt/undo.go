@@ -99,7 +99,7 @@ func (u *Undoing) waitEnforced(ctx context.Context, o *unstructured.Unstructured
 		return seen.IsEnforced(), nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("after %s, %s: is Gatekeeper running? croft goes on placing the pods", enforcing, seen.Message)
+		return fmt.Errorf("after %s, %s: is Gatekeeper running? croft still places the pods", enforcing, seen.Message)
 	}
 	return err
 }

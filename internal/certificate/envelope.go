@@ -31,7 +31,7 @@ type Signature struct {
 // ParseKey parses an Ed25519 private key in PKCS #8 from PEM, as `openssl genpkey -algorithm
 // ed25519` writes it.
 func ParseKey(text []byte) (ed25519.PrivateKey, error) {
-	const want = "write a key as `openssl genpkey -algorithm ed25519` makes it"
+	const want = "use a key from `openssl genpkey -algorithm ed25519`"
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != "PRIVATE KEY" {
 		return nil, errors.New("not a PEM file with a PRIVATE KEY: " + want)
@@ -42,7 +42,7 @@ func ParseKey(text []byte) (ed25519.PrivateKey, error) {
 	}
 	private, ok := key.(ed25519.PrivateKey)
 	if !ok {
-		return nil, fmt.Errorf("a key of another kind (%T): %s", key, want)
+		return nil, fmt.Errorf("not an Ed25519 key (%T): %s", key, want)
 	}
 	return private, nil
 }
@@ -83,7 +83,7 @@ func Open(e *Envelope, key ed25519.PublicKey) (*Statement, error) {
 			return statement, json.Unmarshal(payload, statement)
 		}
 	}
-	return nil, errors.New("no signature is of this key")
+	return nil, errors.New("no signature matches this key")
 }
 
 // encodePayload returns the signed text: DSSE's encoding of the type and the payload.

@@ -40,22 +40,22 @@ func newAdoptTenant(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tenant NAME (-f FILE | --undo)",
 		Short: "Adopt a tenant's namespaces step by step, after showing the plan",
-		Long: `Adopt a tenant's namespaces, which were set up by hand, step by step. Running pods
+		Long: `Adopt a tenant's existing namespaces step by step. Running pods
 keep running on their nodes.
 
 The command first shows a plan: the pool of each pod when it is re-created, or the
 rule that would refuse it; other objects whose re-creation would be refused; objects
-that overlap with croft's walls; and connections that end. To find out, it sends dry
-runs to a scratch namespace with the tenant's rules, and deletes that afterwards.
+that overlap with croft's walls; and connections that end. For the plan it sends dry
+runs to a scratch namespace with the tenant's rules, and then deletes that namespace.
 --dry-run stops after the plan.
 
 The command declares the Platform, the tenant and its pools from the file; other
 tenants follow in their own runs. Objects that the walls replace stay until
---remove-old, which may be given later.
+--remove-old deletes them, in this run or a later one.
 
-Before any change the present state is recorded in the ConfigMap croft-adopt-NAME in
-croft-system. After an interruption at any step, the same command continues, and
---undo restores that state, also with pods running.`,
+Before any change the command records the present state in the ConfigMap
+croft-adopt-NAME in croft-system. After an interruption at any step, run the same
+command again to continue. --undo restores the recorded state while pods run.`,
 		Example: `  croft adopt tenant shop -f croft.yaml --dry-run
   croft adopt tenant shop -f croft.yaml
   croft adopt tenant shop -f croft.yaml --remove-old
@@ -70,8 +70,8 @@ croft-system. After an interruption at any step, the same command continues, and
 	}
 	flags := c.Flags()
 	flags.StringSliceVarP(&o.files.names, "filename", "f", nil, "croft.yaml, a stream of croft's objects, a directory of either, or - for standard input")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "show the plan, and do nothing")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show the plan, and change nothing")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	flags.BoolVar(&o.removeOld, "remove-old", false, "delete the objects that the walls replace, once the walls are in place")
 	flags.BoolVar(&o.undo, "undo", false, "restore the namespaces to their previous state")
 	flags.BoolVar(&o.force, "force", false, "overwrite fields of declared objects that other field managers have set")
@@ -114,7 +114,7 @@ func (a *app) runAdopt(ctx context.Context, tenant string, o *adoptOptions) erro
 	if err := a.checkConflicts(conflicts, o.force || o.dryRun); err != nil {
 		return err
 	}
-	printSafely(a.err, "looking at what runs\n")
+	printSafely(a.err, "reading the tenant's objects and trying its pods\n")
 	plan, err := ad.Plan(ctx)
 	if err != nil {
 		return toFailure(explainUnreachable(err))
@@ -123,7 +123,7 @@ func (a *app) runAdopt(ctx context.Context, tenant string, o *adoptOptions) erro
 		return err
 	}
 	if len(plan.Blocking) > 0 {
-		return failuref("tenant %s was not taken over: put right first what is said above", tenant)
+		return failuref("tenant %s was not adopted: fix the problems above first", tenant)
 	}
 	if o.dryRun {
 		return nil
@@ -144,37 +144,37 @@ type step struct {
 
 func (r *adoption) runSteps(ctx context.Context) error {
 	steps := []step{
-		{"the Platform stands, which touches no namespace", func(ctx context.Context) error { return r.applyAndWait(ctx, r.Platform()) }},
-		{"what happens to its pods was tried", r.tryPods},
-		{"how things are is written down in " + adopt.RecordName(r.tenant), func(ctx context.Context) error { return r.RecordState(ctx, r.plan) }},
-		{"its namespaces may be taken over", r.Permit},
-		{"its walls stand", func(ctx context.Context) error { return r.applyAndWait(ctx, r.Declared()) }},
-		{"pods were tried where they are", r.recheckPods},
+		{"declare the Platform, and wait until it is Ready", func(ctx context.Context) error { return r.applyAndWait(ctx, r.Platform()) }},
+		{"try the pods in a scratch namespace", r.tryPods},
+		{"record the current state in " + adopt.RecordName(r.tenant), func(ctx context.Context) error { return r.RecordState(ctx, r.plan) }},
+		{"annotate the namespaces with croft.dev/adopt", r.Permit},
+		{"declare the tenant and its pools, and wait until they are Ready", func(ctx context.Context) error { return r.applyAndWait(ctx, r.Declared()) }},
+		{"try the pods in their own namespaces", r.recheckPods},
 	}
 	if r.o.removeOld && len(r.plan.ListReplaced()) > 0 {
 		steps = append(steps,
-			step{"what the walls replace is gone", func(ctx context.Context) error { return r.Remove(ctx, r.plan) }},
-			step{"pods were tried without it", r.recheckPods})
+			step{"delete the objects that the walls replace", func(ctx context.Context) error { return r.Remove(ctx, r.plan) }},
+			step{"try the pods again", r.recheckPods})
 	}
 	for i, s := range steps {
 		if err := ctx.Err(); err != nil {
-			return newInterruption(fmt.Sprintf(" after step %d of %d: run the same command again to go on, or `croft adopt tenant %s --undo`", i, len(steps), r.tenant))
+			return newInterruption(fmt.Sprintf(" after step %d of %d: run the same command again to continue, or `croft adopt tenant %s --undo` to undo the adoption", i, len(steps), r.tenant))
 		}
 		if err := s.do(ctx); err != nil {
 			if ctx.Err() != nil {
-				return newInterruption(fmt.Sprintf(" in step %d of %d, %s: run the same command again to go on, or `croft adopt tenant %s --undo` to go back", i+1, len(steps), s.says, r.tenant))
+				return newInterruption(fmt.Sprintf(" in step %d of %d, %s: run the same command again to continue, or `croft adopt tenant %s --undo` to undo the adoption", i+1, len(steps), s.says, r.tenant))
 			}
 			err = explainUnreachable(err)
-			return failuref("step %d of %d, %s: %w\nrun the same command again to go on, or `croft adopt tenant %s --undo` to go back", i+1, len(steps), s.says, err, r.tenant)
+			return failuref("step %d of %d, %s: %w\nrun the same command again to continue, or `croft adopt tenant %s --undo` to undo the adoption", i+1, len(steps), s.says, err, r.tenant)
 		}
-		printSafely(r.err, "%d/%d %s\n", i+1, len(steps), s.says)
+		printSafely(r.err, "%d/%d done: %s\n", i+1, len(steps), s.says)
 	}
-	printSafely(r.err, "tenant %s is taken over; `croft verify --tenant %s` tries its walls\n", r.tenant, r.tenant)
+	printSafely(r.err, "tenant %s is adopted; `croft verify --tenant %s` tries its walls\n", r.tenant, r.tenant)
 	if left := len(r.refused); left > 0 {
-		printSafely(r.err, "the pods of %s run, and could not be created again: change them, or allow what they need, before they restart\n", formatCount(left, "workload"))
+		printSafely(r.err, "croft's rules would refuse new pods of %s: before these pods restart, change the workloads or the tenant's policy\n", formatCount(left, "workload"))
 	}
 	if left := len(r.plan.ListReplaced()); left > 0 && !r.o.removeOld {
-		printSafely(r.err, "%s that its walls replace stand beside them: --remove-old takes them away\n", formatCount(left, "object"))
+		printSafely(r.err, "%s still overlap with the walls that replace them: --remove-old deletes them\n", formatCount(left, "object"))
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func (r *adoption) tryPods(ctx context.Context) error {
 	if err := r.printPlan(r.plan, r.o); err != nil {
 		return err
 	}
-	return errors.New("some of it would not come back as it is, which could not be known before: nothing of the tenant's was touched")
+	return errors.New("the dry runs, which were not possible before this step, show that some objects could not be re-created unchanged; the tenant's namespaces are unchanged: read the plan above, and run the same command again to continue")
 }
 
 // recheckPods runs the pods' dry runs in their namespaces. It fails on a refusal that the plan
@@ -217,10 +217,10 @@ func (r *adoption) recheckPods(ctx context.Context) error {
 	r.refused = nil
 	for _, w := range wrong {
 		if !isRefusalPlanned(r.plan, w.Object) {
-			return fmt.Errorf("%s would not come back: %s", w.Object, w.Why)
+			return fmt.Errorf("%s could not be re-created: %s", w.Object, w.Why)
 		}
 		r.refused = append(r.refused, w.Object)
-		printSafely(r.err, "    %s is refused, as the plan shows: %s\n", w.Object, w.Why)
+		printSafely(r.err, "    %s would be refused, as the plan shows: %s\n", w.Object, w.Why)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func (a *app) printPlan(p *adopt.Plan, o *adoptOptions) error {
 	for _, r := range p.Refused {
 		rows = append(rows, []string{r.Object, r.Why})
 	}
-	a.printSection("Stays as it is, and could not be written anew:", []string{"OBJECT", "WHY"}, rows)
+	a.printSection("Objects that stay, and whose re-creation would be refused:", []string{"OBJECT", "REASON"}, rows)
 	a.printOverlaps(p, o)
 	rows = nil
 	for _, t := range p.Traffic {
@@ -29,41 +29,41 @@ func (a *app) printPlan(p *adopt.Plan, o *adoptOptions) error {
 		}
 		rows = append(rows, []string{t.From, t.To, what})
 	}
-	a.printSection("Connections that change:", []string{"FROM", "TO", "THEN"}, rows)
+	a.printSection("Connections that change:", []string{"FROM", "TO", "CHANGE"}, rows)
 	rows = nil
 	for _, pool := range p.Pools {
 		rows = append(rows, []string{pool.Name, pool.Is})
 	}
-	a.printSection("Node pools:", []string{"POOL", "WHAT BECOMES OF IT"}, rows)
+	a.printSection("Node pools:", []string{"POOL", "CHANGE"}, rows)
 	rows = nil
 	for _, e := range p.Quota {
 		rows = append(rows, []string{e.Resource, e.Used, e.Hard})
 	}
-	a.printSection("More than the quota allows; what runs goes on, and nothing more is let in:", []string{"RESOURCE", "USED", "QUOTA"}, rows)
+	a.printSection("Usage above the quota; running pods stay, and new ones are refused:", []string{"RESOURCE", "USED", "QUOTA"}, rows)
 	for _, why := range p.Blocking {
-		printSafely(a.out, "\nTo be put right first: %s\n", why)
+		printSafely(a.out, "\nTo fix first: %s\n", why)
 	}
 	return nil
 }
 
 func (a *app) printNamespaces(p *adopt.Plan) {
 	states := map[adopt.NamespaceState]string{
-		adopt.Missing: "is made", adopt.Free: "is taken over as it is", adopt.Taken: "is the tenant's already", adopt.Foreign: "is another tenant's",
+		adopt.Missing: "will be created", adopt.Free: "will be adopted unchanged", adopt.Taken: "already belongs to the tenant", adopt.Foreign: "belongs to another tenant",
 	}
 	printSafely(a.out, "Tenant %s\n", p.Tenant)
 	for _, n := range p.Namespaces {
 		state := states[n.State]
 		if n.State == adopt.Kept {
-			state = fmt.Sprintf("was kept from tenant %s, which has given it up, and is taken over", n.From)
+			state = fmt.Sprintf("was released or retained by tenant %s, and will be adopted", n.From)
 		}
 		printSafely(a.out, "  namespace %s %s\n", n.Name, state)
 	}
 }
 
 func (a *app) printPods(p *adopt.Plan) {
-	title := "Pods, and where they land when they are made anew:"
+	title := "Pods, and their pools when they are re-created:"
 	if !p.Tried {
-		title = "Pods, and where they land when they are made anew (worked out from the file; the rules can be tried when the Platform stands, which is the first step):"
+		title = "Pods, and their pools when they are re-created (computed from the file; dry runs become possible when the Platform exists, after the first step):"
 	}
 	var rows [][]string
 	for _, w := range p.Pods {
@@ -72,7 +72,7 @@ func (a *app) printPods(p *adopt.Plan) {
 		case w.Refused != "":
 			next = "IS REFUSED: " + w.Refused
 		case w.Waits != "":
-			next = "WAITS: no new node of " + w.Next + " is as it asks: " + w.Waits
+			next = "WAITS: no new node of " + w.Next + " meets its requirements: " + w.Waits
 		case w.Moves():
 			next = "MOVES to " + w.Next
 		case len(w.Now) == 0:
@@ -83,7 +83,7 @@ func (a *app) printPods(p *adopt.Plan) {
 		}
 		rows = append(rows, []string{w.Namespace, w.Name, fmt.Sprint(w.Pods), dashIfEmpty(strings.Join(w.Now, ",")), fmt.Sprint(len(w.Nodes)), next})
 	}
-	a.printSection(title, []string{"NAMESPACE", "WORKLOAD", "PODS", "POOL NOW", "NODES", "NEXT TIME"}, rows)
+	a.printSection(title, []string{"NAMESPACE", "WORKLOAD", "PODS", "CURRENT POOL", "NODES", "NEXT POOL"}, rows)
 	if len(p.Pods) == 0 {
 		printSafely(a.out, "\nNo pods run.\n")
 	}
@@ -95,15 +95,15 @@ func (a *app) printOverlaps(p *adopt.Plan, o *adoptOptions) {
 		what := "stays"
 		switch {
 		case b.Taken:
-			what = "written over"
+			what = "overwritten"
 		case b.Replaced && o.removeOld:
-			what = "goes"
+			what = "deleted"
 		case b.Replaced:
-			what = "goes with --remove-old"
+			what = "deleted with --remove-old"
 		}
 		rows = append(rows, []string{b.Object, what, b.Why})
 	}
-	a.printSection("Beside the walls:", []string{"OBJECT", "THEN", "WHY"}, rows)
+	a.printSection("Objects that overlap with the walls:", []string{"OBJECT", "ACTION", "REASON"}, rows)
 }
 
 // printSection prints a table with a title. It prints nothing without rows.

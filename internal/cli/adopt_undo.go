@@ -22,23 +22,23 @@ func (a *app) undoAdoption(ctx context.Context, tenant string, o *adoptOptions) 
 		return toFailure(explainUnreachable(err))
 	}
 	if u.Record == nil && u.Tenant != nil {
-		return fmt.Errorf("tenant %s was not taken over by `croft adopt`, so nobody knows how things were: `croft delete tenant %s` deletes it", tenant, tenant)
+		return fmt.Errorf("tenant %s was not adopted by `croft adopt`, so there is no record of an earlier state: `croft delete tenant %s` deletes the tenant", tenant, tenant)
 	}
 	if u.Record == nil && len(u.Namespaces) == 0 {
-		printSafely(a.err, "nothing of tenant %s is to be undone\n", tenant)
+		printSafely(a.err, "tenant %s has no adoption to undo\n", tenant)
 		return nil
 	}
-	printSafely(a.err, "Giving back the namespaces of tenant %s:\n%s", tenant, describeUndo(u))
+	printSafely(a.err, "Undoing the adoption of tenant %s:\n%s", tenant, describeUndo(u))
 	if !o.yes && !a.confirmTenant(tenant) {
 		return failuref("nothing was changed")
 	}
 	resume := func(err error) error {
-		return failuref("%w\nrun the same command again to go on", explainUnreachable(err))
+		return failuref("%w\nrun the same command again to continue", explainUnreachable(err))
 	}
 	if err := u.Restore(ctx); err != nil {
 		return resume(err)
 	}
-	printSafely(a.err, "1/3 what was taken away is back\n")
+	printSafely(a.err, "1/3 the deleted objects are restored\n")
 	if err := u.ReleaseTenant(ctx); err != nil {
 		return resume(err)
 	}
@@ -47,11 +47,11 @@ func (a *app) undoAdoption(ctx context.Context, tenant string, o *adoptOptions) 
 			return err
 		}
 	}
-	printSafely(a.err, "2/3 the tenant and its walls are gone\n")
+	printSafely(a.err, "2/3 the tenant and its walls are deleted\n")
 	if err := u.Finish(ctx); err != nil {
 		return resume(err)
 	}
-	printSafely(a.err, "3/3 the namespaces are as they were; the Platform and the pools stay\n")
+	printSafely(a.err, "3/3 the namespaces are restored; the Platform and the pools stay\n")
 	return nil
 }
 
@@ -63,9 +63,9 @@ func describeUndo(u *adopt.Undoing) string {
 	}
 	if u.Record != nil {
 		for _, o := range u.Record.Objects {
-			fmt.Fprintf(&b, "  - %s comes back\n", apply.RefOf(o))
+			fmt.Fprintf(&b, "  - %s is restored\n", apply.RefOf(o))
 		}
 	}
-	b.WriteString("  - pools stay croft's, since their nodes would go with them\n")
+	b.WriteString("  - pools stay under croft's control, since their nodes would be deleted with them\n")
 	return b.String()
 }

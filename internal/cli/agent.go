@@ -16,15 +16,15 @@ func newAgent(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "agent",
 		Short: "Set up the interfaces of one node in secondary networks",
-		Long: `Set up the interfaces of the node that it runs on in secondary networks, until
-stopped: their names, MTU and rp_filter, and the files that whereabouts reads. It reads
-its own Node, on which croft's operator lists the interfaces, and writes the condition
+		Long: `Set up the interfaces of this node in secondary networks, until stopped: their names,
+MTU and rp_filter, and the files that whereabouts reads. The agent reads its own Node,
+on which croft's operator lists the interfaces, and writes the condition
 croft.dev/NetworksReady there. It needs no rights in the cloud.
 
-With --journal it also looks once, when the node is Ready, for the events of its boot in
-its journal, and writes their times to its Node, for croft latency.
+With --journal, the agent also reads the node's journal once, when the node is Ready,
+and writes the times of the boot to its Node, for croft latency.
 
-croft install --agent runs it on the nodes of pools with waitForNetworks. See
+croft install --agent deploys the agent on the nodes of pools with waitForNetworks. See
 docs/networks.md.`,
 		Example: `  croft agent --node ip-10-0-1-7.us-west-2.compute.internal`,
 		Args:    cobra.NoArgs,

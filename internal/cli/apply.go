@@ -19,30 +19,31 @@ func newApply(a *app) *cobra.Command {
 		Long: `Apply a file's objects to the cluster, and wait until they are Ready.
 
 The file is checked together with the cluster's objects, and by a dry run: if
-anything is wrong, nothing is written. Objects that the file does not name are left
-alone. With --prune, tenants, pools and secondary networks that the file does not
-name are deleted, after a question that lists the consequences of each.
+anything is wrong, nothing is written. Objects that the file does not name do not
+change. With --prune, tenants, pools and secondary networks that the file does not
+name are deleted, after a confirmation that lists the consequences of each deletion.
 
 Fields that another program or person has set, by kubectl edit or Helm for example, are
 not overwritten: the command names them and their field managers, writes nothing and ends
 with exit status 1. --force overwrites them. Two people who both use croft apply are one
 field manager: croft diff shows what the second would change.
 
-An operator of a newer minor version has fields that this croft does not know and would
-take away: the command refuses to write then, unless you say --allow-downgrade.
+If the operator is of a newer minor version, its objects have fields that this croft
+does not know and would remove. The command then writes nothing, except with
+--allow-downgrade.
 
-Only a running operator acts on the objects. If none runs, the command says so at
-once and ends after 15 s with exit status 1, unless the operator's Deployment exists
-and is starting.
+Only a running operator acts on the objects. If none runs, the command warns at once
+and ends after 15 s with exit status 1, unless the operator's Deployment exists and is
+starting.
 
-With -o json or yaml standard output has one object, at the end:
+With -o json or yaml, standard output gets one object, at the end:
 
   changes:
   - kind: Tenant
     name: shop
     action: created     # or configured, unchanged, deleted, skipped, failed
-    error: ""           # left out where there is none
-  ready: 1              # how many of objects are
+    error: ""           # omitted if there is none
+  ready: 1              # number of objects that are Ready
   objects:
   - kind: Tenant
     name: shop
@@ -50,20 +51,20 @@ With -o json or yaml standard output has one object, at the end:
     reason: Ready
     message: ""
 
-What is refused before anything is written is said on standard error alone.`,
+Refusals before the first write appear only on standard error.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runApply(cmd.Context(), o) },
 	}
 	o.files.addFlags(c)
 	o.output.addFlags(c, formatText, formatJSON, formatYAML)
-	o.prune.addFlags(c, "delete, after a question,")
-	c.Flags().BoolVarP(&o.prune.yes, "yes", "y", false, "with --prune: do not ask")
+	o.prune.addFlags(c, "delete, after a confirmation,")
+	c.Flags().BoolVarP(&o.prune.yes, "yes", "y", false, "with --prune: do not ask for confirmation")
 	c.Flags().BoolVar(&o.wait, "wait", true, "wait until everything in the file is Ready")
 	c.Flags().DurationVar(&o.timeout, "wait-timeout", 5*time.Minute, "how long to wait")
 	c.Flags().BoolVar(&o.force, "force", false, "overwrite fields that other field managers have set")
 	addDowngradeFlag(c, &o.downgrade, "apply although the operator is of a newer minor version than this croft")
-	refusePointlessFlag(c, "wait-timeout", "--wait=false waits for nothing", func() bool { return !o.wait })
-	refusePointlessFlag(c, "yes", "only --prune asks", func() bool { return !o.prune.prune })
+	refusePointlessFlag(c, "wait-timeout", "with --wait=false the command does not wait", func() bool { return !o.wait })
+	refusePointlessFlag(c, "yes", "only --prune asks for confirmation", func() bool { return !o.prune.prune })
 	return c
 }
 

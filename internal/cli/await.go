@@ -24,7 +24,7 @@ const mostPending = 10
 func (a *app) warnIfNoOperator(ctx context.Context, c client.Reader) error {
 	beat, err := heartbeat.Read(ctx, c)
 	if now := time.Now(); err == nil && !beat.IsBelievable(now) {
-		printSafely(a.err, "%s: nothing becomes of what was written before one runs\n", beat.Describe(now))
+		printSafely(a.err, "%s: the objects have no effect until an operator runs\n", beat.Describe(now))
 	}
 	return explainUnreachable(err)
 }
@@ -66,7 +66,7 @@ func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []cli
 			case gaveUp != nil:
 				return toFailure(gaveUp)
 			case time.Since(changed) > silence:
-				p.printOnce("nothing has happened for " + silence.String() + "; operator: " + operator.last.Describe(time.Now()))
+				p.printOnce("no progress for " + silence.String() + "; operator: " + operator.last.Describe(time.Now()))
 			}
 		}
 		select {
@@ -82,9 +82,9 @@ func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []cli
 
 func explainTimeout(ctx context.Context, live *manifest.Declaration, objects []client.Object, timeout time.Duration) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return newInterruption(": what was written stays; run the same command again to go on waiting")
+		return newInterruption(": the written objects stay; run the same command again to continue to wait")
 	}
-	lines := []string{fmt.Sprintf("not everything was ready after %s", timeout)}
+	lines := []string{fmt.Sprintf("not all objects were ready after %s", timeout)}
 	if live != nil {
 		pending := evaluateReadiness(live, objects).pending
 		for _, why := range pending[:min(len(pending), mostPending)] {
@@ -94,5 +94,5 @@ func explainTimeout(ctx context.Context, live *manifest.Declaration, objects []c
 			lines = append(lines, fmt.Sprintf("  and %d more", more))
 		}
 	}
-	return errors.New(strings.Join(append(lines, "croft goes on trying; `croft status` shows how far it is"), "\n"))
+	return errors.New(strings.Join(append(lines, "the operator continues; `croft status` shows the progress"), "\n"))
 }

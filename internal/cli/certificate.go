@@ -31,23 +31,24 @@ func newCertificate(a *app) *cobra.Command {
 	var o certificateOptions
 	c := &cobra.Command{
 		Use:   "certificate --tenant NAME",
-		Short: "Try the walls of a tenant, and write down that they held, signed if you like",
-		Long: `Try the walls of a tenant, and write down that they held, signed if you like: an in-toto
-statement with the attacks that held, croft's version, the cluster, the time, and a digest
-of the objects that stand around the tenant.
+		Short: "Try the walls of a tenant, and print an attestation of the result",
+		Long: `Try the walls of a tenant, and print an attestation of the result: an in-toto statement
+with the attacks that the walls stopped, croft's version, the cluster, the time, and a
+digest of the objects of the tenant's walls.
 
-The attacks are those of croft verify --tenant: dry runs, as the tenant's people. It needs
-the same rights, and changes nothing. If one does not hold, nothing is certified.
+The command tries the attacks of croft verify --tenant: dry runs, as the tenant's people.
+It needs the same rights, and changes nothing. If the walls do not stop every attack, it
+prints the results and no attestation.
 
-With --key the statement is put into a DSSE envelope and signed with an Ed25519 key, which
-openssl genpkey -algorithm ed25519 makes.`,
+With --key, the statement is signed with an Ed25519 key, and printed in a DSSE envelope.
+openssl genpkey -algorithm ed25519 generates such a key.`,
 		Example: `  croft certificate --tenant shop --key signing.pem > shop.intoto.json`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runCertificate(cmd.Context(), o) },
 	}
-	c.Flags().StringVar(&o.tenant, "tenant", "", "the tenant")
-	c.Flags().StringVar(&o.key, "key", "", "PEM file of an Ed25519 key (PKCS #8) to sign with; not signed by default")
-	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long the attacks may take")
+	c.Flags().StringVar(&o.tenant, "tenant", "", "name of the tenant")
+	c.Flags().StringVar(&o.key, "key", "", "PEM file of an Ed25519 key (PKCS #8) to sign with; without it the attestation is not signed")
+	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "time limit of the attacks")
 	if err := c.MarkFlagRequired("tenant"); err != nil {
 		panic(err)
 	}
@@ -56,7 +57,7 @@ openssl genpkey -algorithm ed25519 makes.`,
 
 func (a *app) runCertificate(ctx context.Context, o certificateOptions) error {
 	if o.tenant == "" {
-		return errors.New("--tenant: name a tenant: `croft status` lists them")
+		return errors.New("--tenant is empty: name a tenant; `croft status` lists them")
 	}
 	var key ed25519.PrivateKey
 	if o.key != "" {
@@ -86,7 +87,7 @@ func (a *app) runCertificate(ctx context.Context, o certificateOptions) error {
 	}
 	if !statement.Predicate.Verified {
 		a.printResults(results, false, 0)
-		return failuref("nothing is certified: not every attack on tenant %s was stopped by its wall", o.tenant)
+		return failuref("no attestation: tenant %s's walls did not stop every attack", o.tenant)
 	}
 	if key == nil {
 		return formatJSON.print(a.out, statement)
@@ -115,7 +116,7 @@ func (a *app) tryAllAttacks(ctx context.Context, s stage, timeout time.Duration)
 	progress.finish()
 	switch {
 	case errors.Is(timed.Err(), context.DeadlineExceeded):
-		return nil, failuref("not all attacks were tried within %s: give it more with --timeout", timeout)
+		return nil, failuref("not all attacks were tried within %s: set a longer --timeout", timeout)
 	case err != nil:
 		return nil, toFailure(explainUnreachable(err))
 	}
@@ -143,13 +144,13 @@ func (a *app) buildPredicate(ctx context.Context, e *estate.Estate, tenant strin
 	}
 	var system corev1.Namespace
 	if err := c.Get(ctx, client.ObjectKey{Name: "kube-system"}, &system); err != nil {
-		return p, failuref("asking which cluster it is: %w", explainUnreachable(err))
+		return p, failuref("reading the cluster's identity (namespace kube-system): %w", explainUnreachable(err))
 	}
 	p.Cluster = certificate.Cluster{Name: e.Platform.ClusterName, UID: string(system.UID), Kubernetes: info.GitVersion}
 	if version.MutationScore != "" {
 		score, err := strconv.ParseFloat(version.MutationScore, 64)
 		if err != nil {
-			return p, failuref("the mutation score of this release is %q: %w", version.MutationScore, err)
+			return p, failuref("the mutation score of this release is not a number: %q: %w", version.MutationScore, err)
 		}
 		p.MutationScore = &score
 	}

@@ -22,21 +22,21 @@ warnings on standard error; they fail the command only with --strict. Notes, abo
 effects that are not obvious, never do. The exit status is 0 if the file is good, and
 2 otherwise.
 
-With -o json or yaml standard output has one object:
+With -o json or yaml, standard output gets one object:
 
   good: false
-  tenants: 2            # how many are good; 0 if a file cannot be understood
+  tenants: 2            # number of good ones; 0 if a file cannot be parsed
   pools: 1
   problems:
   - severity: Error     # Warning or Note
     file: croft.yaml
-    line: 3             # 0 where no line is to blame
+    line: 3             # 0 if the problem has no line
     path: tenants.shop.pool
     object: Tenant/shop
     field: spec.pool
     message: there is no pool app; did you mean apps?
 
-Files that cannot be read are said on standard error.`,
+Files that cannot be read are reported on standard error.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			e, err := files.buildEstate(a.in)

@@ -36,7 +36,7 @@ func (f *clusterFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.rules.ExplicitPath, "kubeconfig", "", "path of the kubeconfig file")
 	flags.StringVar(&f.overrides.CurrentContext, "context", "", "name of the kubeconfig's context")
 	flags.StringVar(&f.overrides.AuthInfo.Impersonate, "as", "", "user to act as")
-	flags.StringArrayVar(&f.overrides.AuthInfo.ImpersonateGroups, "as-group", nil, "group to act as a member of; may be given several times")
+	flags.StringArrayVar(&f.overrides.AuthInfo.ImpersonateGroups, "as-group", nil, "group to act as a member of; may be repeated")
 }
 
 // loadConfig returns the configuration of the chosen cluster. The client has no rate limit of
@@ -44,7 +44,7 @@ func (f *clusterFlags) addFlags(flags *pflag.FlagSet) {
 func (a *app) loadConfig() (*rest.Config, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.cluster.rules, a.cluster.overrides).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("no cluster to talk to: %w: name one with --kubeconfig or --context", err)
+		return nil, fmt.Errorf("no cluster is configured: %w: name one with --kubeconfig or --context", err)
 	}
 	if as := a.cluster.overrides.AuthInfo; as.Impersonate != "" {
 		// The in-cluster configuration of a pod ignores these flags.
@@ -91,7 +91,7 @@ func explainUnreachable(err error) error {
 		if strings.Contains(netErr.Error(), "getting credentials: ") {
 			return fmt.Errorf("your kubeconfig gives no credentials: %w%s", netErr.Err, logIn)
 		}
-		return fmt.Errorf("cannot reach the cluster: %w: is it up, and does --kubeconfig or --context name the right one?", netErr.Err)
+		return fmt.Errorf("cannot reach the cluster: %w: check that it runs, and that --kubeconfig and --context name the right one", netErr.Err)
 	}
 	return err
 }
@@ -109,13 +109,13 @@ func readDeclaration(ctx context.Context, c client.Reader) (*manifest.Declaratio
 			if meta.IsNoMatchError(err) {
 				return nil, errors.New("this cluster does not know croft's kinds: run `croft install` first")
 			}
-			return nil, fmt.Errorf("reading what is declared in the cluster: %w", explainUnreachable(err))
+			return nil, fmt.Errorf("reading the declared objects in the cluster: %w", explainUnreachable(err))
 		}
 	}
 	// An older installation of croft does not have this kind.
 	var requests v1alpha1.TenantNamespaceList
 	if err := c.List(ctx, &requests); err != nil && !meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("reading the namespaces that tenants ask for: %w", explainUnreachable(err))
+		return nil, fmt.Errorf("reading TenantNamespaces: %w", explainUnreachable(err))
 	}
 	return &manifest.Declaration{
 		Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items,

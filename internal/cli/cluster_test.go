@@ -162,7 +162,7 @@ func statusShowsUse(t *testing.T, d *declaring) {
 	}
 	for line, says := range map[string]string{
 		"status tenant/shup": "there is no tenant shup", "status --tenant shup": "there is no tenant shup", "status pool/x": "there is no pool x",
-		"status shop": "write tenant/NAME or pool/NAME", "status node/x": "knows no kind node",
+		"status shop": "write tenant/NAME or pool/NAME", "status node/x": "does not support the kind node",
 	} {
 		if status, _, stderr := d.croft(t, "", line); status != 2 || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("croft %s: exit status %d: %s", line, status, stderr)
@@ -238,11 +238,11 @@ func verifySaysWhatIsMissing(t *testing.T, d *declaring) {
 		}
 	}
 	for line, says := range map[string]string{
-		"verify --as no-rights":               "you may not read what is declared",
+		"verify --as no-rights":               "you may not read the declared objects",
 		"verify --as reader":                  "you may not impersonate users, impersonate groups, create namespaces",
 		"verify --tenant shop --as reader":    "you may not impersonate users croft-verify",
-		"verify --as all-rbac":                "all-rbac is none",
-		"verify --tenant shop --as no-rights": "you may not read what is declared",
+		"verify --as all-rbac":                "all-rbac is not a member",
+		"verify --tenant shop --as no-rights": "you may not read the declared objects",
 	} {
 		t.Run(line, func(t *testing.T) {
 			until(t, "the rights to count", func(context.Context) error {
@@ -307,7 +307,7 @@ func verifySweeps(t *testing.T, d *declaring) {
 	if status != 0 || !strings.Contains(stdout, "1 of 1 held") {
 		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
 	}
-	if !strings.Contains(stderr, "removing what an earlier run left that was killed: Namespace "+old[0]) {
+	if !strings.Contains(stderr, "removing scratch objects of an earlier run that was killed: Namespace "+old[0]) {
 		t.Errorf("it does not say what it removes: %s", stderr)
 	}
 	for _, name := range old {

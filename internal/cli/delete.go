@@ -49,8 +49,8 @@ func newDeleteTenant(a *app) *cobra.Command {
 			return a.deleteTenant(cmd.Context(), c, args[0], yes, timeout)
 		},
 	}
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	c.Flags().DurationVar(&timeout, "wait-timeout", 5*time.Minute, "how long to wait until the tenant is gone")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	c.Flags().DurationVar(&timeout, "wait-timeout", 5*time.Minute, "how long to wait until the tenant is deleted")
 	return c
 }
 
@@ -58,7 +58,7 @@ func (a *app) deleteTenant(ctx context.Context, c client.Client, name string, ye
 	var tenant v1alpha1.Tenant
 	if err := c.Get(ctx, client.ObjectKey{Name: name}, &tenant); err != nil {
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("there is no tenant %s: `croft status` lists those that there are", name)
+			return errNoTenant(name)
 		}
 		return toFailure(explainUnreachable(err))
 	}
@@ -74,6 +74,11 @@ func (a *app) deleteTenant(ctx context.Context, c client.Client, name string, ye
 		return toFailure(explainUnreachable(err))
 	}
 	return a.awaitTenantDeleted(ctx, c, &tenant, timeout)
+}
+
+// errNoTenant returns the error for the name of a tenant that does not exist.
+func errNoTenant(name string) error {
+	return fmt.Errorf("there is no tenant %s: `croft status` lists the tenants", name)
 }
 
 // describeDeletion describes the effects of deleting a tenant on each of its namespaces.
@@ -109,7 +114,7 @@ func describePrivateAccess(ctx context.Context, c client.Reader, namespace strin
 	for _, binding := range bindings.Items {
 		people := slices.ContainsFunc(binding.Subjects, func(s rbacv1.Subject) bool { return s.Kind != rbacv1.ServiceAccountKind })
 		if people && binding.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
-			fmt.Fprintf(b, "    RoleBinding %s, which croft did not make, stays and lets people in: delete it if they are to lose that too\n", escapeLine(binding.Name))
+			fmt.Fprintf(b, "    RoleBinding %s, which croft did not create, stays and gives people access: delete it to end that access, too\n", escapeLine(binding.Name))
 		}
 	}
 	return nil
@@ -121,7 +126,7 @@ func (a *app) confirmTenant(name string) bool { return a.confirmName("tenant", n
 // confirmName asks for the name of a tenant or a pool. An interruption counts as a
 // refusal.
 func (a *app) confirmName(kind, name string) bool {
-	printSafely(a.err, "Type the %s's name to go on: ", kind)
+	printSafely(a.err, "Type the %s's name to continue: ", kind)
 	return a.readAnswer() == name
 }
 
@@ -174,9 +179,9 @@ func (a *app) awaitDeleted(ctx context.Context, c client.Reader, object client.O
 		select {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.Canceled) {
-				return newInterruption(fmt.Sprintf(": %s %s is being deleted; `croft status` shows whether it is gone", kind, object.GetName()))
+				return newInterruption(fmt.Sprintf(": %s %s is being deleted; `croft status` lists it until then", kind, object.GetName()))
 			}
-			return failuref("%s %s is being deleted, but still exists%s: `croft why %s/%s` names what holds it up, and `croft doctor` checks that croft's operator runs",
+			return failuref("%s %s is being deleted, but still exists%s: `croft why %s/%s` explains the delay, and `croft doctor` checks that croft's operator runs",
 				kind, object.GetName(), holder, kind, object.GetName())
 		case <-time.After(300 * time.Millisecond):
 		}
@@ -203,7 +208,7 @@ func explainDeletionDelay(o client.Object) string {
 func newEmptyLike(o client.Object) (client.Object, error) {
 	empty, ok := reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("%T is no object", o)
+		return nil, fmt.Errorf("%T is not a Kubernetes object", o)
 	}
 	return empty, nil
 }

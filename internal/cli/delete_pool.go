@@ -27,8 +27,8 @@ func newDeletePool(a *app) *cobra.Command {
 		Use:   "pool NAME",
 		Short: "Delete a pool that no tenant uses, after listing its nodes",
 		Long: `Delete a pool that no tenant uses, after listing its nodes. Karpenter drains them
-first. If tenants use the pool, or if it has nodes and namespaces of deleted tenants are left,
-the command names them and deletes nothing.`,
+first. If tenants use the pool, the command names them and deletes nothing; likewise if
+the pool has nodes, and retained namespaces of deleted tenants belong on it.`,
 		Args: requireOneName("pool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.newClient()
@@ -38,8 +38,8 @@ the command names them and deletes nothing.`,
 			return a.deletePool(cmd.Context(), c, args[0], yes, timeout)
 		},
 	}
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	c.Flags().DurationVar(&timeout, "wait-timeout", 5*time.Minute, "how long to wait until the pool is gone")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	c.Flags().DurationVar(&timeout, "wait-timeout", 5*time.Minute, "how long to wait until the pool is deleted")
 	return c
 }
 
@@ -50,10 +50,10 @@ func (a *app) deletePool(ctx context.Context, c client.Client, name string, yes 
 	}
 	i := slices.IndexFunc(live.Pools, func(p v1alpha1.Pool) bool { return p.Name == name })
 	if i < 0 {
-		return fmt.Errorf("there is no pool %s: `croft status` lists those that there are", name)
+		return fmt.Errorf("there is no pool %s: `croft status` lists the pools", name)
 	}
 	if users := listPoolUsers(name, live.Tenants); len(users) > 0 {
-		return failuref("pool %s is used by %s %s: give another pool to each, or delete it, first", name, pluralize(len(users), "tenant"), strings.Join(users, ", "))
+		return failuref("pool %s is used by %s %s: give each tenant another pool, or delete it, first", name, pluralize(len(users), "tenant"), strings.Join(users, ", "))
 	}
 	nodes, err := countNodes(ctx, c, live, name)
 	if err != nil {
@@ -62,10 +62,10 @@ func (a *app) deletePool(ctx context.Context, c client.Client, name string, yes 
 	if left, err := listRetainedOnPool(ctx, c, live.Tenants, name); err != nil {
 		return toFailure(explainUnreachable(err))
 	} else if len(left) > 0 && nodes != 0 {
-		return failuref("pool %s has nodes, and deleted tenants have left %s whose pods belong on them: %s: declare these tenants again, or delete what they left, first",
+		return failuref("pool %s has nodes, and is the pool of the retained %s %s: first declare these tenants again, or delete the namespaces",
 			name, pluralize(len(left), "namespace"), strings.Join(left, ", "))
 	}
-	printSafely(a.err, "Deleting pool %s:\n  - no tenant uses it\n  - its %s drained, and deleted\n", name, describeNodes(nodes))
+	printSafely(a.err, "Deleting pool %s:\n  - no tenant uses it\n  - its %s drained and deleted\n", name, describeNodes(nodes))
 	if !yes && !a.confirmName("pool", name) {
 		return failuref("nothing was deleted")
 	}
@@ -123,7 +123,7 @@ func countNodes(ctx context.Context, c client.Reader, live *manifest.Declaration
 func describeNodes(nodes int) string {
 	switch nodes {
 	case -1:
-		return "nodes (you may not list them) are"
+		return "nodes (which you may not list) are"
 	case 1:
 		return "1 node is"
 	default:

@@ -31,11 +31,11 @@ without --force. docs/changes.md lists the effects of each field.
 
 Exit status 0 means no difference, 1 differences, and 2 a failure or bad input.
 
-With -o json or yaml standard output has one object:
+With -o json or yaml, standard output gets one object:
 
   changes:
   - kind: NetworkPolicy
-    namespace: shop     # left out where there is none
+    namespace: shop     # omitted if there is none
     name: croft-dns
     action: update      # or create, delete
     diff: |             # unified, of the object's YAML
@@ -69,7 +69,7 @@ With -o json or yaml standard output has one object:
 	}
 	files.addFlags(c)
 	output.addFlags(c, formatText, formatJSON, formatYAML)
-	prune.addFlags(c, "show, too, the deletion of")
+	prune.addFlags(c, "also show the deletion of")
 	return c
 }
 

@@ -27,7 +27,7 @@ func (p *proposal) findConsequences(ctx context.Context) ([]consequence.Conseque
 	}
 	facts, err := p.readFacts(ctx, before)
 	if err != nil {
-		return nil, fmt.Errorf("look for consequences: %w", err)
+		return nil, fmt.Errorf("reading the objects for the consequences: %w", err)
 	}
 	return consequence.Compare(before, p.after, facts, func(pool *estate.Pool) drift.Pool {
 		return drift.FindPool(wall.PoolObjects(&p.after.Platform, pool))

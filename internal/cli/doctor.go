@@ -24,12 +24,12 @@ func newDoctor(a *app) *cobra.Command {
 the operator, the walls (each object compared with the declared one, and a few attacks
 tried by dry run as people of up to three tenants), what kubelets write, the placement
 engine, node classes, pools and their limits, nodes that do not start or do not end,
-PodDisruptionBudgets that hold nodes, the platform's DaemonSets, classes, quotas, DNS,
+PodDisruptionBudgets that block evictions, the platform's DaemonSets, classes, quotas, DNS,
 and other components that change tenants' pods. It changes nothing, and names the data
 that you may not read; the dry runs need the right to impersonate.
 
-With -f, the walls are those of a file, for a cluster without croft's operator, as
-with croft render | kubectl apply.
+With -f, the command compares the walls of a file, for a cluster without croft's
+operator, as with croft render | kubectl apply.
 
 Exit status 0 means that all checks ran and found no problems; there may be warnings.`,
 		Args: cobra.NoArgs,
@@ -122,7 +122,7 @@ func (a *app) printCheckup(results []doctor.Result) {
 	}
 	printSafely(a.out, "\n%s, %s", formatCount(problems, "problem"), formatCount(warnings, "warning"))
 	if n := doctor.CountUnread(results); n > 0 {
-		printSafely(a.out, "; %s could not look at everything: ask a platform admin, or for the checks holds and kubelets a cluster admin, to run this", formatCount(n, "check"))
+		printSafely(a.out, "; %s could not read all data: ask a platform admin, or for the checks holds and kubelets a cluster admin, to run this command", formatCount(n, "check"))
 	}
 	printSafely(a.out, "\n")
 }

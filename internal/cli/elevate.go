@@ -50,9 +50,9 @@ kubectl get elevations -A.`,
 	flags := c.Flags()
 	flags.StringVar(&o.tenant, "tenant", "", "name of the tenant")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace to request it in; by default the tenant's first, or, where you may not list them, the one with its name or of the context")
-	flags.StringVar(&o.role, "role", string(v1alpha1.ElevationOperator), "role to ask for")
-	flags.DurationVar(&o.duration, "for", time.Hour, "how long, at least 15m")
-	flags.StringVar(&o.reason, "reason", "", "why, for the approver and the record")
+	flags.StringVar(&o.role, "role", string(v1alpha1.ElevationOperator), "role to request")
+	flags.DurationVar(&o.duration, "for", time.Hour, "duration, at least 15m")
+	flags.StringVar(&o.reason, "reason", "", "reason, for the approver and the record")
 	flags.DurationVar(&o.wait, "wait-timeout", 30*time.Minute, "how long to wait for the approval")
 	flags.BoolVar(&o.write, "write", false, "merge the context into the kubeconfig file and make it the current one, instead of printing it")
 	_, _ = c.MarkFlagRequired("tenant"), c.MarkFlagRequired("reason")
@@ -64,8 +64,8 @@ func newElevateApprove(a *app) *cobra.Command {
 	var tenant, namespace string
 	c := &cobra.Command{
 		Use:   "approve NAME --tenant NAME",
-		Short: "Approve somebody else's request for elevation",
-		Long: `Approve somebody else's request for elevation, as a member of one of the Platform's
+		Short: "Approve another user's request for elevation",
+		Long: `Approve another user's request for elevation, as a member of one of the Platform's
 elevation.approvers. The API server refuses approvals of your own requests.`,
 		Args: requireOneName("elevation"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -82,11 +82,11 @@ elevation.approvers. The API server refuses approvals of your own requests.`,
 func (a *app) runElevate(ctx context.Context, o *elevateOptions) error {
 	switch {
 	case o.role != string(v1alpha1.ElevationOperator):
-		return fmt.Errorf("--role %s: people are elevated to the role operator; write that", escapeLine(o.role))
+		return fmt.Errorf("--role %s: only the role operator is supported: omit --role", escapeLine(o.role))
 	case o.duration < 15*time.Minute || o.duration > 24*time.Hour:
 		return fmt.Errorf("--for %s: write between 15m and 24h", o.duration)
 	case strings.TrimSpace(o.reason) == "":
-		return fmt.Errorf("--reason: say why, for the approver and the record")
+		return fmt.Errorf("--reason is empty: write a reason, for the approver and the record")
 	}
 	cluster, err := (&kubeconfigOptions{}).buildClusterEntry(a)
 	if err != nil {
@@ -141,7 +141,7 @@ func (a *app) awaitGranted(ctx context.Context, c client.Client, e *v1alpha1.Ele
 		case v1alpha1.ElevationActive:
 			return true, nil
 		case v1alpha1.ElevationRefused, v1alpha1.ElevationEnded:
-			return false, fmt.Errorf("elevation %s is refused: %s", e.Name, escapeLine(e.Status.Message))
+			return false, fmt.Errorf("elevation %s was refused: %s", e.Name, escapeLine(e.Status.Message))
 		case v1alpha1.ElevationPending:
 		}
 		if e.Status.Message != said {
@@ -151,7 +151,7 @@ func (a *app) awaitGranted(ctx context.Context, c client.Client, e *v1alpha1.Ele
 		return false, nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return failuref("elevation %s was not granted within %s: ask an approver, and make a new request; does the operator run?", e.Name, patience)
+		return failuref("elevation %s was not granted within %s: ask an approver, and make a new request; `croft status` shows whether the operator runs", e.Name, patience)
 	}
 	return toFailure(err)
 }
@@ -171,7 +171,7 @@ func (a *app) approveElevation(ctx context.Context, tenant, namespace, name stri
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, e); err != nil {
 		return toFailure(oneLineError{explainUnreachable(err)})
 	}
-	printSafely(a.err, "%s asks for the role %s in namespace %s for %s: %s\n", escapeLine(e.Spec.RequestedBy), e.Spec.Role, namespace, e.Spec.Duration.Duration, escapeLine(e.Spec.Reason))
+	printSafely(a.err, "%s requests the role %s in namespace %s for %s: %s\n", escapeLine(e.Spec.RequestedBy), e.Spec.Role, namespace, e.Spec.Duration.Duration, escapeLine(e.Spec.Reason))
 	before := e.DeepCopy()
 	e.Spec.ApprovedBy = user
 	// The patch fails if the request changed since the approver read it.

@@ -32,7 +32,7 @@ func refuseUnknownCommands(root *cobra.Command) {
 // rejectSubcommand returns the error for a group without a valid subcommand.
 func rejectSubcommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("%s what? write one of %s", c.CommandPath(), strings.Join(listCommands(c), ", "))
+		return fmt.Errorf("%s needs a subcommand: write one of %s", c.CommandPath(), strings.Join(listCommands(c), ", "))
 	}
 	return errUnknownCommand(c, args[0])
 }
@@ -73,9 +73,9 @@ func requireOneName(of string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
-			return fmt.Errorf("%s: name the %s", c.CommandPath(), of)
+			return fmt.Errorf("%s: write the name of the %s", c.CommandPath(), of)
 		case len(args) > 1:
-			return fmt.Errorf("%s: name one %s, not %d", c.CommandPath(), of, len(args))
+			return fmt.Errorf("%s: write the name of one %s, not of %d", c.CommandPath(), of, len(args))
 		case args[0] == "":
 			return errors.New("the name of the " + of + " is empty")
 		default:

@@ -55,16 +55,16 @@ disks' keys or capacity reservations.`,
 				return err
 			}
 			if own := listOwnClasses(e); len(own) > 0 {
-				printSafely(a.err, "croft: not in it: what %s needs, since its EC2NodeClass is not croft's to know\n", strings.Join(own, ", "))
+				printSafely(a.err, "croft: the output lacks the resources of %s, since croft does not manage its EC2NodeClass\n", strings.Join(own, ", "))
 			}
 			return printStack(a, stack, output)
 		},
 	}
 	files.addFlags(c)
-	c.Flags().StringVar((*string)(&options.Identity), "identity", string(iam.PodIdentity), "how Karpenter's service account comes by its role: pod-identity or irsa")
+	c.Flags().StringVar((*string)(&options.Identity), "identity", string(iam.PodIdentity), "how Karpenter's service account gets its role: pod-identity or irsa")
 	c.Flags().StringVar(&options.OIDCProvider, "oidc-provider", "", "the cluster's OIDC provider, for --identity irsa")
 	c.Flags().StringVar(&account, "service-account", "kube-system/karpenter", "namespace and name of Karpenter's service account")
-	c.Flags().BoolVar(&options.WithoutCNI, "without-cni", false, "leave the rights of the VPC CNI out of nodes' roles, if aws-node has a role of its own")
+	c.Flags().BoolVar(&options.WithoutCNI, "without-cni", false, "omit the rights of the VPC CNI from the nodes' roles, if aws-node has a role of its own")
 	output.addFlags(c, formatCloudFormation, formatTerraform, formatJSON)
 	return c
 }

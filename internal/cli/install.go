@@ -36,16 +36,16 @@ func newInstall(a *app) *cobra.Command {
 --image, the operator. Without --image no operator is deployed: run croft operator
 elsewhere, since only an operator acts on declared objects. Run the command again to
 upgrade: it does not write objects that are up to date. With --dry-run it shows what it
-would change, by dry runs of the API server, and writes nothing. With --check it tells whether
+would change, by dry runs of the API server, and writes nothing. With --check it reports whether
 croft can be installed and will work: the version of Kubernetes, the kinds that it serves,
-Karpenter, your rights, objects of others with the same names, another croft, and dry runs
-of every object. Exit status 0 means yes, 1 a problem, 2 that it could not find out.
+Karpenter, your rights, foreign objects with the same names, another croft, and dry runs
+of every object. Exit status 0 means yes, 1 a problem, and 2 that the check failed.
 
-Objects of older versions that this one does not have are deleted.
+Objects of older versions of croft that this version does not have are deleted.
 
-A croft that is older than the cluster's operator writes nothing, unless you say
---allow-downgrade. Even then it leaves croft's kinds as they are, since older definitions
-would drop what newer ones have stored.
+A croft that is older than the cluster's operator writes nothing, except with
+--allow-downgrade. Even then it does not change croft's kinds, since older definitions
+would drop stored fields of newer ones.
 
 With --authentication-config it also deploys croft proxy, for users that the API server
 cannot authenticate. The proxy gets its rights from platform.proxy, and its certificate
@@ -53,12 +53,14 @@ from the Secret croft-proxy-tls in the namespace croft-system, which you create.
 docs/identity.md.
 
 With --agent it also deploys croft agent, which sets up secondary networks on the nodes
-of pools with waitForNetworks. See docs/networks.md. With --agent-journal, too, it reads
-these nodes' journals once, for croft latency: see docs/latency.md. Pods come to these nodes
-when Multus and whereabouts are Ready there, which --network-plugins finds by their labels.
+of pools with waitForNetworks. See docs/networks.md. With --agent-journal, the agent also
+reads these nodes' journals once, for croft latency: see docs/latency.md. These nodes take
+pods when Multus and whereabouts are Ready there; --network-plugins selects their pods by
+labels.
 
 With --verify-schedule it also deploys a CronJob that runs croft verify --record. Its
-service account may act as anybody, as an administrator may: see docs/observability.md.`,
+service account may impersonate every user, as an administrator may: see
+docs/observability.md.`,
 		Example: `  croft install --image registry.example.org/croft:v0.1.0
   croft install --check
   croft install --image registry.example.org/croft:v0.2.0 --dry-run
@@ -95,32 +97,32 @@ service account may act as anybody, as an administrator may: see docs/observabil
 	}
 	c.Flags().StringVar(&options.Image, "image", "", "container image of the operator; without it the operator is not deployed")
 	c.Flags().StringSliceVar(&options.Roles, "role", nil, "names of platform.roles that the operator may write, in addition to the declared ones")
-	c.Flags().StringVar(&authentication, "authentication-config", "", "path of an AuthenticationConfiguration (apiserver.config.k8s.io): deploy croft proxy, too, which lets in the people whom it describes")
-	refusePointlessFlag(c, "authentication-config", "croft proxy is deployed with an image only; give --image", func() bool { return options.Image == "" })
-	c.Flags().BoolVar(&options.Agent, "agent", false, "deploy croft agent, too, which sets up secondary networks on nodes")
-	refusePointlessFlag(c, "agent", "croft agent is deployed with an image only; give --image", func() bool { return options.Image == "" })
+	c.Flags().StringVar(&authentication, "authentication-config", "", "path of an AuthenticationConfiguration (apiserver.config.k8s.io): also deploy croft proxy, which authenticates users by it")
+	refusePointlessFlag(c, "authentication-config", "croft proxy is deployed only with an image; add --image", func() bool { return options.Image == "" })
+	c.Flags().BoolVar(&options.Agent, "agent", false, "also deploy croft agent, which sets up secondary networks on nodes")
+	refusePointlessFlag(c, "agent", "croft agent is deployed only with an image; add --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&options.AgentJournal, "agent-journal", false, "croft agent reads the journal of its node once, for croft latency")
-	refusePointlessFlag(c, "agent-journal", "croft agent reads it; give --agent", func() bool { return !options.Agent })
+	refusePointlessFlag(c, "agent-journal", "croft agent reads the journal; add --agent", func() bool { return !options.Agent })
 	c.Flags().StringVar(&options.PluginsNamespace, "network-plugins-namespace", secondary.PluginsNamespace, "namespace of the DaemonSets of Multus and whereabouts, which nodes wait for")
-	c.Flags().StringVar(&options.PluginsLabels, "network-plugins", secondary.PluginsLabels, "labels of these DaemonSets' pods; nodes wait for none if empty")
+	c.Flags().StringVar(&options.PluginsLabels, "network-plugins", secondary.PluginsLabels, "labels of these DaemonSets' pods; if empty, nodes do not wait for them")
 	for _, of := range []string{"network-plugins-namespace", "network-plugins"} {
-		refusePointlessFlag(c, of, "nodes wait for it with croft agent only; give --agent", func() bool { return !options.Agent })
+		refusePointlessFlag(c, of, "nodes wait for these plugins only with croft agent; add --agent", func() bool { return !options.Agent })
 	}
-	c.Flags().StringVar(&options.VerifySchedule, "verify-schedule", "", "when a CronJob runs croft verify --record, such as \"17 3 * * *\"; without it none is deployed")
-	refusePointlessFlag(c, "verify-schedule", "croft verify runs by the clock with an image only; give --image", func() bool { return options.Image == "" })
+	c.Flags().StringVar(&options.VerifySchedule, "verify-schedule", "", "schedule of a CronJob that runs croft verify --record, such as \"17 3 * * *\"; without it no CronJob is deployed")
+	refusePointlessFlag(c, "verify-schedule", "the CronJob needs an image; add --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&export, "export", false, "print the objects instead of writing them")
-	c.Flags().BoolVar(&kinds, "kinds", false, "install croft's kinds and nothing else, as the chart's upgrade does")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "show what would change, and write nothing")
-	c.Flags().BoolVar(&check, "check", false, "tell whether croft can be installed and will work, and write nothing")
+	c.Flags().BoolVar(&kinds, "kinds", false, "install only croft's kinds, as the chart's upgrade does")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "show the changes, and write nothing")
+	c.Flags().BoolVar(&check, "check", false, "report whether croft can be installed and will work, and write nothing")
 	for _, other := range []string{"dry-run", "export", "kinds"} {
 		c.MarkFlagsMutuallyExclusive("check", other)
 	}
-	addDowngradeFlag(c, &downgrade, "install although the operator is of a newer version than this croft; croft's kinds stay as they are")
+	addDowngradeFlag(c, &downgrade, "install although the operator is of a newer version than this croft; croft's kinds do not change")
 	for _, of := range []string{"kubeconfig", "context", "as", "as-group", "dry-run", "allow-downgrade"} {
-		refusePointlessFlag(c, of, "--export asks no cluster", func() bool { return export })
+		refusePointlessFlag(c, of, "--export does not use a cluster", func() bool { return export })
 	}
 	for _, of := range []string{"image", "role", "authentication-config", "agent", "agent-journal", "network-plugins", "network-plugins-namespace", "verify-schedule", "export"} {
-		refusePointlessFlag(c, of, "--kinds installs the kinds alone", func() bool { return kinds })
+		refusePointlessFlag(c, of, "--kinds installs only the kinds", func() bool { return kinds })
 	}
 	return c
 }
@@ -138,7 +140,7 @@ func (a *app) installKinds(ctx context.Context, dryRun, downgrade bool) error {
 	case err != nil:
 		return toFailure(err)
 	case older:
-		printSafely(a.err, "croft's kinds stay as they are, since they are of a newer croft\n")
+		printSafely(a.err, "croft's kinds do not change, since they are of a newer croft\n")
 		return nil
 	case dryRun:
 		objects, err := install.KindObjects()
@@ -157,8 +159,8 @@ func (a *app) runInstall(ctx context.Context, options install.Options, dryRun, d
 	if err != nil {
 		return toFailure(err)
 	}
-	if err := checkNotHelm(ctx, c, "use helm upgrade, or helm uninstall first (release %s in namespace %s), "+
-		"which leaves tenants and walls as they are; croft install --kinds upgrades the kinds alone"); err != nil {
+	if err := checkNotHelm(ctx, c, "use helm upgrade, or first helm uninstall (release %s in namespace %s), "+
+		"which keeps tenants and walls; croft install --kinds upgrades only the kinds"); err != nil {
 		return toFailure(explainUnreachable(err))
 	}
 	if options.KeepKinds, err = checkInstallDowngrade(ctx, c, downgrade); err != nil {
@@ -220,7 +222,7 @@ func (a *app) warnIfOperatorMissing(ctx context.Context, c client.Client, option
 		return toFailure(err)
 	}
 	if options.Image == "" && !listener.isOperatorRunning(ctx) && listener.describeDeployment(ctx) == "" {
-		printSafely(a.err, "no operator was deployed and none runs, so nothing will be made of what is declared: %s\n", mendOperator)
+		printSafely(a.err, "no operator was deployed and none runs, so declared objects have no effect: %s\n", mendOperator)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (a *app) runInstallCheck(ctx context.Context, options install.Options) erro
 	}
 	printTable(a.out, []string{"CHECK", "STATE", "MESSAGE"}, rows)
 	if problems > 0 {
-		return failuref("%s to put right before croft install", formatCount(problems, "problem"))
+		return failuref("%s to fix before croft install", formatCount(problems, "problem"))
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (a *app) runPreflight(ctx context.Context, options install.Options) ([]inst
 // checkInstalled checks for another installation of croft.
 func checkInstalled(ctx context.Context, c client.Client) (install.Finding, error) {
 	f := install.Finding{Check: "croft", State: install.Good, Message: "not installed yet"}
-	const unknown = "not known, since you may not read its objects"
+	const unknown = "unknown, since you may not read its objects"
 	helm := checkNotHelm(ctx, c, "upgrade release %s in namespace %s with helm upgrade")
 	switch {
 	case apierrors.IsForbidden(helm):
@@ -96,9 +96,9 @@ func checkInstalled(ctx context.Context, c client.Client) (install.Finding, erro
 	case err != nil:
 		return f, err
 	case version.IsOlder(version.String(), beat.Version):
-		f.State, f.Message = install.Problem, fmt.Sprintf("the operator is croft %s, and this is the older %s: use %[1]s or a newer one, or --allow-downgrade", beat.Version, version.String())
+		f.State, f.Message = install.Problem, fmt.Sprintf("the operator is croft %s, and this is the older croft %s: use %[1]s or a newer version, or --allow-downgrade", beat.Version, version.String())
 	case beat.Version != "":
-		f.Message = fmt.Sprintf("the operator is croft %s (%s), and this is %s", beat.Version, beat.Describe(time.Now()), version.String())
+		f.Message = fmt.Sprintf("the operator is croft %s (%s), and this is croft %s", beat.Version, beat.Describe(time.Now()), version.String())
 	}
 	return f, nil
 }

@@ -55,6 +55,6 @@ func (a *app) printInstallDiff(ctx context.Context, c client.Client, objects []c
 			created++
 		}
 	}
-	printSafely(a.err, "%s would be created, and %d changed, and %d deleted; nothing was written\n", formatCount(created, "object"), len(differences)-created-len(deleted), len(deleted))
+	printSafely(a.err, "%s would be created, %d changed and %d deleted; nothing was written\n", formatCount(created, "object"), len(differences)-created-len(deleted), len(deleted))
 	return nil
 }

@@ -38,15 +38,15 @@ func newKubeconfig(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "kubeconfig --tenant NAME",
 		Short: "Print a kubeconfig for a person or a robot of a tenant",
-		Long: `Print a kubeconfig for a person of a tenant, or, with --robot, for a service account of
-it. Its context names the tenant's first namespace that you may see.
+		Long: `Print a kubeconfig for a person of a tenant, or, with --robot, for one of its service
+accounts. The context has the tenant's first namespace that you may see.
 
-A person's kubeconfig holds no secret: clients call ` + "`croft login get-token`" + `, or kubelogin
+A person's kubeconfig contains no secret: clients call ` + "`croft login get-token`" + `, or kubelogin
 with --kubelogin. Without --server it is for the cluster of the context in use.
 
-A robot's kubeconfig has clients call ` + "`croft kubeconfig token`" + `, which requests a token of
-the service account for --duration each time, with your rights and your context. For
-machines without croft, --embed-token writes a token that ends after --duration.`,
+With a robot's kubeconfig, clients call ` + "`croft kubeconfig token`" + `, which requests a
+token of the service account for --duration each time, with your rights and your context.
+For machines without croft, --embed-token writes a token that expires after --duration.`,
 		Example: `  croft kubeconfig --tenant shop --server https://k8s.example.org --certificate-authority ca.crt --issuer https://login.example.org --write
   croft kubeconfig --tenant shop --kubelogin --issuer https://login.example.org --client-id kubernetes
   croft kubeconfig --tenant shop --robot deployer --write
@@ -57,11 +57,11 @@ machines without croft, --embed-token writes a token that ends after --duration.
 	flags := c.Flags()
 	flags.StringVar(&o.tenant, "tenant", "", "name of the tenant")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the context; the tenant's first if none is given")
-	flags.StringVar(&o.server, "server", "", "URL of croft's proxy or of the API server; that of the context in use if none is given")
+	flags.StringVar(&o.server, "server", "", "URL of croft's proxy or of the API server; by default the server of the current context")
 	flags.StringVar(&o.authority, "certificate-authority", "", "path of the CA bundle for --server; the system's by default")
 	flags.BoolVar(&o.kubelogin, "kubelogin", false, "have kubelogin (kubectl oidc-login) log in instead of croft")
 	flags.BoolVar(&o.write, "write", false, "merge the context into the kubeconfig file and make it the current one, instead of printing it")
-	flags.BoolVar(&o.embed, "embed-token", false, "with --robot: write a token that ends after --duration, instead of a plugin that requests new ones")
+	flags.BoolVar(&o.embed, "embed-token", false, "with --robot: write a token that expires after --duration, instead of a plugin that requests new ones")
 	o.robot.addFlags(c)
 	o.login.addFlags(flags)
 	_ = c.MarkFlagRequired("tenant")
@@ -149,11 +149,11 @@ func (o *kubeconfigOptions) buildClusterEntry(a *app) (*clientcmdapi.Cluster, er
 	if o.server == "" {
 		name, context, config, err := a.findKubeContext()
 		if err != nil {
-			return nil, failuref("no cluster to write about: %w, or the server with --server", err)
+			return nil, failuref("no cluster is configured: %w, or set the server with --server", err)
 		}
 		cluster := config.Clusters[context.Cluster]
 		if cluster == nil {
-			return nil, failuref("the kubeconfig's context %s names cluster %s, which is not there", name, context.Cluster)
+			return nil, failuref("the kubeconfig's context %s names cluster %s, which the kubeconfig does not have", name, context.Cluster)
 		}
 		cluster = cluster.DeepCopy()
 		cluster.LocationOfOrigin, cluster.Extensions = "", nil
@@ -175,7 +175,7 @@ func (o *kubeconfigOptions) buildClusterEntry(a *app) (*clientcmdapi.Cluster, er
 			return nil, fmt.Errorf("--certificate-authority: %w", err)
 		}
 		if _, err := cert.ParseCertsPEM(cluster.CertificateAuthorityData); err != nil {
-			return nil, fmt.Errorf("--certificate-authority %s: the file holds no certificate in PEM", escapeLine(o.authority))
+			return nil, fmt.Errorf("--certificate-authority %s: the file has no PEM certificate", escapeLine(o.authority))
 		}
 	}
 	return cluster, nil

@@ -25,7 +25,7 @@ type robotFlags struct {
 
 func (f *robotFlags) addFlags(c *cobra.Command) {
 	c.Flags().StringVar(&f.name, "robot", "", "name of a service account in the tenant's namespace")
-	c.Flags().DurationVar(&f.duration, "duration", time.Hour, "how long a token of the service account lives; at least 10m, and the API server may shorten it")
+	c.Flags().DurationVar(&f.duration, "duration", time.Hour, "lifetime of the service account's tokens; at least 10m, and the API server may shorten it")
 }
 
 // validate reports values that the API server would reject.
@@ -47,8 +47,8 @@ func newRobotToken(a *app) *cobra.Command {
 		Use:   "token --robot NAME -n NAMESPACE",
 		Short: "Print a token of a service account for kubectl and other clients, as their credential plugin",
 		Long: `Print an ExecCredential (client.authentication.k8s.io) with a new token of a service
-account, which is requested with your rights. The role operator of a tenant has them. A
-kubeconfig that ` + "`croft kubeconfig --robot`" + ` writes has clients call this command.`,
+account. The command requests the token with your rights; a tenant's role operator has
+them. Clients call this command if they use a kubeconfig of ` + "`croft kubeconfig --robot`" + `.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := robot.validate(); err != nil {
@@ -116,7 +116,7 @@ func (a *app) buildRobotUser(ctx context.Context, o *kubeconfigOptions, name str
 		return nil, err
 	}
 	if o.embed {
-		printSafely(a.err, "the token ends at %s\n", status.ExpirationTimestamp.Local().Format(time.DateTime))
+		printSafely(a.err, "the token expires at %s\n", status.ExpirationTimestamp.Local().Format(time.DateTime))
 		return &clientcmdapi.AuthInfo{Token: status.Token}, nil
 	}
 	args := []string{"kubeconfig", "token", "--robot=" + o.robot.name, "--namespace=" + o.namespace, "--duration=" + o.robot.duration.String(), "--context=" + own}

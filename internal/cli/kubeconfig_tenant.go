@@ -27,7 +27,7 @@ func (a *app) findNamespace(ctx context.Context, o *kubeconfigOptions, session *
 		if err != nil {
 			return "", toFailure(err)
 		}
-		return findFirstNamespace(ctx, c, o.tenant, "the context in use", a.currentNamespace())
+		return findFirstNamespace(ctx, c, o.tenant, "the current context", a.currentNamespace())
 	}
 	token, err := session.Token(ctx, a.isInteractive())
 	if err != nil {
@@ -77,11 +77,11 @@ func findFirstNamespace(ctx context.Context, c client.Reader, tenant, who string
 				return name, nil
 			}
 		}
-		return "", toFailure(oneLineError{fmt.Errorf("%s may not list the namespaces of tenant %s, and has no role in a namespace %s: name one with --namespace", who, tenant, tenant)})
+		return "", toFailure(oneLineError{fmt.Errorf("%s may not list the namespaces of tenant %s, and has no role in a namespace %s: name a namespace with --namespace", who, tenant, tenant)})
 	case err != nil:
 		return "", toFailure(oneLineError{explainUnreachable(err)})
 	case len(namespaces.Items) == 0:
-		return "", toFailure(oneLineError{fmt.Errorf("%s may see no namespace of tenant %s: ask the platform team which group the tenant gives access to", who, tenant)})
+		return "", toFailure(oneLineError{fmt.Errorf("%s may see no namespace of tenant %s: ask the platform team which groups have access to the tenant", who, tenant)})
 	}
 	names := make([]string, len(namespaces.Items))
 	for i := range namespaces.Items {

@@ -31,9 +31,9 @@ func TestFirstNamespaceOfMembers(t *testing.T) {
 	}{
 		{name: "named as the tenant", tenant: "shop", context: "default", want: "shop"},
 		{name: "in the context", tenant: "blog", context: "blog-prod", want: "blog-prod"},
-		{name: "another tenant's in the context", tenant: "blog", context: "shop", refused: "name one with --namespace"},
+		{name: "another tenant's in the context", tenant: "blog", context: "shop", refused: "name a namespace with --namespace"},
 		{name: "another tenant's with the tenant's name", tenant: "wiki", context: "default", refused: "has no role in a namespace wiki"},
-		{name: "one that may not be read", tenant: "bank", context: "bank", refused: "name one with --namespace"},
+		{name: "one that may not be read", tenant: "bank", context: "bank", refused: "name a namespace with --namespace"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := fake.NewClientBuilder().WithScheme(scheme.New()).

@@ -41,33 +41,33 @@ func newLatency(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "latency",
 		Short: "Show how long nodes took to become ready, and where the time went",
-		Long: `Show how long nodes took to become ready, and where the time went: from the pod that
-needed the node over Karpenter's decision, the NodeClaim and the Node until that pod
-was ready, with percentiles by pool, instance type, zone and image.
+		Long: `Show how long nodes took to become ready, by phases: from the creation of the pod that
+needed the node, over Karpenter's decision, the NodeClaim and the Node, until that pod
+was ready. The percentiles are by pool, instance type, zone and image.
 
 It reads NodeClaims, Nodes, Pods and events with your own rights, and needs the right to
 list them in all namespaces. Kubernetes keeps events for an hour by default; deleted
 nodes are not shown. Unknown times are left out.
 
-The time until a node registers also has parts: cloud-init, user data, containerd, the
-kubelet. They are in the node's logs, which croft's agent reads if it may, or which you
-give by --journal: what journalctl -o short-iso-precise prints, a journal file,
-/var/log/messages or cloud-init's logs. Several files of a node are read together.
+The time until a node registers also has phases: cloud-init, user data, containerd, the
+kubelet. They come from the node's logs, which croft's agent reads with --agent-journal,
+or which you pass by --journal: output of journalctl -o short-iso-precise, a journal
+file, /var/log/messages or cloud-init's logs. Several files of one node are combined.
 
---against compares with nodes that -o json has written before, --against-pool with those
-of another pool.
+--against compares with the nodes in an earlier output of -o json, and --against-pool
+with the nodes of another pool.
 
--o wide has the parts of the boot, too, and the phases of secondary networks; markdown
-prints the events of each node, svg a picture of them, and prometheus histograms of the
+-o wide also shows the phases of the boot and of secondary networks. -o markdown prints
+the events of each node, -o svg a chart of them, and -o prometheus histograms of the
 phases in Prometheus' text format.`,
 		Example: `  croft latency
   croft latency --pool apps --since 10m
   croft latency -o svg > nodes.svg
 
-  # what happened on a node
+  # with the phases of a node's boot
   croft latency -o wide --journal ip-10-0-2-110.ec2.internal=journal.txt
 
-  # two days, two pools
+  # compare two days, or two pools
   croft latency -o json > monday.json
   croft latency --against monday.json
   croft latency --pool telco --against-pool apps`,
@@ -75,20 +75,20 @@ phases in Prometheus' text format.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runLatency(cmd.Context(), o) },
 	}
 	c.Flags().StringVar(&o.pool, "pool", "", "only nodes of this pool")
-	c.Flags().DurationVar(&o.since, "since", time.Hour, "only nodes that were requested within this time; all if 0")
+	c.Flags().DurationVar(&o.since, "since", time.Hour, "only nodes that were requested within this time; 0 for all nodes")
 	c.Flags().StringArrayVar(&o.journals, "journal", nil,
 		"a node's name and a file of its logs, as NODE=FILE; may be repeated")
 	c.Flags().StringVar(&o.against, "against", "",
-		"compare with the nodes in this file, which -o json has written; - is standard input")
+		"compare with the nodes in this file, an output of -o json; - is standard input")
 	c.Flags().StringVar(&o.againstPool, "against-pool", "",
-		"compare with nodes of this pool, of the file if there is one")
+		"compare with nodes of this pool, from the file of --against if set")
 	o.output.addFlags(c, formatTable, formatWide, formatMarkdown, formatJSON, formatSVG, formatPrometheus)
 	return c
 }
 
 func (a *app) runLatency(ctx context.Context, o latencyOptions) error {
 	if o.since < 0 {
-		return fmt.Errorf("--since %s: write how far to look back, such as 1h, or 0 for all nodes", o.since)
+		return fmt.Errorf("--since %s: write a positive duration, such as 1h, or 0 for all nodes", o.since)
 	}
 	saved, err := a.readSavedNodes(o)
 	if err != nil {
@@ -129,14 +129,14 @@ func (a *app) runLatency(ctx context.Context, o latencyOptions) error {
 }
 
 func explainNoNodes(o latencyOptions) string {
-	text := "no node"
+	text := "there is no node"
 	if o.pool != "" {
 		text += " of pool " + o.pool
 	}
 	if o.since == 0 {
-		return text + " is there"
+		return text
 	}
-	return fmt.Sprintf("%s was asked for in the last %s; --since looks further back", text,
+	return fmt.Sprintf("%s that was requested in the last %s; set a longer --since", text,
 		latency.FormatSeconds(o.since.Seconds()))
 }
 

@@ -12,13 +12,13 @@ import (
 // readSavedNodes reads the nodes to compare with. It returns none without --against.
 func (a *app) readSavedNodes(o latencyOptions) ([]latency.Timeline, error) {
 	if o.needsComparison() && (o.output == formatSVG || o.output == formatPrometheus || o.output == formatWide) {
-		return nil, fmt.Errorf("-o %s: a comparison is written as table, markdown or json", o.output)
+		return nil, fmt.Errorf("-o %s: not supported for comparisons: write table, markdown or json", o.output)
 	}
 	switch {
 	case o.against == "" && o.againstPool != "" && o.pool == "":
-		return nil, fmt.Errorf("--against-pool %s: write --pool, too: the pool to compare with it", o.againstPool)
+		return nil, fmt.Errorf("--against-pool %s: add --pool, the pool to compare with it", o.againstPool)
 	case o.against == "" && o.againstPool != "" && o.pool == o.againstPool:
-		return nil, fmt.Errorf("--against-pool %s: it is the pool of --pool; write another", o.againstPool)
+		return nil, fmt.Errorf("--against-pool %s: the pool is the one of --pool; name another", o.againstPool)
 	case o.against == "":
 		return nil, nil
 	}
@@ -28,7 +28,7 @@ func (a *app) readSavedNodes(o latencyOptions) ([]latency.Timeline, error) {
 	}
 	var saved struct{ Nodes *[]latency.Timeline }
 	if err := json.Unmarshal(text, &saved); err != nil || saved.Nodes == nil {
-		return nil, fmt.Errorf("--against %s: not the nodes that croft latency -o json writes", o.against)
+		return nil, fmt.Errorf("--against %s: the file is not an output of croft latency -o json", o.against)
 	}
 	return *saved.Nodes, nil
 }

@@ -69,8 +69,8 @@ func (j journals) readBootTimes(nodes []corev1.Node) (map[string]boot.Times, err
 	times := map[string]boot.Times{}
 	for node, log := range logs {
 		if times[node] = log.Boot(created[node]); len(times[node]) == 0 {
-			return nil, fmt.Errorf("--journal %s: its logs show nothing of a boot before %s, when the node "+
-				"registered; on the node, journalctl -o short-iso-precise prints all of them", node,
+			return nil, fmt.Errorf("--journal %s: the logs have no events of a boot before %s, when the node "+
+				"registered; on the node, journalctl -o short-iso-precise prints all logs", node,
 				created[node].UTC().Format(time.RFC3339))
 		}
 	}
@@ -91,7 +91,7 @@ func readLog(log *boot.Log, file *os.File, created time.Time) error {
 	}
 	timed, err := log.Read(file, created)
 	if err == nil && timed == 0 {
-		err = errors.New("no line of it has a time: write what journalctl -o short-iso-precise prints, " +
+		err = errors.New("no line of the file has a time: use output of journalctl -o short-iso-precise, " +
 			"/var/log/messages or cloud-init's logs")
 	}
 	return err

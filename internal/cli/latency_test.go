@@ -141,9 +141,9 @@ func TestLatency(t *testing.T) {
 func TestLatencyOfNothing(t *testing.T) {
 	kubeconfig := listing(t)
 	for args, says := range map[string]string{
-		"--since 1s":                   "no node was asked for in the last 1s; --since looks further back\n",
-		"--pool none --since 0":        "no node of pool none is there\n",
-		"--pool none --since 0 -o svg": "no node of pool none is there\n",
+		"--since 1s":                   "there is no node that was requested in the last 1s; set a longer --since\n",
+		"--pool none --since 0":        "there is no node of pool none\n",
+		"--pool none --since 0 -o svg": "there is no node of pool none\n",
 	} {
 		status, stdout, stderr := run(t, "", append(strings.Fields("latency "+args), "--kubeconfig", kubeconfig)...)
 		if status != 0 || stderr != says || (stdout != "") != strings.Contains(args, "svg") {
@@ -227,23 +227,23 @@ func TestLatencyRefuses(t *testing.T) {
 	noTime := write(t, "nothing\n")
 	const (
 		node    = "ip-10-0-2-110.ec2.internal"
-		nothing = "--journal " + node + ": its logs show nothing of a boot before 2026-11-23T10:00:23Z, when the node " +
-			"registered; on the node, journalctl -o short-iso-precise prints all of them"
+		nothing = "--journal " + node + ": the logs have no events of a boot before 2026-11-23T10:00:23Z, when the node " +
+			"registered; on the node, journalctl -o short-iso-precise prints all logs"
 	)
 	for args, says := range map[string]string{
 		"--against nowhere.json":             "--against nowhere.json: there is no such file",
-		"--against " + noTime:                "--against " + noTime + ": not the nodes that croft latency -o json writes",
-		"--against - -o svg":                 "-o svg: a comparison is written as table, markdown or json",
-		"--pool a --against-pool b -o wide":  "-o wide: a comparison is written as table, markdown or json",
-		"--against-pool apps":                "--against-pool apps: write --pool, too: the pool to compare with it",
-		"--pool apps --against-pool apps":    "--against-pool apps: it is the pool of --pool; write another",
+		"--against " + noTime:                "--against " + noTime + ": the file is not an output of croft latency -o json",
+		"--against - -o svg":                 "-o svg: not supported for comparisons: write table, markdown or json",
+		"--pool a --against-pool b -o wide":  "-o wide: not supported for comparisons: write table, markdown or json",
+		"--against-pool apps":                "--against-pool apps: add --pool, the pool to compare with it",
+		"--pool apps --against-pool apps":    "--against-pool apps: the pool is the one of --pool; name another",
 		"--pool apps --against-pool none":    "there is nothing to compare: no node of pool none",
 		"--pool none --against-pool apps":    "there is nothing to compare: no node of pool none",
 		"--journal " + node:                  "--journal " + node + ": write NODE=FILE, a node's name and a file of its logs",
 		"--journal =" + log:                  "--journal =" + log + ": write NODE=FILE, a node's name and a file of its logs",
 		"--journal " + node + "=nowhere.txt": "--journal nowhere.txt: there is no such file",
 		"--journal other=" + log:             "--journal other: the cluster has no such node",
-		"--journal " + node + "=" + noTime: "--journal " + noTime + ": no line of it has a time: write what journalctl -o short-iso-precise prints, " +
+		"--journal " + node + "=" + noTime: "--journal " + noTime + ": no line of the file has a time: use output of journalctl -o short-iso-precise, " +
 			"/var/log/messages or cloud-init's logs",
 		"--journal " + node + "=" + log:  nothing,
 		"--journal " + node + "=" + late: nothing,
@@ -293,7 +293,7 @@ func TestLatencyJournal(t *testing.T) {
 	}
 	status, old, stderr := run(t, "", "latency", "--since", "0", "--kubeconfig", kubeconfig,
 		"--journal", node+"="+write(t, string(content)))
-	const note = node + ": 19 events of its logs are from before its NodeClaim: they are left out\n"
+	const note = node + ": 19 events of its logs are older than its NodeClaim, and are omitted\n"
 	if status != 0 || !strings.Contains(old, note) {
 		t.Errorf("a journal file of another time: exit status %d: %s%s", status, old, stderr)
 	}

@@ -17,8 +17,8 @@ const (
 	// operator's start and the interval between two heartbeats.
 	grace = 15 * time.Second
 	// mendOperator is the remedy for a missing operator.
-	mendOperator = "`croft install --image IMAGE` deploys it, `croft operator` runs it here; " +
-		"to do without one, `croft render -f FILE | kubectl apply --server-side -f -`"
+	mendOperator = "`croft install --image IMAGE` deploys an operator, `croft operator` runs it on this machine; " +
+		"without an operator, use `croft render -f FILE | kubectl apply --server-side -f -`"
 )
 
 // listener detects whether an operator acts on declared objects.
@@ -67,7 +67,7 @@ func (l *listener) checkOperator(ctx context.Context, p *progress) error {
 
 // errNoOperator returns the error for a missing operator.
 func (l *listener) errNoOperator() error {
-	return fmt.Errorf("written; but %s, so nothing will be made of it: %s", l.last.Describe(time.Now()), mendOperator)
+	return fmt.Errorf("the objects were written, but have no effect yet: %s: %s", l.last.Describe(time.Now()), mendOperator)
 }
 
 // describeDeployment describes the operator's Deployment, if it exists and is not available yet.

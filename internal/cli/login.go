@@ -48,10 +48,10 @@ writes into a kubeconfig.
 
 If the kubeconfig's context uses that plugin, its flags are the defaults here.`,
 		Example: `  croft login --issuer https://login.example.org --client-id croft
-  croft login                # the context in the kubeconfig says where
+  croft login                # at the identity provider of the kubeconfig's context
   croft login --device       # on a machine without a browser
   croft login --account jane-admin --prompt login    # a second account, with a session of its own
-  croft login forget         # delete the tokens that are kept`,
+  croft login forget         # delete the stored tokens`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			session, err := f.newSession(a, cmd)
@@ -76,8 +76,8 @@ func newGetToken(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "get-token",
 		Short: "Print your ID token for kubectl and other clients, as their credential plugin",
-		Long: `Print an ExecCredential (client.authentication.k8s.io) with your ID token. A kubeconfig
-that ` + "`croft kubeconfig`" + ` writes has kubectl and other clients call this command.
+		Long: `Print an ExecCredential (client.authentication.k8s.io) with your ID token. With a
+kubeconfig of ` + "`croft kubeconfig`" + `, kubectl and other clients call this command.
 
 It prints the stored token, or a new one by the refresh token. Without either, you log
 in as with ` + "`croft login`" + `; clients without a terminal get an error instead.`,
@@ -135,11 +135,11 @@ func (f *loginFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ClientSecret, "client-secret", "", "secret of the client, for providers that issue one to native applications")
 	flags.StringVar(&o.Account, "account", "", "user to log in as, with a session of its own; one session for each provider and client by default")
 	flags.StringVar(&o.CertificateAuthority, "issuer-certificate-authority", "", "path of the CA bundle for the identity provider; the system's by default")
-	flags.StringSliceVar(&o.Scopes, "scope", nil, "scopes to request beside openid (default: those of "+strings.Join(login.DefaultScopes(), ", ")+" that the provider supports)")
+	flags.StringSliceVar(&o.Scopes, "scope", nil, "scopes to request in addition to openid (default: those of "+strings.Join(login.DefaultScopes(), ", ")+" that the provider supports)")
 	flags.StringVar(&o.Prompt, "prompt", "", "the provider's prompt, such as consent or select_account; some issue refresh tokens only after consent")
 	flags.StringVar(&o.RedirectURL, "redirect-url", login.DefaultRedirect, "redirect URL, as registered at the provider; without a port, any free one")
 	flags.StringVar(&o.GroupsClaim, "groups-claim", "groups", "claim that names your groups, for messages")
-	flags.StringVar((*string)(&o.Storage), "token-storage", string(login.Auto), "where the refresh token is kept: "+strings.Join(login.Storages(), "|"))
+	flags.StringVar((*string)(&o.Storage), "token-storage", string(login.Auto), "storage of the refresh token: "+strings.Join(login.Storages(), "|"))
 	flags.BoolVar(&o.Device, "device", false, "show a code to enter on another device")
 	flags.BoolVar(&f.noBrowser, "no-browser", false, "print the URL, and do not open it")
 }
@@ -176,7 +176,7 @@ func (f *loginFlags) newSession(a *app, cmd *cobra.Command) (*login.Session, err
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return nil, failuref("no place to keep tokens at: %w", err)
+		return nil, failuref("no directory for the tokens: %w", err)
 	}
 	o := f.options
 	o.Dir, o.Out, o.Sanitize = filepath.Join(cache, "croft", "login"), a.err, escapeLine
@@ -209,7 +209,7 @@ func (f *loginFlags) fillFromContext(a *app, flags *pflag.FlagSet) error {
 	written.addFlags(known)
 	newClusterFlags().addFlags(known)
 	if err := known.Parse(args); err != nil {
-		return fmt.Errorf("the credential plugin of the kubeconfig's context is wrong: %w: write it again with croft kubeconfig", err)
+		return fmt.Errorf("the credential plugin of the kubeconfig's context is wrong: %w: rewrite it with croft kubeconfig", err)
 	}
 	var err error
 	known.Visit(func(flag *pflag.Flag) {
@@ -265,7 +265,7 @@ func (a *app) findKubeContext() (name string, context *clientcmdapi.Context, con
 func (a *app) printLogin(token *login.Token, f *loginFlags) {
 	printSafely(a.err, "logged in as %s until %s, groups: %s\n", escapeLine(token.User), token.Expiry.Local().Format(time.DateTime), escapeLine(formatList(token.Groups)))
 	if !token.Renewable {
-		printSafely(a.err, "croft: the identity provider gave no refresh token, so that you log in again after that: request the scope offline_access, or try --prompt consent\n")
+		printSafely(a.err, "croft: the identity provider returned no refresh token, so you have to log in again after that time: request the scope offline_access, or try --prompt consent\n")
 	}
 	if len(token.Groups) == 0 {
 		printSafely(a.err, "croft: the token has no claim %s: have the identity provider add it for client %s\n", f.options.GroupsClaim, f.options.ClientID)
@@ -292,7 +292,7 @@ func (a *app) readExecRequest() (*execRequest, error) {
 	}
 	var credential clientauthenticationv1.ExecCredential
 	if err := json.Unmarshal([]byte(asked), &credential); err != nil || credential.Kind != "ExecCredential" {
-		return nil, fmt.Errorf("%s holds no ExecCredential in JSON: only Kubernetes clients set it", envExecInfo)
+		return nil, fmt.Errorf("%s is not an ExecCredential in JSON: only Kubernetes clients set it", envExecInfo)
 	}
 	switch credential.APIVersion {
 	case clientauthenticationv1.SchemeGroupVersion.String(), clientauthenticationv1beta1.SchemeGroupVersion.String():

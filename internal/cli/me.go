@@ -24,9 +24,9 @@ func newMe(a *app) *cobra.Command {
 workloads whose pods are refused, domains, pools, the classes that you may name, and your
 restrictions.
 
-It reads with your own rights; the role viewer is enough. You may not list namespaces:
-name one of your tenant's with -n, or in the kubeconfig's context, and croft finds the
-others.`,
+The command reads with your own rights; the role viewer is enough. Since you may not list
+namespaces, name one of your tenant's with -n, or in the kubeconfig's context. croft finds
+the others.`,
 		Example: "  croft me -n shop\n  croft me -n shop -o yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -36,7 +36,7 @@ others.`,
 			return a.runMe(cmd.Context(), namespace, output)
 		},
 	}
-	c.Flags().StringVarP(&namespace, "namespace", "n", "", "a namespace of your tenant; that of the kubeconfig's context if none is given")
+	c.Flags().StringVarP(&namespace, "namespace", "n", "", "a namespace of your tenant; by default the namespace of the kubeconfig's context")
 	output.addFlags(c, formatTable, formatJSON, formatYAML)
 	return c
 }

@@ -34,7 +34,7 @@ func newMigrate(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "migrate (-f FILE | --live)",
 		Short: "Convert your present setup into croft.yaml",
-		Long: `Read the objects that keep teams apart today (Karpenter's Provisioners and NodePools,
+		Long: `Read the objects that isolate teams today (Karpenter's Provisioners and NodePools,
 Gatekeeper's mutators and constraints, the values file of a chart of tenants,
 Capsule's Tenants, and the policies, bindings and quotas around them), and write
 croft.yaml and a report on every field: kept, changed, not kept, or out of croft's
@@ -45,7 +45,7 @@ both go to files in a directory, with the node classes that croft.yaml refers to
 Only --force overwrites an existing file with other content, such as one that you
 have edited. The command never writes to a cluster.
 
-The exit status is 0 if croft.yaml can be applied once you have read the report, and 2
+The exit status is 0 if croft.yaml can be applied after you have read the report, and 2
 if problems must be fixed first: each is a line on standard error, and the readable
 input is converted nevertheless. It is 1 if a cluster or a file could not be reached.`,
 		Example: `  croft migrate -f manifests/ > croft.yaml
@@ -58,8 +58,8 @@ input is converted nevertheless. It is 1 if a cluster or a file could not be rea
 	flags.StringSliceVarP(&o.names, "filename", "f", nil, "file of objects or values, a directory with its subdirectories, or - for standard input")
 	flags.BoolVar(&o.live, "live", false, "read the cluster of --kubeconfig and --context; nothing is written to it")
 	flags.StringVarP(&o.out, "out", "o", "", "directory to write croft.yaml, report.md and node classes to")
-	flags.StringVar(&o.report, "report", "text", "form of the report: text|markdown|json")
-	flags.StringVar(&o.nodeClass, "node-class", "", "kwok puts every pool on simulated nodes, to try the result on a sandbox")
+	flags.StringVar(&o.report, "report", "text", "format of the report: text|markdown|json")
+	flags.StringVar(&o.nodeClass, "node-class", "", "kwok gives every pool simulated nodes, to try the result in a sandbox")
 	flags.StringVar(&o.options.ClusterName, "cluster-name", "", "name of the cluster, if the input does not have it or uses a shell variable for it")
 	flags.StringVar(&o.options.GroupPrefix, "group-prefix", "", "the API server's prefix of groups, such as oidc:; detected by default")
 	flags.BoolVar(&o.replace, "replace-nodes", false, "with --live: let Karpenter replace the running nodes, one by one, when croft adopts their pool")
@@ -72,10 +72,10 @@ input is converted nevertheless. It is 1 if a cluster or a file could not be rea
 
 func (o *migrateOptions) validate() error {
 	if !slices.Contains([]string{"text", "markdown", "json"}, o.report) {
-		return fmt.Errorf("--report %s: no such form: write one of text|markdown|json", o.report)
+		return fmt.Errorf("--report %s: no such format: write one of text|markdown|json", o.report)
 	}
 	if o.nodeClass != "" && o.nodeClass != "kwok" {
-		return fmt.Errorf("--node-class %s: only kwok can be put in the place of what was read", o.nodeClass)
+		return fmt.Errorf("--node-class %s: only kwok can replace the node classes of the input", o.nodeClass)
 	}
 	o.options.Kwok = o.nodeClass == "kwok"
 	o.options.HoldNodes = o.live && !o.replace
@@ -197,7 +197,7 @@ func (a *app) writeMigrated(r *migrate.Result, o migrateOptions) error {
 	if err := writeFiles(o.out, files, o.force); err != nil {
 		return err
 	}
-	printSafely(a.err, "%s: wrote croft.yaml and what became of everything, report.md\n%s\n", o.out, r.Summary())
+	printSafely(a.err, "%s: wrote croft.yaml and the report, report.md\n%s\n", o.out, r.Summary())
 	return nil
 }
 

@@ -29,7 +29,7 @@ func writeFiles(directory string, files map[string]func(io.Writer) error, force 
 		case err != nil:
 			return explainFileError(path, err)
 		case !force && !bytes.Equal(there, contents[name]):
-			return fmt.Errorf("%s: is there already, and says something else: nothing was written; move it away, or write over it with --force", path)
+			return fmt.Errorf("%s: the file exists with other content, so nothing was written: move it, or overwrite it with --force", path)
 		}
 	}
 	if err := os.MkdirAll(directory, 0o755); err != nil {

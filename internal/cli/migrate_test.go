@@ -32,13 +32,13 @@ func TestMigrateBadInput(t *testing.T) {
 		line string
 	}{
 		"truncated YAML":     {aPool + "---\n" + onIt + "---\nkind: [\n", "bad.yaml:11: not YAML: "},
-		"a launch template":  {"apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: old}\nspec:\n  provider:\n    launchTemplate: mine\n", "bad.yaml:6: Provisioner/old: spec.provider.launchTemplate: a launch template cannot be converted"},
-		"two that disagree":  {strings.ReplaceAll(aPool, "jobs", "apps") + "---\n" + strings.Replace(strings.Replace(onIt, "name: shop", "name: other", 1), "node-pool: jobs", "node-pool: apps", 1), "bad.yaml:9: Assign/other: spec.parameters.assign.value: puts tenant shop on pool apps, and Assign/shop at "},
-		"an unknown pool":    {"tenants:\n  bank: {nodePool: jbos}\n", "bad.yaml:2: values: tenants.bank.nodePool: there is no pool jbos among what was read; did you mean jobs?"},
-		"two of one name":    {strings.Replace(aPool, "kwok.sh", "azure.com", 1), "bad.yaml:1: NodePool/jobs: is another object of this name than the one at "},
-		"a shell variable":   {strings.Replace(strings.ReplaceAll(aPool, "jobs", "apps"), "name: default", "name: $CLASS", 1), "bad.yaml:4: NodePool/apps: spec.template.spec.nodeClassRef.name: $CLASS is a shell variable that nobody has filled in: write in its place"},
+		"a launch template":  {"apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: old}\nspec:\n  provider:\n    launchTemplate: mine\n", "bad.yaml:6: Provisioner/old: spec.provider.launchTemplate: launch templates cannot be converted"},
+		"two that disagree":  {strings.ReplaceAll(aPool, "jobs", "apps") + "---\n" + strings.Replace(strings.Replace(onIt, "name: shop", "name: other", 1), "node-pool: jobs", "node-pool: apps", 1), "bad.yaml:9: Assign/other: spec.parameters.assign.value: puts tenant shop on pool apps, but Assign/shop at "},
+		"an unknown pool":    {"tenants:\n  bank: {nodePool: jbos}\n", "bad.yaml:2: values: tenants.bank.nodePool: the input has no pool jbos; did you mean jobs?"},
+		"two of one name":    {strings.Replace(aPool, "kwok.sh", "azure.com", 1), "bad.yaml:1: NodePool/jobs: this object is ignored, since it has the name of the object at "},
+		"a shell variable":   {strings.Replace(strings.ReplaceAll(aPool, "jobs", "apps"), "name: default", "name: $CLASS", 1), "bad.yaml:4: NodePool/apps: spec.template.spec.nodeClassRef.name: $CLASS is a shell variable without a value: replace it by its value"},
 		"no object":          {"hello: world\n", "bad.yaml:1: document 1 is neither an object, with apiVersion and kind, nor a values file"},
-		"croft.yaml already": {"platform: {clusterName: demo}\n", "bad.yaml:1: this is croft.yaml already"},
+		"croft.yaml already": {"platform: {clusterName: demo}\n", "bad.yaml:1: this is already a croft.yaml"},
 		"a list":             {"- a\n", "bad.yaml:1: a document must be a mapping"},
 		"empty":              {"", "bad.yaml: the file is empty"},
 		"a duplicate key":    {strings.Replace(aPool, "kind: NodePool", "kind: NodePool\nkind: NodePool", 1), "bad.yaml:3: kind: written twice, on line 2 already"},
@@ -61,7 +61,7 @@ func TestMigrateBadInput(t *testing.T) {
 			if !strings.Contains(stderr, c.line) {
 				t.Errorf("no line says %q:\n%s", c.line, stderr)
 			}
-			if !strings.Contains(stdout, "  shop:\n    pool: jobs\n") || !strings.Contains(stderr, "1 tenant; of what was read") {
+			if !strings.Contains(stdout, "  shop:\n    pool: jobs\n") || !strings.Contains(stderr, "1 tenant; values of the input kept") {
 				t.Errorf("the rest is missing:\n%s%s", stdout, stderr)
 			}
 			if status, _, stderr := run(t, stdout, "check", "-f", "-"); status != 0 {

@@ -49,10 +49,10 @@ pods stay where they are until they are re-created.
 workload after the other, as ` + "`kubectl rollout restart`" + ` does, and waits for each. If a
 restart would stop more pods at once than a PodDisruptionBudget allows, it evicts pods
 one by one instead. Jobs run to their end. Pods without a rollout are named, and
-evicted only with --evict.
+are evicted only with --evict.
 
 The previous pool is recorded on the Tenant (croft.dev/moved-from). --undo declares it
-again, and moves the pods back: change your file too, or the next ` + "`croft apply`" + `
+again, and moves the pods back. Also change your file: otherwise the next ` + "`croft apply`" + `
 declares the new pool again.
 
 Exit status 0 means that no pods are left to move, except for Jobs; with --dry-run, that
@@ -65,9 +65,9 @@ the plan is complete.`,
 	}
 	flags := c.Flags()
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "move the pods of this namespace only")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "list the workloads to restart, and do nothing")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	flags.BoolVar(&o.evict, "evict", false, "evict pods without a rollout, too; bare pods are not re-created")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "list the workloads to restart, and change nothing")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	flags.BoolVar(&o.evict, "evict", false, "also evict pods without a rollout; bare pods are not re-created")
 	flags.BoolVar(&o.undo, "undo", false, "declare the pool that the pods were moved from, and move them back")
 	flags.DurationVar(&o.timeout, "wait-timeout", 10*time.Minute, "how long to wait for each workload")
 	o.output.addFlags(c, formatTable, formatJSON, formatYAML)
@@ -119,7 +119,7 @@ func checkAllMoved(tenant string, plan []move.Workload) error {
 		}
 	}
 	if len(names) > 0 {
-		return failuref("pods of tenant %s still run where they may not: %s", tenant, strings.Join(names, ", "))
+		return failuref("pods of tenant %s still run on nodes of other pools: %s", tenant, strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (a *app) moveEach(ctx context.Context, m *move.Mover, moving []move.Workloa
 		err := m.Move(ctx, &moving[i], o.timeout, func(text string) { p.update("%s", text) })
 		p.finish()
 		if err != nil {
-			return failuref("%w\n%d of %d are moved; run the same command again to go on", explainUnreachable(err), i, len(moving))
+			return failuref("%w\n%d of %d workloads are moved; run the same command again to continue", explainUnreachable(err), i, len(moving))
 		}
 		printSafely(a.err, "%d/%d %s runs on its tenant's pool\n", i+1, len(moving), &moving[i])
 	}
@@ -159,7 +159,7 @@ func (a *app) undoMove(ctx context.Context, c client.Client, name string, o *mov
 	var tenant v1alpha1.Tenant
 	if err := c.Get(ctx, client.ObjectKey{Name: name}, &tenant); err != nil {
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("there is no tenant %s: `croft status` lists those that there are", name)
+			return errNoTenant(name)
 		}
 		return toFailure(explainUnreachable(err))
 	}
@@ -171,7 +171,7 @@ func (a *app) undoMove(ctx context.Context, c client.Client, name string, o *mov
 	if err != nil {
 		return toFailure(explainUnreachable(err))
 	}
-	printSafely(a.err, "tenant %s declares pool %s again; write it into your file, too\n", name, pool)
+	printSafely(a.err, "tenant %s declares pool %s again; also change your file\n", name, pool)
 	tenant.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tenant"))
 	return awaitReady(ctx, c, newProgress(a.err), []client.Object{&tenant}, o.timeout)
 }
@@ -184,7 +184,7 @@ func (a *app) printMove(tenant string, plan []move.Workload, f format) error {
 		printSafely(a.out, "every pod of tenant %s runs on a pool of the tenant\n", tenant)
 		return nil
 	}
-	thens := map[move.Way]string{move.Restart: "is restarted", move.Evict: "is evicted, one pod after the other", move.Wait: "is left to end", move.Leave: "STAYS"}
+	thens := map[move.Way]string{move.Restart: "is restarted", move.Evict: "is evicted, one pod after the other", move.Wait: "runs to its end", move.Leave: "STAYS"}
 	var rows [][]string
 	for i := range plan {
 		w := &plan[i]
@@ -200,7 +200,7 @@ func (a *app) printMove(tenant string, plan []move.Workload, f format) error {
 		}
 		rows = append(rows, []string{w.Namespace, w.Kind + "/" + w.Name, fmt.Sprint(len(w.Pods)), strings.Join(pools, ","), then})
 	}
-	a.printSection("Pods that run where they may not:", []string{"NAMESPACE", "WORKLOAD", "PODS", "POOL NOW", "THEN"}, rows)
+	a.printSection("Pods on nodes of other pools than the tenant's:", []string{"NAMESPACE", "WORKLOAD", "PODS", "CURRENT POOL", "ACTION"}, rows)
 	return nil
 }
 
@@ -222,9 +222,9 @@ func (a *app) warnOfMisplacedPods(ctx context.Context, e *estate.Estate, tenant 
 	if len(strays) == 0 {
 		return nil
 	}
-	says := "1 pod runs where it may not: restart it"
+	says := "1 pod runs on a node of another pool"
 	if len(strays) > 1 {
-		says = fmt.Sprintf("%d pods run where they may not: restart them", len(strays))
+		says = fmt.Sprintf("%d pods run on nodes of other pools", len(strays))
 	}
-	return failuref("tenant %s: %s, such as %s/%s on %s; `croft move tenant %s` does it", tenant, says, strays[0].Namespace, strays[0].Pod, strays[0].DescribeNode(), tenant)
+	return failuref("tenant %s: %s, such as %s/%s on %s: restart with `croft move tenant %s`", tenant, says, strays[0].Namespace, strays[0].Pod, strays[0].DescribeNode(), tenant)
 }

@@ -30,18 +30,18 @@ func newNetworksPlan(a *app) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "plan -f FILE",
-		Short: "Show what a file's secondary networks need in AWS, and how many pods they carry",
-		Long: `Show what a file's secondary networks need in AWS, and how many pods they carry,
-without a cluster and without an account: the CIDR reservations of the subnets, the
-addresses in them that pods may have, and for each pool the network interfaces and
+		Short: "Show the AWS resources and the pods of a file's secondary networks",
+		Long: `Show the AWS resources that a file's secondary networks need, and the maximum number
+of their pods, without a cluster and without an account: the CIDR reservations of the
+subnets, the addresses for pods in them, and for each pool the network interfaces and
 addresses of its instance types.
 
--o cli, cloudformation and terraform print the reservations, to be made before the
-first pod: a subnet gives the addresses of an explicit reservation to nothing by itself.
+-o cli, cloudformation and terraform print the reservations. Create them before the
+first pod: AWS then assigns their addresses only on explicit request.
 
-What does not fit is refused with the line of the file: networks that overlap, a
-reservation that holds the gateway or leaves no address for the nodes, and instance
-types with too few network interfaces.`,
+The command refuses, with the line of the file, networks that overlap, a reservation
+that contains the gateway or leaves no address for the nodes, and instance types with
+too few network interfaces.`,
 		Example: `  croft networks plan -f croft.yaml
   croft networks plan -f croft.yaml -o cli | sh -e
   croft networks plan -f croft.yaml -o cloudformation > reservations.yaml

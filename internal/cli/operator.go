@@ -16,7 +16,8 @@ func newOperator(a *app) *cobra.Command {
 		Use:   "operator",
 		Short: "Run croft's controllers until stopped",
 		Long: `Run croft's controllers until stopped. Inside a cluster it acts as
-its service account, elsewhere as the kubeconfig's user. The walls stand without it.`,
+its service account, elsewhere as the kubeconfig's user. The walls stay in force while
+no operator runs.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -32,11 +33,11 @@ its service account, elsewhere as the kubeconfig's user. The walls stand without
 	}
 	c.Flags().StringVar(&options.HealthAddr, "health-addr", ":8081", "address of /healthz and /readyz; 0 for none")
 	c.Flags().StringVar(&options.MetricsAddr, "metrics-addr", ":8080", "address of /metrics; 0 for none")
-	c.Flags().BoolVar(&options.LeaderElect, "leader-elect", true, "let one of several replicas work and the others stand by")
-	c.Flags().StringSliceVar(&options.APIServers, "api-servers", nil, "HOST:PORT of each API server that has to confirm a tenant's rules; those of the EndpointSlice default/kubernetes if empty")
-	c.Flags().StringVar(&of, "network-plugins-namespace", secondary.PluginsNamespace, "namespace of the DaemonSets that nodes of pools with waitForNetworks wait for")
-	c.Flags().StringVar(&plugins, "network-plugins", secondary.PluginsLabels, "labels of these DaemonSets' pods; nodes wait for none if empty")
-	c.Flags().StringVar(&options.Trace.Endpoint, "tracing-endpoint", "", "HOST:PORT of an OpenTelemetry collector that takes traces of reconciles (OTLP by gRPC, without TLS); no traces without")
-	c.Flags().Int32Var(&options.Trace.RatePerMillion, "tracing-rate-per-million", 10_000, "how many of a million reconciles are traced")
+	c.Flags().BoolVar(&options.LeaderElect, "leader-elect", true, "elect a leader: of several replicas, only one works")
+	c.Flags().StringSliceVar(&options.APIServers, "api-servers", nil, "HOST:PORT of each API server that has to confirm a tenant's rules; by default the addresses in the EndpointSlice default/kubernetes")
+	c.Flags().StringVar(&of, "network-plugins-namespace", secondary.PluginsNamespace, "namespace of the network plugins' DaemonSets, for which nodes of pools with waitForNetworks wait")
+	c.Flags().StringVar(&plugins, "network-plugins", secondary.PluginsLabels, "labels of these DaemonSets' pods; if empty, nodes do not wait for them")
+	c.Flags().StringVar(&options.Trace.Endpoint, "tracing-endpoint", "", "HOST:PORT of an OpenTelemetry collector for traces of reconciles (OTLP by gRPC, without TLS); without it there are no traces")
+	c.Flags().Int32Var(&options.Trace.RatePerMillion, "tracing-rate-per-million", 10_000, "number of reconciles to trace, of each million")
 	return c
 }

@@ -41,7 +41,7 @@ func (f *format) addFlags(c *cobra.Command, allowed ...format) {
 	run := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if !slices.Contains(allowed, *f) {
-			return fmt.Errorf("-o %s: no such output format: write one of %s", *f, list)
+			return fmt.Errorf("-o %s: unknown output format: write one of %s", *f, list)
 		}
 		return run(cmd, args)
 	}

@@ -82,7 +82,7 @@ func (a *app) readOverview(ctx context.Context, c client.Client, files *subjectF
 		selection: pick, rendered: files.isRendered(), wrong: map[string]sets.Set[apply.State]{},
 	}
 	if look.rendered {
-		look.Operator = operatorStatus{believable: true, Says: "none is asked: the walls of " + strings.Join(files.names, ", ") + ", without an operator"}
+		look.Operator = operatorStatus{believable: true, Says: "not read: these are the walls of " + strings.Join(files.names, ", ") + ", for a cluster without an operator"}
 	} else {
 		beat, err := heartbeat.Read(ctx, c)
 		if err != nil {
@@ -149,7 +149,7 @@ func newOperatorStatus(beat heartbeat.Beat, now time.Time) operatorStatus {
 		s.Says += ", on " + beat.Holder + ", version " + beat.Version
 		s.Skew = version.Skew(version.String(), beat.Version)
 	case !s.believable:
-		s.Says += ". What follows is what it last saw; only the walls are as they are now"
+		s.Says += ". The status of pools and tenants is from its last run; only the walls are current"
 	}
 	return s
 }

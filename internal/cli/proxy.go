@@ -68,7 +68,7 @@ who needs permission to impersonate.`,
 	c.Flags().StringVar(&clientCA, "client-ca-file", "", "path of the CA bundle for client certificates; reloaded when it changes. By default they are not accepted")
 	c.Flags().StringVar(&serving.Addr, "addr", ":8443", "address to listen on")
 	c.Flags().StringVar(&serving.HealthAddr, "health-addr", ":8081", "address of /healthz, /readyz and /metrics; 0 disables them")
-	c.Flags().DurationVar(&serving.Drain, "drain", time.Minute, "how long open requests may continue after the proxy is told to stop")
+	c.Flags().DurationVar(&serving.Drain, "drain", time.Minute, "how long open requests may continue after the proxy is stopped")
 	c.Flags().StringVar(&auditLog, "audit-log-path", "", "path of the audit log, in audit.k8s.io/v1 JSON; - for standard output. By default nothing is recorded")
 	c.Flags().StringVar(&options.Audit.PolicyFile, "audit-policy-file", "", "path of an audit.k8s.io/v1 Policy; by default the metadata of every request is recorded")
 	for _, required := range []string{"authentication-config", "tls-cert-file", "tls-private-key-file"} {

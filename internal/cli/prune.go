@@ -109,7 +109,7 @@ func listFirstNames[T any](all []T, name func(T) string) []string {
 // printLeftAlone lists the objects in one line.
 func (b *extraObjects) printLeftAlone(a *app) {
 	if !b.isEmpty() {
-		printSafely(a.err, "the cluster also has %s, which this file does not name: left alone; --prune deletes what the file does not name\n", b)
+		printSafely(a.err, "the cluster also has %s, which this file does not name: they stay; --prune deletes them\n", b)
 	}
 }
 
@@ -177,9 +177,9 @@ func (b *extraObjects) confirmPruning(ctx context.Context, a *app, c client.Read
 		return nil
 	}
 	if file, ok := a.in.(*os.File); !ok || !isatty.IsTerminal(file.Fd()) {
-		return failuref("nothing was written: --prune asks before it deletes, and standard input is no terminal: run it on one, or add --yes")
+		return failuref("nothing was written: --prune asks for a confirmation, and standard input is not a terminal: use a terminal, or add --yes")
 	}
-	printSafely(a.err, "Type yes to go on: ")
+	printSafely(a.err, "Type yes to continue: ")
 	if a.readAnswer() != "yes" {
 		return failuref("nothing was written")
 	}

@@ -33,11 +33,11 @@ func newReach(a *app) *cobra.Command {
 	var o reachOptions
 	c := &cobra.Command{
 		Use:   "reach",
-		Short: "Show who can connect to whom",
-		Long: `Show who can connect to whom: evaluates all network policies in the cluster,
-of any author: Kubernetes' NetworkPolicies, Calico's policies and
-ClusterNetworkPolicies, together and in their order. It does not check whether the
-network plugin enforces them.
+		Short: "Show which namespaces can connect to each other",
+		Long: `Show which namespaces can connect to each other. The command evaluates all network
+policies in the cluster, croft's and others, together and in their order: Kubernetes'
+NetworkPolicies, Calico's policies and ClusterNetworkPolicies. It does not check whether
+the network plugin enforces them.
 
 With --from and --to it names the policies that decide.`,
 		Args: cobra.NoArgs,
@@ -106,7 +106,7 @@ func (a *app) runReach(ctx context.Context, o reachOptions) error {
 func (a *app) printConnection(policies *netpol.Map, o reachOptions) error {
 	for _, n := range []string{o.from, o.to} {
 		if _, err := netip.ParseAddr(n); !policies.Has(n) && (err != nil || n == o.from) {
-			return fmt.Errorf("there is no namespace %s: `croft reach` lists those of tenants", n)
+			return fmt.Errorf("there is no namespace %s: `croft reach` lists the tenants' namespaces", n)
 		}
 	}
 	var verdict netpol.Verdict
@@ -115,7 +115,7 @@ func (a *app) printConnection(policies *netpol.Map, o reachOptions) error {
 		verdict, err = policies.Connects(o.from, o.to, o.port, o.protocol)
 	} else {
 		if o.port == 0 {
-			return errors.New("--port: say which port of the address is connected to")
+			return errors.New("--port is missing: set the destination port at the address")
 		}
 		verdict, err = policies.Evaluate(attack.Flow{FromNamespace: o.from, ToIP: o.to, Port: o.port, Protocol: o.protocol})
 	}
@@ -127,9 +127,9 @@ func (a *app) printConnection(policies *netpol.Map, o reachOptions) error {
 	}
 	word := map[bool]string{true: "can connect", false: "cannot connect"}[verdict.Allowed]
 	printSafely(a.out, "%s: %s\n", verdict.Connection, word)
-	printSafely(a.out, "  out of %s: %s\n", o.from, describeDecision(verdict.Egress))
+	printSafely(a.out, "  egress of %s: %s\n", o.from, describeDecision(verdict.Egress))
 	if policies.Has(o.to) {
-		printSafely(a.out, "  into %s: %s\n", o.to, describeDecision(verdict.Ingress))
+		printSafely(a.out, "  ingress of %s: %s\n", o.to, describeDecision(verdict.Ingress))
 	}
 	return nil
 }
@@ -143,11 +143,11 @@ func describeDecision(d netpol.Direction) string {
 	case len(d.Selecting) == 0:
 		return "allowed, since no policy selects the pod"
 	case d.Allowed && len(d.Allowing) == 0:
-		return "allowed, since none decides of " + strings.Join(d.Selecting, ", ")
+		return "allowed, since no rule applies of " + strings.Join(d.Selecting, ", ")
 	case d.Allowed:
 		return "allowed by " + strings.Join(d.Allowing, ", ")
 	default:
-		return "denied: let through by none of " + strings.Join(d.Selecting, ", ")
+		return "denied, since no rule allows it of " + strings.Join(d.Selecting, ", ")
 	}
 }
 
@@ -221,7 +221,7 @@ func (a *app) printReachSummary(policies *netpol.Map, o reachOptions) error {
 			}
 		}
 	}
-	printSafely(a.out, "%s, %s: too many for a matrix; -o json has it, and --from and --to ask about two\n", formatCount(len(tenants), "tenant"), formatCount(namespaces, "namespace"))
+	printSafely(a.out, "%s, %s: too many for a matrix; -o json prints all, and --from and --to explain one connection\n", formatCount(len(tenants), "tenant"), formatCount(namespaces, "namespace"))
 	sample := ""
 	if judged < total {
 		sample = fmt.Sprintf(", a sample of %d", total)

@@ -27,15 +27,15 @@ func newRender(a *app) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "render -f FILE",
-		Short: "Print every object that croft makes from a file, without a cluster",
-		Long: `Print every object that croft makes from a file: for review, or for a cluster that is
+		Short: "Print every object that croft renders from a file, without a cluster",
+		Long: `Print every object that croft renders from a file: for review, or for a cluster that is
 managed by GitOps without croft's operator. The same file gives the same bytes.
 
 The cluster needs croft's kinds (croft install) and Karpenter's.
 
 With --objects it prints the declared objects instead, the Platform, Pools, Tenants and
 SecondaryNetworks, each with the fields that the file sets: for Flux or Argo CD to apply
-to a cluster with croft's operator (docs/gitops.md). Files are checked as one.
+to a cluster with croft's operator (docs/gitops.md). Several files are checked together.
 
 With --dex it prints the configuration of Dex instead, with the client for croft login.
 Add the connector to your own identity provider; a comment names the groups that it has
@@ -70,11 +70,11 @@ manifests with its own rights.`,
 	files.addFlags(c)
 	output.addFlags(c, formatYAML, formatJSON)
 	flags := c.Flags()
-	flags.BoolVar(&declared, "objects", false, "print the declared objects (Platform, Pools, Tenants), instead of what croft makes from them")
+	flags.BoolVar(&declared, "objects", false, "print the declared objects (Platform, Pools, Tenants), instead of the objects that croft renders from them")
 	flags.BoolVar(&withDex, "dex", false, "print the configuration of Dex for croft login, instead of objects")
 	flags.StringVar(&options.Issuer, "issuer", "", "with --dex: URL of Dex, as in its tokens")
 	flags.StringVar(&options.ClientID, "client-id", "croft", "with --dex: ID of croft login's client")
-	flags.BoolVar(&withArgoCD, "argocd", false, "print Argo CD's objects for tenants' sources, instead of croft's")
+	flags.BoolVar(&withArgoCD, "argocd", false, "print Argo CD's objects for tenants' sources, instead of croft's objects")
 	flags.StringVar(&namespace, "argocd-namespace", "argocd", "with --argocd: namespace that Argo CD runs in")
 	for _, flag := range []string{"issuer", "client-id"} {
 		refusePointlessFlag(c, flag, "it is for --dex", func() bool { return !withDex })
@@ -87,11 +87,11 @@ manifests with its own rights.`,
 // renderArgoCD prints the objects that Argo CD needs to apply tenants' sources.
 func (a *app) renderArgoCD(e *estate.Estate, namespace string, output format) error {
 	if e.Platform.GitOps != v1alpha1.GitOpsArgoCD {
-		return errors.New("--argocd: croft's operator writes objects of Flux for this file: set platform.gitops to ArgoCD, or leave --argocd out")
+		return errors.New("--argocd: croft's operator writes objects of Flux for this file: set platform.gitops to ArgoCD, or omit --argocd")
 	}
 	for _, t := range e.Tenants {
 		if slices.Contains(t.Namespaces, namespace) {
-			return fmt.Errorf("--argocd-namespace: %s is a namespace of tenant %s, and what writes there could have Argo CD apply anything: name Argo CD's own namespace",
+			return fmt.Errorf("--argocd-namespace: %s is a namespace of tenant %s, whose people could make Argo CD apply any object: name Argo CD's own namespace",
 				namespace, t.Name)
 		}
 	}

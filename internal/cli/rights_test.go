@@ -145,7 +145,7 @@ func (p *people) testMe(t *testing.T) {
 		"viewer":          {"oidc:guests", "shop-dev", 0, []string{"croft-viewer", "look, read logs", "run workloads: no role of yours gives it", "StorageClasses    any\n"}},
 		"stranger":        {"oidc:others", "shop-prod", 2, []string{"you have no role in namespace shop-prod: name a namespace of your tenant with -n NAMESPACE"}},
 		"no namespace":    {"oidc:devs", "", 2, []string{"you have no role in namespace default"}},
-		"nobody's, admin": {"platform-admins", "default", 2, []string{"namespace default is no tenant's"}},
+		"nobody's, admin": {"platform-admins", "default", 2, []string{"namespace default belongs to no tenant"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, stdout, stderr := run(t, "", "me", "--kubeconfig", p.kubeconfig(c.group, c.namespace))

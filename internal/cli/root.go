@@ -93,7 +93,7 @@ func newRoot(a *app) *cobra.Command {
 		Use:   "croft",
 		Short: "Many teams on one Kubernetes cluster, with four walls around each",
 		Long: `croft turns one file of tenants and node pools into four walls around each
-tenant (network, nodes, identity, policy), keeps them up, and proves that they hold.`,
+tenant (network, nodes, identity, policy), repairs them, and proves that they hold.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version.String(),
@@ -105,15 +105,15 @@ tenant (network, nodes, identity, policy), keeps them up, and proves that they h
 	a.cluster.addFlags(root.PersistentFlags())
 	root.AddGroup(
 		&cobra.Group{ID: "declare", Title: "Declare:"},
-		&cobra.Group{ID: "look", Title: "Look:"},
-		&cobra.Group{ID: "run", Title: "Run:"},
-		&cobra.Group{ID: "get in", Title: "Get in:"},
+		&cobra.Group{ID: "inspect", Title: "Inspect:"},
+		&cobra.Group{ID: "run", Title: "Run croft:"},
+		&cobra.Group{ID: "access", Title: "Get access:"},
 	)
 	for group, commands := range map[string][]*cobra.Command{
 		"declare": {newCheck(a), newTry(a), newRender(a), newIAM(a), newNetworks(a), newDiff(a), newApply(a), newAdopt(a), newMove(a), newDelete(a), newMigrate(a)},
-		"look":    {newStatus(a), newVerify(a), newCertificate(a), newReach(a), newWhy(a), newLatency(a), newDoctor(a), newSupportBundle(a), newMe(a)},
+		"inspect": {newStatus(a), newVerify(a), newCertificate(a), newReach(a), newWhy(a), newLatency(a), newDoctor(a), newSupportBundle(a), newMe(a)},
 		"run":     {newInstall(a), newUninstall(a), newOperator(a), newProxy(a), newAgent(a)},
-		"get in":  {newLogin(a), newKubeconfig(a), newElevate(a)},
+		"access":  {newLogin(a), newKubeconfig(a), newElevate(a)},
 		"":        {newVersion(a), newPacketsProgram(a)},
 	} {
 		for _, c := range commands {

@@ -26,8 +26,8 @@ func checkInstallDowngrade(ctx context.Context, c client.Reader, allowed bool) (
 	}
 	older := version.IsOlder(version.String(), beat.Version)
 	if older && !allowed {
-		return true, fmt.Errorf("the operator is croft %s, and this is the older %s: nothing was written; use %[1]s "+
-			"or a newer one, or go back to %[2]s with --allow-downgrade, which leaves croft's kinds as they are",
+		return true, fmt.Errorf("the operator is croft %s, and this is the older croft %s: nothing was written; use %[1]s "+
+			"or a newer version, or downgrade to %[2]s with --allow-downgrade, which does not change croft's kinds",
 			beat.Version, version.String())
 	}
 	return older, nil
@@ -44,6 +44,6 @@ func checkApplyDowngrade(ctx context.Context, c client.Reader, allowed bool) err
 	if allowed || !version.IsOlderMinor(version.String(), beat.Version) {
 		return nil
 	}
-	return fmt.Errorf("the operator is croft %s, and this is the older %s, which does not know all of its fields: "+
-		"nothing was written; use %[1]s, or say --allow-downgrade", beat.Version, version.String())
+	return fmt.Errorf("the operator is croft %s, and this is the older croft %s, which does not know all of its fields: "+
+		"nothing was written; use %[1]s, or add --allow-downgrade", beat.Version, version.String())
 }

@@ -47,15 +47,15 @@ func TestVersions(t *testing.T) {
 		s.newCluster(t)
 	}
 	s.expect(t, "install --image croft:v0.1.0", 0)
-	s.expect(t, "install --image croft:v0.1.0 --dry-run", 0, "0 objects would be created, and 0 changed")
-	s.expect(t, "install --image croft:v0.2.0 --dry-run", 0, "-        image: croft:v0.1.0", "+        image: croft:v0.2.0", "0 objects would be created, and 1 changed")
+	s.expect(t, "install --image croft:v0.1.0 --dry-run", 0, "0 objects would be created, 0 changed")
+	s.expect(t, "install --image croft:v0.2.0 --dry-run", 0, "-        image: croft:v0.1.0", "+        image: croft:v0.2.0", "0 objects would be created, 1 changed")
 	file := write(t, good)
 	s.expect(t, "apply --wait=false -f "+file, 0)
 	s.expect(t, "version", 0, "croft v0.1.0", "operator unknown: no operator has been seen")
 
 	s.operator(t, "v0.2.0")
 	s.takeField(t)
-	newer := "the operator is croft v0.2.0, and this is the older v0.1.0"
+	newer := "the operator is croft v0.2.0, and this is the older croft v0.1.0"
 	s.expect(t, "version", 0, "operator v0.2.0", "this croft is v0.1.0, and the operator is v0.2.0: use the operator's version of croft")
 	s.expect(t, "version -o json", 0, `"operator": "v0.2.0"`, `"skew": "this croft is`)
 	s.expect(t, "version --client", 0, "croft v0.1.0")
@@ -78,7 +78,7 @@ func TestVersions(t *testing.T) {
 	version.Version = "v0.3.0"
 	s.expect(t, "status", 1, "SKEW", "upgrade the operator")
 	s.expect(t, "apply --wait=false -f "+file, 0)
-	s.expect(t, "install --kinds --dry-run", 0, "+              "+field+":", "0 objects would be created, and 1 changed")
+	s.expect(t, "install --kinds --dry-run", 0, "+              "+field+":", "0 objects would be created, 1 changed")
 	s.expect(t, "install --image croft:v0.3.0", 0)
 	if !s.hasField(t) {
 		t.Error("an upgrade has not changed the kinds")

@@ -25,17 +25,17 @@ are compared with the objects in the cluster.
 
 CPU, MEMORY and PODS of a tenant are its namespaces' use of their quota. REFUSED is the
 number of its workloads whose pods the API server refuses. Pools and tenants that are not
-Ready come first. Namespaces that were kept when their tenant was deleted are RETAINED. If
-tenants or pools are named, only those are shown, with the use of each namespace, and the
-workload that was refused first.
+Ready come first. Namespaces that were retained when their tenant was deleted are
+RETAINED. If you name tenants or pools, the command shows only these, with the use of
+each namespace, and the workload that was refused first.
 
 With -f, the command shows the walls of a file that another tool than croft's operator
 applies, as with croft render | kubectl apply.
 
 Exit status 0 means that the operator runs, that everything is Ready, and that every
-object of the walls is in place; 1 that something is missing, changed or not Ready, that
-no operator runs, or that you may not read everything. If tenants or pools are named,
-only those count.`,
+object of the walls is in place; 1 that an object is missing, changed or not Ready, that
+no operator runs, or that you may not read everything. If you name tenants or pools,
+only these count.`,
 		Example: `  croft status
   croft status tenant/shop pool/apps
   croft status --not-ready`,
@@ -87,7 +87,7 @@ func (a *app) printStatus(look *overview) {
 		rows = append(rows, []string{w.Name, fmt.Sprintf("%d/%d", w.Stands, w.Wanted), shortenToFirst(w.Missing), shortenToFirst(w.Changed), shortenToFirst(w.Unread)})
 	}
 	printSafely(a.out, "\n")
-	printTable(a.out, []string{"WALL", "STANDS", "MISSING", "CHANGED", "UNREADABLE"}, rows)
+	printTable(a.out, []string{"WALL", "IN PLACE", "MISSING", "CHANGED", "UNREADABLE"}, rows)
 
 	rows = nil
 	for _, n := range look.Networks {

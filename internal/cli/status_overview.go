@@ -68,7 +68,7 @@ func (a *app) printDeclared(look *overview) {
 		rows = append(rows, row{true, cells})
 	}
 	if len(rows) > 0 {
-		a.printRows(look.selection, "namespace", []string{"TENANT", "NAMESPACE", "SHARE OF THE QUOTA"}, rows)
+		a.printRows(look.selection, "namespace", []string{"TENANT", "NAMESPACE", "SHARE OF QUOTA"}, rows)
 	}
 	a.printRetained(look.selection, look.Retained)
 }

@@ -56,10 +56,10 @@ func (a *app) printRetained(s *selection, all []retainedNamespace) {
 	for _, r := range all {
 		rows = append(rows, row{true, []string{r.Namespace, r.Tenant, r.State, r.age}})
 	}
-	a.printRows(s, "namespace", []string{"NAMESPACE", "OF TENANT", "STATE", "AGE"}, rows)
+	a.printRows(s, "namespace", []string{"NAMESPACE", "TENANT", "STATE", "AGE"}, rows)
 	for _, r := range all {
 		if r.State == "RETAINED" {
-			printSafely(a.out, "namespaces that are RETAINED keep their walls, and lose the access that croft gave: declare the tenant again to have them back, or delete them\n")
+			printSafely(a.out, "RETAINED namespaces keep their walls, and croft has withdrawn people's access: declare the tenant again to restore it, or delete the namespaces\n")
 			return
 		}
 	}

@@ -25,7 +25,7 @@ const mostRows = 30
 func (s *selection) addFlags(c *cobra.Command) {
 	c.Flags().StringSliceVar(&s.tenants, "tenant", nil, "only these tenants, with the use of each of their namespaces")
 	c.Flags().BoolVar(&s.notReady, "not-ready", false, "only pools and tenants that are not Ready")
-	c.Flags().BoolVar(&s.all, "all", false, fmt.Sprintf("all pools and tenants, also where there are more than %d", mostRows))
+	c.Flags().BoolVar(&s.all, "all", false, fmt.Sprintf("all pools and tenants, even if there are more than %d", mostRows))
 	run := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := s.parseArgs(args); err != nil {
@@ -47,7 +47,7 @@ func (s *selection) parseArgs(args []string) error {
 		case slices.Contains([]string{"pool", "pools", "pools.croft.dev"}, kind):
 			s.pools = append(s.pools, name)
 		default:
-			return fmt.Errorf("%s: status knows no kind %s: write tenant/NAME or pool/NAME", arg, kind)
+			return fmt.Errorf("%s: status does not support the kind %s: write tenant/NAME or pool/NAME", arg, kind)
 		}
 	}
 	return nil
@@ -60,12 +60,12 @@ func (s *selection) hasNames() bool { return len(s.tenants)+len(s.pools) > 0 }
 func (o *overview) applySelection() error {
 	for _, name := range o.tenants {
 		if !slices.ContainsFunc(o.Tenants, func(t v1alpha1.Tenant) bool { return t.Name == name }) {
-			return fmt.Errorf("there is no tenant %s: `croft status --all` lists those that there are", name)
+			return fmt.Errorf("there is no tenant %s: `croft status --all` lists the tenants", name)
 		}
 	}
 	for _, name := range o.pools {
 		if !slices.ContainsFunc(o.Pools, func(p v1alpha1.Pool) bool { return p.Name == name }) {
-			return fmt.Errorf("there is no pool %s: `croft status --all` lists those that there are", name)
+			return fmt.Errorf("there is no pool %s: `croft status --all` lists the pools", name)
 		}
 	}
 	o.Tenants = slices.DeleteFunc(slices.Clone(o.Tenants), func(t v1alpha1.Tenant) bool {

@@ -16,7 +16,7 @@ type subjectFlags struct{ fileFlags }
 
 func (f *subjectFlags) addFlags(c *cobra.Command) {
 	c.Flags().StringSliceVarP(&f.names, "filename", "f", nil,
-		"look at the walls of this file, for a cluster without croft's operator; by default of what the cluster declares")
+		"check the walls of this file, for a cluster without croft's operator; by default the walls of the objects that the cluster declares")
 }
 
 // isRendered reports whether the walls are rendered from a file and applied by another tool
@@ -38,7 +38,7 @@ func (a *app) readSubject(ctx context.Context, c client.Reader, files *subjectFl
 		return nil, toFailure(err)
 	}
 	if len(live.Platforms) == 0 {
-		return nil, failuref("this cluster has no Platform yet: declare one with `croft apply -f croft.yaml`, or name the file whose walls it has with -f")
+		return nil, failuref("this cluster has no Platform yet: declare one with `croft apply -f croft.yaml`, or name the file of its walls with -f")
 	}
 	return live, nil
 }

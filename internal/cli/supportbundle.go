@@ -34,22 +34,21 @@ func newSupportBundle(a *app) *cobra.Command {
 	var o supportOptions
 	c := &cobra.Command{
 		Use:   "support-bundle",
-		Short: "Collect what croft's maintainers need into one file, without secrets and names",
-		Long: `Collect what croft's maintainers need into one file, without secrets and names:
-versions, croft's objects with their conditions, the status of its policies, the
+		Short: "Collect the data for a bug report in one file, without secrets and names",
+		Long: `Collect the data for a bug report in one file, without secrets and names: versions, croft's objects with their conditions, the status of its policies, the
 operator's Deployment, pods, leases and logs, events, Karpenter's NodePools and
 NodeClaims, and the output of croft doctor and croft status. It changes nothing.
 
-Secrets and ConfigMaps are never read. What may be a credential in another object or in a
-log is taken out: user data, values of environment variables, tokens, passwords in URLs.
+Secrets and ConfigMaps are never read. The command removes possible credentials from other
+objects and logs: user data, values of environment variables, tokens, passwords in URLs.
 
 By default, names of tenants, namespaces, pools, groups, users, hosts, nodes and the
 cluster are replaced by pseudonyms, the same one for the same name, since a bundle is
-mostly attached to a public issue. The key is made anew for each bundle. The names by
-their pseudonyms are written beside the bundle, to be kept and not to be sent. Look
-through the bundle before you send it.
+often attached to a public issue. Each bundle has a new key. A second file next to the
+bundle maps the pseudonyms to the names: keep it, and do not send it. Read the bundle
+before you send it.
 
-It reads with your own rights, and says what it could not read.`,
+The command reads with your own rights, and lists the data that you may not read.`,
 		Example: `  croft support-bundle
   croft support-bundle -o case-42.tar.gz --redact=false`,
 		Args: cobra.NoArgs,
@@ -70,12 +69,12 @@ func (a *app) runSupportBundle(ctx context.Context, o supportOptions) error {
 		o.output = "croft-support-" + at.Format("20060102-150405") + archiveSuffix
 	}
 	if !strings.HasSuffix(o.output, archiveSuffix) {
-		return fmt.Errorf("-o %s: it is a compressed archive: write a name that ends with %s", o.output, archiveSuffix)
+		return fmt.Errorf("-o %s: the bundle is a compressed archive: write a name that ends with %s", o.output, archiveSuffix)
 	}
 	base := strings.TrimSuffix(o.output, archiveSuffix)
 	for _, file := range []string{o.output, base + ".names.json"} {
 		if _, err := os.Stat(file); err == nil {
-			return fmt.Errorf("-o %s: %s is there already: write another name", o.output, file)
+			return fmt.Errorf("-o %s: %s exists already: write another name", o.output, file)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("-o %s: %w", o.output, err)
 		}
@@ -101,7 +100,7 @@ func (a *app) runSupportBundle(ctx context.Context, o supportOptions) error {
 		printSafely(a.err, "left out: %s\n", line)
 	}
 	if redactor == nil {
-		printSafely(a.err, "names are not redacted: send it to nobody who may not know them\n")
+		printSafely(a.err, "names are not redacted: send the bundle only to people who may know them\n")
 		return nil
 	}
 	err = createFile(base+".names.json", func(f *os.File) error {
@@ -109,7 +108,7 @@ func (a *app) runSupportBundle(ctx context.Context, o supportOptions) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(redactor.Names())
 	})
-	printSafely(a.err, "names are redacted; %s says which is which: keep it, and do not send it\n", base+".names.json")
+	printSafely(a.err, "names are redacted; %s maps the pseudonyms to the names: keep it, and do not send it\n", base+".names.json")
 	return toFailure(err)
 }
 
@@ -147,7 +146,7 @@ func (a *app) collectBundle(
 		collector.Redactor = supportbundle.NewRedactor(key)
 	}
 	progress := newProgress(a.err)
-	progress.update("asking croft doctor and croft status")
+	progress.update("running croft doctor and croft status")
 	reports := map[string]any{
 		"versions.yaml": a.collectVersions(ctx, config, c, o, at),
 		"doctor.yaml":   a.buildDoctorReport(ctx, config, c),

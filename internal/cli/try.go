@@ -28,11 +28,11 @@ func newTry(a *app) *cobra.Command {
 	var o tryOptions
 	c := &cobra.Command{
 		Use:   "try (-f FILE --tenant NAME | --live) MANIFEST...",
-		Short: "Judge a team's manifests, without a cluster or by dry runs",
-		Long: `Judge a team's manifests: which objects the tenant's walls would refuse, and by which
-rule; which they would change, and how; and which they would warn about, each with file
-and line. A MANIFEST is a file of objects, a directory of files, or - for standard
-input, such as the output of helm template or kustomize build.
+		Short: "Check a team's manifests against its walls, without a cluster or by dry runs",
+		Long: `Check a team's manifests against the tenant's walls: which objects they would refuse,
+and by which rule; which they would change, and how; and which they would warn about,
+each with file and line. A MANIFEST is a file of objects, a directory of files, or - for
+standard input, such as the output of helm template or kustomize build.
 
 -f needs no cluster: the API server's own code decides, with the walls that the file
 declares. The creator of the objects is a user with the tenant's role operator, or a
@@ -44,10 +44,10 @@ namespace of -n or of the kubeconfig's context; with --tenant as a user with the
 tenant's role operator, or with --as-service-account as that account. These two need
 the right to impersonate.
 
-Pods and claims that Kubernetes would create from the objects are tried, too.
+The command also tries the pods and claims that Kubernetes would create from the objects.
 
--o junit prints a test case for each object, and -o sarif annotations for the lines of a
-change, as GitHub and others show them.
+-o junit prints a test case for each object, and -o sarif prints annotations for the
+lines of a change, as GitHub and others show them.
 
 Exit status 0 means that no object is refused, 1 that some are, 2 bad input.`,
 		Example: `  croft try -f croft.yaml --tenant shop manifests/
@@ -58,8 +58,8 @@ Exit status 0 means that no object is refused, 1 that some are, 2 bad input.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.tryManifests(cmd.Context(), o, args) },
 	}
 	c.Flags().StringSliceVarP(&o.files.names, "filename", "f", nil, "croft.yaml, a stream of croft's objects, a directory of either, or - for standard input")
-	c.Flags().BoolVar(&o.live, "live", false, "ask the cluster by dry runs")
-	c.Flags().StringVar(&o.tenant, "tenant", "", "the tenant whose manifests they are")
+	c.Flags().BoolVar(&o.live, "live", false, "send dry runs to the cluster")
+	c.Flags().StringVar(&o.tenant, "tenant", "", "tenant of the manifests")
 	c.Flags().StringVarP(&o.options.Namespace, "namespace", "n", "", "namespace of objects that name none (default the tenant's first)")
 	c.Flags().StringVar(&o.options.ServiceAccount, "as-service-account", "", "service account that creates the objects: NAME or NAMESPACE/NAME")
 	c.Flags().StringVar(&o.options.StorageClass, "storage-class", "", "the cluster's default storage class (default the first that the tenant may use)")
@@ -96,7 +96,7 @@ func (a *app) tryManifests(ctx context.Context, o tryOptions, names []string) er
 	report, err := t.Try(ctx, manifests)
 	var impersonation *trial.ImpersonationError
 	if errors.As(err, &impersonation) {
-		return failuref("nothing was tried: %w: leave out --tenant and --as-service-account to ask as yourself (docs/rights.md says why)", err)
+		return failuref("nothing was tried: %w: omit --tenant and --as-service-account to try the manifests as yourself (see docs/rights.md)", err)
 	}
 	if err != nil {
 		return toFailure(explainUnreachable(err))
@@ -113,7 +113,7 @@ func (a *app) tryManifests(ctx context.Context, o tryOptions, names []string) er
 // tryOffline sends no requests to a cluster.
 func (a *app) tryOffline(o tryOptions) (*trial.Trial, error) {
 	if len(o.files.names) == 0 || o.tenant == "" {
-		return nil, errors.New("name the file that declares the tenant with -f and the tenant with --tenant, or ask the cluster with --live")
+		return nil, errors.New("name the file that declares the tenant with -f and the tenant with --tenant, or use the cluster with --live")
 	}
 	e, err := o.files.buildEstate(a.in)
 	if err != nil {
@@ -141,7 +141,7 @@ func (a *app) tryLive(ctx context.Context, o tryOptions) (*trial.Trial, error) {
 		}
 		declaration, err := a.readSubject(ctx, c, &subjectFlags{})
 		if apierrors.IsForbidden(err) {
-			return nil, failuref("nothing was tried: you may not read what is declared (%w): leave out --tenant to ask as yourself", err)
+			return nil, failuref("nothing was tried: you may not read the declared objects (%w): omit --tenant to try the manifests as yourself", err)
 		}
 		if err != nil {
 			return nil, err
@@ -186,7 +186,7 @@ func (a *app) readManifests(names []string) ([]trial.Manifest, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: no object in it", strings.Join(names, ", "))
+		return nil, fmt.Errorf("%s: the file contains no object", strings.Join(names, ", "))
 	}
 	return all, nil
 }

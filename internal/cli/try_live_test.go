@@ -119,11 +119,11 @@ func (p *people) testTryLive(t *testing.T) {
 		})
 	}
 	for says, args := range map[string][]string{
-		"you may not read what is declared":           {"--tenant", "shop", "--kubeconfig", p.kubeconfig("oidc:devs", "")},
-		"cannot impersonate resource":                 {"--as-service-account", "ci", "-n", "shop-prod", "--kubeconfig", p.kubeconfig("oidc:devs", "")},
-		`"system:serviceaccount:shop-prod:ci" cannot`: {"--as-service-account", "ci", "-n", "shop-prod", "--kubeconfig", p.Kubeconfig},
-		"namespace vault is not tenant shop's":        {"--tenant", "shop", "-n", "vault", "--kubeconfig", p.Kubeconfig},
-		"there is no such tenant":                     {"--tenant", "shup", "--kubeconfig", p.Kubeconfig},
+		"you may not read the declared objects":          {"--tenant", "shop", "--kubeconfig", p.kubeconfig("oidc:devs", "")},
+		"cannot impersonate resource":                    {"--as-service-account", "ci", "-n", "shop-prod", "--kubeconfig", p.kubeconfig("oidc:devs", "")},
+		`"system:serviceaccount:shop-prod:ci" cannot`:    {"--as-service-account", "ci", "-n", "shop-prod", "--kubeconfig", p.Kubeconfig},
+		"namespace vault does not belong to tenant shop": {"--tenant", "shop", "-n", "vault", "--kubeconfig", p.Kubeconfig},
+		"there is no such tenant":                        {"--tenant", "shup", "--kubeconfig", p.Kubeconfig},
 	} {
 		status, stdout, stderr := run(t, stranger, append([]string{"try", "--live", "-"}, args...)...)
 		want := 1

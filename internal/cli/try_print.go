@@ -50,7 +50,7 @@ func (a *app) printVerdicts(report *trial.Report, took time.Duration) {
 			printSafely(a.out, "\n%s  %s\n  %s\n", escapeLine(rows[i][0]), escapeLine(rows[i][1]), escapeControls(strings.Join(lines, "\n  ")))
 		}
 	}
-	printSafely(a.out, "\nNot known:\n")
+	printSafely(a.out, "\nUnknown:\n")
 	for _, unknown := range report.Unknown {
 		printSafely(a.out, "%s\n", foldText(unknown, "  - ", "    "))
 	}

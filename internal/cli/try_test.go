@@ -38,12 +38,12 @@ func TestTry(t *testing.T) {
 		{"nothing is refused", "", []string{good}, 0, "0 of 1 object refused, 1 fine"},
 		{"something is", stranger, []string{good, "-"}, 1, "[service-type] spec.type: NodePort"},
 		{"no such tenant", "", []string{"--tenant", "nobody", good}, 2, "declares no such tenant"},
-		{"a namespace of others", "", []string{"-n", "kube-system", good}, 2, "namespace kube-system is not tenant tenant-a's"},
-		{"no manifest", "# nothing\n", []string{"-"}, 2, "no object in it"},
-		{"no YAML", "a: [", []string{"-"}, 2, "<stdin>:1: this is no YAML"},
+		{"a namespace of others", "", []string{"-n", "kube-system", good}, 2, "namespace kube-system does not belong to tenant tenant-a"},
+		{"no manifest", "# nothing\n", []string{"-"}, 2, "the file contains no object"},
+		{"no YAML", "a: [", []string{"-"}, 2, "<stdin>:1: this is not YAML"},
 		{"standard input twice", "", []string{"-f", "-", "-"}, 2, "both standard input"},
 		{"no file", "", []string{"--live", good}, 2, "--filename (-f) and --live exclude each other"},
-		{"a field of another type", strings.Replace(stranger, "80", "web", 1), []string{"-"}, 2, "<stdin>:4: Service/out: spec.ports.port: a string is no int32"},
+		{"a field of another type", strings.Replace(stranger, "80", "web", 1), []string{"-"}, 2, "<stdin>:4: Service/out: spec.ports.port: the type is string, and must be int32"},
 		{"by a service account", stranger, []string{"--as-service-account", "ci", "-"}, 1, "RBAC"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

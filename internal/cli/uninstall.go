@@ -33,17 +33,18 @@ func newUninstall(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Remove croft, after showing what is removed and what stays",
-		Long: `Remove the operator, croft proxy, croft agent and their rights, after a question that
+		Long: `Remove the operator, croft proxy, croft agent and their rights, after a confirmation that
 lists what is removed and what stays. Tenants, pools, namespaces, workloads, nodes, walls
-and croft's kinds stay: the API server keeps enforcing the walls, and croft install takes
-all of it over again. Without an operator, changes of walls are not reverted, access with
-an end does not end, and Tenants and Pools cannot be deleted. Elevations end.
+and croft's kinds stay: the API server still enforces the walls, and after the next croft
+install an operator manages all of them again. Without an operator, changes of walls are
+not reverted, temporary access does not expire, and Tenants and Pools cannot be deleted.
+Elevations end.
 
-With --all it takes everything down, in the order in which nothing waits for something
-that is gone: tenants, by their field deletion; namespaces that stay lose their walls and
-keep their workloads; pools, whose nodes Karpenter drains; then the operator, the
-cluster-wide policies, croft's kinds and its namespaces. The operator has to run for
-that: it removes the finalizers. After an interruption the same command continues.
+With --all the command removes everything, in the order of dependencies: tenants, by
+their field deletion; namespaces that stay lose their walls and keep their workloads;
+pools, whose nodes Karpenter drains; then the operator, the cluster-wide policies,
+croft's kinds and its namespaces. The operator has to run for --all, since it removes
+the finalizers. After an interruption, run the same command again to continue.
 
 A release of the chart is removed with helm uninstall.`,
 		Example: `  croft uninstall
@@ -51,8 +52,8 @@ A release of the chart is removed with helm uninstall.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runUninstall(cmd.Context(), &o) },
 	}
-	c.Flags().BoolVar(&o.all, "all", false, "take down tenants, pools, walls and croft's kinds, too")
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	c.Flags().BoolVar(&o.all, "all", false, "also remove tenants, pools, walls and croft's kinds")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	c.Flags().DurationVar(&o.timeout, "wait-timeout", 10*time.Minute, "with --all: how long to wait for each tenant and pool")
 	refusePointlessFlag(c, "wait-timeout", "only --all waits", func() bool { return !o.all })
 	return c
@@ -81,7 +82,7 @@ func (a *app) runUninstall(ctx context.Context, o *uninstallOptions) error {
 		}
 	}
 	if !o.yes {
-		printSafely(a.err, "Type yes to go on: ")
+		printSafely(a.err, "Type yes to continue: ")
 		if a.readAnswer() != "yes" {
 			return failuref("nothing was removed")
 		}
@@ -108,7 +109,7 @@ func checkOperatorWorks(ctx context.Context, c client.Client) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("nothing was removed: %s, and tenants and pools wait for it when they are deleted: run `croft install --image IMAGE` first, or leave --all out", why)
+	return fmt.Errorf("nothing was removed: %s, and the deletion of tenants and pools needs an operator: run `croft install --image IMAGE` first, or omit --all", why)
 }
 
 // readDeclarationIfServed is like declared, and returns no objects if croft's kinds are not
@@ -127,7 +128,7 @@ func describeUninstall(ctx context.Context, c client.Reader, live *manifest.Decl
 	if !all {
 		fmt.Fprintf(&b, "Staying:\n  - %s, %s and their walls, which the API server enforces\n  - namespaces, workloads, nodes, and croft's kinds\n",
 			formatCount(len(live.Tenants), "tenant"), formatCount(len(live.Pools), "pool"))
-		b.WriteString("Without an operator nothing is put back, no access with an end ends, and tenants and pools cannot be deleted: croft install takes all over again\n")
+		b.WriteString("Without an operator, changes of walls are not reverted, temporary access does not expire, and tenants and pools cannot be deleted; after the next croft install, an operator manages all of them again\n")
 		return b.String(), nil
 	}
 	for i := range live.Tenants {
@@ -144,7 +145,7 @@ func describeUninstall(ctx context.Context, c client.Reader, live *manifest.Decl
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "  - pool %s: its %s drained, and deleted; pods that stay need other nodes\n", live.Pools[i].Name, describeNodes(nodes))
+		fmt.Fprintf(&b, "  - pool %s: its %s drained and deleted; pods that stay need other nodes\n", live.Pools[i].Name, describeNodes(nodes))
 	}
 	b.WriteString("  - all policies, roles and kinds of croft, and the namespaces " + strings.Join(install.Namespaces(), ", ") + "\n")
 	b.WriteString("Staying:\n  - namespaces with deletion: Retain, and those that were adopted, with their workloads and without walls\n  - Karpenter\n")

@@ -33,12 +33,12 @@ func checksBeforeInstall(t *testing.T, d *declaring) {
 	if err := d.admin.Create(t.Context(), viewer); err != nil {
 		t.Fatal(err)
 	}
-	check(1, "", "objects problem not croft's, and would be overwritten: ClusterRole croft-viewer", "1 problem to put right")
+	check(1, "", "objects problem existing objects that croft did not create would be overwritten: ClusterRole croft-viewer", "1 problem to fix")
 	if err := d.admin.Delete(t.Context(), viewer); err != nil {
 		t.Fatal(err)
 	}
 	check(1, "--as nobody", "rights problem you may not", "create clusterroles.rbac.authorization.k8s.io")
-	check(2, "--context nowhere", "no cluster to talk to")
+	check(2, "--context nowhere", "no cluster is configured")
 	var kinds apiextensionsv1.CustomResourceDefinitionList
 	if err := d.admin.List(t.Context(), &kinds, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}); err != nil || len(kinds.Items) > 0 {
 		t.Errorf("%v: %d kinds were installed", err, len(kinds.Items))

@@ -54,7 +54,7 @@ func explainUsage(c *cobra.Command, args []string, err error) error {
 	case errors.As(err, &invalid):
 		return fmt.Errorf("%s: %s %q: write %s", path, formatFlagName(invalid.GetFlag()), invalid.GetValue(), describeValues(invalid))
 	case errors.As(err, &syntax):
-		return fmt.Errorf("%s: %s is no flag: `%[1]s --help` lists them", path, syntax.GetSpecifiedFlag())
+		return fmt.Errorf("%s: %s is not a flag: `%[1]s --help` lists the flags", path, syntax.GetSpecifiedFlag())
 	case !c.HasParent() && strings.HasPrefix(err.Error(), "unknown command "):
 		return explainUnknownCommand(c, args, err)
 	}

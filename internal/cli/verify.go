@@ -40,16 +40,16 @@ func newVerify(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify",
 		Short: "Try to break the walls, and report which held",
-		Long: `Try to break the walls, and report which held: creates two scratch tenants, acts as
-their strongest role, tries every attack and every request that must succeed, and
-deletes the scratch tenants again. Requests are dry runs. Then it compares the objects
+		Long: `Try to break the walls, and report which held. The command creates two scratch tenants,
+acts as their strongest role, tries every attack and every request that must succeed,
+and deletes the scratch tenants again. Requests are dry runs. Then it compares the objects
 of the walls with the cluster, and reports missing and changed ones. You need to be a cluster
 administrator, and a member of the Platform's admins or of system:masters.
 
 With --tenant it acts as the people of an existing tenant, and changes nothing;
 attacks that cannot be tried that way are listed as not tried.
 
-With -f, the Platform and its tenants are those of a file, for a cluster without
+With -f, the command uses the Platform and the tenants of a file, for a cluster without
 croft's operator, as with croft render | kubectl apply.
 
 With --packets, pods of two more scratch tenants also connect to each other, to metadata
@@ -57,11 +57,11 @@ addresses, to nodes and to the API server: policies alone do not show that a net
 enforces them. The pods run croft's image on a pool of the cluster, and may wait for a new
 node. The result is part of the wall network.
 
-With --record the result is written into the Platform's status, where the operator has
-its metrics from: for a run by the clock, whose age and failures raise alerts.
+With --record the command writes the result into the Platform's status. The operator
+derives metrics from it, for scheduled runs whose age and failures raise alerts.
 
-In a cluster without croft's policies, such as before an operator runs, nothing is tried;
---record counts that as a breach.
+In a cluster without croft's policies, such as before an operator runs, the command tries
+nothing; --record counts that as a breach.
 
 Exit status 0 means that every wall held.`,
 		Args: cobra.NoArgs,
@@ -76,7 +76,7 @@ Exit status 0 means that every wall held.`,
 	c.Flags().StringSliceVar(&o.walls, "wall", nil, "only these walls: network, nodes, identity, policy")
 	c.Flags().StringSliceVar(&o.attacks, "attack", nil, "only these attacks, by name")
 	c.Flags().BoolVar(&o.all, "all", false, "show a line for each attack, not for each wall; --attack does, too")
-	c.Flags().BoolVar(&o.list, "list", false, "list the attacks and try none")
+	c.Flags().BoolVar(&o.list, "list", false, "list the attacks, and try none")
 	c.Flags().StringVar(&o.explain, "explain", "", "explain this attack and what stops it, and try none")
 	c.Flags().StringVar(&o.tenant, "tenant", "", "try from inside this tenant, by dry-run requests only")
 	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "time limit of the whole command; 10m with --packets")
@@ -84,7 +84,7 @@ Exit status 0 means that every wall held.`,
 	c.Flags().StringVar(&o.pool, "pool", "", "with --packets: the pool on whose nodes the pods run; by default the only one")
 	c.Flags().StringVar(&o.image, "image", "", "with --packets: croft's image; by default the image of the operator's Deployment")
 	c.Flags().BoolVar(&o.record, "record", false,
-		"write the result into the Platform's status, where the operator's metrics have it from; of whole runs only")
+		"write the result of a complete run into the Platform's status, for the operator's metrics")
 	c.MarkFlagsMutuallyExclusive("list", "explain", "tenant")
 	for _, narrower := range []string{"wall", "attack"} {
 		c.MarkFlagsMutuallyExclusive("explain", narrower)
@@ -133,7 +133,7 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 		return err
 	}
 	if !slices.ContainsFunc(attacks, o.matchesAttack) {
-		return fmt.Errorf("--attack %s: the wall %s has none of these: leave out --wall", strings.Join(o.attacks, ","), strings.Join(o.walls, ","))
+		return fmt.Errorf("--attack %s: the wall %s has no such attack: omit --wall", strings.Join(o.attacks, ","), strings.Join(o.walls, ","))
 	}
 	packets, err := a.newPackets(ctx, o)
 	if err != nil {
@@ -161,7 +161,7 @@ func (a *app) tryAttacks(ctx context.Context, stage stage, packets *verify.Packe
 	started := time.Now()
 	progress := newProgress(a.err)
 	if o.tenant == "" {
-		progress.update("making two scratch tenants")
+		progress.update("creating two scratch tenants")
 	}
 	tried := 0
 	results, err := stage.Run(ctx, config, scheme.New(), o.matchesAttack, func(r verify.Result) {
@@ -194,7 +194,7 @@ func (a *app) tryAttacks(ctx context.Context, stage stage, packets *verify.Packe
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return failuref("not all attacks were tried within %s: give it more with --timeout", o.timeout)
+		return failuref("not all attacks were tried within %s: set a longer --timeout", o.timeout)
 	case errors.Is(ctx.Err(), context.Canceled):
 		return newInterruption(": not all attacks were tried")
 	case err != nil:

@@ -34,8 +34,8 @@ func (a *app) explainAttack(attacks []attack.Attack, rules []wall.Rule, name str
 	line("stopped by", at.StoppedBy.Name)
 	for _, r := range rules {
 		if r.Policy == at.StoppedBy.Policy && r.Name == at.StoppedBy.Rule {
-			line("which asks", r.Says)
-			line("more by", r.Exception)
+			line("requires", r.Says)
+			line("exception", r.Exception)
 		}
 	}
 	for n, reference := range at.References {
@@ -86,8 +86,8 @@ func describeMeans(at attack.Attack, who string) string {
 		}
 		return fmt.Sprintf("a dry-run request as %s for every kind that the cluster serves: %s", who, strings.Join(verbs, ", "))
 	case at.Pairs != nil:
-		return "judging the network policies in the cluster, for every pair of namespaces"
+		return "an evaluation of the network policies in the cluster, for every pair of namespaces"
 	default:
-		return fmt.Sprintf("judging the network policies in the cluster, for a %s connection to port %d", at.Flow.Protocol, at.Flow.Port)
+		return fmt.Sprintf("an evaluation of the network policies in the cluster, for a %s connection to port %d", at.Flow.Protocol, at.Flow.Port)
 	}
 }

@@ -44,7 +44,7 @@ func toAttackData(at attack.Attack, rules []wall.Rule) attackData {
 func (a *app) describeAttacks(scratch *verify.Scratch, o verifyOptions) error {
 	switch {
 	case o.output == formatJUnit:
-		return fmt.Errorf("-o junit is for what was tried, and --list and --explain try nothing: write one of table|json|yaml")
+		return fmt.Errorf("-o junit prints results of attacks, and --list and --explain try none: write one of table|json|yaml")
 	case o.list:
 		return a.listAttacks(scratch, o)
 	case o.output == formatTable:
@@ -79,6 +79,6 @@ func (a *app) listAttacks(scratch *verify.Scratch, o verifyOptions) error {
 	for _, at := range attacks {
 		rows = append(rows, []string{at.Wall, string(at.Kind), at.Name, dashIfEmpty(at.StoppedBy.Name), at.Summary})
 	}
-	printTable(a.out, []string{"WALL", "KIND", "NAME", "STOPPED BY", "WHAT IS TRIED"}, rows)
+	printTable(a.out, []string{"WALL", "KIND", "NAME", "STOPPED BY", "ATTEMPT"}, rows)
 	return nil
 }

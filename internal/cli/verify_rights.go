@@ -20,14 +20,14 @@ const systemMasters = "system:masters"
 func checkRights(ctx context.Context, c client.Client, platform *v1alpha1.Platform, s stage) error {
 	lacking, err := verify.FindLacking(ctx, c, s.Needs())
 	if err != nil {
-		return failuref("asking the cluster what you may do: %w", explainUnreachable(err))
+		return failuref("reading your rights in the cluster: %w", explainUnreachable(err))
 	}
 	if len(lacking) > 0 {
 		rights := make([]string, len(lacking))
 		for i, r := range lacking {
 			rights[i] = r.String()
 		}
-		return failuref("nothing was tried: verify acts as tenants' people, and you may not %s: a cluster admin can run it (docs/rights.md says why)",
+		return failuref("nothing was tried: verify acts as tenants' people, and you may not %s: a cluster admin can run the command (see docs/rights.md)",
 			strings.Join(rights, ", "))
 	}
 	if _, scratch := s.(*verify.Scratch); !scratch {
@@ -35,12 +35,12 @@ func checkRights(ctx context.Context, c client.Client, platform *v1alpha1.Platfo
 	}
 	me, err := verify.GetSelf(ctx, c)
 	if err != nil {
-		return failuref("asking the cluster who you are: %w", explainUnreachable(err))
+		return failuref("reading your user name in the cluster: %w", explainUnreachable(err))
 	}
 	if slices.ContainsFunc(me.Groups, func(g string) bool { return slices.Contains(listAdminGroups(platform), g) }) {
 		return nil
 	}
-	return failuref("nothing was tried: verify makes scratch tenants, which croft's policies let members of %s do alone, and %s is none: run it as a member of system:masters, or have a platform admin add a group of yours to platform.admins",
+	return failuref("nothing was tried: verify creates scratch tenants, which croft's policies allow only to members of %s, and %s is not a member: run the command as a member of system:masters, or ask a platform admin to add one of your groups to platform.admins",
 		strings.Join(listAdminGroups(platform), " or "), me.Username)
 }
 
@@ -61,7 +61,7 @@ func (a *app) sweepScratch(ctx context.Context, c client.Client, s *verify.Scrat
 		for i, r := range removed {
 			names[i] = r.String()
 		}
-		printSafely(a.err, "removing what an earlier run left that was killed: %s\n", strings.Join(names, ", "))
+		printSafely(a.err, "removing scratch objects of an earlier run that was killed: %s\n", strings.Join(names, ", "))
 	}
 	if err != nil {
 		printSafely(a.err, "croft: %v\n", err) // the sweep is not needed for this run

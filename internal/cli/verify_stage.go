@@ -33,7 +33,7 @@ func (a *app) newStage(ctx context.Context, o verifyOptions) (stage, *estate.Est
 	}
 	live, err := a.readSubject(ctx, c, &o.files)
 	if apierrors.IsForbidden(err) {
-		return nil, nil, failuref("nothing was tried: you may not read what is declared (%w): a cluster admin can run it (docs/rights.md says why)", err)
+		return nil, nil, failuref("nothing was tried: you may not read the declared objects (%w): a cluster admin can run the command (see docs/rights.md)", err)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -73,7 +73,7 @@ func (a *app) newStage(ctx context.Context, o verifyOptions) (stage, *estate.Est
 func checkWallsExist(ctx context.Context, c client.Client, s stage, o verifyOptions) error {
 	absent, err := s.Absent(ctx, c)
 	if err != nil {
-		return failuref("looking for croft's policies: %w", explainUnreachable(err))
+		return failuref("reading croft's policies: %w", explainUnreachable(err))
 	}
 	if absent == "" {
 		return nil

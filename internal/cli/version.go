@@ -38,10 +38,10 @@ func newVersion(a *app) *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "version",
-		Short: "Print croft's version, and that of the cluster's operator",
-		Long: `Print croft's version, and that of the cluster's operator. Where they differ, one line
-says what to do. Without a kubeconfig, or with --client, no cluster is asked. The exit
-status is 0 even if the cluster does not answer.`,
+		Short: "Print the versions of croft and of the cluster's operator",
+		Long: `Print croft's version, and the version of the cluster's operator. If they differ, one
+line describes the remedy. Without a kubeconfig, or with --client, the command uses no
+cluster. The exit status is 0 even if the cluster does not answer.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := versionReport{Version: version.String(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
@@ -64,9 +64,9 @@ status is 0 even if the cluster does not answer.`,
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&alone, "client", false, "print this croft's version alone, and ask no cluster")
+	c.Flags().BoolVar(&alone, "client", false, "print only this croft's version, and use no cluster")
 	for _, of := range []string{"kubeconfig", "context", "as", "as-group"} {
-		refusePointlessFlag(c, of, "--client asks no cluster", func() bool { return alone })
+		refusePointlessFlag(c, of, "--client uses no cluster", func() bool { return alone })
 	}
 	output.addFlags(c, formatTable, formatJSON, formatYAML)
 	return c

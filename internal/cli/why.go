@@ -36,8 +36,8 @@ node, the containers. For a job or cronjob it checks how it ended; for a
 persistentvolumeclaim its class and its pods; for an ingress its class, Services and
 endpoints; for a tenant, a pool and a namespace the operator's conditions. For a
 kustomization of Flux it checks the source, and names the rule that refused an object in
-Git; for a certificate of cert-manager its issuer, its order and the challenges. For an object that is being deleted, of any kind, it names the finalizers and objects
-that hold the deletion up.
+Git; for a certificate of cert-manager its issuer, its order and the challenges. For an object of any kind that is being deleted, it names the
+finalizers and objects that delay the deletion.
 
 It reads with your own rights. For objects that you may not read, it names the command
 that a platform admin can run. It decodes AWS's messages with your AWS credentials.
@@ -52,7 +52,7 @@ Exit status 0 means that nothing has to be fixed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.file != "" {
 				if len(args) > 0 {
-					return errors.New("-f explains a text, and KIND/NAME an object: give one of them")
+					return errors.New("-f explains a text, and KIND/NAME an object: use only one of them")
 				}
 				return a.explainText(cmd.Context(), o)
 			}
@@ -68,7 +68,7 @@ Exit status 0 means that nothing has to be fixed.`,
 
 func (a *app) runWhy(ctx context.Context, args []string, o whyOptions) error {
 	if len(args) == 0 {
-		return fmt.Errorf("say what to ask about as KIND/NAME, such as pod/web-1; KIND is one of %s", strings.Join(why.Kinds(), ", "))
+		return fmt.Errorf("name the object as KIND/NAME, such as pod/web-1; KIND is one of %s", strings.Join(why.Kinds(), ", "))
 	}
 	namespace := o.namespace
 	if namespace == "" {
@@ -129,7 +129,7 @@ func (a *app) explainText(ctx context.Context, o whyOptions) error {
 	case o.output != formatTable:
 		err = o.output.print(a.out, map[string]any{"findings": append([]catalog.Finding{}, found...)})
 	case len(found) == 0:
-		printSafely(a.out, "nothing in it is known to the catalogue of causes (docs/troubleshooting.md)\n")
+		printSafely(a.out, "the catalogue of causes (docs/troubleshooting.md) has no entry for this text\n")
 	}
 	if o.output == formatTable {
 		for i := range found {

@@ -38,7 +38,7 @@ func TestWhyText(t *testing.T) {
 	explains(t, "launch-denied", "launch-denied.decoded.golden.txt")
 
 	status, got, _ := run(t, "all is well\n", "why", "-f", "-")
-	if status != 0 || !strings.Contains(got, "nothing in it is known") {
+	if status != 0 || !strings.Contains(got, "has no entry for this text") {
 		t.Errorf("exit status %d for a text in which nothing is wrong: %s", status, got)
 	}
 	if status, got, _ = run(t, "", "why", "-f", "-", "-o", "json"); status != 0 || strings.TrimSpace(got) != "{\n  \"findings\": []\n}" {

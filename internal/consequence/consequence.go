@@ -95,12 +95,12 @@ func describePool(name string, effect drift.Effect, c poolChange, nodes int) []C
 	}
 	switch {
 	case effect.Replaced > 0 && effect.Held:
-		add("%s of pool %s would be replaced (drift: %s), and a budget holds them: new nodes only are as declared", formatCount(effect.Replaced, "node"), name, why)
+		add("%s of pool %s would be replaced (drift: %s), but a budget prevents it: only new nodes match the declaration", formatCount(effect.Replaced, "node"), name, why)
 	case effect.Replaced > 0:
 		add("replaces %s of pool %s (drift: %s): their pods restart on new nodes, as the pool's budgets allow", formatCount(effect.Replaced, "node"), name, why)
 	}
 	if len(effect.Dynamic) > 0 && effect.Replaced < nodes {
-		add("may replace nodes of pool %s (drift): those that %s no longer select", name, strings.Join(effect.Dynamic, ", "))
+		add("may replace nodes of pool %s (drift): the ones that %s no longer select", name, strings.Join(effect.Dynamic, ", "))
 	}
 	if effect.Gathers {
 		add("pods of pool %s restart as Karpenter moves them to fewer nodes (consolidation)", name)
@@ -179,7 +179,7 @@ func describePlatform(before, after *estate.Platform) []Consequence {
 		before, after []string
 		what          string
 	}{
-		{before.Admins, after.Admins, "platform admins: they may no longer declare anything"},
+		{before.Admins, after.Admins, "platform admins: they may no longer declare objects"},
 		{before.Auditors, after.Auditors, "platform auditors: they may no longer read the platform"},
 		{before.ClassReaders, after.ClassReaders, "class readers"},
 	} {
@@ -188,10 +188,10 @@ func describePlatform(before, after *estate.Platform) []Consequence {
 		}
 	}
 	if before.Proxy != nil && after.Proxy == nil {
-		add("croft proxy loses its rights: everybody who comes through it is locked out")
+		add("croft proxy loses its rights: its users lose access to the cluster")
 	}
 	if before.Elevation != nil && after.Elevation == nil {
-		add("nobody can elevate any more, and elevations that run end")
+		add("elevations can no longer be requested, and running elevations end")
 	}
 	return all
 }

@@ -74,7 +74,7 @@ func DescribeWithdrawal(n *corev1.Namespace, policy v1alpha1.DeletionPolicy, pod
 	case policy != v1alpha1.DeletionDelete:
 		return fmt.Sprintf("namespace %s stays, with its %s and its walls", n.Name, inside)
 	case n.Annotations[v1alpha1.CreatedAnnotation] != "":
-		return fmt.Sprintf("namespace %s is DELETED with everything in it, its %s and its volumes' claims too", n.Name, inside)
+		return fmt.Sprintf("namespace %s is DELETED with all its objects, including its %s and volume claims", n.Name, inside)
 	default:
 		return fmt.Sprintf("namespace %s, which croft adopted, stays with its %s, and loses its walls", n.Name, inside)
 	}

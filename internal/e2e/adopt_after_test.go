@@ -47,7 +47,7 @@ func TestAdoptAfterApply(t *testing.T) {
 	t.Run("another tenant's", func(t *testing.T) {
 		taken := write(t, "tenants: {thief: {pool: apps, namespaces: [old-0]}, old-0: {pool: apps, namespaces: [old-0-new]}}\n")
 		said := c.croft(t, "adopt", "tenant", "thief", "-f", taken, "--dry-run").exits(t, 1)
-		if want := "namespace old-0 belongs to tenant old-0: take it out of that tenant first"; !strings.Contains(said.stdout, want) {
+		if want := "namespace old-0 belongs to tenant old-0: remove it from that tenant first"; !strings.Contains(said.stdout, want) {
 			t.Errorf("the plan does not say %q: %s", want, said)
 		}
 	})
@@ -62,7 +62,7 @@ func (c *cluster) adoptKept(t *testing.T) {
 	before := about(c.left(t), "kept", "")
 	heir := write(t, "tenants: {heir: {pool: apps, namespaces: [kept]}}\n")
 	said := c.croft(t, "adopt", "tenant", "heir", "-f", heir, "--dry-run").exits(t, 0)
-	if want := "namespace kept was kept from tenant gone, which has given it up, and is taken over"; !strings.Contains(said.stdout, want) || strings.Contains(said.stdout, "take it out") {
+	if want := "namespace kept was released or retained by tenant gone, and will be adopted"; !strings.Contains(said.stdout, want) || strings.Contains(said.stdout, "remove it from") {
 		t.Errorf("the plan does not say %q: %s", want, said)
 	}
 	for range 2 { // --undo restores croft's objects of the deleted tenant, which the second run removes again

@@ -79,8 +79,8 @@ func testLiveMigration(t *testing.T, engine v1alpha1.PlacementEngine) {
 
 	said := c.croft(t, "adopt", "tenant", "tenant-a", "-f", file, "--dry-run").exits(t, 0)
 	for _, line := range []string{
-		"Deployment/nginx", "Pod/arm64-spot-test", "stays on pool-a", "goes with --remove-old", "Assign nodepool-selector-pool-a",
-		"its budget keeps those that run from being replaced",
+		"Deployment/nginx", "Pod/arm64-spot-test", "stays on pool-a", "deleted with --remove-old", "Assign nodepool-selector-pool-a",
+		"its budget prevents the replacement of running nodes",
 	} {
 		if !strings.Contains(said.stdout, line) {
 			t.Errorf("the plan does not say %q: %s", line, said)
@@ -99,7 +99,7 @@ func testLiveMigration(t *testing.T, engine v1alpha1.PlacementEngine) {
 	areSame(t, "a dry run that tries the rules left something", now, c.left(t))
 	c.croft(t, "adopt", "tenant", "tenant-b", "-f", file, "--yes").exits(t, 0)
 	c.placesPods(t, "tenant-b", "node-pool", "pool-b")
-	if said := c.croft(t, "adopt", "tenant", "tenant-b", "-f", file, "--yes", "--remove-old").exits(t, 0); !strings.Contains(said.stdout, "is the tenant's already") {
+	if said := c.croft(t, "adopt", "tenant", "tenant-b", "-f", file, "--yes", "--remove-old").exits(t, 0); !strings.Contains(said.stdout, "already belongs to the tenant") {
 		t.Errorf("the second go does not know of the first: %s", said)
 	}
 
@@ -279,7 +279,7 @@ func TestAdopt(t *testing.T) {
 
 	t.Run("what nobody could know is said before anything is done", func(t *testing.T) {
 		said := c.croft(t, adopt()...).exits(t, 1)
-		if !strings.Contains(said.stderr, "nothing of the tenant's was touched") {
+		if !strings.Contains(said.stderr, "the tenant's namespaces are unchanged") {
 			t.Errorf("it does not stop: %s", said)
 		}
 		areSame(t, "shop", before, about(c.left(t), "shop", ""))
@@ -293,9 +293,9 @@ func TestAdopt(t *testing.T) {
 			"IS REFUSED: [priority-class] spec.priorityClassName: system-cluster-critical is not among",
 			`IS REFUSED: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)`,
 			"Service shop/door", "[service-type]",
-			"RoleBinding shop/strangers", "lets in visitors",
-			"RoleBinding shop/shoppers", "goes with --remove-old",
-			"WAITS: no new node of pool-b is as it asks: ", "kubernetes.io/arch In [arm64]",
+			"RoleBinding shop/strangers", "gives visitors the role ",
+			"RoleBinding shop/shoppers", "deleted with --remove-old",
+			"WAITS: no new node of pool-b meets its requirements: ", "kubernetes.io/arch In [arm64]",
 			"REPLACES ITS NODES", "pods       4", "services   1", "ENDS",
 		} {
 			if !strings.Contains(said.stdout, line) {
@@ -317,7 +317,7 @@ func TestAdopt(t *testing.T) {
 		c.killedAfter(t, 4, adopt()...)
 		c.killedAfter(t, 6, adopt()...)
 		said := c.croft(t, adopt()...).exits(t, 0)
-		for _, line := range []string{"shop/Deployment/urgent is refused, as the plan shows: [priority-class]", "the pods of 2 workloads run, and could not be created again"} {
+		for _, line := range []string{"shop/Deployment/urgent would be refused, as the plan shows: [priority-class]", "croft's rules would refuse new pods of 2 workloads"} {
 			if !strings.Contains(said.stderr, line) {
 				t.Errorf("it does not say %q: %s", line, said)
 			}
@@ -343,8 +343,8 @@ func (c *cluster) adoptTolerant(t *testing.T) {
 	eventually(t, patience, "the plan to say that its pods are refused", func(context.Context) error {
 		said := c.croft(t, "adopt", "tenant", "tolerant", "-f", file, "--dry-run")
 		for _, line := range []string{
-			"IS REFUSED: [tolerations]", "every new pod in namespace tolerant would be refused for what the cluster adds to it",
-			"Namespace tolerant, annotation scheduler.alpha.kubernetes.io/defaultTolerations", "is added to pods: node-pool=pool-b,disk=ssd; croft places them by node-pool alone",
+			"IS REFUSED: [tolerations]", "every new pod in namespace tolerant would be refused because of fields that the cluster adds to it",
+			"Namespace tolerant, annotation scheduler.alpha.kubernetes.io/defaultTolerations", "adds node-pool=pool-b,disk=ssd to pods; croft places them only by node-pool",
 		} {
 			if said.status != 1 || !strings.Contains(said.stdout, line) {
 				return fmt.Errorf("the plan does not say %q: %s", line, said)

@@ -88,11 +88,11 @@ func testOperatorDead(t *testing.T, c *twoTenants) {
 	t.Run("apply", func(t *testing.T) {
 		begun := time.Now()
 		out := c.croft(t, "apply", "-f", c.file).exits(t, 1)
-		says(t, out, "nothing becomes of what was written", "written; but no operator for ", "croft install --image", "croft render")
+		says(t, out, "the objects have no effect until an operator runs", "the objects were written, but have no effect yet: no operator for ", "croft install --image", "croft render")
 		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("apply waited %s though nobody listens", took)
 		}
-		says(t, c.croft(t, "apply", "-f", c.file, "--wait=false").exits(t, 0), "nothing becomes of what was written")
+		says(t, c.croft(t, "apply", "-f", c.file, "--wait=false").exits(t, 0), "the objects have no effect until an operator runs")
 	})
 
 	start()

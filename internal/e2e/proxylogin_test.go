@@ -172,7 +172,7 @@ func proxyRobot(t *testing.T, jane *machine) {
 		o := jane.croft(t, "kubeconfig", "--tenant", ownNamespace, "--robot", "deployer", "--duration", "10m", kind).exits(t, 0)
 		args := []string{"auth", "whoami"}
 		if kind == "--embed-token" {
-			if !strings.Contains(o.stderr, "the token ends at "+time.Now().Format("2006-")) {
+			if !strings.Contains(o.stderr, "the token expires at "+time.Now().Format("2006-")) {
 				t.Errorf("the token's expiry is missing: %s", o.stderr)
 			}
 			args = append(args, "--kubeconfig", write(t, o.stdout))

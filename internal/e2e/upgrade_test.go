@@ -245,7 +245,7 @@ func (byCommand) upgrade(t *testing.T, u *upgrading) {
 	says(t, u.croft(t, append(image, "--dry-run")...).exits(t, 0), "-        image: "+formerRepository+":"+u.old.version, "+        image: "+chartImage)
 	u.croft(t, image...).exits(t, 0)
 	u.croft(t, "apply", "-f", write(t, u.old.values), "--wait-timeout", patience.String()).exits(t, 0)
-	says(t, u.croft(t, append(image, "--dry-run")...).exits(t, 0), "0 objects would be created, and 0 changed")
+	says(t, u.croft(t, append(image, "--dry-run")...).exits(t, 0), "0 objects would be created, 0 changed")
 }
 
 // back leaves the CRDs unchanged, as an older croft with --allow-downgrade does.

@@ -24,7 +24,7 @@ func (n *needs) validateNames() error {
 		form       *regexp.Regexp
 		names      []string
 	}{
-		{"platform.clusterName", "the name that EKS knows the cluster by", clusterName, []string{n.cluster}},
+		{"platform.clusterName", "the cluster's name in EKS", clusterName, []string{n.cluster}},
 		{"nodeClass.aws.role", "the name of a role without its path, such as KarpenterNodeRole-demo", roleName, n.roles},
 		{"nodeClass.aws.instanceProfile", "the name of an instance profile without its path", roleName, n.profiles},
 		{"nodeClass.aws.amiSelectorTerms.ssmParameter", "a parameter's name or its ARN, without *", parameterName, n.parameters},
@@ -33,7 +33,7 @@ func (n *needs) validateNames() error {
 		{"secondaryNetworks.zones.securityGroups", "a security group's id, such as sg-0abc1234", groupID, n.groups},
 	} {
 		if i := slices.IndexFunc(c.names, func(name string) bool { return !c.form.MatchString(name) }); i >= 0 {
-			return fmt.Errorf("%s: %q will not do in AWS: write %s", c.what, c.names[i], c.such)
+			return fmt.Errorf("%s: %q is not valid in AWS: write %s", c.what, c.names[i], c.such)
 		}
 	}
 	return nil

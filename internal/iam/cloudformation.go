@@ -43,7 +43,7 @@ func (s *Stack) CloudFormation() map[string]any {
 	}
 	template := map[string]any{
 		"AWSTemplateFormatVersion": "2010-09-09",
-		"Description":              "What Karpenter needs in AWS for cluster " + s.cluster + ", as croft iam writes it",
+		"Description":              "AWS resources of Karpenter for cluster " + s.cluster + ", written by croft iam",
 		"Resources":                resources,
 		"Outputs":                  outputs,
 	}

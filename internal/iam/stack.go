@@ -58,8 +58,8 @@ type nodeRole struct {
 }
 
 // ErrNoPools reports that no pool of a file needs resources in AWS that croft describes.
-var ErrNoPools = errors.New("no pool has nodeClass.aws, so there is nothing to make in AWS: " +
-	"write platform.nodeClass: {aws: {role: …}}; the roles of an EC2NodeClass that nodeClass.ref names are yours to keep")
+var ErrNoPools = errors.New("no pool has nodeClass.aws, so there are no AWS resources to print: " +
+	"write platform.nodeClass: {aws: {role: …}}; you manage the roles of an EC2NodeClass that nodeClass.ref names")
 
 // Plan computes the AWS resources for an estate. Its errors concern the options and the
 // estate.
@@ -82,12 +82,12 @@ func Plan(e *estate.Estate, o Options) (*Stack, error) {
 	case "", PodIdentity:
 		o.Identity = PodIdentity
 		if o.OIDCProvider != "" {
-			err = errors.New("--oidc-provider is for --identity irsa: leave one of them out")
+			err = errors.New("--oidc-provider works only with --identity irsa")
 		}
 	case IRSA:
 		o.OIDCProvider, err = parseProvider(o.OIDCProvider)
 	default:
-		err = fmt.Errorf("--identity %s: there is no such way: write %s or %s", o.Identity, PodIdentity, IRSA)
+		err = fmt.Errorf("--identity %s: not supported: write %s or %s", o.Identity, PodIdentity, IRSA)
 	}
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func parseProvider(url string) (string, error) {
 		return "", errors.New("--identity irsa needs --oidc-provider, the cluster's: " +
 			"aws eks describe-cluster --name CLUSTER --query cluster.identity.oidc.issuer")
 	case strings.ContainsAny(provider, " :*?${}\"") || !strings.Contains(provider, "."):
-		return "", fmt.Errorf("--oidc-provider %s: is no provider; write one such as oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLE", url)
+		return "", fmt.Errorf("--oidc-provider %s: not a provider; write one such as oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLE", url)
 	}
 	return provider, nil
 }

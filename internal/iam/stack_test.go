@@ -181,15 +181,15 @@ func TestPlanRefuses(t *testing.T) {
 	}{
 		"no pools on AWS":         {"platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {apps: {nodeClass: {ref: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: own}}}}\n", Options{}, "no pool has nodeClass.aws"},
 		"no pools":                {"platform: {clusterName: demo, nodeClass: {aws: {role: a}}}\n", Options{}, "no pool has nodeClass.aws"},
-		"another way":             {everything, Options{Identity: "kiam"}, "--identity kiam: there is no such way: write pod-identity or irsa"},
+		"another way":             {everything, Options{Identity: "kiam"}, "--identity kiam: not supported: write pod-identity or irsa"},
 		"no provider":             {everything, Options{Identity: IRSA}, "--identity irsa needs --oidc-provider"},
-		"no real one":             {everything, Options{Identity: IRSA, OIDCProvider: "https://a b"}, "--oidc-provider https://a b: is no provider"},
-		"a role that is any role": {strings.Replace(everything, "KarpenterNodeRole-demo", `"*"`, 1), Options{}, `nodeClass.aws.role: "*" will not do in AWS: write the name of a role`},
-		"a variable":              {strings.Replace(everything, "clusterName: demo", "clusterName: $CLUSTER_NAME", 1), Options{}, `platform.clusterName: "$CLUSTER_NAME" will not do`},
-		"any profile":             {strings.Replace(everything, "instanceProfile: nodes", `instanceProfile: "no?es"`, 1), Options{}, `nodeClass.aws.instanceProfile: "no?es" will not do`},
-		"any parameter":           {strings.Replace(everything, "/nodes/image", `"/*"`, 1), Options{}, `nodeClass.aws.amiSelectorTerms.ssmParameter: "/*" will not do`},
-		"any key":                 {strings.Replace(everything, "alias/nodes", `"alias/*"`, 1), Options{}, `nodeClass.aws.blockDeviceMappings.ebs.kmsKeyID: "alias/*" will not do`},
-		"one too many":            {everything, Options{OIDCProvider: "oidc.example.org"}, "--oidc-provider is for --identity irsa"},
+		"no real one":             {everything, Options{Identity: IRSA, OIDCProvider: "https://a b"}, "--oidc-provider https://a b: not a provider"},
+		"a role that is any role": {strings.Replace(everything, "KarpenterNodeRole-demo", `"*"`, 1), Options{}, `nodeClass.aws.role: "*" is not valid in AWS: write the name of a role`},
+		"a variable":              {strings.Replace(everything, "clusterName: demo", "clusterName: $CLUSTER_NAME", 1), Options{}, `platform.clusterName: "$CLUSTER_NAME" is not valid in AWS`},
+		"any profile":             {strings.Replace(everything, "instanceProfile: nodes", `instanceProfile: "no?es"`, 1), Options{}, `nodeClass.aws.instanceProfile: "no?es" is not valid in AWS`},
+		"any parameter":           {strings.Replace(everything, "/nodes/image", `"/*"`, 1), Options{}, `nodeClass.aws.amiSelectorTerms.ssmParameter: "/*" is not valid in AWS`},
+		"any key":                 {strings.Replace(everything, "alias/nodes", `"alias/*"`, 1), Options{}, `nodeClass.aws.blockDeviceMappings.ebs.kmsKeyID: "alias/*" is not valid in AWS`},
+		"one too many":            {everything, Options{OIDCProvider: "oidc.example.org"}, "--oidc-provider works only with --identity irsa"},
 	} {
 		if _, err := Plan(estateOf(t, c.file), c.o); err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)

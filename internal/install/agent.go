@@ -150,21 +150,21 @@ func buildAgentPolicy() admissionpolicy.Validating {
 	maxBoot := strconv.Itoa(boot.MaxEncoded)
 	return limitNodeWrites(AgentName, agentUser,
 		admissionpolicy.Rule{
-			Name: "own-node", Says: "croft's agent writes the Node only that its pod runs on",
+			Name: "own-node", Says: "croft's agent writes only the Node that its pod runs on",
 			Holds: `has(request.userInfo.extra) && ` + node + ` in request.userInfo.extra &&
 				request.name in request.userInfo.extra[` + node + `]`,
-			Message: `"croft's agent writes no Node but the one that its pod runs on"`,
+			Message: `"croft's agent may write only the Node that its pod runs on"`,
 		},
 		admissionpolicy.Rule{
-			Name: "own-condition", Says: "croft's agent writes the condition " + v1alpha1.ConditionNetworksReady + " of a Node only",
+			Name: "own-condition", Says: "croft's agent writes only the condition " + v1alpha1.ConditionNetworksReady + " of a Node's status",
 			Holds:   onStatus + ` && ` + otherConditionsStay(v1alpha1.ConditionNetworksReady),
-			Message: `"croft's agent writes nothing of a Node's status but the condition ` + v1alpha1.ConditionNetworksReady + `"`,
+			Message: `"croft's agent may write only the condition ` + v1alpha1.ConditionNetworksReady + ` of a Node's status"`,
 		},
 		admissionpolicy.Rule{
-			Name: "own-annotation", Says: "croft's agent writes the annotation " + v1alpha1.BootAnnotation + " of a Node only, of at most " + maxBoot + " characters",
+			Name: "own-annotation", Says: "croft's agent writes only the annotation " + v1alpha1.BootAnnotation + " of a Node, with at most " + maxBoot + " characters",
 			Holds: otherAnnotationsStay(v1alpha1.BootAnnotation) + ` &&
 				size(object.metadata.?annotations[?"` + v1alpha1.BootAnnotation + `"].orValue("")) <= ` + maxBoot,
-			Message: `"croft's agent writes no annotation of a Node but ` + v1alpha1.BootAnnotation + `, and that with at most ` + maxBoot + ` characters"`,
+			Message: `"croft's agent may write only the annotation ` + v1alpha1.BootAnnotation + ` of a Node, with at most ` + maxBoot + ` characters"`,
 		},
 	)
 }
@@ -177,22 +177,22 @@ func buildNodesPolicy() admissionpolicy.Validating {
 	return limitNodeWrites(NodesName, admissionpolicy.OperatorUser,
 		admissionpolicy.Rule{
 			Name: "networks-only",
-			Says: "croft's operator writes the annotation " + v1alpha1.NodeNetworksAnnotation + " of a Node and removes the taint " +
-				v1alpha1.NetworksTaint + ", and nothing else of its metadata and its specification",
+			Says: "croft's operator writes only the annotation " + v1alpha1.NodeNetworksAnnotation + " of a Node, and removes only the taint " +
+				v1alpha1.NetworksTaint,
 			Holds: strings.NewReplacer("TAINT", v1alpha1.NetworksTaint).Replace(
 				requireSame("metadata", "labels", "finalizers", "ownerReferences") + ` && ` +
 					requireSame("spec", "podCIDR", "podCIDRs", "providerID", "unschedulable", "configSource", "externalID") + ` &&
 			` + otherAnnotationsStay(v1alpha1.NodeNetworksAnnotation) + ` &&
 			object.spec.?taints.orValue([]).all(t, t in oldObject.spec.?taints.orValue([])) &&
 			oldObject.spec.?taints.orValue([]).all(t, t.key == "TAINT" || t in object.spec.?taints.orValue([]))`),
-			Message: `"croft's operator writes nothing of a Node but the annotation ` + v1alpha1.NodeNetworksAnnotation +
-				`, and removes no taint but ` + v1alpha1.NetworksTaint + `"`,
+			Message: `"croft's operator may write only the annotation ` + v1alpha1.NodeNetworksAnnotation +
+				` of a Node, and remove only the taint ` + v1alpha1.NetworksTaint + `"`,
 		},
 		admissionpolicy.Rule{
 			Name:    "own-condition",
-			Says:    "croft's operator writes the condition " + v1alpha1.ConditionPodNetworksReady + " of a Node's status only",
+			Says:    "croft's operator writes only the condition " + v1alpha1.ConditionPodNetworksReady + " of a Node's status",
 			Holds:   `!(` + onStatus + `) || ` + otherConditionsStay(v1alpha1.ConditionPodNetworksReady),
-			Message: `"croft's operator writes nothing of a Node's status but the condition ` + v1alpha1.ConditionPodNetworksReady + `"`,
+			Message: `"croft's operator may write only the condition ` + v1alpha1.ConditionPodNetworksReady + ` of a Node's status"`,
 		},
 	)
 }

@@ -59,7 +59,7 @@ func ApplyKinds(ctx context.Context, c client.Client) ([]apply.Change, error) {
 
 // waitEstablished waits until the API server serves a kind.
 func waitEstablished(ctx context.Context, c client.Client, name string) error {
-	why := "it was not looked at"
+	why := "its status was not read"
 	err := wait.PollUntilContextTimeout(ctx, interval, patience, true, func(ctx context.Context) (bool, error) {
 		definition := &apiextensionsv1.CustomResourceDefinition{}
 		if err := c.Get(ctx, client.ObjectKey{Name: name}, definition); err != nil {

@@ -75,7 +75,7 @@ func checkPlacement(m meta.RESTMapper) Finding {
 	f := Finding{"admission", Good, "the API server places pods (MutatingAdmissionPolicy)"}
 	switch {
 	case !servesKinds(m, apply.PlatformKinds...):
-		f.State, f.Message = Problem, "the API server does not serve ValidatingAdmissionPolicy (admissionregistration.k8s.io/v1), of which the walls are made"
+		f.State, f.Message = Problem, "the API server does not serve ValidatingAdmissionPolicy (admissionregistration.k8s.io/v1), which the walls require"
 	case native:
 	case servesKinds(m, apply.GatekeeperMutatorKinds...):
 		f.State, f.Message = Warning, "no MutatingAdmissionPolicy, but Gatekeeper: set platform.placement to Gatekeeper"
@@ -95,9 +95,9 @@ func checkKarpenter(m meta.RESTMapper) Finding {
 	}
 	switch {
 	case !servesKinds(m, nodePool):
-		f.State, f.Message = Problem, "no NodePool (karpenter.sh/v1): install Karpenter 1.x, of whose objects pools are made"
+		f.State, f.Message = Problem, "no NodePool (karpenter.sh/v1): install Karpenter 1.x, which pools require"
 	case f.Message == "":
-		f.State, f.Message = Warning, "NodePool, and no node class of AWS: write the class of your provider as platform.nodeClass.ref"
+		f.State, f.Message = Warning, "NodePool, but no node class of AWS: name your provider's node class in platform.nodeClass.ref"
 	default:
 		f.Message = "NodePool" + f.Message
 	}
@@ -134,7 +134,7 @@ func checkRights(ctx context.Context, c client.Client, objects []client.Object) 
 		}
 	}
 	if len(missing) > 0 {
-		return Finding{"rights", Problem, "you may not " + strings.Join(missing, ", ") + ": croft is installed by a cluster administrator"}, nil
+		return Finding{"rights", Problem, "you may not " + strings.Join(missing, ", ") + ": ask a cluster administrator to install croft"}, nil
 	}
 	return Finding{"rights", Good, "you may write every object"}, nil
 }
@@ -159,9 +159,9 @@ func checkForeign(ctx context.Context, c client.Client, objects []client.Object)
 		}
 	}
 	if len(foreign) > 0 {
-		return Finding{"objects", Problem, "not croft's, and would be overwritten: " + strings.Join(foreign, ", ")}, nil
+		return Finding{"objects", Problem, "existing objects that croft did not create would be overwritten: " + strings.Join(foreign, ", ")}, nil
 	}
-	return Finding{"objects", Good, "no object of others has a name that croft needs"}, nil
+	return Finding{"objects", Good, "no foreign object has a name that croft needs"}, nil
 }
 
 // tryObjects sends dry runs, because other policies, webhooks or RBAC may refuse an object.

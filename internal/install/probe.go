@@ -34,9 +34,9 @@ func buildProbesPolicy() admissionpolicy.Validating {
 		Resources: []admissionpolicy.Resource{{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create}}},
 		Only:      byOperator(),
 		Rules: []admissionpolicy.Rule{{
-			Name: "dry-run-only", Says: "croft's operator creates pods in dry runs only",
+			Name: "dry-run-only", Says: "croft's operator creates pods only in dry runs",
 			Holds:   "has(request.dryRun) && request.dryRun",
-			Message: `"croft's operator creates pods in dry runs only, to see whether the walls hold"`,
+			Message: `"croft's operator may create pods only in dry runs, to test the walls"`,
 		}},
 	}
 }

@@ -229,7 +229,7 @@ func (t *Timeline) addClaim(claim *karpenterv1.NodeClaim) {
 	t.addEvent(ClaimCreated, claim.CreationTimestamp.Time, "")
 	taints := ""
 	if len(claim.Spec.StartupTaints) > 0 {
-		taints = "startup taints are gone by then: " + formatKeys(claim.Spec.StartupTaints)
+		taints = "startup taints were removed: " + formatKeys(claim.Spec.StartupTaints)
 	}
 	for _, c := range claim.Status.Conditions {
 		if c.Status != metav1.ConditionTrue {
@@ -253,13 +253,13 @@ func (t *Timeline) addNode(node *corev1.Node, claim *karpenterv1.NodeClaim) {
 		if c.Status != corev1.ConditionTrue || c.Type != corev1.NodeReady && c.Type != v1alpha1.ConditionNetworksReady {
 			continue
 		}
-		event, turned, comment := NodeReady, "turned Ready again", ""
+		event, turned, comment := NodeReady, "became Ready again", ""
 		if c.Type != corev1.NodeReady {
-			event, turned, comment = LinksUp, "had its links of secondary networks up again", c.Message
+			event, turned, comment = LinksUp, "reported its links of secondary networks as up again", c.Message
 		}
 		at := c.LastTransitionTime.Time
 		if isInitialized && at.After(initialized.Add(clockSkew)) {
-			t.addNote("%s at %s: when it did so first is not known", turned, at.UTC().Format(time.RFC3339))
+			t.addNote("%s at %s: the first time is unknown", turned, at.UTC().Format(time.RFC3339))
 			continue
 		}
 		t.addEvent(event, at, comment)

@@ -120,7 +120,7 @@ func TestPhases(t *testing.T) {
 			withReady, "shop/web", ""},
 		"ready again": {func(o *latency.Objects) { o.Nodes[0].Status.Conditions[0].LastTransitionTime = at(300) },
 			withReady,
-			"shop/web", "turned Ready again at 2026-11-23T10:05:00Z: when it did so first is not known"},
+			"shop/web", "became Ready again at 2026-11-23T10:05:00Z: the first time is unknown"},
 		"a node's clock is ahead": {func(o *latency.Objects) {
 			o.Claims[0].Status.Conditions[2].LastTransitionTime = at(29)
 		},
@@ -145,19 +145,19 @@ func TestPhases(t *testing.T) {
 			o.Events[0].Message = "Pod should schedule on: nodeclaim/apps-1, node/node-1"
 		}, nil, "shop/web", ""},
 		"pod is gone": {func(o *latency.Objects) { o.Pods = nil }, withPod, "shop/web",
-			"pod shop/web, which the node was made for, is gone: its times are not known"},
+			"pod shop/web, for which the node was created, is deleted: its times are unknown"},
 		"a nomination by nobody": {func(o *latency.Objects) { o.Pods, o.Events[0].Source.Component = nil, "karpenter-x" }, withPod, "", ""},
 		"pod is another of the same name": {func(o *latency.Objects) {
 			o.Pods[0].UID, o.Pods[0].CreationTimestamp = "2", at(40)
 		}, withPod, "shop/web",
-			"pod shop/web, which the node was made for, is gone: its times are not known"},
+			"pod shop/web, for which the node was created, is deleted: its times are unknown"},
 		"pod went elsewhere": {func(o *latency.Objects) { o.Pods[0].Spec.NodeName = "node-2" },
 			[]latency.Phase{latency.Scheduling, latency.Start, latency.PodToPodReady}, "shop/web",
-			"pod shop/web, which the node was made for, runs on node node-2"},
+			"pod shop/web, for which the node was created, runs on node node-2"},
 		"containers restarted": {func(o *latency.Objects) {
 			o.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}}
 		}, []latency.Phase{latency.Start, latency.PodToPodReady}, "shop/web",
-			"containers of pod shop/web have restarted: when it was ready first is not known"},
+			"containers of pod shop/web have restarted: the first time it was ready is unknown"},
 		"pod not ready": {func(o *latency.Objects) { o.Pods[0].Status.Conditions[2].Status = corev1.ConditionFalse },
 			[]latency.Phase{latency.Start, latency.PodToPodReady}, "shop/web", ""},
 		"a node of the same name, of another instance": {func(o *latency.Objects) {

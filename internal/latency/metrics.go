@@ -15,7 +15,7 @@ const metricName = "croft_node_phase_seconds"
 func WriteMetrics(w io.Writer, all []Timeline) error {
 	histogram := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    metricName,
-		Help:    "Seconds that each phase of nodes took, of nodes that are there.",
+		Help:    "Duration in seconds of each phase of existing nodes.",
 		Buckets: []float64{1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600},
 	}, []string{"phase", "pool", "instance_type", "zone", "image"})
 	for i := range all {

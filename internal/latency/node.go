@@ -52,6 +52,6 @@ func (x *index) addBoot(t *Timeline, node *corev1.Node) {
 		t.addEvent(string(event), at, "")
 	}
 	if early > 0 {
-		t.addNote("%d events of its logs are from before its NodeClaim: they are left out", early)
+		t.addNote("%d events of its logs are older than its NodeClaim, and are omitted", early)
 	}
 }

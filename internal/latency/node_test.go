@@ -88,7 +88,7 @@ func TestParts(t *testing.T) {
 			for e := range times {
 				times[e] = times[e].Add(-time.Hour)
 			}
-		}), logs, nil, "9 events of its logs are from before its NodeClaim: they are left out"},
+		}), logs, nil, "9 events of its logs are older than its NodeClaim, and are omitted"},
 		"a file goes before the annotation": {func(o *latency.Objects) {
 			times := annotation(o)
 			times[boot.CloudInitFinalFinish] = at(13).Time
@@ -122,7 +122,7 @@ func TestParts(t *testing.T) {
 			[]latency.Phase{latency.Links, latency.Networks}, nil, ""},
 		"links were up before": {func(o *latency.Objects) { o.Nodes[0].Status.Conditions[1].LastTransitionTime = at(300) },
 			[]latency.Phase{latency.Links, latency.Networks}, nil,
-			"had its links of secondary networks up again at 2026-11-23T10:05:00Z: when it did so first is not known"},
+			"reported its links of secondary networks as up again at 2026-11-23T10:05:00Z: the first time is unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := booted()

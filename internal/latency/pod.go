@@ -113,7 +113,7 @@ func (t *Timeline) addPod(n need, node *corev1.Node) {
 	}
 	if n.pod == nil {
 		if n.event != nil {
-			t.addNote("pod %s, which the node was made for, is gone: its times are not known", t.Pod)
+			t.addNote("pod %s, for which the node was created, is deleted: its times are unknown", t.Pod)
 		}
 		return
 	}
@@ -121,16 +121,16 @@ func (t *Timeline) addPod(n need, node *corev1.Node) {
 	t.addEvent(PodCreated, n.pod.CreationTimestamp.Time, t.Pod)
 	if !runsOn(n.pod, node) {
 		if n.pod.Spec.NodeName != "" {
-			t.addNote("pod %s, which the node was made for, runs on node %s", t.Pod, n.pod.Spec.NodeName)
+			t.addNote("pod %s, for which the node was created, runs on node %s", t.Pod, n.pod.Spec.NodeName)
 		}
 		return
 	}
 	t.addEvent(PodScheduled, findTurnTime(n.pod, corev1.PodScheduled), "")
 	if started := n.pod.Status.StartTime; started != nil {
-		t.addEvent(PodStarted, started.Time, "kubelet took the pod")
+		t.addEvent(PodStarted, started.Time, "kubelet accepted the pod")
 	}
 	if hasRestarted(n.pod) {
-		t.addNote("containers of pod %s have restarted: when it was ready first is not known", t.Pod)
+		t.addNote("containers of pod %s have restarted: the first time it was ready is unknown", t.Pod)
 		return
 	}
 	t.addEvent(PodSandboxReady, findTurnTime(n.pod, corev1.PodReadyToStartContainers), "network attached")

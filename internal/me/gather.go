@@ -41,7 +41,7 @@ func (e *NotTenantsError) Error() string {
 		return fmt.Sprintf("you have no role in namespace %s: name a namespace of your tenant with -n NAMESPACE, or in the kubeconfig's context; "+
 			"the platform's admins know which are yours; a role of the platform's own may lack the right to get tenantrules.croft.dev", e.Namespace)
 	}
-	return fmt.Sprintf("namespace %s is no tenant's: name a namespace of your tenant with -n NAMESPACE, or in the kubeconfig's context", e.Namespace)
+	return fmt.Sprintf("namespace %s belongs to no tenant: name a namespace of your tenant with -n NAMESPACE, or in the kubeconfig's context", e.Namespace)
 }
 
 // Gather reads the caller's state in the tenant of a namespace. Only the platform's users
@@ -60,7 +60,7 @@ func Gather(ctx context.Context, c client.Client, namespace string) (*Me, error)
 	}
 	who := &authenticationv1.SelfSubjectReview{}
 	if err := c.Create(ctx, who); err != nil {
-		return nil, fmt.Errorf("ask who you are: %w", err)
+		return nil, fmt.Errorf("read your user name: %w", err)
 	}
 	caller := who.Status.UserInfo
 	m := &Me{User: caller.Username, Groups: caller.Groups, Tenant: rules.Spec.Tenant, Rules: rules.Spec}
@@ -112,7 +112,7 @@ func gatherNamespace(ctx context.Context, c client.Client, name string, caller *
 	n.Quota = listUses(quotas.Items)
 	rules := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: name}}
 	if err := c.Create(ctx, rules); err != nil {
-		return n, nil, fmt.Errorf("ask what you may do in namespace %s: %w", name, err)
+		return n, nil, fmt.Errorf("read your rights in namespace %s: %w", name, err)
 	}
 	for _, a := range Abilities {
 		if a.isGrantedBy(rules.Status.ResourceRules) {

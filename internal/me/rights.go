@@ -63,12 +63,12 @@ func listRestrictions(m *Me) []string {
 		all = append(all, "pods with karpenter.sh/do-not-disrupt: write a PodDisruptionBudget, or ask for policy.doNotDisrupt")
 	}
 	if r.Egress != "Open" {
-		all = append(all, "connections out of the tenant, but to ["+strings.Join(r.AllowCIDRs, ", ")+"]: ask for network.allowCIDRs")
+		all = append(all, "connections to destinations outside of the tenant, except ["+strings.Join(r.AllowCIDRs, ", ")+"]: ask for network.allowCIDRs")
 	}
 	return append(all,
 		"pods on nodes outside of your pools, or privileged pods",
-		"objects labelled app.kubernetes.io/managed-by=croft: they are the platform's to change",
-		"anything in other tenants' namespaces, and what is of the whole cluster")
+		"objects labelled app.kubernetes.io/managed-by=croft: only the platform changes them",
+		"objects in other tenants' namespaces, and cluster-scoped objects")
 }
 
 // formatSubjects formats subjects, such as Group:devs, in parentheses.

@@ -19,21 +19,21 @@ func TestCapsule(t *testing.T) {
 	for name, r := range map[string]row{
 		"a pool": {read: capsule(""), options: demo, gives: []string{`"oil":{"pool":"jobs"}`}},
 		"another key": {read: capsule("cordoned: false") + "---\n{apiVersion: capsule.clastix.io/v1beta2, kind: Tenant, metadata: {name: gas}, spec: {nodeSelector: {zone: a, node-pool: jobs}}}\n", options: demo,
-			findings: []want{{source.NotKept, "Tenant/gas spec.nodeSelector.zone", "may lack it"}}, problems: []string{"Tenant/gas: spec.nodeSelector.zone: pods ran on nodes with zone=a alone, and the nodes of pool jobs may lack it"}},
-		"no pool":        {read: strings.Replace(capsule("cordoned: false"), "  nodeSelector: {node-pool: jobs}\n", "", 1), options: demo, problems: []string{"which pool the pods of tenant oil run on"}},
+			findings: []want{{source.NotKept, "Tenant/gas spec.nodeSelector.zone", "may lack"}}, problems: []string{"Tenant/gas: spec.nodeSelector.zone: pods ran only on nodes with zone=a, which the nodes of pool jobs may lack"}},
+		"no pool":        {read: strings.Replace(capsule("cordoned: false"), "  nodeSelector: {node-pool: jobs}\n", "", 1), options: demo, problems: []string{"does not name a pool for the pods of tenant oil"}},
 		"its namespaces": {read: capsule("") + "status: {namespaces: [oil-dev, oil-prod]}\n", options: demo, gives: []string{`"namespaces":["oil-dev","oil-prod"]`}},
 		"namespaces by their label": {read: capsule("") + "---\n{apiVersion: v1, kind: Namespace, metadata: {name: oil-dev, labels: {capsule.clastix.io/tenant: oil}}}\n",
 			options: demo, gives: []string{`"namespaces":["oil-dev"]`}},
 		"owners": {read: capsule("owners: [{kind: Group, name: devs}, {kind: User, name: alice, clusterRoles: [view]}, {kind: ServiceAccount, name: robot}]"), options: demo,
 			gives: []string{`{"group":"devs","role":"operator"}`, `{"role":"viewer","user":"alice"}`}, findings: []want{{source.NotKept, "spec.owners[2]", "ServiceAccount"}, {source.Changed, "spec.owners[1].clusterRoles", "viewer"}}},
-		"more bindings":         {read: capsule("additionalRoleBindings: [{clusterRoleName: view, subjects: [{kind: Group, name: audit}]}, {clusterRoleName: odd, subjects: [{kind: Group, name: x}]}]"), options: demo, gives: []string{`{"group":"audit","role":"viewer"}`}, findings: []want{{source.NotKept, "additionalRoleBindings[1].clusterRoleName", "was not read"}}},
+		"more bindings":         {read: capsule("additionalRoleBindings: [{clusterRoleName: view, subjects: [{kind: Group, name: audit}]}, {clusterRoleName: odd, subjects: [{kind: Group, name: x}]}]"), options: demo, gives: []string{`{"group":"audit","role":"viewer"}`}, findings: []want{{source.NotKept, "additionalRoleBindings[1].clusterRoleName", "its rights are unknown"}}},
 		"a quota of the tenant": {read: capsule("resourceQuotas: {scope: Tenant, items: [{hard: {pods: 10}}, {hard: {pods: 5, services: 3}}]}"), options: demo, gives: []string{`"quota":{"pods":"5","services":"3"}`}},
 		"a quota of each namespace": {read: capsule("resourceQuotas: {scope: Namespace, items: [{hard: {pods: 10}}]}") + "status: {namespaces: [a, b]}\n", options: demo,
 			gives: []string{`"quota":{"pods":"20"}`}, findings: []want{{source.Changed, "resourceQuotas.scope", "together"}}},
 		"limits": {read: capsule("limitRanges: {items: [{limits: [{type: Container, max: {cpu: 4}}]}]}"), options: demo, gives: []string{`"limits":{"max":{"cpu":"4"}}`}},
 		"hosts": {read: capsule("ingressOptions: {allowedHostnames: {allowed: [oil.example.org], allowedRegex: \".*\"}, allowedClasses: {allowed: [nginx]}, hostnameCollisionScope: Tenant}"), options: demo, gives: []string{`"domains":["oil.example.org"]`, `"ingressClasses":["nginx"]`}, findings: []want{{source.NotKept, "allowedHostnames.allowedRegex", "by name"}, {source.Changed, "hostnameCollisionScope", "never"}},
 			problems: []string{"spec.ingressOptions.allowedHostnames.allowedRegex: croft grants hosts by name"}},
-		"any host":           {read: capsule("cordoned: false"), options: demo, findings: []want{{source.Changed, "ingressOptions.allowedHostnames", "any host"}, {source.Changed, "serviceOptions.allowedServices", "ClusterIP by default"}, {source.Changed, "spec.imagePullPolicies", "Always"}}},
+		"any host":           {read: capsule("cordoned: false"), options: demo, findings: []want{{source.Changed, "ingressOptions.allowedHostnames", "all hosts were allowed"}, {source.Changed, "serviceOptions.allowedServices", "ClusterIP by default"}, {source.Changed, "spec.imagePullPolicies", "Always"}}},
 		"Services":           {read: capsule("serviceOptions: {allowedServices: {nodePort: false, loadBalancer: true}, externalIPs: {allowed: [10.0.0.0/8]}}"), options: demo, gives: []string{`"serviceTypes":["ClusterIP","LoadBalancer","ExternalName"]`}, findings: []want{{source.NotKept, "externalIPs.allowed", "load balancer"}}},
 		"lists":              {read: capsule("containerRegistries: {allowed: [ghcr.io]}\nstorageClasses: {allowed: [gp3]}\npriorityClasses: {allowed: [batch]}\nruntimeClasses: {allowed: [gvisor]}\nimagePullPolicies: [Always, IfNotPresent]"), options: demo, gives: []string{`"registries":["ghcr.io"]`, `"storageClasses":["gp3"]`, `"priorityClasses":["batch"]`, `"runtimeClasses":["gvisor"]`, `"imagePullPolicies":["Always","IfNotPresent"]`}},
 		"network policies":   {read: capsule("networkPolicies: {items: [{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 10.1.0.0/16}}]}]}]}"), options: demo, gives: []string{`"network":{"allowCIDRs":["10.1.0.0/16"],"egress":"Restricted"}`}},
@@ -50,7 +50,7 @@ func TestCapsule(t *testing.T) {
 // TestCapsuleRestrictions expects a problem for each field that restricts a tenant and has no
 // equivalent in croft.yaml.
 func TestCapsuleRestrictions(t *testing.T) {
-	any, none := "until you write it, any is allowed", "until you write it, none is allowed"
+	any, none := "until you write names, all are allowed", "until you write names, none is allowed"
 	for name, r := range map[string]row{
 		"registries by pattern":   {read: capsule(`containerRegistries: {allowedRegex: "internal\\.example\\..*"}`), not: []string{`"registries"`}, gives: []string{"# left out: tenants.oil.policy.registries: ", any}, problems: []string{"containerRegistries.allowedRegex: croft allows by name"}},
 		"storage by labels":       {read: capsule("storageClasses: {matchLabels: {env: prod}}"), not: []string{`"storageClasses"`}, gives: []string{"# left out: tenants.oil.policy.storageClasses: ", any}, problems: []string{"storageClasses.matchLabels: croft allows by name"}},
@@ -66,10 +66,10 @@ func TestCapsuleRestrictions(t *testing.T) {
 		"hosts by pattern":        {read: capsule(`ingressOptions: {allowedHostnames: {allowedRegex: "^.*example.org$"}}`), problems: []string{"allowedHostnames.allowedRegex: croft grants hosts by name"}},
 
 		"rules of registries": {read: capsule(`rules: [{enforce: {action: deny, workloads: {registries: [{exp: "a/.*"}]}}}, {enforce: {action: allow, workloads: {registries: [{exp: "a/b/.*"}], qosClasses: [Guaranteed]}}}]`),
-			problems: []string{"spec.rules[0].enforce: croft reads no rules", "spec.rules[1].enforce: croft reads no rules"}},
+			problems: []string{"spec.rules[0].enforce: croft migrate does not read Capsule's rules", "spec.rules[1].enforce: croft migrate does not read Capsule's rules"}},
 		"a rule of metadata":  {read: capsule(`rules: [{enforce: {metadata: [{kinds: [Namespace], labels: {pod-security.kubernetes.io/enforce: {managed: restricted}}}]}}]`), problems: []string{"spec.rules[0].enforce"}},
-		"a rule that audits":  {read: capsule(`rules: [{enforce: {action: audit, workloads: {qosClasses: [Guaranteed]}}}]`), findings: []want{{source.NotKept, "spec.rules[0].enforce", "refused nothing"}}},
-		"a quota of a rule":   {read: capsule("rules: [{quota: [{name: pods, hard: {pods: 3}}]}]"), problems: []string{"spec.rules[0].quota[0]: croft reads no quotas"}},
+		"a rule that audits":  {read: capsule(`rules: [{enforce: {action: audit, workloads: {qosClasses: [Guaranteed]}}}]`), findings: []want{{source.NotKept, "spec.rules[0].enforce", "Capsule refused no requests"}}},
+		"a quota of a rule":   {read: capsule("rules: [{quota: [{name: pods, hard: {pods: 3}}]}]"), problems: []string{"spec.rules[0].quota[0]: croft migrate does not read quotas"}},
 		"a rule to come":      {read: capsule("rules: [{refuse: {everything: true}}]"), problems: []string{"spec.rules: croft migrate does not know"}},
 		"a field to come":     {read: capsule("nodePort: 3"), problems: []string{"spec.nodePort: croft migrate does not know"}},
 		"an empty one":        {read: capsule("volumeTypes: []"), problems: []string{"spec.volumeTypes: croft migrate does not know"}},
@@ -77,14 +77,14 @@ func TestCapsuleRestrictions(t *testing.T) {
 		"frozen":              {read: capsule("cordoned: true"), problems: []string{"spec.cordoned: croft does not freeze"}},
 		"marks of Services":   {read: capsule("serviceOptions: {forbiddenAnnotations: {denied: [a]}}"), problems: []string{"spec.serviceOptions.forbiddenAnnotations"}},
 		"a scoped quota":      {read: capsule("resourceQuotas: {items: [{hard: {pods: 1}, scopes: [BestEffort]}]}"), not: []string{`"quota"`}, problems: []string{"items[0].scopes: a tenant's quota counts all its objects, and Capsule deletes its ResourceQuota"}},
-		"limits of pods":      {read: capsule("limitRanges: {items: [{limits: [{type: Pod, max: {cpu: 8}}]}]}"), problems: []string{"limits[0]: a tenant's limits are those of containers"}},
-		"a ratio":             {read: capsule("limitRanges: {items: [{limits: [{type: Container, maxLimitRequestRatio: {cpu: 2}}]}]}"), problems: []string{"maxLimitRequestRatio: croft bounds no ratio"}},
+		"limits of pods":      {read: capsule("limitRanges: {items: [{limits: [{type: Pod, max: {cpu: 8}}]}]}"), problems: []string{"limits[0]: a tenant's limits apply to containers"}},
+		"a ratio":             {read: capsule("limitRanges: {items: [{limits: [{type: Container, maxLimitRequestRatio: {cpu: 2}}]}]}"), problems: []string{"maxLimitRequestRatio: croft does not limit the ratio"}},
 		"two sets of limits":  {read: capsule("limitRanges: {items: [{limits: [{type: Container, max: {cpu: 4}}]}, {limits: [{type: Container, max: {cpu: 2}}]}]}"), gives: []string{`"limits":{"max":{"cpu":"4"}}`}, problems: []string{"items[1].limits[0]: another namespace of the tenant, or another LimitRange"}},
-		"two of one name":     {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil.v1}", 1) + "---" + strings.Split(strings.Replace(capsule(""), "{name: oil}", "{name: oil-v1}", 1), "---")[2], gives: []string{`"oil-v1":{"pool":"jobs"}`}, problems: []string{"Tenant/oil-v1: becomes tenant oil-v1, as Tenant/oil.v1 does"}},
-		"a policy of some":    {read: capsule("networkPolicies: {items: [{podSelector: {matchLabels: {app: db}}, policyTypes: [Ingress]}]}"), problems: []string{"networkPolicies.items[0]: is about some pods"}},
-		"an older annotation": {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, annotations: {capsule.clastix.io/enable-node-ports: \"false\"}}", 1), problems: []string{"does not know this setting of Capsule's"}},
-		"an older label":      {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, labels: {capsule.clastix.io/cordon: enabled}}", 1), problems: []string{"does not know this setting of Capsule's"}},
-		"what binds no one":   {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, annotations: {capsule.clastix.io/forbidden-namespace-labels: a, team: b}}", 1), findings: []want{{source.NotKept, "forbidden-namespace-labels\"]", "tenants write no labels"}}},
+		"two of one name":     {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil.v1}", 1) + "---" + strings.Split(strings.Replace(capsule(""), "{name: oil}", "{name: oil-v1}", 1), "---")[2], gives: []string{`"oil-v1":{"pool":"jobs"}`}, problems: []string{"Tenant/oil-v1: would become tenant oil-v1, as Tenant/oil.v1 would"}},
+		"a policy of some":    {read: capsule("networkPolicies: {items: [{podSelector: {matchLabels: {app: db}}, policyTypes: [Ingress]}]}"), problems: []string{"networkPolicies.items[0]: selects only some pods"}},
+		"an older annotation": {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, annotations: {capsule.clastix.io/enable-node-ports: \"false\"}}", 1), problems: []string{"does not know this setting of Capsule"}},
+		"an older label":      {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, labels: {capsule.clastix.io/cordon: enabled}}", 1), problems: []string{"does not know this setting of Capsule"}},
+		"what binds no one":   {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, annotations: {capsule.clastix.io/forbidden-namespace-labels: a, team: b}}", 1), findings: []want{{source.NotKept, "forbidden-namespace-labels\"]", "does not let tenants write labels"}}},
 	} {
 		r.options = demo
 		t.Run(name, r.check)
@@ -102,8 +102,8 @@ func TestCapsuleOthers(t *testing.T) {
 		"copies of a policy":     {read: copying("{rawItems: [{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: a}, spec: {podSelector: {}}}]}"), problems: []string{"GlobalTenantResource/all: Capsule deletes its copies"}},
 		"copies by reference":    {read: copying("{namespacedItems: [{apiVersion: v1, kind: LimitRange, namespace: a}]}"), problems: []string{"GlobalTenantResource/all: Capsule deletes its copies"}},
 		"copies by template":     {read: copying("{generators: [{template: x}]}"), problems: []string{"GlobalTenantResource/all"}},
-		"copies of data":         {read: copying("{rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}"), findings: []want{{source.NotKept, "GlobalTenantResource/all ", "croft copies nothing"}}},
-		"a pool of resources":    {read: other("ResourcePool"), problems: []string{"ResourcePool/all: croft reads no ResourcePool"}},
+		"copies of data":         {read: copying("{rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}"), findings: []want{{source.NotKept, "GlobalTenantResource/all ", "croft does not copy objects"}}},
+		"a pool of resources":    {read: other("ResourcePool"), problems: []string{"ResourcePool/all: croft migrate does not read Capsule's ResourcePool"}},
 		"a quota of the cluster": {read: other("GlobalResourceQuota"), problems: []string{"GlobalResourceQuota/all"}},
 		"a quota of any kind":    {read: other("CustomQuota"), problems: []string{"CustomQuota/all"}},
 		"a kind to come":         {read: other("TenantFence"), problems: []string{"TenantFence/all"}},
@@ -141,10 +141,10 @@ func TestPodSecurity(t *testing.T) {
 		"two, the first stricter":   {read: capsule("") + labelled("restricted", "baseline"), gives: []string{restricted}},
 		"two, one without":          {read: capsule("") + labelled("restricted", "privileged"), gives: []string{restricted}, problems: []string{"one level for a tenant"}},
 		"one labelled, one not":     {read: capsule("") + labelled("privileged"), not: []string{"podSecurity"}, problems: []string{"one level for a tenant"}},
-		"a level that is none":      {read: capsule(metadata("Restricted")), problems: []string{`"Restricted" is no Pod Security level`}},
+		"a level that is none":      {read: capsule(metadata("Restricted")), problems: []string{`"Restricted" is not a Pod Security level`}},
 		"a version": {read: capsule("namespaceOptions: {additionalMetadata: {labels: {pod-security.kubernetes.io/enforce: restricted, pod-security.kubernetes.io/enforce-version: v1.24, pod-security.kubernetes.io/warn: restricted}}}"), gives: []string{restricted},
-			findings: []want{{source.Changed, `["pod-security.kubernetes.io/enforce-version"]`, "latest version"}, {source.Kept, `["pod-security.kubernetes.io/warn"]`, "itself"}}},
-		"forbidden labels": {read: capsule("namespaceOptions: {forbiddenLabels: {denied: [pod-security.kubernetes.io/enforce]}, forbiddenAnnotations: {deniedRegex: .*}}"), findings: []want{{source.Changed, "namespaceOptions.forbiddenLabels", "tenants write no labels"}}},
+			findings: []want{{source.Changed, `["pod-security.kubernetes.io/enforce-version"]`, "latest version"}, {source.Kept, `["pod-security.kubernetes.io/warn"]`, "croft sets it"}}},
+		"forbidden labels": {read: capsule("namespaceOptions: {forbiddenLabels: {denied: [pod-security.kubernetes.io/enforce]}, forbiddenAnnotations: {deniedRegex: .*}}"), findings: []want{{source.Changed, "namespaceOptions.forbiddenLabels", "does not let tenants write labels"}}},
 		"a cost code":      {read: capsule("namespaceOptions: {additionalMetadata: {labels: {example.org/cost-code: org1, team: oil}}}"), gives: []string{`"costCode":"org1"`}, findings: []want{{source.NotKept, "labels.team", "policy of yours"}}},
 	} {
 		r.options = demo

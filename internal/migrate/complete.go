@@ -15,7 +15,7 @@ import (
 func completeFields(d *draft.Draft) {
 	d.Platform.ClusterName = d.ClusterName()
 	if d.Platform.ClusterName == "" {
-		d.ReportMissing("platform.clusterName", "nothing that was read names the cluster: say --cluster-name NAME, the name that the cloud knows it by")
+		d.ReportMissing("platform.clusterName", "the input does not name the cluster: set --cluster-name to the cluster's name in the cloud")
 	}
 	if d.Options.GroupPrefix != "" {
 		d.Platform.GroupPrefix = d.Options.GroupPrefix
@@ -28,16 +28,16 @@ func completeFields(d *draft.Draft) {
 		switch t := d.Tenants[name]; {
 		case len(t.Pools()) == 0:
 			d.Told[name] = true
-			d.ReportProblem(t.From.Root(), "nothing that was read says which pool the pods of tenant %s run on: it is left out of croft.yaml until you give it one", name)
+			d.ReportProblem(t.From.Root(), "the input does not name a pool for the pods of tenant %[1]s: croft.yaml omits tenant %[1]s until it has one", name)
 		case len(t.Pools()) > 1 && t.Placed.Object() != nil:
-			d.ReportProblem(t.Placed, "allows the pods of tenant %s nodes of pools %s: croft runs them on the first, unless they select another by %s; put the one that they need first, or alone",
+			d.ReportProblem(t.Placed, "the pods of tenant %s may run on nodes of pools %s: croft runs them on the first, unless they select another by %s; write the pool that they need first, or write only that pool",
 				name, strings.Join(t.Pools(), ", "), d.Key)
 		}
 	}
 	shareNodeClass(d)
 	if (d.Platform.NodeClass == v1alpha1.NodeClass{}) {
 		d.ReportMissing("platform.nodeClass",
-			"nothing that was read says what nodes are made from: write aws: {role: ...}, or ref: to a node class of yours, or try the result with --node-class kwok")
+			"the input has no node class: write aws: {role: ...}, or ref: to a node class of yours, or try the result with --node-class kwok")
 	}
 }
 
@@ -55,8 +55,8 @@ func noteAdoption(d *draft.Draft) {
 		if slices.ContainsFunc(d.Objects, func(o *source.Object) bool {
 			return o.Kind == kind && !draft.IsManaged(o) && d.FindTenant(o.Namespace) != ""
 		}) {
-			d.AddNote("RoleBindings, quotas, limits and network policies that are in tenants' namespaces stay there beside croft's, and add up with them, until you delete them: " +
-				"do so once croft verify is good")
+			d.AddNote("existing RoleBindings, quotas, limits and network policies in tenants' namespaces stay in force in addition to croft's: " +
+				"delete them after a successful croft verify")
 			break
 		}
 	}
@@ -69,5 +69,5 @@ func simulateNodes(d *draft.Draft) {
 	}
 	d.Platform.NodeClass = v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}}
 	d.Manifests = nil
-	d.AddNote("--node-class kwok: every pool has simulated nodes, and the node classes in this report are not written: for trying the result, not for a cluster with work in it")
+	d.AddNote("--node-class kwok: every pool has simulated nodes, and the node classes in this report are not written: use the result to try it, and not on a cluster with real workloads")
 }

@@ -62,7 +62,7 @@ func ReadCluster(ctx context.Context, c client.Reader) ([]*source.Object, manife
 		objects, err := listAny(ctx, c, group, versions, kind)
 		if apierrors.IsForbidden(err) {
 			problems = append(problems, manifest.Problem{File: "cluster", Message: fmt.Sprintf(
-				"you may not list %s of %q, so nothing of them is in the result: ask for the right to get and list them", kind, group)})
+				"you may not list %s of %q, so the result omits them: ask for the right to get and list them", kind, group)})
 			return nil
 		}
 		all = append(all, objects...)

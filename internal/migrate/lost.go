@@ -21,7 +21,7 @@ func findLostPlacements(d *draft.Draft, r *Result) manifest.Problems {
 	var all manifest.Problems
 	lose := func(o *source.Object, what string) {
 		if !hasObjectProblem(r.Problems, o) {
-			all = append(all, o.Problem(nil, "%s, and croft.yaml has nothing of it: write it into croft.yaml yourself", what))
+			all = append(all, o.Problem(nil, "%s, and croft.yaml has no equivalent: write it into croft.yaml yourself", what))
 		}
 	}
 	for o, namespaces := range findPlacingObjects(d) {

@@ -120,10 +120,10 @@ func removeDuplicates(objects []*source.Object) ([]*source.Object, manifest.Prob
 		}
 		kept = append(kept, o)
 		if isSameJSON(first.Content, o.Content) {
-			o.Root().MarkOther("the same object was read from %s", first.Place())
+			o.Root().MarkOther("the input has the same object at %s", first.Place())
 		} else {
-			problems = append(problems, o.Problem(nil, "is another object of this name than the one at %s, which counts: keep one of them", first.Place()))
-			o.Root().MarkNotKept("another object of this name was read first, from %s, and differs: keep one of them", first.Place())
+			problems = append(problems, o.Problem(nil, "this object is ignored, since it has the name of the object at %s and differs from it: keep one of them", first.Place()))
+			o.Root().MarkNotKept("another object with this name, at %s, comes first in the input and differs: keep one of them", first.Place())
 		}
 		o.Skip = true
 	}

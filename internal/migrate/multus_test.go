@@ -19,9 +19,9 @@ func TestMultus(t *testing.T) {
 		return "\n---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: " + namespace + "}, spec: {template: {metadata: {annotations: {k8s.v1.cni.cncf.io/networks: n4}}}}}\n"
 	}
 	for name, r := range map[string]row{
-		"a tenant's":   {read: with + definition("a", config), options: demo, problems: []string{"NetworkAttachmentDefinition/a/n4: spec.config: pods of tenant a are attached to networks that croft grants, and to no others: declare it below secondaryNetworks (type: ipvlan, zones[0].cidr: 10.0.4.0/24, zones[0].gateway: 10.0.4.1)"}},
+		"a tenant's":   {read: with + definition("a", config), options: demo, problems: []string{"NetworkAttachmentDefinition/a/n4: spec.config: pods of tenant a are attached only to networks that croft grants: declare the network in secondaryNetworks (type: ipvlan, zones[0].cidr: 10.0.4.0/24, zones[0].gateway: 10.0.4.1)"}},
 		"a chain":      {read: with + definition("a", `{"plugins": [{"type": "macvlan"}, {"type": "tuning"}]}`), options: demo, problems: []string{"(type: macvlan)"}},
-		"unreadable":   {read: with + definition("a", "nonsense"), options: demo, problems: []string{"below secondaryNetworks, with"}},
+		"unreadable":   {read: with + definition("a", "nonsense"), options: demo, problems: []string{"in secondaryNetworks, with"}},
 		"no tenant's":  {read: with + definition("kube-system", config), options: demo, findings: []want{{source.Other, "NetworkAttachmentDefinition/kube-system/n4 ", "stays as it is"}}},
 		"a pod's":      {read: with + workload("a"), options: demo, problems: []string{"croft attaches tenants' pods to the networks that they are granted"}},
 		"others' pods": {read: with + workload("b"), options: demo, findings: []want{{source.NotKept, `annotations["k8s.v1.cni.cncf.io/networks"]`, "secondaryNetworks"}}},

@@ -22,13 +22,13 @@ func accountOthers(d *draft.Draft) {
 			continue
 		}
 		if strings.HasSuffix(o.Kind, "Role") && o.Group() == draft.RBACGroup {
-			o.Root().MarkOther("no binding of a tenant's namespace becomes access by it: it stays as it is")
+			o.Root().MarkOther("no converted binding uses it: it stays as it is")
 			continue
 		}
 		if isPlacingPolicy(o) {
-			const why = "may decide where pods run, and croft migrate does not read policies of its kind"
+			const why = "may select the nodes of pods, and croft migrate does not read policies of this kind"
 			o.Root().MarkNotKept(why)
-			d.ReportProblem(o.Root(), "%s: write the pools of its namespaces into croft.yaml yourself, and take it away once croft runs", why)
+			d.ReportProblem(o.Root(), "%s: write the pools of its namespaces into croft.yaml yourself, and delete it when croft runs", why)
 			continue
 		}
 		o.Root().MarkOther("croft migrate does not read %s: it stays as it is", o.Kind)
@@ -42,13 +42,13 @@ func reportRefused(d *draft.Draft, o *source.Object, f source.Field) {
 	var why string
 	switch key := f.Key(); {
 	case key == "karpenter.sh/do-not-evict":
-		why = "Karpenter v1 reads karpenter.sh/do-not-disrupt in its place: write that, and give the tenant policy.doNotDisrupt: true, without which croft refuses it"
+		why = "Karpenter v1 reads karpenter.sh/do-not-disrupt instead: write that, and set policy.doNotDisrupt: true for the tenant, since croft refuses it otherwise"
 	case key == "karpenter.sh/do-not-disrupt":
 		why = "croft refuses it to tenants' pods unless the tenant has policy.doNotDisrupt: true"
 	case strings.HasPrefix(key, "karpenter.sh/provisioner-name"):
-		why = "Karpenter v1 has karpenter.sh/nodepool in its place; pods of tenants need neither, since croft places them"
+		why = "Karpenter v1 uses karpenter.sh/nodepool instead; pods of tenants need neither, since croft places them"
 	case key == multus.Annotation && !draft.IsManaged(o):
-		why = "croft attaches tenants' pods to the networks that they are granted: declare secondaryNetworks, name them in tenants.*.networks, and ask for them by " + v1alpha1.NetworksAnnotation
+		why = "croft attaches tenants' pods to the networks that they are granted: declare secondaryNetworks, name them in tenants.*.networks, and request them by " + v1alpha1.NetworksAnnotation
 	default:
 		return
 	}

@@ -25,7 +25,7 @@ func TestOtherNetworkPolicies(t *testing.T) {
 		cilium, antrea, calico = "cilium.io/v2", "crd.antrea.io/v1beta1", "projectcalico.org/v3"
 		admin                  = "policy.networking.k8s.io/v1alpha1"
 		combined               = "combines it with croft's policies"
-		before, after          = "comes before croft's policies", "come before it"
+		before, after          = "precedes croft's policies", "precede it"
 	)
 	rule := func(direction, action string) string { return "{" + direction + ": [{action: " + action + "}]}" }
 	stays := []want{{source.Other, "/p ", "it stays"}}
@@ -47,8 +47,8 @@ func TestOtherNetworkPolicies(t *testing.T) {
 		"AWS', that accepts":               {read: policy("networking.k8s.aws/v1alpha1", "ClusterNetworkPolicy", "", "{tier: Admin, ingress: [{action: Accept}]}"), options: demo, problems: []string{before}},
 		"Calico's, global, of a low order": {read: policy(calico, "GlobalNetworkPolicy", "", "{order: 10, ingress: [{action: Allow}]}"), options: demo, problems: []string{"GlobalNetworkPolicy/p: spec.order: " + before}},
 		"Calico's, of a tier":              {read: policy(calico, "GlobalNetworkPolicy", "", "{tier: security, egress: [{action: Allow}]}"), options: demo, problems: []string{"GlobalNetworkPolicy/p: spec: " + before}},
-		"Calico's default deny":            {read: policy(calico, "GlobalNetworkPolicy", "", "{types: [Ingress, Egress]}"), options: demo, problems: []string{"comes after croft's policies"}},
-		"Calico's, of egress":              {read: policy(calico, "NetworkPolicy", "a", "{selector: \"app == 'db'\", egress: [{action: Allow, protocol: UDP}]}"), options: demo, problems: []string{"NetworkPolicy/a/p: spec: comes after croft's policies"}},
+		"Calico's default deny":            {read: policy(calico, "GlobalNetworkPolicy", "", "{types: [Ingress, Egress]}"), options: demo, problems: []string{"follows croft's policies"}},
+		"Calico's, of egress":              {read: policy(calico, "NetworkPolicy", "a", "{selector: \"app == 'db'\", egress: [{action: Allow, protocol: UDP}]}"), options: demo, problems: []string{"NetworkPolicy/a/p: spec: follows croft's policies"}},
 		"Calico's, that denies first":      {read: policy(calico, "GlobalNetworkPolicy", "", "{order: 10, types: [Egress], egress: [{action: Deny, destination: {nets: [10.0.0.0/8]}}]}"), options: demo, findings: stays},
 		"Calico's, that allows all":        {read: policy(calico, "GlobalNetworkPolicy", "", "{egress: [{action: Allow}]}"), options: demo, findings: stays},
 	} {

@@ -80,7 +80,7 @@ func found(t *testing.T, r *migrate.Result, declared []declaration) {
 			continue
 		}
 		if !slices.ContainsFunc(r.Problems, func(p manifest.Problem) bool {
-			return p.Path == d.by || strings.HasPrefix(p.Path, d.by+": ") || strings.Contains(p.Message, "tenant "+d.namespace+" is left out")
+			return p.Path == d.by || strings.HasPrefix(p.Path, d.by+": ") || strings.Contains(p.Message, "omits tenant "+d.namespace+" until")
 		}) {
 			t.Errorf("nothing says that pods of %s no longer run on %s, which %s says", d.namespace, d.pool, d.by)
 		}

@@ -13,15 +13,15 @@ var titles = []struct {
 	title   string
 	none    string
 }{
-	{source.NotKept, "Not kept", "Everything that was read has a place."},
-	{source.Changed, "Changed", "Nothing means something else than it did."},
+	{source.NotKept, "Not kept", "All values of the input are kept or changed."},
+	{source.Changed, "Changed", "No value has a new meaning."},
 	{source.Kept, "Kept", "Nothing."},
-	{source.Other, "Not croft's business", "Nothing."},
+	{source.Other, "Outside of croft's scope", "Nothing."},
 }
 
 // Summary returns one line about the whole result.
 func (r *Result) Summary() string {
-	return fmt.Sprintf("%s, %s; of what was read, values kept: %d, changed: %d, not kept: %d, none of croft's business: %d",
+	return fmt.Sprintf("%s, %s; values of the input kept: %d, changed: %d, not kept: %d, outside of croft's scope: %d",
 		formatCount(len(r.File.Pools), "pool"), formatCount(len(r.File.Tenants), "tenant"), r.Count(source.Kept), r.Count(source.Changed), r.Count(source.NotKept), r.Count(source.Other))
 }
 
@@ -35,15 +35,15 @@ func formatCount(n int, noun string) string {
 // Markdown returns the report as Markdown, to commit or to read.
 func (r *Result) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# What became of what was read\n\n%s.\n", r.Summary())
+	fmt.Fprintf(&b, "# Migration report\n\n%s.\n", r.Summary())
 	if len(r.Problems) > 0 {
-		b.WriteString("\n## To put right\n\n")
+		b.WriteString("\n## To fix\n\n")
 		for _, p := range r.Problems {
 			fmt.Fprintf(&b, "- %s\n", escapeText(p.Error()))
 		}
 	}
 	if len(r.Notes) > 0 {
-		b.WriteString("\n## To know\n\n")
+		b.WriteString("\n## Notes\n\n")
 		for _, n := range r.Notes {
 			fmt.Fprintf(&b, "- %s\n", escapeText(n))
 		}
@@ -55,7 +55,7 @@ func (r *Result) Markdown() string {
 			b.WriteString(section.none + "\n")
 			continue
 		}
-		b.WriteString("| where | field | value | goes to | |\n|---|---|---|---|---|\n")
+		b.WriteString("| input | field | value | croft.yaml | remark |\n|---|---|---|---|---|\n")
 		for _, row := range rows {
 			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
 		}
@@ -141,7 +141,7 @@ func (r *Result) Text() string {
 		}
 	}
 	if len(r.Notes) > 0 {
-		b.WriteString("to know:\n")
+		b.WriteString("notes:\n")
 		for _, n := range r.Notes {
 			fmt.Fprintf(&b, "  %s\n", n)
 		}

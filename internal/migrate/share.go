@@ -26,7 +26,7 @@ func shareNodeClass(d *draft.Draft) {
 		}
 		class, same := slimClass(d, base, p.Spec.NodeClass.AWS, p.ReadBack)
 		if !same {
-			d.AddNote("pool %s takes over from platform.nodeClass.aws what its own does not say: look whether its nodes want it", name)
+			d.AddNote("pool %s inherits the settings of platform.nodeClass.aws that its own node class does not have: check whether its nodes should have them", name)
 		}
 		for _, field := range listOmitted(base, p.Spec.NodeClass.AWS, class) {
 			d.Renames[draft.PoolField(name, "nodeClass.aws."+field)] = "platform.nodeClass.aws." + field
@@ -104,9 +104,9 @@ func listInheriting(d *draft.Draft, class *v1alpha1.NodeClass, from []string) []
 	if len(names) > 0 {
 		tags := ""
 		if class.Ref != nil {
-			tags = ", with its tags if it has any"
+			tags = ", including its tags"
 		}
-		d.AddNote("nothing that was read says what the nodes of %s are made from: they have the platform's nodeClass, which is that of %s%s",
+		d.AddNote("the input has no node class for the nodes of %s: they get the platform's nodeClass, which comes from %s%s",
 			strings.Join(names, ", "), strings.Join(from, ", "), tags)
 	}
 	return all

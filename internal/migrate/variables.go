@@ -36,14 +36,14 @@ func replaceVariables(d *draft.Draft) {
 			left[name] = append(left[name], source.FieldPath(path))
 		}).(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(left)) {
-			what := fmt.Sprintf("$%s is a shell variable that nobody has filled in", name)
+			what := fmt.Sprintf("$%s is a shell variable without a value", name)
 			if n := len(left[name]); n > 1 {
 				what += fmt.Sprintf(" (here and in %d more fields)", n-1)
 			}
 			if isClusterName(name) {
-				what += ": say --cluster-name NAME, or write the cluster's name in its place"
+				what += ": set --cluster-name, or replace it by the cluster's name"
 			} else {
-				what += ": write in its place what it stands for, as envsubst does"
+				what += ": replace it by its value, as envsubst does"
 			}
 			d.Problems = append(d.Problems, o.Problem(first[name], "%s", what))
 		}

@@ -90,15 +90,15 @@ func explainMisplacement(d *draft.Draft, r *Result, namespace string, term []dra
 	wanted := strings.Join(pools, " or ")
 	t := d.Tenants[d.FindTenant(namespace)]
 	if t == nil {
-		return "asks for nodes of pool " + wanted + ", which takes pods of its tenants alone, and nothing that was read makes namespace " + namespace + " a tenant's: its pods are evicted"
+		return "requires nodes of pool " + wanted + ", which takes only pods of its tenants, and no tenant in the input has namespace " + namespace + ": its pods will be evicted"
 	}
 	own := slices.DeleteFunc(pools, func(pool string) bool { return !slices.Contains(t.Pools(), pool) })
 	if len(own) == 0 {
-		return "asks for nodes of pool " + wanted + ", and the tenant of namespace " + namespace + " runs on pool " + strings.Join(t.Pools(), " or ") + ": croft refuses its pods"
+		return "requires nodes of pool " + wanted + ", but the tenant of namespace " + namespace + " runs on pool " + strings.Join(t.Pools(), " or ") + ": croft refuses its pods"
 	}
 	for _, s := range term {
 		if (s.Key == d.Key || draft.IsPoolLabel(s.Key)) && s.ChoosesPools() && !slices.ContainsFunc(own, func(pool string) bool { return slices.Contains(s.Values, pool) }) {
-			return "asks for nodes with " + s.String() + ", which have " + s.Key + "=" + own[0] + " under croft: write that, or leave it out"
+			return "requires nodes with " + s.String() + ", which have " + s.Key + "=" + own[0] + " under croft: write that, or omit it"
 		}
 	}
 	return ""

@@ -21,7 +21,7 @@ const interval = 500 * time.Millisecond
 func (m *Mover) Move(ctx context.Context, w *Workload, timeout time.Duration, report func(string)) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	last := "it has not begun"
+	last := "it has not started"
 	say := func(text string) { last = text; report(w.String() + ": " + text) }
 	err := m.moveWorkload(ctx, w, say)
 	if wait.Interrupted(err) || ctx.Err() != nil {
@@ -53,7 +53,7 @@ func (m *Mover) waitSettled(ctx context.Context, w *Workload, say func(string)) 
 			return false, err
 		}
 		if left > 0 {
-			say(fmt.Sprintf("%d of its pods still run where they may not", left))
+			say(fmt.Sprintf("%d of its pods still run on nodes of other pools", left))
 			return false, nil
 		}
 		if w.Kind == "Pod" || w.Kind == "ReplicaSet" {
@@ -105,7 +105,7 @@ func (m *Mover) evictPod(ctx context.Context, w *Workload, s *MisplacedPod, say 
 		eviction := &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &id}}}
 		err := m.client.SubResource("eviction").Create(ctx, pod, eviction)
 		if apierrors.IsTooManyRequests(err) {
-			say("pod " + s.Pod + " may not go yet: " + err.Error())
+			say("pod " + s.Pod + " may not be evicted yet: " + err.Error())
 			return false, nil
 		}
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // deleted, or replaced by another pod of this name
@@ -116,7 +116,7 @@ func (m *Mover) evictPod(ctx context.Context, w *Workload, s *MisplacedPod, say 
 	if err != nil {
 		return err
 	}
-	say("pod " + s.Pod + " goes")
+	say("pod " + s.Pod + " is being evicted")
 	return wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
 		var now corev1.Pod
 		err := m.client.Get(ctx, client.ObjectKeyFromObject(pod), &now)

@@ -64,7 +64,7 @@ func New(c client.Client, e *estate.Estate, tenant *estate.Tenant, namespace str
 	m := &Mover{client: c, key: e.Platform.NodePoolKey, tenant: tenant, namespaces: tenant.Namespaces, evict: evict}
 	if namespace != "" {
 		if !slices.Contains(tenant.Namespaces, namespace) {
-			return nil, fmt.Errorf("-n %s: that is no namespace of tenant %s", namespace, tenant.Name)
+			return nil, fmt.Errorf("-n %s: the namespace does not belong to tenant %s", namespace, tenant.Name)
 		}
 		m.namespaces = []string{namespace}
 	}
@@ -153,17 +153,17 @@ func (m *Mover) chooseWay(ctx context.Context, w *Workload) error {
 	case "Deployment", "StatefulSet", "DaemonSet":
 		return m.chooseRollout(ctx, w)
 	case "Job":
-		w.Way, w.Why = Wait, "its pods end by themselves, and are not interrupted"
+		w.Way, w.Why = Wait, "its pods complete, and are not interrupted"
 	case "Pod", "ReplicaSet":
-		w.Way, w.Why = Leave, "nothing rolls it out anew: --evict lets its pods go"
+		w.Way, w.Why = Leave, "it has no rollout to restart: --evict evicts its pods"
 		if m.evict {
 			w.Way, w.Why = Evict, ""
 			if w.Kind == "Pod" {
-				w.Why = "nothing makes it anew"
+				w.Why = "no controller re-creates it"
 			}
 		}
 	default:
-		w.Way, w.Why = Leave, "croft does not know how a "+w.Kind+" is restarted"
+		w.Way, w.Why = Leave, "croft cannot restart a "+w.Kind
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (m *Mover) chooseWay(ctx context.Context, w *Workload) error {
 func (m *Mover) chooseRollout(ctx context.Context, w *Workload) error {
 	o, err := m.readWorkload(ctx, w)
 	if apierrors.IsNotFound(err) {
-		w.Way, w.Why = Leave, "it is not there any more, and its pods still are"
+		w.Way, w.Why = Leave, "it no longer exists, but its pods do"
 		return nil
 	}
 	if err != nil {
@@ -193,7 +193,7 @@ func (m *Mover) chooseRollout(ctx context.Context, w *Workload) error {
 		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
 		if err == nil && selector.Matches(labels.Set(pod)) && away > int(b.Status.DisruptionsAllowed) {
 			w.Way = Evict
-			w.Why = fmt.Sprintf("a restart takes %d at once, and PodDisruptionBudget %s allows %d", away, b.Name, b.Status.DisruptionsAllowed)
+			w.Why = fmt.Sprintf("a restart would stop %d at once, and PodDisruptionBudget %s allows %d", away, b.Name, b.Status.DisruptionsAllowed)
 		}
 	}
 	return nil

@@ -46,13 +46,13 @@ func RestorePool(ctx context.Context, c client.Client, tenant *v1alpha1.Tenant) 
 	pool := tenant.Annotations[FromAnnotation]
 	switch {
 	case pool == "":
-		return "", fmt.Errorf("nothing is known of a move of tenant %s: write its pool in your file, run `croft apply`, and then `croft move tenant %s`", tenant.Name, tenant.Name)
+		return "", fmt.Errorf("tenant %s has no recorded move: write its pool into your file, run `croft apply`, and then `croft move tenant %s`", tenant.Name, tenant.Name)
 	case len(tenant.Spec.Pools) > 0:
-		return "", fmt.Errorf("tenant %s has several pools: put them back in your file, run `croft apply`, and then `croft move tenant %s`", tenant.Name, tenant.Name)
+		return "", fmt.Errorf("tenant %s has several pools: restore them in your file, run `croft apply`, and then `croft move tenant %s`", tenant.Name, tenant.Name)
 	}
 	err := c.Get(ctx, client.ObjectKey{Name: pool}, &v1alpha1.Pool{})
 	if apierrors.IsNotFound(err) {
-		return "", fmt.Errorf("tenant %s was moved from pool %s, and that pool is not there any more", tenant.Name, pool)
+		return "", fmt.Errorf("tenant %s was moved from pool %s, which no longer exists", tenant.Name, pool)
 	}
 	if err != nil {
 		return "", err

@@ -79,7 +79,7 @@ func FindMisplaced(key string, pools []string, pods []corev1.Pod, nodes Nodes) [
 // DescribeNode describes the node or pool of a misplaced pod.
 func (s *MisplacedPod) DescribeNode() string {
 	if s.Pool == "" {
-		return fmt.Sprintf("node %s, which is of no pool", s.Node)
+		return fmt.Sprintf("node %s, which belongs to no pool", s.Node)
 	}
 	return fmt.Sprintf("node %s of pool %s", s.Node, s.Pool)
 }

@@ -219,7 +219,7 @@ func TestElevation(t *testing.T) {
 	}
 	end := time.Unix(int64(f.claims(token)["exp"].(float64)), 0).Add(elevation.Leeway)
 	if !end.Equal(e.Status.Until.Time) || end.After(e.Status.Granted.Add(20*time.Minute+2*time.Second)) {
-		t.Errorf("granted at %s until %s, and the token ends at %s", e.Status.Granted, e.Status.Until, end)
+		t.Errorf("granted at %s until %s, and the token expires at %s", e.Status.Granted, e.Status.Until, end)
 	}
 	elevated := f.bearing(token)
 	f.eventually("the elevated rights", func() string {

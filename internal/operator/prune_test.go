@@ -68,7 +68,7 @@ tenants: {keeper: {pool: apps, namespaces: ` + namespaces + `, access: [{group: 
 
 	declare("[keeper, keeper-test]")
 	_, told := croft(0, "apply", "--force") // over values that other tests have set
-	says(told, "the cluster also has tenants ", "and pool spare, which this file does not name: left alone; --prune")
+	says(told, "the cluster also has tenants ", "and pool spare, which this file does not name: they stay; --prune")
 	croft(0, "diff")
 
 	declare("[keeper]")
@@ -82,7 +82,7 @@ tenants: {keeper: {pool: apps, namespaces: ` + namespaces + `, access: [{group: 
 	says(shown, "--- Tenant leaver (live)", "--- RoleBinding leaver/croft-operator (live)", "--- Pool spare (live)", "--- NodePool spare (live)")
 
 	_, told = croft(1, "apply", "--prune")
-	says(told, "Tenant leaver (deletion: Retain)", "namespace leaver stays", "Pool spare", "nothing was written: --prune asks before it deletes, and standard input is no terminal")
+	says(told, "Tenant leaver (deletion: Retain)", "namespace leaver stays", "Pool spare", "nothing was written: --prune asks for a confirmation, and standard input is not a terminal")
 	f.ready(tenant("leaver", ""), pool("spare"))
 	if f.bindings("keeper-test") == 0 {
 		f.Error("something was written")

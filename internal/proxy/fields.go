@@ -27,12 +27,12 @@ var identityFields = []field{
 	{"metadata.uid", "identifies the object in ownerReferences and caches"},
 	{"metadata.resourceVersion", "lists and watches need it"},
 	{"metadata.creationTimestamp", "the age"},
-	{"metadata.deletionTimestamp", "the object is about to go"},
+	{"metadata.deletionTimestamp", "the object is being deleted"},
 }
 
 // hiddenMetadata are hidden for each kind.
 var hiddenMetadata = []field{
-	{"metadata.annotations", "any controller writes there, and so do people: last-applied configurations, other parts' notes"},
+	{"metadata.annotations", "any controller or person may write there, for example last-applied configurations"},
 	{"metadata.managedFields", "names the platform's people and controllers, and the fields that are hidden"},
 	{"metadata.ownerReferences", "names objects that teams cannot read"},
 	{"metadata.finalizers", "names the platform's controllers"},
@@ -58,7 +58,7 @@ var hiddenConditions = []field{
 
 var tenantFields = fieldPolicy{
 	shown: append([]field{
-		{"metadata.generation", "tells a stale status"},
+		{"metadata.generation", "detects a stale status"},
 		{"spec.pool", "the team's default pool"},
 		{"spec.pools", "the pools that the team's pods may use"},
 		{"spec.namespaces", "the team's own namespaces"},
@@ -89,7 +89,7 @@ var tenantFields = fieldPolicy{
 
 var poolFields = fieldPolicy{
 	shown: append([]field{
-		{"metadata.generation", "tells a stale status"},
+		{"metadata.generation", "detects a stale status"},
 		{"spec.instances", "the instances that a pod may request"},
 		{"spec.limits", "explains why the pool gets no more nodes"},
 		{"spec.emptyTTL", "the lifetime of an empty node"},
@@ -165,12 +165,12 @@ var nodeLabels = []field{
 	{corev1.LabelHostname, "affinity and topology spread"},
 	{corev1.LabelArchStable, "images are built for one"},
 	{corev1.LabelOSStable, "images are built for one"},
-	{corev1.LabelInstanceTypeStable, "pods may ask for one"},
+	{corev1.LabelInstanceTypeStable, "pods may request one"},
 	{"topology.kubernetes.io/", "affinity and topology spread"},
 	{nodeRolePrefix, "kubectl shows it"},
-	{"karpenter.sh/capacity-type", "pods may ask for spot or on-demand"},
-	{"karpenter.k8s.aws/instance-", "pods may ask for sizes and families"},
-	{v1alpha1.CostCodeLabel, "who pays"},
+	{"karpenter.sh/capacity-type", "pods may request spot or on-demand"},
+	{"karpenter.k8s.aws/instance-", "pods may request sizes and families"},
+	{v1alpha1.CostCodeLabel, "cost allocation"},
 }
 
 // fieldTree is the set of paths that pick keeps. A tree without branches keeps everything

@@ -166,7 +166,7 @@ func explainMissing(object *unstructured.Unstructured, err error) string {
 	if role, found, _ := unstructured.NestedString(object.Object, "roleRef", "name"); found {
 		what = "roleRef: role " + role + " does not exist"
 	}
-	return what + ": it has to be there before this object is created"
+	return what + ": it must exist before this object is created"
 }
 
 // newDenial returns the API server's refusal, or an error if the request was not evaluated.
@@ -250,11 +250,11 @@ func (j *live) clusterWide(kind schema.GroupVersionKind) bool {
 
 func (j *live) unknown(manifests []Manifest) []string {
 	all := []string{
-		"whether all objects fit into the quota together: a dry run holds each one against what is in use",
-		"what an object changes for those after it: a dry run leaves nothing behind",
+		"whether all objects fit into the quota together: a dry run compares each object with the current usage",
+		"the effects of an object on later ones: a dry run stores nothing",
 	}
 	if slices.ContainsFunc(manifests, func(m Manifest) bool { return m.Object.GroupVersionKind().Group == rbacv1.GroupName }) {
-		all = append(all, "what the Roles among the manifests give: a dry run does not")
+		all = append(all, "the effects of the Roles in the manifests: a dry run does not grant their rights")
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -262,7 +262,7 @@ func (j *live) unknown(manifests []Manifest) []string {
 		all = append(all, fmt.Sprintf("pods of service accounts that do not exist yet were tried with the account default: %s", strings.Join(slices.Sorted(maps.Keys(j.accounts)), ", ")))
 	}
 	if j.unasked != "" {
-		all = append(all, "pods and claims that Kubernetes makes from the manifests, since you may not create them: "+j.unasked)
+		all = append(all, "pods and claims that Kubernetes would create from the manifests, since you may not create them: "+j.unasked)
 	}
 	return all
 }

@@ -68,11 +68,11 @@ func addObject(all []Manifest, m Manifest) ([]Manifest, error) {
 	}
 	o := m.Object
 	if o.GetAPIVersion() == "" || o.GetKind() == "" {
-		return wrong(m.Line, "this is no object of Kubernetes: it has no apiVersion or no kind")
+		return wrong(m.Line, "this is not a Kubernetes object: it has no apiVersion or no kind")
 	}
 	if !o.IsList() {
 		if o.GetName() == "" && o.GetGenerateName() == "" && !isNameless(o.GetKind()) {
-			return wrong(m.findLine("metadata", "name"), "%s has no metadata.name, or one that is no text", o.GetKind())
+			return wrong(m.findLine("metadata", "name"), "%s has no metadata.name, or its name is not a string", o.GetKind())
 		}
 		if field, err := checkFieldTypes(o); err != nil {
 			return wrong(m.findLine(field...), "%s/%s: %v", o.GetKind(), o.GetName(), err)
@@ -84,7 +84,7 @@ func addObject(all []Manifest, m Manifest) ([]Manifest, error) {
 		path := slices.Concat(m.path, []string{"items", strconv.Itoa(i)})
 		content, ok := item.(map[string]any)
 		if !ok {
-			return wrong(m.from.findLine(path), "items[%d] of the %s is no object", i, o.GetKind())
+			return wrong(m.from.findLine(path), "items[%d] of the %s is not an object", i, o.GetKind())
 		}
 		inner := &unstructured.Unstructured{Object: content}
 		if kind, typed := strings.CutSuffix(o.GetKind(), "List"); typed && kind != "" && inner.GetKind() == "" {
@@ -121,7 +121,7 @@ func checkFieldTypes(o *unstructured.Unstructured) (field []string, wrong error)
 	}
 	var mistyped *json.UnmarshalTypeError
 	if errors.As(json.Unmarshal(text, typed), &mistyped) && mistyped.Field != "" {
-		return strings.Split(mistyped.Field, "."), fmt.Errorf("%s: a %s is no %s", mistyped.Field, mistyped.Value, mistyped.Type)
+		return strings.Split(mistyped.Field, "."), fmt.Errorf("%s: the type is %s, and must be %s", mistyped.Field, mistyped.Value, mistyped.Type)
 	}
 	return nil, wrong
 }
@@ -201,7 +201,7 @@ func (d *document) decodeContent() (map[string]any, error) {
 			}
 			message += "; render templates first, such as with helm template"
 		}
-		return nil, fmt.Errorf("%d: this is no YAML: %s", line, message)
+		return nil, fmt.Errorf("%d: this is not YAML: %s", line, message)
 	}
 	var content any
 	if err := utiljson.Unmarshal(text, &content); err != nil {
@@ -216,9 +216,9 @@ func (d *document) decodeContent() (map[string]any, error) {
 		}
 		return content, nil
 	case []any:
-		return nil, fmt.Errorf("%d: this is a list, and no object of Kubernetes: write a document for each object, or kind: List", d.line)
+		return nil, fmt.Errorf("%d: this is a list, and not a Kubernetes object: write a document for each object, or kind: List", d.line)
 	default:
-		return nil, fmt.Errorf("%d: this is no object of Kubernetes: write apiVersion, kind and metadata", d.line)
+		return nil, fmt.Errorf("%d: this is not a Kubernetes object: write apiVersion, kind and metadata", d.line)
 	}
 }
 

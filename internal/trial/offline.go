@@ -126,8 +126,8 @@ var clusterWide = map[schema.GroupKind]bool{
 
 func (*offline) unknown(manifests []Manifest) []string {
 	all := []string{
-		"how much of the quota is in use, and so whether all objects fit into it",
-		"what the API server itself, and policies and webhooks of others, say of the objects",
+		"the current usage of the quota, and so whether all objects fit into it",
+		"refusals by the API server's own validation, and by other policies and webhooks",
 	}
 	kinds := map[string]bool{}
 	for _, m := range manifests {
@@ -136,7 +136,7 @@ func (*offline) unknown(manifests []Manifest) []string {
 		}
 	}
 	if len(kinds) > 0 {
-		all = append(all, fmt.Sprintf("whether the cluster has these kinds, and what their add-ons ask of them: %s", strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")))
+		all = append(all, fmt.Sprintf("whether the cluster serves these kinds, and the rules of their add-ons: %s", strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")))
 	}
 	return all
 }

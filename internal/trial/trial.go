@@ -156,7 +156,7 @@ func New(e *estate.Estate, tenant *estate.Tenant, o Options) (*Trial, error) {
 func newTrial(tenant *estate.Tenant, o Options) (*Trial, error) {
 	t := &Trial{namespace: cmp.Or(o.Namespace, tenant.Namespaces[0])}
 	if !slices.Contains(tenant.Namespaces, t.namespace) {
-		return nil, fmt.Errorf("namespace %s is not tenant %s's: choose one of %s", t.namespace, tenant.Name, strings.Join(tenant.Namespaces, ", "))
+		return nil, fmt.Errorf("namespace %s does not belong to tenant %s: choose one of %s", t.namespace, tenant.Name, strings.Join(tenant.Namespaces, ", "))
 	}
 	var err error
 	t.who, err = t.findSender(tenant, o.ServiceAccount)
@@ -178,7 +178,7 @@ func (t *Trial) findSender(tenant *estate.Tenant, account string) (user.Info, er
 		}
 		return who, nil
 	}
-	return nil, fmt.Errorf("tenant %s gives nobody the role operator: name who creates the objects by --as-service-account", tenant.Name)
+	return nil, fmt.Errorf("tenant %s gives no user or group the role operator: name the service account that creates the objects with --as-service-account", tenant.Name)
 }
 
 // newAccount returns a service account, by NAMESPACE/NAME or by its name.
@@ -299,7 +299,7 @@ func (t *Trial) tryObject(ctx context.Context, m Manifest, c child, controller b
 	}
 	if answer.Object != nil && answer.Object.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
 		if why := t.judge.explainUnschedulable(answer.Object); why != "" {
-			r.Warnings = append(r.Warnings, Reason{By: karpenter, Message: why + ": it will wait for ever"})
+			r.Warnings = append(r.Warnings, Reason{By: karpenter, Message: why + ": the pod would stay Pending"})
 		}
 	}
 	for _, reasons := range [][]Reason{r.Refusals, r.Warnings} {

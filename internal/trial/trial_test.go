@@ -237,17 +237,17 @@ func TestRead(t *testing.T) {
 func TestReadRefuses(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\n"
 	for text, want := range map[string]string{
-		"a: [":                      "x.yaml:1: this is no YAML",
-		"# nothing\n---\nkind: Pod": "x.yaml:3: this is no object of Kubernetes",
-		pod + "metadata: {name: a}\n---\n" + pod + "metadata:\n  name: a\n bad": "x.yaml:8: this is no YAML",
-		pod + "metadata: {name: {{ .Values.name }}}":                            "x.yaml:3: this is no YAML: ",
+		"a: [":                      "x.yaml:1: this is not YAML",
+		"# nothing\n---\nkind: Pod": "x.yaml:3: this is not a Kubernetes object",
+		pod + "metadata: {name: a}\n---\n" + pod + "metadata:\n  name: a\n bad": "x.yaml:8: this is not YAML",
+		pod + "metadata: {name: {{ .Values.name }}}":                            "x.yaml:3: this is not YAML: ",
 		"- a\n- b":                    "x.yaml:1: this is a list",
-		"just text":                   "x.yaml:1: this is no object of Kubernetes: write apiVersion",
+		"just text":                   "x.yaml:1: this is not a Kubernetes object: write apiVersion",
 		pod + "spec: {}":              "x.yaml:1: Pod has no metadata.name",
-		pod + "metadata:\n  name: 12": "x.yaml:4: Pod has no metadata.name, or one that is no text",
-		pod + "metadata: {name: a}\nspec:\n  nodeName: 7": "x.yaml:5: Pod/a: spec.nodeName: a number is no string",
-		"apiVersion: v1\nkind: List\nitems:\n- a":         "x.yaml:4: items[0] of the List is no object",
-		"{\"apiVersion\": \"v1\",\n\"kind\": }":           "x.yaml:1: this is no object of Kubernetes",
+		pod + "metadata:\n  name: 12": "x.yaml:4: Pod has no metadata.name, or its name is not a string",
+		pod + "metadata: {name: a}\nspec:\n  nodeName: 7": "x.yaml:5: Pod/a: spec.nodeName: the type is number, and must be string",
+		"apiVersion: v1\nkind: List\nitems:\n- a":         "x.yaml:4: items[0] of the List is not an object",
+		"{\"apiVersion\": \"v1\",\n\"kind\": }":           "x.yaml:1: this is not a Kubernetes object",
 	} {
 		_, err := trial.ReadManifests("x.yaml", []byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -283,7 +283,7 @@ func TestResources(t *testing.T) {
 		"less than the minimum": {"limits: {min: {memory: 1Gi}}", pod("containers: [{name: a, image: nginx, resources: {requests: {memory: 10Mi}}}]"),
 			trial.Refused, "LimitRanger", "minimum memory usage per Container is 1Gi, but request is 10Mi"},
 		"no such instance type": {"", pod("nodeSelector: {node.kubernetes.io/instance-type: c5.large}, containers: [{name: a, image: nginx}]"),
-			trial.Warned, "Karpenter", "nodes have [m5.large] in pool apps: it will wait for ever"},
+			trial.Warned, "Karpenter", "nodes have [m5.large] in pool apps: the pod would stay Pending"},
 		"no such instance type, by a Deployment's pods": {"", deployment("nodeSelector: {node.kubernetes.io/instance-type: c5.large}, containers: [{name: a, image: nginx}]"),
 			trial.Warned, "Karpenter", "nodes have [m5.large]"},
 		"a label that no node has": {"", pod("nodeSelector: {disk: ssd}, containers: [{name: a, image: nginx}]"), trial.Warned, "Karpenter", "the label disk is on no node"},

@@ -13,9 +13,9 @@ var unrestricting = map[string]string{
 	"GlobalProxySettings":  "croft's proxy lists cluster-scoped objects by the tenant's pools and allowances: docs/proxy.md",
 	"ProxySetting":         "croft's proxy lists cluster-scoped objects by the tenant's pools and allowances: docs/proxy.md",
 	"QuantityLedger":       "only Capsule reads it",
-	"ResourcePoolClaim":    "claims a part of a ResourcePool: write the sum of the tenant's claims into its quota",
+	"ResourcePoolClaim":    "requests a part of a ResourcePool: write the sum of the tenant's claims into its quota",
 	"RuleStatus":           "only Capsule reads it",
-	"TenantOwner":          "write its subject into the access of its tenants",
+	"TenantOwner":          "write the subject into the access of the tenants",
 }
 
 // AccountOthers accounts for the objects of Capsule's other kinds. They are a problem if they restrict
@@ -32,7 +32,7 @@ func AccountOthers(d *draft.Draft) {
 		case o.Kind == "GlobalTenantResource" || o.Kind == "TenantResource":
 			accountCopies(d, o)
 		default:
-			d.ReportLost(o.Root(), "croft reads no %s of Capsule's, which may restrict tenants: write what it asks for into croft.yaml, such as a tenant's quota", o.Kind)
+			d.ReportLost(o.Root(), "croft migrate does not read Capsule's %s, which may restrict tenants: write its restrictions into croft.yaml, such as a tenant's quota", o.Kind)
 		}
 	}
 }
@@ -43,7 +43,7 @@ var data = []string{"ConfigMap", "Secret", "ServiceAccount"}
 // accountCopies accounts for objects that Capsule copies into the namespaces of its Tenants. It
 // deletes the copies with the Tenant.
 func accountCopies(d *draft.Draft, o *source.Object) {
-	const remedy = "Capsule deletes its copies with its Tenant, and croft copies nothing: write these objects into the tenants' namespaces yourself"
+	const remedy = "Capsule deletes its copies with its Tenant, and croft does not copy objects: write these objects into the tenants' namespaces yourself"
 	restricts := false
 	for _, resource := range o.At("spec", "resources").Items() {
 		for _, f := range resource.Fields() {

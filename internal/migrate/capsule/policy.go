@@ -17,20 +17,20 @@ func readHosts(d *draft.Draft, name string, options source.Field, t *draft.Tenan
 	hosts := options.At("allowedHostnames")
 	for _, h := range hosts.At("allowed").Items() {
 		t.Spec.Domains = draft.Distinct(append(t.Spec.Domains, strings.ToLower(h.Text())))
-		h.MarkKeptAs(to, "granted to this tenant alone, on everything that routes")
+		h.MarkKeptAs(to, "granted only to this tenant, for all kinds of routes")
 	}
 	if len(hosts.Fields()) == 0 {
 		hosts.MarkKept(to)
 	}
 	if pattern := hosts.At("allowedRegex"); pattern.Text() != "" {
-		d.ReportLost(pattern, "croft grants hosts by name, or all below one by *.: write those that the tenant uses into domains")
+		d.ReportLost(pattern, "croft grants hosts by name, or all hosts below a name with *.: write the hosts that the tenant uses into domains")
 	} else {
 		pattern.MarkKept(to)
 	}
 	if !hosts.Found() {
-		hosts.MarkUnsetChanged(to, "any host was allowed: croft grants hosts by name, and this tenant gets none but those of platform.tenantDomain")
+		hosts.MarkUnsetChanged(to, "all hosts were allowed: croft grants hosts by name, and this tenant gets only the hosts of platform.tenantDomain")
 	}
-	options.At("hostnameCollisionScope").MarkChanged(to, "croft never lets two tenants have one host; it does not compare the Ingresses of one tenant")
+	options.At("hostnameCollisionScope").MarkChanged(to, "croft never grants a host to two tenants; it does not compare the Ingresses of one tenant")
 	options.At("allowWildcardHostnames").MarkChanged(to, "a tenant may use a wildcard if it was granted one")
 }
 
@@ -55,14 +55,14 @@ var lists = []struct {
 func readPolicy(d *draft.Draft, name string, spec source.Field, a *v1alpha1.Allowances) {
 	for _, l := range lists {
 		f, field := spec.At(l.path...), "policy."+l.field
-		until := "any is allowed"
+		until := "all are allowed"
 		if l.none {
 			until = "none is allowed"
 		}
 		switch names, patterns := readAllowed(f, draft.TenantField(name, field)); {
 		case !f.Found():
 			if l.none {
-				f.MarkUnsetChanged(draft.TenantField(name, field), "any was allowed: croft allows none by default; name those that the tenant needs")
+				f.MarkUnsetChanged(draft.TenantField(name, field), "all were allowed: croft allows none by default; name the ones that the tenant needs")
 			}
 		case len(names) == 0, len(patterns) > 0 && len(f.At("allowed").Texts()) == 0:
 			if len(patterns) == 0 {
@@ -71,11 +71,11 @@ func readPolicy(d *draft.Draft, name string, spec source.Field, a *v1alpha1.Allo
 			for _, p := range patterns {
 				d.ReportLost(p, `croft allows by name: write the names that the tenant uses into %s, or [] for none; until then %s`, field, until)
 			}
-			d.LeaveOut(draft.TenantField(name, field), "%s names nothing that croft can allow; until you write it, %s", f.Path(), until)
+			d.LeaveOut(draft.TenantField(name, field), "%s contains no name that croft can allow; until you write names, %s", f.Path(), until)
 		default:
 			*l.into(a) = names
 			for _, p := range patterns {
-				d.ReportLost(p, "croft allows by name: write the names that the tenant uses into %s, which has only those that are listed", field)
+				d.ReportLost(p, "croft allows by name: write the names that the tenant uses into %s, which has only the listed ones", field)
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func readPolicy(d *draft.Draft, name string, spec source.Field, a *v1alpha1.Allo
 	}
 	policies.MarkKept(to)
 	if !policies.Found() {
-		policies.MarkUnsetChanged(to, "any was allowed: croft makes it Always by default, so that no pod runs an image that somebody else's secret pulled")
+		policies.MarkUnsetChanged(to, "all were allowed: croft sets Always by default, so that no pod runs an image that another team's secret pulled")
 	}
 	readServices(d, name, spec.At("serviceOptions"), a)
 }
@@ -117,7 +117,7 @@ func readServices(d *draft.Draft, name string, options source.Field, a *v1alpha1
 	to := draft.TenantField(name, "policy.serviceTypes")
 	allowed := options.At("allowedServices")
 	if !allowed.Found() {
-		allowed.MarkUnsetChanged(to, "every type of Service was allowed: croft allows ClusterIP by default; name those that the tenant needs")
+		allowed.MarkUnsetChanged(to, "every type of Service was allowed: croft allows ClusterIP by default; name the types that the tenant needs")
 	} else {
 		a.ServiceTypes = []corev1.ServiceType{corev1.ServiceTypeClusterIP}
 		for _, k := range []struct {
@@ -133,23 +133,23 @@ func readServices(d *draft.Draft, name string, options source.Field, a *v1alpha1
 		}
 	}
 	if ips := options.At("externalIPs", "allowed"); len(ips.Texts()) > 0 {
-		ips.MarkNotKept("croft refuses external IPs to every tenant, since they take over others' traffic: use a load balancer")
+		ips.MarkNotKept("croft refuses external IPs to every tenant, since they can intercept other traffic: use a load balancer")
 	} else {
 		ips.MarkKeptAs(to, "croft refuses external IPs to every tenant")
 	}
 	for _, key := range []string{"forbiddenLabels", "forbiddenAnnotations"} {
 		if f := options.At(key); f.Found() {
-			d.ReportLost(f, "croft forbids the annotations of Services that reach beyond their tenant, and no others: keep a policy of your own for these")
+			d.ReportLost(f, "croft forbids only the annotations of Services that have effects outside of their tenant: keep a policy of your own for the others")
 		}
 	}
-	options.At("additionalMetadata").MarkNotKept("croft sets no labels and annotations of your own on Services: set them by a policy of yours")
+	options.At("additionalMetadata").MarkNotKept("croft does not set custom labels and annotations on Services: set them by a policy of yours")
 }
 
 // readNamespaceOptions reads the labels and annotations that Capsule sets on the tenant's
 // namespaces.
 func readNamespaceOptions(d *draft.Draft, name string, options source.Field) {
 	to := draft.TenantField(name, "namespaces")
-	options.At("quota").MarkChanged(to, "the platform names them in croft.yaml; selfService.namespaces lets tenants ask for more, whose names begin with the tenant's")
+	options.At("quota").MarkChanged(to, "the platform names them in croft.yaml; selfService.namespaces lets tenants request more, whose names begin with the tenant's name")
 	readMetadata(d, name, options.At("additionalMetadata"), false)
 	for _, item := range options.At("additionalMetadataList").Items() {
 		selector := item.At("namespaceSelector")
@@ -157,7 +157,7 @@ func readNamespaceOptions(d *draft.Draft, name string, options source.Field) {
 		selector.MarkNotKept("croft has one setting for all namespaces of a tenant")
 	}
 	for _, key := range []string{"requiredMetadata", "forbiddenLabels", "forbiddenAnnotations", "managedMetadataOnly"} {
-		options.At(key).MarkChanged(to, "tenants write no labels and annotations of namespaces under croft")
+		options.At(key).MarkChanged(to, "croft does not let tenants write labels and annotations of namespaces")
 	}
 }
 
@@ -168,12 +168,12 @@ func readMetadata(d *draft.Draft, name string, f source.Field, some bool) {
 		case mark.Key() == kubernetes.EnforceLabel:
 			kubernetes.SetLevel(d, name, mark, some)
 		case mark.Key() == kubernetes.NodeSelectorAnnotation && some:
-			d.ReportLost(mark, "places pods of some namespaces of tenant %s: make them a tenant of their own, on a pool of their own", name)
+			d.ReportLost(mark, "places pods of some namespaces of tenant %s: move these namespaces to a separate tenant with its own pool", name)
 		case mark.Key() == kubernetes.NodeSelectorAnnotation:
 			kubernetes.SelectNodes(d, name, f.Object(), mark)
 			kubernetes.SelectLabels(d, name, mark)
 		case !kubernetes.ReadMark(d, name, mark):
-			mark.MarkNotKept("croft sets no labels and annotations of your own: namespaces that exist keep theirs; set them on new ones by a policy of yours")
+			mark.MarkNotKept("croft does not set custom labels and annotations: existing namespaces keep theirs; set them on new namespaces by a policy of yours")
 		}
 	}
 }
@@ -181,21 +181,21 @@ func readMetadata(d *draft.Draft, name string, f source.Field, some bool) {
 // readRules reads the rules of Capsule 0.13 and later.
 func readRules(d *draft.Draft, list source.Field) {
 	for _, rule := range list.Items() {
-		rule.At("audience").MarkNotKept("belongs to the rest of the rule")
-		rule.At("namespaceSelector").MarkNotKept("belongs to the rest of the rule")
+		rule.At("audience").MarkNotKept("see the rest of the rule")
+		rule.At("namespaceSelector").MarkNotKept("see the rest of the rule")
 		permissions := rule.At("permissions")
 		permissions.At("bindings").MarkNotKept("write these people into the tenant's access, and bind ServiceAccounts by RoleBindings of your own")
-		permissions.At("promotions").MarkNotKept("croft promotes no ServiceAccounts: bind them by RoleBindings of your own")
+		permissions.At("promotions").MarkNotKept("croft does not promote ServiceAccounts: bind them by RoleBindings of your own")
 		switch enforce := rule.At("enforce"); {
 		case !enforce.Found():
 		case enforce.At("action").Text() == "audit":
-			enforce.MarkNotKept("refused nothing: croft reports what it refuses")
+			enforce.MarkNotKept("Capsule refused no requests by it; croft reports its refusals")
 		default:
-			d.ReportLost(enforce, "croft reads no rules of Capsule's: write what this one allows into the tenant's policy, such as registries, serviceTypes and imagePullPolicies, "+
-				"what it grants into domains, and keep a policy of your own for the rest")
+			d.ReportLost(enforce, "croft migrate does not read Capsule's rules: write the allowed values into the tenant's policy, such as registries, serviceTypes and imagePullPolicies, "+
+				"and the hosts into domains; keep a policy of your own for the rest")
 		}
 		for _, q := range rule.At("quota").Items() {
-			d.ReportLost(q, "croft reads no quotas of rules: write the limits into the tenant's quota")
+			d.ReportLost(q, "croft migrate does not read quotas of rules: write the limits into the tenant's quota")
 		}
 	}
 }
@@ -204,39 +204,39 @@ func readRules(d *draft.Draft, list source.Field) {
 func accountRest(d *draft.Draft, name string, spec source.Field) {
 	to := draft.TenantField(name, "deletion")
 	if f := spec.At("preventDeletion"); f.IsTrue() {
-		f.MarkChanged(to, "croft destroys nothing by default: deletion: Retain keeps the namespaces of a deleted tenant")
+		f.MarkChanged(to, "croft deletes no namespaces by default: deletion: Retain keeps the namespaces of a deleted tenant")
 	} else {
 		f.MarkKept(to)
 	}
 	if f := spec.At("cordoned"); f.IsTrue() {
-		d.ReportLost(f, "croft does not freeze tenants: take the tenant's access away, and set a quota of 0")
+		d.ReportLost(f, "croft does not freeze tenants: remove the tenant's access, and set a quota of 0")
 	} else {
 		f.MarkKept(draft.TenantField(name, "access"))
 	}
 	spec.At("forceTenantPrefix").MarkChanged(draft.TenantField(name, "namespaces"), "the platform names the namespaces in croft.yaml")
-	spec.At("podOptions", "additionalMetadata").MarkNotKept("croft sets no labels and annotations of your own on pods: set them by a policy of yours")
+	spec.At("podOptions", "additionalMetadata").MarkNotKept("croft does not set custom labels and annotations on pods: set them by a policy of yours")
 	spec.At("data").MarkNotKept("only Capsule's templates read it")
 	permissions := spec.At("permissions")
 	permissions.At("matchOwners").MarkNotKept("write the subjects of these TenantOwners into the tenant's access")
-	permissions.At("allowOwnerPromotion").MarkNotKept("croft promotes no ServiceAccounts: bind them by RoleBindings of your own")
+	permissions.At("allowOwnerPromotion").MarkNotKept("croft does not promote ServiceAccounts: bind them by RoleBindings of your own")
 }
 
 // harmless are labels and annotations of Capsule's Tenants that only restrict actions that
 // croft does not allow to tenants anyway.
 var harmless = map[string]string{
-	"capsule.clastix.io/forbidden-namespace-labels":             "tenants write no labels of namespaces under croft",
-	"capsule.clastix.io/forbidden-namespace-labels-regexp":      "tenants write no labels of namespaces under croft",
-	"capsule.clastix.io/forbidden-namespace-annotations":        "tenants write no annotations of namespaces under croft",
-	"capsule.clastix.io/forbidden-namespace-annotations-regexp": "tenants write no annotations of namespaces under croft",
+	"capsule.clastix.io/forbidden-namespace-labels":             "croft does not let tenants write labels of namespaces",
+	"capsule.clastix.io/forbidden-namespace-labels-regexp":      "croft does not let tenants write labels of namespaces",
+	"capsule.clastix.io/forbidden-namespace-annotations":        "croft does not let tenants write annotations of namespaces",
+	"capsule.clastix.io/forbidden-namespace-annotations-regexp": "croft does not let tenants write annotations of namespaces",
 	"capsule.clastix.io/deny-wildcard":                          "a tenant may use a wildcard if it was granted one",
-	"capsule.clastix.io/protected":                              "croft destroys nothing by default: deletion: Retain keeps the namespaces of a deleted tenant",
-	"projectcapsule.dev/name":                                   "Capsule's own",
-	"projectcapsule.dev/created-by":                             "Capsule's own",
-	"projectcapsule.dev/managed-by":                             "Capsule's own",
-	"projectcapsule.dev/tenant":                                 "Capsule's own",
-	"projectcapsule.dev/release":                                "Capsule's own",
-	"reconcile.projectcapsule.dev/requestedAt":                  "Capsule's own",
-	tenantLabel: "Capsule's own",
+	"capsule.clastix.io/protected":                              "croft deletes no namespaces by default: deletion: Retain keeps the namespaces of a deleted tenant",
+	"projectcapsule.dev/name":                                   "only Capsule uses it",
+	"projectcapsule.dev/created-by":                             "only Capsule uses it",
+	"projectcapsule.dev/managed-by":                             "only Capsule uses it",
+	"projectcapsule.dev/tenant":                                 "only Capsule uses it",
+	"projectcapsule.dev/release":                                "only Capsule uses it",
+	"reconcile.projectcapsule.dev/requestedAt":                  "only Capsule uses it",
+	tenantLabel: "only Capsule uses it",
 }
 
 // readMarks reads the labels and annotations of a Tenant with which older versions of Capsule
@@ -251,7 +251,7 @@ func readMarks(d *draft.Draft, o *source.Object) {
 			mark.MarkNotKept("%s", why)
 			continue
 		}
-		d.ReportLost(mark, "croft migrate does not know this setting of Capsule's, which may restrict the tenant: write what it asks for into croft.yaml, and take it out")
+		d.ReportLost(mark, "croft migrate does not know this setting of Capsule, which may restrict the tenant: write the restriction into croft.yaml, and remove the setting")
 	}
 }
 
@@ -272,7 +272,7 @@ func ReportUnknown(d *draft.Draft) {
 					f.MarkOther("is empty")
 					continue
 				}
-				d.ReportLost(f, "croft migrate does not know this field of Capsule's, which may restrict the tenant: write what it asks for into tenants.%s, and take the field out", draft.ToName(o.Name))
+				d.ReportLost(f, "croft migrate does not know this field of Capsule, which may restrict the tenant: write the restriction into tenants.%s, and remove the field", draft.ToName(o.Name))
 			}
 		}
 	}

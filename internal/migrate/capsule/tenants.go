@@ -33,7 +33,7 @@ func ReadTenants(d *draft.Draft) {
 	for _, o := range d.List(draft.CapsuleGroup, "Tenant") {
 		name := draft.ToName(o.Name)
 		if other := d.Tenants[name]; other != nil && other.From.Group() == draft.CapsuleGroup {
-			d.ReportLost(o.Root(), "becomes tenant %s, as %s does: give one of them another name", name, other.From.ID())
+			d.ReportLost(o.Root(), "would become tenant %s, as %s would: rename one of them", name, other.From.ID())
 			continue
 		}
 		source.AccountMetadata(o, "tenants."+name)
@@ -68,7 +68,7 @@ func readNamespaces(d *draft.Draft, name string, o *source.Object, t *draft.Tena
 	to := draft.TenantField(name, "namespaces")
 	switch {
 	case len(names) == 0:
-		list.MarkUnsetChanged(to, "no namespace of this tenant was read, from its status or by the label %s: it gets one of its own name", tenantLabel)
+		list.MarkUnsetChanged(to, "the input has no namespace of this tenant, in its status or with the label %s: it gets one with the tenant's name", tenantLabel)
 	case !slices.Equal(names, []string{name}):
 		d.SetNamespaces(t, name, names)
 	}
@@ -99,10 +99,10 @@ func readPeople(d *draft.Draft, name string, spec source.Field) {
 	prefix := kubernetes.FindGroupPrefix(d)
 	for _, owner := range spec.At("owners").Items() {
 		if owner.At("kind").Text() == "ServiceAccount" {
-			owner.MarkNotKept("a tenant's access names people and groups: give the ServiceAccount a RoleBinding to croft-operator in the tenant's namespaces")
+			owner.MarkNotKept("access contains only people and groups: give the ServiceAccount a RoleBinding to croft-operator in the tenant's namespaces")
 			continue
 		}
-		role, why := v1alpha1.RoleOperator, "an owner becomes operator, who runs workloads and makes no namespaces: the platform names these in croft.yaml"
+		role, why := v1alpha1.RoleOperator, "an owner becomes an operator, who runs workloads and cannot create namespaces: croft.yaml declares them"
 		if roles := owner.At("clusterRoles").Texts(); len(roles) > 0 {
 			for _, r := range roles {
 				if r == "capsule-namespace-deleter" {
@@ -122,7 +122,7 @@ func readPeople(d *draft.Draft, name string, spec source.Field) {
 		role, why := kubernetes.MatchRole(d, "ClusterRole", "", b.At("clusterRoleName").Text())
 		for _, s := range b.At("subjects").Items() {
 			if s.At("kind").Text() == "ServiceAccount" {
-				s.MarkNotKept("a tenant's access names people and groups: bind the ServiceAccount by a RoleBinding of your own")
+				s.MarkNotKept("access contains only people and groups: bind the ServiceAccount by a RoleBinding of your own")
 				continue
 			}
 			kubernetes.AddSubject(d, name, s, prefix, role, why)
@@ -157,7 +157,7 @@ func readQuota(d *draft.Draft, name string, spec source.Field, t *draft.Tenant) 
 			quantity.Mul(n)
 			total[key] = quantity
 		}
-		quotas.At("scope").MarkChanged(to, "each namespace had this; a tenant's quota is for all its namespaces together, %d of them, and divided by what each uses", n)
+		quotas.At("scope").MarkChanged(to, "each namespace had this quota; a tenant's quota is for all its %d namespaces together, and croft divides it by usage", n)
 	} else {
 		quotas.At("scope").MarkKept(to)
 	}
@@ -172,7 +172,7 @@ func readQuota(d *draft.Draft, name string, spec source.Field, t *draft.Tenant) 
 // reportLost reports a quota or a limit that croft.yaml cannot express. Capsule deletes its own
 // objects with its Tenant.
 func reportLost(d *draft.Draft, f source.Field, why, kind string) {
-	d.ReportLost(f, "%s, and Capsule deletes its %s with its Tenant: write one of your own into the tenant's namespaces", why, kind)
+	d.ReportLost(f, "%s, and Capsule deletes its %s with its Tenant: create your own in the tenant's namespaces", why, kind)
 }
 
 // ReadPolicies returns the network policies that Capsule writes into tenants' namespaces, by
@@ -191,7 +191,7 @@ func ReadPolicies(d *draft.Draft) map[string][]network.Policy {
 			network.SetDefaults(p.NetworkPolicy)
 			network.ReportPolicy(d, name, p)
 			if selector := p.Spec.PodSelector; len(selector.MatchLabels)+len(selector.MatchExpressions) > 0 {
-				d.ReportLost(item, "is about some pods, and Capsule deletes it with its Tenant: write a NetworkPolicy of your own into the tenant's namespaces")
+				d.ReportLost(item, "selects only some pods, and Capsule deletes it with its Tenant: create a NetworkPolicy of your own in the tenant's namespaces")
 			}
 			all[name] = append(all[name], p)
 		}

@@ -40,7 +40,7 @@ func readGlobal(d *draft.Draft, f source.Field) {
 		d.Platform.ClusterDNS = dns.Texts()
 		dns.MarkKept("platform.clusterDNS")
 	}
-	f.At("clusterHostname").MarkNotKept("croft publishes no hosts for the cluster itself: your ingress controller's settings have it")
+	f.At("clusterHostname").MarkNotKept("croft publishes no hosts of the cluster itself: keep the setting in your ingress controller")
 }
 
 func readPool(d *draft.Draft, f source.Field) {
@@ -50,7 +50,7 @@ func readPool(d *draft.Draft, f source.Field) {
 		p = &draft.Pool{From: f.Object(), Values: []string{f.Key()}}
 		d.Pools[name] = p
 	} else {
-		d.AddNote("pool %s is in the values file and in %s: where both speak, the values file counts", name, p.From.ID())
+		d.AddNote("pool %s is in the values file and in %s: where both set a field, the values file counts", name, p.From.ID())
 	}
 	if name != f.Key() {
 		f.MarkChanged("pools."+name, "a pool's name becomes a label and a taint: small letters, digits and '-'")
@@ -69,7 +69,7 @@ func readPool(d *draft.Draft, f source.Field) {
 	}
 	readTTL(d, findEither(in, f, "emptyTtl"), draft.PoolField(name, "emptyTTL"), &p.Spec.EmptyTTL,
 		"the chart's default, an hour, is croft's too")
-	readTTL(d, findEither(in, f, "ttl"), draft.PoolField(name, "ttl"), &p.Spec.TTL, "the chart set none, so nodes grow as old as they like; croft's default is Never too")
+	readTTL(d, findEither(in, f, "ttl"), draft.PoolField(name, "ttl"), &p.Spec.TTL, "the chart set no maximum age of nodes; croft's default is also Never")
 	if code := f.At("costCode"); code.Found() {
 		p.Spec.CostCode = code.Text()
 		code.MarkKept(draft.PoolField(name, "costCode"))
@@ -96,8 +96,8 @@ func readTTL(d *draft.Draft, f source.Field, to string, ttl *v1alpha1.Duration, 
 	}
 	n, ok := f.Number()
 	if !ok || n < 0 {
-		f.MarkNotKept("is no number of seconds")
-		d.ReportProblem(f, "%q is no number of seconds; write one such as 600", f.Text())
+		f.MarkNotKept("is not a number of seconds")
+		d.ReportProblem(f, "%q is not a number of seconds; write one such as 600", f.Text())
 		return
 	}
 	*ttl = draft.FormatSeconds(n)
@@ -117,7 +117,7 @@ func readTenant(d *draft.Draft, f source.Field) {
 	}
 	if group := f.At("operatorEdGroup"); group.Found() {
 		t.Spec.Access = append(t.Spec.Access, v1alpha1.Access{Group: group.Text(), Role: v1alpha1.RoleOperator})
-		group.MarkKeptAs(draft.TenantField(name, "access"), "croft puts platform.groupPrefix before it, as the API server does before the groups of its identity provider")
+		group.MarkKeptAs(draft.TenantField(name, "access"), "croft adds the prefix platform.groupPrefix, as the API server does for groups of its identity provider")
 	}
 	if domains := f.At("domains"); domains.Found() {
 		t.Spec.Domains = draft.Distinct(append(t.Spec.Domains, domains.Texts()...))

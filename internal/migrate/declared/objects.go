@@ -35,7 +35,7 @@ func ReadObjects(d *draft.Draft) {
 	}
 	for _, o := range d.Objects {
 		if !o.Skip && !o.IsAccounted() && draft.IsManaged(o) {
-			o.Root().MarkOther("croft wrote it itself, of what is declared")
+			o.Root().MarkOther("croft created it from the declared objects")
 			o.Skip = true
 		}
 	}

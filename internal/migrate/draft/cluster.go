@@ -45,7 +45,7 @@ func (d *Draft) ClusterName() string {
 		}
 	}
 	if len(votes) > 1 {
-		d.AddNote("the tags that were read name several clusters, %s: croft.yaml is for %s; say --cluster-name if that is wrong",
+		d.AddNote("the tags in the input name several clusters, %s: croft.yaml is for %s; set --cluster-name if that is wrong",
 			strings.Join(slices.Sorted(maps.Keys(votes)), ", "), best)
 	}
 	return best

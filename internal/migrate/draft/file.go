@@ -25,7 +25,7 @@ type File struct {
 }
 
 // header is the beginning of the written file.
-const header = "# Written by croft migrate. Its report says what became of everything that was read.\n"
+const header = "# Written by croft migrate. Its report lists the result for every field of the input.\n"
 
 // YAML returns the file as YAML. Omitted parts are listed at its top.
 func (f *File) YAML() ([]byte, error) {

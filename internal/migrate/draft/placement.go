@@ -29,20 +29,20 @@ func (d *Draft) Place(t *Tenant, name string, by source.Field, pools ...string) 
 	for _, pool := range t.Pools() {
 		if _, known := d.Pools[pool]; !known {
 			d.Told[name] = true
-			d.ReportProblem(by, "there is no pool %s among what was read%s; tenant %s is left out of croft.yaml until it has one",
+			d.ReportProblem(by, "the input has no pool %s%s; croft.yaml omits tenant %s until it has one",
 				pool, wording.Suggest(pool, slices.Sorted(maps.Keys(d.Pools))), name)
 		}
 	}
 }
 
 func (d *Draft) reportConflict(t *Tenant, name string, by source.Field, pools []string) {
-	at := "what was read before"
+	at := "an earlier object of the input"
 	if t.Placed.Object() != nil {
 		at = t.Placed.Object().ID() + " at " + t.Placed.Object().Place()
 	}
 	first, second := strings.Join(t.Pools(), " or "), strings.Join(pools, " or ")
-	by.MarkNotKept("%s puts tenant %s on pool %s already, which counts", at, name, first)
-	d.ReportProblem(by, "puts tenant %s on pool %s, and %s on pool %s, which counts: make the two agree", name, second, at, first)
+	by.MarkNotKept("%s already puts tenant %s on pool %s, and takes precedence", at, name, first)
+	d.ReportProblem(by, "puts tenant %s on pool %s, but %s puts it on pool %s, and takes precedence: make the two agree", name, second, at, first)
 }
 
 // Pools returns the pools that the tenant's pods may run on.

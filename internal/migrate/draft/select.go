@@ -12,11 +12,11 @@ func (d *Draft) CheckSelection(t *Tenant, name string, by source.Field, key, val
 	s := NewSelection(key, value, by)
 	switch pool := d.FindUnmetPool(t, s); {
 	case !slices.ContainsFunc(t.Pools(), func(pool string) bool { return d.Pools[pool] != nil }):
-		by.MarkNotKept("croft selects nodes by %s alone, and no pool of this tenant was read", d.Key)
+		by.MarkNotKept("croft selects nodes only by %s, and the input has no pool of this tenant", d.Key)
 	case pool == "":
 		by.MarkKeptAs(TenantField(name, "pool"), "all nodes of the tenant's pool have %s", s)
 	default:
-		d.ReportLost(by, "pods ran on nodes with %s alone, and the nodes of pool %s may lack it: write {key: %s, operator: In, values: [%s]} into %s, or select it in the pods",
+		d.ReportLost(by, "pods ran only on nodes with %s, which the nodes of pool %s may lack: write {key: %s, operator: In, values: [%s]} into %s, or select it in the pods",
 			s, pool, key, value, PoolField(pool, "instances.requirements"))
 	}
 }

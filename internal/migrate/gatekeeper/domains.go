@@ -30,8 +30,8 @@ func ReadDomains(d *draft.Draft) {
 		case matchesKinds(o, "Service"):
 			accountServices(o)
 		default:
-			o.Root().MarkNotKept("croft migrate does not know what a constraint of kind %s asks for: Gatekeeper continues to require it, in addition to croft's walls; "+
-				"docs/walls.md says what those ask for already", o.Kind)
+			o.Root().MarkNotKept("croft migrate does not know the requirement of a constraint of kind %s: Gatekeeper continues to enforce it, in addition to croft's walls; "+
+				"docs/walls.md lists the requirements of the walls", o.Kind)
 		}
 	}
 }
@@ -72,14 +72,14 @@ func grantHosts(d *draft.Draft, m Mutator, list source.Field) {
 	}
 	for _, f := range m.At("spec", "parameters").Fields() {
 		if f.Key() != list.Key() {
-			f.MarkNotKept("croft migrate converts the hosts alone: keep the constraint for this")
+			f.MarkNotKept("croft migrate converts only the hosts: keep the constraint for this")
 		}
 	}
 	switch action := m.At("spec", "enforcementAction"); action.Text() {
 	case "", "deny":
 		action.MarkKept("tenants")
 	default:
-		action.MarkChanged("tenants", "was only told of; croft refuses hosts that are not granted")
+		action.MarkChanged("tenants", "was only reported; croft refuses hosts that are not granted")
 	}
 	found := false
 	for _, namespace := range s.namespaces {
@@ -92,15 +92,15 @@ func grantHosts(d *draft.Draft, m Mutator, list source.Field) {
 		for _, f := range list.Items() {
 			domain := strings.ToLower(f.Text())
 			if d.Platform.TenantDomain != "" && strings.TrimPrefix(domain, "*.") == name+"."+d.Platform.TenantDomain {
-				f.MarkKeptAs("platform.tenantDomain", "every tenant has <tenant>.%s and all below it", d.Platform.TenantDomain)
+				f.MarkKeptAs("platform.tenantDomain", "every tenant has <tenant>.%s and all hosts below it", d.Platform.TenantDomain)
 				continue
 			}
 			t.Spec.Domains = draft.Distinct(append(t.Spec.Domains, domain))
-			f.MarkKeptAs(draft.TenantField(name, "domains"), "granted to tenant %s alone, on everything that routes", name)
+			f.MarkKeptAs(draft.TenantField(name, "domains"), "granted only to tenant %s, for all kinds of routes", name)
 		}
 	}
 	if !found {
-		list.MarkNotKept("none of the namespaces belongs to a tenant that was read")
+		list.MarkNotKept("the input has no tenant with one of the namespaces")
 	}
 	m.At("spec").MarkKept("tenants")
 }
@@ -110,9 +110,9 @@ func accountServices(o *source.Object) {
 	kind := strings.ToLower(o.Kind)
 	if strings.Contains(kind, "nodeport") || strings.Contains(kind, "loadbalancer") || strings.Contains(kind, "servicetype") || strings.Contains(kind, "externalip") {
 		o.Root().Account(source.Changed, "tenants.*.policy.serviceTypes", "croft refuses Services of every type but ClusterIP, and external IPs, to every tenant; "+
-			"allow what a tenant needs by policy.serviceTypes, and take the constraint away")
+			"allow the types that a tenant needs in policy.serviceTypes, and delete the constraint")
 		return
 	}
-	o.Root().MarkNotKept("croft migrate does not know what a constraint of kind %s asks of Services: Gatekeeper goes on asking for it; "+
+	o.Root().MarkNotKept("croft migrate does not know the requirement of a constraint of kind %s for Services: Gatekeeper continues to enforce it; "+
 		"by default croft refuses all types but ClusterIP, and external IPs", o.Kind)
 }

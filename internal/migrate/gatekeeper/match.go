@@ -34,7 +34,7 @@ func findScope(d *draft.Draft, m Mutator) scope {
 	case match.At("scope").Text() == "Cluster":
 		return scope{nothing: "scope: Cluster matches no pod, since pods are in namespaces"}
 	case match.At("source").Text() == "Generated":
-		return scope{nothing: "source: Generated matches only what Gatekeeper makes up for its own checks, and no pod"}
+		return scope{nothing: "source: Generated matches only objects that Gatekeeper generates for its own checks, and no pod"}
 	}
 	if f, why := findCondition(m); why != "" {
 		return scope{unknown: f, why: why}
@@ -71,7 +71,7 @@ func findCondition(m Mutator) (source.Field, string) {
 		}
 	}
 	if kinds := match.At("kinds"); kinds.Found() && !matchesKinds(m.Object, append(m.listKinds(), "*")...) {
-		return kinds, "is of other kinds than applyTo, so that it changes nothing"
+		return kinds, "has other kinds than applyTo, so that it changes nothing"
 	}
 	return source.Field{}, ""
 }
@@ -81,7 +81,7 @@ func findNamespaces(d *draft.Draft, match source.Field) scope {
 	named := match.At("namespaces")
 	names, unknown := expandPatterns(d, named)
 	if unknown != "" {
-		return scope{unknown: named, why: "no namespace " + unknown + " was read: give the Namespace objects too, or name the namespaces in full"}
+		return scope{unknown: named, why: "no namespace " + unknown + " is in the input: add the Namespace objects, or write the full names"}
 	}
 	selector, err := parseSelector(match.At("namespaceSelector"))
 	if err != nil {
@@ -97,13 +97,13 @@ func findNamespaces(d *draft.Draft, match source.Field) scope {
 		case matchesAny(match.At("excludedNamespaces").Texts(), name) || marks.Has(gatekeeper.IgnoreLabel):
 			continue
 		case !read && !selectsByName(selector):
-			return scope{unknown: match.At("namespaceSelector"), why: fmt.Sprintf("selects by labels, and Namespace %s was not read: give it too", name)}
+			return scope{unknown: match.At("namespaceSelector"), why: fmt.Sprintf("selects by labels, and the input lacks Namespace %s: add it", name)}
 		case selector.Matches(marks):
 			all = append(all, name)
 		}
 	}
 	if len(all) == 0 {
-		return scope{unknown: match, why: "selects none of the namespaces that were read: give the Namespace objects too"}
+		return scope{unknown: match, why: "selects no namespace of the input: add the Namespace objects"}
 	}
 	return scope{namespaces: all}
 }

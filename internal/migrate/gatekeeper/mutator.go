@@ -109,7 +109,7 @@ func (m Mutator) parseAffinity(at []string) *placement {
 			term = append(term, s)
 		}
 		if len(term) == 0 || t.At("matchFields").Found() {
-			return &placement{unread: "it selects nodes otherwise than by their labels"}
+			return &placement{unread: "it does not select nodes by their labels"}
 		}
 		p.terms = append(p.terms, term)
 	}
@@ -131,7 +131,7 @@ func (m Mutator) parseTolerations(at []string) *placement {
 	p := &placement{}
 	switch value := m.value(); {
 	case m.Kind == "ModifySet" && m.At("spec", "parameters", "operation").Text() == "prune":
-		p.unread = "croft refuses pods with tolerations of other pools, and takes none away"
+		p.unread = "croft refuses pods with tolerations of other pools, and does not remove tolerations"
 	case m.Kind == "ModifySet" && len(at) == 0:
 		p.tolerations = m.At("spec", "parameters", "values", "fromList").Items()
 	case m.Kind == "Assign" && len(value.Items()) > 0 && len(at) == 0:

@@ -70,7 +70,7 @@ func keepWritten(d *draft.Draft) {
 }
 
 func accountOther(o *source.Object) {
-	o.Root().MarkNotKept("does not decide where pods run: it stays with Gatekeeper, or becomes a MutatingAdmissionPolicy of yours")
+	o.Root().MarkNotKept("does not select nodes of pods: keep it in Gatekeeper, or replace it by a MutatingAdmissionPolicy of yours")
 }
 
 // reportRefused reports a mutator that sets a field of tenants' pods which croft refuses
@@ -85,14 +85,14 @@ func reportRefused(d *draft.Draft, m Mutator) {
 	if list == "" || field == "imagePullPolicy" && m.value().Text() == "Always" {
 		return
 	}
-	d.ReportProblem(m.At("spec", "location"), "Gatekeeper gives pods the %s %s, which croft refuses to tenants that are not allowed it: "+
-		"add it to policy.%s of their tenants, or to platform.tenantDefaults.policy, or take the mutator away", field, m.value().Text(), list)
+	d.ReportProblem(m.At("spec", "location"), "Gatekeeper gives pods the %s %s, which croft refuses unless the tenant's policy allows it: "+
+		"add it to policy.%s of the tenants, or to platform.tenantDefaults.policy, or delete the mutator", field, m.value().Text(), list)
 }
 
 // reportLost reports a placement that cannot be converted.
 func reportLost(d *draft.Draft, m Mutator, at source.Field, why string) {
 	m.Root().MarkNotKept("places pods, and was not converted: %s", why)
-	d.ReportProblem(at, "places pods, and was not converted: %s; write the pool of each tenant into croft.yaml yourself, and take this mutator away once croft runs", why)
+	d.ReportProblem(at, "places pods, and was not converted: %s; write the pool of each tenant into croft.yaml yourself, and delete this mutator when croft runs", why)
 }
 
 // FindPlacing returns the mutators that decide where pods run, with the namespaces of the pods as

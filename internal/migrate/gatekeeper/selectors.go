@@ -23,7 +23,7 @@ func readSelector(d *draft.Draft, m placingMutator) {
 			if choosesPools(term) {
 				chooses = true
 				if len(found) == 0 {
-					d.ReportProblem(term[0].At, "no NodePool among what was read makes nodes for %s, which pods of namespace %s need: give its file too", describeTerm(term), namespace)
+					d.ReportProblem(term[0].At, "the input has no NodePool with nodes for %s, which pods of namespace %s need: add its file", describeTerm(term), namespace)
 				}
 			}
 		}
@@ -81,7 +81,7 @@ func keepSelections(d *draft.Draft, m placingMutator) {
 					s.At.MarkKept(draft.TenantField(name, "pool"))
 					continue
 				}
-				s.At.MarkNotKept("croft selects the pool alone, and not every node of pool %s has %s", pool, s)
+				s.At.MarkNotKept("croft selects only the pool, and not every node of pool %s has %s", pool, s)
 				d.ReportProblem(s.At, "pods of namespace %s need nodes with %s, which not every node of pool %s has: write it into %s, or select it in the pods",
 					namespace, s, pool, draft.PoolField(pool, "instances.requirements"))
 			}

@@ -25,11 +25,11 @@ func readTolerations(d *draft.Draft, m placingMutator) {
 			key, value := t.At("key").Text(), t.At("value").Text()
 			pool := d.FindPool(value)
 			if key == d.Key && value != "" && !slices.Contains(tenant.Pools(), pool) {
-				t.MarkNotKept("tolerates pool %s, and the pods of %s run on pool %s: croft lets them run there alone", pool, namespace, strings.Join(tenant.Pools(), " or "))
+				t.MarkNotKept("tolerates pool %s, but the pods of %s run on pool %s: croft lets them run only there", pool, namespace, strings.Join(tenant.Pools(), " or "))
 				d.ReportProblem(t, "pods of namespace %s tolerate pool %s, but run on pool %s%s: make the two agree", namespace, pool, strings.Join(tenant.Pools(), " or "), describePlacement(tenant))
 				continue
 			}
-			t.MarkKeptAs(draft.TenantField(name, "pool"), "croft adds the toleration of the pool itself, whose nodes have no other taint")
+			t.MarkKeptAs(draft.TenantField(name, "pool"), "croft adds the toleration of the pool, whose nodes have no other taint")
 		}
 	}
 }
@@ -73,19 +73,19 @@ func placeByToleration(d *draft.Draft, namespace string, m placingMutator, field
 	pools := findToleratedPools(d, tolerations)
 	if len(pools) != 1 {
 		for _, f := range fields {
-			f.MarkNotKept("croft's pods tolerate the taint of their pool alone")
+			f.MarkNotKept("under croft, pods tolerate only the taint of their pool")
 		}
-		what := "no pool that was read has taints that they tolerate"
+		what := "no pool of the input has taints that they tolerate"
 		if len(pools) > 1 {
 			what = "they tolerate the taints of pools " + strings.Join(pools, ", ")
 		}
-		d.ReportProblem(m.getPlacingField(), "it is not known which pool the pods of namespace %s run on: %s; add a mutator that sets spec.nodeSelector, or write %s",
+		d.ReportProblem(m.getPlacingField(), "the pool of the pods of namespace %s is unknown: %s; add a mutator that sets spec.nodeSelector, or write %s",
 			namespace, what, draft.TenantField(draft.ToName(namespace), "pool"))
 		return
 	}
 	name, t := d.EnsureTenant(namespace, m.Object)
 	for _, f := range fields {
-		f.MarkChanged(draft.TenantField(name, "pool"), "pods only tolerated the pool's taint, and could run elsewhere too: croft also selects the pool")
+		f.MarkChanged(draft.TenantField(name, "pool"), "pods only tolerated the pool's taint, and could also run on other nodes: croft also selects the pool")
 	}
 	d.Place(t, name, m.getPlacingField(), pools...)
 }

@@ -32,13 +32,13 @@ func ChooseKey(d *draft.Draft) {
 	if d.Key != v1alpha1.DefaultNodePoolKey {
 		d.Platform.NodePoolKey = d.Key
 		if !strings.Contains(d.Key, "node-restriction.kubernetes.io/") {
-			d.AddNote("platform.nodePoolKey stays %s, so that running nodes and what people wrote keep their meaning; a kubelet can set this label on its own node, "+
-				"which it cannot below node-restriction.kubernetes.io/ (croft's default is %s)", d.Key, v1alpha1.DefaultNodePoolKey)
+			d.AddNote("platform.nodePoolKey stays %s, so that running nodes and existing manifests stay valid; a kubelet can set this label on its own node, "+
+				"unlike labels below node-restriction.kubernetes.io/ (croft's default is %s)", d.Key, v1alpha1.DefaultNodePoolKey)
 		}
 	}
 	for _, key := range keys[1:] {
 		if votes[key] >= tied {
-			d.AddNote("nodes are tied to pools by %s, and some by %s: croft uses the first for all", d.Key, key)
+			d.AddNote("most pools have the label and taint %s, and some have %s: croft uses the first for all", d.Key, key)
 		}
 	}
 }
@@ -135,12 +135,12 @@ func accountTies(d *draft.Draft, name string, o *source.Object, p *draft.Pool) {
 	if value, tied := ties[d.Key]; tied {
 		if value != name {
 			p.Values = append(p.Values, value)
-			n.Labels.At(d.Key).MarkChanged("platform.nodePoolKey", "nodes will have the value %s, the pool's name, and no longer %s: change what selects nodes by it", name, value)
+			n.Labels.At(d.Key).MarkChanged("platform.nodePoolKey", "nodes will have the value %s, the pool's name, and no longer %s: change selectors that use it", name, value)
 		}
 		return
 	}
-	n.Taints.MarkUnsetChanged("platform.nodePoolKey", "this pool's nodes are not tied to it by a label and a taint of %s: croft gives them both, "+
-		"so only pods of tenants of this pool run here, and all others are put out; take pool %s out of croft.yaml if the platform's own run here", d.Key, name)
+	n.Taints.MarkUnsetChanged("platform.nodePoolKey", "this pool's nodes lack the label or the taint %s: croft adds both, "+
+		"so only pods of tenants of this pool run here, and all others are evicted; remove pool %s from croft.yaml if the platform's pods run here", d.Key, name)
 }
 
 // isEvicting reports whether a taint has the key and evicts pods that bypassed the scheduler.
@@ -157,15 +157,15 @@ func accountTaint(d *draft.Draft, name string, t source.Field, ties map[string]s
 		t.MarkKept("platform.nodePoolKey")
 	case key == d.Key:
 		t.MarkKept("platform.nodePoolKey")
-		t.At("effect").MarkChanged("platform.nodePoolKey", "croft taints its nodes NoSchedule and NoExecute: a pod that came around the scheduler is put out again")
+		t.At("effect").MarkChanged("platform.nodePoolKey", "croft taints its nodes NoSchedule and NoExecute: a pod that bypassed the scheduler is evicted")
 		p.Values = append(p.Values, value)
 	case ties[key] != "" || listChosen(d)[name]:
 		// The pods that tolerate it are the pods of the pool's tenants.
-		t.MarkChanged("platform.nodePoolKey", "the taint of %s takes its place, and croft's pods tolerate that", d.Key)
+		t.MarkChanged("platform.nodePoolKey", "the taint %s replaces it, and croft lets the tenants' pods tolerate that", d.Key)
 	default:
-		t.MarkNotKept("a Pool's nodes have the taint of their pool alone, which keeps off every pod but its tenants'")
-		d.ReportProblem(t, "a Pool's nodes have no taint but that of %s, and no tenant is put on pool %s that could take the place of those who tolerate this one: "+
-			"name the tenant in the input, take the taint away, or keep a NodePool of your own outside of croft", d.Key, name)
+		t.MarkNotKept("a Pool's nodes have only the taint of their pool, which only pods of its tenants tolerate")
+		d.ReportProblem(t, "a Pool's nodes have only the taint %s, and the input has no tenant on pool %s for the pods that tolerate this taint: "+
+			"add the tenant to the input, remove the taint, or keep a NodePool of your own outside of croft", d.Key, name)
 	}
 }
 
@@ -181,9 +181,9 @@ func accountLabel(d *draft.Draft, name string, l source.Field, p *draft.Pool) {
 		l.MarkKept(draft.PoolField(name, "costCode"))
 	case draft.IsCostCode(key) && (p.Spec.CostCode == "" || p.Spec.CostCode == value):
 		p.Spec.CostCode = value
-		l.MarkChanged(draft.PoolField(name, "costCode"), "nodes carry it as the label %s, and instances as the tag CostCode", v1alpha1.CostCodeLabel)
+		l.MarkChanged(draft.PoolField(name, "costCode"), "nodes get it as the label %s, and instances as the tag CostCode", v1alpha1.CostCodeLabel)
 	case strings.HasPrefix(key, "karpenter.sh/") || strings.HasPrefix(key, "kubernetes.io/") || strings.HasPrefix(key, "k8s.io/"):
-		l.MarkNotKept("Karpenter v1 lets nobody set labels below this domain: give the nodes one of your own, and change what selects them")
+		l.MarkNotKept("Karpenter v1 reserves labels of this domain: give the nodes a label of your own, and change selectors that use it")
 	default:
 		p.Spec.Instances.Requirements = append(p.Spec.Instances.Requirements,
 			v1alpha1.Requirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}})

@@ -17,8 +17,8 @@ func ReadNodePools(d *draft.Draft) {
 		}
 		name := readPoolName(o)
 		if other := d.Pools[name]; other != nil {
-			o.Root().MarkNotKept("pool %s is made of %s at %s already: keep one of the two", name, other.From.ID(), other.From.Place())
-			d.ReportProblem(o.Root(), "pool %s is made of %s at %s already: keep one of the two", name, other.From.ID(), other.From.Place())
+			o.Root().MarkNotKept("%[2]s at %[3]s already becomes pool %[1]s: keep one of the two", name, other.From.ID(), other.From.Place())
+			d.ReportProblem(o.Root(), "%[2]s at %[3]s already becomes pool %[1]s: keep one of the two", name, other.From.ID(), other.From.Place())
 			continue
 		}
 		p := &draft.Pool{From: o}
@@ -27,7 +27,7 @@ func ReadNodePools(d *draft.Draft) {
 	}
 	for _, o := range append(d.List(draft.AWSGroup, "EC2NodeClass"), d.List(draft.KwokGroup, "KWOKNodeClass")...) {
 		if !o.IsAccounted() {
-			o.Root().MarkOther("no NodePool that becomes a pool refers to it: it stays as it is")
+			o.Root().MarkOther("no converted NodePool refers to it: it stays as it is")
 		}
 	}
 }
@@ -48,8 +48,8 @@ func readNodePool(d *draft.Draft, name string, o *source.Object, p *draft.Pool) 
 	nodeclass.SetFromNodePool(d, name, o, p)
 	if d.Options.HoldNodes && o.At("metadata", "labels", "app.kubernetes.io/managed-by").Text() != v1alpha1.ManagedBy {
 		addBudget(&p.Spec, v1alpha1.Budget{Nodes: "0", Reasons: []string{"Drifted"}})
-		spec.At("disruption", "budgets").MarkUnsetChanged(draft.PoolField(name, "budgets"), "added: nodes that run are not replaced because croft taints them NoExecute too, which Karpenter calls drift; "+
-			"take {nodes: \"0\", reasons: [Drifted]} out once replacing them is welcome")
+		spec.At("disruption", "budgets").MarkUnsetChanged(draft.PoolField(name, "budgets"), "added to keep running nodes: croft also taints them NoExecute, which causes drift, and Karpenter would replace them; "+
+			"remove {nodes: \"0\", reasons: [Drifted]} when Karpenter may replace them")
 	}
 }
 
@@ -61,8 +61,8 @@ func reportStatic(d *draft.Draft, name string, o *source.Object) {
 	}
 	replicas := o.At("spec", "replicas")
 	replicas.MarkNotKept("a Pool has as many nodes as its tenants' pods need")
-	d.ReportProblem(replicas, "a Pool has no fixed number of nodes, and Karpenter refuses to take replicas away from a NodePool: croft.yaml has a new pool of the name %s; "+
-		"once its nodes run the tenants' pods, delete NodePool %s", name, o.Name)
+	d.ReportProblem(replicas, "a Pool has no fixed number of nodes, and Karpenter does not allow you to remove replicas from a NodePool: croft.yaml has the new pool %s; "+
+		"when its nodes run the tenants' pods, delete NodePool %s", name, o.Name)
 }
 
 // readTagAnnotations reads the annotations in which croft stores a pool's tags outside of clouds.
@@ -89,7 +89,7 @@ func readLifetimes(d *draft.Draft, name string, o *source.Object, p *draft.Pool)
 	}
 	p.Spec.TTL = readDuration(d, expire, draft.PoolField(name, "ttl"), "720h", "Karpenter's default, 720h")
 	p.Spec.TerminationGracePeriod = readDuration(d, node.At("terminationGracePeriod"), draft.PoolField(name, "terminationGracePeriod"), v1alpha1.Never,
-		"Never, until which a PodDisruptionBudget or do-not-disrupt holds a node")
+		"Karpenter's default, Never, by which a PodDisruptionBudget or do-not-disrupt can block the deletion of a node for ever")
 	p.Spec.Consolidation = v1alpha1.ConsolidateWhenUnderutilized
 	policy := disruption.At("consolidationPolicy")
 	switch policy.Text() {
@@ -97,29 +97,29 @@ func readLifetimes(d *draft.Draft, name string, o *source.Object, p *draft.Pool)
 		p.Spec.Consolidation = v1alpha1.ConsolidateWhenEmpty
 		policy.MarkKept(draft.PoolField(name, "consolidation"))
 	case "":
-		policy.MarkUnset(draft.PoolField(name, "consolidation"), "Karpenter's default, WhenEmptyOrUnderutilized, is written out, since a Pool's is WhenEmpty")
+		policy.MarkUnset(draft.PoolField(name, "consolidation"), "Karpenter's default, WhenEmptyOrUnderutilized, is written into croft.yaml, since a Pool's default is WhenEmpty")
 	case "WhenUnderutilized", "WhenEmptyOrUnderutilized":
 		policy.MarkKept(draft.PoolField(name, "consolidation"))
 	default:
-		policy.MarkChanged(draft.PoolField(name, "consolidation"), "a Pool knows WhenEmpty and WhenEmptyOrUnderutilized: the second is nearest")
+		policy.MarkChanged(draft.PoolField(name, "consolidation"), "a Pool supports only WhenEmpty and WhenEmptyOrUnderutilized: the second is closest")
 	}
 	after := disruption.At("consolidateAfter")
 	p.Spec.EmptyTTL = readDuration(d, after, draft.PoolField(name, "emptyTTL"), "0s", "Karpenter's default, 0s")
 	if p.Spec.EmptyTTL == v1alpha1.Never && p.Spec.Consolidation != v1alpha1.ConsolidateWhenEmpty {
 		p.Spec.Consolidation = v1alpha1.ConsolidateWhenEmpty
-		policy.MarkKeptAs(draft.PoolField(name, "consolidation"), "with consolidateAfter: Never no policy ever holds")
+		policy.MarkKeptAs(draft.PoolField(name, "consolidation"), "with consolidateAfter: Never the policy has no effect")
 	}
 }
 
 func readDuration(d *draft.Draft, f source.Field, to string, otherwise v1alpha1.Duration, said string) v1alpha1.Duration {
 	if !f.Found() {
-		f.MarkUnset(to, "%s, is written out, since a Pool's default is another", said)
+		f.MarkUnset(to, "%s, is written into croft.yaml, since a Pool's default differs", said)
 		return otherwise
 	}
 	span, ok := draft.ParseDuration(f.Text())
 	if !ok {
-		f.MarkNotKept("is no duration")
-		d.ReportProblem(f, "%q is no duration; write one such as 30s or 168h", f.Text())
+		f.MarkNotKept("is not a duration")
+		d.ReportProblem(f, "%q is not a duration; write one such as 30s or 168h", f.Text())
 		return otherwise
 	}
 	f.MarkKept(to)

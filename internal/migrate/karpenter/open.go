@@ -21,23 +21,23 @@ func isOutside(d *draft.Draft, o *source.Object) bool {
 	}
 	switch at, value := n.Labels.At(d.Key), n.GetLabel(d.Key); {
 	case n.IsDedicated():
-		reportOutside(d, n, n.Taints, "its taints keep the nodes for pods that tolerate them")
+		reportOutside(d, n, n.Taints, "its taints reserve the nodes for pods that tolerate them")
 	case value != "":
 		if !at.Found() {
 			at = o.Root()
 		}
 		reportOutside(d, n, at, "its nodes have the label "+d.Key+"="+value)
 	default:
-		o.Root().MarkOther("its nodes take every pod, and no tenant is put on it: it is the platform's own, and stays as it is outside of croft")
+		o.Root().MarkOther("its nodes take all pods, and no tenant runs on it: it belongs to the platform, and stays as it is outside of croft")
 	}
 	return true
 }
 
 // reportOutside reports a NodePool that seems to belong to a tenant.
 func reportOutside(d *draft.Draft, n *draft.Nodes, at source.Field, why string) {
-	n.From.Root().MarkNotKept("%s, and nothing that was read puts a namespace on it: it stays as it is outside of croft", why)
-	d.ReportProblem(at, "%s, and nothing that was read puts a namespace on it: add what does, such as a mutator or a namespace's node-selector, "+
-		"or give its nodes the label and the taint %s=%s; if it is the platform's own, leave it out of the input, or ignore this", why, d.Key, n.Pool)
+	n.From.Root().MarkNotKept("%s, and no object of the input assigns a namespace to it: it stays as it is outside of croft", why)
+	d.ReportProblem(at, "%s, and no object of the input assigns a namespace to it: add the object that does, such as a mutator or a namespace's node-selector, "+
+		"or give its nodes the label and the taint %s=%s; if it belongs to the platform, omit it from the input, or ignore this", why, d.Key, n.Pool)
 }
 
 // listChosen returns the pools with tenants.

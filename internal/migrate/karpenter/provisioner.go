@@ -27,7 +27,7 @@ func ReadSettings(d *draft.Draft) {
 			d.DefaultProfile = profile.Text()
 			profile.MarkKept("platform.nodeClass.aws.instanceProfile")
 		}
-		data.MarkOther("a setting of Karpenter's own: today they are arguments of its chart")
+		data.MarkOther("a setting of Karpenter itself: current versions have it in their chart")
 	}
 }
 
@@ -41,7 +41,7 @@ func ReadProvisioners(d *draft.Draft) {
 	}
 	for _, o := range d.List(draft.AWSGroup, "AWSNodeTemplate") {
 		if !o.IsAccounted() {
-			o.Root().MarkOther("no Provisioner that becomes a pool refers to it")
+			o.Root().MarkOther("no converted Provisioner refers to it")
 		}
 	}
 }
@@ -53,9 +53,9 @@ func readPoolName(o *source.Object) string {
 	source.AccountMetadata(o, "pools."+name)
 	switch {
 	case draft.IsStatic(o):
-		o.At("metadata", "name").MarkChanged("pools."+name, "Karpenter does not let a NodePool with replicas become one without")
+		o.At("metadata", "name").MarkChanged("pools."+name, "Karpenter does not allow you to remove replicas from a NodePool")
 	case name != o.Name:
-		o.At("metadata", "name").MarkChanged("pools."+name, "a pool's name becomes a label and a taint, and has no dots")
+		o.At("metadata", "name").MarkChanged("pools."+name, "a pool's name becomes a label and a taint, and may have no dots")
 	}
 	return name
 }
@@ -82,34 +82,34 @@ func readProvisionerTTLs(name string, spec source.Field, p *v1alpha1.PoolSpec) {
 	case merge.IsTrue():
 		p.EmptyTTL, p.Consolidation = "0s", v1alpha1.ConsolidateWhenUnderutilized
 		merge.MarkKept(draft.PoolField(name, "consolidation"))
-		empty.MarkNotKept("consolidation removes empty nodes already; Karpenter never took both")
+		empty.MarkNotKept("consolidation already removes empty nodes; Karpenter refused both together")
 	case ok:
 		p.EmptyTTL = draft.FormatSeconds(n)
 		empty.MarkKept(draft.PoolField(name, "emptyTTL"))
 		merge.MarkKept(draft.PoolField(name, "consolidation"))
 	default:
-		empty.MarkNotKept("is no number of seconds")
+		empty.MarkNotKept("is not a number of seconds")
 		merge.MarkKept(draft.PoolField(name, "emptyTTL"))
-		empty.MarkUnset(draft.PoolField(name, "emptyTTL"), "neither this nor consolidation: empty nodes stayed for ever, and croft.yaml says Never, since a Pool's default is 1h")
+		empty.MarkUnset(draft.PoolField(name, "emptyTTL"), "neither this nor consolidation: empty nodes stayed for ever, and croft.yaml sets Never, since a Pool's default is 1h")
 	}
 	spec.At("consolidation").MarkKept(draft.PoolField(name, "consolidation"))
 	if n, ok := expired.Number(); ok {
 		p.TTL = draft.FormatSeconds(n)
-		expired.MarkChanged(draft.PoolField(name, "ttl"), "from this age on Karpenter now drains a node whatever budgets say; only terminationGracePeriod bounds how long that takes")
+		expired.MarkChanged(draft.PoolField(name, "ttl"), "at this age Karpenter v1 drains a node regardless of budgets; only terminationGracePeriod limits the duration")
 	} else {
-		expired.MarkNotKept("is no number of seconds")
-		expired.MarkUnset(draft.PoolField(name, "ttl"), "nodes never grew too old, and croft.yaml says Never")
+		expired.MarkNotKept("is not a number of seconds")
+		expired.MarkUnset(draft.PoolField(name, "ttl"), "nodes did not expire, and croft.yaml sets Never")
 	}
 	spec.At("terminationGracePeriod").MarkUnset(draft.PoolField(name, "terminationGracePeriod"),
-		"Provisioners had none: a PodDisruptionBudget or do-not-evict held a node for ever, and croft.yaml says Never, since a Pool's default is 24h")
+		"Provisioners had none: a PodDisruptionBudget or do-not-evict blocked the deletion of a node for ever, and croft.yaml sets Never, since a Pool's default is 24h")
 }
 
 func readLimits(d *draft.Draft, name string, f source.Field, p *v1alpha1.PoolSpec) {
 	for _, l := range f.Fields() {
 		quantity, err := resource.ParseQuantity(l.Text())
 		if err != nil {
-			l.MarkNotKept("is no quantity")
-			d.ReportProblem(l, "%q is no quantity; write one such as 100 or 400Gi", l.Text())
+			l.MarkNotKept("is not a quantity")
+			d.ReportProblem(l, "%q is not a quantity; write one such as 100 or 400Gi", l.Text())
 			continue
 		}
 		if p.Limits == nil {
@@ -127,7 +127,7 @@ func readWeight(name string, f source.Field, p *v1alpha1.PoolSpec) {
 		p.Weight = &weight
 		f.MarkKept(draft.PoolField(name, "weight"))
 	} else {
-		f.MarkNotKept("a weight is a number from 1 to 100; 0 is none")
+		f.MarkNotKept("a weight is a number from 1 to 100; 0 means no weight")
 	}
 }
 
@@ -138,12 +138,12 @@ func readNodeAnnotations(name string, f source.Field, p *v1alpha1.PoolSpec) {
 		case a.HasOutcome():
 		case a.Key() == "karpenter.sh/do-not-disrupt" && a.IsTrue():
 			addBudget(p, v1alpha1.Budget{Nodes: "0"})
-			a.MarkKeptAs(draft.PoolField(name, "budgets"), "a budget of 0 nodes keeps Karpenter from disrupting any")
+			a.MarkKeptAs(draft.PoolField(name, "budgets"), "a budget of 0 nodes prevents all disruptions by Karpenter")
 		case a.Key() == "karpenter.sh/do-not-consolidate" && a.IsTrue():
 			addBudget(p, v1alpha1.Budget{Nodes: "0", Reasons: []string{"Underutilized"}})
-			a.MarkKeptAs(draft.PoolField(name, "budgets"), "a budget of 0 nodes for the reason Underutilized keeps Karpenter from consolidating any")
+			a.MarkKeptAs(draft.PoolField(name, "budgets"), "a budget of 0 nodes for the reason Underutilized prevents consolidation")
 		default:
-			a.MarkNotKept("a Pool has no annotations for its nodes: have whatever reads it read a label, which instances.requirements can give")
+			a.MarkNotKept("a Pool cannot annotate its nodes: use a label instead, which instances.requirements can set")
 		}
 	}
 }

@@ -34,7 +34,7 @@ func readRequirements(d *draft.Draft, name string, list source.Field, p *draft.P
 	for _, r := range list.Items() {
 		key, operator, values := r.At("key").Text(), r.At("operator").Text(), r.At("values").Texts()
 		if now, renamed := formerKeys[key]; renamed {
-			r.At("key").MarkChanged(draft.PoolField(name, "instances"), "Karpenter's name for it today is %s", now)
+			r.At("key").MarkChanged(draft.PoolField(name, "instances"), "Karpenter v1 calls it %s", now)
 			key = now
 		}
 		field := draft.PoolField(name, "instances.requirements")
@@ -44,7 +44,7 @@ func readRequirements(d *draft.Draft, name string, list source.Field, p *draft.P
 			r.MarkKept(draft.PoolField(name, "instances"))
 			if operator != string(corev1.NodeSelectorOpIn) || !slices.Equal(values, []string{string(corev1.Linux)}) {
 				r.MarkNotKept("croft's nodes run Linux")
-				d.ReportProblem(r, "croft's nodes run Linux, and pool %s would have no others: keep a NodePool of your own outside of croft for pods that need them", name)
+				d.ReportProblem(r, "croft's nodes run only Linux, and pool %s requires another system: keep a NodePool of your own outside of croft for these pods", name)
 			}
 			continue
 		case key == capacityKey && plain && in.CapacityTypes == nil:
@@ -58,9 +58,9 @@ func readRequirements(d *draft.Draft, name string, list source.Field, p *draft.P
 			in.Architectures = draft.DistinctAs[v1alpha1.Architecture](values)
 		case key == d.Key:
 			if operator == string(corev1.NodeSelectorOpIn) && slices.Equal(values, []string{name}) {
-				r.MarkKeptAs("platform.nodePoolKey", "croft sets this label itself")
+				r.MarkKeptAs("platform.nodePoolKey", "croft sets this label")
 			} else {
-				r.MarkChanged("platform.nodePoolKey", "nodes will have the value %s, the pool's name: change what selects nodes by it", name)
+				r.MarkChanged("platform.nodePoolKey", "nodes will have the value %s, the pool's name: change selectors that use it", name)
 			}
 			continue
 		default:
@@ -106,18 +106,18 @@ func writeWebhookDefaults(name string, spec source.Field, in *v1alpha1.Instances
 	list := spec.At("requirements")
 	if in.CapacityTypes == nil && !hasRequirement(in, capacityKey) {
 		in.CapacityTypes = []v1alpha1.CapacityType{"on-demand"}
-		list.MarkUnset(draft.PoolField(name, "instances.capacityTypes"), "no capacity type: Karpenter's webhook made it on-demand, and croft.yaml says so")
+		list.MarkUnset(draft.PoolField(name, "instances.capacityTypes"), "no capacity type: Karpenter's webhook set on-demand, and croft.yaml sets it")
 	}
 	if in.Architectures == nil && !hasRequirement(in, corev1.LabelArchStable) {
 		in.Architectures = []v1alpha1.Architecture{"amd64"}
-		list.MarkUnset(draft.PoolField(name, "instances.architectures"), "no architecture: Karpenter's webhook made it amd64, and croft.yaml says so")
+		list.MarkUnset(draft.PoolField(name, "instances.architectures"), "no architecture: Karpenter's webhook set amd64, and croft.yaml sets it")
 	}
 	if nodeclass.IsAWS(spec) && in.InstanceTypes == nil && !hasRequirement(in, corev1.LabelInstanceTypeStable, awsInstance+"family", awsInstance+"category", awsInstance+"generation") {
 		in.Requirements = append(in.Requirements,
 			v1alpha1.Requirement{Key: awsInstance + "category", Operator: corev1.NodeSelectorOpIn, Values: []string{"c", "m", "r"}},
 			v1alpha1.Requirement{Key: awsInstance + "generation", Operator: corev1.NodeSelectorOpGt, Values: []string{"2"}})
-		list.MarkUnset(draft.PoolField(name, "instances.requirements"), "no instance type, family, category or generation: Karpenter's webhook asked for categories c, m and r, "+
-			"newer than generation 2, and croft.yaml says so")
+		list.MarkUnset(draft.PoolField(name, "instances.requirements"), "no instance type, family, category or generation: Karpenter's webhook required the categories c, m and r, "+
+			"newer than generation 2, and croft.yaml requires them")
 	}
 }
 
@@ -127,13 +127,13 @@ func allowAnyInstance(name string, list source.Field, in *v1alpha1.Instances) {
 	if in.CapacityTypes == nil {
 		in.CapacityTypes = []v1alpha1.CapacityType{"on-demand", "spot", "reserved"}
 		if !hasRequirement(in, capacityKey) {
-			list.MarkUnset(draft.PoolField(name, "instances.capacityTypes"), "no capacity type: Karpenter takes any, and croft.yaml says so, since a Pool's default is on-demand")
+			list.MarkUnset(draft.PoolField(name, "instances.capacityTypes"), "no capacity type: Karpenter uses all, and croft.yaml names them, since a Pool's default is on-demand")
 		}
 	}
 	if in.Architectures == nil && (in.InstanceTypes == nil || hasRequirement(in, corev1.LabelArchStable)) {
 		in.Architectures = []v1alpha1.Architecture{"amd64", "arm64"}
 		if !hasRequirement(in, corev1.LabelArchStable) {
-			list.MarkUnset(draft.PoolField(name, "instances.architectures"), "no architecture: Karpenter takes any, and croft.yaml says so, since a Pool's default is amd64")
+			list.MarkUnset(draft.PoolField(name, "instances.architectures"), "no architecture: Karpenter uses all, and croft.yaml names them, since a Pool's default is amd64")
 		}
 	}
 }

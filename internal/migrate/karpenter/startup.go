@@ -18,18 +18,18 @@ func readStartupTaints(d *draft.Draft, name string, list source.Field, p *v1alph
 	for _, f := range list.Items() {
 		t := v1alpha1.StartupTaint{Key: f.At("key").Text(), Value: f.At("value").Text(), Effect: corev1.TaintEffect(f.At("effect").Text())}
 		if t.Key == v1alpha1.NetworksTaint {
-			f.MarkNotKept("is croft's own: write secondaryNetworks and waitForNetworks to pool %s", name)
+			f.MarkNotKept("croft sets this taint: write secondaryNetworks and waitForNetworks into pool %s", name)
 			continue
 		}
 		if slices.ContainsFunc(p.StartupTaints, func(other v1alpha1.StartupTaint) bool { return other.Key == t.Key && other.Effect == t.Effect }) {
-			d.ReportLost(f, "pool %s has a startup taint of this key and effect already, and Karpenter refuses two: leave one of them out", name)
+			d.ReportLost(f, "pool %s already has a startup taint with this key and effect, and Karpenter refuses two: omit one of them", name)
 			continue
 		}
 		if why := estate.ExplainInvalidStartupTaint(d.Key, t.Key); why != "" {
 			d.ReportLost(f, "pool %s cannot have this startup taint: %s", name, why)
 			continue
 		}
-		f.At("timeAdded").MarkNotKept("Kubernetes sets this time itself")
+		f.At("timeAdded").MarkNotKept("Kubernetes sets this time")
 		p.StartupTaints = append(p.StartupTaints, t)
 		f.MarkKept(to)
 	}

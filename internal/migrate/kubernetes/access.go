@@ -15,7 +15,7 @@ func ReadAccess(d *draft.Draft) {
 	for _, o := range d.List(draft.RBACGroup, "RoleBinding") {
 		name := d.FindTenant(o.Namespace)
 		if name == "" {
-			o.Root().MarkOther("is in namespace %s, which is no tenant's", o.Namespace)
+			o.Root().MarkOther("is in namespace %s, which belongs to no tenant", o.Namespace)
 			continue
 		}
 		readBinding(d, name, o, prefix)
@@ -103,7 +103,7 @@ func readBinding(d *draft.Draft, name string, o *source.Object, prefix string) {
 	role, why := MatchRole(d, ref.At("kind").Text(), o.Namespace, ref.At("name").Text())
 	for _, s := range o.At("subjects").Items() {
 		if s.At("kind").Text() == "ServiceAccount" {
-			s.MarkOther("the binding of a ServiceAccount stays as it is: croft leaves teams' own bindings alone")
+			s.MarkOther("the binding of a ServiceAccount stays as it is: croft does not change teams' own bindings")
 			continue
 		}
 		AddSubject(d, name, s, prefix, role, why)
@@ -114,7 +114,7 @@ func readBinding(d *draft.Draft, name string, o *source.Object, prefix string) {
 	case draft.IsManaged(o):
 		ref.MarkKept(draft.TenantField(name, "access"))
 	default:
-		ref.MarkChanged(draft.TenantField(name, "access"), "%s; croft binds its own: take this binding away once croft stands, or its rights go on beside", why)
+		ref.MarkChanged(draft.TenantField(name, "access"), "%s; croft creates its own binding: delete this one when croft's walls are in place, or its rights stay in force", why)
 	}
 }
 
@@ -122,7 +122,7 @@ func readBinding(d *draft.Draft, name string, o *source.Object, prefix string) {
 func AddSubject(d *draft.Draft, name string, s source.Field, prefix string, role v1alpha1.Role, why string) {
 	who := s.At("name").Text()
 	if role == "" {
-		s.MarkNotKept("%s; write access: [{%s: %s, role: viewer}] to %s if they only read, role: operator if they run workloads",
+		s.MarkNotKept("%s; write access: [{%s: %s, role: viewer}] into %s if they only read, or role: operator if they run workloads",
 			why, strings.ToLower(s.At("kind").Text()), strings.TrimPrefix(who, prefix), "tenants."+name)
 		return
 	}
@@ -137,7 +137,7 @@ func AddSubject(d *draft.Draft, name string, s source.Field, prefix string, role
 		}
 	}
 	if strings.HasPrefix(who, "system:") {
-		s.MarkNotKept("%s is Kubernetes' own, and holds everybody or nobody you want: name a group of your identity provider", who)
+		s.MarkNotKept("%s is a group of Kubernetes, and does not identify a team: name a group of your identity provider", who)
 		return
 	}
 	t := d.Tenants[name]
@@ -156,8 +156,8 @@ var (
 // MatchRole returns croft's role that is similar to a role, and how they differ.
 func MatchRole(d *draft.Draft, kind, namespace, name string) (v1alpha1.Role, string) {
 	const (
-		viewer   = "becomes viewer, who reads everything but Secrets"
-		operator = "becomes operator, who runs workloads, and touches neither quotas nor what croft manages"
+		viewer   = "becomes viewer, who may read everything but Secrets"
+		operator = "becomes operator, who may run workloads, and may not change quotas or croft's objects"
 	)
 	switch {
 	case slices.Contains(likeViewer, name):
@@ -171,20 +171,20 @@ func MatchRole(d *draft.Draft, kind, namespace, name string) (v1alpha1.Role, str
 		}
 		switch reads, runs := classifyRole(o); {
 		case runs:
-			o.Root().Account(source.Changed, "tenants.*.access", "croft has two roles of its own in its place")
+			o.Root().Account(source.Changed, "tenants.*.access", "croft's roles viewer and operator replace it")
 			return v1alpha1.RoleOperator, name + " writes workloads, and " + operator
 		case reads:
-			o.Root().Account(source.Changed, "tenants.*.access", "croft has two roles of its own in its place")
+			o.Root().Account(source.Changed, "tenants.*.access", "croft's roles viewer and operator replace it")
 			return v1alpha1.RoleViewer, name + " only reads, and " + viewer
 		}
-		return "", name + " neither only reads nor writes workloads, and is like none of croft's roles: the binding stays as it is"
+		return "", name + " has other rights than croft's roles viewer and operator: the binding stays as it is"
 	}
 	for _, like := range []string{"viewer", "view", "read", "reader", "readonly"} {
 		if strings.HasSuffix(strings.ReplaceAll(strings.ToLower(name), "-only", "only"), "-"+like) {
 			return v1alpha1.RoleViewer, name + " (by its name) " + viewer
 		}
 	}
-	return "", "what " + kind + " " + name + " may do was not read: give its file too"
+	return "", "the input lacks " + kind + " " + name + ", so its rights are unknown: add its file"
 }
 
 // classifyRole reports whether a role only reads, and whether it writes workloads.

@@ -20,7 +20,7 @@ func ReadNamespaces(d *draft.Draft) {
 	for _, o := range d.List("", "Namespace") {
 		name := d.FindTenant(o.Name)
 		if name == "" {
-			o.Root().MarkOther("is no tenant's: nothing that was read says which pool its pods run on")
+			o.Root().MarkOther("belongs to no tenant: no object of the input assigns a pool to it")
 			continue
 		}
 		readNamespace(d, name, o)
@@ -30,7 +30,7 @@ func ReadNamespaces(d *draft.Draft) {
 func readNamespace(d *draft.Draft, name string, o *source.Object) {
 	to := "tenants." + name
 	source.AccountMetadata(o, to)
-	o.At("spec").MarkOther("the cluster's own")
+	o.At("spec").MarkOther("set by the cluster")
 	for _, l := range append(o.At("metadata", "labels").Fields(), o.At("metadata", "annotations").Fields()...) {
 		switch key := l.Key(); {
 		case key == EnforceLabel:
@@ -42,7 +42,7 @@ func readNamespace(d *draft.Draft, name string, o *source.Object) {
 			l.MarkKept(to)
 		case strings.HasPrefix(key, "kubectl.kubernetes.io/"):
 		default:
-			l.MarkOther("stays on the namespace: croft adds its own labels, and takes none away")
+			l.MarkOther("stays on the namespace: croft adds its own labels, and removes none")
 		}
 	}
 	if !draft.IsManaged(o) && o.At("metadata", "annotations", v1alpha1.AdoptAnnotation).Text() != name && !slices.Contains(d.Standing, name) {
@@ -57,7 +57,7 @@ func ReadMark(d *draft.Draft, name string, mark source.Field) bool {
 	level := draft.TenantField(name, "policy.podSecurity")
 	switch key := mark.Key(); {
 	case strings.HasPrefix(key, podSecurity+"warn"), key == EnforceLabel+"-version" && mark.Text() == "latest":
-		mark.MarkKeptAs(level, "croft sets it itself, for the level that it enforces")
+		mark.MarkKeptAs(level, "croft sets it, for the level that it enforces")
 	case key == EnforceLabel+"-version":
 		mark.MarkChanged(level, "croft enforces the latest version of the level")
 	case key == v1alpha1.CostCodeLabel:
@@ -65,7 +65,7 @@ func ReadMark(d *draft.Draft, name string, mark source.Field) bool {
 		mark.MarkKept(draft.TenantField(name, "costCode"))
 	case draft.IsCostCode(key) && t.Spec.CostCode == "":
 		t.Spec.CostCode = mark.Text()
-		mark.MarkChanged(draft.TenantField(name, "costCode"), "namespaces carry it as the label %s", v1alpha1.CostCodeLabel)
+		mark.MarkChanged(draft.TenantField(name, "costCode"), "namespaces get it as the label %s", v1alpha1.CostCodeLabel)
 	case key == defaultTolerations:
 		readDefaultTolerations(d, name, mark)
 	case key == allowedTolerations:
@@ -98,16 +98,16 @@ func SetLevel(d *draft.Draft, name string, l source.Field, some bool) {
 	known := t.Level.Found() || t.Spec.Policy.PodSecurity != ""
 	switch stricter := slices.Index(levels, level) - slices.Index(levels, had); {
 	case !slices.Contains(levels, level):
-		d.ReportLost(l, "%q is no Pod Security level; write privileged, baseline or restricted", l.Text())
+		d.ReportLost(l, "%q is not a Pod Security level; write privileged, baseline or restricted", l.Text())
 	case level == v1alpha1.PodSecurityPrivileged && some:
-		d.ReportLost(l, "is the level of some namespaces of tenant %s, and croft has one level for a tenant: make them a tenant of their own", name)
+		d.ReportLost(l, "is the level of some namespaces of tenant %s, and croft has one level for a tenant: move them to a separate tenant", name)
 	case known && stricter < 0:
-		l.MarkChanged(to, "another label asks for %s, which is stricter and counts for all namespaces of the tenant", had)
+		l.MarkChanged(to, "another label requires %s, which is stricter and applies to all namespaces of the tenant", had)
 	case known && stricter == 0:
 		l.MarkKept(to)
 	default:
 		if known {
-			t.Level.MarkChanged(to, "another label asks for %s, which is stricter and counts for all namespaces of the tenant", level)
+			t.Level.MarkChanged(to, "another label requires %s, which is stricter and applies to all namespaces of the tenant", level)
 		}
 		t.Level, t.Spec.Policy.PodSecurity = l, level
 		if level == otherwise {

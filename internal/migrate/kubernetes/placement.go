@@ -68,7 +68,7 @@ func ReadNodeSelectors(d *draft.Draft) {
 func SelectNodes(d *draft.Draft, name string, from *source.Object, annotation source.Field) {
 	if pools := d.FindPools(draft.ListSelections(ParseSelector(annotation), annotation)); len(pools) > 0 {
 		d.Place(d.AddTenant(name, from), name, annotation, pools...)
-		annotation.MarkChanged(draft.TenantField(name, "pool"), "croft adds the pool's toleration too, and refuses pods that ask for another pool; take the annotation away once croft stands")
+		annotation.MarkChanged(draft.TenantField(name, "pool"), "croft also adds the pool's toleration, and refuses pods that select another pool; remove the annotation when croft's walls are in place")
 	}
 }
 
@@ -91,7 +91,7 @@ func placeByToleration(d *draft.Draft, name string, o *source.Object) {
 		if t.Key == d.Key && t.Value != "" {
 			at := o.At("metadata", "annotations", defaultTolerations)
 			d.Place(d.AddTenant(name, o), name, at, d.FindPool(t.Value))
-			at.MarkChanged(draft.TenantField(name, "pool"), "pods only tolerated the pool's taint, and could run elsewhere too: croft also selects the pool")
+			at.MarkChanged(draft.TenantField(name, "pool"), "pods only tolerated the pool's taint, and could also run on other nodes: croft also selects the pool")
 			return
 		}
 	}
@@ -102,7 +102,7 @@ func placeByToleration(d *draft.Draft, name string, o *source.Object) {
 func readDefaultTolerations(d *draft.Draft, name string, annotation source.Field) {
 	tolerations, err := parseTolerations(annotation)
 	if err != nil {
-		d.ReportLost(annotation, "is no list of tolerations in JSON: the API server's plugin PodTolerationRestriction refuses every pod of the namespace; take the annotation away")
+		d.ReportLost(annotation, "is not a list of tolerations in JSON: the API server's plugin PodTolerationRestriction refuses every pod of the namespace; remove the annotation")
 		return
 	}
 	for _, t := range tolerations {
@@ -111,10 +111,10 @@ func readDefaultTolerations(d *draft.Draft, name string, annotation source.Field
 		}
 		d.ReportLost(annotation, "the API server's plugin PodTolerationRestriction gives every pod of the namespace a toleration of %s, "+
 			"which is not the taint of the tenant's pool: croft would refuse the pods, and the tenant would not become Ready; "+
-			"take the annotation away, and give the tenant a pool for the nodes with this taint if it needs them", formatTaint(t))
+			"remove the annotation, and give the tenant a pool for the nodes with this taint if it needs them", formatTaint(t))
 		return
 	}
-	annotation.MarkKeptAs(draft.TenantField(name, "pool"), "croft adds the toleration of the pool itself; take the annotation away once croft stands")
+	annotation.MarkKeptAs(draft.TenantField(name, "pool"), "croft adds the toleration of the pool; remove the annotation when croft's walls are in place")
 }
 
 // formatTaint describes the taint that a toleration matches.
@@ -131,11 +131,11 @@ func readAllowedTolerations(d *draft.Draft, name string, annotation source.Field
 		return !slices.ContainsFunc(allowed, func(t corev1.Toleration) bool { return allowsPool(t, d.Key, pool) })
 	})
 	if err == nil && (len(allowed) == 0 || everyPool) {
-		annotation.MarkChanged(draft.TenantField(name, "pool"), "croft lets pods tolerate the taints of their tenant's pools and those below node.kubernetes.io/; take the annotation away once croft stands")
+		annotation.MarkChanged(draft.TenantField(name, "pool"), "croft lets pods tolerate the taints of their tenant's pools and taints below node.kubernetes.io/; remove the annotation when croft's walls are in place")
 		return
 	}
-	d.ReportLost(annotation, "the API server's plugin PodTolerationRestriction refuses pods with other tolerations, such as the one of the pool that croft gives them, "+
-		"and the tenant would not become Ready: take the annotation away; croft refuses tolerations of other pools itself")
+	d.ReportLost(annotation, "the API server's plugin PodTolerationRestriction refuses pods with other tolerations, such as the toleration of the pool that croft adds, "+
+		"and the tenant would not become Ready: remove the annotation; croft also refuses tolerations of other pools")
 }
 
 // allowsPool reports whether an allowed toleration covers the one that croft adds to the pods of a

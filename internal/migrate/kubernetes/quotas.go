@@ -20,7 +20,7 @@ func ReadQuotas(d *draft.Draft) {
 	for _, o := range d.List("", "ResourceQuota") {
 		name := d.FindTenant(o.Namespace)
 		if name == "" {
-			o.Root().MarkOther("is in namespace %s, which is no tenant's", o.Namespace)
+			o.Root().MarkOther("is in namespace %s, which belongs to no tenant", o.Namespace)
 			continue
 		}
 		source.AccountMetadata(o, draft.TenantField(name, "quota"))
@@ -44,7 +44,7 @@ func ReadQuotas(d *draft.Draft) {
 	for _, o := range d.List("", "LimitRange") {
 		name := d.FindTenant(o.Namespace)
 		if name == "" {
-			o.Root().MarkOther("is in namespace %s, which is no tenant's", o.Namespace)
+			o.Root().MarkOther("is in namespace %s, which belongs to no tenant", o.Namespace)
 			continue
 		}
 		source.AccountMetadata(o, draft.TenantField(name, "limits"))
@@ -67,15 +67,15 @@ func AddQuota(d *draft.Draft, name string, spec source.Field, into corev1.Resour
 	for _, key := range []string{"scopes", "scopeSelector"} {
 		if spec.At(key).Found() {
 			unkept(d, spec.At(key), "a tenant's quota counts all its objects", "ResourceQuota")
-			spec.At("hard").MarkNotKept("holds for some objects only")
+			spec.At("hard").MarkNotKept("applies only to some objects")
 			return
 		}
 	}
 	for _, f := range spec.At("hard").Fields() {
 		quantity, err := resource.ParseQuantity(f.Text())
 		if err != nil {
-			f.MarkNotKept("is no quantity")
-			d.ReportProblem(f, "%q is no quantity; write one such as 100 or 400Gi", f.Text())
+			f.MarkNotKept("is not a quantity")
+			d.ReportProblem(f, "%q is not a quantity; write one such as 100 or 400Gi", f.Text())
 			continue
 		}
 		at := corev1.ResourceName(f.Key())
@@ -111,11 +111,11 @@ func ReadContainerLimits(d *draft.Draft, name string, list source.Field, unkept 
 	to := draft.TenantField(name, "limits")
 	for _, item := range list.Items() {
 		if kind := item.At("type").Text(); kind != string(corev1.LimitTypeContainer) {
-			unkept(d, item, "a tenant's limits are those of containers, and not of "+kind+"s", "LimitRange")
+			unkept(d, item, "a tenant's limits apply to containers, and not to "+kind+"s", "LimitRange")
 			continue
 		}
 		if ratio := item.At("maxLimitRequestRatio"); ratio.Found() {
-			unkept(d, ratio, "croft bounds no ratio of limits to requests", "LimitRange")
+			unkept(d, ratio, "croft does not limit the ratio of limits to requests", "LimitRange")
 		}
 		var limits v1alpha1.ContainerLimits
 		if err := item.Decode(&limits); err != nil {
@@ -129,7 +129,7 @@ func ReadContainerLimits(d *draft.Draft, name string, list source.Field, unkept 
 		case spec.Limits == nil:
 			spec.Limits = &limits
 		case !equality.Semantic.DeepEqual(*spec.Limits, limits):
-			unkept(d, item, "another namespace of the tenant, or another LimitRange, has other limits for containers, which hold for all of the tenant's", "LimitRange")
+			unkept(d, item, "another namespace of the tenant, or another LimitRange, has other limits for containers, which apply to all namespaces of the tenant", "LimitRange")
 		}
 	}
 	list.MarkKept(to)

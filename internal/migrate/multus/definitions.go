@@ -19,12 +19,12 @@ func ReportDefinitions(d *draft.Draft) {
 		name := d.FindTenant(o.Namespace)
 		switch {
 		case draft.IsManaged(o):
-			o.Root().MarkKeptAs("secondaryNetworks", "croft wrote it itself, from a SecondaryNetwork, which is not read back from here")
+			o.Root().MarkKeptAs("secondaryNetworks", "croft created it from a SecondaryNetwork, which croft migrate does not derive from it")
 		case name == "":
-			o.Root().MarkOther("is in no tenant's namespace, and stays as it is: tenants' pods are attached to the networks of secondaryNetworks alone")
+			o.Root().MarkOther("is outside of tenants' namespaces, and stays as it is: tenants' pods are attached only to the networks of secondaryNetworks")
 		default:
-			o.Root().MarkNotKept("croft writes the definitions of tenants' networks itself, from secondaryNetworks")
-			d.ReportProblem(o.At("spec", "config"), "pods of tenant %s are attached to networks that croft grants, and to no others: declare it below secondaryNetworks%s, with the zone and the subnet, "+
+			o.Root().MarkNotKept("croft creates the definitions of tenants' networks, from secondaryNetworks")
+			d.ReportProblem(o.At("spec", "config"), "pods of tenant %s are attached only to networks that croft grants: declare the network in secondaryNetworks%s, with the zone and the subnet, "+
 				"and name it in %s", name, describeNetwork(o.At("spec", "config")), draft.TenantField(name, "networks"))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func readCalico(d *draft.Draft) {
 	for _, group := range []string{"crd.projectcalico.org", "projectcalico.org"} {
 		for _, o := range d.List(group, "GlobalNetworkPolicy") {
-			o.Root().MarkOther("is the cluster's and not a tenant's: it stays, and Calico goes by it beside croft's")
+			o.Root().MarkOther("applies to the cluster and not to a tenant: it stays, and Calico evaluates it together with croft's policies")
 			if !draft.IsManaged(o) && len(d.Tenants) > 0 {
 				compareOrder(d, o.At("spec"))
 			}
@@ -27,8 +27,8 @@ func readCalico(d *draft.Draft) {
 				continue
 			}
 			readCalicoPolicy(d, o)
-			d.AddNote("croft writes its network wall as Kubernetes NetworkPolicies, which Calico enforces too. With platform.network.dialect: Calico it writes Calico's, " +
-				"the first of order 20: it comes before all that have a higher order, and with calico.tenantPolicies tenants may write their own behind it")
+			d.AddNote("croft writes its network wall as Kubernetes NetworkPolicies, which Calico enforces too. With platform.network.dialect: Calico it writes Calico's policies, " +
+				"the first of order 20: it precedes all policies of a higher order, and with calico.tenantPolicies tenants may write their own after it")
 		}
 	}
 }
@@ -38,20 +38,20 @@ func readCalicoPolicy(d *draft.Draft, o *source.Object) {
 	spec := o.At("spec")
 	where := ""
 	if d.FindTenant(o.Namespace) == "" {
-		where = "; namespace " + o.Namespace + " is no tenant's of those that were read: nothing says which pool its pods run on"
+		where = "; namespace " + o.Namespace + " belongs to no tenant of the input: no object assigns a pool to it"
 	}
 	if !deniesOthers(spec) {
-		spec.MarkNotKept("croft writes Kubernetes NetworkPolicies: this one stays, and Calico goes by both; one of a lower order than 1000 comes before croft's, "+
-			"so see that it allows nothing that they deny%s", where)
+		spec.MarkNotKept("croft writes Kubernetes NetworkPolicies: this one stays, and Calico evaluates both; a policy with an order below 1000 precedes croft's, "+
+			"so check that it allows no connections that they deny%s", where)
 		if where == "" {
 			compareOrder(d, spec)
 		}
 		return
 	}
-	spec.Account(source.Changed, Wall, "croft's own wall replaces it: it lets in the tenant's own pods and platform.network.platformNamespaces, and nobody else. "+
-		"This one denied namespaces by a label, the tenant's own among them if it has it; name your ingress controller's and Prometheus' namespaces there. "+
-		"Take it away once croft stands"+where)
-	spec.At("order").MarkChanged(Wall, "tenants write Kubernetes policies, which have no order: none comes before croft's, as one of Calico's with a lower order could")
+	spec.Account(source.Changed, Wall, "croft's wall replaces it: it allows only connections from the tenant's own pods and from platform.network.platformNamespaces. "+
+		"This policy denied namespaces by a label, including the tenant's if they have it; add the namespaces of your ingress controller and Prometheus to platformNamespaces. "+
+		"Delete it when croft's walls are in place"+where)
+	spec.At("order").MarkChanged(Wall, "tenants write Kubernetes policies, which have no order and cannot precede croft's, unlike Calico's policies with a lower order")
 }
 
 // kubernetesOrder is Calico's order for NetworkPolicies of Kubernetes.
@@ -69,9 +69,9 @@ func compareOrder(d *draft.Draft, spec source.Field) {
 		if !at.Found() {
 			at = spec
 		}
-		d.ReportProblem(at, "comes before croft's policies, which Calico gives order %d, and lets in or out what they deny: give it a higher order, or take it away", kubernetesOrder)
+		d.ReportProblem(at, "precedes croft's policies, which Calico gives order %d, and allows connections that they deny: give it a higher order, or delete it", kubernetesOrder)
 	case !before && limitsEgress(spec):
-		d.ReportProblem(spec, "comes after croft's policies, which Calico gives order %d, so that it denies tenants' pods nothing: write what they may reach into network.egress and network.allowCIDRs", kubernetesOrder)
+		d.ReportProblem(spec, "follows croft's policies, which Calico gives order %d, so that it denies tenants' pods no connections: write their allowed destinations into network.egress and network.allowCIDRs", kubernetesOrder)
 	}
 }
 

@@ -31,7 +31,7 @@ func readDialect(d *draft.Draft) {
 				continue
 			}
 			source.AccountMetadata(o, Wall)
-			o.At("spec").MarkKeptAs("platform.network.dialect", "croft wrote it itself")
+			o.At("spec").MarkKeptAs("platform.network.dialect", "croft created it")
 			d.Platform.Network.Dialect = known.dialect
 			if known.dialect == v1alpha1.DialectCalico {
 				readCalicoSettings(d, o)

@@ -82,7 +82,7 @@ func evaluatePolicies(policies []*networkingv1.NetworkPolicy, known []corev1.Nam
 	namespaces := slices.Collect(maps.Values(all))
 	judge, err := netpol.New(namespaces, placed)
 	if err != nil {
-		return effect{}, fmt.Errorf("is no valid NetworkPolicy: %w", err)
+		return effect{}, fmt.Errorf("is not a valid NetworkPolicy: %w", err)
 	}
 	allows := func(f attack.Flow) bool {
 		if f.Port == 0 {
@@ -130,7 +130,7 @@ func listWithheld(policies []*networkingv1.NetworkPolicy, reaches func(ip string
 		}
 	}
 	if !reaches("203.0.113.10", 22) {
-		all = append(all, "other ports than those that it names")
+		all = append(all, "ports that it does not name")
 	}
 	return all
 }

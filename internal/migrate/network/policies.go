@@ -65,12 +65,12 @@ func ReportPolicy(d *draft.Draft, name string, p Policy) {
 	where := ""
 	switch {
 	case name == "" && p.Namespace != "":
-		where = "; it is in namespace " + p.Namespace + ", which is no tenant's, and stays there"
+		where = "; it is in namespace " + p.Namespace + ", which belongs to no tenant, and stays there"
 	case name == "":
-		where = "; it names no namespace, and is taken for one that every tenant's has"
+		where = "; it has no namespace, and croft migrate assumes that every tenant's namespaces have it"
 	}
 	if draft.IsManaged(p.object) {
-		whole.MarkKeptAs(Wall, "croft wrote it itself")
+		whole.MarkKeptAs(Wall, "croft created it")
 		readNameServers(d, p)
 		return
 	}
@@ -81,8 +81,8 @@ func ReportPolicy(d *draft.Draft, name string, p Policy) {
 		return
 	}
 	if !m.everyPod {
-		whole.Account(source.Changed, Wall, "is about some pods only, and stays beside croft's: as policies only add up, what croft's let through "+
-			"(the tenant's own pods, DNS, platform services) it keeps out no longer"+where)
+		whole.Account(source.Changed, Wall, "selects only some pods, and stays in addition to croft's: since policies only add permissions, connections that croft's policies allow "+
+			"(the tenant's own pods, DNS, platform services) are no longer denied"+where)
 		return
 	}
 	report := func(outcome source.Outcome, message string) {
@@ -96,17 +96,17 @@ func ReportPolicy(d *draft.Draft, name string, p Policy) {
 	report(classifyIngress(d, p, m, where))
 	report(classifyEgress(m, where))
 	if m.egress && len(m.withheld) > 0 {
-		d.ReportLost(whole, "keeps pods from %s: croft's egress: Open lets them there, and policies add up; set network.egress: Restricted with allowCIDRs, "+
-			"or keep them out at the cluster's edge", strings.Join(m.withheld, ", "))
+		d.ReportLost(whole, "denies pods connections to %s: croft's egress: Open allows them, and policies only add permissions; set network.egress: Restricted with allowCIDRs, "+
+			"or deny them at the cluster's edge", strings.Join(m.withheld, ", "))
 	}
 	if !m.ingress && !m.egress {
-		whole.Account(source.NotKept, "", "is about neither direction, and does nothing"+where)
+		whole.Account(source.NotKept, "", "has no direction, and no effect"+where)
 	}
 }
 
 // classifyIngress returns the outcome of a policy's ingress.
 func classifyIngress(d *draft.Draft, p Policy, m effect, where string) (source.Outcome, string) {
-	const replaced = "croft's own wall replaces it: take it away once croft stands"
+	const replaced = "croft's wall replaces it: delete it when croft's walls are in place"
 	if !m.ingress {
 		return source.Kept, ""
 	}
@@ -120,21 +120,21 @@ func classifyIngress(d *draft.Draft, p Policy, m effect, where string) (source.O
 	}
 	switch {
 	case m.inEverybody:
-		return source.NotKept, "lets pods of every namespace in: croft lets in a tenant's own pods and platform.network.platformNamespaces, and no tenant may write such a policy; " +
-			"take it away, or it goes on letting others in" + where
+		return source.NotKept, "allows connections from all namespaces: croft allows them only from a tenant's own pods and platform.network.platformNamespaces, and tenants may not write such a policy; " +
+			"delete it, or it continues to allow them" + where
 	case len(others) > 0:
-		return source.NotKept, "lets in pods of " + strings.Join(others, ", ") + ", another tenant's, which no tenant may under croft: make the two namespaces one tenant's, or go through the ingress; " +
-			"take it away, or it goes on letting them in" + where
+		return source.NotKept, "allows connections from pods of " + strings.Join(others, ", ") + ", another tenant's namespace, which tenants may not allow under croft: give both namespaces to one tenant, or connect through the ingress; " +
+			"delete it, or it continues to allow them" + where
 	case len(services) > 0:
 		d.Platform.Network.PlatformNamespaces = draft.Distinct(append(d.Platform.Network.PlatformNamespaces, services...))
-		p.spec.Account(source.Changed, "platform.network.platformNamespaces", strings.Join(services, ", ")+" is let in to every tenant, on every port")
+		p.spec.Account(source.Changed, "platform.network.platformNamespaces", strings.Join(services, ", ")+" may connect to every tenant, on every port")
 		return source.Kept, replaced + where
 	case m.inOutside:
-		return source.Changed, "lets in addresses outside of the cluster: it stays beside croft's, which let none in" + where
+		return source.Changed, "allows connections from addresses outside of the cluster: it stays in addition to croft's policies, which do not allow them" + where
 	case m.inOwn:
 		return source.Kept, replaced + where
 	default:
-		return source.Changed, "keeps out even the tenant's own pods: croft lets these reach one another; " + replaced + where
+		return source.Changed, "denies even connections between the tenant's own pods, which croft allows; " + replaced + where
 	}
 }
 
@@ -144,17 +144,17 @@ func classifyEgress(m effect, where string) (source.Outcome, string) {
 	case !m.egress:
 		return source.Kept, ""
 	case m.internet && m.metadata:
-		return source.Changed, "lets pods out everywhere, the instance metadata address included, which croft's own policies deny; " +
-			"but policies add up: take this one away once croft stands" + where
+		return source.Changed, "allows connections to all addresses, including instance metadata, which croft's policies deny; " +
+			"but policies only add permissions: delete this one when croft's walls are in place" + where
 	case m.internet:
-		return source.Kept, "croft's egress: Open replaces it: take it away once croft stands" + where
+		return source.Kept, "croft's egress: Open replaces it: delete it when croft's walls are in place" + where
 	case m.dns && m.outOwn:
-		return source.Kept, "croft's egress: Restricted replaces it: take it away once croft stands" + where
+		return source.Kept, "croft's egress: Restricted replaces it: delete it when croft's walls are in place" + where
 	case m.dns:
-		return source.Changed, "lets pods out to name servers alone: with egress: Restricted, croft lets them reach their own tenant's pods too; take it away once croft stands" + where
+		return source.Changed, "allows connections only to name servers: with egress: Restricted, croft also allows connections to the tenant's own pods; delete it when croft's walls are in place" + where
 	default:
-		return source.Changed, "lets pods not even resolve names: with egress: Restricted, croft lets them reach name servers and their own tenant's pods; " +
-			"take it away once croft stands" + where
+		return source.Changed, "allows no connections, not even to name servers: with egress: Restricted, croft allows connections to name servers and the tenant's own pods; " +
+			"delete it when croft's walls are in place" + where
 	}
 }
 
@@ -202,7 +202,7 @@ func readAllowed(d *draft.Draft, name string, rule source.Field) {
 			continue
 		}
 		if name == "" {
-			cidr.MarkNotKept("croft grants networks to each tenant: write it into network.allowCIDRs of those that need it")
+			cidr.MarkNotKept("croft grants networks to each tenant: write it into network.allowCIDRs of the tenants that need it")
 			continue
 		}
 		if prefix, err := netip.ParsePrefix(cidr.Text()); err != nil || prefix.Bits() == 0 {

@@ -28,7 +28,7 @@ func reportUnread(d *draft.Draft) {
 					reportTiered(d, o)
 				case slices.ContainsFunc([]string{"ingress", "egress"}, func(field string) bool { return o.At("spec", field).Found() }) || o.At("specs").Found():
 					d.ReportLost(o.Root(), "croft migrate does not read %s, and the network plugin combines it with croft's policies: each may allow connections that the other denied; "+
-						"write what tenants may reach into network.egress and network.allowCIDRs, and take it away once the walls stand", o.Kind)
+						"write the tenants' allowed destinations into network.egress and network.allowCIDRs, and delete it when croft's walls are in place", o.Kind)
 				}
 			}
 		}
@@ -41,11 +41,11 @@ func reportTiered(d *draft.Draft, o *source.Object) {
 	baseline := o.Kind == "BaselineAdminNetworkPolicy" || o.At("spec", "tier").Text() == "Baseline"
 	switch rules := append(o.At("spec", "ingress").Items(), o.At("spec", "egress").Items()...); {
 	case baseline && hasAction(rules, "Deny"):
-		d.ReportLost(o.Root(), "croft's policies come before it in tenants' namespaces, so that it denies nothing there: write what tenants may reach into network.egress and network.allowCIDRs")
+		d.ReportLost(o.Root(), "croft's policies precede it in tenants' namespaces, so that it denies no connections there: write the tenants' allowed destinations into network.egress and network.allowCIDRs")
 	case !baseline && hasAction(rules, "Allow", "Accept"):
-		d.ReportLost(o.Root(), "comes before croft's policies, and may allow what they deny: take it away, or let it select no namespaces with the label croft.dev/tenant")
+		d.ReportLost(o.Root(), "precedes croft's policies, and may allow connections that they deny: delete it, or exclude namespaces with the label croft.dev/tenant from its selector")
 	default:
-		o.Root().MarkOther("is the cluster's and not a tenant's: it stays, and the network plugin goes by it beside croft's")
+		o.Root().MarkOther("applies to the cluster and not to a tenant: it stays, and the network plugin evaluates it together with croft's policies")
 	}
 }
 

@@ -12,14 +12,14 @@ func reportDefaults(spec source.Field, to target) {
 		hops.MarkUnsetChanged(to.at("metadataOptions"), "none: %s", hopsOne)
 	}
 	reportUnset(spec.At("associatePublicIPAddress"), to.at("associatePublicIPAddress"),
-		"none: the subnet said whether nodes have public addresses; croft says false, so write true if they reach the cluster through one")
+		"not set: the subnet decided whether nodes have public addresses; croft sets false, so write true if nodes reach the cluster through one")
 	for _, disk := range spec.At("blockDeviceMappings").Items() {
 		volume := disk.At("ebs")
 		if !volume.At("snapshotID").Found() {
-			reportUnset(volume.At("encrypted"), to.at("blockDeviceMappings"), "none: the account's setting decided; croft says true")
+			reportUnset(volume.At("encrypted"), to.at("blockDeviceMappings"), "not set: the account's setting decided; croft sets true")
 		}
-		reportUnset(volume.At("volumeType"), to.at("blockDeviceMappings"), "none: it was gp2; croft says gp3, which is faster for less")
-		reportUnset(volume.At("deleteOnTermination"), to.at("blockDeviceMappings"), "none: the image decided; croft says true, so that no volume outlives its node")
+		reportUnset(volume.At("volumeType"), to.at("blockDeviceMappings"), "not set: the default was gp2; croft sets gp3, which is faster and cheaper")
+		reportUnset(volume.At("deleteOnTermination"), to.at("blockDeviceMappings"), "not set: the image decided; croft sets true, so that volumes are deleted with their node")
 	}
 }
 

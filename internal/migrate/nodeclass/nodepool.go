@@ -17,9 +17,9 @@ func SetFromNodePool(d *draft.Draft, name string, o *source.Object, p *draft.Poo
 	group, kind, class := findClass(d, o)
 	kubelet := o.At("spec", "template", "spec", "kubelet")
 	if kind == "" || group == "" {
-		ref.MarkNotKept("names no kind of node class")
-		kubelet.MarkNotKept("goes to the node class, which is not known")
-		d.ReportProblem(ref, "names no group and kind of node class, and no node class of this name was read: write them, or give its file too")
+		ref.MarkNotKept("has no kind of node class")
+		kubelet.MarkNotKept("belongs in the node class, which is unknown")
+		d.ReportProblem(ref, "has no group and kind of node class, and the input has no node class of this name: write them, or add its file")
 		return
 	}
 	ref.MarkKept(draft.PoolField(name, "nodeClass"))
@@ -43,7 +43,7 @@ func SetFromNodePool(d *draft.Draft, name string, o *source.Object, p *draft.Poo
 		p.Spec.NodeClass = &v1alpha1.NodeClass{Ref: &v1alpha1.NodeClassRef{Group: group, Kind: kind, Name: class}}
 		if kubelet.Found() {
 			kubelet.MarkNotKept("Karpenter v1 has these settings in the node class")
-			d.ReportProblem(kubelet, "Karpenter v1 has no kubelet settings in a NodePool: write them into %s/%s, and take them away here", kind, class)
+			d.ReportProblem(kubelet, "Karpenter v1 has no kubelet settings in a NodePool: move them to %s/%s", kind, class)
 		}
 		if from != nil {
 			from.Root().MarkKeptAs(draft.PoolField(name, "nodeClass.ref"), "stays as it is, and croft refers to it")
@@ -118,8 +118,8 @@ func writeBetaHops(metadata source.Field, spec map[string]any, to target) {
 	}
 	options["httpPutResponseHopLimit"] = float64(2)
 	spec["metadataOptions"] = options
-	metadata.At("httpPutResponseHopLimit").MarkUnset(to.at("metadataOptions"), "none: 2 hops, as it was, are written out, since the default today is 1; "+
-		"set it to 1 to keep pods from the node's rights")
+	metadata.At("httpPutResponseHopLimit").MarkUnset(to.at("metadataOptions"), "not set: the old default, 2 hops, is written, since the default is now 1; "+
+		"set it to 1 to keep the node's rights from pods")
 }
 
 // writeBetaImages selects the family's images, if a class of v1beta1 has no selector.

@@ -21,7 +21,7 @@ func readCroftClass(d *draft.Draft, name string, o *source.Object, p *draft.Pool
 			continue
 		}
 		if _, ok := parseCroftClass(map[string]any{f.Key(): f.Value()}); !ok {
-			f.MarkNotKept("croft does not write this: keep an EC2NodeClass of your own that has it, and name it by nodeClass.ref")
+			f.MarkNotKept("croft does not support this field: keep an EC2NodeClass of your own that has it, and name it by nodeClass.ref")
 			continue
 		}
 		content[f.Key()] = f.Value()

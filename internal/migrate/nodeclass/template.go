@@ -28,16 +28,16 @@ func SetFromProvisioner(d *draft.Draft, name string, spec source.Field, p *draft
 	ref := spec.At("providerRef")
 	switch {
 	case !IsAWS(spec):
-		ref.MarkNotKept("is of another provider than AWS")
-		t.kubelet.MarkNotKept("goes to the node class, which was not read")
-		d.ReportProblem(ref.At("kind"), "%s is no node class of AWS', and croft migrate converts no other: write %s yourself", ref.At("kind").Text(), draft.PoolField(name, "nodeClass.ref"))
+		ref.MarkNotKept("belongs to another provider than AWS")
+		t.kubelet.MarkNotKept("belongs in the node class, which the input lacks")
+		d.ReportProblem(ref.At("kind"), "%s is not a node class of AWS, and croft migrate converts no others: write %s yourself", ref.At("kind").Text(), draft.PoolField(name, "nodeClass.ref"))
 		return
 	case ref.Found():
 		o := d.Find(draft.AWSGroup, "AWSNodeTemplate", ref.At("name").Text())
 		if o == nil {
-			ref.MarkNotKept("the AWSNodeTemplate was not read: give its file too")
-			t.kubelet.MarkNotKept("goes to the node class, which was not read")
-			d.ReportProblem(ref.At("name"), "there is no AWSNodeTemplate %s among what was read: give its file too, or write %s yourself",
+			ref.MarkNotKept("the input lacks the AWSNodeTemplate: add its file")
+			t.kubelet.MarkNotKept("belongs in the node class, which the input lacks")
+			d.ReportProblem(ref.At("name"), "the input has no AWSNodeTemplate %s: add its file, or write %s yourself",
 				ref.At("name").Text(), draft.PoolField(name, "nodeClass"))
 			return
 		}
@@ -45,16 +45,16 @@ func SetFromProvisioner(d *draft.Draft, name string, spec source.Field, p *draft
 		source.AccountMetadata(o, draft.PoolField(name, "nodeClass"))
 		t.name, t.spec = o.Name, o.At("spec")
 	case !t.spec.Found():
-		t.kubelet.MarkNotKept("goes to the node class, and this pool has none")
-		spec.At("providerRef").MarkUnsetChanged(draft.PoolField(name, "nodeClass"), "neither provider nor providerRef: nothing says what the nodes are made from")
+		t.kubelet.MarkNotKept("belongs in the node class, and this pool has none")
+		spec.At("providerRef").MarkUnsetChanged(draft.PoolField(name, "nodeClass"), "neither provider nor providerRef: the node class is unknown")
 		return
 	}
 	if launch := t.launchTemplate(); launch.Found() {
-		launch.MarkNotKept("Karpenter v1 takes no launch templates: write an EC2NodeClass that does what this one does, and name it by %s", draft.PoolField(name, "nodeClass.ref"))
-		d.ReportProblem(launch, "a launch template cannot be converted, since Karpenter v1 takes none: write an EC2NodeClass that does what %s does, and name it by %s",
+		launch.MarkNotKept("Karpenter v1 does not support launch templates: write an equivalent EC2NodeClass, and name it by %s", draft.PoolField(name, "nodeClass.ref"))
+		d.ReportProblem(launch, "launch templates cannot be converted, since Karpenter v1 does not support them: write an EC2NodeClass that is equivalent to %s, and name it by %s",
 			launch.Text(), draft.PoolField(name, "nodeClass.ref"))
 		t.spec.MarkKept(draft.PoolField(name, "nodeClass"))
-		t.kubelet.MarkNotKept("goes to the node class, which is yours to write")
+		t.kubelet.MarkNotKept("belongs in the node class, which you have to write")
 		return
 	}
 	giveClass(d, name, t, p)
@@ -108,9 +108,9 @@ var aliases = map[string]string{
 }
 
 const (
-	al2Gone = "was Amazon Linux 2, which has no images for Kubernetes 1.33 and later: Amazon Linux 2023 in its place; " +
-		"what you install or set on nodes by scripts may differ"
-	hopsOne = "pods could reach the instance metadata service over 2 hops; croft allows 1, which ends at the node: " +
+	al2Gone = "was Amazon Linux 2, which has no images for Kubernetes 1.33 and later: replaced by Amazon Linux 2023; " +
+		"check scripts that install or configure software on nodes"
+	hopsOne = "pods could reach the instance metadata service with 2 hops; croft allows 1 hop, which only reaches the node itself: " +
 		"give pods that used the node's rights a role of their own (EKS Pod Identity or IRSA)"
 )
 
@@ -133,16 +133,16 @@ func readTags(name string, f source.Field, p *draft.Pool, keys *v1alpha1.AWSTagK
 		key, value := tag.Key(), tag.Text()
 		switch {
 		case keys != nil && slices.Contains([]string{keys.CostCode, keys.Project, keys.NodePool}, key):
-			tag.MarkKeptAs(draft.PoolField(name, "nodeClass.aws.tagKeys"), "croft sets this tag itself")
+			tag.MarkKeptAs(draft.PoolField(name, "nodeClass.aws.tagKeys"), "croft sets this tag")
 		case draft.IsCostCode(key) && (p.Spec.CostCode == "" || p.Spec.CostCode == value):
 			p.Spec.CostCode = value
 			tag.MarkKept(draft.PoolField(name, "costCode"))
 		case (key == "NodePool" || key == "Project") && value == name:
-			tag.MarkKeptAs(draft.PoolField(name, "tags"), "croft sets this tag itself")
+			tag.MarkKeptAs(draft.PoolField(name, "tags"), "croft sets this tag")
 		case strings.HasPrefix(key, "karpenter.sh/"):
-			tag.MarkNotKept("a Pool leaves tags below karpenter.sh/ to Karpenter: subnets and security groups are discovered by them, and instances need none")
+			tag.MarkNotKept("a Pool cannot set tags below karpenter.sh/: subnets and security groups are discovered by them, and instances do not need them")
 		case isCloudTag(key):
-			tag.MarkNotKept("Karpenter and the cluster set this tag themselves, and let nobody else")
+			tag.MarkNotKept("only Karpenter and the cluster may set this tag")
 		default:
 			if p.Spec.Tags == nil {
 				p.Spec.Tags = map[string]string{}

@@ -41,7 +41,7 @@ func convertSelector(f source.Field, to string) []any {
 		}
 		for _, entry := range f.Fields() {
 			if entry.Key() != "aws-ids" && entry.Key() != "aws::ids" {
-				entry.MarkNotKept("a term has an id or tags, never both: the ids alone select now, so see that each of them has what this asks for")
+				entry.MarkNotKept("a term has either an id or tags: now only the ids select, so check that each of them matches this")
 			}
 		}
 		return terms
@@ -113,8 +113,8 @@ func convertTemplate(d *draft.Draft, pool string, t template, to target) map[str
 			spec["metadataOptions"] = map[string]any{
 				"httpEndpoint": "enabled", "httpProtocolIPv6": "disabled", "httpPutResponseHopLimit": float64(2), "httpTokens": "required",
 			}
-			t.spec.At("metadataOptions").MarkUnset(to.at("metadataOptions"), "no metadataOptions: 2 hops, as it was, are written out, since the default today is 1; "+
-				"set httpPutResponseHopLimit to 1 to keep pods from the node's rights")
+			t.spec.At("metadataOptions").MarkUnset(to.at("metadataOptions"), "no metadataOptions: the old default, 2 hops, is written, since the default is now 1; "+
+				"set httpPutResponseHopLimit to 1 to keep the node's rights from pods")
 		}
 	}
 	writeProfile(d, t, spec, to)
@@ -133,7 +133,7 @@ func copyTags(f source.Field, spec map[string]any, to target) {
 	f.MarkKept(to.at("tags"))
 	for _, tag := range f.Fields() {
 		if isCloudTag(tag.Key()) && tag.Key() != draft.DiscoveryTag {
-			tag.MarkNotKept("Karpenter and the cluster set this tag themselves, and let nobody else")
+			tag.MarkNotKept("only Karpenter and the cluster may set this tag")
 			continue
 		}
 		tags[tag.Key()] = tag.Text()
@@ -147,13 +147,13 @@ func writeProfile(d *draft.Draft, t template, spec map[string]any, to target) {
 	if profile := t.getProfile(d); profile != "" {
 		spec["instanceProfile"] = profile
 		if !f.Found() {
-			f.MarkUnset(to.at("instanceProfile"), "none: the one of karpenter-global-settings is written out")
+			f.MarkUnset(to.at("instanceProfile"), "not set: the default of karpenter-global-settings is written")
 		}
 		return
 	}
-	f.MarkUnsetChanged(to.at("role"), "neither an instanceProfile nor one in Karpenter's settings: write role or instanceProfile")
+	f.MarkUnsetChanged(to.at("role"), "neither set here nor in Karpenter's settings: write role or instanceProfile")
 	d.Problems = append(d.Problems, f.Problem(
-		"there is none, and Karpenter v1 needs role or instanceProfile: write one into %s", to.name))
+		"not set, and Karpenter v1 needs role or instanceProfile: write one into %s", to.name))
 }
 
 func writeSubnets(d *draft.Draft, t template, spec map[string]any, to target) {
@@ -167,10 +167,10 @@ func writeSubnets(d *draft.Draft, t template, spec map[string]any, to target) {
 		if name == "" {
 			name = "$CLUSTER_NAME"
 			d.Problems = append(d.Problems, f.Problem(
-				"there is none, and Karpenter v1 needs one: say --cluster-name for the tag kubernetes.io/cluster/NAME that was the default, or write %s into %s", terms, to.name))
+				"not set, and Karpenter v1 requires it: set --cluster-name for the tag kubernetes.io/cluster/NAME, the old default, or write %s into %s", terms, to.name))
 		}
 		spec[terms] = []any{map[string]any{"tags": map[string]any{"kubernetes.io/cluster/" + name: "*"}}}
-		f.MarkUnset(to.at(terms), "none: those with the tag kubernetes.io/cluster/%s were the default then, and are written out, since there is none today", name)
+		f.MarkUnset(to.at(terms), "not set: the old default, the tag kubernetes.io/cluster/%s, is written, since there is no default now", name)
 	}
 }
 
@@ -195,21 +195,21 @@ func writeImages(d *draft.Draft, t template, spec map[string]any, to target) {
 		t.spec.At("amiFamily").MarkKept(to.at("amiFamily"))
 		if family == "" {
 			spec["amiFamily"] = "AL2"
-			t.spec.At("amiFamily").MarkUnset(to.at("amiFamily"), "no amiFamily: it was AL2, and is written out, since images of your own must say which they are")
+			t.spec.At("amiFamily").MarkUnset(to.at("amiFamily"), "no amiFamily: the old default, AL2, is written, since custom images require a family")
 		}
 		return
 	}
 	alias, ok := aliases[family]
 	if !ok {
 		t.spec.At("amiFamily").MarkNotKept("Karpenter v1 has no alias for the images of %s that croft can use: write amiSelectorTerms into %s", family, to.name)
-		d.ReportProblem(t.spec.At("amiFamily"), "Karpenter v1 finds no images of %s by itself: write amiSelectorTerms into %s", family, to.name)
+		d.ReportProblem(t.spec.At("amiFamily"), "Karpenter v1 does not discover images of %s: write amiSelectorTerms into %s", family, to.name)
 		spec["amiFamily"] = "Custom"
 		return
 	}
 	spec["amiSelectorTerms"] = []any{map[string]any{"alias": alias}}
 	keepFamily(t, to.at("amiSelectorTerms"))
 	if script := t.spec.At("userData"); script.Found() && alias == "al2023@latest" && family != "AL2023" {
-		script.MarkChanged(to.at("userData"), "was written for Amazon Linux 2: 2023 is set up by nodeadm, and has no bootstrap.sh; read it through before you apply")
+		script.MarkChanged(to.at("userData"), "was written for Amazon Linux 2: Amazon Linux 2023 uses nodeadm, and has no bootstrap.sh; review the script before you apply")
 	}
 }
 
@@ -231,9 +231,9 @@ func writeKubelet(d *draft.Draft, pool string, t template, spec map[string]any, 
 			kubelet[f.Key()] = normalizeJSON(f.Value())
 			f.MarkKept(to.at("kubelet." + f.Key()))
 		case f.Key() == "containerRuntime":
-			f.MarkNotKept("there is only containerd today: leave it out")
+			f.MarkNotKept("only containerd is supported: omit it")
 		default:
-			f.MarkNotKept("Karpenter v1 has no such setting of kubelets: set it in userData of %s if you need it", to.name)
+			f.MarkNotKept("Karpenter v1 does not support this kubelet setting: set it in userData of %s if you need it", to.name)
 		}
 	}
 	if len(kubelet) > 0 {
@@ -251,7 +251,7 @@ func addNameServers(d *draft.Draft, pool string, dns source.Field) {
 		d.Platform.ClusterDNS = servers
 		dns.MarkKept("platform.clusterDNS")
 	case !slices.Equal(d.Platform.ClusterDNS, servers):
-		dns.MarkChanged("platform.clusterDNS", "pool %s asks %s for names, and the platform's clusterDNS is %s: with restricted egress its pods would resolve none if those are no pods of kube-dns",
+		dns.MarkChanged("platform.clusterDNS", "pool %s uses the name servers %s, and the platform's clusterDNS is %s: with restricted egress its pods could not resolve names if the pool's name servers are not pods of kube-dns",
 			pool, strings.Join(servers, ", "), strings.Join(d.Platform.ClusterDNS, ", "))
 	}
 }

@@ -42,7 +42,7 @@ type Finding struct {
 }
 
 // unknown is the message for fields without an outcome.
-const unknown = "croft migrate does not know this field: look whether you need it, and keep the object that has it if so"
+const unknown = "croft migrate does not know this field: check whether you need it, and if so keep the object"
 
 // entry is the outcome of a path.
 type entry struct {

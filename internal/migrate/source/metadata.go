@@ -20,22 +20,22 @@ func AccountMetadata(o *Object, to string) {
 	metadata.At("name").MarkKept(to)
 	metadata.At("namespace").MarkKept(to)
 	for _, key := range append(served, "ownerReferences", "finalizers") {
-		metadata.At(key).MarkOther("the cluster's own")
+		metadata.At(key).MarkOther("set by the cluster")
 	}
-	o.At("status").MarkOther("what was observed, not what was asked for")
+	o.At("status").MarkOther("the observed state, not the desired one")
 	for _, mark := range append(metadata.At("labels").Fields(), metadata.At("annotations").Fields()...) {
 		if mark.HasOutcome() {
 			continue
 		}
 		switch key := mark.Key(); {
 		case strings.HasPrefix(key, "kubectl.kubernetes.io/"):
-			mark.MarkOther("kubectl's own")
+			mark.MarkOther("set by kubectl")
 		case key == "app.kubernetes.io/managed-by" && mark.Text() == "Helm", strings.HasPrefix(key, "helm.sh/"), strings.HasPrefix(key, "meta.helm.sh/"):
-			mark.MarkOther("Helm's own: take the object out of the chart once croft stands, or both write it")
+			mark.MarkOther("set by Helm: remove the object from the chart when croft's walls are in place, or both will write it")
 		case strings.HasPrefix(key, "croft.dev/"), key == "app.kubernetes.io/managed-by" && mark.Text() == "croft":
 			mark.MarkKept(to)
 		default:
-			mark.MarkNotKept("croft does not carry labels and annotations over to what it writes in this object's place")
+			mark.MarkNotKept("croft does not copy labels and annotations to the objects that replace this one")
 		}
 		mark.markGeneral()
 	}

@@ -99,7 +99,7 @@ func Parse(file string, data []byte) ([]*Object, manifest.Problems) {
 		problems = append(problems, wrong...)
 	}
 	if len(documents) == 0 && len(problems) == 0 {
-		problems = append(problems, manifest.Problem{File: file, Message: "the file is empty; leave it out, or name the right one"})
+		problems = append(problems, manifest.Problem{File: file, Message: "the file is empty; omit it, or name the right one"})
 	}
 	return all, problems
 }
@@ -115,10 +115,10 @@ func parseDocument(file string, number int, content map[string]any, line func(..
 	case o.Kind == "" && o.APIVersion == "" && isValues(content):
 		o.Kind = KindValues
 	case o.Kind == "" && o.APIVersion == "" && isCompact(content):
-		return nil, manifest.Problems{{File: file, Line: line(), Message: "this is croft.yaml already: leave it out, and add to it what comes of the others"}}
+		return nil, manifest.Problems{{File: file, Line: line(), Message: "this is already a croft.yaml: omit it, and add the result of the other files to it"}}
 	case o.Kind == "" || o.APIVersion == "":
 		return nil, manifest.Problems{{File: file, Line: line(), Message: fmt.Sprintf(
-			"document %d is neither an object, with apiVersion and kind, nor a values file with nodePools or tenants; leave it out", number)}}
+			"document %d is neither an object, with apiVersion and kind, nor a values file with nodePools or tenants; omit it", number)}}
 	}
 	return []*Object{o}, nil
 }
@@ -140,7 +140,7 @@ func splitList(list *Object, items []any) ([]*Object, manifest.Problems) {
 	for i, item := range items {
 		content, ok := item.(map[string]any)
 		if !ok {
-			problems = append(problems, list.Problem([]string{"items", fmt.Sprint(i)}, "is no object; leave it out"))
+			problems = append(problems, list.Problem([]string{"items", fmt.Sprint(i)}, "is not an object; omit it"))
 			continue
 		}
 		// A typed list omits the kind of its items, which follows from its own kind.
