@@ -42,7 +42,7 @@ func checkPoolPrefixes(w *checker, p *v1alpha1.Pool) []finding {
 		}
 		prefixes := int(w.Networks[o.Index].Spec.PrefixesPerNode)
 		if !p.Spec.WaitForNetworks {
-			all = append(all, makeFinding(at, "%s has prefixesPerNode, which only croft's agent tells the node of; set "+
+			all = append(all, makeFinding(at, "%s has prefixesPerNode, which the node learns only from croft's agent; set "+
 				"waitForNetworks, which is for pools on AWS, or leave prefixesPerNode out", name)...)
 		}
 		var small []string
