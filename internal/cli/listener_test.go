@@ -40,7 +40,7 @@ func TestListener(t *testing.T) {
 	}
 	wants := func(err error) {
 		t.Helper()
-		if err == nil || !strings.HasPrefix(err.Error(), "written; but no operator has been seen, so nothing will be made of it: `croft install --image") {
+		if err == nil || !strings.HasPrefix(err.Error(), "written; but no operator has run yet, so nothing will be made of it: `croft install --image") {
 			t.Errorf("got %v", err)
 		}
 	}
