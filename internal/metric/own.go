@@ -21,7 +21,7 @@ var (
 	Repairs = Metric{
 		Name: "croft_repairs_total", Type: Counter, Process: Operator,
 		Labels: []Label{{"tenant", "empty for objects of the platform and of pools"}, {Name: "kind"}},
-		Help:   "Objects that somebody had changed or deleted and that croft put back.",
+		Help:   "Objects that were changed or deleted, and that croft restored.",
 	}
 	// Retries counts lost races.
 	Retries = Metric{
@@ -30,7 +30,7 @@ var (
 			{"controller", "`platform`, `pool`, `tenant` or `secondarynetwork`"},
 			{"reason", "`conflict`, `not_found`, `already_exists` or `kind_pending` (Gatekeeper is late)"},
 		},
-		Help: "Reconciles that lost a race with another writer and were tried again.",
+		Help: "Reconciles that conflicted with another writer and were retried.",
 	}
 	// SharesMoved counts changes of the division of quotas.
 	SharesMoved = Metric{
@@ -132,7 +132,7 @@ var (
 	NetworksWaiting = Metric{
 		Name: "croft_node_networks_waiting_since_timestamp_seconds", Type: Gauge, Process: Operator, Labels: []Label{{Name: "pool"}},
 		Help: "Unix time at which the pool's oldest node with the startup taint of secondary networks was registered; " +
-			"there only while one has it.",
+			"absent if no node has it.",
 	}
 	// NetworkUsed is the number of addresses that pods have.
 	NetworkUsed = Metric{

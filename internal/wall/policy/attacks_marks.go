@@ -221,7 +221,7 @@ func (s scene) buildNamespaceAttacks() []attack.Attack {
 	// The tenant's members need permission in the whole cluster: a Namespace is
 	// cluster-scoped.
 	made := &corev1.Namespace{TypeMeta: makeCoreMeta("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-made", Labels: map[string]string{v1alpha1.TenantLabel: s.on.Name}}}
-	make := attack.NewCreate("make-namespace-of-other-when-permitted", "make a namespace that is labelled as another tenant's, after being given the right to by mistake", byMarks, made)
+	make := attack.NewCreate("make-namespace-of-other-when-permitted", "make a namespace that is labelled as another tenant's, after receiving the right by mistake", byMarks, made)
 	maker := metav1.ObjectMeta{Name: s.by.Name + "-makes-namespaces"}
 	make.Setup = []client.Object{
 		&rbacv1.ClusterRole{TypeMeta: makeRBACMeta("ClusterRole"), ObjectMeta: maker, Rules: []rbacv1.PolicyRule{makePolicyRule("", "namespaces", "create")}},
