@@ -16,7 +16,7 @@ tenants:
   shop: {pool: apps, access: [{group: devs, role: operator}, {group: ops, role: viewer}], quota: {nvidia.com/gpu: 4}}
 `)
 	want := []string{
-		"croft.yaml:3: pools.apps.ttl: warning: each node is replaced 1m after it is made",
+		"croft.yaml:3: pools.apps.ttl: warning: each node is replaced 1m after its creation",
 		"croft.yaml:4: pools.jobs.instances.instanceTypes[1]: warning: m5.larg: croft does not know this instance type; did you mean m5.large?",
 		"croft.yaml:6: tenants.shop.access[1].group: warning: oidc:ops is among the platform's admins",
 		`croft.yaml:6: tenants.shop.quota["nvidia.com/gpu"]: warning: a quota of nvidia.com/gpu limits nothing; to limit a device, write requests.nvidia.com/gpu`,

@@ -148,7 +148,7 @@ var platformAgreements = []struct {
 // brokenAnyhow lists all messages with which check refuses objects that the server accepts.
 var brokenAnyhow = []string{"is not a cron schedule", "never occurs", "limits nothing", "would be replaced as soon as it is created",
 	"no instance can become a node", "must not be below zero", "is more than the", "is not a page size",
-	"cannot be the value of a label", "cannot be kept on nodes without a cloud", "the tag karpenter.sh/x is Karpenter's to set"}
+	"cannot be the value of a label", "cannot be kept on nodes without a cloud", "the tag karpenter.sh/x is reserved for Karpenter"}
 
 const randomEstates = 600
 
