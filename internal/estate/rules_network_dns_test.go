@@ -30,7 +30,7 @@ func TestDNSFindings(t *testing.T) {
 		"nothing on AKS":              {platform: `nodeClass: {ref: {group: karpenter.azure.com, kind: AKSNodeClass, name: default}}`, want: []string{at + "clusterDNS: warning: without a pod of kube-dns, tenants cannot resolve names; list the nameservers of a pod's /etc/resolv.conf here (AKS: 169.254.10.11"}},
 		"nothing on EKS Auto Mode":    {platform: `nodeClass: {ref: {group: eks.amazonaws.com, kind: NodeClass, name: default}}`, want: []string{"(EKS Auto Mode: "}},
 		"nothing on another cloud":    {platform: `nodeClass: {ref: {group: example.org, kind: NodeClass, name: default}}`},
-		"the stub of systemd":         {platform: `clusterDNS: [127.0.0.53], nodeClass: {kwok: {}}`, want: []string{at + `clusterDNS[0]: "127.0.0.53" must be an address that pods reach: loopback addresses, such as 127.0.0.53, are each pod's own`}},
+		"the stub of systemd":         {platform: `clusterDNS: [127.0.0.53], nodeClass: {kwok: {}}`, want: []string{at + `clusterDNS[0]: "127.0.0.53" must be an address that pods can reach: loopback addresses, such as 127.0.0.53, lead to the pod itself`}},
 		"the loopback of IPv6":        {platform: `clusterDNS: ["::1"], nodeClass: {kwok: {}}`, want: []string{at + `clusterDNS[0]: "::1" must be an address that pods reach`}},
 		"any address":                 {platform: `clusterDNS: [0.0.0.0], nodeClass: {kwok: {}}`, want: []string{at + `clusterDNS[0]: "0.0.0.0" must be an address that pods reach`}},
 		"multicast DNS":               {platform: `clusterDNS: [224.0.0.251], nodeClass: {kwok: {}}`, want: []string{at + `clusterDNS[0]: "224.0.0.251" must be an address that pods reach`}},

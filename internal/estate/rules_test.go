@@ -156,7 +156,7 @@ func TestBuildRefuses(t *testing.T) {
 			"croft.yaml:12: tenants.shop.sources.neither: set exactly one of git and oci",
 			"croft.yaml:13: tenants.shop.sources.both: set exactly one of git and oci",
 			"croft.yaml:14: tenants.shop.sources.tags: branch is for git; an OCI artifact has a tag",
-			"croft.yaml:15: tenants.shop.sources.up.path: \"./a/../../b\" must be a directory of the source that begins with ./ and holds no .., such as ./deploy",
+			"croft.yaml:15: tenants.shop.sources.up.path: \"./a/../../b\" must be a directory of the source that begins with ./ and contains no .., such as ./deploy",
 			"croft.yaml:16: tenants.shop.sources.often.interval: \"1s\" must be a duration of 30s or more, such as 1m or 10m",
 			"croft.yaml:17: tenants.shop.sources.long.timeout: \"2h\" must be a duration of at most 1h, such as 5m",
 			"croft.yaml:18: tenants.shop.sources.file.git: \"file:///etc\" must be the URL of a Git repository, such as https://git.example.org/shop/deploy or ssh://git@git.example.org/shop/deploy",
@@ -223,7 +223,7 @@ func TestBuildRefuses(t *testing.T) {
 			"pools:\n" +
 			"  blind: {secondaryNetworks: [b]}\n" +
 			"  small: {secondaryNetworks: [b], waitForNetworks: true, nodeClass: {aws: {role: nodes}}, instances: {instanceTypes: [m5.large, t3.small], requirements: [{key: topology.kubernetes.io/zone, operator: In, values: [x]}]}}\n", []string{
-			"croft.yaml:8: secondaryNetworks.a.zones[0].podCIDR: 10.0.0.0/27 has 1 prefixes of 16 IPv4 addresses, and prefixesPerNode asks for 2 for each node; reserve more, or ask for less",
+			"croft.yaml:8: secondaryNetworks.a.zones[0].podCIDR: 10.0.0.0/27 has 1 prefixes of 16 IPv4 addresses, and prefixesPerNode requires 2 for each node; reserve more, or ask for less",
 			"croft.yaml:11: pools.blind.secondaryNetworks[0]: b has prefixesPerNode, which the node learns only from croft's agent; set waitForNetworks, which is for pools on AWS, or leave prefixesPerNode out",
 			"croft.yaml:12: pools.small.secondaryNetworks[0]: b gives each interface 4 prefixes, and one of t3.small has room for 3; leave out t3.small, or ask for less"}},
 		{"networks that pods call alike", "secondaryNetworks:\n" +

@@ -256,7 +256,7 @@ func TestMessagesOfTypes(t *testing.T) {
 		"tenants: {shop: {pool: jobs, policy: {doNotDisrupt: \"yes\"}}}":                     `tenants.shop.policy.doNotDisrupt: must be true or false; write true, not the text "yes"`,
 		"tenants: {shop: {pool: jobs, policy: {shareWith: [{group: a, user: b}]}}}":          `tenants.shop.policy.shareWith[0]: set exactly one of group, user and serviceAccount`,
 		"tenants: {shop: {pool: jobs, policy: {shareWith: [{serviceAccount: prometheus}]}}}": `tenants.shop.policy.shareWith[0].serviceAccount: "prometheus" must be NAMESPACE/NAME, such as monitoring/prometheus, or NAMESPACE/*`,
-		"tenants: {shop: {pool: jobs, policy: {cloudIdentities: ['arn:*:role/x']}}}":         `tenants.shop.policy.cloudIdentities[0]: "arn:*:role/x" must be an identity, or the beginning of some with a trailing "*", such as arn:aws:iam::111122223333:role/shop-*`,
+		"tenants: {shop: {pool: jobs, policy: {cloudIdentities: ['arn:*:role/x']}}}":         `tenants.shop.policy.cloudIdentities[0]: "arn:*:role/x" must be an identity, or the beginning of identities with a trailing "*", such as arn:aws:iam::111122223333:role/shop-*`,
 		"tenants: {shop: {pool: jobs, policy: {clusterIPs: [10.0.0.0/8]}}}":                  `tenants.shop.policy.clusterIPs[0]: "10.0.0.0/8" must be an IP address, such as 10.100.7.7, or "*" for any`,
 		"tenants: {shop: {pool: jobs, policy: {doNotDisrupt: maybe}}}":                       `tenants.shop.policy.doNotDisrupt: must be true or false, not the text "maybe"`,
 		"tenants: {shop: {pool: jobs, quota: {pods: 1.5}}}":                                  `tenants.shop.quota.pods: pods is counted in whole numbers; write 2, not 1.5`,

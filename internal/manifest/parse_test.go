@@ -116,7 +116,7 @@ var invalidByThemselves = []badInput{
 		`croft.yaml:9: tenants.shop.domains[2]: "*.org" must be a domain in lower case, such as shop.example.org or *.shop.example.org`,
 		`croft.yaml:9: tenants.shop.domains[3]: "a.*.org" must be a domain in lower case, such as shop.example.org or *.shop.example.org`}},
 	{"access for everybody", "pools: {jobs: }\ntenants:\n  shop: {pool: jobs, access: [{group: \"system:authenticated\", role: viewer}, {group: a, user: b, role: viewer}]}\n", []string{
-		"croft.yaml:9: tenants.shop.access[0].group: groups that begin with system: are Kubernetes' own and hold everybody or nobody you want: name a group of your identity provider",
+		"croft.yaml:9: tenants.shop.access[0].group: groups that begin with system: belong to Kubernetes, and their members are not the people of one team: name a group of your identity provider",
 		"croft.yaml:9: tenants.shop.access[1]: set exactly one of group and user"}},
 	{"pods outside of their network", "secondaryNetworks:\n  data: {zones: [{zone: a, subnet: s, cidr: 10.0.0.0/24, podCIDR: 10.1.0.0/26, gateway: 10.0.0.999}]}\n", []string{
 		"croft.yaml:8: secondaryNetworks.data.zones[0]: podCIDR must lie within cidr",

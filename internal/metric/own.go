@@ -84,8 +84,8 @@ var (
 	// PolicyInfo maps admission policies to walls.
 	PolicyInfo = Metric{
 		Name: "croft_policy_info", Type: Gauge, Process: Operator,
-		Labels: []Label{{"policy", "a ValidatingAdmissionPolicy of croft's"}, {"wall", "its wall; `shared` if several have rules in it"}},
-		Help:   "Always 1: an admission policy of croft's that is in the cluster, to join the API server's metrics with.",
+		Labels: []Label{{"policy", "a ValidatingAdmissionPolicy of croft"}, {"wall", "its wall; `shared` if several have rules in it"}},
+		Help:   "Always 1: an admission policy of croft in the cluster, for joins with the API server's metrics.",
 	}
 	// PolicyWarnings counts type-checking warnings.
 	PolicyWarnings = Metric{
@@ -114,7 +114,7 @@ var (
 		Name: "croft_interfaces", Type: Gauge, Process: Operator,
 		Labels: []Label{{Name: "network"}, {"state", "`attached`, `attaching`, `available` (not attached yet) or " +
 			"`orphaned` (no NodeClaim has it; it is deleted after two minutes)"}},
-		Help: "Network interfaces that croft made for secondary networks.",
+		Help: "Network interfaces that croft created for secondary networks.",
 	}
 	// AttachSeconds is how long nodes wait for their interfaces.
 	AttachSeconds = Metric{
@@ -147,7 +147,7 @@ var (
 	// EC2Calls counts calls of EC2's API.
 	EC2Calls = Metric{
 		Name: "croft_ec2_calls_total", Type: Counter, Process: Operator,
-		Labels: []Label{{Name: "action"}, {"result", "`ok`, `error`, `throttled`, or `deferred`: not made, to stay below " +
+		Labels: []Label{{Name: "action"}, {"result", "`ok`, `error`, `throttled`, or `deferred`: not sent, to stay below " +
 			"the limits of the API"}},
 		Help: "Calls of EC2's API for network interfaces.",
 	}

@@ -91,7 +91,7 @@ func askAuthorizer(name, summary string, spec authorizationv1.SelfSubjectAccessR
 		}},
 		Outcome: attack.ExpectType(func(r *authorizationv1.SelfSubjectAccessReview) error {
 			if r.Status.Allowed != want {
-				return fmt.Errorf("the authorizer says allowed: %t %s", r.Status.Allowed, r.Status.Reason)
+				return fmt.Errorf("the authorizer answers allowed: %t %s", r.Status.Allowed, r.Status.Reason)
 			}
 			return nil
 		}),

@@ -140,7 +140,7 @@ func (s scene) buildMisplacementAttacks() []attack.Attack {
 		s.makePlacedAttack("prefer-other-pool", "ask for another tenant's pool by node affinity", func(p *corev1.Pod) {
 			p.Spec.Affinity = requireLabel(s.key, s.otherPool)
 		}),
-		s.makePlacedAttack("prefer-either-pool", "ask for another tenant's pool or one's own, by OR-ed terms of node affinity", func(p *corev1.Pod) {
+		s.makePlacedAttack("prefer-either-pool", "ask for another tenant's pool or one's own, by alternative terms of node affinity", func(p *corev1.Pod) {
 			p.Spec.Affinity = requireLabel(s.key, s.otherPool)
 			selector := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 			selector.NodeSelectorTerms = append(selector.NodeSelectorTerms, requireLabel(s.key, s.pool).NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms...)

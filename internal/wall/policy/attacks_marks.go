@@ -121,12 +121,12 @@ func (s scene) buildSourceMarkAttacks() []attack.Attack {
 	} {
 		all = append(all,
 			attack.NewCreate("forge-mark-on-"+kind.name, "put croft's mark on a "+kind.object+" of one's own", byPolicy, kind.made("forge-mark-on-"+kind.name)),
-			attack.NewUpdate("edit-croft-"+kind.name, "have Flux do something else by a "+kind.object+" of croft's", byPolicy, kind.made("edit-croft-"+kind.name), func(o client.Object) {
+			attack.NewUpdate("edit-croft-"+kind.name, "have Flux do something else by a "+kind.object+" of croft", byPolicy, kind.made("edit-croft-"+kind.name), func(o client.Object) {
 				if u, ok := o.(*unstructured.Unstructured); ok {
 					kind.edit(u)
 				}
 			}),
-			withSetup(attack.NewDelete("delete-croft-"+kind.name, "delete a "+kind.object+" of croft's", byPolicy, kind.made("delete-croft-"+kind.name))),
+			withSetup(attack.NewDelete("delete-croft-"+kind.name, "delete a "+kind.object+" of croft", byPolicy, kind.made("delete-croft-"+kind.name))),
 		)
 	}
 	deployer := func(name string) *corev1.ServiceAccount {
@@ -221,7 +221,7 @@ func (s scene) buildNamespaceAttacks() []attack.Attack {
 	// The tenant's members need permission in the whole cluster: a Namespace is
 	// cluster-scoped.
 	made := &corev1.Namespace{TypeMeta: makeCoreMeta("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-made", Labels: map[string]string{v1alpha1.TenantLabel: s.on.Name}}}
-	make := attack.NewCreate("make-namespace-of-other-when-permitted", "make a namespace that is labelled as another tenant's, after receiving the right by mistake", byMarks, made)
+	make := attack.NewCreate("make-namespace-of-other-when-permitted", "create a namespace with another tenant's label, after receiving the right by mistake", byMarks, made)
 	maker := metav1.ObjectMeta{Name: s.by.Name + "-makes-namespaces"}
 	make.Setup = []client.Object{
 		&rbacv1.ClusterRole{TypeMeta: makeRBACMeta("ClusterRole"), ObjectMeta: maker, Rules: []rbacv1.PolicyRule{makePolicyRule("", "namespaces", "create")}},

@@ -12,7 +12,7 @@ import (
 // mostMarks is the maximum number of an object's labels, and of its annotations.
 const mostMarks = 250
 
-const fewMarks = "objects have some tens; " +
+const fewMarks = "objects have tens of them; " +
 	"every controller that croft knows can read longer configuration from another place"
 
 // listAnnotationBounds returns the bounds of annotations that add-ons read: see buildEarlyVariables.
