@@ -13,7 +13,7 @@ type AWSKubelet struct {
 	// +kubebuilder:validation:MaxItems=3
 	// +kubebuilder:validation:items:MaxLength=45
 	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="must be an IP address, such as 10.100.0.10"
-	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast() || ip(self).isLinkLocalUnicast()",message="must be an address that pods reach: loopback addresses, such as 127.0.0.53, are each pod's own"
+	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast() || ip(self).isLinkLocalUnicast()",message="must be an address that pods can reach: loopback addresses, such as 127.0.0.53, lead to the pod itself"
 	// +listType=set
 	// +optional
 	ClusterDNS []string `json:"clusterDNS,omitempty"`
@@ -39,13 +39,13 @@ type AWSKubelet struct {
 	// EvictionHard are the amounts of free resources below which pods are evicted at
 	// once.
 	// +kubebuilder:validation:MaxProperties=6
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available'])",message="there are memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree and pid.available"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available'])",message="the signals are memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree and pid.available"
 	// +optional
 	EvictionHard map[string]EvictionThreshold `json:"evictionHard,omitempty"`
 	// EvictionSoft are the amounts of free resources below which pods are evicted after a
 	// grace period.
 	// +kubebuilder:validation:MaxProperties=6
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available'])",message="there are memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree and pid.available"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available'])",message="the signals are memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree and pid.available"
 	// +optional
 	EvictionSoft map[string]EvictionThreshold `json:"evictionSoft,omitempty"`
 	// EvictionSoftGracePeriod is the grace period for each signal in evictionSoft.
@@ -104,8 +104,8 @@ type BlockDeviceMapping struct {
 // EBSVolume is a volume of Elastic Block Store. croft writes the defaults explicitly:
 // gp3, encrypted, and deleted with the node.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.snapshotID) || has(self.volumeSize)",message="set volumeSize, or snapshotID for as much as the snapshot has"
-// +kubebuilder:validation:XValidation:rule="!has(self.volumeInitializationRate) || has(self.snapshotID)",message="only what is read from a snapshot has a volumeInitializationRate: leave it out, or set snapshotID"
+// +kubebuilder:validation:XValidation:rule="has(self.snapshotID) || has(self.volumeSize)",message="set volumeSize, or snapshotID for the size of the snapshot"
+// +kubebuilder:validation:XValidation:rule="!has(self.volumeInitializationRate) || has(self.snapshotID)",message="volumeInitializationRate is for volumes from a snapshot: leave it out, or set snapshotID"
 type EBSVolume struct {
 	// DeleteOnTermination deletes the volume with its node. Defaults to true.
 	// +optional
@@ -151,7 +151,7 @@ type EBSVolume struct {
 // VolumeSize is the size of a volume.
 //
 // +kubebuilder:validation:MaxLength=8
-// +kubebuilder:validation:XValidation:rule="self.matches('^(([1-9][0-9]{0,3}|[1-4][0-9]{4}|5[0-8][0-9]{3}|59000)Gi|([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-3][0-9]{3}|64000)G|([1-9]|[1-5][0-7]|58)Ti|([1-9]|[1-5][0-9]|6[0-4])T)$')",message="must be a size that EBS has, such as 50Gi or 1Ti"
+// +kubebuilder:validation:XValidation:rule="self.matches('^(([1-9][0-9]{0,3}|[1-4][0-9]{4}|5[0-8][0-9]{3}|59000)Gi|([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-3][0-9]{3}|64000)G|([1-9]|[1-5][0-7]|58)Ti|([1-9]|[1-5][0-9]|6[0-4])T)$')",message="must be a size that EBS supports, such as 50Gi or 1Ti"
 type VolumeSize string
 
 // MetadataOptions restrict the instance metadata service, which issues the node's

@@ -7,7 +7,7 @@ package v1alpha1
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.role) && has(self.instanceProfile))",message="set role or instanceProfile, not both"
 // +kubebuilder:validation:XValidation:rule="!(has(self.amiAlias) && has(self.amiSelectorTerms))",message="set amiAlias or amiSelectorTerms, not both"
-// +kubebuilder:validation:XValidation:rule="!(has(self.discovery) && has(self.subnetSelectorTerms) && has(self.securityGroupSelectorTerms))",message="discovery is for what has no selector terms of its own: leave it out, or one of subnetSelectorTerms and securityGroupSelectorTerms"
+// +kubebuilder:validation:XValidation:rule="!(has(self.discovery) && has(self.subnetSelectorTerms) && has(self.securityGroupSelectorTerms))",message="discovery replaces missing selector terms: leave it out, or leave out subnetSelectorTerms or securityGroupSelectorTerms"
 type AWSNodeClass struct {
 	// Role is the IAM role of the nodes; Karpenter creates the instance profile. The Pool
 	// or the Platform must set role or instanceProfile. The Pool's overrides either of
@@ -34,7 +34,7 @@ type AWSNodeClass struct {
 	// AMISelectorTerms select the images that match one of the terms.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=30
-	// +kubebuilder:validation:XValidation:rule="self.size() == 1 || !self.exists(t, has(t.alias))",message="an alias stands alone: leave out the other terms"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 1 || !self.exists(t, has(t.alias))",message="an alias excludes other terms: leave them out"
 	// +listType=atomic
 	// +optional
 	AMISelectorTerms []AMISelectorTerm `json:"amiSelectorTerms,omitempty"`
@@ -139,7 +139,7 @@ const (
 // AMISelectorTerm selects images. An image must match all fields.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.alias) ? 1 : 0) + (has(self.id) ? 1 : 0) + (has(self.ssmParameter) ? 1 : 0) + (has(self.tags) || has(self.name) || has(self.owner) ? 1 : 0) == 1",message="set one of alias, id and ssmParameter, or tags and name, with the owner"
-// +kubebuilder:validation:XValidation:rule="!has(self.owner) || has(self.tags) || has(self.name)",message="an owner has many images: say tags or name too"
+// +kubebuilder:validation:XValidation:rule="!has(self.owner) || has(self.tags) || has(self.name)",message="an owner has many images: set tags or name, too"
 type AMISelectorTerm struct {
 	// Alias is a family of images and a version.
 	// +optional

@@ -35,7 +35,7 @@ type Source struct {
 	// Path is the directory of the manifests, or of kustomization.yaml. Defaults to ./,
 	// the top.
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[.]/[^ ]*$') && !self.split('/').exists(part, part == '..')",message="must be a directory of the source that begins with ./ and holds no .., such as ./deploy"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[.]/[^ ]*$') && !self.split('/').exists(part, part == '..')",message="must be a directory of the source that begins with ./ and contains no .., such as ./deploy"
 	// +optional
 	Path string `json:"path,omitempty"`
 	// Interval is the time between Flux's checks for a new revision. Defaults to 1m.

@@ -244,7 +244,7 @@ func (v Validating) ListRules() []Rule {
 		return rules
 	}
 	rules := []Rule{{
-		Name: BoundsRule, Says: "lists and maps are not longer than croft's policies can go through",
+		Name: BoundsRule, Says: "lists and maps are not longer than croft's policies can evaluate",
 		Holds:   "variables." + withinVariable + " || variables." + asBeforeVariable,
 		Message: buildExcessMessage(v.Bounds, v.selectView()),
 	}}

@@ -69,7 +69,7 @@ func (a *Agent) reportBoot(ctx context.Context, node *corev1.Node) bool {
 		}
 	}
 	if len(a.bootTimes) == 0 {
-		a.Log.Info("the journal shows nothing of the boot")
+		a.Log.Info("the journal has no entries about the boot")
 		a.bootKnown = true
 		return true
 	}

@@ -81,7 +81,7 @@ func (m linux) Do(s Step) error {
 	case WriteFile:
 		return m.writeFile(s.Value, s.Content)
 	default:
-		return fmt.Errorf("nobody knows how to %s", s)
+		return fmt.Errorf("unknown step: %s", s)
 	}
 }
 

@@ -73,7 +73,7 @@ func TestInNamespace(t *testing.T) {
 	go func() { ended <- m.Watch(ctx, a.notify) }()
 	go func() { ended <- a.runLoop(ctx) }()
 
-	await(t, seen, Condition{corev1.ConditionFalse, v1alpha1.ReasonLinkMissing, "the node does not show the interface of n6 (" + mac6 + ")"})
+	await(t, seen, Condition{corev1.ConditionFalse, v1alpha1.ReasonLinkMissing, "the node has no interface for n6 (" + mac6 + ")"})
 	expectLink(t, "croft-n3", "eth1", 1400)
 	path := filepath.Join(root, secondary.ZoneFilePath("n3"))
 	if got, err := os.ReadFile(path); err != nil || string(got) != "{}\n" {
@@ -96,7 +96,7 @@ func TestInNamespace(t *testing.T) {
 	}
 
 	must(t, netlink.LinkDel(eth2))
-	await(t, seen, Condition{corev1.ConditionFalse, v1alpha1.ReasonLinkMissing, "the node does not show the interface of n6 (" + mac6 + ")"})
+	await(t, seen, Condition{corev1.ConditionFalse, v1alpha1.ReasonLinkMissing, "the node has no interface for n6 (" + mac6 + ")"})
 	stop()
 	for range 2 {
 		if err := <-ended; err != nil {

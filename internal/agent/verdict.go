@@ -35,9 +35,9 @@ func evaluateLinks(networks []secondary.NodeNetwork, p Plan, errs []error) Condi
 	case len(errs) > 0:
 		return newFailedCondition(errs...)
 	case len(p.Missing) > 0:
-		return Condition{corev1.ConditionFalse, v1alpha1.ReasonLinkMissing, "the node does not show the interface of " + strings.Join(p.Missing, ", ")}
+		return Condition{corev1.ConditionFalse, v1alpha1.ReasonLinkMissing, "the node has no interface for " + strings.Join(p.Missing, ", ")}
 	case len(p.Steps) > 0:
-		return Condition{corev1.ConditionFalse, v1alpha1.ReasonLinkFailed, "something on the node undoes this: " + p.Steps[0].String()}
+		return Condition{corev1.ConditionFalse, v1alpha1.ReasonLinkFailed, "another program on the node reverts this: " + p.Steps[0].String()}
 	}
 	names := make([]string, len(networks))
 	for i, n := range networks {

@@ -215,7 +215,7 @@ func diffTrees(ref Ref, before, after tree) (Differences, error) {
 		return nil, err
 	}
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: splitLines(b), B: splitLines(w), FromFile: ref.String() + " (live)", ToFile: ref.String() + " (wanted)", Context: 3,
+		A: splitLines(b), B: splitLines(w), FromFile: ref.String() + " (live)", ToFile: ref.String() + " (desired)", Context: 3,
 	})
 	switch {
 	case err != nil:

@@ -23,14 +23,14 @@ type ObjectError struct {
 func (e *ObjectError) Error() string {
 	switch {
 	case e.IsKindPending():
-		return fmt.Sprintf("%s: Gatekeeper has not made this kind of its ConstraintTemplate %s yet: kubectl get constrainttemplate %s -o yaml says what it reports",
+		return fmt.Sprintf("%s: Gatekeeper has not created this kind from its ConstraintTemplate %s yet: kubectl get constrainttemplate %s -o yaml shows the reason",
 			e.Ref, strings.ToLower(e.Kind), strings.ToLower(e.Kind))
 	case meta.IsNoMatchError(e.Err):
 		return fmt.Sprintf("%s: this cluster does not know the kind %s (%s): install its CustomResourceDefinition", e.Ref, e.Kind, e.GroupVersion())
 	case e.Kind == "NodePool" && apierrors.IsInvalid(e.Err) && strings.Contains(e.Err.Error(), "between static"):
-		return fmt.Sprintf("%s: it has replicas, and Karpenter refuses to take them away: give the pool another name, such as %s-dynamic, or delete the NodePool when its nodes are empty", e.Ref, e.Name)
+		return fmt.Sprintf("%s: it has replicas, and Karpenter does not allow their removal: give the pool another name, such as %s-dynamic, or delete the NodePool when its nodes are empty", e.Ref, e.Name)
 	case strings.HasPrefix(e.Name, "croft-role-") && isPatchForbidden(e.Err):
-		return fmt.Sprintf("%s: croft's operator may not write this role yet: a cluster administrator runs `croft install` once more", e.Ref)
+		return fmt.Sprintf("%s: croft's operator may not write this role yet: a cluster administrator must run `croft install` again", e.Ref)
 	default:
 		return fmt.Sprintf("%s: %v", e.Ref, e.Err)
 	}
@@ -56,7 +56,7 @@ type DialectError struct {
 // Error implements error.
 func (e *DialectError) Error() string {
 	if !meta.IsNoMatchError(e.Err) {
-		return fmt.Sprintf("network.dialect %s: asking for %s of %s: %v", e.Dialect, e.Kind.Kind, e.Kind.GroupVersion(), e.Err)
+		return fmt.Sprintf("network.dialect %s: look up %s of %s: %v", e.Dialect, e.Kind.Kind, e.Kind.GroupVersion(), e.Err)
 	}
 	return fmt.Sprintf("network.dialect is %s, and this cluster does not serve its kind %s (%s): install it with your network plugin, or choose another dialect",
 		e.Dialect, e.Kind.Kind, e.Kind.GroupVersion())
@@ -83,9 +83,9 @@ func (e *NamespaceNotOwnedError) Error() string {
 	case e.Owner != "":
 		why = "belongs to tenant " + e.Owner
 	case e.Created:
-		why = "exists already, and its label " + v1alpha1.TenantLabel + " is gone"
+		why = "exists already, and its label " + v1alpha1.TenantLabel + " was removed"
 	}
-	return fmt.Sprintf("namespace %s %s: if tenant %s is to have it, a platform admin runs `croft adopt tenant %s -f croft.yaml`, which first shows what changes",
+	return fmt.Sprintf("namespace %s %s: to give it to tenant %s, a platform admin runs `croft adopt tenant %s -f croft.yaml`, which first shows the changes",
 		e.Namespace, why, e.Tenant, e.Tenant)
 }
 
@@ -95,7 +95,7 @@ type NamespaceTerminatingError struct{ Namespace string }
 
 // Error implements error.
 func (e *NamespaceTerminatingError) Error() string {
-	return fmt.Sprintf("namespace %s is being deleted: croft makes it anew when it is gone", e.Namespace)
+	return fmt.Sprintf("namespace %s is being deleted: croft creates it again after the deletion", e.Namespace)
 }
 
 // isRoleRefChange reports whether the API server refused an object only because a binding's

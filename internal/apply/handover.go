@@ -119,7 +119,7 @@ func (a *Applier) Discard(ctx context.Context, objects ...client.Object) error {
 			continue
 		}
 		if err := client.IgnoreNotFound(a.client.Delete(ctx, o)); err != nil && !meta.IsNoMatchError(err) {
-			errs = append(errs, fmt.Errorf("removing the scratch %s: %w: delete it by hand", RefOf(o), err))
+			errs = append(errs, fmt.Errorf("remove the scratch %s: %w: delete it by hand", RefOf(o), err))
 		}
 	}
 	return errors.Join(errs...)

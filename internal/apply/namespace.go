@@ -68,7 +68,7 @@ func (a *Applier) readNamespace(ctx context.Context, o *corev1.Namespace, tenant
 	}
 	namespace, ok := live.(*corev1.Namespace)
 	if !ok {
-		return nil, fmt.Errorf("%T is no namespace", live)
+		return nil, fmt.Errorf("%T is not a namespace", live)
 	}
 	return namespace, nil
 }

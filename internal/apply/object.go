@@ -129,7 +129,7 @@ func (a *Applier) newObject(o client.Object) (client.Object, error) {
 	}
 	typed, ok := made.(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("%T is no object", made)
+		return nil, fmt.Errorf("%T is not an object", made)
 	}
 	return typed, nil
 }
@@ -148,7 +148,7 @@ func (a *Applier) writeObject(ctx context.Context, want tree, live client.Object
 	}
 	if isRoleRefChange(err) && live != nil && live.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy {
 		if err := a.client.Delete(ctx, live, client.Preconditions{UID: ptr.To(live.GetUID())}); client.IgnoreNotFound(err) != nil {
-			return Failed, fmt.Errorf("delete, to make it anew with another role: %w", err)
+			return Failed, fmt.Errorf("delete, to recreate it with another role: %w", err)
 		}
 		_, err = a.patchObject(ctx, want)
 		return Recreated, err
@@ -211,7 +211,7 @@ func (a *Applier) takeOver(ctx context.Context, live client.Object) error {
 	}
 	target, ok := live.DeepCopyObject().(client.Object)
 	if !ok {
-		return fmt.Errorf("%T is no object", live)
+		return fmt.Errorf("%T is not an object", live)
 	}
 	if err := a.client.Patch(ctx, target, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(v1alpha1.ManagedBy)); err != nil {
 		return fmt.Errorf("take over fields: %w", err)

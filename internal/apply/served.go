@@ -92,7 +92,7 @@ func (a *Applier) convertObject(o client.Object, kind schema.GroupVersionKind) (
 	}
 	typed, ok := made.(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("%T is no object", made)
+		return nil, fmt.Errorf("%T is not an object", made)
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, typed); err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ func GrantToEveryone(a Attack, rule rbacv1.PolicyRule) Attack {
 	}
 	a.Setup = append(mistake, a.Setup...)
 	if a.Summary != "" {
-		a.Summary += ", after being given the right to by mistake"
+		a.Summary += ", after receiving the right by mistake"
 	}
 	return a
 }
@@ -92,7 +92,7 @@ func SendOutsideTenants(own string, a Attack, right rbacv1.PolicyRule) Attack {
 	summary := a.Summary
 	a = GrantToEveryone(a, right)
 	a.Unruled = true
-	a.Summary = summary + ", in a namespace that is no tenant's"
+	a.Summary = summary + ", in a namespace without a tenant"
 	a.Setup = append([]client.Object{namespace}, a.Setup...)
 	return a
 }

@@ -140,7 +140,7 @@ func (t Times) truncate(to time.Duration) Times {
 // written.
 func Decode(text string) (Times, error) {
 	if len(text) > MaxEncoded {
-		return nil, fmt.Errorf("boot times of %d bytes: want at most %d", len(text), MaxEncoded)
+		return nil, fmt.Errorf("boot times of %d bytes: the limit is %d", len(text), MaxEncoded)
 	}
 	var t Times
 	if err := json.Unmarshal([]byte(text), &t); err != nil {

@@ -44,7 +44,7 @@ var nodeRows = []Row{
 		Signature: compileAny(`croft\.dev/PodNetworksReady=False`),
 		Texts: []string{
 			FormatCondition("croft.dev/PodNetworksReady", "False", "PluginsPending", "DaemonSet kube-system/whereabouts has no pod on the node, since it does not tolerate the taint croft.node-restriction.kubernetes.io/pool=telco:NoExecute"),
-			FormatCondition("croft.dev/PodNetworksReady", "False", "LinksPending", "LinkMissing: the node does not show the interface of n4"),
+			FormatCondition("croft.dev/PodNetworksReady", "False", "LinksPending", "LinkMissing: the node has no interface for n4"),
 		},
 		Cause: "the node's secondary networks are not ready, and so croft's operator leaves the startup taint on it: an interface is not attached, " +
 			"croft's agent has not set it up, or Multus or whereabouts is not Ready there",

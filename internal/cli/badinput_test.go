@@ -49,7 +49,7 @@ func TestBadInput(t *testing.T) {
 		"overlapping domains": {good + "tenants:\n  shop: {pool: apps, domains: [a.org, \"*.b.org\"]}\n  bank: {pool: apps, domains: [a.org, c.b.org]}",
 			[]string{"tenants.bank.domains[0]: a.org overlaps with a.org of tenant shop", "tenants.bank.domains[1]: c.b.org overlaps with *.b.org of tenant shop"}},
 		"not a domain":     {good + "tenants: {shop: {pool: apps, domains: [\"http://a.org/\"]}}", []string{`tenants.shop.domains[0]: "http://a.org/" must be a domain`}},
-		"durations":        {"platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools:\n  jobs: {emptyTTL: 10}\n  apps: {emptyTTL: -5m}", []string{"croft.yaml:3: pools.jobs.emptyTTL: the number 10 will not do; write a duration with its unit, such as 30s, 10m or 168h", `pools.apps.emptyTTL: "-5m" must be a duration`}},
+		"durations":        {"platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools:\n  jobs: {emptyTTL: 10}\n  apps: {emptyTTL: -5m}", []string{"croft.yaml:3: pools.jobs.emptyTTL: the number 10 is not allowed; write a duration with its unit, such as 30s, 10m or 168h", `pools.apps.emptyTTL: "-5m" must be a duration`}},
 		"two node classes": {"platform: {clusterName: demo, nodeClass: {kwok: {}, aws: {role: nodes}}}", []string{"platform.nodeClass: set exactly one of kwok, aws and ref"}},
 		"no instance left": {"platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {apps: {instances: {instanceTypes: [t3a.large], architectures: [arm64]}}}", []string{"pools.apps.instances: no instance can become a node of this pool"}},
 		"quantity":         {"platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {apps: {limits: {cpu: 1oo}}}", []string{`pools.apps.limits.cpu: "1oo" is not a quantity; write one such as`}},
@@ -57,7 +57,7 @@ func TestBadInput(t *testing.T) {
 		"empty":            {"", []string{"croft.yaml: the file is empty"}},
 		"two platforms":    {"platform: {clusterName: a, nodeClass: {kwok: {}}}\n---\nplatform: {clusterName: b, nodeClass: {kwok: {}}}", []string{"croft.yaml:3: platform: a cluster has one platform"}},
 		"20 MB":            {strings.Repeat("a", 20_000_000), []string{"croft.yaml: the file has 19.1 MiB, and croft reads no more than 10 MiB"}},
-		"a duplicate key":  {good + "tenants:\n  shop: {pool: apps}\n  shop: {pool: apps}", []string{"croft.yaml:5: tenants.shop: written twice, on line 4 already"}},
+		"a duplicate key":  {good + "tenants:\n  shop: {pool: apps}\n  shop: {pool: apps}", []string{"croft.yaml:5: tenants.shop: is set twice, first on line 4"}},
 		"no platform":      {"pools: {apps: {}}", []string{"platform"}},
 		"many at once":     {"platform: {clusterName: 1}\npools: {apps: {ttl: soon}}\ntenants: {shop: {pool: app}}", []string{"platform.clusterName", "platform.nodeClass", "pools.apps.ttl", "tenants.shop.pool"}},
 	} {

@@ -16,10 +16,10 @@ tenants:
   shop: {pool: apps, access: [{group: devs, role: operator}, {group: ops, role: viewer}], quota: {nvidia.com/gpu: 4}}
 `)
 	want := []string{
-		"croft.yaml:3: pools.apps.ttl: warning: each node is replaced 1m after it is made",
-		"croft.yaml:4: pools.jobs.instances.instanceTypes[1]: warning: m5.larg: no instance type that croft knows; did you mean m5.large?",
+		"croft.yaml:3: pools.apps.ttl: warning: each node is replaced 1m after its creation",
+		"croft.yaml:4: pools.jobs.instances.instanceTypes[1]: warning: m5.larg: croft does not know this instance type; did you mean m5.large?",
 		"croft.yaml:6: tenants.shop.access[1].group: warning: oidc:ops is among the platform's admins",
-		`croft.yaml:6: tenants.shop.quota["nvidia.com/gpu"]: warning: a quota of nvidia.com/gpu counts nothing; to limit a device write requests.nvidia.com/gpu`,
+		`croft.yaml:6: tenants.shop.quota["nvidia.com/gpu"]: warning: a quota of nvidia.com/gpu limits nothing; to limit a device, write requests.nvidia.com/gpu`,
 	}
 	for _, strict := range []bool{false, true} {
 		args, wantStatus, wantOut := []string{"check", "-f", file}, 0, "good: 1 tenant, 2 pools\n"
@@ -62,18 +62,18 @@ tenants: {shop: {pool: apps}}
 func TestCheckRefuses(t *testing.T) {
 	const platform = "platform: {clusterName: demo, nodeClass: {kwok: {}}}\n"
 	for input, want := range map[string]string{
-		"tenants: {shop: {pool: apps, quota: {cpus: 4}}}":                                                     `tenants.shop.quota.cpus: no quota knows cpus; did you mean cpu?`,
-		"tenants: {shop: {pool: apps, quota: {deployments: 4}}}":                                              `tenants.shop.quota.deployments: no quota knows deployments; did you mean count/deployments.apps?`,
+		"tenants: {shop: {pool: apps, quota: {cpus: 4}}}":                                                     `tenants.shop.quota.cpus: a quota cannot limit cpus; did you mean cpu?`,
+		"tenants: {shop: {pool: apps, quota: {deployments: 4}}}":                                              `tenants.shop.quota.deployments: a quota cannot limit deployments; did you mean count/deployments.apps?`,
 		"tenants: {shop: {pool: apps, quota: {pods: 1500m}}}":                                                 `tenants.shop.quota.pods: pods is counted in whole numbers; write 2, not 1500m`,
-		"tenants: {shop: {pool: apps, limits: {default: {foo: 1}}}}":                                          `tenants.shop.limits.default.foo: no container asks for foo; there is cpu, ephemeral-storage and memory`,
-		"tenants: {shop: {pool: apps, limits: {max: {requests.cpu: 1}}}}":                                     `tenants.shop.limits.max["requests.cpu"]: no container asks for requests.cpu; did you mean cpu?`,
+		"tenants: {shop: {pool: apps, limits: {default: {foo: 1}}}}":                                          `tenants.shop.limits.default.foo: no container can request foo; containers can request cpu, ephemeral-storage and memory`,
+		"tenants: {shop: {pool: apps, limits: {max: {requests.cpu: 1}}}}":                                     `tenants.shop.limits.max["requests.cpu"]: no container can request requests.cpu; did you mean cpu?`,
 		"tenants: {shop: {pool: apps, network: {egress: Restricted, allowCIDRs: [10.0.0.1/8]}}}":              `tenants.shop.network.allowCIDRs[0]: 10.0.0.1/8 is not a network; write 10.0.0.0/8, or 10.0.0.1/32 for that address alone`,
-		"pools: {apps: {budgets: [{nodes: \"0\", schedule: every day, duration: 8h}]}}":                       `pools.apps.budgets[0].schedule: "every day" is no cron schedule`,
-		"pools: {apps: {budgets: [{nodes: \"0\", schedule: 0 25 * * *, duration: 8h}]}}":                      `pools.apps.budgets[0].schedule: "0 25 * * *" is no cron schedule (end of range (25) above maximum (23): 25)`,
-		"pools: {apps: {limits: {cpus: 10}}}":                                                                 `pools.apps.limits.cpus: no node has cpus, so that this limits nothing; did you mean cpu?`,
-		"pools: {apps: {limits: {requests.nvidia.com/gpu: 10}}}":                                              `pools.apps.limits["requests.nvidia.com/gpu"]: no node has requests.nvidia.com/gpu, so that this limits nothing; did you mean nvidia.com/gpu?`,
-		"pools: {apps: {ttl: 0s}}":                                                                            `pools.apps.ttl: with 0s each node would be replaced as soon as it is made, and no pod would run; leave it out, or write Never`,
-		"pools: {apps: {nodeClass: {ref: {group: karpenter.k8s.aws/v1, kind: EC2NodeClass, name: default}}}}": `pools.apps.nodeClass.ref.group: karpenter.k8s.aws/v1 is no API group; write it without a version, such as karpenter.k8s.aws`,
+		"pools: {apps: {budgets: [{nodes: \"0\", schedule: every day, duration: 8h}]}}":                       `pools.apps.budgets[0].schedule: "every day" is not a cron schedule`,
+		"pools: {apps: {budgets: [{nodes: \"0\", schedule: 0 25 * * *, duration: 8h}]}}":                      `pools.apps.budgets[0].schedule: "0 25 * * *" is not a cron schedule (end of range (25) above maximum (23): 25)`,
+		"pools: {apps: {limits: {cpus: 10}}}":                                                                 `pools.apps.limits.cpus: no node has cpus, so this limits nothing; did you mean cpu?`,
+		"pools: {apps: {limits: {requests.nvidia.com/gpu: 10}}}":                                              `pools.apps.limits["requests.nvidia.com/gpu"]: no node has requests.nvidia.com/gpu, so this limits nothing; did you mean nvidia.com/gpu?`,
+		"pools: {apps: {ttl: 0s}}":                                                                            `pools.apps.ttl: with 0s each node would be replaced as soon as it is created, and no pod would run; leave it out, or write Never`,
+		"pools: {apps: {nodeClass: {ref: {group: karpenter.k8s.aws/v1, kind: EC2NodeClass, name: default}}}}": `pools.apps.nodeClass.ref.group: karpenter.k8s.aws/v1 is not an API group; write it without a version, such as karpenter.k8s.aws`,
 	} {
 		file := platform + input
 		if !strings.HasPrefix(input, "pools") {

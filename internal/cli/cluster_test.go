@@ -106,7 +106,7 @@ func applyAsData(t *testing.T, d *declaring) {
 		t.Errorf("it says %s", stdout)
 	}
 	status, stdout, stderr = d.croft(t, "", "apply --wait-timeout 1s -o yaml -f "+write(t, estateOfTwo))
-	if status != 1 || !strings.HasPrefix(stdout, "changes:\n") || !strings.Contains(stdout, "action: unchanged") || !strings.Contains(stderr, "no operator has been seen") {
+	if status != 1 || !strings.HasPrefix(stdout, "changes:\n") || !strings.Contains(stdout, "action: unchanged") || !strings.Contains(stderr, "no operator has run yet") {
 		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
 	}
 }

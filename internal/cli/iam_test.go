@@ -39,7 +39,7 @@ func TestIAMBadInput(t *testing.T) {
 	}{
 		"no file":           {nil, "required flag"},
 		"no pools on AWS":   {[]string{"-f", "../../examples/two-tenants.yaml"}, "croft: no pool has nodeClass.aws, so there are no AWS resources to print"},
-		"a wrong file":      {[]string{"-f", write(t, "platform: {clusterName: demo, nodeClass: {aws: {}}}\npools: {apps: {}}\n")}, "croft.yaml:2: pools.apps.nodeClass.aws: neither this pool nor the platform says role"},
+		"a wrong file":      {[]string{"-f", write(t, "platform: {clusterName: demo, nodeClass: {aws: {}}}\npools: {apps: {}}\n")}, "croft.yaml:2: pools.apps.nodeClass.aws: neither this pool nor the platform sets role"},
 		"another format":    {[]string{"-f", aws, "-o", "pulumi"}, "croft: -o pulumi: unknown output format: write one of cloudformation|terraform|json"},
 		"irsa of nobody":    {[]string{"-f", aws, "--identity", "irsa"}, "croft: --identity irsa needs --oidc-provider"},
 		"half a name":       {[]string{"-f", aws, "--service-account", "karpenter"}, "croft: --service-account karpenter: write its namespace too, such as kube-system/karpenter"},

@@ -40,7 +40,7 @@ func TestListener(t *testing.T) {
 	}
 	wants := func(err error) {
 		t.Helper()
-		if err == nil || !strings.HasPrefix(err.Error(), "the objects were written, but have no effect yet: no operator has been seen: `croft install --image") {
+		if err == nil || !strings.HasPrefix(err.Error(), "the objects were written, but have no effect yet: no operator has run yet: `croft install --image") {
 			t.Errorf("got %v", err)
 		}
 	}

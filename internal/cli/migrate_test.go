@@ -41,7 +41,7 @@ func TestMigrateBadInput(t *testing.T) {
 		"croft.yaml already": {"platform: {clusterName: demo}\n", "bad.yaml:1: this is already a croft.yaml"},
 		"a list":             {"- a\n", "bad.yaml:1: a document must be a mapping"},
 		"empty":              {"", "bad.yaml: the file is empty"},
-		"a duplicate key":    {strings.Replace(aPool, "kind: NodePool", "kind: NodePool\nkind: NodePool", 1), "bad.yaml:3: kind: written twice, on line 2 already"},
+		"a duplicate key":    {strings.Replace(aPool, "kind: NodePool", "kind: NodePool\nkind: NodePool", 1), "bad.yaml:3: kind: is set twice, first on line 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

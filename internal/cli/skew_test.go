@@ -51,7 +51,7 @@ func TestVersions(t *testing.T) {
 	s.expect(t, "install --image croft:v0.2.0 --dry-run", 0, "-        image: croft:v0.1.0", "+        image: croft:v0.2.0", "0 objects would be created, 1 changed")
 	file := write(t, good)
 	s.expect(t, "apply --wait=false -f "+file, 0)
-	s.expect(t, "version", 0, "croft v0.1.0", "operator unknown: no operator has been seen")
+	s.expect(t, "version", 0, "croft v0.1.0", "operator unknown: no operator has run yet")
 
 	s.operator(t, "v0.2.0")
 	s.takeField(t)

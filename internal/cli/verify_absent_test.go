@@ -52,7 +52,7 @@ func verifyNeedsWalls(t *testing.T, d *declaring) {
 			}
 		}
 	}
-	stops("verify", "objects of the kind ValidatingAdmissionPolicy", "no operator has been seen", "croft operator")
+	stops("verify", "objects of the kind ValidatingAdmissionPolicy", "no operator has run yet", "croft operator")
 	stops("verify -o json --wall nodes", "objects of the kind ValidatingAdmissionPolicy")
 	stops("verify --tenant shop", "objects of the kind ValidatingAdmissionPolicy")
 	stops("certificate --tenant shop", "objects of the kind ValidatingAdmissionPolicy")

@@ -141,7 +141,7 @@ func explainRefusal(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) (Cause, st
 	}
 	hint := ""
 	if unready {
-		hint = "; the pod is not ready, and unhealthyPodEvictionPolicy: AlwaysAllow lets such pods go"
+		hint = "; the pod is not ready, and unhealthyPodEvictionPolicy: AlwaysAllow allows the eviction of such pods"
 	}
 	failed := meta.FindStatusCondition(s.Conditions, policyv1.DisruptionAllowedCondition)
 	switch {

@@ -97,7 +97,7 @@ func (k *clinic) walls(t *testing.T) {
 	})
 
 	t.Run("operator", func(t *testing.T) {
-		k.finds(t, "operator", doctor.Problem, "no operator has been seen")
+		k.finds(t, "operator", doctor.Problem, "no operator has run yet")
 		k.finds(t, "platform", doctor.Warning, "Ready is not believed")
 		lease := &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: heartbeat.Name, Annotations: map[string]string{heartbeat.VersionAnnotation: "v0.0.1"}},

@@ -241,7 +241,7 @@ func dayTwoAgain(t *testing.T, d *dayTwo) {
 	before := &corev1.Namespace{}
 	d.get(t, "", "bank", before)
 	d.croft(t, "delete", "tenant", "bank", "--yes", "--wait-timeout", patience.String()).exits(t, 0)
-	d.tells(t, "bank", "Deleted", "access is taken away")
+	d.tells(t, "bank", "Deleted", "access is removed")
 	d.says(t, 0, "status", "RETAINED")
 	d.says(t, 1, "diff -f -", "Tenant bank", "RoleBinding bank/croft-operator")
 

@@ -95,24 +95,24 @@ var agreements = []struct {
 	{"an IPv6 network in capitals", `{}`, `{network: {egress: Restricted, allowCIDRs: ["FD00:0::/64"]}}`, nil},
 	{"an IPv4 address in IPv6", `{}`, `{network: {egress: Restricted, allowCIDRs: ["::ffff:10.0.0.0/104"]}}`, nil},
 	{"a schedule in words", `{budgets: [{nodes: "0", schedule: every day, duration: 8h}]}`, `{}`, nil},
-	{"a schedule at 25 o'clock", `{budgets: [{nodes: "0", schedule: 0 25 * * *, duration: 8h}]}`, `{}`, []string{"is no cron schedule"}},
+	{"a schedule at 25 o'clock", `{budgets: [{nodes: "0", schedule: 0 25 * * *, duration: 8h}]}`, `{}`, []string{"is not a cron schedule"}},
 	{"a schedule every day", `{budgets: [{nodes: "0", schedule: "@daily", duration: 8h}]}`, `{}`, nil},
 	{"a schedule by intervals", `{budgets: [{nodes: "0", schedule: "@every 1h", duration: 8h}]}`, `{}`, nil},
-	{"a schedule with a time zone", `{budgets: [{nodes: "0", schedule: "TZ=Europe/Berlin 0 9 * * *", duration: 8h}]}`, `{}`, []string{"is no cron schedule"}},
-	{"a schedule that never comes", `{budgets: [{nodes: "0", schedule: "0 0 30 2 *", duration: 8h}]}`, `{}`, []string{"never comes"}},
+	{"a schedule with a time zone", `{budgets: [{nodes: "0", schedule: "TZ=Europe/Berlin 0 9 * * *", duration: 8h}]}`, `{}`, []string{"is not a cron schedule"}},
+	{"a schedule that never comes", `{budgets: [{nodes: "0", schedule: "0 0 30 2 *", duration: 8h}]}`, `{}`, []string{"never occurs"}},
 	{"a budget of no time", `{budgets: [{nodes: "0", schedule: "@daily", duration: 0m}]}`, `{}`, nil},
 	{"a budget of hours and minutes", `{budgets: [{nodes: "0", schedule: "@daily", duration: 90m}]}`, `{}`, nil},
 	{"limits of a pool in a plural", `{limits: {cpus: 10}}`, `{}`, []string{"limits nothing"}},
 	{"limits of a pool as of a quota", `{limits: {requests.cpu: 10}}`, `{}`, []string{"limits nothing"}},
 	{"limits of a pool on all that nodes have", `{limits: {cpu: 10, memory: 1Ti, pods: 100, ephemeral-storage: 1Ti, nodes: 5, nvidia.com/gpu: 8, hugepages-2Mi: 1Gi}}`, `{}`, nil},
-	{"nodes that expire at once", `{ttl: 0s}`, `{}`, []string{"would be replaced as soon as it is made"}},
+	{"nodes that expire at once", `{ttl: 0s}`, `{}`, []string{"would be replaced as soon as it is created"}},
 	{"nodes that are emptied at once", `{emptyTTL: 0s}`, `{}`, nil},
 	{"startup taints", `{startupTaints: [{key: node.cilium.io/agent-not-ready, value: "true", effect: NoExecute}, {key: Agent_1.x, effect: NoSchedule}, {key: Agent_1.x, effect: PreferNoSchedule}]}`, `{}`, nil},
 	{"a startup taint without a valid key", `{startupTaints: [{key: A.example.org/agent-, effect: NoSchedule}]}`, `{}`, nil},
 	{"a startup taint with a bad value", `{startupTaints: [{key: agent, value: ready-, effect: NoSchedule}]}`, `{}`, nil},
 	{"a startup taint of another effect", `{startupTaints: [{key: agent, effect: Never}]}`, `{}`, nil},
 	{"a startup taint twice", `{startupTaints: [{key: agent, effect: NoSchedule}, {key: agent, value: b, effect: NoSchedule}]}`, `{}`, []string{"leave one of them out"}},
-	{"a startup taint of Karpenter's", `{startupTaints: [{key: karpenter.sh/disrupted, effect: NoSchedule}]}`, `{}`, []string{"is Karpenter's to set"}},
+	{"a startup taint of Karpenter's", `{startupTaints: [{key: karpenter.sh/disrupted, effect: NoSchedule}]}`, `{}`, []string{"reserved for Karpenter"}},
 	{"a label of Karpenter's by its ending", `{instances: {requirements: [{key: my-karpenter.sh/size, operator: Exists}]}}`, `{}`, nil},
 	{"a number beyond counting", `{instances: {requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: ["99999999999999999999"]}]}}`, `{}`, nil},
 	{"a node class of no group", `{nodeClass: {ref: {group: a/b, kind: K, name: n}}}`, `{}`, nil},
@@ -146,9 +146,9 @@ var platformAgreements = []struct {
 }
 
 // brokenAnyhow lists all messages with which check refuses objects that the server accepts.
-var brokenAnyhow = []string{"is no cron schedule", "never comes", "limits nothing", "would be replaced as soon as it is made",
+var brokenAnyhow = []string{"is not a cron schedule", "never occurs", "limits nothing", "would be replaced as soon as it is created",
 	"no instance can become a node", "must not be below zero", "is more than the", "is not a page size",
-	"cannot be the value of a label", "cannot be kept on nodes without a cloud", "the tag karpenter.sh/x is Karpenter's to set"}
+	"cannot be the value of a label", "cannot be kept on nodes without a cloud", "the tag karpenter.sh/x is reserved for Karpenter"}
 
 const randomEstates = 600
 

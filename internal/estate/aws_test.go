@@ -142,8 +142,8 @@ func TestUserDataFile(t *testing.T) {
 		`{userDataFile: boot.sh, userData: x}`: at + "userDataFile: set userData or userDataFile, not both",
 		`{userDataFile: none.sh}`:              at + "userDataFile: none.sh: there is no such file",
 		`{userDataFile: [a]}`:                  at + "userDataFile: must be the path of a file, relative to this one",
-		`{userDataFile: empty}`:                at + "userDataFile: empty holds no text; name another file",
-		`{userDataFile: binary}`:               at + "userDataFile: binary holds no text; name another file",
+		`{userDataFile: empty}`:                at + "userDataFile: empty is empty, or not a text file; name another file",
+		`{userDataFile: binary}`:               at + "userDataFile: binary is empty, or not a text file; name another file",
 		`{userDataFile: long}`:                 at + "userData: has 16385 characters; write at most 16384",
 	} {
 		d, problems := manifest.ParseWith("croft.yaml", []byte(head+says+"\n"), open)
@@ -159,7 +159,7 @@ func TestUserDataFile(t *testing.T) {
 		}
 	}
 	_, problems := manifest.ParseWith("croft.yaml", []byte("platform: {clusterName: demo, nodeClass: {aws: {role: a, userDataFile: boot.sh}}}\n"), nil)
-	expect(t, problems, "croft.yaml:1: platform.nodeClass.aws.userDataFile: can only be read where croft.yaml is a file; write the text itself as userData")
+	expect(t, problems, "croft.yaml:1: platform.nodeClass.aws.userDataFile: can only be read if croft.yaml is a file; write the text itself as userData")
 	_, problems = manifest.ParseWith("o.yaml", []byte("{apiVersion: croft.dev/v1alpha1, kind: Pool, metadata: {name: a}, spec: {nodeClass: {aws: {userDataFile: boot.sh}}}}\n"), open)
 	expect(t, problems, "o.yaml:1: Pool/a: spec.nodeClass.aws.userDataFile: there is no such field; did you mean userData?")
 }

@@ -163,7 +163,7 @@ func TestByAge(t *testing.T) {
 
 func TestNoPlatformNoEstate(t *testing.T) {
 	e, problems := Build(&manifest.Declaration{})
-	expect(t, problems, "Platform/default: there is none; declare the cluster's platform with its clusterName and nodeClass")
+	expect(t, problems, "Platform/default: is missing; declare the cluster's platform with its clusterName and nodeClass")
 	if e != nil {
 		t.Error("an estate without a platform asks to remove everything")
 	}
@@ -240,7 +240,7 @@ func TestAdd(t *testing.T) {
 	_, found := Build(d)
 	expect(t, append(problems, found...).Sorted(),
 		"2.yaml:2: pools.jobs: pool jobs is declared twice (1.yaml:7); keep one of them",
-		"2.yaml:3: pools.batch.ttl: the number 1 will not do; write a duration with its unit, such as 30s, 10m or 168h, or Never",
+		"2.yaml:3: pools.batch.ttl: the number 1 is not allowed; write a duration with its unit, such as 30s, 10m or 168h, or Never",
 		"2.yaml:5: tenants.bank.domains[0]: *.example.com overlaps with a.example.com of tenant shop (1.yaml:9); a domain belongs to one tenant",
 		"2.yaml:5: tenants.bank.pool: there is no pool job; did you mean jobs?",
 		"2.yaml:6: tenants.risk.pool: pool batch (2.yaml:3) is refused itself; correct that first",
@@ -391,9 +391,9 @@ metadata: {name: web}
 spec: {pool: apps}
 `)
 	expect(t, problems,
-		"croft.yaml:3: pools.jobs.colour: there is no such field; there are budgets, consolidation, costCode, emptyTTL, instances, limits, nodeClass, secondaryNetworks, startupTaints, tags, terminationGracePeriod, ttl, waitForNetworks and weight",
-		"croft.yaml:3: pools.jobs.emptyTTL: the number 10 will not do; write a duration with its unit, such as 30s, 10m or 168h, or Never",
-		"croft.yaml:6: tenants.kube-shop: kube-shop is the name of a namespace of Kubernetes; name the tenant otherwise",
+		"croft.yaml:3: pools.jobs.colour: there is no such field; the fields are budgets, consolidation, costCode, emptyTTL, instances, limits, nodeClass, secondaryNetworks, startupTaints, tags, terminationGracePeriod, ttl, waitForNetworks and weight",
+		"croft.yaml:3: pools.jobs.emptyTTL: the number 10 is not allowed; write a duration with its unit, such as 30s, 10m or 168h, or Never",
+		"croft.yaml:6: tenants.kube-shop: kube-shop is the name of a namespace of Kubernetes; choose another name for the tenant",
 		"croft.yaml:7: tenants.build.pool: pool jobs (croft.yaml:3) is refused itself; correct that first",
 		"croft.yaml:8: tenants.web.pool: there is no pool aps; did you mean apps?",
 		"croft.yaml:10: Tenant/web: tenant web is declared twice (croft.yaml:8); keep one of them",

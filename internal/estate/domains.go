@@ -48,14 +48,14 @@ func checkDomainOwners(w *checker) {
 // cluster's DNS domains belong to the owners of the Services.
 func explainReserved(tenantDomain string, c claim) string {
 	if c.isInCluster() {
-		return c.domain + " holds names that the cluster's DNS gives to Services, which are their own tenants'; claim hosts outside of the cluster"
+		return c.domain + " contains names that the cluster's DNS assigns to Services, and that belong to their owners; name hosts outside of the cluster"
 	}
 	if tenantDomain == "" {
 		return ""
 	}
 	base := c.baseDomain()
 	if base == tenantDomain || c.isWildcard() && isSubdomain(tenantDomain, base) {
-		return c.domain + " holds the platform's tenantDomain " + tenantDomain + ", which is no tenant's; claim domains outside of it"
+		return c.domain + " contains the platform's tenantDomain " + tenantDomain + ", which no tenant may have; name domains outside of it"
 	}
 	if !isSubdomain(base, tenantDomain) {
 		return ""
@@ -65,7 +65,7 @@ func explainReserved(tenantDomain string, c claim) string {
 	if owner == c.by.Name {
 		return ""
 	}
-	return c.domain + " belongs to the tenant named " + owner + ", as everything below " + owner + "." + tenantDomain + " does; leave it out"
+	return c.domain + " belongs to the tenant named " + owner + ", as do all names below " + owner + "." + tenantDomain + "; leave it out"
 }
 
 // isSubdomain reports whether a domain is a subdomain of another.

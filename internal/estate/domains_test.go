@@ -39,13 +39,13 @@ func TestDomains(t *testing.T) {
 		{"a refused claim is nobody's", []string{"x.org.uk", "*.org.uk", "y.org.uk"}, []string{
 			fmt.Sprintf(overlap, 10, "b", 0, "*.org.uk", "x.org.uk", "a", 9)}},
 		{"the tenant domain", []string{"tenants.example.org, *.tenants.example.org, *.example.org"}, []string{
-			"croft.yaml:9: tenants.a.domains[0]: tenants.example.org holds the platform's tenantDomain tenants.example.org, which is no tenant's; claim domains outside of it",
-			"croft.yaml:9: tenants.a.domains[1]: *.tenants.example.org holds the platform's tenantDomain tenants.example.org, which is no tenant's; claim domains outside of it",
-			"croft.yaml:9: tenants.a.domains[2]: *.example.org holds the platform's tenantDomain tenants.example.org, which is no tenant's; claim domains outside of it"}},
+			"croft.yaml:9: tenants.a.domains[0]: tenants.example.org contains the platform's tenantDomain tenants.example.org, which no tenant may have; name domains outside of it",
+			"croft.yaml:9: tenants.a.domains[1]: *.tenants.example.org contains the platform's tenantDomain tenants.example.org, which no tenant may have; name domains outside of it",
+			"croft.yaml:9: tenants.a.domains[2]: *.example.org contains the platform's tenantDomain tenants.example.org, which no tenant may have; name domains outside of it"}},
 		{"another's subtree", []string{"b.tenants.example.org, *.x.b.tenants.example.org, nobody.tenants.example.org", ""}, []string{
-			"croft.yaml:9: tenants.a.domains[0]: b.tenants.example.org belongs to the tenant named b, as everything below b.tenants.example.org does; leave it out",
-			"croft.yaml:9: tenants.a.domains[1]: *.x.b.tenants.example.org belongs to the tenant named b, as everything below b.tenants.example.org does; leave it out",
-			"croft.yaml:9: tenants.a.domains[2]: nobody.tenants.example.org belongs to the tenant named nobody, as everything below nobody.tenants.example.org does; leave it out"}},
+			"croft.yaml:9: tenants.a.domains[0]: b.tenants.example.org belongs to the tenant named b, as do all names below b.tenants.example.org; leave it out",
+			"croft.yaml:9: tenants.a.domains[1]: *.x.b.tenants.example.org belongs to the tenant named b, as do all names below b.tenants.example.org; leave it out",
+			"croft.yaml:9: tenants.a.domains[2]: nobody.tenants.example.org belongs to the tenant named nobody, as do all names below nobody.tenants.example.org; leave it out"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			content := base + "pools: {jobs: }\ntenants:\n"

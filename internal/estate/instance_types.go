@@ -46,9 +46,9 @@ func findUnknownTypes(at *field.Path, types []string) []finding {
 		}
 		hint := suggestName(name, awsTypes())
 		if hint == "" {
-			hint = "; look it up in the cloud's list, and leave it as it is if it is new"
+			hint = "; look it up in the cloud's list, and ignore this warning if the type is new"
 		}
-		all = append(all, makeWarning(at.Index(i), "%s: no instance type that croft knows%s", name, hint)...)
+		all = append(all, makeWarning(at.Index(i), "%s: croft does not know this instance type%s", name, hint)...)
 	}
 	return all
 }

@@ -94,7 +94,7 @@ func (l nodeLabels) explainMismatch(field, key string, operator corev1.NodeSelec
 		if isProviderLabel(normalizeLabel(key)) || operator == corev1.NodeSelectorOpNotIn || operator == corev1.NodeSelectorOpDoesNotExist {
 			return ""
 		}
-		return fmt.Sprintf("%s: %s: the label %s is on no node", field, asked, key)
+		return fmt.Sprintf("%s: %s: no node has the label %s", field, asked, key)
 	}
 	if !possible.intersect(newValues(operator, list)).isEmpty() {
 		return ""

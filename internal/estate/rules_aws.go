@@ -22,7 +22,7 @@ func checkAWSClass(w *checker, p *v1alpha1.Pool) []finding {
 	at := field.NewPath("spec", "nodeClass", "aws")
 	var all []finding
 	if class.Role == "" && class.InstanceProfile == "" {
-		all = append(all, makeFinding(at, "neither this pool nor the platform says role or instanceProfile; write one of them, such as role: KarpenterNodeRole-%s", w.platform.ClusterName)...)
+		all = append(all, makeFinding(at, "neither this pool nor the platform sets role or instanceProfile; set one of them, such as role: KarpenterNodeRole-%s", w.platform.ClusterName)...)
 	}
 	if p.Spec.NodeClass != nil {
 		all = append(all, checkClassTags(&w.platform, p.Spec.NodeClass.AWS)...)
@@ -36,9 +36,9 @@ func checkImages(at *field.Path, c *v1alpha1.AWSNodeClass) []finding {
 	family := findFamily(c.AMISelectorTerms)
 	switch {
 	case c.AMISelectorTerms == nil:
-		return makeFinding(at.Child("amiFamily"), "Custom has no images of its own; say amiSelectorTerms")
+		return makeFinding(at.Child("amiFamily"), "Custom has no images of its own; set amiSelectorTerms")
 	case c.AMIFamily == "":
-		return makeFinding(at.Child("amiFamily"), "images that no alias names need the family that they are of; write one, such as AL2023")
+		return makeFinding(at.Child("amiFamily"), "images without an alias need the family to which they belong; set one, such as AL2023")
 	case family != "" && c.AMIFamily != family && c.AMIFamily != v1alpha1.FamilyCustom:
 		return makeFinding(at.Child("amiFamily"), "the images of %s are not of the family %s; leave amiFamily out, or write amiAlias: %s@latest",
 			c.AMISelectorTerms[0].Alias, c.AMIFamily, strings.ToLower(string(c.AMIFamily)))
@@ -56,7 +56,7 @@ func checkKubelet(at *field.Path, k *v1alpha1.AWSKubelet) []finding {
 	}
 	for _, signal := range slices.Sorted(maps.Keys(k.EvictionSoft)) {
 		if _, ok := k.EvictionSoftGracePeriod[signal]; !ok {
-			all = append(all, makeFinding(at.Child("evictionSoft").Key(signal), "needs to know how long it may last; write evictionSoftGracePeriod: {%s: 90s}", signal)...)
+			all = append(all, makeFinding(at.Child("evictionSoft").Key(signal), "needs a grace period; write evictionSoftGracePeriod: {%s: 90s}", signal)...)
 		}
 	}
 	for _, signal := range slices.Sorted(maps.Keys(k.EvictionSoftGracePeriod)) {
@@ -102,7 +102,7 @@ const mostTags = 44
 
 func checkTagCount(w *checker, p *v1alpha1.Pool, keys *v1alpha1.AWSTagKeys) []finding {
 	if n := len(buildAWSTags(&w.platform, p, keys)); n > mostTags {
-		return makeFinding(field.NewPath("spec", "tags"), "with the platform's and croft's own there are %d tags, and EC2 takes %d; leave some out", n, mostTags)
+		return makeFinding(field.NewPath("spec", "tags"), "together with the platform's and croft's own there are %d tags, and EC2 allows %d; leave some out", n, mostTags)
 	}
 	return nil
 }
@@ -111,13 +111,13 @@ func checkTagCount(w *checker, p *v1alpha1.Pool, keys *v1alpha1.AWSTagKeys) []fi
 func explainInvalidTag(p *v1alpha1.PlatformSpec, key, value string) string {
 	switch owner := findTagOwner(p, key); {
 	case owner != "":
-		return fmt.Sprintf("the tag %s is %s's to set; choose another", key, owner)
+		return fmt.Sprintf("the tag %s is reserved for %s; choose another", key, owner)
 	case strings.HasPrefix(strings.ToLower(key), "aws:"):
-		return fmt.Sprintf("the tag %s is AWS's to set; choose another", key)
+		return fmt.Sprintf("the tag %s is reserved for AWS; choose another", key)
 	case key == "" || utf8.RuneCountInString(key) > 128:
-		return fmt.Sprintf("the key of a tag has 1 to 128 characters, and this one %d", utf8.RuneCountInString(key))
+		return fmt.Sprintf("the key of a tag has 1 to 128 characters, and this one has %d", utf8.RuneCountInString(key))
 	case utf8.RuneCountInString(value) > 256:
-		return fmt.Sprintf("the value of a tag has at most 256 characters, and this one %d", utf8.RuneCountInString(value))
+		return fmt.Sprintf("the value of a tag has at most 256 characters, and this one has %d", utf8.RuneCountInString(value))
 	}
 	return ""
 }

@@ -80,7 +80,7 @@ func checkInstances(w *checker, p *v1alpha1.Pool) []finding {
 	var all []finding
 	for _, key := range slices.Sorted(maps.Keys(byLabel)) {
 		if asked := byLabel[key]; intersectValues(asked).isEmpty() && !requiresAbsence(key, asked) {
-			all = append(all, makeFinding(at, "no instance can become a node of this pool: nothing is left of %s after %s; leave one out, or let them agree",
+			all = append(all, makeFinding(at, "no instance can become a node of this pool: no value of %s meets %s; leave one out, or change it",
 				key, formatConstraints(asked))...)
 		}
 	}
@@ -125,6 +125,6 @@ func checkArchitectures(at *field.Path, askedTypes, askedArchitectures []constra
 			return nil
 		}
 	}
-	return makeFinding(at, "no instance can become a node of this pool: none of the instance types %s fits %s; name others, or ask for their architecture",
+	return makeFinding(at, "no instance can become a node of this pool: none of the instance types %s fits %s; name other types, or require their architecture",
 		abridgeList(types.listSorted()), formatConstraints(askedArchitectures))
 }

@@ -17,13 +17,13 @@ func checkMinimums(w *checker, t *v1alpha1.Tenant) []finding {
 	at := field.NewPath("spec", "quotaMinimums")
 	quota, namespaces := resolveQuota(&w.platform, t), listNamespaces(t)
 	if len(t.Spec.QuotaMinimums) > 0 && len(quota) == 0 {
-		return makeFinding(at, "the tenant has no quota to reserve a part of; set quota, or leave quotaMinimums out")
+		return makeFinding(at, "the tenant has no quota of which to reserve a part; set quota, or leave quotaMinimums out")
 	}
 	var all []finding
 	sums := corev1.ResourceList{}
 	for _, namespace := range slices.Sorted(maps.Keys(t.Spec.QuotaMinimums)) {
 		if !slices.Contains(namespaces, namespace) {
-			all = append(all, makeFinding(at.Key(namespace), "is none of the tenant's namespaces, which are %s", strings.Join(namespaces, ", "))...)
+			all = append(all, makeFinding(at.Key(namespace), "is not one of the tenant's namespaces, which are %s", strings.Join(namespaces, ", "))...)
 			continue
 		}
 		minimum := t.Spec.QuotaMinimums[namespace]
@@ -38,7 +38,7 @@ func checkMinimums(w *checker, t *v1alpha1.Tenant) []finding {
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		sum := sums[name]
 		if total, ok := quota[name]; ok && sum.Cmp(total) > 0 {
-			all = append(all, makeFinding(at, "reserve %s of %s together, and the quota is %s; lower them, or raise the quota", sum.String(), name, total.String())...)
+			all = append(all, makeFinding(at, "together they reserve %s of %s, and the quota is %s; lower them, or raise the quota", sum.String(), name, total.String())...)
 		}
 	}
 	return all
@@ -56,7 +56,7 @@ func findUncounted(at *field.Path, minimum, quota corev1.ResourceList) []finding
 			names = append(names, string(counted))
 		}
 		slices.Sort(names)
-		all = append(all, makeFinding(at.Key(string(name)), "the tenant's quota does not count %s, but %s; add it to quota, or leave it out here",
+		all = append(all, makeFinding(at.Key(string(name)), "the tenant's quota does not include %s, only %s; add it to quota, or leave it out here",
 			name, strings.Join(names, ", "))...)
 	}
 	return all

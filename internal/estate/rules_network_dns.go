@@ -19,7 +19,7 @@ func checkDNSAtMetadata(p *v1alpha1.PlatformSpec) []finding {
 	for i, name := range p.ClusterDNS {
 		if address, err := netip.ParseAddr(name); err == nil && slices.Contains(metadata, address.Unmap()) {
 			all = append(all, makeNote(field.NewPath("spec", "clusterDNS").Index(i),
-				"%s is a metadata address, too: tenants may reach its port %d, to resolve names, and none of its other ports", name, DNSPort)...)
+				"%s is a metadata address, too: tenants may connect to its port %d, to resolve names, and to no other port", name, DNSPort)...)
 		}
 	}
 	return all
@@ -40,7 +40,7 @@ func checkNameServers(p *v1alpha1.PlatformSpec) []finding {
 		return nil
 	}
 	return makeWarning(field.NewPath("spec", "clusterDNS"),
-		"where no pod of kube-dns answers, tenants may resolve no names; list the nameservers of a pod's /etc/resolv.conf here (%s)", nameServers[p.NodeClass.Ref.Group])
+		"without a pod of kube-dns, tenants cannot resolve names; list the nameservers of a pod's /etc/resolv.conf here (%s)", nameServers[p.NodeClass.Ref.Group])
 }
 
 // checkDNSPods refuses invalid labels.
@@ -51,7 +51,7 @@ func checkDNSPods(p *v1alpha1.PlatformSpec) []finding {
 		for _, key := range slices.Sorted(maps.Keys(pods.Labels)) {
 			switch value := pods.Labels[key]; {
 			case !isLabel(key):
-				all = append(all, makeFinding(at.Key(key), "%q is no label; write one such as k8s-app", key)...)
+				all = append(all, makeFinding(at.Key(key), "%q is not a label; write one such as k8s-app", key)...)
 			case len(validation.IsValidLabelValue(value)) > 0:
 				all = append(all, makeFinding(at.Key(key), "%q cannot be the value of a label; write letters, digits, '-', '_' and '.', beginning and ending with a letter or digit", value)...)
 			}
@@ -72,7 +72,7 @@ func checkKubeletDNS(w *checker, p *v1alpha1.Pool) []finding {
 	for i, name := range class.Kubelet.ClusterDNS {
 		if address, err := netip.ParseAddr(name); err == nil && !slices.Contains(known, address.Unmap()) {
 			all = append(all, makeWarning(field.NewPath("spec", "nodeClass", "aws", "kubelet", "clusterDNS").Index(i),
-				"%s is not in platform.clusterDNS: unless pods of kube-dns answer there, tenants with Restricted egress resolve no names on these nodes; add it to platform.clusterDNS", name)...)
+				"%s is not in platform.clusterDNS: unless pods of kube-dns answer there, tenants with Restricted egress cannot resolve names on these nodes; add it to platform.clusterDNS", name)...)
 		}
 	}
 	return all

@@ -42,13 +42,13 @@ func checkLimitNames(_ *checker, p *v1alpha1.Pool) []finding {
 		switch {
 		case slices.Contains(nodeNames, name), strings.Contains(name, "/") && !asked && isLabel(name):
 		case asked && (slices.Contains(nodeNames, plain) || manifest.IsDevice(plain)):
-			all = append(all, makeFinding(here, "no node has %s, so that this limits nothing; did you mean %s?", name, plain)...)
+			all = append(all, makeFinding(here, "no node has %s, so this limits nothing; did you mean %s?", name, plain)...)
 		default:
 			hint := suggestName(plain, nodeNames)
 			if hint == "" {
-				hint = "; there is " + wording.Enumerate(nodeNames, "and") + ", and devices such as nvidia.com/gpu"
+				hint = "; nodes have " + wording.Enumerate(nodeNames, "and") + ", and devices such as nvidia.com/gpu"
 			}
-			all = append(all, makeFinding(here, "no node has %s, so that this limits nothing%s", name, hint)...)
+			all = append(all, makeFinding(here, "no node has %s, so this limits nothing%s", name, hint)...)
 		}
 	}
 	return all
@@ -67,9 +67,9 @@ func checkNodeTTL(_ *checker, p *v1alpha1.Pool) []finding {
 	case err != nil: // Never, or too long, which durationsEnd refuses
 		return nil
 	case span == 0:
-		return makeFinding(at, "with %s each node would be replaced as soon as it is made, and no pod would run; leave it out, or write Never, or a time such as 168h", p.Spec.TTL)
+		return makeFinding(at, "with %s each node would be replaced as soon as it is created, and no pod would run; leave it out, or write Never, or a time such as 168h", p.Spec.TTL)
 	case span < shortestTTL:
-		return makeWarning(at, "each node is replaced %s after it is made, and takes minutes to start; write a longer time, such as 168h", p.Spec.TTL)
+		return makeWarning(at, "each node is replaced %s after its creation, and takes minutes to start; write a longer time, such as 168h", p.Spec.TTL)
 	}
 	return nil
 }
@@ -94,12 +94,12 @@ func checkBudgets(_ *checker, p *v1alpha1.Pool) []finding {
 		switch {
 		case err != nil || !karpentersSchedule.MatchString(b.Schedule):
 			all = append(all, makeFinding(at.Child("schedule"),
-				"%q is no cron schedule%s; write minute, hour, day of the month, month and day of the week in UTC, such as \"0 9 * * mon-fri\", or @daily", b.Schedule, formatCause(err))...)
+				"%q is not a cron schedule%s; write minute, hour, day of the month, month and day of the week in UTC, such as \"0 9 * * mon-fri\", or @daily", b.Schedule, formatCause(err))...)
 		case schedule.Next(someDay).IsZero():
-			all = append(all, makeFinding(at.Child("schedule"), "the time %q never comes, and Karpenter takes such a budget to hold always; write a day that there is", b.Schedule)...)
+			all = append(all, makeFinding(at.Child("schedule"), "the time %q never occurs, and Karpenter always applies such a budget; write a day that exists", b.Schedule)...)
 		}
 		if span, err := time.ParseDuration(b.Duration); err == nil && span == 0 {
-			all = append(all, makeFinding(at.Child("duration"), "a budget that holds for %s never holds; write at least 1m", b.Duration)...)
+			all = append(all, makeFinding(at.Child("duration"), "a budget with a duration of %s never applies; write at least 1m", b.Duration)...)
 		}
 	}
 	return all
@@ -129,9 +129,9 @@ func checkRef(ref *v1alpha1.NodeClassRef) []finding {
 	}
 	at := field.NewPath("spec", "nodeClass", "ref", "group")
 	if group, _, versioned := strings.Cut(ref.Group, "/"); versioned {
-		return makeFinding(at, "%s is no API group; write it without a version, such as %s", ref.Group, group)
+		return makeFinding(at, "%s is not an API group; write it without a version, such as %s", ref.Group, group)
 	}
-	return makeFinding(at, "%s is no API group; write one such as karpenter.k8s.aws", ref.Group)
+	return makeFinding(at, "%s is not an API group; write one such as karpenter.k8s.aws", ref.Group)
 }
 
 // hasKarpenterDomain reports whether Karpenter's CRD takes a label for one of its own, by the

@@ -17,7 +17,7 @@ func checkOnePlatform(w *checker) {
 	if _, refused := w.FindRefused(manifest.ID{Kind: manifest.KindPlatform, Name: v1alpha1.PlatformName}); len(w.Platforms) == 0 && !refused && !w.IsIncomplete() {
 		w.problems = append(w.problems, manifest.Problem{
 			Kind: manifest.KindPlatform, Name: v1alpha1.PlatformName,
-			Message: "there is none; declare the cluster's platform with its clusterName and nodeClass",
+			Message: "is missing; declare the cluster's platform with its clusterName and nodeClass",
 		})
 	}
 	for i, o := range w.objects[manifest.KindPlatform] {
@@ -43,7 +43,7 @@ func checkAdmins(p *v1alpha1.PlatformSpec) []finding {
 		for i, group := range list.groups {
 			if strings.HasPrefix(group, "system:") && group != "system:masters" && !slices.Contains(tools, group) {
 				all = append(all, makeFinding(field.NewPath("spec", list.field).Index(i),
-					"%s is Kubernetes' own group and does not hold the platform's %s; name a group of your identity provider%s", group, list.field, hint)...)
+					"%s is a group of Kubernetes, and its members are not the platform's %s; name a group of your identity provider%s", group, list.field, hint)...)
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func checkClassReaders(p *v1alpha1.PlatformSpec) []finding {
 	for i, group := range p.ClassReaders {
 		if strings.HasPrefix(group, "system:") && group != "system:authenticated" {
 			all = append(all, makeFinding(field.NewPath("spec", "classReaders").Index(i),
-				"%s is Kubernetes' own group; name a group of your identity provider, or system:authenticated for all who have an account", group)...)
+				"%s is a group of Kubernetes; name a group of your identity provider, or system:authenticated for all users with an account", group)...)
 		}
 	}
 	return all
@@ -79,12 +79,12 @@ func checkClassReaders(p *v1alpha1.PlatformSpec) []finding {
 // checkPoolKey refuses a key for nodes that has another meaning already.
 func checkPoolKey(p *v1alpha1.PlatformSpec) []finding {
 	if !isLabel(p.NodePoolKey) {
-		return makeFinding(field.NewPath("spec", "nodePoolKey"), "%q is no label; write one such as %s", p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
+		return makeFinding(field.NewPath("spec", "nodePoolKey"), "%q is not a label; write one such as %s", p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
 	}
 	if findKeyOwner(p.NodePoolKey) == "" && !hasKarpenterDomain(p.NodePoolKey) && !karpenterv1.WellKnownLabels.Has(normalizeLabel(p.NodePoolKey)) {
 		return nil
 	}
-	return makeFinding(field.NewPath("spec", "nodePoolKey"), "the label %s has a meaning already; choose one of your own, such as %s",
+	return makeFinding(field.NewPath("spec", "nodePoolKey"), "the label %s already has another purpose; choose one of your own, such as %s",
 		p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
 }
 

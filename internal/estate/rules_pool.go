@@ -46,7 +46,7 @@ func checkDuration(at *field.Path, span v1alpha1.Duration) []finding {
 		return nil
 	}
 	if _, err := time.ParseDuration(string(span)); err != nil {
-		return makeFinding(at, "%s is longer than can be counted; write a shorter time", span)
+		return makeFinding(at, "%s is too long; write a shorter time", span)
 	}
 	return nil
 }
@@ -59,12 +59,12 @@ func checkRequirementKeys(w *checker, p *v1alpha1.Pool) []finding {
 		at := field.NewPath("spec", "instances", "requirements").Index(i)
 		switch owner := w.findKeyOwner(r.Key); {
 		case owner != "":
-			all = append(all, makeFinding(at.Child("key"), "the label %s is %s's to set; leave this requirement out", r.Key, owner)...)
+			all = append(all, makeFinding(at.Child("key"), "the label %s is reserved for %s; leave this requirement out", r.Key, owner)...)
 		case !isLabel(r.Key):
-			all = append(all, makeFinding(at.Child("key"), "%q is no label; write one such as karpenter.k8s.aws/instance-family", r.Key)...)
+			all = append(all, makeFinding(at.Child("key"), "%q is not a label; write one such as karpenter.k8s.aws/instance-family", r.Key)...)
 		}
 		if exceedsInteger(&r) {
-			all = append(all, makeFinding(at.Child("values").Index(0), "%s is more than can be counted; write a smaller number", r.Values[0])...)
+			all = append(all, makeFinding(at.Child("values").Index(0), "%s is too large; write a smaller number", r.Values[0])...)
 		}
 		for j, v := range r.Values {
 			if len(validation.IsValidLabelValue(v)) > 0 {
@@ -73,7 +73,7 @@ func checkRequirementKeys(w *checker, p *v1alpha1.Pool) []finding {
 			}
 		}
 		if r.Operator == corev1.NodeSelectorOpIn && r.MinValues != nil && len(r.Values) < *r.MinValues {
-			all = append(all, makeFinding(at.Child("minValues"), "asks for %d values, but only %d are given; lower it, or add values", *r.MinValues, len(r.Values))...)
+			all = append(all, makeFinding(at.Child("minValues"), "requires %d values, but only %d are given; lower it, or add values", *r.MinValues, len(r.Values))...)
 		}
 	}
 	return all

@@ -22,7 +22,7 @@ func checkPrefixes(_ *checker, n *v1alpha1.SecondaryNetwork) []finding {
 		switch {
 		case err != nil: // the schema refuses it
 		case r.CountPrefixes() < uint64(n.Spec.PrefixesPerNode): //nolint:gosec // the schema refuses negative ones
-			all = append(all, makeFinding(at, "%s has %d prefixes of 16 IPv4 addresses, and prefixesPerNode asks for %d for each "+
+			all = append(all, makeFinding(at, "%s has %d prefixes of 16 IPv4 addresses, and prefixesPerNode requires %d for each "+
 				"node; reserve more, or ask for less", r.Pods, r.CountPrefixes(), n.Spec.PrefixesPerNode)...)
 		}
 	}
@@ -42,7 +42,7 @@ func checkPoolPrefixes(w *checker, p *v1alpha1.Pool) []finding {
 		}
 		prefixes := int(w.Networks[o.Index].Spec.PrefixesPerNode)
 		if !p.Spec.WaitForNetworks {
-			all = append(all, makeFinding(at, "%s has prefixesPerNode, which only croft's agent tells the node of; set "+
+			all = append(all, makeFinding(at, "%s has prefixesPerNode, which the node learns only from croft's agent; set "+
 				"waitForNetworks, which is for pools on AWS, or leave prefixesPerNode out", name)...)
 		}
 		var small []string

@@ -52,7 +52,7 @@ func checkQuota(at *field.Path, quota corev1.ResourceList) []finding {
 			all = append(all, makeFinding(here, "%s is counted in whole numbers; write %d, not %s", name, amount.Value(), amount.String())...)
 		}
 		if countsNothing(name) {
-			all = append(all, makeWarning(here, "a quota of %s counts nothing; to limit a device write %s", name, requests+strings.TrimPrefix(name, "limits."))...)
+			all = append(all, makeWarning(here, "a quota of %s limits nothing; to limit a device, write %s", name, requests+strings.TrimPrefix(name, "limits."))...)
 		}
 	}
 	return all
@@ -71,10 +71,10 @@ func explainInvalidQuota(name string) string {
 	}
 	for _, known := range slices.Sorted(maps.Keys(BuiltinQuota(&v1alpha1.PlatformSpec{}))) {
 		if kind, _, _ := strings.Cut(strings.TrimPrefix(string(known), "count/"), "."); kind == name || kind == name+"s" {
-			return "no quota knows " + name + "; did you mean " + string(known) + "?"
+			return "a quota cannot limit " + name + "; did you mean " + string(known) + "?"
 		}
 	}
-	return "no quota knows " + name + cmp.Or(suggestName(name, sets.List(quotaNames)),
+	return "a quota cannot limit " + name + cmp.Or(suggestName(name, sets.List(quotaNames)),
 		"; write one such as requests.cpu, memory, pods, count/deployments.apps or requests.nvidia.com/gpu")
 }
 
@@ -82,7 +82,7 @@ func explainInvalidName(name string) string {
 	if len(validation.IsQualifiedName(name)) == 0 {
 		return ""
 	}
-	return "\"" + name + "\" is no name of a resource; write a domain in lower case, a '/' and a name, such as nvidia.com/gpu or count/deployments.apps"
+	return "\"" + name + "\" is not the name of a resource; write a domain in lower case, a '/' and a name, such as nvidia.com/gpu or count/deployments.apps"
 }
 
 func explainInvalidPageSize(name, size string) string {
@@ -129,7 +129,7 @@ func checkContainerLimits(at *field.Path, limits *v1alpha1.ContainerLimits) []fi
 func explainInvalidResource(name string) string {
 	if strings.Contains(name, "/") {
 		if device, is := strings.CutPrefix(name, requests); is {
-			return "no container asks for " + name + "; did you mean " + device + "?"
+			return "no container can request " + name + "; did you mean " + device + "?"
 		}
 		return explainInvalidName(name)
 	}
@@ -140,7 +140,7 @@ func explainInvalidResource(name string) string {
 		return ""
 	}
 	plain := strings.TrimPrefix(strings.TrimPrefix(name, requests), "limits.")
-	return "no container asks for " + name + cmp.Or(suggestName(plain, containerNames), "; there is "+wording.Enumerate(containerNames, "and")+", and devices such as nvidia.com/gpu")
+	return "no container can request " + name + cmp.Or(suggestName(plain, containerNames), "; containers can request "+wording.Enumerate(containerNames, "and")+", and devices such as nvidia.com/gpu")
 }
 
 // checkRequestsEqualLimits refuses a default request that differs from the default limit for resources
@@ -159,7 +159,7 @@ func checkRequestsEqualLimits(at *field.Path, limits *v1alpha1.ContainerLimits) 
 			limit, given = limits.Max[name]
 		}
 		if request := limits.DefaultRequest[name]; given && request.Cmp(limit) < 0 { // ordered refuses a higher request
-			all = append(all, makeFinding(at.Key(string(name)), "of %s a container gets what it requests, so that this and %s must be the same; write %s in both", name, from, limit.String())...)
+			all = append(all, makeFinding(at.Key(string(name)), "a container's request and limit of %s must be equal, so this and %s must be the same; write %s in both", name, from, limit.String())...)
 		}
 	}
 	return all

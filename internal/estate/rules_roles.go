@@ -22,12 +22,12 @@ func checkRoles(p *v1alpha1.PlatformSpec) []finding {
 	for _, name := range slices.Sorted(maps.Keys(p.Roles)) {
 		at := field.NewPath("spec", "roles", name)
 		if slices.Contains(builtinRoles, name) {
-			all = append(all, makeFinding(at, "%s is a role of croft's; give yours another name", name)...)
+			all = append(all, makeFinding(at, "%s is a role of croft; give your role another name", name)...)
 		}
 		for i, rule := range p.Roles[name].Rules {
 			if more := rights.FindUngranted(rule, within); more != "" {
 				all = append(all, makeFinding(at.Child("rules").Index(i),
-					"%s is more than the role operator may; take it out, or, for a kind of an add-on, name it in addons", more)...)
+					"the role operator does not have the right to %s; remove it, or, for a kind of an add-on, name it in addons", more)...)
 			}
 		}
 	}

@@ -71,7 +71,7 @@ func checkDefinitionNames(w *checker) {
 			case len(validation.IsDNS1123Label(zone)) > 0:
 				w.refuse(w.objects[manifest.KindNetwork][i], at, "%q becomes part of a name; write lower-case letters, digits and '-'", zone)
 			case taken:
-				w.refuse(w.objects[manifest.KindNetwork][i], at, "pods call the network in this zone %s, which is the name of %s; "+
+				w.refuse(w.objects[manifest.KindNetwork][i], at, "the network's name for pods in this zone is %s, which is also the name of %s; "+
 					"rename one of the networks", name, other)
 			default:
 				names[name] = fmt.Sprintf("secondary network %s in zone %s", n.Name, zone)
@@ -101,7 +101,7 @@ func checkMasked(at *field.Path, cidr string) []finding {
 	case err != nil: // the schema refuses it
 		return nil
 	case prefix.Addr().Is4In6():
-		return makeFinding(at, "%s is an IPv4 network written as IPv6; write it as 10.0.0.0/8 is written", cidr)
+		return makeFinding(at, "%s is an IPv4 network written as IPv6; write it like 10.0.0.0/8", cidr)
 	case prefix != prefix.Masked():
 		return makeFinding(at, "%s is not a network; write %s", cidr, prefix.Masked())
 	}
@@ -118,12 +118,12 @@ func checkReservations(_ *checker, n *v1alpha1.SecondaryNetwork) []finding {
 		switch {
 		case err != nil: // the schema refuses it
 		case r.CIDR.Addr().Is4() && (r.CIDR.Bits() < 16 || r.CIDR.Bits() > 28):
-			all = append(all, makeFinding(at.Child("cidr"), "%s is no subnet of a VPC: these are from /16 to /28", r.CIDR)...)
+			all = append(all, makeFinding(at.Child("cidr"), "%s is not a subnet of a VPC: subnets are from /16 to /28", r.CIDR)...)
 		case r.CountLeft() == 0:
 			all = append(all, makeFinding(at.Child("podCIDR"), "%s leaves no address of %s for the nodes' own interfaces; reserve less",
 				r.Pods, r.CIDR)...)
 		case r.CountUsable() == 0:
-			all = append(all, makeFinding(at.Child("podCIDR"), "the VPC keeps all of %s for itself: it takes the first four addresses of a subnet and the last; "+
+			all = append(all, makeFinding(at.Child("podCIDR"), "the VPC reserves all of %s: it takes the first four addresses and the last one of a subnet; "+
 				"reserve others", r.Pods)...)
 		}
 	}
@@ -143,7 +143,7 @@ func checkRoutes(_ *checker, n *v1alpha1.SecondaryNetwork) []finding {
 	for i := range n.Spec.Zones {
 		if n.Spec.Zones[i].Gateway == "" {
 			all = append(all, makeFinding(field.NewPath("spec", "zones").Index(i).Child("gateway"),
-				"%s to the zone's gateway; write it, which in a VPC is the first address of the subnet", what)...)
+				"%s to the zone's gateway; set it, in a VPC to the first address of the subnet", what)...)
 		}
 	}
 	return all
@@ -194,7 +194,7 @@ func checkNetworkZones(w *checker, p *v1alpha1.Pool) []finding {
 	}
 	zones := secondary.CommonZones(specs...)
 	if len(specs) > 0 && len(zones) == 0 {
-		return makeFinding(field.NewPath("spec", "secondaryNetworks"), "%s have no zone in common, so that no node can have all of them; "+
+		return makeFinding(field.NewPath("spec", "secondaryNetworks"), "%s have no zone in common, so no node can have all of them; "+
 			"add a zone to one, or leave one out", strings.Join(p.Spec.SecondaryNetworks, " and "))
 	}
 	var all []finding

@@ -24,7 +24,7 @@ func checkSources(w *checker, t *v1alpha1.Tenant) []finding {
 	for _, name := range slices.Sorted(maps.Keys(t.Spec.Sources)) {
 		source, at := t.Spec.Sources[name], field.NewPath("spec", "sources").Key(name)
 		if source.Namespace != "" && !slices.Contains(namespaces, source.Namespace) {
-			all = append(all, makeFinding(at.Child("namespace"), "%s is none of the tenant's namespaces, which are %s; name one of them",
+			all = append(all, makeFinding(at.Child("namespace"), "%s is not one of the tenant's namespaces, which are %s; name one of them",
 				source.Namespace, strings.Join(namespaces, ", "))...)
 		}
 		if w.platform.GitOps == v1alpha1.GitOpsArgoCD {
@@ -36,15 +36,15 @@ func checkSources(w *checker, t *v1alpha1.Tenant) []finding {
 		}
 		u, err := url.Parse(text)
 		if err != nil || u.Hostname() == "" {
-			all = append(all, makeFinding(at, "is no URL; write one such as https://git.example.org/shop/deploy")...)
+			all = append(all, makeFinding(at, "is not a URL; write one such as https://git.example.org/shop/deploy")...)
 			continue
 		}
 		if _, secret := u.User.Password(); secret || u.User != nil && u.Scheme != "ssh" {
-			all = append(all, makeFinding(at, "holds credentials, which everybody who reads the Tenant would see; put them into a Secret, and name it in secretRef")...)
+			all = append(all, makeFinding(at, "contains credentials, which every reader of the Tenant would see; put them into a Secret, and name it in secretRef")...)
 			continue
 		}
 		if host := strings.ToLower(u.Hostname()); !allowsSourceHost(host, hosts, services) {
-			all = append(all, makeFinding(at, "%s may not connect to %s for tenant %s, whose policy.sourceHosts are %s (* is every host outside of the cluster that has a name); add the host there, or name another",
+			all = append(all, makeFinding(at, "%s may not connect to %s for tenant %s, whose policy.sourceHosts are %s (* is every host name outside of the cluster); add the host there, or name another",
 				formatGitOpsTool(w.platform.GitOps), host, t.Name, cmp.Or(strings.Join(hosts, ", "), "none"))...)
 		}
 	}
@@ -71,8 +71,8 @@ func checkArgoCDSource(source v1alpha1.Source, at *field.Path) []finding {
 		{"secretRef", source.SecretRef != nil, "is for Flux; Argo CD finds credentials by the repository's URL, in Secrets of its own namespace: leave secretRef out"},
 		{"webhook", source.Webhook != nil, "is for Flux; Git servers call Argo CD at /api/webhook, for all repositories: leave webhook out"},
 		{"interval", source.Interval != "", "is for Flux; Argo CD has one interval for all repositories, timeout.reconciliation in its ConfigMap argocd-cm: leave interval out"},
-		{"timeout", source.Timeout != "", "is for Flux; Argo CD does not wait for what it has applied: leave timeout out"},
-		{"git", strings.ContainsAny(source.Git, repositoryPattern), "Argo CD would take any of " + repositoryPattern + " for a pattern that other repositories match, too; name a repository without them"},
+		{"timeout", source.Timeout != "", "is for Flux; Argo CD does not wait until the applied objects are ready: leave timeout out"},
+		{"git", strings.ContainsAny(source.Git, repositoryPattern), "Argo CD would take any of " + repositoryPattern + " for a pattern, which other repositories match, too; name a repository without these characters"},
 	} {
 		if f.set {
 			all = append(all, makeFinding(at.Child(f.name), "%s", f.why)...)

@@ -64,10 +64,10 @@ func checkContainerDefaults(at func(name string) *field.Path, quota corev1.Resou
 		want := map[bool]string{true: "limits.default.", false: "limits.defaultRequest."}[isLimit] + string(of)
 		switch {
 		case value == nil:
-			all = append(all, makeWarning(at(string(name)), "every container must set %s then, and there is no default: pods of charts and injected containers without it are refused; set %s, or leave %s out of the quota",
+			all = append(all, makeWarning(at(string(name)), "with this quota every container must set %s, and there is no default: pods of charts and injected containers without it are refused; set %s, or leave %s out of the quota",
 				name, want, name)...)
 		case value.Cmp(most) > 0:
-			all = append(all, makeWarning(at(string(name)), "the quota is %s, and a container without its own gets %s by limits.%s.%s: each is refused; raise the quota, or lower the default",
+			all = append(all, makeWarning(at(string(name)), "the quota is %s, and a container without this setting gets %s by limits.%s.%s: each such container is refused; raise the quota, or lower the default",
 				most.String(), value.String(), fieldName, of)...)
 		}
 	}

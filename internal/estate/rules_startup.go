@@ -25,8 +25,8 @@ func checkStartupTaints(w *checker, p *v1alpha1.Pool) []finding {
 		} else if first := slices.IndexFunc(p.Spec.StartupTaints, same); first < i {
 			all = append(all, makeFinding(at, "startupTaints[%d] has the key %s and the effect %s, too; leave one of them out", first, t.Key, t.Effect)...)
 		} else if slices.Contains(w.platform.Tolerations, t.Key) {
-			all = append(all, makeWarning(at.Child("key"), "tenants' pods may tolerate %s, since platform.tolerations has it: "+
-				"those that do start before the taint is removed", t.Key)...)
+			all = append(all, makeWarning(at.Child("key"), "tenants' pods may tolerate %s, since it is in platform.tolerations: "+
+				"pods that do start before the taint is removed", t.Key)...)
 		}
 		if len(validation.IsValidLabelValue(t.Value)) > 0 {
 			all = append(all, makeFinding(at.Child("value"), "%q cannot be the value of a taint; "+
@@ -41,15 +41,15 @@ func ExplainInvalidStartupTaint(nodePoolKey, key string) string {
 	domain := "." + karpenterv1.GetLabelDomain(key)
 	switch {
 	case !isLabel(key):
-		return fmt.Sprintf("%q is no key of a taint; write one such as node.cilium.io/agent-not-ready", key)
+		return fmt.Sprintf("%q is not the key of a taint; write one such as node.cilium.io/agent-not-ready", key)
 	case key == nodePoolKey:
 		return fmt.Sprintf("%s is the nodePoolKey, and the pool's nodes keep its taint; leave this taint out", key)
 	case key == v1alpha1.NetworksTaint:
-		return fmt.Sprintf("the taint %s is croft's to set; write waitForNetworks: true in its place", key)
+		return fmt.Sprintf("the taint %s is reserved for croft; write waitForNetworks: true instead", key)
 	case strings.HasSuffix(domain, "."+v1alpha1.GroupVersion.Group):
-		return fmt.Sprintf("the taint %s is croft's to set; leave this taint out", key)
+		return fmt.Sprintf("the taint %s is reserved for croft; leave this taint out", key)
 	case strings.HasSuffix(domain, ".karpenter.sh"):
-		return fmt.Sprintf("the taint %s is Karpenter's to set; leave this taint out", key)
+		return fmt.Sprintf("the taint %s is reserved for Karpenter; leave this taint out", key)
 	}
 	return ""
 }

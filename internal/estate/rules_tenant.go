@@ -34,7 +34,7 @@ func checkTenantPools(w *checker, t *v1alpha1.Tenant) []finding {
 // other names, because users would confuse the two.
 func checkSystemNames(w *checker, t *v1alpha1.Tenant) []finding {
 	if whose := w.findSystemOwner(t.Name); whose != "" {
-		return makeFinding(field.NewPath("metadata", "name"), "%s is the name of a namespace of %s; name the tenant otherwise", t.Name, whose)
+		return makeFinding(field.NewPath("metadata", "name"), "%s is the name of a namespace of %s; choose another name for the tenant", t.Name, whose)
 	}
 	var all []finding
 	for i, ns := range t.Spec.Namespaces {
@@ -72,7 +72,7 @@ func checkMetadataDenied(w *checker, t *v1alpha1.Tenant) []finding {
 		held := slices.IndexFunc(metadata, prefix.Contains)
 		if held >= 0 {
 			all = append(all, makeFinding(field.NewPath("spec", "network", "allowCIDRs").Index(i),
-				"%s holds the instance metadata address %s, which no tenant may reach; name smaller networks around it, or take it out of platform.network.metadataAddresses if no cloud of yours has it",
+				"%s contains the instance metadata address %s, to which no tenant may connect; name smaller networks around it, or remove it from platform.network.metadataAddresses if your clouds do not use it",
 				cidr, metadata[held])...)
 		}
 	}
@@ -89,7 +89,7 @@ func checkAllowCIDRs(_ *checker, t *v1alpha1.Tenant) []finding {
 		switch {
 		case err != nil: // the schema refuses it
 		case prefix.Addr().Is4In6():
-			all = append(all, makeFinding(at, "%s is an IPv4 network written as IPv6; write it as 10.0.0.0/8 is written", cidr)...)
+			all = append(all, makeFinding(at, "%s is an IPv4 network written as IPv6; write it like 10.0.0.0/8", cidr)...)
 		case prefix != prefix.Masked():
 			all = append(all, makeFinding(at, "%s is not a network; write %s, or %s for that address alone",
 				cidr, prefix.Masked(), netip.PrefixFrom(prefix.Addr(), prefix.Addr().BitLen()))...)
@@ -105,7 +105,7 @@ func checkTenantAdmins(w *checker, t *v1alpha1.Tenant) []finding {
 	for i, access := range prefixGroups(w.platform.GroupPrefix, t.Spec.Access) {
 		if access.Group != "" && slices.Contains(w.platform.Admins, access.Group) {
 			all = append(all, makeWarning(field.NewPath("spec", "access").Index(i).Child("group"),
-				"%s is among the platform's admins, so that its members may delete the walls of tenant %s; name another group here, or take it out of platform.admins", access.Group, t.Name)...)
+				"%s is among the platform's admins, so its members may delete the walls of tenant %s; name another group here, or remove it from platform.admins", access.Group, t.Name)...)
 		}
 	}
 	return all
@@ -117,7 +117,7 @@ func checkAccessExpiry(w *checker, t *v1alpha1.Tenant) []finding {
 	for i, access := range t.Spec.Access {
 		if access.Ended(w.Now) {
 			all = append(all, makeWarning(field.NewPath("spec", "access").Index(i).Child("until"),
-				"this access ended at %s and gives nothing; remove the entry, or write a later time",
+				"this access expired at %s; remove the entry, or write a later time",
 				access.Until.UTC().Format(time.RFC3339))...)
 		}
 	}

@@ -32,7 +32,7 @@ func CheckRequest(platform *v1alpha1.PlatformSpec, tenant, name string, known fu
 	for i := len(tenant) + 1; i <= len(name); i++ {
 		if (i == len(name) || name[i] == '-') && known(name[:i]) {
 			// The message must not reveal the names of other tenants.
-			return v1alpha1.ReasonNameNotAllowed, "the platform reserves the name: choose another"
+			return v1alpha1.ReasonNameNotAllowed, "the platform reserves this name: choose another"
 		}
 	}
 	return "", ""

@@ -87,7 +87,7 @@ func convertToTyped(o runtime.Object) (runtime.Object, error) {
 		return nil, err
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, to); err != nil {
-		return nil, fmt.Errorf("reading a %s: %w", u.GetKind(), err)
+		return nil, fmt.Errorf("read a %s: %w", u.GetKind(), err)
 	}
 	return to, nil
 }

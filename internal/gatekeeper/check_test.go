@@ -181,7 +181,7 @@ var cases = map[string]struct {
 		},
 		want: []string{ReasonRequestsUnseen},
 		// The cluster does not serve certificates, so they are not reported.
-		says: []string{"leave out UPDATE of configmaps, UPDATE of httproutes, UPDATE of persistentvolumeclaims, UPDATE of secrets, UPDATE of services: they are not held"},
+		says: []string{"leave out UPDATE of configmaps, UPDATE of httproutes, UPDATE of persistentvolumeclaims, UPDATE of secrets, UPDATE of services: they are not checked"},
 	},
 	"all operations and every subresource": {
 		change: func(in *Installation) {
@@ -265,28 +265,28 @@ var cases = map[string]struct {
 			in.Exclusions = append(in.Exclusions, Exclusion{Namespaces: []string{"b*", "*-system"}, Processes: []string{"mutation-webhook", "audit"}})
 		},
 		want: []string{ReasonNamespacesExcluded},
-		says: []string{"Config/config: spec.match[2].excludedNamespaces has b*, for audit, mutation-webhook", "namespaces bank, and what is in them is not placed"},
+		says: []string{"Config/config: spec.match[2].excludedNamespaces has b*, for audit, mutation-webhook", "namespaces bank, and an object in them is not placed"},
 	},
 	"validation keeps out of what ends with op": {
 		change: func(in *Installation) {
 			in.Exclusions = []Exclusion{{Namespaces: []string{"*op"}, Processes: []string{"webhook"}}}
 		},
 		want: []string{ReasonNamespacesExcluded},
-		says: []string{"namespaces shop, and what is in them is not held"},
+		says: []string{"namespaces shop, and an object in them is not checked"},
 	},
 	"everything keeps out of what has an a": {
 		change: func(in *Installation) {
 			in.Exclusions = []Exclusion{{Namespaces: []string{"*a*"}, Processes: []string{"*"}}}
 		},
 		want: []string{ReasonNamespacesExcluded},
-		says: []string{"is neither placed nor held"},
+		says: []string{"is neither placed nor checked"},
 	},
 	"both keep out of one": {
 		change: func(in *Installation) {
 			in.Exclusions = []Exclusion{{Namespaces: []string{"bank"}, Processes: []string{"webhook", "mutation-webhook"}}}
 		},
 		want: []string{ReasonNamespacesExcluded},
-		says: []string{"is neither placed nor held"},
+		says: []string{"is neither placed nor checked"},
 	},
 }
 

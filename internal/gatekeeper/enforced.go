@@ -99,13 +99,13 @@ func (p podStatus) servesWebhook(object *unstructured.Unstructured) bool {
 func (p podStatus) explainNotEnforced(object *unstructured.Unstructured) string {
 	switch {
 	case !slices.Contains([]types.UID{"", object.GetUID()}, p.uid()):
-		return "reports one that was there before"
+		return "reports an earlier object of this name"
 	case len(p.Errors) > 0 && (isTemplate(object) || !p.Enforced):
 		// The errors of an enforced constraint have another cause: Gatekeeper generated no
 		// admission policy of the API server from it.
 		return "reports: " + p.formatErrors()
 	case p.ObservedGeneration != object.GetGeneration():
-		return fmt.Sprintf("has seen generation %d, and not yet %d", p.ObservedGeneration, object.GetGeneration())
+		return fmt.Sprintf("has observed generation %d, and not yet %d", p.ObservedGeneration, object.GetGeneration())
 	case !p.Enforced && !isTemplate(object):
 		return "does not enforce it yet"
 	default:

@@ -44,7 +44,7 @@ func TestEnforced(t *testing.T) {
   - {id: one, mutatorUID: u, enforced: true, observedGeneration: 2, operations: [mutation-webhook]}
   - {id: two, mutatorUID: u, enforced: true, observedGeneration: 2, operations: [mutation-webhook]}
   - {id: three, mutatorUID: u, enforced: true, observedGeneration: 1, operations: [mutation-webhook]}`,
-			pods: 3, says: "of 3 pods of Gatekeeper that have reported it, three has seen generation 1, and not yet 2",
+			pods: 3, says: "of 3 pods of Gatekeeper that have reported it, three has observed generation 1, and not yet 2",
 		},
 		"only the audit has reported": {
 			object: assign + meta + "  - {id: audit, mutatorUID: u, enforced: true, observedGeneration: 2, operations: [audit, mutation-status]}",
@@ -70,7 +70,7 @@ func TestEnforced(t *testing.T) {
 		},
 		"of one that was deleted": {
 			object: assign + meta + "  - {id: one, mutatorUID: before, enforced: true, observedGeneration: 2, operations: [mutation-webhook]}",
-			pods:   1, says: "one that was there before",
+			pods:   1, says: "an earlier object of this name",
 		},
 		"a constraint": {
 			object: constraint + meta + "  - {id: one, constraintUID: u, enforced: true, observedGeneration: 2, operations: [webhook]}",
@@ -98,7 +98,7 @@ func TestEnforced(t *testing.T) {
 		},
 		"a template of before": {
 			object: template + meta + "  - {id: one, templateUID: u, observedGeneration: 1, operations: [webhook]}",
-			pods:   1, says: "has seen generation 1, and not yet 2",
+			pods:   1, says: "has observed generation 1, and not yet 2",
 		},
 		"a status of another kind": {object: assign + "metadata: {name: a}\nstatus: {byPod: many}", says: "cannot be read"},
 	} {

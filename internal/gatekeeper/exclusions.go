@@ -23,8 +23,8 @@ const configObject = "Config/" + ConfigName
 // The consequences for a namespace that is excluded from the processes that croft depends on.
 const (
 	unplaced = "is not placed"
-	unheld   = "is not held against the constraints"
-	neither  = "is neither placed nor held against the constraints"
+	unheld   = "is not checked against the constraints"
+	neither  = "is neither placed nor checked against the constraints"
 )
 
 // ParseExclusions returns the exclusions of a Config, which may be nil.
@@ -64,7 +64,7 @@ func checkExclusions(in Installation) []Finding {
 		all = append(all, Finding{
 			Severity: Unsafe, Reason: ReasonNamespacesExcluded, Object: configObject,
 			Field: fmt.Sprintf("spec.match[%d].excludedNamespaces", i),
-			Message: fmt.Sprintf("has %s, for %s: that takes in the tenants' namespaces %s, and what is in them %s; take it out, or write one that does not",
+			Message: fmt.Sprintf("has %s, for %s: this includes the tenants' namespaces %s, and an object in them %s; remove it, or write one that does not include them",
 				joinNames(patterns), joinNames(exclusion.Processes), joinNames(names), undone),
 		})
 	}

@@ -15,7 +15,7 @@ func checkNamespaceSelector(w webhook, in Installation) (field, message string) 
 	}
 	selector, err := metav1.LabelSelectorAsSelector(w.namespaces)
 	if err != nil {
-		return "namespaceSelector", fmt.Sprintf("cannot be read (%v), so that croft cannot tell which pods and objects %s; put it right", err, w.describeEffect())
+		return "namespaceSelector", fmt.Sprintf("cannot be read (%v), so croft cannot determine which pods and objects %s; correct it", err, w.describeEffect())
 	}
 	requirements, _ := selector.Requirements()
 	var exempt, by, labelled []string
@@ -36,12 +36,12 @@ func checkNamespaceSelector(w webhook, in Installation) (field, message string) 
 	// Both remedies may be necessary.
 	advice := ""
 	if len(labelled) > 0 {
-		advice += fmt.Sprintf("; take the label off: kubectl label namespace %s %s-", labelled[0], IgnoreLabel)
+		advice += fmt.Sprintf("; remove the label: kubectl label namespace %s %s-", labelled[0], IgnoreLabel)
 	}
 	if len(labelled) < len(exempt) {
-		advice += "; take out of the selector what exempts them " + w.formatChartJSON("ExemptNamespacesLabels", "{}")
+		advice += "; remove the requirement that exempts them from the selector " + w.formatChartJSON("ExemptNamespacesLabels", "{}")
 	}
-	return "namespaceSelector", fmt.Sprintf("leaves out the tenants' namespaces %s, by %s: what is in them %s%s", joinNames(exempt), joinNames(by), w.describeNamespaceEffect(), advice)
+	return "namespaceSelector", fmt.Sprintf("leaves out the tenants' namespaces %s, by %s: an object in them %s%s", joinNames(exempt), joinNames(by), w.describeNamespaceEffect(), advice)
 }
 
 // buildLabels returns the labels with the one that the API server adds to every namespace.

@@ -27,7 +27,7 @@ func checkTemplatesServed(in Installation) []Finding {
 	}
 	return []Finding{{
 		Severity: Unsafe, Reason: ReasonTemplatesNotServed,
-		Message: "the API server does not serve templates.gatekeeper.sh/v1 ConstraintTemplate, which holds the rules: " + install,
+		Message: "the API server does not serve templates.gatekeeper.sh/v1 ConstraintTemplate, which contains the rules: " + install,
 	}}
 }
 
@@ -37,7 +37,7 @@ func checkMutationWebhook(in Installation) []Finding {
 	}
 	return []Finding{{
 		Severity: Unsafe, Reason: ReasonMutationWebhookMissing,
-		Message: "no MutatingWebhookConfiguration has the webhook " + MutationWebhook + ": pods come in as their authors wrote them; switch mutation on (chart: --set disableMutation=false)",
+		Message: "no MutatingWebhookConfiguration has the webhook " + MutationWebhook + ": pods are created as their authors wrote them; enable mutation (chart: --set disableMutation=false)",
 	}}
 }
 
@@ -47,7 +47,7 @@ func checkValidationWebhook(in Installation) []Finding {
 	}
 	return []Finding{{
 		Severity: Unsafe, Reason: ReasonValidationWebhookMissing,
-		Message: "no ValidatingWebhookConfiguration has the webhook " + ValidationWebhook + ": constraints deny nothing; switch validation on (chart: --set disableValidatingWebhook=false)",
+		Message: "no ValidatingWebhookConfiguration has the webhook " + ValidationWebhook + ": constraints deny nothing; enable validation (chart: --set disableValidatingWebhook=false)",
 	}}
 }
 
@@ -63,7 +63,7 @@ func checkLabelWebhook(in Installation) []Finding {
 	}
 	f := Finding{
 		Severity: Advice, Reason: ReasonLabelUnguarded, Object: formatValidatingName(in.Validating), Field: "webhooks",
-		Message: "has no " + LabelWebhook + ": every user who may label a namespace can exempt it with " + IgnoreLabel + "; put the webhook back, as the chart has it",
+		Message: "has no " + LabelWebhook + ": every user who may label a namespace can exempt it with " + IgnoreLabel + "; restore the webhook, as in the chart",
 	}
 	if w != nil {
 		f.Field = "webhooks[" + LabelWebhook + "].failurePolicy"

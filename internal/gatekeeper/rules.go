@@ -20,9 +20,9 @@ func checkFailurePolicy(w webhook, _ Installation) (field, message string) {
 	if w.failurePolicy == admissionv1.Fail {
 		return "", ""
 	}
-	what := "pods come in as their authors wrote them, on any node"
+	what := "pods are created as their authors wrote them, on any node"
 	if !w.mutates {
-		what = "what constraints forbid comes in"
+		what = "objects that constraints forbid are admitted"
 	}
 	return "failurePolicy", fmt.Sprintf("is %s: while Gatekeeper does not answer, %s; set it to Fail %s", w.failurePolicy, what, w.formatChartOption("FailurePolicy", "Fail"))
 }
@@ -33,9 +33,9 @@ func checkTimeout(w webhook, _ Installation) (field, message string) {
 	}
 	what := "refused"
 	if w.failurePolicy != admissionv1.Fail {
-		what = "let in unseen"
+		what = "admitted unchecked"
 	}
-	return "timeoutSeconds", fmt.Sprintf("is %d: what a busy Gatekeeper does not answer for by then is %s; give it %d or more %s",
+	return "timeoutSeconds", fmt.Sprintf("is %d: a request that a busy Gatekeeper does not answer in this time is %s; set it to %d or more %s",
 		w.timeoutSeconds, what, leastTimeout, w.formatChartOption("TimeoutSeconds", fmt.Sprint(leastTimeout)))
 }
 
@@ -46,7 +46,7 @@ func checkReinvocation(w webhook, _ Installation) (field, message string) {
 	if !w.mutates || w.reinvocationPolicy == admissionv1.IfNeededReinvocationPolicy {
 		return "", ""
 	}
-	return "reinvocationPolicy", fmt.Sprintf("is %s: a pod that another webhook changes afterwards is refused where it could be put right; set it to IfNeeded %s",
+	return "reinvocationPolicy", fmt.Sprintf("is %s: a pod that another webhook changes afterwards is refused although it could be corrected; set it to IfNeeded %s",
 		w.reinvocationPolicy, w.formatChartOption("ReinvocationPolicy", "IfNeeded"))
 }
 
@@ -54,7 +54,7 @@ func checkObjectSelector(w webhook, _ Installation) (field, message string) {
 	if w.objects == nil || len(w.objects.MatchLabels)+len(w.objects.MatchExpressions) == 0 {
 		return "", ""
 	}
-	return "objectSelector", fmt.Sprintf("selects by labels, which tenants give their objects themselves: those that it leaves out %s; empty it %s",
+	return "objectSelector", fmt.Sprintf("selects by labels, which tenants set on their objects: objects that it leaves out %s; empty it %s",
 		w.describeEffect(), w.formatChartJSON("ObjectSelector", "{}"))
 }
 
@@ -68,7 +68,7 @@ func checkConditions(w webhook, _ Installation) (field, message string) {
 	for _, c := range w.conditions {
 		names = append(names, c.Name)
 	}
-	return "matchConditions", fmt.Sprintf("has %s, which croft cannot judge: requests that they leave out %s; see that none is a tenant's, or drop them %s",
+	return "matchConditions", fmt.Sprintf("has %s, which croft cannot evaluate: requests that they leave out %s; make sure that none comes from a tenant, or remove them %s",
 		joinNames(names), w.describeEffect(), w.formatChartJSON("MatchConditions", "[]"))
 }
 
@@ -90,7 +90,7 @@ func checkDebugContainers(w webhook, in Installation) (field, message string) {
 	if !w.mutates || len(w.findUnmatchedRequests(in, debugged)) == 0 {
 		return "", ""
 	}
-	return "rules", "leave out UPDATE of pods/ephemeralcontainers: debug containers with another pull policy than the tenant's are refused where they could be put right; " +
+	return "rules", "leave out UPDATE of pods/ephemeralcontainers: debug containers with another pull policy than the tenant's are refused although they could be corrected; " +
 		"add it to the resources (the chart's default mutatingWebhookSubResources has it)"
 }
 

@@ -94,7 +94,7 @@ func (w webhook) describeEffect() string {
 	if w.mutates {
 		return "are not placed"
 	}
-	return "are not held against the constraints"
+	return "are not checked against the constraints"
 }
 
 func (w webhook) describeNamespaceEffect() string {

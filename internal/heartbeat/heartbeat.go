@@ -88,7 +88,7 @@ func (b Beat) Describe(now time.Time) string {
 	case b.Hidden:
 		return fmt.Sprintf("unknown: you may not read the Lease %s/%s", v1alpha1.SystemNamespace, Name)
 	case b.At.IsZero():
-		return "no operator has been seen"
+		return "no operator has run yet"
 	case b.IsAlive(now):
 		return "alive, " + formatAge(now, b.At) + " ago"
 	case b.Holder == "":

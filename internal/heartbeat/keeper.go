@@ -87,8 +87,8 @@ func (k *Keeper) writeBeat(ctx context.Context) {
 	case k.failing || ctx.Err() != nil:
 	case apierrors.IsNotFound(err):
 		k.failing = true
-		k.Log.Info("no heartbeat: there is no namespace " + v1alpha1.SystemNamespace + ", which `croft install` makes; " +
-			"without it `croft status`, `croft doctor` and `croft apply` take this operator for dead")
+		k.Log.Info("no heartbeat: there is no namespace " + v1alpha1.SystemNamespace + ", which `croft install` creates; " +
+			"without a heartbeat `croft status`, `croft doctor` and `croft apply` consider this operator dead")
 	default:
 		k.failing = true
 		k.Log.Error(err, "the heartbeat cannot be written; it is tried again, and failures are not logged again before it succeeds")
@@ -103,7 +103,7 @@ func (k *Keeper) withdrawBeat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
 	if _, err := k.applyLease(ctx, "", k.last); err != nil && !apierrors.IsConflict(err) {
-		k.Log.Info("the heartbeat could not be taken back: it grows old by itself", "error", err.Error())
+		k.Log.Info("the heartbeat could not be withdrawn: it expires with time", "error", err.Error())
 	}
 	return nil
 }

@@ -42,8 +42,8 @@ const leaveOut = "leave it out"
 var elsewhere = []string{
 	"becomes part of a name; write lower-case",
 	"; declare it, or name another",
-	"says role or instanceProfile",
-	"needs to know how long it may last",
+	"sets role or instanceProfile",
+	"needs a grace period",
 	"set exactly one of group and user",
 	"set exactly one of git and oci",
 	"the pool has no secondaryNetworks to wait for",
@@ -256,13 +256,13 @@ func TestMessagesOfTypes(t *testing.T) {
 		"tenants: {shop: {pool: jobs, policy: {doNotDisrupt: \"yes\"}}}":                     `tenants.shop.policy.doNotDisrupt: must be true or false; write true, not the text "yes"`,
 		"tenants: {shop: {pool: jobs, policy: {shareWith: [{group: a, user: b}]}}}":          `tenants.shop.policy.shareWith[0]: set exactly one of group, user and serviceAccount`,
 		"tenants: {shop: {pool: jobs, policy: {shareWith: [{serviceAccount: prometheus}]}}}": `tenants.shop.policy.shareWith[0].serviceAccount: "prometheus" must be NAMESPACE/NAME, such as monitoring/prometheus, or NAMESPACE/*`,
-		"tenants: {shop: {pool: jobs, policy: {cloudIdentities: ['arn:*:role/x']}}}":         `tenants.shop.policy.cloudIdentities[0]: "arn:*:role/x" must be an identity, or the beginning of some with a trailing "*", such as arn:aws:iam::111122223333:role/shop-*`,
+		"tenants: {shop: {pool: jobs, policy: {cloudIdentities: ['arn:*:role/x']}}}":         `tenants.shop.policy.cloudIdentities[0]: "arn:*:role/x" must be an identity, or the beginning of identities with a trailing "*", such as arn:aws:iam::111122223333:role/shop-*`,
 		"tenants: {shop: {pool: jobs, policy: {clusterIPs: [10.0.0.0/8]}}}":                  `tenants.shop.policy.clusterIPs[0]: "10.0.0.0/8" must be an IP address, such as 10.100.7.7, or "*" for any`,
 		"tenants: {shop: {pool: jobs, policy: {doNotDisrupt: maybe}}}":                       `tenants.shop.policy.doNotDisrupt: must be true or false, not the text "maybe"`,
 		"tenants: {shop: {pool: jobs, quota: {pods: 1.5}}}":                                  `tenants.shop.quota.pods: pods is counted in whole numbers; write 2, not 1.5`,
 		"tenants: {shop: {pool: jobs, quota: {cpu: 1.5}}}":                                   `tenants.shop.quota.cpu: the number 1.5 must be in quotes, or written 1500m`,
 		"tenants: {shop: {pool: jobs, namespaces: 5}}":                                       `tenants.shop.namespaces: must be a list; write ["5"]`,
-		"tenants: {shop: {pool: ''}}":                                                        `tenants.shop.pool: must not be empty; write what you need`,
+		"tenants: {shop: {pool: ''}}":                                                        `tenants.shop.pool: must not be empty; set a value`,
 		"pools: {jobs: {budgets: [{nodes: 3}]}}\ntenants: {shop: {pool: jobs}}":              `pools.jobs.budgets[0].nodes: must be text; put it in quotes: "3"`,
 	} {
 		if !strings.HasPrefix(input, "pools") {
@@ -274,5 +274,5 @@ func TestMessagesOfTypes(t *testing.T) {
 		}
 	}
 	problems := read("platform: {clusterName: '', nodeClass: {kwok: {}}}\n")
-	manifest.Expect(t, problems, "croft.yaml:1: platform.clusterName: must not be empty; write what you need")
+	manifest.Expect(t, problems, "croft.yaml:1: platform.clusterName: must not be empty; set a value")
 }

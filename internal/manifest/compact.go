@@ -44,7 +44,7 @@ func (r *reader) readSection(kind string, key, body *yaml.Node) {
 			r.expandEntry(kind, name.Value, name, body.Content[i+1], joinPath(key.Value, name.Value))
 		}
 	case body.ShortTag() != "!!null":
-		r.reportUnreadable(key.Line, key.Value, "must be a mapping from names to what each one is, not %s", wording.Describe(decodeNode(body)))
+		r.reportUnreadable(key.Line, key.Value, "must be a mapping from names to their settings, not %s", wording.Describe(decodeNode(body)))
 	}
 }
 

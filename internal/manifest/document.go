@@ -18,7 +18,7 @@ const maxAliased = 1_000_000
 func simplifyDocument(file string, doc *yaml.Node) Problems {
 	s := simplifier{file: file, sizes: map[*yaml.Node]int{}}
 	if size := s.simplifyNode(doc, nil); len(s.sizes) > 0 && max(size, s.merged) > maxAliased {
-		s.reportProblem(doc, nil, "the aliases in this document stand for more than %d values; write out what you need", maxAliased)
+		s.reportProblem(doc, nil, "the aliases in this document expand to more than %d values; write the values without aliases", maxAliased)
 		doc.Content = nil
 	}
 	return s.problems
@@ -94,7 +94,7 @@ func (s *simplifier) resolveAlias(at **yaml.Node, path *trail) int {
 	}
 	size := s.simplifyNode(n, path)
 	if size == unfinished {
-		s.reportProblem(*at, path, "the alias *%s stands inside of what it stands for; write out what you need", (*at).Value)
+		s.reportProblem(*at, path, "the alias *%s refers to itself; write the values without this alias", (*at).Value)
 		n, size = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: (*at).Line}, 1
 	}
 	*at = n
@@ -125,13 +125,13 @@ func (s *simplifier) simplifyEntries(n *yaml.Node, path *trail) int {
 			merges = append(merges, value)
 			continue
 		case key.ShortTag() == "!!null":
-			s.reportProblem(key, path, "there is no key before the ':'; one called null or ~ must be in quotes")
+			s.reportProblem(key, path, "there is no key before the ':'; a key with the name null or ~ must be in quotes")
 			continue
 		}
 		at := &trail{up: path, key: key.Value}
 		size = capSize(size + s.resolveAlias(&value, at))
 		if line, twice := lines[key.Value]; twice {
-			s.reportProblem(key, at, "written twice, on line %d already; keep one of them", line)
+			s.reportProblem(key, at, "is set twice, first on line %d; keep one of them", line)
 			continue
 		}
 		lines[key.Value] = key.Line
@@ -175,7 +175,7 @@ func (s *simplifier) mergeEntries(n, from *yaml.Node, lines map[string]int, path
 // checkTag refuses types that JSON, and so the API server, does not have.
 func (s *simplifier) checkTag(n *yaml.Node, path *trail) {
 	if tag := n.ShortTag(); !strings.HasPrefix(tag, "!!") || tag == "!!binary" {
-		s.reportProblem(n, path, "the tag %s means nothing here; leave it out", tag)
+		s.reportProblem(n, path, "croft does not support the YAML tag %s; leave it out", tag)
 	}
 }
 

@@ -29,7 +29,7 @@ func (c *compiledSchema) explainError(e *field.Error, obj map[string]any) string
 	}
 	switch e.Type {
 	case field.ErrorTypeRequired:
-		return "is missing, and must be set"
+		return "is required, but missing"
 	case field.ErrorTypeTypeInvalid:
 		return explainWrongType(at, schema, key, v)
 	case field.ErrorTypeNotSupported:
@@ -39,7 +39,7 @@ func (c *compiledSchema) explainError(e *field.Error, obj map[string]any) string
 	case field.ErrorTypeTooMany:
 		return explainTooMany(v, bounds)
 	case field.ErrorTypeDuplicate:
-		return "stands twice in the list; leave out one " + wording.Text(e.BadValue)
+		return "is twice in the list; leave out one " + wording.Text(e.BadValue)
 	default:
 		return explainOutOfBounds(at, schema, bounds, key, v)
 	}
@@ -58,7 +58,7 @@ func (c *compiledSchema) explainRule(e *field.Error) string {
 		}
 		return e.Detail
 	}
-	return "is too large or too unusual to be checked; write it in a simpler way"
+	return "is too large or too complex to be checked; write it in a simpler way"
 }
 
 // explainWrongType names the required type and, if possible, the accepted notation of the same value.
@@ -93,7 +93,7 @@ func explainWrongType(at place, schema *structural.Structural, key string, v any
 		return fmt.Sprintf("must be text; put it in quotes: %q", wording.Text(v))
 	}
 	if hint := describeForm(schema); hint != "" {
-		return fmt.Sprintf("%s will not do; write %s", wording.Describe(v), hint)
+		return fmt.Sprintf("%s is not allowed; write %s", wording.Describe(v), hint)
 	}
 	return fmt.Sprintf("must be text, not %s", wording.Describe(v))
 }
@@ -147,7 +147,7 @@ func explainUnsupported(v any, enum []structural.JSON) string {
 	if like, ok := wording.Nearest(wording.Text(v), known); ok {
 		return fmt.Sprintf("%q is not one of %s; did you mean %s?", wording.Text(v), wording.Enumerate(known, "and"), like)
 	}
-	return fmt.Sprintf("%q will not do; write %s", wording.Text(v), wording.Enumerate(known, "or"))
+	return fmt.Sprintf("%q is not allowed; write %s", wording.Text(v), wording.Enumerate(known, "or"))
 }
 
 func listAllowed(enum []structural.JSON) []string {
@@ -175,15 +175,15 @@ func explainOutOfBounds(at place, schema *structural.Structural, bounds *structu
 		return explainInvalidQuantity(key, v)
 	case bounds.MinLength != nil || bounds.MinItems != nil:
 		if at.canBeRemoved() {
-			return "must not be empty; leave it out, or write what you need"
+			return "must not be empty; leave it out, or set a value"
 		}
-		return "must not be empty; write what you need"
+		return "must not be empty; set a value"
 	case bounds.Minimum != nil && bounds.Maximum != nil:
 		return fmt.Sprintf("must be from %v to %v, not %s", *bounds.Minimum, *bounds.Maximum, wording.Text(v))
 	case bounds.Minimum != nil:
 		return fmt.Sprintf("must be at least %s, not %s", wording.Text(*bounds.Minimum), wording.Text(v))
 	default:
-		return fmt.Sprintf("%s will not do here", wording.Describe(v))
+		return fmt.Sprintf("%s is not allowed here", wording.Describe(v))
 	}
 }
 
@@ -228,7 +228,7 @@ func explainUnknownField(name string, known []string) string {
 	if len(known) == 0 {
 		return "there is no such field; nothing can be set here"
 	}
-	return "there is no such field; there are " + wording.Enumerate(known, "and")
+	return "there is no such field; the fields are " + wording.Enumerate(known, "and")
 }
 
 func listFields(schema *structural.Structural) []string {

@@ -41,7 +41,7 @@ func cleanMetadata(declared map[string]any) (string, []issue) {
 	}
 	name, ok := clean["name"].(string)
 	if !ok || name == "" {
-		issues = append(issues, issue{"metadata.name", "every object needs a name; one of digits alone must be in quotes"})
+		issues = append(issues, issue{"metadata.name", "every object needs a name; a name of digits must be in quotes"})
 		delete(clean, "name")
 	}
 	declared["metadata"] = clean

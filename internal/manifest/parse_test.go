@@ -37,10 +37,10 @@ func unreadable() []badInput {
 		{"no version", "kind: Tenant\n", []string{"croft.yaml:1: croft reads Platform, Pool, Tenant and SecondaryNetwork of croft.dev/v1alpha1, not Tenant of nothing"}},
 		{"a kind that is none", "kind: {a: b}\napiVersion: croft.dev/v1alpha1\n", []string{"croft.yaml:1: croft reads Platform, Pool, Tenant and SecondaryNetwork of croft.dev/v1alpha1, not {a: b} of croft.dev/v1alpha1"}},
 		{"croft's own kind", "kind: TenantRules\napiVersion: croft.dev/v1alpha1\n", []string{"croft.yaml:1: croft reads Platform, Pool, Tenant and SecondaryNetwork of croft.dev/v1alpha1, not TenantRules of croft.dev/v1alpha1"}},
-		{"an alias bomb", aliasBomb(), []string{"croft.yaml:1: the aliases in this document stand for more than 1000000 values; write out what you need"}},
-		{"a merge bomb", mergeBomb(), []string{"croft.yaml:1: the aliases in this document stand for more than 1000000 values; write out what you need"}},
+		{"an alias bomb", aliasBomb(), []string{"croft.yaml:1: the aliases in this document expand to more than 1000000 values; write the values without aliases"}},
+		{"a merge bomb", mergeBomb(), []string{"croft.yaml:1: the aliases in this document expand to more than 1000000 values; write the values without aliases"}},
 		{"an endless alias", "pools: &a\n  jobs: *a\n", []string{
-			"croft.yaml:2: pools.jobs: the alias *a stands inside of what it stands for; write out what you need"}},
+			"croft.yaml:2: pools.jobs: the alias *a refers to itself; write the values without this alias"}},
 		{"an unknown alias", "pools: *a\n", []string{"croft.yaml: not YAML: unknown anchor 'a' referenced"}},
 	}
 }
@@ -50,27 +50,27 @@ var invalidByThemselves = []badInput{
 	{"an unknown section", "tenant: {}\n", []string{
 		"croft.yaml:7: tenant: there is no such field; did you mean tenants?"}},
 	{"a section that is a list", "tenants: [shop]\n", []string{
-		"croft.yaml:7: tenants: must be a mapping from names to what each one is, not a list"}},
+		"croft.yaml:7: tenants: must be a mapping from names to their settings, not a list"}},
 	{"an unknown field with one like it", "pools:\n  jobs:\n    emtpyTTL: 10m\n", []string{
 		"croft.yaml:9: pools.jobs.emtpyTTL: there is no such field; did you mean emptyTTL?"}},
 	{"an unknown field with none like it", "pools:\n  jobs:\n    instances: {zones: [a]}\n", []string{
-		"croft.yaml:9: pools.jobs.instances.zones: there is no such field; there are architectures, capacityTypes, instanceTypes and requirements"}},
+		"croft.yaml:9: pools.jobs.instances.zones: there is no such field; the fields are architectures, capacityTypes, instanceTypes and requirements"}},
 	{"an unknown field where there is none", "pools:\n  jobs:\n    nodeClass: {kwok: {size: 1}}\n", []string{
 		"croft.yaml:9: pools.jobs.nodeClass.kwok.size: there is no such field; nothing can be set here"}},
 	{"a duplicate key", "pools:\n  jobs: {}\n  apps: {}\n  jobs: {}\n", []string{
-		"croft.yaml:10: pools.jobs: written twice, on line 8 already; keep one of them"}},
+		"croft.yaml:10: pools.jobs: is set twice, first on line 8; keep one of them"}},
 	{"a key that is none", "pools:\n  ? [a]\n  : {}\n  null: {}\n", []string{
 		"croft.yaml:8: pools: a key must be a plain word",
-		"croft.yaml:10: pools: there is no key before the ':'; one called null or ~ must be in quotes"}},
+		"croft.yaml:10: pools: there is no key before the ':'; a key with the name null or ~ must be in quotes"}},
 	{"a tag", "pools:\n  jobs: {costCode: !secret abc}\n", []string{
-		"croft.yaml:8: pools.jobs.costCode: the tag !secret means nothing here; leave it out"}},
+		"croft.yaml:8: pools.jobs.costCode: croft does not support the YAML tag !secret; leave it out"}},
 	{"a merge of something else", "pools:\n  <<: 5\n  <<: [6]\n  jobs: {}\n", []string{
 		"croft.yaml:8: pools: << takes a mapping or a list of mappings",
 		"croft.yaml:9: pools: << takes a mapping or a list of mappings"}},
 	{"a pool that is a text", "pools:\n  jobs: large\n", []string{
 		`croft.yaml:8: pools.jobs: must be a mapping, such as {key: value}, not the text "large"`}},
 	{"a duration without a unit", "pools:\n  jobs:\n    emptyTTL: 10\n", []string{
-		"croft.yaml:9: pools.jobs.emptyTTL: the number 10 will not do; write a duration with its unit, such as 30s, 10m or 168h, or Never"}},
+		"croft.yaml:9: pools.jobs.emptyTTL: the number 10 is not allowed; write a duration with its unit, such as 30s, 10m or 168h, or Never"}},
 	{"a duration below zero", "pools:\n  jobs:\n    emptyTTL: -5m\n", []string{
 		`croft.yaml:9: pools.jobs.emptyTTL: "-5m" must be a duration with its unit, such as 30s, 10m or 168h, or Never`}},
 	{"a bad quantity", "pools:\n  jobs:\n    limits:\n      cpu: 1oo\n      memory: 0.5\n      nvidia.com/gpu: 1e1.5\n      pods: [1]\n", []string{
@@ -83,7 +83,7 @@ var invalidByThemselves = []badInput{
 	{"values of other types", "pools:\n  jobs:\n    costCode: 1234\n    weight: heavy\n    consolidation: [a]\n    tags: {a: {b: c}}\n    budgets: 10%\n    secondaryNetworks: {a: b}\n", []string{
 		`croft.yaml:9: pools.jobs.costCode: must be text; put it in quotes: "1234"`,
 		`croft.yaml:10: pools.jobs.weight: must be a whole number, not the text "heavy"`,
-		`croft.yaml:11: pools.jobs.consolidation: a list will not do; write WhenEmpty or WhenEmptyOrUnderutilized`,
+		`croft.yaml:11: pools.jobs.consolidation: a list is not allowed; write WhenEmpty or WhenEmptyOrUnderutilized`,
 		`croft.yaml:12: pools.jobs.tags.a: must be text, not a mapping`,
 		`croft.yaml:13: pools.jobs.budgets: must be a list, such as [{nodes: …}], not the text "10%"`,
 		`croft.yaml:14: pools.jobs.secondaryNetworks: must be a list, such as [a, b], not a mapping`}},
@@ -91,15 +91,15 @@ var invalidByThemselves = []badInput{
 		"croft.yaml:9: pools.jobs.weight: must be from 1 to 100, not 500",
 		"croft.yaml:10: pools.jobs.instances.capacityTypes: has 4 entries; write at most 3",
 		`croft.yaml:10: pools.jobs.instances.capacityTypes[0]: "spott" is not one of on-demand, spot and reserved; did you mean spot?`,
-		`croft.yaml:10: pools.jobs.instances.capacityTypes[1]: "cheap" will not do; write on-demand, spot or reserved`,
-		"croft.yaml:10: pools.jobs.instances.capacityTypes[3]: stands twice in the list; leave out one spot",
-		"croft.yaml:10: pools.jobs.instances.instanceTypes: must not be empty; leave it out, or write what you need",
+		`croft.yaml:10: pools.jobs.instances.capacityTypes[1]: "cheap" is not allowed; write on-demand, spot or reserved`,
+		"croft.yaml:10: pools.jobs.instances.capacityTypes[3]: is twice in the list; leave out one spot",
+		"croft.yaml:10: pools.jobs.instances.instanceTypes: must not be empty; leave it out, or set a value",
 		"croft.yaml:11: pools.jobs.secondaryNetworks: has 15 entries; write at most 14"}},
 	{"rules of the schema", "pools:\n  jobs:\n    costCode: -x\n    budgets: [{nodes: 10%, schedule: \"* * * * *\"}]\n    instances:\n      requirements: [{key: a, operator: In}, {operator: Gt, values: [x]}]\n", []string{
 		"croft.yaml:9: pools.jobs.costCode: becomes a label: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit",
 		"croft.yaml:10: pools.jobs.budgets[0]: schedule and duration go together",
 		"croft.yaml:12: pools.jobs.instances.requirements[0]: In, NotIn, Gt and Lt need values; Exists and DoesNotExist take none",
-		"croft.yaml:12: pools.jobs.instances.requirements[1].key: is missing, and must be set"}},
+		"croft.yaml:12: pools.jobs.instances.requirements[1].key: is required, but missing"}},
 	{"a tenant without a pool", "tenants:\n  shop:\n", []string{
 		"croft.yaml:8: tenants.shop: set exactly one of pool and pools"}},
 	{"not a DNS label", "tenants:\n  My_Shop: {pool: jobs}\n", []string{
@@ -116,18 +116,18 @@ var invalidByThemselves = []badInput{
 		`croft.yaml:9: tenants.shop.domains[2]: "*.org" must be a domain in lower case, such as shop.example.org or *.shop.example.org`,
 		`croft.yaml:9: tenants.shop.domains[3]: "a.*.org" must be a domain in lower case, such as shop.example.org or *.shop.example.org`}},
 	{"access for everybody", "pools: {jobs: }\ntenants:\n  shop: {pool: jobs, access: [{group: \"system:authenticated\", role: viewer}, {group: a, user: b, role: viewer}]}\n", []string{
-		"croft.yaml:9: tenants.shop.access[0].group: groups that begin with system: are Kubernetes' own and hold everybody or nobody you want: name a group of your identity provider",
+		"croft.yaml:9: tenants.shop.access[0].group: groups that begin with system: belong to Kubernetes, and their members are not the people of one team: name a group of your identity provider",
 		"croft.yaml:9: tenants.shop.access[1]: set exactly one of group and user"}},
 	{"pods outside of their network", "secondaryNetworks:\n  data: {zones: [{zone: a, subnet: s, cidr: 10.0.0.0/24, podCIDR: 10.1.0.0/26, gateway: 10.0.0.999}]}\n", []string{
 		"croft.yaml:8: secondaryNetworks.data.zones[0]: podCIDR must lie within cidr",
 		`croft.yaml:8: secondaryNetworks.data.zones[0].gateway: "10.0.0.999" must be an IP address, such as 10.0.4.1`}},
 	{"metadata", "---\napiVersion: croft.dev/v1alpha1\nkind: Tenant\nmetadata:\n  name: shop\n  lables: {a: b}\n  namespace: x\n  labels: {a: 1}\nspec: {pools: jobs}\n", []string{
 		"croft.yaml:12: Tenant/shop: metadata.lables: there is no such field; did you mean labels?",
-		"croft.yaml:13: Tenant/shop: metadata.namespace: there is no such field; there are annotations, labels and name",
+		"croft.yaml:13: Tenant/shop: metadata.namespace: there is no such field; the fields are annotations, labels and name",
 		"croft.yaml:14: Tenant/shop: metadata.labels: must be a mapping from text to text; put numbers and true or false in quotes",
 		"croft.yaml:15: Tenant/shop: spec.pools: must be a list; write [jobs]"}},
 	{"no name", "---\napiVersion: croft.dev/v1alpha1\nkind: Tenant\nmetadata: {}\nspec: {pool: jobs, pools: [jobs]}\n---\napiVersion: croft.dev/v1alpha1\nkind: Pool\n", []string{
-		"croft.yaml:10: Tenant: metadata.name: every object needs a name; one of digits alone must be in quotes",
+		"croft.yaml:10: Tenant: metadata.name: every object needs a name; a name of digits must be in quotes",
 		"croft.yaml:11: Tenant: spec: set exactly one of pool and pools",
 		"croft.yaml:13: Pool: metadata: must be a mapping with the object's name, such as {name: shop}"}},
 	{"a platform by another name", "---\napiVersion: croft.dev/v1alpha1\nkind: Platform\nmetadata: {name: main}\nspec: {clusterName: a, nodeClass: {kwok: {}}}\n", []string{

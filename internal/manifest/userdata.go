@@ -28,14 +28,14 @@ func (r *reader) loadUserData(spec any) []issue {
 	case !ok || path == "":
 		return wrong("must be the path of a file, relative to this one")
 	case r.open == nil:
-		return wrong("can only be read where croft.yaml is a file; write the text itself as userData")
+		return wrong("can only be read if croft.yaml is a file; write the text itself as userData")
 	}
 	text, err := r.open(path)
 	switch {
 	case err != nil:
 		return wrong(err.Error())
 	case len(text) == 0 || !utf8.Valid(text):
-		return wrong(path + " holds no text; name another file")
+		return wrong(path + " is empty, or not a text file; name another file")
 	}
 	class["userData"] = string(text)
 	return nil

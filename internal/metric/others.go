@@ -43,7 +43,7 @@ func Others() []Metric {
 				{"error_type", "`invalid_error` for an ordinary refusal; `compile_error`, `out_of_budget`"},
 				{"enforcement_action", "`deny`, `warn` or `audit`"},
 			},
-			Help: "Requests that a validating admission policy refused, warned of or could not judge.",
+			Help: "Requests that a validating admission policy refused, warned of or could not evaluate.",
 		},
 		{
 			Name: "apiserver_admission_controller_admission_duration_seconds", Type: Histogram, Process: APIServer,

@@ -21,7 +21,7 @@ var (
 	Repairs = Metric{
 		Name: "croft_repairs_total", Type: Counter, Process: Operator,
 		Labels: []Label{{"tenant", "empty for objects of the platform and of pools"}, {Name: "kind"}},
-		Help:   "Objects that somebody had changed or deleted and that croft put back.",
+		Help:   "Objects that were changed or deleted, and that croft restored.",
 	}
 	// Retries counts lost races.
 	Retries = Metric{
@@ -30,7 +30,7 @@ var (
 			{"controller", "`platform`, `pool`, `tenant` or `secondarynetwork`"},
 			{"reason", "`conflict`, `not_found`, `already_exists` or `kind_pending` (Gatekeeper is late)"},
 		},
-		Help: "Reconciles that lost a race with another writer and were tried again.",
+		Help: "Reconciles that conflicted with another writer and were retried.",
 	}
 	// SharesMoved counts changes of the division of quotas.
 	SharesMoved = Metric{
@@ -84,8 +84,8 @@ var (
 	// PolicyInfo maps admission policies to walls.
 	PolicyInfo = Metric{
 		Name: "croft_policy_info", Type: Gauge, Process: Operator,
-		Labels: []Label{{"policy", "a ValidatingAdmissionPolicy of croft's"}, {"wall", "its wall; `shared` if several have rules in it"}},
-		Help:   "Always 1: an admission policy of croft's that is in the cluster, to join the API server's metrics with.",
+		Labels: []Label{{"policy", "a ValidatingAdmissionPolicy of croft"}, {"wall", "its wall; `shared` if several have rules in it"}},
+		Help:   "Always 1: an admission policy of croft in the cluster, for joins with the API server's metrics.",
 	}
 	// PolicyWarnings counts type-checking warnings.
 	PolicyWarnings = Metric{
@@ -114,7 +114,7 @@ var (
 		Name: "croft_interfaces", Type: Gauge, Process: Operator,
 		Labels: []Label{{Name: "network"}, {"state", "`attached`, `attaching`, `available` (not attached yet) or " +
 			"`orphaned` (no NodeClaim has it; it is deleted after two minutes)"}},
-		Help: "Network interfaces that croft made for secondary networks.",
+		Help: "Network interfaces that croft created for secondary networks.",
 	}
 	// AttachSeconds is how long nodes wait for their interfaces.
 	AttachSeconds = Metric{
@@ -132,7 +132,7 @@ var (
 	NetworksWaiting = Metric{
 		Name: "croft_node_networks_waiting_since_timestamp_seconds", Type: Gauge, Process: Operator, Labels: []Label{{Name: "pool"}},
 		Help: "Unix time at which the pool's oldest node with the startup taint of secondary networks was registered; " +
-			"there only while one has it.",
+			"absent if no node has it.",
 	}
 	// NetworkUsed is the number of addresses that pods have.
 	NetworkUsed = Metric{
@@ -147,7 +147,7 @@ var (
 	// EC2Calls counts calls of EC2's API.
 	EC2Calls = Metric{
 		Name: "croft_ec2_calls_total", Type: Counter, Process: Operator,
-		Labels: []Label{{Name: "action"}, {"result", "`ok`, `error`, `throttled`, or `deferred`: not made, to stay below " +
+		Labels: []Label{{Name: "action"}, {"result", "`ok`, `error`, `throttled`, or `deferred`: not sent, to stay below " +
 			"the limits of the API"}},
 		Help: "Calls of EC2's API for network interfaces.",
 	}

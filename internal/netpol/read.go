@@ -60,7 +60,7 @@ func TakeSnapshot(ctx context.Context, c client.Reader) (*Snapshot, error) {
 	}
 	var policies networkingv1.NetworkPolicyList
 	if err := c.List(ctx, &policies); err != nil {
-		return nil, fmt.Errorf("reading network policies: %w", err)
+		return nil, fmt.Errorf("read network policies: %w", err)
 	}
 	s := &Snapshot{}
 	for i := range policies.Items {
@@ -104,7 +104,7 @@ func TakeSnapshot(ctx context.Context, c client.Reader) (*Snapshot, error) {
 func listNamespaces(ctx context.Context, c client.Reader) (map[string]corev1.Namespace, error) {
 	var all corev1.NamespaceList
 	if err := c.List(ctx, &all); err != nil {
-		return nil, fmt.Errorf("reading namespaces: %w", err)
+		return nil, fmt.Errorf("read namespaces: %w", err)
 	}
 	byName := make(map[string]corev1.Namespace, len(all.Items))
 	for _, n := range all.Items {
@@ -129,7 +129,7 @@ func (s *Snapshot) addKind(ctx context.Context, c client.Reader, kind schema.Gro
 	if err := c.List(ctx, all); meta.IsNoMatchError(err) {
 		return false, nil
 	} else if err != nil {
-		return false, fmt.Errorf("reading %s of %s: %w", kind.Kind, kind.Group, err)
+		return false, fmt.Errorf("read %s of %s: %w", kind.Kind, kind.Group, err)
 	}
 	for i := range all.Items {
 		s.Policies = append(s.Policies, &all.Items[i])

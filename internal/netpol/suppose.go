@@ -51,7 +51,7 @@ func (n *namespace) add(o client.Object, sets *calico.Sets) error {
 		}
 		n.calico = append(slices.Clone(n.calico), p)
 	default:
-		return fmt.Errorf("%T is no policy of a namespace", o)
+		return fmt.Errorf("%T is not a policy of a namespace", o)
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func (n *namespace) remove(o client.Object, _ *calico.Sets) error {
 		name := calico.FormatName(o)
 		n.calico = slices.DeleteFunc(slices.Clone(n.calico), func(p *calico.Policy) bool { return p.Name == name })
 	default:
-		return fmt.Errorf("%T is no policy of a namespace", o)
+		return fmt.Errorf("%T is not a policy of a namespace", o)
 	}
 	return nil
 }

@@ -176,7 +176,7 @@ func TestElevation(t *testing.T) {
 		{"for very short", func(e *v1alpha1.Elevation) { e.Spec.Duration.Duration = time.Minute }, "must be between 15m and 24h"},
 		{"approved beforehand", func(e *v1alpha1.Elevation) { e.Spec.ApprovedBy = "ann" }, "[approved-by]"},
 		{"a role beyond operator", func(e *v1alpha1.Elevation) { e.Spec.Role = "cluster-admin" }, "Unsupported value"},
-		{"without a reason", func(e *v1alpha1.Elevation) { e.Spec.Reason = " " }, "say why in one line"},
+		{"without a reason", func(e *v1alpha1.Elevation) { e.Spec.Reason = " " }, "write the reason in one line"},
 		{"in another tenant", func(e *v1alpha1.Elevation) { e.Namespace = "bank" }, "cannot create resource"},
 	} {
 		f.refused("a request "+test.name, eve.Create(t.Context(), request(test.change), client.DryRunAll), test.why)
@@ -198,8 +198,8 @@ func TestElevation(t *testing.T) {
 	f.refused("eve approves", patch(eve, `{"spec":{"approvedBy":"eve"}}`), "cannot patch resource")
 	f.refused("eve approves as an approver", patch(f.as("eve", "shop-devs", "leads"), `{"spec":{"approvedBy":"eve"}}`), "[second-person]")
 	f.refused("ann approves as bob", patch(ann, `{"spec":{"approvedBy":"bob"}}`), "[approved-by]")
-	f.refused("ann approves for longer", patch(ann, `{"spec":{"approvedBy":"ann","duration":"1h"}}`), "a request does not change")
-	f.refused("ann approves for her own key", patch(ann, `{"spec":{"approvedBy":"ann","publicKey":"`+strings.Repeat("B", 43)+`="}}`), "a request does not change")
+	f.refused("ann approves for longer", patch(ann, `{"spec":{"approvedBy":"ann","duration":"1h"}}`), "a request cannot be changed")
+	f.refused("ann approves for her own key", patch(ann, `{"spec":{"approvedBy":"ann","publicKey":"`+strings.Repeat("B", 43)+`="}}`), "a request cannot be changed")
 	f.refused("an account of the tenant approves", patch(f.as("system:serviceaccount:shop:default"), `{"spec":{"approvedBy":"x"}}`), "cannot patch resource")
 	for who, c := range map[string]client.Client{"eve": eve, "ann": ann} {
 		f.refused(who+" forges the status", c.Status().Patch(t.Context(), e.DeepCopy(),
@@ -210,7 +210,7 @@ func TestElevation(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.phase(e, v1alpha1.ElevationActive)
-	f.refused("the approval is taken over", patch(f.as("bob", "leads"), `{"spec":{"approvedBy":"bob"}}`), "approvedBy does not change")
+	f.refused("the approval is taken over", patch(f.as("bob", "leads"), `{"spec":{"approvedBy":"bob"}}`), "approvedBy cannot be changed")
 	f.event(e, "ElevationActive", "approved by ann (INC-42: the queue is stuck)")
 
 	token, err := elevation.Open(key, e.Status.Token)

@@ -165,7 +165,7 @@ func tenantHas(f *field) {
 		f.Error("no RoleBinding or no NetworkPolicy")
 	}
 	f.event(shop, "NamespaceCreated", "created namespace shop")
-	f.event(shop, "Ready", "every wall stands")
+	f.event(shop, "Ready", "every wall is in force")
 	apps := pool("apps")
 	f.ready(apps)
 	if apps.Status.Tenants != 2 {
@@ -187,7 +187,7 @@ func driftPutBack(f *field) {
 		}
 		return ""
 	})
-	f.event(shop, "PutBack", "NetworkPolicy shop/croft-isolation, which somebody had changed with somebody")
+	f.event(shop, "PutBack", "NetworkPolicy shop/croft-isolation, which was changed by somebody")
 
 	f.delete(policy)
 	f.eventually("the policy to come back", func() string {
@@ -229,7 +229,7 @@ func tenantRefused(f *field) {
 	refused.Spec.Quota = corev1.ResourceList{"cpus": resource.MustParse("4")}
 	f.create(refused)
 	condition := f.condition(refused, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid)
-	if want := "spec.quota[cpus]: no quota knows cpus; did you mean cpu?"; condition.Message != want {
+	if want := "spec.quota[cpus]: a quota cannot limit cpus; did you mean cpu?"; condition.Message != want {
 		f.Errorf("the message is %q, want %q", condition.Message, want)
 	}
 	f.patch(refused, `{"spec":{"quota":{"cpus":null,"cpu":"4"}}}`)

@@ -454,7 +454,7 @@ func quotaUncounted(f *field) {
 	fresh.Spec.Quota = amounts("configmaps", "2")
 	f.create(fresh)
 	condition := f.condition(fresh, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnforcedYet)
-	if !strings.Contains(condition.Message, "has not counted what is used in fresh") {
+	if !strings.Contains(condition.Message, "has not counted the usage in fresh") {
 		f.Errorf("the message does not say what is missing: %s", condition.Message)
 	}
 	for range 3 {

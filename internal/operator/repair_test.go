@@ -33,7 +33,7 @@ func repairsReported(f *field) {
 	})
 	for _, policy := range deleted {
 		f.event(shop, "PutBack", "NetworkPolicy shop/"+policy.Name)
-		f.logged("put back an object", "kind=NetworkPolicy namespace=shop name="+policy.Name+" was=deleted")
+		f.logged("restored an object", "kind=NetworkPolicy namespace=shop name="+policy.Name+" was=deleted")
 	}
 	f.eventually("the repairs to be counted", func() string {
 		if n := repairs(f, "shop", "NetworkPolicy") - counted; int(n) < len(deleted) {
@@ -58,15 +58,15 @@ func repairsReported(f *field) {
 	f.delete(&policies.Items[0])
 	f.event(whole, "PutBack", "MutatingAdmissionPolicy "+policies.Items[0].Name)
 	f.event(whole, "PutBack", "MutatingAdmissionPolicyBinding "+bindings.Items[0].Name)
-	f.logged("put back an object", "kind=MutatingAdmissionPolicy namespace=\"\" name="+policies.Items[0].Name+" was=deleted")
+	f.logged("restored an object", "kind=MutatingAdmissionPolicy namespace=\"\" name="+policies.Items[0].Name+" was=deleted")
 	if n := repairs(f, "", "MutatingAdmissionPolicy") + repairs(f, "", "MutatingAdmissionPolicyBinding") - before; n < 2 {
 		f.Errorf("croft_repairs_total counts %v of 2", n)
 	}
 
 	nodePool := &karpenterv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "apps"}}
 	f.patch(nodePool, `{"spec":{"weight":7}}`)
-	f.event(apps, "PutBack", "put back NodePool apps, which somebody had changed with somebody")
-	f.logged("put back an object", "kind=NodePool namespace=\"\" name=apps was=changed managers=somebody")
+	f.event(apps, "PutBack", "restored NodePool apps, which was changed by somebody")
+	f.logged("restored an object", "kind=NodePool namespace=\"\" name=apps was=changed managers=somebody")
 	f.ready(shop, whole, apps)
 }
 

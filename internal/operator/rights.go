@@ -64,7 +64,7 @@ func (r *rights) checkRights(req *http.Request) error {
 	case apierrors.IsForbidden(err):
 		// On this cluster the ClusterRole system:basic-user is not bound to all users.
 		if errors.Is(r.verdict, errUnasked) {
-			r.log.Info("the operator's rights cannot be checked: it may not ask what it may do", "error", err.Error())
+			r.log.Info("the operator's rights cannot be checked: it may not query its own rights", "error", err.Error())
 		}
 		missing = nil
 	case err != nil:

@@ -87,7 +87,7 @@ func (f *field) ownRole() {
 	// The operator refuses a role that croft check would have refused.
 	f.patch(platform(), `{"spec":{"roles":{"deployer":{"rules":[{"apiGroups":["croft.dev"],"resources":["tenantrules"],"verbs":["update"]}]}}}}`)
 	condition = f.condition(platform(), v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid)
-	if !strings.Contains(condition.Message, "update tenantrules.croft.dev is more than the role operator may") {
+	if !strings.Contains(condition.Message, "the role operator does not have the right to update tenantrules.croft.dev") {
 		f.Errorf("the condition says: %s", condition.Message)
 	}
 	f.patch(platform(), `{"spec":{"roles":`+role+`}}`)

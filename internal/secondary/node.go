@@ -60,7 +60,7 @@ func WriteNodeNetworks(all []NodeNetwork) string {
 func ReadNodeNetworks(annotation string) ([]NodeNetwork, error) {
 	var all []NodeNetwork
 	if err := json.Unmarshal([]byte(annotation), &all); err != nil {
-		return nil, fmt.Errorf("the annotation %s is not readable: %w", v1alpha1.NodeNetworksAnnotation, err)
+		return nil, fmt.Errorf("the annotation %s cannot be read: %w", v1alpha1.NodeNetworksAnnotation, err)
 	}
 	for i := range all {
 		n := &all[i]

@@ -34,11 +34,11 @@ func ParsePlugins(namespace, selector string) (Plugins, error) {
 		return Plugins{}, nil
 	}
 	if len(validation.IsDNS1123Label(namespace)) > 0 {
-		return Plugins{}, fmt.Errorf("%q is no namespace: write its name, such as %s", namespace, PluginsNamespace)
+		return Plugins{}, fmt.Errorf("%q is not the name of a namespace: write one such as %s", namespace, PluginsNamespace)
 	}
 	parsed, err := labels.Parse(selector)
 	if err != nil {
-		return Plugins{}, fmt.Errorf("%q is no label selector: %w; write it as %q", selector, err, PluginsLabels)
+		return Plugins{}, fmt.Errorf("%q is not a label selector: %w; write it as %q", selector, err, PluginsLabels)
 	}
 	return Plugins{Namespace: namespace, Labels: parsed}, nil
 }

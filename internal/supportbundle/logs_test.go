@@ -28,7 +28,7 @@ func TestLogs(t *testing.T) {
 		case previous:
 			_, _ = fmt.Fprint(w, "before the restart")
 		default:
-			_, _ = fmt.Fprint(w, "put back an object")
+			_, _ = fmt.Fprint(w, "restored an object")
 		}
 	}))
 	defer server.Close()
@@ -46,7 +46,7 @@ func TestLogs(t *testing.T) {
 		pod("croft-0", "croft"), pod("croft-1", "croft"), pod("croft-proxy-0", "croft-proxy"),
 		{Object: map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "croft"}}},
 	})
-	if len(got) != 2 || got[0].Name != "croft-0.log" || string(got[0].Content) != "put back an object" ||
+	if len(got) != 2 || got[0].Name != "croft-0.log" || string(got[0].Content) != "restored an object" ||
 		got[1].Name != "croft-0.previous.log" || string(got[1].Content) != "before the restart" {
 		t.Errorf("%s", got)
 	}

@@ -26,7 +26,7 @@ func TestScrubText(t *testing.T) {
 			t.Errorf("%s stays: %s", name, got)
 		}
 	}
-	for _, fine := range []string{"Ready=True", "put back an object tenant=shop kind=RoleBinding", "https://karpenter.sh/docs"} {
+	for _, fine := range []string{"Ready=True", "restored an object tenant=shop kind=RoleBinding", "https://karpenter.sh/docs"} {
 		if got := scrubText(fine); got != fine {
 			t.Errorf("%q became %q", fine, got)
 		}
@@ -107,7 +107,7 @@ func BenchmarkText(b *testing.B) {
 		r.Add(Tenant, fmt.Sprintf("tenant-%d", i))
 		r.Add(Namespace, fmt.Sprintf("tenant-%d-prod", i))
 	}
-	line := `{"level":"INFO","msg":"put back an object","tenant":"tenant-4711","namespace":"tenant-4711-prod","managers":"helm"}`
+	line := `{"level":"INFO","msg":"restored an object","tenant":"tenant-4711","namespace":"tenant-4711-prod","managers":"helm"}`
 	b.SetBytes(int64(len(line)))
 	for b.Loop() {
 		r.RedactText(line)

@@ -286,7 +286,7 @@ func TestResources(t *testing.T) {
 			trial.Warned, "Karpenter", "nodes have [m5.large] in pool apps: the pod would stay Pending"},
 		"no such instance type, by a Deployment's pods": {"", deployment("nodeSelector: {node.kubernetes.io/instance-type: c5.large}, containers: [{name: a, image: nginx}]"),
 			trial.Warned, "Karpenter", "nodes have [m5.large]"},
-		"a label that no node has": {"", pod("nodeSelector: {disk: ssd}, containers: [{name: a, image: nginx}]"), trial.Warned, "Karpenter", "the label disk is on no node"},
+		"a label that no node has": {"", pod("nodeSelector: {disk: ssd}, containers: [{name: a, image: nginx}]"), trial.Warned, "Karpenter", "no node has the label disk"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, problems := manifest.Parse("croft.yaml", []byte(base+"tenants: {shop: {pool: apps, access: [{group: devs, role: operator}], "+c.tenant+"}}\n"))

@@ -62,7 +62,7 @@ func (r *Runner) discoverKinds() (*servedKinds, error) {
 		}
 		slices.Sort(all.unknown)
 	} else if err != nil {
-		return nil, fmt.Errorf("asking the cluster which kinds it serves: %w", err)
+		return nil, fmt.Errorf("discover the cluster's kinds: %w", err)
 	}
 	seen := map[schema.GroupResource]bool{}
 	for _, list := range lists {

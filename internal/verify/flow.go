@@ -34,7 +34,7 @@ func (r *Runner) evaluateFlow(ctx context.Context, a attack.Attack) Result {
 	}
 	switch {
 	case a.Kind == attack.Breach && allowed:
-		return newResult(a, Breached, "the network policies let the connection through")
+		return newResult(a, Breached, "the network policies allow the connection")
 	case a.Kind == attack.Mirror && !allowed:
 		return newResult(a, Breached, "the network policies stop the connection")
 	default:
@@ -71,9 +71,9 @@ func (r *Runner) evaluatePairs(ctx context.Context, a attack.Attack) Result {
 	case err != nil:
 		return newUnprepared(a, err)
 	case judged == 0:
-		return newNotTried(a, errors.New("there is no pair of namespaces to judge"))
+		return newNotTried(a, errors.New("there is no pair of namespaces to evaluate"))
 	}
-	result := newResult(a, Held, fmt.Sprintf("%d pairs of namespaces judged", judged))
+	result := newResult(a, Held, fmt.Sprintf("%d pairs of namespaces evaluated", judged))
 	if len(wrong) > 0 {
 		what := "connect"
 		if a.Kind == attack.Mirror {

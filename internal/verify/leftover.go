@@ -33,7 +33,7 @@ func (l leftover) Error() string {
 	if l.Group != "" {
 		resource += "." + l.Group
 	}
-	return fmt.Sprintf("%s was prepared for an attack and is still there, since it could not be deleted (%v): run `kubectl delete %s %s%s`",
+	return fmt.Sprintf("%s was prepared for an attack and still exists, since it could not be deleted (%v): run `kubectl delete %s %s%s`",
 		l.Ref, l.err, resource, l.Name, in)
 }
 

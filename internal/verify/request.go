@@ -26,7 +26,7 @@ func (r *Runner) prepareObject(ctx context.Context, request *attack.Request) (cl
 		return object, attack.SetClusterIP(object, func() (string, error) { return r.pickClusterIP(ctx) })
 	}
 	if err := r.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-		return nil, fmt.Errorf("reading what the attack would change: %w", err)
+		return nil, fmt.Errorf("read the object that the attack would change: %w", err)
 	}
 	if request.Change != nil && request.Verb == attack.Update {
 		return object, request.Change(object)
@@ -39,11 +39,11 @@ func (r *Runner) prepareObject(ctx context.Context, request *attack.Request) (cl
 func (r *Runner) pickClusterIP(ctx context.Context) (string, error) {
 	server := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}}
 	if err := r.admin.Get(ctx, client.ObjectKeyFromObject(server), server); err != nil {
-		return "", fmt.Errorf("looking for the range of Services' addresses: %w", err)
+		return "", fmt.Errorf("find the address range of Services: %w", err)
 	}
 	address, err := netip.ParseAddr(server.Spec.ClusterIP)
 	if err != nil {
-		return "", fmt.Errorf("looking for the range of Services' addresses: %w", err)
+		return "", fmt.Errorf("find the address range of Services: %w", err)
 	}
 	bytes := address.AsSlice()
 	bytes[len(bytes)-1] = byte(utilrand.IntnRange(100, 250))

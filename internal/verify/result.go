@@ -109,9 +109,9 @@ func classifyAnswer(a attack.Attack, got answer) Result {
 		if i := slices.IndexFunc(got.warnings, by.Warns); i >= 0 {
 			return newResult(a, Held, got.warnings[i])
 		}
-		return newResult(a, Breached, "the request went through, and no warning came")
+		return newResult(a, Breached, "the request succeeded without a warning")
 	case a.Kind == attack.Breach && by.Refuses != nil:
-		return newResult(a, Breached, "the request went through")
+		return newResult(a, Breached, "the request succeeded")
 	default:
 		return newResult(a, Held, "")
 	}
@@ -123,7 +123,7 @@ func classifyRefusedMirror(a attack.Attack, err error) Result {
 	case isUnanswered(err):
 		return newResult(a, BlockedElsewhere, err.Error())
 	case a.Unruled && !attack.IsCroftRefusal(err):
-		return newNotTried(a, fmt.Errorf("somebody else refuses it: %w", err))
+		return newNotTried(a, fmt.Errorf("something other than croft refuses it: %w", err))
 	default:
 		return newResult(a, Breached, err.Error())
 	}

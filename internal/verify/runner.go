@@ -179,11 +179,11 @@ func (r *Runner) Try(ctx context.Context, a attack.Attack) Result {
 	}
 	switch {
 	case !ok:
-		return newNotTried(a, fmt.Errorf("the tenant gives nobody the role %s", role))
+		return newNotTried(a, fmt.Errorf("no user or group has the role %s in the tenant", role))
 	case a.Sweep != nil:
 		return r.runSweep(ctx, a, m)
 	case len(a.Setup) > 0 && r.DryRunOnly:
-		return newNotTried(a, errors.New("it needs something to be prepared, which would be a side effect"))
+		return newNotTried(a, errors.New("it needs a prepared object, which would be a side effect"))
 	}
 	cleanUp, err := r.setUp(ctx, a.Setup)
 	defer cleanUp()
@@ -226,7 +226,7 @@ func (r *Runner) sendAttack(ctx context.Context, a attack.Attack, m *member) Res
 		}
 		result = classifyAnswer(a, got)
 		if r.DryRunOnly && a.Kind == attack.Mirror && isQuotaExhausted(got.err) {
-			result = newNotTried(a, fmt.Errorf("the tenant's own share does not allow for it now: %w", got.err))
+			result = newNotTried(a, fmt.Errorf("the tenant's share has no room for it now: %w", got.err))
 		}
 		// The API server may not have observed new rights yet, either.
 		unseen := a.Kind == attack.Mirror && got.err != nil && attack.ByRBAC.Refuses(got.err)
@@ -259,7 +259,7 @@ func (r *Runner) setUp(ctx context.Context, objects []client.Object) (func(), er
 		// Recorded before the request: an interrupted request may still have created it.
 		made = append(made, object)
 		if err := r.createObject(ctx, object); err != nil {
-			return cleanUp, fmt.Errorf("preparing the attack: %w", err)
+			return cleanUp, fmt.Errorf("prepare the attack: %w", err)
 		}
 	}
 	return cleanUp, nil

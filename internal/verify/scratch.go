@@ -234,7 +234,7 @@ func (s *Scratch) Run(ctx context.Context, config *rest.Config, scheme *runtime.
 // Build writes the tenants' walls, and waits until they are in force.
 func (s *Scratch) Build(ctx context.Context, runner *Runner) error {
 	if _, err := apply.New(runner.admin).Apply(ctx, s.markObjects(ctx)...); err != nil {
-		return fmt.Errorf("making the scratch tenants: %w", err)
+		return fmt.Errorf("create the scratch tenants: %w", err)
 	}
 	return s.awaitReady(ctx, runner)
 }

@@ -46,7 +46,7 @@ func (s *Scratch) Sweep(ctx context.Context, c client.Client, declared []string)
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		err := c.List(ctx, &list)
 		if err != nil && !meta.IsNoMatchError(err) {
-			errs = append(errs, fmt.Errorf("looking for what an earlier run left: list %s: %w", kind.Kind, err))
+			errs = append(errs, fmt.Errorf("find objects that an earlier run left: list %s: %w", kind.Kind, err))
 		}
 		for i := range list.Items {
 			o := &list.Items[i]

@@ -72,7 +72,7 @@ func (r *Runner) runSweep(ctx context.Context, a attack.Attack, m *member) Resul
 	}
 	all := buildProbes(a.Sweep, served.kinds)
 	if len(all) == 0 {
-		return newNotTried(a, errors.New("this cluster serves nothing to try it on"))
+		return newNotTried(a, errors.New("this cluster serves no kind on which to try it"))
 	}
 	errs := make([]error, len(all))
 	var wait sync.WaitGroup
@@ -87,7 +87,7 @@ func (r *Runner) runSweep(ctx context.Context, a attack.Attack, m *member) Resul
 	wait.Wait()
 	result := classifySweep(a, all, errs)
 	if len(served.unknown) > 0 {
-		result.Message += "; not tried on what could not be discovered: " + strings.Join(served.unknown, ", ")
+		result.Message += "; not tried on API groups that could not be discovered: " + strings.Join(served.unknown, ", ")
 	}
 	return result
 }
@@ -107,7 +107,7 @@ func classifySweep(a attack.Attack, all []probe, errs []error) Result {
 		}
 	}
 	result := newResult(a, Held, "")
-	wrong, what := through, "went through"
+	wrong, what := through, "succeeded"
 	if a.Kind == attack.Mirror {
 		wrong, what = refused, "refused"
 	}

@@ -68,7 +68,7 @@ func (x *Existing) Run(ctx context.Context, config *rest.Config, scheme *runtime
 		switch {
 		case !want(a):
 		case x.alone && targetsNamespace(a, nobodys):
-			left = append(left, newNotTried(a, errors.New("there is no other tenant with people of its own to try it on")))
+			left = append(left, newNotTried(a, errors.New("there is no other tenant with people on which to try it")))
 		default:
 			attacks = append(attacks, a)
 		}

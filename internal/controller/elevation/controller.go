@@ -93,7 +93,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		if time.Now().Before(e.Status.Until.Time) {
 			break
 		}
-		return reconcile.Result{}, c.endElevation(ctx, e, account, "its time is over")
+		return reconcile.Result{}, c.endElevation(ctx, e, account, "its duration has passed")
 	}
 	platform, tenant := c.findTenant(e.Namespace)
 	if tenant == nil {
@@ -111,7 +111,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		if others, err := c.countDecided(ctx, e.Spec.RequestedBy, tenant.Namespaces); err != nil {
 			return reconcile.Result{}, err
 		} else if room := estate.MaxElevationsPerPerson(tenant); others >= room {
-			return reconcile.Result{}, c.dropRequest(ctx, e, fmt.Sprintf("deleted: one person may have %d elevations of the last 30 days in tenant %s", room, tenant.Name))
+			return reconcile.Result{}, c.dropRequest(ctx, e, fmt.Sprintf("deleted: a person may have at most %d elevations within 30 days in tenant %s", room, tenant.Name))
 		}
 	}
 	verdict, why := decideRequest(e, platform, time.Now())
@@ -154,11 +154,11 @@ func (c *Controller) grantElevation(ctx context.Context, e *v1alpha1.Elevation, 
 	}
 	until := request.Status.ExpirationTimestamp.Add(elevation.Leeway)
 	if until.After(now.Add(e.Spec.Duration.Duration + elevation.Leeway)) {
-		return c.refuseRequest(ctx, e, account, "the API server issues tokens that live longer than requested, until "+until.UTC().Format(time.RFC3339))
+		return c.refuseRequest(ctx, e, account, "the API server issues tokens that are valid for longer than requested, until "+until.UTC().Format(time.RFC3339))
 	}
 	sealed, err := elevation.Seal(e.Spec.PublicKey, request.Status.Token)
 	if err != nil {
-		return c.refuseRequest(ctx, e, account, "spec.publicKey is no X25519 key")
+		return c.refuseRequest(ctx, e, account, "spec.publicKey is not an X25519 key")
 	}
 	by := "without approval, as the platform allows"
 	if e.Spec.ApprovedBy != "" {

@@ -27,13 +27,13 @@ func computeExpiry(e *v1alpha1.Elevation) time.Time {
 func decideRequest(e *v1alpha1.Elevation, p *estate.Platform, now time.Time) (v1alpha1.ElevationPhase, string) {
 	switch {
 	case p == nil || p.Elevation == nil:
-		return v1alpha1.ElevationRefused, "the platform has no elevations: platform.elevation is not set"
+		return v1alpha1.ElevationRefused, "elevations are disabled: platform.elevation is not set"
 	case e.Spec.Duration.Duration > p.Elevation.MaxDuration.Duration:
-		return v1alpha1.ElevationRefused, "longer than the platform's elevation.maxDuration, " + p.Elevation.MaxDuration.Duration.String()
+		return v1alpha1.ElevationRefused, "spec.duration is longer than the platform's elevation.maxDuration, " + p.Elevation.MaxDuration.Duration.String()
 	case e.Spec.ApprovedBy == e.Spec.RequestedBy:
 		return v1alpha1.ElevationRefused, "approved by its own requester"
 	case now.After(e.CreationTimestamp.Add(patience)):
-		return v1alpha1.ElevationRefused, "nobody approved it within a day"
+		return v1alpha1.ElevationRefused, "no approver approved it within a day"
 	case len(p.Elevation.Approvers) > 0 && e.Spec.ApprovedBy == "":
 		return v1alpha1.ElevationPending, "waits for an approver: croft elevate approve " + e.Name + " -n " + e.Namespace
 	}

@@ -206,7 +206,7 @@ func (k *Keeper) recordResult(ctx context.Context, s step, err error) {
 	case err == nil, errors.Is(err, account.ErrDeferred):
 		delete(k.failing, s.key)
 	case isTransient(s.key, err):
-		log.FromContext(ctx).V(1).Info("a call to EC2 failed, and is planned again", "step", s.key, "error", err.Error())
+		log.FromContext(ctx).V(1).Info("a call to EC2 failed, and will be retried", "step", s.key, "error", err.Error())
 	default:
 		f := k.failing[s.key]
 		pause := min(firstRetry<<min(f.times, 10), lastRetry)

@@ -244,5 +244,5 @@ func (c *Controller) reportRelease(s *observation) {
 	stood := c.now().Sub(s.node.CreationTimestamp.Time)
 	networksSeconds.WithLabelValues(s.pool).Observe(stood.Seconds())
 	event.Emit(c.recorder, s.claim, corev1.EventTypeNormal, "NetworksReady", "Release",
-		fmt.Sprintf("the node's secondary networks are ready, and it takes pods, %s after it was registered", stood.Round(100*time.Millisecond)))
+		fmt.Sprintf("the node's secondary networks are ready, and it accepts pods, %s after it was registered", stood.Round(100*time.Millisecond)))
 }

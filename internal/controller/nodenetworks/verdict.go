@@ -38,11 +38,11 @@ func evaluateNode(s *observation) nodeCondition {
 		if before := readCondition(s.node); before.isTrue() {
 			return before
 		}
-		return nodeCondition{corev1.ConditionTrue, v1alpha1.ReasonPodNetworksReady, "the node takes pods already"}
+		return nodeCondition{corev1.ConditionTrue, v1alpha1.ReasonPodNetworksReady, "the node accepts pods already"}
 	case !isRegistered(s.claim):
 		return newWaiting(v1alpha1.ReasonNotRegistered, "the node's NodeClaim is not registered")
 	case s.gaveUp:
-		return nodeCondition{corev1.ConditionTrue, v1alpha1.ReasonNotAwaited, "the pool waits for its networks no more"}
+		return nodeCondition{corev1.ConditionTrue, v1alpha1.ReasonNotAwaited, "the pool no longer waits for its networks"}
 	case len(s.attached) == 0 || listed != s.getAnnotation():
 		return newWaiting(v1alpha1.ReasonInterfacesPending, "not all of the node's interfaces are attached")
 	case !hasReadyNetworks(s.node):
@@ -55,7 +55,7 @@ func evaluateNode(s *observation) nodeCondition {
 	case len(pending) > 0:
 		return newWaiting(v1alpha1.ReasonPluginsPending, strings.Join(pending, "; "))
 	case len(names) == 0:
-		return nodeCondition{corev1.ConditionTrue, v1alpha1.ReasonPodNetworksReady, "no DaemonSet was waited for"}
+		return nodeCondition{corev1.ConditionTrue, v1alpha1.ReasonPodNetworksReady, "there was no DaemonSet to wait for"}
 	default:
 		return nodeCondition{corev1.ConditionTrue, v1alpha1.ReasonPodNetworksReady, strings.Join(names, ", ")}
 	}
@@ -67,7 +67,7 @@ func explainLinks(node *corev1.Node) string {
 	if c := findCondition(node, v1alpha1.ConditionNetworksReady); c != nil {
 		return fmt.Sprintf("%s: %s", c.Reason, c.Message)
 	}
-	return "croft's agent has written nothing: it does not run on the node, or not yet"
+	return "croft's agent has reported nothing: it does not run on the node, or has not started yet"
 }
 
 func findCondition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {

@@ -102,7 +102,7 @@ func TestRaces(t *testing.T) {
 	if pause := lose("shop", time.Second); pause != time.Second {
 		t.Errorf("retried after %s, and it asked for a second", pause)
 	}
-	if n := strings.Count(lines.String(), "lost a race"); n != 2 {
+	if n := strings.Count(lines.String(), "conflict with another writer"); n != 2 {
 		t.Errorf("%d log lines for two objects:\n%s", n, lines.String())
 	}
 	if _, err := r.Resolve(ctx, "shop", reconcile.Result{}, nil); err != nil {

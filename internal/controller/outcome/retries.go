@@ -68,7 +68,7 @@ func (r *Retries) recordRaces(ctx context.Context, name string, races []error) t
 	streak := r.streaks[name]
 	r.mu.Unlock()
 	if streak == 1 {
-		log.FromContext(ctx).Info("lost a race, trying again", "reason", classifyRace(races[0]), "error", errors.Join(races...).Error())
+		log.FromContext(ctx).Info("conflict with another writer, retrying", "reason", classifyRace(races[0]), "error", errors.Join(races...).Error())
 	}
 	pause := firstRetry
 	for range streak - 1 {
@@ -86,6 +86,6 @@ func (r *Retries) resetStreak(ctx context.Context, name string) {
 	delete(r.streaks, name)
 	r.mu.Unlock()
 	if streak >= tolerated {
-		log.FromContext(ctx).Info("no more races", "tries", streak)
+		log.FromContext(ctx).Info("conflicts with another writer ended", "tries", streak)
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 // ErrGone reports that an object was deleted, or is being deleted, and that the cache does
 // not show this yet. The next event reconciles the object again.
-var ErrGone = errors.New("the object is gone, and the cache does not show it yet")
+var ErrGone = errors.New("the object is deleted, and the cache still contains it")
 
 // Check returns nil if the API server has the same object as the cache, with the finalizer
 // that keeps it until croft has cleaned up. finalizer is "" for a kind without a finalizer.

@@ -73,7 +73,7 @@ func (c *Controller) observeEngine(ctx context.Context, platform *estate.Platfor
 	}
 	if e.reason == v1alpha1.ReasonPlacementReady && len(waiting) > 0 {
 		e.reason = v1alpha1.ReasonSwitchingEngine
-		e.message = fmt.Sprintf("%d of %d tenants are not seen to be placed by %s yet, and the engine before places them still: %s",
+		e.message = fmt.Sprintf("%d of %d tenants are not yet observed to be placed by %s, and the previous engine still places their pods: %s",
 			len(waiting), total, platform.Placement, strings.Join(waiting[:min(len(waiting), 10)], ", "))
 	}
 	return e, nil

@@ -21,7 +21,7 @@ import (
 func (c *Controller) checkGatekeeper(ctx context.Context) (reason, message string, err error) {
 	installation, err := c.readInstallation(ctx)
 	if err != nil {
-		return "", "", fmt.Errorf("look at Gatekeeper: %w", err)
+		return "", "", fmt.Errorf("inspect Gatekeeper: %w", err)
 	}
 	reason = v1alpha1.ReasonPlacementReady
 	var lines []string

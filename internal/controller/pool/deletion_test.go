@@ -38,7 +38,7 @@ func TestRetained(t *testing.T) {
 	var pool v1alpha1.Pool
 	(&observation{deleting: true, retained: left}).computeStatus(&pool)
 	ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
-	if ready == nil || ready.Reason != v1alpha1.ReasonInUse || !strings.Contains(ready.Message, "namespaces whose pods belong on them: shop-dev (of tenant shop): declare these tenants again, or delete the namespaces") {
+	if ready == nil || ready.Reason != v1alpha1.ReasonInUse || !strings.Contains(ready.Message, "namespaces of deleted tenants have pods that belong on them: shop-dev (of tenant shop): declare these tenants again, or delete the namespaces") {
 		t.Errorf("it reports %+v", ready)
 	}
 }

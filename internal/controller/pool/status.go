@@ -50,7 +50,7 @@ func (s *observation) computeStatus(pool *v1alpha1.Pool) {
 	status.SetReady(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionNodesReady)
 	if len(s.retained) > 0 {
 		status.Set(st, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse,
-			"the pool has nodes, and deleted tenants have left namespaces whose pods belong on them: "+formatFirst(s.retained)+
+			"the pool has nodes, and namespaces of deleted tenants have pods that belong on them: "+formatFirst(s.retained)+
 				": declare these tenants again, or delete the namespaces")
 	} else if s.deleting {
 		status.Set(st, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse,
@@ -78,7 +78,7 @@ func (s *observation) reportNodes(pool *v1alpha1.Pool) {
 		status.Set(st, generation, v1alpha1.ConditionNodesReady, condition.Status, v1alpha1.ReasonNodePoolNotReady, s.explainNodePool(condition.Reason, condition.Message))
 		return
 	}
-	status.Set(st, generation, v1alpha1.ConditionNodesReady, metav1.ConditionUnknown, v1alpha1.ReasonNodePoolNotReady, "Karpenter has not looked at the NodePool yet")
+	status.Set(st, generation, v1alpha1.ConditionNodesReady, metav1.ConditionUnknown, v1alpha1.ReasonNodePoolNotReady, "Karpenter has not processed the NodePool yet")
 }
 
 // explainNodePool adds the failed conditions to Karpenter's summary, which may be empty.

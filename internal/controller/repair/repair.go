@@ -55,7 +55,7 @@ func Report(ctx context.Context, r events.EventRecorder, regarding client.Object
 	}
 	for _, c := range repairs {
 		repaired.WithLabelValues(tenant, c.Kind).Inc()
-		log.FromContext(ctx).Info("put back an object", "tenant", tenant, "kind", c.Kind, "namespace", c.Namespace, "name", c.Name,
+		log.FromContext(ctx).Info("restored an object", "tenant", tenant, "kind", c.Kind, "namespace", c.Namespace, "name", c.Name,
 			"was", describeAction(c), "managers", strings.Join(c.Undid, ","))
 	}
 	event.Emit(r, regarding, eventType, reason, "Apply", formatNote(repairs))
@@ -75,16 +75,16 @@ func describeAction(c apply.Change) string {
 func formatNote(repairs []apply.Change) string {
 	if len(repairs) == 1 {
 		c := repairs[0]
-		return fmt.Sprintf("put back %s, which somebody had %s%s", c.Ref, describeAction(c), formatManagers(c))
+		return fmt.Sprintf("restored %s, which was %s%s", c.Ref, describeAction(c), formatManagers(c))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "put back %d objects: ", len(repairs))
+	fmt.Fprintf(&b, "restored %d objects: ", len(repairs))
 	for i, c := range repairs {
 		item := fmt.Sprintf("%s (%s%s)", c.Ref, describeAction(c), formatManagers(c))
 		if i > 0 {
 			item = ", " + item
 		}
-		more := fmt.Sprintf(" and %d more; the operator's log has all", len(repairs)-i)
+		more := fmt.Sprintf(" and %d more; the operator's log lists all of them", len(repairs)-i)
 		if b.Len()+len(item)+len(more) > event.Longest {
 			b.WriteString(more)
 			break
@@ -100,5 +100,5 @@ func formatManagers(c apply.Change) string {
 	if len(c.Undid) == 0 || c.Action == apply.Created {
 		return ""
 	}
-	return " with " + strings.Join(c.Undid, ", ")
+	return " by " + strings.Join(c.Undid, ", ")
 }

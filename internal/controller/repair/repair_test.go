@@ -49,9 +49,9 @@ func TestNote(t *testing.T) {
 		repairs []apply.Change
 		want    string
 	}{
-		{[]apply.Change{deleted}, "put back NetworkPolicy shop/a, which somebody had deleted"},
-		{[]apply.Change{changed}, "put back NetworkPolicy shop/b, which somebody had changed with kubectl-edit, helm"},
-		{[]apply.Change{deleted, changed}, "put back 2 objects: NetworkPolicy shop/a (deleted), NetworkPolicy shop/b (changed with kubectl-edit, helm)"},
+		{[]apply.Change{deleted}, "restored NetworkPolicy shop/a, which was deleted"},
+		{[]apply.Change{changed}, "restored NetworkPolicy shop/b, which was changed by kubectl-edit, helm"},
+		{[]apply.Change{deleted, changed}, "restored 2 objects: NetworkPolicy shop/a (deleted), NetworkPolicy shop/b (changed by kubectl-edit, helm)"},
 	} {
 		if got := formatNote(test.repairs); got != test.want {
 			t.Errorf("note:\n%s\nwant:\n%s", got, test.want)
@@ -59,7 +59,7 @@ func TestNote(t *testing.T) {
 	}
 	long := formatNote(many)
 	listed := strings.Count(long, "(deleted)")
-	if len(long) > event.Longest || !strings.HasSuffix(long, fmt.Sprintf(" and %d more; the operator's log has all", 60-listed)) {
+	if len(long) > event.Longest || !strings.HasSuffix(long, fmt.Sprintf(" and %d more; the operator's log lists all of them", 60-listed)) {
 		t.Errorf("%d bytes, %d listed: %s", len(long), listed, long)
 	}
 }

@@ -78,12 +78,12 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	switch {
 	case tenant == nil:
 		return reconcile.Result{RequeueAfter: again}, c.writeDecision(ctx, request, "", v1alpha1.ReasonPending,
-			"namespace "+request.Namespace+" is none that a valid Tenant declares")
+			"no valid Tenant declares namespace "+request.Namespace)
 	case request.Status.Tenant == tenant.Name:
 		return c.reportNamespace(ctx, request, tenant)
 	case request.Status.Tenant != "":
 		return reconcile.Result{}, c.writeDecision(ctx, request, request.Status.Tenant, v1alpha1.ReasonNotAllowed,
-			"granted to a tenant that does not declare "+request.Namespace+" any more: delete this, and ask anew")
+			"granted to a tenant that does not declare "+request.Namespace+" any more: delete this request, and create it again")
 	}
 	f, err := c.readFacts(ctx, snapshot, tenant, request)
 	if err != nil {
@@ -135,7 +135,7 @@ func (c *Controller) reportNamespace(ctx context.Context, request *v1alpha1.Tena
 		// The Tenant's own message is for the platform team, because it may name other
 		// tenants.
 		status.Set(st, request.Generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonPending,
-			"granted; the walls of tenant "+tenant.Name+" do not stand around it yet")
+			"granted; the walls of tenant "+tenant.Name+" do not protect it yet")
 	}
 	return reconcile.Result{}, c.writeStatus(ctx, before, request)
 }

@@ -34,9 +34,9 @@ func decideRequest(f facts) (reason, why string) {
 	limit := f.tenant.MayRequest
 	switch {
 	case limit == 0:
-		return v1alpha1.ReasonNotAllowed, "the tenant may not ask for namespaces: the platform sets selfService.namespaces"
+		return v1alpha1.ReasonNotAllowed, "the tenant may not request namespaces: a platform admin allows them by selfService.namespaces"
 	case !f.tenant.Declares(f.anchor):
-		return v1alpha1.ReasonNotAllowed, "ask in a namespace that the Tenant declares: " + f.anchor + " was asked for itself"
+		return v1alpha1.ReasonNotAllowed, "request it in a namespace that the Tenant declares: " + f.anchor + " was requested itself"
 	}
 	if reason, why = estate.CheckRequest(f.platform, f.tenant.Name, f.name, f.known); reason != "" {
 		return reason, why
@@ -45,11 +45,11 @@ func decideRequest(f facts) (reason, why string) {
 	case f.claimant == f.tenant.Name:
 		return v1alpha1.ReasonNameTaken, "the tenant has " + f.name + " already"
 	case f.claimant != "":
-		return v1alpha1.ReasonNameNotAllowed, "the platform reserves the name: choose another"
+		return v1alpha1.ReasonNameNotAllowed, "the platform reserves this name: choose another"
 	case f.existing != nil && !f.isRetained():
-		return v1alpha1.ReasonNameTaken, "a namespace " + f.name + " exists already, and is not taken over: choose another name"
+		return v1alpha1.ReasonNameTaken, "a namespace " + f.name + " exists already, and croft does not take it over: choose another name"
 	case f.existing != nil && f.existing.DeletionTimestamp != nil:
-		return v1alpha1.ReasonNameTaken, "the last namespace " + f.name + " is still being deleted"
+		return v1alpha1.ReasonNameTaken, "the previous namespace " + f.name + " is still being deleted"
 	case len(f.used) >= limit:
 		return v1alpha1.ReasonLimitReached, fmt.Sprintf("the tenant has %d of the %d namespaces that the platform's "+
 			"selfService.namespaces allows: %s", len(f.used), limit, strings.Join(slices.Sorted(maps.Keys(f.used)), ", "))

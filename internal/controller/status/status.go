@@ -40,7 +40,7 @@ func Accept(s *v1alpha1.Status, generation int64, hasPlatform bool, problems man
 	switch {
 	case !hasPlatform:
 		Set(s, generation, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonNoPlatform,
-			"the cluster has no valid Platform named "+v1alpha1.PlatformName+" yet: nothing is made without one")
+			"the cluster has no valid Platform named "+v1alpha1.PlatformName+" yet: without one, croft creates nothing")
 		return false
 	case len(problems) > 0:
 		Set(s, generation, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid, formatProblems(problems))

@@ -219,7 +219,7 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 		// The watch on ResourceQuotas reconciles the tenant when it is counted.
 		seen.probed = true
 		seen.reason = v1alpha1.ReasonNotEnforcedYet
-		seen.why = "the quota does not hold yet, and so nobody is let in: kube-controller-manager has not counted what is used in " +
+		seen.why = "the quota is not in force yet, so the tenant's people have no access yet: kube-controller-manager has not counted the usage in " +
 			strings.Join(division.Uncounted, ", ")
 		return reconcile.Result{RequeueAfter: seen.getProbeDelay()}, nil
 	}

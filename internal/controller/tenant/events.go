@@ -40,7 +40,7 @@ func (c *Controller) emitConditions(before, after *v1alpha1.Tenant) {
 		case turned.Status == metav1.ConditionFalse && name != v1alpha1.ConditionReady:
 			event.Emit(c.recorder, after, corev1.EventTypeWarning, turned.Reason, "Check", turned.Message)
 		case turned.Status == metav1.ConditionTrue && name == v1alpha1.ConditionReady:
-			event.Emit(c.recorder, after, corev1.EventTypeNormal, v1alpha1.ReasonReady, "Apply", "every wall stands")
+			event.Emit(c.recorder, after, corev1.EventTypeNormal, v1alpha1.ReasonReady, "Apply", "every wall is in force")
 		}
 	}
 }
@@ -57,9 +57,9 @@ func describeChange(change apply.Change) (reason, note string) {
 	case apply.Adopted:
 		return "NamespaceAdopted", "adopted namespace " + change.Name + ", as its annotation permits"
 	case apply.Released:
-		return "NamespaceReleased", "gave back namespace " + change.Name + ", which croft had not created"
+		return "NamespaceReleased", "released namespace " + change.Name + ", which croft had not created"
 	case apply.Deleted:
-		return "NamespaceDeleted", "deleting namespace " + change.Name + " with everything in it"
+		return "NamespaceDeleted", "deleting namespace " + change.Name + " and all objects in it"
 	default:
 		return "", ""
 	}
@@ -67,7 +67,7 @@ func describeChange(change apply.Change) (reason, note string) {
 
 func describeDeletion(tenant *v1alpha1.Tenant) string {
 	if tenant.Spec.Deletion == v1alpha1.DeletionDelete {
-		return "the tenant and the namespaces that croft created for it are gone"
+		return "the tenant and the namespaces that croft created for it are deleted"
 	}
-	return "people's access is taken away; the namespaces, their workloads and their walls stay"
+	return "people's access is removed; the namespaces, their workloads and their walls stay"
 }

@@ -18,7 +18,7 @@ import (
 func checkFlux(p *estate.Platform, t *estate.Tenant, served []schema.GroupVersionKind) error {
 	for _, kind := range gitops.Kinds(p, t) {
 		if !slices.Contains(served, kind) {
-			return fmt.Errorf("sources: this cluster does not know the kind %s (%s): install Flux, or take the tenant's sources out",
+			return fmt.Errorf("sources: this cluster does not know the kind %s (%s): install Flux, or remove the tenant's sources",
 				kind.Kind, kind.GroupVersion())
 		}
 	}
@@ -30,7 +30,7 @@ func checkFlux(p *estate.Platform, t *estate.Tenant, served []schema.GroupVersio
 func checkMultus(t *estate.Tenant, served []schema.GroupVersionKind) error {
 	for _, kind := range network.ListTenantKinds(t) {
 		if !slices.Contains(served, kind) {
-			return fmt.Errorf("networks: this cluster does not know the kind %s (%s): install Multus, or take the tenant's networks out",
+			return fmt.Errorf("networks: this cluster does not know the kind %s (%s): install Multus, or remove the tenant's networks",
 				kind.Kind, kind.GroupVersion())
 		}
 	}

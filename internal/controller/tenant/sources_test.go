@@ -16,7 +16,7 @@ import (
 func TestMultusIsMissing(t *testing.T) {
 	granted := &estate.Tenant{Name: "core", Namespaces: []string{"core"}, Networks: []estate.Network{{Name: "n4"}}}
 	served := []schema.GroupVersionKind{network.DefinitionKind}
-	const want = "networks: this cluster does not know the kind NetworkAttachmentDefinition (k8s.cni.cncf.io/v1): install Multus, or take the tenant's networks out"
+	const want = "networks: this cluster does not know the kind NetworkAttachmentDefinition (k8s.cni.cncf.io/v1): install Multus, or remove the tenant's networks"
 	if err := checkMultus(granted, nil); err == nil || err.Error() != want {
 		t.Errorf("a cluster without Multus: %v", err)
 	}

@@ -78,7 +78,7 @@ func (s *observation) computeStatus(tenant *v1alpha1.Tenant) {
 	switch {
 	case len(s.listUnowned()) > 0:
 		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotOwned,
-			"no policy selects the pods of "+strings.Join(s.listUnowned(), ", ")+": the namespace is not the tenant's")
+			"no policy selects the pods of "+strings.Join(s.listUnowned(), ", ")+": the namespace does not belong to the tenant")
 	case s.enforced:
 		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionTrue, v1alpha1.ReasonEnforced, s.caveat)
 	case s.probed:
@@ -88,7 +88,7 @@ func (s *observation) computeStatus(tenant *v1alpha1.Tenant) {
 }
 
 func (s *observation) reportDeletion(tenant *v1alpha1.Tenant) {
-	message := "people's access is being taken away"
+	message := "people's access is being removed"
 	switch {
 	case s.err != nil:
 		message = s.err.Error()

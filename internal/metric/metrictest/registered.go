@@ -30,7 +30,7 @@ func CheckRegistered(t *testing.T, registry prometheus.Collector, process metric
 		switch {
 		case m.Process != process:
 		case !ok:
-			t.Errorf("%s is declared, and not registered", m.Name)
+			t.Errorf("%s is declared, but not registered", m.Name)
 		case strings.HasPrefix(m.Name, "croft_") && got != m.Desc().String():
 			t.Errorf("%s is registered as\n%s\nand declared as\n%s", m.Name, got, m.Desc())
 		case parseLabels(got) != parseLabels(m.Desc().String()):
@@ -41,7 +41,7 @@ func CheckRegistered(t *testing.T, registry prometheus.Collector, process metric
 		if strings.HasPrefix(name, "croft_") && !slices.ContainsFunc(metric.Own(), func(m metric.Metric) bool {
 			return m.Name == name && m.Process == process
 		}) {
-			t.Errorf("%s is registered, and not declared in package metric", name)
+			t.Errorf("%s is registered, but not declared in package metric", name)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func Parse(text string) (Selector, error) {
 	}
 	matches := p.parseOr(0)
 	if p.err == nil && !p.isAtEnd() {
-		p.fail("%q comes after its end", p.token)
+		p.fail("%q follows its end", p.token)
 	}
 	if p.err != nil {
 		return Selector{}, fmt.Errorf("selector %q: %w", text, p.err)

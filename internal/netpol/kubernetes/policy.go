@@ -99,7 +99,7 @@ func (r *reader) readPeers(at *field.Path, of []networkingv1.NetworkPolicyPeer) 
 		case p.IPBlock == nil && p.PodSelector == nil && p.NamespaceSelector == nil:
 			r.errs = append(r.errs, field.Required(at, "name an ipBlock, or a podSelector, a namespaceSelector or both"))
 		case p.IPBlock != nil && (p.PodSelector != nil || p.NamespaceSelector != nil):
-			r.errs = append(r.errs, field.Forbidden(at, "an ipBlock stands alone: write the selectors as a peer of their own"))
+			r.errs = append(r.errs, field.Forbidden(at, "an ipBlock cannot be combined with selectors: write these as a separate peer"))
 		case p.IPBlock != nil:
 			peers = append(peers, r.readBlock(at.Child("ipBlock"), p.IPBlock))
 		default:
@@ -174,9 +174,9 @@ func (r *reader) readPorts(at *field.Path, of []networkingv1.NetworkPolicyPort) 
 		switch {
 		case p.EndPort == nil:
 		case !numeric:
-			r.errs = append(r.errs, field.Forbidden(at, "a range begins at a port that has a number"))
+			r.errs = append(r.errs, field.Forbidden(at, "a range begins at a port number, not at a port name"))
 		case int(*p.EndPort) < one.From:
-			r.errs = append(r.errs, field.Invalid(at, *p.EndPort, "a range does not end before its beginning"))
+			r.errs = append(r.errs, field.Invalid(at, *p.EndPort, "a range must not end before its beginning"))
 		default:
 			one.To = int(*p.EndPort)
 		}

@@ -65,13 +65,13 @@ type Delete struct{ Network, Interface, Reason string }
 // The reasons for which an interface is deleted.
 const (
 	// NoClaim: its NodeClaim was deleted.
-	NoClaim = "its NodeClaim is gone"
+	NoClaim = "its NodeClaim is deleted"
 	// ClaimEnds: its NodeClaim is being deleted, or its instance has ended.
-	ClaimEnds = "its NodeClaim or instance ends"
+	ClaimEnds = "its NodeClaim or instance is being terminated"
 	// Second: the same NodeClaim and network have another interface.
-	Second = "the NodeClaim has another one in this network"
+	Second = "the NodeClaim has another interface in this network"
 	// Unwanted: the pool is no longer attached to the network.
-	Unwanted = "the pool does not use the network any more"
+	Unwanted = "the pool no longer uses the network"
 )
 
 // Problem is the reason why a claim does not get an interface.
@@ -121,7 +121,7 @@ func (p *Plan) planClaim(x *index, c *Claim) {
 	}
 	if most, known := x.Limits[c.InstanceType]; known && len(pool.Networks)+1 > most {
 		p.Problems = append(p.Problems, Problem{pool.Name, c.Name, pool.Networks, ReasonTooManyNetworks, fmt.Sprintf(
-			"%s has %d network interfaces, and the pool's %d networks need %d with the node's own: leave that type out of the pool, or a network",
+			"%s has %d network interfaces, and the pool's %d networks need %d, including the node's own: leave this type, or a network, out of the pool",
 			c.InstanceType, most, len(pool.Networks), len(pool.Networks)+1)})
 		return
 	}
@@ -156,7 +156,7 @@ func (p *Plan) planInterface(x *index, pool *Pool, c *Claim, network string, tak
 	part := findZone(declared, c.Zone)
 	if part == nil {
 		p.Problems = append(p.Problems, Problem{pool.Name, c.Name, []string{network}, ReasonNoZone, fmt.Sprintf(
-			"secondary network %s has no part in %s, where a node of the pool is: add the zone to the network, or keep the pool out of it", network, c.Zone)})
+			"secondary network %s does not have the zone %s, in which the pool has a node: add the zone to the network, or exclude it from the pool", network, c.Zone)})
 		return true, 0
 	}
 	owned := x.owned[Key(c.UID, network)]
@@ -177,7 +177,7 @@ func (p *Plan) planInterface(x *index, pool *Pool, c *Claim, network string, tak
 		return false, 0
 	case t.Instance != c.Instance:
 		p.Problems = append(p.Problems, Problem{pool.Name, c.Name, []string{network}, ReasonElsewhere, fmt.Sprintf(
-			"interface %s is tagged as node claim %s's, and attached to %s: detach it, or change its tags", n.ID, c.Name, t.Instance)})
+			"interface %s has the tags of node claim %s, and is attached to %s: detach it, or change its tags", n.ID, c.Name, t.Instance)})
 		return true, 0
 	default:
 		return t.Done && t.DeleteOnTermination && !n.SourceDestCheck, 0

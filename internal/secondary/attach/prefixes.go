@@ -40,11 +40,11 @@ func (p *Plan) checkPrefixes(
 	if _, usable := parsePrefixes(n, part, i); usable {
 		return
 	}
-	message := fmt.Sprintf("interface %s has no prefix, and secondary network %s now asks for %d: "+
-		"delete the node claim, and another node comes", i.ID, n.Name, n.Spec.PrefixesPerNode)
+	message := fmt.Sprintf("interface %s has no prefix, and secondary network %s now requires %d: "+
+		"delete the node claim, and Karpenter replaces the node", i.ID, n.Name, n.Spec.PrefixesPerNode)
 	if len(i.Prefixes) > 0 {
-		message = fmt.Sprintf("EC2 gave interface %s the prefixes %q, and pods' addresses are in %s: reserve that with the "+
-			"type prefix, and no other of that type in %s (croft networks plan), then delete the node claim",
+		message = fmt.Sprintf("EC2 assigned interface %s the prefixes %q, and pods' addresses are in %s: reserve this range with the "+
+			"type prefix, and no other range with that type in %s (croft networks plan), then delete the node claim",
 			i.ID, i.Prefixes, part.PodCIDR, part.Subnet)
 	}
 	p.Problems = append(p.Problems, Problem{pool.Name, c.Name, []string{n.Name}, ReasonPrefixes, message})

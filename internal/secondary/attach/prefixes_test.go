@@ -48,9 +48,9 @@ func TestPrefixesAreTheRange(t *testing.T) {
 		says     string
 	}{
 		"of the reservation": {[]string{"10.0.4.80/28"}, ""},
-		"none":               {nil, "has no prefix, and secondary network n3 now asks for 1"},
-		"of the rest":        {[]string{"10.0.4.80/28", "10.0.4.16/28"}, "reserve that with the type prefix"},
-		"unreadable":         {[]string{"?"}, "reserve that with the type prefix"},
+		"none":               {nil, "has no prefix, and secondary network n3 now requires 1"},
+		"of the rest":        {[]string{"10.0.4.80/28", "10.0.4.16/28"}, "reserve this range with the type prefix"},
+		"unreadable":         {[]string{"?"}, "reserve this range with the type prefix"},
 	} {
 		s := delegated(test.prefixes...)
 		p, all := MakePlan(s), ListAttached(s)["u1"]

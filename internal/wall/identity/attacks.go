@@ -58,7 +58,7 @@ func buildClusterWideAttacks(by *estate.Tenant) []attack.Attack {
 		makeBreach("read-nodes", "read the cluster's nodes", attack.List, &corev1.Node{TypeMeta: makeCoreMeta("Node")}),
 		makeBreach("read-volumes", "read the cluster's volumes", attack.List, &corev1.PersistentVolume{TypeMeta: makeCoreMeta("PersistentVolume")}),
 		makeBreach("list-namespaces", "list the cluster's namespaces", attack.List, &corev1.Namespace{TypeMeta: makeCoreMeta("Namespace")}),
-		makeBreach("read-tenants", "read who else is a tenant", attack.List, &v1alpha1.Tenant{
+		makeBreach("read-tenants", "list the other tenants", attack.List, &v1alpha1.Tenant{
 			TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Tenant"}}),
 		makeBreach("create-namespace", "create a namespace", attack.Create, &corev1.Namespace{
 			TypeMeta: makeCoreMeta("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: own + "-more"}}),
@@ -107,7 +107,7 @@ func buildEscalationAttacks(own, other string, colleagues []rbacv1.Subject) []at
 			makeRole(own, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"resourcequotas"}, Verbs: []string{"update"}})),
 		makeBreach("write-a-role-of-everything", "write a Role that may do everything", attack.Create,
 			makeRole(own, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})),
-		makeBreach("write-a-role-to-escalate", "write a Role that may write more than it has", attack.Create,
+		makeBreach("write-a-role-to-escalate", "write a Role with the right to escalate", attack.Create,
 			makeRole(own, rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles"}, Verbs: []string{"escalate"}})),
 		makeBreach("write-a-role-to-impersonate", "write a Role that may act as others", attack.Create,
 			makeRole(own, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"impersonate"}})),
@@ -118,7 +118,7 @@ func buildEscalationAttacks(own, other string, colleagues []rbacv1.Subject) []at
 			}),
 		makeBreach("widen-croft-role", "edit the ClusterRole that one is bound to", attack.Update, &rbacv1.ClusterRole{
 			TypeMeta: makeRBACMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: ClusterRoleName(v1alpha1.RoleOperator)}}),
-		makeBreach("bind-role-elsewhere", "let oneself into another tenant's namespace", attack.Create,
+		makeBreach("bind-role-elsewhere", "grant oneself access to another tenant's namespace", attack.Create,
 			makeRoleBinding(other, colleagues, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRoleName(v1alpha1.RoleOperator)})),
 	)
 }

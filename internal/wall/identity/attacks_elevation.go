@@ -31,7 +31,7 @@ func buildElevationAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.A
 	policy := func(rule string) attack.Stopper { return attack.ByPolicy(ElevationsPolicy, rule) }
 	beforehand := request("elevate-approved", own, "somebody", short)
 	beforehand.Spec.ApprovedBy = attack.Verifier
-	forged := attack.NewUpdate("forge-elevation", "write into a request for elevation that it is granted", attack.ByRBAC,
+	forged := attack.NewUpdate("forge-elevation", "set the status of a request for elevation to granted", attack.ByRBAC,
 		request("forge-elevation", own, "somebody", short),
 		func(e *v1alpha1.Elevation) { e.Status.Phase = v1alpha1.ElevationActive })
 	forged.Request.Verb, forged.Request.Subresource = attack.Patch, "status"
@@ -42,7 +42,7 @@ func buildElevationAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.A
 		attack.NewCreate("elevate-for-long", "request an elevation for longer than the platform allows",
 			policy(DurationRule),
 			request("elevate-for-long", own, attack.FindMember(by.Access, v1alpha1.RoleOperator), p.Elevation.MaxDuration.Duration+time.Minute)),
-		attack.NewCreate("elevate-approved", "request an elevation that is approved already",
+		attack.NewCreate("elevate-approved", "request an elevation with an approval",
 			policy(ApproverRule), beforehand),
 		makeBreach("elevate-elsewhere", "request an elevation in another tenant", attack.Create,
 			request("elevate-elsewhere", on.Namespaces[0], "somebody", short)),
@@ -58,10 +58,10 @@ func buildElevationAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.A
 		a.Request.Verb, a.AsGroups = attack.Patch, p.Elevation.Approvers
 		return a
 	}
-	return append(all, attack.WithReason("one person alone must not give themselves rights", nil,
+	return append(all, attack.WithReason("no one may grant rights to themselves without a second person", nil,
 		approving("approve-own-elevation", "approve one's own elevation", policy(SecondPersonRule), attack.Verifier, attack.Verifier),
 		approving("approve-as-another", "approve an elevation in another's name", policy(ApproverRule),
 			"somebody", "somebody-else"),
-		approving("approve-elevation", "approve somebody else's elevation", attack.Nobody, "somebody", attack.Verifier),
+		approving("approve-elevation", "approve another user's elevation", attack.Nobody, "somebody", attack.Verifier),
 	)...)
 }

@@ -23,24 +23,24 @@ func buildSelfServiceAttacks(by, on *estate.Tenant) []attack.Attack {
 		}
 	}
 	policy := func(rule string) attack.Stopper { return attack.ByPolicy(SelfServicePolicy, rule) }
-	granted := attack.NewUpdate("forge-grant", "write into a TenantNamespace that it is granted", attack.ByRBAC,
+	granted := attack.NewUpdate("forge-grant", "set the status of a TenantNamespace to granted", attack.ByRBAC,
 		request(own, by.Name+"-forged"), func(r *v1alpha1.TenantNamespace) { r.Status.Tenant = by.Name })
 	granted.Request.Verb, granted.Request.Subresource = attack.Patch, "status"
 	all := []attack.Attack{
-		makeBreach("request-namespace-elsewhere", "ask for a namespace in another tenant", attack.Create,
+		makeBreach("request-namespace-elsewhere", "request a namespace in another tenant", attack.Create,
 			request(on.Namespaces[0], on.Name+"-more")),
-		sendAsViewer(makeBreach("viewer-requests-namespace", "ask for a namespace as a viewer", attack.Create,
+		sendAsViewer(makeBreach("viewer-requests-namespace", "request a namespace as a viewer", attack.Create,
 			request(own, by.Name+"-more"))),
-		sendAsViewer(makeMirror("viewer-lists-requested", "list the namespaces that one's tenant asks for, as a viewer",
+		sendAsViewer(makeMirror("viewer-lists-requested", "list the namespaces that one's tenant requests, as a viewer",
 			attack.List, request(own, ""))),
-		attack.SendOutsideTenants(own, attack.NewCreate("free-request", "ask for a namespace of any name", attack.Nobody,
+		attack.SendOutsideTenants(own, attack.NewCreate("free-request", "request a namespace of any name", attack.Nobody,
 			request("", "payments")), rbacv1.PolicyRule{
 			APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"tenantnamespaces"}, Verbs: []string{"create"},
 		}),
 	}
 	if by.MayRequest == 0 {
 		all = append(all, attack.NewCreate("request-namespace-unasked",
-			"ask for a namespace as a tenant that may have none of its own", policy(SelfServiceRule),
+			"request a namespace as a tenant that may not request any", policy(SelfServiceRule),
 			request(own, by.Name+"-more")))
 		return attack.WithReason(whySelfService, nil, all...)
 	}
@@ -48,21 +48,21 @@ func buildSelfServiceAttacks(by, on *estate.Tenant) []attack.Attack {
 		// A tenant without self-service cannot create the TenantNamespace that this attack
 		// changes.
 		granted,
-		attack.NewCreate("request-namespace-without-prefix", "ask for a namespace of any name", policy(RequestedNameRule),
+		attack.NewCreate("request-namespace-without-prefix", "request a namespace of any name", policy(RequestedNameRule),
 			request(own, "payments")),
-		attack.NewCreate("request-namespace-of-prefix", "ask for a namespace of which the tenant's name is the beginning",
+		attack.NewCreate("request-namespace-of-prefix", "request a namespace whose name begins with the tenant's name, but without a hyphen",
 			policy(RequestedNameRule), request(own, by.Name+"s")),
-		attack.NewCreate("request-system-namespace", "ask for a namespace of Kubernetes", policy(RequestedNameRule),
+		attack.NewCreate("request-system-namespace", "request a namespace of Kubernetes", policy(RequestedNameRule),
 			request(own, metav1.NamespaceSystem)),
-		attack.NewCreate("request-namespace", "ask for a namespace that begins with the tenant's name", attack.Nobody,
+		attack.NewCreate("request-namespace", "request a namespace whose name begins with the tenant's name and a hyphen", attack.Nobody,
 			request(own, by.Name+"-more")),
 	)
 	if requested := slices.Sorted(maps.Keys(by.Requested)); len(requested) > 0 {
 		all = append(all, attack.NewCreate("request-namespace-in-requested",
-			"ask for a namespace in one that was asked for", policy(SelfServiceRule), request(requested[0], by.Name+"-more")))
+			"request a namespace in a requested namespace", policy(SelfServiceRule), request(requested[0], by.Name+"-more")))
 	}
 	return attack.WithReason(whySelfService, nil, all...)
 }
 
 const whySelfService = "croft creates namespaces with rights of the whole cluster: without limits on names, a tenant " +
-	"could take other tenants' and the platform's"
+	"could take names of other tenants and of the platform"

@@ -101,7 +101,7 @@ func checkElevations(p *estate.Platform) admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: DurationRule, Says: "an elevation is no longer than the Platform's elevation.maxDuration",
+				Name: DurationRule, Says: "an elevation does not last longer than the Platform's elevation.maxDuration",
 				Holds: `request.operation != "CREATE" || duration(object.spec.duration) <= duration(` + longest + `)`,
 				Message: `"spec.duration: " + object.spec.duration + " is longer than the platform's ` +
 					`elevation.maxDuration: write at most " + ` + longest,
@@ -114,16 +114,16 @@ func checkElevations(p *estate.Platform) admissionpolicy.Validating {
 					object.spec.approvedBy == request.userInfo.username &&
 					request.userInfo.groups.exists(g, g in [` + strings.Join(approvers, ", ") + `])`,
 				Message: `"spec.approvedBy: a member of the platform's elevation.approvers writes their own name ` +
-					`here, when the request is there: ask one of them"`,
+					`here, after the request was created: ask one of them"`,
 			},
 			{
-				Name: SecondPersonRule, Says: "nobody approves an elevation of their own",
+				Name: SecondPersonRule, Says: "no user approves their own elevation",
 				Holds:   `!variables.approval || object.spec.approvedBy != object.spec.requestedBy`,
 				Message: `"spec.approvedBy: the request is by " + object.spec.requestedBy + ": ask another approver"`,
 			},
 			{
 				Name: RequesterRule,
-				Says: "a request for elevation names the user who makes it, who is no service account",
+				Says: "a request for elevation names its own requester, who is not a service account",
 				// A member may create any number of service accounts, and each would have the
 				// limits of a user (estate.MaxElevationsPerPerson).
 				Holds: `request.operation != "CREATE" || object.spec.requestedBy == request.userInfo.username &&
@@ -131,7 +131,7 @@ func checkElevations(p *estate.Platform) admissionpolicy.Validating {
 					` + admissionpolicy.ByAdmins(p.Admins),
 				Message: `request.userInfo.username.startsWith("system:serviceaccount:")
 					? "people request elevations, service accounts do not: request it as yourself"
-					: "spec.requestedBy: write " + request.userInfo.username + ", which is who you are"`,
+					: "spec.requestedBy: write " + request.userInfo.username + ", which is your user name"`,
 			},
 		},
 	}

@@ -42,7 +42,7 @@ func buildAuthorizerQuestions(own string) []attack.Attack {
 		expectDenied("sign-certificates", "sign a certificate of any name and group", cluster(certificates, "signers", "sign")),
 		expectDenied("read-server-metrics", "read the API server's metrics, which name every tenant's objects", path("/metrics")),
 		expectDenied("read-server-logs", "read the API server's logs", path("/logs")),
-		expectDenied("profile-the-server", "profile the API server, and read what is in its memory", path("/debug/pprof/heap")),
+		expectDenied("profile-the-server", "profile the API server, and read its memory", path("/debug/pprof/heap")),
 
 		expectAllowed("exec-own-pods", "run a command in one's own pod", within("pods", "exec", "create")),
 		expectAllowed("forward-own-ports", "forward a port of one's own pod", within("pods", "portforward", "create")),
@@ -62,7 +62,7 @@ func buildAuthorizerQuestions(own string) []attack.Attack {
 			}),
 		},
 		{
-			Name: "ask-who-one-is", Kind: attack.Mirror, Summary: "ask the API server who one is",
+			Name: "ask-who-one-is", Kind: attack.Mirror, Summary: "ask the API server for one's own identity",
 			Request: &attack.Request{Verb: attack.Create, Object: &authenticationv1.SelfSubjectReview{
 				TypeMeta: metav1.TypeMeta{APIVersion: authenticationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectReview"},
 			}},
@@ -91,7 +91,7 @@ func askAuthorizer(name, summary string, spec authorizationv1.SelfSubjectAccessR
 		}},
 		Outcome: attack.ExpectType(func(r *authorizationv1.SelfSubjectAccessReview) error {
 			if r.Status.Allowed != want {
-				return fmt.Errorf("the authorizer says allowed: %t %s", r.Status.Allowed, r.Status.Reason)
+				return fmt.Errorf("the authorizer answers allowed: %t %s", r.Status.Allowed, r.Status.Reason)
 			}
 			return nil
 		}),

@@ -29,14 +29,14 @@ func checkSelfService() admissionpolicy.Validating {
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: SelfServiceRule, Exception: "selfService.namespaces",
-				Says:  "namespaces are asked for in those that a Tenant declares, if its selfService allows some",
+				Says:  "TenantNamespaces are created in namespaces that a Tenant declares, if its selfService allows any",
 				Holds: `params.spec.selfService`,
-				Message: `"tenant " + params.spec.tenant + " may not ask for namespaces here: ask in one that the ` +
-					`Tenant declares; a platform admin allows some by selfService.namespaces"`,
+				Message: `"tenant " + params.spec.tenant + " may not request namespaces here: request them in a namespace ` +
+					`that the Tenant declares; a platform admin allows them by selfService.namespaces"`,
 			},
 			{
 				Name: RequestedNameRule,
-				Says: "the name of a namespace that a tenant asks for begins with the tenant's and a hyphen",
+				Says: "the name of a requested namespace begins with the tenant's name and a hyphen",
 				Holds: `object.metadata.name.startsWith(params.spec.tenant + "-") &&
 					object.metadata.name.size() > params.spec.tenant.size() + 1`,
 				Message: `"metadata.name: " + object.metadata.name + " must begin with " + params.spec.tenant + "-"`,

@@ -24,9 +24,9 @@ func buildSweeps(p *estate.Platform, own, other string) []attack.Attack {
 		makeSweep("write-anything-elsewhere", "write or delete any kind of object in another tenant's namespace", attack.Sweep{Namespace: other, Verbs: writing}),
 		makeSweep("read-anything-cluster-wide", "read any kind of object of the whole cluster, or of all namespaces at once", attack.Sweep{Verbs: reading, Permitted: newClassReadEvaluator(p)}),
 		makeSweep("write-anything-cluster-wide", "write or delete any kind of object of the whole cluster", attack.Sweep{Verbs: writing, Permitted: allowsEverybody}),
-		makeSweep("exceed-own-rights", "do to any kind of object in one's own namespace what the operator's role does not give", attack.Sweep{
+		makeSweep("exceed-own-rights", "do more with any kind of object in one's own namespace than the operator's role allows", attack.Sweep{
 			Namespace: own, Verbs: all, Permitted: newRoleEvaluator(v1alpha1.RoleOperator, p)}),
-		sendAsViewer(makeSweep("viewer-exceeds-rights", "do to any kind of object in one's own namespace what the viewer's role does not give", attack.Sweep{
+		sendAsViewer(makeSweep("viewer-exceeds-rights", "do more with any kind of object in one's own namespace than the viewer's role allows", attack.Sweep{
 			Namespace: own, Verbs: all, Permitted: newRoleEvaluator(v1alpha1.RoleViewer, p)})),
 		sendAsViewer(makeSweep("viewer-reads-anything-elsewhere", "read any kind of object in another tenant's namespace as a viewer", attack.Sweep{Namespace: other, Verbs: reading})),
 		makeSweep("open-streams-elsewhere", "run a command in, attach to or forward a port of another tenant's pod, by any verb", sweepResources(other, "pods/exec", "pods/attach", "pods/portforward")),
@@ -34,8 +34,8 @@ func buildSweeps(p *estate.Platform, own, other string) []attack.Attack {
 		makeSweep("read-logs-elsewhere", "read the logs of another tenant's pod", sweepResources(other, "pods/log")),
 		makeSweep("take-token-elsewhere", "ask for a token of another tenant's service account", sweepResources(other, "serviceaccounts/token")),
 		makeSweep("proxy-to-nodes", "reach every pod of the cluster through the kubelets' own API", sweepResources("", "nodes/proxy")),
-		makeMirrorSweep("use-own-rights", "do to every kind of object in one's own namespace what the operator's role gives", newRoleEvaluator(v1alpha1.RoleOperator, p), own),
-		sendAsViewer(makeMirrorSweep("viewer-uses-own-rights", "do to every kind of object in one's own namespace what the viewer's role gives", newRoleEvaluator(v1alpha1.RoleViewer, p), own)),
+		makeMirrorSweep("use-own-rights", "do with every kind of object in one's own namespace what the operator's role allows", newRoleEvaluator(v1alpha1.RoleOperator, p), own),
+		sendAsViewer(makeMirrorSweep("viewer-uses-own-rights", "do with every kind of object in one's own namespace what the viewer's role allows", newRoleEvaluator(v1alpha1.RoleViewer, p), own)),
 	}, buildPlatformMirrors(p)...)
 }
 
@@ -48,7 +48,7 @@ func buildPlatformMirrors(p *estate.Platform) []attack.Attack {
 		if len(groups) == 0 {
 			continue
 		}
-		m := makeMirrorSweep("use-rights-of-"+strings.TrimPrefix(role, "croft-"), "do in the whole cluster what the ClusterRole "+role+" gives, as a member of the groups it is bound to",
+		m := makeMirrorSweep("use-rights-of-"+strings.TrimPrefix(role, "croft-"), "use the rights of the ClusterRole "+role+" in the whole cluster, as a member of the groups to which it is bound",
 			newRuleEvaluator(PlatformRules(role, p)), "")
 		m.AsGroups = groups
 		all = append(all, m)

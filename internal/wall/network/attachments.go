@@ -49,7 +49,7 @@ func buildAttachmentRules() admissionpolicy.Pods {
 		variables.annotations[ASKED].split(",").all(n, n.trim() in params.spec.networks)`)
 	rule := admissionpolicy.Rule{
 		Name: NetworksRule,
-		Says: "pods ask for secondary networks that the tenant is granted, and for no others",
+		Says: "pods request only secondary networks that the tenant is granted",
 		Rare: true, Fine: cel(none),
 		Exception: "networks",
 		Message: cel(`"metadata.annotations[` + v1alpha1.NetworksAnnotation + `]: tenant "
@@ -60,13 +60,13 @@ func buildAttachmentRules() admissionpolicy.Pods {
 				? "" : "; where Gatekeeper places pods, name them in " + MULTUS + ", too")`),
 	}
 	onPods, onTemplates := rule, rule
-	onPods.Says += "; and croft has passed them on to Multus"
+	onPods.Says += ", and croft has passed them on to Multus"
 	onPods.Holds = `!variables.new || ` + granted + cel(` && MULTUS in variables.annotations`)
 	onTemplates.Holds = granted
 	onTemplates.Message = `"its pods will be refused: " + ` + rule.Message
 	return admissionpolicy.Pods{
 		PodRules: []admissionpolicy.Rule{onPods}, TemplateRules: []admissionpolicy.Rule{onTemplates},
-		Says: "pods that ask for secondary networks get the annotation that Multus reads",
+		Says: "pods that request secondary networks get the annotation that Multus reads",
 		Done: cel(`!has(object.metadata.annotations) || !(ASKED in object.metadata.annotations) ||
 			MULTUS in object.metadata.annotations`),
 		Patch: cel(`!variables.new || !has(object.metadata.annotations) || !(ASKED in object.metadata.annotations) ||
@@ -92,10 +92,10 @@ func checkDefinitions() admissionpolicy.Validating {
 		}},
 		Rules: []admissionpolicy.Rule{{
 			Name: DefinitionsRule,
-			Says: "NetworkAttachmentDefinitions are written by the platform alone",
+			Says: "only the platform writes NetworkAttachmentDefinitions",
 			Holds: everywhere + `.check("update").allowed() ||
 				` + everywhere + `.check("patch").allowed()`,
-			Message: `"NetworkAttachmentDefinition: its configuration names any interface and any address ` +
+			Message: `"NetworkAttachmentDefinition: its configuration can name any interface and any address ` +
 				`of the node: ask a platform admin for a secondary network, or to write it for you"`,
 		}},
 	}

@@ -15,14 +15,14 @@ import (
 )
 
 // opens is the reason for the rules on tenants' own NetworkPolicies.
-const opens = "NetworkPolicies only ever add up: one that opens undoes all that close"
+const opens = "NetworkPolicies add up: one that allows a connection overrides all that do not"
 
 // Attacks try to send traffic to forbidden destinations, and to write policies that would
 // allow it.
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	attacks := slices.Concat(
 		buildStrangerAttacks(by.Namespaces[0], on.Namespaces[0]),
-		attack.WithReason("the address hands the node's own credentials to whoever asks", []string{
+		attack.WithReason("the address gives the node's own credentials to every client", []string{
 			"https://docs.aws.amazon.com/eks/latest/best-practices/identity-and-access-management.html",
 		}, buildMetadataAttacks(p, by)...),
 		buildOpeningAttacks(by, on),
@@ -43,11 +43,11 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 
 // buildStrangerAttacks are connections between tenants, and from outside of the cluster.
 func buildStrangerAttacks(own, other string) []attack.Attack {
-	return attack.WithReason("one tenant's pods would be at the mercy of another's", nil,
+	return attack.WithReason("one tenant's pods could attack another tenant's pods", nil,
 		makeFlow("call-other-tenant", "connect to a pod of another tenant", attack.Flow{FromNamespace: own, ToNamespace: other, Port: 8080}),
-		makeFlow("be-called-by-other-tenant", "be connected to from another tenant", attack.Flow{FromNamespace: other, ToNamespace: own, Port: 8080}),
-		makeFlow("be-called-from-unmanaged-namespace", "be connected to from a namespace that is nobody's", attack.Flow{FromNamespace: metav1.NamespaceDefault, ToNamespace: own, Port: 8080}),
-		makeFlow("be-called-from-outside", "be connected to from an address outside the cluster", attack.Flow{FromIP: "203.0.113.10", ToNamespace: own, Port: 8080}),
+		makeFlow("be-called-by-other-tenant", "receive a connection from another tenant", attack.Flow{FromNamespace: other, ToNamespace: own, Port: 8080}),
+		makeFlow("be-called-from-unmanaged-namespace", "receive a connection from a namespace without a tenant", attack.Flow{FromNamespace: metav1.NamespaceDefault, ToNamespace: own, Port: 8080}),
+		makeFlow("be-called-from-outside", "receive a connection from an address outside the cluster", attack.Flow{FromIP: "203.0.113.10", ToNamespace: own, Port: 8080}),
 	)
 }
 
@@ -65,9 +65,9 @@ func buildOpeningAttacks(by, on *estate.Tenant) []attack.Attack {
 		letIn("let-other-tenant-in", "write a NetworkPolicy that lets another tenant in", networkingv1.NetworkPolicyPeer{NamespaceSelector: selectNamespace(other)}),
 		letIn("let-other-tenant-in-by-label", "write a NetworkPolicy that lets another tenant in, by its tenant label", networkingv1.NetworkPolicyPeer{
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.TenantLabel: on.Name}}}),
-		letIn("let-other-tenant-in-among-own", "write a NetworkPolicy that lets another tenant in beside one's own namespace", makeSelectorPeer(namespaceName, metav1.LabelSelectorOpIn, own, other)),
+		letIn("let-other-tenant-in-among-own", "write a NetworkPolicy that lets another tenant in, together with one's own namespace", makeSelectorPeer(namespaceName, metav1.LabelSelectorOpIn, own, other)),
 		letIn("let-all-but-one-in", "write a NetworkPolicy that lets every namespace but one in", makeSelectorPeer(namespaceName, metav1.LabelSelectorOpNotIn, "kube-system")),
-		letIn("let-every-tenant-in", "write a NetworkPolicy that lets in whatever is some tenant's", makeSelectorPeer(v1alpha1.TenantLabel, metav1.LabelSelectorOpExists)),
+		letIn("let-every-tenant-in", "write a NetworkPolicy that lets in every namespace of a tenant", makeSelectorPeer(v1alpha1.TenantLabel, metav1.LabelSelectorOpExists)),
 		letIn("let-every-address-in", "write a NetworkPolicy that lets every address in", makeBlock("0.0.0.0/0")),
 		letIn("let-one-address-in", "write a NetworkPolicy that lets one address in, which may be another tenant's pod", makeBlock(podAddress)),
 		attack.NewUpdate("open-own-policy", "let everybody in by changing a NetworkPolicy of one's own", attack.ByPolicy(FloorPolicy, IngressRule),
@@ -89,15 +89,15 @@ func buildWideOpeningAttacks(own string) []attack.Attack {
 	dnsOrMore := makeDNSPorts(estate.DNSPort)[0]
 	dnsOrMore.EndPort = ptr.To[int32](80)
 	return attack.WithReason(opens, nil,
-		attack.NewCreate("let-ports-out", "write a NetworkPolicy that lets traffic out everywhere on a range of ports, from that of DNS on", attack.ByPolicy(FloorPolicy, EgressNamespacesRule),
+		attack.NewCreate("let-ports-out", "write a NetworkPolicy that lets traffic out everywhere on a range of ports that begins with the port of DNS", attack.ByPolicy(FloorPolicy, EgressNamespacesRule),
 			makeOwnPolicy(own, "let-ports-out", nil, toPorts(dnsOrMore))))
 }
 
 // buildRestrictionAttacks are connections and policies of a tenant with Restricted egress.
 func buildRestrictionAttacks(own string) []attack.Attack {
-	return attack.WithReason("a tenant that handles others' data sends it only where it was allowed to", nil,
-		makeFlow("call-the-internet-although-restricted", "connect to an address outside that was not allowed", attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
-		allowEgress(own, "let-unlisted-network-out", "write a NetworkPolicy that lets traffic out to a network that was not allowed", EgressAddressesRule, makeBlock("203.0.113.0/24")),
+	return attack.WithReason("a tenant that handles data of others may send it only to allowed destinations", nil,
+		makeFlow("call-the-internet-although-restricted", "connect to an address outside the cluster that is not allowed", attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
+		allowEgress(own, "let-unlisted-network-out", "write a NetworkPolicy that lets traffic out to a network that is not allowed", EgressAddressesRule, makeBlock("203.0.113.0/24")),
 		allowEgress(own, "let-every-namespace-out", "write a NetworkPolicy that lets traffic out to every namespace", EgressNamespacesRule, networkingv1.NetworkPolicyPeer{NamespaceSelector: selectAll()}),
 		allowResolving(own, "let-dns-pods-of-every-namespace-out", "write a NetworkPolicy for DNS that names DNS pods of every namespace", EgressNamespacesRule,
 			makeDNSPorts(estate.DNSPort), selectDNSPods(selectAll())),

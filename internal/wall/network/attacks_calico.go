@@ -24,19 +24,19 @@ func buildCalicoAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Atta
 	global := attack.NewCustomObject(kind.GroupVersion().String(), "GlobalNetworkPolicy", "", formatCalicoName(kind, "croft-verify-for-all"), tree{
 		"order": int64(1), "selector": "all()", "ingress": everything,
 	})
-	all := attack.WithReason("a policy of the whole cluster is every tenant's", nil,
+	all := attack.WithReason("a policy of the whole cluster affects every tenant", nil,
 		attack.NewCreate("write-global-policy", "write a Calico GlobalNetworkPolicy that lets everybody in everywhere", attack.ByRBAC, global))
 	gone := func(f attack.Flow) attack.Flow {
 		f.Without = []client.Object{attack.NewCustomObject(kind.GroupVersion().String(), kind.Kind, own, formatCalicoName(kind, GuardPolicy), nil)}
 		return f
 	}
-	all = append(all, attack.WithReason("while a wall is written in another dialect, some of its policies are gone before others", nil,
-		askMetadata(p, own, "-without-guard", ", although croft's guard is gone", gone)...)...)
+	all = append(all, attack.WithReason("while a wall is written in another dialect, some of its policies are deleted before others", nil,
+		askMetadata(p, own, "-without-guard", ", although croft's guard is deleted", gone)...)...)
 	first := func(name, summary string, by attack.Stopper, order int64) attack.Attack {
 		return attack.NewCreate(name, summary, by, makeOwnCalico(kind, own, name, order, everything, nil))
 	}
 	if !canWriteCalico(p) {
-		return append(all, attack.WithReason("Calico asks the policy of the lowest order first", nil,
+		return append(all, attack.WithReason("Calico evaluates the policy of the lowest order first", nil,
 			first("write-calico-policy", "write a Calico NetworkPolicy that lets everybody in", attack.ByRBAC, 1))...)
 	}
 	byOrder := attack.ByPolicy(CalicoFloorPolicy, CalicoOrderRule)
@@ -51,24 +51,24 @@ func buildCalicoAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Atta
 	named := func(namespace string) string { return fmt.Sprintf("%s == '%s'", namespaceName, namespace) }
 	from := func(selector string) tree { return tree{"action": "Allow", "source": selectNamespaces(selector)} }
 	to := func(destination tree) tree { return tree{"action": "Allow", "destination": destination} }
-	all = append(all, attack.WithReason("Calico asks the policy of the lowest order first", nil,
-		first("come-before-calico-guard", "write a Calico NetworkPolicy that is asked before croft's", byOrder, 1),
-		first("come-level-with-calico-guard", "write a Calico NetworkPolicy of the same order as croft's, which its name brings before it", byOrder, guardOrder),
-		attack.NewCreate("choose-calico-tier", "write a Calico NetworkPolicy in a tier that is asked before croft's", byOrder, elsewhere),
-		attack.NewUpdate("come-before-calico-guard-later", "bring a Calico NetworkPolicy of one's own before croft's", byOrder,
+	all = append(all, attack.WithReason("Calico evaluates the policy of the lowest order first", nil,
+		first("come-before-calico-guard", "write a Calico NetworkPolicy that is evaluated before croft's", byOrder, 1),
+		first("come-level-with-calico-guard", "write a Calico NetworkPolicy of the same order as croft's, whose name precedes croft's", byOrder, guardOrder),
+		attack.NewCreate("choose-calico-tier", "write a Calico NetworkPolicy in a tier that is evaluated before croft's", byOrder, elsewhere),
+		attack.NewUpdate("come-before-calico-guard-later", "move a Calico NetworkPolicy of one's own before croft's", byOrder,
 			makeOwnCalico(kind, own, "come-before-calico-guard-later", 500, []any{tree{"action": "Deny"}}, nil),
 			func(o *unstructured.Unstructured) { o.Object["spec"].(tree)["order"] = int64(1) }),
 	)...)
-	all = append(all, attack.WithReason("what comes before croft's last policies can let in what they do not", nil,
+	all = append(all, attack.WithReason("a policy before croft's last policies can allow connections that these do not allow", nil,
 		letIn("calico-let-everybody-in", "write a Calico NetworkPolicy that lets everybody in", tree{"action": "Allow"}),
-		letIn("calico-pass-everybody-on", "write a Calico NetworkPolicy that passes everybody on behind the last tier", tree{"action": "Pass"}),
+		letIn("calico-pass-everybody-on", "write a Calico NetworkPolicy that passes every connection on to the end of the last tier", tree{"action": "Pass"}),
 		letIn("calico-let-every-namespace-in", "write a Calico NetworkPolicy that lets every namespace in", from("all()")),
 		letIn("calico-let-other-tenant-in", "write a Calico NetworkPolicy that lets another tenant in", from(named(other))),
-		letIn("calico-let-others-in-beside-own", "write a Calico NetworkPolicy that lets others in beside one's own namespace", from(named(own)+" || all()")),
-		letIn("calico-let-all-others-in", "write a Calico NetworkPolicy that lets in what is not of one's own", from("!"+named(own))),
-		letIn("calico-let-hosts-in", "write a Calico NetworkPolicy that lets in what is in no namespace", from("global()")),
+		letIn("calico-let-others-in-beside-own", "write a Calico NetworkPolicy that lets others in, together with one's own namespace", from(named(own)+" || all()")),
+		letIn("calico-let-all-others-in", "write a Calico NetworkPolicy that lets in every namespace except one's own", from("!"+named(own))),
+		letIn("calico-let-hosts-in", "write a Calico NetworkPolicy that lets in sources outside of namespaces", from("global()")),
 		letIn("calico-let-every-address-in", "write a Calico NetworkPolicy that lets every address in", tree{"action": "Allow", "source": tree{"nets": []any{"0.0.0.0/0"}}}),
-		letIn("calico-let-all-but-some-in", "write a Calico NetworkPolicy that lets in whatever does not carry a label", tree{"action": "Allow", "source": tree{"notSelector": "has(nothing)"}}),
+		letIn("calico-let-all-but-some-in", "write a Calico NetworkPolicy that lets in every source without a label", tree{"action": "Allow", "source": tree{"notSelector": "has(nothing)"}}),
 		letOut("calico-let-everything-out", "write a Calico NetworkPolicy that lets traffic out everywhere", tree{"action": "Allow"}),
 		letOut("calico-let-metadata-out", "write a Calico NetworkPolicy that lets traffic out to every address", to(tree{"nets": []any{everyAddress[0]}})),
 		letOut("calico-let-metadata-out-ipv6", "write a Calico NetworkPolicy that lets traffic out to every address over IPv6", to(tree{"nets": []any{everyAddress[1]}})),
@@ -79,12 +79,12 @@ func buildCalicoAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Atta
 	)...)
 	for _, cidr := range listMetadata(p) {
 		name := "calico-let-metadata-out-at-" + hyphens.Replace(formatAddress(cidr))
-		all = append(all, attack.WithReason("the address hands the node's own credentials to whoever asks", nil,
+		all = append(all, attack.WithReason("the address gives the node's own credentials to every client", nil,
 			letOut(name, "write a Calico NetworkPolicy that lets traffic out to a small network around "+formatAddress(cidr), to(tree{"nets": []any{widenNetwork(cidr)}})))...)
 	}
 	if by.Egress == v1alpha1.EgressRestricted {
-		all = append(all, attack.WithReason("a tenant that handles others' data sends it only where it was allowed to", nil,
-			letOut("calico-let-unlisted-network-out", "write a Calico NetworkPolicy that lets traffic out to a network that was not allowed", to(tree{"nets": []any{"203.0.113.0/24"}})),
+		all = append(all, attack.WithReason("a tenant that handles data of others may send it only to allowed destinations", nil,
+			letOut("calico-let-unlisted-network-out", "write a Calico NetworkPolicy that lets traffic out to a network that is not allowed", to(tree{"nets": []any{"203.0.113.0/24"}})),
 			letOut("calico-let-every-namespace-out", "write a Calico NetworkPolicy that lets traffic out to every namespace", to(selectNamespaces("all()"))),
 			letOut("calico-let-every-system-pod-out", "write a Calico NetworkPolicy for DNS that names every pod of kube-system", makeCalicoDNSRule(tree{"namespaceSelector": named(metav1.NamespaceSystem)})),
 			letOut("calico-let-dns-pods-of-every-namespace-out", "write a Calico NetworkPolicy for DNS that names DNS pods of every namespace", makeCalicoDNSRule(tree{"namespaceSelector": "all()", "selector": "k8s-app == 'kube-dns'"})),

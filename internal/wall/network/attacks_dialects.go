@@ -49,12 +49,12 @@ func buildGuardAttacks(p *estate.Platform, own, other string, open map[string]cl
 			return f
 		}
 		all = append(all,
-			makeFlow("be-called-by-other-tenant"+suffix, "be connected to from another tenant"+though, with(attack.Flow{FromNamespace: other, ToNamespace: own, Port: 8080})),
-			makeFlow("be-called-from-unmanaged-namespace"+suffix, "be connected to from a namespace that is nobody's"+though, with(attack.Flow{FromNamespace: metav1.NamespaceDefault, ToNamespace: own, Port: 8080})),
+			makeFlow("be-called-by-other-tenant"+suffix, "receive a connection from another tenant"+though, with(attack.Flow{FromNamespace: other, ToNamespace: own, Port: 8080})),
+			makeFlow("be-called-from-unmanaged-namespace"+suffix, "receive a connection from a namespace without a tenant"+though, with(attack.Flow{FromNamespace: metav1.NamespaceDefault, ToNamespace: own, Port: 8080})),
 		)
 		all = append(all, askMetadata(p, own, suffix, though, with)...)
 	}
-	return attack.WithReason("who writes a policy in haste must not open a tenant to all others", nil, all...)
+	return attack.WithReason("a policy that was written in haste must not open a tenant to all others", nil, all...)
 }
 
 func makeOpenNetworkPolicy(namespace string) client.Object {
@@ -91,7 +91,7 @@ func buildClusterAttacks(kind schema.GroupVersionKind, by *estate.Tenant) []atta
 		o.Object["spec"].(tree)["ingress"] = []any{rule}
 	})
 	edit.Setup = nil // it exists already
-	return attack.WithReason("a policy of the whole cluster is every tenant's", nil,
+	return attack.WithReason("a policy of the whole cluster affects every tenant", nil,
 		attack.NewCreate("write-cluster-policy", "write a ClusterNetworkPolicy that lets everybody in everywhere, before all others", attack.ByRBAC, before),
 		attack.NewDelete("delete-cluster-guard", "delete croft's ClusterNetworkPolicy", attack.ByRBAC, guard),
 		edit,

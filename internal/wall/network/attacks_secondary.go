@@ -26,11 +26,11 @@ func buildSecondaryAttacks(by, on *estate.Tenant) []attack.Attack {
 		t.Annotations = map[string]string{v1alpha1.NetworksAnnotation: ungranted}
 	})
 	const inTemplate = "ask-for-network-in-template"
-	all := attack.WithReason("a secondary network goes past every NetworkPolicy", nil,
+	all := attack.WithReason("a secondary network bypasses every NetworkPolicy", nil,
 		asks("ask-for-network", "ask for a secondary network that the tenant is not granted", ungranted),
 		asks("ask-for-network-elsewhere", "ask for a secondary network of another tenant by its namespace",
 			other+"/"+ungranted),
-		asks("ask-for-many-networks", "ask for more secondary networks than are gone through", makeOverlongList(by)),
+		asks("ask-for-many-networks", "ask for more secondary networks than croft evaluates", makeOverlongList(by)),
 		attack.NewCreate(inTemplate, "ask for a secondary network that is not granted, in a Deployment",
 			attack.ByWarning(admissionpolicy.PodTemplatesPolicy, NetworksRule), attack.NewDeployment(own, "croft-"+inTemplate, template)),
 	)
@@ -105,7 +105,7 @@ func buildSecondaryMirrors(p *estate.Platform, by *estate.Tenant) []attack.Attac
 func expectNetworks(a attack.Attack, networks string) attack.Attack {
 	a.Outcome = attack.ExpectType(func(p *corev1.Pod) error {
 		if got := p.Annotations[multusNetworks]; got != networks {
-			return fmt.Errorf("it asks Multus for %q, not for %s", got, networks)
+			return fmt.Errorf("it requests %q of Multus, not %s", got, networks)
 		}
 		return nil
 	})

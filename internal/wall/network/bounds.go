@@ -88,7 +88,7 @@ func listCalicoBounds() []admissionpolicy.Bound {
 		{
 			// Each network of a rule is compared with all exceptions of the rule.
 			Path: "spec.egress[].destination.notNets", Max: 50,
-			Because: "what has to be left out are two metadata addresses a rule",
+			Because: "a rule has to exclude two metadata addresses",
 			Instead: way,
 			Sample:  `"169.254.169.254/32"`,
 		},

@@ -65,12 +65,12 @@ func checkCalicoPolicies(p *estate.Platform) admissionpolicy.Validating {
 				Holds: fmt.Sprintf(`(!has(object.spec.order) || double(object.spec.order) > %d.0) &&
 					(!has(object.spec.tier) || object.spec.tier in ["", "default"])`, guardOrder),
 				Message: fmt.Sprintf(`"spec.order: policies of tenant " + params.spec.tenant
-					+ " have an order above %d, which is that of croft's own, in the tier default: `+
+					+ " have an order above %d, the order of croft's own, in the tier default: `+
 					`write a higher order, and leave out spec.tier"`, guardOrder),
 			},
 			{
 				Name: CalicoIngressRule,
-				Says: "they let in its own namespaces and the platform's, and nobody else",
+				Says: "they let in only its own namespaces and the platform's",
 				Holds: `variables.unchanged ||
 					variables.ingress.all(rule, has(rule.source) && ` + matchCalicoNear("rule.source") + `)`,
 				Message: `"spec.ingress: tenant " + params.spec.tenant
@@ -81,16 +81,16 @@ func checkCalicoPolicies(p *estate.Platform) admissionpolicy.Validating {
 			},
 			{
 				Name: CalicoEgressRule,
-				Says: "they let out to named destinations but the instance metadata addresses; " +
-					"with Restricted egress, to the tenant's namespaces and the platform's, and to its allowCIDRs; " +
+				Says: "they allow egress to named destinations except the instance metadata addresses; " +
+					"with Restricted egress, only to the tenant's namespaces and the platform's, and to its allowCIDRs; " +
 					"and to DNS pods and name servers on the port of DNS",
 				Holds: `variables.unchanged ||
 					variables.egress.all(rule, ` + calicoDestination + ` || ` +
 					matchCalicoDNS(estate.ListDNSPods(&p.Network)) + `)`,
 				Message: `params.spec.egress == "Open"
 					? "spec.egress: give every rule that allows a destination, and leave out one for port 53, ` +
-					`since names are resolved without it; the instance metadata addresses are out of reach: ` +
-					`where destination.nets hold them, add them to its notNets (` + strings.Join(metadata, ", ") + `)"
+					`since names are resolved without it; the instance metadata addresses must be excluded: ` +
+					`where destination.nets contain them, add them to its notNets (` + strings.Join(metadata, ", ") + `)"
 					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress: ` +
 					`rules that allow may name its namespaces and the platform's, or destination.nets within ["
 						+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "]; ` +

@@ -53,7 +53,7 @@ func checkNetworkPolicies(p *estate.Platform) admissionpolicy.Validating {
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: IngressRule,
-				Says: "a tenant's own NetworkPolicies let in its own namespaces and the platform's, and nobody else",
+				Says: "a tenant's own NetworkPolicies let in only its own namespaces and the platform's",
 				Holds: `variables.unchanged ||
 					variables.ingress.all(rule, has(rule.from) && rule.from.size() > 0 && rule.from.all(peer,
 						!has(peer.ipBlock) &&
@@ -76,8 +76,8 @@ func checkNetworkPolicies(p *estate.Platform) admissionpolicy.Validating {
 			},
 			{
 				Name: EgressNamespacesRule,
-				Says: "they let out to named destinations; " +
-					"with Restricted egress, to the tenant's namespaces and the platform's, " +
+				Says: "they allow egress only to named destinations; " +
+					"with Restricted egress, only to the tenant's namespaces and the platform's, " +
 					"and to DNS pods on the port of DNS",
 				Holds: `variables.unchanged ||
 					variables.egress.all(rule, has(rule.to) && rule.to.size() > 0 && (
@@ -97,8 +97,8 @@ func checkNetworkPolicies(p *estate.Platform) admissionpolicy.Validating {
 			},
 			{
 				Name: EgressAddressesRule,
-				Says: "they let out to no instance metadata address; " +
-					"with Restricted egress, to the tenant's allowCIDRs only; " +
+				Says: "they allow no egress to instance metadata addresses; " +
+					"with Restricted egress, only to the tenant's allowCIDRs; " +
 					"and to the platform's name servers on port 53",
 				Holds: `variables.unchanged ||
 					variables.egress.all(rule, !has(rule.to) ||
@@ -106,14 +106,14 @@ func checkNetworkPolicies(p *estate.Platform) admissionpolicy.Validating {
 						` + matchPort(estate.DNSPort) + ` && rule.to.all(peer, ` + allowedAddress + ` ||
 							` + matchResolver("peer.ipBlock.cidr") + `))`,
 				Message: `params.spec.egress == "Open"
-					? "spec.egress: the instance metadata addresses are out of reach" + (variables.wide.size() == 0
+					? "spec.egress: the instance metadata addresses must be excluded" + (variables.wide.size() == 0
 						? ": write every cidr as a network, such as 10.0.0.0/8"
 						: ": add to the except of " + variables.wide[0].ipBlock.cidr + " [" + ` +
 					`variables.metadata.filter(m, ` +
 					matchOpensMetadata("cidr(variables.wide[0].ipBlock.cidr)", "variables.wide[0].ipBlock.except") + `)
 							.map(m, "'" + m + (m.contains(":") ? "/128" : "/32") + "'").join(", ")
-						+ "], as well; where they are too many, ` +
-					`a platform admin names those of the cluster's cloud in platform.network.metadataAddresses")
+						+ "], as well; if these are too many, ` +
+					`a platform admin lists only the addresses of the cluster's cloud in platform.network.metadataAddresses")
 					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress: ipBlocks may lie within ["
 						+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "], and on port 53 alone be one of ["
 						+ variables.resolvers.join(", ") + "]; ` +

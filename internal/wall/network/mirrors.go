@@ -127,7 +127,7 @@ func buildPlatformMirrors(p *estate.Platform, own string) []attack.Attack {
 		})
 	}
 	for _, namespace := range p.Network.PlatformNamespaces {
-		mirrors = append(mirrors, makeFlow("be-called-by-"+namespace, "be connected to by the platform's services in "+namespace,
+		mirrors = append(mirrors, makeFlow("be-called-by-"+namespace, "receive a connection from the platform's services in "+namespace,
 			attack.Flow{FromNamespace: namespace, ToNamespace: own, Port: 8080}))
 	}
 	return mirrors

@@ -53,9 +53,9 @@ func (s scene) findOtherEngine() string {
 }
 
 func (s scene) buildBreaches() []attack.Attack {
-	all := attack.WithReason("a pod that chooses its node can run on nodes of other tenants, or of the platform, beside their Secrets", nil, s.buildMisplacementAttacks()...)
-	all = append(all, attack.WithReason("a pod that is bound around the scheduler runs wherever its author says", nil, s.buildBindingAttacks()...)...)
-	all = append(all, attack.WithReason("a mistake in a template shows only when pods are created, and its author no longer looks then", nil,
+	all := attack.WithReason("a pod that chooses its node can run on nodes of other tenants, or of the platform, next to their Secrets", nil, s.buildMisplacementAttacks()...)
+	all = append(all, attack.WithReason("a pod that bypasses the scheduler runs on any node that its author chooses", nil, s.buildBindingAttacks()...)...)
+	all = append(all, attack.WithReason("a mistake in a template shows only later, when its pods are created", nil,
 		append(s.buildTemplateAttacks(), s.buildSchedulingTemplateAttacks()...)...)...)
 	return slices.Concat(all, s.buildSchedulingAttacks(), s.buildCapacityAttacks())
 }
@@ -94,7 +94,7 @@ func (s scene) buildMisplacementAttacks() []attack.Attack {
 			attack.NewPod(s.namespace, "croft-"+name), addToleration(t))
 	}
 	all := []attack.Attack{
-		s.makeBreach("choose-node", "create a pod with spec.nodeName, around the scheduler", NodeNameRule, func(p *corev1.Pod) {
+		s.makeBreach("choose-node", "create a pod with spec.nodeName, which bypasses the scheduler", NodeNameRule, func(p *corev1.Pod) {
 			p.Spec.NodeName, p.Spec.SchedulingGates = "some-node", nil
 		}),
 		s.makeBreach("tolerate-every-taint", "tolerate every taint with operator Exists and no key", TolerationsRule, addToleration(everything)),
@@ -103,13 +103,13 @@ func (s scene) buildMisplacementAttacks() []attack.Attack {
 		s.makeBreach("tolerate-every-pool", "tolerate the taint of every pool with operator Exists", TolerationsRule,
 			addToleration(corev1.Toleration{Key: s.key, Operator: corev1.TolerationOpExists})),
 		s.makeBreach("tolerate-other-pool", "tolerate the taint of another tenant's pool", TolerationsRule, addToleration(otherPool)),
-		s.makeBreach("pose-as-placed", "look like a pod that was placed already, on another tenant's pool", TolerationsRule, func(p *corev1.Pod) {
+		s.makeBreach("pose-as-placed", "imitate a pod that was already placed, on another tenant's pool", TolerationsRule, func(p *corev1.Pod) {
 			addToleration(otherPool)(p)
 			p.Spec.NodeSelector = map[string]string{s.key: s.otherPool}
 		}),
 		s.makeBreach("tolerate-control-plane", "tolerate the control plane's taint", TolerationsRule,
 			addToleration(corev1.Toleration{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists})),
-		s.makeBreach("tolerate-unregistered-node", "tolerate the taint of nodes that are not ready for anybody", TolerationsRule,
+		s.makeBreach("tolerate-unregistered-node", "tolerate the taint of nodes that are not ready for any pod", TolerationsRule,
 			addToleration(corev1.Toleration{Key: "karpenter.sh/unregistered", Operator: corev1.TolerationOpExists})),
 		s.makeBreach("tolerate-device-unasked", "tolerate the taint of a device that the pod does not request", TolerationsRule, addToleration(device)),
 		s.makeBreach("tolerate-device-of-none", "tolerate the taint of a device of which the pod requests 0", TolerationsRule, requestDevice(device.Key, 0)),
@@ -126,13 +126,13 @@ func (s scene) buildMisplacementAttacks() []attack.Attack {
 		s.makeBreach("choose-scheduler", "ask for a scheduler of one's own", SchedulerRule, func(p *corev1.Pod) {
 			p.Spec.SchedulerName = "my-scheduler"
 		}),
-		attack.NewCreate("pass-for-probe", "pass a pod for a probe of another engine, which nothing gives a place", attack.ByPolicy(admissionpolicy.PodsPolicy, NodeSelectorRule),
+		attack.NewCreate("pass-for-probe", "disguise a pod as a probe of another engine, which no engine places", attack.ByPolicy(admissionpolicy.PodsPolicy, NodeSelectorRule),
 			attack.NewPod(s.namespace, "croft-pass-for-probe", func(p *corev1.Pod) {
 				p.Labels = map[string]string{v1alpha1.ProbeLabel: s.findOtherEngine()}
 				p.Spec.Containers[0].ImagePullPolicy = corev1.PullAlways
 			})),
-		afterwards("tolerate-later", "add a toleration of another pool's taint to a pod that is there already", otherPool),
-		afterwards("tolerate-everything-later", "add a toleration of every taint to a pod that is there already", everything),
+		afterwards("tolerate-later", "add a toleration of another pool's taint to an existing pod", otherPool),
+		afterwards("tolerate-everything-later", "add a toleration of every taint to an existing pod", everything),
 		s.selectOtherPool(),
 		s.makePlacedAttack("select-no-pool", "select no pool, with labels of one's own", func(p *corev1.Pod) {
 			p.Spec.NodeSelector = map[string]string{corev1.LabelArchStable: "amd64"}
@@ -140,7 +140,7 @@ func (s scene) buildMisplacementAttacks() []attack.Attack {
 		s.makePlacedAttack("prefer-other-pool", "ask for another tenant's pool by node affinity", func(p *corev1.Pod) {
 			p.Spec.Affinity = requireLabel(s.key, s.otherPool)
 		}),
-		s.makePlacedAttack("prefer-either-pool", "ask for another tenant's pool or one's own, by OR-ed terms of node affinity", func(p *corev1.Pod) {
+		s.makePlacedAttack("prefer-either-pool", "ask for another tenant's pool or one's own, by alternative terms of node affinity", func(p *corev1.Pod) {
 			p.Spec.Affinity = requireLabel(s.key, s.otherPool)
 			selector := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 			selector.NodeSelectorTerms = append(selector.NodeSelectorTerms, requireLabel(s.key, s.pool).NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms...)
@@ -152,7 +152,7 @@ func (s scene) buildMisplacementAttacks() []attack.Attack {
 				}}},
 			}}}
 		}),
-		s.makePlacedAttack("ask-for-costly-instance", "ask for an instance type that the pool does not have: no pool but the tenant's may make it", func(p *corev1.Pod) {
+		s.makePlacedAttack("ask-for-costly-instance", "ask for an instance type that the pool does not have: only the tenant's pool may create it", func(p *corev1.Pod) {
 			p.Spec.Affinity = requireLabel(corev1.LabelInstanceTypeStable, "p5.48xlarge")
 		}),
 	}
@@ -173,7 +173,7 @@ func (s scene) buildMisplacementAttacks() []attack.Attack {
 // removePlacement removes the placement from an existing DaemonSet. The policy restores it.
 func (s scene) removePlacement() attack.Attack {
 	own := attack.NewTemplate()
-	a := attack.NewUpdate("unplace-daemonset-later", "take the node selector and the tolerations off a DaemonSet that is there", attack.ByEngine(s.engine, DaemonSetPolicy),
+	a := attack.NewUpdate("unplace-daemonset-later", "remove the node selector and the tolerations from an existing DaemonSet", attack.ByEngine(s.engine, DaemonSetPolicy),
 		&appsv1.DaemonSet{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "croft-unplace-later"},
@@ -226,7 +226,7 @@ func (s scene) buildMirrors() []attack.Attack {
 			})},
 			Outcome: attack.ExpectType(func(p *corev1.Pod) error {
 				if p.Spec.Affinity == nil || p.Spec.Affinity.NodeAffinity == nil {
-					return fmt.Errorf("the pod's node affinity was taken away")
+					return fmt.Errorf("the pod's node affinity was removed")
 				}
 				return s.checkPlacement(&p.Spec)
 			}),
@@ -239,7 +239,7 @@ func (s scene) buildMirrors() []attack.Attack {
 			Outcome: attack.ExpectType(func(p *corev1.Pod) error { return s.checkPlacement(&p.Spec) }),
 		},
 		{
-			Name: "label-a-pod", Kind: attack.Mirror, Summary: "label a pod that is there already",
+			Name: "label-a-pod", Kind: attack.Mirror, Summary: "label an existing pod",
 			Setup: []client.Object{attack.NewPod(s.namespace, "croft-label-a-pod")},
 			Request: &attack.Request{
 				Verb: attack.Update, Object: attack.NewPod(s.namespace, "croft-label-a-pod"),
@@ -271,7 +271,7 @@ func (s scene) buildMirrors() []attack.Attack {
 // a pod, writes it. The pod has its placement already, and still needs the other walls'
 // mutations.
 func (s scene) makePlacedMirror() attack.Attack {
-	return attack.NewCreate("write-own-place", "write a pod with its place in it, and an image that need not be pulled", attack.Nobody, attack.NewPod(s.namespace, "croft-write-own-place", func(p *corev1.Pod) {
+	return attack.NewCreate("write-own-place", "write a pod that is placed already, with an image that need not be pulled", attack.Nobody, attack.NewPod(s.namespace, "croft-write-own-place", func(p *corev1.Pod) {
 		p.Spec.NodeSelector = map[string]string{s.key: s.pool}
 		p.Spec.Tolerations = []corev1.Toleration{{Key: s.key, Operator: corev1.TolerationOpEqual, Value: s.pool}}
 		p.Spec.Containers[0].ImagePullPolicy = corev1.PullIfNotPresent

@@ -30,11 +30,11 @@ func (s scene) buildBoundsAttacks() []attack.Attack {
 	// Kubernetes adds tolerations, and croft adds one for the pool.
 	const added = 10
 	return attack.WithReason("all tenants share the API server and the scheduler, whose time grows with the square of a list's length", nil,
-		s.makeBreach("tolerate-more", "write a pod with more tolerations than croft goes through", admissionpolicy.BoundsRule, func(p *corev1.Pod) { p.Spec.Tolerations = tolerating(mostTolerations + 1) }),
+		s.makeBreach("tolerate-more", "write a pod with more tolerations than croft evaluates", admissionpolicy.BoundsRule, func(p *corev1.Pod) { p.Spec.Tolerations = tolerating(mostTolerations + 1) }),
 		s.makeBreach("ask-for-more-nodes", "write a pod with more terms of node affinity than the scheduler should go through", admissionpolicy.BoundsRule, func(p *corev1.Pod) { p.Spec.Affinity = terms(21) }),
-		attack.NewCreate("tolerate-more-in-template", "write a Deployment whose pods have more tolerations than croft goes through", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, admissionpolicy.BoundsRule),
+		attack.NewCreate("tolerate-more-in-template", "write a Deployment whose pods have more tolerations than croft evaluates", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, admissionpolicy.BoundsRule),
 			attack.NewDeployment(s.namespace, "croft-tolerate-more", attack.NewTemplate(func(t *corev1.PodTemplateSpec) { t.Spec.Tolerations = tolerating(mostTolerations + 1) }))),
-		attack.NewCreate("tolerate-much", "write a pod with nearly as many tolerations as croft goes through", attack.Nobody,
+		attack.NewCreate("tolerate-much", "write a pod with nearly as many tolerations as croft evaluates", attack.Nobody,
 			attack.NewPod(s.namespace, "croft-tolerate-much", func(p *corev1.Pod) {
 				p.Spec.Tolerations, p.Spec.Affinity = tolerating(mostTolerations-added), terms(maxTerms)
 			})),

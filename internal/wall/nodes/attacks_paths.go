@@ -80,7 +80,7 @@ func (s scene) buildOutsideMirrors() []attack.Attack {
 		attack.SendOutsideTenants(s.namespace, pod, right("", "pods")),
 		attack.SendOutsideTenants(s.namespace, bind, right("", "pods/binding")),
 		attack.SendOutsideTenants(s.namespace, daemonSet, right("apps", "daemonsets")),
-		attack.SendOutsideTenants(s.namespace, attack.NewCreate("free-capacity", "have Karpenter keep nodes for pods that are not there", attack.Nobody, s.makeCapacityBuffer("free-capacity")),
+		attack.SendOutsideTenants(s.namespace, attack.NewCreate("free-capacity", "have Karpenter keep nodes for pods that do not exist", attack.Nobody, s.makeCapacityBuffer("free-capacity")),
 			right("autoscaling.x-k8s.io", "capacitybuffers")),
 	}
 }
@@ -98,7 +98,7 @@ func (s scene) buildTemplateAttacks() []attack.Attack {
 		kind := maker.GetObjectKind().GroupVersionKind().Kind
 		warned("tolerate-in-"+strings.ToLower(kind), "tolerate every taint in the template of a "+kind, TolerationsRule, maker)
 	}
-	all = append(all, attack.NewUpdate("tolerate-in-template-later", "tolerate every taint in a template that is there", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, TolerationsRule),
+	all = append(all, attack.NewUpdate("tolerate-in-template-later", "tolerate every taint in an existing template", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, TolerationsRule),
 		&corev1.PodTemplate{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PodTemplate"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "croft-tolerate-later-in-template"}, Template: attack.NewTemplate(),
@@ -107,10 +107,10 @@ func (s scene) buildTemplateAttacks() []attack.Attack {
 		by := attack.ByWarning(admissionpolicy.PodTemplatesPolicy, TolerationsRule)
 		switch maker := maker.(type) {
 		case *appsv1.Deployment:
-			all = append(all, attack.NewUpdate("tolerate-in-deployment-later", "tolerate every taint in a Deployment that is there", by, maker,
+			all = append(all, attack.NewUpdate("tolerate-in-deployment-later", "tolerate every taint in an existing Deployment", by, maker,
 				func(d *appsv1.Deployment) { d.Spec.Template.Spec.Tolerations = stray.Spec.Tolerations }))
 		case *batchv1.CronJob:
-			all = append(all, attack.NewUpdate("tolerate-in-cronjob-later", "tolerate every taint in a CronJob that is there", by, maker,
+			all = append(all, attack.NewUpdate("tolerate-in-cronjob-later", "tolerate every taint in an existing CronJob", by, maker,
 				func(c *batchv1.CronJob) { c.Spec.JobTemplate.Spec.Template.Spec.Tolerations = stray.Spec.Tolerations }))
 		}
 	}

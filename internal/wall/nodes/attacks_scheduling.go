@@ -122,8 +122,8 @@ func (s scene) buildSchedulingAttacks() []attack.Attack {
 		foreign("repel-others", "keep all pods of others off all nodes, by anti-affinity to every namespace but one's own", requireAntiAffinity(strangers)),
 		foreign("repel-every-namespace", "keep all pods off all nodes, by anti-affinity to every namespace", requireAntiAffinity(makeSelectorTerm(metav1.LabelSelector{}))),
 		foreign("repel-other-tenant", "keep another tenant's pods off all nodes, by the name of its namespace", requireAntiAffinity(makeNamespaceTerm(s.other))),
-		foreign("repel-other-tenant-among-own", "keep another tenant's pods off all nodes, by a namespace beside one's own", requireAntiAffinity(makeNamespaceTerm(s.namespace, s.other))),
-		foreign("repel-other-tenant-beside-own-selector", "keep another tenant's pods off all nodes, by a namespace beside a selector of one's own", requireAntiAffinity(func() corev1.PodAffinityTerm {
+		foreign("repel-other-tenant-among-own", "keep another tenant's pods off all nodes, by a namespace together with one's own", requireAntiAffinity(makeNamespaceTerm(s.namespace, s.other))),
+		foreign("repel-other-tenant-beside-own-selector", "keep another tenant's pods off all nodes, by a namespace together with a selector of one's own", requireAntiAffinity(func() corev1.PodAffinityTerm {
 			term := makeSelectorTerm(selectLabel(v1alpha1.TenantLabel, s.tenant))
 			term.Namespaces = []string{s.other}
 			return term
@@ -138,7 +138,7 @@ func (s scene) buildSchedulingAttacks() []attack.Attack {
 		foreign("repel-by-namespace-label", "keep another tenant's pods off all nodes, by the name label of its namespace", requireAntiAffinity(makeSelectorTerm(selectLabel(corev1.LabelMetadataName, s.other)))),
 		foreign("prefer-to-repel-others", "prefer nodes without pods of others", preferAntiAffinity(strangers)),
 		foreign("ask-what-other-tenant-runs", "find out whether another tenant has a pod with a label, by affinity to it", requireAffinity(makeNamespaceTerm(s.other))),
-		foreign("ask-what-every-tenant-runs", "find out whether anybody has a pod with a label, by affinity to every namespace", requireAffinity(makeSelectorTerm(metav1.LabelSelector{}))),
+		foreign("ask-what-every-tenant-runs", "find out whether any tenant has a pod with a label, by affinity to every namespace", requireAffinity(makeSelectorTerm(metav1.LabelSelector{}))),
 		foreign("ask-by-preference-what-other-tenant-runs", "find out where another tenant has pods, by preferred affinity to them", preferAffinity(makeNamespaceTerm(s.other))),
 	)
 	tooMany := func(name, summary string, edit func(*corev1.Pod)) attack.Attack {
@@ -205,13 +205,13 @@ func (s scene) buildSchedulingMirrors() []attack.Attack {
 // buildCapacityAttacks requests nodes by objects other than pods.
 func (s scene) buildCapacityAttacks() []attack.Attack {
 	buffer := s.makeCapacityBuffer
-	const name, summary = "reserve-nodes", "have Karpenter keep nodes for pods that are not there, by a template that no rule on pods has judged"
+	const name, summary = "reserve-nodes", "have Karpenter keep nodes for pods that do not exist, by a template that no rule on pods has evaluated"
 	right := rbacv1.PolicyRule{APIGroups: []string{"autoscaling.x-k8s.io"}, Resources: []string{"capacitybuffers"}, Verbs: []string{"create", "get", "update"}}
 	byPolicy := attack.ByPolicy(CapacityPolicy, CapacityRule)
 	return append(s.buildGroupAttacks(), attack.WithReason("Karpenter and the scheduler read such objects without any rule on pods", []string{"https://karpenter.sh/docs/concepts/"},
 		attack.NewCreate(name, summary, attack.ByRBAC, buffer(name)),
 		attack.GrantToEveryone(attack.NewCreate(name+"-when-permitted", summary, byPolicy, buffer(name+"-when-permitted")), right),
-		attack.GrantToEveryone(attack.NewUpdate(name+"-later-when-permitted", "have Karpenter keep more nodes for pods that are not there", byPolicy, buffer(name+"-later"), func(u *unstructured.Unstructured) {
+		attack.GrantToEveryone(attack.NewUpdate(name+"-later-when-permitted", "have Karpenter keep more nodes for pods that do not exist", byPolicy, buffer(name+"-later"), func(u *unstructured.Unstructured) {
 			_ = unstructured.SetNestedField(u.Object, int64(2), "spec", "replicas")
 		}), right),
 		attack.GrantToEveryone(attack.NewUpdate("label-a-capacity-buffer", "label a CapacityBuffer that the platform has written", attack.Nobody, buffer("label-a-capacity-buffer"), func(u *unstructured.Unstructured) {
@@ -243,7 +243,7 @@ func (s scene) buildGroupAttacks() []attack.Attack {
 		}
 		all = append(all,
 			attack.GrantToEveryone(attack.NewCreate("write-"+lower+"-when-permitted", "write a "+k.kind, byPolicy, object("write")), right(k.group, lower+"s")),
-			attack.GrantToEveryone(attack.NewUpdate("change-"+lower+"-when-permitted", "change a "+k.kind+" that is there", byPolicy, object("change"), func(u *unstructured.Unstructured) {
+			attack.GrantToEveryone(attack.NewUpdate("change-"+lower+"-when-permitted", "change an existing "+k.kind, byPolicy, object("change"), func(u *unstructured.Unstructured) {
 				_ = unstructured.SetNestedField(u.Object, int64(2), "spec", "count")
 			}), right(k.group, lower+"s")))
 	}

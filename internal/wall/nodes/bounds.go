@@ -9,7 +9,7 @@ const (
 	preferredPods  = "spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution"
 	preferredApart = "spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution"
 
-	fewTerms = "the scheduler and Karpenter go through them for every node and instance type"
+	fewTerms = "the scheduler and Karpenter evaluate them for every node and instance type"
 )
 
 // podBounds are the bounds of fields that place a pod. No rule reads terms of node affinity,
@@ -36,13 +36,13 @@ var podBounds = []admissionpolicy.Bound{
 	{
 		Path: required + "[].matchFields", Max: 20,
 		Because: "metadata.name is the only field",
-		Instead: "ask by matchExpressions",
+		Instead: "use matchExpressions",
 		Sample:  `{"key": "metadata.name", "operator": "In", "values": ["node-%d"]}`,
 	},
 	{
 		Path: required + "[].matchExpressions[].values", Max: 2000,
 		Because: "AWS has about 1,000 types of instances",
-		Instead: "ask by a label that several share, such as the instance family",
+		Instead: "use a label that several types share, such as the instance family",
 		Sample:  `"m%d.large"`,
 	},
 	{

@@ -51,16 +51,16 @@ func buildPodPart(p *estate.Platform) admissionpolicy.Pods {
 		Rules: append([]admissionpolicy.Rule{
 			{
 				Name: TolerationsRule,
-				Says: "pods tolerate the taint of the tenant's pools, the life cycle of nodes, " +
-					"devices that they request and the platform's tolerations, and nothing else",
+				Says: "pods tolerate only the taint of the tenant's pools, the life cycle of nodes, " +
+					"devices that they request and the platform's tolerations",
 				Holds: `!has(variables.spec.tolerations) ||
 					variables.spec.tolerations.all(t, ` + keyed(matchTolerated(p.Tolerations)) + `)`,
-				Message: `"spec.tolerations: pods tolerate only keys below node.kubernetes.io/ ` +
-					`and the taint of their tenant's pools, which croft adds, ` +
-					`those of devices that they request and of platform.tolerations: ` +
+				Message: `"spec.tolerations: pods tolerate only keys below node.kubernetes.io/, ` +
+					`the taint of their tenant's pools, which croft adds, ` +
+					`taints of devices that they request, and platform.tolerations: ` +
 					`remove tolerations of other keys, of every taint and of other pools. ` +
 					`If you wrote none: the API server may add one for a device of which a container requests 0: ` +
-					`leave the device out"`,
+					`remove the device"`,
 			},
 			{
 				Cheap: true,
@@ -68,12 +68,12 @@ func buildPodPart(p *estate.Platform) admissionpolicy.Pods {
 				Rare: true, Fine: `!has(variables.spec.nodeName)`,
 				Holds: `!variables.new || !has(variables.spec.nodeName) || variables.spec.nodeName == ""`,
 				Message: `"spec.nodeName: the scheduler chooses the node: remove the field, ` +
-					`and ask by nodeAffinity for the kind of node"`,
+					`and require the kind of node by nodeAffinity"`,
 			},
 			{
 				Cheap: true,
 				Name:  RuntimeClassRule,
-				Says: "pods ask for no runtime class but the tenant's, " +
+				Says: "pods use only the tenant's runtime classes, " +
 					"since a class can add tolerations and a nodeSelector",
 				Rare: true, Fine: `!has(variables.spec.runtimeClassName)`,
 				Holds: `!variables.new || "*" in params.spec.runtimeClasses ||
@@ -270,12 +270,12 @@ func checkCapacity() admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{{
 			Name: CapacityRule,
-			Says: "tenants ask for nodes by pods alone: " +
-				"CapacityBuffers, ProvisioningRequests, Workloads and PodGroups are written by the platform",
+			Says: "tenants request nodes only by pods: " +
+				"only the platform writes CapacityBuffers, ProvisioningRequests, Workloads and PodGroups",
 			Holds: `request.operation == "UPDATE" && dyn(object).spec == dyn(oldObject).spec || ` + clusterWide,
-			Message: `request.kind.kind + ": nodes are made and pods are grouped by it ` +
-				`without any rule on pods being asked: ` +
-				`create the pods themselves, with a low priority to hold room; a platform admin may write it for you"`,
+			Message: `request.kind.kind + ": it creates nodes or groups pods, ` +
+				`and no rule on pods applies to it: ` +
+				`create the pods themselves, with a low priority to reserve room; a platform admin may write it for you"`,
 		}},
 	}
 }

@@ -39,7 +39,7 @@ func buildSchedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) 
 	}
 	rules := []admissionpolicy.Rule{
 		{
-			Name: AffinityRule, Says: "affinity and anti-affinity look at pods of the tenant's own namespaces only",
+			Name: AffinityRule, Says: "affinity and anti-affinity select only pods of the tenant's own namespaces",
 			Rare: true, Fine: `!has(variables.spec.affinity)`,
 			Holds: `variables.foreignTerms.size() == 0`,
 			Message: `"spec.affinity: podAffinity and podAntiAffinity of tenant " + params.spec.tenant
@@ -60,7 +60,7 @@ func buildSchedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) 
 				+ string(variables.podTerms.size()) + "), MOST of node affinity ("
 				+ string(variables.nodeTerms) + ") and MOST topologySpreadConstraints ("
 				+ string(variables.spreads) + "), since every pod in the cluster waits for them: "
-				+ "write one term with several matchExpressions or values in place of many"`,
+				+ "write one term with several matchExpressions or values instead of many terms"`,
 		},
 	}
 	replace := strings.NewReplacer("MOST", strconv.Itoa(maxTerms), "TENANT", v1alpha1.TenantLabel)

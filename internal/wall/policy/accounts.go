@@ -99,20 +99,20 @@ func checkRoleBindings(admins []string) admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: EverybodyRule, Says: "roles are bound to somebody, not to everybody",
+				Name: EverybodyRule, Says: "roles are bound to named subjects, not to all users",
 				Holds: `variables.subjects.all(s, !(s in variables.everybody))`,
 				Message: `"subjects: " +
 					variables.everybody.transformList(i, s, s.split(":", 2)[1]).join(", ") +
-					" stand for everybody, other tenants included: name a group, a user or a service account"`,
+					" include all users, also of other tenants: name a group, a user or a service account"`,
 			},
 			{
 				Name: StrangersRule,
 				Says: "roles are bound to the tenant's own people and service accounts, " +
-					"and to whom its shareWith names",
+					"and to subjects in its shareWith",
 				Holds:     `variables.strangers.size() == 0 || ` + clusterWide,
 				Exception: "policy.shareWith",
 				Message: `"subjects: " + ` + formatFirst("variables.strangers", 3) +
-					` + " is not of tenant " + params.spec.tenant +
+					` + " does not belong to tenant " + params.spec.tenant +
 					": name its own service accounts, or " + ` + formatAllowed("subjects") +
 					` + "; a platform admin allows others by policy.shareWith"`,
 			},
@@ -135,12 +135,12 @@ func checkRoles() admissionpolicy.Validating {
 		Rules: []admissionpolicy.Rule{
 			buildNameRule(),
 			{
-				Name: AggregationRule, Says: "Roles carry no labels of aggregation, which are for ClusterRoles",
+				Name: AggregationRule, Says: "Roles have no labels for aggregation, which are for ClusterRoles",
 				Holds: `!has(object.metadata.labels) || object.metadata.labels.all(k,
 					!k.startsWith("rbac.authorization.k8s.io/") ||
 					request.operation == "UPDATE" && has(oldObject.metadata.labels) && k in oldObject.metadata.labels)`,
-				Message: `"metadata.labels: those below rbac.authorization.k8s.io/ add the rules of a ClusterRole ` +
-					`to others, and a Role has nothing to add to: remove them"`,
+				Message: `"metadata.labels: labels below rbac.authorization.k8s.io/ aggregate ClusterRoles, ` +
+					`and have no effect on a Role: remove them"`,
 			},
 		},
 	}
@@ -148,10 +148,10 @@ func checkRoles() admissionpolicy.Validating {
 
 func buildNameRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
-		Name: RoleNameRule, Says: "names of Roles and RoleBindings are printable, without blanks",
+		Name: RoleNameRule, Says: "names of Roles and RoleBindings are printable, without spaces",
 		Holds: `request.operation != "CREATE" || object.metadata.name.matches("^[!-~]+$")`,
-		Message: `"metadata.name: it holds blanks, control characters or letters beyond ASCII, ` +
-			`which terminals and logs may obey in place of showing: use letters, digits and -.:_@"`,
+		Message: `"metadata.name: it contains spaces, control characters or letters beyond ASCII, ` +
+			`which terminals and logs may interpret: use letters, digits and -.:_@"`,
 	}
 }
 
@@ -213,7 +213,7 @@ func checkAccounts() admissionpolicy.Validating {
 		Rules: []admissionpolicy.Rule{
 			{
 				Name:      CloudIdentityRule,
-				Says:      "service accounts name identities at a cloud of the tenant's cloudIdentities only",
+				Says:      "service accounts use only cloud identities of the tenant's cloudIdentities",
 				Holds:     `variables.identities.size() == 0`,
 				Exception: "policy.cloudIdentities",
 				Message: `"metadata.annotations: " + ` + formatFirst("variables.identities", 3) +
@@ -223,31 +223,31 @@ func checkAccounts() admissionpolicy.Validating {
 			},
 			{
 				Name:      TokenExpirationRule,
-				Says:      "tokens that people ask for expire within the tenant's maxTokenExpirationSeconds",
+				Says:      "tokens that users request expire within the tenant's maxTokenExpirationSeconds",
 				Holds:     `variables.seconds <= params.spec.maxTokenExpirationSeconds`,
 				Exception: "policy.maxTokenExpirationSeconds",
 				Message: `"spec.expirationSeconds: " + string(variables.seconds) +
 					" is more than the " + string(params.spec.maxTokenExpirationSeconds) +
-					" that a token of tenant " + params.spec.tenant + " may live: ask for a shorter one; ` +
+					" seconds for which a token of tenant " + params.spec.tenant + " may be valid: request a shorter time; ` +
 					`a platform admin allows more by policy.maxTokenExpirationSeconds"`,
 			},
 			{
 				Name: TokenSecretRule,
-				Says: "Secrets hold no tokens of service accounts, which would never expire, " +
-					"unless the tenant's tokenSecrets says so",
+				Says: "Secrets contain no tokens of service accounts, which would never expire, " +
+					"unless the tenant's tokenSecrets allows them",
 				Holds: `!variables.isSecret || variables.object.type != "` + tokenSecretType + `" ||
 					params.spec.tokenSecrets`,
 				Exception: "policy.tokenSecrets",
-				Message: `"type: a Secret of type ` + tokenSecretType + ` holds a token that never expires: ` +
-					`ask for one by kubectl create token, or mount one into a pod; ` +
+				Message: `"type: a Secret of type ` + tokenSecretType + ` contains a token that never expires: ` +
+					`request one by kubectl create token, or mount one into a pod; ` +
 					`a platform admin allows them for tenant " +
 					params.spec.tenant + " by policy.tokenSecrets"`,
 			},
 			{
-				Name: BootstrapTokenRule, Says: "Secrets hold no bootstrap tokens, by which nodes join the cluster",
+				Name: BootstrapTokenRule, Says: "Secrets contain no bootstrap tokens, with which nodes join the cluster",
 				Holds: `!variables.isSecret || variables.object.type != "` + bootstrapSecretType + `"`,
-				Message: `"type: ` + bootstrapSecretType + ` is for tokens by which nodes join the cluster, ` +
-					`in kube-system alone: use another type"`,
+				Message: `"type: ` + bootstrapSecretType + ` is for tokens with which nodes join the cluster, ` +
+					`only in kube-system: use another type"`,
 			},
 		},
 	}

@@ -49,16 +49,16 @@ func listClassRules() []classRule {
 	return []classRule{
 		{
 			AnnotatedHostsRule,
-			"annotations that add-ons read name the tenant's hosts only",
+			"annotations that add-ons read name only the tenant's hosts",
 			[]addons.Class{addons.Hosts},
 			formatHosts(),
 			"",
 		},
 		{
 			URLsRule,
-			"annotations send controllers to the tenant's hosts, and to Services of the tenant and the platform, only",
+			"annotations direct controllers only to the tenant's hosts, and to Services of the tenant and the platform",
 			[]addons.Class{addons.URL},
-			`": a controller would send requests there with its own network: ` +
+			`": a controller would send requests there with its own network access: ` +
 				`name a host of the tenant, or a Service of namespaces " + ` + formatAllowed("namespaces") +
 				` + " as http://SERVICE.NAMESPACE.svc; ` +
 				`a platform admin allows another by policy.annotations: [KEY=VALUE]"`,
@@ -66,7 +66,7 @@ func listClassRules() []classRule {
 		},
 		{
 			ReferencesRule,
-			"annotations that add-ons read name objects of the tenant's namespaces only",
+			"annotations that add-ons read name only objects of the tenant's namespaces",
 			[]addons.Class{addons.Object, addons.Namespaces, addons.Prefixed, addons.Shared, addons.Networks},
 			`": name an object of a namespace of tenant " + params.spec.tenant + ": " + ` +
 				formatAllowed("namespaces") + ` + "` + byGrant + `"`,
@@ -74,22 +74,22 @@ func listClassRules() []classRule {
 		},
 		{
 			ValuesRule,
-			"values that controllers write into their configuration end where they should, " +
+			"values that controllers write into their configuration contain no syntax of this configuration, " +
 				"and add no hosts, target groups and entry points",
 			[]addons.Class{addons.Text, addons.Rules, addons.OneOf, addons.Settings, addons.JSON, addons.Attributes},
 			`(variables.refused.exists(a, ` + matchClasses(listedValues) + `) ?
 				": write only the keys and values that docs/addons.md lists for it" :
 				": leave out line breaks, quotes, backslashes and the characters ; { } #, ` +
-				`and what adds hosts, target groups, entry points or addresses") + "` + byGrant + `"`,
+				`and parts that add hosts, target groups, entry points or addresses") + "` + byGrant + `"`,
 			byAnnotations,
 		},
 		{
 			WithheldRule,
-			"no annotation has an add-on claim an address, use what is not the tenant's, " +
-				"or configure what serves every tenant",
+			"no annotation lets an add-on claim an address, use resources outside of the tenant, " +
+				"or configure a service of all tenants",
 			[]addons.Class{addons.Address, addons.Rights, addons.Never},
 			`": an add-on would act upon it with its own rights, beyond the tenant: ` +
-				`remove it (docs/addons.md says why)` + byGrant + `"`,
+				`remove it (docs/addons.md gives the reason)` + byGrant + `"`,
 			byAnnotations,
 		},
 	}
@@ -320,7 +320,7 @@ func buildAddonRules(classes []addons.Class) []admissionpolicy.Rule {
 	}
 	return append(all, admissionpolicy.Rule{
 		Name:      UnknownAnnotationsRule,
-		Says:      "annotations that the catalogue of add-ons does not know are decided by policy.unknownAnnotations",
+		Says:      "policy.unknownAnnotations decides on annotations that the catalogue of add-ons does not contain",
 		Exception: byAnnotations,
 		Holds:     anyRefused + `variables.refused.filter(a, a[2] == "unknown").size() == 0`,
 		Message: `"metadata.annotations: " + ` +
@@ -329,7 +329,7 @@ func buildAddonRules(classes []addons.Class) []admissionpolicy.Rule {
 }
 
 const unknownAdvice = `": croft does not know the add-on that reads it: remove it; ` +
-	`a platform admin allows it by policy.annotations, or all that are not known by policy.unknownAnnotations"`
+	`a platform admin allows it by policy.annotations, or all unknown annotations by policy.unknownAnnotations"`
 
 // buildPodAnnotationsRule has, in one rule, the same requirements for pods as buildAddonRules for other
 // kinds. Another rule covers the annotations that keep a node from being removed.
@@ -346,8 +346,8 @@ func buildPodAnnotationsRule(classes []addons.Class) admissionpolicy.Rule {
 	}
 	return admissionpolicy.Rule{
 		Name: PodAnnotationsRule,
-		Says: "annotations have no add-on do what the tenant may not; " +
-			"those that the catalogue of add-ons does not know are decided by policy.unknownAnnotations",
+		Says: "annotations do not let an add-on exceed the tenant's rights; " +
+			"policy.unknownAnnotations decides on annotations that the catalogue of add-ons does not contain",
 		Exception: byAnnotations,
 		Fine:      unannotated,
 		Holds:     anyRefused + of + `.size() == 0` + ofAddonsThemselves,
@@ -512,14 +512,14 @@ func matchFewAnnotations(orElse string) string {
 func buildUnknownWarning(fine string) admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name:      UnknownWarningRule,
-		Says:      "annotations are those that the catalogue of add-ons knows, where policy.unknownAnnotations is Warn",
+		Says:      "the catalogue of add-ons contains the annotations, if policy.unknownAnnotations is Warn",
 		Exception: byAnnotations,
 		Fine:      fine,
 		Holds: `params.spec.unknownAnnotations != "Warn" ||
 			variables.judged.filter(a, a[2] == "unknown").size() == 0`,
 		Message: `"metadata.annotations: " + ` + formatAnnotations(`variables.judged.filter(a, a[2] == "unknown")`) +
-			` + ": croft does not know the add-on that reads it, and lets it through: ` +
-			`ask a platform admin to allow it by policy.annotations, before what is not known is refused"`,
+			` + ": croft does not know the add-on that reads it, and allows it for now: ` +
+			`ask a platform admin to allow it by policy.annotations, before unknown annotations are refused"`,
 	}
 }
 
@@ -562,7 +562,7 @@ func buildRefusedLabels(on addons.Kinds, of ...string) admissionpolicy.Variable 
 
 func buildLabelsRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
-		Name: LabelsRule, Says: "no label has an add-on use or open what is not the tenant's",
+		Name: LabelsRule, Says: "no label lets an add-on use or expose resources outside of the tenant",
 		Holds: matchNoLabels(addons.Edge|addons.Data) + ` && variables.handedLabels.size() == 0 ||
 			variables.refusedLabels.size() == 0`,
 		Exception: byAnnotations,
@@ -582,4 +582,4 @@ func matchNoLabels(on addons.Kinds) string {
 
 var labelsMessage = `"metadata.labels: " + ` + formatFirst("variables.refusedLabels", 3) + ` +
 	": an add-on would act upon it with its own rights, beyond the tenant: ` +
-	`remove it (docs/addons.md says why)` + byGrant + `"`
+	`remove it (docs/addons.md gives the reason)` + byGrant + `"`

@@ -25,7 +25,7 @@ func checkArgoCD() admissionpolicy.Validating {
 		}},
 		Rules: []admissionpolicy.Rule{{
 			Name:  ApplicationsRule,
-			Says:  "Applications, ApplicationSets and AppProjects are written by the platform",
+			Says:  "only the platform writes Applications, ApplicationSets and AppProjects",
 			Holds: clusterWide,
 			Message: `request.kind.kind + ": Argo CD would apply with its own rights, in any namespace: ` +
 				`ask a platform admin to declare a source for your tenant"`,

@@ -61,7 +61,7 @@ func (s scene) buildBindingAttacks() []attack.Attack {
 		attack.NewCreate("let-anonymous-read", "bind a role to the anonymous user", byEverybody, binding("let-anonymous-read", makeUser("system:anonymous"))),
 		attack.NewCreate("let-every-account-read", "bind a role to every service account of the cluster", byEverybody, binding("let-every-account-read", makeGroup("system:serviceaccounts"))),
 		attack.SendAsAdmin(attack.NewCreate("let-everybody-read-as-platform", "bind a role to everybody who is signed in", attack.Nobody, binding("let-everybody-read-as-platform", makeGroup("system:authenticated")))),
-		attack.NewUpdate("let-everybody-read-later", "bind a role to everybody by a binding that is there", byEverybody, binding("let-everybody-read-later", own), adding(makeGroup("system:authenticated"))),
+		attack.NewUpdate("let-everybody-read-later", "bind a role to everybody by an existing binding", byEverybody, binding("let-everybody-read-later", own), adding(makeGroup("system:authenticated"))),
 	)
 
 	byStrangers := attack.ByPolicy(RoleBindingsPolicy, StrangersRule)
@@ -76,13 +76,13 @@ func (s scene) buildBindingAttacks() []attack.Attack {
 		in("bind-other-account-as-user", "bind a role to a service account of another tenant, as a user", makeUser("system:serviceaccount:"+s.other+":default")),
 		in("bind-system-account", "bind a role to a service account of kube-system", makeAccount(metav1.NamespaceSystem, "default")),
 		in("bind-scheduler", "bind a role to the scheduler", makeUser("system:kube-scheduler")),
-		attack.NewUpdate("bind-other-account-later", "bind a role to a service account of another tenant by a binding that is there", byStrangers,
+		attack.NewUpdate("bind-other-account-later", "bind a role to a service account of another tenant by an existing binding", byStrangers,
 			binding("bind-other-account-later", own), adding(makeAccount(s.other, "default"))),
 	}
 	if !sharesWith(s.by, v1alpha1.Sharer{Group: s.on.Name + "-strangers"}) {
 		strangers = append(strangers,
 			in("bind-other-people", "bind a role to a group of another tenant", makeGroup(s.on.Name+"-strangers")),
-			attack.NewUpdate("bind-other-people-later", "bind a role to a group of another tenant by a binding that is there", byStrangers,
+			attack.NewUpdate("bind-other-people-later", "bind a role to a group of another tenant by an existing binding", byStrangers,
 				binding("bind-other-people-later", own), adding(makeGroup(s.on.Name+"-strangers"))))
 	}
 	if !sharesWith(s.by, v1alpha1.Sharer{User: "mallory"}) {
@@ -138,13 +138,13 @@ func (s scene) buildAccountAttacks() []attack.Attack {
 		many[fmt.Sprint("l-", i)] = "x"
 	}
 	byAggregation := attack.ByPolicy(RolesPolicy, AggregationRule)
-	all := attack.WithReason("control characters in names change the terminal of a user who lists Roles", nil,
-		attack.NewCreate("name-role-by-escapes", "name a Role by what a terminal obeys", attack.ByPolicy(RolesPolicy, RoleNameRule), role("role \x1b[2J", nil)),
-		attack.NewCreate("name-binding-by-escapes", "name a RoleBinding by what a terminal obeys", attack.ByPolicy(RoleBindingsPolicy, RoleNameRule), bound),
+	all := attack.WithReason("control characters in names act on the terminal of a user who lists Roles", nil,
+		attack.NewCreate("name-role-by-escapes", "name a Role with control characters of a terminal", attack.ByPolicy(RolesPolicy, RoleNameRule), role("role \x1b[2J", nil)),
+		attack.NewCreate("name-binding-by-escapes", "name a RoleBinding with control characters of a terminal", attack.ByPolicy(RoleBindingsPolicy, RoleNameRule), bound),
 		attack.NewCreate("aggregate-role", "label a Role for aggregation into others", byAggregation, role("aggregate-role", aggregates)),
-		attack.NewUpdate("aggregate-role-later", "label a Role that is there for aggregation into others", byAggregation, role("aggregate-role-later", nil),
+		attack.NewUpdate("aggregate-role-later", "label an existing Role for aggregation into others", byAggregation, role("aggregate-role-later", nil),
 			func(r *rbacv1.Role) { r.Labels = aggregates }),
-		attack.NewCreate("label-a-role-more", "write a Role with more labels than croft goes through", attack.ByPolicy(RolesPolicy, admissionpolicy.BoundsRule), role("label-a-role-more", many)),
+		attack.NewCreate("label-a-role-more", "write a Role with more labels than croft evaluates", attack.ByPolicy(RolesPolicy, admissionpolicy.BoundsRule), role("label-a-role-more", many)),
 		attack.NewCreate("name-role-freely", "name a Role as charts do", attack.Nobody, role("gitlab:project_env@42.review", nil)),
 	)
 	return append(append(all, s.buildIdentityAttacks()...), s.buildTokenAttacks()...)
@@ -182,7 +182,7 @@ func (s scene) buildIdentityAttacks() []attack.Attack {
 	}
 	return attack.WithReason("if the cloud's trust policy covers several namespaces, the identity gives access to another's buckets, keys and databases",
 		[]string{"https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html"},
-		append(all, attack.NewUpdate("take-aws-role-later", "give a ServiceAccount that is there a role at AWS that is not the tenant's", by, annotated("take-aws-role-later", "", ""),
+		append(all, attack.NewUpdate("take-aws-role-later", "give an existing ServiceAccount a role at AWS that is not the tenant's", by, annotated("take-aws-role-later", "", ""),
 			func(o *corev1.ServiceAccount) {
 				o.Annotations = map[string]string{cloudIdentities[0]: "arn:aws:iam::123456789012:role/croft-verify-other"}
 			}))...)
@@ -210,7 +210,7 @@ func (s scene) buildTokenAttacks() []attack.Attack {
 	all := []attack.Attack{
 		token("take-token-for-long", "ask for a token of a service account for longer than the tenant may", attack.ByPolicy(AccountsPolicy, TokenExpirationRule), longest+1),
 		token("take-a-token", "ask for a token of a service account", attack.Nobody, longest),
-		attack.NewCreate("write-bootstrap-token", "write a token by which nodes join the cluster", attack.ByPolicy(AccountsPolicy, BootstrapTokenRule), secret("write-bootstrap-token", bootstrapSecretType)),
+		attack.NewCreate("write-bootstrap-token", "write a token with which nodes join the cluster", attack.ByPolicy(AccountsPolicy, BootstrapTokenRule), secret("write-bootstrap-token", bootstrapSecretType)),
 	}
 	if *s.by.Allowances.TokenSecrets {
 		all = append(all, attack.NewCreate("keep-token-as-allowed", "have a token of a service account written into a Secret, as the tenant may", attack.Nobody, secret("keep-token", tokenSecretType)))

@@ -71,7 +71,7 @@ func (s scene) buildHostAnnotationAttacks() []attack.Attack {
 	rule := AnnotatedHostsRule
 	all := s.makeAnnotationAttacks("a tenant that serves another's host can read its users' passwords", nil,
 		annotationAttack{"serve-alias", "serve a foreign host as an alias", rule, serverAlias, s.otherHost},
-		annotationAttack{"serve-alias-by-expression", "serve every host by an alias that is a regular expression, and ends like a host of one's own", rule, serverAlias, "~^.*$|x." + s.host},
+		annotationAttack{"serve-alias-by-expression", "serve every host by an alias that is a regular expression, and ends with a host of one's own", rule, serverAlias, "~^.*$|x." + s.host},
 		annotationAttack{"serve-alias-by-haproxy", "serve a foreign host as an alias of HAProxy", rule, "haproxy-ingress.github.io/server-alias", s.otherHost},
 		annotationAttack{"serve-alias-by-kong", "serve a foreign host as an alias of Kong", rule, "konghq.com/host-aliases", s.host + "," + s.otherHost},
 		annotationAttack{"announce-ingress-as-other-host", "have external-dns point another tenant's host at an Ingress", rule, externalDNS, s.otherHost},
@@ -89,11 +89,11 @@ func (s scene) buildHostAnnotationAttacks() []attack.Attack {
 			i.Labels = map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 		})
 		all = append(all, attack.WithReason("a tenant that serves another's host can read its users' passwords", nil,
-			attack.NewUpdate("announce-ingress-as-other-host-later", "have external-dns point another tenant's host at an Ingress that is there", by,
+			attack.NewUpdate("announce-ingress-as-other-host-later", "have external-dns point another tenant's host at an existing Ingress", by,
 				s.makeIngress("announce-ingress-later"), func(i *networkingv1.Ingress) { announce(i) }),
-			attack.NewUpdate("announce-gateway-as-other-host-later", "have external-dns point another tenant's host at a Gateway that is there", by,
+			attack.NewUpdate("announce-gateway-as-other-host-later", "have external-dns point another tenant's host at an existing Gateway", by,
 				s.makeGateway("announce-gateway-later", s.host), func(u *unstructured.Unstructured) { announce(u) }),
-			attack.NewCreate("announce-ingress-by-mark", "have external-dns point another tenant's host at an Ingress that bears croft's mark", by, marked),
+			attack.NewCreate("announce-ingress-by-mark", "have external-dns point another tenant's host at an Ingress that has croft's mark", by, marked),
 		)...)
 		all = append(all, s.makeAnnotationMirrors(
 			[4]string{"serve-own-alias", "serve hosts of one's own as aliases", serverAlias, strings.ToUpper(s.host) + ", " + s.host},
@@ -116,26 +116,26 @@ func (s scene) buildURLAnnotationAttacks() []attack.Attack {
 		call("call-address-by-auth-url", "an address", "http://169.254.169.254/latest/meta-data/"),
 		call("call-octal-address", "an address written in octal numbers", "http://0251.0376.0251.0376/"),
 		call("call-hexadecimal-address", "an address written as one hexadecimal number", "http://0xa9fea9fe/"),
-		call("call-address-by-name", "an address by a name outside that stands for it", "http://169.254.169.254.nip.io/"),
-		call("call-metadata-by-name", "the metadata by its name", "http://metadata.google.internal/"),
+		call("call-address-by-name", "an address by a name outside that resolves to it", "http://169.254.169.254.nip.io/"),
+		call("call-metadata-by-name", "the metadata address by its name", "http://metadata.google.internal/"),
 		call("call-user-at-other", "another tenant's Service behind a host of one's own", "http://"+s.host+"@web."+s.other+".svc/"),
-		call("call-address-before-fragment", "an address that a fragment makes look like a Service of one's own", "http://169.254.169.254#."+s.own+".svc/"),
+		call("call-address-before-fragment", "an address that looks like a Service of one's own, by a fragment", "http://169.254.169.254#."+s.own+".svc/"),
 		call("call-and-configure", "a Service of one's own, and configure nginx behind it", "http://auth."+s.own+".svc/#;\nload_module /tmp/x.so;"),
-		call("call-anything-by-variable", "whatever a request says", "http://$arg_target/"),
+		call("call-anything-by-variable", "any address in a request", "http://$arg_target/"),
 		annotationAttack{"call-other-by-mirror", "have the ingress controller mirror requests to another tenant's Service", URLsRule, nginx + "mirror-target", "http://web." + s.other + ".svc:80/"},
 		annotationAttack{"call-other-by-haproxy", "have HAProxy call another tenant's Service", URLsRule, "haproxy-ingress.github.io/auth-url", "http://web." + s.other + ".svc:80/"},
 	)
 	if slices.Contains(s.by.Allowances.Annotations, nginx+"auth-url="+outsideURL) {
-		all = append(all, s.makeAnnotationMirrors([4]string{"sign-in-by-another-host-as-allowed", "have ingress-nginx ask a host outside who may come in, as the tenant may", nginx + "auth-url", outsideURL})...)
+		all = append(all, s.makeAnnotationMirrors([4]string{"sign-in-by-another-host-as-allowed", "have ingress-nginx ask a host outside which requests to allow, as the tenant may", nginx + "auth-url", outsideURL})...)
 	} else {
-		all = append(all, s.makeAnnotationAttacks("a name outside of the cluster may resolve to any address", nil, call("sign-in-by-another-host", "a host outside that nobody granted", outsideURL))...)
+		all = append(all, s.makeAnnotationAttacks("a name outside of the cluster may resolve to any address", nil, call("sign-in-by-another-host", "a host outside that was not granted", outsideURL))...)
 	}
 	if platform := s.platform.Network.PlatformNamespaces; len(platform) > 0 {
-		all = append(all, s.makeAnnotationMirrors([4]string{"sign-in-by-platform-service", "have ingress-nginx ask a Service of the platform who may come in", nginx + "auth-url", "http://auth." + platform[0] + ".svc.cluster.local/oauth2/auth"})...)
+		all = append(all, s.makeAnnotationMirrors([4]string{"sign-in-by-platform-service", "have ingress-nginx ask a Service of the platform which requests to allow", nginx + "auth-url", "http://auth." + platform[0] + ".svc.cluster.local/oauth2/auth"})...)
 	}
 	return append(all, s.makeAnnotationMirrors(
-		[4]string{"sign-in-by-own-service", "have ingress-nginx ask a Service of one's own who may come in", nginx + "auth-url", "http://auth." + s.own + ".SVC.cluster.local:4180/oauth2/auth?x=$request_uri"},
-		[4]string{"sign-in-by-own-host", "have ingress-nginx ask the host itself who may come in", nginx + "auth-url", "https://$host/oauth2/auth"},
+		[4]string{"sign-in-by-own-service", "have ingress-nginx ask a Service of one's own which requests to allow", nginx + "auth-url", "http://auth." + s.own + ".SVC.cluster.local:4180/oauth2/auth?x=$request_uri"},
+		[4]string{"sign-in-by-own-host", "have ingress-nginx ask the host itself which requests to allow", nginx + "auth-url", "https://$host/oauth2/auth"},
 	)...)
 }
 
@@ -178,7 +178,7 @@ func (s scene) buildValueAnnotationAttacks() []attack.Attack {
 		})
 		all = append(all, attack.WithReason("the controller serves every tenant, and reads every tenant's Secrets", []string{"CVE-2021-25745"},
 			attack.NewCreate("configure-by-path", "configure nginx behind a path", attack.ByPolicy(IngressesPolicy, PathsRule), path),
-			attack.NewCreate("keep-path-from-ending", "keep the quote behind a path from ending it in nginx's configuration, which then none can change",
+			attack.NewCreate("keep-path-from-ending", "escape the quote after a path in nginx's configuration, which then cannot be changed",
 				attack.ByPolicy(IngressesPolicy, PathsRule), unended),
 			attack.NewCreate("serve-paths-by-expression", "serve paths that are regular expressions", attack.Nobody, regex))...)
 	}
@@ -223,7 +223,7 @@ func (s scene) buildWithheldAnnotationAttacks() []attack.Attack {
 		withheld("write-configuration-snippet", "write configuration into ingress-nginx by a snippet", nginx+"configuration-snippet", snippet),
 		withheld("write-server-snippet", "write configuration into ingress-nginx by a server snippet", nginx+"server-snippet", snippet),
 		withheld("write-nginx-org-snippet", "write configuration into NGINX's own controller", "nginx.org/location-snippets", snippet),
-		withheld("write-snippet-of-any", "write configuration into a controller by a snippet, whatever its prefix is", "ingress.example.org/server-snippet", snippet),
+		withheld("write-snippet-of-any", "write configuration into a controller by a snippet with any prefix", "ingress.example.org/server-snippet", snippet),
 		withheld("write-haproxy-config", "write configuration into HAProxy's controller", "haproxy-ingress.github.io/config-backend", "acl x"),
 		withheld("write-skipper-route", "write routes into Skipper", "zalando.org/skipper-routes", `x: * -> "http://web.`+s.other+`.svc";`),
 		withheld("match-aliases-by-expression", "serve hosts that match an expression", "haproxy-ingress.github.io/server-alias-regex", ".*"),
@@ -242,7 +242,7 @@ func (s scene) buildWithheldAnnotationAttacks() []attack.Attack {
 		withheld("take-load-balancer-of-huawei", "take over a load balancer of Huawei Cloud", "kubernetes.io/elb.id", "other"),
 		withheld("claim-address-by-kube-vip", "claim an address of kube-vip's", "kube-vip.io/loadbalancerIPs", "203.0.113.7"),
 		withheld("share-address-across-namespaces", "share an address of Cilium's with every namespace", "lbipam.cilium.io/sharing-cross-namespace", "*"),
-		withheld("join-clusters-by-alias", "join a Service with those of other clusters by an older name", "io.cilium/global-service", "true"),
+		withheld("join-clusters-by-alias", "join a Service with Services of other clusters by an older name", "io.cilium/global-service", "true"),
 		withheld("prefer-other-cluster", "prefer the backends of another cluster", "service.cilium.io/affinity", "remote"),
 		withheld("take-load-balancer-of-digitalocean", "take over a load balancer of DigitalOcean", "kubernetes.digitalocean.com/load-balancer-id", "4de7ac8b"),
 		withheld("take-load-balancer-of-hetzner", "take over a load balancer of Hetzner Cloud", "load-balancer.hetzner.cloud/name", "other"),
@@ -250,7 +250,7 @@ func (s scene) buildWithheldAnnotationAttacks() []attack.Attack {
 		withheld("take-load-balancer-of-openstack", "take over a load balancer of OpenStack", "loadbalancer.openstack.org/load-balancer-id", "other"),
 		withheld("map-any-host-by-ambassador", "have Ambassador serve any host", "getambassador.io/config", "apiVersion: getambassador.io/v3alpha1\nkind: Mapping\nhostname: \"*\"\nservice: web."+s.other+"\n"),
 		withheld("proxy-anything-by-bluemix", "have IBM Cloud's Ingress send requests anywhere", "ingress.bluemix.net/proxy-external-service", "path=/x external-svc=http://169.254.169.254"),
-		withheld("join-clusters", "join a Service with those of other clusters", "service.cilium.io/global", "true"),
+		withheld("join-clusters", "join a Service with Services of other clusters", "service.cilium.io/global", "true"),
 		withheld("open-to-other-network", "open a Service to another network", "tailscale.com/expose", "true"),
 		withheld("certify-organization", "ask for a certificate of Kubernetes' administrators", "cert-manager.io/subject-organizations", "system:masters"),
 	)
@@ -259,9 +259,9 @@ func (s scene) buildWithheldAnnotationAttacks() []attack.Attack {
 		return append(all, s.makeAnnotationMirrors([4]string{"use-certificate-as-allowed", "use a certificate of the account, as the tenant may", grantedCertificate, aws})...)
 	}
 	all = append(all, s.makeAnnotationMirrors(
-		[4]string{"balance-by-digitalocean", "say how a load balancer of DigitalOcean balances", lb + "do-loadbalancer-protocol", "http"},
-		[4]string{"balance-by-hetzner", "say how a load balancer of Hetzner Cloud balances", "load-balancer.hetzner.cloud/algorithm-type", "least_connections"},
-		[4]string{"balance-by-cilium", "say how Cilium balances", "service.cilium.io/lb-algorithm", "maglev"},
+		[4]string{"balance-by-digitalocean", "configure the balancing of a load balancer of DigitalOcean", lb + "do-loadbalancer-protocol", "http"},
+		[4]string{"balance-by-hetzner", "configure the balancing of a load balancer of Hetzner Cloud", "load-balancer.hetzner.cloud/algorithm-type", "least_connections"},
+		[4]string{"balance-by-cilium", "configure the balancing of Cilium", "service.cilium.io/lb-algorithm", "maglev"},
 	)...)
 	return append(all, s.makeAnnotationAttacks("the holder of the certificate can impersonate the host", nil, withheld("use-certificate", "use any certificate of the account", grantedCertificate, aws))...)
 }
@@ -318,12 +318,12 @@ func (s scene) buildCopyAttacks() []attack.Attack {
 		one("copy-everywhere-by-reflector", "have Reflector copy a Secret into every namespace", WithheldRule, reflector+"reflection-auto-enabled", "true"),
 		one("copy-everywhere-by-replicator", "have kubernetes-replicator copy a Secret into every namespace", WithheldRule, replicator+"replicate-to", "*"),
 		attack.NewCreate("copy-everywhere-by-kubed", "have kubed copy a ConfigMap into every namespace", by(WithheldRule), config),
-		attack.NewUpdate("copy-other-secret-later", "have Reflector copy another tenant's Secret into one that is there", by(ReferencesRule), secret("copy-other-later", nil, nil), func(o *corev1.Secret) {
+		attack.NewUpdate("copy-other-secret-later", "have Reflector copy another tenant's Secret into an existing one", by(ReferencesRule), secret("copy-other-later", nil, nil), func(o *corev1.Secret) {
 			o.Annotations = map[string]string{reflector + "reflects": s.other + "/passwords"}
 		}),
-		attack.NewCreate("pass-for-cluster-secret", "pass a Secret for one of Argo CD's clusters", by(LabelsRule), secret("pass-for-cluster", nil, cluster)),
-		attack.NewUpdate("pass-for-cluster-secret-later", "pass a Secret that is there for one of Argo CD's clusters", by(LabelsRule), secret("pass-for-cluster-later", nil, nil), func(o *corev1.Secret) { o.Labels = cluster }),
-		attack.NewUpdate("pass-for-repository-credentials", "pass a Secret that is there for credentials of all of Argo CD's repositories", by(LabelsRule), secret("pass-for-credentials", nil, nil), func(o *corev1.Secret) {
+		attack.NewCreate("pass-for-cluster-secret", "disguise a Secret as one of Argo CD's clusters", by(LabelsRule), secret("pass-for-cluster", nil, cluster)),
+		attack.NewUpdate("pass-for-cluster-secret-later", "disguise an existing Secret as one of Argo CD's clusters", by(LabelsRule), secret("pass-for-cluster-later", nil, nil), func(o *corev1.Secret) { o.Labels = cluster }),
+		attack.NewUpdate("pass-for-repository-credentials", "disguise an existing Secret as credentials of all of Argo CD's repositories", by(LabelsRule), secret("pass-for-credentials", nil, nil), func(o *corev1.Secret) {
 			o.Labels = map[string]string{"argocd.argoproj.io/secret-type": "repo-creds"}
 		}),
 		attack.NewCreate("configure-big-ip", "have F5's controller configure the load balancer by a ConfigMap", by(LabelsRule), as3),
@@ -358,7 +358,7 @@ func (s scene) buildPodAnnotationAttacks() []attack.Attack {
 	refused("take-other-address", "have Calico give a pod another pod's address", "cni.projectcalico.org/ipAddrs", `["10.0.0.1"]`)
 	refused("forge-addresses", "have Calico let a pod send with any source address", "cni.projectcalico.org/allowedSourcePrefixes", `["10.0.0.0/8"]`)
 	refused("take-other-interface", "give a pod another pod's network interface", "vpc.amazonaws.com/pod-eni", `[{"eniId":"eni-1"}]`)
-	refused("replace-network", "replace the network that policies hold on", "v1.multus-cni.io/default-network", s.own+"/net1")
+	refused("replace-network", "replace the network to which policies apply", "v1.multus-cni.io/default-network", s.own+"/net1")
 	refused("attach-other-network", "attach a pod to another tenant's network", networks, s.own+"/net1, "+s.other+"/net1@eth1")
 	refused("attach-other-network-by-json", "attach a pod to another tenant's network by JSON", networks, `[{"name":"net1","namespace":"`+s.other+`"}]`)
 	refused("attach-other-network-by-escapes", "attach a pod to another tenant's network by JSON with escapes", networks, `[{"name":"net1","name\u0073pace":"`+s.other+`"}]`)
@@ -388,7 +388,7 @@ func (s scene) buildPodAnnotationAttacks() []attack.Attack {
 	refused("inject-device-by-bare-key", "have a plugin of the container runtime inject a device, by a key without a slash", "devices.nri.io", `- path: /dev/sda`)
 	refused("mount-node-by-bare-key", "have a plugin of the container runtime mount the node's root, by a key without a slash", "mounts.noderesource.dev", `- {source: /, destination: /node, type: bind}`)
 	refused("mount-node-by-plugin", "have a plugin of the container runtime mount the node's root", "mounts.noderesource.dev/container.app", `- {source: /, destination: /node, type: bind}`)
-	refused("set-priority-of-disks", "have a plugin of the container runtime put a pod before others at the disks", "io-priority.noderesource.dev", "{class: rt}")
+	refused("set-priority-of-disks", "have a plugin of the container runtime give a pod priority over others at the disks", "io-priority.noderesource.dev", "{class: rt}")
 	refused("take-cache-by-plugin", "have a plugin of the container runtime give a pod others' share of the cache", "l3CacheSchema.rdt.noderesource.dev/container.app", "L3:0=ffff")
 	refused("inject-device-by-nvidia", "have Nvidia's container runtime inject a device", "nvidia.cdi.k8s.io/gpu", "nvidia.com/gpu=all")
 	refused("join-group-of-aci", "put a pod into any group of Cisco's network", "opflex.cisco.com/endpoint-group", `{"tenant":"other","app-profile":"a","name":"b"}`)
@@ -407,7 +407,7 @@ func (s scene) buildPodAnnotationAttacks() []attack.Attack {
 	} else {
 		may("check-own-by-datadog-as-allowed", "have Datadog's agent check a pod, as the tenant may", "ad.datadoghq.com/app.checks", `{"redisdb":{"instances":[{"host":"%%host%%"}]}}`)
 	}
-	all = append(all, attack.NewUpdate("assume-any-role-later", "have kube2iam give a pod that is there any role of the nodes", attack.ByPolicy(admissionpolicy.PodsPolicy, PodAnnotationsRule),
+	all = append(all, attack.NewUpdate("assume-any-role-later", "have kube2iam give an existing pod any role of the nodes", attack.ByPolicy(admissionpolicy.PodsPolicy, PodAnnotationsRule),
 		s.makePod("assume-later"), func(p *corev1.Pod) { p.Annotations = annotate(role, "admin") }))
 	binding := annotate("aadpodidbinding", "admin")
 	all = append(all, attack.NewCreate("assume-any-identity", "have aad-pod-identity give a pod any identity of the nodes", attack.ByPolicy(admissionpolicy.PodsPolicy, PodMarksRule),
@@ -426,7 +426,7 @@ func (s scene) buildPodAnnotationAttacks() []attack.Attack {
 		by("hold-node-by-descheduler", "keep a pod from being moved", DoNotDisruptRule, "descheduler.alpha.kubernetes.io/prefer-no-eviction", "true")
 	}
 	may("let-node-go", "let a node be scaled down", safe, "true")
-	may("describe-logs-to-datadog", "tell Datadog's agent how a pod's logs are written", "ad.datadoghq.com/app.logs",
+	may("describe-logs-to-datadog", "configure how Datadog's agent reads a pod's logs", "ad.datadoghq.com/app.logs",
 		`[{"source":"java","service":"app","log_processing_rules":[{"type":"multi_line","name":"start","pattern":"\\d{4}-"}]}]`)
 	may("leave-logs-of-container-out", "have Filebeat leave the logs of a container out", "co.elastic.logs.sidecar/enabled", "false")
 	may("be-scraped", "be scraped by Prometheus", "prometheus.io/scrape", "true")
@@ -438,7 +438,7 @@ func (s scene) buildPodAnnotationAttacks() []attack.Attack {
 	if platform := s.platform.Network.PlatformNamespaces; len(platform) > 0 {
 		may("use-vault-of-platform", "have Vault's agent ask a Vault of the platform", "vault.hashicorp.com/service", "http://vault."+platform[0]+".svc:8200")
 	}
-	may("note-a-build", "note something for oneself, without a prefix", "build.url", "https://ci.example.org/1")
+	may("note-a-build", "write a note of one's own, without a prefix", "build.url", "https://ci.example.org/1")
 	return attack.WithReason("controllers of pods have the node's rights, and its network", nil, all...)
 }
 
@@ -451,7 +451,7 @@ func (s scene) buildUnwarnedAttacks() []attack.Attack {
 	}
 	one := func(o client.Object) attack.Attack {
 		kind := o.GetObjectKind().GroupVersionKind().Kind
-		return attack.NewCreate("carry-annotation-unwarned-on-"+strings.ToLower(kind), "carry an annotation that nobody knows on a "+kind+", without a word about it", by, carry(o))
+		return attack.NewCreate("carry-annotation-unwarned-on-"+strings.ToLower(kind), "have an unknown annotation on a "+kind+", without a warning", by, carry(o))
 	}
 	meta := s.makeMeta("carry-unwarned")
 	all := []attack.Attack{
@@ -466,9 +466,9 @@ func (s scene) buildUnwarnedAttacks() []attack.Attack {
 		all = append(all, one(s.makeRoute(kind, "carry-unwarned", s.host)))
 	}
 	return append(all, one(s.makeGateway("carry-unwarned", s.host)),
-		attack.NewUpdate("carry-annotation-unwarned-on-ingress-later", "add an annotation that nobody knows to an Ingress, without a word about it", by,
+		attack.NewUpdate("carry-annotation-unwarned-on-ingress-later", "add an unknown annotation to an Ingress, without a warning", by,
 			s.makeIngress("carry-unwarned-later"), func(i *networkingv1.Ingress) { carry(i) }),
-		attack.NewUpdate("carry-annotation-unwarned-on-gateway-later", "add an annotation that nobody knows to a Gateway, without a word about it", by,
+		attack.NewUpdate("carry-annotation-unwarned-on-gateway-later", "add an unknown annotation to a Gateway, without a warning", by,
 			s.makeGateway("carry-unwarned-later", s.host), func(u *unstructured.Unstructured) { carry(u) }))
 }
 
@@ -486,40 +486,40 @@ func (s scene) buildUnknownAnnotationAttacks() []attack.Attack {
 	switch s.by.Allowances.UnknownAnnotations {
 	case v1alpha1.UnknownDeny:
 		all = append(all,
-			attack.NewCreate("carry-unknown-annotation", "carry an annotation that nobody knows", attack.ByPolicy(AnnotationsPolicy, UnknownAnnotationsRule), ingress("carry-unknown")),
-			attack.NewCreate("carry-unknown-annotation-as-pod", "carry an annotation that nobody knows on a pod", attack.ByPolicy(admissionpolicy.PodsPolicy, PodAnnotationsRule), pod("carry-unknown")),
-			attack.NewCreate("carry-unknown-domain-as-pod", "carry a domain that nobody knows as a key on a pod", attack.ByPolicy(admissionpolicy.PodsPolicy, PodAnnotationsRule),
+			attack.NewCreate("carry-unknown-annotation", "have an unknown annotation", attack.ByPolicy(AnnotationsPolicy, UnknownAnnotationsRule), ingress("carry-unknown")),
+			attack.NewCreate("carry-unknown-annotation-as-pod", "have an unknown annotation on a pod", attack.ByPolicy(admissionpolicy.PodsPolicy, PodAnnotationsRule), pod("carry-unknown")),
+			attack.NewCreate("carry-unknown-domain-as-pod", "have an unknown domain as a key of an annotation on a pod", attack.ByPolicy(admissionpolicy.PodsPolicy, PodAnnotationsRule),
 				s.makePod("carry-unknown-domain", func(p *corev1.Pod) { p.Annotations = map[string]string{"devices.croft-verify.dev": "now"} })),
-			attack.NewCreate("carry-unknown-annotation-in-template", "carry an annotation that nobody knows on the pods of a Deployment", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, PodAnnotationsRule), template("carry-unknown")))
+			attack.NewCreate("carry-unknown-annotation-in-template", "have an unknown annotation on the pods of a Deployment", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, PodAnnotationsRule), template("carry-unknown")))
 	case v1alpha1.UnknownWarn:
 		all = append(all, s.buildUnwarnedAttacks()...)
 		all = append(all,
-			attack.NewCreate("carry-annotation-unwarned", "carry an annotation that nobody knows, without a word about it", attack.ByWarning(UnknownAnnotationsPolicy, UnknownWarningRule), ingress("carry-unwarned")),
-			attack.NewUpdate("carry-annotation-unwarned-later", "add an annotation that nobody knows, without a word about it", attack.ByWarning(UnknownAnnotationsPolicy, UnknownWarningRule), secret, later),
-			attack.NewCreate("carry-annotation-unwarned-in-template", "carry an annotation that nobody knows on the pods of a Deployment, without a word about it",
+			attack.NewCreate("carry-annotation-unwarned", "have an unknown annotation, without a warning", attack.ByWarning(UnknownAnnotationsPolicy, UnknownWarningRule), ingress("carry-unwarned")),
+			attack.NewUpdate("carry-annotation-unwarned-later", "add an unknown annotation, without a warning", attack.ByWarning(UnknownAnnotationsPolicy, UnknownWarningRule), secret, later),
+			attack.NewCreate("carry-annotation-unwarned-in-template", "have an unknown annotation on the pods of a Deployment, without a warning",
 				attack.ByWarning(admissionpolicy.PodTemplatesPolicy, UnknownWarningRule), template("carry-unwarned")),
-			attack.NewCreate("carry-annotation-unwarned-on-pod", "carry an annotation that nobody knows on a pod, without a word about it",
+			attack.NewCreate("carry-annotation-unwarned-on-pod", "have an unknown annotation on a pod, without a warning",
 				attack.ByWarning(UnknownPodAnnotationsPolicy, UnknownWarningRule), pod("carry-unwarned")),
-			attack.NewUpdate("carry-annotation-unwarned-on-pod-later", "add an annotation that nobody knows to a pod, without a word about it",
+			attack.NewUpdate("carry-annotation-unwarned-on-pod-later", "add an unknown annotation to a pod, without a warning",
 				attack.ByWarning(UnknownPodAnnotationsPolicy, UnknownWarningRule), s.makePod("carry-unwarned-later"),
 				func(p *corev1.Pod) { p.Annotations = map[string]string{unknownAnnotation: "now"} }))
 		for _, label := range ofTemplates {
 			made := pod("carry-by-" + strings.NewReplacer(".", "-", "/", "-").Replace(label))
 			made.Labels = map[string]string{label: "5d4f8c7b9"}
-			all = append(all, attack.NewCreate(strings.TrimPrefix(made.Name, "croft-"), "have a controller make a pod of a template, of which there was a warning, marked by "+label, attack.Nobody, made))
+			all = append(all, attack.NewCreate(strings.TrimPrefix(made.Name, "croft-"), "have a controller create a pod from a template that caused a warning, marked by "+label, attack.Nobody, made))
 		}
 	case v1alpha1.UnknownAllow:
 		// No policy warns.
 	}
 	if s.by.Allowances.UnknownAnnotations != v1alpha1.UnknownDeny {
-		carried := attack.NewCreate("carry-unknown-annotation-as-allowed", "carry an annotation that nobody knows, as the tenant may", attack.Nobody, ingress("carry-as-allowed"))
-		onPod := attack.NewCreate("carry-unknown-annotation-as-pod-as-allowed", "carry an annotation that nobody knows on a pod, as the tenant may", attack.Nobody, pod("carry-unknown"))
+		carried := attack.NewCreate("carry-unknown-annotation-as-allowed", "have an unknown annotation, as the tenant may", attack.Nobody, ingress("carry-as-allowed"))
+		onPod := attack.NewCreate("carry-unknown-annotation-as-pod-as-allowed", "have an unknown annotation on a pod, as the tenant may", attack.Nobody, pod("carry-unknown"))
 		carried.Warned = s.by.Allowances.UnknownAnnotations == v1alpha1.UnknownWarn
 		onPod.Warned = carried.Warned
 		all = append(all, carried, onPod)
 	}
 	if s.host != "" {
-		all = append(all, s.makeAnnotationMirrors([4]string{"carry-own-annotation", "carry an annotation of a domain of one's own", s.host + "/owner", "team"})...)
+		all = append(all, s.makeAnnotationMirrors([4]string{"carry-own-annotation", "have an annotation of a domain of one's own", s.host + "/owner", "team"})...)
 	}
 	return attack.WithReason("a list of harmful annotations misses those of the next add-on", nil, all...)
 }

@@ -21,7 +21,7 @@ func (s scene) buildArgoCDAttacks() []attack.Attack {
 	all := []attack.Attack{
 		attack.NewCreate("write-application", "have Argo CD apply manifests to another tenant's namespace", attack.ByRBAC,
 			attack.NewCustomObject(argoCDVersion, "Application", s.own, "croft-write-application", application)),
-		attack.GrantToEveryone(attack.NewUpdate("sync-application-when-permitted", "have Argo CD sync an Application that is there", byPolicy,
+		attack.GrantToEveryone(attack.NewUpdate("sync-application-when-permitted", "have Argo CD sync an existing Application", byPolicy,
 			attack.NewCustomObject(argoCDVersion, "Application", s.own, "croft-sync-application", application).DeepCopy(), func(u *unstructured.Unstructured) {
 				u.Object["operation"] = map[string]any{"sync": map[string]any{"revision": "mine"}}
 			}), makePolicyRule("argoproj.io", "applications", "get", "update")),
@@ -38,7 +38,7 @@ func (s scene) buildArgoCDAttacks() []attack.Attack {
 			func(u *unstructured.Unstructured) { setField(u, "system", "spec", "template", "spec", "project") },
 		},
 		{
-			"AppProject", "take any repository and namespace for the tenant's",
+			"AppProject", "allow the tenant any repository and namespace",
 			map[string]any{"sourceRepos": []any{"*"}, "destinations": []any{map[string]any{"server": "*", "namespace": "*"}}},
 			func(u *unstructured.Unstructured) { setField(u, "mine", "spec", "description") },
 		},

@@ -68,7 +68,7 @@ func (s scene) buildBoundsAttacks() []attack.Attack {
 		held.Finalizers = append(held.Finalizers, fmt.Sprintf("example.com/f-%d", i))
 	}
 	own := &corev1.Namespace{TypeMeta: makeCoreMeta("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own}}
-	labelled := attack.GrantToEveryone(withoutSetup(attack.NewUpdate("label-namespace-more-when-permitted", "put more labels on the namespace than croft goes through",
+	labelled := attack.GrantToEveryone(withoutSetup(attack.NewUpdate("label-namespace-more-when-permitted", "put more labels on the namespace than croft evaluates",
 		attack.ByPolicy(NamespacesPolicy, admissionpolicy.BoundsRule), own, func(n *corev1.Namespace) {
 			for i := range mostMarks {
 				n.Labels[fmt.Sprintf("example.com/l-%d", i)] = ""
@@ -78,35 +78,35 @@ func (s scene) buildBoundsAttacks() []attack.Attack {
 		"gatewayClassName": "croft-verify", "listeners": []any{map[string]any{"name": "http", "port": int64(80), "protocol": "HTTP", "hostname": host}},
 	})
 	all := []attack.Attack{
-		long(admissionpolicy.PodsPolicy, "mount-more", "write a pod with more volumes than croft goes through", s.makePod("mount-more", func(p *corev1.Pod) {
+		long(admissionpolicy.PodsPolicy, "mount-more", "write a pod with more volumes than croft evaluates", s.makePod("mount-more", func(p *corev1.Pod) {
 			for i := range 201 {
 				p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: fmt.Sprintf("v%d", i), VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 			}
 		})),
-		long(admissionpolicy.PodsPolicy, "note-more", "write a pod with more annotations than croft goes through", s.makePod("note-more", func(p *corev1.Pod) {
+		long(admissionpolicy.PodsPolicy, "note-more", "write a pod with more annotations than croft evaluates", s.makePod("note-more", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{}
 			for i := range mostMarks + 1 {
 				p.Annotations[fmt.Sprintf("example.com/note-%d", i)] = ""
 			}
 		})),
-		long(ServicesPolicy, "publish-more", "write a Service with more ports than croft goes through", published),
-		long(AnnotationsPolicy, "announce-more", "name more hosts on a Service than croft goes through", announce(service)),
-		long(IngressesPolicy, "serve-more", "write an Ingress with more rules than croft goes through", s.makeIngress("serve-more", rules(mostHosts+1))),
-		long(AnnotationsPolicy, "announce-more-by-ingress", "name more hosts on an Ingress than croft goes through", announce(s.makeIngress("announce-more-by-ingress"))),
-		long(AnnotationsPolicy, "announce-more-by-route", "name more hosts on an HTTPRoute than croft goes through", announce(attack.NewCustomObject("gateway.networking.k8s.io/v1", "HTTPRoute", s.own, "croft-announce-more", map[string]any{
+		long(ServicesPolicy, "publish-more", "write a Service with more ports than croft evaluates", published),
+		long(AnnotationsPolicy, "announce-more", "name more hosts on a Service than croft evaluates", announce(service)),
+		long(IngressesPolicy, "serve-more", "write an Ingress with more rules than croft evaluates", s.makeIngress("serve-more", rules(mostHosts+1))),
+		long(AnnotationsPolicy, "announce-more-by-ingress", "name more hosts on an Ingress than croft evaluates", announce(s.makeIngress("announce-more-by-ingress"))),
+		long(AnnotationsPolicy, "announce-more-by-route", "name more hosts on an HTTPRoute than croft evaluates", announce(attack.NewCustomObject("gateway.networking.k8s.io/v1", "HTTPRoute", s.own, "croft-announce-more", map[string]any{
 			"parentRefs": []any{map[string]any{"name": "web"}}, "hostnames": []any{host},
 			"rules": []any{map[string]any{"backendRefs": []any{map[string]any{"name": "web", "port": int64(80)}}}},
 		}))),
-		long(AnnotationsPolicy, "announce-more-by-gateway", "name more hosts on a Gateway than croft goes through", announce(gateway)),
-		long(CertificatesPolicy, "certify-more", "ask for a certificate of more names than croft goes through", certificate("certify-more", mostHosts+1)),
-		long(RoleBindingsPolicy, "bind-more", "bind a role to more accounts than croft goes through", binding("bind-more", 501)),
-		long(FinalizersPolicy, "held-by-more", "write an object with more finalizers than croft goes through", held),
+		long(AnnotationsPolicy, "announce-more-by-gateway", "name more hosts on a Gateway than croft evaluates", announce(gateway)),
+		long(CertificatesPolicy, "certify-more", "ask for a certificate of more names than croft evaluates", certificate("certify-more", mostHosts+1)),
+		long(RoleBindingsPolicy, "bind-more", "bind a role to more accounts than croft evaluates", binding("bind-more", 501)),
+		long(FinalizersPolicy, "held-by-more", "write an object with more finalizers than croft evaluates", held),
 		labelled,
-		attack.NewCreate("certify-many", "ask for a certificate of as many names as croft goes through", attack.Nobody, certificate("certify-many", mostHosts)),
-		attack.NewCreate("bind-many", "bind a role to as many accounts as croft goes through", attack.Nobody, binding("bind-many", 500)),
+		attack.NewCreate("certify-many", "ask for a certificate of as many names as croft evaluates", attack.Nobody, certificate("certify-many", mostHosts)),
+		attack.NewCreate("bind-many", "bind a role to as many accounts as croft evaluates", attack.Nobody, binding("bind-many", 500)),
 	}
 	if s.host != "" {
-		all = append(all, attack.NewCreate("serve-many", "write an Ingress with as many rules as croft goes through", attack.Nobody, s.makeIngress("serve-many", rules(mostHosts))))
+		all = append(all, attack.NewCreate("serve-many", "write an Ingress with as many rules as croft evaluates", attack.Nobody, s.makeIngress("serve-many", rules(mostHosts))))
 	}
 	return attack.WithReason("all tenants share the API server, and the time of CEL grows with the square of a list's length", nil, all...)
 }

@@ -76,15 +76,15 @@ func (s scene) buildControlAttacks() []attack.Attack {
 	all = append(all, attack.WithReason("a finalizer that no controller removes keeps its namespace, and the tenant's name, for ever", nil,
 		attack.NewCreate("stay-for-ever", "write an object that cannot be deleted, by a finalizer", byFinalizers, finalized(held("stay"), "example.com/stay")),
 		attack.NewCreate("stay-for-ever-as-pod", "write a pod that cannot be deleted, by a finalizer", byPods, finalized(s.makePod("stay"), "example.com/stay")),
-		attack.NewUpdate("stay-for-ever-later", "keep an object that is there from being deleted, by a finalizer", byFinalizers, held("stay-for-ever-later"),
+		attack.NewUpdate("stay-for-ever-later", "keep an existing object from being deleted, by a finalizer", byFinalizers, held("stay-for-ever-later"),
 			func(c *corev1.ConfigMap) { stay(c) }),
-		attack.NewCreate("stay-for-ever-as-claim", "write an object with the finalizer of volume claims, which nobody takes off it", byFinalizers, finalized(held("stay-as-claim"), claimFinalizer)),
-		attack.NewCreate("stay-for-ever-as-job", "write an object with the finalizer of Jobs' pods, which nobody takes off it", byFinalizers, finalized(held("stay-as-job"), jobFinalizer)),
+		attack.NewCreate("stay-for-ever-as-claim", "write an object with the finalizer of volume claims, which no controller removes", byFinalizers, finalized(held("stay-as-claim"), claimFinalizer)),
+		attack.NewCreate("stay-for-ever-as-job", "write an object with the finalizer of Jobs' pods, which no controller removes", byFinalizers, finalized(held("stay-as-job"), jobFinalizer)),
 		attack.NewCreate("stay-for-dependents", "write an object that waits for others when it is deleted", byFinalizers, finalized(held("stay-for-dependents"), metav1.FinalizerDeleteDependents)),
-		attack.NewCreate("stay-for-ever-as-pod-of-claim", "write a pod with the finalizer of volume claims, which nobody takes off it", byPods, finalized(s.makePod("stay-as-claim"), claimFinalizer)),
+		attack.NewCreate("stay-for-ever-as-pod-of-claim", "write a pod with the finalizer of volume claims, which no controller removes", byPods, finalized(s.makePod("stay-as-claim"), claimFinalizer)),
 		attack.NewCreate("stay-for-ever-in-template", "put a finalizer on the pods of a Deployment", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, FinalizersRule), template("stay-in-template")),
-		toldByTenant(attack.NewCreate("stay-for-ever-by-template", "have a controller make a pod with the finalizer that a template has", byPods, finalized(s.makePod("stay-by-template"), "example.com/stay"))),
-		toldByTenant(attack.NewCreate("stay-for-ever-by-claim-template", "have a controller make a volume claim with the finalizer that a StatefulSet's claim template has", byFinalizers, finalized(s.makeVolumeClaim("stay-by-claim-template"), "example.com/stay"))),
+		toldByTenant(attack.NewCreate("stay-for-ever-by-template", "have a controller create a pod with the finalizer that a template has", byPods, finalized(s.makePod("stay-by-template"), "example.com/stay"))),
+		toldByTenant(attack.NewCreate("stay-for-ever-by-claim-template", "have a controller create a volume claim with the finalizer that a StatefulSet's claim template has", byFinalizers, finalized(s.makeVolumeClaim("stay-by-claim-template"), "example.com/stay"))),
 		attack.NewCreate("use-known-finalizer", "write a pod with the finalizer of Jobs' pods", attack.Nobody, finalized(s.makePod("protected"), jobFinalizer)),
 		attack.NewCreate("use-finalizer-of-claims", "write a volume claim with its own finalizer", attack.Nobody, finalized(s.makeVolumeClaim("protected"), claimFinalizer)),
 		attack.NewCreate("write-a-configmap", "write a ConfigMap", attack.Nobody, held("write-a-configmap")),
@@ -99,11 +99,11 @@ func (s scene) buildControlAttacks() []attack.Attack {
 		attack.NewCreate("be-owned-by-node", "write an object that a Node waits for when it is deleted", byOwners, owned(held("of-node"), "v1", "Node")),
 		attack.NewCreate("be-owned-by-nodeclaim", "write an object that a NodeClaim waits for when it is deleted", byOwners, owned(held("of-nodeclaim"), "karpenter.sh/v1", "NodeClaim")),
 		attack.NewCreate("be-owned-by-tenant", "write an object that the Tenant waits for when it is deleted", byOwners, owned(held("of-tenant"), v1alpha1.GroupVersion.String(), "Tenant")),
-		attack.NewUpdate("be-owned-by-node-later", "make an object that is there one that a Node waits for", byOwners, held("of-node-later"),
+		attack.NewUpdate("be-owned-by-node-later", "make a Node wait for an existing object", byOwners, held("of-node-later"),
 			func(c *corev1.ConfigMap) { owned(c, "v1", "Node") }),
 		// The owner's kind is unknown. If the garbage collector found that an owner does not
 		// exist, it would delete the owned object, sometimes before the attack changes it.
-		attack.NewUpdate("be-owned-by-node-of-that-uid", "make an object that another one owns one that a Node of the same uid waits for", byOwners,
+		attack.NewUpdate("be-owned-by-node-of-that-uid", "make a Node of the same uid wait for an object that another object owns", byOwners,
 			owned(held("of-unknown-later"), "example.com/v1", "Owner"), func(o client.Object) { owned(o, "v1", "Node") }),
 		attack.NewCreate("be-owned-by-node-as-pod", "write a pod that a Node waits for when it is deleted", attack.ByPolicy(admissionpolicy.PodsPolicy, OwnersRule), owned(s.makePod("of-node"), "v1", "Node")),
 		attack.NewCreate("be-owned-by-a-configmap", "write an object that another one owns", attack.Nobody, owned(held("of-configmap"), "v1", "ConfigMap")),
@@ -128,7 +128,7 @@ func (s scene) buildShareAttacks() []attack.Attack {
 		}
 		return nil
 	})
-	idle := attack.NewCreate("run-without-requests", "run a container that says nothing of CPU and memory, and gets what the LimitRange gives", attack.Nobody,
+	idle := attack.NewCreate("run-without-requests", "run a container without CPU and memory, which gets the defaults of the LimitRange", attack.Nobody,
 		s.makePod("run-without-requests", func(p *corev1.Pod) { p.Spec.Containers[0].Resources = corev1.ResourceRequirements{} }))
 	given := s.by.Limits.DefaultRequest
 	idle.Outcome = attack.ExpectType(func(p *corev1.Pod) error {
@@ -153,7 +153,7 @@ func (s scene) buildShareAttacks() []attack.Attack {
 	if leases, ok := s.by.Quota[LeaseCount]; ok && leases.IsZero() {
 		all = append(all, attack.NewCreate("exceed-object-count", "write more objects of a kind than the quota, and fill the control plane", attack.ByQuota, lease))
 	} else {
-		all = append(all, attack.NewCreate("hold-a-lease", "hold a Lease, as whoever elects a leader does", attack.Nobody, lease))
+		all = append(all, attack.NewCreate("hold-a-lease", "hold a Lease, as for the election of a leader", attack.Nobody, lease))
 	}
-	return attack.WithReason("resources that one tenant takes are missing for the others", nil, all...)
+	return attack.WithReason("resources that one tenant takes are not available to others", nil, all...)
 }

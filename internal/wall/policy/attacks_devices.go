@@ -96,8 +96,8 @@ func (s scene) buildDeviceClaimAttacks() []attack.Attack {
 		)...)
 		if own != "" {
 			all = append(all,
-				creating("claim-other-device-as-alternative", "claim a device of another class where none of one's own is free", s.makeResourceClaim("claim-other-device-as-alternative", requestAnyOf("gpu", own, other))),
-				creating("claim-other-device-second", "claim a device of another class beside one of one's own", s.makeResourceClaim("claim-other-device-second", requestExactly("gpu", own, 1), requestExactly("nic", other, 1))),
+				creating("claim-other-device-as-alternative", "claim a device of another class if none of one's own is free", s.makeResourceClaim("claim-other-device-as-alternative", requestAnyOf("gpu", own, other))),
+				creating("claim-other-device-second", "claim a device of another class together with one of one's own", s.makeResourceClaim("claim-other-device-second", requestExactly("gpu", own, 1), requestExactly("nic", other, 1))),
 			)
 		}
 	}
@@ -134,7 +134,7 @@ func (s scene) buildSlowClaimAttacks() []attack.Attack {
 			repeatRequest(maxDeviceRequests/2+1, func(name string) resourcev1.DeviceRequest { return requestAnyOf(name, own, own) })...),
 		slow("claim-many-devices", "claim more devices by one request than a claim may", requestExactly("gpu", own, maxDevices+1)),
 		slow("claim-many-devices-together", "claim more devices by two requests than a claim may", requestExactly("gpu", own, maxDevices), requestExactly("nic", own, 1)),
-		slow("claim-by-many-selectors", "have each device judged by more expressions than a claim may have", requestExactly("gpu", own, 1, func(r *resourcev1.ExactDeviceRequest) { r.Selectors = selectors })),
+		slow("claim-by-many-selectors", "have each device evaluated by more expressions than a claim may have", requestExactly("gpu", own, 1, func(r *resourcev1.ExactDeviceRequest) { r.Selectors = selectors })),
 		attack.NewCreate("claim-many-devices-by-template", "have more devices claimed for each pod than a claim may", attack.ByPolicy(DevicesPolicy, DeviceBoundsRule),
 			s.makeResourceClaimTemplate("claim-many-devices", requestExactly("gpu", own, maxDevices+1))),
 	)

@@ -66,13 +66,13 @@ func (s scene) buildServiceAttacks() []attack.Attack {
 		alias("alias-other-service", "write an ExternalName that is another tenant's Service", "web."+s.other+".svc.cluster.local")
 		alias("alias-other-service-shortly", "write an ExternalName that is the short name of another tenant's Service", "web."+s.other+".svc")
 		alias("alias-metadata-service", "write an ExternalName that is the instance metadata service", "169.254.169.254")
-		alias("alias-localhost", "write an ExternalName that is localhost, that of whoever proxies it", "localhost")
+		alias("alias-localhost", "write an ExternalName that is localhost, which is the proxy's own host", "localhost")
 	}
 	byIPs := attack.ByPolicy(ServicesPolicy, ExternalIPsRule)
 	ips := func(svc *corev1.Service) { svc.Spec.ExternalIPs = []string{"203.0.113.7"} }
 	all = append(all, attack.WithReason("the cluster's own traffic to the address would go to the tenant", []string{"CVE-2020-8554"},
 		attack.NewCreate("claim-external-ip", "claim an address by spec.externalIPs", byIPs, service("claim-external-ip", ips)),
-		attack.NewUpdate("claim-external-ip-later", "claim an address by spec.externalIPs of a Service that is there", byIPs, service("claim-external-ip-later"), ips),
+		attack.NewUpdate("claim-external-ip-later", "claim an address by spec.externalIPs of an existing Service", byIPs, service("claim-external-ip-later"), ips),
 	)...)
 	chosen := func(svc *corev1.Service) { svc.Spec.ClusterIP = attack.FreeClusterIP }
 	if slices.Contains(s.by.Allowances.ClusterIPs, "*") {
@@ -86,7 +86,7 @@ func (s scene) buildServiceAttacks() []attack.Attack {
 			})),
 		)...)
 	}
-	kept := attack.NewUpdate("change-service-with-address", "change a Service, and send the address along that it has", attack.Nobody, service("change-service-with-address"),
+	kept := attack.NewUpdate("change-service-with-address", "change a Service, and resend its current address", attack.Nobody, service("change-service-with-address"),
 		func(svc *corev1.Service) { svc.Labels = map[string]string{"app": "web"} })
 	all = append(all, kept)
 	byHosts := attack.ByPolicy(AnnotationsPolicy, AnnotatedHostsRule)
@@ -99,7 +99,7 @@ func (s scene) buildServiceAttacks() []attack.Attack {
 			service("announce-among-own", announce(externalDNS, s.host+", "+foreignHost))),
 		attack.NewCreate("announce-service-by-other-prefix", "have an external-dns with another prefix point a foreign host at a Service", byHosts,
 			service("announce-by-other-prefix", announce("internal.external-dns.example.org/hostname", foreignHost))),
-		attack.NewUpdate("announce-service-later", "have external-dns point a foreign host at a Service that is there", byHosts, service("announce-later"), announce(externalDNS, foreignHost)),
+		attack.NewUpdate("announce-service-later", "have external-dns point a foreign host at an existing Service", byHosts, service("announce-later"), announce(externalDNS, foreignHost)),
 	)
 	if s.host != "" {
 		all = append(all, attack.NewCreate("announce-service", "have external-dns point a host of one's own at a Service", attack.Nobody, service("announce-service", announce(externalDNS, s.host))))
@@ -141,7 +141,7 @@ func (s scene) buildIngressAttacks() []attack.Attack {
 		}
 	}
 	refused("serve-other-host", "serve another tenant's host by an Ingress", HostsRule, host(s.otherHost))
-	refused("serve-foreign-host", "serve a host by an Ingress that nobody was granted", HostsRule, host(foreignHost))
+	refused("serve-foreign-host", "serve a host by an Ingress that no tenant was granted", HostsRule, host(foreignHost))
 	refused("serve-every-host", "serve every host by an Ingress without a host", HostsRule, host(""))
 	refused("serve-other-host-second", "serve another tenant's host by the second rule of an Ingress", HostsRule, func(i *networkingv1.Ingress) {
 		i.Spec.Rules = append(i.Spec.Rules, *i.Spec.Rules[0].DeepCopy())
@@ -150,20 +150,20 @@ func (s scene) buildIngressAttacks() []attack.Attack {
 	refused("serve-wildcard-of-all", "serve a wildcard that covers another tenant's host", HostsRule, host("*."+findParentDomain(s.otherHost)))
 	refused("serve-below-other-host", "serve a host below another tenant's", HostsRule, host("login."+s.otherHost))
 	refused("serve-lookalike-host", "serve a host that ends like one's own", HostsRule, host("evil"+s.host))
-	all = append(all, attack.NewUpdate("serve-other-host-later", "serve another tenant's host by an Ingress that is there", attack.ByPolicy(IngressesPolicy, HostsRule),
+	all = append(all, attack.NewUpdate("serve-other-host-later", "serve another tenant's host by an existing Ingress", attack.ByPolicy(IngressesPolicy, HostsRule),
 		s.makeIngress("serve-other-host-later"), host(s.otherHost)))
 	refused("serve-tls-for-other-host", "serve TLS for another tenant's host", TLSHostsRule, tls(s.otherHost))
 	if s.host != "" {
-		refused("serve-tls-for-other-host-too", "serve TLS for another tenant's host beside one's own", TLSHostsRule, tls(s.host, s.otherHost))
+		refused("serve-tls-for-other-host-too", "serve TLS for another tenant's host, together with one's own", TLSHostsRule, tls(s.host, s.otherHost))
 	}
-	refused("serve-tls-for-every-host", "serve TLS without saying for which host", TLSHostsRule, tls())
-	refused("serve-the-rest", "serve whatever nobody else does, by a default backend", DefaultBackendRule, func(i *networkingv1.Ingress) { i.Spec.DefaultBackend = &backend })
-	refused("serve-only-the-rest", "serve whatever nobody else does, by a default backend and no rules", DefaultBackendRule, func(i *networkingv1.Ingress) {
+	refused("serve-tls-for-every-host", "serve TLS without a host", TLSHostsRule, tls())
+	refused("serve-the-rest", "serve every host without a rule, by a default backend", DefaultBackendRule, func(i *networkingv1.Ingress) { i.Spec.DefaultBackend = &backend })
+	refused("serve-only-the-rest", "serve every host without a rule, by a default backend and no rules", DefaultBackendRule, func(i *networkingv1.Ingress) {
 		i.Spec.DefaultBackend, i.Spec.Rules = &backend, nil
 	})
 	if !slices.Contains(s.by.Allowances.IngressClasses, "*") {
 		refused("choose-ingress-class", "choose a controller that is not the tenant's", ClassRule, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = ptr.To("internal") })
-		refused("choose-no-ingress-class", "leave it open which controller serves", ClassRule, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = nil })
+		refused("choose-no-ingress-class", "name no class of a controller", ClassRule, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = nil })
 		refused("choose-ingress-class-by-annotation", "choose a controller that is not the tenant's by the older annotation", ClassRule, func(i *networkingv1.Ingress) {
 			i.Spec.IngressClassName = nil
 			i.Annotations = map[string]string{"kubernetes.io/ingress.class": "internal"}

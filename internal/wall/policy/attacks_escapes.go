@@ -45,7 +45,7 @@ func (s scene) buildEscapeAttacks() []attack.Attack {
 			p.Spec.Volumes = []corev1.Volume{{Name: "host", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
 		}),
 		escape("use-host-network", "use the node's network", func(p *corev1.Pod) { p.Spec.HostNetwork = true }),
-		escape("use-host-processes", "see the node's processes", func(p *corev1.Pod) { p.Spec.HostPID = true }),
+		escape("use-host-processes", "view the node's processes", func(p *corev1.Pod) { p.Spec.HostPID = true }),
 		escape("use-host-ipc", "share memory with the node", func(p *corev1.Pod) { p.Spec.HostIPC = true }),
 		escape("use-host-port", "take a port of the node", func(p *corev1.Pod) {
 			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 8080, HostPort: 8080}}
@@ -59,7 +59,7 @@ func (s scene) buildEscapeAttacks() []attack.Attack {
 		debug("debug-with-capability", "add an ephemeral container with the capability NET_ADMIN to a running pod", makeEphemeralContainer(func(c *corev1.EphemeralContainer) {
 			c.SecurityContext.Capabilities.Add = []corev1.Capability{"NET_ADMIN"}
 		})),
-		attack.NewCreate("privileged-in-template", "run a privileged container by a Deployment, whose pods would be refused unseen", attack.ByPodSecurityWarning, s.makeDeployment("privileged-in-template",
+		attack.NewCreate("privileged-in-template", "run a privileged container by a Deployment, whose pods would be refused later", attack.ByPodSecurityWarning, s.makeDeployment("privileged-in-template",
 			func(t *corev1.PodTemplateSpec) {
 				t.Spec.Containers[0].SecurityContext.Privileged, t.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = ptr.To(true), nil
 			})),
@@ -69,12 +69,12 @@ func (s scene) buildEscapeAttacks() []attack.Attack {
 			escape("run-as-root", "run as root", func(p *corev1.Pod) {
 				p.Spec.SecurityContext.RunAsNonRoot, p.Spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)
 			}),
-			attack.NewCreate("root-in-template", "run as root by a Deployment, whose pods would be refused unseen", attack.ByPodSecurityWarning, s.makeDeployment("root-in-template",
+			attack.NewCreate("root-in-template", "run as root by a Deployment, whose pods would be refused later", attack.ByPodSecurityWarning, s.makeDeployment("root-in-template",
 				func(t *corev1.PodTemplateSpec) {
 					t.Spec.SecurityContext.RunAsNonRoot, t.Spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)
 				})),
 			escape("escalate-privileges", "run a container that can gain privileges", container(func(c *corev1.SecurityContext) { c.AllowPrivilegeEscalation = ptr.To(true) })),
-			escape("keep-capabilities", "keep the capabilities that containers get", container(func(c *corev1.SecurityContext) { c.Capabilities.Drop = nil })),
+			escape("keep-capabilities", "keep the default capabilities of containers", container(func(c *corev1.SecurityContext) { c.Capabilities.Drop = nil })),
 		)
 	}
 	return attack.WithReason("an escaped container controls the node, its credentials and every pod on it", []string{podSecurityStandards}, all...)

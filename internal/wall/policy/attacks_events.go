@@ -41,7 +41,7 @@ func (s scene) buildEventAttacks() []attack.Attack {
 	return attack.WithReason("people who look for the cause of a failure, and alerts on events, trust the cluster's own events", nil,
 		attack.NewCreate("pass-for-kubelet", "write an event in the name of the kubelet", by, old("pass-for-kubelet", of("kubelet"))),
 		attack.NewCreate("pass-for-scheduler", "write an event in the name of the scheduler", by, old("pass-for-scheduler", of("default-scheduler"))),
-		attack.NewCreate("pass-for-kubelet-as-reporter", "write an event that the kubelet is said to have reported", by, old("pass-for-reporter", func(e *corev1.Event) {
+		attack.NewCreate("pass-for-kubelet-as-reporter", "write an event with the kubelet as its reporter", by, old("pass-for-reporter", func(e *corev1.Event) {
 			e.ReportingController = "kubelet"
 		})),
 		attack.NewCreate("pass-for-kubelet-in-newer-events", "write an event in the name of the kubelet by events.k8s.io", by, newer("pass-for-newer", "kubelet")),

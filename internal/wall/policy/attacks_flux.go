@@ -33,7 +33,7 @@ func (s scene) buildFluxAttacks() []attack.Attack {
 		return attack.NewCustomObject(source, "OCIRepository", s.own, "croft-"+name, spec)
 	}
 	none := func(map[string]any) {}
-	all := attack.WithReason("Flux applies with the rights of the cluster's administrator unless it is told whose to use", []string{"https://fluxcd.io/flux/installation/configuration/multitenancy/"},
+	all := attack.WithReason("Flux applies with the rights of the cluster's administrator unless its object names a service account", []string{"https://fluxcd.io/flux/installation/configuration/multitenancy/"},
 		attack.NewCreate("apply-as-flux", "have Flux apply manifests with its own rights", by(ServiceAccountRule), kustomization("apply-as-flux", func(m map[string]any) { delete(m, "serviceAccountName") })),
 		attack.NewCreate("install-as-flux", "have Flux install a chart with its own rights", by(ServiceAccountRule), release("install-as-flux", func(m map[string]any) { delete(m, "serviceAccountName") })),
 		attack.NewCreate("apply-by-kubeconfig", "have Flux apply manifests by a kubeconfig", by(KubeConfigRule), kustomization("apply-by-kubeconfig", func(m map[string]any) {
@@ -43,15 +43,15 @@ func (s scene) buildFluxAttacks() []attack.Attack {
 		attack.NewCreate("install-other-source", "have Flux install another tenant's chart", by(SourceNamespaceRule), release("install-other-source", func(m map[string]any) { m["chartRef"] = ref("OCIRepository") })),
 		attack.NewCreate("fetch-as-platform", "have Flux fetch with the platform's cloud identity", attack.ByPolicy(FluxSourcesPolicy, ProviderRule),
 			repository("fetch-as-platform", map[string]any{"interval": "1m", "url": "oci://registry.example.com/other/app", "provider": "aws"})),
-		attack.NewUpdate("apply-as-flux-later", "have Flux apply manifests with its own rights, by a Kustomization that is there", by(ServiceAccountRule),
+		attack.NewUpdate("apply-as-flux-later", "have Flux apply manifests with its own rights, by an existing Kustomization", by(ServiceAccountRule),
 			kustomization("apply-as-flux-later", none), func(u *unstructured.Unstructured) {
 				unstructured.RemoveNestedField(u.Object, "spec", "serviceAccountName")
 			}),
-		attack.NewUpdate("install-as-flux-later", "have Flux install a chart with its own rights, by a HelmRelease that is there", by(ServiceAccountRule),
+		attack.NewUpdate("install-as-flux-later", "have Flux install a chart with its own rights, by an existing HelmRelease", by(ServiceAccountRule),
 			release("install-as-flux-later", none), func(u *unstructured.Unstructured) {
 				unstructured.RemoveNestedField(u.Object, "spec", "serviceAccountName")
 			}),
-		attack.NewUpdate("fetch-as-platform-later", "have Flux fetch with the platform's cloud identity, by a source that is there", attack.ByPolicy(FluxSourcesPolicy, ProviderRule),
+		attack.NewUpdate("fetch-as-platform-later", "have Flux fetch with the platform's cloud identity, by an existing source", attack.ByPolicy(FluxSourcesPolicy, ProviderRule),
 			repository("fetch-as-platform-later", map[string]any{"interval": "1m", "url": "oci://registry.example.com/other/app"}),
 			func(u *unstructured.Unstructured) { setField(u, "aws", "spec", "provider") }),
 		attack.NewCreate("apply-by-flux", "have Flux apply manifests as a service account", attack.Nobody, kustomization("apply-by-flux", none)),
@@ -75,30 +75,30 @@ func (s scene) buildFluxBoundsAttacks(kustomization func(string, func(map[string
 	}
 	other := []any{map[string]any{"name": "app", "namespace": s.other}}
 	apply(OtherNamespacesRule, "apply-to-other", "have Flux apply manifests to another tenant's namespace", func(m map[string]any) { m["targetNamespace"] = s.other })
-	apply(admissionpolicy.BoundsRule, "wait-for-more", "have Flux wait for more Kustomizations than croft goes through", func(m map[string]any) {
+	apply(admissionpolicy.BoundsRule, "wait-for-more", "have Flux wait for more Kustomizations than croft evaluates", func(m map[string]any) {
 		more := make([]any, 501)
 		for i := range more {
 			more[i] = map[string]any{"name": fmt.Sprint("d", i)}
 		}
 		m["dependsOn"] = more
 	})
-	apply(OtherNamespacesRule, "wait-for-other", "have Flux tell when another tenant's Kustomization is ready", func(m map[string]any) { m["dependsOn"] = other })
-	apply(OtherNamespacesRule, "watch-health-of-other", "have Flux tell how another tenant's Deployment is", func(m map[string]any) {
+	apply(OtherNamespacesRule, "wait-for-other", "have Flux report whether another tenant's Kustomization is ready", func(m map[string]any) { m["dependsOn"] = other })
+	apply(OtherNamespacesRule, "watch-health-of-other", "have Flux report the health of another tenant's Deployment", func(m map[string]any) {
 		m["healthChecks"] = []any{map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "namespace": s.other}}
 	})
 	install(OtherNamespacesRule, "install-into-other", "have Flux install a chart into another tenant's namespace", func(m map[string]any) { m["targetNamespace"] = s.other })
 	install(OtherNamespacesRule, "keep-release-in-other", "have Flux keep a release in another tenant's namespace", func(m map[string]any) { m["storageNamespace"] = s.other })
-	install(OtherNamespacesRule, "wait-for-other-release", "have Flux tell when another tenant's release is ready", func(m map[string]any) { m["dependsOn"] = other })
+	install(OtherNamespacesRule, "wait-for-other-release", "have Flux report whether another tenant's release is ready", func(m map[string]any) { m["dependsOn"] = other })
 	apply(DecryptionRule, "decrypt-as-flux", "have Flux decrypt with its own cloud identity", func(m map[string]any) { m["decryption"] = map[string]any{"provider": "sops"} })
 	apply(IntervalRule, "apply-every-second", "have Flux apply every second", func(m map[string]any) { m["interval"] = "1s" })
 	apply(IntervalRule, "retry-every-second", "have Flux retry every second", func(m map[string]any) { m["retryInterval"] = "1000ms" })
-	install(IntervalRule, "look-for-chart-every-second", "have Flux look for a chart every second", func(m map[string]any) {
+	install(IntervalRule, "look-for-chart-every-second", "have Flux check for a chart every second", func(m map[string]any) {
 		delete(m, "chartRef")
 		m["chart"] = map[string]any{"spec": map[string]any{"chart": "app", "interval": "1s", "sourceRef": map[string]any{"kind": "HelmRepository", "name": "app"}}}
 	})
-	apply(TimeoutRule, "wait-for-a-day", "have Flux wait for a day, and for nobody else meanwhile", func(m map[string]any) { m["timeout"] = "24h" })
+	apply(TimeoutRule, "wait-for-a-day", "have Flux wait for a day, and process no other object meanwhile", func(m map[string]any) { m["timeout"] = "24h" })
 	install(TimeoutRule, "install-for-a-day", "have Flux wait a day for a chart's installation", func(m map[string]any) { m["install"] = map[string]any{"timeout": "1440m"} })
-	all = append(all, attack.NewUpdate("apply-every-second-later", "have Flux apply every second by a Kustomization that is there", by(IntervalRule),
+	all = append(all, attack.NewUpdate("apply-every-second-later", "have Flux apply every second by an existing Kustomization", by(IntervalRule),
 		kustomization("apply-every-second-later", func(map[string]any) {}), func(u *unstructured.Unstructured) { setField(u, "1s", "spec", "interval") }))
 	all = attack.WithReason("Flux's controllers work for every tenant, one object after the other", nil, all...)
 
@@ -144,9 +144,9 @@ func (s scene) buildFluxBoundsAttacks(kustomization func(string, func(map[string
 	git := func(host string) map[string]any { return map[string]any{"url": "ssh://git@" + host + ":22/own/app"} }
 	host := s.findSourceHost()
 	sources = append(sources,
-		attack.NewUpdate("fetch-from-metadata-later", "have Flux connect to a metadata address by a source that is there", byHosts, fetch("GitRepository", "fetch-from-metadata-later", git(host)),
+		attack.NewUpdate("fetch-from-metadata-later", "have Flux connect to a metadata address by an existing source", byHosts, fetch("GitRepository", "fetch-from-metadata-later", git(host)),
 			func(u *unstructured.Unstructured) { setField(u, "http://169.254.169.254/latest", "spec", "url") }),
-		attack.NewCreate("fetch-by-proxy", "have Flux connect to whatever address a Secret holds, as a proxy", by(ProxyRule), fetch("GitRepository", "fetch-by-proxy",
+		attack.NewCreate("fetch-by-proxy", "have Flux connect to any address in a Secret, as a proxy", by(ProxyRule), fetch("GitRepository", "fetch-by-proxy",
 			map[string]any{"url": "https://" + host + "/app", "proxySecretRef": map[string]any{"name": "proxy"}})),
 		attack.NewCreate("fetch-every-second", "have Flux fetch every second", by(IntervalRule), fetch("GitRepository", "fetch-every-second", map[string]any{"url": "https://" + host + "/app", "interval": "1s"})),
 		attack.NewCreate("fetch-for-ever", "have Flux wait for longer than it can count, and read no source of any tenant", by(TimeoutRule), fetch("GitRepository", "fetch-for-ever",

@@ -38,8 +38,8 @@ func (s scene) buildGatewayAttacks() []attack.Attack {
 			continue
 		}
 		all = append(all,
-			attack.NewCreate("route-other-host-too-by-"+route.name, "route another tenant's host beside one's own by a "+route.kind, by, object("route-other-host-too", s.host, s.otherHost)),
-			attack.NewUpdate("route-other-host-later-by-"+route.name, "route another tenant's host by a "+route.kind+" that is there", by, object("route-other-host-later-"+route.name, s.host),
+			attack.NewCreate("route-other-host-too-by-"+route.name, "route another tenant's host, together with one's own, by a "+route.kind, by, object("route-other-host-too", s.host, s.otherHost)),
+			attack.NewUpdate("route-other-host-later-by-"+route.name, "route another tenant's host by an existing "+route.kind, by, object("route-other-host-later-"+route.name, s.host),
 				func(u *unstructured.Unstructured) { setField(u, []any{s.otherHost}, "spec", "hostnames") }),
 			attack.NewCreate("route-own-host-by-"+route.name, "route a host of one's own by a "+route.kind, attack.Nobody, object("route-own-host", s.host)))
 		announced := object("announce-route", s.host)
@@ -64,7 +64,7 @@ func (s scene) buildGatewayAttacks() []attack.Attack {
 				setField(u, "internal", "spec", "gatewayClassName")
 			}))
 		}
-		all = append(all, attack.NewUpdate("listen-for-other-host-later", "listen for another tenant's host by a Gateway that is there", attack.ByPolicy(GatewaysPolicy, HostsRule),
+		all = append(all, attack.NewUpdate("listen-for-other-host-later", "listen for another tenant's host by an existing Gateway", attack.ByPolicy(GatewaysPolicy, HostsRule),
 			listener("listen-for-other-host-later", s.host), func(u *unstructured.Unstructured) {
 				setField(u, []any{map[string]any{"name": "http", "port": int64(80), "protocol": "HTTP", "hostname": s.otherHost}}, "spec", "listeners")
 			}))

@@ -49,13 +49,13 @@ func (s scene) buildCertificateAttacks() []attack.Attack {
 			certificate("certify-common-name", []any{service}, func(u *unstructured.Unstructured) { setField(u, s.otherHost, "spec", "commonName") })),
 		attack.NewCreate("certify-wildcard-of-all", "ask cert-manager to certify a wildcard that covers another tenant's host", by, certificate("certify-wildcard", []any{"*." + findParentDomain(s.otherHost)})),
 		attack.NewCreate("certify-other-service", "ask cert-manager to certify another tenant's Service", by, certificate("certify-other-service", []any{"web." + s.other + ".svc"})),
-		attack.NewUpdate("certify-other-host-later", "ask cert-manager to certify another tenant's host by a Certificate that is there", by, certificate("certify-later", []any{service}),
+		attack.NewUpdate("certify-other-host-later", "ask cert-manager to certify another tenant's host by an existing Certificate", by, certificate("certify-later", []any{service}),
 			func(u *unstructured.Unstructured) { setField(u, []any{s.otherHost}, "spec", "dnsNames") }),
 		named("certify-address", "ask cert-manager to certify an address", func(u *unstructured.Unstructured) { setField(u, []any{"203.0.113.7"}, "spec", "ipAddresses") }),
 		named("certify-identity", "ask cert-manager to certify a workload identity by URI", func(u *unstructured.Unstructured) {
 			setField(u, []any{"spiffe://cluster.local/ns/" + s.other + "/sa/default"}, "spec", "uris")
 		}),
-		attack.NewCreate("request-certificate", "ask cert-manager for a certificate around the Certificate, by a request that no policy can read", attack.ByRBAC,
+		attack.NewCreate("request-certificate", "ask cert-manager for a certificate without a Certificate, by a request that no policy can read", attack.ByRBAC,
 			attack.NewCustomObject("cert-manager.io/v1", "CertificateRequest", s.own, "croft-request", map[string]any{
 				"request": "Zm9yZ2Vk", "issuerRef": map[string]any{"name": "letsencrypt", "kind": "ClusterIssuer", "group": "cert-manager.io"},
 			})),
@@ -91,7 +91,7 @@ func (s scene) buildIssuerRequestAttacks() []attack.Attack {
 	refused(AuthorityRule, "certify-to-sign", "ask the platform's issuer for a certificate that may sign others", with("usages", []any{"digital signature", "cert sign"}))
 	refused(AuthorityRule, "certify-for-anything", "ask the platform's issuer for a certificate for any use", with("usages", []any{"any"}))
 	refused(AuthorityRule, "certify-to-sign-code", "ask the platform's issuer for a certificate that signs code", with("usages", []any{"code signing"}))
-	later(AuthorityRule, "certify-an-authority-later", "ask the platform's issuer for a certificate authority by a Certificate that is there", with("isCA", true))
+	later(AuthorityRule, "certify-an-authority-later", "ask the platform's issuer for a certificate authority by an existing Certificate", with("isCA", true))
 	refused(SubjectRule, "certify-masters", "ask the platform's issuer for a client certificate of the group system:masters", with("subject", map[string]any{"organizations": []any{"system:masters"}}))
 	refused(SubjectRule, "certify-admins", "ask the platform's issuer for a client certificate of the platform's admins", with("subject", map[string]any{"organizations": []any{"platform-admins"}}))
 	refused(SubjectRule, "certify-a-unit", "ask the platform's issuer for a certificate of another unit", with("subject", map[string]any{"organizationalUnits": []any{"platform"}}))
@@ -107,7 +107,7 @@ func (s scene) buildIssuerRequestAttacks() []attack.Attack {
 		refused(IssuerRule, "choose-external-issuer", "ask an issuer of another API group", with("issuerRef", map[string]any{"name": "internal", "kind": "ClusterIssuer", "group": "awspca.cert-manager.io"}))
 		if !slices.Contains(issuers, clusterIssuer+"*") {
 			refused(IssuerRule, "choose-issuer", "ask an issuer that is not the tenant's", with("issuerRef", map[string]any{"name": "internal-ca", "kind": "ClusterIssuer"}))
-			later(IssuerRule, "choose-issuer-later", "ask an issuer that is not the tenant's by a Certificate that is there", with("issuerRef", map[string]any{"name": "internal-ca", "kind": "ClusterIssuer"}))
+			later(IssuerRule, "choose-issuer-later", "ask an issuer that is not the tenant's by an existing Certificate", with("issuerRef", map[string]any{"name": "internal-ca", "kind": "ClusterIssuer"}))
 		}
 	}
 	if slices.ContainsFunc(issuers, func(i string) bool { return i == "*" || i == "Issuer/*" }) {
@@ -157,7 +157,7 @@ func (s scene) buildIssuerAttacks() []attack.Attack {
 	}
 	slices.SortFunc(all, func(a, b attack.Attack) int { return strings.Compare(a.Name, b.Name) })
 	if may("selfSigned") && !may("vault") {
-		all = append(all, attack.NewUpdate("send-cert-manager-later", "have cert-manager connect to an address by an Issuer that is there", attack.ByPolicy(IssuersPolicy, IssuerTypeRule),
+		all = append(all, attack.NewUpdate("send-cert-manager-later", "have cert-manager connect to an address by an existing Issuer", attack.ByPolicy(IssuersPolicy, IssuerTypeRule),
 			issuer("send-cert-manager-later", map[string]any{"selfSigned": map[string]any{}}), func(u *unstructured.Unstructured) { u.Object["spec"] = vault("http://169.254.169.254") }))
 	}
 	if may("vault") {
@@ -172,7 +172,7 @@ func (s scene) buildIssuerAttacks() []attack.Attack {
 		for i := range solvers {
 			solvers[i] = map[string]any{"http01": map[string]any{"ingress": map[string]any{}}}
 		}
-		all = append(all, attack.NewCreate("solve-by-more", "write an Issuer with more solvers than croft goes through", attack.ByPolicy(IssuersPolicy, admissionpolicy.BoundsRule), issuer("solve-by-more",
+		all = append(all, attack.NewCreate("solve-by-more", "write an Issuer with more solvers than croft evaluates", attack.ByPolicy(IssuersPolicy, admissionpolicy.BoundsRule), issuer("solve-by-more",
 			map[string]any{"acme": map[string]any{"server": "https://acme.example.com", "privateKeySecretRef": map[string]any{"name": "key"}, "solvers": solvers}})))
 		all = append(all, attack.NewCreate("issue-by-own-vault", "write an Issuer of a Vault in one's own namespace", attack.Nobody, issuer("issue-by-own-vault", vault("https://vault."+s.own+".svc:8200"))))
 	}
@@ -182,7 +182,7 @@ func (s scene) buildIssuerAttacks() []attack.Attack {
 		if slices.Contains(s.by.Allowances.ServiceTypes, "NodePort") {
 			by["serviceType"] = "Headless" // a type that is granted to no tenant
 		}
-		refused(SolverServicesRule, "solve-by-service", "have cert-manager make a Service of a type that the tenant may not have", acme(letsencrypt, map[string]any{"http01": map[string]any{"ingress": by}}))
+		refused(SolverServicesRule, "solve-by-service", "have cert-manager create a Service of a type that the tenant may not have", acme(letsencrypt, map[string]any{"http01": map[string]any{"ingress": by}}))
 		refused(SolversRule, "solve-as-platform", "have cert-manager write DNS records with its own cloud identity", acme(letsencrypt, dns01("route53", map[string]any{"region": "eu-west-1"})))
 		refused(SolversRule, "solve-as-platform-by-empty-secret", "have cert-manager write DNS records with its own cloud identity, by a Secret without a name",
 			acme(letsencrypt, dns01("route53", map[string]any{"region": "eu-west-1", "secretAccessKeySecretRef": map[string]any{"name": ""}})))
@@ -196,5 +196,5 @@ func (s scene) buildIssuerAttacks() []attack.Attack {
 	}
 	all = append(all, attack.SendAsAdmin(attack.NewCreate("issue-by-any-vault-as-platform", "write an Issuer of a Vault in another tenant's namespace", attack.Nobody,
 		issuer("issue-by-any-vault", vault("https://vault."+s.other+".svc:8200")))))
-	return attack.WithReason("cert-manager has network access that no tenant has, and shows the answers", nil, all...)
+	return attack.WithReason("cert-manager has network access that no tenant has, and shows the responses", nil, all...)
 }

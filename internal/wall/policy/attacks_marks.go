@@ -49,14 +49,14 @@ func (s scene) buildMarkAttacks() []attack.Attack {
 			withoutSetup(attack.NewUpdate("edit-network-policy", "let everybody in by editing croft's NetworkPolicy", byPolicy, isolation, func(np *networkingv1.NetworkPolicy) {
 				np.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{}}
 			})),
-			withoutSetup(attack.NewUpdate("unmark-network-policy", "take croft's mark off its NetworkPolicy", byPolicy, isolation, func(np *networkingv1.NetworkPolicy) { np.Labels = nil })),
+			withoutSetup(attack.NewUpdate("unmark-network-policy", "remove croft's mark from its NetworkPolicy", byPolicy, isolation, func(np *networkingv1.NetworkPolicy) { np.Labels = nil })),
 		}
 	}
 	all = append(all,
 		withoutSetup(attack.NewUpdate("edit-access", "give others access by editing croft's RoleBinding", byPolicy, access, func(rb *rbacv1.RoleBinding) {
 			rb.Subjects = append(rb.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"})
 		})),
-		attack.NewDelete("delete-access", "take others' access away by deleting croft's RoleBinding", byPolicy, access),
+		attack.NewDelete("delete-access", "remove others' access by deleting croft's RoleBinding", byPolicy, access),
 		attack.NewCreate("forge-mark", "put croft's mark on an object of one's own", byPolicy, forged),
 		attack.NewDelete("delete-limits", "delete the LimitRange", attack.ByRBAC, limits),
 		withoutSetup(attack.NewUpdate("edit-rules", "edit the TenantRules", attack.ByRBAC, rules, widen)),
@@ -90,7 +90,7 @@ func (s scene) buildMarkAttacks() []attack.Attack {
 			attack.NewDelete("delete-quota", "delete the ResourceQuota", attack.ByRBAC, quota),
 			attack.GrantToEveryone(withoutSetup(attack.NewUpdate("edit-quota-when-permitted", "edit the ResourceQuota", byPolicy, quota, raise)), makePolicyRule("", "resourcequotas", "get", "update")))
 	}
-	return attack.WithReason("a tenant that can undo a wall has none around it", nil, all...)
+	return attack.WithReason("a tenant that can remove a wall is not isolated", nil, all...)
 }
 
 // buildSourceMarkAttacks are attacks on the objects that apply a tenant's sources.
@@ -121,12 +121,12 @@ func (s scene) buildSourceMarkAttacks() []attack.Attack {
 	} {
 		all = append(all,
 			attack.NewCreate("forge-mark-on-"+kind.name, "put croft's mark on a "+kind.object+" of one's own", byPolicy, kind.made("forge-mark-on-"+kind.name)),
-			attack.NewUpdate("edit-croft-"+kind.name, "have Flux do something else by a "+kind.object+" of croft's", byPolicy, kind.made("edit-croft-"+kind.name), func(o client.Object) {
+			attack.NewUpdate("edit-croft-"+kind.name, "have Flux do something else by a "+kind.object+" of croft", byPolicy, kind.made("edit-croft-"+kind.name), func(o client.Object) {
 				if u, ok := o.(*unstructured.Unstructured); ok {
 					kind.edit(u)
 				}
 			}),
-			withSetup(attack.NewDelete("delete-croft-"+kind.name, "delete a "+kind.object+" of croft's", byPolicy, kind.made("delete-croft-"+kind.name))),
+			withSetup(attack.NewDelete("delete-croft-"+kind.name, "delete a "+kind.object+" of croft", byPolicy, kind.made("delete-croft-"+kind.name))),
 		)
 	}
 	deployer := func(name string) *corev1.ServiceAccount {
@@ -134,9 +134,9 @@ func (s scene) buildSourceMarkAttacks() []attack.Attack {
 	}
 	return append(all,
 		attack.NewCreate("forge-mark-on-account", "put croft's mark on a ServiceAccount of one's own", byPolicy, deployer("forge-mark-on-account")),
-		attack.NewUpdate("edit-croft-account", "have pods get a token of the ServiceAccount by which Flux applies sources", byPolicy, deployer("edit-croft-account"),
+		attack.NewUpdate("edit-croft-account", "have pods get a token of the ServiceAccount with which Flux applies sources", byPolicy, deployer("edit-croft-account"),
 			func(o *corev1.ServiceAccount) { o.AutomountServiceAccountToken = ptr.To(true) }),
-		withSetup(attack.NewDelete("delete-croft-account", "delete the ServiceAccount by which Flux applies sources", byPolicy, deployer("delete-croft-account"))),
+		withSetup(attack.NewDelete("delete-croft-account", "delete the ServiceAccount with which Flux applies sources", byPolicy, deployer("delete-croft-account"))),
 	)
 }
 
@@ -166,7 +166,7 @@ func (s scene) buildCalicoMarkAttacks() []attack.Attack {
 		attack.NewDelete("delete-calico-guard", "delete the Calico NetworkPolicy that denies other tenants", by, guard),
 		withoutSetup(attack.NewUpdate("edit-calico-guard", "let everybody in by editing croft's Calico NetworkPolicy", by, guard, open)),
 		// With a legitimate spec, so that only the change of the label is refused.
-		withoutSetup(attack.NewUpdate("unmark-calico-guard", "take croft's mark off its Calico NetworkPolicy", by, guard, func(np *unstructured.Unstructured) {
+		withoutSetup(attack.NewUpdate("unmark-calico-guard", "remove croft's mark from its Calico NetworkPolicy", by, guard, func(np *unstructured.Unstructured) {
 			np.SetLabels(nil)
 			np.Object["spec"] = map[string]any{"order": int64(500), "ingress": []any{map[string]any{"action": "Deny"}}}
 		})),
@@ -206,14 +206,14 @@ func (s scene) buildNamespaceAttacks() []attack.Attack {
 	permitted := func(name, summary string, edit func(*corev1.Namespace)) attack.Attack {
 		return attack.GrantToEveryone(change(name+"-when-permitted", summary, byMarks, edit), update)
 	}
-	status := attack.GrantToEveryone(change("leave-by-status-when-permitted", "take the tenant label off the namespace through its status", byMarks, leave),
+	status := attack.GrantToEveryone(change("leave-by-status-when-permitted", "remove the tenant label from the namespace through its status", byMarks, leave),
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces", "namespaces/status"}, Verbs: []string{"get", "update"}})
 	status.Request.Subresource = "status"
-	finalize := attack.GrantToEveryone(change("leave-by-finalize-when-permitted", "take the tenant label off the namespace by finalizing it", attack.ByPolicy(NamespacesPolicy, NamespaceFinalizeRule), leave),
+	finalize := attack.GrantToEveryone(change("leave-by-finalize-when-permitted", "remove the tenant label from the namespace by finalizing it", attack.ByPolicy(NamespacesPolicy, NamespaceFinalizeRule), leave),
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces", "namespaces/finalize"}, Verbs: []string{"get", "update"}})
 	finalize.Request.Subresource = "finalize"
 	free := &corev1.Namespace{TypeMeta: makeCoreMeta("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-free"}}
-	seize := attack.GrantToEveryone(attack.NewUpdate("seize-namespace-when-permitted", "take a namespace that is nobody's by labelling it", byMarks, free,
+	seize := attack.GrantToEveryone(attack.NewUpdate("seize-namespace-when-permitted", "take a namespace without a tenant by labelling it", byMarks, free,
 		func(n *corev1.Namespace) { n.Labels[v1alpha1.TenantLabel] = s.by.Name }), update)
 	seize.References = []string{"CVE-2024-39690", "CVE-2025-55205"}
 	// The namespace must be created before its objects.
@@ -221,7 +221,7 @@ func (s scene) buildNamespaceAttacks() []attack.Attack {
 	// The tenant's members need permission in the whole cluster: a Namespace is
 	// cluster-scoped.
 	made := &corev1.Namespace{TypeMeta: makeCoreMeta("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-made", Labels: map[string]string{v1alpha1.TenantLabel: s.on.Name}}}
-	make := attack.NewCreate("make-namespace-of-other-when-permitted", "make a namespace that is labelled as another tenant's, after being given the right to by mistake", byMarks, made)
+	make := attack.NewCreate("make-namespace-of-other-when-permitted", "create a namespace with another tenant's label, after receiving the right by mistake", byMarks, made)
 	maker := metav1.ObjectMeta{Name: s.by.Name + "-makes-namespaces"}
 	make.Setup = []client.Object{
 		&rbacv1.ClusterRole{TypeMeta: makeRBACMeta("ClusterRole"), ObjectMeta: maker, Rules: []rbacv1.PolicyRule{makePolicyRule("", "namespaces", "create")}},
@@ -229,20 +229,20 @@ func (s scene) buildNamespaceAttacks() []attack.Attack {
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: maker.Name}},
 	}
 	relabelled := &corev1.Namespace{TypeMeta: makeCoreMeta("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-relabelled"}}
-	relabel := attack.GrantToEveryone(attack.NewUpdate("label-nobodys-namespace", "label a namespace that is no tenant's with a Pod Security level", attack.Nobody, relabelled,
+	relabel := attack.GrantToEveryone(attack.NewUpdate("label-nobodys-namespace", "label a namespace without a tenant with a Pod Security level", attack.Nobody, relabelled,
 		func(n *corev1.Namespace) { n.Labels["pod-security.kubernetes.io/enforce"] = "privileged" }), update)
 	slices.SortStableFunc(relabel.Setup, func(a, b client.Object) int { return rankObject(a) - rankObject(b) })
-	leaveOwn := permitted("leave", "take the tenant label off the namespace", leave)
+	leaveOwn := permitted("leave", "remove the tenant label from the namespace", leave)
 	leaveOwn.References = []string{"CVE-2022-46167"}
 	return attack.WithReason("a namespace without its marks has no walls", nil,
 		change("weaken-pod-security", "label the namespace with a weaker Pod Security level", attack.ByRBAC, weaken),
-		change("leave", "take the tenant label off the namespace", attack.ByRBAC, leave),
+		change("leave", "remove the tenant label from the namespace", attack.ByRBAC, leave),
 		change("widen-rules", "annotate the namespace with wider rules", attack.ByRBAC, widen),
 		permitted("widen-rules", "annotate the namespace with wider rules", widen),
-		permitted("drop-rules", "take the rules off the namespace", func(n *corev1.Namespace) {
+		permitted("drop-rules", "remove the rules from the namespace", func(n *corev1.Namespace) {
 			maps.DeleteFunc(n.Annotations, func(key, _ string) bool { return strings.HasPrefix(key, v1alpha1.RulesAnnotationPrefix) })
 		}),
-		permitted("annotate-in-place-of-label", "write the tenant label as an annotation, and take it off", func(n *corev1.Namespace) {
+		permitted("annotate-in-place-of-label", "write the tenant label as an annotation, and remove it", func(n *corev1.Namespace) {
 			leave(n)
 			n.Annotations[v1alpha1.TenantLabel] = s.by.Name
 		}),
@@ -261,7 +261,7 @@ func (s scene) buildNamespaceAttacks() []attack.Attack {
 		status, finalize, seize, make, relabel,
 		attack.SendAsAdmin(change("relabel-namespace-as-platform", "label the namespace with another Pod Security level", attack.Nobody, weaken)),
 		attack.GrantToEveryone(attack.NewDelete("delete-namespace-when-permitted", "delete the namespace", attack.ByPolicy(NamespacesPolicy, NamespaceDeletionRule), own), makePolicyRule("", "namespaces", "delete")),
-		attack.GrantToEveryone(change("label-namespace-otherwise", "put a label on the namespace that says nothing of walls", attack.Nobody, func(n *corev1.Namespace) { n.Labels["team"] = "web" }), update),
+		attack.GrantToEveryone(change("label-namespace-otherwise", "put a label on the namespace that has no effect on walls", attack.Nobody, func(n *corev1.Namespace) { n.Labels["team"] = "web" }), update),
 	)
 }
 

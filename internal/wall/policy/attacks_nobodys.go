@@ -27,11 +27,11 @@ func (s scene) buildOutsideMirrors() []attack.Attack {
 	}
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: "croft-free-" + name} }
 	pod := attack.NewPod("", "croft-free-eviction", func(p *corev1.Pod) { p.Spec.ServiceAccountName = "croft-verify" })
-	annotated := attack.NewCreate("free-annotated-pod", "carry an annotation that nobody knows on a pod", attack.Nobody, attack.NewPod("", "croft-free-annotated", func(p *corev1.Pod) {
+	annotated := attack.NewCreate("free-annotated-pod", "have an unknown annotation on a pod", attack.Nobody, attack.NewPod("", "croft-free-annotated", func(p *corev1.Pod) {
 		p.Spec.ServiceAccountName, p.Annotations = "croft-verify", map[string]string{unknownAnnotation: "now"}
 	}))
 	annotated.Setup = []client.Object{&corev1.ServiceAccount{TypeMeta: makeCoreMeta("ServiceAccount"), ObjectMeta: metav1.ObjectMeta{Name: "croft-verify"}}}
-	eviction := attack.NewCreate("free-eviction", "evict a pod with a day to end", attack.Nobody, pod)
+	eviction := attack.NewCreate("free-eviction", "evict a pod with a grace period of a day", attack.Nobody, pod)
 	eviction.Setup = []client.Object{&corev1.ServiceAccount{TypeMeta: makeCoreMeta("ServiceAccount"), ObjectMeta: metav1.ObjectMeta{Name: "croft-verify"}}, pod}
 	eviction.Request.Subresource = "eviction"
 	eviction.Request.Body = &policyv1.Eviction{
@@ -69,7 +69,7 @@ func (s scene) buildOutsideMirrors() []attack.Attack {
 		attack.SendAsKubelet(s.own, attack.NewCreate("register-a-node", "write a CSINode that its Node owns, without which no node becomes Ready", attack.Nobody, drivers)),
 		attack.SendOutsideTenants(s.own, eviction, makePolicyRule("", "pods/eviction", "create")),
 		attack.SendOutsideTenants(s.own, annotated, makePolicyRule("", "pods", "create")),
-		may("service", "open a port on every node by a Service, with an annotation that nobody knows", service, "", "services"),
+		may("service", "open a port on every node by a Service, with an unknown annotation", service, "", "services"),
 		may("configmap", "write an object with a finalizer", kept, "", "configmaps"),
 		may("large-configmap", "write a ConfigMap of 900 KiB", full, "", "configmaps"),
 		may("limits", "write a LimitRange with croft's mark", limits, "", "limitranges"),
@@ -77,7 +77,7 @@ func (s scene) buildOutsideMirrors() []attack.Attack {
 		may("access", "bind a role to everybody who is signed in", everybody, rbacv1.GroupName, "rolebindings clusterroles", "bind"),
 		may("role", "write a Role with a name that is not printable", role, rbacv1.GroupName, "roles"),
 		may("event", "write an event in the name of the kubelet", event, "", "events"),
-		may("budget", "write a PodDisruptionBudget that lets no pod go", &policyv1.PodDisruptionBudget{
+		may("budget", "write a PodDisruptionBudget that allows no eviction", &policyv1.PodDisruptionBudget{
 			TypeMeta: metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"}, ObjectMeta: meta("budget"),
 			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))},
 		}, "policy", "poddisruptionbudgets"),

@@ -73,7 +73,7 @@ func (s *podAttacks) addImageAttacks() {
 	s.addRefused("mount-image-from-other-registry", "mount an image from another registry as a volume", RegistryRule, func(p *corev1.Pod) {
 		p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "registry.example.com/other/app:1"}}}}
 	})
-	s.all = append(s.all, attack.NewUpdate("pull-from-other-registry-later", "change the image of a pod that is there to another registry's", attack.ByPolicy(admissionpolicy.PodsPolicy, RegistryRule),
+	s.all = append(s.all, attack.NewUpdate("pull-from-other-registry-later", "change the image of an existing pod to another registry's", attack.ByPolicy(admissionpolicy.PodsPolicy, RegistryRule),
 		s.makePod("pull-from-other-registry-later"), image("registry.example.com/other/app:1")))
 	debug := attack.NewUpdate("debug-from-other-registry", "debug a pod by an image of another registry", attack.ByPolicy(admissionpolicy.PodsPolicy, RegistryRule),
 		s.makePod("debug-from-other-registry"), func(p *corev1.Pod) {
@@ -107,12 +107,12 @@ func (s *podAttacks) addCachedImageAttacks() {
 		})
 		return a
 	}
-	s.all = append(s.all, pulled("use-cached-image", "run an image that somebody else pulled to the node", attack.NewCreate("", "", attack.Nobody,
+	s.all = append(s.all, pulled("use-cached-image", "run an image that another tenant pulled to the node", attack.NewCreate("", "", attack.Nobody,
 		s.makePod("use-cached-image", func(p *corev1.Pod) { p.Spec.Containers[0].ImagePullPolicy = corev1.PullNever })),
 		func(p *corev1.Pod) []corev1.PullPolicy {
 			return []corev1.PullPolicy{p.Spec.Containers[0].ImagePullPolicy}
 		}))
-	s.all = append(s.all, pulled("use-cached-image-in-init", "run an image that somebody else pulled to the node, as an init container", attack.NewCreate("", "", attack.Nobody,
+	s.all = append(s.all, pulled("use-cached-image-in-init", "run an image that another tenant pulled to the node, as an init container", attack.NewCreate("", "", attack.Nobody,
 		s.makePod("use-cached-image-in-init", func(p *corev1.Pod) {
 			p.Spec.InitContainers = []corev1.Container{*p.Spec.Containers[0].DeepCopy()}
 			p.Spec.InitContainers[0].Name, p.Spec.InitContainers[0].ImagePullPolicy = "init", corev1.PullNever
@@ -120,7 +120,7 @@ func (s *podAttacks) addCachedImageAttacks() {
 		func(p *corev1.Pod) []corev1.PullPolicy {
 			return []corev1.PullPolicy{p.Spec.InitContainers[0].ImagePullPolicy}
 		}))
-	s.all = append(s.all, pulled("use-cached-image-as-volume", "mount an image that somebody else pulled to the node", attack.NewCreate("", "", attack.Nobody,
+	s.all = append(s.all, pulled("use-cached-image-as-volume", "mount an image that another tenant pulled to the node", attack.NewCreate("", "", attack.Nobody,
 		s.makePod("use-cached-image-as-volume", func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{
 				Reference: attack.ChooseImage(s.by.Allowances.Registries), PullPolicy: corev1.PullNever,
@@ -133,7 +133,7 @@ func (s *podAttacks) addCachedImageAttacks() {
 		p.Spec.EphemeralContainers = []corev1.EphemeralContainer{makeEphemeralContainer(func(c *corev1.EphemeralContainer) { c.ImagePullPolicy = corev1.PullNever })}
 	})
 	debug.Request.Subresource = "ephemeralcontainers"
-	s.all = append(s.all, pulled("use-cached-image-to-debug", "debug a pod by an image that somebody else pulled to the node", debug,
+	s.all = append(s.all, pulled("use-cached-image-to-debug", "debug a pod by an image that another tenant pulled to the node", debug,
 		func(p *corev1.Pod) []corev1.PullPolicy {
 			return []corev1.PullPolicy{p.Spec.EphemeralContainers[0].ImagePullPolicy}
 		}))
@@ -141,7 +141,7 @@ func (s *podAttacks) addCachedImageAttacks() {
 
 // addPriorityAttacks pre-empt other pods.
 func (s *podAttacks) addPriorityAttacks() {
-	s.addRefused("pre-empt-others", "ask for a priority class that pre-empts everybody", PriorityRule, func(p *corev1.Pod) {
+	s.addRefused("pre-empt-others", "ask for a priority class that pre-empts every pod", PriorityRule, func(p *corev1.Pod) {
 		p.Spec.PriorityClassName = "system-cluster-critical"
 	})
 	s.addTemplateWarning("pre-empt-others-in-template", "ask for a priority class by a Deployment", PriorityRule, func(t *corev1.PodTemplateSpec) {
@@ -151,13 +151,13 @@ func (s *podAttacks) addPriorityAttacks() {
 
 // addGracePeriodAttacks exceed the tenant's maximum.
 func (s *podAttacks) addGracePeriodAttacks() {
-	s.addRefused("end-never", "take longer to end than the tenant may", GracePeriodRule, func(p *corev1.Pod) {
+	s.addRefused("end-never", "take longer to terminate than the tenant may", GracePeriodRule, func(p *corev1.Pod) {
 		p.Spec.TerminationGracePeriodSeconds = ptr.To(*s.by.Allowances.MaxTerminationGracePeriodSeconds + 1)
 	})
-	s.addTemplateWarning("end-never-in-template", "take longer to end than the tenant may, by a Deployment", GracePeriodRule, func(t *corev1.PodTemplateSpec) {
+	s.addTemplateWarning("end-never-in-template", "take longer to terminate than the tenant may, by a Deployment", GracePeriodRule, func(t *corev1.PodTemplateSpec) {
 		t.Spec.TerminationGracePeriodSeconds = ptr.To(*s.by.Allowances.MaxTerminationGracePeriodSeconds + 1)
 	})
-	s.addMirror("end-late", "take as long to end as the tenant may", func(p *corev1.Pod) {
+	s.addMirror("end-late", "take as long to terminate as the tenant may", func(p *corev1.Pod) {
 		p.Spec.TerminationGracePeriodSeconds = s.by.Allowances.MaxTerminationGracePeriodSeconds
 	})
 	slow := func(probe func(*corev1.Container, *corev1.Probe)) func(*corev1.Pod) {
@@ -169,17 +169,17 @@ func (s *podAttacks) addGracePeriodAttacks() {
 		}
 	}
 	live := func(c *corev1.Container, probe *corev1.Probe) { c.LivenessProbe = probe }
-	s.addRefused("end-never-by-probe", "take longer to end than the tenant may, once a liveness probe fails", GracePeriodRule, slow(live))
-	s.addRefused("end-never-by-startup-probe", "take longer to end than the tenant may, once a startup probe fails", GracePeriodRule,
+	s.addRefused("end-never-by-probe", "take longer to terminate than the tenant may, once a liveness probe fails", GracePeriodRule, slow(live))
+	s.addRefused("end-never-by-startup-probe", "take longer to terminate than the tenant may, once a startup probe fails", GracePeriodRule,
 		slow(func(c *corev1.Container, probe *corev1.Probe) { c.StartupProbe = probe }))
-	s.addRefused("end-never-by-probe-of-sidecar", "take longer to end than the tenant may, once a sidecar's liveness probe fails", GracePeriodRule, func(p *corev1.Pod) {
+	s.addRefused("end-never-by-probe-of-sidecar", "take longer to terminate than the tenant may, once a sidecar's liveness probe fails", GracePeriodRule, func(p *corev1.Pod) {
 		sidecar := *p.Spec.Containers[0].DeepCopy()
 		sidecar.Name, sidecar.RestartPolicy = "sidecar", ptr.To(corev1.ContainerRestartPolicyAlways)
 		slow(live)(p)
 		sidecar.LivenessProbe, p.Spec.Containers[0].LivenessProbe = p.Spec.Containers[0].LivenessProbe, nil
 		p.Spec.InitContainers = []corev1.Container{sidecar}
 	})
-	s.addMirror("end-late-by-probe", "take as long to end as the tenant may, once a liveness probe fails", func(p *corev1.Pod) {
+	s.addMirror("end-late-by-probe", "take as long to terminate as the tenant may, once a liveness probe fails", func(p *corev1.Pod) {
 		slow(live)(p)
 		p.Spec.Containers[0].LivenessProbe.TerminationGracePeriodSeconds = s.by.Allowances.MaxTerminationGracePeriodSeconds
 	})
@@ -188,10 +188,10 @@ func (s *podAttacks) addGracePeriodAttacks() {
 // addMarkAttacks are croft's labels.
 func (s *podAttacks) addMarkAttacks() {
 	marked := map[string]string{v1alpha1.TenantLabel: s.on.Name}
-	s.addRefused("mark-pod", "label a pod as another tenant's, by a label of croft's", PodMarksRule, func(p *corev1.Pod) { p.Labels = marked })
-	s.all = append(s.all, attack.NewUpdate("mark-pod-later", "label a pod that is there as another tenant's, by a label of croft's", attack.ByPolicy(admissionpolicy.PodsPolicy, PodMarksRule),
+	s.addRefused("mark-pod", "label a pod as another tenant's, by a label of croft", PodMarksRule, func(p *corev1.Pod) { p.Labels = marked })
+	s.all = append(s.all, attack.NewUpdate("mark-pod-later", "label an existing pod as another tenant's, by a label of croft", attack.ByPolicy(admissionpolicy.PodsPolicy, PodMarksRule),
 		s.makePod("mark-pod-later"), func(p *corev1.Pod) { p.Labels = marked }))
-	s.addTemplateWarning("mark-pods-in-template", "label the pods of a Deployment as another tenant's, by a label of croft's", PodMarksRule, func(t *corev1.PodTemplateSpec) {
+	s.addTemplateWarning("mark-pods-in-template", "label the pods of a Deployment as another tenant's, by a label of croft", PodMarksRule, func(t *corev1.PodTemplateSpec) {
 		t.Labels[v1alpha1.TenantLabel] = s.on.Name
 	})
 }
@@ -214,7 +214,7 @@ func (s *podAttacks) addDisruptionAttacks() {
 		s.addMirror("hold-node-as-allowed", "keep a node from being disrupted, as the tenant may", func(p *corev1.Pod) { p.Annotations = hold })
 	} else {
 		s.addRefused("hold-node", "keep a node from ever being disrupted", DoNotDisruptRule, func(p *corev1.Pod) { p.Annotations = hold })
-		s.all = append(s.all, attack.NewUpdate("hold-node-later", "keep a node from being disrupted by a pod that is there", attack.ByPolicy(admissionpolicy.PodsPolicy, DoNotDisruptRule),
+		s.all = append(s.all, attack.NewUpdate("hold-node-later", "keep a node from being disrupted by an existing pod", attack.ByPolicy(admissionpolicy.PodsPolicy, DoNotDisruptRule),
 			s.makePod("hold-node-later"), func(p *corev1.Pod) { p.Annotations = hold }))
 		s.addTemplateWarning("hold-node-in-template", "keep nodes from being disrupted by a Deployment", DoNotDisruptRule, func(t *corev1.PodTemplateSpec) { t.Annotations = hold })
 	}
@@ -226,7 +226,7 @@ func (s *podAttacks) addHostnameAttacks() {
 	s.addRefused("announce-pod-as-other-host", "have a DNS record of another tenant's host point at a pod", PodAnnotationsRule, func(p *corev1.Pod) { p.Annotations = foreign })
 	s.addTemplateWarning("announce-pods-as-other-host", "have a DNS record of another tenant's host point at the pods of a Deployment", PodAnnotationsRule,
 		func(t *corev1.PodTemplateSpec) { t.Annotations = foreign })
-	s.all = append(s.all, attack.NewUpdate("announce-pods-as-other-host-later", "have a DNS record of another tenant's host point at the pods of a template that is there",
+	s.all = append(s.all, attack.NewUpdate("announce-pods-as-other-host-later", "have a DNS record of another tenant's host point at the pods of an existing template",
 		attack.ByWarning(admissionpolicy.PodTemplatesPolicy, PodAnnotationsRule), &corev1.PodTemplate{
 			TypeMeta: makeCoreMeta("PodTemplate"), ObjectMeta: s.makeMeta("announce-pods-later"), Template: attack.NewTemplate(),
 		}, func(t *corev1.PodTemplate) { t.Template.Annotations = foreign }))
@@ -240,12 +240,12 @@ func (s scene) buildTerminationAttacks() []attack.Attack {
 		p.Spec.SchedulingGates = nil
 		p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "croft-verify"}
 	})
-	remove := attack.NewDelete("delete-never", "delete a pod with more time to end than the tenant may take", attack.ByPolicy(TerminationPolicy, GracePeriodRule), slow)
+	remove := attack.NewDelete("delete-never", "delete a pod with more time to terminate than the tenant may take", attack.ByPolicy(TerminationPolicy, GracePeriodRule), slow)
 	remove.Setup = []client.Object{slow, &corev1.Binding{
 		TypeMeta: makeCoreMeta("Binding"), ObjectMeta: slow.ObjectMeta, Target: corev1.ObjectReference{Kind: "Node", Name: "croft-verify"},
 	}}
 	remove.Request.GracePeriodSeconds = &late
-	evict := attack.NewCreate("evict-never", "evict a pod with more time to end than the tenant may take", attack.ByPolicy(TerminationPolicy, GracePeriodRule), s.makePod("evict-never"))
+	evict := attack.NewCreate("evict-never", "evict a pod with more time to terminate than the tenant may take", attack.ByPolicy(TerminationPolicy, GracePeriodRule), s.makePod("evict-never"))
 	evict.Setup = []client.Object{s.makePod("evict-never")}
 	evict.Request.Subresource = "eviction"
 	evict.Request.Body = &policyv1.Eviction{
@@ -253,7 +253,7 @@ func (s scene) buildTerminationAttacks() []attack.Attack {
 		ObjectMeta:    metav1.ObjectMeta{Namespace: s.own, Name: "croft-evict-never"},
 		DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: &late},
 	}
-	debug := attack.NewUpdate("debug-own-pod", "add an ephemeral container to a pod that is there", attack.Nobody, s.makePod("debug-own-pod"), func(p *corev1.Pod) {
+	debug := attack.NewUpdate("debug-own-pod", "add an ephemeral container to an existing pod", attack.Nobody, s.makePod("debug-own-pod"), func(p *corev1.Pod) {
 		p.Spec.EphemeralContainers = []corev1.EphemeralContainer{makeEphemeralContainer(func(*corev1.EphemeralContainer) {})}
 	})
 	debug.Request.Subresource = "ephemeralcontainers"
@@ -291,11 +291,11 @@ func (s scene) buildTerminationAttacks() []attack.Attack {
 	byDisruption := attack.ByPolicy(DisruptionPolicy, DisruptionRule)
 	return []attack.Attack{
 		remove, evict, gone, evicted, debug, initial, mounted,
-		attack.NewCreate("disrupt-none", "write a PodDisruptionBudget that lets no pod go", byDisruption, budget("disrupt-none", none)),
-		attack.NewCreate("disrupt-no-percent", "write a PodDisruptionBudget that lets 0% of pods go", byDisruption, budget("disrupt-no-percent", func(spec *policyv1.PodDisruptionBudgetSpec) {
+		attack.NewCreate("disrupt-none", "write a PodDisruptionBudget that allows no eviction", byDisruption, budget("disrupt-none", none)),
+		attack.NewCreate("disrupt-no-percent", "write a PodDisruptionBudget that allows the eviction of 0% of pods", byDisruption, budget("disrupt-no-percent", func(spec *policyv1.PodDisruptionBudgetSpec) {
 			spec.MaxUnavailable = ptr.To(intstr.FromString("0%"))
 		})),
-		attack.NewCreate("disrupt-no-percent-otherwise", "write a PodDisruptionBudget that lets 00% of pods go", byDisruption, budget("disrupt-no-percent-otherwise", func(spec *policyv1.PodDisruptionBudgetSpec) {
+		attack.NewCreate("disrupt-no-percent-otherwise", "write a PodDisruptionBudget that allows the eviction of 00% of pods", byDisruption, budget("disrupt-no-percent-otherwise", func(spec *policyv1.PodDisruptionBudgetSpec) {
 			spec.MaxUnavailable = ptr.To(intstr.FromString("00%"))
 		})),
 		attack.NewCreate("need-all", "write a PodDisruptionBudget that needs all pods", byDisruption, budget("need-all", func(spec *policyv1.PodDisruptionBudgetSpec) {
@@ -310,7 +310,7 @@ func (s scene) buildTerminationAttacks() []attack.Attack {
 		attack.NewCreate("need-most", "write a PodDisruptionBudget that needs 80% of pods", attack.Nobody, budget("need-most", func(spec *policyv1.PodDisruptionBudgetSpec) {
 			spec.MinAvailable = ptr.To(intstr.FromString("80%"))
 		})),
-		attack.NewUpdate("disrupt-none-later", "change a PodDisruptionBudget to let no pod go", byDisruption, budget("disrupt-none-later", one),
+		attack.NewUpdate("disrupt-none-later", "change a PodDisruptionBudget to allow no eviction", byDisruption, budget("disrupt-none-later", one),
 			func(b *policyv1.PodDisruptionBudget) { none(&b.Spec) }),
 		attack.NewCreate("write-a-disruption-budget", "write a PodDisruptionBudget", attack.Nobody, budget("write-a-disruption-budget", one)),
 	}

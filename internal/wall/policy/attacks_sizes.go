@@ -78,7 +78,7 @@ func (s scene) buildSizeAttacks() []attack.Attack {
 	by, byPods := attack.ByPolicy(SizesPolicy, SizeRule), attack.ByPolicy(admissionpolicy.PodsPolicy, SizeRule)
 	all := []attack.Attack{
 		attack.NewCreate("fill-a-configmap", "write a ConfigMap of more than maxObjectBytes", by, config("fill-a-configmap", data)),
-		attack.NewUpdate("fill-a-configmap-later", "let a ConfigMap that is there grow beyond maxObjectBytes", by, config("fill-a-configmap-later", 1),
+		attack.NewUpdate("fill-a-configmap-later", "let an existing ConfigMap grow beyond maxObjectBytes", by, config("fill-a-configmap-later", 1),
 			func(c *corev1.ConfigMap) { c.Data["file"] = long(data) }),
 		attack.NewCreate("fill-a-configmap-by-key", "write a ConfigMap of more than maxObjectBytes in many keys", by, &corev1.ConfigMap{
 			TypeMeta: makeCoreMeta("ConfigMap"), ObjectMeta: s.makeMeta("fill-a-configmap-by-key"),
@@ -94,7 +94,7 @@ func (s scene) buildSizeAttacks() []attack.Attack {
 		}),
 		attack.NewCreate("fill-a-secret", "write a Secret of more than maxObjectBytes", by, secret("fill-a-secret", corev1.SecretTypeOpaque, data)),
 		attack.NewCreate("fill-an-account", "write a ServiceAccount with annotations of more than maxOtherObjectBytes", by, annotated(account("fill-an-account"), others)),
-		attack.NewUpdate("fill-an-account-later", "let the annotations of a ServiceAccount that is there grow beyond maxOtherObjectBytes", by, account("fill-an-account-later"),
+		attack.NewUpdate("fill-an-account-later", "let the annotations of an existing ServiceAccount grow beyond maxOtherObjectBytes", by, account("fill-an-account-later"),
 			func(a *corev1.ServiceAccount) { annotated(a, others) }),
 		attack.NewCreate("fill-a-revision", "write a ControllerRevision of more than maxOtherObjectBytes", by, revision),
 		attack.NewCreate("fill-a-deployment", "write a Deployment of more than maxOtherObjectBytes, of which its ReplicaSets and pods are copies", by,
@@ -107,7 +107,7 @@ func (s scene) buildSizeAttacks() []attack.Attack {
 			s.makePod("fill-a-pod-by-character", func(p *corev1.Pod) {
 				p.Spec.Containers[0].Env = append(p.Spec.Containers[0].Env, corev1.EnvVar{Name: "LONG", Value: strings.Repeat("語", int(others/2))})
 			})),
-		attack.NewUpdate("fill-a-pod-later", "let the annotations of a pod that is there grow beyond maxOtherObjectBytes", byPods, s.makePod("fill-a-pod-later"),
+		attack.NewUpdate("fill-a-pod-later", "let the annotations of an existing pod grow beyond maxOtherObjectBytes", byPods, s.makePod("fill-a-pod-later"),
 			func(p *corev1.Pod) { annotated(p, others) }),
 		attack.NewCreate("fill-half-a-configmap", "write a ConfigMap of almost maxObjectBytes", attack.Nobody, config("fill-half-a-configmap", data-4<<10)),
 		attack.NewCreate("fill-half-a-secret", "write a Secret of almost maxObjectBytes, which its base64 is more than", attack.Nobody, secret("fill-half-a-secret", corev1.SecretTypeOpaque, data-4<<10)),
@@ -120,10 +120,10 @@ func (s scene) buildSizeAttacks() []attack.Attack {
 	}
 	all = append(all, s.buildLargeRequestAttacks(annotated)...)
 	if releases < etcdTakes {
-		all = append(all, attack.NewCreate("fill-a-release", "write a Secret of more than maxHelmReleaseBytes that says that it is a release of Helm", by, secret("fill-a-release", helm, releases)))
+		all = append(all, attack.NewCreate("fill-a-release", "write a Secret of more than maxHelmReleaseBytes that claims to be a release of Helm", by, secret("fill-a-release", helm, releases)))
 	}
 	if others < annotationsTake {
-		all = append(all, attack.NewCreate("fill-a-pod-by-fields", "run a pod of so many fields that what managedFields say of them is more than maxOtherObjectBytes", byPods,
+		all = append(all, attack.NewCreate("fill-a-pod-by-fields", "run a pod of so many fields that its managedFields are larger than maxOtherObjectBytes", byPods,
 			s.makePod("fill-a-pod-by-fields", func(p *corev1.Pod) {
 				for i := range others / 40 {
 					p.Spec.Containers[0].Env = append(p.Spec.Containers[0].Env, corev1.EnvVar{Name: fmt.Sprintf("E%d", i), Value: "x"})
@@ -210,15 +210,15 @@ func (s scene) buildControllerAttacks() []attack.Attack {
 	older.Annotations = map[string]string{"autoscaling.alpha.kubernetes.io/metrics": "[" + strings.Join(old, ",") + "]"}
 	byOwners, byMetrics := attack.ByPolicy(SizesPolicy, OwnerCountRule), attack.ByPolicy(AutoscalersPolicy, MetricsRule)
 	return attack.WithReason("the garbage collector and the autoscaler work for all tenants in turn, and for each at a bounded rate", nil,
-		attack.NewCreate("name-many-owners", "have the garbage collector look up many owners that are not there", byOwners, config("name-many-owners", maxOwners+1)),
-		attack.NewUpdate("name-many-owners-later", "have the garbage collector look up many owners of an object that is there", byOwners, config("name-many-owners-later", 0),
+		attack.NewCreate("name-many-owners", "have the garbage collector look up many owners that do not exist", byOwners, config("name-many-owners", maxOwners+1)),
+		attack.NewUpdate("name-many-owners-later", "have the garbage collector look up many owners of an existing object", byOwners, config("name-many-owners-later", 0),
 			func(c *corev1.ConfigMap) { owned(c, maxOwners+1) }),
 		attack.NewCreate("name-many-owners-of-a-pod", "have the garbage collector look up many owners of a pod", attack.ByPolicy(admissionpolicy.PodsPolicy, OwnerCountRule),
 			s.makePod("name-many-owners-of-a-pod", func(p *corev1.Pod) { owned(p, maxOwners+1) })),
 		attack.NewCreate("name-some-owners", "write an object with several owners", attack.Nobody, config("name-some-owners", 3)),
 		attack.NewCreate("scale-by-too-many", "scale by more metrics than the controller can ask for", byMetrics, scaler("scale-by-too-many", maxMetrics+1)),
 		attack.NewCreate("scale-by-too-many-in-v1", "scale by more metrics than the controller can ask for, in the API's older version", byMetrics, older),
-		attack.NewUpdate("scale-by-too-many-later", "scale by more metrics than the controller can ask for, with an autoscaler that is there", byMetrics, scaler("scale-by-too-many-later", 1),
+		attack.NewUpdate("scale-by-too-many-later", "scale by more metrics than the controller can ask for, with an existing autoscaler", byMetrics, scaler("scale-by-too-many-later", 1),
 			func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Spec.Metrics = more.Spec.Metrics }),
 		attack.NewCreate("scale-by-some", "scale by three metrics", attack.Nobody, scaler("scale-by-some", 3)),
 	)

@@ -41,8 +41,8 @@ var inTree = []struct {
 	{"nfs-export", "an NFS export, from the network of the node", corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: "10.0.0.7", Path: "/"}}},
 	{"iscsi-disk", "an iSCSI disk, from the network of the node", corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{TargetPortal: "10.0.0.7:3260", IQN: "iqn.2001-04.com.example:storage.disk1"}}},
 	{"fibre-channel-disk", "a disk of the storage network of the node", corev1.VolumeSource{FC: &corev1.FCVolumeSource{TargetWWNs: []string{"500a0982991b8dc5"}, Lun: ptr.To[int32](0)}}},
-	{"flex-volume", "whatever a driver on the node mounts, as root", corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{Driver: "example.com/driver"}}},
-	{"git-repository", "what git on the node fetches, as root (CVE-2024-10220)", corev1.VolumeSource{GitRepo: &corev1.GitRepoVolumeSource{Repository: "https://git.example.com/repo.git"}}},
+	{"flex-volume", "a volume that a driver on the node mounts, as root", corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{Driver: "example.com/driver"}}},
+	{"git-repository", "a repository that git on the node fetches, as root (CVE-2024-10220)", corev1.VolumeSource{GitRepo: &corev1.GitRepoVolumeSource{Repository: "https://git.example.com/repo.git"}}},
 	{"gluster-volume", "a GlusterFS volume, from the network of the node", corev1.VolumeSource{Glusterfs: &corev1.GlusterfsVolumeSource{EndpointsName: "gluster", Path: "volume-of-another"}}},
 	{"ceph-image", "a Ceph image, from the network of the node", corev1.VolumeSource{RBD: &corev1.RBDVolumeSource{CephMonitors: []string{"10.0.0.7:6789"}, RBDImage: "image-of-another"}}},
 	{"ceph-file-system", "a Ceph file system, from the network of the node", corev1.VolumeSource{CephFS: &corev1.CephFSVolumeSource{Monitors: []string{"10.0.0.7:6789"}}}},
@@ -149,7 +149,7 @@ func (s scene) buildVolumeAttacks() []attack.Attack {
 		}},
 	}
 	if !slices.Contains(s.by.Allowances.StorageClasses, "") {
-		wishes = append(wishes, wish{"leftover-volume", "whatever volume is left over, by the older annotation", func(m *metav1.ObjectMeta, _ *corev1.PersistentVolumeClaimSpec) {
+		wishes = append(wishes, wish{"leftover-volume", "any volume without a claim, by the older annotation", func(m *metav1.ObjectMeta, _ *corev1.PersistentVolumeClaimSpec) {
 			m.Annotations = map[string]string{classAnnotation: ""}
 		}})
 	}
@@ -169,7 +169,7 @@ func (s scene) buildVolumeAttacks() []attack.Attack {
 	}
 	claims = append(claims, attack.NewCreate("mount-volumes-by-statefulset", "claim a volume for each pod of a StatefulSet", attack.Nobody,
 		set("mount-volumes-by-statefulset", func(*corev1.PersistentVolumeClaim) {})))
-	return append(all, attack.WithReason("a controller would create the claim that the tenant itself may not", nil, claims...)...)
+	return append(all, attack.WithReason("a controller would create a claim that the tenant itself may not create", nil, claims...)...)
 }
 
 // findVolumeType returns the API's name for a volume's type.
@@ -221,16 +221,16 @@ func (s scene) buildClaimAttacks() []attack.Attack {
 	}
 	named := func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pvc-of-another" }
 	all := []attack.Attack{
-		refused("claim-other-volume", "claim a volume by its name, which may be another tenant's", VolumeRule, named),
-		refusedLater("claim-other-volume-later", "claim a volume by its name by a claim that is there", VolumeRule, named),
-		refused("select-other-volume", "select a volume by its labels, which may be another tenant's", SourceRule, func(c *corev1.PersistentVolumeClaim) {
+		refused("claim-other-volume", "claim a volume by its name, which may belong to another tenant", VolumeRule, named),
+		refusedLater("claim-other-volume-later", "claim a volume by its name by an existing claim", VolumeRule, named),
+		refused("select-other-volume", "select a volume by its labels, which may belong to another tenant", SourceRule, func(c *corev1.PersistentVolumeClaim) {
 			c.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "postgres"}}
 		}),
-		refused("claim-on-other-node", "have a volume made on a node that is another tenant's", BindingRule, annotated("volume.kubernetes.io/selected-node", "node-of-another")),
-		refusedLater("claim-on-other-node-later", "have a volume made on a node that is another tenant's by a claim that is there", BindingRule,
+		refused("claim-on-other-node", "have a volume created on a node of another tenant", BindingRule, annotated("volume.kubernetes.io/selected-node", "node-of-another")),
+		refusedLater("claim-on-other-node-later", "have a volume created on a node of another tenant by an existing claim", BindingRule,
 			annotated("volume.kubernetes.io/selected-node", "node-of-another")),
-		refused("claim-by-other-provisioner", "have a volume made by a provisioner that is not the class's", BindingRule, annotated("volume.kubernetes.io/storage-provisioner", "csi.example.com")),
-		refused("claim-as-bound", "write a claim that says it has its volume", BindingRule, annotated("pv.kubernetes.io/bind-completed", "yes")),
+		refused("claim-by-other-provisioner", "have a volume created by a provisioner that is not the class's", BindingRule, annotated("volume.kubernetes.io/storage-provisioner", "csi.example.com")),
+		refused("claim-as-bound", "write a claim that claims to be bound", BindingRule, annotated("pv.kubernetes.io/bind-completed", "yes")),
 		refused("claim-too-much", "claim more storage at once than the tenant may", VolumeSizeRule, func(c *corev1.PersistentVolumeClaim) { c.Spec.Resources.Requests = s.exceedVolumeSize() }),
 		attack.NewCreate("write-a-claim", "claim a volume of a class", attack.Nobody, claim("write-a-claim")),
 		attack.NewCreate("claim-by-class-annotation", "claim a volume of a class by the older annotation", attack.Nobody, claim("claim-by-class-annotation", func(c *corev1.PersistentVolumeClaim) {
@@ -240,7 +240,7 @@ func (s scene) buildClaimAttacks() []attack.Attack {
 		attack.NewCreate("claim-as-much-as-allowed", "claim as much storage at once as the tenant may", attack.Nobody, claim("claim-as-much-as-allowed", func(c *corev1.PersistentVolumeClaim) {
 			c.Spec.Resources.Requests[corev1.ResourceStorage] = *s.by.Allowances.MaxVolumeSize
 		})),
-		attack.NewUpdate("label-a-claim", "label a claim that is there", attack.Nobody, claim("label-a-claim"),
+		attack.NewUpdate("label-a-claim", "label an existing claim", attack.Nobody, claim("label-a-claim"),
 			func(c *corev1.PersistentVolumeClaim) { c.Labels = map[string]string{"app": "postgres"} }),
 	}
 	ofClass := func(name string) func(*corev1.PersistentVolumeClaim) {
@@ -248,9 +248,9 @@ func (s scene) buildClaimAttacks() []attack.Attack {
 	}
 	if !slices.Contains(s.by.Allowances.StorageClasses, "") {
 		all = append(all,
-			refused("claim-leftover-volume", "claim whatever volume is left over, by the empty class", StorageClassRule, ofClass("")),
-			refused("claim-leftover-volume-by-annotation", "claim whatever volume is left over, by the older annotation", StorageClassRule, annotated(classAnnotation, "")),
-			refusedLater("claim-leftover-volume-later", "claim whatever volume is left over, by the older annotation on a claim that is there", StorageClassRule, annotated(classAnnotation, "")),
+			refused("claim-leftover-volume", "claim any volume without a claim, by the empty class", StorageClassRule, ofClass("")),
+			refused("claim-leftover-volume-by-annotation", "claim any volume without a claim, by the older annotation", StorageClassRule, annotated(classAnnotation, "")),
+			refusedLater("claim-leftover-volume-later", "claim any volume without a claim, by the older annotation on an existing claim", StorageClassRule, annotated(classAnnotation, "")),
 		)
 	}
 	if !slices.Contains(s.by.Allowances.StorageClasses, "*") {
@@ -259,7 +259,7 @@ func (s scene) buildClaimAttacks() []attack.Attack {
 			refused("claim-costly-class-by-annotation", "claim a volume of a class that is not the tenant's, by the older annotation", StorageClassRule, annotated(classAnnotation, "io2-block-express")),
 		)
 		if !slices.Contains(s.by.Allowances.StorageClasses, "") {
-			none := refused("claim-without-class", "claim a volume of no class, where the cluster's default is none of the tenant's", StorageClassRule,
+			none := refused("claim-without-class", "claim a volume of no class, where the cluster's default class is not the tenant's", StorageClassRule,
 				func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = nil })
 			// In a real tenant, the default class may be allowed, so the attack runs on
 			// scratch tenants only.

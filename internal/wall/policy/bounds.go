@@ -12,8 +12,8 @@ import (
 // mostMarks is the maximum number of an object's labels, and of its annotations.
 const mostMarks = 250
 
-const fewMarks = "objects have some tens; " +
-	"what is configured by more of them is read from elsewhere by every controller that croft knows"
+const fewMarks = "objects have tens of them; " +
+	"every controller that croft knows can read longer configuration from another place"
 
 // listAnnotationBounds returns the bounds of annotations that add-ons read: see buildEarlyVariables.
 func listAnnotationBounds() []admissionpolicy.Bound {
@@ -98,7 +98,7 @@ const (
 	// mostHosts is the maximum number of hosts. Multiplied by the 256 domains of a tenant it
 	// reaches the API server's limit for one expression.
 	mostHosts = 250
-	manyHosts = "an object with more is split by host without any change for those who call it"
+	manyHosts = "an object with more can be split by host without any change for its clients"
 )
 
 var ingressBounds = []admissionpolicy.Bound{
@@ -190,7 +190,7 @@ var finalizerBounds = []admissionpolicy.Bound{
 		Path:    "metadata.finalizers",
 		Max:     mostFinalizers,
 		Because: "every controller has one, and an object has few controllers",
-		Instead: "take off those of controllers that are gone",
+		Instead: "remove finalizers of deleted controllers",
 		Sample:  `"example.org/f-%d"`,
 	},
 	{
@@ -252,7 +252,7 @@ var fluxBounds = []admissionpolicy.Bound{
 	{
 		Path:    "spec.healthChecks",
 		Max:     500,
-		Because: "the controller asks for each of them",
+		Because: "the controller gets each of them",
 		Instead: "check fewer",
 		Sample:  `{"kind": "Deployment", "name": "d%d"}`,
 	},
@@ -281,7 +281,7 @@ var podBounds = []admissionpolicy.Bound{
 		Path:    "spec.ephemeralContainers",
 		Max:     mostContainers,
 		Because: fewContainers,
-		Instead: "make the pod anew",
+		Instead: "recreate the pod",
 		Patched: true,
 		Sample:  `{"name": "e%d", "image": "registry.example.org/shop/app:%d", "imagePullPolicy": "Always"}`,
 	},

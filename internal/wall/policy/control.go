@@ -41,9 +41,9 @@ func checkEndpoints() admissionpolicy.Validating {
 			{Group: "discovery.k8s.io", Version: "v1", Resources: []string{"endpointslices"}, Operations: write},
 		},
 		Rules: []admissionpolicy.Rule{{
-			Name: EndpointsRule, Says: "Endpoints and EndpointSlices are written by controllers of the whole cluster",
+			Name: EndpointsRule, Says: "only controllers of the whole cluster write Endpoints and EndpointSlices",
 			Holds:   clusterWide,
-			Message: `"the addresses behind a Service are found for it: give the Service a selector"`,
+			Message: `"Kubernetes finds the addresses behind a Service: give the Service a selector"`,
 		}},
 	}
 }
@@ -125,12 +125,12 @@ func buildRefusedFinalizers(allowed string) admissionpolicy.Variable {
 func buildFinalizersRule(untold string) admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: FinalizersRule,
-		Says: "tenants put no finalizers on their objects but Kubernetes' own of that kind " +
+		Says: "tenants' objects have only finalizers of Kubernetes for their kind, " +
 			"and the Platform's finalizers",
 		Fine:  `variables.finalizers.size() == 0`,
 		Holds: `variables.refusedFinalizers.size() == 0 || ` + untold + ` && (` + clusterWide + `)`,
 		Message: `"metadata.finalizers: " + ` + formatFirst("variables.refusedFinalizers", 3) +
-			` + " would keep the namespace from going: remove it; ` +
+			` + " would block the deletion of the namespace: remove it; ` +
 			`a platform admin allows it by the Platform's finalizers"`,
 	}
 }
@@ -143,7 +143,7 @@ const ofTheCluster = `o.apiVersion == "v1" && o.kind in ["Namespace", "Node", "P
 func buildOwnersRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: OwnersRule, Says: "objects of tenants are owned by no Namespace, Node or PersistentVolume, " +
-			"and by nothing of croft's and Karpenter's",
+			"and by no object of croft or Karpenter",
 		Fine: `!has(object.metadata.ownerReferences)`,
 		Holds: `object.metadata.ownerReferences.all(o, !(` + ofTheCluster + `) ||
 			request.operation == "UPDATE" && has(oldObject.metadata.ownerReferences) &&

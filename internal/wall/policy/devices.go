@@ -70,7 +70,7 @@ func checkDevices() admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: DeviceClassRule, Says: "claims ask for devices of the tenant's deviceClasses only",
+				Name: DeviceClassRule, Says: "claims request only devices of the tenant's deviceClasses",
 				Holds:     `variables.refused.size() == 0`,
 				Exception: "policy.deviceClasses",
 				Message: `"spec.devices.requests: " + ` + formatFirst("variables.refused", 3) +
@@ -88,8 +88,8 @@ func checkDevices() admissionpolicy.Validating {
 					`a claim may have REQUESTS requests, alternatives counted (this one has " +
 					string(variables.alternatives) + "), for DEVICES devices together ("
 					+ string(variables.devices) + "), with SELECTORS selectors each, ` +
-					`since all pods of the cluster wait while the scheduler searches: ask for fewer, ` +
-					`or by allocationMode: All for all devices of a node"`),
+					`since all pods of the cluster wait while the scheduler searches: request fewer, ` +
+					`or all devices of a node by allocationMode: All"`),
 			},
 		},
 	}
@@ -99,12 +99,12 @@ func checkDevices() admissionpolicy.Validating {
 func buildPodDeviceRules() []admissionpolicy.Rule {
 	return []admissionpolicy.Rule{
 		{
-			Name: DeviceClassRule, Says: "containers ask for devices of the tenant's deviceClasses only",
+			Name: DeviceClassRule, Says: "containers request only devices of the tenant's deviceClasses",
 			Fine:      `!variables.new`,
 			Holds:     `variables.usual || ` + matchEveryContainer(matchNoOtherDevices("c")),
 			Exception: "policy.deviceClasses",
-			Message: `"spec.containers[].resources: a container asks for devices of a class ` +
-				`that is not among the tenant's deviceClasses: ask for one of these; ` +
+			Message: `"spec.containers[].resources: a container requests devices of a class ` +
+				`that is not among the tenant's deviceClasses: request one of these; ` +
 				`a platform admin allows others by policy.deviceClasses"`,
 		},
 		{
@@ -115,7 +115,7 @@ func buildPodDeviceRules() []admissionpolicy.Rule {
 				"MOST", strconv.Itoa(maxDeviceClaims)),
 			Message: replaceWords(`"spec.resourceClaims: a pod may use MOST claims of devices, `+
 				`since all pods of the cluster wait while the scheduler searches: `+
-				`ask for several devices in one claim"`,
+				`request several devices in one claim"`,
 				"MOST", strconv.Itoa(maxDeviceClaims)),
 		},
 	}

@@ -117,7 +117,7 @@ func checkIngresses() admissionpolicy.Validating {
 				Name: DefaultBackendRule, Says: "there is no default backend, which would serve every host",
 				Holds: `!has(object.spec.defaultBackend) ||
 					request.operation == "UPDATE" && has(oldObject.spec.defaultBackend)`,
-				Message: `"spec.defaultBackend: it would serve every host that nobody else does: ` +
+				Message: `"spec.defaultBackend: it would serve every host without a rule: ` +
 					`write a rule with a host instead" + ` + formatHosts(),
 			},
 			{
@@ -171,7 +171,7 @@ func checkRoutes() admissionpolicy.Validating {
 				Holds: `variables.refusedHosts.size() == 0`,
 				Message: `"spec.hostnames: " + (variables.refusedHosts.exists(h, h == "") ?
 					"a route without hostnames would serve every host of its gateway: name some, ` +
-					`or name Gateways of the tenant alone as parentRefs" :
+					`or name only Gateways of the tenant as parentRefs" :
 					` + formatFirst("variables.refusedHosts", 3) + `) + ` + formatHosts(),
 			},
 		},
@@ -224,7 +224,7 @@ func checkGateways() admissionpolicy.Validating {
 					request.operation == "UPDATE" && has(oldObject.spec.addresses) &&
 					object.spec.addresses == oldObject.spec.addresses`,
 				Message: `"spec.addresses: a Gateway of a tenant claims no addresses, ` +
-					`since these may be another's: remove the field"`,
+					`since these may belong to others: remove the field"`,
 			},
 		},
 	}
@@ -270,7 +270,7 @@ func checkCertificates() admissionpolicy.Validating {
 			},
 			{
 				Name: NamesRule,
-				Says: "certificates are for names only that can be checked: " +
+				Says: "certificates are only for names that can be checked: " +
 					"no addresses, URIs, e-mail addresses or literal subjects",
 				Holds: `request.operation == "UPDATE" && object.spec == oldObject.spec || !` + unchecked,
 				Message: `"spec: a certificate of tenant " + params.spec.tenant +

@@ -42,10 +42,10 @@ func checkEvents() admissionpolicy.Validating {
 		Only: map[string]string{"claims-to-be-of-the-cluster": claims},
 		Rules: []admissionpolicy.Rule{{
 			Name:  EventSourceRule,
-			Says:  "events in the name of Kubernetes' components, Karpenter and croft are written by these",
+			Says:  "only Kubernetes' components, Karpenter and croft write events in their names",
 			Holds: clusterWide,
-			Message: `"source.component, reportingController: the name of a component of the cluster ` +
-				`would make people believe the event: name the component that writes it"`,
+			Message: `"source.component, reportingController: the event claims to come ` +
+				`from a component of the cluster: name the component that writes it"`,
 		}},
 	}
 }

@@ -82,13 +82,13 @@ func checkFlux() admissionpolicy.Validating {
 					namespaceObject.metadata.name + "; without one Flux would apply with its own rights"`,
 			},
 			{
-				Name: KubeConfigRule, Says: "Flux applies to this cluster, by no kubeconfig",
+				Name: KubeConfigRule, Says: "Flux applies to this cluster, without a kubeconfig",
 				Holds: `variables.unchanged || !has(variables.spec.kubeConfig)`,
-				Message: `"spec.kubeConfig: it would be used by Flux's controller, around the service account: ` +
+				Message: `"spec.kubeConfig: Flux's controller would use it instead of the service account: ` +
 					`remove the field"`,
 			},
 			{
-				Name: SourceNamespaceRule, Says: "Flux applies sources of the tenant's namespaces",
+				Name: SourceNamespaceRule, Says: "Flux applies only sources of the tenant's namespaces",
 				Holds: `variables.unchanged || variables.sources.all(s,
 					!has(s.namespace) || s.namespace == "" || s.namespace in params.spec.namespaces)`,
 				Message: `"spec.sourceRef.namespace: sources of tenant " + params.spec.tenant + " are in " + ` +
@@ -96,7 +96,7 @@ func checkFlux() admissionpolicy.Validating {
 			},
 			{
 				Name:  OtherNamespacesRule,
-				Says:  "targetNamespace, storageNamespace, dependsOn and healthChecks are of the tenant's namespaces",
+				Says:  "targetNamespace, storageNamespace, dependsOn and healthChecks name only the tenant's namespaces",
 				Holds: `variables.refusedNamespaces.size() == 0`,
 				Message: `"spec: targetNamespace, storageNamespace, dependsOn[].namespace and ` +
 					`healthChecks[].namespace name " + ` + formatFirst("variables.refusedNamespaces", 3) +
@@ -134,7 +134,7 @@ func buildIntervalRule() admissionpolicy.Rule {
 		Name: IntervalRule, Says: "Flux looks again after " + shortestFluxInterval + " or more",
 		Holds: `variables.refusedIntervals.size() == 0`,
 		Message: `"spec.interval: " + ` + formatFirst("variables.refusedIntervals", 3) +
-			` + ": Flux serves every tenant: write ` + shortestFluxInterval + ` or more; flux reconcile looks at once"`,
+			` + ": all tenants share Flux: write ` + shortestFluxInterval + ` or more; flux reconcile starts at once"`,
 	}
 }
 
@@ -151,7 +151,7 @@ func buildTimeoutRule() admissionpolicy.Rule {
 		Name: TimeoutRule, Says: "Flux waits for an hour at most, since it works on few objects at a time",
 		Holds: `variables.refusedTimeouts.size() == 0`,
 		Message: `"spec.timeout: " + ` + formatFirst("variables.refusedTimeouts", 3) +
-			` + ": while Flux waits, it works for nobody else in that place: ` +
+			` + ": while Flux waits, it processes fewer objects of other tenants: ` +
 			`write at most ` + longestFluxTimeout + `"`,
 	}
 }
@@ -208,15 +208,15 @@ func checkFluxSources() admissionpolicy.Validating {
 				Exception: "policy.sourceHosts",
 				Message: `"spec.url: Flux would connect to " + ` + formatFirst("variables.refusedURLs", 3) +
 					` + ": hosts of sources of tenant " + params.spec.tenant + ": " + ` + formatAllowed("sourceHosts") +
-					` + ", where * is every host outside of the cluster that has a name; ` +
+					` + ", where * is every host name outside of the cluster; ` +
 					`a platform admin allows others by policy.sourceHosts"`,
 			},
 			{
-				Name: ProxyRule, Says: "sources are fetched by no proxy of the tenant's",
+				Name: ProxyRule, Says: "sources are fetched without a proxy of the tenant",
 				Holds: `!has(variables.spec.proxySecretRef) ||
 					has(variables.specBefore.proxySecretRef) &&
 						variables.spec.proxySecretRef == variables.specBefore.proxySecretRef`,
-				Message: `"spec.proxySecretRef: Flux would connect to whatever address the Secret holds: ` +
+				Message: `"spec.proxySecretRef: Flux would connect to any address that the Secret contains: ` +
 					`remove the field; the platform gives Flux's controllers a proxy by HTTPS_PROXY"`,
 			},
 			buildIntervalRule(),

@@ -74,7 +74,7 @@ func buildIssuerRules() []admissionpolicy.Rule {
 	return []admissionpolicy.Rule{
 		{
 			Name: AuthorityRule,
-			Says: "the platform's issuers make no certificate authorities, " +
+			Says: "the platform's issuers issue no certificate authorities, " +
 				"and no certificates that sign code, time or revocations",
 			Holds: `!("isCA" in variables.asked && variables.spec.isCA) &&
 				!("usages" in variables.asked && !variables.spec.usages.all(u, u in ` + harmlessUsages + `))`,
@@ -84,17 +84,17 @@ func buildIssuerRules() []admissionpolicy.Rule {
 		},
 		{
 			Name: SubjectRule,
-			Says: "certificates of the platform's issuers name no organizations, which Kubernetes takes for groups",
+			Says: "certificates of the platform's issuers name no organizations, which Kubernetes reads as groups",
 			Holds: `!("subject" in variables.asked) ||
 				!(has(variables.spec.subject.organizations) && variables.spec.subject.organizations.size() > 0 ||
 				has(variables.spec.subject.organizationalUnits) &&
 					variables.spec.subject.organizationalUnits.size() > 0)`,
 			Message: `"spec.subject: organizations and organizationalUnits would be groups and roles ` +
-				`to whoever trusts " + variables.issuerKind + " " + variables.spec.issuerRef.name +
+				`for every service that trusts " + variables.issuerKind + " " + variables.spec.issuerRef.name +
 				": remove them, or use an Issuer of your own"`,
 		},
 		{
-			Name: DurationRule, Says: "certificates of the platform's issuers last 398 days at most",
+			Name: DurationRule, Says: "certificates of the platform's issuers are valid for at most 398 days",
 			Holds: `!("duration" in variables.asked) ||
 				variables.spec.duration.matches("` + goDuration + `") &&
 				duration(variables.spec.duration) <= duration("` + longestCertificate + `")`,
@@ -103,14 +103,14 @@ func buildIssuerRules() []admissionpolicy.Rule {
 		},
 		{
 			Name:  SecretTemplateRule,
-			Says:  "cert-manager puts no labels and annotations on Secrets that make other controllers act",
+			Says:  "cert-manager adds no labels and annotations to Secrets on which other controllers act",
 			Holds: `variables.refusedTemplate.size() == 0`,
 			Message: `"spec.secretTemplate: " + ` + formatFirst("variables.refusedTemplate", 3) +
 				` + ": other controllers may act on these: leave them out; keys without a prefix, ` +
 				`of app.kubernetes.io, of helm.sh and of your domains may stay"`,
 		},
 		{
-			Name: IssuerRule, Says: "certificates are of the tenant's issuers",
+			Name: IssuerRule, Says: "certificates come from the tenant's issuers",
 			Holds: `variables.sameIssuer || "*" in params.spec.issuers ||
 				variables.issuerKind + "/" + variables.spec.issuerRef.name in params.spec.issuers ||
 				variables.issuerKind + "/*" in params.spec.issuers`,
@@ -176,7 +176,7 @@ func checkIssuers(admins []string) admissionpolicy.Validating {
 		),
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: IssuerTypeRule, Says: "Issuers are of the tenant's issuerTypes",
+				Name: IssuerTypeRule, Says: "Issuers have one of the tenant's issuerTypes",
 				Holds:     `variables.refusedTypes.size() == 0`,
 				Exception: "policy.issuerTypes",
 				Message: `"spec." + variables.refusedTypes.join(", ") +
@@ -195,8 +195,8 @@ func checkIssuers(admins []string) admissionpolicy.Validating {
 			},
 			{
 				Name: SolversRule,
-				Says: "solvers bring credentials of their own, " +
-					"and are of DNS providers that cert-manager knows the address of",
+				Says: "solvers have credentials of their own, " +
+					"and use DNS providers whose addresses cert-manager knows",
 				Holds: `variables.refusedSolvers.size() == 0`,
 				Message: `"spec.acme.solvers[].dns01: " + ` + formatFirst("variables.refusedProviders", 3) +
 					` + " would use cert-manager's own credentials, or an address of your choice: ` +
@@ -204,11 +204,11 @@ func checkIssuers(admins []string) admissionpolicy.Validating {
 			},
 			{
 				Name:      SolverServicesRule,
-				Says:      "solvers make Services of the tenant's serviceTypes",
+				Says:      "solvers create Services of the tenant's serviceTypes",
 				Holds:     `variables.refusedServices.size() == 0`,
 				Exception: "policy.serviceTypes",
-				Message: `"spec.acme.solvers[].http01: cert-manager would make a Service that is refused, ` +
-					`by default of type NodePort: write serviceType: ClusterIP into ingress, or gatewayHTTPRoute; ` +
+				Message: `"spec.acme.solvers[].http01: cert-manager would create a Service that is refused, ` +
+					`by default of type NodePort: set serviceType: ClusterIP in ingress, or in gatewayHTTPRoute; ` +
 					`types of Services of tenant " +
 					params.spec.tenant + ": " + ` + formatAllowed("serviceTypes") +
 					` + "; a platform admin allows others by policy.serviceTypes"`,

@@ -69,7 +69,7 @@ func checkNamespaces(admins []string) admissionpolicy.Validating {
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: NamespaceMarksRule,
-				Says: "the marks that put a namespace behind the walls are written by the platform alone",
+				Says: "only the platform writes the labels and annotations that put a namespace behind the walls",
 				Holds: `request.operation == "DELETE" || variables.finalizes ||
 					(request.operation == "CREATE" || ` + admissionpolicy.Comparable + `) &&
 					variables.marks.all(m, m in variables.marksBefore) &&
@@ -81,20 +81,20 @@ func checkNamespaces(admins []string) admissionpolicy.Validating {
 					formatFirst(`(variables.marks.filter(m, !(m in variables.marksBefore)) +
 						variables.marksBefore.filter(m, !(m in variables.marks)))`+
 						`.map(m, string(m)).map(m, m.size() > 100 ? m.substring(0, 100) + "..." : m)`, 3) +
-					` + ") are written by platform admins alone: leave them as they are"`,
+					` + ") are written only by platform admins: leave them unchanged"`,
 			},
 			{
-				Name: NamespaceFinalizeRule, Says: "a tenant's namespace is finalized by Kubernetes alone",
+				Name: NamespaceFinalizeRule, Says: "only Kubernetes finalizes a tenant's namespace",
 				Holds:   `!variables.finalizes`,
 				Cheap:   true,
-				Message: `"namespace " + request.name + " is finalized when it is empty, by Kubernetes alone"`,
+				Message: `"namespace " + request.name + " is finalized only by Kubernetes, when it is empty"`,
 			},
 			{
-				Name: NamespaceDeletionRule, Says: "a tenant's namespace is deleted by the platform alone",
+				Name: NamespaceDeletionRule, Says: "only the platform deletes a tenant's namespace",
 				Holds: `request.operation != "DELETE"`,
 				Cheap: true,
-				Message: `"namespace " + request.name + " is deleted by platform admins alone: ` +
-					`ask one to delete the Tenant, or to take the namespace from it"`,
+				Message: `"namespace " + request.name + " is deleted only by platform admins: ` +
+					`ask one to delete the Tenant, or to remove the namespace from it"`,
 			},
 		},
 	}

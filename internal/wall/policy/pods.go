@@ -85,11 +85,11 @@ func buildPodPart(finalizers []string) admissionpolicy.Pods {
 		Rules: append(buildPodRules(), buildPodDeviceRules()...),
 		PodRules: []admissionpolicy.Rule{{
 			Name: PullPolicyRule,
-			Says: "containers and image volumes pull their image as the tenant's imagePullPolicies say, " +
-				"which is set for them",
+			Says: "containers and image volumes have one of the tenant's imagePullPolicies, " +
+				"which croft sets",
 			Holds: pulledAsSaid,
 			Message: `"spec.containers[].imagePullPolicy, spec.volumes[].image.pullPolicy: ` +
-				`the tenant's imagePullPolicies are others, the first of which is set for you: remove the field"`,
+				`the value is not among the tenant's imagePullPolicies, and croft sets the first of these for you: remove the field"`,
 		}, buildPodSizeRule(), buildOwnerCountRule(), buildOwnersRule()},
 		TemplateRules:  []admissionpolicy.Rule{buildUnknownWarning(unannotated)},
 		PatchVariables: variables,
@@ -104,7 +104,7 @@ func buildPodPart(finalizers []string) admissionpolicy.Pods {
 				object.spec.volumes.all(v, !has(v.image) ||
 					has(v.image.pullPolicy) && v.image.pullPolicy == "Always"))`,
 		Says: "containers and image volumes get the first of the tenant's imagePullPolicies, " +
-			"where theirs is none of them",
+			"unless theirs is one of them",
 	}
 }
 
@@ -164,7 +164,7 @@ func buildPodRules() []admissionpolicy.Rule {
 		},
 		{
 			Cheap: true,
-			Name:  PriorityRule, Says: "pods ask for no priority class but the tenant's",
+			Name:  PriorityRule, Says: "pods use only the tenant's priority classes",
 			Rare: true, Fine: `!has(variables.spec.priorityClassName)`,
 			Holds: `!variables.new || variables.spec.priorityClassName == "" ||
 				` + matchAllowed("priorityClasses", "variables.spec.priorityClassName"),
@@ -175,7 +175,7 @@ func buildPodRules() []admissionpolicy.Rule {
 				` + "; leave the field out; a platform admin allows others by policy.priorityClasses"`,
 		},
 		{
-			Name: GracePeriodRule, Says: "pods end within the tenant's maxTerminationGracePeriodSeconds",
+			Name: GracePeriodRule, Says: "pods terminate within the tenant's maxTerminationGracePeriodSeconds",
 			Rare: true,
 			Fine: `variables.usual && variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds`,
 			Holds: `!variables.new || variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds &&
@@ -202,21 +202,21 @@ func buildPodRules() []admissionpolicy.Rule {
 		},
 		{
 			Name: VolumeTypesRule,
-			Says: "pods mount volumes of types that cannot reach another's disk, nor the network from their node, " +
-				"and of the tenant's volumeTypes",
+			Says: "pods mount only volumes of the tenant's volumeTypes, " +
+				"and of types that reach neither disks of others nor the node's network",
 			Rare: true, Fine: plainVolumed,
 			Holds:     `variables.refusedVolumes.size() == 0`,
 			Exception: "policy.volumeTypes",
 			Message: `"spec.volumes: " + ` + formatFirst(`variables.refusedVolumes.map(v, v.name + " is of type " +
 				dyn(v).filter(k, k != "name").map(k, string(k)).join(" and "))`, 3) + ` +
-				", which mounts any disk by its name, or from the network of the node: ` +
+				", which mounts any disk by its name, or connects from the node's network: ` +
 				`use a PersistentVolumeClaim; tenant " + params.spec.tenant + " may also use " + ` +
 				formatAllowed("volumeTypes") + ` + "; a platform admin allows others by policy.volumeTypes"`,
 		},
 		buildClaimTemplatesRule(),
 		{
 			Name: DoNotDisruptRule,
-			Says: "pods do not keep their nodes from being disrupted, unless the tenant's doNotDisrupt says so",
+			Says: "pods do not keep their nodes from being disrupted, unless the tenant's doNotDisrupt allows it",
 			Fine: unannotated,
 			Holds: `params.spec.doNotDisrupt ||
 				` + anyRefused + `variables.refused.filter(a, a[2].startsWith("keeps-node")).size() == 0`,
@@ -231,8 +231,8 @@ func buildPodRules() []admissionpolicy.Rule {
 		buildFinalizersRule(`!variables.new`),
 		{
 			Name: PodMarksRule,
-			Says: "pods carry no labels below croft.dev/, which are for what croft keeps, " +
-				"and none that has an add-on use what is not the tenant's",
+			Says: "pods have no labels below croft.dev/, which are reserved for croft, " +
+				"and no labels that let an add-on use resources outside of the tenant",
 			Rare: true, Fine: `variables.labels.all(k, !k.startsWith("croft.dev/")) && ` + matchNoLabels(addons.Pods),
 			Holds: `variables.labels.all(k,
 					!k.startsWith("croft.dev/") || k == "` + v1alpha1.ProbeLabel + `" ||
@@ -242,7 +242,7 @@ func buildPodRules() []admissionpolicy.Rule {
 			Message: `(variables.refusedLabels.size() > 0 ? ` + labelsMessage + `
 				: "metadata.labels: " + ` +
 				formatFirst(`variables.labels.transformList(k, v, k.startsWith("croft.dev/"), k)`, 3) +
-				` + ": labels below croft.dev/ are for what croft keeps: use a label of your own")`,
+				` + ": labels below croft.dev/ are reserved for croft: use a label of your own")`,
 		},
 		buildPodAnnotationsRule(listValueClasses(addons.BuildTable(addons.Pods))),
 	})

@@ -59,12 +59,12 @@ func protectObjects(admins []string) admissionpolicy.Validating {
 		Only:      admissionpolicy.NotByPlatform(admins),
 		Rules: []admissionpolicy.Rule{{
 			Name: ProtectionRule,
-			Says: "what carries croft's mark is changed, deleted and marked by the platform alone",
+			Says: "only the platform changes, deletes and marks objects with croft's mark",
 			Fine: `false`,
 			Holds: `request.operation == "UPDATE" &&
 				request.resource.resource in ` + formatQuoted(keptByControllers) + ` && (` + clusterWide + `)`,
 			Message: `"objects labelled ` + v1alpha1.ManagedByLabel + `=` + v1alpha1.ManagedBy +
-				` are kept by croft: leave " +
+				` are managed by croft: leave " +
 				request.resource.resource + "/" + (has(request.name) ? request.name : "") +
 				" as it is, or give it another name and label; a platform admin can change tenant " +
 				namespaceObject.metadata.labels["` + v1alpha1.TenantLabel + `"]`,

@@ -23,12 +23,12 @@ var write = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 // create Services for tenants' objects: their authors read the message in events and logs.
 const serviceAdvice = `(!has(object.metadata.labels) ? "let traffic in by an Ingress or a route; " :
 	"acme.cert-manager.io/http01-solver" in object.metadata.labels ?
-		"cert-manager made it: write serviceType: ClusterIP into http01.ingress, or http01.gatewayHTTPRoute, ` +
+		"cert-manager created it: set serviceType: ClusterIP in http01.ingress, or in http01.gatewayHTTPRoute, ` +
 	`of the issuer's solvers; " :
 	"gateway.networking.k8s.io/gateway-name" in object.metadata.labels ?
-		"it was made for a Gateway: use a class that makes a ClusterIP; " :
+		"it was created for a Gateway: use a class that creates a ClusterIP; " :
 	"serving.knative.dev/route" in object.metadata.labels ?
-		"Knative made it for a Route, and Routes do not work in a tenant's namespace (docs/addons.md); " :
+		"Knative created it for a Route, and Routes do not work in a tenant's namespace (docs/addons.md); " :
 	"let traffic in by an Ingress or a route; ")`
 
 // checkServices allows only Services that are not reachable from outside of the cluster and
@@ -61,7 +61,7 @@ func checkServices() admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: ServiceTypeRule, Says: "Services are of the tenant's serviceTypes",
+				Name: ServiceTypeRule, Says: "Services have one of the tenant's serviceTypes",
 				Holds:     `object.spec.type in params.spec.serviceTypes || object.spec.type == variables.typeBefore`,
 				Exception: "policy.serviceTypes",
 				Message: `"spec.type: " + object.spec.type + " is not among the types of Services of tenant " +
@@ -72,7 +72,7 @@ func checkServices() admissionpolicy.Validating {
 				Name: ExternalIPsRule, Says: "Services claim no external addresses",
 				Holds: `!has(object.spec.externalIPs) || object.spec.externalIPs.all(ip, ip in variables.ipsBefore)`,
 				Message: `"spec.externalIPs: a Service of a tenant claims no addresses, ` +
-					`since these may be another's: remove the field"`,
+					`since these may belong to others: remove the field"`,
 			},
 			{
 				Name: ExternalNameRule,
@@ -80,14 +80,14 @@ func checkServices() admissionpolicy.Validating {
 				Holds: `variables.name == "" || variables.name == variables.nameBefore ||
 					[variables.name.lowerAscii()].exists(n, ` + matchOutsideHost("n") + `)`,
 				Message: `"spec.externalName: " + variables.name +
-					" is an address or a host inside of the cluster, which may be another tenant's: ` +
+					" is an address or a host inside of the cluster, which may belong to another tenant: ` +
 					`call the Service itself; tenant " +
 					params.spec.tenant + " may name hosts outside of the cluster" +
 					(has(object.metadata.labels) && "serving.knative.dev/route" in object.metadata.labels ?
 						"; Routes of Knative do not work in a tenant's namespace (docs/addons.md)" : "")`,
 			},
 			{
-				Name: ClusterIPRule, Says: "Services choose no address, but of the tenant's clusterIPs",
+				Name: ClusterIPRule, Says: "Services choose only addresses of the tenant's clusterIPs",
 				// A chosen address and an allocated one look the same. The managed fields
 				// tell them apart. They are absent if the API server could not track them.
 				Holds: `variables.refusedIPs.size() == 0 || !(request.operation in ["CREATE", "UPDATE"]) ||
@@ -97,8 +97,8 @@ func checkServices() admissionpolicy.Validating {
 						["f:clusterIP", "f:clusterIPs"].exists(f, f in dyn(m.fieldsV1)["f:spec"]))`,
 				Exception: "policy.clusterIPs",
 				Message: `"spec.clusterIP: " + variables.refusedIPs[0] +
-					" may be another Service's, or that of the cluster's DNS: remove the field, ` +
-					`and let the cluster give the Service an address; addresses that tenant " +
+					" may belong to another Service, or to the cluster's DNS: remove the field, ` +
+					`and the cluster gives the Service an address; addresses that tenant " +
 					params.spec.tenant + " may choose: " + ` + formatAllowed("clusterIPs") +
 					` + "; a platform admin allows others by policy.clusterIPs"`,
 			},

@@ -144,7 +144,7 @@ func checkAutoscalers() admissionpolicy.Validating {
 			Name: MetricsRule, Says: "a HorizontalPodAutoscaler has at most " + strconv.Itoa(maxMetrics) + " metrics",
 			Holds: matchNoMore("object.spec", "oldObject.spec", "metrics", maxMetrics),
 			Message: `"spec.metrics: there are " + string(object.spec.metrics.size()) +
-				", and each is asked for every 15 s: name ` + strconv.Itoa(maxMetrics) +
+				", and each is queried every 15 s: name ` + strconv.Itoa(maxMetrics) +
 				` at most, or let the metrics' adapter combine them"`,
 		}},
 	}
@@ -181,7 +181,7 @@ func buildPodSizeRule() admissionpolicy.Rule {
 			matchHardlyGrown("variables.text", "variables.textBefore", of),
 		Exception: "policy.maxOtherObjectBytes",
 		Message: `"the pod is larger than the " + string(` + of + `) + " bytes that tenant " + params.spec.tenant +
-			" has for one: put what is large in it into a ConfigMap or Secret; ` +
+			" has for one: move its large parts into a ConfigMap or Secret; ` +
 			`a platform admin allows more by policy.maxOtherObjectBytes"`,
 	}
 }

@@ -124,36 +124,36 @@ func checkClaims(admins []string) admissionpolicy.Validating {
 				Name: VolumeRule, Says: "claims do not choose their volume",
 				Holds: `variables.volume == variables.volumeBefore || ` + admissionpolicy.ByAdmins(admins) + ` ||
 					!variables.new && ` + byVolumeControllers,
-				Message: `"spec.volumeName: the volume that a claim gets is found for it, ` +
-					`since another may be another tenant's: remove the field"`,
+				Message: `"spec.volumeName: Kubernetes chooses the volume of a claim, ` +
+					`since another volume may belong to another tenant: remove the field"`,
 			},
 			{
 				Name: BindingRule,
-				Says: "what the scheduler and the volume controller write about a claim is written by them",
+				Says: "only the scheduler and the volume controller write their annotations on a claim",
 				Holds: `variables.refusedAnnotations.size() == 0 || ` + admissionpolicy.ByAdmins(admins) + ` ||
 					!variables.new && ` + byVolumeControllers,
 				Message: `"metadata.annotations: " + variables.refusedAnnotations.join(", ") +
-					" is for Kubernetes to write, which decides where the volume comes from: remove it"`,
+					" is reserved for Kubernetes, which decides where the volume comes from: remove it"`,
 			},
 			{
 				Name:  SourceRule,
-				Says:  "claims select no volumes that exist already, and take no data of others' namespaces",
+				Says:  "claims select no existing volumes, and use no data of namespaces outside of the tenant",
 				Holds: `!variables.new || !has(object.spec.selector) && ` + matchOwnSource("object"),
 				Message: `has(object.spec.selector)
-					? "spec.selector: it would select a volume that exists already, ` +
-					`which may be another tenant's: remove the field"
+					? "spec.selector: it would select an existing volume, ` +
+					`which may belong to another tenant: remove the field"
 					: "spec.dataSourceRef.namespace: tenant " + params.spec.tenant +
-						" may take data of its own namespaces: " + ` + formatAllowed("namespaces"),
+						" may use data of its own namespaces: " + ` + formatAllowed("namespaces"),
 			},
 			{
 				Name:      StorageClassRule,
-				Says:      "claims are of the tenant's storageClasses, by the field and by the older annotation",
+				Says:      "claims use only the tenant's storageClasses, by the field and by the older annotation",
 				Holds:     `variables.refusedClasses.size() == 0`,
 				Exception: "policy.storageClasses",
 				Message:   formatRefusedClass(),
 			},
 			{
-				Name: AttributesClassRule, Says: "claims are of the tenant's volumeAttributesClasses, if of any",
+				Name: AttributesClassRule, Says: "claims use only the tenant's volumeAttributesClasses",
 				Holds: `variables.attributesClass == "" ||
 					variables.attributesClass == variables.attributesClassBefore ||
 					` + matchAllowed("volumeAttributesClasses", "variables.attributesClass"),
@@ -164,12 +164,12 @@ func checkClaims(admins []string) admissionpolicy.Validating {
 					`a platform admin allows others by policy.volumeAttributesClasses"`,
 			},
 			{
-				Name: VolumeSizeRule, Says: "claims ask for the tenant's maxVolumeSize at most",
+				Name: VolumeSizeRule, Says: "claims request at most the tenant's maxVolumeSize",
 				Holds:     `variables.size == variables.sizeBefore || !` + matchTooLarge("variables.size"),
 				Exception: "policy.maxVolumeSize",
 				Message: `"spec.resources.requests.storage: " + variables.size + " is more than the " +
 					params.spec.maxVolumeSize + " that one claim of tenant " + params.spec.tenant +
-					" may ask for: lower it; a platform admin allows more by policy.maxVolumeSize"`,
+					" may request: lower it; a platform admin allows more by policy.maxVolumeSize"`,
 			},
 		},
 	}
@@ -183,11 +183,11 @@ func formatRefusedClass() string {
 		(variables.refusedClasses[0] != ""
 			? variables.refusedClasses[0] + " is not among the storage classes of the tenant" :
 		variables.classes.size() > 0
-			? "the empty class asks for a volume that exists already" :
+			? "the empty class requests an existing volume" :
 			"the cluster has no default class, ` +
-		`and without a class the claim gets a volume that exists already: name a class") +
+		`and without a class the claim gets an existing volume: name a class") +
 		(` + admissionpolicy.Quote(classAnnotation) + ` in variables.annotations
-			? "; annotation ` + classAnnotation + ` comes before the field: remove it" : "") +
+			? "; annotation ` + classAnnotation + ` takes precedence over the field: remove it" : "") +
 		"; storage classes of tenant " + params.spec.tenant + ": " + ` + formatAllowed("storageClasses") +
 		` + "; a platform admin allows others by policy.storageClasses"`
 }
@@ -215,7 +215,7 @@ func buildRefusedClaimFields() admissionpolicy.Variable {
 // to a controller.
 func buildClaimTemplatesRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
-		Name: ClaimTemplatesRule, Says: "templates of claims ask for what claims may have",
+		Name: ClaimTemplatesRule, Says: "templates of claims follow the rules for claims",
 		Rare: true, Fine: plainVolumed + ` && variables.claimTemplates.size() == 0`,
 		Holds: `variables.refusedClaimFields.size() == 0`,
 		Message: `"volumeClaimTemplates: claims with this " + variables.refusedClaimFields.join(", ") +
@@ -236,14 +236,14 @@ func checkDisruption() admissionpolicy.Validating {
 			{Group: "policy", Version: "v1", Resources: []string{"poddisruptionbudgets"}, Operations: write},
 		},
 		Rules: []admissionpolicy.Rule{{
-			Name: DisruptionRule, Says: "a PodDisruptionBudget lets at least one pod go",
+			Name: DisruptionRule, Says: "a PodDisruptionBudget allows the eviction of at least one pod",
 			Holds: `!(has(object.spec.maxUnavailable) && string(object.spec.maxUnavailable).matches("^0+%?$") ||
 				has(object.spec.minAvailable) &&
 					string(object.spec.minAvailable).matches("^0*(100|9[0-9])%$|^0*[1-9][0-9]{3,}$")) ||
 				request.operation == "UPDATE" && object.spec == oldObject.spec`,
 			Message: `"spec: nodes of tenant " + params.spec.tenant + " could never be replaced: ` +
-				`let at least one pod go by maxUnavailable: 1, ` +
-				`or ask for less than 90% or 1000 pods by minAvailable"`,
+				`allow the eviction of at least one pod by maxUnavailable: 1, ` +
+				`or require less than 90% or 1000 pods by minAvailable"`,
 		}},
 	}
 }
@@ -269,11 +269,11 @@ func checkTermination() admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{{
 			Name:  GracePeriodRule,
-			Says:  "pods are deleted and evicted within the tenant's maxTerminationGracePeriodSeconds",
+			Says:  "pods are deleted and evicted with a grace period within the tenant's maxTerminationGracePeriodSeconds",
 			Holds: `variables.seconds <= params.spec.maxTerminationGracePeriodSeconds`,
 			Message: `"gracePeriodSeconds: " + string(variables.seconds) + " is more than the " +
 				string(params.spec.maxTerminationGracePeriodSeconds) +
-				" that pods of tenant " + params.spec.tenant + " may take to end: lower it"`,
+				" that pods of tenant " + params.spec.tenant + " may take to terminate: lower it"`,
 		}},
 	}
 }

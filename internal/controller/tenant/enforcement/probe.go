@@ -59,7 +59,7 @@ func explainUnrefused(ctx context.Context, c client.Client, platform *estate.Pla
 	}
 	switch {
 	case err == nil:
-		return "a dry-run pod that tolerates every taint was let through: the check of the placement has not taken effect"
+		return "a dry-run pod that tolerates every taint was admitted: the check of the placement has not taken effect"
 	case !attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.TolerationsRule).Refuses(err):
 		return fmt.Sprintf("a dry-run pod was refused for another reason than its placement: %v", err)
 	default:
@@ -76,7 +76,7 @@ func explainUnchecked(ctx context.Context, c client.Client, platform *estate.Pla
 	err := c.Create(ctx, stray, client.DryRunAll)
 	switch {
 	case err == nil:
-		return "a dry-run pod that asks for another scheduler was let through: the check of the placement has not taken effect"
+		return "a dry-run pod that requests another scheduler was admitted: the check of the placement has not taken effect"
 	case !attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.SchedulerRule).Refuses(err):
 		return fmt.Sprintf("a dry-run pod was refused for another reason than its scheduler: %v", err)
 	default:

@@ -109,7 +109,7 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	binding = take("ValidatingAdmissionPolicyBinding", "croft-pods")
-	await("tolerates every taint was let through")
+	await("tolerates every taint was admitted")
 	mutation := take("MutatingAdmissionPolicyBinding", "croft-pods")
 	await("a dry-run pod was not placed")
 	set(binding, mutation)
