@@ -1,4 +1,4 @@
-// Command wallsdoc writes the generated part of docs/walls.md: every rule of the walls and the
+// Command wallsdoc writes the generated part of docs/explanation/walls.md: every rule of the walls and the
 // attacks that test it. It reads the document from the first argument and writes it to the
 // second. `make generate` calls it.
 package main

@@ -25,7 +25,7 @@ With --journal it also looks once, when the node is Ready, for the events of its
 its journal, and writes their times to its Node, for croft latency.
 
 croft install --agent runs it on the nodes of pools with waitForNetworks. See
-docs/networks.md.`,
+docs/how-to/networks.md.`,
 		Example: `  croft agent --node ip-10-0-1-7.us-west-2.compute.internal`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

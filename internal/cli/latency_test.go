@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// listing starts a server that answers lists with the nodes of docs/latency.md, and forbids
+// listing starts a server that answers lists with the nodes of docs/how-to/latency.md, and forbids
 // lists of the given kinds.
 func listing(t *testing.T, forbidden ...string) (kubeconfig string) {
 	t.Helper()
@@ -89,10 +89,10 @@ func resources(version string, pairs ...string) metav1.APIResourceList {
 	return list
 }
 
-// TestLatency compares the output for the example nodes with docs/latency.md.
+// TestLatency compares the output for the example nodes with docs/how-to/latency.md.
 func TestLatency(t *testing.T) {
 	kubeconfig := listing(t)
-	docs, err := os.ReadFile("../../docs/latency.md")
+	docs, err := os.ReadFile("../../docs/how-to/latency.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,18 +106,18 @@ func TestLatency(t *testing.T) {
 		}
 		isGolden(t, golden, stdout)
 		if format == "table" && !strings.Contains(string(docs), "```\n$ croft latency\n"+stdout+"```\n") {
-			t.Error("docs/latency.md does not show testdata/latency.golden.txt")
+			t.Error("docs/how-to/latency.md does not show testdata/latency.golden.txt")
 		}
 		if format != "markdown" {
 			continue
 		}
 		if nodes := strings.Split(stdout, "\n\n### "); !strings.Contains(string(docs), "### "+nodes[1]) {
-			t.Error("docs/latency.md does not show the second node of testdata/latency.golden.md")
+			t.Error("docs/how-to/latency.md does not show the second node of testdata/latency.golden.md")
 		}
 	}
 	_, stdout, _ := run(t, "", "latency", "--since", "0", "-o", "svg", "--kubeconfig", kubeconfig)
-	if picture, err := os.ReadFile("../../docs/latency.svg"); err != nil || stdout != string(picture) {
-		t.Errorf("%v: -o svg does not draw docs/latency.svg", err)
+	if picture, err := os.ReadFile("../../docs/reference/latency.svg"); err != nil || stdout != string(picture) {
+		t.Errorf("%v: -o svg does not draw docs/reference/latency.svg", err)
 	}
 	_, stdout, _ = run(t, "", "latency", "--since", "0", "-o", "prometheus", "--kubeconfig", kubeconfig)
 	if !strings.Contains(stdout, "# TYPE croft_node_phase_seconds histogram\n") {
@@ -174,7 +174,7 @@ func TestLatencyCompared(t *testing.T) {
 	compare := func(args string) (int, string, string) {
 		return run(t, saved, append(strings.Fields("latency --since 0 --kubeconfig "+kubeconfig), strings.Fields(args)...)...)
 	}
-	docs, err := os.ReadFile("../../docs/latency.md")
+	docs, err := os.ReadFile("../../docs/how-to/latency.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestLatencyCompared(t *testing.T) {
 	}
 	isGolden(t, "testdata/latency-pools.golden.txt", stdout)
 	if !strings.Contains(string(docs), "```\n$ croft latency --pool telco --against-pool apps\n"+stdout+"```\n") {
-		t.Error("docs/latency.md does not show testdata/latency-pools.golden.txt")
+		t.Error("docs/how-to/latency.md does not show testdata/latency-pools.golden.txt")
 	}
 	status, stdout, stderr = compare("--against - --pool telco")
 	const sides = "before: 2 nodes of pool telco in -; after: 2 nodes of pool telco\n\n"

@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// TestSecurityDoc compares docs/security.md, SECURITY.md and CONTRIBUTING.md with the code:
+// TestSecurityDoc compares docs/explanation/security.md, SECURITY.md and CONTRIBUTING.md with the code:
 // each named attack and test exists, each vulnerability has a decision and a link with its
 // own number, and each link within the repository is valid.
 func TestSecurityDoc(t *testing.T) {
-	const doc = "docs/security.md"
+	const doc = "docs/explanation/security.md"
 	content := readDoc(t, doc)
 	_, others, found := strings.Cut(content, "\n## What happened to others\n")
 	if !found {

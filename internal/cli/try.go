@@ -96,7 +96,7 @@ func (a *app) tryManifests(ctx context.Context, o tryOptions, names []string) er
 	report, err := t.Try(ctx, manifests)
 	var impersonation *trial.ImpersonationError
 	if errors.As(err, &impersonation) {
-		return failuref("nothing was tried: %w: leave out --tenant and --as-service-account to ask as yourself (docs/rights.md says why)", err)
+		return failuref("nothing was tried: %w: leave out --tenant and --as-service-account to ask as yourself (docs/reference/rights.md says why)", err)
 	}
 	if err != nil {
 		return toFailure(explainUnreachable(err))

@@ -33,7 +33,7 @@ func (a *app) newStage(ctx context.Context, o verifyOptions) (stage, *estate.Est
 	}
 	live, err := a.readSubject(ctx, c, &o.files)
 	if apierrors.IsForbidden(err) {
-		return nil, nil, failuref("nothing was tried: you may not read what is declared (%w): a cluster admin can run it (docs/rights.md says why)", err)
+		return nil, nil, failuref("nothing was tried: you may not read what is declared (%w): a cluster admin can run it (docs/reference/rights.md says why)", err)
 	}
 	if err != nil {
 		return nil, nil, err

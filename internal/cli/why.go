@@ -129,7 +129,7 @@ func (a *app) explainText(ctx context.Context, o whyOptions) error {
 	case o.output != formatTable:
 		err = o.output.print(a.out, map[string]any{"findings": append([]catalog.Finding{}, found...)})
 	case len(found) == 0:
-		printSafely(a.out, "nothing in it is known to the catalogue of causes (docs/troubleshooting.md)\n")
+		printSafely(a.out, "nothing in it is known to the catalogue of causes (docs/reference/troubleshooting.md)\n")
 	}
 	if o.output == formatTable {
 		for i := range found {
