@@ -8,12 +8,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 to=$1
 
-mkdir -p "$to/api/v1alpha1" "$to/api/crds" "$to/docs/explanation" "$to/docs/reference"
+mkdir -p "$to/api/v1alpha1" "$to/api/crds" "$to/docs/reference"
 bin/controller-gen object paths=./api/... output:object:dir="$to/api/v1alpha1"
 bin/controller-gen crd:generateEmbeddedObjectMeta=false paths=./api/... output:crd:dir="$to/api/crds"
 bin/crd-ref-docs --source-path=api/v1alpha1 --config=hack/crd-ref-docs.yaml \
   --renderer=markdown --output-path="$to/docs/reference/api.md" >/dev/null 2>&1
-go run ./hack/wallsdoc docs/explanation/walls.md "$to/docs/explanation/walls.md"
+go run ./hack/wallsdoc docs/reference/rules.md "$to/docs/reference/rules.md"
 go run ./hack/addonsdoc docs/reference/addons.md "$to/docs/reference/addons.md"
 go run ./hack/causesdoc docs/reference/troubleshooting.md "$to/docs/reference/troubleshooting.md"
 go run ./hack/conditionsdoc docs/reference/conditions.md "$to/docs/reference/conditions.md"

@@ -366,7 +366,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.calico) || has(self.dialect) && self.dialect == 'Calico'",message="calico is for the dialect Calico: set dialect to Calico, or leave it out"
 type PlatformNetwork struct {
 	// Dialect is the API that the wall is written in. Every dialect enforces the same
-	// wall; docs/explanation/walls.md helps to choose one.
+	// wall; docs/how-to/network-policies.md helps to choose one.
 	// +kubebuilder:default=Kubernetes
 	// +optional
 	Dialect NetworkDialect `json:"dialect,omitempty"`

@@ -31,7 +31,7 @@ func ReadDomains(d *draft.Draft) {
 			accountServices(o)
 		default:
 			o.Root().MarkNotKept("croft migrate does not know what a constraint of kind %s asks for: Gatekeeper continues to require it, in addition to croft's walls; "+
-				"docs/explanation/walls.md says what those ask for already", o.Kind)
+				"docs/reference/rules.md says what those ask for already", o.Kind)
 		}
 	}
 }
