@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Writes everything that is generated from the code below the given directory:
 # deep copies, CRDs, the API reference, the list of the walls' rules, the catalogues of
-# add-ons and causes, the commands, the conditions and reasons, the metrics, what Prometheus and Grafana
-# take in, the instance types of AWS, the chart. Called by
-# `make generate`.
+# add-ons and causes, the commands, the conditions and reasons, the metrics, what Prometheus
+# and Grafana take in, the instance types of AWS, the chart. Called by `make generate`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 to=$1

@@ -53,12 +53,14 @@ from the Secret croft-proxy-tls in the namespace croft-system, which you create.
 docs/how-to/identity.md.
 
 With --agent it also deploys croft agent, which sets up secondary networks on the nodes
-of pools with waitForNetworks. See docs/how-to/networks.md. With --agent-journal, too, it reads
-these nodes' journals once, for croft latency: see docs/how-to/latency.md. Pods come to these nodes
-when Multus and whereabouts are Ready there, which --network-plugins finds by their labels.
+of pools with waitForNetworks. See docs/how-to/networks.md. With --agent-journal, too, it
+reads these nodes' journals once, for croft latency: see docs/how-to/latency.md. Pods come
+to these nodes when Multus and whereabouts are Ready there, which --network-plugins finds
+by their labels.
 
 With --verify-schedule it also deploys a CronJob that runs croft verify --record. Its
-service account may act as anybody, as an administrator may: see docs/how-to/observability.md.`,
+service account may act as anybody, as an administrator may: see
+docs/how-to/observability.md.`,
 		Example: `  croft install --image registry.example.org/croft:v0.1.0
   croft install --check
   croft install --image registry.example.org/croft:v0.2.0 --dry-run
