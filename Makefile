@@ -169,7 +169,7 @@ $(OTHER_SERVERS): $(BIN)/kube-apiserver-%: hack/apiserver/%/go.mod hack/apiserve
 	  -o $@ k8s.io/kubernetes/cmd/kube-apiserver
 
 .PHONY: test-versions
-test-versions: build gatekeeper $(OTHER_SERVERS) ## Try croft on API servers of Kubernetes 1.34 to 1.37, and write docs/versions.md; half an hour the first time
+test-versions: build gatekeeper $(OTHER_SERVERS) ## Try croft on API servers of Kubernetes 1.34 to 1.37, and write docs/reference/versions.md; half an hour the first time
 	@$(GO) run ./hack/versions -bin $(BIN)
 
 .PHONY: krew
@@ -251,9 +251,9 @@ bench: build ## Measure croft beside the alternative, as ratios
 bench-proxy: build ## Measure croft proxy beside the API server and a bare reverse proxy
 	@$(GO) run ./hack/bench -only proxy
 
-BENCHMARKS := $(CURDIR)/docs/benchmarks
+BENCHMARKS := $(CURDIR)/docs/reference/benchmarks
 .PHONY: bench-admission
-bench-admission: build gatekeeper ## Measure pod creation beside Gatekeeper, into docs/benchmarks
+bench-admission: build gatekeeper ## Measure pod creation beside Gatekeeper, into docs/reference/benchmarks
 	@$(GO) run ./hack/benchadmission -o $(BENCHMARKS) $(FLAGS)
 
 # A test binary, since simulated time is a matter of testing/synctest.

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
 # Writes everything that is generated from the code below the given directory:
 # deep copies, CRDs, the API reference, the list of the walls' rules, the catalogues of
-# add-ons and causes, the conditions and reasons, the metrics, what Prometheus and Grafana
-# take in, the instance types of AWS, the chart. Called by
-# `make generate`.
+# add-ons and causes, the commands, the conditions and reasons, the metrics, what Prometheus
+# and Grafana take in, the instance types of AWS, the chart. Called by `make generate`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 to=$1
 
-mkdir -p "$to/api/v1alpha1" "$to/api/crds" "$to/docs"
+mkdir -p "$to/api/v1alpha1" "$to/api/crds" "$to/docs/reference"
 bin/controller-gen object paths=./api/... output:object:dir="$to/api/v1alpha1"
 bin/controller-gen crd:generateEmbeddedObjectMeta=false paths=./api/... output:crd:dir="$to/api/crds"
 bin/crd-ref-docs --source-path=api/v1alpha1 --config=hack/crd-ref-docs.yaml \
-  --renderer=markdown --output-path="$to/docs/api.md" >/dev/null 2>&1
-go run ./hack/wallsdoc docs/walls.md "$to/docs/walls.md"
-go run ./hack/addonsdoc docs/addons.md "$to/docs/addons.md"
-go run ./hack/causesdoc docs/troubleshooting.md "$to/docs/troubleshooting.md"
-go run ./hack/conditionsdoc docs/conditions.md "$to/docs/conditions.md"
-go run ./hack/metricsdoc docs/metrics.md "$to/docs/metrics.md"
+  --renderer=markdown --output-path="$to/docs/reference/api.md" >/dev/null 2>&1
+go run ./hack/wallsdoc docs/reference/rules.md "$to/docs/reference/rules.md"
+go run ./hack/addonsdoc docs/reference/addons.md "$to/docs/reference/addons.md"
+go run ./hack/causesdoc docs/reference/troubleshooting.md "$to/docs/reference/troubleshooting.md"
+go run ./hack/clidoc docs/reference/cli.md "$to/docs/reference/cli.md"
+go run ./hack/conditionsdoc docs/reference/conditions.md "$to/docs/reference/conditions.md"
+go run ./hack/metricsdoc docs/reference/metrics.md "$to/docs/reference/metrics.md"
 go run ./hack/monitoring "$to/monitoring"
 mkdir -p "$to/internal/estate" "$to/internal/secondary"
 go run ./hack/instancetypes "$to/internal/estate/zz_generated.instance_types.go" "$to/internal/secondary/zz_generated.limits.go"

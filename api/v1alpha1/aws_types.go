@@ -3,7 +3,7 @@ package v1alpha1
 // AWSNodeClass becomes an EC2NodeClass (karpenter.k8s.aws/v1) for each pool. Its fields
 // have Karpenter's names. A Pool's class overrides the Platform's, field by field. croft
 // writes explicit values for fields that neither sets, so that the EC2NodeClass does not
-// depend on a provider's defaults; docs/aws.md lists them.
+// depend on a provider's defaults; docs/reference/aws.md lists them.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.role) && has(self.instanceProfile))",message="set role or instanceProfile, not both"
 // +kubebuilder:validation:XValidation:rule="!(has(self.amiAlias) && has(self.amiSelectorTerms))",message="set amiAlias or amiSelectorTerms, not both"

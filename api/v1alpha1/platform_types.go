@@ -153,7 +153,7 @@ type PlatformSpec struct {
 
 	// Addons are kinds of add-ons that tenants may use in their namespaces, in addition
 	// to the kinds of the roles viewer and operator. Viewers read them, operators write
-	// them. See docs/addons.md for the access that known add-ons open.
+	// them. See docs/reference/addons.md for the access that known add-ons open.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
 	// +listMapKey=apiGroup
@@ -366,7 +366,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.calico) || has(self.dialect) && self.dialect == 'Calico'",message="calico is for the dialect Calico: set dialect to Calico, or leave it out"
 type PlatformNetwork struct {
 	// Dialect is the API that the wall is written in. Every dialect enforces the same
-	// wall; docs/walls.md helps to choose one.
+	// wall; docs/how-to/network-policies.md helps to choose one.
 	// +kubebuilder:default=Kubernetes
 	// +optional
 	Dialect NetworkDialect `json:"dialect,omitempty"`

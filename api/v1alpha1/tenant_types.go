@@ -444,7 +444,7 @@ type Allowances struct {
 	DoNotDisrupt *bool `json:"doNotDisrupt,omitempty"`
 	// Annotations are annotations and labels that objects may carry although an add-on
 	// acts on them: a key, KEY=VALUE, or a prefix that ends in a slash. Defaults to none.
-	// docs/addons.md lists the add-ons that croft knows.
+	// docs/reference/addons.md lists the add-ons that croft knows.
 	// +kubebuilder:validation:MaxItems=24
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253

@@ -1,4 +1,4 @@
-// Command addonsdoc writes the generated part of docs/addons.md: the catalogue of add-ons. It
+// Command addonsdoc writes the generated part of docs/reference/addons.md: the catalogue of add-ons. It
 // reads the document from the first argument and writes it to the second. `make generate` calls
 // it.
 package main

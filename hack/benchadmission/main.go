@@ -3,10 +3,10 @@
 //
 //	go run ./hack/benchadmission                                    # the table, about twenty minutes
 //	go run ./hack/benchadmission -sizes 1,20 -rounds 50 -pods 100   # a minute
-//	go run ./hack/benchadmission -o docs/benchmarks                 # table, plot and raw data into files
-//	go run ./hack/benchadmission -from docs/benchmarks/admission.json -o docs/benchmarks  # the files again, from an old run
+//	go run ./hack/benchadmission -o docs/reference/benchmarks                 # table, plot and raw data into files
+//	go run ./hack/benchadmission -from docs/reference/benchmarks/admission.json -o docs/reference/benchmarks  # the files again, from an old run
 //
-// docs/benchmarks/README.md describes the measurements, the method and its limits; the results
+// docs/reference/benchmarks/README.md describes the measurements, the method and its limits; the results
 // are written into it, too. The table goes to standard output, progress to standard error.
 //
 // All pods of a comparison are created in one API server, alternately: one without any policy,

@@ -1,4 +1,4 @@
-// Command causesdoc writes the generated part of docs/troubleshooting.md: the checks of `croft
+// Command causesdoc writes the generated part of docs/reference/troubleshooting.md: the checks of `croft
 // doctor`, the runbooks of alerts, and the catalogue of causes. It reads the document from the
 // first argument and writes it to the second. `make generate` calls it.
 package main
@@ -48,7 +48,7 @@ func writeChecks(b *strings.Builder) {
 
 // writeAlerts writes the runbooks, to which the alerts link by name.
 func writeAlerts(b *strings.Builder) {
-	b.WriteString("\n# Alerts\n\nThe rules are in [monitoring](../monitoring); [observability.md](observability.md) says how to use them.\n")
+	b.WriteString("\n# Alerts\n\nThe rules are in [monitoring](../../monitoring); [observability.md](../how-to/observability.md) says how to use them.\n")
 	for _, group := range oncall.Groups() {
 		fmt.Fprintf(b, "\n## Alerts: %s\n", group.Title)
 		for _, a := range group.Alerts {
@@ -75,7 +75,13 @@ func writeSection(b *strings.Builder, row catalog.Row) {
 		row.Cause, who, cure, formatLink(row.Link), row.Produced.Means, row.Produced.How)
 }
 
-// formatLink returns a link relative to docs/, the directory of the document.
+// formatLink returns a link relative to docs/reference, the directory of the document.
 func formatLink(to string) string {
-	return strings.TrimPrefix(to, "docs/")
+	if page, found := strings.CutPrefix(to, "docs/reference/"); found {
+		return page
+	}
+	if page, found := strings.CutPrefix(to, "docs/"); found {
+		return "../" + page
+	}
+	return to
 }

@@ -1,4 +1,4 @@
-// Command conditionsdoc writes the generated part of docs/conditions.md: every condition and
+// Command conditionsdoc writes the generated part of docs/reference/conditions.md: every condition and
 // every reason, from the comments of their constants in api/v1alpha1. It reads the document
 // from the first argument and writes it to the second. `make generate` calls it.
 package main

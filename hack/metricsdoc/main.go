@@ -1,4 +1,4 @@
-// Command metricsdoc writes the generated part of docs/metrics.md: croft's metrics, other
+// Command metricsdoc writes the generated part of docs/reference/metrics.md: croft's metrics, other
 // components' metrics that alerts use, and the alerts. It reads the document from the first
 // argument and writes it to the second. `make generate` calls it.
 package main

@@ -1,5 +1,5 @@
 // Command versions installs croft on API servers of several versions of Kubernetes, tries all
-// attacks on each, and writes docs/versions.md. `make test-versions` calls it. It exits with 1
+// attacks on each, and writes docs/reference/versions.md. `make test-versions` calls it. It exits with 1
 // if a wall did not withstand an attack, or doctor found a problem.
 package main
 
@@ -63,7 +63,7 @@ func (r row) isGood() bool {
 
 func main() {
 	bin := flag.String("bin", "bin", "directory of croft, croft-sandbox and the API servers")
-	out := flag.String("o", "docs/versions.md", "the file to write")
+	out := flag.String("o", "docs/reference/versions.md", "the file to write")
 	only := flag.String("only", "", "only API servers whose file has this in its name; writes no file")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

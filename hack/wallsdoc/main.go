@@ -1,4 +1,4 @@
-// Command wallsdoc writes the generated part of docs/walls.md: every rule of the walls and the
+// Command wallsdoc writes the generated part of docs/reference/rules.md: every rule of the walls and the
 // attacks that test it. It reads the document from the first argument and writes it to the
 // second. `make generate` calls it.
 package main
@@ -40,7 +40,7 @@ func generate() (string, error) {
 		rules = removeDuplicates(append(rules, more.Rules()...), func(r wall.Rule) wall.Rule { return r })
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n# Every rule, and what proves it\n\n%d rules of admission policies, %d attacks and %d mirrors. `croft verify --explain NAME` tells more of each.\n",
+	fmt.Fprintf(&b, "\n%d rules of admission policies, %d attacks and %d mirrors. `croft verify --explain NAME` tells more of each.\n",
 		len(rules), countKind(attacks, attack.Breach), countKind(attacks, attack.Mirror))
 	for _, w := range wall.All() {
 		writeSection(&b, w.Name(), rules, slices.DeleteFunc(slices.Clone(attacks), func(a attack.Attack) bool { return a.Wall != w.Name() }), attacks)

@@ -3,7 +3,7 @@
 // cover every namespace. A tenant that may write the annotation can use these permissions.
 //
 // The policy wall compiles the catalogue into a constant number of rules, `make generate`
-// lists it in docs/addons.md, and `croft doctor` reports add-ons in a cluster that are not in
+// lists it in docs/reference/addons.md, and `croft doctor` reports add-ons in a cluster that are not in
 // it. The package does no I/O.
 package addons
 

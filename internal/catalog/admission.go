@@ -87,7 +87,7 @@ var admissionRows = []Row{
 		ID: "placement-missing", Sees: "the pod: no nodeSelector or toleration of a pool of its tenant",
 		Cause: "the pod was not placed when it was created: its namespace is no tenant's, or the pod is older than the placement policy",
 		Cure:  "in a tenant's namespace create the pod anew (`kubectl rollout restart`, or delete it); otherwise make the namespace a tenant's with `croft adopt` or croft.yaml",
-		Who:   Team, Link: "docs/walls.md",
+		Who:   Team, Link: "docs/explanation/walls.md",
 		Produced: Produced{BySandbox, "internal/e2e TestWhy/placement"},
 	},
 	{

@@ -79,7 +79,7 @@ var disruptionRows = []Row{
 		ID: "wrong-pool", Sees: "the pod's node, beside the pools of its tenant (TenantRules)",
 		Cause: "the pod runs on nodes of a pool that is not its tenant's: a pod is placed once, when it is created, and the tenant has changed pool since, or was taken over",
 		Cure:  "restart it: `kubectl rollout restart` of its workload, or, for a whole tenant, a cluster administrator runs `croft move tenant NAME`",
-		Who:   Team, Link: "docs/walls.md",
+		Who:   Team, Link: "docs/explanation/walls.md",
 		Produced: Produced{BySandbox, "internal/e2e TestMove"},
 	},
 	{
@@ -93,7 +93,7 @@ var disruptionRows = []Row{
 		ID: "pool-overlaps", Sees: "the NodePools: one without a taint, beside tenants' pools",
 		Cause: "a NodePool that is not croft's carries the label of tenants' pools, or no taint and their label: pods of tenants could land on nodes that are not theirs",
 		Cure:  "take the label off that NodePool's template, or make it a Pool of croft's",
-		Who:   Platform, Link: "docs/walls.md",
+		Who:   Platform, Link: "docs/explanation/walls.md",
 		Produced: Produced{BySandbox, "internal/e2e TestDoctor/overlap"},
 	},
 	{
@@ -114,7 +114,7 @@ var disruptionRows = []Row{
 		ID: "foreign-mutation", Sees: "MutatingWebhookConfigurations, MutatingAdmissionPolicies and Kyverno's policies on pods",
 		Cause: "something that is not croft's changes pods of tenants when they are created: what it writes into nodeSelector or tolerations is refused, or undone",
 		Cure:  "leave tenants' namespaces out of it (the label croft.dev/tenant), or see that it touches neither nodeSelector, tolerations nor affinity",
-		Who:   Platform, Link: "docs/walls.md",
+		Who:   Platform, Link: "docs/explanation/walls.md",
 		Produced: Produced{BySandbox, "internal/doctor TestChecks/Others"},
 	},
 	{
@@ -122,7 +122,7 @@ var disruptionRows = []Row{
 		Cause: "a controller of Flux runs without a flag that locks it down for several tenants",
 		Cure:  "add the flag to its arguments, as Flux' documentation on multi-tenancy does by a patch of flux-system/kustomization.yaml",
 		Run:   "kubectl -n flux-system get deployments -o yaml",
-		Who:   Platform, Link: "docs/gitops.md",
+		Who:   Platform, Link: "docs/how-to/gitops.md",
 		Produced: Produced{ByNobody, "a sandbox has no Deployments of Flux; the rule is tried on its own"},
 	},
 	{
@@ -130,14 +130,14 @@ var disruptionRows = []Row{
 		Cause: "kustomize-controller has a key of the platform's that it decrypts with for every tenant",
 		Cure:  "remove the flag, and give each Kustomization that decrypts a Secret in its own namespace (`decryption.secretRef`)",
 		Run:   "kubectl -n flux-system get deployment kustomize-controller -o yaml",
-		Who:   Platform, Link: "docs/gitops.md",
+		Who:   Platform, Link: "docs/how-to/gitops.md",
 		Produced: Produced{ByNobody, "a sandbox has no Deployments of Flux; the rule is tried on its own"},
 	},
 	{
 		ID: "unknown-addon", Sees: "the API groups of CustomResourceDefinitions; the controllers of IngressClasses",
 		Cause: "an add-on is in the cluster that croft's catalogue does not know: what annotations of tenants' objects make it do, no rule checks",
 		Cure:  "see which annotations, labels and kinds of tenants it acts upon, and whether it keeps tenants apart by itself; refuse annotations that nobody knows by `policy.unknownAnnotations: Deny`; where its kinds are safe for tenants, name them in the Platform's `addons`",
-		Who:   Platform, Link: "docs/addons.md",
+		Who:   Platform, Link: "docs/reference/addons.md",
 		Produced: Produced{ByNobody, "a sandbox has known add-ons only; the rule is tried on its own"},
 	},
 	{
@@ -145,21 +145,21 @@ var disruptionRows = []Row{
 		Cause: "cert-manager makes a Service for each challenge, by default a NodePort, in the tenant's namespace, where it is refused: certificates stay pending",
 		Cure:  "write `serviceType: ClusterIP` into `http01.ingress`, or `http01.gatewayHTTPRoute`, of the issuer's solvers; where the ingress controller needs NodePorts, allow them by the tenants' `policy.serviceTypes`",
 		Run:   "kubectl get clusterissuers -o yaml",
-		Who:   Platform, Link: "docs/addons.md",
+		Who:   Platform, Link: "docs/reference/addons.md",
 		Produced: Produced{ByNobody, "a sandbox has no cert-manager; the rule is tried on its own"},
 	},
 	{
 		ID: "engine-not-ready", Sees: "condition PlacementReady of the Platform; what the API server serves",
 		Cause: "the engine that places pods is not there, or not set up as croft needs it",
 		Cure:  "do what the message says",
-		Who:   Platform, Link: "docs/gatekeeper.md",
+		Who:   Platform, Link: "docs/how-to/gatekeeper.md",
 		Produced: Produced{BySandbox, "internal/doctor TestEngine"},
 	},
 	{
 		ID: "version-too-old", Sees: "the API server's version",
 		Cause: "the cluster is older than what croft needs",
 		Cure:  "upgrade to Kubernetes 1.36, or to 1.34 with the feature gate MutatingAdmissionPolicy, or to 1.30 and use Gatekeeper for placement",
-		Who:   Platform, Link: "docs/gatekeeper.md",
+		Who:   Platform, Link: "docs/how-to/gatekeeper.md",
 		Produced: Produced{ByNobody, "a sandbox has one version of Kubernetes; the rule is tried on its own"},
 	},
 }

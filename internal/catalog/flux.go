@@ -12,7 +12,7 @@ var fluxRows = []Row{
 		ID: "flux-source", Sees: "the condition Ready of a GitRepository, an OCIRepository or a Bucket",
 		Cause: "source-controller cannot fetch the source, so nothing new is applied",
 		Cure:  "do what the message says: mostly the URL, the branch or tag, or the credentials in the Secret of `secretRef` are wrong",
-		Who:   Team, Link: "docs/gitops.md",
+		Who:   Team, Link: "docs/how-to/gitops.md",
 		Produced: Produced{ByRecord, "a sandbox has no source-controller; internal/why TestKustomization judges its conditions"},
 	},
 	{
@@ -24,7 +24,7 @@ var fluxRows = []Row{
 		},
 		Cause: "Flux applies as the Kustomization's service account, which has no right to this: croft-deployer has the rights of the role operator in the tenant's namespaces",
 		Cure:  "take the object out of Git; a platform admin creates what belongs to the whole cluster",
-		Who:   Team, Link: "docs/gitops.md",
+		Who:   Team, Link: "docs/how-to/gitops.md",
 		Produced: Produced{BySandbox, "internal/operator TestFlux"},
 	},
 	{
@@ -42,7 +42,7 @@ var fluxRows = []Row{
 		Texts:     []string{`kustomize build failed: accumulating resources: accumulation err='accumulating resources from 'https://git.example.org/bases.git?ref=main': URL is a git repository': fs-security-constraint abs /tmp/kustomize-1595895835: path '/tmp/kustomize-1595895835' is not in or below '/tmp/kustomization-2557904049'`},
 		Cause:     "a kustomization.yaml names a base in another repository, or a file outside of its own; Flux builds with neither, since several tenants share it",
 		Cure:      "copy what it needs into the repository",
-		Who:       Team, Link: "docs/gitops.md",
+		Who:       Team, Link: "docs/how-to/gitops.md",
 		Produced: Produced{BySandbox, "internal/operator TestFlux"},
 	},
 	{
@@ -57,7 +57,7 @@ var fluxRows = []Row{
 		Cause: "kustomize-controller builds one Kustomization at a time, for all tenants: this one is very large, or waits for one that is",
 		Cure:  "where this source has thousands of objects, push fewer; otherwise a platform admin finds the one that is built since longest, takes its source out of the tenant, and restarts kustomize-controller",
 		Run:   "kubectl get kustomizations -A",
-		Who:   Platform, Link: "docs/gitops.md",
+		Who:   Platform, Link: "docs/how-to/gitops.md",
 		Produced: Produced{BySandbox, "internal/operator TestFlux"},
 	},
 	{

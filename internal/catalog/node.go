@@ -51,7 +51,7 @@ var nodeRows = []Row{
 		Cure: "see the reason. A DaemonSet without a pod on the node must tolerate the pool's taints; one that the nodes do not need is " +
 			"left out with `croft install --network-plugins`, or `agent.plugins` of the chart",
 		Run: "kubectl describe nodes -l croft.dev/secondary-networks=true",
-		Who: Platform, Link: "docs/networks.md",
+		Who: Platform, Link: "docs/how-to/networks.md",
 		Produced: Produced{BySandbox, "internal/why TestNetworksAwaited; internal/e2e TestAWSNetworks"},
 	},
 	{
@@ -100,7 +100,7 @@ var nodeRows = []Row{
 		Cure: "widen `podCIDR` of the zone and the subnet's reservation (`croft networks plan`), let the pods run in other zones or, with " +
 			"`prefixesPerNode`, on more nodes, or run fewer of them. Addresses of pods that are gone come back by whereabouts' own reconciler",
 		Run: "kubectl describe secondarynetworks",
-		Who: Platform, Link: "docs/networks.md",
+		Who: Platform, Link: "docs/how-to/networks.md",
 		Produced: Produced{BySandbox, "internal/e2e TestMultus/NoAddressLeft, by the real whereabouts; internal/why TestRangeFull"},
 	},
 }

@@ -25,7 +25,7 @@ With --journal, the agent also reads the node's journal once, when the node is R
 and writes the times of the boot to its Node, for croft latency.
 
 croft install --agent deploys the agent on the nodes of pools with waitForNetworks. See
-docs/networks.md.`,
+docs/how-to/networks.md.`,
 		Example: `  croft agent --node ip-10-0-1-7.us-west-2.compute.internal`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -27,7 +27,7 @@ func newDiff(a *app) *cobra.Command {
 the objects that croft renders from them, with deletions. Below them are the number of
 changes and their consequences: nodes that Karpenter replaces, pods that stay on a
 former pool, people who lose access, and fields that croft apply refuses to overwrite
-without --force. docs/changes.md lists the effects of each field.
+without --force. docs/reference/changes.md lists the effects of each field.
 
 Exit status 0 means no difference, 1 differences, and 2 a failure or bad input.
 

@@ -50,17 +50,17 @@ would drop stored fields of newer ones.
 With --authentication-config it also deploys croft proxy, for users that the API server
 cannot authenticate. The proxy gets its rights from platform.proxy, and its certificate
 from the Secret croft-proxy-tls in the namespace croft-system, which you create. See
-docs/identity.md.
+docs/how-to/identity.md.
 
 With --agent it also deploys croft agent, which sets up secondary networks on the nodes
-of pools with waitForNetworks. See docs/networks.md. With --agent-journal, the agent also
-reads these nodes' journals once, for croft latency: see docs/latency.md. These nodes take
+of pools with waitForNetworks. See docs/how-to/networks.md. With --agent-journal, the agent also
+reads these nodes' journals once, for croft latency: see docs/how-to/latency.md. These nodes take
 pods when Multus and whereabouts are Ready there; --network-plugins selects their pods by
 labels.
 
 With --verify-schedule it also deploys a CronJob that runs croft verify --record. Its
 service account may impersonate every user, as an administrator may: see
-docs/observability.md.`,
+docs/how-to/observability.md.`,
 		Example: `  croft install --image registry.example.org/croft:v0.1.0
   croft install --check
   croft install --image registry.example.org/croft:v0.2.0 --dry-run

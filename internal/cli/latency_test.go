@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// listing starts a server that answers lists with the nodes of docs/latency.md, and forbids
+// listing starts a server that answers lists with the nodes of docs/how-to/latency.md, and forbids
 // lists of the given kinds.
 func listing(t *testing.T, forbidden ...string) (kubeconfig string) {
 	t.Helper()
@@ -89,13 +89,11 @@ func resources(version string, pairs ...string) metav1.APIResourceList {
 	return list
 }
 
-// TestLatency compares the output for the example nodes with docs/latency.md.
+// TestLatency compares the output for the example nodes with docs/how-to/latency.md and
+// docs/reference/latency.md.
 func TestLatency(t *testing.T) {
 	kubeconfig := listing(t)
-	docs, err := os.ReadFile("../../docs/latency.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	docs := readDoc(t, "docs/how-to/latency.md") + readDoc(t, "docs/reference/latency.md")
 	for format, golden := range map[string]string{
 		"table": "testdata/latency.golden.txt", "wide": "testdata/latency-wide.golden.txt",
 		"markdown": "testdata/latency.golden.md",
@@ -105,19 +103,19 @@ func TestLatency(t *testing.T) {
 			t.Fatalf("-o %s: exit status %d: %s", format, status, stderr)
 		}
 		isGolden(t, golden, stdout)
-		if format == "table" && !strings.Contains(string(docs), "```\n$ croft latency\n"+stdout+"```\n") {
-			t.Error("docs/latency.md does not show testdata/latency.golden.txt")
+		if format == "table" && !strings.Contains(docs, "```\n$ croft latency\n"+stdout+"```\n") {
+			t.Error("docs/how-to/latency.md does not show testdata/latency.golden.txt")
 		}
 		if format != "markdown" {
 			continue
 		}
-		if nodes := strings.Split(stdout, "\n\n### "); !strings.Contains(string(docs), "### "+nodes[1]) {
-			t.Error("docs/latency.md does not show the second node of testdata/latency.golden.md")
+		if nodes := strings.Split(stdout, "\n\n### "); !strings.Contains(docs, "### "+nodes[1]) {
+			t.Error("docs/reference/latency.md does not show the second node of testdata/latency.golden.md")
 		}
 	}
 	_, stdout, _ := run(t, "", "latency", "--since", "0", "-o", "svg", "--kubeconfig", kubeconfig)
-	if picture, err := os.ReadFile("../../docs/latency.svg"); err != nil || stdout != string(picture) {
-		t.Errorf("%v: -o svg does not draw docs/latency.svg", err)
+	if picture, err := os.ReadFile("../../docs/reference/latency.svg"); err != nil || stdout != string(picture) {
+		t.Errorf("%v: -o svg does not draw docs/reference/latency.svg", err)
 	}
 	_, stdout, _ = run(t, "", "latency", "--since", "0", "-o", "prometheus", "--kubeconfig", kubeconfig)
 	if !strings.Contains(stdout, "# TYPE croft_node_phase_seconds histogram\n") {
@@ -174,17 +172,14 @@ func TestLatencyCompared(t *testing.T) {
 	compare := func(args string) (int, string, string) {
 		return run(t, saved, append(strings.Fields("latency --since 0 --kubeconfig "+kubeconfig), strings.Fields(args)...)...)
 	}
-	docs, err := os.ReadFile("../../docs/latency.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	docs := readDoc(t, "docs/how-to/latency.md")
 	status, stdout, stderr := compare("--pool telco --against-pool apps")
 	if status != 0 || stderr != "" {
 		t.Fatalf("exit status %d: %s", status, stderr)
 	}
 	isGolden(t, "testdata/latency-pools.golden.txt", stdout)
-	if !strings.Contains(string(docs), "```\n$ croft latency --pool telco --against-pool apps\n"+stdout+"```\n") {
-		t.Error("docs/latency.md does not show testdata/latency-pools.golden.txt")
+	if !strings.Contains(docs, "```\n$ croft latency --pool telco --against-pool apps\n"+stdout+"```\n") {
+		t.Error("docs/how-to/latency.md does not show testdata/latency-pools.golden.txt")
 	}
 	status, stdout, stderr = compare("--against - --pool telco")
 	const sides = "before: 2 nodes of pool telco in -; after: 2 nodes of pool telco\n\n"

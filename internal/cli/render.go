@@ -35,7 +35,7 @@ The cluster needs croft's kinds (croft install) and Karpenter's.
 
 With --objects it prints the declared objects instead, the Platform, Pools, Tenants and
 SecondaryNetworks, each with the fields that the file sets: for Flux or Argo CD to apply
-to a cluster with croft's operator (docs/gitops.md). Several files are checked together.
+to a cluster with croft's operator (docs/how-to/gitops.md). Several files are checked together.
 
 With --dex it prints the configuration of Dex instead, with the client for croft login.
 Add the connector to your own identity provider; a comment names the groups that it has
@@ -43,7 +43,7 @@ to return.
 
 With --argocd it prints Argo CD's objects for tenants' sources instead, if the file has
 platform.gitops: ArgoCD: an AppProject for each tenant, an Application for each source.
-Turn on impersonation in Argo CD first (docs/gitops.md): otherwise it applies teams'
+Turn on impersonation in Argo CD first (docs/how-to/gitops.md): otherwise it applies teams'
 manifests with its own rights.`,
 		Example: `  croft render -f croft.yaml | kubectl apply --server-side -f -
   croft render -f clusters/production -f tenants --objects > objects.yaml

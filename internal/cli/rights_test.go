@@ -19,7 +19,7 @@ import (
 )
 
 // TestRights runs each command as members of an estate's groups, and fails if a group has
-// fewer or more rights than docs/rights.md documents.
+// fewer or more rights than docs/reference/rights.md documents.
 func TestRights(t *testing.T) {
 	sandbox.EndToEnd(t)
 	p := startPeople(t)
@@ -43,7 +43,7 @@ func TestRights(t *testing.T) {
 	columns := []string{"platform-admins", "platform-auditors", "oidc:devs"}
 	rows := documented(t)
 	if len(rows) != len(args) {
-		t.Fatalf("docs/rights.md has %d commands, and this test %d", len(rows), len(args))
+		t.Fatalf("docs/reference/rights.md has %d commands, and this test %d", len(rows), len(args))
 	}
 	// The group with write access runs last.
 	for i := len(columns) - 1; i >= 0; i-- {
@@ -54,7 +54,7 @@ func TestRights(t *testing.T) {
 				_, stdout, stderr := run(t, "", append(args[command], "--kubeconfig", kubeconfig)...)
 				refused := regexp.MustCompile(`forbidden|[Yy]ou may not read|nothing was tried`).FindString(stdout + stderr)
 				if may := refused == "" && stdout+stderr != ""; may != rows[command][i] {
-					t.Errorf("may run it: %t, and docs/rights.md says %t:\n%s%s", may, rows[command][i], stdout, stderr)
+					t.Errorf("may run it: %t, and docs/reference/rights.md says %t:\n%s%s", may, rows[command][i], stdout, stderr)
 				}
 			})
 		}
@@ -80,10 +80,10 @@ func TestRights(t *testing.T) {
 	t.Run("policies of charts", p.testCharts)
 }
 
-// documented returns the table of docs/rights.md.
+// documented returns the table of docs/reference/rights.md.
 func documented(t *testing.T) map[string][]bool {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/rights.md")
+	text, err := os.ReadFile("../../docs/reference/rights.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func (a *app) tryManifests(ctx context.Context, o tryOptions, names []string) er
 	report, err := t.Try(ctx, manifests)
 	var impersonation *trial.ImpersonationError
 	if errors.As(err, &impersonation) {
-		return failuref("nothing was tried: %w: omit --tenant and --as-service-account to try the manifests as yourself (see docs/rights.md)", err)
+		return failuref("nothing was tried: %w: omit --tenant and --as-service-account to try the manifests as yourself (see docs/reference/rights.md)", err)
 	}
 	if err != nil {
 		return toFailure(explainUnreachable(err))

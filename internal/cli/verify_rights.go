@@ -27,7 +27,7 @@ func checkRights(ctx context.Context, c client.Client, platform *v1alpha1.Platfo
 		for i, r := range lacking {
 			rights[i] = r.String()
 		}
-		return failuref("nothing was tried: verify acts as tenants' people, and you may not %s: a cluster admin can run the command (see docs/rights.md)",
+		return failuref("nothing was tried: verify acts as tenants' people, and you may not %s: a cluster admin can run the command (see docs/reference/rights.md)",
 			strings.Join(rights, ", "))
 	}
 	if _, scratch := s.(*verify.Scratch); !scratch {

@@ -33,7 +33,7 @@ func (a *app) newStage(ctx context.Context, o verifyOptions) (stage, *estate.Est
 	}
 	live, err := a.readSubject(ctx, c, &o.files)
 	if apierrors.IsForbidden(err) {
-		return nil, nil, failuref("nothing was tried: you may not read the declared objects (%w): a cluster admin can run the command (see docs/rights.md)", err)
+		return nil, nil, failuref("nothing was tried: you may not read the declared objects (%w): a cluster admin can run the command (see docs/reference/rights.md)", err)
 	}
 	if err != nil {
 		return nil, nil, err

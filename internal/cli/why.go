@@ -129,7 +129,7 @@ func (a *app) explainText(ctx context.Context, o whyOptions) error {
 	case o.output != formatTable:
 		err = o.output.print(a.out, map[string]any{"findings": append([]catalog.Finding{}, found...)})
 	case len(found) == 0:
-		printSafely(a.out, "the catalogue of causes (docs/troubleshooting.md) has no entry for this text\n")
+		printSafely(a.out, "the catalogue of causes (docs/reference/troubleshooting.md) has no entry for this text\n")
 	}
 	if o.output == formatTable {
 		for i := range found {

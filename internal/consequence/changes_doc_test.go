@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/internal/drift"
 )
 
-// changesRow is a row of a table of docs/changes.md.
+// changesRow is a row of a table of docs/reference/changes.md.
 type changesRow struct {
 	fields []string
 	effect string
@@ -22,13 +22,13 @@ type changesRow struct {
 // changesTable reads the table of one kind.
 func changesTable(t *testing.T, kind string) []changesRow {
 	t.Helper()
-	content, err := os.ReadFile("../../docs/changes.md")
+	content, err := os.ReadFile("../../docs/reference/changes.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, section, found := strings.Cut(string(content), "\n## "+kind+"\n")
 	if !found {
-		t.Fatalf("docs/changes.md has no section %s", kind)
+		t.Fatalf("docs/reference/changes.md has no section %s", kind)
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	quoted := regexp.MustCompile("`([^`]+)`")
@@ -71,7 +71,7 @@ func fieldsOf(of reflect.Type, prefix string) []string {
 }
 
 // TestChangesDoc fails if a field of a Pool, a Tenant or a Platform is missing in
-// docs/changes.md, or if a field there does not exist.
+// docs/reference/changes.md, or if a field there does not exist.
 func TestChangesDoc(t *testing.T) {
 	for kind, spec := range map[string]reflect.Type{
 		"Pool": reflect.TypeFor[v1alpha1.PoolSpec](), "Tenant": reflect.TypeFor[v1alpha1.TenantSpec](), "Platform": reflect.TypeFor[v1alpha1.PlatformSpec](),
@@ -86,12 +86,12 @@ func TestChangesDoc(t *testing.T) {
 		}
 		for _, field := range fields {
 			if !slices.Contains(listed, field) {
-				t.Errorf("docs/changes.md, %s: %s is missing", kind, field)
+				t.Errorf("docs/reference/changes.md, %s: %s is missing", kind, field)
 			}
 		}
 		for _, field := range listed {
 			if !slices.Contains(fields, field) {
-				t.Errorf("docs/changes.md, %s: there is no field %s", kind, field)
+				t.Errorf("docs/reference/changes.md, %s: there is no field %s", kind, field)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ secondaryNetworks: {n: {zones: [{zone: us-west-2a, subnet: subnet-0a4, securityG
 `
 
 // TestChangesDocAgreesWithKarpenter changes each field of a Pool, and compares the effect in
-// docs/changes.md with Karpenter's own hash and comparison.
+// docs/reference/changes.md with Karpenter's own hash and comparison.
 func TestChangesDocAgreesWithKarpenter(t *testing.T) {
 	pool := func(spec string) (drift.Pool, consequence.PoolFacts) {
 		e := build(t, strings.Replace(changesFile, "SPEC", spec, 1))
@@ -154,7 +154,7 @@ func TestChangesDocAgreesWithKarpenter(t *testing.T) {
 				want = "replaced if"
 			}
 			if got := strings.HasPrefix(row.effect, "replaced if"); !strings.HasPrefix(row.effect, want) || want == "replaced" && got {
-				t.Errorf("%s: %+v, and docs/changes.md says %q", field, effect, row.effect)
+				t.Errorf("%s: %+v, and docs/reference/changes.md says %q", field, effect, row.effect)
 			}
 		}
 	}

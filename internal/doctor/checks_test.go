@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// TestDocumented fails if docs/troubleshooting.md lacks a check.
+// TestDocumented fails if docs/reference/troubleshooting.md lacks a check.
 func TestDocumented(t *testing.T) {
-	docs, err := os.ReadFile("../../docs/troubleshooting.md")
+	docs, err := os.ReadFile("../../docs/reference/troubleshooting.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range Checks() {
 		if row := "| `" + c.Name + "` | " + c.Says; !strings.Contains(string(docs), row) {
-			t.Errorf("docs/troubleshooting.md has no %q: run `make generate`", row)
+			t.Errorf("docs/reference/troubleshooting.md has no %q: run `make generate`", row)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func checkEngine(s *Snapshot) []Finding {
 		return []Finding{{
 			Severity: Problem, Message: "the API server does not serve MutatingAdmissionPolicy, which places pods",
 			Cure: apply.NoEngineCure,
-			Link: "docs/gatekeeper.md",
+			Link: "docs/how-to/gatekeeper.md",
 		}}
 	}
 	var all []Finding
@@ -64,7 +64,7 @@ func checkEngine(s *Snapshot) []Finding {
 			severity = Problem
 		}
 		finding := newFinding("engine-not-ready", severity, f.Object, strings.TrimSpace(f.Field+" "+f.Message))
-		finding.Link = "docs/gatekeeper.md"
+		finding.Link = "docs/how-to/gatekeeper.md"
 		all = append(all, finding)
 	}
 	return all

@@ -107,7 +107,7 @@ func (s *Snapshot) findForeign() []Finding {
 			Message: "namespace " + name + " exists and is not croft's: no wall stands there, and the operator does not change that",
 			Cure: "if it is to be the tenant's, a cluster administrator adopts it: `croft adopt tenant " + foreign.Tenant + " -f FILE` shows a plan and asks first. " +
 				"Otherwise name another one in the tenant's `namespaces`",
-			Link: "docs/migrate.md",
+			Link: "docs/how-to/adopt.md",
 		}
 		if foreign.Owner != "" {
 			f.Message = "namespace " + name + " belongs to tenant " + foreign.Owner

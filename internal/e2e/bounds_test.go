@@ -253,7 +253,7 @@ func fill(t *testing.T, c *cluster, tenant *estate.Tenant) {
 		made, err := crowd(int(most.Value())+20, func(i int) error {
 			return as.Create(t.Context(), kind.make(i, kind.bytes-3<<10))
 		})
-		// Kubernetes may count too low for a moment; see docs/walls.md.
+		// Kubernetes may count too low for a moment; see docs/explanation/walls.md.
 		if made > int(most.Value())*21/20+2 {
 			t.Errorf("%s: %d were let in, and the quota is %s", kind.name, made, most.String())
 		}

@@ -31,7 +31,7 @@ var walkthroughs = []walkthrough{
 	{"README", "README.md", []string{"Try it", "On a cluster of yours"}, "The file", sandbox.Options{}, false},
 	// internal/cli tests the output of render, which is most of it.
 	{"without the operator", "README.md", []string{"Without the operator"}, "The file", sandbox.Options{Components: sandbox.WithControllers}, true},
-	{"EKS", "docs/eks.md", []string{"0.", "1.", "2.", "3.", "4.", "5.", "6.", "7.", "8."}, "2. The file",
+	{"EKS", "docs/tutorials/eks.md", []string{"0.", "1.", "2.", "3.", "4.", "5.", "6.", "7.", "8."}, "2. The file",
 		sandbox.Options{With: []string{sandbox.AWS}, AWSSpeed: awsSpeed, AWSCluster: "my-cluster"}, true},
 }
 
@@ -54,12 +54,12 @@ var fails = []struct {
 	{"bin/croft diff ", 1, "there is a difference, as the document says"},
 }
 
-// TestDocs runs the commands of README.md and docs/eks.md verbatim and in their order, each
+// TestDocs runs the commands of README.md and docs/tutorials/eks.md verbatim and in their order, each
 // document in one shell. It fails if a command does not work, or if a block of commands belongs
 // to no walkthrough.
 func TestDocs(t *testing.T) {
 	t.Parallel() // it mostly waits
-	for _, file := range []string{"README.md", "docs/eks.md"} {
+	for _, file := range []string{"README.md", "docs/tutorials/eks.md"} {
 		for _, b := range blocksOf(t, file, "sh") {
 			if !isIn(file, b.head) {
 				t.Errorf("%s, %q: no walkthrough runs %q", file, b.head, b.lines[0])

@@ -7,7 +7,7 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// TestFirstTenant follows docs/install.md from a cluster with Karpenter to a tenant whose walls
+// TestFirstTenant follows docs/how-to/install.md from a cluster with Karpenter to a tenant whose walls
 // were attacked, and logs the duration of each step, which the page states.
 func TestFirstTenant(t *testing.T) {
 	sandbox.Thorough(t) // it needs bin/helm; TestTwoTenants takes the same steps with croft install

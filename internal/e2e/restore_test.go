@@ -60,7 +60,7 @@ func TestRestore(t *testing.T) {
 	seen.traffic.more(t, 20)
 
 	// An object that is being deleted cannot be kept. Without its finalizer it is deleted at
-	// once, and the objects that croft made from it remain, as docs/upgrade.md explains.
+	// once, and the objects that croft made from it remain, as docs/how-to/backup.md explains.
 	for _, team := range teams {
 		c.kubectl(t, "", "patch", "pool", team.pool, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`).exits(t, 0)
 	}

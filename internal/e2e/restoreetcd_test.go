@@ -26,7 +26,7 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// bump is the number by which the first restore raises etcd's revision. As docs/upgrade.md
+// bump is the number by which the first restore raises etcd's revision. As docs/how-to/backup.md
 // explains, it must be more than the number of changes since the snapshot, or clients miss
 // changes. The next restore of the same snapshot has to raise it by more.
 const bump = 1_000_000_000

@@ -12,7 +12,7 @@ import (
 
 // These are the default maximum sizes of a tenant's objects, in bytes. BuiltinQuota bounds the
 // number of objects. A change of one requires a change of the other, so that MaxTenantBytes keeps
-// the value that docs/walls.md states.
+// the value that docs/explanation/walls.md states.
 const (
 	MaxObjectBytes      = 256 << 10
 	MaxOtherObjectBytes = 48 << 10

@@ -13,7 +13,7 @@ import (
 const discoveryTag = "karpenter.sh/discovery"
 
 // setAWSDefaults sets unset fields to safe values, so that nothing depends on the provider's
-// defaults. docs/aws.md gives the reasons.
+// defaults. docs/reference/aws.md gives the reasons.
 func setAWSDefaults(p *v1alpha1.PlatformSpec, c *v1alpha1.AWSNodeClass) {
 	if c.AMISelectorTerms == nil && c.AMIFamily != v1alpha1.FamilyCustom {
 		c.AMIFamily = cmp.Or(c.AMIFamily, v1alpha1.FamilyAL2023)

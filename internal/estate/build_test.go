@@ -331,7 +331,7 @@ func TestBuiltinQuota(t *testing.T) {
 }
 
 // TestTenantBytes compares the product of croft's default numbers and sizes with the bound in
-// docs/walls.md.
+// docs/explanation/walls.md.
 func TestTenantBytes(t *testing.T) {
 	const promised = 384 << 20
 	_, e := valid(t, "platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {a: {}}\ntenants: {\n"+
@@ -349,17 +349,17 @@ func TestTenantBytes(t *testing.T) {
 	}
 }
 
-// TestTenantBytesInDocs compares the small teams' values in docs/walls.md with the size stated
+// TestTenantBytesInDocs compares the small teams' values in docs/explanation/walls.md with the size stated
 // there, and requires a number for every built-in kind that tenants may write.
 func TestTenantBytesInDocs(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/walls.md")
+	doc, err := os.ReadFile("../../docs/explanation/walls.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, text, found := strings.Cut(string(doc), "give 62 MiB\nfor each:\n\n```yaml\nplatform:\n")
 	text, _, ends := strings.Cut(text, "```")
 	if !found || !ends {
-		t.Fatal("docs/walls.md has no bounds for small teams")
+		t.Fatal("docs/explanation/walls.md has no bounds for small teams")
 	}
 	_, e := valid(t, "platform:\n  clusterName: demo\n  nodeClass: {kwok: {}}\n"+text+"pools: {a: {}}\ntenants: {shop: {pool: a}}\n")
 	shop := e.FindTenant("shop")

@@ -47,7 +47,7 @@ var notGiven = []struct {
 }
 
 // checkAddons refuses add-ons that would give tenants rights that a wall denies. It does
-// not know whether a kind affects only its namespace: docs/addons.md lists the hazards of the known
+// not know whether a kind affects only its namespace: docs/reference/addons.md lists the hazards of the known
 // kinds.
 func checkAddons(p *v1alpha1.PlatformSpec) []finding {
 	var all []finding

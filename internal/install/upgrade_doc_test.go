@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestUpgradeDocument fails if docs/upgrade.md lacks the version of Kubernetes that the
+// TestUpgradeDocument fails if docs/reference/compatibility.md lacks the version of Kubernetes that the
 // tests run on, or the chart's oldest version, or if CHANGELOG.md lacks upgrade notes from
 // a release that TestUpgrade upgrades. Default tier.
 func TestUpgradeDocument(t *testing.T) {
@@ -26,7 +26,7 @@ func TestUpgradeDocument(t *testing.T) {
 		}
 		return found[1]
 	}
-	document := text("docs/upgrade.md")
+	document := text("docs/reference/compatibility.md")
 	tested := find("sandbox/go.mod", `(?m)^\s*k8s\.io/kubernetes (v1\.\d+\.\d+)`)
 	minor := regexp.MustCompile(`1\.\d+`).FindString(tested)
 	oldest := find("charts/croft/Chart.yaml", `kubeVersion: ">=(1\.\d+)\.`)
@@ -36,7 +36,7 @@ func TestUpgradeDocument(t *testing.T) {
 		"| " + oldest + " to ",
 	} {
 		if !strings.Contains(document, row) {
-			t.Errorf("docs/upgrade.md has no row %q", row)
+			t.Errorf("docs/reference/compatibility.md has no row %q", row)
 		}
 	}
 	kept, err := filepath.Glob(filepath.Join("..", "e2e", "testdata", "releases", "v*"))

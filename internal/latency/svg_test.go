@@ -18,9 +18,9 @@ import (
 	"croft.dev/croft/internal/latency"
 )
 
-var update = flag.Bool("update", false, "write docs/latency.svg anew")
+var update = flag.Bool("update", false, "write docs/reference/latency.svg anew")
 
-// fixture reads the nodes of docs/latency.md.
+// fixture reads the nodes of docs/how-to/latency.md.
 func fixture(t *testing.T) latency.Objects {
 	t.Helper()
 	text, err := os.ReadFile("testdata/nodes.yaml")
@@ -59,10 +59,10 @@ func appended[T any](to *[]T, item []byte) error {
 	return err
 }
 
-// TestPicture compares docs/latency.svg with the picture of the example.
+// TestPicture compares docs/reference/latency.svg with the picture of the example.
 func TestPicture(t *testing.T) {
 	got := latency.RenderSVG(latency.Build(fixture(t), latency.Options{}))
-	const path = "../../docs/latency.svg"
+	const path = "../../docs/reference/latency.svg"
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
 			t.Fatal(err)

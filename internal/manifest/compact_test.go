@@ -9,7 +9,7 @@ import (
 // TestKeysAreDocumented fails if croft.yaml has a key that is missing in the reference, or if
 // the reference has a key that would be refused.
 func TestKeysAreDocumented(t *testing.T) {
-	reference, err := os.ReadFile("../../docs/api.md")
+	reference, err := os.ReadFile("../../docs/reference/api.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,12 +26,12 @@ func TestKeysAreDocumented(t *testing.T) {
 	}
 	for key := range known {
 		if !documented[key] {
-			t.Errorf("docs/api.md does not list the key %s of croft.yaml", key)
+			t.Errorf("docs/reference/api.md does not list the key %s of croft.yaml", key)
 		}
 	}
 	for key := range documented {
 		if !known[key] {
-			t.Errorf("docs/api.md lists %q, which croft.yaml may not have", key)
+			t.Errorf("docs/reference/api.md lists %q, which croft.yaml may not have", key)
 		}
 	}
 }

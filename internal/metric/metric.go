@@ -1,5 +1,5 @@
 // Package metric declares the metrics of croft's processes as data: their names, labels and
-// help texts. Processes register these metrics, docs/metrics.md is generated from them, and
+// help texts. Processes register these metrics, docs/reference/metrics.md is generated from them, and
 // alerts and dashboards may use no other ones.
 package metric
 

@@ -17,7 +17,7 @@ import (
 	"croft.dev/croft/internal/migrate/source"
 )
 
-var update = flag.Bool("update", false, "write docs/migrate/examples anew")
+var update = flag.Bool("update", false, "write docs/reference/migrate/examples anew")
 
 // readAll reads the files of a directory, named by their relative paths.
 func readAll(t testing.TB, dir string) ([]*source.Object, manifest.Problems) {
@@ -73,7 +73,7 @@ func TestDocuments(t *testing.T) {
 				files["nodeclasses.yaml"] = classes.Bytes()
 			}
 			for name, got := range files {
-				golden(t, filepath.Join("../../docs/migrate/examples", document, name), got)
+				golden(t, filepath.Join("../../docs/reference/migrate/examples", document, name), got)
 			}
 		})
 	}

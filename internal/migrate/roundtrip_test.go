@@ -24,7 +24,7 @@ import (
 
 // TestRoundTrip renders estates, migrates the output, and expects the same estate. Only fields
 // that the rendered objects do not contain may be lost: the options below name them and
-// docs/migrate.md lists them.
+// docs/reference/migrate.md lists them.
 func TestRoundTrip(t *testing.T) {
 	samples, err := filepath.Glob("../../examples/*.yaml")
 	if err != nil {

@@ -47,7 +47,7 @@ var tenantAlerts = []Alert{
 		Means: "a dry-run pod of the tenant came back without its pool's node selector, a namespace of it is not " +
 			"its own any more, or an API server evaluates its previous rules or does not answer (`APIServerBehind`)",
 		Cure: "see whether the policies and their bindings are there, and whether the namespace has the label " +
-			"`croft.dev/tenant`. Restart the API server that `APIServerBehind` names: [walls.md](walls.md#when-a-rule-is-in-force)",
+			"`croft.dev/tenant`. Restart the API server that `APIServerBehind` names: [walls.md](../explanation/walls.md#when-a-rule-is-in-force)",
 		Run: "croft doctor; croft verify --tenant NAME",
 	},
 	{

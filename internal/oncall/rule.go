@@ -1,5 +1,5 @@
 // Package oncall defines Prometheus rules with a runbook for each alert, and Grafana
-// dashboards, as data. The files in monitoring/ and the alerts in docs/troubleshooting.md
+// dashboards, as data. The files in monitoring/ and the alerts in docs/reference/troubleshooting.md
 // are generated from it.
 package oncall
 
@@ -24,7 +24,7 @@ const (
 
 // Alert is an alerting rule and its runbook.
 type Alert struct {
-	// Name is the alert's name in Prometheus and docs/troubleshooting.md.
+	// Name is the alert's name in Prometheus and docs/reference/troubleshooting.md.
 	Name string
 	// Expr is the query. It returns a series for each problem.
 	Expr string
@@ -44,14 +44,14 @@ type Alert struct {
 // After returns For in Prometheus' format, such as 10m.
 func (a Alert) After() string { return model.Duration(a.For).String() }
 
-// Anchor returns the alert's anchor in docs/troubleshooting.md.
+// Anchor returns the alert's anchor in docs/reference/troubleshooting.md.
 func (a Alert) Anchor() string { return strings.ToLower(a.Name) }
 
 // Runbook returns the URL of the alert's runbook.
 func (a Alert) Runbook() string { return runbooks + "#" + a.Anchor() }
 
-// runbooks is the URL of docs/troubleshooting.md.
-const runbooks = "https://croft.dev/docs/troubleshooting"
+// runbooks is the URL of docs/reference/troubleshooting.md.
+const runbooks = "https://croft.dev/docs/reference/troubleshooting"
 
 // Record is a recording rule: a query whose result is stored under a name.
 type Record struct {

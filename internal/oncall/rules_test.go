@@ -13,7 +13,7 @@ import (
 
 // TestAlertsAreWhole fails if an alert lacks a field, or if its link leads to no runbook.
 func TestAlertsAreWhole(t *testing.T) {
-	docs, err := os.ReadFile("../../docs/troubleshooting.md")
+	docs, err := os.ReadFile("../../docs/reference/troubleshooting.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestAlertsAreWhole(t *testing.T) {
 			t.Errorf("%s: its runbook is at %s", a.Name, a.Runbook())
 		}
 		if !strings.Contains(string(docs), "\n### "+a.Name+"\n") {
-			t.Errorf("docs/troubleshooting.md has no %s: run `make generate`", a.Name)
+			t.Errorf("docs/reference/troubleshooting.md has no %s: run `make generate`", a.Name)
 		}
 	}
 }

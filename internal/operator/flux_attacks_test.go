@@ -104,7 +104,7 @@ var attacksFromGit = []attackFromGit{
 
 // fetchedByURL shows a limitation, not an attack that is denied: kustomize fetches the URLs
 // in a kustomization.yaml, and --no-remote-bases does not prevent that
-// (kustomize-controller 1.9.6). docs/gitops.md describes it. kustomize does not build a
+// (kustomize-controller 1.9.6). docs/how-to/gitops.md describes it. kustomize does not build a
 // remote repository, and a fetched file is applied with the deployer's rights.
 func fetchedByURL(git *repository) {
 	url, err := git.cluster.Git("bases")
@@ -121,7 +121,7 @@ func fetchedByURL(git *repository) {
 	git.push(built("resources: [\"" + git.server.URL + "/mine.git?ref=main\"]\n"))
 	git.applied("Failed", "kustomize build failed")
 	if !git.askedFor("/mine.git/info/refs") {
-		git.Error("kustomize-controller does not fetch remote bases any more: say so in docs/gitops.md")
+		git.Error("kustomize-controller does not fetch remote bases any more: say so in docs/how-to/gitops.md")
 	}
 
 	git.serve("/remote.yaml", []byte(fmt.Sprintf(settings, "remote", ", namespace: bank")))
@@ -178,7 +178,7 @@ const long = 15 * time.Second
 // hundredThousand shows a limitation, not an attack that is denied: kustomize-controller
 // builds one Kustomization at a time, in time that grows with the square of the number of
 // objects, and neither Flux nor croft limits it. One tenant's 100,000 objects delay the
-// other tenants' pushes. docs/gitops.md describes this and the remedy: remove the source
+// other tenants' pushes. docs/how-to/gitops.md describes this and the remedy: remove the source
 // from the tenant and restart kustomize-controller.
 func hundredThousand(git *repository, other *clone) {
 	var all strings.Builder

@@ -33,7 +33,7 @@ const settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s%s}\ndata:
 
 // TestFlux pushes manifests to tenants' sources, and the real kustomize-controller applies
 // them. Permitted manifests are applied, attacks from Git are denied, and `croft why` names
-// the cause. The test also covers the attacks that succeed; docs/gitops.md lists them. It
+// the cause. The test also covers the attacks that succeed; docs/how-to/gitops.md lists them. It
 // belongs to the third tier (make test-all) and needs `make flux`. The team bank pushes
 // with git to the sandbox's Git server. For the team shop the test serves the artifacts
 // itself, because git cannot write some of the attacks.

@@ -309,7 +309,7 @@ func (s *selfService) limit() *v1alpha1.TenantNamespace {
 	return granted
 }
 
-// subTenant gives people access to one namespace of a tenant, as docs/self-service.md
+// subTenant gives people access to one namespace of a tenant, as docs/how-to/self-service.md
 // describes: the platform names the group once, and the tenant's operators bind it. The
 // group has the operator's rights in that namespace, and no rights elsewhere.
 func (s *selfService) subTenant(name string) {

@@ -364,9 +364,9 @@ func TestTenancyFields(t *testing.T) {
 }
 
 // TestEveryFieldDecided fails if a field of Nodes, Tenants or Pools is neither shown nor
-// hidden, such as a new field of Kubernetes or croft, or if docs/proxy.md lacks a field.
+// hidden, such as a new field of Kubernetes or croft, or if docs/how-to/proxy.md lacks a field.
 func TestEveryFieldDecided(t *testing.T) {
-	docs, err := os.ReadFile("../../docs/proxy.md")
+	docs, err := os.ReadFile("../../docs/how-to/proxy.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,13 +392,13 @@ func TestEveryFieldDecided(t *testing.T) {
 		}
 		for _, f := range c.shown {
 			if row := "| `" + f.path + "` | " + f.why + " |"; !strings.HasPrefix(f.path, "metadata.") && !strings.Contains(string(docs), row) {
-				t.Errorf("docs/proxy.md lacks the row of %s: %s", kind.Name(), row)
+				t.Errorf("docs/how-to/proxy.md lacks the row of %s: %s", kind.Name(), row)
 			}
 		}
 	}
 	for _, l := range nodeLabels {
 		if !strings.Contains(string(docs), "`"+l.path+"`") && !strings.Contains(string(docs), "`"+l.path+"…`") {
-			t.Errorf("docs/proxy.md does not name the label %s", l.path)
+			t.Errorf("docs/how-to/proxy.md does not name the label %s", l.path)
 		}
 	}
 }

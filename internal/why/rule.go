@@ -34,7 +34,7 @@ func addRule(f *catalog.Finding) *catalog.Finding {
 	if rule.Exception != "" {
 		f.Cure += fmt.Sprintf(". A platform admin allows more by `%s` of the Tenant", rule.Exception)
 	}
-	f.Link = "docs/walls.md"
+	f.Link = "docs/reference/rules.md"
 	return f
 }
 

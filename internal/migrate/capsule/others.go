@@ -10,8 +10,8 @@ import (
 // unrestricting are the kinds of Capsule that do not restrict tenants, with the remedy.
 var unrestricting = map[string]string{
 	"CapsuleConfiguration": "only Capsule reads it",
-	"GlobalProxySettings":  "croft's proxy lists cluster-scoped objects by the tenant's pools and allowances: docs/proxy.md",
-	"ProxySetting":         "croft's proxy lists cluster-scoped objects by the tenant's pools and allowances: docs/proxy.md",
+	"GlobalProxySettings":  "croft's proxy lists cluster-scoped objects by the tenant's pools and allowances: docs/how-to/proxy.md",
+	"ProxySetting":         "croft's proxy lists cluster-scoped objects by the tenant's pools and allowances: docs/how-to/proxy.md",
 	"QuantityLedger":       "only Capsule reads it",
 	"ResourcePoolClaim":    "requests a part of a ResourcePool: write the sum of the tenant's claims into its quota",
 	"RuleStatus":           "only Capsule reads it",

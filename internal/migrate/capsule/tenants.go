@@ -115,7 +115,7 @@ func readPeople(d *draft.Draft, name string, spec source.Field) {
 		}
 		kubernetes.AddSubject(d, name, owner, prefix, role, why)
 		owner.At("clusterRoles").MarkChanged(draft.TenantField(name, "access"), "%s", why)
-		owner.At("proxySettings").MarkNotKept("croft's proxy lists cluster-scoped objects by the tenant's pools and allowances: docs/proxy.md")
+		owner.At("proxySettings").MarkNotKept("croft's proxy lists cluster-scoped objects by the tenant's pools and allowances: docs/how-to/proxy.md")
 		accountBindingMarks(owner)
 	}
 	for _, b := range spec.At("additionalRoleBindings").Items() {

@@ -31,7 +31,7 @@ func ReadDomains(d *draft.Draft) {
 			accountServices(o)
 		default:
 			o.Root().MarkNotKept("croft migrate does not know the requirement of a constraint of kind %s: Gatekeeper continues to enforce it, in addition to croft's walls; "+
-				"docs/walls.md lists the requirements of the walls", o.Kind)
+				"docs/reference/rules.md lists the requirements of the walls", o.Kind)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func read(t *testing.T, content string) plan.Plan {
 	return plan.Build(e)
 }
 
-// TestExample covers the file that docs/networks.md describes.
+// TestExample covers the file that docs/how-to/networks.md describes.
 func TestExample(t *testing.T) {
 	data, err := os.ReadFile("../../../examples/networks.yaml")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/internal/wall/network"
 )
 
-// TestDefinitions tests the objects of the example in docs/networks.md. Each namespace of the
+// TestDefinitions tests the objects of the example in docs/how-to/networks.md. Each namespace of the
 // tenant must have each network, once for all zones and once for each zone.
 func TestDefinitions(t *testing.T) {
 	data, err := os.ReadFile("../../../examples/networks.yaml")

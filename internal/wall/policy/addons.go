@@ -78,7 +78,7 @@ func listClassRules() []classRule {
 				"and add no hosts, target groups and entry points",
 			[]addons.Class{addons.Text, addons.Rules, addons.OneOf, addons.Settings, addons.JSON, addons.Attributes},
 			`(variables.refused.exists(a, ` + matchClasses(listedValues) + `) ?
-				": write only the keys and values that docs/addons.md lists for it" :
+				": write only the keys and values that docs/reference/addons.md lists for it" :
 				": leave out line breaks, quotes, backslashes and the characters ; { } #, ` +
 				`and parts that add hosts, target groups, entry points or addresses") + "` + byGrant + `"`,
 			byAnnotations,
@@ -89,7 +89,7 @@ func listClassRules() []classRule {
 				"or configure a service of all tenants",
 			[]addons.Class{addons.Address, addons.Rights, addons.Never},
 			`": an add-on would act upon it with its own rights, beyond the tenant: ` +
-				`remove it (docs/addons.md gives the reason)` + byGrant + `"`,
+				`remove it (docs/reference/addons.md gives the reason)` + byGrant + `"`,
 			byAnnotations,
 		},
 	}
@@ -582,4 +582,4 @@ func matchNoLabels(on addons.Kinds) string {
 
 var labelsMessage = `"metadata.labels: " + ` + formatFirst("variables.refusedLabels", 3) + ` +
 	": an add-on would act upon it with its own rights, beyond the tenant: ` +
-	`remove it (docs/addons.md gives the reason)` + byGrant + `"`
+	`remove it (docs/reference/addons.md gives the reason)` + byGrant + `"`

@@ -28,7 +28,7 @@ const serviceAdvice = `(!has(object.metadata.labels) ? "let traffic in by an Ing
 	"gateway.networking.k8s.io/gateway-name" in object.metadata.labels ?
 		"it was created for a Gateway: use a class that creates a ClusterIP; " :
 	"serving.knative.dev/route" in object.metadata.labels ?
-		"Knative created it for a Route, and Routes do not work in a tenant's namespace (docs/addons.md); " :
+		"Knative created it for a Route, and Routes do not work in a tenant's namespace (docs/reference/addons.md); " :
 	"let traffic in by an Ingress or a route; ")`
 
 // checkServices allows only Services that are not reachable from outside of the cluster and
@@ -84,7 +84,7 @@ func checkServices() admissionpolicy.Validating {
 					`call the Service itself; tenant " +
 					params.spec.tenant + " may name hosts outside of the cluster" +
 					(has(object.metadata.labels) && "serving.knative.dev/route" in object.metadata.labels ?
-						"; Routes of Knative do not work in a tenant's namespace (docs/addons.md)" : "")`,
+						"; Routes of Knative do not work in a tenant's namespace (docs/reference/addons.md)" : "")`,
 			},
 			{
 				Name: ClusterIPRule, Says: "Services choose only addresses of the tenant's clusterIPs",
