@@ -17,7 +17,7 @@ import (
 )
 
 // testWindows measures for how long a pod of another tenant can connect while the walls or the
-// components change: a pod tries every few milliseconds. docs/walls.md has the figures. It
+// components change: a pod tries every few milliseconds. docs/explanation/walls.md has the figures. It
 // fails if a connection opens where none may, or stays open.
 func (c *cluster) testWindows(t *testing.T) {
 	const from, to = "green", "blue"
