@@ -65,9 +65,9 @@ func networkedAccount(t *testing.T) *networked {
 
 // restart is a new process: nothing is remembered.
 func (n *networked) restart() {
-	a := operator.New(n.config, n.Now)
+	a := operator.New(n.config, n.clock)
 	n.deaths = &deaths{Writer: a, networked: n}
-	n.keeper = interfaces.NewKeeper(a, n.deaths, n.Now, graced)
+	n.keeper = interfaces.NewKeeper(a, n.deaths, n.clock, graced)
 }
 
 // launchClaim is a NodeClaim whose instance was just launched.
@@ -398,10 +398,10 @@ func killedKeeper(t *testing.T, r *rand.Rand) {
 		ctx, cancel := context.WithCancel(t.Context())
 		switch r.IntN(3) {
 		case 0: // the operator dies within the pass
-			a := operator.New(n.config, n.Now)
+			a := operator.New(n.config, n.clock)
 			k := &killer{Writer: a, kill: cancel}
 			k.left.Store(1 + r.Int64N(4))
-			n.keeper = interfaces.NewKeeper(a, mortal{k}, n.Now, graced)
+			n.keeper = interfaces.NewKeeper(a, mortal{k}, n.clock, graced)
 			_, _ = n.keeper.Pass(ctx, n.wanted) // whatever it says, nobody is there to hear it
 			n.restart()
 		case 1: // an instance dies within the pass, and its claim goes at once or later
