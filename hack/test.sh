@@ -2,7 +2,7 @@
 # Runs the tests, those of the named packages with the race detector, and prints at the end
 # how long each step and the slowest tests took. `make test` names none; `make race` runs no
 # others (-only-race); `make e2e` runs the end-to-end tests of all but them (-only-e2e), those
-# that begin with sandbox.EndToEnd; `make test-all` runs all, with CROFT_TEST_ALL=1.
+# that call sandbox.EndToEnd; `make test-all` runs all, with CROFT_TEST_ALL=1.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -46,9 +46,9 @@ export GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-2GiB}
 packages() { if (($#)); then go list "$@"; fi; }
 if [ -n "$only" ]; then export CROFT_TEST_E2E=1; fi
 if [ "$only" = -only-e2e ]; then
-  mapfile -t files < <(grep -rlE '^\s+(sandbox\.)?EndToEnd\(t\)$' --include='*_test.go' .)
-  names=$(awk '/^func Test/ {sub(/\(.*/, "", $2); name = $2} /^\t+(sandbox\.)?EndToEnd\(t\)$/ {print name}' "${files[@]}" | paste -sd '|')
-  mapfile -t rest < <(dirname "${files[@]}" | sort -u | xargs go list | grep -vxF -f <(packages "${raced[@]}"))
+  found=$(go run ./hack/e2e)
+  names=$(cut -d ' ' -f 2 <<<"$found" | paste -sd '|')
+  mapfile -t rest < <(cut -d ' ' -f 1 <<<"$found" | sort -u | xargs go list | grep -vxF -f <(packages "${raced[@]}"))
   step 'end-to-end tests' tests e2e -timeout 60m -run "^($names)\$" "${rest[@]}"
   summary && exit
 fi

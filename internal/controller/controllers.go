@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -40,9 +41,10 @@ func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins,
 	var (
 		cached   = m.GetClient()
 		applier  = apply.NewCached(cached, live)
-		store    = declared.New(m.GetCache(), live)
+		clock    = clock.RealClock{}
+		store    = declared.New(m.GetCache(), live, clock)
 		recorder = m.GetEventRecorder("croft")
-		networks = nodenetworks.New(cached, live, store, recorder, plugins)
+		networks = nodenetworks.New(cached, live, store, recorder, plugins, clock)
 	)
 	for _, c := range []interface {
 		Register(context.Context, manager.Manager) error
@@ -50,13 +52,13 @@ func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins,
 		store,
 		platform.New(cached, live, applier, store, recorder),
 		pool.New(cached, live, applier, store, recorder),
-		tenant.New(cached, live, applier, store, recorder, enforcement.NewServers(live, m.GetConfig(), servers)),
+		tenant.New(cached, live, applier, store, recorder, enforcement.NewServers(live, m.GetConfig(), servers, clock), clock),
 		secondarynetwork.New(cached, store, recorder),
 		networks,
-		interfaces.New(cached, store, recorder, networks.Publish),
-		elevation.New(cached, live, store, recorder),
+		interfaces.New(cached, store, recorder, clock, networks.Publish),
+		elevation.New(cached, live, store, recorder, clock),
 		selfservice.New(cached, live, store, recorder),
-		refusedpods.New(cached),
+		refusedpods.New(cached, clock),
 	} {
 		if err := c.Register(ctx, m); err != nil {
 			return fmt.Errorf("register %T: %w", c, err)

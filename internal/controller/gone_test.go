@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -152,7 +153,7 @@ func TestNothingIsMadeForWhatIsGone(t *testing.T) {
 		names      []string
 		made       client.Object
 	}{
-		"tenants":  {tenant.New(cached, live, applier, store, recorder, nil), []string{"young", "aged"}, &corev1.Namespace{}},
+		"tenants":  {tenant.New(cached, live, applier, store, recorder, nil, clock.RealClock{}), []string{"young", "aged"}, &corev1.Namespace{}},
 		"pools":    {pool.New(cached, live, applier, store, recorder), []string{"new", "old"}, &karpenterv1.NodePool{}},
 		"platform": {platform.New(cached, live, applier, store, recorder), []string{v1alpha1.PlatformName}, nil},
 	} {
@@ -183,7 +184,7 @@ type reconciler interface {
 // storeOf returns a Store that has built the estate.
 func storeOf(t *testing.T, cached, live client.Reader) *declared.Store {
 	t.Helper()
-	store := declared.New(cached, live)
+	store := declared.New(cached, live, clock.RealClock{})
 	go func() { _ = store.Start(t.Context()) }()
 	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		return store.Current() != nil, nil

@@ -102,11 +102,10 @@ var attacksFromGit = []attackFromGit{
 	},
 }
 
-// fetchedByURL shows a limitation, not an attack that is denied: kustomize fetches the URLs
-// in a kustomization.yaml, and --no-remote-bases does not prevent that
-// (kustomize-controller 1.9.6). docs/how-to/gitops.md describes it. kustomize does not build a
-// remote repository, and a fetched file is applied with the deployer's rights.
-func fetchedByURL(git *repository) {
+// remoteBases fails if kustomize builds on another repository, or if a file that a
+// kustomization.yaml names by URL is applied in another tenant's namespace. Flux may fetch
+// URLs or refuse them; docs/how-to/gitops.md describes the version that was observed.
+func remoteBases(git *repository) {
 	url, err := git.cluster.Git("bases")
 	if err != nil {
 		git.Fatal(err)
@@ -118,16 +117,9 @@ func fetchedByURL(git *repository) {
 	git.applied("Failed", "fs-security-constraint")
 	git.explains("shop", "kustomization/croft-app", "flux-outside", "")
 
-	git.push(built("resources: [\"" + git.server.URL + "/mine.git?ref=main\"]\n"))
-	git.applied("Failed", "kustomize build failed")
-	if !git.askedFor("/mine.git/info/refs") {
-		git.Error("kustomize-controller does not fetch remote bases any more: say so in docs/how-to/gitops.md")
-	}
-
 	git.serve("/remote.yaml", []byte(fmt.Sprintf(settings, "remote", ", namespace: bank")))
 	git.push(built("resources: [\"" + git.server.URL + "/remote.yaml\"]\n"))
-	git.applied("Ready", "Applied revision")
-	git.inNamespace("shop", "remote", true)
+	git.applied("Ready or Failed", "")
 	git.inNamespace("bank", "remote", false)
 }
 
@@ -175,11 +167,12 @@ func platformsAccount(git *repository) {
 // second.
 const long = 15 * time.Second
 
-// hundredThousand shows a limitation, not an attack that is denied: kustomize-controller
-// builds one Kustomization at a time, in time that grows with the square of the number of
-// objects, and neither Flux nor croft limits it. One tenant's 100,000 objects delay the
-// other tenants' pushes. docs/how-to/gitops.md describes this and the remedy: remove the source
-// from the tenant and restart kustomize-controller.
+// hundredThousand fails if `croft why` does not explain a push that waits for the large push
+// of another tenant, or if the remedy in docs/how-to/gitops.md does not end the wait: remove the
+// source from the tenant, and restart kustomize-controller. Both depend on a limitation of
+// kustomize-controller: it builds one Kustomization at a time, in time that grows with the
+// square of the number of objects. If Flux lifts it, the test fails, since the entry
+// flux-build-waits of the catalogue is then out of date.
 func hundredThousand(git *repository, other *clone) {
 	var all strings.Builder
 	for i := range 100_000 {
@@ -196,7 +189,7 @@ func hundredThousand(git *repository, other *clone) {
 	// Pushes are still applied until the build is fully under way.
 	pushes, since := 0, time.Time{}
 	waits := git.fluxObject(gitops.Kustomization, "bank", "croft-app")
-	git.eventually("a push of another tenant waits for it", func() string {
+	git.eventually("a push of another tenant waits for it; if it never does, correct flux-build-waits and docs/gitops.md", func() string {
 		if message := git.conditionOf(git.kustomization, "Reconciling").Message; !strings.Contains(message, building+git.revision) {
 			return "the build is over: " + message
 		}

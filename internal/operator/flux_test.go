@@ -33,10 +33,9 @@ const settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s%s}\ndata:
 
 // TestFlux pushes manifests to tenants' sources, and the real kustomize-controller applies
 // them. Permitted manifests are applied, attacks from Git are denied, and `croft why` names
-// the cause. The test also covers the attacks that succeed; docs/how-to/gitops.md lists them. It
-// belongs to the third tier (make test-all) and needs `make flux`. The team bank pushes
-// with git to the sandbox's Git server. For the team shop the test serves the artifacts
-// itself, because git cannot write some of the attacks.
+// the cause. The test belongs to the third tier (make test-all) and needs `make flux`. The
+// team bank pushes with git to the sandbox's Git server. For the team shop the test serves
+// the artifacts itself, because git cannot write some of the attacks.
 func TestFlux(t *testing.T) {
 	sandbox.Thorough(t)
 	f := newField(t, sandbox.WithControllers, sandbox.Flux)
@@ -82,7 +81,7 @@ func TestFlux(t *testing.T) {
 	git.applied("Ready", "Applied revision")
 	f.explains("shop", "kustomization/croft-app", "", "")
 
-	fetchedByURL(git)
+	remoteBases(git)
 	keysOfOthers(git)
 	platformsAccount(git)
 	hundredThousand(git, pushed)
@@ -110,7 +109,6 @@ type repository struct {
 	server                *httptest.Server
 	mu                    sync.Mutex
 	served                map[string][]byte
-	asked                 []string // paths
 	revision              string
 }
 
@@ -120,7 +118,6 @@ func newRepository(f *field, source *unstructured.Unstructured) *repository {
 	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.mu.Lock()
 		content, ok := r.served[req.URL.Path]
-		r.asked = append(r.asked, req.URL.Path)
 		r.mu.Unlock()
 		if !ok {
 			http.NotFound(w, req)
@@ -130,13 +127,6 @@ func newRepository(f *field, source *unstructured.Unstructured) *repository {
 	}))
 	f.Cleanup(r.server.Close)
 	return r
-}
-
-// askedFor reports whether a client has requested a path.
-func (r *repository) askedFor(path string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Contains(r.asked, path)
 }
 
 func (r *repository) serve(path string, content []byte) {
@@ -188,7 +178,8 @@ func (r *repository) push(files map[string]string, links ...tar.Header) {
 	}
 }
 
-// applied waits until the last push was applied, or has failed, with a message.
+// applied waits until the last push has an outcome, "Ready" or "Failed", with a message. The
+// outcome "Ready or Failed" accepts both.
 func (r *repository) applied(outcome, says string) {
 	r.Helper()
 	r.eventually("the Kustomization "+outcome, func() string {
@@ -204,9 +195,9 @@ func (r *repository) applied(outcome, says string) {
 				continue
 			}
 			message := fmt.Sprint(c["message"])
-			want := map[string]string{"Ready": "True", "Failed": "False"}[outcome]
+			got := map[any]string{"True": "Ready", "False": "Failed"}[c["status"]]
 			// Flux sets the attempted revision only after it has found the path in it.
-			if (attempted == r.revision || c["reason"] == "ArtifactFailed") && c["status"] == want && strings.Contains(message, says) {
+			if (attempted == r.revision || c["reason"] == "ArtifactFailed") && got != "" && strings.Contains(outcome, got) && strings.Contains(message, says) {
 				return ""
 			}
 			return fmt.Sprintf("attempted %s, want %s; Ready=%v: %s", attempted, r.revision, c["status"], message)

@@ -3,7 +3,6 @@ package operator_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -19,45 +18,45 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// TestQuotaConflicts counts how often the API server gives up on a ResourceQuota that
+// BenchmarkQuotaConflicts counts how often the API server gives up on a ResourceQuota that
 // changes concurrently, and returns a conflict to a client. This happens without croft,
 // too: kube-controller-manager recounts after each deletion. croft adds writes when it
-// moves shares. The same clients measure both cases in turn.
-//
-// It takes minutes. Set CROFT_CONFLICTS=1 to run it.
-func TestQuotaConflicts(t *testing.T) {
-	if os.Getenv("CROFT_CONFLICTS") == "" {
-		t.Skip("set CROFT_CONFLICTS=1 to count conflicts")
-	}
-	f := newField(t, sandbox.WithControllers)
+// moves shares. The same clients measure both cases in turn. It takes minutes.
+func BenchmarkQuotaConflicts(b *testing.B) {
+	f := newField(b, sandbox.WithControllers)
 	stop := f.operate()
-	defer func() { stop() }()
+	defer stop()
 	f.create(platform(), pool("apps"))
-	idle := busy(t)
+	idle := busy(b)
 	defer idle()
-	var sums [2]tally
-	for round := range rounds {
-		plain := []string{fmt.Sprintf("plain-%d-a", round), fmt.Sprintf("plain-%d-b", round)}
-		for _, name := range plain {
+	var plain, moving tally
+	round := 0
+	for b.Loop() {
+		round++
+		names := []string{fmt.Sprintf("plain-%d-a", round), fmt.Sprintf("plain-%d-b", round)}
+		for _, name := range names {
 			f.create(namespace(name), &corev1.ResourceQuota{
 				ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "plain"}, Spec: corev1.ResourceQuotaSpec{Hard: amounts("configmaps", "1000", "pods", "1000", "requests.cpu", "500")},
 			})
 		}
-		moving := shared(fmt.Sprintf("moving-%d", round), []string{fmt.Sprintf("moving-%d-a", round), fmt.Sprintf("moving-%d-b", round)},
+		tenant := shared(fmt.Sprintf("moving-%d", round), []string{fmt.Sprintf("moving-%d-a", round), fmt.Sprintf("moving-%d-b", round)},
 			amounts("configmaps", "1000", "pods", "1000", "requests.cpu", "500"))
-		f.create(moving)
-		f.untouched(moving)
-		f.load(plain, &sums[0])
-		f.load(moving.Spec.Namespaces, &sums[1])
-		f.Logf("round %d\nplain: %v\ncroft: %v", round, &sums[0], &sums[1])
+		f.create(tenant)
+		f.untouched(tenant)
+		f.load(names, &plain)
+		f.load(tenant.Spec.Namespaces, &moving)
+		f.Logf("round %d\nplain: %v\ncroft: %v", round, &plain, &moving)
+	}
+	b.ReportMetric(plain.countConflicts(), "conflicts/1000-plain")
+	b.ReportMetric(moving.countConflicts(), "conflicts/1000-croft")
+	if moving.moves.Load() == 0 {
+		b.Error("croft moved no share, so there is nothing to compare")
 	}
 }
 
-const rounds = 3
-
 // busy keeps every core busy until idle is called.
-func busy(t *testing.T) (idle func()) {
-	ctx, cancel := context.WithCancel(t.Context())
+func busy(b *testing.B) (idle func()) {
+	ctx, cancel := context.WithCancel(b.Context())
 	var all sync.WaitGroup
 	for range 2 * runtime.NumCPU() {
 		all.Go(func() {
@@ -80,6 +79,11 @@ type tally struct {
 func (c *tally) String() string {
 	return fmt.Sprintf("%d created, %d conflicts, %d refused, %d writes of croft to ResourceQuotas, %s",
 		c.created.Load(), c.conflicts.Load(), c.refused.Load(), c.moves.Load(), c.took.Round(time.Millisecond))
+}
+
+// countConflicts returns the number of conflicts for 1,000 created objects.
+func (c *tally) countConflicts() float64 {
+	return 1000 * float64(c.conflicts.Load()) / float64(c.created.Load())
 }
 
 // load runs 64 clients that fill one namespace with ConfigMaps, then the other, and delete

@@ -7,6 +7,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -14,6 +15,55 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 )
+
+func driftPutBack(f *field) {
+	shop := tenant("shop", "")
+	f.ready(shop)
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "croft-isolation"}}
+	f.patch(policy, `{"spec":{"ingress":[{}]}}`)
+	f.eventually("the open rule to go", func() string {
+		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(policy), policy); err != nil {
+			return err.Error()
+		}
+		if len(policy.Spec.Ingress) == 1 && len(policy.Spec.Ingress[0].From) == 0 {
+			return "still open"
+		}
+		return ""
+	})
+	f.event(shop, "PutBack", "NetworkPolicy shop/croft-isolation, which was changed by somebody")
+
+	f.delete(policy)
+	f.eventually("the policy to come back", func() string {
+		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(policy), policy); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+
+	// Drift of cluster-wide objects is repaired, too.
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "croft-viewer"}}
+	f.patch(role, `{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`)
+	f.eventually("the role to be put back", func() string {
+		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(role), role); err != nil {
+			return err.Error()
+		}
+		if len(role.Rules) == 1 {
+			return "still everything"
+		}
+		return ""
+	})
+	nodePool := &karpenterv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "apps"}}
+	f.patch(nodePool, `{"spec":{"template":{"spec":{"taints":[]}}}}`)
+	f.eventually("the taints to be put back", func() string {
+		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(nodePool), nodePool); err != nil {
+			return err.Error()
+		}
+		if len(nodePool.Spec.Template.Spec.Taints) == 0 {
+			return "still none"
+		}
+		return ""
+	})
+}
 
 // repairsReported deletes and changes many objects at once. Each repair must be reported by
 // an event, a log line and a metric.

@@ -20,23 +20,24 @@ import (
 func TestOverBefore(t *testing.T) {
 	rules := longRules(v1alpha1.EgressOpen)
 	policies := policiesOf(t, calicoPlatform(t))
-	object := func(content string, edits ...func(map[string]any)) func() *unstructured.Unstructured {
-		return func() *unstructured.Unstructured {
+	object := func(content string, edits ...func(map[string]any)) func(*testing.T) *unstructured.Unstructured {
+		return func(t *testing.T) *unstructured.Unstructured {
 			u := dress(&unstructured.Unstructured{Object: map[string]any{}})
 			u.SetAnnotations(nil)
 			u.SetFinalizers(nil)
 			for _, part := range strings.Fields(content) {
 				switch field, n, _ := strings.Cut(part, "="); field {
 				case "peers":
-					set(u, []any{map[string]any{"from": entriesOf(n, `{"podSelector": {}}`)}}, "spec", "ingress")
+					set(t, u, []any{map[string]any{"from": entriesOf(t, n, `{"podSelector": {}}`)}}, "spec", "ingress")
 				case "hosts":
-					set(u, entriesOf(n, `{"host": "h%d.shop.example.org"}`), "spec", "rules")
+					set(t, u, entriesOf(t, n, `{"host": "h%d.shop.example.org"}`), "spec", "rules")
 				case "finalizers":
-					set(u, entriesOf(n, `"example.org/f-%d"`), "metadata", "finalizers")
+					set(t, u, entriesOf(t, n, `"example.org/f-%d"`), "metadata", "finalizers")
 				case "tolerations":
-					set(u, entriesOf(n, `{"key": "node.kubernetes.io/c-%d"}`), "spec", "tolerations")
-					set(u, entriesOf("1", `{"name": "main", "image": "registry.example.org/shop/app", "imagePullPolicy": "Always"}`), "spec", "containers")
-					set(u, "shop", "spec", "nodeSelector", "node-restriction.kubernetes.io/croft-pool")
+					set(t, u, entriesOf(t, n, `{"key": "node.kubernetes.io/c-%d"}`), "spec", "tolerations")
+					set(t, u, entriesOf(t, "1", `{"name": "main", "image": "registry.example.org/shop/app", "imagePullPolicy": "Always"}`), "spec", "containers")
+				default:
+					t.Fatalf("%s: there is no such field", part)
 				}
 			}
 			for _, edit := range edits {
@@ -62,7 +63,7 @@ func TestOverBefore(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, policy, resource string
-		was, is                func() *unstructured.Unstructured
+		was, is                func(*testing.T) *unstructured.Unstructured
 		// by is the rule that refuses the request, or "" if none does.
 		by string
 	}{
@@ -88,7 +89,7 @@ func TestOverBefore(t *testing.T) {
 			i := slices.IndexFunc(policies, func(l looked) bool { return l.name == c.policy && l.rules != nil })
 			l := policies[i]
 			l.at[0].Resource = c.resource
-			got := l.judge.judge(t, l.requests(0, c.is(), c.was()), rules)
+			got := l.judge.judge(t, l.requests(0, c.is(t), c.was(t)), rules)
 			if c.by == "" && (len(got.refusals) > 0 || len(got.errs) > 0) || c.by != "" && !got.refusedBy(c.by) {
 				t.Errorf("%s should refuse it, and this is what came: %v %v", fmt.Sprintf("%q", c.by), got.refusals, got.errs)
 			}
@@ -96,16 +97,25 @@ func TestOverBefore(t *testing.T) {
 	}
 }
 
-func set(u *unstructured.Unstructured, value any, path ...string) {
-	_ = unstructured.SetNestedField(u.Object, value, path...)
+func set(t *testing.T, u *unstructured.Unstructured, value any, path ...string) {
+	t.Helper()
+	if err := unstructured.SetNestedField(u.Object, value, path...); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // entriesOf returns a list of count copies of the sample, with %d replaced by the index.
-func entriesOf(count, sample string) []any {
-	n, _ := strconv.Atoi(count)
+func entriesOf(t *testing.T, count, sample string) []any {
+	t.Helper()
+	n, err := strconv.Atoi(count)
+	if err != nil {
+		t.Fatal(err)
+	}
 	all := make([]any, n)
 	for i := range all {
-		_ = yaml.Unmarshal([]byte(strings.ReplaceAll(sample, "%d", strconv.Itoa(i))), &all[i])
+		if err := yaml.Unmarshal([]byte(strings.ReplaceAll(sample, "%d", strconv.Itoa(i))), &all[i]); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return all
 }

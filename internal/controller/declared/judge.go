@@ -62,7 +62,7 @@ func (s *Store) confirmProblems(ctx context.Context, next *Snapshot) (publish, w
 	confirmed := s.confirmed
 	if !next.HasPlatform || !isSubset(problems, confirmed) {
 		var d *manifest.Declaration
-		if d, err = readDeclaration(ctx, s.live); err == nil {
+		if d, err = readDeclaration(ctx, s.live, s.clock.Now()); err == nil {
 			live := buildSnapshot(d)
 			if live.HasPlatform && !next.HasPlatform {
 				return false, false, nil

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -34,6 +35,7 @@ const longestDelay = 30 * time.Second
 type Store struct {
 	// cached has one informer for each kind. live reads from the API server.
 	cached, live client.Reader
+	clock        clock.WithDelayedExecution
 	// dirty contains a token if declared objects have changed since the last build.
 	dirty chan struct{}
 
@@ -42,7 +44,7 @@ type Store struct {
 	confirmed map[objectProblem]bool
 	delay     time.Duration
 	// ending fires when the next access ends.
-	ending *time.Timer
+	ending clock.Timer
 
 	mu        sync.Mutex
 	current   *Snapshot
@@ -52,8 +54,8 @@ type Store struct {
 
 // New returns a Store that reads from a cache. It confirms problems with the API server
 // before it reports an object as invalid.
-func New(cached, live client.Reader) *Store {
-	return &Store{cached: cached, live: live, dirty: make(chan struct{}, 1), listeners: map[Kind][]func(string){}}
+func New(cached, live client.Reader, clock clock.WithDelayedExecution) *Store {
+	return &Store{cached: cached, live: live, clock: clock, dirty: make(chan struct{}, 1), listeners: map[Kind][]func(string){}}
 }
 
 // Register adds the Store to the manager.
@@ -149,7 +151,7 @@ func (s *Store) Start(ctx context.Context) error {
 // objects are not confirmed, it schedules a retry with back-off.
 func (s *Store) rebuild(ctx context.Context) error {
 	whole := false
-	d, err := readDeclaration(ctx, s.cached)
+	d, err := readDeclaration(ctx, s.cached, s.clock.Now())
 	if err == nil {
 		next := buildSnapshot(d)
 		var publish bool
@@ -162,7 +164,7 @@ func (s *Store) rebuild(ctx context.Context) error {
 		s.delay = 0
 		return nil
 	}
-	time.AfterFunc(s.delay, s.markDirty)
+	s.clock.AfterFunc(s.delay, s.markDirty)
 	s.delay = min(max(2*s.delay, window), longestDelay)
 	return err
 }
@@ -177,7 +179,7 @@ func (s *Store) rebuildAt(end time.Time) {
 		s.ending.Stop()
 	}
 	if !end.IsZero() {
-		s.ending = time.AfterFunc(min(time.Until(end), longestWait), s.markDirty)
+		s.ending = s.clock.AfterFunc(min(end.Sub(s.clock.Now()), longestWait), s.markDirty)
 	}
 }
 
@@ -200,7 +202,7 @@ func (s *Store) publishSnapshot(next *Snapshot) {
 // readDeclaration lists all declared objects. A list from the cache shares the cache's objects, which
 // readers of an estate must not change. Kinds with references are listed before the kinds
 // that they refer to, so that a referenced object that exists is listed, too.
-func readDeclaration(ctx context.Context, reader client.Reader) (*manifest.Declaration, error) {
+func readDeclaration(ctx context.Context, reader client.Reader, now time.Time) (*manifest.Declaration, error) {
 	var (
 		platforms v1alpha1.PlatformList
 		pools     v1alpha1.PoolList
@@ -215,7 +217,7 @@ func readDeclaration(ctx context.Context, reader client.Reader) (*manifest.Decla
 	}
 	return &manifest.Declaration{
 		Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items,
-		Requests: requests.Items, Now: time.Now(),
+		Requests: requests.Items, Now: now,
 	}, nil
 }
 

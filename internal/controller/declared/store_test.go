@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -59,7 +60,7 @@ func TestOnlyAWholeEstateIsJudged(t *testing.T) {
 		}
 	}
 	cached := &late{Reader: live, pools: &v1alpha1.PoolList{}, platforms: &v1alpha1.PlatformList{}}
-	store := New(cached, live)
+	store := New(cached, live, clock.RealClock{})
 	build := func() *Snapshot {
 		t.Helper()
 		if err := store.rebuild(t.Context()); err != nil {

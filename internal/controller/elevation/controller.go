@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,11 +43,12 @@ type Controller struct {
 	applier  *apply.Applier
 	declared *declared.Store
 	recorder events.EventRecorder
+	clock    clock.PassiveClock
 }
 
 // New returns a Controller. cached is the manager's client.
-func New(cached, live client.Client, d *declared.Store, r events.EventRecorder) *Controller {
-	return &Controller{cached, live, apply.New(live), d, r}
+func New(cached, live client.Client, d *declared.Store, r events.EventRecorder, clock clock.PassiveClock) *Controller {
+	return &Controller{cached, live, apply.New(live), d, r, clock}
 }
 
 // Register adds the controller to the manager. At the operator's start, the controller also
@@ -79,18 +81,19 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	} else if err != nil {
 		return reconcile.Result{}, c.withdrawAccess(ctx, account)
 	}
-	if !time.Now().Before(computeExpiry(e)) {
+	now := c.clock.Now()
+	if !now.Before(computeExpiry(e)) {
 		return reconcile.Result{}, c.deleteRecord(ctx, e, account)
 	}
 	switch e.Status.Phase {
 	case v1alpha1.ElevationEnded, v1alpha1.ElevationRefused:
 		if bindings, err := c.listBindings(ctx, account); err != nil || len(bindings) == 0 {
-			return reconcile.Result{RequeueAfter: time.Until(computeExpiry(e))}, err
+			return reconcile.Result{RequeueAfter: computeExpiry(e).Sub(now)}, err
 		}
-		return reconcile.Result{RequeueAfter: time.Until(computeExpiry(e))}, c.withdrawAccess(ctx, account)
+		return reconcile.Result{RequeueAfter: computeExpiry(e).Sub(now)}, c.withdrawAccess(ctx, account)
 	case v1alpha1.ElevationPending:
 	case v1alpha1.ElevationActive:
-		if time.Now().Before(e.Status.Until.Time) {
+		if now.Before(e.Status.Until.Time) {
 			break
 		}
 		return reconcile.Result{}, c.endElevation(ctx, e, account, "its duration has passed")
@@ -98,14 +101,14 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	platform, tenant := c.findTenant(e.Namespace)
 	if tenant == nil {
 		// The tenant is invalid, or not yet declared. Nothing is granted or ended early.
-		return reconcile.Result{RequeueAfter: computeRequeueDelay(e)}, nil
+		return reconcile.Result{RequeueAfter: computeRequeueDelay(e, now)}, nil
 	}
 	if e.Status.Phase == v1alpha1.ElevationActive {
 		if platform.Elevation == nil {
 			return reconcile.Result{}, c.endElevation(ctx, e, account, "platform.elevation was removed")
 		}
 		_, err := c.applier.Apply(ctx, elevation.Bindings(e, tenant.Namespaces)...)
-		return reconcile.Result{RequeueAfter: computeRequeueDelay(e)}, err
+		return reconcile.Result{RequeueAfter: computeRequeueDelay(e, now)}, err
 	}
 	if e.Status.Phase == "" {
 		if others, err := c.countDecided(ctx, e.Spec.RequestedBy, tenant.Namespaces); err != nil {
@@ -114,9 +117,9 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, c.dropRequest(ctx, e, fmt.Sprintf("deleted: a person may have at most %d elevations within 30 days in tenant %s", room, tenant.Name))
 		}
 	}
-	verdict, why := decideRequest(e, platform, time.Now())
+	verdict, why := decideRequest(e, platform, now)
 	if verdict != v1alpha1.ElevationActive {
-		return reconcile.Result{RequeueAfter: computeRequeueDelay(e)}, c.writeDecision(ctx, e, v1alpha1.ElevationStatus{Phase: verdict, Message: why})
+		return reconcile.Result{RequeueAfter: computeRequeueDelay(e, now)}, c.writeDecision(ctx, e, v1alpha1.ElevationStatus{Phase: verdict, Message: why})
 	}
 	return reconcile.Result{}, c.grantElevation(ctx, e, account)
 }
@@ -133,11 +136,11 @@ func (c *Controller) findTenant(namespace string) (*estate.Platform, *estate.Ten
 
 // computeRequeueDelay returns the time until the next reconcile of an elevation: its end, or a minute if
 // that is earlier, because the Platform may change.
-func computeRequeueDelay(e *v1alpha1.Elevation) time.Duration {
+func computeRequeueDelay(e *v1alpha1.Elevation, now time.Time) time.Duration {
 	if e.Status.Until == nil {
 		return time.Minute
 	}
-	return min(time.Minute, time.Until(e.Status.Until.Time))
+	return min(time.Minute, e.Status.Until.Sub(now))
 }
 
 // grantElevation issues the token, and records it before it creates any binding. If recording fails,
@@ -147,7 +150,7 @@ func (c *Controller) grantElevation(ctx context.Context, e *v1alpha1.Elevation, 
 		return err
 	}
 	lifetime := e.Spec.Duration.Duration - elevation.Leeway
-	now := time.Now()
+	now := c.clock.Now()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(lifetime.Seconds()))}}
 	if err := c.live.SubResource("token").Create(ctx, elevation.Account(account), request); err != nil {
 		return fmt.Errorf("request a token: %w", err)

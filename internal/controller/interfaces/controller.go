@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -48,6 +49,7 @@ type Controller struct {
 	client   client.Client
 	declared *declared.Store
 	recorder events.EventRecorder
+	clock    clock.PassiveClock
 	// publish receives the interfaces of all claims that are complete, by UID.
 	publish func(map[string][]secondary.NodeNetwork)
 
@@ -65,8 +67,8 @@ type Controller struct {
 
 // New returns a Controller. c is the manager's client. publish is called after each read of
 // the account with the claims that have all their interfaces.
-func New(c client.Client, d *declared.Store, r events.EventRecorder, publish func(map[string][]secondary.NodeNetwork)) *Controller {
-	return &Controller{client: c, declared: d, recorder: r, publish: publish, waiting: map[string]bool{}}
+func New(c client.Client, d *declared.Store, r events.EventRecorder, clock clock.PassiveClock, publish func(map[string][]secondary.NodeNetwork)) *Controller {
+	return &Controller{client: c, declared: d, recorder: r, clock: clock, publish: publish, waiting: map[string]bool{}}
 }
 
 // whole is the single request for all interfaces.
@@ -93,10 +95,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if snapshot == nil || snapshot.Platform == nil {
 		return reconcile.Result{}, nil
 	}
-	if early := gap - time.Since(c.last); early > 0 {
+	if early := gap - c.clock.Since(c.last); early > 0 {
 		return reconcile.Result{RequeueAfter: early}, nil
 	}
-	c.last = time.Now()
+	c.last = c.clock.Now()
 	return c.reconcileInterfaces(ctx, snapshot)
 }
 
@@ -124,7 +126,7 @@ func (c *Controller) reconcileInterfaces(ctx context.Context, snapshot *declared
 		return reconcile.Result{}, fmt.Errorf("list NodeClaims: %w", err)
 	}
 	if c.keeper == nil {
-		if c.keeper, err = newKeeper(ctx); err != nil {
+		if c.keeper, err = newKeeper(ctx, c.clock); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
@@ -150,11 +152,11 @@ func (c *Controller) reconcileInterfaces(ctx context.Context, snapshot *declared
 
 // newKeeper returns a Keeper with the role of the operator's service account, in the
 // operator's region.
-func newKeeper(ctx context.Context) (*Keeper, error) {
+func newKeeper(ctx context.Context, clock clock.PassiveClock) (*Keeper, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithEC2IMDSRegion())
 	if err != nil {
 		return nil, fmt.Errorf("the configuration for AWS: %w", err)
 	}
-	a := account.New(cfg, time.Now)
-	return NewKeeper(a, a, time.Now, Grace), nil
+	a := account.New(cfg, clock)
+	return NewKeeper(a, a, clock, Grace), nil
 }

@@ -66,7 +66,7 @@ const (
 // It reports whether some were deferred.
 func (k *Keeper) executePlan(ctx context.Context, p *attach.Plan) (later bool) {
 	steps := k.listSteps(p)
-	now := k.now()
+	now := k.clock.Now()
 	k.forgetFailures(steps)
 	k.sortSteps(steps)
 	slots := make(chan struct{}, together)
@@ -127,7 +127,7 @@ func (k *Keeper) createInterface(ctx context.Context, c attach.Create) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if old, known := k.fresh[key]; !known || old.ID != n.ID {
-		k.fresh[key] = createdInterface{n, k.now()}
+		k.fresh[key] = createdInterface{n, k.clock.Now()}
 	}
 	log.FromContext(ctx).Info("created a network interface", "interface", n.ID, "network", c.Network, "nodeclaim", c.Claim.Name)
 	return nil
@@ -211,7 +211,7 @@ func (k *Keeper) recordResult(ctx context.Context, s step, err error) {
 		f := k.failing[s.key]
 		pause := min(firstRetry<<min(f.times, 10), lastRetry)
 		f.times++
-		f.last, f.until = k.now(), k.now().Add(pause/2+rand.N(pause/2+1))
+		f.last, f.until = k.clock.Now(), k.clock.Now().Add(pause/2+rand.N(pause/2+1))
 		f.Failure = Failure{s.what, s.network, account.Code(err), err}
 		k.failing[s.key] = f
 		if f.times == 1 {

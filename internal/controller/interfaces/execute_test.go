@@ -3,15 +3,15 @@ package interfaces
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/smithy-go"
+	"k8s.io/utils/clock"
 )
 
 // TestSort fails if the steps that nodes wait for do not come first, or if steps whose
 // calls were throttled do not come last within their rank until they are no longer planned.
 func TestSort(t *testing.T) {
-	k := NewKeeper(nil, nil, time.Now, Grace)
+	k := NewKeeper(nil, nil, clock.RealClock{}, Grace)
 	steps := []step{
 		{key: "goes", rank: goWith}, {key: "refused", rank: uncheck}, {key: "check", rank: uncheck},
 		{key: "create", rank: creating}, {key: "attach", rank: attaching},

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -61,7 +62,7 @@ const (
 type Keeper struct {
 	reader Reader
 	writer Writer
-	now    func() time.Time
+	clock  clock.PassiveClock
 	grace  time.Duration
 
 	orphans map[string]time.Time
@@ -82,10 +83,10 @@ type createdInterface struct {
 	made time.Time
 }
 
-// NewKeeper returns a Keeper. grace is Grace, except in tests. now is the clock.
-func NewKeeper(r Reader, w Writer, now func() time.Time, grace time.Duration) *Keeper {
+// NewKeeper returns a Keeper. grace is Grace, except in tests.
+func NewKeeper(r Reader, w Writer, clock clock.PassiveClock, grace time.Duration) *Keeper {
 	return &Keeper{
-		reader: r, writer: w, now: now, grace: grace, limits: map[string]int{}, taken: map[string][]int{},
+		reader: r, writer: w, clock: clock, grace: grace, limits: map[string]int{}, taken: map[string][]int{},
 		attempts: map[string]int{}, fresh: map[string]createdInterface{}, failing: map[string]recentFailure{}, throttled: map[string]bool{},
 	}
 }
@@ -104,7 +105,7 @@ type Result struct {
 
 // Pass reads the account, and makes the calls that are possible now.
 func (k *Keeper) Pass(ctx context.Context, w Wanted) (*Result, error) {
-	began := k.now()
+	began := k.clock.Now()
 	s, err := k.readState(ctx, w)
 	if err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func (k *Keeper) Pass(ctx context.Context, w Wanted) (*Result, error) {
 	r := &Result{Plan: plan, Attached: attach.ListAttached(s)}
 	later := k.executePlan(ctx, plan)
 	r.Failures = k.listFailures()
-	r.Next = max(gap, k.computeDelay(plan, later)-k.now().Sub(began))
+	r.Next = max(gap, k.computeDelay(plan, later)-k.clock.Since(began))
 	return r, ctx.Err()
 }
 
@@ -127,7 +128,7 @@ func (k *Keeper) readState(ctx context.Context, w Wanted) (*attach.State, error)
 	}
 	s := &attach.State{
 		Cluster: w.Cluster, Networks: w.Networks, Pools: w.Pools, Claims: w.Claims, Interfaces: k.addCreated(w, interfaces),
-		Phases: map[string]attach.Phase{}, Taken: k.taken, Attempts: k.attempts, Limits: k.limits, Orphans: k.orphans, Grace: k.grace, Now: k.now(),
+		Phases: map[string]attach.Phase{}, Taken: k.taken, Attempts: k.attempts, Limits: k.limits, Orphans: k.orphans, Grace: k.grace, Now: k.clock.Now(),
 	}
 	ids := k.findUncertainInstances(s)
 	if len(ids) == 0 {
@@ -200,7 +201,7 @@ func (k *Keeper) addCreated(w Wanted, shown []attach.Interface) []attach.Interfa
 		switch {
 		case seen[f.ID] || !claims[f.Tags[attach.ClaimTag]]:
 			delete(k.fresh, key)
-		case k.now().Sub(f.made) > unseen:
+		case k.clock.Since(f.made) > unseen:
 			delete(k.fresh, key)
 			k.attempts[key]++
 		default:
@@ -227,7 +228,7 @@ func (k *Keeper) computeDelay(p *attach.Plan, later bool) time.Duration {
 	}
 	next := resync
 	for _, since := range p.Orphans {
-		next = min(next, max(pace, since.Add(k.grace).Sub(k.now())))
+		next = min(next, max(pace, since.Add(k.grace).Sub(k.clock.Now())))
 	}
 	return next
 }

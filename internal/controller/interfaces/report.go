@@ -149,7 +149,7 @@ func (c *Controller) emitAttached(list []karpenterv1.NodeClaim, r *Result) {
 }
 
 func (c *Controller) reportAttached(n *karpenterv1.NodeClaim) {
-	took := time.Since(getLaunchTime(n))
+	took := c.clock.Since(getLaunchTime(n))
 	pool := n.Labels[karpenterv1.NodePoolLabelKey]
 	attachSeconds.WithLabelValues(pool).Observe(took.Seconds())
 	event.Emit(c.recorder, n, corev1.EventTypeNormal, "NetworksAttached", "Attach",

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -63,7 +64,7 @@ type Controller struct {
 	live     client.Reader
 	declared *declared.Store
 	recorder events.EventRecorder
-	now      func() time.Time
+	clock    clock.PassiveClock
 
 	late *watch.Late
 	// needs selects the DaemonSets that a node needs. sets watches them.
@@ -86,8 +87,8 @@ type Controller struct {
 
 // New returns a Controller. cached is the manager's client, live a client that reads from
 // the API server.
-func New(cached client.Client, live client.Reader, d *declared.Store, r events.EventRecorder, needs secondary.Plugins) *Controller {
-	return &Controller{client: cached, live: live, declared: d, recorder: r, needs: needs, now: time.Now}
+func New(cached client.Client, live client.Reader, d *declared.Store, r events.EventRecorder, needs secondary.Plugins, clock clock.PassiveClock) *Controller {
+	return &Controller{client: cached, live: live, declared: d, recorder: r, needs: needs, clock: clock}
 }
 
 // whole is the single request for all nodes.
@@ -241,7 +242,7 @@ func (c *Controller) reportRelease(s *observation) {
 	if s.gaveUp || s.claim == nil {
 		return
 	}
-	stood := c.now().Sub(s.node.CreationTimestamp.Time)
+	stood := c.clock.Since(s.node.CreationTimestamp.Time)
 	networksSeconds.WithLabelValues(s.pool).Observe(stood.Seconds())
 	event.Emit(c.recorder, s.claim, corev1.EventTypeNormal, "NetworksReady", "Release",
 		fmt.Sprintf("the node's secondary networks are ready, and it accepts pods, %s after it was registered", stood.Round(100*time.Millisecond)))

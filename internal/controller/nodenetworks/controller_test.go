@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -134,7 +135,7 @@ func TestPass(t *testing.T) {
 		}}).Build()
 	recorder := events.NewFakeRecorder(10)
 	controller := &Controller{
-		client: c, recorder: recorder, now: func() time.Time { return born.Add(7 * time.Second) },
+		client: c, recorder: recorder, clock: clocktesting.NewFakePassiveClock(born.Add(7 * time.Second)),
 		needs: secondary.Plugins{Namespace: "kube-system", Labels: byName}, rules: serves(nil),
 	}
 	pools := map[string]bool{"telco": true}

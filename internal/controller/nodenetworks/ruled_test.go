@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -40,7 +41,7 @@ func TestRuled(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(known).WithStatusSubresource(s.node, s.claim).WithObjects(s.node, s.claim, rule).Build()
 	recorder := events.NewFakeRecorder(10)
 	controller := &Controller{
-		client: c, recorder: recorder, now: func() time.Time { return born.Add(7 * time.Second) }, rules: serves{nodes.ReadinessRule},
+		client: c, recorder: recorder, clock: clocktesting.NewFakePassiveClock(born.Add(7 * time.Second)), rules: serves{nodes.ReadinessRule},
 		attached: map[string][]secondary.NodeNetwork{"u1": networks},
 	}
 	pass := func() *corev1.Node {

@@ -93,7 +93,7 @@ func (c *Controller) writeCondition(ctx context.Context, node *corev1.Node, v no
 	if before == v {
 		return node, nil
 	}
-	now := metav1.NewTime(c.now())
+	now := metav1.NewTime(c.clock.Now())
 	condition := map[string]any{
 		"type": v1alpha1.ConditionPodNetworksReady, "status": v.holds, "reason": v.reason, "message": v.message, "lastHeartbeatTime": now,
 	}

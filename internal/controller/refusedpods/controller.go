@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,11 +37,14 @@ const pause = 10 * time.Second
 // Controller counts refused workloads. client reads from an indexed cache.
 type Controller struct {
 	client client.Client
+	clock  clock.PassiveClock
 	status *status.Writer
 }
 
 // New returns a Controller. cached is the manager's client.
-func New(cached client.Client) *Controller { return &Controller{cached, status.NewWriter(cached)} }
+func New(cached client.Client, clock clock.PassiveClock) *Controller {
+	return &Controller{cached, clock, status.NewWriter(cached)}
+}
 
 // Events selects the events with the reason of refusals, and reduces them to the necessary
 // fields. Tenants may write as many such events as etcd stores. Each costs the cache about
@@ -115,7 +119,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	now := time.Now()
+	now := c.clock.Now()
 	refused, err := c.listRefused(ctx, req.Name, now)
 	if err != nil {
 		return reconcile.Result{}, err

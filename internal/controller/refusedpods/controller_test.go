@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -24,9 +25,12 @@ func refusedEvent(namespace, workload, component string, ago time.Duration) *cor
 		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: workload},
 		InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: workload, UID: types.UID(namespace + workload)},
 		Reason:         "FailedCreate", Source: corev1.EventSource{Component: component},
-		LastTimestamp: metav1.NewTime(time.Now().Add(-ago)), Message: `Error creating: pods "a" is forbidden: no`,
+		LastTimestamp: metav1.NewTime(now.Add(-ago)), Message: `Error creating: pods "a" is forbidden: no`,
 	}
 }
+
+// now is the time of the controller's clock.
+var now = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 
 // TestReconcile checks a tenant's count, and how often its status is written.
 func TestReconcile(t *testing.T) {
@@ -41,7 +45,7 @@ func TestReconcile(t *testing.T) {
 			writes++
 			return c.SubResource(sub).Patch(ctx, o, p, opts...)
 		}}).Build()
-	reconciler := New(c)
+	reconciler := New(c, clocktesting.NewFakePassiveClock(now))
 	for _, step := range []struct {
 		name   string
 		events []*corev1.Event

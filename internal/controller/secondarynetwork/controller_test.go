@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -68,7 +69,7 @@ func newWard(t *testing.T) *ward {
 			w.writes++
 			return c.SubResource(sub).Patch(ctx, o, p, options...)
 		}}).Build()
-	store := declared.New(w.Client, w.Client)
+	store := declared.New(w.Client, w.Client, clock.RealClock{})
 	go func() { _ = store.Start(t.Context()) }()
 	if err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		return store.Current() != nil, nil

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -50,6 +51,7 @@ type Controller struct {
 	live     client.Reader
 	declared *declared.Store
 	recorder events.EventRecorder
+	clock    clock.PassiveClock
 	memory   *memory
 	retries  *outcome.Retries
 	status   *status.Writer
@@ -65,11 +67,11 @@ type Controller struct {
 
 // New returns a Controller. cached is the manager's client, live a client that reads
 // from the API server. servers have to confirm a tenant's rules.
-func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder, servers *enforcement.Servers) *Controller {
+func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder, servers *enforcement.Servers, clock clock.WithDelayedExecution) *Controller {
 	return &Controller{
-		client: cached, live: live, declared: d, recorder: r, memory: newMemory(), retries: outcome.NewRetries("tenant"), status: status.NewWriter(cached),
+		client: cached, live: live, declared: d, recorder: r, clock: clock, memory: newMemory(), retries: outcome.NewRetries("tenant"), status: status.NewWriter(cached),
 		applier:  a,
-		quota:    quota.New(cached, live),
+		quota:    quota.New(cached, live, clock),
 		probe:    enforcement.New(cached, servers),
 		deletion: deletion{live, apply.New(live)},
 	}
@@ -221,7 +223,7 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 		seen.reason = v1alpha1.ReasonNotEnforcedYet
 		seen.why = "the quota is not in force yet, so the tenant's people have no access yet: kube-controller-manager has not counted the usage in " +
 			strings.Join(division.Uncounted, ", ")
-		return reconcile.Result{RequeueAfter: seen.getProbeDelay()}, nil
+		return reconcile.Result{RequeueAfter: seen.getProbeDelay(c.clock.Now())}, nil
 	}
 	// The status may lack the engine although the walls were observed to be enforced: that
 	// write may have failed or lost a race.
@@ -242,7 +244,7 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	}
 	c.memory.remember(tenant.Name, wallState{revision: seen.entry.Revision, enforced: seen.enforced})
 	if !seen.enforced {
-		return reconcile.Result{RequeueAfter: seen.getProbeDelay()}, nil
+		return reconcile.Result{RequeueAfter: seen.getProbeDelay(c.clock.Now())}, nil
 	}
 	return after, nil
 }

@@ -131,11 +131,11 @@ const (
 
 // getProbeDelay returns the time until the next probe. It grows with the time since the first
 // probe failed.
-func (s *observation) getProbeDelay() time.Duration {
+func (s *observation) getProbeDelay(now time.Time) time.Duration {
 	if s.since.IsZero() {
 		return patienceLeast
 	}
-	return min(max(time.Since(s.since)/4, patienceLeast), patienceMost)
+	return min(max(now.Sub(s.since)/4, patienceLeast), patienceMost)
 }
 
 // notEnforcedSince returns when the tenant's walls were first found not to be enforced.

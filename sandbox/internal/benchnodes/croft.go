@@ -7,6 +7,8 @@ import (
 	"maps"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"croft.dev/croft/internal/controller/interfaces"
 	operator "croft.dev/croft/internal/controller/interfaces/account"
 	"croft.dev/croft/internal/secondary/attach"
@@ -22,8 +24,8 @@ type croft struct {
 }
 
 func newCroft(w *world) *croft {
-	a := operator.New(w.config, time.Now)
-	return &croft{w, interfaces.NewKeeper(a, a, time.Now, interfaces.Grace)}
+	a := operator.New(w.config, clock.RealClock{})
+	return &croft{w, interfaces.NewKeeper(a, a, clock.RealClock{}, interfaces.Grace)}
 }
 
 // run makes passes, as the controller does, until all claims have all their interfaces and

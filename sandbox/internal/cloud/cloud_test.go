@@ -42,6 +42,8 @@ func (c *clock) Now() time.Time {
 	return c.now
 }
 
+func (c *clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
 func (c *clock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -66,9 +66,9 @@ func networkedAccount(t *testing.T) *networked {
 
 // restart replaces the keeper, as a new process of the operator does: it has no state.
 func (n *networked) restart() {
-	a := operator.New(n.config, n.Now)
+	a := operator.New(n.config, n.clock)
 	n.deaths = &deaths{Writer: a, networked: n}
-	n.keeper = interfaces.NewKeeper(a, n.deaths, n.Now, graced)
+	n.keeper = interfaces.NewKeeper(a, n.deaths, n.clock, graced)
 }
 
 // launchClaim launches an instance, and adds its NodeClaim.
@@ -399,11 +399,11 @@ func killedKeeper(t *testing.T, r *rand.Rand) {
 		ctx, cancel := context.WithCancel(t.Context())
 		switch r.IntN(3) {
 		case 0: // the operator dies within the pass
-			a := operator.New(n.config, n.Now)
+			a := operator.New(n.config, n.clock)
 			k := &killer{Writer: a, kill: cancel}
 			k.left.Store(1 + r.Int64N(4))
-			n.keeper = interfaces.NewKeeper(a, mortal{k}, n.Now, graced)
-			_, _ = n.keeper.Pass(ctx, n.wanted) // the result dies with the operator
+			n.keeper = interfaces.NewKeeper(a, mortal{k}, n.clock, graced)
+			_, _ = n.keeper.Pass(ctx, n.wanted) // whatever it says, nobody is there to hear it
 			n.restart()
 		case 1: // an instance dies within the pass, and its claim goes at once or later
 			n.deaths.soon(1+r.Int64N(4), r.IntN(2) == 0)

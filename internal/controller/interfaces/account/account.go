@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
+	"k8s.io/utils/clock"
 
 	"croft.dev/croft/internal/secondary/attach"
 )
@@ -40,10 +41,10 @@ type calls struct {
 }
 
 // New returns the Account of an SDK configuration. The SDK does not retry: failed calls are
-// planned again, and one limiter applies to all calls. now is the limiter's clock.
-func New(cfg aws.Config, now func() time.Time) *Account {
+// planned again, and one limiter applies to all calls.
+func New(cfg aws.Config, clock clock.PassiveClock) *Account {
 	c := ec2.NewFromConfig(cfg, func(o *ec2.Options) { o.Retryer = aws.NopRetryer{} })
-	return &Account{limiter: newLimiter(now), windows: newWindows(), calls: calls{
+	return &Account{limiter: newLimiter(clock), windows: newWindows(), calls: calls{
 		instances: c.DescribeInstances, types: c.DescribeInstanceTypes, interfaces: c.DescribeNetworkInterfaces,
 		create: c.CreateNetworkInterface, attach: c.AttachNetworkInterface, modify: c.ModifyNetworkInterfaceAttribute, remove: c.DeleteNetworkInterface,
 	}}

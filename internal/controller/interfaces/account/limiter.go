@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"croft.dev/croft/internal/metric"
@@ -48,7 +49,7 @@ const (
 
 // limiter keeps the calls of each action below EC2's limits.
 type limiter struct {
-	now func() time.Time
+	clock clock.PassiveClock
 
 	mu      sync.Mutex
 	actions map[string]*bucket
@@ -66,8 +67,8 @@ type bucket struct {
 	saved time.Time
 }
 
-func newLimiter(now func() time.Time) *limiter {
-	return &limiter{now: now, actions: map[string]*bucket{}}
+func newLimiter(clock clock.PassiveClock) *limiter {
+	return &limiter{clock: clock, actions: map[string]*bucket{}}
 }
 
 func (l *limiter) getBucket(action string) *bucket {
@@ -90,7 +91,7 @@ func (l *limiter) getBucket(action string) *bucket {
 func (l *limiter) takeToken(action string, again bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b, now := l.getBucket(action), l.now()
+	b, now := l.getBucket(action), l.clock.Now()
 	switch {
 	case now.Before(b.until):
 		return false
@@ -110,7 +111,7 @@ func (l *limiter) takeToken(action string, again bool) bool {
 func (l *limiter) recordResult(action string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b, now := l.getBucket(action), l.now()
+	b, now := l.getBucket(action), l.clock.Now()
 	switch {
 	case !IsThrottled(err):
 		b.refused = 0

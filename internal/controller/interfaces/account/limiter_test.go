@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aws/smithy-go"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 var (
@@ -13,12 +14,9 @@ var (
 	errBroken  = errors.New("connection reset")
 )
 
-// clock is a clock that tests advance.
-type clock struct{ now time.Time }
-
-func (c *clock) Now() time.Time { return c.now }
-
-func newClock() *clock { return &clock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)} }
+func newClock() *clocktesting.FakeClock {
+	return clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+}
 
 // allowed returns how many consecutive calls are allowed.
 func allowed(l *limiter, action string) (n int) {
@@ -30,7 +28,7 @@ func allowed(l *limiter, action string) (n int) {
 
 func TestLimiter(t *testing.T) {
 	c := newClock()
-	l := newLimiter(c.Now)
+	l := newLimiter(c)
 	if got := allowed(l, "CreateNetworkInterface"); got != 50 {
 		t.Errorf("%d changes at once", got)
 	}
@@ -40,7 +38,7 @@ func TestLimiter(t *testing.T) {
 	if got := allowed(l, "AttachNetworkInterface"); got != 50 {
 		t.Errorf("%d changes of another kind at once", got)
 	}
-	c.now = c.now.Add(2 * time.Second)
+	c.Step(2 * time.Second)
 	if got := allowed(l, "CreateNetworkInterface"); got != 10 {
 		t.Errorf("%d changes after two seconds", got)
 	}
@@ -48,7 +46,7 @@ func TestLimiter(t *testing.T) {
 
 func TestLimiterLearns(t *testing.T) {
 	c := newClock()
-	l := newLimiter(c.Now)
+	l := newLimiter(c)
 	l.takeToken("CreateNetworkInterface", false)
 	for range 20 { // concurrent calls are throttled together, which counts once
 		l.recordResult("CreateNetworkInterface", errRefused)
@@ -59,18 +57,18 @@ func TestLimiterLearns(t *testing.T) {
 	if !l.takeToken("AttachNetworkInterface", false) {
 		t.Error("another action is held up, too")
 	}
-	c.now = c.now.Add(firstPause + firstPause/2)
+	c.Step(firstPause + firstPause/2)
 	if got := allowed(l, "CreateNetworkInterface"); got > 1 {
 		t.Errorf("%d at once, of a bucket that was empty", got)
 	}
-	c.now = c.now.Add(4 * time.Second)
+	c.Step(4 * time.Second)
 	if got := allowed(l, "CreateNetworkInterface"); got < 8 || got > 11 {
 		t.Errorf("%d in four seconds, and half the pace are 10", got)
 	}
 	for range 200 {
 		l.recordResult("CreateNetworkInterface", nil)
 	}
-	c.now = c.now.Add(4 * time.Second)
+	c.Step(4 * time.Second)
 	if got := allowed(l, "CreateNetworkInterface"); got != 20 {
 		t.Errorf("%d in four seconds, after many that went well", got)
 	}
@@ -80,15 +78,15 @@ func TestLimiterLearns(t *testing.T) {
 // than others, or if other calls take its tokens.
 func TestLimiterSparesRefusedCalls(t *testing.T) {
 	c := newClock()
-	l := newLimiter(c.Now)
+	l := newLimiter(c)
 	allowed(l, "CreateNetworkInterface")
 	again := func() bool { return l.takeToken("CreateNetworkInterface", true) }
-	c.now = c.now.Add(time.Second) // five more
+	c.Step(time.Second) // five more
 	if !again() || again() {
 		t.Error("two calls that were refused before cost more than five tokens, and one does not")
 	}
 	for range 3 {
-		c.now = c.now.Add(100 * time.Millisecond)
+		c.Step(100 * time.Millisecond)
 		if l.takeToken("CreateNetworkInterface", false) {
 			t.Error("another call takes the tokens that are put by")
 		}
@@ -102,10 +100,10 @@ func TestLimiterSparesRefusedCalls(t *testing.T) {
 // calls are throttled, or if other errors count.
 func TestLimiterHasAFloor(t *testing.T) {
 	c := newClock()
-	l := newLimiter(c.Now)
+	l := newLimiter(c)
 	for range 50 {
 		l.recordResult("CreateNetworkInterface", errRefused)
-		c.now = c.now.Add(2 * lastPause)
+		c.Step(2 * lastPause)
 	}
 	if got := allowed(l, "CreateNetworkInterface"); got != 16 {
 		t.Errorf("%d in 32 s, at the slowest pace", got)

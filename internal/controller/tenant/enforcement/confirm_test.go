@@ -16,6 +16,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -150,7 +151,7 @@ func TestConfirm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &Servers{live: current(), listAt: time.Now(), answered: test.answered}
+				s := &Servers{live: current(), clock: clock.RealClock{}, listAt: time.Now(), answered: test.answered}
 				for i, f := range test.servers {
 					s.listed = append(s.listed, server{string(rune('a' + i)), f})
 				}

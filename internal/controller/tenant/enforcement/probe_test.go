@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,7 +58,7 @@ func TestCheck(t *testing.T) {
 	tenant, applier := e.Tenants[0], apply.New(admin)
 	platform, walls := wall.PlatformObjects(&e.Platform), wall.TenantObjects(&e.Platform, tenant)
 
-	probe := enforcement.New(admin, enforcement.NewServers(admin, cluster.Config, nil))
+	probe := enforcement.New(admin, enforcement.NewServers(admin, cluster.Config, nil, clock.RealClock{}))
 	await := func(want string) {
 		t.Helper()
 		var why string
@@ -119,15 +120,15 @@ func TestCheck(t *testing.T) {
 	if err := admin.Create(t.Context(), nowhere()); err != nil {
 		t.Fatal(err)
 	}
-	probe = enforcement.New(admin, enforcement.NewServers(admin, cluster.Config, nil))
+	probe = enforcement.New(admin, enforcement.NewServers(admin, cluster.Config, nil, clock.RealClock{}))
 	await("")
 	if caveat := probe.Caveat(); !strings.Contains(caveat, "one API server confirmed the rules") {
 		t.Errorf("API servers that cannot be reached are not reported: %q", caveat)
 	}
-	probe = enforcement.New(admin, enforcement.NewServers(admin, cluster.Config, []string{"192.0.2.1:443", "192.0.2.2:443"}))
+	probe = enforcement.New(admin, enforcement.NewServers(admin, cluster.Config, []string{"192.0.2.1:443", "192.0.2.2:443"}, clock.RealClock{}))
 	await("API server 192.0.2.1:443 does not answer")
 
-	probe = enforcement.New(admin, enforcement.NewServers(admin, cluster.Config, nil))
+	probe = enforcement.New(admin, enforcement.NewServers(admin, cluster.Config, nil, clock.RealClock{}))
 	unruled := map[string]any{}
 	for key := range admissionpolicy.BuildAnnotations(v1alpha1.TenantRulesSpec{}) {
 		unruled[key] = nil

@@ -12,6 +12,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -34,6 +35,7 @@ const (
 type Servers struct {
 	live   client.Client
 	config *rest.Config
+	clock  clock.PassiveClock
 	// given are configured addresses, which replace the cluster's list.
 	given []string
 
@@ -54,15 +56,15 @@ type server struct {
 
 // NewServers returns the API servers at the given addresses (HOST:PORT), or, if none
 // are given, the API servers that the cluster lists. live reads from the API server that config names.
-func NewServers(live client.Client, config *rest.Config, given []string) *Servers {
-	return &Servers{live: live, config: config, given: given}
+func NewServers(live client.Client, config *rest.Config, given []string, clock clock.PassiveClock) *Servers {
+	return &Servers{live: live, config: config, given: given, clock: clock}
 }
 
 // list returns the API servers if there are several.
 func (s *Servers) list(ctx context.Context) ([]server, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.listAt) < listedFor {
+	if s.clock.Since(s.listAt) < listedFor {
 		return s.listed, nil
 	}
 	addresses := s.given
@@ -84,7 +86,7 @@ func (s *Servers) list(ctx context.Context) ([]server, error) {
 			listed = append(listed, found)
 		}
 	}
-	s.listed, s.listAt = listed, time.Now()
+	s.listed, s.listAt = listed, s.clock.Now()
 	return listed, nil
 }
 
@@ -134,7 +136,7 @@ func listAddresses(slice *discoveryv1.EndpointSlice) []string {
 func (s *Servers) areUnreachable() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.answered && time.Since(s.unreachableAt) < unreachableFor
+	return !s.answered && s.clock.Since(s.unreachableAt) < unreachableFor
 }
 
 // recordAnswer records whether an API server answered, and returns areUnreachable. Configured
@@ -142,7 +144,7 @@ func (s *Servers) areUnreachable() bool {
 func (s *Servers) recordAnswer(answered bool) bool {
 	s.mu.Lock()
 	if s.answered = s.answered || answered; !s.answered && len(s.given) == 0 {
-		s.unreachableAt = time.Now()
+		s.unreachableAt = s.clock.Now()
 	}
 	s.mu.Unlock()
 	return s.areUnreachable()

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"croft.dev/croft/internal/quotaplan"
 	"croft.dev/croft/internal/refusals"
@@ -18,16 +19,17 @@ type demand struct {
 	// share is the share that the namespace needs for the object.
 	share        corev1.ResourceList
 	first, until time.Time
-	forget       *time.Timer
+	forget       clock.Timer
 }
 
 // recordRefusal remembers an object's refusal until its controller has had time to retry, and then
 // calls expired. It reports whether the demand counts.
-func (q *Quota) recordRefusal(e *corev1.Event, now time.Time, expired func()) bool {
+func (q *Quota) recordRefusal(e *corev1.Event, expired func()) bool {
 	refusal, ok := quotaplan.ParseRefusal(e.Message)
 	if !ok || !refusals.IsGenuine(e) {
 		return false
 	}
+	now := q.clock.Now()
 	first, last := refusals.FindObservedSpan(e, now)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -51,7 +53,7 @@ func (q *Quota) recordRefusal(e *corev1.Event, now time.Time, expired func()) bo
 	}
 	d := &demand{share: refusal.Demand(), first: first, until: until}
 	namespace, uid := e.Namespace, e.InvolvedObject.UID
-	d.forget = time.AfterFunc(until.Sub(now), func() {
+	d.forget = q.clock.AfterFunc(until.Sub(now), func() {
 		q.forgetDemand(namespace, uid, d)
 		expired()
 	})

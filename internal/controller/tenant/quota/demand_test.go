@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // refusedEvent returns the event of a controller that may not create a pod with so much
@@ -40,9 +41,9 @@ func TestDemandsCountForAWhile(t *testing.T) {
 		{"since for ever", -1 << 62, 0, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			q := New(nil, nil)
+			q := New(nil, nil, clocktesting.NewFakeClock(now))
 			e := refusedEvent("web", "2", now.Add(test.first), now.Add(test.last))
-			if got := q.recordRefusal(e, now, func() {}); got != test.counts || len(q.listDemands("shop")) > 0 != got {
+			if got := q.recordRefusal(e, func() {}); got != test.counts || len(q.listDemands("shop")) > 0 != got {
 				t.Errorf("it counts: %v; want %v", got, test.counts)
 			}
 			for _, d := range q.demands["shop"] {
@@ -58,10 +59,11 @@ func TestDemandsCountForAWhile(t *testing.T) {
 // TestForgedDemands tests that only refusals count that Kubernetes' controllers report.
 func TestForgedDemands(t *testing.T) {
 	for _, component := range []string{"", "web", "replicaset-controller-x", "kubelet"} {
-		q, now := New(nil, nil), time.Now()
+		now := time.Now()
+		q := New(nil, nil, clocktesting.NewFakeClock(now))
 		e := refusedEvent("web", "2", now, now)
 		e.Source.Component = component
-		if q.recordRefusal(e, now, func() {}) || len(q.listDemands("shop")) > 0 {
+		if q.recordRefusal(e, func() {}) || len(q.listDemands("shop")) > 0 {
 			t.Errorf("an event of %q counts", component)
 		}
 	}
@@ -69,10 +71,11 @@ func TestForgedDemands(t *testing.T) {
 
 // TestDemandsAreFew expects one demand per object, and the limit per namespace.
 func TestDemandsAreFew(t *testing.T) {
-	q, now := New(nil, nil), time.Now()
+	now := time.Now()
+	q := New(nil, nil, clocktesting.NewFakeClock(now))
 	for i := range 3 * perNamespace {
-		q.recordRefusal(refusedEvent(fmt.Sprint("job-", i), "2", now, now), now, func() {})
-		q.recordRefusal(refusedEvent("web", fmt.Sprint(i), now, now), now, func() {})
+		q.recordRefusal(refusedEvent(fmt.Sprint("job-", i), "2", now, now), func() {})
+		q.recordRefusal(refusedEvent("web", fmt.Sprint(i), now, now), func() {})
 	}
 	if n := len(q.listDemands("shop")); n != perNamespace {
 		t.Errorf("%d demands are remembered", n)
@@ -89,19 +92,18 @@ func TestDemandsAreFew(t *testing.T) {
 // TestDemandsAreForgotten tests the reconcile after a demand has expired: other namespaces
 // may then get its share.
 func TestDemandsAreForgotten(t *testing.T) {
-	q, now := New(nil, nil), time.Now()
-	forgotten := make(chan struct{})
-	// A demand counts for a minute after its last event.
-	last := now.Add(100*time.Millisecond - time.Minute)
-	if !q.recordRefusal(refusedEvent("web", "2", last, last), now, func() { close(forgotten) }) {
+	now := clocktesting.NewFakeClock(time.Now())
+	q, forgotten := New(nil, nil, now), false
+	if !q.recordRefusal(refusedEvent("web", "2", now.Now(), now.Now()), func() { forgotten = true }) {
 		t.Fatal("it does not count")
 	}
-	select {
-	case <-forgotten:
-	case <-time.After(time.Minute):
-		t.Fatal("it is not forgotten")
+	// A demand counts for a minute after its last event.
+	now.Step(59 * time.Second)
+	if forgotten || len(q.listDemands("shop")) == 0 {
+		t.Error("it is forgotten too early")
 	}
-	if all := q.listDemands("shop"); len(all) > 0 {
+	now.Step(time.Second)
+	if all := q.listDemands("shop"); !forgotten || len(all) > 0 {
 		t.Errorf("%v still counts", all)
 	}
 }

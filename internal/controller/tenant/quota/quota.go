@@ -25,6 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -37,6 +38,7 @@ import (
 type Quota struct {
 	cached client.Client
 	live   client.Reader
+	clock  clock.WithDelayedExecution
 
 	mu sync.Mutex
 	// sharing are the tenants with more than one namespace, by name. Their use is
@@ -49,9 +51,9 @@ type Quota struct {
 }
 
 // New returns a Quota. cached reads from an indexed cache, live from the API server.
-func New(cached client.Client, live client.Reader) *Quota {
+func New(cached client.Client, live client.Reader, clock clock.WithDelayedExecution) *Quota {
 	return &Quota{
-		cached: cached, live: live,
+		cached: cached, live: live, clock: clock,
 		sharing: map[string]*estate.Tenant{}, expected: map[string]bool{}, demands: map[string]map[types.UID]*demand{},
 	}
 }

@@ -50,7 +50,7 @@ type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // scheduleEvaluation evaluates a tenant after a pause, unless that is already scheduled.
 func (q *Quota) scheduleEvaluation(ctx context.Context, queue requests, name string) {
 	if q.setScheduled(name, true) {
-		time.AfterFunc(pause, func() {
+		q.clock.AfterFunc(pause, func() {
 			q.setScheduled(name, false)
 			if q.needsDivision(ctx, name) {
 				queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
@@ -72,7 +72,7 @@ func (q *Quota) RefusalHandler() handler.EventHandler {
 				q.scheduleEvaluation(ctx, queue, tenant)
 			}
 		}
-		if q.recordRefusal(e, time.Now(), look) {
+		if q.recordRefusal(e, look) {
 			look()
 		}
 	}

@@ -1,0 +1,39 @@
+package tenant
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+)
+
+// TestMemoryIsNew fails if the same condition causes two events, or a changed one none.
+func TestMemoryIsNew(t *testing.T) {
+	m := newMemory()
+	refused := metav1.Condition{Type: v1alpha1.ConditionApplied, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRejected, Message: "a"}
+	other := refused
+	other.Message = "b"
+	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRejected, Message: "a"}
+	for i, step := range []struct {
+		tenant    string
+		condition metav1.Condition
+		want      bool
+	}{
+		{"shop", refused, true},
+		{"shop", refused, false},
+		{"shop", ready, true},
+		{"bank", refused, true},
+		{"shop", other, true},
+		{"shop", refused, true},
+	} {
+		if got := m.isNew(step.tenant, step.condition); got != step.want {
+			t.Errorf("step %d: %t, want %t", i, got, step.want)
+		}
+	}
+	m.remember("shop", wallState{revision: 2, enforced: true})
+	m.forget("shop")
+	if !m.isNew("shop", refused) || m.isNew("bank", refused) || m.get("shop") != (wallState{}) {
+		t.Error("the memory of a deleted tenant remains, or that of another is lost")
+	}
+}
