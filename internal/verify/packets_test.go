@@ -73,7 +73,9 @@ func TestPackets(t *testing.T) {
 		{"open over IPv6 alone", func(container string, c connection) bool {
 			return enforced(container, c) || container == mainContainer && strings.Contains(c.address, "fd00")
 		}, []string{betweenTenants}, "tcp/[fd00::3]:8080"},
-		{"open in the first moments", func(container string, c connection) bool { return enforced(container, c) || container == firstContainer }, []string{firstMoments}, ""},
+		{"open in the first moments", func(container string, c connection) bool {
+			return enforced(container, c) || container == firstContainer
+		}, []string{firstMoments}, ""},
 		{"metadata", func(container string, c connection) bool {
 			return enforced(container, c) || container == mainContainer && c.test == toMetadata
 		}, []string{toMetadata}, "from blue to the metadata address at tcp/169.254.169.254:80: open"},
