@@ -28,13 +28,13 @@ func generate() (string, error) {
 	}
 	b.WriteString("\n## Labels\n\n| add-on | label | on | why it is refused |\n|---|---|---|---|\n")
 	for _, l := range addons.Labels(addons.Every) {
-		fmt.Fprintf(&b, "| [%s](%s) | `%s` | %s | %s |\n", l.Addon, l.Source, l.Key, formatKinds(l.On), l.Why)
+		fmt.Fprintf(&b, "| [%s](%s) | `%s` | %s | %s |\n", l.Addon, l.Source, l.Key, formatKinds(l.Kinds), l.Harm)
 	}
 	return b.String(), nil
 }
 
 func writeSection(b *strings.Builder, a *addons.Addon) {
-	fmt.Fprintf(b, "\n## %s\n\n[Documentation](%s). Read on %s.", a.Name, a.Source, formatKinds(a.On))
+	fmt.Fprintf(b, "\n## %s\n\n[Documentation](%s). Read on %s.", a.Name, a.Source, formatKinds(a.Kinds))
 	if len(a.Prefixes) > 0 {
 		fmt.Fprintf(b, " Prefixes: `%s/`.", strings.Join(a.Prefixes, "/`, `"))
 	}
@@ -44,13 +44,13 @@ func writeSection(b *strings.Builder, a *addons.Addon) {
 		if len(n.Values) > 0 {
 			class += ": " + strings.Join(n.Values, ", ")
 		}
-		why := n.Why
+		why := n.Harm
 		if n.Source != "" {
 			why += " (" + n.Source + ")"
 		}
 		fmt.Fprintf(b, "| %s | `%s` | %s |\n", class, strings.Join(n.Names, "`, `"), why)
 	}
-	rest := a.Rest
+	rest := a.DefaultClass
 	if rest == "" {
 		rest = addons.Unknown
 	}

@@ -60,10 +60,10 @@ func writeLimits(b *strings.Builder, platform v1alpha1.Platform) {
 	for _, policy := range wall.ListBoundedPolicies(all) {
 		for _, bound := range policy.Bounds {
 			of := ""
-			if bound.Of != "" {
-				of = " " + bound.Of
+			if bound.Unit != "" {
+				of = " " + bound.Unit
 			}
-			r := row{formatCode(bound.Path), fmt.Sprint(bound.Max) + of, bound.Because}
+			r := row{formatCode(bound.Path), fmt.Sprint(bound.Max) + of, bound.Reason}
 			if policies[r] == nil {
 				rows = append(rows, r)
 			}
@@ -112,11 +112,11 @@ func writeSection(b *strings.Builder, name string, rules []wall.Rule, own, all [
 		}
 		b.WriteString(header)
 		header = ""
-		rule, says := r.Name, r.Says
+		rule, says := r.Name, r.Summary
 		switch {
 		case rule == "":
 			rule = "(changes)"
-		case r.Warns:
+		case r.WarnOnly:
 			says = "warns: " + says
 		}
 		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", r.Policy, rule, escapeCell(says), formatCode(r.Exception), describeProof(r, own, all))

@@ -102,18 +102,18 @@ type Addon struct {
 	Name string
 	// Source is the address of the annotations' documentation.
 	Source string
-	// On are the kinds whose annotations the add-on reads. On other kinds they are harmless.
-	On Kinds
+	// Kinds are the kinds whose annotations the add-on reads. Kinds other kinds they are harmless.
+	Kinds Kinds
 	// Prefixes are the prefixes of its annotations, without the slash. *.example.org matches
 	// example.org and every prefix below it, and keys of these names without a slash.
 	Prefixes []string
-	// Rest is the class of annotations that Names do not list. It defaults to Unknown.
-	Rest Class
+	// DefaultClass is the class of annotations that Names do not list. It defaults to Unknown.
+	DefaultClass Class
 	// Names are the annotations that the add-on is known to read.
 	Names []Names
-	// Installs are the API groups and the controllers of IngressClasses that show that the
+	// InstalledMarkers are the API groups and the controllers of IngressClasses that show that the
 	// add-on is installed in a cluster. A group includes the groups below it.
-	Installs []string
+	InstalledMarkers []string
 }
 
 // Names are annotations of one add-on that have the same class.
@@ -122,8 +122,8 @@ type Names struct {
 	// Values are the allowed values of OneOf, the words that Hosts allows, the values of
 	// KeepsNode that do not keep a node, and the keys of Settings, JSON and Attributes.
 	Values []string
-	// Why is the harm of the annotation, and Source its reference.
-	Why, Source string
+	// Harm is the harm of the annotation, and Source its reference.
+	Harm, Source string
 	// Names are the parts of keys after the slash. A name that ends with a dot matches all
 	// names with that prefix, up to their first dot. A name that begins with a dot matches
 	// all names with that ending, from their last dot. For an add-on without a prefix, names
@@ -134,8 +134,8 @@ type Names struct {
 
 // Label is a label on which an add-on acts.
 type Label struct {
-	Addon, Key, Why, Source string
-	On                      Kinds
+	Addon, Key, Harm, Source string
+	Kinds                    Kinds
 }
 
 // externalDNS is the default prefix of external-dns.
@@ -147,8 +147,8 @@ func BuildTable(on Kinds) map[string]string {
 	table := map[string]string{}
 	for i := range catalogue {
 		a := &catalogue[i]
-		rest := a.Rest
-		if a.On&on == 0 {
+		rest := a.DefaultClass
+		if a.Kinds&on == 0 {
 			rest = Harmless // the add-on does not read them there
 		}
 		for _, prefix := range a.Prefixes {
@@ -162,7 +162,7 @@ func BuildTable(on Kinds) map[string]string {
 		}
 		for _, n := range a.Names {
 			class := formatCode(n)
-			if a.On&on == 0 {
+			if a.Kinds&on == 0 {
 				class = string(Harmless)
 			}
 			if class == string(rest) {
@@ -182,7 +182,7 @@ func ListHarmlessPrefixes(on Kinds) []string {
 	var all []string
 	for i := range catalogue {
 		a := &catalogue[i]
-		harmless := a.On&on == 0 || a.Rest == Harmless && !slices.ContainsFunc(a.Names, func(n Names) bool { return n.Class != Harmless })
+		harmless := a.Kinds&on == 0 || a.DefaultClass == Harmless && !slices.ContainsFunc(a.Names, func(n Names) bool { return n.Class != Harmless })
 		if harmless {
 			all = append(all, a.Prefixes...)
 		}
@@ -279,14 +279,14 @@ func All() []Addon {
 
 // Labels returns the labels on which an add-on acts, for the given kinds.
 func Labels(on Kinds) []Label {
-	return slices.DeleteFunc(slices.Clone(labels), func(l Label) bool { return l.On&on == 0 })
+	return slices.DeleteFunc(slices.Clone(labels), func(l Label) bool { return l.Kinds&on == 0 })
 }
 
 // FindAddon returns the add-on that an API group, or a controller of an IngressClass,
 // belongs to. It returns "" if the catalogue has none.
 func FindAddon(name string) string {
 	for i := range catalogue {
-		for _, known := range catalogue[i].Installs {
+		for _, known := range catalogue[i].InstalledMarkers {
 			if name == known || strings.HasSuffix(name, "."+known) {
 				return catalogue[i].Name
 			}

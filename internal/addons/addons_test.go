@@ -16,10 +16,10 @@ var refusing = []string{string(addons.Address), string(addons.Rights), string(ad
 // read all of these.
 func TestEveryFormOfPrefix(t *testing.T) {
 	for _, a := range addons.All() {
-		if !slices.Contains(refusing, string(a.Rest)) {
+		if !slices.Contains(refusing, string(a.DefaultClass)) {
 			continue
 		}
-		table := addons.BuildTable(a.On)
+		table := addons.BuildTable(a.Kinds)
 		for _, prefix := range a.Prefixes {
 			forms := []string{prefix}
 			if domain, below := strings.CutPrefix(prefix, "*."); below {
@@ -28,7 +28,7 @@ func TestEveryFormOfPrefix(t *testing.T) {
 			for _, form := range forms {
 				for _, key := range []string{form, form + "/pod", form + "/container.app", form + "/app", form + "/of-next-release"} {
 					if class := addons.FindClass(table, key); !slices.Contains(refusing, class) {
-						t.Errorf("%s: %s is %s, and %s is %s", a.Name, prefix, a.Rest, key, class)
+						t.Errorf("%s: %s is %s, and %s is %s", a.Name, prefix, a.DefaultClass, key, class)
 					}
 				}
 			}

@@ -26,21 +26,21 @@ type Bound struct {
 	Path string
 	// Max is the maximum number of entries.
 	Max int
-	// Because is the reason why legitimate objects have no more entries.
-	Because string
-	// Instead is the advice for users who need more entries. It defaults to "write several
+	// Reason is the reason why legitimate objects have no more entries.
+	Reason string
+	// Advice is the advice for users who need more entries. It defaults to "write several
 	// objects".
-	Instead string
+	Advice string
 	// Size is a CEL expression for the size, if it differs from the size of the field. It may
-	// use early variables, and is not evaluated for the old object. Of names the counted
+	// use early variables, and is not evaluated for the old object. Unit names the counted
 	// entries. It defaults to "entries".
-	Size, Of string
-	// Unless is an optional CEL expression that is true only for objects within the bound,
+	Size, Unit string
+	// FastPath is an optional CEL expression that is true only for objects within the bound,
 	// and that is cheaper than counting. It may use early variables, and is not evaluated for
 	// the old object.
-	Unless string
-	// Patched is set if the policy that mutates pods iterates over the list as well.
-	Patched bool
+	FastPath string
+	// UsedByPatch is set if the policy that mutates pods iterates over the list as well.
+	UsedByPatch bool
 	// Sample is one entry as JSON that is costly to evaluate and that the tenant may use,
 	// with %d for its number. An entry of a map is an object with one key. Tests fill the
 	// list with samples.
@@ -114,8 +114,8 @@ func (b Bound) buildSizeExpression(v view) string {
 
 // buildFitsExpression returns a CEL expression that is true if the object is within the bound.
 func (b Bound) buildFitsExpression(v view) string {
-	if b.Unless != "" && v != beforeView {
-		return fmt.Sprintf("(%s || %s <= %d)", b.Unless, b.buildSizeExpression(v), b.Max)
+	if b.FastPath != "" && v != beforeView {
+		return fmt.Sprintf("(%s || %s <= %d)", b.FastPath, b.buildSizeExpression(v), b.Max)
 	}
 	if b.Size != "" || strings.Contains(b.Path, "[]") {
 		return fmt.Sprintf("%s <= %d", b.buildSizeExpression(v), b.Max)
@@ -187,7 +187,7 @@ func buildExcessMessage(bounds []Bound, v view) string {
 		size := b.buildSizeExpression(v)
 		text = fmt.Sprintf("%s > %d ? %s + string(%s) + %s :\n%s", size, b.Max, Quote(b.Path+": "), size,
 			Quote(fmt.Sprintf(" %s are more than the %d that an object of a tenant may have: %s",
-				cmp.Or(b.Of, "entries"), b.Max, cmp.Or(b.Instead, "write several objects"))), text)
+				cmp.Or(b.Unit, "entries"), b.Max, cmp.Or(b.Advice, "write several objects"))), text)
 	}
 	return "(" + text + ")"
 }
@@ -237,29 +237,29 @@ func (v Validating) ListRules() []Rule {
 	if !v.HasBounds() {
 		rules := slices.Clone(v.Rules)
 		for i, r := range rules {
-			if r.Fine != "" {
-				rules[i].Holds = removeIndentation(r.Fine) + " || " + removeIndentation(r.Holds)
+			if r.FastPath != "" {
+				rules[i].Expression = removeIndentation(r.FastPath) + " || " + removeIndentation(r.Expression)
 			}
 		}
 		return rules
 	}
 	rules := []Rule{{
-		Name: BoundsRule, Says: "lists and maps are not longer than croft's policies can evaluate",
-		Holds:   "variables." + withinVariable + " || variables." + asBeforeVariable,
-		Message: buildExcessMessage(v.Bounds, v.selectView()),
+		Name: BoundsRule, Summary: "lists and maps are not longer than croft's policies can evaluate",
+		Expression: "variables." + withinVariable + " || variables." + asBeforeVariable,
+		Message:    buildExcessMessage(v.Bounds, v.selectView()),
 	}}
 	if v.ofTemplates {
 		rules = makeTemplateRules(rules)
 	}
 	for _, r := range v.Rules {
-		if r.Rare {
-			r.Holds = "(" + removeIndentation(r.Fine) + ") || " + removeIndentation(r.Holds)
+		if r.UsuallyFast {
+			r.Expression = "(" + removeIndentation(r.FastPath) + ") || " + removeIndentation(r.Expression)
 		}
-		if r.guarded = !r.Cheap; r.guarded {
-			r.Holds = "!variables." + withinVariable + " || (" + removeIndentation(r.Holds) + ")"
+		if r.guarded = !r.LoopFree; r.guarded {
+			r.Expression = "!variables." + withinVariable + " || (" + removeIndentation(r.Expression) + ")"
 		}
-		if r.Fine != "" && !r.Rare {
-			r.Holds = removeIndentation(r.Fine) + " || " + r.Holds
+		if r.FastPath != "" && !r.UsuallyFast {
+			r.Expression = removeIndentation(r.FastPath) + " || " + r.Expression
 		}
 		rules = append(rules, r)
 	}
@@ -278,9 +278,9 @@ func (v Validating) listVariables() []Variable {
 	if !v.HasBounds() {
 		if v.readsVariable(Comparable) {
 			updated := Variable{Name: comparableVariable, Expression: `request.operation == "UPDATE"`}
-			return slices.Concat(v.Early, []Variable{updated}, v.Variables)
+			return slices.Concat(v.EarlyVariables, []Variable{updated}, v.Variables)
 		}
-		return slices.Concat(v.Early, v.Variables)
+		return slices.Concat(v.EarlyVariables, v.Variables)
 	}
 	bounds := []Variable{
 		{Name: withinVariable, Expression: buildWithinExpression(v.Bounds, v.selectView())},
@@ -298,7 +298,7 @@ func (v Validating) listVariables() []Variable {
 		// Templates lead to warnings only, and are not compared with the old object.
 		bounds[1].Expression, bounds[2].Expression = "false", "false"
 	}
-	return slices.Concat(v.Early, bounds, v.Variables)
+	return slices.Concat(v.EarlyVariables, bounds, v.Variables)
 }
 
 func (v Validating) readsVariable(variable string) bool {

@@ -36,12 +36,12 @@ var (
 type Constrained struct {
 	// Kind is the kind of the constraint. In lower case it is the template's name.
 	Kind string
-	// Matches has the kinds of objects, by API group, that the policy matches.
-	Matches map[string][]string
-	// Audits is set if the policy can also evaluate stored objects. A policy that compares
+	// MatchedKinds has the kinds of objects, by API group, that the policy matches.
+	MatchedKinds map[string][]string
+	// CanAudit is set if the policy can also evaluate stored objects. A policy that compares
 	// with the old object cannot.
-	Audits bool
-	Policy Validating
+	CanAudit bool
+	Policy   Validating
 }
 
 const (
@@ -69,13 +69,13 @@ func (c Constrained) Template() client.Object {
 	}
 	for _, r := range c.Policy.ListRules() {
 		validations = append(validations, map[string]any{
-			"expression":        fmt.Sprintf("%s || (%s)", namespaceUnknown, translate(r.Holds)),
+			"expression":        fmt.Sprintf("%s || (%s)", namespaceUnknown, translate(r.Expression)),
 			"messageExpression": translate(r.buildMessageExpression()),
 		})
 	}
 	// A deletion has no object to evaluate, and an audit has no operation.
 	only := `request.operation != "DELETE"`
-	if !c.Audits {
+	if !c.CanAudit {
 		only = `request.operation in ["CREATE", "UPDATE"]`
 	}
 	u := newObject(gatekeeperTemplates.WithKind("ConstraintTemplate"), strings.ToLower(c.Kind), map[string]any{
@@ -106,8 +106,8 @@ const constraintName = "croft"
 // Constraint returns the constraint for the namespaces of all tenants.
 func (c Constrained) Constraint() client.Object {
 	var kinds []any
-	for _, group := range slices.Sorted(maps.Keys(c.Matches)) {
-		kinds = append(kinds, map[string]any{"apiGroups": []any{group}, "kinds": toAnyList(c.Matches[group])})
+	for _, group := range slices.Sorted(maps.Keys(c.MatchedKinds)) {
+		kinds = append(kinds, map[string]any{"apiGroups": []any{group}, "kinds": toAnyList(c.MatchedKinds[group])})
 	}
 	return newObject(gatekeeperConstraints.WithKind(c.Kind), constraintName, map[string]any{
 		"enforcementAction": "deny",
@@ -142,9 +142,9 @@ type Mutator struct {
 	Location string
 	// OnlyMissing leaves the field unchanged if it is set.
 	OnlyMissing bool
-	// Within is a path that must exist, so that Gatekeeper does not create the field together
+	// RequiredPath is a path that must exist, so that Gatekeeper does not create the field together
 	// with its parents. Empty requires no path.
-	Within string
+	RequiredPath string
 	// Value is assigned. Values are merged into a list.
 	Value  any
 	Values []any
@@ -164,8 +164,8 @@ func (m Mutator) Object(tenant string, namespaces []string) client.Object {
 	if m.OnlyMissing {
 		parameters["pathTests"] = []any{map[string]any{"subPath": m.Location, "condition": "MustNotExist"}}
 	}
-	if m.Within != "" {
-		parameters["pathTests"] = []any{map[string]any{"subPath": m.Within, "condition": "MustExist"}}
+	if m.RequiredPath != "" {
+		parameters["pathTests"] = []any{map[string]any{"subPath": m.RequiredPath, "condition": "MustExist"}}
 	}
 	return newObject(gatekeeperMutations.WithKind(m.Kind), shortenName("croft-"+m.Name+"."+tenant), map[string]any{
 		"applyTo": []any{map[string]any{

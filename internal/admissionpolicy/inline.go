@@ -59,7 +59,7 @@ func inlineVariables(variables []Variable, rules []Rule, few int) ([]Variable, [
 	}
 	texts := listRuleExpressions(rules)
 	for _, r := range rules {
-		texts = append(texts, r.Message, r.Fine)
+		texts = append(texts, r.Message, r.FastPath)
 	}
 	read := findReadVariables(variables, texts)
 	return slices.DeleteFunc(variables, func(v Variable) bool { return !read[v.Name] }), rules
@@ -68,7 +68,7 @@ func inlineVariables(variables []Variable, rules []Rule, few int) ([]Variable, [
 func listRuleExpressions(rules []Rule) []string {
 	all := make([]string, 0, len(rules))
 	for _, r := range rules {
-		all = append(all, r.Holds)
+		all = append(all, r.Expression)
 	}
 	return all
 }
@@ -125,7 +125,7 @@ func (v Variable) isReadOnce(variables []Variable, rules []Rule, live map[string
 		}
 	}
 	for _, r := range rules {
-		look(r.Holds)
+		look(r.Expression)
 	}
 	return reads <= few && once
 }
@@ -137,7 +137,7 @@ func (v Variable) isOutsideLoops(variables []Variable, rules []Rule) bool {
 		texts = append(texts, other.Expression)
 	}
 	for _, r := range rules {
-		texts = append(texts, r.Message, r.Fine)
+		texts = append(texts, r.Message, r.FastPath)
 	}
 	return !slices.ContainsFunc(texts, func(text string) bool {
 		return slices.ContainsFunc(v.findReads(text), func(at []int) bool { return isRepeated(text[:at[0]]) })
@@ -161,7 +161,7 @@ func (v Variable) inlineInto(variables []Variable, rules []Rule, messages bool) 
 		variables[i].Expression = write(variables[i].Expression)
 	}
 	for i := range rules {
-		rules[i].Holds, rules[i].Fine = write(rules[i].Holds), write(rules[i].Fine)
+		rules[i].Expression, rules[i].FastPath = write(rules[i].Expression), write(rules[i].FastPath)
 		if messages {
 			rules[i].Message = write(rules[i].Message)
 		}

@@ -15,46 +15,46 @@ func TestInlined(t *testing.T) {
 	}{
 		"another name is written wherever it is read": {
 			[]Variable{{"spec", "object.spec"}, {"new", `request.operation == "CREATE"`}},
-			Rule{Holds: `!variables.new || has(variables.spec.a) && variables.spec.a`, Message: `variables.spec.a`},
-			nil, Rule{Holds: `!(request.operation == "CREATE") || has(object.spec.a) && object.spec.a`, Message: `object.spec.a`},
+			Rule{Expression: `!variables.new || has(variables.spec.a) && variables.spec.a`, Message: `variables.spec.a`},
+			nil, Rule{Expression: `!(request.operation == "CREATE") || has(object.spec.a) && object.spec.a`, Message: `object.spec.a`},
 		},
 		"what is read once is written there": {
 			[]Variable{{"a", "object.a + 1"}, {"b", "variables.a + 2"}},
-			Rule{Holds: "variables.b > 3"}, nil, Rule{Holds: "((object.a + 1) + 2) > 3"},
+			Rule{Expression: "variables.b > 3"}, nil, Rule{Expression: "((object.a + 1) + 2) > 3"},
 		},
 		"what is read twice stays": {
 			[]Variable{{"a", "object.a + 1"}},
-			Rule{Holds: "variables.a > 3 || variables.a < 2"}, []Variable{{"a", "object.a + 1"}}, Rule{Holds: "variables.a > 3 || variables.a < 2"},
+			Rule{Expression: "variables.a > 3 || variables.a < 2"}, []Variable{{"a", "object.a + 1"}}, Rule{Expression: "variables.a > 3 || variables.a < 2"},
 		},
 		"what a loop reads stays": {
 			[]Variable{{"a", "object.a + 1"}},
-			Rule{Holds: `object.list.all(i, i != ")" && i in variables.a)`}, []Variable{{"a", "object.a + 1"}}, Rule{Holds: `object.list.all(i, i != ")" && i in variables.a)`},
+			Rule{Expression: `object.list.all(i, i != ")" && i in variables.a)`}, []Variable{{"a", "object.a + 1"}}, Rule{Expression: `object.list.all(i, i != ")" && i in variables.a)`},
 		},
 		"what is looped over is written there": {
 			[]Variable{{"a", "object.a + []"}},
-			Rule{Holds: `variables.a.all(i, i)`}, nil, Rule{Holds: `(object.a + []).all(i, i)`},
+			Rule{Expression: `variables.a.all(i, i)`}, nil, Rule{Expression: `(object.a + []).all(i, i)`},
 		},
 		"a message's variable is written into it": {
 			[]Variable{{"a", "object.a + 1"}},
-			Rule{Holds: "variables.a > 3", Message: `string(variables.a) + string(variables.a)`},
-			nil, Rule{Holds: "(object.a + 1) > 3", Message: `string((object.a + 1)) + string((object.a + 1))`},
+			Rule{Expression: "variables.a > 3", Message: `string(variables.a) + string(variables.a)`},
+			nil, Rule{Expression: "(object.a + 1) > 3", Message: `string((object.a + 1)) + string((object.a + 1))`},
 		},
 		"but not into its loops": {
 			[]Variable{{"a", "object.a + 1"}},
-			Rule{Holds: "variables.a > 3", Message: `object.list.map(i, i + variables.a)`},
-			[]Variable{{"a", "object.a + 1"}}, Rule{Holds: "(object.a + 1) > 3", Message: `object.list.map(i, i + variables.a)`},
+			Rule{Expression: "variables.a > 3", Message: `object.list.map(i, i + variables.a)`},
+			[]Variable{{"a", "object.a + 1"}}, Rule{Expression: "(object.a + 1) > 3", Message: `object.list.map(i, i + variables.a)`},
 		},
 		"a tenant's rules are written twice": {
 			[]Variable{{"rulesA", "object.a + 1"}},
-			Rule{Holds: "variables.rulesA > 3 || variables.rulesA < 2"}, nil, Rule{Holds: "(object.a + 1) > 3 || (object.a + 1) < 2"},
+			Rule{Expression: "variables.rulesA > 3 || variables.rulesA < 2"}, nil, Rule{Expression: "(object.a + 1) > 3 || (object.a + 1) < 2"},
 		},
 		"an optional field is written wherever it is read": {
 			[]Variable{{"a", "has(object.a.b) ? object.a.b : {}"}, {"c", "has(object.a.b) ? object.a.c : {}"}},
-			Rule{Holds: `"k" in variables.a && "k" in variables.c && "l" in variables.a && "l" in variables.c`},
+			Rule{Expression: `"k" in variables.a && "k" in variables.c && "l" in variables.a && "l" in variables.c`},
 			[]Variable{{"c", "has(object.a.b) ? object.a.c : {}"}},
-			Rule{Holds: `"k" in (has(object.a.b) ? object.a.b : {}) && "k" in variables.c && "l" in (has(object.a.b) ? object.a.b : {}) && "l" in variables.c`},
+			Rule{Expression: `"k" in (has(object.a.b) ? object.a.b : {}) && "k" in variables.c && "l" in (has(object.a.b) ? object.a.b : {}) && "l" in variables.c`},
 		},
-		"what nobody reads is left out": {[]Variable{{"a", "object.a + 1"}}, Rule{Holds: "true"}, nil, Rule{Holds: "true"}},
+		"what nobody reads is left out": {[]Variable{{"a", "object.a + 1"}}, Rule{Expression: "true"}, nil, Rule{Expression: "true"}},
 	} {
 		left, rules := inlineVariables(c.variables, []Rule{c.rule}, 2)
 		if len(left) != len(c.left) || len(left) > 0 && !equality.Semantic.DeepEqual(left, c.left) {

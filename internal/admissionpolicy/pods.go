@@ -24,9 +24,9 @@ const (
 // parts are merged: a pod passes one policy that mutates it and one that validates it.
 type Pods struct {
 	// Bounds are the maximum numbers of entries of each list that an expression iterates
-	// over. Early are the variables that they use: see Validating.
-	Bounds []Bound
-	Early  []Variable
+	// over. EarlyVariables are the variables that they use: see Validating.
+	Bounds         []Bound
+	EarlyVariables []Variable
 	// Variables are for the rules. They may use the variables that the policies define:
 	//   - new: whether the pod is being created
 	//   - spec and annotations of the pod or the template
@@ -40,12 +40,12 @@ type Pods struct {
 	// PodRules apply to pods only, and TemplateRules to templates only.
 	PodRules, TemplateRules []Rule
 	// PatchVariables and Patch mutate a new pod, and new ephemeral containers: see Mutating.
-	// Says describes the mutation. Done is true if a new pod needs no mutation, as far as the
-	// pod itself shows: it can use the object, but neither rules nor variables. If Done is
+	// PatchSummary describes the mutation. SkipPatch is true if a new pod needs no mutation, as far as the
+	// pod itself shows: it can use the object, but neither rules nor variables. If SkipPatch is
 	// wrongly true, the pod is validated unchanged. If it is wrongly false, the pod is
 	// evaluated twice, without other effects.
-	PatchVariables    []Variable
-	Patch, Says, Done string
+	PatchVariables                 []Variable
+	Patch, PatchSummary, SkipPatch string
 }
 
 // BuildPodPolicies merges the walls' parts into the policies that mutate pods, validate them,
@@ -62,7 +62,7 @@ func BuildPodChecks(parts []Pods) []client.Object {
 
 func mutatePods(parts []Pods) Mutating {
 	change := Mutating{
-		Name: PodsPolicy, lean: true,
+		Name: PodsPolicy, inlinesVariables: true,
 		Resources: []Resource{
 			{
 				Version: "v1", Resources: []string{"pods"},
@@ -79,22 +79,22 @@ func mutatePods(parts []Pods) Mutating {
 	var patched []Bound
 	for _, p := range parts {
 		for _, b := range p.Bounds {
-			if b.Patched {
+			if b.UsedByPatch {
 				patched = append(patched, b)
 			}
 		}
 		if p.Patch != "" {
 			change.Variables = append(change.Variables, p.PatchVariables...)
-			patches, says = append(patches, "("+p.Patch+")"), append(says, p.Says)
-			done = append(done, "("+removeIndentation(p.Done)+")")
+			patches, says = append(patches, "("+p.Patch+")"), append(says, p.PatchSummary)
+			done = append(done, "("+removeIndentation(p.SkipPatch)+")")
 		}
 	}
-	change.Only = map[string]string{
+	change.MatchConditions = map[string]string{
 		"not-done": BuildBoundsCondition(patched) +
 			` && (request.operation != "CREATE" || !(` + strings.Join(done, " &&\n") + `))`,
 		"not-of-another-engine": buildProbeCondition(v1alpha1.PlacementNative),
 	}
-	change.Patch, change.Says = strings.Join(patches, " + "), strings.Join(says, "; ")
+	change.Patch, change.Summary = strings.Join(patches, " + "), strings.Join(says, "; ")
 	return change
 }
 
@@ -107,7 +107,7 @@ func buildProbeCondition(engine v1alpha1.PlacementEngine) string {
 // CheckPods merges the walls' parts into the policy that validates pods.
 func CheckPods(parts ...Pods) Validating {
 	check := Validating{
-		Name: PodsPolicy, lean: true,
+		Name: PodsPolicy, inlinesVariables: true,
 		Resources: []Resource{
 			{
 				Version: "v1", Resources: []string{"pods"},
@@ -118,7 +118,7 @@ func CheckPods(parts ...Pods) Validating {
 				Operations: []admissionv1.OperationType{admissionv1.Update},
 			},
 		},
-		Early: []Variable{
+		EarlyVariables: []Variable{
 			{Name: "new", Expression: `request.operation == "CREATE"`},
 			{Name: "spec", Expression: `object.spec`},
 			{Name: "claimTemplates", Expression: `[]`},
@@ -141,7 +141,7 @@ func CheckPods(parts ...Pods) Validating {
 	}
 	for _, p := range parts {
 		check.Bounds = append(check.Bounds, p.Bounds...)
-		check.Early = append(check.Early, p.Early...)
+		check.EarlyVariables = append(check.EarlyVariables, p.EarlyVariables...)
 		check.Variables = append(check.Variables, p.Variables...)
 		check.Rules = slices.Concat(check.Rules, p.Rules, p.PodRules)
 	}
@@ -151,11 +151,11 @@ func CheckPods(parts ...Pods) Validating {
 // WarnOfTemplates merges the walls' parts into the policy that warns about templates.
 func WarnOfTemplates(parts ...Pods) Validating {
 	warn := Validating{
-		Name: PodTemplatesPolicy, Resources: listTemplateResources(), Warns: true,
+		Name: PodTemplatesPolicy, Resources: listTemplateResources(), WarnOnly: true,
 		// The object may be of several kinds, so its fields are looked up without type
 		// checks.
 		ofTemplates: true,
-		Early: []Variable{
+		EarlyVariables: []Variable{
 			{Name: "object", Expression: `dyn(object)`},
 			{Name: "template", Expression: `has(variables.object.template) ? variables.object.template :
 				has(variables.object.spec.jobTemplate) ? variables.object.spec.jobTemplate.spec.template :
@@ -182,7 +182,7 @@ func WarnOfTemplates(parts ...Pods) Validating {
 	}
 	warn.Bounds = []Bound{claimTemplates}
 	for _, p := range parts {
-		warn.Early = append(warn.Early, p.Early...)
+		warn.EarlyVariables = append(warn.EarlyVariables, p.EarlyVariables...)
 		warn.Bounds = append(warn.Bounds, selectTemplateBounds(p.Bounds)...)
 		warn.Variables = append(warn.Variables, p.Variables...)
 		warn.Rules = slices.Concat(warn.Rules, makeTemplateRules(p.Rules), p.TemplateRules)
@@ -202,8 +202,8 @@ func selectTemplateBounds(bounds []Bound) []Bound {
 // claimTemplates is the bound of the variable claimTemplates, which pods have, too.
 var claimTemplates = Bound{
 	Path: ClaimTemplatesPath, Size: `variables.claimTemplates.size()`, Max: 50,
-	Because: "nodes attach some tens of disks to all of their pods",
-	Instead: "claim fewer volumes for each pod",
+	Reason: "nodes attach some tens of disks to all of their pods",
+	Advice: "claim fewer volumes for each pod",
 	Sample: `{"metadata": {"name": "c%d"}, ` +
 		`"spec": {"storageClassName": "s", "resources": {"requests": {"storage": "1Gi"}}}}`,
 }

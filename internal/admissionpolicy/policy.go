@@ -56,33 +56,33 @@ type Rule struct {
 	// Name identifies the rule within the policy: lower-case words and hyphens. The message
 	// to the tenant begins with the name in brackets.
 	Name string
-	// Says is the requirement as a line of text.
-	Says string
-	// Holds is a CEL expression that is true if the rule allows the request.
-	Holds string
+	// Summary is the requirement as a line of text.
+	Summary string
+	// Expression is a CEL expression that is true if the rule allows the request.
+	Expression string
 	// Message is a CEL expression for the message to the tenant: the field, and the values
 	// that are allowed.
 	Message string
 	// Exception is the field of a tenant, such as policy.registries, by which a platform
 	// admin allows more, or "". The message names it.
 	Exception string
-	// Costly is set if Holds costs more than Message. Message is then evaluated for every
-	// request: evaluating Holds again, to decide whether the message is needed, would double
+	// Costly is set if Expression costs more than Message. Message is then evaluated for every
+	// request: evaluating Expression again, to decide whether the message is needed, would double
 	// the cost.
 	Costly bool
-	// Fine is an optional CEL expression that implies Holds, iterates over no list and is
-	// cheaper than Holds. It is evaluated first, also for objects that exceed their bounds.
-	// It avoids the evaluation of messages that cannot evaluate Holds again: the messages of
+	// FastPath is an optional CEL expression that implies Expression, iterates over no list and is
+	// cheaper than Expression. It is evaluated first, also for objects that exceed their bounds.
+	// It avoids the evaluation of messages that cannot evaluate Expression again: the messages of
 	// Costly rules, and of rules that call the authorizer.
-	Fine string
-	// Cheap is set if the rule iterates over no list. Cheap rules are also evaluated for
+	FastPath string
+	// LoopFree is set if the rule iterates over no list. LoopFree rules are also evaluated for
 	// objects that exceed their bounds.
-	Cheap bool
-	// Rare is set if Fine is true for nearly every object. A lean policy merges such rules
-	// into one validation, which evaluates their Fine expressions first: see together. Rare
+	LoopFree bool
+	// UsuallyFast is set if FastPath is true for nearly every object. A lean policy merges such rules
+	// into one validation, which evaluates their FastPath expressions first: see together. UsuallyFast
 	// rules are evaluated only within the bounds, must not call the authorizer, and must not
 	// be Costly.
-	Rare bool
+	UsuallyFast bool
 
 	guarded bool
 }
@@ -100,7 +100,7 @@ const (
 // toValidation returns the rule in the API server's form. The API server evaluates a message
 // expression for every request, also for allowed ones. A constant message costs nothing.
 func (r Rule) toValidation() admissionv1.Validation {
-	v := admissionv1.Validation{Expression: removeIndentation(r.Holds), Reason: ptr.To(metav1.StatusReasonForbidden)}
+	v := admissionv1.Validation{Expression: removeIndentation(r.Expression), Reason: ptr.To(metav1.StatusReasonForbidden)}
 	if text, same := parseConstant(r.Message); same {
 		v.Message = RefusalPrefix(r.Name) + text
 	} else {
@@ -116,7 +116,7 @@ func toValidations(asked []Rule, lean bool) []admissionv1.Validation {
 	var rare []Rule
 	at := 0
 	for _, r := range asked {
-		if !lean || !r.Rare {
+		if !lean || !r.UsuallyFast {
 			all = append(all, r.toValidation())
 			continue
 		}
@@ -163,12 +163,12 @@ func parseConstant(expression string) (string, bool) {
 // expressions cannot call the authorizer, so they do not evaluate such a rule again.
 func (r Rule) buildMessageExpression() string {
 	message := r.buildRefusalMessage()
-	if !r.Costly && !strings.Contains(r.Holds, "authorizer.") {
-		return "(" + removeIndentation(r.Holds) + `) ? "" : ` + message
+	if !r.Costly && !strings.Contains(r.Expression, "authorizer.") {
+		return "(" + removeIndentation(r.Expression) + `) ? "" : ` + message
 	}
 	var none []string
-	if r.Fine != "" {
-		none = append(none, removeIndentation(r.Fine))
+	if r.FastPath != "" {
+		none = append(none, removeIndentation(r.FastPath))
 	}
 	if r.guarded {
 		none = append(none, "!variables."+withinVariable)
@@ -196,39 +196,39 @@ const (
 type Validating struct {
 	Name      string
 	Resources []Resource
-	// Except are resources that are excluded from Resources.
-	Except []Resource
+	// ExcludedResources are resources that are excluded from Resources.
+	ExcludedResources []Resource
 	// Selection excludes objects before anything else is evaluated. If empty, no objects are
 	// excluded.
 	Selection Selection
-	// Unlabelled are labels that exclude an object, at the same time as Selection.
-	Unlabelled []string
-	// Ruleless is set if the policy does not read a tenant's rules.
-	Ruleless bool
-	// Anywhere is for objects outside of all namespaces, and for objects that could choose by
-	// their own labels whether the policy matches them. Such a policy is Ruleless, and its
+	// ExcludingLabels are labels that exclude an object, at the same time as Selection.
+	ExcludingLabels []string
+	// IgnoresTenantRules is set if the policy does not read a tenant's rules.
+	IgnoresTenantRules bool
+	// ClusterWide is for objects outside of all namespaces, and for objects that could choose by
+	// their own labels whether the policy matches them. Such a policy is IgnoresTenantRules, and its
 	// match conditions decide whether an object belongs to a tenant.
-	Anywhere bool
-	// Warns is set if the policy allows requests, and sends a warning about violated rules.
-	Warns bool
-	// Only are match conditions, by name: CEL expressions that must all be true for the
+	ClusterWide bool
+	// WarnOnly is set if the policy allows requests, and sends a warning about violated rules.
+	WarnOnly bool
+	// MatchConditions are match conditions, by name: CEL expressions that must all be true for the
 	// policy to apply. They can use neither namespaceObject nor variables, and therefore no
 	// rules.
-	Only map[string]string
+	MatchConditions map[string]string
 	// Bounds are the maximum numbers of entries of each list that an expression iterates
 	// over: see Bound. Rules and variables are evaluated only within them. Match conditions
 	// must check them themselves.
 	Bounds []Bound
-	// Early are variables that the bounds use. They iterate only over lists that an earlier
+	// EarlyVariables are variables that the bounds use. They iterate only over lists that an earlier
 	// bound limits.
-	Early     []Variable
-	Variables []Variable
-	Rules     []Rule
+	EarlyVariables []Variable
+	Variables      []Variable
+	Rules          []Rule
 
 	// ofTemplates is set if the objects are templates of pods.
 	ofTemplates bool
-	// lean is set if variables that are read once are inlined.
-	lean bool
+	// inlinesVariables is set if variables that are read once are inlined.
+	inlinesVariables bool
 }
 
 // HasRule reports whether the policy has a rule of the given name.
@@ -239,7 +239,7 @@ func (v Validating) HasRule(rule string) bool {
 // Objects returns the policy and its binding.
 func (v Validating) Objects() []client.Object {
 	action := admissionv1.Deny
-	if v.Warns {
+	if v.WarnOnly {
 		action = admissionv1.Warn
 	}
 	declared, asked := v.listVariables(), v.ListRules()
@@ -248,7 +248,7 @@ func (v Validating) Objects() []client.Object {
 	for i := range asked {
 		asked[i] = read.rewriteRule(asked[i])
 	}
-	if v.lean {
+	if v.inlinesVariables {
 		all, asked = inlineVariables(all, asked, 2)
 	}
 	policy := &admissionv1.ValidatingAdmissionPolicy{
@@ -257,20 +257,20 @@ func (v Validating) Objects() []client.Object {
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy:    ptr.To(admissionv1.Fail),
 			MatchConstraints: matchTenantResources(v.Resources, v.Selection),
-			MatchConditions:  toMatchConditions(v.Only),
+			MatchConditions:  toMatchConditions(v.MatchConditions),
 			Variables:        toAPIVariables(all),
 		},
 	}
-	policy.Spec.MatchConstraints.ExcludeResourceRules = toResourceRules(v.Except)
+	policy.Spec.MatchConstraints.ExcludeResourceRules = toResourceRules(v.ExcludedResources)
 	selector := policy.Spec.MatchConstraints.ObjectSelector
-	for _, label := range v.Unlabelled {
+	for _, label := range v.ExcludingLabels {
 		selector.MatchExpressions = append(selector.MatchExpressions,
 			metav1.LabelSelectorRequirement{Key: label, Operator: metav1.LabelSelectorOpDoesNotExist})
 	}
-	if v.Anywhere {
+	if v.ClusterWide {
 		policy.Spec.MatchConstraints.NamespaceSelector = &metav1.LabelSelector{}
 	}
-	policy.Spec.Validations = toValidations(asked, v.lean)
+	policy.Spec.Validations = toValidations(asked, v.inlinesVariables)
 	return []client.Object{policy, &admissionv1.ValidatingAdmissionPolicyBinding{
 		TypeMeta:   makeTypeMeta("ValidatingAdmissionPolicyBinding"),
 		ObjectMeta: metav1.ObjectMeta{Name: v.Name},
@@ -284,42 +284,42 @@ func (v Validating) Objects() []client.Object {
 // Mutating is a policy that changes objects.
 type Mutating struct {
 	Name string
-	// Says describes the policy in one line of text.
-	Says      string
+	// Summary describes the policy in one line of text.
+	Summary   string
 	Resources []Resource
-	// Only are match conditions, by name: CEL expressions that must all be true for the
+	// MatchConditions are match conditions, by name: CEL expressions that must all be true for the
 	// policy to mutate an object. They should exclude objects that need no change: the API
 	// server converts the object even for an empty patch, and invokes the policy again after
 	// its own change.
-	Only      map[string]string
-	Variables []Variable
+	MatchConditions map[string]string
+	Variables       []Variable
 	// Patch is a CEL expression for a list of JSONPatch. It is a single expression, since the
 	// order of several mutations is not defined. It must be idempotent, since the API server
 	// evaluates it again if a webhook has changed the object afterwards.
 	Patch string
 
-	// lean is set if variables that are read once are inlined.
-	lean bool
+	// inlinesVariables is set if variables that are read once are inlined.
+	inlinesVariables bool
 }
 
 // Objects returns the policy and its binding.
 func (m Mutating) Objects() []client.Object {
 	read := newRuleRewriter(m.Resources, append(listExpressions(m.Variables, nil), m.Patch)...)
 	all, patch := combineVariables(read.buildVariables(), m.Variables), read.rewritePatch(m.Patch)
-	if m.lean {
+	if m.inlinesVariables {
 		var rules []Rule
-		all, rules = inlineVariables(all, []Rule{{Holds: patch}}, 1)
-		patch = rules[0].Holds
+		all, rules = inlineVariables(all, []Rule{{Expression: patch}}, 1)
+		patch = rules[0].Expression
 	}
 	return []client.Object{
 		&admissionv1.MutatingAdmissionPolicy{
 			TypeMeta:   makeTypeMeta("MutatingAdmissionPolicy"),
-			ObjectMeta: metav1.ObjectMeta{Name: m.Name, Annotations: map[string]string{SaysAnnotation: m.Says}},
+			ObjectMeta: metav1.ObjectMeta{Name: m.Name, Annotations: map[string]string{SaysAnnotation: m.Summary}},
 			Spec: admissionv1.MutatingAdmissionPolicySpec{
 				FailurePolicy:      ptr.To(admissionv1.Fail),
 				ReinvocationPolicy: admissionv1.IfNeededReinvocationPolicy,
 				MatchConstraints:   matchTenantResources(m.Resources, ""),
-				MatchConditions:    toMatchConditions(m.Only),
+				MatchConditions:    toMatchConditions(m.MatchConditions),
 				Variables:          toAPIVariables(all),
 				Mutations: []admissionv1.Mutation{{
 					PatchType: admissionv1.PatchTypeJSONPatch,
@@ -338,7 +338,7 @@ func (m Mutating) Objects() []client.Object {
 func describeRules(rules []Rule) map[string]string {
 	all := make(map[string]string, len(rules))
 	for _, r := range rules {
-		all[RuleAnnotation+r.Name] = r.Says
+		all[RuleAnnotation+r.Name] = r.Summary
 		if r.Exception != "" {
 			all[ExceptionAnnotation+r.Name] = r.Exception
 		}

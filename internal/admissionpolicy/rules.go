@@ -128,13 +128,13 @@ func (r ruleRewriter) buildVariables() []Variable {
 
 // rewriteRule replaces reads of params by reads of the namespace.
 func (r ruleRewriter) rewriteRule(asked Rule) Rule {
-	asked.Holds = readFromNamespace(removeIndentation(asked.Holds))
+	asked.Expression = readFromNamespace(removeIndentation(asked.Expression))
 	asked.Message = readFromNamespace(removeIndentation(asked.Message))
-	asked.Fine = readFromNamespace(removeIndentation(asked.Fine))
+	asked.FastPath = readFromNamespace(removeIndentation(asked.FastPath))
 	if r.allowsRulelessUpdates() {
 		// This comes last, so it is evaluated only if the rule is violated or the rules are
 		// missing.
-		asked.Holds = "(" + asked.Holds + ") || variables." + unruledVariable
+		asked.Expression = "(" + asked.Expression + ") || variables." + unruledVariable
 	}
 	return asked
 }
@@ -154,7 +154,7 @@ func listExpressions(variables []Variable, rules []Rule) []string {
 		all = append(all, v.Expression)
 	}
 	for _, r := range rules {
-		all = append(all, r.Holds, r.Message)
+		all = append(all, r.Expression, r.Message)
 	}
 	return all
 }

@@ -76,7 +76,7 @@ func TestOnPool(t *testing.T) {
 // TestReadsNamespace fails if an expression still reads a parameter, if no variable reads a
 // rule, or if existing objects could not be changed in a namespace without rules.
 func TestReadsNamespace(t *testing.T) {
-	rule := admissionpolicy.Rule{Name: "r", Holds: `object.spec.type in params.spec.serviceTypes`, Message: `"not for " + params.spec.tenant`}
+	rule := admissionpolicy.Rule{Name: "r", Expression: `object.spec.type in params.spec.serviceTypes`, Message: `"not for " + params.spec.tenant`}
 	for name, c := range map[string]struct {
 		operations []admissionv1.OperationType
 		resource   string
@@ -166,7 +166,7 @@ func TestReadBack(t *testing.T) {
 		policy := admissionpolicy.Validating{
 			Name: "p", Resources: []admissionpolicy.Resource{{Version: "v1", Resources: []string{"services"}, Operations: []admissionv1.OperationType{admissionv1.Create}}},
 			Variables: []admissionpolicy.Variable{{Name: "it", Expression: expression}},
-			Rules:     []admissionpolicy.Rule{{Name: "r", Holds: `variables.it == variables.it`, Message: `"none"`}},
+			Rules:     []admissionpolicy.Rule{{Name: "r", Expression: `variables.it == variables.it`, Message: `"none"`}},
 		}.Objects()[0].(*admissionv1.ValidatingAdmissionPolicy)
 		env, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv().Extend(cel.Variable("namespaceObject", cel.DynType))
 		if err != nil {

@@ -22,8 +22,8 @@ func mergeRules(rules []Rule) admissionv1.Validation {
 	fine := []string{"variables." + withinVariable}
 	var holds, says []string
 	for _, r := range rules {
-		asked := "(" + removeIndentation(r.Holds) + ")"
-		if text := "(" + removeIndentation(r.Fine) + ")"; !slices.Contains(fine, text) {
+		asked := "(" + removeIndentation(r.Expression) + ")"
+		if text := "(" + removeIndentation(r.FastPath) + ")"; !slices.Contains(fine, text) {
 			fine = append(fine, text)
 		}
 		holds = append(holds, formatHeading(r.Name)+asked)

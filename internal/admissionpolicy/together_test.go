@@ -8,8 +8,8 @@ import (
 // TestTogether fails if a merged rule cannot be identified, or cannot be waived alone.
 func TestTogether(t *testing.T) {
 	v := mergeRules([]Rule{
-		{Name: "first", Fine: "!has(object.a)", Holds: "object.a == 1", Message: `"a: " + string(object.a)`},
-		{Name: "second-2", Fine: "!has(object.a)", Holds: "object.b == 2", Message: `"b"`},
+		{Name: "first", FastPath: "!has(object.a)", Expression: "object.a == 1", Message: `"a: " + string(object.a)`},
+		{Name: "second-2", FastPath: "!has(object.a)", Expression: "object.b == 2", Message: `"b"`},
 	})
 	if want := `variables.within &&
 (!has(object.a)) ||
@@ -48,8 +48,8 @@ func TestTogether(t *testing.T) {
 
 func TestAskedAlone(t *testing.T) {
 	for name, v := range map[string]Rule{
-		"message":            {Name: "r", Holds: "object.a", Message: `"a"`},
-		"message expression": {Name: "r", Holds: "object.a", Message: `"a" + object.b`},
+		"message":            {Name: "r", Expression: "object.a", Message: `"a"`},
+		"message expression": {Name: "r", Expression: "object.a", Message: `"a" + object.b`},
 	} {
 		validation := v.toValidation()
 		if asked := ParseRules(validation); len(asked) != 1 || asked[0].Rule != "r" {

@@ -34,7 +34,7 @@ func (a *app) explainAttack(attacks []attack.Attack, rules []wall.Rule, name str
 	line("stopped by", at.StoppedBy.Name)
 	for _, r := range rules {
 		if r.Policy == at.StoppedBy.Policy && r.Name == at.StoppedBy.Rule {
-			line("requires", r.Says)
+			line("requires", r.Summary)
 			line("exception", r.Exception)
 		}
 	}

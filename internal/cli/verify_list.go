@@ -34,7 +34,7 @@ func toAttackData(at attack.Attack, rules []wall.Rule) attackData {
 	}
 	for _, r := range rules {
 		if r.Policy == at.StoppedBy.Policy && r.Name == at.StoppedBy.Rule {
-			l.Rule, l.Exception = r.Says, r.Exception
+			l.Rule, l.Exception = r.Summary, r.Exception
 		}
 	}
 	return l

@@ -25,7 +25,7 @@ func TestConstrained(t *testing.T) {
 		t.Fatal("there are no constraints")
 	}
 	for _, c := range all {
-		for group, kinds := range c.Matches {
+		for group, kinds := range c.MatchedKinds {
 			for _, kind := range kinds {
 				if !slices.ContainsFunc(constrained, func(n requiredRequest) bool { return n.group == group && n.kind == kind }) {
 					t.Errorf("%s is for %s, which no webhook is asked for", c.Kind, kind)

@@ -133,12 +133,12 @@ func mountJournal(spec *corev1.PodSpec) {
 // limitNodeWrites returns a policy for one user's writes to Nodes.
 func limitNodeWrites(policy, user string, rules ...admissionpolicy.Rule) admissionpolicy.Validating {
 	return admissionpolicy.Validating{
-		Name: policy, Ruleless: true, Anywhere: true,
+		Name: policy, IgnoresTenantRules: true, ClusterWide: true,
 		Resources: []admissionpolicy.Resource{{
 			Version: "v1", Resources: []string{"nodes", "nodes/status"}, Operations: []admissionv1.OperationType{admissionv1.Update},
 		}},
-		Only:  map[string]string{"by-" + policy: "request.userInfo.username == " + admissionpolicy.Quote(user)},
-		Rules: rules,
+		MatchConditions: map[string]string{"by-" + policy: "request.userInfo.username == " + admissionpolicy.Quote(user)},
+		Rules:           rules,
 	}
 }
 
@@ -150,19 +150,19 @@ func buildAgentPolicy() admissionpolicy.Validating {
 	maxBoot := strconv.Itoa(boot.MaxEncoded)
 	return limitNodeWrites(AgentName, agentUser,
 		admissionpolicy.Rule{
-			Name: "own-node", Says: "croft's agent writes only the Node that its pod runs on",
-			Holds: `has(request.userInfo.extra) && ` + node + ` in request.userInfo.extra &&
+			Name: "own-node", Summary: "croft's agent writes only the Node that its pod runs on",
+			Expression: `has(request.userInfo.extra) && ` + node + ` in request.userInfo.extra &&
 				request.name in request.userInfo.extra[` + node + `]`,
 			Message: `"croft's agent may write only the Node that its pod runs on"`,
 		},
 		admissionpolicy.Rule{
-			Name: "own-condition", Says: "croft's agent writes only the condition " + v1alpha1.ConditionNetworksReady + " of a Node's status",
-			Holds:   onStatus + ` && ` + otherConditionsStay(v1alpha1.ConditionNetworksReady),
-			Message: `"croft's agent may write only the condition ` + v1alpha1.ConditionNetworksReady + ` of a Node's status"`,
+			Name: "own-condition", Summary: "croft's agent writes only the condition " + v1alpha1.ConditionNetworksReady + " of a Node's status",
+			Expression: onStatus + ` && ` + otherConditionsStay(v1alpha1.ConditionNetworksReady),
+			Message:    `"croft's agent may write only the condition ` + v1alpha1.ConditionNetworksReady + ` of a Node's status"`,
 		},
 		admissionpolicy.Rule{
-			Name: "own-annotation", Says: "croft's agent writes only the annotation " + v1alpha1.BootAnnotation + " of a Node, with at most " + maxBoot + " characters",
-			Holds: otherAnnotationsStay(v1alpha1.BootAnnotation) + ` &&
+			Name: "own-annotation", Summary: "croft's agent writes only the annotation " + v1alpha1.BootAnnotation + " of a Node, with at most " + maxBoot + " characters",
+			Expression: otherAnnotationsStay(v1alpha1.BootAnnotation) + ` &&
 				size(object.metadata.?annotations[?"` + v1alpha1.BootAnnotation + `"].orValue("")) <= ` + maxBoot,
 			Message: `"croft's agent may write only the annotation ` + v1alpha1.BootAnnotation + ` of a Node, with at most ` + maxBoot + ` characters"`,
 		},
@@ -177,9 +177,9 @@ func buildNodesPolicy() admissionpolicy.Validating {
 	return limitNodeWrites(NodesName, admissionpolicy.OperatorUser,
 		admissionpolicy.Rule{
 			Name: "networks-only",
-			Says: "croft's operator writes only the annotation " + v1alpha1.NodeNetworksAnnotation + " of a Node, and removes only the taint " +
+			Summary: "croft's operator writes only the annotation " + v1alpha1.NodeNetworksAnnotation + " of a Node, and removes only the taint " +
 				v1alpha1.NetworksTaint,
-			Holds: strings.NewReplacer("TAINT", v1alpha1.NetworksTaint).Replace(
+			Expression: strings.NewReplacer("TAINT", v1alpha1.NetworksTaint).Replace(
 				requireSame("metadata", "labels", "finalizers", "ownerReferences") + ` && ` +
 					requireSame("spec", "podCIDR", "podCIDRs", "providerID", "unschedulable", "configSource", "externalID") + ` &&
 			` + otherAnnotationsStay(v1alpha1.NodeNetworksAnnotation) + ` &&
@@ -189,10 +189,10 @@ func buildNodesPolicy() admissionpolicy.Validating {
 				` of a Node, and remove only the taint ` + v1alpha1.NetworksTaint + `"`,
 		},
 		admissionpolicy.Rule{
-			Name:    "own-condition",
-			Says:    "croft's operator writes only the condition " + v1alpha1.ConditionPodNetworksReady + " of a Node's status",
-			Holds:   `!(` + onStatus + `) || ` + otherConditionsStay(v1alpha1.ConditionPodNetworksReady),
-			Message: `"croft's operator may write only the condition ` + v1alpha1.ConditionPodNetworksReady + ` of a Node's status"`,
+			Name:       "own-condition",
+			Summary:    "croft's operator writes only the condition " + v1alpha1.ConditionPodNetworksReady + " of a Node's status",
+			Expression: `!(` + onStatus + `) || ` + otherConditionsStay(v1alpha1.ConditionPodNetworksReady),
+			Message:    `"croft's operator may write only the condition ` + v1alpha1.ConditionPodNetworksReady + ` of a Node's status"`,
 		},
 	)
 }

@@ -30,13 +30,13 @@ func ProbeObjects() []client.Object {
 // including kube-system.
 func buildProbesPolicy() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
-		Name: ProbesName, Ruleless: true, Anywhere: true,
-		Resources: []admissionpolicy.Resource{{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create}}},
-		Only:      byOperator(),
+		Name: ProbesName, IgnoresTenantRules: true, ClusterWide: true,
+		Resources:       []admissionpolicy.Resource{{Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create}}},
+		MatchConditions: byOperator(),
 		Rules: []admissionpolicy.Rule{{
-			Name: "dry-run-only", Says: "croft's operator creates pods only in dry runs",
-			Holds:   "has(request.dryRun) && request.dryRun",
-			Message: `"croft's operator may create pods only in dry runs, to test the walls"`,
+			Name: "dry-run-only", Summary: "croft's operator creates pods only in dry runs",
+			Expression: "has(request.dryRun) && request.dryRun",
+			Message:    `"croft's operator may create pods only in dry runs, to test the walls"`,
 		}},
 	}
 }
@@ -47,13 +47,13 @@ func buildProbesPolicy() admissionpolicy.Validating {
 // hides the answer.
 func buildRevisionPolicy() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
-		Name: RevisionPolicy, Ruleless: true, Anywhere: true,
-		Resources: []admissionpolicy.Resource{{Version: "v1", Resources: []string{"limitranges"}, Operations: []admissionv1.OperationType{admissionv1.Create}}},
-		Only:      byOperator(),
+		Name: RevisionPolicy, IgnoresTenantRules: true, ClusterWide: true,
+		Resources:       []admissionpolicy.Resource{{Version: "v1", Resources: []string{"limitranges"}, Operations: []admissionv1.OperationType{admissionv1.Create}}},
+		MatchConditions: byOperator(),
 		Rules: []admissionpolicy.Rule{{
-			Name: RevisionRule, Says: "croft's operator reads which version of a namespace an API server evaluates",
-			Holds:   "!has(object.metadata.generateName) || object.metadata.generateName != " + admissionpolicy.Quote(RevisionProbe),
-			Message: "namespaceObject.metadata.resourceVersion",
+			Name: RevisionRule, Summary: "croft's operator reads which version of a namespace an API server evaluates",
+			Expression: "!has(object.metadata.generateName) || object.metadata.generateName != " + admissionpolicy.Quote(RevisionProbe),
+			Message:    "namespaceObject.metadata.resourceVersion",
 		}},
 	}
 }

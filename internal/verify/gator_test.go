@@ -204,7 +204,7 @@ func (s *suite) review(t *testing.T, p *estate.Platform, tenant *estate.Tenant, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(s.constrained.Matches[gvk.Group], gvk.Kind) {
+	if !slices.Contains(s.constrained.MatchedKinds[gvk.Group], gvk.Kind) {
 		return nil
 	}
 	request := map[string]any{

@@ -16,10 +16,10 @@ type Rule struct {
 	Wall, Policy string
 	// Name is the rule's name. It is empty for a policy that mutates objects.
 	Name string
-	// Says is the requirement, or the mutation.
-	Says string
-	// Warns is set if the rule warns and refuses nothing.
-	Warns bool
+	// Summary is the requirement, or the mutation.
+	Summary string
+	// WarnOnly is set if the rule warns and refuses nothing.
+	WarnOnly bool
 	// Exception is the field of a Tenant that a platform admin sets to allow more, or "".
 	Exception string
 }
@@ -54,13 +54,13 @@ func collectRules(wall string, o client.Object, warns bool) []Rule {
 	rule := Rule{Wall: wall, Policy: o.GetName()}
 	switch o := o.(type) {
 	case *admissionv1.MutatingAdmissionPolicy:
-		rule.Says = o.Annotations[admissionpolicy.SaysAnnotation]
+		rule.Summary = o.Annotations[admissionpolicy.SaysAnnotation]
 		all = append(all, rule)
 	case *admissionv1.ValidatingAdmissionPolicy:
 		for _, v := range o.Spec.Validations {
 			for _, asked := range admissionpolicy.ParseRules(v) {
-				rule.Name, rule.Warns = asked.Rule, warns
-				rule.Says = o.Annotations[admissionpolicy.RuleAnnotation+asked.Rule]
+				rule.Name, rule.WarnOnly = asked.Rule, warns
+				rule.Summary = o.Annotations[admissionpolicy.RuleAnnotation+asked.Rule]
 				rule.Exception = o.Annotations[admissionpolicy.ExceptionAnnotation+asked.Rule]
 				all = append(all, rule)
 			}

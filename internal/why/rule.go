@@ -29,7 +29,7 @@ func addRule(f *catalog.Finding) *catalog.Finding {
 	if rule == nil {
 		return f
 	}
-	f.Cause = fmt.Sprintf("rule %s of policy %s refuses the object: %s", rule.Name, rule.Policy, rule.Says)
+	f.Cause = fmt.Sprintf("rule %s of policy %s refuses the object: %s", rule.Name, rule.Policy, rule.Summary)
 	f.Cure = strings.TrimSpace(match[3])
 	if rule.Exception != "" {
 		f.Cure += fmt.Sprintf(". A platform admin allows more by `%s` of the Tenant", rule.Exception)

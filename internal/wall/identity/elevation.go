@@ -87,10 +87,10 @@ func checkElevations(p *estate.Platform) admissionpolicy.Validating {
 		approvers[i] = admissionpolicy.Quote(g)
 	}
 	return admissionpolicy.Validating{
-		Name:     ElevationsPolicy,
-		Ruleless: true,
+		Name:               ElevationsPolicy,
+		IgnoresTenantRules: true,
 		// A request must not be created in a namespace before a tenant receives it.
-		Anywhere: true,
+		ClusterWide: true,
 		Resources: []admissionpolicy.Resource{{
 			Group: v1alpha1.GroupVersion.Group, Version: "*", Resources: []string{"elevations"},
 			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
@@ -101,32 +101,32 @@ func checkElevations(p *estate.Platform) admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: DurationRule, Says: "an elevation does not last longer than the Platform's elevation.maxDuration",
-				Holds: `request.operation != "CREATE" || duration(object.spec.duration) <= duration(` + longest + `)`,
+				Name: DurationRule, Summary: "an elevation does not last longer than the Platform's elevation.maxDuration",
+				Expression: `request.operation != "CREATE" || duration(object.spec.duration) <= duration(` + longest + `)`,
 				Message: `"spec.duration: " + object.spec.duration + " is longer than the platform's ` +
 					`elevation.maxDuration: write at most " + ` + longest,
 			},
 			{
 				Name: ApproverRule,
-				Says: "an elevation is approved by a member of the Platform's elevation.approvers, " +
+				Summary: "an elevation is approved by a member of the Platform's elevation.approvers, " +
 					"in their own name",
-				Holds: `!variables.approval || request.operation == "UPDATE" &&
+				Expression: `!variables.approval || request.operation == "UPDATE" &&
 					object.spec.approvedBy == request.userInfo.username &&
 					request.userInfo.groups.exists(g, g in [` + strings.Join(approvers, ", ") + `])`,
 				Message: `"spec.approvedBy: a member of the platform's elevation.approvers writes their own name ` +
 					`here, after the request was created: ask one of them"`,
 			},
 			{
-				Name: SecondPersonRule, Says: "no user approves their own elevation",
-				Holds:   `!variables.approval || object.spec.approvedBy != object.spec.requestedBy`,
-				Message: `"spec.approvedBy: the request is by " + object.spec.requestedBy + ": ask another approver"`,
+				Name: SecondPersonRule, Summary: "no user approves their own elevation",
+				Expression: `!variables.approval || object.spec.approvedBy != object.spec.requestedBy`,
+				Message:    `"spec.approvedBy: the request is by " + object.spec.requestedBy + ": ask another approver"`,
 			},
 			{
-				Name: RequesterRule,
-				Says: "a request for elevation names its own requester, who is not a service account",
+				Name:    RequesterRule,
+				Summary: "a request for elevation names its own requester, who is not a service account",
 				// A member may create any number of service accounts, and each would have the
 				// limits of a user (estate.MaxElevationsPerPerson).
-				Holds: `request.operation != "CREATE" || object.spec.requestedBy == request.userInfo.username &&
+				Expression: `request.operation != "CREATE" || object.spec.requestedBy == request.userInfo.username &&
 					!request.userInfo.username.startsWith("system:serviceaccount:") ||
 					` + admissionpolicy.ByAdmins(p.Admins),
 				Message: `request.userInfo.username.startsWith("system:serviceaccount:")

@@ -29,15 +29,15 @@ func checkSelfService() admissionpolicy.Validating {
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: SelfServiceRule, Exception: "selfService.namespaces",
-				Says:  "TenantNamespaces are created in namespaces that a Tenant declares, if its selfService allows any",
-				Holds: `params.spec.selfService`,
+				Summary:    "TenantNamespaces are created in namespaces that a Tenant declares, if its selfService allows any",
+				Expression: `params.spec.selfService`,
 				Message: `"tenant " + params.spec.tenant + " may not request namespaces here: request them in a namespace ` +
 					`that the Tenant declares; a platform admin allows them by selfService.namespaces"`,
 			},
 			{
-				Name: RequestedNameRule,
-				Says: "the name of a requested namespace begins with the tenant's name and a hyphen",
-				Holds: `object.metadata.name.startsWith(params.spec.tenant + "-") &&
+				Name:    RequestedNameRule,
+				Summary: "the name of a requested namespace begins with the tenant's name and a hyphen",
+				Expression: `object.metadata.name.startsWith(params.spec.tenant + "-") &&
 					object.metadata.name.size() > params.spec.tenant.size() + 1`,
 				Message: `"metadata.name: " + object.metadata.name + " must begin with " + params.spec.tenant + "-"`,
 			},

@@ -48,9 +48,9 @@ func buildAttachmentRules() admissionpolicy.Pods {
 	granted := cel(`variables.annotations[ASKED].size() <= LONGEST &&
 		variables.annotations[ASKED].split(",").all(n, n.trim() in params.spec.networks)`)
 	rule := admissionpolicy.Rule{
-		Name: NetworksRule,
-		Says: "pods request only secondary networks that the tenant is granted",
-		Rare: true, Fine: cel(none),
+		Name:        NetworksRule,
+		Summary:     "pods request only secondary networks that the tenant is granted",
+		UsuallyFast: true, FastPath: cel(none),
 		Exception: "networks",
 		Message: cel(`"metadata.annotations[` + v1alpha1.NetworksAnnotation + `]: tenant "
 			+ params.spec.tenant + " has the networks "
@@ -60,14 +60,14 @@ func buildAttachmentRules() admissionpolicy.Pods {
 				? "" : "; where Gatekeeper places pods, name them in " + MULTUS + ", too")`),
 	}
 	onPods, onTemplates := rule, rule
-	onPods.Says += ", and croft has passed them on to Multus"
-	onPods.Holds = `!variables.new || ` + granted + cel(` && MULTUS in variables.annotations`)
-	onTemplates.Holds = granted
+	onPods.Summary += ", and croft has passed them on to Multus"
+	onPods.Expression = `!variables.new || ` + granted + cel(` && MULTUS in variables.annotations`)
+	onTemplates.Expression = granted
 	onTemplates.Message = `"its pods will be refused: " + ` + rule.Message
 	return admissionpolicy.Pods{
 		PodRules: []admissionpolicy.Rule{onPods}, TemplateRules: []admissionpolicy.Rule{onTemplates},
-		Says: "pods that request secondary networks get the annotation that Multus reads",
-		Done: cel(`!has(object.metadata.annotations) || !(ASKED in object.metadata.annotations) ||
+		PatchSummary: "pods that request secondary networks get the annotation that Multus reads",
+		SkipPatch: cel(`!has(object.metadata.annotations) || !(ASKED in object.metadata.annotations) ||
 			MULTUS in object.metadata.annotations`),
 		Patch: cel(`!variables.new || !has(object.metadata.annotations) || !(ASKED in object.metadata.annotations) ||
 			MULTUS in object.metadata.annotations || object.metadata.annotations[ASKED].size() > LONGEST
@@ -85,15 +85,15 @@ func buildAttachmentRules() admissionpolicy.Pods {
 func checkDefinitions() admissionpolicy.Validating {
 	const everywhere = `authorizer.group(request.resource.group).resource(request.resource.resource)`
 	return admissionpolicy.Validating{
-		Name: DefinitionsPolicy, Ruleless: true,
+		Name: DefinitionsPolicy, IgnoresTenantRules: true,
 		Resources: []admissionpolicy.Resource{{
 			Group: DefinitionKind.Group, Version: "*", Resources: []string{"network-attachment-definitions"},
 			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 		}},
 		Rules: []admissionpolicy.Rule{{
-			Name: DefinitionsRule,
-			Says: "only the platform writes NetworkAttachmentDefinitions",
-			Holds: everywhere + `.check("update").allowed() ||
+			Name:    DefinitionsRule,
+			Summary: "only the platform writes NetworkAttachmentDefinitions",
+			Expression: everywhere + `.check("update").allowed() ||
 				` + everywhere + `.check("patch").allowed()`,
 			Message: `"NetworkAttachmentDefinition: its configuration can name any interface and any address ` +
 				`of the node: ask a platform admin for a secondary network, or to write it for you"`,

@@ -24,41 +24,41 @@ func listFloorBounds() []admissionpolicy.Bound {
 		all = append(all,
 			admissionpolicy.Bound{
 				Path: direction.rules, Max: mostRules,
-				Because: fewPolicies,
-				Instead: peersWay,
-				Sample:  `{}`,
+				Reason: fewPolicies,
+				Advice: peersWay,
+				Sample: `{}`,
 			},
 			admissionpolicy.Bound{
 				Path: peers, Max: mostPeers,
-				Because: peersReason,
-				Instead: peersWay,
-				Sample:  direction.sample,
+				Reason: peersReason,
+				Advice: peersWay,
+				Sample: direction.sample,
 			},
 			admissionpolicy.Bound{
 				Path: direction.rules + "[].ports", Max: mostPeers,
-				Because: fewPolicies,
-				Instead: "write ranges by endPort, or several NetworkPolicies",
-				Sample:  `{"port": 53}`,
+				Reason: fewPolicies,
+				Advice: "write ranges by endPort, or several NetworkPolicies",
+				Sample: `{"port": 53}`,
 			},
 			admissionpolicy.Bound{
 				Path: peers + "[].namespaceSelector.matchExpressions", Max: mostPeers,
-				Because: "one for each peer",
-				Instead: peersWay,
-				Sample:  `{"key": "` + namespaceName + `", "operator": "In"}`,
+				Reason: "one for each peer",
+				Advice: peersWay,
+				Sample: `{"key": "` + namespaceName + `", "operator": "In"}`,
 			},
 			admissionpolicy.Bound{
 				Path: peers + "[].namespaceSelector.matchExpressions[].values", Max: mostPeers,
-				Because: "a tenant and the platform have up to 128 namespaces",
-				Instead: peersWay,
-				Sample:  `"shop"`,
+				Reason: "a tenant and the platform have up to 128 namespaces",
+				Advice: peersWay,
+				Sample: `"shop"`,
 			},
 		)
 	}
 	return append(all, admissionpolicy.Bound{
 		Path: "spec.egress[].to[].ipBlock.except", Max: mostPeers,
-		Because: "one for each peer",
-		Instead: peersWay,
-		Sample:  `"169.254.169.254/32"`,
+		Reason: "one for each peer",
+		Advice: peersWay,
+		Sample: `"169.254.169.254/32"`,
 	})
 }
 
@@ -69,34 +69,34 @@ func listCalicoBounds() []admissionpolicy.Bound {
 	return []admissionpolicy.Bound{
 		{
 			Path: "spec.ingress", Max: mostRules,
-			Because: fewPolicies,
-			Instead: way,
-			Sample:  `{"action": "Allow", "source": {"namespaceSelector": "kubernetes.io/metadata.name == 'shop'"}}`,
+			Reason: fewPolicies,
+			Advice: way,
+			Sample: `{"action": "Allow", "source": {"namespaceSelector": "kubernetes.io/metadata.name == 'shop'"}}`,
 		},
 		{
 			Path: "spec.egress", Max: mostRules,
-			Because: fewPolicies,
-			Instead: way,
-			Sample:  `{"action": "Allow", "protocol": "UDP", "destination": {}}`,
+			Reason: fewPolicies,
+			Advice: way,
+			Sample: `{"action": "Allow", "protocol": "UDP", "destination": {}}`,
 		},
 		{
 			Path: "spec.egress[].destination.nets", Max: mostPeers,
-			Because: peersReason,
-			Instead: way,
-			Sample:  `"0.0.0.0/0"`,
+			Reason: peersReason,
+			Advice: way,
+			Sample: `"0.0.0.0/0"`,
 		},
 		{
 			// Each network of a rule is compared with all exceptions of the rule.
 			Path: "spec.egress[].destination.notNets", Max: 50,
-			Because: "a rule has to exclude two metadata addresses",
-			Instead: way,
-			Sample:  `"169.254.169.254/32"`,
+			Reason: "a rule has to exclude two metadata addresses",
+			Advice: way,
+			Sample: `"169.254.169.254/32"`,
 		},
 		{
 			Path: "spec.egress[].destination.ports", Max: mostPeers,
-			Because: fewPolicies,
-			Instead: "write ranges, or several policies",
-			Sample:  `53`,
+			Reason: fewPolicies,
+			Advice: "write ranges, or several policies",
+			Sample: `53`,
 		},
 	}
 }

@@ -43,9 +43,9 @@ func checkCalicoPolicies(p *estate.Platform) admissionpolicy.Validating {
 				Resources: []string{"networkpolicies"}, Operations: operations,
 			},
 		},
-		Selection: admissionpolicy.Unmarked,
-		Only:      admissionpolicy.NotByPlatform(p.Admins),
-		Bounds:    listCalicoBounds(),
+		Selection:       admissionpolicy.Unmarked,
+		MatchConditions: admissionpolicy.NotByPlatform(p.Admins),
+		Bounds:          listCalicoBounds(),
 		Variables: []admissionpolicy.Variable{
 			{Name: "ingress", Expression: readOpenRules("ingress")},
 			{Name: "egress", Expression: readOpenRules("egress")},
@@ -60,18 +60,18 @@ func checkCalicoPolicies(p *estate.Platform) admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: CalicoOrderRule,
-				Says: "a tenant's own Calico NetworkPolicies come after croft's guard, in the default tier",
-				Holds: fmt.Sprintf(`(!has(object.spec.order) || double(object.spec.order) > %d.0) &&
+				Name:    CalicoOrderRule,
+				Summary: "a tenant's own Calico NetworkPolicies come after croft's guard, in the default tier",
+				Expression: fmt.Sprintf(`(!has(object.spec.order) || double(object.spec.order) > %d.0) &&
 					(!has(object.spec.tier) || object.spec.tier in ["", "default"])`, guardOrder),
 				Message: fmt.Sprintf(`"spec.order: policies of tenant " + params.spec.tenant
 					+ " have an order above %d, the order of croft's own, in the tier default: `+
 					`write a higher order, and leave out spec.tier"`, guardOrder),
 			},
 			{
-				Name: CalicoIngressRule,
-				Says: "they let in only its own namespaces and the platform's",
-				Holds: `variables.unchanged ||
+				Name:    CalicoIngressRule,
+				Summary: "they let in only its own namespaces and the platform's",
+				Expression: `variables.unchanged ||
 					variables.ingress.all(rule, has(rule.source) && ` + matchCalicoNear("rule.source") + `)`,
 				Message: `"spec.ingress: tenant " + params.spec.tenant
 					+ " may let in only its own namespaces and the platform's: ` +
@@ -81,10 +81,10 @@ func checkCalicoPolicies(p *estate.Platform) admissionpolicy.Validating {
 			},
 			{
 				Name: CalicoEgressRule,
-				Says: "they allow egress to named destinations except the instance metadata addresses; " +
+				Summary: "they allow egress to named destinations except the instance metadata addresses; " +
 					"with Restricted egress, only to the tenant's namespaces and the platform's, and to its allowCIDRs; " +
 					"and to DNS pods and name servers on the port of DNS",
-				Holds: `variables.unchanged ||
+				Expression: `variables.unchanged ||
 					variables.egress.all(rule, ` + calicoDestination + ` || ` +
 					matchCalicoDNS(estate.ListDNSPods(&p.Network)) + `)`,
 				Message: `params.spec.egress == "Open"

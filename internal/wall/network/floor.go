@@ -35,9 +35,9 @@ func checkNetworkPolicies(p *estate.Platform) admissionpolicy.Validating {
 			Group: "networking.k8s.io", Version: "v1", Resources: []string{"networkpolicies"},
 			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 		}},
-		Selection: admissionpolicy.Unmarked,
-		Only:      admissionpolicy.NotByPlatform(p.Admins),
-		Bounds:    listFloorBounds(),
+		Selection:       admissionpolicy.Unmarked,
+		MatchConditions: admissionpolicy.NotByPlatform(p.Admins),
+		Bounds:          listFloorBounds(),
 		Variables: []admissionpolicy.Variable{
 			{Name: "ingress", Expression: `has(object.spec.ingress) ? object.spec.ingress : []`},
 			{Name: "egress", Expression: `has(object.spec.egress) ? object.spec.egress : []`},
@@ -52,9 +52,9 @@ func checkNetworkPolicies(p *estate.Platform) admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: IngressRule,
-				Says: "a tenant's own NetworkPolicies let in only its own namespaces and the platform's",
-				Holds: `variables.unchanged ||
+				Name:    IngressRule,
+				Summary: "a tenant's own NetworkPolicies let in only its own namespaces and the platform's",
+				Expression: `variables.unchanged ||
 					variables.ingress.all(rule, has(rule.from) && rule.from.size() > 0 && rule.from.all(peer,
 						!has(peer.ipBlock) &&
 						(!has(peer.namespaceSelector) || ` + matchNear("peer.namespaceSelector") + `)))`,
@@ -76,10 +76,10 @@ func checkNetworkPolicies(p *estate.Platform) admissionpolicy.Validating {
 			},
 			{
 				Name: EgressNamespacesRule,
-				Says: "they allow egress only to named destinations; " +
+				Summary: "they allow egress only to named destinations; " +
 					"with Restricted egress, only to the tenant's namespaces and the platform's, " +
 					"and to DNS pods on the port of DNS",
-				Holds: `variables.unchanged ||
+				Expression: `variables.unchanged ||
 					variables.egress.all(rule, has(rule.to) && rule.to.size() > 0 && (
 						rule.to.all(peer, ` + nearPeer + `) ||
 						` + matchDNSPods(estate.ListDNSPods(&p.Network)) + `))`,
@@ -97,10 +97,10 @@ func checkNetworkPolicies(p *estate.Platform) admissionpolicy.Validating {
 			},
 			{
 				Name: EgressAddressesRule,
-				Says: "they allow no egress to instance metadata addresses; " +
+				Summary: "they allow no egress to instance metadata addresses; " +
 					"with Restricted egress, only to the tenant's allowCIDRs; " +
 					"and to the platform's name servers on port 53",
-				Holds: `variables.unchanged ||
+				Expression: `variables.unchanged ||
 					variables.egress.all(rule, !has(rule.to) ||
 						rule.to.all(peer, ` + allowedAddress + `) ||
 						` + matchPort(estate.DNSPort) + ` && rule.to.all(peer, ` + allowedAddress + ` ||

@@ -10,9 +10,9 @@ import (
 // buildPlacementConstraint returns the placement rules on pods for Gatekeeper to enforce.
 func buildPlacementConstraint(p *estate.Platform) admissionpolicy.Constrained {
 	return admissionpolicy.Constrained{
-		Kind:    "CroftPlacement",
-		Matches: map[string][]string{"": {"Pod"}},
-		Policy:  admissionpolicy.CheckPods(buildPodPart(p)),
+		Kind:         "CroftPlacement",
+		MatchedKinds: map[string][]string{"": {"Pod"}},
+		Policy:       admissionpolicy.CheckPods(buildPodPart(p)),
 	}
 }
 

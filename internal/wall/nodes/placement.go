@@ -51,9 +51,9 @@ func buildPodPart(p *estate.Platform) admissionpolicy.Pods {
 		Rules: append([]admissionpolicy.Rule{
 			{
 				Name: TolerationsRule,
-				Says: "pods tolerate only the taint of the tenant's pools, the life cycle of nodes, " +
+				Summary: "pods tolerate only the taint of the tenant's pools, the life cycle of nodes, " +
 					"devices that they request and the platform's tolerations",
-				Holds: `!has(variables.spec.tolerations) ||
+				Expression: `!has(variables.spec.tolerations) ||
 					variables.spec.tolerations.all(t, ` + keyed(matchTolerated(p.Tolerations)) + `)`,
 				Message: `"spec.tolerations: pods tolerate only keys below node.kubernetes.io/, ` +
 					`the taint of their tenant's pools, which croft adds, ` +
@@ -63,20 +63,20 @@ func buildPodPart(p *estate.Platform) admissionpolicy.Pods {
 					`remove the device"`,
 			},
 			{
-				Cheap: true,
-				Name:  NodeNameRule, Says: "pods do not choose their node",
-				Rare: true, Fine: `!has(variables.spec.nodeName)`,
-				Holds: `!variables.new || !has(variables.spec.nodeName) || variables.spec.nodeName == ""`,
+				LoopFree: true,
+				Name:     NodeNameRule, Summary: "pods do not choose their node",
+				UsuallyFast: true, FastPath: `!has(variables.spec.nodeName)`,
+				Expression: `!variables.new || !has(variables.spec.nodeName) || variables.spec.nodeName == ""`,
 				Message: `"spec.nodeName: the scheduler chooses the node: remove the field, ` +
 					`and require the kind of node by nodeAffinity"`,
 			},
 			{
-				Cheap: true,
-				Name:  RuntimeClassRule,
-				Says: "pods use only the tenant's runtime classes, " +
+				LoopFree: true,
+				Name:     RuntimeClassRule,
+				Summary: "pods use only the tenant's runtime classes, " +
 					"since a class can add tolerations and a nodeSelector",
-				Rare: true, Fine: `!has(variables.spec.runtimeClassName)`,
-				Holds: `!variables.new || "*" in params.spec.runtimeClasses ||
+				UsuallyFast: true, FastPath: `!has(variables.spec.runtimeClassName)`,
+				Expression: `!variables.new || "*" in params.spec.runtimeClasses ||
 					variables.spec.runtimeClassName in params.spec.runtimeClasses`,
 				Exception: "policy.runtimeClasses",
 				Message: `"spec.runtimeClassName: " + variables.spec.runtimeClassName
@@ -87,22 +87,22 @@ func buildPodPart(p *estate.Platform) admissionpolicy.Pods {
 					+ "; leave the field out; a platform admin allows others by policy.runtimeClasses"`,
 			},
 			{
-				Cheap: true,
-				Name:  SchedulerRule, Says: "pods are scheduled by the default scheduler",
-				Rare:    true,
-				Fine:    `!has(variables.spec.schedulerName) || variables.spec.schedulerName == "default-scheduler"`,
-				Holds:   `!variables.new`,
-				Message: `"spec.schedulerName: pods of tenants are scheduled by default-scheduler: remove the field"`,
+				LoopFree: true,
+				Name:     SchedulerRule, Summary: "pods are scheduled by the default scheduler",
+				UsuallyFast: true,
+				FastPath:    `!has(variables.spec.schedulerName) || variables.spec.schedulerName == "default-scheduler"`,
+				Expression:  `!variables.new`,
+				Message:     `"spec.schedulerName: pods of tenants are scheduled by default-scheduler: remove the field"`,
 			},
 		}, scheduling...),
 		// An update is validated for changed fields only, so that pods which existed before
 		// the policy can still be labelled, finished and deleted.
 		PodRules: []admissionpolicy.Rule{{
-			Name: NodeSelectorRule, Says: "pods select one of the tenant's pools",
+			Name: NodeSelectorRule, Summary: "pods select one of the tenant's pools",
 			// Most tenants have one pool.
-			Fine: keyed(`has(variables.spec.nodeSelector) && KEY in variables.spec.nodeSelector &&
+			FastPath: keyed(`has(variables.spec.nodeSelector) && KEY in variables.spec.nodeSelector &&
 				variables.spec.nodeSelector[KEY] == params.written.pools`),
-			Holds: `variables.selected in params.spec.pools ||
+			Expression: `variables.selected in params.spec.pools ||
 				variables.specBefore.exists(s, variables.selected ==
 					(has(s.nodeSelector) && variables.key in s.nodeSelector ? s.nodeSelector[variables.key] : ""))`,
 			Message: `"spec.nodeSelector: pods of tenant " + params.spec.tenant + " run on pool " + variables.pools
@@ -110,17 +110,17 @@ func buildPodPart(p *estate.Platform) admissionpolicy.Pods {
 		}},
 		TemplateRules: []admissionpolicy.Rule{{
 			Name: NodeSelectorRule,
-			Says: "templates name no pool that is not the tenant's: " +
+			Summary: "templates name no pool that is not the tenant's: " +
 				"their pods run on the tenant's default pool instead",
-			Holds: `variables.selected == "" || variables.selected in params.spec.pools`,
+			Expression: `variables.selected == "" || variables.selected in params.spec.pools`,
 			Message: `"its pods will run elsewhere: spec.nodeSelector: " + variables.selected
 				+ " is not a pool of tenant " + params.spec.tenant + ": " + variables.pools
 				+ ": leave out " + variables.key + ", or set it to one of these"`,
 		}},
 		PatchVariables: variables,
 		Patch:          `!variables.new ? [] : ` + patch,
-		Says:           "pods get the nodeSelector and the toleration of the tenant's pool",
-		Done:           keyed(alreadyPlaced),
+		PatchSummary:   "pods get the nodeSelector and the toleration of the tenant's pool",
+		SkipPatch:      keyed(alreadyPlaced),
 	}
 }
 
@@ -171,15 +171,15 @@ const requests = `has(c.resources) && has(c.resources.limits) && t.key in c.reso
 func placeDaemonSets(poolKey string) admissionpolicy.Mutating {
 	variables, patch := buildPlacement(poolKey, "spec", "template", "spec")
 	return admissionpolicy.Mutating{
-		Name: DaemonSetPolicy,
-		Says: "DaemonSets get the nodeSelector and the toleration of the tenant's pool in their template",
+		Name:    DaemonSetPolicy,
+		Summary: "DaemonSets get the nodeSelector and the toleration of the tenant's pool in their template",
 		Resources: []admissionpolicy.Resource{{
 			Group: "apps", Version: "v1", Resources: []string{"daemonsets"},
 			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 		}},
-		Only:      map[string]string{"within-bounds": admissionpolicy.BuildBoundsCondition(listTemplateBounds())},
-		Variables: variables,
-		Patch:     patch,
+		MatchConditions: map[string]string{"within-bounds": admissionpolicy.BuildBoundsCondition(listTemplateBounds())},
+		Variables:       variables,
+		Patch:           patch,
 	}
 }
 
@@ -233,8 +233,8 @@ func checkBinding() admissionpolicy.Validating {
 			Operations: []admissionv1.OperationType{admissionv1.Create},
 		}},
 		Rules: []admissionpolicy.Rule{{
-			Name: BindingRule, Says: "only the scheduler binds pods to nodes",
-			Holds: `request.userInfo.username == "system:kube-scheduler"`,
+			Name: BindingRule, Summary: "only the scheduler binds pods to nodes",
+			Expression: `request.userInfo.username == "system:kube-scheduler"`,
 			Message: `"only the scheduler binds pods of tenant " + params.spec.tenant
 				+ " to nodes: create the pod without spec.nodeName and let it be scheduled"`,
 		}},
@@ -256,8 +256,8 @@ const (
 func checkCapacity() admissionpolicy.Validating {
 	write := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 	return admissionpolicy.Validating{
-		Name:     CapacityPolicy,
-		Ruleless: true,
+		Name:               CapacityPolicy,
+		IgnoresTenantRules: true,
 		Resources: []admissionpolicy.Resource{
 			{
 				Group: "autoscaling.x-k8s.io", Version: "*", Operations: write,
@@ -270,9 +270,9 @@ func checkCapacity() admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{{
 			Name: CapacityRule,
-			Says: "tenants request nodes only by pods: " +
+			Summary: "tenants request nodes only by pods: " +
 				"only the platform writes CapacityBuffers, ProvisioningRequests, Workloads and PodGroups",
-			Holds: `request.operation == "UPDATE" && dyn(object).spec == dyn(oldObject).spec || ` + clusterWide,
+			Expression: `request.operation == "UPDATE" && dyn(object).spec == dyn(oldObject).spec || ` + clusterWide,
 			Message: `request.kind.kind + ": it creates nodes or groups pods, ` +
 				`and no rule on pods applies to it: ` +
 				`create the pods themselves, with a low priority to reserve room; a platform admin may write it for you"`,

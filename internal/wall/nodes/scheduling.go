@@ -39,9 +39,9 @@ func buildSchedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) 
 	}
 	rules := []admissionpolicy.Rule{
 		{
-			Name: AffinityRule, Says: "affinity and anti-affinity select only pods of the tenant's own namespaces",
-			Rare: true, Fine: `!has(variables.spec.affinity)`,
-			Holds: `variables.foreignTerms.size() == 0`,
+			Name: AffinityRule, Summary: "affinity and anti-affinity select only pods of the tenant's own namespaces",
+			UsuallyFast: true, FastPath: `!has(variables.spec.affinity)`,
+			Expression: `variables.foreignTerms.size() == 0`,
 			Message: `"spec.affinity: podAffinity and podAntiAffinity of tenant " + params.spec.tenant
 				+ " may name its own namespaces only, since they decide where other tenants' pods can run: "
 				+ "leave out namespaces and namespaceSelector (topologyKey " + variables.foreignTerms[0].topologyKey
@@ -50,10 +50,10 @@ func buildSchedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) 
 		},
 		{
 			Name: TermsRule,
-			Says: "pods have at most " + strconv.Itoa(maxTerms) + " terms of pod affinity and anti-affinity, " +
+			Summary: "pods have at most " + strconv.Itoa(maxTerms) + " terms of pod affinity and anti-affinity, " +
 				"as many of node affinity and as many spread constraints",
-			Rare: true, Fine: `!has(variables.spec.affinity) && !has(variables.spec.topologySpreadConstraints)`,
-			Holds: `variables.podTerms.size() <= MOST && variables.spreads <= MOST &&
+			UsuallyFast: true, FastPath: `!has(variables.spec.affinity) && !has(variables.spec.topologySpreadConstraints)`,
+			Expression: `variables.podTerms.size() <= MOST && variables.spreads <= MOST &&
 				(variables.nodeTerms <= MOST ||
 					variables.specBefore.exists(s, ` + countNodeTerms("s") + ` >= variables.nodeTerms))`,
 			Message: `"spec: a pod may have MOST terms of pod affinity and anti-affinity (this one has "
@@ -68,7 +68,7 @@ func buildSchedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) 
 		variables[i].Expression = replace.Replace(variables[i].Expression)
 	}
 	for i := range rules {
-		rules[i].Holds, rules[i].Message = replace.Replace(rules[i].Holds), replace.Replace(rules[i].Message)
+		rules[i].Expression, rules[i].Message = replace.Replace(rules[i].Expression), replace.Replace(rules[i].Message)
 	}
 	return variables, rules
 }

@@ -80,9 +80,9 @@ const refusedSubjects = `variables.subjects.filter(s,
 // covers them, and they are written before the TenantRules exist.
 func checkRoleBindings(admins []string) admissionpolicy.Validating {
 	return admissionpolicy.Validating{
-		Name:      RoleBindingsPolicy,
-		Selection: admissionpolicy.Unmarked,
-		Only:      admissionpolicy.NotByPlatform(admins),
+		Name:            RoleBindingsPolicy,
+		Selection:       admissionpolicy.Unmarked,
+		MatchConditions: admissionpolicy.NotByPlatform(admins),
 		Resources: []admissionpolicy.Resource{
 			{Group: "rbac.authorization.k8s.io", Version: "v1", Resources: []string{"rolebindings"}, Operations: write},
 		},
@@ -99,18 +99,18 @@ func checkRoleBindings(admins []string) admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: EverybodyRule, Says: "roles are bound to named subjects, not to all users",
-				Holds: `variables.subjects.all(s, !(s in variables.everybody))`,
+				Name: EverybodyRule, Summary: "roles are bound to named subjects, not to all users",
+				Expression: `variables.subjects.all(s, !(s in variables.everybody))`,
 				Message: `"subjects: " +
 					variables.everybody.transformList(i, s, s.split(":", 2)[1]).join(", ") +
 					" include all users, also of other tenants: name a group, a user or a service account"`,
 			},
 			{
 				Name: StrangersRule,
-				Says: "roles are bound to the tenant's own people and service accounts, " +
+				Summary: "roles are bound to the tenant's own people and service accounts, " +
 					"and to subjects in its shareWith",
-				Holds:     `variables.strangers.size() == 0 || ` + clusterWide,
-				Exception: "policy.shareWith",
+				Expression: `variables.strangers.size() == 0 || ` + clusterWide,
+				Exception:  "policy.shareWith",
 				Message: `"subjects: " + ` + formatFirst("variables.strangers", 3) +
 					` + " does not belong to tenant " + params.spec.tenant +
 					": name its own service accounts, or " + ` + formatAllowed("subjects") +
@@ -126,8 +126,8 @@ func checkRoleBindings(admins []string) admissionpolicy.Validating {
 // who lists Roles.
 func checkRoles() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
-		Name:     RolesPolicy,
-		Ruleless: true,
+		Name:               RolesPolicy,
+		IgnoresTenantRules: true,
 		Resources: []admissionpolicy.Resource{
 			{Group: "rbac.authorization.k8s.io", Version: "v1", Resources: []string{"roles"}, Operations: write},
 		},
@@ -135,8 +135,8 @@ func checkRoles() admissionpolicy.Validating {
 		Rules: []admissionpolicy.Rule{
 			buildNameRule(),
 			{
-				Name: AggregationRule, Says: "Roles have no labels for aggregation, which are for ClusterRoles",
-				Holds: `!has(object.metadata.labels) || object.metadata.labels.all(k,
+				Name: AggregationRule, Summary: "Roles have no labels for aggregation, which are for ClusterRoles",
+				Expression: `!has(object.metadata.labels) || object.metadata.labels.all(k,
 					!k.startsWith("rbac.authorization.k8s.io/") ||
 					request.operation == "UPDATE" && has(oldObject.metadata.labels) && k in oldObject.metadata.labels)`,
 				Message: `"metadata.labels: labels below rbac.authorization.k8s.io/ aggregate ClusterRoles, ` +
@@ -148,8 +148,8 @@ func checkRoles() admissionpolicy.Validating {
 
 func buildNameRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
-		Name: RoleNameRule, Says: "names of Roles and RoleBindings are printable, without spaces",
-		Holds: `request.operation != "CREATE" || object.metadata.name.matches("^[!-~]+$")`,
+		Name: RoleNameRule, Summary: "names of Roles and RoleBindings are printable, without spaces",
+		Expression: `request.operation != "CREATE" || object.metadata.name.matches("^[!-~]+$")`,
 		Message: `"metadata.name: it contains spaces, control characters or letters beyond ASCII, ` +
 			`which terminals and logs may interpret: use letters, digits and -.:_@"`,
 	}
@@ -199,7 +199,7 @@ func checkAccounts() admissionpolicy.Validating {
 			{Version: "v1", Resources: []string{"serviceaccounts"}, Operations: write},
 			{Version: "v1", Resources: []string{"serviceaccounts/token", "secrets"}, Operations: create},
 		},
-		Only: map[string]string{"concerns-identity": concernsIdentity},
+		MatchConditions: map[string]string{"concerns-identity": concernsIdentity},
 		Variables: []admissionpolicy.Variable{
 			{Name: "object", Expression: `dyn(object)`},
 			{Name: "isSecret", Expression: `request.resource.resource == "secrets"`},
@@ -212,20 +212,20 @@ func checkAccounts() admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name:      CloudIdentityRule,
-				Says:      "service accounts use only cloud identities of the tenant's cloudIdentities",
-				Holds:     `variables.identities.size() == 0`,
-				Exception: "policy.cloudIdentities",
+				Name:       CloudIdentityRule,
+				Summary:    "service accounts use only cloud identities of the tenant's cloudIdentities",
+				Expression: `variables.identities.size() == 0`,
+				Exception:  "policy.cloudIdentities",
 				Message: `"metadata.annotations: " + ` + formatFirst("variables.identities", 3) +
 					` + " is not among the cloud identities of tenant " + params.spec.tenant + ": " + ` +
 					formatAllowed("cloudIdentities") +
 					` + "; a platform admin allows others by policy.cloudIdentities"`,
 			},
 			{
-				Name:      TokenExpirationRule,
-				Says:      "tokens that users request expire within the tenant's maxTokenExpirationSeconds",
-				Holds:     `variables.seconds <= params.spec.maxTokenExpirationSeconds`,
-				Exception: "policy.maxTokenExpirationSeconds",
+				Name:       TokenExpirationRule,
+				Summary:    "tokens that users request expire within the tenant's maxTokenExpirationSeconds",
+				Expression: `variables.seconds <= params.spec.maxTokenExpirationSeconds`,
+				Exception:  "policy.maxTokenExpirationSeconds",
 				Message: `"spec.expirationSeconds: " + string(variables.seconds) +
 					" is more than the " + string(params.spec.maxTokenExpirationSeconds) +
 					" seconds for which a token of tenant " + params.spec.tenant + " may be valid: request a shorter time; ` +
@@ -233,9 +233,9 @@ func checkAccounts() admissionpolicy.Validating {
 			},
 			{
 				Name: TokenSecretRule,
-				Says: "Secrets contain no tokens of service accounts, which would never expire, " +
+				Summary: "Secrets contain no tokens of service accounts, which would never expire, " +
 					"unless the tenant's tokenSecrets allows them",
-				Holds: `!variables.isSecret || variables.object.type != "` + tokenSecretType + `" ||
+				Expression: `!variables.isSecret || variables.object.type != "` + tokenSecretType + `" ||
 					params.spec.tokenSecrets`,
 				Exception: "policy.tokenSecrets",
 				Message: `"type: a Secret of type ` + tokenSecretType + ` contains a token that never expires: ` +
@@ -244,8 +244,8 @@ func checkAccounts() admissionpolicy.Validating {
 					params.spec.tenant + " by policy.tokenSecrets"`,
 			},
 			{
-				Name: BootstrapTokenRule, Says: "Secrets contain no bootstrap tokens, with which nodes join the cluster",
-				Holds: `!variables.isSecret || variables.object.type != "` + bootstrapSecretType + `"`,
+				Name: BootstrapTokenRule, Summary: "Secrets contain no bootstrap tokens, with which nodes join the cluster",
+				Expression: `!variables.isSecret || variables.object.type != "` + bootstrapSecretType + `"`,
 				Message: `"type: ` + bootstrapSecretType + ` is for tokens with which nodes join the cluster, ` +
 					`only in kube-system: use another type"`,
 			},

@@ -34,10 +34,10 @@ const (
 
 // classRule is a rule about the annotations of some classes.
 type classRule struct {
-	name, says string
-	classes    []addons.Class
-	// what is the remedy. exception is the field that allows more, if the remedy names one.
-	what, exception string
+	name, summary string
+	classes       []addons.Class
+	// advice is the remedy. exception is the field that allows more, if the remedy names one.
+	advice, exception string
 }
 
 const (
@@ -313,16 +313,16 @@ func buildAddonRules(classes []addons.Class) []admissionpolicy.Rule {
 		}
 		of := `variables.refused.filter(a, ` + matchClasses(has) + `)`
 		all = append(all, admissionpolicy.Rule{
-			Name: r.name, Says: r.says, Exception: r.exception,
-			Holds:   anyRefused + of + `.size() == 0`,
-			Message: `"metadata.annotations: " + ` + formatAnnotations(of) + ` + ` + r.what,
+			Name: r.name, Summary: r.summary, Exception: r.exception,
+			Expression: anyRefused + of + `.size() == 0`,
+			Message:    `"metadata.annotations: " + ` + formatAnnotations(of) + ` + ` + r.advice,
 		})
 	}
 	return append(all, admissionpolicy.Rule{
-		Name:      UnknownAnnotationsRule,
-		Says:      "policy.unknownAnnotations decides on annotations that the catalogue of add-ons does not contain",
-		Exception: byAnnotations,
-		Holds:     anyRefused + `variables.refused.filter(a, a[2] == "unknown").size() == 0`,
+		Name:       UnknownAnnotationsRule,
+		Summary:    "policy.unknownAnnotations decides on annotations that the catalogue of add-ons does not contain",
+		Exception:  byAnnotations,
+		Expression: anyRefused + `variables.refused.filter(a, a[2] == "unknown").size() == 0`,
 		Message: `"metadata.annotations: " + ` +
 			formatAnnotations(`variables.refused.filter(a, a[2] == "unknown")`) + ` + ` + unknownAdvice,
 	})
@@ -341,16 +341,16 @@ func buildPodAnnotationsRule(classes []addons.Class) admissionpolicy.Rule {
 			return !slices.Contains(classes, c)
 		})
 		if len(has) > 0 {
-			fmt.Fprintf(&what, "[%s[0]].exists(a, %s) ? %s :\n", of, matchClasses(has), r.what)
+			fmt.Fprintf(&what, "[%s[0]].exists(a, %s) ? %s :\n", of, matchClasses(has), r.advice)
 		}
 	}
 	return admissionpolicy.Rule{
 		Name: PodAnnotationsRule,
-		Says: "annotations do not let an add-on exceed the tenant's rights; " +
+		Summary: "annotations do not let an add-on exceed the tenant's rights; " +
 			"policy.unknownAnnotations decides on annotations that the catalogue of add-ons does not contain",
-		Exception: byAnnotations,
-		Fine:      unannotated,
-		Holds:     anyRefused + of + `.size() == 0` + ofAddonsThemselves,
+		Exception:  byAnnotations,
+		FastPath:   unannotated,
+		Expression: anyRefused + of + `.size() == 0` + ofAddonsThemselves,
 		// The message of a rule that calls the authorizer is built for every request.
 		Message: `(` + of + `.size() == 0 ? "" :
 			"metadata.annotations: " + ` + formatAnnotations(of) + ` +
@@ -428,7 +428,7 @@ func buildAnnotationsPolicy(name string) (admissionpolicy.Validating, []addons.C
 	return admissionpolicy.Validating{
 		Name: name, Resources: listAnnotatedResources(),
 		Bounds: slices.Concat(listAnnotationBounds(), listInfrastructureBounds()),
-		Early: append([]admissionpolicy.Variable{
+		EarlyVariables: append([]admissionpolicy.Variable{
 			{Name: "annotations", Expression: readAnnotations("dyn(object).metadata")},
 			{Name: "infrastructure", Expression: infrastructure("dyn(object)")},
 		}, buildEarlyVariables(harmless, edge, data)...),
@@ -457,7 +457,7 @@ func intersect(a, b []string) []string {
 func checkAnnotations() admissionpolicy.Validating {
 	policy, classes := buildAnnotationsPolicy(AnnotationsPolicy)
 	// Most objects have no annotations.
-	policy.Only = map[string]string{"annotated": `has(object.metadata.annotations) || object.kind == "Gateway" ||
+	policy.MatchConditions = map[string]string{"annotated": `has(object.metadata.annotations) || object.kind == "Gateway" ||
 		has(object.metadata.labels) &&
 		` + formatLabelKeys(addons.Edge|addons.Data) + `.exists(l, l in object.metadata.labels)`}
 	policy.Variables = append(policy.Variables, buildLabelVariables(addons.Edge|addons.Data)...)
@@ -469,10 +469,10 @@ func checkAnnotations() admissionpolicy.Validating {
 // policy.unknownAnnotations Warn.
 func warnOfAnnotations() admissionpolicy.Validating {
 	policy, _ := buildAnnotationsPolicy(UnknownAnnotationsPolicy)
-	policy.Warns = true
+	policy.WarnOnly = true
 	// The Gateway API bounds the annotations that Gateways pass on.
 	policy.Bounds = nil
-	policy.Only = map[string]string{"annotated": matchFewAnnotations(`object.kind == "Gateway"`)}
+	policy.MatchConditions = map[string]string{"annotated": matchFewAnnotations(`object.kind == "Gateway"`)}
 	policy.Rules = []admissionpolicy.Rule{buildUnknownWarning("")}
 	return policy
 }
@@ -487,11 +487,11 @@ var ofTemplates = []string{"pod-template-hash", "controller-revision-hash", "bat
 func warnOfPodAnnotations() admissionpolicy.Validating {
 	table, harmless := addons.BuildTable(addons.Pods), addons.ListHarmlessPrefixes(addons.Pods)
 	return admissionpolicy.Validating{
-		Name: UnknownPodAnnotationsPolicy, Warns: true,
-		Resources:  []admissionpolicy.Resource{{Version: "v1", Resources: []string{"pods"}, Operations: write}},
-		Unlabelled: ofTemplates,
-		Only:       map[string]string{"annotated": matchFewAnnotations("false")},
-		Early: append([]admissionpolicy.Variable{
+		Name: UnknownPodAnnotationsPolicy, WarnOnly: true,
+		Resources:       []admissionpolicy.Resource{{Version: "v1", Resources: []string{"pods"}, Operations: write}},
+		ExcludingLabels: ofTemplates,
+		MatchConditions: map[string]string{"annotated": matchFewAnnotations("false")},
+		EarlyVariables: append([]admissionpolicy.Variable{
 			{Name: "annotations", Expression: readAnnotations("object.metadata")},
 		}, buildEarlyVariables(harmless, table)...),
 		Variables: append([]admissionpolicy.Variable{
@@ -512,10 +512,10 @@ func matchFewAnnotations(orElse string) string {
 func buildUnknownWarning(fine string) admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name:      UnknownWarningRule,
-		Says:      "the catalogue of add-ons contains the annotations, if policy.unknownAnnotations is Warn",
+		Summary:   "the catalogue of add-ons contains the annotations, if policy.unknownAnnotations is Warn",
 		Exception: byAnnotations,
-		Fine:      fine,
-		Holds: `params.spec.unknownAnnotations != "Warn" ||
+		FastPath:  fine,
+		Expression: `params.spec.unknownAnnotations != "Warn" ||
 			variables.judged.filter(a, a[2] == "unknown").size() == 0`,
 		Message: `"metadata.annotations: " + ` + formatAnnotations(`variables.judged.filter(a, a[2] == "unknown")`) +
 			` + ": croft does not know the add-on that reads it, and allows it for now: ` +
@@ -562,8 +562,8 @@ func buildRefusedLabels(on addons.Kinds, of ...string) admissionpolicy.Variable 
 
 func buildLabelsRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
-		Name: LabelsRule, Says: "no label lets an add-on use or expose resources outside of the tenant",
-		Holds: matchNoLabels(addons.Edge|addons.Data) + ` && variables.handedLabels.size() == 0 ||
+		Name: LabelsRule, Summary: "no label lets an add-on use or expose resources outside of the tenant",
+		Expression: matchNoLabels(addons.Edge|addons.Data) + ` && variables.handedLabels.size() == 0 ||
 			variables.refusedLabels.size() == 0`,
 		Exception: byAnnotations,
 		Message:   labelsMessage,

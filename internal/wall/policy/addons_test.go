@@ -347,7 +347,7 @@ func TestTypes(t *testing.T) {
 			}
 		}
 		for _, r := range policy.Rules {
-			for what, expression := range map[string]string{"rule": r.Holds, "message": `"[x] " + ("a template: " + ` + r.Message + `)`} {
+			for what, expression := range map[string]string{"rule": r.Expression, "message": `"[x] " + ("a template: " + ` + r.Message + `)`} {
 				if _, issues := env.Compile(expression); issues.Err() != nil {
 					t.Errorf("%s: %s %s: %v", policy.Name, what, r.Name, issues.Err())
 				}
@@ -360,7 +360,7 @@ func TestTypes(t *testing.T) {
 func TestCatalogue(t *testing.T) {
 	seen := map[string]string{}
 	for _, a := range addons.All() {
-		if a.Name == "" || a.Source == "" || a.On == 0 {
+		if a.Name == "" || a.Source == "" || a.Kinds == 0 {
 			t.Errorf("%q says not what it is, where it is from, or on what", a.Name)
 		}
 		for _, prefix := range a.Prefixes {
@@ -371,7 +371,7 @@ func TestCatalogue(t *testing.T) {
 		}
 		names := map[string]bool{}
 		for _, n := range a.Names {
-			if n.Class != addons.Harmless && n.Class != addons.OneOf && n.Why == "" {
+			if n.Class != addons.Harmless && n.Class != addons.OneOf && n.Harm == "" {
 				t.Errorf("%s: nothing says why %v are %s", a.Name, n.Names, n.Class)
 			}
 			for _, name := range n.Names {
@@ -490,7 +490,7 @@ func environmentOf(t *testing.T) *cel.Env {
 
 // declared returns a policy's variables, including the variables for its bounds.
 func declared(policy admissionpolicy.Validating) []admissionpolicy.Variable {
-	return slices.Concat(policy.Early, []admissionpolicy.Variable{{Name: "comparable", Expression: `request.operation == "UPDATE"`}}, policy.Variables)
+	return slices.Concat(policy.EarlyVariables, []admissionpolicy.Variable{{Name: "comparable", Expression: `request.operation == "UPDATE"`}}, policy.Variables)
 }
 
 func compile(t *testing.T, policy admissionpolicy.Validating) *compiled {
@@ -512,9 +512,9 @@ func compile(t *testing.T, policy admissionpolicy.Validating) *compiled {
 		c.variables = append(c.variables, one(v.Name, v.Expression))
 	}
 	for _, r := range policy.Rules {
-		holds := r.Holds
-		if r.Fine != "" {
-			holds = r.Fine + " || " + holds
+		holds := r.Expression
+		if r.FastPath != "" {
+			holds = r.FastPath + " || " + holds
 		}
 		c.rules = append(c.rules, one(r.Name, holds))
 		c.messages = append(c.messages, one(r.Name+"'s message", r.Message))

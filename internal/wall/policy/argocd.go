@@ -17,16 +17,16 @@ const ApplicationsRule = "applications"
 // runs at once.
 func checkArgoCD() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
-		Name:     ArgoCDPolicy,
-		Ruleless: true,
+		Name:               ArgoCDPolicy,
+		IgnoresTenantRules: true,
 		Resources: []admissionpolicy.Resource{{
 			Group: "argoproj.io", Version: "*",
 			Resources: []string{"applications", "applicationsets", "appprojects"}, Operations: write,
 		}},
 		Rules: []admissionpolicy.Rule{{
-			Name:  ApplicationsRule,
-			Says:  "only the platform writes Applications, ApplicationSets and AppProjects",
-			Holds: clusterWide,
+			Name:       ApplicationsRule,
+			Summary:    "only the platform writes Applications, ApplicationSets and AppProjects",
+			Expression: clusterWide,
 			Message: `request.kind.kind + ": Argo CD would apply with its own rights, in any namespace: ` +
 				`ask a platform admin to declare a source for your tenant"`,
 		}},

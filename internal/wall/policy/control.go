@@ -34,16 +34,16 @@ const everyNamespace = `authorizer.group(request.resource.group).resource(reques
 // (CVE-2021-25740).
 func checkEndpoints() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
-		Name:     EndpointsPolicy,
-		Ruleless: true,
+		Name:               EndpointsPolicy,
+		IgnoresTenantRules: true,
 		Resources: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"endpoints"}, Operations: write},
 			{Group: "discovery.k8s.io", Version: "v1", Resources: []string{"endpointslices"}, Operations: write},
 		},
 		Rules: []admissionpolicy.Rule{{
-			Name: EndpointsRule, Says: "only controllers of the whole cluster write Endpoints and EndpointSlices",
-			Holds:   clusterWide,
-			Message: `"Kubernetes finds the addresses behind a Service: give the Service a selector"`,
+			Name: EndpointsRule, Summary: "only controllers of the whole cluster write Endpoints and EndpointSlices",
+			Expression: clusterWide,
+			Message:    `"Kubernetes finds the addresses behind a Service: give the Service a selector"`,
 		}},
 	}
 }
@@ -74,16 +74,16 @@ var hasFinalizersOrOwners = `object != null && has(object.metadata) &&
 // claim.
 func checkDeletion(more []string) admissionpolicy.Validating {
 	return admissionpolicy.Validating{
-		Name:     FinalizersPolicy,
-		Ruleless: true,
+		Name:               FinalizersPolicy,
+		IgnoresTenantRules: true,
 		Resources: []admissionpolicy.Resource{
 			{Group: "*", Version: "*", Resources: []string{"*"}, Operations: write},
 		},
-		Except: []admissionpolicy.Resource{
+		ExcludedResources: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"pods"}, Operations: write},
 		},
-		Only:   map[string]string{"has-finalizers-or-owners": hasFinalizersOrOwners},
-		Bounds: finalizerBounds,
+		MatchConditions: map[string]string{"has-finalizers-or-owners": hasFinalizersOrOwners},
+		Bounds:          finalizerBounds,
 		Variables: []admissionpolicy.Variable{
 			{Name: "isClaim", Expression: `request.resource.group == "" &&
 				request.resource.resource == "persistentvolumeclaims"`},
@@ -125,10 +125,10 @@ func buildRefusedFinalizers(allowed string) admissionpolicy.Variable {
 func buildFinalizersRule(untold string) admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name: FinalizersRule,
-		Says: "tenants' objects have only finalizers of Kubernetes for their kind, " +
+		Summary: "tenants' objects have only finalizers of Kubernetes for their kind, " +
 			"and the Platform's finalizers",
-		Fine:  `variables.finalizers.size() == 0`,
-		Holds: `variables.refusedFinalizers.size() == 0 || ` + untold + ` && (` + clusterWide + `)`,
+		FastPath:   `variables.finalizers.size() == 0`,
+		Expression: `variables.refusedFinalizers.size() == 0 || ` + untold + ` && (` + clusterWide + `)`,
 		Message: `"metadata.finalizers: " + ` + formatFirst("variables.refusedFinalizers", 3) +
 			` + " would block the deletion of the namespace: remove it; ` +
 			`a platform admin allows it by the Platform's finalizers"`,
@@ -142,10 +142,10 @@ const ofTheCluster = `o.apiVersion == "v1" && o.kind in ["Namespace", "Node", "P
 
 func buildOwnersRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
-		Name: OwnersRule, Says: "objects of tenants are owned by no Namespace, Node or PersistentVolume, " +
+		Name: OwnersRule, Summary: "objects of tenants are owned by no Namespace, Node or PersistentVolume, " +
 			"and by no object of croft or Karpenter",
-		Fine: `!has(object.metadata.ownerReferences)`,
-		Holds: `object.metadata.ownerReferences.all(o, !(` + ofTheCluster + `) ||
+		FastPath: `!has(object.metadata.ownerReferences)`,
+		Expression: `object.metadata.ownerReferences.all(o, !(` + ofTheCluster + `) ||
 			request.operation == "UPDATE" && has(oldObject.metadata.ownerReferences) &&
 			oldObject.metadata.ownerReferences.exists(b,
 				b.uid == o.uid && b.kind == o.kind && b.apiVersion == o.apiVersion)) || ` + clusterWide,

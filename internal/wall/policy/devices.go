@@ -70,19 +70,19 @@ func checkDevices() admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: DeviceClassRule, Says: "claims request only devices of the tenant's deviceClasses",
-				Holds:     `variables.refused.size() == 0`,
-				Exception: "policy.deviceClasses",
+				Name: DeviceClassRule, Summary: "claims request only devices of the tenant's deviceClasses",
+				Expression: `variables.refused.size() == 0`,
+				Exception:  "policy.deviceClasses",
 				Message: `"spec.devices.requests: " + ` + formatFirst("variables.refused", 3) +
 					` + " is not among the device classes of tenant " + params.spec.tenant + ": " + ` +
 					formatAllowed("deviceClasses") + ` + "; a platform admin allows others by policy.deviceClasses"`,
 			},
 			{
 				Name: DeviceBoundsRule,
-				Says: bounds.Replace("a claim has at most REQUESTS requests, alternatives counted, " +
+				Summary: bounds.Replace("a claim has at most REQUESTS requests, alternatives counted, " +
 					"for at most DEVICES devices together, or for all of a node, " +
 					"with at most SELECTORS selectors each"),
-				Holds: bounds.Replace(`variables.alternatives <= REQUESTS && variables.devices <= DEVICES &&
+				Expression: bounds.Replace(`variables.alternatives <= REQUESTS && variables.devices <= DEVICES &&
 					variables.options.all(all, all.all(o, !has(o.selectors) || o.selectors.size() <= SELECTORS))`),
 				Message: bounds.Replace(`"spec.devices.requests: ` +
 					`a claim may have REQUESTS requests, alternatives counted (this one has " +
@@ -99,19 +99,19 @@ func checkDevices() admissionpolicy.Validating {
 func buildPodDeviceRules() []admissionpolicy.Rule {
 	return []admissionpolicy.Rule{
 		{
-			Name: DeviceClassRule, Says: "containers request only devices of the tenant's deviceClasses",
-			Fine:      `!variables.new`,
-			Holds:     `variables.usual || ` + matchEveryContainer(matchNoOtherDevices("c")),
-			Exception: "policy.deviceClasses",
+			Name: DeviceClassRule, Summary: "containers request only devices of the tenant's deviceClasses",
+			FastPath:   `!variables.new`,
+			Expression: `variables.usual || ` + matchEveryContainer(matchNoOtherDevices("c")),
+			Exception:  "policy.deviceClasses",
 			Message: `"spec.containers[].resources: a container requests devices of a class ` +
 				`that is not among the tenant's deviceClasses: request one of these; ` +
 				`a platform admin allows others by policy.deviceClasses"`,
 		},
 		{
-			Cheap: true,
-			Name:  DeviceClaimsRule, Says: "pods use at most " + strconv.Itoa(maxDeviceClaims) + " claims of devices",
-			Rare: true, Fine: `!has(variables.spec.resourceClaims)`,
-			Holds: replaceWords(`!variables.new || variables.spec.resourceClaims.size() <= MOST`,
+			LoopFree: true,
+			Name:     DeviceClaimsRule, Summary: "pods use at most " + strconv.Itoa(maxDeviceClaims) + " claims of devices",
+			UsuallyFast: true, FastPath: `!has(variables.spec.resourceClaims)`,
+			Expression: replaceWords(`!variables.new || variables.spec.resourceClaims.size() <= MOST`,
 				"MOST", strconv.Itoa(maxDeviceClaims)),
 			Message: replaceWords(`"spec.resourceClaims: a pod may use MOST claims of devices, `+
 				`since all pods of the cluster wait while the scheduler searches: `+

@@ -81,7 +81,7 @@ func refusedBy(t *testing.T, p admissionpolicy.Validating, input map[string]any)
 		variables[v.Name] = evaluate(v.Expression)
 	}
 	for _, r := range p.Rules {
-		if holds, _ := evaluate(r.Holds).(bool); !holds {
+		if holds, _ := evaluate(r.Expression).(bool); !holds {
 			if message, _ := evaluate(r.Message).(string); message == "" {
 				t.Errorf("rule %s says nothing", r.Name)
 			}

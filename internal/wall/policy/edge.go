@@ -72,8 +72,8 @@ func checkIngresses() admissionpolicy.Validating {
 		Resources: []admissionpolicy.Resource{
 			{Group: "networking.k8s.io", Version: "v1", Resources: []string{"ingresses"}, Operations: write},
 		},
-		Bounds: ingressBounds,
-		Early:  []admissionpolicy.Variable{buildWildcards()},
+		Bounds:         ingressBounds,
+		EarlyVariables: []admissionpolicy.Variable{buildWildcards()},
 		Variables: slices.Concat(
 			buildHostVariables(ruleHosts("object"), ruleHosts("oldObject")), []admissionpolicy.Variable{
 				{Name: "annotations", Expression: readAnnotations("object.metadata")},
@@ -100,29 +100,29 @@ func checkIngresses() admissionpolicy.Validating {
 			}),
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: HostsRule, Says: "every rule has a host, and it is one of the tenant's",
-				Holds: `variables.refusedHosts.size() == 0`,
+				Name: HostsRule, Summary: "every rule has a host, and it is one of the tenant's",
+				Expression: `variables.refusedHosts.size() == 0`,
 				Message: `"spec.rules[].host: " + (variables.refusedHosts.exists(h, h == "") ?
 					"a rule without a host would serve every host" :
 					` + formatFirst("variables.refusedHosts", 3) + `) + ` + formatHosts(),
 			},
 			{
-				Name: TLSHostsRule, Says: "TLS is for hosts of the tenant",
-				Holds: `variables.refusedTLSHosts.size() == 0`,
+				Name: TLSHostsRule, Summary: "TLS is for hosts of the tenant",
+				Expression: `variables.refusedTLSHosts.size() == 0`,
 				Message: `"spec.tls[].hosts: " + (variables.refusedTLSHosts.exists(h, h == "") ?
 					"TLS without hosts would be for every host" :
 					` + formatFirst("variables.refusedTLSHosts", 3) + `) + ` + formatHosts(),
 			},
 			{
-				Name: DefaultBackendRule, Says: "there is no default backend, which would serve every host",
-				Holds: `!has(object.spec.defaultBackend) ||
+				Name: DefaultBackendRule, Summary: "there is no default backend, which would serve every host",
+				Expression: `!has(object.spec.defaultBackend) ||
 					request.operation == "UPDATE" && has(oldObject.spec.defaultBackend)`,
 				Message: `"spec.defaultBackend: it would serve every host without a rule: ` +
 					`write a rule with a host instead" + ` + formatHosts(),
 			},
 			{
-				Name: ClassRule, Says: "the class is one of the tenant's ingressClasses",
-				Holds: `"*" in params.spec.ingressClasses ||
+				Name: ClassRule, Summary: "the class is one of the tenant's ingressClasses",
+				Expression: `"*" in params.spec.ingressClasses ||
 					variables.classes.size() > 0 &&
 					variables.classes.all(c, c in params.spec.ingressClasses) ||
 					` + admissionpolicy.Comparable + ` && variables.classes == variables.classesBefore`,
@@ -132,8 +132,8 @@ func checkIngresses() admissionpolicy.Validating {
 					`a platform admin allows others by policy.ingressClasses"`,
 			},
 			{
-				Name: PathsRule, Says: "paths have no characters that end a path in a controller's configuration",
-				Holds: `variables.refusedPaths.size() == 0`,
+				Name: PathsRule, Summary: "paths have no characters that end a path in a controller's configuration",
+				Expression: `variables.refusedPaths.size() == 0`,
 				Message: `"spec.rules[].http.paths[].path: " + ` +
 					formatFirst(`variables.refusedPaths.map(p, `+formatPrintable("string(p)")+`)`, 3) +
 					` + ": leave out spaces, line breaks, quotes, the characters ; { } # and a backslash at the end: ` +
@@ -161,14 +161,14 @@ func checkRoutes() admissionpolicy.Validating {
 				Operations: write,
 			},
 		},
-		Early:     []admissionpolicy.Variable{buildWildcards()},
-		Variables: buildHostVariables(hostnames("object"), hostnames("oldObject")),
+		EarlyVariables: []admissionpolicy.Variable{buildWildcards()},
+		Variables:      buildHostVariables(hostnames("object"), hostnames("oldObject")),
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: HostsRule,
-				Says: "routes have hostnames, and they are the tenant's; " +
+				Summary: "routes have hostnames, and they are the tenant's; " +
 					"routes of the tenant's own Gateways and Services need none",
-				Holds: `variables.refusedHosts.size() == 0`,
+				Expression: `variables.refusedHosts.size() == 0`,
 				Message: `"spec.hostnames: " + (variables.refusedHosts.exists(h, h == "") ?
 					"a route without hostnames would serve every host of its gateway: name some, ` +
 					`or name only Gateways of the tenant as parentRefs" :
@@ -198,19 +198,19 @@ func checkGateways() admissionpolicy.Validating {
 		Resources: []admissionpolicy.Resource{
 			{Group: "gateway.networking.k8s.io", Version: "*", Resources: []string{"gateways"}, Operations: write},
 		},
-		Early:     []admissionpolicy.Variable{buildWildcards()},
-		Variables: buildHostVariables(hostnames("object"), hostnames("oldObject")),
+		EarlyVariables: []admissionpolicy.Variable{buildWildcards()},
+		Variables:      buildHostVariables(hostnames("object"), hostnames("oldObject")),
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: HostsRule, Says: "every listener has a hostname, and it is one of the tenant's",
-				Holds: `variables.refusedHosts.size() == 0`,
+				Name: HostsRule, Summary: "every listener has a hostname, and it is one of the tenant's",
+				Expression: `variables.refusedHosts.size() == 0`,
 				Message: `"spec.listeners[].hostname: " + (variables.refusedHosts.exists(h, h == "") ?
 					"a listener without a hostname would serve every host" :
 					` + formatFirst("variables.refusedHosts", 3) + `) + ` + formatHosts(),
 			},
 			{
-				Name: ClassRule, Says: "the class is one of the tenant's gatewayClasses",
-				Holds: matchAllowed("gatewayClasses", "object.spec.gatewayClassName") + ` ||
+				Name: ClassRule, Summary: "the class is one of the tenant's gatewayClasses",
+				Expression: matchAllowed("gatewayClasses", "object.spec.gatewayClassName") + ` ||
 					request.operation == "UPDATE" &&
 					object.spec.gatewayClassName == oldObject.spec.gatewayClassName`,
 				Exception: "policy.gatewayClasses",
@@ -219,8 +219,8 @@ func checkGateways() admissionpolicy.Validating {
 					`a platform admin allows others by policy.gatewayClasses"`,
 			},
 			{
-				Name: AddressesRule, Says: "Gateways claim no addresses",
-				Holds: `!has(object.spec.addresses) || object.spec.addresses.size() == 0 ||
+				Name: AddressesRule, Summary: "Gateways claim no addresses",
+				Expression: `!has(object.spec.addresses) || object.spec.addresses.size() == 0 ||
 					request.operation == "UPDATE" && has(oldObject.spec.addresses) &&
 					object.spec.addresses == oldObject.spec.addresses`,
 				Message: `"spec.addresses: a Gateway of a tenant claims no addresses, ` +
@@ -255,8 +255,8 @@ func checkCertificates() admissionpolicy.Validating {
 		Resources: []admissionpolicy.Resource{
 			{Group: "cert-manager.io", Version: "*", Resources: []string{"certificates"}, Operations: write},
 		},
-		Bounds: certificateBounds,
-		Early:  []admissionpolicy.Variable{buildWildcards()},
+		Bounds:         certificateBounds,
+		EarlyVariables: []admissionpolicy.Variable{buildWildcards()},
 		Variables: append(buildIssuerVariables(),
 			admissionpolicy.Variable{Name: "hostsBefore", Expression: readBefore(names("oldObject"), `[]`)},
 			admissionpolicy.Variable{Name: "refusedHosts", Expression: names("object") + `.filter(h,
@@ -264,15 +264,15 @@ func checkCertificates() admissionpolicy.Validating {
 				!(h in variables.hostsBefore))`}),
 		Rules: append([]admissionpolicy.Rule{
 			{
-				Name: HostsRule, Says: "certificates are for the tenant's hosts, and for its Services",
-				Holds:   `variables.refusedHosts.size() == 0`,
-				Message: `"spec.dnsNames: " + ` + formatFirst("variables.refusedHosts", 3) + ` + ` + formatHosts(),
+				Name: HostsRule, Summary: "certificates are for the tenant's hosts, and for its Services",
+				Expression: `variables.refusedHosts.size() == 0`,
+				Message:    `"spec.dnsNames: " + ` + formatFirst("variables.refusedHosts", 3) + ` + ` + formatHosts(),
 			},
 			{
 				Name: NamesRule,
-				Says: "certificates are only for names that can be checked: " +
+				Summary: "certificates are only for names that can be checked: " +
 					"no addresses, URIs, e-mail addresses or literal subjects",
-				Holds: `request.operation == "UPDATE" && object.spec == oldObject.spec || !` + unchecked,
+				Expression: `request.operation == "UPDATE" && object.spec == oldObject.spec || !` + unchecked,
 				Message: `"spec: a certificate of tenant " + params.spec.tenant +
 					" is for dnsNames and a commonName: ` +
 					`remove ipAddresses, uris, emailAddresses, otherNames and literalSubject" + ` + formatHosts(),

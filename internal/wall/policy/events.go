@@ -33,17 +33,17 @@ func checkEvents() admissionpolicy.Validating {
 		has(e.reportingController) ? e.reportingController : ""
 		].exists(c, c in ` + formatQuoted(systemComponents) + `))`
 	return admissionpolicy.Validating{
-		Name:     EventsPolicy,
-		Ruleless: true,
+		Name:               EventsPolicy,
+		IgnoresTenantRules: true,
 		Resources: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"events"}, Operations: write},
 			{Group: "events.k8s.io", Version: "v1", Resources: []string{"events"}, Operations: write},
 		},
-		Only: map[string]string{"claims-to-be-of-the-cluster": claims},
+		MatchConditions: map[string]string{"claims-to-be-of-the-cluster": claims},
 		Rules: []admissionpolicy.Rule{{
-			Name:  EventSourceRule,
-			Says:  "only Kubernetes' components, Karpenter and croft write events in their names",
-			Holds: clusterWide,
+			Name:       EventSourceRule,
+			Summary:    "only Kubernetes' components, Karpenter and croft write events in their names",
+			Expression: clusterWide,
 			Message: `"source.component, reportingController: the event claims to come ` +
 				`from a component of the cluster: name the component that writes it"`,
 		}},

@@ -75,36 +75,36 @@ func checkFlux() admissionpolicy.Validating {
 		),
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: ServiceAccountRule, Says: "Flux applies with the rights of a service account of the namespace",
-				Holds: `variables.unchanged ||
+				Name: ServiceAccountRule, Summary: "Flux applies with the rights of a service account of the namespace",
+				Expression: `variables.unchanged ||
 					has(variables.spec.serviceAccountName) && variables.spec.serviceAccountName != ""`,
 				Message: `"spec.serviceAccountName: name a ServiceAccount of namespace " +
 					namespaceObject.metadata.name + "; without one Flux would apply with its own rights"`,
 			},
 			{
-				Name: KubeConfigRule, Says: "Flux applies to this cluster, without a kubeconfig",
-				Holds: `variables.unchanged || !has(variables.spec.kubeConfig)`,
+				Name: KubeConfigRule, Summary: "Flux applies to this cluster, without a kubeconfig",
+				Expression: `variables.unchanged || !has(variables.spec.kubeConfig)`,
 				Message: `"spec.kubeConfig: Flux's controller would use it instead of the service account: ` +
 					`remove the field"`,
 			},
 			{
-				Name: SourceNamespaceRule, Says: "Flux applies only sources of the tenant's namespaces",
-				Holds: `variables.unchanged || variables.sources.all(s,
+				Name: SourceNamespaceRule, Summary: "Flux applies only sources of the tenant's namespaces",
+				Expression: `variables.unchanged || variables.sources.all(s,
 					!has(s.namespace) || s.namespace == "" || s.namespace in params.spec.namespaces)`,
 				Message: `"spec.sourceRef.namespace: sources of tenant " + params.spec.tenant + " are in " + ` +
 					formatAllowed("namespaces"),
 			},
 			{
-				Name:  OtherNamespacesRule,
-				Says:  "targetNamespace, storageNamespace, dependsOn and healthChecks name only the tenant's namespaces",
-				Holds: `variables.refusedNamespaces.size() == 0`,
+				Name:       OtherNamespacesRule,
+				Summary:    "targetNamespace, storageNamespace, dependsOn and healthChecks name only the tenant's namespaces",
+				Expression: `variables.refusedNamespaces.size() == 0`,
 				Message: `"spec: targetNamespace, storageNamespace, dependsOn[].namespace and ` +
 					`healthChecks[].namespace name " + ` + formatFirst("variables.refusedNamespaces", 3) +
 					` + ": tenant " + params.spec.tenant + " has " + ` + formatAllowed("namespaces"),
 			},
 			{
-				Name: DecryptionRule, Says: "Flux decrypts with a secret or a service account of the namespace",
-				Holds: `!has(variables.spec.decryption) ||
+				Name: DecryptionRule, Summary: "Flux decrypts with a secret or a service account of the namespace",
+				Expression: `!has(variables.spec.decryption) ||
 					has(variables.specBefore.decryption) &&
 						variables.spec.decryption == variables.specBefore.decryption ||
 					has(variables.spec.decryption.secretRef) ||
@@ -131,8 +131,8 @@ func buildRefusedIntervals(intervals string) admissionpolicy.Variable {
 
 func buildIntervalRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
-		Name: IntervalRule, Says: "Flux looks again after " + shortestFluxInterval + " or more",
-		Holds: `variables.refusedIntervals.size() == 0`,
+		Name: IntervalRule, Summary: "Flux looks again after " + shortestFluxInterval + " or more",
+		Expression: `variables.refusedIntervals.size() == 0`,
 		Message: `"spec.interval: " + ` + formatFirst("variables.refusedIntervals", 3) +
 			` + ": all tenants share Flux: write ` + shortestFluxInterval + ` or more; flux reconcile starts at once"`,
 	}
@@ -148,8 +148,8 @@ func buildRefusedTimeouts(timeouts string) admissionpolicy.Variable {
 
 func buildTimeoutRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
-		Name: TimeoutRule, Says: "Flux waits for an hour at most, since it works on few objects at a time",
-		Holds: `variables.refusedTimeouts.size() == 0`,
+		Name: TimeoutRule, Summary: "Flux waits for an hour at most, since it works on few objects at a time",
+		Expression: `variables.refusedTimeouts.size() == 0`,
 		Message: `"spec.timeout: " + ` + formatFirst("variables.refusedTimeouts", 3) +
 			` + ": while Flux waits, it processes fewer objects of other tenants: ` +
 			`write at most ` + longestFluxTimeout + `"`,
@@ -193,8 +193,8 @@ func checkFluxSources() admissionpolicy.Validating {
 		),
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: ProviderRule, Says: "sources are fetched with a secret or a service account of the namespace",
-				Holds: `variables.unchanged || !has(variables.spec.provider) ||
+				Name: ProviderRule, Summary: "sources are fetched with a secret or a service account of the namespace",
+				Expression: `variables.unchanged || !has(variables.spec.provider) ||
 					variables.spec.provider in ["", "generic", "github"] ||
 					has(variables.spec.serviceAccountName) && variables.spec.serviceAccountName != ""`,
 				Message: `"spec.provider: tenant " + params.spec.tenant +
@@ -202,18 +202,18 @@ func checkFluxSources() admissionpolicy.Validating {
 					`or use provider generic and a secretRef"`,
 			},
 			{
-				Name:      SourceHostsRule,
-				Says:      "sources are at the tenant's sourceHosts, or at Services of the tenant and the platform",
-				Holds:     `variables.refusedURLs.size() == 0`,
-				Exception: "policy.sourceHosts",
+				Name:       SourceHostsRule,
+				Summary:    "sources are at the tenant's sourceHosts, or at Services of the tenant and the platform",
+				Expression: `variables.refusedURLs.size() == 0`,
+				Exception:  "policy.sourceHosts",
 				Message: `"spec.url: Flux would connect to " + ` + formatFirst("variables.refusedURLs", 3) +
 					` + ": hosts of sources of tenant " + params.spec.tenant + ": " + ` + formatAllowed("sourceHosts") +
 					` + ", where * is every host name outside of the cluster; ` +
 					`a platform admin allows others by policy.sourceHosts"`,
 			},
 			{
-				Name: ProxyRule, Says: "sources are fetched without a proxy of the tenant",
-				Holds: `!has(variables.spec.proxySecretRef) ||
+				Name: ProxyRule, Summary: "sources are fetched without a proxy of the tenant",
+				Expression: `!has(variables.spec.proxySecretRef) ||
 					has(variables.specBefore.proxySecretRef) &&
 						variables.spec.proxySecretRef == variables.specBefore.proxySecretRef`,
 				Message: `"spec.proxySecretRef: Flux would connect to any address that the Secret contains: ` +

@@ -12,31 +12,31 @@ import (
 // for such rules.
 func buildConstraints() []admissionpolicy.Constrained {
 	return []admissionpolicy.Constrained{
-		{Kind: "CroftServices", Matches: map[string][]string{"": {"Service"}}, Audits: true, Policy: checkServices()},
+		{Kind: "CroftServices", MatchedKinds: map[string][]string{"": {"Service"}}, CanAudit: true, Policy: checkServices()},
 		{
-			Kind: "CroftIngresses", Matches: map[string][]string{"networking.k8s.io": {"Ingress"}},
-			Audits: true, Policy: checkIngresses(),
+			Kind: "CroftIngresses", MatchedKinds: map[string][]string{"networking.k8s.io": {"Ingress"}},
+			CanAudit: true, Policy: checkIngresses(),
 		},
 		{
-			Kind:    "CroftRoutes",
-			Matches: map[string][]string{"gateway.networking.k8s.io": {"HTTPRoute", "GRPCRoute", "TLSRoute"}},
-			Audits:  true, Policy: checkRoutes(),
+			Kind:         "CroftRoutes",
+			MatchedKinds: map[string][]string{"gateway.networking.k8s.io": {"HTTPRoute", "GRPCRoute", "TLSRoute"}},
+			CanAudit:     true, Policy: checkRoutes(),
 		},
 		{
-			Kind: "CroftGateways", Matches: map[string][]string{"gateway.networking.k8s.io": {"Gateway"}},
-			Audits: true, Policy: checkGateways(),
+			Kind: "CroftGateways", MatchedKinds: map[string][]string{"gateway.networking.k8s.io": {"Gateway"}},
+			CanAudit: true, Policy: checkGateways(),
 		},
 		{
-			Kind: "CroftCertificates", Matches: map[string][]string{"cert-manager.io": {"Certificate"}},
-			Audits: true, Policy: checkCertificates(),
+			Kind: "CroftCertificates", MatchedKinds: map[string][]string{"cert-manager.io": {"Certificate"}},
+			CanAudit: true, Policy: checkCertificates(),
 		},
 		{
-			Kind: "CroftAnnotations", Matches: map[string][]string{
+			Kind: "CroftAnnotations", MatchedKinds: map[string][]string{
 				"":                          {"Service", "Secret", "ConfigMap", "PersistentVolumeClaim"},
 				"networking.k8s.io":         {"Ingress"},
 				"gateway.networking.k8s.io": {"Gateway", "HTTPRoute", "GRPCRoute", "TLSRoute"},
 			},
-			Audits: true, Policy: checkAnnotations(),
+			CanAudit: true, Policy: checkAnnotations(),
 		},
 	}
 }
@@ -64,7 +64,7 @@ func buildPullPolicyMutators(t *estate.Tenant) []client.Object {
 	}
 	return append(all, admissionpolicy.Mutator{
 		Kind: "Assign", Name: "pull-volumes", Version: "v1", ObjectKind: "Pod", Operations: []string{"CREATE"},
-		Location: "spec.volumes[name: *].image.pullPolicy", Within: "spec.volumes[name: *].image",
+		Location: "spec.volumes[name: *].image.pullPolicy", RequiredPath: "spec.volumes[name: *].image",
 		Value: string(t.Allowances.ImagePullPolicies[0]),
 	}.Object(t.Name, t.Namespaces))
 }

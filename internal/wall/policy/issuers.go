@@ -74,18 +74,18 @@ func buildIssuerRules() []admissionpolicy.Rule {
 	return []admissionpolicy.Rule{
 		{
 			Name: AuthorityRule,
-			Says: "the platform's issuers issue no certificate authorities, " +
+			Summary: "the platform's issuers issue no certificate authorities, " +
 				"and no certificates that sign code, time or revocations",
-			Holds: `!("isCA" in variables.asked && variables.spec.isCA) &&
+			Expression: `!("isCA" in variables.asked && variables.spec.isCA) &&
 				!("usages" in variables.asked && !variables.spec.usages.all(u, u in ` + harmlessUsages + `))`,
 			Message: `"spec: a certificate of " + variables.issuerKind + " " + variables.spec.issuerRef.name +
 				" is for TLS: remove isCA, and usages other than digital signature, key encipherment, ` +
 				`server auth and client auth; for a CA of your own use an Issuer"`,
 		},
 		{
-			Name: SubjectRule,
-			Says: "certificates of the platform's issuers name no organizations, which Kubernetes reads as groups",
-			Holds: `!("subject" in variables.asked) ||
+			Name:    SubjectRule,
+			Summary: "certificates of the platform's issuers name no organizations, which Kubernetes reads as groups",
+			Expression: `!("subject" in variables.asked) ||
 				!(has(variables.spec.subject.organizations) && variables.spec.subject.organizations.size() > 0 ||
 				has(variables.spec.subject.organizationalUnits) &&
 					variables.spec.subject.organizationalUnits.size() > 0)`,
@@ -94,24 +94,24 @@ func buildIssuerRules() []admissionpolicy.Rule {
 				": remove them, or use an Issuer of your own"`,
 		},
 		{
-			Name: DurationRule, Says: "certificates of the platform's issuers are valid for at most 398 days",
-			Holds: `!("duration" in variables.asked) ||
+			Name: DurationRule, Summary: "certificates of the platform's issuers are valid for at most 398 days",
+			Expression: `!("duration" in variables.asked) ||
 				variables.spec.duration.matches("` + goDuration + `") &&
 				duration(variables.spec.duration) <= duration("` + longestCertificate + `")`,
 			Message: `"spec.duration: " + variables.spec.duration + " is longer than ` + longestCertificate +
 				`, 398 days: write at most that, since cert-manager renews it; or use an Issuer of your own"`,
 		},
 		{
-			Name:  SecretTemplateRule,
-			Says:  "cert-manager adds no labels and annotations to Secrets on which other controllers act",
-			Holds: `variables.refusedTemplate.size() == 0`,
+			Name:       SecretTemplateRule,
+			Summary:    "cert-manager adds no labels and annotations to Secrets on which other controllers act",
+			Expression: `variables.refusedTemplate.size() == 0`,
 			Message: `"spec.secretTemplate: " + ` + formatFirst("variables.refusedTemplate", 3) +
 				` + ": other controllers may act on these: leave them out; keys without a prefix, ` +
 				`of app.kubernetes.io, of helm.sh and of your domains may stay"`,
 		},
 		{
-			Name: IssuerRule, Says: "certificates come from the tenant's issuers",
-			Holds: `variables.sameIssuer || "*" in params.spec.issuers ||
+			Name: IssuerRule, Summary: "certificates come from the tenant's issuers",
+			Expression: `variables.sameIssuer || "*" in params.spec.issuers ||
 				variables.issuerKind + "/" + variables.spec.issuerRef.name in params.spec.issuers ||
 				variables.issuerKind + "/*" in params.spec.issuers`,
 			Exception: "policy.issuers",
@@ -157,8 +157,8 @@ func checkIssuers(admins []string) admissionpolicy.Validating {
 		Resources: []admissionpolicy.Resource{
 			{Group: "cert-manager.io", Version: "*", Resources: []string{"issuers"}, Operations: write},
 		},
-		Only:   admissionpolicy.NotByPlatform(admins),
-		Bounds: issuerBounds,
+		MatchConditions: admissionpolicy.NotByPlatform(admins),
+		Bounds:          issuerBounds,
 		Variables: append(buildSpecVariables(),
 			admissionpolicy.Variable{Name: "refusedTypes", Expression: `variables.spec.map(t, string(t)).filter(t,
 				!(t in params.spec.issuerTypes) &&
@@ -176,9 +176,9 @@ func checkIssuers(admins []string) admissionpolicy.Validating {
 		),
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: IssuerTypeRule, Says: "Issuers have one of the tenant's issuerTypes",
-				Holds:     `variables.refusedTypes.size() == 0`,
-				Exception: "policy.issuerTypes",
+				Name: IssuerTypeRule, Summary: "Issuers have one of the tenant's issuerTypes",
+				Expression: `variables.refusedTypes.size() == 0`,
+				Exception:  "policy.issuerTypes",
 				Message: `"spec." + variables.refusedTypes.join(", ") +
 					": cert-manager would connect to an address of your choice; types of Issuers of tenant " +
 					params.spec.tenant + ": " + ` + formatAllowed("issuerTypes") +
@@ -186,27 +186,27 @@ func checkIssuers(admins []string) admissionpolicy.Validating {
 					`or makes the Issuer"`,
 			},
 			{
-				Name:  IssuerURLsRule,
-				Says:  "Issuers name hosts outside of the cluster, or Services of the tenant and the platform",
-				Holds: `variables.refusedURLs.size() == 0`,
+				Name:       IssuerURLsRule,
+				Summary:    "Issuers name hosts outside of the cluster, or Services of the tenant and the platform",
+				Expression: `variables.refusedURLs.size() == 0`,
 				Message: `"spec: cert-manager would connect to " + ` + formatFirst("variables.refusedURLs", 3) +
 					` + ": name a host outside of the cluster by a URL, or a Service of namespaces " + ` +
 					formatAllowed("namespaces") + ` + " as SERVICE.NAMESPACE.svc"`,
 			},
 			{
 				Name: SolversRule,
-				Says: "solvers have credentials of their own, " +
+				Summary: "solvers have credentials of their own, " +
 					"and use DNS providers whose addresses cert-manager knows",
-				Holds: `variables.refusedSolvers.size() == 0`,
+				Expression: `variables.refusedSolvers.size() == 0`,
 				Message: `"spec.acme.solvers[].dns01: " + ` + formatFirst("variables.refusedProviders", 3) +
 					` + " would use cert-manager's own credentials, or an address of your choice: ` +
 					`name a Secret with credentials, or use http01"`,
 			},
 			{
-				Name:      SolverServicesRule,
-				Says:      "solvers create Services of the tenant's serviceTypes",
-				Holds:     `variables.refusedServices.size() == 0`,
-				Exception: "policy.serviceTypes",
+				Name:       SolverServicesRule,
+				Summary:    "solvers create Services of the tenant's serviceTypes",
+				Expression: `variables.refusedServices.size() == 0`,
+				Exception:  "policy.serviceTypes",
 				Message: `"spec.acme.solvers[].http01: cert-manager would create a Service that is refused, ` +
 					`by default of type NodePort: set serviceType: ClusterIP in ingress, or in gatewayHTTPRoute; ` +
 					`types of Services of tenant " +

@@ -45,10 +45,10 @@ func checkNamespaces(admins []string) admissionpolicy.Validating {
 			"OBJECT", object, "ABSENT", absent)
 	}
 	return admissionpolicy.Validating{
-		Name:     NamespacesPolicy,
-		Ruleless: true,
-		Anywhere: true,
-		Only:     only,
+		Name:               NamespacesPolicy,
+		IgnoresTenantRules: true,
+		ClusterWide:        true,
+		MatchConditions:    only,
 		Resources: []admissionpolicy.Resource{
 			{
 				Version: "v1", Resources: []string{"namespaces"},
@@ -68,9 +68,9 @@ func checkNamespaces(admins []string) admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: NamespaceMarksRule,
-				Says: "only the platform writes the labels and annotations that put a namespace behind the walls",
-				Holds: `request.operation == "DELETE" || variables.finalizes ||
+				Name:    NamespaceMarksRule,
+				Summary: "only the platform writes the labels and annotations that put a namespace behind the walls",
+				Expression: `request.operation == "DELETE" || variables.finalizes ||
 					(request.operation == "CREATE" || ` + admissionpolicy.Comparable + `) &&
 					variables.marks.all(m, m in variables.marksBefore) &&
 					variables.marksBefore.all(m, m in variables.marks)`,
@@ -84,15 +84,15 @@ func checkNamespaces(admins []string) admissionpolicy.Validating {
 					` + ") are written only by platform admins: leave them unchanged"`,
 			},
 			{
-				Name: NamespaceFinalizeRule, Says: "only Kubernetes finalizes a tenant's namespace",
-				Holds:   `!variables.finalizes`,
-				Cheap:   true,
-				Message: `"namespace " + request.name + " is finalized only by Kubernetes, when it is empty"`,
+				Name: NamespaceFinalizeRule, Summary: "only Kubernetes finalizes a tenant's namespace",
+				Expression: `!variables.finalizes`,
+				LoopFree:   true,
+				Message:    `"namespace " + request.name + " is finalized only by Kubernetes, when it is empty"`,
 			},
 			{
-				Name: NamespaceDeletionRule, Says: "only the platform deletes a tenant's namespace",
-				Holds: `request.operation != "DELETE"`,
-				Cheap: true,
+				Name: NamespaceDeletionRule, Summary: "only the platform deletes a tenant's namespace",
+				Expression: `request.operation != "DELETE"`,
+				LoopFree:   true,
 				Message: `"namespace " + request.name + " is deleted only by platform admins: ` +
 					`ask one to delete the Tenant, or to remove the namespace from it"`,
 			},

@@ -40,8 +40,8 @@ func buildPodPart(finalizers []string) admissionpolicy.Pods {
 	variables, patch := setPullPolicy()
 	onPods, harmless := addons.BuildTable(addons.Pods), addons.ListHarmlessPrefixes(addons.Pods)
 	return admissionpolicy.Pods{
-		Bounds: slices.Concat(listAnnotationBounds(), podBounds, finalizerBounds),
-		Early:  append(buildEarlyVariables(harmless, onPods), usual),
+		Bounds:         slices.Concat(listAnnotationBounds(), podBounds, finalizerBounds),
+		EarlyVariables: append(buildEarlyVariables(harmless, onPods), usual),
 		Variables: slices.Concat([]admissionpolicy.Variable{
 			// References as a container runtime interprets them: an image without a registry
 			// is on docker.io.
@@ -85,9 +85,9 @@ func buildPodPart(finalizers []string) admissionpolicy.Pods {
 		Rules: append(buildPodRules(), buildPodDeviceRules()...),
 		PodRules: []admissionpolicy.Rule{{
 			Name: PullPolicyRule,
-			Says: "containers and image volumes have one of the tenant's imagePullPolicies, " +
+			Summary: "containers and image volumes have one of the tenant's imagePullPolicies, " +
 				"which croft sets",
-			Holds: pulledAsSaid,
+			Expression: pulledAsSaid,
 			Message: `"spec.containers[].imagePullPolicy, spec.volumes[].image.pullPolicy: ` +
 				`the value is not among the tenant's imagePullPolicies, and croft sets the first of these for you: remove the field"`,
 		}, buildPodSizeRule(), buildOwnerCountRule(), buildOwnersRule()},
@@ -97,13 +97,13 @@ func buildPodPart(finalizers []string) admissionpolicy.Pods {
 		// Match conditions cannot read the tenant's rules, so this condition assumes the pull
 		// policy of most tenants. For other tenants the patch is evaluated again and changes
 		// nothing.
-		Done: `object.spec.containers.all(c, c.imagePullPolicy == "Always") &&
+		SkipPatch: `object.spec.containers.all(c, c.imagePullPolicy == "Always") &&
 			(!has(object.spec.initContainers) ||
 				object.spec.initContainers.all(c, c.imagePullPolicy == "Always")) &&
 			(!has(object.spec.volumes) ||
 				object.spec.volumes.all(v, !has(v.image) ||
 					has(v.image.pullPolicy) && v.image.pullPolicy == "Always"))`,
-		Says: "containers and image volumes get the first of the tenant's imagePullPolicies, " +
+		PatchSummary: "containers and image volumes get the first of the tenant's imagePullPolicies, " +
 			"unless theirs is one of them",
 	}
 }
@@ -154,19 +154,19 @@ func readImages(spec string) string {
 func buildPodRules() []admissionpolicy.Rule {
 	return slices.Concat([]admissionpolicy.Rule{
 		{
-			Name: RegistryRule, Says: "images come from the tenant's registries",
-			Fine:      `params.written.registries == "*"`,
-			Holds:     `"*" in params.spec.registries || variables.refusedImages.size() == 0`,
-			Exception: "policy.registries",
+			Name: RegistryRule, Summary: "images come from the tenant's registries",
+			FastPath:   `params.written.registries == "*"`,
+			Expression: `"*" in params.spec.registries || variables.refusedImages.size() == 0`,
+			Exception:  "policy.registries",
 			Message: `"image " + ` + formatFirst("variables.refusedImages", 3) +
 				` + ": images of tenant " + params.spec.tenant + " come from " + ` + formatAllowed("registries") +
 				` + ": use one of these; a platform admin allows others by policy.registries"`,
 		},
 		{
-			Cheap: true,
-			Name:  PriorityRule, Says: "pods use only the tenant's priority classes",
-			Rare: true, Fine: `!has(variables.spec.priorityClassName)`,
-			Holds: `!variables.new || variables.spec.priorityClassName == "" ||
+			LoopFree: true,
+			Name:     PriorityRule, Summary: "pods use only the tenant's priority classes",
+			UsuallyFast: true, FastPath: `!has(variables.spec.priorityClassName)`,
+			Expression: `!variables.new || variables.spec.priorityClassName == "" ||
 				` + matchAllowed("priorityClasses", "variables.spec.priorityClassName"),
 			Exception: "policy.priorityClasses",
 			Message: `"spec.priorityClassName: " + variables.spec.priorityClassName +
@@ -175,10 +175,10 @@ func buildPodRules() []admissionpolicy.Rule {
 				` + "; leave the field out; a platform admin allows others by policy.priorityClasses"`,
 		},
 		{
-			Name: GracePeriodRule, Says: "pods terminate within the tenant's maxTerminationGracePeriodSeconds",
-			Rare: true,
-			Fine: `variables.usual && variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds`,
-			Holds: `!variables.new || variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds &&
+			Name: GracePeriodRule, Summary: "pods terminate within the tenant's maxTerminationGracePeriodSeconds",
+			UsuallyFast: true,
+			FastPath:    `variables.usual && variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds`,
+			Expression: `!variables.new || variables.gracePeriod <= params.spec.maxTerminationGracePeriodSeconds &&
 				(variables.usual ||
 				` + matchEveryContainer(matchProbeGracePeriod("livenessProbe")+` && `+
 				matchProbeGracePeriod("startupProbe")) + `)`,
@@ -191,10 +191,10 @@ func buildPodRules() []admissionpolicy.Rule {
 				" may take: lower it; a platform admin allows more by policy.maxTerminationGracePeriodSeconds"`,
 		},
 		{
-			Name: InlineCSIRule, Says: "pods mount inline volumes of the tenant's csiDrivers only",
-			Rare: true, Fine: plainVolumed,
-			Holds:     `variables.refusedDrivers.size() == 0`,
-			Exception: "policy.csiDrivers",
+			Name: InlineCSIRule, Summary: "pods mount inline volumes of the tenant's csiDrivers only",
+			UsuallyFast: true, FastPath: plainVolumed,
+			Expression: `variables.refusedDrivers.size() == 0`,
+			Exception:  "policy.csiDrivers",
 			Message: `"spec.volumes[].csi.driver: " + ` + formatFirst("variables.refusedDrivers", 3) +
 				` + " is not among the drivers that tenant " + params.spec.tenant + " may mount inline: " + ` +
 				formatAllowed("csiDrivers") +
@@ -202,11 +202,11 @@ func buildPodRules() []admissionpolicy.Rule {
 		},
 		{
 			Name: VolumeTypesRule,
-			Says: "pods mount only volumes of the tenant's volumeTypes, " +
+			Summary: "pods mount only volumes of the tenant's volumeTypes, " +
 				"and of types that reach neither disks of others nor the node's network",
-			Rare: true, Fine: plainVolumed,
-			Holds:     `variables.refusedVolumes.size() == 0`,
-			Exception: "policy.volumeTypes",
+			UsuallyFast: true, FastPath: plainVolumed,
+			Expression: `variables.refusedVolumes.size() == 0`,
+			Exception:  "policy.volumeTypes",
 			Message: `"spec.volumes: " + ` + formatFirst(`variables.refusedVolumes.map(v, v.name + " is of type " +
 				dyn(v).filter(k, k != "name").map(k, string(k)).join(" and "))`, 3) + ` +
 				", which mounts any disk by its name, or connects from the node's network: ` +
@@ -215,10 +215,10 @@ func buildPodRules() []admissionpolicy.Rule {
 		},
 		buildClaimTemplatesRule(),
 		{
-			Name: DoNotDisruptRule,
-			Says: "pods do not keep their nodes from being disrupted, unless the tenant's doNotDisrupt allows it",
-			Fine: unannotated,
-			Holds: `params.spec.doNotDisrupt ||
+			Name:     DoNotDisruptRule,
+			Summary:  "pods do not keep their nodes from being disrupted, unless the tenant's doNotDisrupt allows it",
+			FastPath: unannotated,
+			Expression: `params.spec.doNotDisrupt ||
 				` + anyRefused + `variables.refused.filter(a, a[2].startsWith("keeps-node")).size() == 0`,
 			Exception: "policy.doNotDisrupt",
 			Message: `"metadata.annotations: pods of tenant " + params.spec.tenant + " may not carry " + ` +
@@ -231,10 +231,10 @@ func buildPodRules() []admissionpolicy.Rule {
 		buildFinalizersRule(`!variables.new`),
 		{
 			Name: PodMarksRule,
-			Says: "pods have no labels below croft.dev/, which are reserved for croft, " +
+			Summary: "pods have no labels below croft.dev/, which are reserved for croft, " +
 				"and no labels that let an add-on use resources outside of the tenant",
-			Rare: true, Fine: `variables.labels.all(k, !k.startsWith("croft.dev/")) && ` + matchNoLabels(addons.Pods),
-			Holds: `variables.labels.all(k,
+			UsuallyFast: true, FastPath: `variables.labels.all(k, !k.startsWith("croft.dev/")) && ` + matchNoLabels(addons.Pods),
+			Expression: `variables.labels.all(k,
 					!k.startsWith("croft.dev/") || k == "` + v1alpha1.ProbeLabel + `" ||
 					k in variables.labelsBefore && variables.labelsBefore[k] == variables.labels[k]) &&
 				(` + matchNoLabels(addons.Pods) + ` || variables.refusedLabels.size() == 0)`,

@@ -54,14 +54,14 @@ func protectObjects(admins []string) admissionpolicy.Validating {
 				Resources: []string{"kustomizations"}, Operations: operations,
 			},
 		},
-		Selection: admissionpolicy.Marked,
-		Ruleless:  true,
-		Only:      admissionpolicy.NotByPlatform(admins),
+		Selection:          admissionpolicy.Marked,
+		IgnoresTenantRules: true,
+		MatchConditions:    admissionpolicy.NotByPlatform(admins),
 		Rules: []admissionpolicy.Rule{{
-			Name: ProtectionRule,
-			Says: "only the platform changes, deletes and marks objects with croft's mark",
-			Fine: `false`,
-			Holds: `request.operation == "UPDATE" &&
+			Name:     ProtectionRule,
+			Summary:  "only the platform changes, deletes and marks objects with croft's mark",
+			FastPath: `false`,
+			Expression: `request.operation == "UPDATE" &&
 				request.resource.resource in ` + formatQuoted(keptByControllers) + ` && (` + clusterWide + `)`,
 			Message: `"objects labelled ` + v1alpha1.ManagedByLabel + `=` + v1alpha1.ManagedBy +
 				` are managed by croft: leave " +

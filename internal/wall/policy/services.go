@@ -61,23 +61,23 @@ func checkServices() admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: ServiceTypeRule, Says: "Services have one of the tenant's serviceTypes",
-				Holds:     `object.spec.type in params.spec.serviceTypes || object.spec.type == variables.typeBefore`,
-				Exception: "policy.serviceTypes",
+				Name: ServiceTypeRule, Summary: "Services have one of the tenant's serviceTypes",
+				Expression: `object.spec.type in params.spec.serviceTypes || object.spec.type == variables.typeBefore`,
+				Exception:  "policy.serviceTypes",
 				Message: `"spec.type: " + object.spec.type + " is not among the types of Services of tenant " +
 					params.spec.tenant + ": " + ` + formatAllowed("serviceTypes") +
 					` + "; " + ` + serviceAdvice + ` + "a platform admin allows others by policy.serviceTypes"`,
 			},
 			{
-				Name: ExternalIPsRule, Says: "Services claim no external addresses",
-				Holds: `!has(object.spec.externalIPs) || object.spec.externalIPs.all(ip, ip in variables.ipsBefore)`,
+				Name: ExternalIPsRule, Summary: "Services claim no external addresses",
+				Expression: `!has(object.spec.externalIPs) || object.spec.externalIPs.all(ip, ip in variables.ipsBefore)`,
 				Message: `"spec.externalIPs: a Service of a tenant claims no addresses, ` +
 					`since these may belong to others: remove the field"`,
 			},
 			{
-				Name: ExternalNameRule,
-				Says: "an ExternalName, where the tenant may have one, is a host outside of the cluster",
-				Holds: `variables.name == "" || variables.name == variables.nameBefore ||
+				Name:    ExternalNameRule,
+				Summary: "an ExternalName, where the tenant may have one, is a host outside of the cluster",
+				Expression: `variables.name == "" || variables.name == variables.nameBefore ||
 					[variables.name.lowerAscii()].exists(n, ` + matchOutsideHost("n") + `)`,
 				Message: `"spec.externalName: " + variables.name +
 					" is an address or a host inside of the cluster, which may belong to another tenant: ` +
@@ -87,10 +87,10 @@ func checkServices() admissionpolicy.Validating {
 						"; Routes of Knative do not work in a tenant's namespace (docs/reference/addons.md)" : "")`,
 			},
 			{
-				Name: ClusterIPRule, Says: "Services choose only addresses of the tenant's clusterIPs",
+				Name: ClusterIPRule, Summary: "Services choose only addresses of the tenant's clusterIPs",
 				// A chosen address and an allocated one look the same. The managed fields
 				// tell them apart. They are absent if the API server could not track them.
-				Holds: `variables.refusedIPs.size() == 0 || !(request.operation in ["CREATE", "UPDATE"]) ||
+				Expression: `variables.refusedIPs.size() == 0 || !(request.operation in ["CREATE", "UPDATE"]) ||
 					has(object.metadata.managedFields) && object.metadata.managedFields.size() > 0 &&
 					!object.metadata.managedFields.exists(m,
 						has(m.fieldsV1) && "f:spec" in dyn(m.fieldsV1) &&

@@ -60,12 +60,12 @@ var notes = []string{"/events", "events.k8s.io/events", "coordination.k8s.io/lea
 // namespace and after its own restart, and every write would wait for them.
 func checkSizes() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
-		Name:     SizesPolicy,
-		Ruleless: true,
+		Name:               SizesPolicy,
+		IgnoresTenantRules: true,
 		Resources: []admissionpolicy.Resource{
 			{Group: "*", Version: "*", Resources: []string{"*"}, Operations: write},
 		},
-		Except: []admissionpolicy.Resource{
+		ExcludedResources: []admissionpolicy.Resource{
 			{Version: "v1", Resources: []string{"pods"}, Operations: write},
 			// Tenants cannot write these kinds. The endpoints of a Service with a thousand
 			// pods are larger than the limit, and so are the rules of a tenant with many
@@ -102,10 +102,10 @@ func checkSizes() admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{{
 			Name: SizeRule, Costly: true,
-			Says: "objects are no larger than the tenant's maxObjectBytes (Secrets, ConfigMaps), " +
+			Summary: "objects are no larger than the tenant's maxObjectBytes (Secrets, ConfigMaps), " +
 				"maxHelmReleaseBytes (Helm's releases) and maxOtherObjectBytes (other kinds), " +
 				"Events, Leases and Elevations no larger than 8 KiB",
-			Holds: `variables.size <= variables.most ||
+			Expression: `variables.size <= variables.most ||
 				` + matchHardlyGrown("variables.text", "variables.textBefore", "variables.most"),
 			Message: `"the object is larger than the " + string(variables.most) + " bytes that namespace " +
 				namespaceObject.metadata.name + " has for one of " + request.resource.resource +
@@ -122,11 +122,11 @@ func checkSizes() admissionpolicy.Validating {
 // buildOwnerCountRule bounds the garbage collector's work for one object.
 func buildOwnerCountRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
-		Name: OwnerCountRule, Says: "objects name at most " + strconv.Itoa(maxOwners) + " owners",
-		Rare: true,
-		Fine: `!has(object.metadata.ownerReferences) ||
+		Name: OwnerCountRule, Summary: "objects name at most " + strconv.Itoa(maxOwners) + " owners",
+		UsuallyFast: true,
+		FastPath: `!has(object.metadata.ownerReferences) ||
 			object.metadata.ownerReferences.size() <= ` + strconv.Itoa(maxOwners),
-		Holds: matchNoMore("object.metadata", "oldObject.metadata", "ownerReferences", maxOwners),
+		Expression: matchNoMore("object.metadata", "oldObject.metadata", "ownerReferences", maxOwners),
 		Message: `"metadata.ownerReferences: the garbage collector looks up each one: name ` +
 			strconv.Itoa(maxOwners) + ` at most"`,
 	}
@@ -135,14 +135,14 @@ func buildOwnerCountRule() admissionpolicy.Rule {
 // checkAutoscalers bounds the controller's work for one HorizontalPodAutoscaler.
 func checkAutoscalers() admissionpolicy.Validating {
 	return admissionpolicy.Validating{
-		Name:     AutoscalersPolicy,
-		Ruleless: true,
+		Name:               AutoscalersPolicy,
+		IgnoresTenantRules: true,
 		Resources: []admissionpolicy.Resource{
 			{Group: "autoscaling", Version: "v2", Resources: []string{"horizontalpodautoscalers"}, Operations: write},
 		},
 		Rules: []admissionpolicy.Rule{{
-			Name: MetricsRule, Says: "a HorizontalPodAutoscaler has at most " + strconv.Itoa(maxMetrics) + " metrics",
-			Holds: matchNoMore("object.spec", "oldObject.spec", "metrics", maxMetrics),
+			Name: MetricsRule, Summary: "a HorizontalPodAutoscaler has at most " + strconv.Itoa(maxMetrics) + " metrics",
+			Expression: matchNoMore("object.spec", "oldObject.spec", "metrics", maxMetrics),
 			Message: `"spec.metrics: there are " + string(object.spec.metrics.size()) +
 				", and each is queried every 15 s: name ` + strconv.Itoa(maxMetrics) +
 				` at most, or let the metrics' adapter combine them"`,
@@ -173,10 +173,10 @@ func buildPodSizeRule() admissionpolicy.Rule {
 	of := readBound(v1alpha1.MaxOtherObjectBytesAnnotation, estate.MaxOtherObjectBytes)
 	return admissionpolicy.Rule{
 		Name: SizeRule, Costly: true,
-		Says: "pods are no larger than the tenant's maxOtherObjectBytes, " +
+		Summary: "pods are no larger than the tenant's maxOtherObjectBytes, " +
 			"and neither are the objects whose templates they are made from",
-		Fine: `request.userInfo.username in ` + formatQuoted(podControllers),
-		Holds: replaceWords(`variables.new && WITHIN <= MOST || SIZE <= MOST || !variables.new && `,
+		FastPath: `request.userInfo.username in ` + formatQuoted(podControllers),
+		Expression: replaceWords(`variables.new && WITHIN <= MOST || SIZE <= MOST || !variables.new && `,
 			"WITHIN", mostOfNewPod, "SIZE", countBytes("variables.text", of), "MOST", of) +
 			matchHardlyGrown("variables.text", "variables.textBefore", of),
 		Exception: "policy.maxOtherObjectBytes",

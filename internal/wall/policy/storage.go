@@ -121,24 +121,24 @@ func checkClaims(admins []string) admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: VolumeRule, Says: "claims do not choose their volume",
-				Holds: `variables.volume == variables.volumeBefore || ` + admissionpolicy.ByAdmins(admins) + ` ||
+				Name: VolumeRule, Summary: "claims do not choose their volume",
+				Expression: `variables.volume == variables.volumeBefore || ` + admissionpolicy.ByAdmins(admins) + ` ||
 					!variables.new && ` + byVolumeControllers,
 				Message: `"spec.volumeName: Kubernetes chooses the volume of a claim, ` +
 					`since another volume may belong to another tenant: remove the field"`,
 			},
 			{
-				Name: BindingRule,
-				Says: "only the scheduler and the volume controller write their annotations on a claim",
-				Holds: `variables.refusedAnnotations.size() == 0 || ` + admissionpolicy.ByAdmins(admins) + ` ||
+				Name:    BindingRule,
+				Summary: "only the scheduler and the volume controller write their annotations on a claim",
+				Expression: `variables.refusedAnnotations.size() == 0 || ` + admissionpolicy.ByAdmins(admins) + ` ||
 					!variables.new && ` + byVolumeControllers,
 				Message: `"metadata.annotations: " + variables.refusedAnnotations.join(", ") +
 					" is reserved for Kubernetes, which decides where the volume comes from: remove it"`,
 			},
 			{
-				Name:  SourceRule,
-				Says:  "claims select no existing volumes, and use no data of namespaces outside of the tenant",
-				Holds: `!variables.new || !has(object.spec.selector) && ` + matchOwnSource("object"),
+				Name:       SourceRule,
+				Summary:    "claims select no existing volumes, and use no data of namespaces outside of the tenant",
+				Expression: `!variables.new || !has(object.spec.selector) && ` + matchOwnSource("object"),
 				Message: `has(object.spec.selector)
 					? "spec.selector: it would select an existing volume, ` +
 					`which may belong to another tenant: remove the field"
@@ -146,15 +146,15 @@ func checkClaims(admins []string) admissionpolicy.Validating {
 						" may use data of its own namespaces: " + ` + formatAllowed("namespaces"),
 			},
 			{
-				Name:      StorageClassRule,
-				Says:      "claims use only the tenant's storageClasses, by the field and by the older annotation",
-				Holds:     `variables.refusedClasses.size() == 0`,
-				Exception: "policy.storageClasses",
-				Message:   formatRefusedClass(),
+				Name:       StorageClassRule,
+				Summary:    "claims use only the tenant's storageClasses, by the field and by the older annotation",
+				Expression: `variables.refusedClasses.size() == 0`,
+				Exception:  "policy.storageClasses",
+				Message:    formatRefusedClass(),
 			},
 			{
-				Name: AttributesClassRule, Says: "claims use only the tenant's volumeAttributesClasses",
-				Holds: `variables.attributesClass == "" ||
+				Name: AttributesClassRule, Summary: "claims use only the tenant's volumeAttributesClasses",
+				Expression: `variables.attributesClass == "" ||
 					variables.attributesClass == variables.attributesClassBefore ||
 					` + matchAllowed("volumeAttributesClasses", "variables.attributesClass"),
 				Exception: "policy.volumeAttributesClasses",
@@ -164,9 +164,9 @@ func checkClaims(admins []string) admissionpolicy.Validating {
 					`a platform admin allows others by policy.volumeAttributesClasses"`,
 			},
 			{
-				Name: VolumeSizeRule, Says: "claims request at most the tenant's maxVolumeSize",
-				Holds:     `variables.size == variables.sizeBefore || !` + matchTooLarge("variables.size"),
-				Exception: "policy.maxVolumeSize",
+				Name: VolumeSizeRule, Summary: "claims request at most the tenant's maxVolumeSize",
+				Expression: `variables.size == variables.sizeBefore || !` + matchTooLarge("variables.size"),
+				Exception:  "policy.maxVolumeSize",
 				Message: `"spec.resources.requests.storage: " + variables.size + " is more than the " +
 					params.spec.maxVolumeSize + " that one claim of tenant " + params.spec.tenant +
 					" may request: lower it; a platform admin allows more by policy.maxVolumeSize"`,
@@ -215,9 +215,9 @@ func buildRefusedClaimFields() admissionpolicy.Variable {
 // to a controller.
 func buildClaimTemplatesRule() admissionpolicy.Rule {
 	return admissionpolicy.Rule{
-		Name: ClaimTemplatesRule, Says: "templates of claims follow the rules for claims",
-		Rare: true, Fine: plainVolumed + ` && variables.claimTemplates.size() == 0`,
-		Holds: `variables.refusedClaimFields.size() == 0`,
+		Name: ClaimTemplatesRule, Summary: "templates of claims follow the rules for claims",
+		UsuallyFast: true, FastPath: plainVolumed + ` && variables.claimTemplates.size() == 0`,
+		Expression: `variables.refusedClaimFields.size() == 0`,
 		Message: `"volumeClaimTemplates: claims with this " + variables.refusedClaimFields.join(", ") +
 			" are refused: remove it; tenant " + params.spec.tenant +
 			" has the storage classes " + ` + formatAllowed("storageClasses") + ` +
@@ -236,8 +236,8 @@ func checkDisruption() admissionpolicy.Validating {
 			{Group: "policy", Version: "v1", Resources: []string{"poddisruptionbudgets"}, Operations: write},
 		},
 		Rules: []admissionpolicy.Rule{{
-			Name: DisruptionRule, Says: "a PodDisruptionBudget allows the eviction of at least one pod",
-			Holds: `!(has(object.spec.maxUnavailable) && string(object.spec.maxUnavailable).matches("^0+%?$") ||
+			Name: DisruptionRule, Summary: "a PodDisruptionBudget allows the eviction of at least one pod",
+			Expression: `!(has(object.spec.maxUnavailable) && string(object.spec.maxUnavailable).matches("^0+%?$") ||
 				has(object.spec.minAvailable) &&
 					string(object.spec.minAvailable).matches("^0*(100|9[0-9])%$|^0*[1-9][0-9]{3,}$")) ||
 				request.operation == "UPDATE" && object.spec == oldObject.spec`,
@@ -268,9 +268,9 @@ func checkTermination() admissionpolicy.Validating {
 				? variables.options.gracePeriodSeconds : 0`},
 		},
 		Rules: []admissionpolicy.Rule{{
-			Name:  GracePeriodRule,
-			Says:  "pods are deleted and evicted with a grace period within the tenant's maxTerminationGracePeriodSeconds",
-			Holds: `variables.seconds <= params.spec.maxTerminationGracePeriodSeconds`,
+			Name:       GracePeriodRule,
+			Summary:    "pods are deleted and evicted with a grace period within the tenant's maxTerminationGracePeriodSeconds",
+			Expression: `variables.seconds <= params.spec.maxTerminationGracePeriodSeconds`,
 			Message: `"gracePeriodSeconds: " + string(variables.seconds) + " is more than the " +
 				string(params.spec.maxTerminationGracePeriodSeconds) +
 				" that pods of tenant " + params.spec.tenant + " may take to terminate: lower it"`,

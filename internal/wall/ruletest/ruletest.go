@@ -65,10 +65,10 @@ type File struct {
 // Case is a request, and whether a rule refuses it.
 type Case struct {
 	Name string `json:"name"`
-	// Rule is the rule under test. Only Rule and the rules in Also may refuse the request.
-	Rule    string   `json:"rule"`
-	Refused bool     `json:"refused"`
-	Also    []string `json:"also"`
+	// Rule is the rule under test. Only Rule and the rules in OtherRules may refuse the request.
+	Rule       string   `json:"rule"`
+	Refused    bool     `json:"refused"`
+	OtherRules []string `json:"also"`
 	// Message is a part of the rule's message. Empty matches any message.
 	Message string `json:"message"`
 	// Warning is a part of the warning that Rule must send. If empty, Rule must not warn.
@@ -80,9 +80,9 @@ type Case struct {
 	// Object replaces the file's object.
 	Object map[string]any `json:"object"`
 	Tenant map[string]any `json:"tenant"`
-	// By is the user, or a service account as NAMESPACE/NAME. It defaults to a user of the
+	// User is the user, or a service account as NAMESPACE/NAME. It defaults to a user of the
 	// tenant.
-	By string `json:"by"`
+	User string `json:"by"`
 	// Groups are additional groups of the user.
 	Groups []string `json:"groups"`
 	// Verb is create, update, patch or delete. It defaults to update with Old, and to create
@@ -184,7 +184,7 @@ func compareAnswer(t *testing.T, policy string, c Case, answer evaluator.Answer)
 	refused := false
 	for _, d := range answer.Denials {
 		switch {
-		case d.By == "PodSecurity" || slices.Contains(c.Also, d.Rule):
+		case d.By == "PodSecurity" || slices.Contains(c.OtherRules, d.Rule):
 		case d.Rule != c.Rule || d.By != policy:
 			t.Errorf("%s of %s refuses it too: %s", d.Rule, d.By, d.Message)
 		case !strings.Contains(d.Message, c.Message):
@@ -208,11 +208,11 @@ func compareAnswer(t *testing.T, policy string, c Case, answer evaluator.Answer)
 // buildUser returns the user that sends the request of a case.
 func buildUser(c Case) user.Info {
 	groups := append([]string{user.AllAuthenticated}, c.Groups...)
-	if namespace, name, ok := strings.Cut(c.By, "/"); ok {
+	if namespace, name, ok := strings.Cut(c.User, "/"); ok {
 		account := serviceaccount.UserInfo(namespace, name, "")
 		return &user.DefaultInfo{Name: account.GetName(), Groups: append(groups, account.GetGroups()...)}
 	}
-	return &user.DefaultInfo{Name: cmp.Or(c.By, "ann"), Groups: append(groups, Tenant+"-devs")}
+	return &user.DefaultInfo{Name: cmp.Or(c.User, "ann"), Groups: append(groups, Tenant+"-devs")}
 }
 
 // evaluatorCache caches an evaluator for each declaration. They share compiled policies.
