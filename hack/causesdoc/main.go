@@ -38,7 +38,7 @@ func generate() (string, error) {
 func writeChecks(b *strings.Builder) {
 	b.WriteString("\n# The checks of croft doctor\n\n| check | without findings |\n|---|---|\n")
 	for _, c := range doctor.Checks() {
-		text := c.Says
+		text := c.Summary
 		if c.Detail != "" {
 			text += ". " + c.Detail
 		}
@@ -52,14 +52,14 @@ func writeAlerts(b *strings.Builder) {
 	for _, group := range oncall.Groups() {
 		fmt.Fprintf(b, "\n## Alerts: %s\n", group.Title)
 		for _, a := range group.Alerts {
-			fmt.Fprintf(b, "\n### %s\n\n- **Severity**: %s.\n- **What is so**: %s.\n", a.Name, a.Severity, a.Means)
-			fmt.Fprintf(b, "- **What to do**: %s.\n- **Look with**: `%s`\n\n```\n%s\n```\n", a.Cure, a.Run, a.Expr)
+			fmt.Fprintf(b, "\n### %s\n\n- **Severity**: %s.\n- **What is so**: %s.\n", a.Name, a.Severity, a.Meaning)
+			fmt.Fprintf(b, "- **What to do**: %s.\n- **Look with**: `%s`\n\n```\n%s\n```\n", a.Fix, a.Run, a.Expr)
 		}
 	}
 }
 
 func writeSection(b *strings.Builder, row catalog.Row) {
-	fmt.Fprintf(b, "\n### %s\n\nSeen in: %s.\n", row.ID, row.Sees)
+	fmt.Fprintf(b, "\n### %s\n\nSeen in: %s.\n", row.ID, row.Symptom)
 	if len(row.Texts) > 0 {
 		fmt.Fprintf(b, "\n```\n%s\n```\n", strings.Join(row.Texts, "\n"))
 	}
@@ -67,7 +67,7 @@ func writeSection(b *strings.Builder, row catalog.Row) {
 	if row.Who == catalog.Platform {
 		who = "a platform admin"
 	}
-	cure := row.Cure
+	cure := row.Fix
 	if row.Run != "" {
 		cure += ": `" + row.Run + "`"
 	}

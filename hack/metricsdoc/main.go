@@ -48,8 +48,8 @@ func writeTable(b *strings.Builder, metrics []metric.Metric, process metric.Proc
 		var labels []string
 		for _, l := range m.Labels {
 			label := "`" + l.Name + "`"
-			if l.Says != "" {
-				label += " (" + l.Says + ")"
+			if l.Description != "" {
+				label += " (" + l.Description + ")"
 			}
 			labels = append(labels, label)
 		}

@@ -25,17 +25,17 @@ const (
 type Row struct {
 	// ID identifies the row, in lower-case words and hyphens.
 	ID string
-	// Sees describes where the signature appears.
-	Sees string
+	// Symptom describes where the signature appears.
+	Symptom string
 	// Signature matches the symptom. A row without one is detected from several objects, by
 	// `croft why` or `croft doctor`.
 	Signature *regexp.Regexp
-	// Unless excludes texts from Signature that another row explains better.
-	Unless *regexp.Regexp
+	// Exclude excludes texts from Signature that another row explains better.
+	Exclude *regexp.Regexp
 	// Texts are examples of the symptom, verbatim.
 	Texts []string
-	// Cause is the explanation, and Cure the remedy.
-	Cause, Cure string
+	// Cause is the explanation, and Fix the remedy.
+	Cause, Fix string
 	// Run is a command that shows more. Most rows have none.
 	Run string
 	// Who can fix the cause.
@@ -71,7 +71,7 @@ type Produced struct {
 func (r *Row) NeedsSeveralObjects() bool { return r.Signature == nil }
 
 func (r *Row) findSymptom(text string) []int {
-	if r.NeedsSeveralObjects() || r.Unless != nil && r.Unless.MatchString(text) {
+	if r.NeedsSeveralObjects() || r.Exclude != nil && r.Exclude.MatchString(text) {
 		return nil
 	}
 	return r.Signature.FindStringIndex(text)
@@ -80,10 +80,10 @@ func (r *Row) findSymptom(text string) []int {
 // Finding is a row that was detected.
 type Finding struct {
 	ID string `json:"id"`
-	// Seen is the text that matched.
-	Seen  string `json:"seen"`
-	Cause string `json:"cause"`
-	Cure  string `json:"cure"`
+	// Symptom is the text that matched.
+	Symptom string `json:"seen"`
+	Cause   string `json:"cause"`
+	Fix     string `json:"cure"`
 	// Run is a command that shows more, to be copied.
 	Run  string `json:"run,omitempty"`
 	Who  Who    `json:"who"`
@@ -150,7 +150,7 @@ func FindMatches(text string) []Finding {
 
 // ToFinding returns the row as a finding with the text in which it was detected.
 func (r *Row) ToFinding(seen string) Finding {
-	return Finding{ID: r.ID, Seen: strings.TrimSpace(seen), Cause: r.Cause, Cure: r.Cure, Run: r.Run, Who: r.Who, Link: r.Link}
+	return Finding{ID: r.ID, Symptom: strings.TrimSpace(seen), Cause: r.Cause, Fix: r.Fix, Run: r.Run, Who: r.Who, Link: r.Link}
 }
 
 // FormatCondition returns a condition in the form that rows match.

@@ -32,7 +32,7 @@ func TestRowsAreWhole(t *testing.T) {
 		switch {
 		case !word.MatchString(row.ID) || seen[row.ID]:
 			t.Errorf("%q is no name, or there twice", row.ID)
-		case row.Sees == "" || row.Cause == "" || row.Cure == "" || row.Who == "" || row.Link == "":
+		case row.Symptom == "" || row.Cause == "" || row.Fix == "" || row.Who == "" || row.Link == "":
 			t.Errorf("%s: something is not said: %+v", row.ID, row)
 		case row.Produced.Means == "" || row.Produced.How == "":
 			t.Errorf("%s: how it is produced is not said", row.ID)
@@ -103,8 +103,8 @@ func TestDecoded(t *testing.T) {
 			}
 			f := catalog.DecodeFinding(t.Context(), found[0], c.decode)
 			for _, want := range c.want {
-				if !strings.Contains(f.Cause+"\n"+f.Cure+"\n"+f.Run, want) {
-					t.Errorf("want %q in:\n%s\n%s", want, f.Cause, f.Cure)
+				if !strings.Contains(f.Cause+"\n"+f.Fix+"\n"+f.Run, want) {
+					t.Errorf("want %q in:\n%s\n%s", want, f.Cause, f.Fix)
 				}
 			}
 		})

@@ -92,23 +92,23 @@ func parseRole(principal string) string {
 // DecodeFinding returns the finding with its encoded message decoded. If it cannot be decoded here,
 // the finding has a command that helps.
 func DecodeFinding(ctx context.Context, f Finding, decode Decode) Finding {
-	message, whole := FindEncoded(f.Seen)
+	message, whole := FindEncoded(f.Symptom)
 	switch {
 	case message == "":
 		return f
 	case !whole:
-		f.Cure += ". The message is cut here, and whole in Karpenter's log"
+		f.Fix += ". The message is cut here, and whole in Karpenter's log"
 		f.Run = LogCommand
 		return f
 	}
 	denial, err := decodeDenial(ctx, message, decode)
 	if err != nil {
-		f.Cure += ". It could not be decoded here: " + joinLines(err.Error())
+		f.Fix += ". It could not be decoded here: " + joinLines(err.Error())
 		f.Run = DecodeCommand(message)
 		return f
 	}
 	because, cure := denial.Explain()
-	f.Cause, f.Cure = f.Cause+": "+because, cure
+	f.Cause, f.Fix = f.Cause+": "+because, cure
 	return f
 }
 

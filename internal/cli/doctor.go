@@ -88,8 +88,8 @@ func (a *app) printCheckup(results []doctor.Result) {
 	}
 	problems, warnings := doctor.CountProblems(results), 0
 	for _, r := range results {
-		printSafely(a.out, "%s %-*s   %s\n", formatResultMark(r), wide, r.Check, r.Says)
-		for _, what := range r.Unread {
+		printSafely(a.out, "%s %-*s   %s\n", formatResultMark(r), wide, r.Check, r.Summary)
+		for _, what := range r.Unreadable {
 			printSafely(a.out, "    %s not checked: %s\n", yellow("?"), what)
 		}
 		told := map[string]bool{}
@@ -104,14 +104,14 @@ func (a *app) printCheckup(results []doctor.Result) {
 				line = f.Object + ": " + line
 			}
 			printSafely(a.out, "    %s %s\n", mark, strings.TrimLeft(foldText(line, "  ", "      "), " "))
-			if told[f.Cure] {
+			if told[f.Fix] {
 				continue // many objects may have one cure
 			}
-			told[f.Cure] = true
+			told[f.Fix] = true
 			if f.Cause != "" {
 				printSafely(a.out, "%s\n", foldText(f.Cause, "      cause: ", "             "))
 			}
-			printSafely(a.out, "%s\n", foldText(f.Cure, "      mend:  ", "             "))
+			printSafely(a.out, "%s\n", foldText(f.Fix, "      mend:  ", "             "))
 			if f.Run != "" {
 				printSafely(a.out, "      run:   %s\n", f.Run)
 			}
@@ -133,7 +133,7 @@ func formatResultMark(r doctor.Result) paintedText {
 		return red("✗")
 	case len(r.Findings) > 0:
 		return yellow("!")
-	case len(r.Unread) > 0:
+	case len(r.Unreadable) > 0:
 		return yellow("?")
 	default:
 		return green("✓")

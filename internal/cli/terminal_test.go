@@ -30,9 +30,9 @@ func TestNothingRawOnATerminal(t *testing.T) {
 	var out bytes.Buffer
 	a := &app{out: &out, err: &out}
 	story := why.Story{Target: why.Target{Kind: "pod", Namespace: "shop", Name: evil}, Summary: evil}
-	story.First = &catalog.Finding{Cause: evil, Cure: evil, Run: evil, Link: evil}
-	story.Steps = []why.Step{{Link: "pod", Object: evil, Seen: evil, Verdict: why.Bad}}
-	checks := []doctor.Result{{Check: "others", Says: evil, Unread: []string{evil}, Findings: []doctor.Finding{{Object: evil, Message: evil, Cure: evil, Run: evil}}}}
+	story.First = &catalog.Finding{Cause: evil, Fix: evil, Run: evil, Link: evil}
+	story.Steps = []why.Step{{Link: "pod", Object: evil, Observation: evil, Verdict: why.Bad}}
+	checks := []doctor.Result{{Check: "others", Summary: evil, Unreadable: []string{evil}, Findings: []doctor.Finding{{Object: evil, Message: evil, Fix: evil, Run: evil}}}}
 	tried := []verify.Result{
 		{Wall: "nodes", Kind: attack.Breach, Name: evil, Result: verify.Breached, Summary: evil, Message: evil},
 		{Wall: "nodes", Kind: attack.Breach, Name: "b", Result: verify.NotTried, Message: evil},

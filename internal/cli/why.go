@@ -136,7 +136,7 @@ func (a *app) explainText(ctx context.Context, o whyOptions) error {
 			if i > 0 {
 				printSafely(a.out, "\n")
 			}
-			printSafely(a.out, "%s\n", foldText(found[i].Seen, "", ""))
+			printSafely(a.out, "%s\n", foldText(found[i].Symptom, "", ""))
 			printFinding(a.out, found[i])
 		}
 	}
@@ -170,14 +170,14 @@ func printStory(w io.Writer, s why.Story) {
 	}
 	for _, step := range s.Steps {
 		indent := strings.Repeat(" ", wide+4)
-		printSafely(w, "%s %-*s  %s\n", formatVerdictMark(step.Verdict), wide, step.Link, strings.TrimLeft(foldText(step.Object+": "+step.Seen, indent, indent), " "))
+		printSafely(w, "%s %-*s  %s\n", formatVerdictMark(step.Verdict), wide, step.Link, strings.TrimLeft(foldText(step.Object+": "+step.Observation, indent, indent), " "))
 		if f := step.Finding; f != nil && !told[f.ID] {
 			told[f.ID] = true
 			if step.Verdict == why.Waiting {
 				printSafely(w, "%sthis takes its time; if it stays so:\n", indent)
 			}
 			printSafely(w, "%s\n", foldText(f.Cause, indent+"cause: ", indent+"       "))
-			printSafely(w, "%s\n", foldText(f.Cure, indent+"mend:  ", indent+"       "))
+			printSafely(w, "%s\n", foldText(f.Fix, indent+"mend:  ", indent+"       "))
 			if f.Run != "" {
 				printSafely(w, "%srun:   %s\n", indent, f.Run)
 			}
@@ -197,7 +197,7 @@ func printCures(w io.Writer, err error) {
 
 func printFinding(w io.Writer, f catalog.Finding) {
 	printSafely(w, "%s\n", foldText(f.Cause, "  cause: ", "         "))
-	printSafely(w, "%s\n", foldText(f.Cure, "  mend:  ", "         "))
+	printSafely(w, "%s\n", foldText(f.Fix, "  mend:  ", "         "))
 	if f.Run != "" {
 		printSafely(w, "  run:   %s\n", f.Run)
 	}

@@ -16,7 +16,7 @@ import (
 // TestAddons fails if an add-on that is not in the catalogue is not named, or if one is
 // named that is in the catalogue or declared by the Platform.
 func TestAddons(t *testing.T) {
-	s := &doctor.Snapshot{Definitions: map[string]*apiextensionsv1.CustomResourceDefinition{}, Unread: map[string]string{}, Estate: &estate.Estate{}}
+	s := &doctor.Snapshot{Definitions: map[string]*apiextensionsv1.CustomResourceDefinition{}, Unreadable: map[string]string{}, Estate: &estate.Estate{}}
 	s.Estate.Platform.Addons = []v1alpha1.Addon{{APIGroup: "declared.example.org", Resources: []string{"things"}}}
 	for _, group := range []string{"cert-manager.io", "acme.cert-manager.io", "kustomize.toolkit.fluxcd.io", "crd.projectcalico.org", "croft.dev", "declared.example.org", "unknown.example.org"} {
 		s.Definitions["things."+group] = &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{Group: group}}

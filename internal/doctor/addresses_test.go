@@ -29,7 +29,7 @@ func TestAddresses(t *testing.T) {
 		case want == "" && len(found) > 0:
 			t.Errorf("with %d of 32: %+v", used, found)
 		case want == "":
-		case len(found) != 1 || found[0].Severity != want || found[0].Cure == "" || found[0].Object != "SecondaryNetwork/n4" ||
+		case len(found) != 1 || found[0].Severity != want || found[0].Fix == "" || found[0].Object != "SecondaryNetwork/n4" ||
 			!strings.Contains(found[0].Message, fmt.Sprintf("us-west-2a: %d of 32 addresses", used)):
 			t.Errorf("with %d of 32: %+v", used, found)
 		}

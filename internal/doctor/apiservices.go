@@ -32,7 +32,7 @@ func checkAPIServices(s *Snapshot) []Finding {
 		all = append(all, Finding{
 			Severity: Problem, Object: "APIService/" + o.GetName(), Message: "it is not available: " + reason,
 			Cause: "kube-controller-manager cannot list what the group has in a namespace: until it answers, no namespace is deleted",
-			Cure: fmt.Sprintf("make its Service answer: `kubectl -n %s describe service %s` and the pods behind it; if its component is gone for good, `kubectl delete apiservice %s`",
+			Fix: fmt.Sprintf("make its Service answer: `kubectl -n %s describe service %s` and the pods behind it; if its component is gone for good, `kubectl delete apiservice %s`",
 				namespace, name, o.GetName()),
 			Link: "https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/",
 		})

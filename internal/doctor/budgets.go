@@ -17,7 +17,7 @@ func checkBudgets(s *Snapshot) []Finding {
 		return nil
 	}
 	var all []Finding
-	for _, block := range disruption.New(s.Budgets).FindBlocks(s.Guarded) {
+	for _, block := range disruption.New(s.Budgets).FindBlocks(s.BudgetedPods) {
 		if !block.IsPersistent() {
 			continue
 		}
@@ -32,7 +32,7 @@ func checkBudgets(s *Snapshot) []Finding {
 		all = append(all, newFinding(string(block.Cause), Warning, "Tenant/"+tenant, message))
 	}
 	if more := len(all) - mostOwners; more > 0 {
-		all = append(all[:mostOwners], Finding{Severity: Warning, Message: fmt.Sprintf("and %d more budgets", more), Cure: all[0].Cure})
+		all = append(all[:mostOwners], Finding{Severity: Warning, Message: fmt.Sprintf("and %d more budgets", more), Fix: all[0].Fix})
 	}
 	return all
 }
@@ -50,8 +50,8 @@ func (s *Snapshot) findTenant(namespace string) string {
 // listNodes returns the nodes of a block's pods.
 func (s *Snapshot) listNodes(block *disruption.Block) []string {
 	var all []string
-	for i := range s.Guarded {
-		pod := &s.Guarded[i]
+	for i := range s.BudgetedPods {
+		pod := &s.BudgetedPods[i]
 		if pod.Namespace == block.Namespace && pod.Spec.NodeName != "" && slices.Contains(block.Pods, pod.Name) {
 			all = append(all, pod.Spec.NodeName)
 		}

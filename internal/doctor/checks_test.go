@@ -13,7 +13,7 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range Checks() {
-		if row := "| `" + c.Name + "` | " + c.Says; !strings.Contains(string(docs), row) {
+		if row := "| `" + c.Name + "` | " + c.Summary; !strings.Contains(string(docs), row) {
 			t.Errorf("docs/reference/troubleshooting.md has no %q: run `make generate`", row)
 		}
 	}

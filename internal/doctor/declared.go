@@ -32,18 +32,18 @@ func (g *gatherer) gatherDeclared(ctx context.Context) error {
 // buildEstate builds the estate. Problems of invalid objects are reported by the objects'
 // own conditions.
 func (g *gatherer) buildEstate() {
-	if reason, unread := g.Unread[readDeclared]; unread {
-		g.Unread[readPlatform] = reason
+	if reason, unread := g.Unreadable[readDeclared]; unread {
+		g.Unreadable[readPlatform] = reason
 		return
 	}
 	g.Declared.Now = g.Now
 	for _, o := range g.listOwners() {
 		if o.GetDeletionTimestamp() != nil {
-			g.Leaving[o.name] = true
+			g.Deleting[o.name] = true
 		}
 	}
 	if g.Estate, _ = estate.Build(g.Declared); g.Estate == nil {
-		g.Unread[readPlatform] = "there is no valid one: see the check platform"
+		g.Unreadable[readPlatform] = "there is no valid one: see the check platform"
 	}
 }
 
@@ -61,7 +61,7 @@ func (g *gatherer) gatherDeclarations(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, unread := g.Unread[readDeclared]; !unread {
+	if _, unread := g.Unreadable[readDeclared]; !unread {
 		g.Declared = &manifest.Declaration{
 			Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items, Requests: requests.Items,
 		}
@@ -72,7 +72,7 @@ func (g *gatherer) gatherDeclarations(ctx context.Context) error {
 // checkNamespaces finds the tenants' namespaces that croft does not write to, with the
 // reasons.
 func (g *gatherer) checkNamespaces(ctx context.Context) error {
-	if _, unread := g.Unread[readNamespaces]; unread || g.Estate == nil {
+	if _, unread := g.Unreadable[readNamespaces]; unread || g.Estate == nil {
 		return nil
 	}
 	labelled := map[string]*corev1.Namespace{}
@@ -96,7 +96,7 @@ func (g *gatherer) checkNamespaces(ctx context.Context) error {
 				continue
 			}
 			if err := apply.CheckClaim(live, tenant.Name); err != nil {
-				g.Refused[name] = err
+				g.RefusedNamespaces[name] = err
 			}
 		}
 	}

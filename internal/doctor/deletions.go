@@ -54,7 +54,7 @@ func checkDeletions(s *Snapshot) []Finding {
 		if took := s.measureDeletion(o); took > stays {
 			all = append(all, Finding{
 				Severity: Warning, Object: o.name, Message: fmt.Sprintf("its deletion takes %s so far: %s", duration.HumanDuration(took), explainAwaited(o)),
-				Cure: "remove what it waits for, or see that the operator runs: the check operator",
+				Fix: "remove what it waits for, or see that the operator runs: the check operator",
 			})
 		}
 	}
@@ -67,7 +67,7 @@ func checkDeletions(s *Snapshot) []Finding {
 		why := cmp.Or(strings.Join(terminating.ExplainNamespace(n), "; "), "kube-controller-manager has not reported why")
 		all = append(all, Finding{
 			Severity: Problem, Object: "Namespace/" + n.Name, Message: fmt.Sprintf("its deletion takes %s so far: %s", duration.HumanDuration(took), why),
-			Cure: "for an API group that does not answer see the check api-services; for a finalizer, run the controller that removes it, " +
+			Fix: "for an API group that does not answer see the check api-services; for a finalizer, run the controller that removes it, " +
 				"or take it off the objects if that controller is gone for good",
 			Run: "kubectl get namespace " + n.Name + " -o jsonpath='{.status.conditions}'",
 		})

@@ -39,17 +39,17 @@ type Snapshot struct {
 	Version version.Info
 	// Native reports whether the API server serves MutatingAdmissionPolicies.
 	Native bool
-	// Definitions are the cluster's definitions, by name. Own are croft's definitions of
+	// Definitions are the cluster's definitions, by name. OwnDefinitions are croft's definitions of
 	// this version.
-	Definitions map[string]*apiextensionsv1.CustomResourceDefinition
-	Own         []*apiextensionsv1.CustomResourceDefinition
+	Definitions    map[string]*apiextensionsv1.CustomResourceDefinition
+	OwnDefinitions []*apiextensionsv1.CustomResourceDefinition
 	// Declared are the declared objects. Estate is built from them; nil if there is no
 	// valid Platform.
 	Declared *manifest.Declaration
 	Estate   *estate.Estate
-	// Leaving contains the declared objects that are being deleted, in the format of the
+	// Deleting contains the declared objects that are being deleted, in the format of the
 	// walls' owners.
-	Leaving map[string]bool
+	Deleting map[string]bool
 	// NodePools, Claims and Nodes are Karpenter's objects and the nodes. Classes are
 	// Karpenter's node classes, by reference.
 	NodePools []karpenterv1.NodePool
@@ -57,18 +57,18 @@ type Snapshot struct {
 	Nodes     []corev1.Node
 	Classes   map[karpenterv1.NodeClassReference]*unstructured.Unstructured
 	// DaemonSets are all DaemonSets. Pods are the pods on nodes that are to be removed.
-	// Guarded are the pods in tenants' namespaces with Budgets.
-	DaemonSets    []appsv1.DaemonSet
-	Pods, Guarded []corev1.Pod
-	Budgets       []policyv1.PodDisruptionBudget
-	// Strays are pods on nodes of a pool that their tenant may not use.
-	Strays []move.MisplacedPod
+	// BudgetedPods are the pods in tenants' namespaces with Budgets.
+	DaemonSets         []appsv1.DaemonSet
+	Pods, BudgetedPods []corev1.Pod
+	Budgets            []policyv1.PodDisruptionBudget
+	// MisplacedPods are pods on nodes of a pool that their tenant may not use.
+	MisplacedPods []move.MisplacedPod
 	// Refusals are events about launches that the cloud refused.
 	Refusals []corev1.Event
-	// Namespaces are the tenants' namespaces. Refused contains the reasons
+	// Namespaces are the tenants' namespaces. RefusedNamespaces contains the reasons
 	// why croft does not write to some of the declared namespaces, by namespace.
-	Namespaces []corev1.Namespace
-	Refused    map[string]error
+	Namespaces        []corev1.Namespace
+	RefusedNamespaces map[string]error
 	// Webhooks, Mutations and Kyverno are other components that change pods.
 	Webhooks  []admissionv1.MutatingWebhookConfiguration
 	Mutations []admissionv1.MutatingAdmissionPolicy
@@ -102,14 +102,14 @@ type Snapshot struct {
 	// kinds among them that the API server does not serve.
 	Walls    []survey.Object
 	Unserved map[schema.GroupVersionKind]bool
-	// Tried are the results of attacks by dry run. Writes are the dry runs of writes by
+	// AttackResults are the results of attacks by dry run. Writes are the dry runs of writes by
 	// Kubernetes' own components.
-	Tried  []AttackResults
-	Writes []Write
-	// Absent are the Platform's platformNamespaces that do not exist.
-	Absent []string
-	// Unread maps data that could not be read to the reason.
-	Unread map[string]string
+	AttackResults []AttackResults
+	Writes        []Write
+	// MissingPlatformNamespaces are the Platform's platformNamespaces that do not exist.
+	MissingPlatformNamespaces []string
+	// Unreadable maps data that could not be read to the reason.
+	Unreadable map[string]string
 }
 
 // Severity is the importance of a finding.
@@ -130,9 +130,9 @@ type Finding struct {
 	Object string `json:"object,omitempty"`
 	// Message describes the fault.
 	Message string `json:"message"`
-	// Cause, Cure, Run and Link are from the catalogue, if it has them.
+	// Cause, Fix, Run and Link are from the catalogue, if it has them.
 	Cause string `json:"cause,omitempty"`
-	Cure  string `json:"cure"`
+	Fix   string `json:"cure"`
 	Run   string `json:"run,omitempty"`
 	Link  string `json:"link,omitempty"`
 }
@@ -140,11 +140,11 @@ type Finding struct {
 // Result is the result of one check.
 type Result struct {
 	Check string `json:"check"`
-	// Says is the statement if there are no findings.
-	Says     string    `json:"says"`
+	// Summary is the statement if there are no findings.
+	Summary  string    `json:"says"`
 	Findings []Finding `json:"findings,omitempty"`
-	// Unread lists the data that could not be read, with the reasons.
-	Unread []string `json:"unread,omitempty"`
+	// Unreadable lists the data that could not be read, with the reasons.
+	Unreadable []string `json:"unread,omitempty"`
 }
 
 // instead contains the statements that depend on the Snapshot. They replace the checks'
@@ -162,13 +162,13 @@ func Check(s *Snapshot) []Result {
 }
 
 func (c *check) run(s *Snapshot) Result {
-	r := Result{Check: c.name, Says: c.says, Unread: s.listUnread(c.needs)}
-	if len(r.Unread) > 0 {
+	r := Result{Check: c.name, Summary: c.summary, Unreadable: s.listUnread(c.needs)}
+	if len(r.Unreadable) > 0 {
 		return r
 	}
-	r.Findings, r.Unread = c.find(s), s.listUnread(c.reads)
+	r.Findings, r.Unreadable = c.find(s), s.listUnread(c.reads)
 	if says, ok := instead[c.name]; ok {
-		r.Says = says(s)
+		r.Summary = says(s)
 	}
 	for i := range r.Findings {
 		r.Findings[i].Check = c.name
@@ -181,7 +181,7 @@ func (c *check) run(s *Snapshot) Result {
 func (s *Snapshot) listUnread(parts []string) []string {
 	var all []string
 	for _, part := range parts {
-		if reason, ok := s.Unread[part]; ok {
+		if reason, ok := s.Unreadable[part]; ok {
 			all = append(all, part+": "+reason)
 		}
 	}
@@ -205,7 +205,7 @@ func CountProblems(results []Result) int {
 func CountUnread(results []Result) int {
 	n := 0
 	for _, r := range results {
-		if len(r.Unread) > 0 {
+		if len(r.Unreadable) > 0 {
 			n++
 		}
 	}
@@ -218,8 +218,8 @@ func Decode(ctx context.Context, results []Result, decode catalog.Decode) {
 		for j := range results[i].Findings {
 			f := &results[i].Findings[j]
 			if message, _ := catalog.FindEncoded(f.Message); message != "" {
-				told := catalog.DecodeFinding(ctx, catalog.Finding{Seen: f.Message, Cause: f.Cause, Cure: f.Cure, Run: f.Run}, decode)
-				f.Cause, f.Cure, f.Run = told.Cause, told.Cure, told.Run
+				told := catalog.DecodeFinding(ctx, catalog.Finding{Symptom: f.Message, Cause: f.Cause, Fix: f.Fix, Run: f.Run}, decode)
+				f.Cause, f.Fix, f.Run = told.Cause, told.Fix, told.Run
 			}
 		}
 	}
@@ -247,7 +247,7 @@ func (s *Snapshot) listTenants() []*estate.Tenant {
 	if s.Estate == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(s.Estate.Tenants), func(t *estate.Tenant) bool { return s.Leaving["Tenant/"+t.Name] })
+	return slices.DeleteFunc(slices.Clone(s.Estate.Tenants), func(t *estate.Tenant) bool { return s.Deleting["Tenant/"+t.Name] })
 }
 
 // servesKind reports whether a definition serves a kind.

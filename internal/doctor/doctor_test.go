@@ -114,7 +114,7 @@ func (k *clinic) finds(t *testing.T, check string, severity doctor.Severity, tex
 	k.until(t, check, func(r doctor.Result) bool {
 		for _, f := range r.Findings {
 			said := f.Object + ": " + f.Message
-			all := f.Severity == severity && f.Cure != ""
+			all := f.Severity == severity && f.Fix != ""
 			for _, text := range texts {
 				all = all && strings.Contains(said, text)
 			}
@@ -283,7 +283,7 @@ func (k *clinic) apiServices(t *testing.T) {
 	}}
 	k.make(t, silent)
 	k.until(t, "others", func(r doctor.Result) bool {
-		return slices.Contains(r.Unread, "webhooks and policies: their API group does not answer: see the check api-services")
+		return slices.Contains(r.Unreadable, "webhooks and policies: their API group does not answer: see the check api-services")
 	})
 	k.finds(t, "api-services", doctor.Problem, "APIService/v1.kyverno.io", "it is not available: ServiceNotFound")
 	if err := k.Delete(t.Context(), silent); err != nil {
@@ -391,7 +391,7 @@ func TestRecorded(t *testing.T) {
 				continue
 			}
 			tried[row.ID] = true
-			if r := result(t, doctor.Check(s), check); len(r.Findings) != 1 || r.Findings[0].Cure != row.Cure || r.Findings[0].Severity != doctor.Problem {
+			if r := result(t, doctor.Check(s), check); len(r.Findings) != 1 || r.Findings[0].Fix != row.Fix || r.Findings[0].Severity != doctor.Problem {
 				t.Errorf("%s: %q: %+v", row.ID, text, r.Findings)
 			}
 		}
@@ -408,14 +408,14 @@ func TestRecorded(t *testing.T) {
 
 // TestDecode expects doctor to decode an encoded message.
 func TestDecode(t *testing.T) {
-	results := []doctor.Result{{Findings: []doctor.Finding{{Message: "UnauthorizedOperation: no. Encoded authorization failure message: abc"}, {Message: "fine", Cure: "none"}}}}
+	results := []doctor.Result{{Findings: []doctor.Finding{{Message: "UnauthorizedOperation: no. Encoded authorization failure message: abc"}, {Message: "fine", Fix: "none"}}}}
 	doctor.Decode(t.Context(), results, func(context.Context, string) (string, error) {
 		return `{"context": {"principal": {"arn": "arn:aws:sts::1:assumed-role/nodes/i-0fa0"}, "action": "ec2:CreateFleet", "resource": "*"}}`, nil
 	})
-	if f := results[0].Findings[0]; !strings.Contains(f.Cause, "the role nodes of the node i-0fa0") || !strings.Contains(f.Cure, "IRSA") {
+	if f := results[0].Findings[0]; !strings.Contains(f.Cause, "the role nodes of the node i-0fa0") || !strings.Contains(f.Fix, "IRSA") {
 		t.Errorf("it says %+v", f)
 	}
-	if f := results[0].Findings[1]; f.Cure != "none" {
+	if f := results[0].Findings[1]; f.Fix != "none" {
 		t.Errorf("it says %+v of what is not encoded", f)
 	}
 }

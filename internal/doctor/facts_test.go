@@ -222,8 +222,8 @@ func TestUnserved(t *testing.T) {
 	r := result(t, doctor.Check(newFakeCluster(t, file).gather(t, "")), "walls")
 	for _, f := range r.Findings {
 		if strings.Contains(f.Message, "does not serve its kind") {
-			if !strings.Contains(f.Cure, "install the component that serves") {
-				t.Errorf("it advises %q", f.Cure)
+			if !strings.Contains(f.Fix, "install the component that serves") {
+				t.Errorf("it advises %q", f.Fix)
 			}
 			return
 		}

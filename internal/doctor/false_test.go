@@ -129,8 +129,8 @@ func TestForeignNamespace(t *testing.T) {
 			results := doctor.Check(newFakeCluster(t, declared, test.namespace, node, pod).gather(t, ""))
 			r := result(t, results, "walls")
 			for _, f := range r.Findings {
-				if f.Object == "Tenant/shop" && (!strings.Contains(f.Message, test.want) || strings.Contains(f.Cure, "operator")) {
-					t.Errorf("it finds %q, and advises %q", f.Message, f.Cure)
+				if f.Object == "Tenant/shop" && (!strings.Contains(f.Message, test.want) || strings.Contains(f.Fix, "operator")) {
+					t.Errorf("it finds %q, and advises %q", f.Message, f.Fix)
 				}
 			}
 			if !named(said(r), test.want) {

@@ -19,8 +19,8 @@ const (
 type lock struct {
 	flag     string
 	severity Severity
-	// otherwise is the consequence if the flag is missing.
-	otherwise string
+	// consequence is the consequence if the flag is missing.
+	consequence string
 }
 
 var (
@@ -73,12 +73,12 @@ func checkFlux(s *Snapshot) []Finding {
 		object := "Deployment/" + d.Namespace + "/" + d.Name
 		for _, l := range locks[name] {
 			if !isSet(args, l.flag) {
-				all = append(all, newFinding("flux-unlocked", l.severity, object, fmt.Sprintf("runs without %s: it %s", l.flag, l.otherwise)))
+				all = append(all, newFinding("flux-unlocked", l.severity, object, fmt.Sprintf("runs without %s: it %s", l.flag, l.consequence)))
 			}
 		}
 		for _, l := range keys[name] {
 			if isSet(args, l.flag) {
-				all = append(all, newFinding("flux-shared-key", l.severity, object, fmt.Sprintf("runs with %s: it %s", l.flag, l.otherwise)))
+				all = append(all, newFinding("flux-shared-key", l.severity, object, fmt.Sprintf("runs with %s: it %s", l.flag, l.consequence)))
 			}
 		}
 	}

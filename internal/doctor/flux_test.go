@@ -35,7 +35,7 @@ func TestFluxFlags(t *testing.T) {
 				t.Fatalf("got %v, want findings of %v", found, test.want)
 			}
 			for i, flag := range test.want {
-				if !strings.Contains(found[i].Message, flag) || found[i].Cure == "" {
+				if !strings.Contains(found[i].Message, flag) || found[i].Fix == "" {
 					t.Errorf("got %+v, want one of %s with a cure", found[i], flag)
 				}
 			}

@@ -74,9 +74,9 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 		return nil, err
 	}
 	g := &gatherer{Client: c, Snapshot: &Snapshot{
-		Now: time.Now(), Own: own, Unread: map[string]string{readHolds: "none was tried", readWrites: "none was tried"},
-		PolicyClasses: map[string][]unstructured.Unstructured{},
-		Refused:       map[string]error{}, Leaving: map[string]bool{}, Unserved: map[schema.GroupVersionKind]bool{},
+		Now: time.Now(), OwnDefinitions: own, Unreadable: map[string]string{readHolds: "none was tried", readWrites: "none was tried"},
+		PolicyClasses:     map[string][]unstructured.Unstructured{},
+		RefusedNamespaces: map[string]error{}, Deleting: map[string]bool{}, Unserved: map[schema.GroupVersionKind]bool{},
 		Definitions: map[string]*apiextensionsv1.CustomResourceDefinition{},
 		Classes:     map[karpenterv1.NodeClassReference]*unstructured.Unstructured{},
 	}}
@@ -106,10 +106,10 @@ func (g *gatherer) recordUnread(what string, err error) error {
 	case err == nil, apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return nil
 	case apierrors.IsForbidden(err):
-		g.Unread[what] = "you may not read them"
+		g.Unreadable[what] = "you may not read them"
 		return nil
 	case apierrors.IsServiceUnavailable(err):
-		g.Unread[what] = "their API group does not answer: see the check api-services"
+		g.Unreadable[what] = "their API group does not answer: see the check api-services"
 		return nil
 	default:
 		return fmt.Errorf("read %s: %w", what, err)

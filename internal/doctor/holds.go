@@ -54,7 +54,7 @@ func Try(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot)
 // tryAttacks runs a few attacks as members of some tenants. Tenants with broken walls come
 // first.
 func tryAttacks(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot) error {
-	delete(s.Unread, readHolds)
+	delete(s.Unreadable, readHolds)
 	for _, t := range s.listTestable() {
 		existing := verify.NewExisting(s.Estate, t)
 		may, err := canImpersonate(ctx, c, existing.Needs())
@@ -62,7 +62,7 @@ func tryAttacks(ctx context.Context, config *rest.Config, c client.Client, s *Sn
 			return err
 		}
 		if !may {
-			s.Unread[readHolds] = "you may not impersonate the people of tenant " + t.Name
+			s.Unreadable[readHolds] = "you may not impersonate the people of tenant " + t.Name
 			return nil
 		}
 		results, err := existing.Run(ctx, config, scheme.New(),
@@ -72,10 +72,10 @@ func tryAttacks(ctx context.Context, config *rest.Config, c client.Client, s *Sn
 		}
 		tries := AttackResults{Tenant: t.Name, Results: results}
 		if len(tries.listNames()) == 0 {
-			s.Unread[readHolds] = "none could be tried from inside tenant " + t.Name
+			s.Unreadable[readHolds] = "none could be tried from inside tenant " + t.Name
 			return nil
 		}
-		s.Tried = append(s.Tried, tries)
+		s.AttackResults = append(s.AttackResults, tries)
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (s *Snapshot) listTestable() []*estate.Tenant {
 	for _, t := range s.listTenants() {
 		switch {
 		case !slices.ContainsFunc(t.Access, func(a v1alpha1.Access) bool { return a.Role == v1alpha1.RoleOperator }):
-		case s.Refused[t.Namespaces[0]] != nil || !s.isTenantNamespace(t.Namespaces[0]):
+		case s.RefusedNamespaces[t.Namespaces[0]] != nil || !s.isTenantNamespace(t.Namespaces[0]):
 		case s.isBroken("Tenant/" + t.Name):
 			trouble = append(trouble, t)
 		default:
@@ -114,7 +114,7 @@ func canImpersonate(ctx context.Context, c client.Client, rights []verify.Right)
 // checkAttacks reports attacks that were not stopped by the expected rule.
 func checkAttacks(s *Snapshot) []Finding {
 	var all []Finding
-	for _, tries := range s.Tried {
+	for _, tries := range s.AttackResults {
 		tried, held := 0, 0
 		var failed []string
 		for _, r := range tries.Results {
@@ -132,7 +132,7 @@ func checkAttacks(s *Snapshot) []Finding {
 			all = append(all, Finding{
 				Severity: Problem, Object: "Tenant/" + tries.Tenant,
 				Message: fmt.Sprintf("%d of %d attacks held, tried as its people: %s", held, tried, strings.Join(failed, ", ")),
-				Cure:    "put back what the check walls names; if it names nothing, `croft verify` says of each attack what should have stopped it",
+				Fix:     "put back what the check walls names; if it names nothing, `croft verify` says of each attack what should have stopped it",
 				Run:     "croft verify --tenant " + tries.Tenant,
 			})
 		}
@@ -143,11 +143,11 @@ func checkAttacks(s *Snapshot) []Finding {
 // summarizeAttacks returns the statement if no attack succeeded.
 func summarizeAttacks(s *Snapshot) string {
 	var tenants, attacks []string
-	for _, tries := range s.Tried {
+	for _, tries := range s.AttackResults {
 		tenants = append(tenants, tries.Tenant)
 		attacks = append(attacks, tries.listNames()...)
 	}
-	if _, unread := s.Unread[readHolds]; unread && len(tenants) == 0 {
+	if _, unread := s.Unreadable[readHolds]; unread && len(tenants) == 0 {
 		return "no attack was tried"
 	}
 	if len(tenants) == 0 {

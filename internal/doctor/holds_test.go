@@ -9,7 +9,7 @@ import (
 
 // TestTried fails if doctor counts attacks that were not run.
 func TestTried(t *testing.T) {
-	s := &Snapshot{Tried: []AttackResults{{Tenant: "shop", Results: []verify.Result{
+	s := &Snapshot{AttackResults: []AttackResults{{Tenant: "shop", Results: []verify.Result{
 		{Name: "a", Result: verify.Held}, {Name: "b", Result: verify.Held}, {Name: "c", Result: verify.NotTried},
 	}}}}
 	if found := checkAttacks(s); len(found) > 0 {
@@ -18,7 +18,7 @@ func TestTried(t *testing.T) {
 	if says := summarizeAttacks(s); !strings.HasPrefix(says, "2 attacks bounce") {
 		t.Errorf("of three attacks, one of which was not tried, it says %q", says)
 	}
-	s.Tried[0].Results[0].Result = verify.Breached
+	s.AttackResults[0].Results[0].Result = verify.Breached
 	if found := checkAttacks(s); len(found) != 1 || !strings.Contains(found[0].Message, "1 of 2 attacks held") {
 		t.Errorf("it finds %+v", found)
 	}

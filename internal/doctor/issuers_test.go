@@ -49,7 +49,7 @@ func TestSolverServices(t *testing.T) {
 				}
 				return
 			}
-			if len(found) != 1 || !strings.Contains(found[0].Message, test.want) || found[0].Cure == "" || found[0].Object != "ClusterIssuer/letsencrypt" {
+			if len(found) != 1 || !strings.Contains(found[0].Message, test.want) || found[0].Fix == "" || found[0].Object != "ClusterIssuer/letsencrypt" {
 				t.Fatalf("got %+v, want one with %q and a cure", found, test.want)
 			}
 		})

@@ -17,7 +17,7 @@ import (
 // checkDefinitions reports kinds that are missing, or older than croft's objects.
 func checkDefinitions(s *Snapshot) []Finding {
 	if len(s.Definitions) == 0 {
-		if _, unread := s.Unread[readDefinitions]; unread {
+		if _, unread := s.Unreadable[readDefinitions]; unread {
 			return nil
 		}
 	}
@@ -40,14 +40,14 @@ func checkDefinitions(s *Snapshot) []Finding {
 
 func newMissingKind(kind, version, cure string) Finding {
 	f := newFinding("old-crds", Problem, "", fmt.Sprintf("the API server does not serve %s %s", version, kind))
-	f.Cure = cure
+	f.Fix = cure
 	return f
 }
 
 // findOutdatedKinds compares croft's CRDs in the cluster with this version's.
 func findOutdatedKinds(s *Snapshot) []Finding {
 	var all []Finding
-	for _, want := range s.Own {
+	for _, want := range s.OwnDefinitions {
 		have := s.Definitions[want.Name]
 		if have == nil {
 			all = append(all, newMissingKind(want.Spec.Names.Kind, want.Spec.Group+"/"+want.Spec.Versions[0].Name, s.describeKindsCure()))
@@ -56,7 +56,7 @@ func findOutdatedKinds(s *Snapshot) []Finding {
 		if have.DeletionTimestamp != nil {
 			all = append(all, Finding{
 				Severity: Problem, Object: "CustomResourceDefinition/" + want.Name, Message: "it is being deleted, and all objects of its kind with it",
-				Cure: "when it is gone, `croft install` creates it again; then apply the file of the platform again: `croft apply -f FILE`",
+				Fix: "when it is gone, `croft install` creates it again; then apply the file of the platform again: `croft apply -f FILE`",
 			})
 			continue
 		}

@@ -24,7 +24,7 @@ import (
 
 // Write is an object that a component of Kubernetes creates for a node.
 type Write struct {
-	By     rest.ImpersonationConfig
+	User   rest.ImpersonationConfig
 	Object client.Object
 	// Harm is the consequence of a refusal.
 	Harm string
@@ -46,17 +46,17 @@ func buildNodeWrites(node *corev1.Node) []Write {
 	kubelet := rest.ImpersonationConfig{UserName: "system:node:" + node.Name, Groups: []string{"system:nodes"}}
 	attacher := rest.ImpersonationConfig{UserName: "system:serviceaccount:kube-system:attachdetach-controller"}
 	return []Write{
-		{By: kubelet, Harm: "no new node registers", Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name}}},
-		{By: kubelet, Harm: "no new node becomes Ready", Object: &storagev1.CSINode{ObjectMeta: owned("", node.Name)}},
-		{By: kubelet, Harm: "new nodes are taken for dead", Object: &coordinationv1.Lease{ObjectMeta: owned(corev1.NamespaceNodeLease, node.Name)}},
-		{By: kubelet, Harm: "static pods do not show in the API", Object: buildMirrorPod(node, owned(metav1.NamespaceSystem, probe))},
-		{By: kubelet, Harm: "devices of nodes are not offered", Object: &resourcev1.ResourceSlice{
+		{User: kubelet, Harm: "no new node registers", Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name}}},
+		{User: kubelet, Harm: "no new node becomes Ready", Object: &storagev1.CSINode{ObjectMeta: owned("", node.Name)}},
+		{User: kubelet, Harm: "new nodes are taken for dead", Object: &coordinationv1.Lease{ObjectMeta: owned(corev1.NamespaceNodeLease, node.Name)}},
+		{User: kubelet, Harm: "static pods do not show in the API", Object: buildMirrorPod(node, owned(metav1.NamespaceSystem, probe))},
+		{User: kubelet, Harm: "devices of nodes are not offered", Object: &resourcev1.ResourceSlice{
 			ObjectMeta: owned("", probe),
 			Spec: resourcev1.ResourceSliceSpec{
 				Driver: "croft-doctor.example.org", NodeName: &node.Name, Pool: resourcev1.ResourcePool{Name: node.Name, ResourceSliceCount: 1},
 			},
 		}},
-		{By: attacher, Harm: "pods wait for their volumes", Object: &storagev1.VolumeAttachment{
+		{User: attacher, Harm: "pods wait for their volumes", Object: &storagev1.VolumeAttachment{
 			ObjectMeta: metav1.ObjectMeta{Name: probe, Finalizers: []string{"external-attacher/croft-doctor-example-org"}},
 			Spec: storagev1.VolumeAttachmentSpec{
 				Attacher: "croft-doctor.example.org", NodeName: node.Name, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr.To(probe)},
@@ -82,7 +82,7 @@ func tryWrites(ctx context.Context, config *rest.Config, c client.Client, s *Sna
 	if err != nil {
 		return err
 	}
-	delete(s.Unread, readWrites)
+	delete(s.Unreadable, readWrites)
 	var left []string
 	for _, w := range buildNodeWrites(node) {
 		if _, pod := w.Object.(*corev1.Pod); pod && node.UID == probe {
@@ -98,7 +98,7 @@ func tryWrites(ctx context.Context, config *rest.Config, c client.Client, s *Sna
 		s.Writes = append(s.Writes, w)
 	}
 	if len(left) > 0 {
-		s.Unread[readWrites] = formatSome(sortUnique(left))
+		s.Unreadable[readWrites] = formatSome(sortUnique(left))
 	}
 	return nil
 }
@@ -124,11 +124,11 @@ var refusedByAdmission = regexp.MustCompile(`(?i)policy ['"][^'"]*['"]( with bin
 // try sends a write as a dry run and records a refusal. It returns a reason if the result
 // is not conclusive, and "" otherwise.
 func (w *Write) try(ctx context.Context, config *rest.Config, c client.Client) (reason string, err error) {
-	if may, err := canImpersonate(ctx, c, listImpersonationRights(w.By)); !may {
-		return "you may not impersonate " + w.By.UserName, err
+	if may, err := canImpersonate(ctx, c, listImpersonationRights(w.User)); !may {
+		return "you may not impersonate " + w.User.UserName, err
 	}
 	as := rest.CopyConfig(config)
-	as.Impersonate = w.By
+	as.Impersonate = w.User
 	by, err := client.New(as, client.Options{Scheme: scheme.New(), Mapper: c.RESTMapper()})
 	if err != nil {
 		return "", err
@@ -171,13 +171,13 @@ func checkKubelets(s *Snapshot) []Finding {
 			continue
 		}
 		f := Finding{
-			Severity: Problem, Object: w.kind() + "/" + w.Object.GetName(), Message: w.By.UserName + " may not create it: " + w.Refusal.Error(),
+			Severity: Problem, Object: w.kind() + "/" + w.Object.GetName(), Message: w.User.UserName + " may not create it: " + w.Refusal.Error(),
 			Cause: "an admission policy or webhook matches more than it is for: " + w.Harm,
-			Cure: "limit the policy or webhook that the message names to the namespaces that it is for, " +
+			Fix: "limit the policy or webhook that the message names to the namespaces that it is for, " +
 				"or exempt the group system:nodes and the service accounts of kube-system; let a webhook that does not answer run again",
 		}
 		if attack.IsCroftRefusal(w.Refusal) {
-			f.Cure = "it is croft's own policy: install a version of croft that does not refuse this, by `croft install --image IMAGE` or `helm upgrade`"
+			f.Fix = "it is croft's own policy: install a version of croft that does not refuse this, by `croft install --image IMAGE` or `helm upgrade`"
 		}
 		all = append(all, f)
 	}

@@ -46,14 +46,14 @@ func (k *clinic) tries(t *testing.T, check string, holds func(doctor.Result) boo
 		return holds(last), nil
 	})
 	if err != nil {
-		t.Fatalf("%v; it finds %q, and could not look at %q", err, said(last), last.Unread)
+		t.Fatalf("%v; it finds %q, and could not look at %q", err, said(last), last.Unreadable)
 	}
 }
 
 // kubelets fails if doctor does not report an admission policy that refuses writes of
 // kubelets and volume controllers. The walls exist.
 func (k *clinic) kubelets(t *testing.T) {
-	clean := func(r doctor.Result) bool { return len(r.Findings) == 0 && len(r.Unread) == 0 }
+	clean := func(r doctor.Result) bool { return len(r.Findings) == 0 && len(r.Unreadable) == 0 }
 	scope := func(scope admissionv1.ScopeType) {
 		t.Helper()
 		policy := &admissionv1.ValidatingAdmissionPolicy{}
@@ -72,7 +72,7 @@ func (k *clinic) kubelets(t *testing.T) {
 	scope(admissionv1.AllScopes) // the scope that croft-finalizers once had
 	k.tries(t, "kubelets", func(r doctor.Result) bool {
 		return named(said(r), "Problem CSINode/croft-doctor: system:node:croft-doctor may not create it: csinodes") &&
-			named(said(r), "croft-finalizers") && strings.Contains(r.Findings[0].Cure, "croft's own policy")
+			named(said(r), "croft-finalizers") && strings.Contains(r.Findings[0].Fix, "croft's own policy")
 	})
 	scope(admissionv1.NamespacedScope)
 	k.tries(t, "kubelets", clean)
@@ -84,16 +84,16 @@ func (k *clinic) kubelets(t *testing.T) {
 	k.tries(t, "kubelets", func(r doctor.Result) bool {
 		return !slices.ContainsFunc([]string{"Node/real", "CSINode/real", "Lease/real", "Pod/croft-doctor", "ResourceSlice/croft-doctor", "VolumeAttachment/croft-doctor"}, func(object string) bool {
 			return !named(said(r), fmt.Sprintf("Problem %s: ", object))
-		}) && strings.Contains(r.Findings[0].Cure, "limit the policy")
+		}) && strings.Contains(r.Findings[0].Fix, "limit the policy")
 	})
 
 	as := rest.CopyConfig(k.box.Config)
 	as.Impersonate = rest.ImpersonationConfig{UserName: "jane"}
 	r := k.try(t, as, "kubelets")
-	if len(r.Findings) > 0 || !slices.Equal(r.Unread, []string{"writes of kubelets: you may not impersonate system:node:croft-doctor, you may not impersonate system:serviceaccount:kube-system:attachdetach-controller"}) {
-		t.Errorf("for a caller without the right to impersonate it finds %q, and could not look at %q", said(r), r.Unread)
+	if len(r.Findings) > 0 || !slices.Equal(r.Unreadable, []string{"writes of kubelets: you may not impersonate system:node:croft-doctor, you may not impersonate system:serviceaccount:kube-system:attachdetach-controller"}) {
+		t.Errorf("for a caller without the right to impersonate it finds %q, and could not look at %q", said(r), r.Unreadable)
 	}
-	if r := k.try(t, as, "holds"); len(r.Findings) > 0 || len(r.Unread) == 0 {
+	if r := k.try(t, as, "holds"); len(r.Findings) > 0 || len(r.Unreadable) == 0 {
 		t.Errorf("for a caller who may not read tenants holds finds %q, and reports nothing as unread", said(r))
 	}
 }

@@ -65,8 +65,8 @@ func (g *gatherer) gatherGatekeeper(ctx context.Context) error {
 	if getPlacement(g.Snapshot) != v1alpha1.PlacementGatekeeper {
 		return nil
 	}
-	if reason, unread := g.Unread[readWebhooks]; unread {
-		g.Unread[readGatekeeper] = reason
+	if reason, unread := g.Unreadable[readWebhooks]; unread {
+		g.Unreadable[readGatekeeper] = reason
 	}
 	var validating admissionv1.ValidatingWebhookConfigurationList
 	if err := g.listObjects(ctx, readGatekeeper, &validating); err != nil {

@@ -26,7 +26,7 @@ func (g *gatherer) gatherHeartbeat(ctx context.Context) error {
 	}
 	var err error
 	if g.Heartbeat, err = heartbeat.Read(ctx, g); g.Heartbeat.Hidden {
-		g.Unread[readHeartbeat] = "you may not read it"
+		g.Unreadable[readHeartbeat] = "you may not read it"
 	}
 	return err
 }
@@ -40,13 +40,13 @@ func checkOperator(s *Snapshot) []Finding {
 	case s.isBelievable():
 		return []Finding{{
 			Severity: Warning, Message: fmt.Sprintf("it is of version %s, and this croft of %s: what one writes may differ from what the other wants", beat.Version, version.String()),
-			Cure: describeSkewCure(beat.Version),
+			Fix: describeSkewCure(beat.Version),
 		}}
 	default:
 		return []Finding{{
 			Severity: Problem,
 			Message:  beat.Describe(s.Now) + ". The walls that stand go on standing; nothing that is changed or deleted is put back, and nothing that is declared is made",
-			Cure:     cureOperator,
+			Fix:      cureOperator,
 		}}
 	}
 }
@@ -82,7 +82,7 @@ func (g *gatherer) gatherAbsent(ctx context.Context) error {
 		var namespace corev1.Namespace
 		err := g.Get(ctx, client.ObjectKey{Name: name}, &namespace)
 		if apierrors.IsNotFound(err) {
-			g.Absent = append(g.Absent, name)
+			g.MissingPlatformNamespaces = append(g.MissingPlatformNamespaces, name)
 		} else if err := g.recordUnread(readNamespaces, err); err != nil {
 			return err
 		}
@@ -94,11 +94,11 @@ func (g *gatherer) gatherAbsent(ctx context.Context) error {
 // that is created with such a name would be allowed.
 func findAbsentNamespaces(s *Snapshot) []Finding {
 	var all []Finding
-	for _, name := range s.Absent {
+	for _, name := range s.MissingPlatformNamespaces {
 		all = append(all, Finding{
 			Severity: Warning, Object: "Platform/" + v1alpha1.PlatformName,
 			Message: "network.platformNamespaces names " + name + ", and there is no such namespace: nothing is allowed in from there now, and the creator of such a namespace would be allowed in to every tenant",
-			Cure:    "correct the name, or take it out of network.platformNamespaces",
+			Fix:     "correct the name, or take it out of network.platformNamespaces",
 		})
 	}
 	return all

@@ -71,7 +71,7 @@ func findPluginAnnotations(n *corev1.Namespace) []Finding {
 			continue
 		}
 		f := newFinding("foreign-mutation", Warning, "Namespace/"+n.Name, fmt.Sprintf("it has the annotation %s: where the API server's admission plugin %s is on, pods get it and are refused, or never fit the nodes of their pool", key, plugins[key]))
-		f.Cure = "take the annotation off: the tenant's pools place its pods, and `instances` of a Pool says what nodes they are"
+		f.Fix = "take the annotation off: the tenant's pools place its pods, and `instances` of a Pool says what nodes they are"
 		f.Run = "kubectl annotate namespace " + n.Name + " " + key + "-"
 		all = append(all, f)
 	}

@@ -53,7 +53,7 @@ func checkEngine(s *Snapshot) []Finding {
 		}
 		return []Finding{{
 			Severity: Problem, Message: "the API server does not serve MutatingAdmissionPolicy, which places pods",
-			Cure: apply.NoEngineCure,
+			Fix:  apply.NoEngineCure,
 			Link: "docs/how-to/gatekeeper.md",
 		}}
 	}
@@ -84,7 +84,7 @@ func checkPlatform(s *Snapshot) []Finding {
 		return nil
 	}
 	if len(s.Declared.Platforms) == 0 {
-		return []Finding{{Severity: Problem, Message: "no Platform is declared", Cure: "declare one: `croft apply -f croft.yaml`", Link: "README.md"}}
+		return []Finding{{Severity: Problem, Message: "no Platform is declared", Fix: "declare one: `croft apply -f croft.yaml`", Link: "README.md"}}
 	}
 	all := findAbsentNamespaces(s)
 	if s.Rendered {
@@ -93,7 +93,7 @@ func checkPlatform(s *Snapshot) []Finding {
 	if !s.isBelievable() {
 		all = append(all, Finding{
 			Severity: Warning, Message: "what conditions say of the Platform, its Pools and Tenants is what the operator last saw: Ready is not believed",
-			Cure: "run the operator: see the check operator",
+			Fix: "run the operator: see the check operator",
 		})
 	}
 	for _, o := range s.listOwners() {
@@ -119,7 +119,7 @@ func (s *Snapshot) findUnready(o owner) []Finding {
 	case unseen:
 		return []Finding{{
 			Severity: Problem, Object: o.name, Message: "the operator has not looked at what it declares",
-			Cure: "see that the operator runs: `kubectl get pods -n " + v1alpha1.SystemNamespace + "`, and its log",
+			Fix: "see that the operator runs: `kubectl get pods -n " + v1alpha1.SystemNamespace + "`, and its log",
 		}}
 	case ready.Status == metav1.ConditionTrue, s.waitsForDeletion(ready):
 		return nil
@@ -148,7 +148,7 @@ func findWriteTime(o owner) time.Time {
 // waitsForDeletion reports whether a tenant only waits for the deletion of a namespace.
 func (s *Snapshot) waitsForDeletion(ready *metav1.Condition) bool {
 	return !slices.ContainsFunc(strings.Split(ready.Message, "\n"), func(line string) bool {
-		return !slices.ContainsFunc(slices.Collect(maps.Values(s.Refused)), func(err error) bool {
+		return !slices.ContainsFunc(slices.Collect(maps.Values(s.RefusedNamespaces)), func(err error) bool {
 			var terminating *apply.NamespaceTerminatingError
 			return errors.As(err, &terminating) && strings.Contains(line, err.Error())
 		})

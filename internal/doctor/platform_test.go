@@ -40,7 +40,7 @@ func TestUnready(t *testing.T) {
 		{"a namespace that is being deleted", time.Hour, 1, ready(metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, failed), false, 0},
 		{"that, and another failure", time.Hour, 1, ready(metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, failed+"\nRole x: refused"), false, 1},
 	} {
-		s := &Snapshot{Now: now, Heartbeat: heartbeat.Beat{At: now, Holder: "croft-0"}, Refused: map[string]error{"shop": terminating}}
+		s := &Snapshot{Now: now, Heartbeat: heartbeat.Beat{At: now, Holder: "croft-0"}, RefusedNamespaces: map[string]error{"shop": terminating}}
 		if test.dead {
 			s.Heartbeat = heartbeat.Beat{}
 		}

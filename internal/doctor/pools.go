@@ -29,7 +29,7 @@ func checkNodeClasses(s *Snapshot) []Finding {
 		object := ref.Kind + "/" + ref.Name
 		class, ok := s.Classes[*ref]
 		if !ok {
-			if _, unread := s.Unread[readClasses]; !unread {
+			if _, unread := s.Unreadable[readClasses]; !unread {
 				all = append(all, newFinding("node-class-not-found", Problem, object, "it is not there, and NodePool "+s.NodePools[i].Name+" names it"))
 			}
 			continue

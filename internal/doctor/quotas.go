@@ -37,7 +37,7 @@ func checkQuotas(s *Snapshot) []Finding {
 	var all []Finding
 	for _, tenant := range s.listTenants() {
 		for _, namespace := range tenant.Namespaces {
-			if s.Refused[namespace] != nil {
+			if s.RefusedNamespaces[namespace] != nil {
 				continue
 			}
 			for _, f := range slices.Concat(findContradictions(ranges[namespace]), findNarrower(quotas[namespace]), findUndefaulted(quotas[namespace], ranges[namespace])) {
@@ -51,11 +51,11 @@ func checkQuotas(s *Snapshot) []Finding {
 
 // bound is a LimitRange's value for one resource of containers.
 type bound struct {
-	by    string
-	value resource.Quantity
+	source string
+	value  resource.Quantity
 }
 
-func (b bound) String() string { return b.value.String() + " of LimitRange " + b.by }
+func (b bound) String() string { return b.value.String() + " of LimitRange " + b.source }
 
 // findStrictest returns for each resource the value that better prefers to all others. A
 // maximum for pods also limits each of their containers.
@@ -94,7 +94,7 @@ func findContradictions(ranges []corev1.LimitRange) []Finding {
 	add := func(severity Severity, format string, args ...any) {
 		all = append(all, Finding{
 			Severity: severity, Message: fmt.Sprintf(format, args...),
-			Cure: "change one of the two, or delete the one that is not croft's; croft's LimitRange follows `limits` of the Tenant",
+			Fix: "change one of the two, or delete the one that is not croft's; croft's LimitRange follows `limits` of the Tenant",
 		})
 	}
 	for _, name := range sortKeys(most) {
@@ -135,7 +135,7 @@ func findNarrower(quotas []corev1.ResourceQuota) []Finding {
 		if len(texts) > 0 {
 			all = append(all, Finding{
 				Severity: Warning, Message: "ResourceQuota " + q.Name + " allows less than croft's: " + formatSome(texts),
-				Cure: "set `quota` of the Tenant to what is meant, and delete that ResourceQuota",
+				Fix: "set `quota` of the Tenant to what is meant, and delete that ResourceQuota",
 			})
 		}
 	}
@@ -169,7 +169,7 @@ func findUndefaulted(quotas []corev1.ResourceQuota, ranges []corev1.LimitRange) 
 		if len(texts) > 0 && countsEverything(&q) {
 			all = append(all, Finding{
 				Severity: Warning, Message: "ResourceQuota " + q.Name + " counts " + formatSome(texts) + ", and no LimitRange has a default: pods that do not set it are refused",
-				Cure: "add a default to `limits` of the Tenant, or take it out of the quota",
+				Fix: "add a default to `limits` of the Tenant, or take it out of the quota",
 			})
 		}
 	}

@@ -28,7 +28,7 @@ func checkLeftovers(s *Snapshot) []Finding {
 			all = append(all, Finding{
 				Severity: Warning, Object: "Namespace/" + o.GetName(),
 				Message: fmt.Sprintf("a run of `croft verify` made it, and was killed before it could remove it; nobody needs it since %s", run.Until.UTC().Format("2006-01-02 15:04 MST")),
-				Cure:    "the next run of `croft verify` removes it", Run: "croft verify",
+				Fix:     "the next run of `croft verify` removes it", Run: "croft verify",
 			})
 		}
 	}

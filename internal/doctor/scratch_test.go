@@ -24,7 +24,7 @@ func TestLeftovers(t *testing.T) {
 		namespace("croft-verify-aaaaa-a", now.Add(-time.Hour)), namespace("croft-verify-bbbbb-a", now), namespace("shop", now.Add(-time.Hour)),
 	}}
 	found := checkLeftovers(s)
-	if len(found) != 1 || found[0].Object != "Namespace/croft-verify-aaaaa-a" || found[0].Severity != Warning || found[0].Cure == "" {
+	if len(found) != 1 || found[0].Object != "Namespace/croft-verify-aaaaa-a" || found[0].Severity != Warning || found[0].Fix == "" {
 		t.Errorf("found %+v", found)
 	}
 }

@@ -23,7 +23,7 @@ func (g *gatherer) gatherMisplacedPods(ctx context.Context) error {
 	pools := map[string][]string{}
 	for _, tenant := range g.listTenants() {
 		for _, namespace := range tenant.Namespaces {
-			if g.Refused[namespace] == nil {
+			if g.RefusedNamespaces[namespace] == nil {
 				pools[namespace] = tenant.Pools
 			}
 		}
@@ -47,9 +47,9 @@ func (g *gatherer) gatherMisplacedPods(ctx context.Context) error {
 			if !ok {
 				continue
 			}
-			g.Strays = append(g.Strays, move.FindMisplaced(g.key(), of, pods.Items[i:i+1], nodes)...)
+			g.MisplacedPods = append(g.MisplacedPods, move.FindMisplaced(g.key(), of, pods.Items[i:i+1], nodes)...)
 			if guarded[namespace] {
-				g.Guarded = append(g.Guarded, pods.Items[i])
+				g.BudgetedPods = append(g.BudgetedPods, pods.Items[i])
 			}
 		}
 		if next = pods.Continue; next == "" {
@@ -68,7 +68,7 @@ func checkMisplacedPods(s *Snapshot) []Finding {
 		tenant := s.Estate.Tenants[i]
 		count, first := 0, move.MisplacedPod{}
 		for _, namespace := range tenant.Namespaces {
-			for _, stray := range s.Strays {
+			for _, stray := range s.MisplacedPods {
 				if stray.Namespace != namespace {
 					continue
 				}

@@ -126,13 +126,13 @@ func TestUnread(t *testing.T) {
 		whole[r.Check] = said(r)
 		switch {
 		case slices.Contains(tried, r.Check):
-			if len(r.Unread) == 0 {
+			if len(r.Unreadable) == 0 {
 				t.Errorf("%s has a check mark, and nothing was tried", r.Check)
 			}
 		case len(r.Findings) == 0:
 			t.Errorf("%s finds nothing: the test needs a fault for it", r.Check)
-		case len(r.Unread) > 0:
-			t.Errorf("%s: not everything was read: %v", r.Check, r.Unread)
+		case len(r.Unreadable) > 0:
+			t.Errorf("%s: not everything was read: %v", r.Check, r.Unreadable)
 		}
 	}
 	for _, kind := range slices.Sorted(maps.Keys(read)) {
@@ -146,7 +146,7 @@ func TestUnread(t *testing.T) {
 						t.Errorf("%s finds %q, and it is not so", r.Check, f)
 					}
 				}
-				if len(r.Unread) > 0 {
+				if len(r.Unreadable) > 0 {
 					missed++
 				} else if len(found) < len(whole[r.Check]) {
 					t.Errorf("%s finds %s, and does not report that it could not read: want %s", r.Check, strings.Join(found, "; "), strings.Join(whole[r.Check], "; "))

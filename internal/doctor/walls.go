@@ -41,13 +41,13 @@ func (g *gatherer) gatherWalls(ctx context.Context) error {
 		}
 	}
 	if len(unread) > 0 {
-		g.Unread[readWalls] = "you may not read " + strings.Join(sortKeys(unread), ", ")
+		g.Unreadable[readWalls] = "you may not read " + strings.Join(sortKeys(unread), ", ")
 	}
 	return nil
 }
 
 // faultKey identifies the faults of one owner's objects that have the same cure.
-type faultKey struct{ owner, cure string }
+type faultKey struct{ owner, fix string }
 
 // checkWalls reports missing and changed objects of the walls: the platform's, each pool's and
 // each tenant's.
@@ -61,14 +61,14 @@ func checkWalls(s *Snapshot) []Finding {
 	}
 	// The order is the Platform, then Pools, then Tenants.
 	order := slices.SortedFunc(maps.Keys(texts), func(a, b faultKey) int {
-		return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.cure, b.cure))
+		return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.fix, b.fix))
 	})
 	all := s.findForeign()
 	for _, key := range order[:min(len(order), mostOwners)] {
-		all = append(all, Finding{Severity: Problem, Object: key.owner, Message: formatSome(texts[key]), Cure: key.cure})
+		all = append(all, Finding{Severity: Problem, Object: key.owner, Message: formatSome(texts[key]), Fix: key.fix})
 	}
 	if more := len(order) - mostOwners; more > 0 {
-		all = append(all, Finding{Severity: Problem, Message: fmt.Sprintf("and %d more pools and tenants", more), Cure: s.describeWallsCure()})
+		all = append(all, Finding{Severity: Problem, Message: fmt.Sprintf("and %d more pools and tenants", more), Fix: s.describeWallsCure()})
 	}
 	return all
 }
@@ -78,7 +78,7 @@ func checkWalls(s *Snapshot) []Finding {
 // them.
 func (s *Snapshot) describeFault(o survey.Object) string {
 	switch {
-	case s.Leaving[o.Owner], s.Refused[o.Namespace] != nil, o.Kind == "Namespace" && s.Refused[o.Name] != nil:
+	case s.Deleting[o.Owner], s.RefusedNamespaces[o.Namespace] != nil, o.Kind == "Namespace" && s.RefusedNamespaces[o.Name] != nil:
 		return ""
 	case o.State == apply.Missing && s.Unserved[o.GroupVersionKind]:
 		return o.String() + " is missing, since the API server does not serve its kind"
@@ -97,21 +97,21 @@ func (s *Snapshot) describeFault(o survey.Object) string {
 // does not change them.
 func (s *Snapshot) findForeign() []Finding {
 	var all []Finding
-	for _, name := range sortKeys(s.Refused) {
+	for _, name := range sortKeys(s.RefusedNamespaces) {
 		var foreign *apply.NamespaceNotOwnedError
-		if !errors.As(s.Refused[name], &foreign) {
+		if !errors.As(s.RefusedNamespaces[name], &foreign) {
 			continue // the namespace is being deleted
 		}
 		f := Finding{
 			Severity: Problem, Object: "Tenant/" + foreign.Tenant,
 			Message: "namespace " + name + " exists and is not croft's: no wall stands there, and the operator does not change that",
-			Cure: "if it is to be the tenant's, a cluster administrator adopts it: `croft adopt tenant " + foreign.Tenant + " -f FILE` shows a plan and asks first. " +
+			Fix: "if it is to be the tenant's, a cluster administrator adopts it: `croft adopt tenant " + foreign.Tenant + " -f FILE` shows a plan and asks first. " +
 				"Otherwise name another one in the tenant's `namespaces`",
 			Link: "docs/how-to/adopt.md",
 		}
 		if foreign.Owner != "" {
 			f.Message = "namespace " + name + " belongs to tenant " + foreign.Owner
-			f.Cure = "take it out of the `namespaces` of one of the two tenants"
+			f.Fix = "take it out of the `namespaces` of one of the two tenants"
 		}
 		all = append(all, f)
 	}

@@ -110,7 +110,7 @@ func (k *clinic) walls(t *testing.T) {
 			t.Fatal(err)
 		}
 		k.silent(t, "operator")
-		if says := k.visit(t, "operator").Says; !strings.HasPrefix(says, "the operator is alive, ") {
+		if says := k.visit(t, "operator").Summary; !strings.HasPrefix(says, "the operator is alive, ") {
 			t.Errorf("it says %q", says)
 		}
 		lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now().Add(-12 * time.Minute)))
@@ -126,14 +126,14 @@ func (k *clinic) walls(t *testing.T) {
 			t.Fatal(err)
 		}
 		results := doctor.Check(seen)
-		if r := result(t, results, "operator"); len(r.Findings) > 0 || !strings.Contains(r.Says, "without croft's operator") {
+		if r := result(t, results, "operator"); len(r.Findings) > 0 || !strings.Contains(r.Summary, "without croft's operator") {
 			t.Errorf("operator: %+v", r)
 		}
 		if r := result(t, results, "platform"); len(r.Findings) > 0 {
 			t.Errorf("platform: %+v", r)
 		}
 		r := result(t, results, "walls")
-		if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Cure, "croft render") {
+		if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Fix, "croft render") {
 			t.Errorf("walls: %+v", r)
 		}
 	})

@@ -230,7 +230,7 @@ func awsAuthorization(t *testing.T, c *onAccount) {
 		c.pool(t, "unwired", "{}")
 		c.tells(t, "dry-run-denied", "", "nodepool/unwired")
 		found := c.logged(t, catalog.UnauthorizedID)
-		for text, part := range map[string]string{found.Cause: "the role KarpenterNodeRole-demo of the node i-0fa071d72e68e7a33", found.Cure: "service account"} {
+		for text, part := range map[string]string{found.Cause: "the role KarpenterNodeRole-demo of the node i-0fa071d72e68e7a33", found.Fix: "service account"} {
 			if !strings.Contains(text, part) {
 				t.Errorf("it does not say %q: %+v", part, found)
 			}
@@ -255,7 +255,7 @@ func awsInstanceProfile(t *testing.T, c *onAccount) {
 		c.pool(t, "misnamed", "{nodeClass: {aws: {instanceProfile: eks-node-role-dev}}}")
 		// Karpenter itself does not report it, not even in its log.
 		story := c.tells(t, "instance-profile-name", "", "nodepool/misnamed")
-		if !strings.Contains(story.First.Cure, "create-instance-profile") {
+		if !strings.Contains(story.First.Fix, "create-instance-profile") {
 			t.Errorf("it says %+v", story.First)
 		}
 	})
@@ -272,7 +272,7 @@ func awsInstanceProfile(t *testing.T, c *onAccount) {
 		c.pool(t, "patient", "{instances: {instanceTypes: [c5.4xlarge]}}")
 		c.wants(t, "patient")
 		story := c.tells(t, "provisioning-held", "", "deployment/nginx", "-n", "patient")
-		if !strings.Contains(story.First.Seen, "of pool bereft") {
+		if !strings.Contains(story.First.Symptom, "of pool bereft") {
 			t.Errorf("it does not say whose: %+v", story.First)
 		}
 		for _, args := range [][]string{{"deployments", "--all", "-n", "bereft"}, {"nodeclaims", "-l", karpenterv1.NodePoolLabelKey + "=bereft"}} {

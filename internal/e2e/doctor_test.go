@@ -143,7 +143,7 @@ func (c *cluster) finds(t testing.TB, check string, severity doctor.Severity, la
 			for _, f := range r.Findings {
 				said := fmt.Sprintf("%s %s: %s: %s", f.Severity, r.Check, f.Object, f.Message)
 				all = append(all, said)
-				hit := r.Check == check && f.Severity == severity && f.Cure != ""
+				hit := r.Check == check && f.Severity == severity && f.Fix != ""
 				for _, text := range texts {
 					hit = hit && strings.Contains(said, text)
 				}

@@ -217,8 +217,8 @@ func whyPolicy(t *testing.T, c *whyer) {
 	create(t, c.member(t, "team-b"), deployment)
 	t.Cleanup(func() { c.remove(t, deployment) })
 	story := c.tells(t, "policy-refused", "team-b", "deployment/stowaway", "-n", "tenant-b")
-	if !strings.Contains(story.First.Seen, "[tolerations]") {
-		t.Errorf("it does not say which rule: %s", story.First.Seen)
+	if !strings.Contains(story.First.Symptom, "[tolerations]") {
+		t.Errorf("it does not say which rule: %s", story.First.Symptom)
 	}
 }
 
@@ -349,8 +349,8 @@ func whyJob(t *testing.T, c *whyer) {
 	}
 	c.waits(t, "job-failed", "job/broken", "-n", "tenant-b")
 	story = c.tells(t, "crash-loop", "team-b", "job/broken", "-n", "tenant-b")
-	if !strings.Contains(story.First.Seen, "ended with exit code 1: no database") {
-		t.Errorf("the pod's end is not told: %s", story.First.Seen)
+	if !strings.Contains(story.First.Symptom, "ended with exit code 1: no database") {
+		t.Errorf("the pod's end is not told: %s", story.First.Symptom)
 	}
 }
 
@@ -445,7 +445,7 @@ func whyNodeClass(t *testing.T, c *whyer) {
 	c.tells(t, "node-class-not-found", "", "nodepool/classless")
 	story := c.tells(t, "no-pool", "team-classless", "pod/pod", "-n", "classless")
 	if !slices.ContainsFunc(story.Steps, func(s why.Step) bool {
-		return s.Verdict == why.Hidden && strings.Contains(s.Seen, "ask a platform admin")
+		return s.Verdict == why.Hidden && strings.Contains(s.Observation, "ask a platform admin")
 	}) {
 		t.Errorf("a tenant is not told whom to ask: %+v", story)
 	}
@@ -592,8 +592,8 @@ func (c *whyer) holds(t *testing.T, id, text string, pod *corev1.Pod, budgets ..
 	claim := c.claimOf(t, pod.Spec.NodeName)
 	c.remove(t, claim)
 	story := c.tells(t, id, "", "node/"+pod.Spec.NodeName)
-	if !strings.Contains(story.First.Seen, text) {
-		t.Errorf("it does not say what holds it: %s", story.First.Seen)
+	if !strings.Contains(story.First.Symptom, text) {
+		t.Errorf("it does not say what holds it: %s", story.First.Symptom)
 	}
 	c.tells(t, id, "", "nodeclaim/"+claim.Name)
 	c.remove(t, budgets...)
@@ -771,8 +771,8 @@ func whyAntiAffinity(t *testing.T, c *whyer) {
 	t.Cleanup(func() { c.remove(t, shy) })
 
 	story := c.tells(t, "anti-affinity-of-others", "", "pod/shy", "-n", "tenant-a")
-	if !strings.Contains(story.First.Seen, "default/shunner") {
-		t.Errorf("a platform admin is not told who is in the way: %s", story.First.Seen)
+	if !strings.Contains(story.First.Symptom, "default/shunner") {
+		t.Errorf("a platform admin is not told who is in the way: %s", story.First.Symptom)
 	}
 	story = c.tells(t, "anti-affinity-of-others", "team-a", "pod/shy", "-n", "tenant-a")
 	c.isDiscreet(t, story)
@@ -781,7 +781,7 @@ func whyAntiAffinity(t *testing.T, c *whyer) {
 		t.Errorf("a tenant is told the name of another's pod: %s", told)
 	}
 	if !slices.ContainsFunc(story.Steps, func(s why.Step) bool {
-		return s.Verdict == why.Hidden && strings.Contains(s.Seen, "croft why pod/shy -n tenant-a")
+		return s.Verdict == why.Hidden && strings.Contains(s.Observation, "croft why pod/shy -n tenant-a")
 	}) {
 		t.Errorf("a tenant is not told whom to ask: %s", told)
 	}

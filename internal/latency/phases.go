@@ -70,8 +70,8 @@ type Definition struct {
 	From []string
 	// To are names of events: the phase ends at the first known one in the list.
 	To []string
-	// Says is a description of the phase.
-	Says string
+	// Description is a description of the phase.
+	Description string
 }
 
 // IsWide reports whether a phase is only shown in detailed output, since its events are not
@@ -83,7 +83,7 @@ func Definitions() []Definition {
 	var all []Definition
 	lane := Main
 	define := func(p Phase, from, to []string, says string) {
-		all = append(all, Definition{Phase: p, Lane: lane, From: from, To: to, Says: says})
+		all = append(all, Definition{Phase: p, Lane: lane, From: from, To: to, Description: says})
 	}
 	define(Decision, toNames(PodCreated), toNames(ClaimCreated), "Karpenter decides")
 	define(Launch, toNames(ClaimCreated), toNames(ClaimLaunched), "cloud accepts the instance")
@@ -177,13 +177,13 @@ func (t *Timeline) Sentence() string {
 		return sentence
 	}
 	sentence = fmt.Sprintf("%s; %s of them in %s (%s)", sentence, FormatSeconds(t.Phases[longest.Phase]), longest.Phase,
-		longest.Says)
+		longest.Description)
 	part := t.findLongest(VMStart, System, UserData, Nodeadm, Containerd, Kubelet)
 	if longest.Phase != Boot || part.Phase == "" {
 		return sentence
 	}
 	return fmt.Sprintf("%s, and %s of these in %s (%s)", sentence, FormatSeconds(t.Phases[part.Phase]), part.Phase.Title(),
-		part.Says)
+		part.Description)
 }
 
 // findLongest returns the longest of some phases, or the zero Definition if none is known.

@@ -130,7 +130,7 @@ func (p *picture) drawLegend(shown string, rows []Timeline) int {
 			continue
 		}
 		x := place()
-		height, says := 12, d.Phase.Title()+": "+d.Says
+		height, says := 12, d.Phase.Title()+": "+d.Description
 		if d.Lane != Main {
 			height = laneHeight
 		}
@@ -198,7 +198,7 @@ func (p *picture) drawBar(d Definition, from, seconds float64, y int) {
 	}
 	p.draw("<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=%q><title>%s</title></rect>\n",
 		p.toX(from), y, width, height, colors[d.Phase].fill, escapeXML(fmt.Sprintf("%s %s: %s", d.Phase.Title(), FormatSeconds(seconds),
-			d.Says)))
+			d.Description)))
 	label := FormatSeconds(seconds)
 	if d.Lane != Main || width < float64(8*len(label)) {
 		return

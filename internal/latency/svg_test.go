@@ -77,7 +77,7 @@ func TestPicture(t *testing.T) {
 	}
 	wellFormed(t, got)
 	for _, d := range latency.Definitions() {
-		if d.Lane != latency.Totals && !strings.Contains(got, d.Phase.Title()+": "+d.Says+"</text>") {
+		if d.Lane != latency.Totals && !strings.Contains(got, d.Phase.Title()+": "+d.Description+"</text>") {
 			t.Errorf("the legend does not explain %s", d.Phase)
 		}
 	}
@@ -136,7 +136,7 @@ func TestPictureOfPlainNodes(t *testing.T) {
 	got := latency.RenderSVG(latency.Build(*one(), latency.Options{}))
 	wellFormed(t, got)
 	for _, d := range latency.Definitions() {
-		explained := strings.Contains(got, d.Phase.Title()+": "+d.Says)
+		explained := strings.Contains(got, d.Phase.Title()+": "+d.Description)
 		if explained == d.IsWide() && d.Lane != latency.Totals {
 			t.Errorf("%s: explained %v", d.Phase, explained)
 		}

@@ -32,8 +32,8 @@ const (
 // Label is a label of a metric.
 type Label struct {
 	Name string
-	// Says explains the values, for people. It is "" if the name is self-explanatory.
-	Says string
+	// Description explains the values, for people. It is "" if the name is self-explanatory.
+	Description string
 }
 
 // Metric describes one metric.

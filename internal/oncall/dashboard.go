@@ -33,9 +33,9 @@ type Panel struct {
 	Kind  Kind
 	// Unit is Grafana's unit, such as s or percentunit. It is "" for plain numbers.
 	Unit string
-	// Says is the description that Grafana shows at the title.
-	Says    string
-	Queries []Query
+	// Description is the description that Grafana shows at the title.
+	Description string
+	Queries     []Query
 }
 
 // Query is a query in a panel.
@@ -113,7 +113,7 @@ func (p Panel) renderPanel(id int, at map[string]int) map[string]any {
 		targets = append(targets, target)
 	}
 	return map[string]any{
-		"id": id, "title": p.Title, "description": p.Says, "type": string(p.Kind), "datasource": source, "gridPos": at, "targets": targets,
+		"id": id, "title": p.Title, "description": p.Description, "type": string(p.Kind), "datasource": source, "gridPos": at, "targets": targets,
 		"fieldConfig": map[string]any{"defaults": map[string]any{"unit": p.Unit}, "overrides": []any{}},
 	}
 }

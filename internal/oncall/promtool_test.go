@@ -116,7 +116,7 @@ func TestAlerts(t *testing.T) {
 			at = 15*time.Minute + a.For
 		}
 		firing := expected{Labels: map[string]string{"severity": string(a.Severity)}, Annotations: map[string]string{
-			"summary": c.summary, "runbook_url": a.Runbook(), "description": strings.ToUpper(a.Means[:1]) + a.Means[1:] + ".",
+			"summary": c.summary, "runbook_url": a.Runbook(), "description": strings.ToUpper(a.Meaning[:1]) + a.Meaning[1:] + ".",
 		}}
 		maps.Copy(firing.Labels, c.labels)
 		for _, e := range []evaluation{

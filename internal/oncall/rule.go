@@ -33,10 +33,10 @@ type Alert struct {
 	Severity Severity
 	// Summary is one line. It may use the labels of the series.
 	Summary string
-	// Means describes the problem, and which guarantees remain.
-	Means string
-	// Cure describes the fix.
-	Cure string
+	// Meaning describes the problem, and which guarantees remain.
+	Meaning string
+	// Fix describes the fix.
+	Fix string
 	// Run is the first command for the diagnosis.
 	Run string
 }

@@ -23,11 +23,11 @@ func TestAlertsAreWhole(t *testing.T) {
 		switch {
 		case !name.MatchString(a.Name) || seen[a.Name]:
 			t.Errorf("%q is no name, or there twice", a.Name)
-		case a.Summary == "" || a.Means == "" || a.Cure == "" || a.Run == "":
+		case a.Summary == "" || a.Meaning == "" || a.Fix == "" || a.Run == "":
 			t.Errorf("%s: something is not said", a.Name)
 		case !slices.Contains([]oncall.Severity{oncall.Critical, oncall.Warning, oncall.Info}, a.Severity):
 			t.Errorf("%s: severity %q", a.Name, a.Severity)
-		case strings.HasSuffix(a.Means, ".") || strings.HasSuffix(a.Cure, "."):
+		case strings.HasSuffix(a.Meaning, ".") || strings.HasSuffix(a.Fix, "."):
 			t.Errorf("%s: the page puts the full stop", a.Name)
 		}
 		seen[a.Name] = true

@@ -37,7 +37,7 @@ func buildRuleFile() ruleFile {
 		for _, a := range g.Alerts {
 			alert := rule{
 				Alert: a.Name, Expr: a.Expr, Labels: map[string]string{"severity": string(a.Severity)},
-				Annotations: map[string]string{"summary": a.Summary, "description": formatSentence(a.Means), "runbook_url": a.Runbook()},
+				Annotations: map[string]string{"summary": a.Summary, "description": formatSentence(a.Meaning), "runbook_url": a.Runbook()},
 			}
 			if a.For > 0 {
 				alert.For = a.After()

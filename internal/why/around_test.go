@@ -89,7 +89,7 @@ func TestAround(t *testing.T) {
 			})
 			text := story.Summary
 			for _, step := range story.Steps {
-				text += "\n" + step.Object + ": " + step.Seen
+				text += "\n" + step.Object + ": " + step.Observation
 			}
 			if story.Verdict != c.verdict || !strings.Contains(text, c.says) {
 				t.Errorf("%s, want %s and %q:\n%s", story.Verdict, c.verdict, c.says, text)

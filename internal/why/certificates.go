@@ -192,7 +192,7 @@ func (s *Snapshot) explainRefusedSolver(c *unstructured.Unstructured, object, se
 	kind, name := parseIssuerRef(c)
 	step := newCatalogStep(LinkAdmission, object, joinReason("its solver's Service is of type "+serviceType+", which the rule service-type refuses", reason), "solver-service")
 	if f := step.Finding; f != nil {
-		f.Cure = "set `spec.acme.solvers[].http01.ingress.serviceType: ClusterIP` (or that of `gatewayHTTPRoute`) in " + kind.Kind + " " + name +
+		f.Fix = "set `spec.acme.solvers[].http01.ingress.serviceType: ClusterIP` (or that of `gatewayHTTPRoute`) in " + kind.Kind + " " + name +
 			"; where the ingress controller needs NodePorts, a platform admin allows them by `policy.serviceTypes` of the Tenant"
 		f.Run = "kubectl get " + strings.ToLower(kind.Kind) + " " + name + " -o yaml"
 		if kind != certmanager.ClusterIssuer {

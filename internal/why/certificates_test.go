@@ -134,15 +134,15 @@ func TestCertificate(t *testing.T) {
 			})
 			text := story.Summary
 			for _, step := range story.Steps {
-				text += "\n" + step.Object + ": " + step.Seen
+				text += "\n" + step.Object + ": " + step.Observation
 				if step.Verdict == why.Waiting && step.Finding != nil {
-					text += "\n" + step.Finding.Cure
+					text += "\n" + step.Finding.Fix
 				}
 			}
 			first := ""
 			if story.First != nil {
 				first = story.First.ID
-				text += "\n" + story.First.Cause + "\n" + story.First.Cure + "\n" + story.First.Run + "\n" + string(story.First.Who)
+				text += "\n" + story.First.Cause + "\n" + story.First.Fix + "\n" + story.First.Run + "\n" + string(story.First.Who)
 			}
 			if story.Verdict != c.verdict || first != c.first {
 				t.Errorf("%s, first %q; want %s, %q:\n%s", story.Verdict, first, c.verdict, c.first, text)

@@ -32,8 +32,8 @@ func evaluateClaim(s *Snapshot, claim *karpenterv1.NodeClaim) []Step {
 		step := newWaitingStep(LinkClaim, object, kind+": not yet")
 		if c != nil {
 			step = newBadStep(LinkClaim, object, c.String())
-			if strings.Contains(step.Seen, `"`+v1alpha1.NetworksTaint) { // croft's operator removes this taint
-				step = newCatalogStep(LinkClaim, object, step.Seen, networksPending)
+			if strings.Contains(step.Observation, `"`+v1alpha1.NetworksTaint) { // croft's operator removes this taint
+				step = newCatalogStep(LinkClaim, object, step.Observation, networksPending)
 			}
 			if step.Finding == nil || isStillStarting(claim, step.Finding.ID) {
 				step.Verdict = Waiting

@@ -96,7 +96,7 @@ func TestKustomization(t *testing.T) {
 			})
 			text := story.Summary
 			for _, step := range story.Steps {
-				text += "\n" + step.Object + ": " + step.Seen
+				text += "\n" + step.Object + ": " + step.Observation
 				if step.Verdict == why.Waiting && step.Finding != nil {
 					text += "\n" + step.Finding.Cause
 				}
@@ -104,7 +104,7 @@ func TestKustomization(t *testing.T) {
 			first := ""
 			if story.First != nil {
 				first = story.First.ID
-				text += "\n" + story.First.Cause + "\n" + story.First.Cure + "\n" + story.First.Run
+				text += "\n" + story.First.Cause + "\n" + story.First.Fix + "\n" + story.First.Run
 			}
 			if story.Verdict != c.verdict || first != c.first {
 				t.Errorf("%s, first %q; want %s, %q:\n%s", story.Verdict, first, c.verdict, c.first, text)

@@ -100,7 +100,7 @@ func compare(t *testing.T, story why.Story, verdict why.Verdict, first, says str
 		t.Errorf("%s and %q, want %s, %q and %q:\n%s", story.Verdict, got, verdict, first, says, textOf(story))
 	}
 	for _, step := range story.Steps {
-		if step.Seen == "" {
+		if step.Observation == "" {
 			t.Errorf("an empty line: %+v", story.Steps)
 		}
 	}

@@ -39,13 +39,13 @@ func TestRangeFull(t *testing.T) {
 				}}
 			}
 			story := why.ExplainSnapshot(s)
-			if story.First == nil || story.First.ID != "network-range-full" || !strings.Contains(story.First.Cure, "podCIDR") {
+			if story.First == nil || story.First.ID != "network-range-full" || !strings.Contains(story.First.Fix, "podCIDR") {
 				t.Errorf("the first cause is %+v", story.First)
 			}
 			said := false
 			for _, step := range story.Steps {
 				if step.Link == why.LinkNetwork {
-					said = step.Object == "secondarynetwork/n4" && step.Verdict == test.verdict && strings.Contains(step.Seen, test.says)
+					said = step.Object == "secondarynetwork/n4" && step.Verdict == test.verdict && strings.Contains(step.Observation, test.says)
 				}
 			}
 			if said != (test.says != "") {
@@ -83,7 +83,7 @@ func TestNetworksAwaited(t *testing.T) {
 	seen := func(s *why.Story) (all string) {
 		for _, step := range s.Steps {
 			if step.Link == why.LinkNode {
-				all += step.Seen
+				all += step.Observation
 			}
 		}
 		return all

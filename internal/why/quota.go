@@ -91,7 +91,7 @@ func explainExceeded(s *Snapshot, refused *refusedPod, step Step) Step {
 	for _, name := range slices.Sorted(maps.Keys(r.Requested)) {
 		how, finding := s.evaluateResource(name, r.Requested[name], time.Since(refused.first))
 		if how > worst {
-			finding.Seen, worst = step.Finding.Seen, how
+			finding.Symptom, worst = step.Finding.Symptom, how
 			step.Finding = finding
 		}
 	}

@@ -73,7 +73,7 @@ func reportsRepelled(s *Snapshot, pod *corev1.Pod) bool {
 		return true
 	}
 	steps, _ := readKarpenterMessage(s, pod)
-	return slices.ContainsFunc(steps, func(step Step) bool { return isRepelled(step.Seen) })
+	return slices.ContainsFunc(steps, func(step Step) bool { return isRepelled(step.Observation) })
 }
 
 func isRepelled(text string) bool {
@@ -119,12 +119,12 @@ func nameRepellents(s *Snapshot, pod *corev1.Pod, steps []Step) []Step {
 		names = append(names, s.Repellents[i].Namespace+"/"+s.Repellents[i].Name)
 	}
 	for i, step := range steps {
-		if step.Verdict != Bad || !isRepelled(step.Seen) {
+		if step.Verdict != Bad || !isRepelled(step.Observation) {
 			continue
 		}
 		// Karpenter's message is the same for the pod's own anti-affinity and for other
 		// pods'.
-		others := len(listAntiAffinity(pod)) == 0 || strings.Contains(step.Seen, "existing pods")
+		others := len(listAntiAffinity(pod)) == 0 || strings.Contains(step.Observation, "existing pods")
 		switch {
 		case len(names) > 0:
 			steps[i] = newRepelledStep(s, step, "the anti-affinity of pod "+formatFirst(names)+" keeps it away")
@@ -142,10 +142,10 @@ func nameRepellents(s *Snapshot, pod *corev1.Pod, steps []Step) []Step {
 // original message, too, since it contains the number of other tenants' nodes.
 func newRepelledStep(s *Snapshot, step Step, seen string) Step {
 	if !s.isHidden("nodepool") {
-		seen += ": " + step.Seen
+		seen += ": " + step.Observation
 	}
 	finding := catalog.FindRow(repelledID).ToFinding(seen)
-	return Step{Link: step.Link, Object: step.Object, Verdict: Bad, Seen: seen, Finding: &finding}
+	return Step{Link: step.Link, Object: step.Object, Verdict: Bad, Observation: seen, Finding: &finding}
 }
 
 // formatFirst lists the first names, and the number of the others.

@@ -21,8 +21,8 @@ type rollout struct {
 	steps []Step
 	// isCurrent reports whether a pod has the current template.
 	isCurrent func(*corev1.Pod) bool
-	// anyRevision means that pods of earlier templates block the rollout, too.
-	anyRevision bool
+	// allRevisions means that pods of earlier templates block the rollout, too.
+	allRevisions bool
 	// reports means that the controller reports pods that it cannot create in a condition.
 	// refused is that report; nil if there is none.
 	reports bool
@@ -124,7 +124,7 @@ func newStatefulSetRollout(s *Snapshot, set *appsv1.StatefulSet) rollout {
 	object, desired := s.Target.String(), ptr.Deref(set.Spec.Replicas, 1)
 	r := rollout{
 		desired: desired, available: set.Status.AvailableReplicas, existing: set.Status.Replicas, updated: set.Status.UpdatedReplicas, target: desired,
-		anyRevision: true, delay: set.Spec.MinReadySeconds,
+		allRevisions: true, delay: set.Spec.MinReadySeconds,
 		isCurrent: func(pod *corev1.Pod) bool {
 			return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == set.Status.UpdateRevision
 		},

@@ -105,7 +105,7 @@ func labelled(key, value string) func(*corev1.Pod) {
 func textOf(story why.Story) string {
 	text := story.Summary
 	for _, step := range story.Steps {
-		text += "\n" + string(step.Verdict) + " " + string(step.Link) + " " + step.Object + ": " + step.Seen
+		text += "\n" + string(step.Verdict) + " " + string(step.Link) + " " + step.Object + ": " + step.Observation
 	}
 	return text
 }

@@ -21,7 +21,7 @@ func addRule(f *catalog.Finding) *catalog.Finding {
 	if f.ID != catalog.PolicyRefusedID {
 		return f
 	}
-	match := refusal.FindStringSubmatch(f.Seen)
+	match := refusal.FindStringSubmatch(f.Symptom)
 	if match == nil {
 		return f
 	}
@@ -30,9 +30,9 @@ func addRule(f *catalog.Finding) *catalog.Finding {
 		return f
 	}
 	f.Cause = fmt.Sprintf("rule %s of policy %s refuses the object: %s", rule.Name, rule.Policy, rule.Summary)
-	f.Cure = strings.TrimSpace(match[3])
+	f.Fix = strings.TrimSpace(match[3])
 	if rule.Exception != "" {
-		f.Cure += fmt.Sprintf(". A platform admin allows more by `%s` of the Tenant", rule.Exception)
+		f.Fix += fmt.Sprintf(". A platform admin allows more by `%s` of the Tenant", rule.Exception)
 	}
 	f.Link = "docs/reference/rules.md"
 	return f

@@ -44,7 +44,7 @@ func TestStartupTaints(t *testing.T) {
 	} {
 		seen := ""
 		for _, step := range test.story.Steps {
-			seen += step.Seen + "\n"
+			seen += step.Observation + "\n"
 		}
 		if test.story.Verdict != test.verdict || !strings.Contains(seen, test.says) || test.verdict == why.Bad && (test.story.First == nil || test.story.First.ID != "startup-taint") {
 			t.Errorf("%s: %+v", name, test.story)

@@ -67,10 +67,10 @@ var explains = []Link{
 
 // Step is the observation at one link.
 type Step struct {
-	Link    Link    `json:"link"`
-	Object  string  `json:"object"`
-	Verdict Verdict `json:"verdict"`
-	Seen    string  `json:"seen"`
+	Link        Link    `json:"link"`
+	Object      string  `json:"object"`
+	Verdict     Verdict `json:"verdict"`
+	Observation string  `json:"seen"`
 	// Finding is the catalogue's finding. For a step that is Waiting, it applies if the
 	// state lasts.
 	Finding *catalog.Finding `json:"finding,omitempty"`
@@ -120,16 +120,16 @@ func (s *Story) Decode(ctx context.Context, decode catalog.Decode) {
 }
 
 func newGoodStep(link Link, object, seen string) Step {
-	return Step{Link: link, Object: object, Verdict: Good, Seen: seen}
+	return Step{Link: link, Object: object, Verdict: Good, Observation: seen}
 }
 
 func newWaitingStep(link Link, object, seen string) Step {
-	return Step{Link: link, Object: object, Verdict: Waiting, Seen: seen}
+	return Step{Link: link, Object: object, Verdict: Waiting, Observation: seen}
 }
 
 // newBadStep returns an observation with the first matching row of the catalogue.
 func newBadStep(link Link, object, seen string) Step {
-	step := Step{Link: link, Object: object, Verdict: Bad, Seen: seen}
+	step := Step{Link: link, Object: object, Verdict: Bad, Observation: seen}
 	if found := catalog.FindMatches(seen); len(found) > 0 {
 		step.Finding = addRule(&found[0])
 	}
@@ -139,7 +139,7 @@ func newBadStep(link Link, object, seen string) Step {
 // newCatalogStep returns an observation with the given row of the catalogue, for observations whose
 // text matches no row.
 func newCatalogStep(link Link, object, seen, id string) Step {
-	step := Step{Link: link, Object: object, Verdict: Bad, Seen: seen}
+	step := Step{Link: link, Object: object, Verdict: Bad, Observation: seen}
 	if row := catalog.FindRow(id); row != nil {
 		finding := row.ToFinding(seen)
 		step.Finding = &finding
@@ -149,5 +149,5 @@ func newCatalogStep(link Link, object, seen, id string) Step {
 
 // newHiddenStep returns a step for objects that the caller may not read.
 func newHiddenStep(link Link, object, command string) Step {
-	return Step{Link: link, Object: object, Verdict: Hidden, Seen: "you may not look at this: ask a platform admin: `" + command + "`"}
+	return Step{Link: link, Object: object, Verdict: Hidden, Observation: "you may not look at this: ask a platform admin: `" + command + "`"}
 }

@@ -21,7 +21,7 @@ func explainWorkload(s *Snapshot) Story {
 		// The pods of one workload have the same cause, so it is reported once.
 		story.Steps = astray[:1]
 		if more := len(astray) - 1; more > 0 {
-			story.Steps[0].Seen += fmt.Sprintf("; and %d more such", more)
+			story.Steps[0].Observation += fmt.Sprintf("; and %d more such", more)
 		}
 	}
 	if r.isDone() {
@@ -57,13 +57,13 @@ func listUnfinished(s *Snapshot, r *rollout) []*corev1.Pod {
 		pod := &s.Pods[i]
 		switch {
 		case pod.DeletionTimestamp == nil && (isPodReady(pod) || pod.Status.Phase == corev1.PodSucceeded):
-		case pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && (r.anyRevision || r.isCurrent(pod)):
+		case pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && (r.allRevisions || r.isCurrent(pod)):
 			current = append(current, pod)
 		default:
 			others = append(others, pod)
 		}
 	}
-	if len(current) == 0 || r.anyRevision {
+	if len(current) == 0 || r.allRevisions {
 		current = append(current, others...)
 	}
 	slices.SortStableFunc(current, func(a, b *corev1.Pod) int {

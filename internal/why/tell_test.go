@@ -172,11 +172,11 @@ func TestOthersPoolsAreNoCause(t *testing.T) {
 				t.Errorf("want %s first: %+v", c.first, story)
 			}
 			for _, step := range story.Steps {
-				if strings.Contains(step.Seen, "pool-b") || strings.Contains(step.Seen, "pool-c") || strings.Contains(step.Seen, "CriticalAddonsOnly") {
+				if strings.Contains(step.Observation, "pool-b") || strings.Contains(step.Observation, "pool-c") || strings.Contains(step.Observation, "CriticalAddonsOnly") {
 					t.Errorf("a tenant is told of others: %+v", step)
 				}
 			}
-			if last := story.Steps[len(story.Steps)-1]; last.Verdict != why.Hidden || !strings.Contains(last.Seen, "ask a platform admin") {
+			if last := story.Steps[len(story.Steps)-1]; last.Verdict != why.Hidden || !strings.Contains(last.Observation, "ask a platform admin") {
 				t.Errorf("a tenant is not told whom to ask: %+v", story.Steps)
 			}
 		})
@@ -221,7 +221,7 @@ func TestRepelled(t *testing.T) {
 			story := why.ExplainSnapshot(s)
 			var told strings.Builder
 			for _, step := range story.Steps {
-				told.WriteString(step.Seen + "\n")
+				told.WriteString(step.Observation + "\n")
 			}
 			if story.First == nil || story.First.ID != c.first || !strings.Contains(told.String(), c.says) {
 				t.Errorf("want %s and %q: %+v", c.first, c.says, story)

@@ -65,7 +65,7 @@ func evaluateScheduler(s *Snapshot, pod *corev1.Pod) Step {
 	}
 	for _, f := range catalog.FindMatches(c.Message) {
 		if f.ID != "taint-not-tolerated" {
-			step := newBadStep(LinkScheduler, object, f.Seen)
+			step := newBadStep(LinkScheduler, object, f.Symptom)
 			step.Finding = &f
 			return step
 		}
@@ -99,7 +99,7 @@ func readKarpenterMessage(s *Snapshot, pod *corev1.Pod) (steps []Step, nominated
 func explainFailedScheduling(object, pool string, parts []string) []Step {
 	if len(parts) == 0 {
 		step := newBadStep(LinkKarpenter, object, "Karpenter does not consider pool "+pool+" for it")
-		finding := catalog.FindRow("no-pool").ToFinding(step.Seen)
+		finding := catalog.FindRow("no-pool").ToFinding(step.Observation)
 		step.Finding = &finding
 		return []Step{step}
 	}
@@ -117,7 +117,7 @@ func explainFailedScheduling(object, pool string, parts []string) []Step {
 	}
 	for i := range steps {
 		if f := steps[i].Finding; f != nil && more[f.ID] > 1 {
-			steps[i].Seen += fmt.Sprintf("; and %d more such", more[f.ID]-1)
+			steps[i].Observation += fmt.Sprintf("; and %d more such", more[f.ID]-1)
 		}
 	}
 	return steps
