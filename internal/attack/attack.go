@@ -44,18 +44,18 @@ type Attack struct {
 	// Name is unique and consists of lower-case words and hyphens.
 	Name string
 	Kind Kind
-	// Wall is the wall under test, and By the name of the attacking tenant. Package wall sets
+	// Wall is the wall under test, and Attacker the name of the attacking tenant. Package wall sets
 	// both.
-	Wall, By string
+	Wall, Attacker string
 	// Summary describes the attempt in one line.
 	Summary string
-	// Why is the harm of a successful attack.
-	Why string
+	// Harm is the harm of a successful attack.
+	Harm string
 	// References are the sources: CVEs, issues, documentation.
 	References []string
-	// As is the role of the attacker. It defaults to the operator, which has the most
+	// Role is the role of the attacker. It defaults to the operator, which has the most
 	// permissions.
-	As v1alpha1.Role
+	Role v1alpha1.Role
 	// AsGroups replaces the member of the tenant by a user who is in all of these groups.
 	AsGroups []string
 	// AsUser is the name of the user in AsGroups. It defaults to any name.
@@ -73,11 +73,11 @@ type Attack struct {
 	Pairs *Pairs
 	// StoppedBy must stop the attack. A Mirror has none.
 	StoppedBy Stopper
-	// Warned is set for a Mirror that is allowed with a warning.
-	Warned bool
-	// Unruled is set for a Mirror whose request does not come from a tenant. Components other
+	// ExpectsWarning is set for a Mirror that is allowed with a warning.
+	ExpectsWarning bool
+	// OutsideTenants is set for a Mirror whose request does not come from a tenant. Components other
 	// than croft may refuse it: only a refusal by croft counts.
-	Unruled bool
+	OutsideTenants bool
 	// Outcome, if set, returns an error if the returned object is not as expected. It is used
 	// for mirrors, and for attacks that are allowed and made harmless.
 	Outcome func(got client.Object) error
@@ -152,12 +152,12 @@ type Flow struct {
 	Port int
 	// Protocol is TCP or UDP.
 	Protocol string
-	// Beside are policies that are evaluated in addition, such as an admin's mistakes. They
+	// AddedPolicies are policies that are evaluated in addition, such as an admin's mistakes. They
 	// are not written to the cluster.
-	Beside []client.Object
-	// Without are policies that are left out of the evaluation, so that the policies after
+	AddedPolicies []client.Object
+	// OmittedPolicies are policies that are left out of the evaluation, so that the policies after
 	// them are tested, too.
-	Without []client.Object
+	OmittedPolicies []client.Object
 }
 
 // Stopper must stop an attack. It recognizes its own refusals, so that a request which fails
@@ -168,12 +168,12 @@ type Stopper struct {
 	// Policy and Rule name the rule of an admission policy, if it is one. Constraint is the
 	// kind of the constraints that enforce the same rule.
 	Policy, Rule, Constraint string
-	// Refuses reports whether an error is a refusal by this stopper. It is nil if the request
+	// IsRefusal reports whether an error is a refusal by this stopper. It is nil if the request
 	// is allowed and made harmless, or leads to a warning.
-	Refuses func(error) bool
-	// Warns reports whether a warning is this stopper's. Such a stopper allows the request
+	IsRefusal func(error) bool
+	// IsWarning reports whether a warning is this stopper's. Such a stopper allows the request
 	// and warns of its consequences.
-	Warns func(warning string) bool
+	IsWarning func(warning string) bool
 }
 
 // ByPolicy is the refusal of one rule of a ValidatingAdmissionPolicy. The policy's name alone
@@ -182,7 +182,7 @@ type Stopper struct {
 func ByPolicy(policy, rule string) Stopper {
 	return Stopper{
 		Name: "policy " + policy + ", rule " + rule, Policy: policy, Rule: rule,
-		Refuses: func(err error) bool {
+		IsRefusal: func(err error) bool {
 			return apierrors.IsForbidden(err) && strings.Contains(err.Error(), formatRefusal(policy, rule))
 		},
 	}
@@ -195,9 +195,9 @@ func formatRefusal(policy, rule string) string {
 // OrByConstraint is a rule of a policy that Gatekeeper also enforces, by a constraint of a
 // kind. If the policy does not exist or does not apply, the constraint refuses the request.
 func OrByConstraint(policy Stopper, kind string) Stopper {
-	refuses := policy.Refuses
+	refuses := policy.IsRefusal
 	policy.Constraint = kind
-	policy.Refuses = func(err error) bool {
+	policy.IsRefusal = func(err error) bool {
 		return refuses(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), gatekeeperDenied) &&
 			strings.Contains(err.Error(), "] "+admissionpolicy.RefusalPrefix(policy.Rule))
 	}
@@ -213,7 +213,7 @@ const gatekeeperDenied = `admission webhook "validation.gatekeeper.sh" denied th
 func ByWarning(policy, rule string) Stopper {
 	return Stopper{
 		Name: "warning of policy " + policy + ", rule " + rule, Policy: policy, Rule: rule,
-		Warns: func(got string) bool {
+		IsWarning: func(got string) bool {
 			return strings.HasPrefix(got, "Validation failed for ValidatingAdmissionPolicy '"+policy+"'") && strings.Contains(got, "': "+admissionpolicy.RefusalPrefix(rule))
 		},
 	}
@@ -250,7 +250,7 @@ func ByEngine(engine v1alpha1.PlacementEngine, policy string) Stopper {
 // ByRBAC is the refusal of a request that no role permits.
 var ByRBAC = Stopper{
 	Name: "RBAC",
-	Refuses: func(err error) bool {
+	IsRefusal: func(err error) bool {
 		return apierrors.IsForbidden(err) &&
 			(strings.Contains(err.Error(), " cannot ") || strings.Contains(err.Error(), "is attempting to grant RBAC permissions not currently held"))
 	},
@@ -259,7 +259,7 @@ var ByRBAC = Stopper{
 // ByPodSecurity is a refusal by the Pod Security admission plugin.
 var ByPodSecurity = Stopper{
 	Name: "Pod Security",
-	Refuses: func(err error) bool {
+	IsRefusal: func(err error) bool {
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "violates PodSecurity")
 	},
 }
@@ -267,15 +267,15 @@ var ByPodSecurity = Stopper{
 // ByPodSecurityWarning is the warning of the Pod Security admission plugin about a template
 // whose pods it would refuse.
 var ByPodSecurityWarning = Stopper{
-	Name:  "warning of Pod Security",
-	Warns: func(got string) bool { return strings.HasPrefix(got, "would violate PodSecurity") },
+	Name:      "warning of Pod Security",
+	IsWarning: func(got string) bool { return strings.HasPrefix(got, "would violate PodSecurity") },
 }
 
 // ByAdminAccess is Kubernetes' own refusal of admin access to devices in a namespace without
 // the required label (KEP-5018). croft protects the label.
 var ByAdminAccess = Stopper{
 	Name: "Kubernetes: admin access to devices",
-	Refuses: func(err error) bool {
+	IsRefusal: func(err error) bool {
 		return (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && strings.Contains(err.Error(), "resource.kubernetes.io/admin-access")
 	},
 }
@@ -283,7 +283,7 @@ var ByAdminAccess = Stopper{
 // ByQuota is a refusal by the ResourceQuota admission plugin.
 var ByQuota = Stopper{
 	Name: "quota",
-	Refuses: func(err error) bool {
+	IsRefusal: func(err error) bool {
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
 	},
 }

@@ -42,8 +42,8 @@ var Nobody = Stopper{}
 // WithReason sets the harm and the references of attacks that have none.
 func WithReason(why string, references []string, attacks ...Attack) []Attack {
 	for i := range attacks {
-		if attacks[i].Why == "" {
-			attacks[i].Why = why
+		if attacks[i].Harm == "" {
+			attacks[i].Harm = why
 		}
 		if attacks[i].References == nil {
 			attacks[i].References = references
@@ -91,7 +91,7 @@ func SendOutsideTenants(own string, a Attack, right rbacv1.PolicyRule) Attack {
 	}
 	summary := a.Summary
 	a = GrantToEveryone(a, right)
-	a.Unruled = true
+	a.OutsideTenants = true
 	a.Summary = summary + ", in a namespace without a tenant"
 	a.Setup = append([]client.Object{namespace}, a.Setup...)
 	return a
@@ -99,7 +99,7 @@ func SendOutsideTenants(own string, a Attack, right rbacv1.PolicyRule) Attack {
 
 // SendAsAdmin sends a mirror's request as a cluster administrator, to whom no policy applies.
 func SendAsAdmin(a Attack) Attack {
-	a.AsGroups, a.Unruled = []string{"system:masters"}, true
+	a.AsGroups, a.OutsideTenants = []string{"system:masters"}, true
 	a.Summary += ", as a platform admin"
 	return a
 }
@@ -107,7 +107,7 @@ func SendAsAdmin(a Attack) Attack {
 // SendAsKubelet sends a mirror's request as the kubelet of a node. No policy may refuse a
 // kubelet's own objects. The node need not exist.
 func SendAsKubelet(node string, a Attack) Attack {
-	a.AsUser, a.AsGroups, a.Unruled = "system:node:"+node, []string{"system:nodes"}, true
+	a.AsUser, a.AsGroups, a.OutsideTenants = "system:node:"+node, []string{"system:nodes"}, true
 	a.Summary += ", as a kubelet"
 	return a
 }

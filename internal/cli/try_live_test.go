@@ -100,9 +100,9 @@ func (p *people) testTryLive(t *testing.T) {
 			}
 			for i, w := range wants {
 				r := got.Results[i]
-				is := want{r.Object, r.Of, r.Verdict, "", "", 0}
+				is := want{r.Object, r.CreatedFrom, r.Verdict, "", "", 0}
 				for _, reason := range append(r.Refusals, r.Warnings...) {
-					is.by, is.rule, is.line = reason.By, reason.Rule, reason.Line
+					is.by, is.rule, is.line = reason.Source, reason.Rule, reason.Line
 				}
 				if is != w {
 					t.Errorf("result %d is %+v, want %+v: %+v", i, is, w, r)

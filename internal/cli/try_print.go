@@ -67,7 +67,7 @@ func (a *app) printVerdicts(report *trial.Report, took time.Duration) {
 func describeReasons(r trial.Result) string {
 	var names []string
 	for _, refusal := range r.Refusals {
-		name := refusal.By
+		name := refusal.Source
 		if refusal.Rule != "" {
 			name += ", rule " + refusal.Rule
 		}
@@ -89,10 +89,10 @@ func describeReasons(r trial.Result) string {
 
 // formatObject returns an object's name for people.
 func formatObject(r trial.Result) string {
-	if r.Of == "" {
+	if r.CreatedFrom == "" {
 		return r.Object
 	}
-	return r.Object + " of " + r.Of
+	return r.Object + " of " + r.CreatedFrom
 }
 
 // buildTrialSuites returns a suite for each file and a case for each object. Objects of unknown

@@ -96,7 +96,7 @@ func printSARIF(w io.Writer, report *trial.Report) error {
 			reasons []trial.Reason
 		}{{"error", r.Refusals}, {"warning", r.Warnings}} {
 			for _, reason := range list.reasons {
-				id, about := reason.By, "refusals and warnings of "+reason.By
+				id, about := reason.Source, "refusals and warnings of "+reason.Source
 				if reason.Rule != "" {
 					id, about = reason.Rule, "rule "+reason.Rule+" of croft's policies"
 				}

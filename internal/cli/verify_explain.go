@@ -30,7 +30,7 @@ func (a *app) explainAttack(attacks []attack.Attack, rules []wall.Rule, name str
 	}
 	line("tries to", at.Summary)
 	line("by", describeMeans(at, describeActor(at)))
-	line("why", at.Why)
+	line("why", at.Harm)
 	line("stopped by", at.StoppedBy.Name)
 	for _, r := range rules {
 		if r.Policy == at.StoppedBy.Policy && r.Name == at.StoppedBy.Rule {
@@ -55,10 +55,10 @@ func describeActor(at attack.Attack) string {
 		return at.AsUser
 	case len(at.AsGroups) > 0:
 		return "a member of " + strings.Join(at.AsGroups, ", ")
-	case at.As == "":
+	case at.Role == "":
 		return "the tenant's " + string(v1alpha1.RoleOperator)
 	default:
-		return "the tenant's " + string(at.As)
+		return "the tenant's " + string(at.Role)
 	}
 }
 

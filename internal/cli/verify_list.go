@@ -30,7 +30,7 @@ type attackData struct {
 func toAttackData(at attack.Attack, rules []wall.Rule) attackData {
 	l := attackData{
 		Name: at.Name, Wall: at.Wall, Kind: at.Kind, StoppedBy: at.StoppedBy.Name, Summary: at.Summary,
-		By: describeMeans(at, describeActor(at)), Why: at.Why, References: at.References,
+		By: describeMeans(at, describeActor(at)), Why: at.Harm, References: at.References,
 	}
 	for _, r := range rules {
 		if r.Policy == at.StoppedBy.Policy && r.Name == at.StoppedBy.Rule {

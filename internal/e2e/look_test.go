@@ -83,7 +83,7 @@ func refusal(err error, by attack.Stopper) error {
 	switch {
 	case err == nil:
 		return fmt.Errorf("it went through; %s should have refused it", by.Name)
-	case !by.Refuses(err):
+	case !by.IsRefusal(err):
 		return fmt.Errorf("%s should have refused it, but this is what came: %w", by.Name, err)
 	default:
 		return nil
@@ -306,7 +306,7 @@ func capacityType(node *corev1.Node) v1alpha1.CapacityType {
 // isForbidden fails the test unless RBAC refused the request.
 func isForbidden(t testing.TB, what string, err error) {
 	t.Helper()
-	if !apierrors.IsForbidden(err) || !attack.ByRBAC.Refuses(err) {
+	if !apierrors.IsForbidden(err) || !attack.ByRBAC.IsRefusal(err) {
 		t.Errorf("%s: RBAC should have refused it, but this is what came: %v", what, err)
 	}
 }

@@ -79,7 +79,7 @@ func TestReadyAtEveryServer(t *testing.T) {
 		for name, server := range servers {
 			previous := podOf(fmt.Sprintf("r%d.example.org/app", i))
 			err := server.Create(t.Context(), previous, client.DryRunAll)
-			if !attack.ByPolicy(admissionpolicy.PodsPolicy, policy.RegistryRule).Refuses(err) {
+			if !attack.ByPolicy(admissionpolicy.PodsPolicy, policy.RegistryRule).IsRefusal(err) {
 				t.Errorf("step %d: the tenant is Ready, and %s answers a pod of the previous registry with: %v", i, name, err)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 
 // claim is a domain in a tenant's spec.
 type claim struct {
-	by     manifest.Object
+	tenant manifest.Object
 	domain string
 }
 
@@ -30,12 +30,12 @@ func checkDomainOwners(w *checker) {
 			c := claim{w.objects[manifest.KindTenant][i], domain}
 			at := field.NewPath("spec", "domains").Index(j)
 			if why := explainReserved(w.platform.TenantDomain, c); why != "" {
-				w.refuse(c.by, at, "%s", why)
+				w.refuse(c.tenant, at, "%s", why)
 				continue
 			}
 			if other, overlaps := granted.findOverlap(c); overlaps {
-				w.refuse(c.by, at, "%s overlaps with %s of tenant %s%s; a domain belongs to one tenant",
-					c.domain, other.domain, other.by.Name, w.FormatLocation(other.by))
+				w.refuse(c.tenant, at, "%s overlaps with %s of tenant %s%s; a domain belongs to one tenant",
+					c.domain, other.domain, other.tenant.Name, w.FormatLocation(other.tenant))
 				continue
 			}
 			granted.add(c)
@@ -62,7 +62,7 @@ func explainReserved(tenantDomain string, c claim) string {
 	}
 	owner := strings.TrimSuffix(base, "."+tenantDomain)
 	owner = owner[strings.LastIndexByte(owner, '.')+1:]
-	if owner == c.by.Name {
+	if owner == c.tenant.Name {
 		return ""
 	}
 	return c.domain + " belongs to the tenant named " + owner + ", as do all names below " + owner + "." + tenantDomain + "; leave it out"
@@ -92,7 +92,7 @@ func (g *grants) add(c claim) {
 		g.exact[c.baseDomain()] = c
 	}
 	for parent := range listParents(c.baseDomain()) {
-		if claims := g.beneath[parent]; len(claims) == 0 || len(claims) == 1 && claims[0].by.Name != c.by.Name {
+		if claims := g.beneath[parent]; len(claims) == 0 || len(claims) == 1 && claims[0].tenant.Name != c.tenant.Name {
 			g.beneath[parent] = append(claims, c)
 		}
 	}
@@ -112,7 +112,7 @@ func (g *grants) findOverlap(c claim) (claim, bool) {
 		candidates = append(candidates, g.wildcard[parent])
 	}
 	for _, other := range candidates {
-		if other.domain != "" && other.by.Name != c.by.Name {
+		if other.domain != "" && other.tenant.Name != c.tenant.Name {
 			return other, true
 		}
 	}

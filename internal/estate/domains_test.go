@@ -75,10 +75,10 @@ func TestGrantsAgreeWithPairwiseComparison(t *testing.T) {
 			c := randomClaim(rnd)
 			want := false
 			for _, other := range stands {
-				want = want || other.by.Name != c.by.Name && overlap(c, other)
+				want = want || other.tenant.Name != c.tenant.Name && overlap(c, other)
 			}
 			if _, got := granted.findOverlap(c); got != want {
-				t.Fatalf("%s of %s against %v: overlap is %v", c.domain, c.by.Name, stands, got)
+				t.Fatalf("%s of %s against %v: overlap is %v", c.domain, c.tenant.Name, stands, got)
 			}
 			if !want {
 				granted.add(c)

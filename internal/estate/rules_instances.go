@@ -19,8 +19,8 @@ import (
 type constraint struct {
 	key    string
 	values values
-	// said is the constraint in the words of the pool, for messages.
-	said string
+	// text is the constraint in the words of the pool, for messages.
+	text string
 }
 
 // listConstraints returns all constraints, which an instance must meet together.
@@ -108,7 +108,7 @@ func requiresAbsence(key string, constraints []constraint) bool {
 func formatConstraints(constraints []constraint) string {
 	said := make([]string, len(constraints))
 	for i, c := range constraints {
-		said[i] = c.said
+		said[i] = c.text
 	}
 	return wording.Enumerate(said, "and")
 }

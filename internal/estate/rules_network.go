@@ -14,7 +14,7 @@ import (
 // subnet is the network of one zone of a SecondaryNetwork. Its age is the position of the
 // SecondaryNetwork by age.
 type subnet struct {
-	of     manifest.Object
+	owner  manifest.Object
 	age    int
 	zone   int
 	prefix netip.Prefix
@@ -49,8 +49,8 @@ func checkNetworkOverlaps(w *checker) {
 			if earlier.age > later.age {
 				earlier, later = later, earlier
 			}
-			w.refuse(later.of, later.fieldPath(), "%s overlaps with %s of secondary network %s%s; networks must not share addresses",
-				later.prefix, earlier.prefix, earlier.of.Name, w.FormatLocation(earlier.of))
+			w.refuse(later.owner, later.fieldPath(), "%s overlaps with %s of secondary network %s%s; networks must not share addresses",
+				later.prefix, earlier.prefix, earlier.owner.Name, w.FormatLocation(earlier.owner))
 		}
 		open = append(open, s)
 	}

@@ -58,8 +58,8 @@ type Request struct {
 
 // Denial is a reason to refuse a request. The API server reports the first one only.
 type Denial struct {
-	// By is RBAC, PodSecurity, or the name of the policy.
-	By string
+	// DeniedBy is RBAC, PodSecurity, or the name of the policy.
+	DeniedBy string
 	// Rule is the name in brackets that begins a message of croft's policies. It is empty for
 	// other refusals, and if an expression fails.
 	Rule string
@@ -255,7 +255,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, r Request) (Answer, error) {
 	}
 	if r.Namespace != "" && r.Namespace != r.Name && e.namespaces[r.Namespace] == nil {
 		err := apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, r.Namespace)
-		return Answer{Denials: []Denial{{By: "NamespaceLifecycle", Message: err.Error(), Err: err}}}, nil
+		return Answer{Denials: []Denial{{DeniedBy: "NamespaceLifecycle", Message: err.Error(), Err: err}}}, nil
 	}
 	operation, ok := operations[r.Verb]
 	if !ok {
@@ -338,7 +338,7 @@ func (e *Evaluator) buildAttributes(r Request, operation admission.Operation) ad
 
 // newDenial returns a refusal with the API server's message.
 func newDenial(by string, err error) Denial {
-	d := Denial{By: by, Message: err.Error(), Err: err}
+	d := Denial{DeniedBy: by, Message: err.Error(), Err: err}
 	if _, after, ok := strings.Cut(d.Message, "denied request: "); ok {
 		d.Message = after
 	}

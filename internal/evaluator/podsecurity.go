@@ -57,7 +57,7 @@ func (p podSecurity) evaluate(ctx context.Context, a admission.Attributes) []Den
 	if response.Result != nil {
 		message = response.Result.Message
 	}
-	return []Denial{{By: "PodSecurity", Message: message, Err: admission.NewForbidden(a, errors.New(message))}}
+	return []Denial{{DeniedBy: "PodSecurity", Message: message, Err: admission.NewForbidden(a, errors.New(message))}}
 }
 
 // typedAttributes converts the objects to the types that Pod Security expects.

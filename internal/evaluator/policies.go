@@ -262,7 +262,7 @@ func (q matchedPolicy) evaluate(ctx context.Context, a admission.Attributes, o a
 			}
 			if slices.Contains(binding.Spec.ValidationActions, admissionv1.Deny) {
 				err := admission.NewForbidden(a, fmt.Errorf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", policy.Name, binding.Name, d.Message))
-				denials = append(denials, Denial{By: policy.Name, Rule: parseRule(d.Message), Message: d.Message, Err: err})
+				denials = append(denials, Denial{DeniedBy: policy.Name, Rule: parseRule(d.Message), Message: d.Message, Err: err})
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func (a rbac) evaluate(r Request) *Denial {
 		return nil
 	}
 	err := newForbidden(r)
-	return &Denial{By: "RBAC", Message: err.Error(), Err: err}
+	return &Denial{DeniedBy: "RBAC", Message: err.Error(), Err: err}
 }
 
 // checkEscalation returns a refusal if a role or a binding grants permissions that the user lacks,
@@ -82,7 +82,7 @@ func (a rbac) checkEscalation(r Request) *Denial {
 func newGrantDenial(r Request, why string) *Denial {
 	err := apierrors.NewForbidden(schema.GroupResource{Group: r.Resource.Group, Resource: r.Resource.Resource}, r.Name,
 		fmt.Errorf("user %q (groups=%q) is attempting to grant RBAC permissions not currently held:\n%s", r.User.GetName(), r.User.GetGroups(), why))
-	return &Denial{By: "RBAC", Message: err.Error(), Err: err}
+	return &Denial{DeniedBy: "RBAC", Message: err.Error(), Err: err}
 }
 
 // Authorize implements authorizer.Authorizer, for expressions that call the authorizer.

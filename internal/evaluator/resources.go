@@ -48,12 +48,12 @@ func (e *Evaluator) listResourceDenials(a admission.Attributes, object *unstruct
 		}
 	}
 	if err := utilerrors.NewAggregate(broken); err != nil {
-		all = append(all, Denial{By: LimitRanger, Message: err.Error(), Err: admission.NewForbidden(a, err)})
+		all = append(all, Denial{DeniedBy: LimitRanger, Message: err.Error(), Err: admission.NewForbidden(a, err)})
 	}
 	for _, q := range e.quotas[a.GetNamespace()] {
 		if missing := findUnspecified(q, containers); missing != "" {
 			err := errors.New("failed quota: " + q.Name + ": must specify " + missing)
-			all = append(all, Denial{By: ResourceQuota, Message: err.Error(), Err: admission.NewForbidden(a, err)})
+			all = append(all, Denial{DeniedBy: ResourceQuota, Message: err.Error(), Err: admission.NewForbidden(a, err)})
 		}
 	}
 	return all

@@ -133,10 +133,10 @@ func TestWritesOfNodes(t *testing.T) {
 		}
 		by := ""
 		for _, d := range answer.Denials {
-			if d.Rule == "" && d.By != "RBAC" {
+			if d.Rule == "" && d.DeniedBy != "RBAC" {
 				t.Errorf("%s: %s", name, d.Message)
 			}
-			by = d.By
+			by = d.DeniedBy
 		}
 		if by != test.by {
 			t.Errorf("%s: denied by %q, not %q", name, by, test.by)

@@ -46,7 +46,7 @@ func TestOperatorStoresNoPods(t *testing.T) {
 		}
 		by := ""
 		for _, d := range answer.Denials {
-			by = d.By
+			by = d.DeniedBy
 		}
 		if by != test.by {
 			t.Errorf("%s: denied by %q, not %q", name, by, test.by)

@@ -102,14 +102,14 @@ func (c *connection) buildVerdict() Verdict {
 // each of them is evaluated separately.
 func (n *namespace) decideDirection(c *tier.Connection, d tier.Direction) Direction {
 	decision := tier.Decide(n.tiers, c, d)
-	v := Direction{Allowed: decision.Allowed, DecidedBy: decision.By}
+	v := Direction{Allowed: decision.Allowed, DecidedBy: decision.DecidedBy}
 	for _, name := range decision.Selecting {
 		if name != additive {
 			v.Selecting = append(v.Selecting, name)
 			continue
 		}
 		for _, policy := range n.kubernetes {
-			selects, decides := policy.Judge(c, d)
+			selects, decides := policy.Evaluate(c, d)
 			if selects == tier.Yes {
 				v.Selecting = append(v.Selecting, policy.Name)
 			}
@@ -118,7 +118,7 @@ func (n *namespace) decideDirection(c *tier.Connection, d tier.Direction) Direct
 			}
 		}
 	}
-	if decision.By == additive {
+	if decision.DecidedBy == additive {
 		v.DecidedBy = ""
 	}
 	return v

@@ -99,21 +99,21 @@ func TestSuppose(t *testing.T) {
 	}
 	flow := attack.Flow{FromNamespace: "n0", ToNamespace: "n1", Port: 80, Protocol: "TCP"}
 	for _, beside := range []string{allowAll, calicoPolicy("1", "Allow")} {
-		flow.Beside = written(t, beside)
+		flow.AddedPolicies = written(t, beside)
 		if allowed, err := m.Allows(flow); err != nil || !allowed {
 			t.Errorf("with %s: %v, %v; want it to be let through", beside, allowed, err)
 		}
-		flow.Beside = nil
+		flow.AddedPolicies = nil
 		if allowed, err := m.Allows(flow); err != nil || allowed {
 			t.Errorf("and without it again: %v, %v", allowed, err)
 		}
 	}
-	flow.Without = written(t, allowNone)
+	flow.OmittedPolicies = written(t, allowNone)
 	if allowed, err := m.Allows(flow); err != nil || !allowed {
 		t.Errorf("without what denies: %v, %v; want it to be let through", allowed, err)
 	}
-	flow.Without = nil
-	flow.Beside = []client.Object{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n1"}}}
+	flow.OmittedPolicies = nil
+	flow.AddedPolicies = []client.Object{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n1"}}}
 	if _, err := m.Allows(flow); err == nil {
 		t.Error("a pod is no policy")
 	}

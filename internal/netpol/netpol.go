@@ -145,9 +145,9 @@ func (m *Map) Allows(f attack.Flow) (bool, error) {
 
 // Evaluate evaluates a connection like Allows, and returns the reasons.
 func (m *Map) Evaluate(f attack.Flow) (Verdict, error) {
-	if len(f.Beside)+len(f.Without) > 0 {
+	if len(f.AddedPolicies)+len(f.OmittedPolicies) > 0 {
 		var err error
-		if m, err = m.copyWith(f.Beside, f.Without); err != nil {
+		if m, err = m.copyWith(f.AddedPolicies, f.OmittedPolicies); err != nil {
 			return Verdict{}, err
 		}
 	}

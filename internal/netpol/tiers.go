@@ -42,7 +42,7 @@ func (m *Map) listTiers(n *namespace, clusterWide []*cluster.Policy) []tier.Tier
 	}
 	if len(n.kubernetes) > 0 {
 		own := named[calico.DefaultTier]
-		own.Policies = append(own.Policies, &tier.Policy{Name: additive, Order: calico.KubernetesOrder, Judge: n.evaluateTogether})
+		own.Policies = append(own.Policies, &tier.Policy{Name: additive, Order: calico.KubernetesOrder, Evaluate: n.evaluateTogether})
 	}
 	var all []tier.Tier
 	for _, name := range slices.Sorted(maps.Keys(named)) {
@@ -57,7 +57,7 @@ func (m *Map) listTiers(n *namespace, clusterWide []*cluster.Policy) []tier.Tier
 func (n *namespace) evaluateTogether(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
 	selects := tier.No
 	for _, p := range n.kubernetes {
-		selected, decides := p.Judge(c, d)
+		selected, decides := p.Evaluate(c, d)
 		if decides == tier.Allow {
 			return tier.Yes, tier.Allow
 		}

@@ -38,7 +38,7 @@ func NewLive(config *rest.Config, tenant *estate.Tenant, o Options) (*Trial, err
 			return nil, err
 		}
 	case o.ServiceAccount != "":
-		t.who = t.newAccount(o.ServiceAccount)
+		t.user = t.newAccount(o.ServiceAccount)
 	}
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -48,7 +48,7 @@ func NewLive(config *rest.Config, tenant *estate.Tenant, o Options) (*Trial, err
 	if err != nil {
 		return nil, err
 	}
-	t.judge = &live{config: config, mapper: mapper, senders: map[string]client.Client{}, accounts: map[string]bool{}}
+	t.backend = &live{config: config, mapper: mapper, senders: map[string]client.Client{}, accounts: map[string]bool{}}
 	return t, nil
 }
 
@@ -62,8 +62,8 @@ type live struct {
 	senders map[string]client.Client
 	// accounts are service accounts that do not exist yet.
 	accounts map[string]bool
-	// unasked is the reason why pods could not be tried.
-	unasked string
+	// skipReason is the reason why pods could not be tried.
+	skipReason string
 }
 
 func (j *live) create(ctx context.Context, object *unstructured.Unstructured, who user.Info, controller bool) (evaluator.Answer, error) {
@@ -88,8 +88,8 @@ func (j *live) create(ctx context.Context, object *unstructured.Unstructured, wh
 		unstructured.RemoveNestedField(sent.Object, "spec", "serviceAccount")
 		return j.sendDryRun(ctx, sent, who)
 	}
-	if controller && len(answer.Denials) > 0 && answer.Denials[0].By == rbac {
-		j.withLock(func() { j.unasked = answer.Denials[0].Message })
+	if controller && len(answer.Denials) > 0 && answer.Denials[0].DeniedBy == rbac {
+		j.withLock(func() { j.skipReason = answer.Denials[0].Message })
 		return answer, errNotTried
 	}
 	return answer, nil
@@ -173,7 +173,7 @@ func explainMissing(object *unstructured.Unstructured, err error) string {
 func newDenial(object *unstructured.Unstructured, err error) (evaluator.Denial, error) {
 	var status apierrors.APIStatus
 	text := err.Error()
-	d := evaluator.Denial{By: apiServer, Message: text, Err: err}
+	d := evaluator.Denial{DeniedBy: apiServer, Message: text, Err: err}
 	if meta.IsNoMatchError(err) {
 		d.Message = "the cluster has no kind " + object.GroupVersionKind().GroupKind().String() + " in version " + object.GroupVersionKind().Version
 		return d, nil
@@ -189,12 +189,12 @@ func newDenial(object *unstructured.Unstructured, err error) (evaluator.Denial, 
 	case apierrors.IsUnauthorized(err), apierrors.IsTooManyRequests(err), code >= 500 && !apierrors.IsInternalError(err):
 		return d, err
 	case match != nil:
-		d.By, d.Rule = match[1], match[2]
+		d.DeniedBy, d.Rule = match[1], match[2]
 		_, d.Message, _ = strings.Cut(text, "denied request: ")
 	case strings.Contains(text, "violates PodSecurity"):
-		d.By = podSecurity
+		d.DeniedBy = podSecurity
 	case apierrors.IsForbidden(err) && (strings.Contains(text, " cannot ") || strings.Contains(text, "is attempting to grant RBAC permissions not currently held")):
-		d.By = rbac
+		d.DeniedBy = rbac
 	}
 	return d, nil
 }
@@ -261,8 +261,8 @@ func (j *live) unknown(manifests []Manifest) []string {
 	if len(j.accounts) > 0 {
 		all = append(all, fmt.Sprintf("pods of service accounts that do not exist yet were tried with the account default: %s", strings.Join(slices.Sorted(maps.Keys(j.accounts)), ", ")))
 	}
-	if j.unasked != "" {
-		all = append(all, "pods and claims that Kubernetes would create from the manifests, since you may not create them: "+j.unasked)
+	if j.skipReason != "" {
+		all = append(all, "pods and claims that Kubernetes would create from the manifests, since you may not create them: "+j.skipReason)
 	}
 	return all
 }

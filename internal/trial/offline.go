@@ -61,7 +61,7 @@ func (j *offline) create(ctx context.Context, object *unstructured.Unstructured,
 
 func (*offline) explainRBAC(kind schema.GroupVersionKind, d evaluator.Denial) string {
 	switch {
-	case d.By != rbac || scheme.Scheme.Recognizes(kind):
+	case d.DeniedBy != rbac || scheme.Scheme.Recognizes(kind):
 		return ""
 	case scheme.Scheme.IsGroupRegistered(kind.Group):
 		return fmt.Sprintf(": there is no kind %s in %s: correct apiVersion or kind", kind.Kind, kind.GroupVersion())

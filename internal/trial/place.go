@@ -37,7 +37,7 @@ func (m Manifest) locateReason(r Reason, at []string) int {
 		at = findTemplatePath(m.Object)
 	}
 	content := getValue(m.Object.Object, at)
-	if r.By == podSecurity {
+	if r.Source == podSecurity {
 		return m.findLine(slices.Concat(at, findSecurityField(content, message))...)
 	}
 	fields := unnamed[r.Rule]

@@ -57,12 +57,12 @@ type Result struct {
 	// created.
 	File string `json:"file"`
 	Line int    `json:"line"`
-	// Object is kind and name. Of is the object from which it is created if it is in no
+	// Object is kind and name. CreatedFrom is the object from which it is created if it is in no
 	// manifest, such as the Deployment of a pod.
-	Object    string  `json:"object"`
-	Of        string  `json:"of,omitempty"`
-	Namespace string  `json:"namespace,omitempty"`
-	Verdict   Verdict `json:"verdict"`
+	Object      string  `json:"object"`
+	CreatedFrom string  `json:"of,omitempty"`
+	Namespace   string  `json:"namespace,omitempty"`
+	Verdict     Verdict `json:"verdict"`
 	// Refusals are all violated rules; the API server reports one at a time.
 	Refusals []Reason `json:"refusals,omitempty"`
 	Warnings []Reason `json:"warnings,omitempty"`
@@ -71,9 +71,9 @@ type Result struct {
 
 // Reason is the reason for a refusal or a warning.
 type Reason struct {
-	// By is the policy, RBAC, PodSecurity, LimitRanger, ResourceQuota, Karpenter or, for all
+	// Source is the policy, RBAC, PodSecurity, LimitRanger, ResourceQuota, Karpenter or, for all
 	// else, the API server. Rule is the policy's rule.
-	By      string `json:"by"`
+	Source  string `json:"by"`
 	Rule    string `json:"rule,omitempty"`
 	Message string `json:"message"`
 	// Line is the line of the field that the message names. It is the object's line if the
@@ -103,9 +103,9 @@ func (r *Report) Refuses() bool {
 
 // Trial tries manifests of one tenant.
 type Trial struct {
-	judge backend
-	// who is the user who creates the objects, or nil for the caller.
-	who user.Info
+	backend backend
+	// user is the user who creates the objects, or nil for the caller.
+	user user.Info
 	// namespace is the namespace of objects that name none.
 	namespace string
 }
@@ -148,7 +148,7 @@ func New(e *estate.Estate, tenant *estate.Tenant, o Options) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.judge, err = newOffline(e, tenant, o.StorageClass)
+	t.backend, err = newOffline(e, tenant, o.StorageClass)
 	return t, err
 }
 
@@ -159,7 +159,7 @@ func newTrial(tenant *estate.Tenant, o Options) (*Trial, error) {
 		return nil, fmt.Errorf("namespace %s does not belong to tenant %s: choose one of %s", t.namespace, tenant.Name, strings.Join(tenant.Namespaces, ", "))
 	}
 	var err error
-	t.who, err = t.findSender(tenant, o.ServiceAccount)
+	t.user, err = t.findSender(tenant, o.ServiceAccount)
 	return t, err
 }
 
@@ -194,7 +194,7 @@ func (t *Trial) newAccount(name string) user.Info {
 // WithServiceAccount returns the same Trial, with its present state, for a service account.
 func (t *Trial) WithServiceAccount(account string) *Trial {
 	next := *t
-	next.who = t.newAccount(account)
+	next.user = t.newAccount(account)
 	return &next
 }
 
@@ -214,13 +214,13 @@ func (t *Trial) Try(ctx context.Context, manifests []Manifest) (*Report, error) 
 		}
 		if m := manifests[from]; grantsRights(m) && all[from][0].Verdict != Refused {
 			var err error
-			if t.judge, err = t.judge.with(t.prepareObject(m)); err != nil {
+			if t.backend, err = t.backend.with(t.prepareObject(m)); err != nil {
 				return nil, fmt.Errorf("%s: %w", all[from][0].Object, err)
 			}
 		}
 		from = to
 	}
-	return &Report{Results: slices.Concat([]Result{}, slices.Concat(all...)), Unknown: t.judge.unknown(manifests)}, nil
+	return &Report{Results: slices.Concat([]Result{}, slices.Concat(all...)), Unknown: t.backend.unknown(manifests)}, nil
 }
 
 func grantsRights(m Manifest) bool { return m.Object.GroupVersionKind().Group == rbacv1.GroupName }
@@ -244,7 +244,7 @@ func (t *Trial) tryConcurrently(ctx context.Context, manifests []Manifest, resul
 // tryManifest tries one manifest, and the objects created from it.
 func (t *Trial) tryManifest(ctx context.Context, m Manifest) ([]Result, error) {
 	object := t.prepareObject(m)
-	result, err := t.tryObject(ctx, m, child{object: object, controller: t.who}, false)
+	result, err := t.tryObject(ctx, m, child{object: object, controller: t.user}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ func (t *Trial) tryManifest(ctx context.Context, m Manifest) ([]Result, error) {
 		return results, nil
 	}
 	for _, c := range listChildren(object) {
-		if t.who == nil {
+		if t.user == nil {
 			c.controller = nil // a caller without impersonation cannot act as a controller
 		}
 		r, err := t.tryObject(ctx, m, c, true)
@@ -263,7 +263,7 @@ func (t *Trial) tryManifest(ctx context.Context, m Manifest) ([]Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.Object, r.Of = c.object.GetKind(), result.Object
+		r.Object, r.CreatedFrom = c.object.GetKind(), result.Object
 		results = append(results, r)
 	}
 	return results, nil
@@ -272,7 +272,7 @@ func (t *Trial) tryManifest(ctx context.Context, m Manifest) ([]Result, error) {
 // prepareObject returns the object of a manifest as it is sent.
 func (t *Trial) prepareObject(m Manifest) *unstructured.Unstructured {
 	object := m.Object.DeepCopy()
-	if object.GetNamespace() == "" && !t.judge.clusterWide(object.GroupVersionKind()) {
+	if object.GetNamespace() == "" && !t.backend.clusterWide(object.GroupVersionKind()) {
 		object.SetNamespace(t.namespace)
 	}
 	return object
@@ -287,19 +287,19 @@ func (t *Trial) tryObject(ctx context.Context, m Manifest, c child, controller b
 	if controller {
 		r.Line = m.findLine(c.path...)
 	}
-	answer, err := t.judge.create(ctx, c.object, c.controller, controller)
+	answer, err := t.backend.create(ctx, c.object, c.controller, controller)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", r.Object, err)
 	}
 	for _, d := range answer.Denials {
-		r.Refusals = append(r.Refusals, Reason{By: d.By, Rule: d.Rule, Message: d.Message + t.judge.explainRBAC(c.object.GroupVersionKind(), d)})
+		r.Refusals = append(r.Refusals, Reason{Source: d.DeniedBy, Rule: d.Rule, Message: d.Message + t.backend.explainRBAC(c.object.GroupVersionKind(), d)})
 	}
 	for _, w := range answer.Warnings {
 		r.Warnings = append(r.Warnings, parseWarning(w))
 	}
 	if answer.Object != nil && answer.Object.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
-		if why := t.judge.explainUnschedulable(answer.Object); why != "" {
-			r.Warnings = append(r.Warnings, Reason{By: karpenter, Message: why + ": the pod would stay Pending"})
+		if why := t.backend.explainUnschedulable(answer.Object); why != "" {
+			r.Warnings = append(r.Warnings, Reason{Source: karpenter, Message: why + ": the pod would stay Pending"})
 		}
 	}
 	for _, reasons := range [][]Reason{r.Refusals, r.Warnings} {
@@ -332,12 +332,12 @@ var policyWarns = regexp.MustCompile(`^Validation failed for ValidatingAdmission
 func parseWarning(text string) Reason {
 	if match := policyWarns.FindStringSubmatch(text); match != nil {
 		_, message, _ := strings.Cut(text, "': ")
-		return Reason{By: match[1], Rule: match[2], Message: message}
+		return Reason{Source: match[1], Rule: match[2], Message: message}
 	}
 	if strings.HasPrefix(text, wouldViolate) {
-		return Reason{By: podSecurity, Message: text}
+		return Reason{Source: podSecurity, Message: text}
 	}
-	return Reason{By: apiServer, Message: text}
+	return Reason{Source: apiServer, Message: text}
 }
 
 // findChanges returns the fields in which two values differ.

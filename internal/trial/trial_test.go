@@ -87,7 +87,7 @@ func TestWorkloads(t *testing.T) {
 				}
 				for _, r := range try(t, by, manifests(t, file)).Results {
 					if r.Verdict != trial.Fine && r.Verdict != trial.Changed {
-						t.Errorf("%s:%d: %s %s is %s: %v%v", r.File, r.Line, r.Object, r.Of, r.Verdict, r.Refusals, r.Warnings)
+						t.Errorf("%s:%d: %s %s is %s: %v%v", r.File, r.Line, r.Object, r.CreatedFrom, r.Verdict, r.Refusals, r.Warnings)
 					}
 				}
 			})
@@ -184,9 +184,9 @@ func TestTry(t *testing.T) {
 	}
 	for i, w := range wants {
 		r := all[i]
-		got := want{r.Object, r.Of, r.Line, r.Verdict, "", "", 0}
+		got := want{r.Object, r.CreatedFrom, r.Line, r.Verdict, "", "", 0}
 		for _, reason := range slices.Concat(r.Refusals, r.Warnings)[:min(1, len(r.Refusals)+len(r.Warnings))] {
-			got.by, got.rule, got.at = reason.By, reason.Rule, reason.Line
+			got.by, got.rule, got.at = reason.Source, reason.Rule, reason.Line
 		}
 		if got != w {
 			t.Errorf("result %d is %+v, want %+v: %+v%+v", i, got, w, r.Refusals, r.Warnings)
@@ -308,7 +308,7 @@ func TestResources(t *testing.T) {
 				t.Fatalf("%s, want %s: %v %v", last.Verdict, c.verdict, last.Refusals, last.Warnings)
 			}
 			if reasons := slices.Concat(last.Refusals, last.Warnings); c.by != "" &&
-				!slices.ContainsFunc(reasons, func(r trial.Reason) bool { return r.By == c.by && strings.Contains(r.Message, c.message) }) {
+				!slices.ContainsFunc(reasons, func(r trial.Reason) bool { return r.Source == c.by && strings.Contains(r.Message, c.message) }) {
 				t.Errorf("want %q by %s, got %v", c.message, c.by, reasons)
 			}
 		})

@@ -19,8 +19,8 @@ func removeDefaults(sent, got map[string]any, stands bool) (was, is map[string]a
 const limitRanger = "kubernetes.io/limit-ranger"
 
 type difference struct {
-	// stands reports whether the object existed before.
-	stands bool
+	// exists reports whether the object existed before.
+	exists bool
 }
 
 func (d difference) compareObject(field string, sent, got map[string]any) (was, is map[string]any) {
@@ -59,11 +59,11 @@ func (d difference) isNew(field, key string) bool {
 	case "nodeSelector":
 		return true
 	case "labels", "annotations":
-		return !d.stands
+		return !d.exists
 	case "spec":
 		return key == "nodeSelector" || key == "tolerations" || key == "affinity"
 	case "metadata":
-		return !d.stands && (key == "labels" || key == "annotations")
+		return !d.exists && (key == "labels" || key == "annotations")
 	default:
 		return false
 	}

@@ -31,7 +31,7 @@ func (x *Existing) Absent(ctx context.Context, c client.Client) (string, error) 
 	if absent, err := findAbsentPolicies(ctx, c, x.platform); absent != "" || err != nil {
 		return absent, err
 	}
-	for _, name := range x.by.Namespaces {
+	for _, name := range x.attacker.Namespaces {
 		switch err := c.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}); {
 		case err == nil || apierrors.IsForbidden(err):
 			return "", nil
@@ -39,7 +39,7 @@ func (x *Existing) Absent(ctx context.Context, c client.Client) (string, error) 
 			return "", err
 		}
 	}
-	return "tenant " + x.by.Name + " has no namespace in the cluster", nil
+	return "tenant " + x.attacker.Name + " has no namespace in the cluster", nil
 }
 
 // findAbsentPolicies names the first kind of admission policies and bindings of which the cluster

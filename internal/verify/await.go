@@ -53,8 +53,8 @@ func ignoreTimeout(ctx context.Context, err error) error {
 // admitsPods reports whether an ordinary pod is admitted in both tenants: its service account
 // exists, its quota is counted and the policies have read its rules.
 func (s *Scratch) admitsPods(ctx context.Context, runner *Runner) bool {
-	for _, t := range []*estate.Tenant{s.by, s.on} {
-		pod := attack.ReplaceImages(attack.Attack{Kind: attack.Mirror, By: t.Name, Request: &attack.Request{
+	for _, t := range []*estate.Tenant{s.attacker, s.target} {
+		pod := attack.ReplaceImages(attack.Attack{Kind: attack.Mirror, Attacker: t.Name, Request: &attack.Request{
 			Verb: attack.Create, Object: attack.NewPod(t.Namespaces[0], "croft-settle"),
 		}}, attack.ChooseImage(t.Allowances.Registries))
 		if runner.Try(ctx, pod).Result != Held {

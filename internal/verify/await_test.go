@@ -32,7 +32,7 @@ func TestAwait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pod := attack.NewPod("own", "a")
-				a := attack.Attack{Name: "a", Kind: attack.Breach, By: "own", StoppedBy: attack.ByPolicy("croft-a", "rule"), Request: &attack.Request{Verb: attack.Create, Object: pod}}
+				a := attack.Attack{Name: "a", Kind: attack.Breach, Attacker: "own", StoppedBy: attack.ByPolicy("croft-a", "rule"), Request: &attack.Request{Verb: attack.Create, Object: pod}}
 				second := a
 				second.Name = "b"
 				tries := 0

@@ -13,7 +13,7 @@ import (
 
 // Parts returns the parts of a Scratch, for tests that change them.
 func (s *Scratch) Parts() (platform *estate.Platform, by, on *estate.Tenant) {
-	return s.platform, s.by, s.on
+	return s.platform, s.attacker, s.target
 }
 
 // Users returns the identities that Runners impersonate, by tenant and role.

@@ -88,7 +88,7 @@ func few(attacks []attack.Attack) []attack.Attack {
 		if a.Request == nil {
 			return true
 		}
-		of := fmt.Sprintf("%s %T %s %s %s", a.By, a.Request.Object, a.Request.Verb, a.StoppedBy.Constraint, a.StoppedBy.Rule)
+		of := fmt.Sprintf("%s %T %s %s %s", a.Attacker, a.Request.Object, a.Request.Verb, a.StoppedBy.Constraint, a.StoppedBy.Rule)
 		count[of]++
 		return count[of] > most
 	})
@@ -197,7 +197,7 @@ func (s *suite) review(t *testing.T, p *estate.Platform, tenant *estate.Tenant, 
 	r := a.Request
 	// gator supports neither namespaces outside of tenants nor users who are exempt from the
 	// rules.
-	if a.By != tenant.Name || a.Unruled || r == nil || r.Subresource != "" || a.Kind == attack.Breach && a.StoppedBy.Constraint != s.constrained.Kind {
+	if a.Attacker != tenant.Name || a.OutsideTenants || r == nil || r.Subresource != "" || a.Kind == attack.Breach && a.StoppedBy.Constraint != s.constrained.Kind {
 		return nil
 	}
 	gvk, err := apiutil.GVKForObject(r.Object, scheme.New())

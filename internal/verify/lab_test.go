@@ -123,7 +123,7 @@ func (l *lab) trusted(s *proving) map[string]bool {
 	l.offline.add(l.t, s, func(attack.Attack) bool { return true })
 	names, shown := map[string]bool{}, map[string]bool{}
 	for _, a := range l.offline.sound[s] {
-		if by := a.By + a.StoppedBy.Name + a.StoppedBy.Policy; a.Kind == attack.Breach && !shown[by] {
+		if by := a.Attacker + a.StoppedBy.Name + a.StoppedBy.Policy; a.Kind == attack.Breach && !shown[by] {
 			shown[by] = true
 			continue
 		}

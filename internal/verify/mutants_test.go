@@ -182,7 +182,7 @@ func (l *lab) mutantsOf(s *proving, t, other *estate.Tenant) []mutant {
 	for i := range all {
 		about := all[i].suspects
 		all[i].object = t.Name
-		all[i].suspects = func(a attack.Attack) bool { return a.By == t.Name && about(a) }
+		all[i].suspects = func(a attack.Attack) bool { return a.Attacker == t.Name && about(a) }
 	}
 	return all
 }
@@ -215,7 +215,7 @@ func (l *lab) labelMutants(s *proving, o *corev1.Namespace) []mutant {
 		}
 		m.suspects = func(a attack.Attack) bool {
 			if e.key == v1alpha1.TenantLabel {
-				return a.StoppedBy.Policy != "" && a.StoppedBy.Refuses != nil
+				return a.StoppedBy.Policy != "" && a.StoppedBy.IsRefusal != nil
 			}
 			return strings.Contains(strings.ToLower(a.StoppedBy.Name), "pod security")
 		}

@@ -170,7 +170,7 @@ func (s *offlineScene) answer(ctx context.Context, a attack.Attack) (evaluator.A
 
 // request returns an attack's request, and the evaluator with the objects that it needs.
 func (s *offlineScene) request(ctx context.Context, a attack.Attack) (*evaluator.Evaluator, evaluator.Request, error) {
-	who := s.users[a.By][cmp.Or(a.As, v1alpha1.RoleOperator)]
+	who := s.users[a.Attacker][cmp.Or(a.Role, v1alpha1.RoleOperator)]
 	if len(a.AsGroups) > 0 {
 		who = &user.DefaultInfo{Name: cmp.Or(a.AsUser, "croft-verify"), Groups: append([]string{"system:authenticated"}, a.AsGroups...)}
 	}

@@ -102,13 +102,13 @@ func (p *Packets) Run(ctx context.Context, c client.Client, report func(progress
 }
 
 func (p *Packets) listNamespaces() []string {
-	return slices.Concat(p.scratch.by.Namespaces, p.scratch.on.Namespaces)
+	return slices.Concat(p.scratch.attacker.Namespaces, p.scratch.target.Namespaces)
 }
 
 // readTargets reads the addresses that the pods connect to.
 func (p *Packets) readTargets(ctx context.Context, c client.Client, servers []*corev1.Pod) (*targets, error) {
 	t := &targets{tenants: map[string]*estate.Tenant{}}
-	for _, tenant := range []*estate.Tenant{p.scratch.by, p.scratch.on} {
+	for _, tenant := range []*estate.Tenant{p.scratch.attacker, p.scratch.target} {
 		for _, namespace := range tenant.Namespaces {
 			t.tenants[namespace] = tenant
 		}
@@ -121,7 +121,7 @@ func (p *Packets) readTargets(ctx context.Context, c client.Client, servers []*c
 		t.servers = append(t.servers, serverAddresses{namespace: server.Namespace, pod: listPodIPs(server), service: service.Spec.ClusterIPs})
 	}
 	for _, a := range p.scratch.Attacks() {
-		if strings.HasPrefix(a.Name, "ask-instance-metadata-at-") && a.Flow.FromNamespace == p.scratch.by.Namespaces[0] {
+		if strings.HasPrefix(a.Name, "ask-instance-metadata-at-") && a.Flow.FromNamespace == p.scratch.attacker.Namespaces[0] {
 			t.metadata = append(t.metadata, a.Flow.ToIP)
 		}
 	}

@@ -97,20 +97,20 @@ func classifyAnswer(a attack.Attack, got answer) Result {
 		return newResult(a, NotTried, explainMissingKind(got.err))
 	case a.Kind == attack.Mirror && got.err != nil:
 		return classifyRefusedMirror(a, got.err)
-	case a.Kind == attack.Mirror && !a.Warned && slices.ContainsFunc(got.warnings, attack.IsCroftWarning):
+	case a.Kind == attack.Mirror && !a.ExpectsWarning && slices.ContainsFunc(got.warnings, attack.IsCroftWarning):
 		return newResult(a, Breached, got.warnings[slices.IndexFunc(got.warnings, attack.IsCroftWarning)])
-	case got.err != nil && (by.Refuses == nil || !by.Refuses(got.err)):
+	case got.err != nil && (by.IsRefusal == nil || !by.IsRefusal(got.err)):
 		return newResult(a, BlockedElsewhere, got.err.Error())
 	case got.err != nil:
 		return newResult(a, Held, got.err.Error())
 	case got.outcome != nil:
 		return newResult(a, Breached, got.outcome.Error())
-	case by.Warns != nil:
-		if i := slices.IndexFunc(got.warnings, by.Warns); i >= 0 {
+	case by.IsWarning != nil:
+		if i := slices.IndexFunc(got.warnings, by.IsWarning); i >= 0 {
 			return newResult(a, Held, got.warnings[i])
 		}
 		return newResult(a, Breached, "the request succeeded without a warning")
-	case a.Kind == attack.Breach && by.Refuses != nil:
+	case a.Kind == attack.Breach && by.IsRefusal != nil:
 		return newResult(a, Breached, "the request succeeded")
 	default:
 		return newResult(a, Held, "")
@@ -122,7 +122,7 @@ func classifyRefusedMirror(a attack.Attack, err error) Result {
 	switch {
 	case isUnanswered(err):
 		return newResult(a, BlockedElsewhere, err.Error())
-	case a.Unruled && !attack.IsCroftRefusal(err):
+	case a.OutsideTenants && !attack.IsCroftRefusal(err):
 		return newNotTried(a, fmt.Errorf("something other than croft refuses it: %w", err))
 	default:
 		return newResult(a, Breached, err.Error())

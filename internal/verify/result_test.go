@@ -53,9 +53,9 @@ func TestJudge(t *testing.T) {
 		"a mirror gets no answer":       {attack.Attack{Kind: attack.Mirror}, nil, errors.New("connection refused"), BlockedElsewhere, nil},
 		"a mirror meets a busy server":  {attack.Attack{Kind: attack.Mirror}, nil, apierrors.NewTooManyRequests("busy", 1), BlockedElsewhere, nil},
 		"a mirror is stopped":           {attack.Attack{Kind: attack.Mirror}, nil, refused("no"), Breached, nil},
-		"others' business, by others":   {attack.Attack{Kind: attack.Mirror, Unruled: true}, nil, refused(denied + "[some-rule] no"), NotTried, nil},
-		"others' business, by croft":    {attack.Attack{Kind: attack.Mirror, Unruled: true}, nil, refused("ValidatingAdmissionPolicy 'croft-pods' with binding 'croft-pods' denied request: failed"), Breached, nil},
-		"others' business, by croft's constraint": {attack.Attack{Kind: attack.Mirror, Unruled: true}, nil,
+		"others' business, by others":   {attack.Attack{Kind: attack.Mirror, OutsideTenants: true}, nil, refused(denied + "[some-rule] no"), NotTried, nil},
+		"others' business, by croft":    {attack.Attack{Kind: attack.Mirror, OutsideTenants: true}, nil, refused("ValidatingAdmissionPolicy 'croft-pods' with binding 'croft-pods' denied request: failed"), Breached, nil},
+		"others' business, by croft's constraint": {attack.Attack{Kind: attack.Mirror, OutsideTenants: true}, nil,
 			refused(`admission webhook "validation.gatekeeper.sh" denied the request: [croft] [hosts] no`), Breached, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func listImpersonationRights(user, group string) []Right {
 // Needs returns the rights needed to act as the tenant's members.
 func (x *Existing) Needs() []Right {
 	var needs []Right
-	for _, as := range listIdentities(x.by) {
+	for _, as := range listIdentities(x.attacker) {
 		for _, right := range listImpersonationRights(as.UserName, "") {
 			if right.Resource == "users" && !slices.Contains(needs, right) {
 				needs = append(needs, right)

@@ -45,14 +45,14 @@ func TestExistingIsTriedOnOthers(t *testing.T) {
 	by, same, other := tenant("a", "devs", "apps"), tenant("b", "devs", "jobs"), tenant("c", "others", "apps")
 
 	x := NewExisting(&estate.Estate{Tenants: []*estate.Tenant{by, same, other}}, by)
-	if x.alone || x.on.Name != "c" || slices.Contains(x.on.Pools, "apps") {
-		t.Errorf("tried on %+v", x.on)
+	if x.alone || x.target.Name != "c" || slices.Contains(x.target.Pools, "apps") {
+		t.Errorf("tried on %+v", x.target)
 	}
 	if other.Pools[0] != "apps" {
 		t.Error("the estate was changed")
 	}
 	x = NewExisting(&estate.Estate{Tenants: []*estate.Tenant{by, same}}, by)
-	if !x.alone || !targetsNamespace(attack.Attack{Sweep: &attack.Sweep{Namespace: x.on.Namespaces[0]}}, nobodys) {
-		t.Errorf("there is nobody to try it on, but it is tried on %+v", x.on)
+	if !x.alone || !targetsNamespace(attack.Attack{Sweep: &attack.Sweep{Namespace: x.target.Namespaces[0]}}, nobodys) {
+		t.Errorf("there is nobody to try it on, but it is tried on %+v", x.target)
 	}
 }

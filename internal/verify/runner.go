@@ -165,11 +165,11 @@ func (r *Runner) Try(ctx context.Context, a attack.Attack) Result {
 	case a.Pairs != nil:
 		return r.evaluatePairs(ctx, a)
 	}
-	role := a.As
+	role := a.Role
 	if role == "" {
 		role = v1alpha1.RoleOperator
 	}
-	m, ok := r.members[a.By][role]
+	m, ok := r.members[a.Attacker][role]
 	if len(a.AsGroups) > 0 {
 		var err error
 		if m, err = r.newOutsider(a); err != nil {
@@ -229,7 +229,7 @@ func (r *Runner) sendAttack(ctx context.Context, a attack.Attack, m *member) Res
 			result = newNotTried(a, fmt.Errorf("the tenant's share has no room for it now: %w", got.err))
 		}
 		// The API server may not have observed new rights yet, either.
-		unseen := a.Kind == attack.Mirror && got.err != nil && attack.ByRBAC.Refuses(got.err)
+		unseen := a.Kind == attack.Mirror && got.err != nil && attack.ByRBAC.IsRefusal(got.err)
 		unsettled := len(a.Setup) > 0 && (result.Result == BlockedElsewhere || unseen) || apierrors.IsConflict(got.err)
 		return !unsettled, nil
 	})
@@ -239,7 +239,7 @@ func (r *Runner) sendAttack(ctx context.Context, a attack.Attack, m *member) Res
 // isQuotaExhausted reports whether a tenant has used up its quota, or has limits that refuse verify's
 // small pods.
 func isQuotaExhausted(err error) bool {
-	return err != nil && (attack.ByQuota.Refuses(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), " usage per "))
+	return err != nil && (attack.ByQuota.IsRefusal(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), " usage per "))
 }
 
 // setUp creates an attack's objects. The returned clean-up function works even if the context

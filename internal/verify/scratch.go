@@ -31,8 +31,8 @@ import (
 // Scratch is a pair of tenants that exist only while verify runs, so that attacks affect no
 // other tenant. Their names have a random suffix, so that several runs do not collide.
 type Scratch struct {
-	platform *estate.Platform
-	by, on   *estate.Tenant
+	platform         *estate.Platform
+	attacker, target *estate.Tenant
 }
 
 // NewScratch creates the two tenants of a platform. One is as restricted as possible, the other
@@ -89,7 +89,7 @@ func newScratch(platform v1alpha1.Platform, editBy, editOn func(*v1alpha1.Tenant
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	return &Scratch{platform: &e.Platform, by: e.Tenants[0], on: e.Tenants[1]}, nil
+	return &Scratch{platform: &e.Platform, attacker: e.Tenants[0], target: e.Tenants[1]}, nil
 }
 
 // networkName is the network that is granted to one of the two tenants, for the rules only: no
@@ -166,12 +166,12 @@ func allowExceptions(t *v1alpha1.TenantSpec) {
 // Attacks returns all attacks of the first tenant on the second, and attacks that only the
 // second can try.
 func (s *Scratch) Attacks() []attack.Attack {
-	all := wall.Attacks(s.platform, s.by, s.on)
+	all := wall.Attacks(s.platform, s.attacker, s.target)
 	known := map[string]bool{}
 	for _, a := range all {
 		known[a.Name] = true
 	}
-	for _, a := range wall.Attacks(s.platform, s.on, s.by) {
+	for _, a := range wall.Attacks(s.platform, s.target, s.attacker) {
 		if !known[a.Name] {
 			all = append(all, a)
 		}
@@ -189,7 +189,7 @@ func (s *Scratch) Rules() []wall.Rule { return wall.Rules(s.platform) }
 
 // NewRunner returns a Runner that acts as the tenants' members.
 func (s *Scratch) NewRunner(config *rest.Config, scheme *runtime.Scheme) (*Runner, error) {
-	return NewRunner(config, scheme, s.by, s.on)
+	return NewRunner(config, scheme, s.attacker, s.target)
 }
 
 // Objects returns the walls' objects for the two tenants. Their pools exist by name only: no
@@ -197,7 +197,7 @@ func (s *Scratch) NewRunner(config *rest.Config, scheme *runtime.Scheme) (*Runne
 // a node that cannot exist; and a NodePool would only cause work for Karpenter, and perhaps
 // costs.
 func (s *Scratch) Objects() []client.Object {
-	all := append(wall.TenantObjects(s.platform, s.by), wall.TenantObjects(s.platform, s.on)...)
+	all := append(wall.TenantObjects(s.platform, s.attacker), wall.TenantObjects(s.platform, s.target)...)
 	// Most clusters do not have the kind, and no attack needs one.
 	return slices.DeleteFunc(all, func(o client.Object) bool {
 		return o.GetObjectKind().GroupVersionKind() == network.DefinitionKind
@@ -220,7 +220,7 @@ func (s *Scratch) Run(ctx context.Context, config *rest.Config, scheme *runtime.
 		removeErr := s.Remove(ending, runner.admin)
 		var deleted []string
 		if removeErr == nil {
-			deleted = slices.Concat(s.by.Namespaces, s.on.Namespaces)
+			deleted = slices.Concat(s.attacker.Namespaces, s.target.Namespaces)
 		}
 		err = errors.Join(err, removeErr, runner.ReportLeftovers(deleted...))
 	}()

@@ -98,7 +98,7 @@ func classifySweep(a attack.Attack, all []probe, errs []error) Result {
 	var refusal, failure string
 	for i, err := range errs {
 		switch {
-		case err != nil && attack.ByRBAC.Refuses(err):
+		case err != nil && attack.ByRBAC.IsRefusal(err):
 			refused, refusal = append(refused, all[i].String()), err.Error()
 		case err != nil && isUnanswered(err):
 			unclear, failure = append(unclear, all[i].String()), err.Error()

@@ -16,8 +16,8 @@ import (
 
 // Existing is a tenant in use. verify only sends it dry runs and reads, and changes nothing.
 type Existing struct {
-	platform *estate.Platform
-	by, on   *estate.Tenant
+	platform         *estate.Platform
+	attacker, target *estate.Tenant
 	// alone is set if the cluster has no second tenant to attack.
 	alone bool
 }
@@ -28,18 +28,18 @@ const nobodys = "croft-verify-nobody"
 // NewExisting selects the second tenant, which is attacked: one with other members, since a
 // member of both has the rights of both.
 func NewExisting(e *estate.Estate, by *estate.Tenant) *Existing {
-	x := &Existing{platform: &e.Platform, by: by}
+	x := &Existing{platform: &e.Platform, attacker: by}
 	i := slices.IndexFunc(e.Tenants, func(on *estate.Tenant) bool { return on != by && !sharesAccess(by, on) })
 	if i < 0 {
 		x.alone = true
-		x.on = &estate.Tenant{Name: nobodys, Namespaces: []string{nobodys}, Pools: []string{nobodys}, Egress: by.Egress, PodSecurity: by.PodSecurity}
+		x.target = &estate.Tenant{Name: nobodys, Namespaces: []string{nobodys}, Pools: []string{nobodys}, Egress: by.Egress, PodSecurity: by.PodSecurity}
 		return x
 	}
 	on := *e.Tenants[i]
 	if slices.ContainsFunc(on.Pools, func(pool string) bool { return slices.Contains(by.Pools, pool) }) {
 		on.Pools = []string{nobodys}
 	}
-	x.on = &on
+	x.target = &on
 	return x
 }
 
@@ -52,12 +52,12 @@ func sharesAccess(a, b *estate.Tenant) bool {
 }
 
 // Attacks returns all attacks of the tenant.
-func (x *Existing) Attacks() []attack.Attack { return wall.Attacks(x.platform, x.by, x.on) }
+func (x *Existing) Attacks() []attack.Attack { return wall.Attacks(x.platform, x.attacker, x.target) }
 
 // Run tries the attacks that want selects, by dry-run requests only, and passes each result to
 // report.
 func (x *Existing) Run(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, want func(attack.Attack) bool, report func(Result)) ([]Result, error) {
-	runner, err := NewRunner(config, scheme, x.by)
+	runner, err := NewRunner(config, scheme, x.attacker)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ var noManifest = []struct {
 	}},
 	{"a subresource is written by no manifest", func(a attack.Attack) bool { return a.Request != nil && a.Request.Subresource != "" }},
 	{"it is tried by somebody else than an operator", func(a attack.Attack) bool {
-		return len(a.AsGroups) > 0 || cmp.Or(a.As, v1alpha1.RoleOperator) != v1alpha1.RoleOperator
+		return len(a.AsGroups) > 0 || cmp.Or(a.Role, v1alpha1.RoleOperator) != v1alpha1.RoleOperator
 	}},
 	{"a request for an elevation names its sender, whom a file does not", func(a attack.Attack) bool {
 		return a.Request != nil && a.Request.Object != nil && a.Request.Object.GetObjectKind().GroupVersionKind().Kind == "Elevation"
@@ -64,7 +64,7 @@ func TestTryAttacks(t *testing.T) {
 			t.Fatal(err)
 		}
 		tried[a.Kind]++
-		report, err := trials[a.By].Try(t.Context(), []trial.Manifest{{File: a.Name, Line: 1, Object: object}})
+		report, err := trials[a.Attacker].Try(t.Context(), []trial.Manifest{{File: a.Name, Line: 1, Object: object}})
 		if err != nil {
 			t.Errorf("%s: %v", a.Name, err)
 		} else if wrong := disagrees(a, report.Results[0]); wrong != "" {
@@ -101,13 +101,13 @@ func disagrees(a attack.Attack, r trial.Result) string {
 	reasons, want := r.Refusals, trial.Refused
 	switch {
 	case a.Kind == attack.Mirror:
-		if r.Verdict == trial.Refused || r.Verdict == trial.Warned && !a.Warned {
+		if r.Verdict == trial.Refused || r.Verdict == trial.Warned && !a.ExpectsWarning {
 			return said
 		}
 		return ""
-	case a.StoppedBy.Warns != nil:
+	case a.StoppedBy.IsWarning != nil:
 		reasons, want = r.Warnings, trial.Warned
-	case a.StoppedBy.Refuses == nil:
+	case a.StoppedBy.IsRefusal == nil:
 		if r.Verdict != trial.Changed {
 			return said + ", want " + string(trial.Changed)
 		}
@@ -126,10 +126,10 @@ func disagrees(a attack.Attack, r trial.Result) string {
 func namesSame(by attack.Stopper, r trial.Reason) bool {
 	switch by.Name {
 	case attack.ByRBAC.Name:
-		return r.By == "RBAC"
+		return r.Source == "RBAC"
 	case attack.ByPodSecurity.Name, attack.ByPodSecurityWarning.Name:
-		return r.By == "PodSecurity"
+		return r.Source == "PodSecurity"
 	default:
-		return by.Name == attack.ByPolicy(r.By, r.Rule).Name || by.Name == attack.ByWarning(r.By, r.Rule).Name
+		return by.Name == attack.ByPolicy(r.Source, r.Rule).Name || by.Name == attack.ByWarning(r.Source, r.Rule).Name
 	}
 }

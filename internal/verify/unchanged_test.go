@@ -127,7 +127,7 @@ func (p *proving) refused(t *testing.T, what string, by attack.Stopper, do func(
 	var last error
 	if wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		last = do(t.Context())
-		return last != nil && by.Refuses(last), nil
+		return last != nil && by.IsRefusal(last), nil
 	}) != nil {
 		t.Errorf("%s: %s should have refused it, but this is what came: %v", what, by.Name, last)
 	}

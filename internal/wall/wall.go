@@ -203,7 +203,7 @@ func Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 			constraints = c.Constraints(p)
 		}
 		for _, a := range w.Attacks(p, by, on) {
-			a.Wall, a.By = w.Name(), by.Name
+			a.Wall, a.Attacker = w.Name(), by.Name
 			a.StoppedBy = addConstraint(constraints, a.StoppedBy)
 			all = append(all, attack.ReplaceImages(a, attack.ChooseImage(by.Allowances.Registries)))
 		}
@@ -214,7 +214,7 @@ func Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 // addConstraint adds Gatekeeper's constraint with the same rules to a policy, if
 // Gatekeeper enforces them too. The policy is evaluated first.
 func addConstraint(constraints []admissionpolicy.Constrained, by attack.Stopper) attack.Stopper {
-	if by.Refuses == nil {
+	if by.IsRefusal == nil {
 		return by
 	}
 	for _, c := range constraints {

@@ -262,7 +262,7 @@ func TestAttacks(t *testing.T) {
 		if forms != 1 {
 			t.Errorf("%s has %d of request, sweep, flow and pairs; it needs exactly one", a.Name, forms)
 		}
-		stoppable := a.StoppedBy.Refuses != nil || a.StoppedBy.Warns != nil || a.Outcome != nil || a.Flow != nil || a.Pairs != nil
+		stoppable := a.StoppedBy.IsRefusal != nil || a.StoppedBy.IsWarning != nil || a.Outcome != nil || a.Flow != nil || a.Pairs != nil
 		if a.Kind == attack.Breach && (a.StoppedBy.Name == "" || !stoppable) {
 			t.Errorf("%s does not say what stops it", a.Name)
 		}

@@ -131,7 +131,7 @@ func (p *Policy) compile(s spec, sets *Sets) error {
 			p.Ports = append(p.Ports, c.listPorts()...)
 		}
 	}
-	p.Judge = func(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
+	p.Evaluate = func(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
 		near := c.NearPod(d)
 		if near == nil || !slices.Contains(s.Types, strings.ToUpper(string(d[:1]))+string(d[1:])) ||
 			p.Namespace != "" && near.Namespace != p.Namespace || !pods.Matches(buildEndpointLabels(near)) {

@@ -105,7 +105,7 @@ func TestRules(t *testing.T) {
 		"Pass":                                      {"{ingress: [{action: Pass}]}", same, tier.Ingress, tier.Yes, tier.Pass},
 	} {
 		t.Run(name, func(t *testing.T) {
-			selects, decides := policy(t, head+test.spec).Judge(test.c, test.direction)
+			selects, decides := policy(t, head+test.spec).Evaluate(test.c, test.direction)
 			if selects != test.selects || decides != test.decides {
 				t.Errorf("selects %v and decides %q; want %v and %q", selects, decides, test.selects, test.decides)
 			}
@@ -124,7 +124,7 @@ func TestGlobal(t *testing.T) {
 		"{namespaceSelector: env == 'test', ingress: [{action: Deny}]}":                                                                           "",
 		"{selector: projectcalico.org/namespace == 'prod', ingress: [{action: Deny, source: {selector: projectcalico.org/namespace != 'prod'}}]}": tier.Deny,
 	} {
-		if _, got := policy(t, head+spec).Judge(c, tier.Ingress); got != want {
+		if _, got := policy(t, head+spec).Evaluate(c, tier.Ingress); got != want {
 			t.Errorf("%s: decides %q, want %q", spec, got, want)
 		}
 	}
@@ -147,7 +147,7 @@ func TestSets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, got := p.Judge(c, tier.Ingress); got != want {
+		if _, got := p.Evaluate(c, tier.Ingress); got != want {
 			t.Errorf("%s: decides %q, want %q", source, got, want)
 		}
 	}

@@ -89,7 +89,7 @@ func NewPolicy(o *unstructured.Unstructured) (*Policy, error) {
 	p := &Policy{Policy: &tier.Policy{Name: name, Order: s.Priority}, Baseline: s.Tier == "Baseline"}
 	p.Namespaces = s.Subject.requiredLabels()
 	p.collectSamples(&s)
-	p.Judge = func(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
+	p.Evaluate = func(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
 		rules := s.Ingress
 		if d == tier.Egress {
 			rules = s.Egress

@@ -86,7 +86,7 @@ func TestRules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			selects, decides := p.Judge(test.c, test.direction)
+			selects, decides := p.Evaluate(test.c, test.direction)
 			if selects != test.selects || decides != test.decides {
 				t.Errorf("selects %v and decides %q; want %v and %q", selects, decides, test.selects, test.decides)
 			}

@@ -94,7 +94,7 @@ func TestPoliciesAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		selects, decides := p.Judge(connections[i], d)
+		selects, decides := p.Evaluate(connections[i], d)
 		if got := selects == tier.Yes; got != want.Selected {
 			t.Errorf("%s: it is selected: %t, with Cyclonus %t", text(t, q), got, want.Selected)
 		}

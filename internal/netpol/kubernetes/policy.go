@@ -58,7 +58,7 @@ func NewPolicy(of *networkingv1.NetworkPolicy) (*Policy, error) {
 		tier.Ingress: len(types) == 0 || slices.Contains(types, networkingv1.PolicyTypeIngress),
 		tier.Egress:  len(types) == 0 && len(of.Spec.Egress) > 0 || slices.Contains(types, networkingv1.PolicyTypeEgress),
 	}
-	p.Judge = func(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
+	p.Evaluate = func(c *tier.Connection, d tier.Direction) (tier.Match, tier.Action) {
 		near := c.NearPod(d)
 		if !isolates[d] || near == nil || near.Namespace != of.Namespace || !pods.Matches(labels.Set(near.Labels)) {
 			return tier.No, ""

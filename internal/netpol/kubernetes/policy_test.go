@@ -113,7 +113,7 @@ func TestPolicy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			switch selects, decides := p.Judge(test.c, test.d); {
+			switch selects, decides := p.Evaluate(test.c, test.d); {
 			case selects == tier.Yes && decides == tier.Allow:
 				got = allowed
 			case selects == tier.Yes && decides == "":

@@ -106,9 +106,9 @@ type Policy struct {
 	Name string
 	// Order determines the order of evaluation. The lowest is the first.
 	Order float64
-	// Judge returns whether the policy selects the near pod, and its decision. "" leaves the
+	// Evaluate returns whether the policy selects the near pod, and its decision. "" leaves the
 	// decision to the next policy.
-	Judge func(*Connection, Direction) (selects Match, decides Action)
+	Evaluate func(*Connection, Direction) (selects Match, decides Action)
 }
 
 // Tier has policies that are evaluated before the next tier's policies.
@@ -126,8 +126,8 @@ type Tier struct {
 // Decision is the result for a connection in one direction.
 type Decision struct {
 	Allowed bool
-	// By is the policy that decided, or "" if no policy decided.
-	By string
+	// DecidedBy is the policy that decided, or "" if no policy decided.
+	DecidedBy string
 	// Selecting are the evaluated policies that select the pod.
 	Selecting []string
 }
@@ -150,10 +150,10 @@ func Decide(tiers []Tier, c *Connection, d Direction) Decision {
 		action, by, selected := t.evaluate(c, d, &decision)
 		switch {
 		case action == Allow:
-			decision.By = by
+			decision.DecidedBy = by
 			return decision
 		case action == Deny:
-			decision.Allowed, decision.By = false, by
+			decision.Allowed, decision.DecidedBy = false, by
 			return decision
 		case action == "" && selected && t.Denies:
 			decision.Allowed = false
@@ -171,7 +171,7 @@ func (t Tier) evaluate(c *Connection, d Direction, decision *Decision) (action A
 			end++
 		}
 		for _, p := range t.Policies[i:end] {
-			selects, decides := p.Judge(c, d)
+			selects, decides := p.Evaluate(c, d)
 			if selects == No {
 				continue
 			}

@@ -9,7 +9,7 @@ import (
 
 // fixed returns a policy with a constant result.
 func fixed(name string, order float64, selects tier.Match, decides tier.Action) *tier.Policy {
-	return &tier.Policy{Name: name, Order: order, Judge: func(*tier.Connection, tier.Direction) (tier.Match, tier.Action) { return selects, decides }}
+	return &tier.Policy{Name: name, Order: order, Evaluate: func(*tier.Connection, tier.Direction) (tier.Match, tier.Action) { return selects, decides }}
 }
 
 func TestDecide(t *testing.T) {
@@ -42,7 +42,7 @@ func TestDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tier.SortTiers(test.tiers)
 			got := tier.Decide(test.tiers, &tier.Connection{}, tier.Ingress)
-			if got.Allowed != test.allowed || got.By != test.by || strings.Join(got.Selecting, " ") != test.selecting {
+			if got.Allowed != test.allowed || got.DecidedBy != test.by || strings.Join(got.Selecting, " ") != test.selecting {
 				t.Errorf("%+v; want allowed %v by %q, selecting %q", got, test.allowed, test.by, test.selecting)
 			}
 		})

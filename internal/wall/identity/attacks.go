@@ -191,7 +191,7 @@ func makeMirror(name, summary string, verb attack.Verb, object client.Object) at
 }
 
 func sendAsViewer(a attack.Attack) attack.Attack {
-	a.As = v1alpha1.RoleViewer
+	a.Role = v1alpha1.RoleViewer
 	return a
 }
 

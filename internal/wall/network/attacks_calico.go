@@ -27,7 +27,7 @@ func buildCalicoAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Atta
 	all := attack.WithReason("a policy of the whole cluster affects every tenant", nil,
 		attack.NewCreate("write-global-policy", "write a Calico GlobalNetworkPolicy that lets everybody in everywhere", attack.ByRBAC, global))
 	gone := func(f attack.Flow) attack.Flow {
-		f.Without = []client.Object{attack.NewCustomObject(kind.GroupVersion().String(), kind.Kind, own, formatCalicoName(kind, GuardPolicy), nil)}
+		f.OmittedPolicies = []client.Object{attack.NewCustomObject(kind.GroupVersion().String(), kind.Kind, own, formatCalicoName(kind, GuardPolicy), nil)}
 		return f
 	}
 	all = append(all, attack.WithReason("while a wall is written in another dialect, some of its policies are deleted before others", nil,

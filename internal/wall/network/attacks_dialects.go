@@ -45,7 +45,7 @@ func buildGuardAttacks(p *estate.Platform, own, other string, open map[string]cl
 		}
 		though := ", although a " + kind + " lets everything through"
 		with := func(f attack.Flow) attack.Flow {
-			f.Beside = []client.Object{policy}
+			f.AddedPolicies = []client.Object{policy}
 			return f
 		}
 		all = append(all,

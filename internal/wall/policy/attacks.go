@@ -9,8 +9,8 @@ import (
 
 // scene has the tenants and hosts of the attacks.
 type scene struct {
-	platform *estate.Platform
-	by, on   *estate.Tenant
+	platform         *estate.Platform
+	attacker, target *estate.Tenant
 	// own is a namespace of by, and other a namespace of on.
 	own, other string
 	// host is a host that by may serve, or "". otherHost is a host that on may serve, or that
@@ -25,7 +25,7 @@ func (s scene) makeMeta(name string) metav1.ObjectMeta {
 // Attacks try to escape from the pod, to take more than the tenant's share, to impersonate
 // other users and components, and to change croft's objects.
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
-	s := scene{platform: p, by: by, on: on, own: by.Namespaces[0], other: on.Namespaces[0], otherHost: "www.example.org"}
+	s := scene{platform: p, attacker: by, target: on, own: by.Namespaces[0], other: on.Namespaces[0], otherHost: "www.example.org"}
 	if len(by.Domains) > 0 {
 		s.host = chooseHost(by.Domains[0])
 	}

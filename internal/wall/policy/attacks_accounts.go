@@ -53,7 +53,7 @@ func (s scene) buildBindingAttacks() []attack.Attack {
 	adding := func(subject rbacv1.Subject) func(*rbacv1.RoleBinding) {
 		return func(b *rbacv1.RoleBinding) { b.Subjects = append(b.Subjects, subject) }
 	}
-	own := findMember(s.by)
+	own := findMember(s.attacker)
 	byEverybody := attack.ByPolicy(RoleBindingsPolicy, EverybodyRule)
 	all := attack.WithReason("a role for everybody is a role for every other tenant", nil,
 		attack.NewCreate("let-everybody-read", "bind a role to everybody who is signed in", byEverybody, binding("let-everybody-read", makeGroup("system:authenticated"))),
@@ -79,13 +79,13 @@ func (s scene) buildBindingAttacks() []attack.Attack {
 		attack.NewUpdate("bind-other-account-later", "bind a role to a service account of another tenant by an existing binding", byStrangers,
 			binding("bind-other-account-later", own), adding(makeAccount(s.other, "default"))),
 	}
-	if !sharesWith(s.by, v1alpha1.Sharer{Group: s.on.Name + "-strangers"}) {
+	if !sharesWith(s.attacker, v1alpha1.Sharer{Group: s.target.Name + "-strangers"}) {
 		strangers = append(strangers,
-			in("bind-other-people", "bind a role to a group of another tenant", makeGroup(s.on.Name+"-strangers")),
+			in("bind-other-people", "bind a role to a group of another tenant", makeGroup(s.target.Name+"-strangers")),
 			attack.NewUpdate("bind-other-people-later", "bind a role to a group of another tenant by an existing binding", byStrangers,
-				binding("bind-other-people-later", own), adding(makeGroup(s.on.Name+"-strangers"))))
+				binding("bind-other-people-later", own), adding(makeGroup(s.target.Name+"-strangers"))))
 	}
-	if !sharesWith(s.by, v1alpha1.Sharer{User: "mallory"}) {
+	if !sharesWith(s.attacker, v1alpha1.Sharer{User: "mallory"}) {
 		strangers = append(strangers, in("bind-unknown-user", "bind a role to a user who is not the tenant's", makeUser("mallory")))
 	}
 	all = append(all, attack.WithReason("the new subjects get the tenant's rights without the platform's consent", nil, strangers...)...)
@@ -95,7 +95,7 @@ func (s scene) buildBindingAttacks() []attack.Attack {
 		attack.NewCreate("bind-own-accounts", "bind a role to all service accounts of the namespace", attack.Nobody, binding("bind-own-accounts", makeGroup("system:serviceaccounts:"+s.own))),
 		attack.NewCreate("bind-own-account-as-user", "bind a role to a service account of the namespace, as a user", attack.Nobody, binding("bind-own-account-as-user", makeUser("system:serviceaccount:"+s.own+":default"))),
 	)
-	for _, sharer := range s.by.Allowances.ShareWith {
+	for _, sharer := range s.attacker.Allowances.ShareWith {
 		switch {
 		case sharer.Group != "":
 			all = append(all, attack.NewCreate("share-with-group-as-allowed", "bind a role to a group that the tenant may share with", attack.Nobody, binding("share-with-group", makeGroup(nameOrExample(sharer.Group)))))
@@ -160,7 +160,7 @@ func (s scene) buildIdentityAttacks() []attack.Attack {
 		return o
 	}
 	var all []attack.Attack
-	for _, identity := range s.by.Allowances.CloudIdentities {
+	for _, identity := range s.attacker.Allowances.CloudIdentities {
 		name, summary := "use-cloud-identity-as-allowed", "give a ServiceAccount an identity at a cloud that the tenant may use"
 		if beginning, ok := strings.CutSuffix(identity, "*"); ok {
 			name, summary, identity = "use-cloud-identity-among-allowed", "give a ServiceAccount one of the identities at a cloud that the tenant may use", beginning+"croft-verify"
@@ -168,7 +168,7 @@ func (s scene) buildIdentityAttacks() []attack.Attack {
 		all = append(all, attack.NewCreate(name, summary, attack.Nobody, annotated("use-cloud-identity", cloudIdentities[0], identity)))
 	}
 	all = slices.CompactFunc(all, func(a, b attack.Attack) bool { return a.Name == b.Name })
-	if slices.Contains(s.by.Allowances.CloudIdentities, "*") {
+	if slices.Contains(s.attacker.Allowances.CloudIdentities, "*") {
 		return all
 	}
 	by := attack.ByPolicy(AccountsPolicy, CloudIdentityRule)
@@ -206,13 +206,13 @@ func (s scene) buildTokenAttacks() []attack.Attack {
 		o.Annotations = map[string]string{corev1.ServiceAccountNameKey: "default"}
 		return o
 	}
-	longest := *s.by.Allowances.MaxTokenExpirationSeconds
+	longest := *s.attacker.Allowances.MaxTokenExpirationSeconds
 	all := []attack.Attack{
 		token("take-token-for-long", "ask for a token of a service account for longer than the tenant may", attack.ByPolicy(AccountsPolicy, TokenExpirationRule), longest+1),
 		token("take-a-token", "ask for a token of a service account", attack.Nobody, longest),
 		attack.NewCreate("write-bootstrap-token", "write a token with which nodes join the cluster", attack.ByPolicy(AccountsPolicy, BootstrapTokenRule), secret("write-bootstrap-token", bootstrapSecretType)),
 	}
-	if *s.by.Allowances.TokenSecrets {
+	if *s.attacker.Allowances.TokenSecrets {
 		all = append(all, attack.NewCreate("keep-token-as-allowed", "have a token of a service account written into a Secret, as the tenant may", attack.Nobody, secret("keep-token", tokenSecretType)))
 	} else {
 		all = append(all, attack.NewCreate("keep-token-for-ever", "have a token of a service account that never expires written into a Secret", attack.ByPolicy(AccountsPolicy, TokenSecretRule), secret("keep-token-for-ever", tokenSecretType)))

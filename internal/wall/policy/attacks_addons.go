@@ -125,7 +125,7 @@ func (s scene) buildURLAnnotationAttacks() []attack.Attack {
 		annotationAttack{"call-other-by-mirror", "have the ingress controller mirror requests to another tenant's Service", URLsRule, nginx + "mirror-target", "http://web." + s.other + ".svc:80/"},
 		annotationAttack{"call-other-by-haproxy", "have HAProxy call another tenant's Service", URLsRule, "haproxy-ingress.github.io/auth-url", "http://web." + s.other + ".svc:80/"},
 	)
-	if slices.Contains(s.by.Allowances.Annotations, nginx+"auth-url="+outsideURL) {
+	if slices.Contains(s.attacker.Allowances.Annotations, nginx+"auth-url="+outsideURL) {
 		all = append(all, s.makeAnnotationMirrors([4]string{"sign-in-by-another-host-as-allowed", "have ingress-nginx ask a host outside which requests to allow, as the tenant may", nginx + "auth-url", outsideURL})...)
 	} else {
 		all = append(all, s.makeAnnotationAttacks("a name outside of the cluster may resolve to any address", nil, call("sign-in-by-another-host", "a host outside that was not granted", outsideURL))...)
@@ -255,7 +255,7 @@ func (s scene) buildWithheldAnnotationAttacks() []attack.Attack {
 		withheld("certify-organization", "ask for a certificate of Kubernetes' administrators", "cert-manager.io/subject-organizations", "system:masters"),
 	)
 	all = append(all, more...)
-	if slices.Contains(s.by.Allowances.Annotations, grantedCertificate) {
+	if slices.Contains(s.attacker.Allowances.Annotations, grantedCertificate) {
 		return append(all, s.makeAnnotationMirrors([4]string{"use-certificate-as-allowed", "use a certificate of the account, as the tenant may", grantedCertificate, aws})...)
 	}
 	all = append(all, s.makeAnnotationMirrors(
@@ -399,7 +399,7 @@ func (s scene) buildPodAnnotationAttacks() []attack.Attack {
 	refused("open-sandbox", "have gVisor open its sandbox", "dev.gvisor.flag.directfs", "true")
 	refused("hold-backups", "have Velero wait for a hook for a day", "pre.hook.backup.velero.io/timeout", "24h")
 	refused("read-node-by-filebeat", "have Filebeat read files of the node", "co.elastic.logs/raw", `[{"type":"log","paths":["/var/log/*"]}]`)
-	if !slices.Contains(s.by.Allowances.Annotations, "ad.datadoghq.com/") {
+	if !slices.Contains(s.attacker.Allowances.Annotations, "ad.datadoghq.com/") {
 		refused("read-journal-by-datadog", "have Datadog's agent read the node's journal", "ad.datadoghq.com/app.logs", `[{"type":"journald","source":"multi_line"}]`)
 		refused("read-node-by-datadog", "have Datadog's agent read files of the node", "ad.datadoghq.com/app.logs", `[{"source":"app","path":"/var/log/pods/*/*/*.log"}]`)
 		refused("check-anything-by-datadog-of-old", "have Datadog's agent call any address by an older annotation", "service-discovery.datadoghq.com/app.instances", `[{"url":"http://169.254.169.254/"}]`)
@@ -419,7 +419,7 @@ func (s scene) buildPodAnnotationAttacks() []attack.Attack {
 	})
 	inTemplate("attach-other-network-in-template", "attach the pods of a Deployment to another tenant's network", PodAnnotationsRule, func(t *corev1.PodTemplateSpec) { t.Annotations = annotate(networks, s.other+"/net1") })
 	const safe = "cluster-autoscaler.kubernetes.io/safe-to-evict"
-	if *s.by.Allowances.DoNotDisrupt {
+	if *s.attacker.Allowances.DoNotDisrupt {
 		may("hold-node-by-autoscaler-as-allowed", "keep a node from being scaled down, as the tenant may", safe, "false")
 	} else {
 		by("hold-node-by-autoscaler", "keep a node from being scaled down", DoNotDisruptRule, safe, "false")
@@ -483,7 +483,7 @@ func (s scene) buildUnknownAnnotationAttacks() []attack.Attack {
 	secret := &corev1.Secret{TypeMeta: makeCoreMeta("Secret"), ObjectMeta: s.makeMeta("carry-unknown-later")}
 	later := func(o *corev1.Secret) { o.Annotations = map[string]string{unknownAnnotation: "now"} }
 	var all []attack.Attack
-	switch s.by.Allowances.UnknownAnnotations {
+	switch s.attacker.Allowances.UnknownAnnotations {
 	case v1alpha1.UnknownDeny:
 		all = append(all,
 			attack.NewCreate("carry-unknown-annotation", "have an unknown annotation", attack.ByPolicy(AnnotationsPolicy, UnknownAnnotationsRule), ingress("carry-unknown")),
@@ -511,11 +511,11 @@ func (s scene) buildUnknownAnnotationAttacks() []attack.Attack {
 	case v1alpha1.UnknownAllow:
 		// No policy warns.
 	}
-	if s.by.Allowances.UnknownAnnotations != v1alpha1.UnknownDeny {
+	if s.attacker.Allowances.UnknownAnnotations != v1alpha1.UnknownDeny {
 		carried := attack.NewCreate("carry-unknown-annotation-as-allowed", "have an unknown annotation, as the tenant may", attack.Nobody, ingress("carry-as-allowed"))
 		onPod := attack.NewCreate("carry-unknown-annotation-as-pod-as-allowed", "have an unknown annotation on a pod, as the tenant may", attack.Nobody, pod("carry-unknown"))
-		carried.Warned = s.by.Allowances.UnknownAnnotations == v1alpha1.UnknownWarn
-		onPod.Warned = carried.Warned
+		carried.ExpectsWarning = s.attacker.Allowances.UnknownAnnotations == v1alpha1.UnknownWarn
+		onPod.ExpectsWarning = carried.ExpectsWarning
 		all = append(all, carried, onPod)
 	}
 	if s.host != "" {

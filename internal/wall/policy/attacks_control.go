@@ -130,7 +130,7 @@ func (s scene) buildShareAttacks() []attack.Attack {
 	})
 	idle := attack.NewCreate("run-without-requests", "run a container without CPU and memory, which gets the defaults of the LimitRange", attack.Nobody,
 		s.makePod("run-without-requests", func(p *corev1.Pod) { p.Spec.Containers[0].Resources = corev1.ResourceRequirements{} }))
-	given := s.by.Limits.DefaultRequest
+	given := s.attacker.Limits.DefaultRequest
 	idle.Outcome = attack.ExpectType(func(p *corev1.Pod) error {
 		for name := range given {
 			if _, ok := p.Spec.Containers[0].Resources.Requests[name]; !ok {
@@ -140,7 +140,7 @@ func (s scene) buildShareAttacks() []attack.Attack {
 		return nil
 	})
 	all = append(all, open, idle)
-	_, cpu := s.by.Quota[corev1.ResourceRequestsCPU]
+	_, cpu := s.attacker.Quota[corev1.ResourceRequestsCPU]
 	if cpu {
 		all = append(all, attack.NewCreate("exceed-quota", "ask for more CPU than the quota", attack.ByQuota, s.makePod("exceed-quota", func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1M")
@@ -150,7 +150,7 @@ func (s scene) buildShareAttacks() []attack.Attack {
 	lease := &coordinationv1.Lease{
 		TypeMeta: metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"}, ObjectMeta: s.makeMeta("lease"),
 	}
-	if leases, ok := s.by.Quota[LeaseCount]; ok && leases.IsZero() {
+	if leases, ok := s.attacker.Quota[LeaseCount]; ok && leases.IsZero() {
 		all = append(all, attack.NewCreate("exceed-object-count", "write more objects of a kind than the quota, and fill the control plane", attack.ByQuota, lease))
 	} else {
 		all = append(all, attack.NewCreate("hold-a-lease", "hold a Lease, as for the election of a leader", attack.Nobody, lease))

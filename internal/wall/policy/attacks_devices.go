@@ -23,7 +23,7 @@ func (s scene) buildDeviceAttacks() []attack.Attack {
 
 // findDeviceClass returns a class that the tenant may request, or "".
 func (s scene) findDeviceClass() string {
-	switch classes := s.by.Allowances.DeviceClasses; {
+	switch classes := s.attacker.Allowances.DeviceClasses; {
 	case len(classes) == 0:
 		return ""
 	case classes[0] == "*":
@@ -84,7 +84,7 @@ func (s scene) buildDeviceClaimAttacks() []attack.Attack {
 	as := func(admin *resourcev1.ExactDeviceRequest) { admin.AdminAccess = ptr.To(true) }
 	all := attack.WithReason("admin access reaches devices that others use", []string{"https://github.com/kubernetes/enhancements/issues/5018"},
 		attack.NewCreate("claim-device-as-admin", "claim devices that others use, as an administrator", attack.ByAdminAccess, s.makeResourceClaim("claim-device-as-admin", requestExactly("gpu", other, 1, as))))
-	if !slices.Contains(s.by.Allowances.DeviceClasses, "*") {
+	if !slices.Contains(s.attacker.Allowances.DeviceClasses, "*") {
 		creating := func(name, summary string, o client.Object) attack.Attack {
 			return attack.NewCreate(name, summary, byClass, o)
 		}
@@ -177,7 +177,7 @@ func (s scene) buildDevicePodAttacks() []attack.Attack {
 		attack.NewCreate("use-many-claims-in-template", "use more claims of devices than a pod may, by a Deployment", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, DeviceClaimsRule), template("use-many-claims", many)),
 		attack.NewCreate("use-some-claims", "use as many claims of devices as a pod may", attack.Nobody, pod("use-some-claims", func(p *corev1.PodSpec) { p.ResourceClaims = claims(maxDeviceClaims) })),
 	}
-	if !slices.Contains(s.by.Allowances.DeviceClasses, "*") {
+	if !slices.Contains(s.attacker.Allowances.DeviceClasses, "*") {
 		all = append(all,
 			attack.NewCreate("run-with-other-device", "ask for a device of a class that is not the tenant's by a container's resources", byPods(DeviceClassRule), pod("run-with-other-device", device("other.example.com", container))),
 			attack.NewCreate("init-with-other-device", "ask for a device of a class that is not the tenant's by an init container's resources", byPods(DeviceClassRule), pod("init-with-other-device", device("other.example.com", initial))),

@@ -49,7 +49,7 @@ func (s scene) buildServiceAttacks() []attack.Attack {
 		name string
 	}{{corev1.ServiceTypeNodePort, "node-port"}, {corev1.ServiceTypeLoadBalancer, "load-balancer"}, {corev1.ServiceTypeExternalName, "external-name"}} {
 		summary := "write a Service of type " + string(t.of)
-		if slices.Contains(s.by.Allowances.ServiceTypes, t.of) {
+		if slices.Contains(s.attacker.Allowances.ServiceTypes, t.of) {
 			all = append(all, attack.NewCreate("write-"+t.name+"-as-allowed", summary+", which the tenant may", attack.Nobody, service("write-"+t.name, as(t.of))))
 			continue
 		}
@@ -58,7 +58,7 @@ func (s scene) buildServiceAttacks() []attack.Attack {
 			attack.NewCreate("open-"+t.name, summary, by, service("open-"+t.name, as(t.of))),
 			attack.NewUpdate("turn-into-"+t.name, "turn a Service into one of type "+string(t.of), by, service("turn-into-"+t.name), as(t.of)))
 	}
-	if slices.Contains(s.by.Allowances.ServiceTypes, corev1.ServiceTypeExternalName) {
+	if slices.Contains(s.attacker.Allowances.ServiceTypes, corev1.ServiceTypeExternalName) {
 		by := attack.ByPolicy(ServicesPolicy, ExternalNameRule)
 		alias := func(name, summary, target string) {
 			all = append(all, attack.NewCreate(name, summary, by, service(name, as(corev1.ServiceTypeExternalName), func(svc *corev1.Service) { svc.Spec.ExternalName = target })))
@@ -75,7 +75,7 @@ func (s scene) buildServiceAttacks() []attack.Attack {
 		attack.NewUpdate("claim-external-ip-later", "claim an address by spec.externalIPs of an existing Service", byIPs, service("claim-external-ip-later"), ips),
 	)...)
 	chosen := func(svc *corev1.Service) { svc.Spec.ClusterIP = attack.FreeClusterIP }
-	if slices.Contains(s.by.Allowances.ClusterIPs, "*") {
+	if slices.Contains(s.attacker.Allowances.ClusterIPs, "*") {
 		all = append(all, attack.NewCreate("choose-cluster-ip-as-allowed", "choose the address of a Service, as the tenant may", attack.Nobody, service("choose-cluster-ip", chosen)))
 	} else {
 		byClusterIP := attack.ByPolicy(ServicesPolicy, ClusterIPRule)
@@ -115,8 +115,8 @@ func (s scene) makeIngress(name string, edits ...func(*networkingv1.Ingress)) *n
 			HTTP: &networkingv1.HTTPIngressRuleValue{Paths: []networkingv1.HTTPIngressPath{{Path: "/", PathType: ptr.To(networkingv1.PathTypePrefix), Backend: backend}}},
 		}}}},
 	}
-	if len(s.by.Allowances.IngressClasses) > 0 && s.by.Allowances.IngressClasses[0] != "*" {
-		i.Spec.IngressClassName = &s.by.Allowances.IngressClasses[0]
+	if len(s.attacker.Allowances.IngressClasses) > 0 && s.attacker.Allowances.IngressClasses[0] != "*" {
+		i.Spec.IngressClassName = &s.attacker.Allowances.IngressClasses[0]
 	}
 	for _, edit := range edits {
 		edit(i)
@@ -161,7 +161,7 @@ func (s scene) buildIngressAttacks() []attack.Attack {
 	refused("serve-only-the-rest", "serve every host without a rule, by a default backend and no rules", DefaultBackendRule, func(i *networkingv1.Ingress) {
 		i.Spec.DefaultBackend, i.Spec.Rules = &backend, nil
 	})
-	if !slices.Contains(s.by.Allowances.IngressClasses, "*") {
+	if !slices.Contains(s.attacker.Allowances.IngressClasses, "*") {
 		refused("choose-ingress-class", "choose a controller that is not the tenant's", ClassRule, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = ptr.To("internal") })
 		refused("choose-no-ingress-class", "name no class of a controller", ClassRule, func(i *networkingv1.Ingress) { i.Spec.IngressClassName = nil })
 		refused("choose-ingress-class-by-annotation", "choose a controller that is not the tenant's by the older annotation", ClassRule, func(i *networkingv1.Ingress) {

@@ -10,7 +10,7 @@ import (
 
 // buildEscapeAttacks are attacks from the pod on its node, which Pod Security stops.
 func (s scene) buildEscapeAttacks() []attack.Attack {
-	if s.by.PodSecurity == v1alpha1.PodSecurityPrivileged {
+	if s.attacker.PodSecurity == v1alpha1.PodSecurityPrivileged {
 		return nil // such a tenant may access its nodes
 	}
 	container := func(edit func(*corev1.SecurityContext)) func(*corev1.Pod) {
@@ -64,7 +64,7 @@ func (s scene) buildEscapeAttacks() []attack.Attack {
 				t.Spec.Containers[0].SecurityContext.Privileged, t.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = ptr.To(true), nil
 			})),
 	}
-	if s.by.PodSecurity == v1alpha1.PodSecurityRestricted {
+	if s.attacker.PodSecurity == v1alpha1.PodSecurityRestricted {
 		all = append(all,
 			escape("run-as-root", "run as root", func(p *corev1.Pod) {
 				p.Spec.SecurityContext.RunAsNonRoot, p.Spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)

@@ -126,17 +126,17 @@ func (s scene) buildFluxBoundsAttacks(kustomization func(string, func(map[string
 	refused("Bucket", "metadata-for-files", map[string]any{"bucketName": "latest", "endpoint": "169.254.169.254:80", "insecure": true}, "169.254.169.254:80")
 	refused("Bucket", "metadata-for-tokens", map[string]any{"bucketName": "latest", "endpoint": "minio.example.com", "provider": "generic",
 		"sts": map[string]any{"provider": "ldap", "endpoint": "http://169.254.169.254/"}}, "http://169.254.169.254/")
-	if !slices.Contains(s.by.Allowances.SourceHosts, "*") {
+	if !slices.Contains(s.attacker.Allowances.SourceHosts, "*") {
 		refused("GitRepository", "any-host", map[string]any{"url": "https://git.croft-verify.example/repo"}, "a host that is not the tenant's")
 	}
-	if !slices.Contains(s.by.Allowances.SourceHosts, "*") {
-		for _, h := range s.by.Allowances.SourceHosts[:min(4, len(s.by.Allowances.SourceHosts))] {
+	if !slices.Contains(s.attacker.Allowances.SourceHosts, "*") {
+		for _, h := range s.attacker.Allowances.SourceHosts[:min(4, len(s.attacker.Allowances.SourceHosts))] {
 			h = strings.Replace(h, "*", "git", 1)
 			sources = append(sources, attack.NewCreate("fetch-from-named-"+strings.NewReplacer(".", "-", ":", "-").Replace(h), "have Flux fetch from a host that the tenant is allowed", attack.Nobody,
 				fetch("GitRepository", "fetch-from-named-host", map[string]any{"url": "https://" + h + "/own/app"})))
 		}
 	}
-	if slices.Contains(s.by.Allowances.SourceHosts, "*") {
+	if slices.Contains(s.attacker.Allowances.SourceHosts, "*") {
 		sources = append(sources, attack.NewCreate("fetch-from-a-company", "have Flux fetch from a host of one's company, and by another port", attack.Nobody,
 			fetch("GitRepository", "fetch-from-a-company", map[string]any{"url": "https://Git-1.internal.example.co.uk:8443/own/app.git"})))
 	}
@@ -168,7 +168,7 @@ func (s scene) buildFluxBoundsAttacks(kustomization func(string, func(map[string
 
 // findSourceHost returns a host that the tenant's sources may be on.
 func (s scene) findSourceHost() string {
-	for _, h := range s.by.Allowances.SourceHosts {
+	for _, h := range s.attacker.Allowances.SourceHosts {
 		if below, ok := strings.CutPrefix(h, "*."); ok {
 			return "git." + below
 		}

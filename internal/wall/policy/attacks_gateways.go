@@ -59,7 +59,7 @@ func (s scene) buildGatewayAttacks() []attack.Attack {
 		announced := listener("announce-gateway", s.host)
 		announced.SetAnnotations(map[string]string{externalDNS: s.otherHost})
 		all = append(all, attack.NewCreate("announce-other-host-by-gateway", "have external-dns point another tenant's host at a Gateway", attack.ByPolicy(AnnotationsPolicy, AnnotatedHostsRule), announced))
-		if !slices.Contains(s.by.Allowances.GatewayClasses, "*") {
+		if !slices.Contains(s.attacker.Allowances.GatewayClasses, "*") {
 			refused("choose-gateway-class", "choose a Gateway class that is not the tenant's", ClassRule, listener("choose-gateway-class", s.host, func(u *unstructured.Unstructured) {
 				setField(u, "internal", "spec", "gatewayClassName")
 			}))
@@ -99,8 +99,8 @@ func (s scene) makeRoute(kind, name string, hosts ...string) *unstructured.Unstr
 // makeGateway returns a Gateway with a listener for a host.
 func (s scene) makeGateway(name, host string, edits ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	class := "croft-verify"
-	if len(s.by.Allowances.GatewayClasses) > 0 && s.by.Allowances.GatewayClasses[0] != "*" {
-		class = s.by.Allowances.GatewayClasses[0]
+	if len(s.attacker.Allowances.GatewayClasses) > 0 && s.attacker.Allowances.GatewayClasses[0] != "*" {
+		class = s.attacker.Allowances.GatewayClasses[0]
 	}
 	one := map[string]any{"name": "http", "port": int64(80), "protocol": "HTTP"}
 	if host != "" {

@@ -25,7 +25,7 @@ const clusterIssuer = "ClusterIssuer/"
 
 // findIssuer returns the name of a ClusterIssuer that the tenant may use.
 func (s scene) findIssuer() string {
-	for _, i := range s.by.Allowances.Issuers {
+	for _, i := range s.attacker.Allowances.Issuers {
 		if name, ok := strings.CutPrefix(i, clusterIssuer); ok && name != "*" {
 			return name
 		}
@@ -102,7 +102,7 @@ func (s scene) buildIssuerRequestAttacks() []attack.Attack {
 	refused(SecretTemplateRule, "certify-and-register-cluster", "have cert-manager label a Secret so that Argo CD takes it for a cluster", with("secretTemplate", map[string]any{
 		"labels": map[string]any{"argocd.argoproj.io/secret-type": "cluster"}}))
 	all = attack.WithReason("clients that trust the platform's issuer trust the names in the certificate", nil, all...)
-	issuers := s.by.Allowances.Issuers
+	issuers := s.attacker.Allowances.Issuers
 	if !slices.Contains(issuers, "*") {
 		refused(IssuerRule, "choose-external-issuer", "ask an issuer of another API group", with("issuerRef", map[string]any{"name": "internal", "kind": "ClusterIssuer", "group": "awspca.cert-manager.io"}))
 		if !slices.Contains(issuers, clusterIssuer+"*") {
@@ -142,7 +142,7 @@ func (s scene) buildIssuerAttacks() []attack.Attack {
 		return map[string]any{"dns01": map[string]any{provider: spec}}
 	}
 	var all []attack.Attack
-	may := func(kind string) bool { return slices.Contains(s.by.Allowances.IssuerTypes, kind) }
+	may := func(kind string) bool { return slices.Contains(s.attacker.Allowances.IssuerTypes, kind) }
 	refused := func(rule, name, summary string, spec map[string]any) {
 		all = append(all, attack.NewCreate(name, summary, attack.ByPolicy(IssuersPolicy, rule), issuer(name, spec)))
 	}
@@ -179,7 +179,7 @@ func (s scene) buildIssuerAttacks() []attack.Attack {
 	if may("acme") {
 		refused(IssuerURLsRule, "send-cert-manager-to-acme", "have cert-manager take orders from an ACME server in the cluster", acme("https://acme."+s.other+".svc.cluster.local/directory", http01))
 		by := map[string]any{"ingressClassName": "nginx"} // creates a Service of type NodePort by default
-		if slices.Contains(s.by.Allowances.ServiceTypes, "NodePort") {
+		if slices.Contains(s.attacker.Allowances.ServiceTypes, "NodePort") {
 			by["serviceType"] = "Headless" // a type that is granted to no tenant
 		}
 		refused(SolverServicesRule, "solve-by-service", "have cert-manager create a Service of a type that the tenant may not have", acme(letsencrypt, map[string]any{"http01": map[string]any{"ingress": by}}))

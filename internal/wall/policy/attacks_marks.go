@@ -70,7 +70,7 @@ func (s scene) buildMarkAttacks() []attack.Attack {
 		o.SetLabels(map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
 		return o
 	}
-	own := buildTenantRules(s.platform, s.by, s.own)
+	own := buildTenantRules(s.platform, s.attacker, s.own)
 	all = append(all,
 		attack.GrantToEveryone(attack.NewDelete("delete-limits-when-permitted", "delete the LimitRange", byPolicy, limits), makePolicyRule("", "limitranges", "delete")),
 		attack.GrantToEveryone(attack.NewCreate("forge-mark-on-limits-when-permitted", "put croft's mark on a LimitRange of one's own", byPolicy,
@@ -85,7 +85,7 @@ func (s scene) buildMarkAttacks() []attack.Attack {
 		}))),
 	)
 	all = append(all, s.buildSourceMarkAttacks()...)
-	if len(s.by.Quota) > 0 {
+	if len(s.attacker.Quota) > 0 {
 		all = append(all,
 			attack.NewDelete("delete-quota", "delete the ResourceQuota", attack.ByRBAC, quota),
 			attack.GrantToEveryone(withoutSetup(attack.NewUpdate("edit-quota-when-permitted", "edit the ResourceQuota", byPolicy, quota, raise)), makePolicyRule("", "resourcequotas", "get", "update")))
@@ -214,18 +214,18 @@ func (s scene) buildNamespaceAttacks() []attack.Attack {
 	finalize.Request.Subresource = "finalize"
 	free := &corev1.Namespace{TypeMeta: makeCoreMeta("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-free"}}
 	seize := attack.GrantToEveryone(attack.NewUpdate("seize-namespace-when-permitted", "take a namespace without a tenant by labelling it", byMarks, free,
-		func(n *corev1.Namespace) { n.Labels[v1alpha1.TenantLabel] = s.by.Name }), update)
+		func(n *corev1.Namespace) { n.Labels[v1alpha1.TenantLabel] = s.attacker.Name }), update)
 	seize.References = []string{"CVE-2024-39690", "CVE-2025-55205"}
 	// The namespace must be created before its objects.
 	slices.SortStableFunc(seize.Setup, func(a, b client.Object) int { return rankObject(a) - rankObject(b) })
 	// The tenant's members need permission in the whole cluster: a Namespace is
 	// cluster-scoped.
-	made := &corev1.Namespace{TypeMeta: makeCoreMeta("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-made", Labels: map[string]string{v1alpha1.TenantLabel: s.on.Name}}}
+	made := &corev1.Namespace{TypeMeta: makeCoreMeta("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-made", Labels: map[string]string{v1alpha1.TenantLabel: s.target.Name}}}
 	make := attack.NewCreate("make-namespace-of-other-when-permitted", "create a namespace with another tenant's label, after receiving the right by mistake", byMarks, made)
-	maker := metav1.ObjectMeta{Name: s.by.Name + "-makes-namespaces"}
+	maker := metav1.ObjectMeta{Name: s.attacker.Name + "-makes-namespaces"}
 	make.Setup = []client.Object{
 		&rbacv1.ClusterRole{TypeMeta: makeRBACMeta("ClusterRole"), ObjectMeta: maker, Rules: []rbacv1.PolicyRule{makePolicyRule("", "namespaces", "create")}},
-		&rbacv1.ClusterRoleBinding{TypeMeta: makeRBACMeta("ClusterRoleBinding"), ObjectMeta: maker, Subjects: []rbacv1.Subject{findMember(s.by)},
+		&rbacv1.ClusterRoleBinding{TypeMeta: makeRBACMeta("ClusterRoleBinding"), ObjectMeta: maker, Subjects: []rbacv1.Subject{findMember(s.attacker)},
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: maker.Name}},
 	}
 	relabelled := &corev1.Namespace{TypeMeta: makeCoreMeta("Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.own + "-relabelled"}}
@@ -244,13 +244,13 @@ func (s scene) buildNamespaceAttacks() []attack.Attack {
 		}),
 		permitted("annotate-in-place-of-label", "write the tenant label as an annotation, and remove it", func(n *corev1.Namespace) {
 			leave(n)
-			n.Annotations[v1alpha1.TenantLabel] = s.by.Name
+			n.Annotations[v1alpha1.TenantLabel] = s.attacker.Name
 		}),
 		permitted("weaken-pod-security", "label the namespace with a weaker Pod Security level", weaken),
 		leaveOwn,
-		permitted("become-other-tenant", "label the namespace as another tenant's", func(n *corev1.Namespace) { n.Labels[v1alpha1.TenantLabel] = s.on.Name }),
+		permitted("become-other-tenant", "label the namespace as another tenant's", func(n *corev1.Namespace) { n.Labels[v1alpha1.TenantLabel] = s.target.Name }),
 		permitted("ask-for-adoption", "annotate the namespace for adoption by another tenant", func(n *corev1.Namespace) {
-			n.Annotations = map[string]string{v1alpha1.AdoptAnnotation: s.on.Name}
+			n.Annotations = map[string]string{v1alpha1.AdoptAnnotation: s.target.Name}
 		}),
 		permitted("get-admin-access-to-devices", "label the namespace for administrators' access to devices", func(n *corev1.Namespace) {
 			n.Labels["resource.kubernetes.io/admin-access"] = "true"

@@ -20,7 +20,7 @@ const podSecurityStandards = "https://kubernetes.io/docs/concepts/security/pod-s
 
 // buildPodAttacks are pods with forbidden fields, apart from placement.
 func (s scene) buildPodAttacks() []attack.Attack {
-	may, asking := s.by.Allowances, &podAttacks{scene: s}
+	may, asking := s.attacker.Allowances, &podAttacks{scene: s}
 	if !slices.Contains(may.Registries, "*") {
 		asking.addImageAttacks()
 	}
@@ -64,7 +64,7 @@ func (s *podAttacks) addImageAttacks() {
 		return func(p *corev1.Pod) { p.Spec.Containers[0].Image = ref }
 	}
 	s.addRefused("pull-from-other-registry", "run an image from a registry that is not the tenant's", RegistryRule, image("registry.example.com/other/app:1"))
-	s.addRefused("pull-from-other-path", "run an image from a path of the registry that is not the tenant's", RegistryRule, image(s.by.Allowances.Registries[0]+"-other/app:1"))
+	s.addRefused("pull-from-other-path", "run an image from a path of the registry that is not the tenant's", RegistryRule, image(s.attacker.Allowances.Registries[0]+"-other/app:1"))
 	s.addRefused("pull-from-shouting-registry", "run an image from a registry whose name has no dot, but capitals", RegistryRule, image("REGISTRY/other/app:1"))
 	s.addRefused("pull-init-from-other-registry", "run an image from another registry as an init container", RegistryRule, func(p *corev1.Pod) {
 		p.Spec.InitContainers = []corev1.Container{*p.Spec.Containers[0].DeepCopy()}
@@ -90,7 +90,7 @@ func (s *podAttacks) addImageAttacks() {
 func (s *podAttacks) addCachedImageAttacks() {
 	pulled := func(name, summary string, a attack.Attack, containers func(*corev1.Pod) []corev1.PullPolicy) attack.Attack {
 		a.Name, a.Summary, a.Kind = name, summary, attack.Breach
-		if s.platform.Placement == v1alpha1.PlacementGatekeeper && len(s.by.Allowances.ImagePullPolicies) > 1 {
+		if s.platform.Placement == v1alpha1.PlacementGatekeeper && len(s.attacker.Allowances.ImagePullPolicies) > 1 {
 			// Gatekeeper cannot choose among several pull policies, so only the validation
 			// applies.
 			a.StoppedBy = attack.ByPolicy(admissionpolicy.PodsPolicy, PullPolicyRule)
@@ -99,7 +99,7 @@ func (s *podAttacks) addCachedImageAttacks() {
 		a.StoppedBy = attack.ByEngine(s.platform.Placement, admissionpolicy.PodsPolicy)
 		a.Outcome = attack.ExpectType(func(p *corev1.Pod) error {
 			for _, policy := range containers(p) {
-				if !slices.Contains(s.by.Allowances.ImagePullPolicies, policy) {
+				if !slices.Contains(s.attacker.Allowances.ImagePullPolicies, policy) {
 					return fmt.Errorf("a container has imagePullPolicy %s", policy)
 				}
 			}
@@ -123,7 +123,7 @@ func (s *podAttacks) addCachedImageAttacks() {
 	s.all = append(s.all, pulled("use-cached-image-as-volume", "mount an image that another tenant pulled to the node", attack.NewCreate("", "", attack.Nobody,
 		s.makePod("use-cached-image-as-volume", func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{
-				Reference: attack.ChooseImage(s.by.Allowances.Registries), PullPolicy: corev1.PullNever,
+				Reference: attack.ChooseImage(s.attacker.Allowances.Registries), PullPolicy: corev1.PullNever,
 			}}}}
 		})),
 		func(p *corev1.Pod) []corev1.PullPolicy {
@@ -152,19 +152,19 @@ func (s *podAttacks) addPriorityAttacks() {
 // addGracePeriodAttacks exceed the tenant's maximum.
 func (s *podAttacks) addGracePeriodAttacks() {
 	s.addRefused("end-never", "take longer to terminate than the tenant may", GracePeriodRule, func(p *corev1.Pod) {
-		p.Spec.TerminationGracePeriodSeconds = ptr.To(*s.by.Allowances.MaxTerminationGracePeriodSeconds + 1)
+		p.Spec.TerminationGracePeriodSeconds = ptr.To(*s.attacker.Allowances.MaxTerminationGracePeriodSeconds + 1)
 	})
 	s.addTemplateWarning("end-never-in-template", "take longer to terminate than the tenant may, by a Deployment", GracePeriodRule, func(t *corev1.PodTemplateSpec) {
-		t.Spec.TerminationGracePeriodSeconds = ptr.To(*s.by.Allowances.MaxTerminationGracePeriodSeconds + 1)
+		t.Spec.TerminationGracePeriodSeconds = ptr.To(*s.attacker.Allowances.MaxTerminationGracePeriodSeconds + 1)
 	})
 	s.addMirror("end-late", "take as long to terminate as the tenant may", func(p *corev1.Pod) {
-		p.Spec.TerminationGracePeriodSeconds = s.by.Allowances.MaxTerminationGracePeriodSeconds
+		p.Spec.TerminationGracePeriodSeconds = s.attacker.Allowances.MaxTerminationGracePeriodSeconds
 	})
 	slow := func(probe func(*corev1.Container, *corev1.Probe)) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
 			probe(&p.Spec.Containers[0], &corev1.Probe{
 				ProbeHandler:                  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(8080)}},
-				TerminationGracePeriodSeconds: ptr.To(*s.by.Allowances.MaxTerminationGracePeriodSeconds + 1),
+				TerminationGracePeriodSeconds: ptr.To(*s.attacker.Allowances.MaxTerminationGracePeriodSeconds + 1),
 			})
 		}
 	}
@@ -181,18 +181,18 @@ func (s *podAttacks) addGracePeriodAttacks() {
 	})
 	s.addMirror("end-late-by-probe", "take as long to terminate as the tenant may, once a liveness probe fails", func(p *corev1.Pod) {
 		slow(live)(p)
-		p.Spec.Containers[0].LivenessProbe.TerminationGracePeriodSeconds = s.by.Allowances.MaxTerminationGracePeriodSeconds
+		p.Spec.Containers[0].LivenessProbe.TerminationGracePeriodSeconds = s.attacker.Allowances.MaxTerminationGracePeriodSeconds
 	})
 }
 
 // addMarkAttacks are croft's labels.
 func (s *podAttacks) addMarkAttacks() {
-	marked := map[string]string{v1alpha1.TenantLabel: s.on.Name}
+	marked := map[string]string{v1alpha1.TenantLabel: s.target.Name}
 	s.addRefused("mark-pod", "label a pod as another tenant's, by a label of croft", PodMarksRule, func(p *corev1.Pod) { p.Labels = marked })
 	s.all = append(s.all, attack.NewUpdate("mark-pod-later", "label an existing pod as another tenant's, by a label of croft", attack.ByPolicy(admissionpolicy.PodsPolicy, PodMarksRule),
 		s.makePod("mark-pod-later"), func(p *corev1.Pod) { p.Labels = marked }))
 	s.addTemplateWarning("mark-pods-in-template", "label the pods of a Deployment as another tenant's, by a label of croft", PodMarksRule, func(t *corev1.PodTemplateSpec) {
-		t.Labels[v1alpha1.TenantLabel] = s.on.Name
+		t.Labels[v1alpha1.TenantLabel] = s.target.Name
 	})
 }
 
@@ -210,7 +210,7 @@ func (s *podAttacks) addInlineVolumeAttacks() {
 // addDisruptionAttacks keeps a node from being disrupted.
 func (s *podAttacks) addDisruptionAttacks() {
 	hold := map[string]string{"karpenter.sh/do-not-disrupt": "true"}
-	if *s.by.Allowances.DoNotDisrupt {
+	if *s.attacker.Allowances.DoNotDisrupt {
 		s.addMirror("hold-node-as-allowed", "keep a node from being disrupted, as the tenant may", func(p *corev1.Pod) { p.Annotations = hold })
 	} else {
 		s.addRefused("hold-node", "keep a node from ever being disrupted", DoNotDisruptRule, func(p *corev1.Pod) { p.Annotations = hold })
@@ -234,7 +234,7 @@ func (s *podAttacks) addHostnameAttacks() {
 
 // buildTerminationAttacks delay the end of pods, and so the removal of their nodes.
 func (s scene) buildTerminationAttacks() []attack.Attack {
-	late := *s.by.Allowances.MaxTerminationGracePeriodSeconds + 1
+	late := *s.attacker.Allowances.MaxTerminationGracePeriodSeconds + 1
 	// For a pod without a node, the API server ignores the grace period of the request.
 	slow := s.makePod("delete-never", func(p *corev1.Pod) {
 		p.Spec.SchedulingGates = nil

@@ -38,7 +38,7 @@ const (
 // buildSizeAttacks are objects that are so large that a quota on their number would not limit a tenant's
 // space.
 func (s scene) buildSizeAttacks() []attack.Attack {
-	data, releases, others := *s.by.Allowances.MaxObjectBytes, *s.by.Allowances.MaxHelmReleaseBytes, *s.by.Allowances.MaxOtherObjectBytes
+	data, releases, others := *s.attacker.Allowances.MaxObjectBytes, *s.attacker.Allowances.MaxHelmReleaseBytes, *s.attacker.Allowances.MaxOtherObjectBytes
 	long := func(bytes int64) string { return strings.Repeat("x", int(bytes)) }
 	config := func(name string, bytes int64) *corev1.ConfigMap {
 		return &corev1.ConfigMap{TypeMeta: makeCoreMeta("ConfigMap"), ObjectMeta: s.makeMeta(name), Data: map[string]string{"file": long(bytes)}}
@@ -143,16 +143,16 @@ func (s scene) buildLargeRequestAttacks(large func(client.Object, int64) client.
 		a := attack.NewCreate("fill-an-elevation", "request an elevation of more than 8 KiB, as a viewer", by, large(&v1alpha1.Elevation{
 			TypeMeta: makeCroftMeta("Elevation"), ObjectMeta: s.makeMeta("fill-an-elevation"),
 			Spec: v1alpha1.ElevationSpec{
-				RequestedBy: attack.FindMember(s.by.Access, v1alpha1.RoleViewer), Role: v1alpha1.ElevationOperator,
+				RequestedBy: attack.FindMember(s.attacker.Access, v1alpha1.RoleViewer), Role: v1alpha1.ElevationOperator,
 				Duration: metav1.Duration{Duration: 15 * time.Minute}, Reason: "croft verify", PublicKey: strings.Repeat("A", 43) + "=",
 			},
 		}, estate.MaxNoteBytes))
-		a.As = v1alpha1.RoleViewer
+		a.Role = v1alpha1.RoleViewer
 		all = append(all, a)
 	}
-	if others := *s.by.Allowances.MaxOtherObjectBytes; s.by.MayRequest > 0 && others < annotationsTake {
+	if others := *s.attacker.Allowances.MaxOtherObjectBytes; s.attacker.MayRequest > 0 && others < annotationsTake {
 		all = append(all, attack.NewCreate("fill-a-request", "ask for a namespace by a TenantNamespace of more than maxOtherObjectBytes", by, large(&v1alpha1.TenantNamespace{
-			TypeMeta: makeCroftMeta("TenantNamespace"), ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: s.by.Name + "-full"},
+			TypeMeta: makeCroftMeta("TenantNamespace"), ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: s.attacker.Name + "-full"},
 		}, others)))
 	}
 	return all

@@ -51,7 +51,7 @@ var inTree = []struct {
 
 // findStorageClass returns a class that the tenant may use.
 func (s scene) findStorageClass() string {
-	for _, name := range s.by.Allowances.StorageClasses {
+	for _, name := range s.attacker.Allowances.StorageClasses {
 		if name != "*" && name != "" {
 			return name
 		}
@@ -74,21 +74,21 @@ func (s scene) buildVolumeAttacks() []attack.Attack {
 	}
 	// The restricted level refuses these types, too, and is evaluated first.
 	by := attack.ByPolicy(admissionpolicy.PodsPolicy, VolumeTypesRule)
-	restricted := s.by.PodSecurity == v1alpha1.PodSecurityRestricted
+	restricted := s.attacker.PodSecurity == v1alpha1.PodSecurityRestricted
 	if restricted {
 		by = attack.ByPodSecurity
 	}
 	for _, v := range inTree {
 		name, kind := "mount-"+v.name, findVolumeType(v.source)
 		switch {
-		case !slices.Contains(s.by.Allowances.VolumeTypes, kind) && !slices.Contains(s.by.Allowances.VolumeTypes, "*"):
+		case !slices.Contains(s.attacker.Allowances.VolumeTypes, kind) && !slices.Contains(s.attacker.Allowances.VolumeTypes, "*"):
 			all = append(all, attack.NewCreate(name, "mount "+v.mounts, by, pod(name, mounting(v.source))))
 		case !restricted:
 			name += "-as-allowed"
 			all = append(all, attack.NewCreate(name, "mount "+v.mounts+", as the tenant may", attack.Nobody, pod(name, mounting(v.source))))
 		}
 	}
-	if !slices.Contains(s.by.Allowances.VolumeTypes, "*") && !slices.Contains(s.by.Allowances.VolumeTypes, "nfs") {
+	if !slices.Contains(s.attacker.Allowances.VolumeTypes, "*") && !slices.Contains(s.attacker.Allowances.VolumeTypes, "nfs") {
 		for _, o := range attack.NewPodControllers(s.own, "croft-mount-nfs", attack.NewTemplate(func(t *corev1.PodTemplateSpec) {
 			mounting(corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: "10.0.0.7", Path: "/"}})(&t.Spec)
 		})) {
@@ -111,7 +111,7 @@ func (s scene) buildVolumeAttacks() []attack.Attack {
 		{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{Path: "name", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}},
 		{EmptyDir: &corev1.EmptyDirVolumeSource{}},
 		{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}},
-		{Image: &corev1.ImageVolumeSource{Reference: attack.ChooseImage(s.by.Allowances.Registries), PullPolicy: corev1.PullAlways}},
+		{Image: &corev1.ImageVolumeSource{Reference: attack.ChooseImage(s.attacker.Allowances.Registries), PullPolicy: corev1.PullAlways}},
 		ephemeral(func(*corev1.PersistentVolumeClaimTemplate) {}),
 	}
 	all = append(all,
@@ -148,12 +148,12 @@ func (s scene) buildVolumeAttacks() []attack.Attack {
 			c.Resources.Requests = s.exceedVolumeSize()
 		}},
 	}
-	if !slices.Contains(s.by.Allowances.StorageClasses, "") {
+	if !slices.Contains(s.attacker.Allowances.StorageClasses, "") {
 		wishes = append(wishes, wish{"leftover-volume", "any volume without a claim, by the older annotation", func(m *metav1.ObjectMeta, _ *corev1.PersistentVolumeClaimSpec) {
 			m.Annotations = map[string]string{classAnnotation: ""}
 		}})
 	}
-	if !slices.Contains(s.by.Allowances.VolumeAttributesClasses, "*") {
+	if !slices.Contains(s.attacker.Allowances.VolumeAttributesClasses, "*") {
 		wishes = append(wishes, wish{"fast-volume", "a volume attributes class", func(_ *metav1.ObjectMeta, c *corev1.PersistentVolumeClaimSpec) {
 			c.VolumeAttributesClassName = ptr.To("io-of-another")
 		}})
@@ -193,7 +193,7 @@ func (s scene) makeClaimSpec() corev1.PersistentVolumeClaimSpec {
 
 // exceedVolumeSize returns more storage than a single claim may request.
 func (s scene) exceedVolumeSize() corev1.ResourceList {
-	size := s.by.Allowances.MaxVolumeSize.DeepCopy()
+	size := s.attacker.Allowances.MaxVolumeSize.DeepCopy()
 	size.Add(resource.MustParse("1Gi"))
 	return corev1.ResourceList{corev1.ResourceStorage: size}
 }
@@ -238,7 +238,7 @@ func (s scene) buildClaimAttacks() []attack.Attack {
 			annotated(classAnnotation, s.findStorageClass())(c)
 		})),
 		attack.NewCreate("claim-as-much-as-allowed", "claim as much storage at once as the tenant may", attack.Nobody, claim("claim-as-much-as-allowed", func(c *corev1.PersistentVolumeClaim) {
-			c.Spec.Resources.Requests[corev1.ResourceStorage] = *s.by.Allowances.MaxVolumeSize
+			c.Spec.Resources.Requests[corev1.ResourceStorage] = *s.attacker.Allowances.MaxVolumeSize
 		})),
 		attack.NewUpdate("label-a-claim", "label an existing claim", attack.Nobody, claim("label-a-claim"),
 			func(c *corev1.PersistentVolumeClaim) { c.Labels = map[string]string{"app": "postgres"} }),
@@ -246,19 +246,19 @@ func (s scene) buildClaimAttacks() []attack.Attack {
 	ofClass := func(name string) func(*corev1.PersistentVolumeClaim) {
 		return func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = ptr.To(name) }
 	}
-	if !slices.Contains(s.by.Allowances.StorageClasses, "") {
+	if !slices.Contains(s.attacker.Allowances.StorageClasses, "") {
 		all = append(all,
 			refused("claim-leftover-volume", "claim any volume without a claim, by the empty class", StorageClassRule, ofClass("")),
 			refused("claim-leftover-volume-by-annotation", "claim any volume without a claim, by the older annotation", StorageClassRule, annotated(classAnnotation, "")),
 			refusedLater("claim-leftover-volume-later", "claim any volume without a claim, by the older annotation on an existing claim", StorageClassRule, annotated(classAnnotation, "")),
 		)
 	}
-	if !slices.Contains(s.by.Allowances.StorageClasses, "*") {
+	if !slices.Contains(s.attacker.Allowances.StorageClasses, "*") {
 		all = append(all,
 			refused("claim-costly-class", "claim a volume of a class that is not the tenant's", StorageClassRule, ofClass("io2-block-express")),
 			refused("claim-costly-class-by-annotation", "claim a volume of a class that is not the tenant's, by the older annotation", StorageClassRule, annotated(classAnnotation, "io2-block-express")),
 		)
-		if !slices.Contains(s.by.Allowances.StorageClasses, "") {
+		if !slices.Contains(s.attacker.Allowances.StorageClasses, "") {
 			none := refused("claim-without-class", "claim a volume of no class, where the cluster's default class is not the tenant's", StorageClassRule,
 				func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = nil })
 			// In a real tenant, the default class may be allowed, so the attack runs on
@@ -267,7 +267,7 @@ func (s scene) buildClaimAttacks() []attack.Attack {
 			all = append(all, none)
 		}
 	}
-	if !slices.Contains(s.by.Allowances.VolumeAttributesClasses, "*") {
+	if !slices.Contains(s.attacker.Allowances.VolumeAttributesClasses, "*") {
 		all = append(all, refused("claim-faster-volume", "claim a volume of a volume attributes class that is not the tenant's", AttributesClassRule,
 			func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = ptr.To("io-of-another") }))
 	} else {

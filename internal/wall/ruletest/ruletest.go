@@ -184,9 +184,9 @@ func compareAnswer(t *testing.T, policy string, c Case, answer evaluator.Answer)
 	refused := false
 	for _, d := range answer.Denials {
 		switch {
-		case d.By == "PodSecurity" || slices.Contains(c.OtherRules, d.Rule):
-		case d.Rule != c.Rule || d.By != policy:
-			t.Errorf("%s of %s refuses it too: %s", d.Rule, d.By, d.Message)
+		case d.DeniedBy == "PodSecurity" || slices.Contains(c.OtherRules, d.Rule):
+		case d.Rule != c.Rule || d.DeniedBy != policy:
+			t.Errorf("%s of %s refuses it too: %s", d.Rule, d.DeniedBy, d.Message)
 		case !strings.Contains(d.Message, c.Message):
 			t.Errorf("refused, but says %q", d.Message)
 		default:

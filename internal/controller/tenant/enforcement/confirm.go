@@ -118,7 +118,7 @@ func compareVersion(answer error, namespace, expected string) error {
 	if !errors.As(answer, &status) || apierrors.IsUnauthorized(answer) {
 		return fmt.Errorf("does not answer (%w): %w", omitPorts(answer), errSilent)
 	}
-	if !attack.ByPolicy(install.RevisionPolicy, install.RevisionRule).Refuses(answer) {
+	if !attack.ByPolicy(install.RevisionPolicy, install.RevisionRule).IsRefusal(answer) {
 		return fmt.Errorf("does not report its version of namespace %s: %w", namespace, answer)
 	}
 	_, version, _ := strings.Cut(answer.Error(), admissionpolicy.RefusalPrefix(install.RevisionRule))

@@ -60,7 +60,7 @@ func explainUnrefused(ctx context.Context, c client.Client, platform *estate.Pla
 	switch {
 	case err == nil:
 		return "a dry-run pod that tolerates every taint was admitted: the check of the placement has not taken effect"
-	case !attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.TolerationsRule).Refuses(err):
+	case !attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.TolerationsRule).IsRefusal(err):
 		return fmt.Sprintf("a dry-run pod was refused for another reason than its placement: %v", err)
 	default:
 		return ""
@@ -77,7 +77,7 @@ func explainUnchecked(ctx context.Context, c client.Client, platform *estate.Pla
 	switch {
 	case err == nil:
 		return "a dry-run pod that requests another scheduler was admitted: the check of the placement has not taken effect"
-	case !attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.SchedulerRule).Refuses(err):
+	case !attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.SchedulerRule).IsRefusal(err):
 		return fmt.Sprintf("a dry-run pod was refused for another reason than its scheduler: %v", err)
 	default:
 		return ""
@@ -90,7 +90,7 @@ func (p *Probe) explainUnplaced(ctx context.Context, platform *estate.Platform, 
 	err := p.client.Create(ctx, pod, client.DryRunAll)
 	switch {
 	// Quota is checked last: a pod that it refuses has passed every policy.
-	case err != nil && attack.ByQuota.Refuses(err):
+	case err != nil && attack.ByQuota.IsRefusal(err):
 		return ""
 	case err != nil:
 		return fmt.Sprintf("a dry-run pod was refused: %v", err)
