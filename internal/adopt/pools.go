@@ -74,10 +74,10 @@ func comparePool(live, wanted *karpenterv1.NodePool) Pool {
 	effect := drift.Compare(drift.Pool{NodePool: live}, drift.Pool{NodePool: wanted}, nil)
 	drifts := len(effect.Fields) > 0
 	switch {
-	case drifts && !effect.Held:
+	case drifts && !effect.HeldByBudget:
 		pool.Replaces = true
 		pool.Is = `changes, and Karpenter REPLACES ITS NODES, so that their pods restart: write budgets: [{nodes: "10%"}, {nodes: "0", reasons: [Drifted]}] into the pool to keep them`
-	case effect.Gathers:
+	case effect.Consolidates:
 		pool.Replaces = true
 		pool.Is = "changes, and Karpenter GATHERS PODS ON FEWER NODES from now on (consolidation): write consolidation: WhenEmpty into the pool to leave them on their nodes"
 	case drifts:

@@ -136,9 +136,9 @@ func (a *Agent) RunPass(ctx context.Context) bool {
 		return true // its creation will be an event
 	}
 	before := readCondition(node)
-	after := a.configureLinks(node, before.Holds == corev1.ConditionTrue)
+	after := a.configureLinks(node, before.Status == corev1.ConditionTrue)
 	if after != before {
-		a.Log.Info("networks", "ready", string(after.Holds), "reason", after.Reason, "message", after.Message)
+		a.Log.Info("networks", "ready", string(after.Status), "reason", after.Reason, "message", after.Message)
 		data, err := buildPatch(before, after, time.Now())
 		if err == nil {
 			err = a.Writer.Status().Patch(ctx, node, client.RawPatch(types.StrategicMergePatchType, data))

@@ -16,7 +16,7 @@ import (
 
 // Condition is the content of a Node's condition NetworksReady.
 type Condition struct {
-	Holds           corev1.ConditionStatus
+	Status          corev1.ConditionStatus
 	Reason, Message string
 }
 
@@ -60,10 +60,10 @@ func readCondition(node *corev1.Node) Condition {
 // contains only this condition.
 func buildPatch(before, after Condition, now time.Time) ([]byte, error) {
 	condition := map[string]any{
-		"type": v1alpha1.ConditionNetworksReady, "status": after.Holds, "reason": after.Reason, "message": after.Message,
+		"type": v1alpha1.ConditionNetworksReady, "status": after.Status, "reason": after.Reason, "message": after.Message,
 		"lastHeartbeatTime": metav1.NewTime(now),
 	}
-	if before.Holds != after.Holds {
+	if before.Status != after.Status {
 		condition["lastTransitionTime"] = metav1.NewTime(now)
 	}
 	return json.Marshal(map[string]any{"status": map[string]any{"conditions": []any{condition}}})

@@ -44,7 +44,7 @@ func (a *Applier) Apply(ctx context.Context, objects ...client.Object) ([]Change
 	if err != nil {
 		return nil, err
 	}
-	r := run{Applier: a, closed: map[string]bool{}, unwalled: map[string]bool{}}
+	r := run{Applier: a, closedNamespaces: map[string]bool{}, failedTenants: map[string]bool{}}
 	changes := make([]Change, 0, len(objects))
 	var errs []error
 	for _, o := range objects {
@@ -61,25 +61,25 @@ func (a *Applier) Apply(ctx context.Context, objects ...client.Object) ([]Change
 // run is one pass over a list of objects.
 type run struct {
 	*Applier
-	// closed are the namespaces to which nothing can be written.
-	closed map[string]bool
-	// unwalled are the tenants with an object that could not be written.
-	unwalled map[string]bool
+	// closedNamespaces are the namespaces to which nothing can be written.
+	closedNamespaces map[string]bool
+	// failedTenants are the tenants with an object that could not be written.
+	failedTenants map[string]bool
 }
 
 func (r *run) applyNext(ctx context.Context, o client.Object) Change {
 	change := Change{Ref: RefOf(o)}
 	tenant := o.GetLabels()[v1alpha1.TenantLabel]
-	if r.closed[change.Namespace] || change.Kind == "RoleBinding" && r.unwalled[tenant] {
+	if r.closedNamespaces[change.Namespace] || change.Kind == "RoleBinding" && r.failedTenants[tenant] {
 		change.Action = Skipped
 		return change
 	}
 
 	var err error
 	if namespace, ok := o.(*corev1.Namespace); ok && tenant != "" {
-		change.Action, change.Undid, err = r.applyNamespace(ctx, namespace, tenant)
+		change.Action, change.RevertedManagers, err = r.applyNamespace(ctx, namespace, tenant)
 	} else {
-		change.Action, change.Undid, err = r.applyObject(ctx, o)
+		change.Action, change.RevertedManagers, err = r.applyObject(ctx, o)
 	}
 	if err == nil {
 		return change
@@ -87,14 +87,14 @@ func (r *run) applyNext(ctx context.Context, o client.Object) Change {
 
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		err = &NamespaceTerminatingError{Namespace: change.Namespace}
-		r.closed[change.Namespace] = true
+		r.closedNamespaces[change.Namespace] = true
 	}
 	if change.Kind == "Namespace" {
-		r.closed[change.Name] = true
+		r.closedNamespaces[change.Name] = true
 	}
 	// An unavailable namespace does not affect the walls of the tenant's other namespaces.
 	if !isUnavailable(err) {
-		r.unwalled[tenant] = true
+		r.failedTenants[tenant] = true
 	}
 	change.Action, change.Err = Failed, &ObjectError{Ref: change.Ref, Err: err}
 	return change

@@ -59,9 +59,9 @@ const (
 type Change struct {
 	Ref
 	Action Action
-	// Undid are the sorted names of the field managers, other than croft, whose fields were
+	// RevertedManagers are the sorted names of the field managers, other than croft, whose fields were
 	// removed or reset.
-	Undid []string
+	RevertedManagers []string
 	// Err is set if Action is Failed. It names the object.
 	Err error
 }

@@ -194,15 +194,15 @@ func valuePutBack(b *bench) {
 	b.apply(apply.Created, b.space(), b.deny())
 	b.patch(b.deny(), "kubectl-edit", `{"spec":{"policyTypes":["Egress"]}}`)
 	changes := b.apply(apply.Configured, b.deny())
-	if len(changes[0].Undid) != 1 || changes[0].Undid[0] != "kubectl-edit" {
-		b.Errorf("undid %v", changes[0].Undid)
+	if len(changes[0].RevertedManagers) != 1 || changes[0].RevertedManagers[0] != "kubectl-edit" {
+		b.Errorf("undid %v", changes[0].RevertedManagers)
 	}
 	b.settled(b.space(), b.deny())
 
 	b.patch(b.deny(), "curl", `{"metadata":{"labels":{"croft.dev/tenant":"other"}}}`)
 	changes = b.apply(apply.Configured, b.deny())
-	if len(changes[0].Undid) != 1 || changes[0].Undid[0] != "curl" {
-		b.Errorf("undid %v", changes[0].Undid)
+	if len(changes[0].RevertedManagers) != 1 || changes[0].RevertedManagers[0] != "curl" {
+		b.Errorf("undid %v", changes[0].RevertedManagers)
 	}
 	b.settled(b.space(), b.deny())
 }

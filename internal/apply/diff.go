@@ -66,7 +66,7 @@ func (a *Applier) diffObject(ctx context.Context, o client.Object) (Differences,
 		return nil, err
 	}
 	found, err := a.inspectObject(ctx, o, want)
-	if err != nil || found.stands {
+	if err != nil || found.upToDate {
 		return nil, err
 	}
 	if namespace, ok := found.live.(*corev1.Namespace); ok && o.GetLabels()[v1alpha1.TenantLabel] != "" {
@@ -94,7 +94,7 @@ func (a *Applier) diffObject(ctx context.Context, o client.Object) (Differences,
 	default:
 		return nil, err
 	}
-	if found.invaded {
+	if found.hasIntruders {
 		if err := removeForeign(after, found.live, want); err != nil {
 			return nil, err
 		}

@@ -22,12 +22,12 @@ import (
 type finding struct {
 	// live is nil if the object does not exist.
 	live client.Object
-	// stands reports whether no write is needed.
-	stands bool
-	// invaded reports whether other managers own fields that only croft may set.
-	invaded bool
-	// undone are the managers whose changes a write will undo.
-	undone []string
+	// upToDate reports whether no write is needed.
+	upToDate bool
+	// hasIntruders reports whether other managers own fields that only croft may set.
+	hasIntruders bool
+	// revertedManagers are the managers whose changes a write will undo.
+	revertedManagers []string
 }
 
 // applyObject applies one object.
@@ -40,10 +40,10 @@ func (a *Applier) applyObject(ctx context.Context, o client.Object) (Action, []s
 	if err != nil {
 		return Failed, nil, err
 	}
-	if found.stands {
+	if found.upToDate {
 		return Unchanged, nil, nil
 	}
-	if found.invaded {
+	if found.hasIntruders {
 		if err := a.takeOver(ctx, found.live); err != nil {
 			return Failed, nil, err
 		}
@@ -52,7 +52,7 @@ func (a *Applier) applyObject(ctx context.Context, o client.Object) (Action, []s
 		want = requireVersion(version, want)
 	}
 	action, err := a.writeObject(ctx, want, found.live)
-	return action, found.undone, err
+	return action, found.revertedManagers, err
 }
 
 // requireVersion makes a write fail with a conflict unless the object has this version. It is for
@@ -69,7 +69,7 @@ func requireVersion(version string, want tree) tree {
 // the API server, because the next write depends on it.
 func (a *Applier) inspectObject(ctx context.Context, o client.Object, want tree) (finding, error) {
 	found, err := a.compareObject(ctx, a.client, o, want)
-	if err != nil || found.stands || a.live == nil {
+	if err != nil || found.upToDate || a.live == nil {
 		return found, err
 	}
 	return a.compareObject(ctx, a.live, o, want)
@@ -89,13 +89,13 @@ func (a *Applier) compareObject(ctx context.Context, reader client.Reader, o cli
 		return finding{}, err
 	}
 	found := finding{
-		live:    live,
-		stands:  same && owned.ours != nil && len(owned.intruders) == 0 && !owned.hasAbandoned(want),
-		invaded: len(owned.intruders) > 0,
-		undone:  owned.intruders,
+		live:             live,
+		upToDate:         same && owned.ours != nil && len(owned.intruders) == 0 && !owned.hasAbandoned(want),
+		hasIntruders:     len(owned.intruders) > 0,
+		revertedManagers: owned.intruders,
 	}
 	if !same {
-		found.undone = slices.Compact(slices.Sorted(slices.Values(append(listRelabellers(live, want), owned.intruders...))))
+		found.revertedManagers = slices.Compact(slices.Sorted(slices.Values(append(listRelabellers(live, want), owned.intruders...))))
 	}
 	return found, nil
 }

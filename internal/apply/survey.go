@@ -33,8 +33,8 @@ const (
 type Surveyed struct {
 	Ref
 	State State
-	// By are the sorted names of the field managers, other than croft, that changed it.
-	By []string
+	// ChangedBy are the sorted names of the field managers, other than croft, that changed it.
+	ChangedBy []string
 }
 
 // SurveyOptions configure Survey.
@@ -82,10 +82,10 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 			return all, &ObjectError{Ref: found.Ref, Err: err}
 		case judged.live == nil:
 			found.State = Missing
-		case judged.stands, !o.Rendered && isInFlight(found.Ref, judged) && max(quotas[getTenant(object)], lists.countQuotas(getTenant(object))) > 1:
+		case judged.upToDate, !o.Rendered && isInFlight(found.Ref, judged) && max(quotas[getTenant(object)], lists.countQuotas(getTenant(object))) > 1:
 			found.State = Stands
 		default:
-			found.State, found.By = Differs, judged.undone
+			found.State, found.ChangedBy = Differs, judged.revertedManagers
 		}
 		all = append(all, found)
 	}
@@ -95,7 +95,7 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 // isInFlight reports whether only croft has written a ResourceQuota. Such a difference may be
 // a concurrent move of shares, which takes several steps.
 func isInFlight(ref Ref, found finding) bool {
-	return ref.Kind == "ResourceQuota" && found.live != nil && !found.invaded && len(found.undone) == 0 && isMadeByCroft(found.live)
+	return ref.Kind == "ResourceQuota" && found.live != nil && !found.hasIntruders && len(found.revertedManagers) == 0 && isMadeByCroft(found.live)
 }
 
 func getTenant(o client.Object) string { return o.GetLabels()[v1alpha1.TenantLabel] }

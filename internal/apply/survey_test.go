@@ -73,7 +73,7 @@ func TestSurvey(t *testing.T) {
 				}
 				got = slices.DeleteFunc(got, func(s apply.Surveyed) bool { return s.State == apply.Stands })
 				if !slices.EqualFunc(got, want, func(a, b apply.Surveyed) bool {
-					return a.String() == b.String() && a.State == b.State && slices.Equal(a.By, b.By)
+					return a.String() == b.String() && a.State == b.State && slices.Equal(a.ChangedBy, b.ChangedBy)
 				}) {
 					t.Errorf("not standing: %v, want %v", got, want)
 				}
@@ -97,7 +97,7 @@ func TestSurvey(t *testing.T) {
 			opened.Spec.Ingress = append(opened.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{})
 			must(t, c.Update(t.Context(), opened, client.FieldOwner("kubectl-edit")))
 			opened.TypeMeta = metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"}
-			survey(apply.Surveyed{Ref: apply.RefOf(opened), State: apply.Differs, By: []string{"kubectl-edit"}})
+			survey(apply.Surveyed{Ref: apply.RefOf(opened), State: apply.Differs, ChangedBy: []string{"kubectl-edit"}})
 
 			for _, o := range objects {
 				if o.GetName() == opened.Name {

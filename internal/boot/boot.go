@@ -72,7 +72,7 @@ const skew = 5 * time.Second
 
 // Log collects the events of a node's logs.
 type Log struct {
-	seen []moment
+	moments []moment
 }
 
 type moment struct {
@@ -83,7 +83,7 @@ type moment struct {
 // Add records a line if it is an event. Lines may be added in any order.
 func (l *Log) Add(line Line) {
 	if event := matchEvent(line); event != "" {
-		l.seen = append(l.seen, moment{event, line.Time.UTC()})
+		l.moments = append(l.moments, moment{event, line.Time.UTC()})
 	}
 }
 
@@ -92,7 +92,7 @@ func (l *Log) Add(line Line) {
 // kernel's line; logs without one are one boot. The first occurrence of an event counts,
 // because a kubelet that restarts has started already.
 func (l *Log) Boot(created time.Time) Times {
-	seen := slices.Clone(l.seen)
+	seen := slices.Clone(l.moments)
 	slices.SortStableFunc(seen, func(a, b moment) int {
 		return cmp.Or(a.time.Compare(b.time), rankEvent(a.event)-rankEvent(b.event))
 	})

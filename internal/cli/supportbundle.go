@@ -96,7 +96,7 @@ func (a *app) runSupportBundle(ctx context.Context, o supportOptions) error {
 	}
 	printSafely(a.out, "%s\n", o.output)
 	printSafely(a.err, "%s, %d KB\n", formatCount(len(bundle.Files), "file"), (size.Size()+1023)/1024)
-	for _, line := range bundle.Unread {
+	for _, line := range bundle.Unreadable {
 		printSafely(a.err, "left out: %s\n", line)
 	}
 	if redactor == nil {

@@ -94,7 +94,7 @@ func describePool(name string, effect drift.Effect, c poolChange, nodes int) []C
 		why = "they no longer match the pool's requirements"
 	}
 	switch {
-	case effect.Replaced > 0 && effect.Held:
+	case effect.Replaced > 0 && effect.HeldByBudget:
 		add("%s of pool %s would be replaced (drift: %s), but a budget prevents it: only new nodes match the declaration", formatCount(effect.Replaced, "node"), name, why)
 	case effect.Replaced > 0:
 		add("replaces %s of pool %s (drift: %s): their pods restart on new nodes, as the pool's budgets allow", formatCount(effect.Replaced, "node"), name, why)
@@ -102,7 +102,7 @@ func describePool(name string, effect drift.Effect, c poolChange, nodes int) []C
 	if len(effect.Dynamic) > 0 && effect.Replaced < nodes {
 		add("may replace nodes of pool %s (drift): the ones that %s no longer select", name, strings.Join(effect.Dynamic, ", "))
 	}
-	if effect.Gathers {
+	if effect.Consolidates {
 		add("pods of pool %s restart as Karpenter moves them to fewer nodes (consolidation)", name)
 	}
 	return all

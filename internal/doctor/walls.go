@@ -84,8 +84,8 @@ func (s *Snapshot) describeFault(o survey.Object) string {
 		return o.String() + " is missing, since the API server does not serve its kind"
 	case o.State == apply.Missing:
 		return o.String() + " is missing"
-	case o.State == apply.Differs && len(o.By) > 0:
-		return o.String() + " was changed by " + strings.Join(o.By, ", ")
+	case o.State == apply.Differs && len(o.ChangedBy) > 0:
+		return o.String() + " was changed by " + strings.Join(o.ChangedBy, ", ")
 	case o.State == apply.Differs:
 		return o.String() + " was changed"
 	default:

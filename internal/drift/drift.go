@@ -48,10 +48,10 @@ type Effect struct {
 	// Replaced is the number of NodeClaims that Karpenter replaces for Fields, or since
 	// their nodes do not match the new requirements.
 	Replaced int
-	// Held reports whether a budget keeps Karpenter from replacing drifted nodes.
-	Held bool
-	// Gathers reports whether Karpenter starts to consolidate pods on fewer nodes.
-	Gathers bool
+	// HeldByBudget reports whether a budget keeps Karpenter from replacing drifted nodes.
+	HeldByBudget bool
+	// Consolidates reports whether Karpenter starts to consolidate pods on fewer nodes.
+	Consolidates bool
 }
 
 // Compare returns the effect of changing a pool's objects, given the pool's NodeClaims. A
@@ -61,9 +61,9 @@ func Compare(live, desired Pool, claims []karpenterv1.NodeClaim) Effect {
 		return Effect{}
 	}
 	effect := Effect{
-		Fields:  findTemplateChanges(live.NodePool, desired.NodePool),
-		Held:    blocksDrifted(desired.NodePool),
-		Gathers: enablesConsolidation(live.NodePool, desired.NodePool),
+		Fields:       findTemplateChanges(live.NodePool, desired.NodePool),
+		HeldByBudget: blocksDrifted(desired.NodePool),
+		Consolidates: enablesConsolidation(live.NodePool, desired.NodePool),
 	}
 	static, dynamic := findClassChanges(live.Class, desired.Class)
 	effect.Fields, effect.Dynamic = append(effect.Fields, static...), dynamic

@@ -109,11 +109,11 @@ func TestCompare(t *testing.T) {
 		"consolidateAfter": {spec(func(s *karpenterv1.NodePoolSpec) { s.Disruption.ConsolidateAfter.Duration = &day }), drift.Effect{}},
 		"consolidation": {spec(func(s *karpenterv1.NodePoolSpec) {
 			s.Disruption.ConsolidationPolicy = karpenterv1.ConsolidationPolicyWhenEmptyOrUnderutilized
-		}), drift.Effect{Gathers: true}},
+		}), drift.Effect{Consolidates: true}},
 		"a budget that holds": {spec(func(s *karpenterv1.NodePoolSpec) {
 			s.Template.Labels = nil
 			s.Disruption.Budgets = []karpenterv1.Budget{{Nodes: "0", Reasons: drifted}}
-		}), drift.Effect{Fields: []string{"labels"}, Replaced: 3, Held: true}},
+		}), drift.Effect{Fields: []string{"labels"}, Replaced: 3, HeldByBudget: true}},
 		"a tag of the class":    {set("tags", "{a: c}"), drift.Effect{Fields: []string{"tags"}, Replaced: 3}},
 		"a role":                {set("role", "other"), drift.Effect{Fields: []string{"role"}, Replaced: 3}},
 		"user data":             {set("userData", "echo"), drift.Effect{Fields: []string{"userData"}, Replaced: 3}},

@@ -42,7 +42,7 @@ func (w *checker) recordFindings(o manifest.Object, findings []finding) {
 
 // refuse records a problem of an object. A nil path means the whole object.
 func (w *checker) refuse(o manifest.Object, at *field.Path, format string, args ...any) {
-	w.bad[o] = true
+	w.invalid[o] = true
 	w.problems = append(w.problems, w.makeProblem(o, finding{at: at, message: fmt.Sprintf(format, args...)}))
 }
 

@@ -126,7 +126,7 @@ type checker struct {
 	// granted maps requests to the names of the granted namespaces.
 	granted map[grant][]string
 
-	bad      map[manifest.Object]bool
+	invalid  map[manifest.Object]bool
 	problems manifest.Problems
 	warnings manifest.Problems
 }
@@ -138,7 +138,7 @@ func newChecker(d *manifest.Declaration) *checker {
 		objects:     map[string][]manifest.Object{},
 		first:       map[manifest.ID]manifest.Object{},
 		granted:     indexGranted(d),
-		bad:         map[manifest.Object]bool{},
+		invalid:     map[manifest.Object]bool{},
 	}
 	if len(d.Platforms) > 0 {
 		w.platform = resolvePlatform(d.Platforms[0].Spec)
@@ -167,7 +167,7 @@ func (w *checker) addObject(kind, name string) {
 }
 
 func (w *checker) isValid(kind string, index int) bool {
-	return !w.bad[w.objects[kind][index]]
+	return !w.invalid[w.objects[kind][index]]
 }
 
 func (w *checker) hasPlatform() bool {
@@ -179,7 +179,7 @@ func (w *checker) explainMissing(kind, name string) string {
 	id := manifest.ID{Kind: kind, Name: name}
 	noun := nouns[kind]
 	if o, ok := w.first[id]; ok {
-		if w.bad[o] {
+		if w.invalid[o] {
 			return fmt.Sprintf("%s %s%s is refused itself; correct that first", noun, name, w.FormatLocation(o))
 		}
 		return ""

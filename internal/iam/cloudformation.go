@@ -57,7 +57,7 @@ func (s *Stack) addOperatorResources(resources map[string]any) {
 		"RoleName": s.operator.name, "AssumeRolePolicyDocument": s.buildOperatorTrust(),
 	})
 	resources["OperatorPolicy"] = buildResource("AWS::IAM::ManagedPolicy", map[string]any{
-		"ManagedPolicyName": s.operator.policy, "PolicyDocument": buildPolicyDocument(s.operating), "Roles": []any{makeRef("OperatorRole")},
+		"ManagedPolicyName": s.operator.policy, "PolicyDocument": buildPolicyDocument(s.operatorStatements), "Roles": []any{makeRef("OperatorRole")},
 	})
 	if s.options.Identity == PodIdentity {
 		resources["OperatorIdentity"] = buildResource("AWS::EKS::PodIdentityAssociation", map[string]any{

@@ -34,7 +34,7 @@ func (s *Stack) JSON() map[string]any {
 	}
 	if s.operator != nil {
 		operator := map[string]any{
-			"name": s.operator.name, "trust": s.buildOperatorTrust(), "policies": map[string]any{s.operator.policy: buildPolicyDocument(s.operating)},
+			"name": s.operator.name, "trust": s.buildOperatorTrust(), "policies": map[string]any{s.operator.policy: buildPolicyDocument(s.operatorStatements)},
 		}
 		if s.options.Identity == PodIdentity {
 			operator["podIdentityAssociation"] = map[string]any{

@@ -44,8 +44,8 @@ type Stack struct {
 	nodes      []nodeRole
 	queue      queue
 	// operator is nil if no pool has secondary networks. operating are its rights.
-	operator  *operatorRole
-	operating []Statement
+	operator           *operatorRole
+	operatorStatements []Statement
 }
 
 // nodeRole is a role for nodes.
@@ -96,7 +96,7 @@ func Plan(e *estate.Estate, o Options) (*Stack, error) {
 		cluster: n.cluster, options: o, controller: shortenName("KarpenterController-"+n.cluster, maxRoleName),
 		policies: buildPolicies(n), queue: buildQueue(n),
 	}
-	if s.operating = allowInterfaces(n); len(s.operating) > 0 {
+	if s.operatorStatements = allowInterfaces(n); len(s.operatorStatements) > 0 {
 		name := shortenName("CroftOperator-"+n.cluster, maxRoleName)
 		s.operator = &operatorRole{name: name, policy: shortenName("CroftOperator-interfaces-"+n.cluster, maxPolicyName)}
 	}

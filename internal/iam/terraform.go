@@ -55,7 +55,7 @@ func (s *Stack) Terraform() (map[string]any, error) {
 
 func (s *Stack) addTerraformOperator(t *terraform) {
 	t.addResource("aws_iam_role", "croft_operator", map[string]any{"name": s.operator.name, "assume_role_policy": t.renderDocument(s.buildOperatorTrust())})
-	t.addResource("aws_iam_policy", "croft_operator", map[string]any{"name": s.operator.policy, "policy": t.renderDocument(buildPolicyDocument(s.operating))})
+	t.addResource("aws_iam_policy", "croft_operator", map[string]any{"name": s.operator.policy, "policy": t.renderDocument(buildPolicyDocument(s.operatorStatements))})
 	t.addResource("aws_iam_role_policy_attachment", "croft_operator", map[string]any{
 		"role": "${aws_iam_role.croft_operator.name}", "policy_arn": "${aws_iam_policy.croft_operator.arn}",
 	})

@@ -17,8 +17,8 @@ type Document struct {
 	// Start is the first line of the document.
 	Start int
 
-	root  *yaml.Node
-	above int
+	root       *yaml.Node
+	linesAbove int
 }
 
 // FindLine returns the line of a field, or of the nearest parent if the field is not written. The
@@ -32,7 +32,7 @@ func (d *Document) FindLine(path ...string) int {
 		}
 		line, at = from, next
 	}
-	return line + d.above
+	return line + d.linesAbove
 }
 
 func findChild(n *yaml.Node, step string) (value *yaml.Node, line int) {
@@ -73,8 +73,8 @@ func ReadDocuments(name string, data []byte) ([]Document, Problems) {
 
 // part is a piece of a file, with the number of lines above it.
 type part struct {
-	text  []byte
-	above int
+	text       []byte
+	linesAbove int
 }
 
 // splitDocuments divides a file where its documents begin, so that an invalid document does not affect
@@ -130,11 +130,11 @@ func (p part) decodeDocuments(name string) ([]Document, Problems) {
 		}
 		root := doc.Content[0]
 		content, _ := decodeNode(root).(map[string]any)
-		all = append(all, Document{Content: content, Start: root.Line + p.above, root: root, above: p.above})
+		all = append(all, Document{Content: content, Start: root.Line + p.linesAbove, root: root, linesAbove: p.linesAbove})
 	}
 	for i := range r.problems {
 		if r.problems[i].Line > 0 {
-			r.problems[i].Line += p.above
+			r.problems[i].Line += p.linesAbove
 		}
 	}
 	return all, r.problems

@@ -50,7 +50,7 @@ rules:
 var excuses = []installtest.Excuse{
 	{
 		Rights: []string{"bind clusterroles.rbac.authorization.k8s.io", "escalate clusterroles.rbac.authorization.k8s.io"},
-		Why:    "the API server asks for them while it handles the creation of a binding and the change of a role",
+		Reason: "the API server asks for them while it handles the creation of a binding and the change of a role",
 	},
 	{
 		Rights: []string{
@@ -58,7 +58,7 @@ var excuses = []installtest.Excuse{
 			"create tier.networkpolicies.projectcalico.org", "patch tier.networkpolicies.projectcalico.org", "delete tier.networkpolicies.projectcalico.org",
 			"get tiers.projectcalico.org", "list tiers.projectcalico.org", "watch tiers.projectcalico.org",
 		},
-		Why: "Calico's API server asks for them, which no sandbox has",
+		Reason: "Calico's API server asks for them, which no sandbox has",
 	},
 	{
 		Rights: []string{
@@ -68,13 +68,13 @@ var excuses = []installtest.Excuse{
 			"list constrainttemplates.templates.gatekeeper.sh", "list elevations.croft.dev", "list events", "list nodeclaims.karpenter.sh",
 			"list ippools.whereabouts.cni.cncf.io",
 		},
-		Why:       "caches begin with a watch that streams what is there, and list where the API server cannot stream",
-		Sometimes: true,
+		Reason:          "caches begin with a watch that streams what is there, and list where the API server cannot stream",
+		DependsOnTiming: true,
 	},
 	{
-		Rights:    []string{"patch events.events.k8s.io"},
-		Why:       "an event that comes again within minutes becomes a series",
-		Sometimes: true,
+		Rights:          []string{"patch events.events.k8s.io"},
+		Reason:          "an event that comes again within minutes becomes a series",
+		DependsOnTiming: true,
 	},
 	{
 		Rights: []string{
@@ -83,8 +83,8 @@ var excuses = []installtest.Excuse{
 			"delete croftplacement.constraints.gatekeeper.sh", "delete croftroutes.constraints.gatekeeper.sh",
 			"delete croftservices.constraints.gatekeeper.sh",
 		},
-		Why:       "Kubernetes deletes constraints with the kinds that Gatekeeper makes of their templates, sometimes before the operator does",
-		Sometimes: true,
+		Reason:          "Kubernetes deletes constraints with the kinds that Gatekeeper makes of their templates, sometimes before the operator does",
+		DependsOnTiming: true,
 	},
 }
 

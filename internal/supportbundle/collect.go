@@ -37,7 +37,7 @@ type listedKind struct {
 	keep func(*unstructured.Unstructured) bool
 	// hidden objects are read only for their names, to redact them. Objects with ours are
 	// defined by croft's release and contain no names.
-	hidden, ours bool
+	hidden, ownRelease bool
 }
 
 const admission = "admissionregistration.k8s.io"
@@ -62,13 +62,13 @@ func listKinds() []listedKind {
 		{file: "namespaces", kind: makeKind("", "v1", "Namespace"), hidden: true},
 		{file: "nodes", kind: makeKind("", "v1", "Node"), hidden: true},
 		{
-			file: "definitions", kind: makeKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"), ours: true,
+			file: "definitions", kind: makeKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"), ownRelease: true,
 			keep: isOwnDefinition,
 		},
-		{file: "policies", kind: makeKind(admission, "v1", "ValidatingAdmissionPolicy"), labels: ours, ours: true},
-		{file: "policies", kind: makeKind(admission, "v1", "MutatingAdmissionPolicy"), labels: ours, ours: true},
-		{file: "policybindings", kind: makeKind(admission, "v1", "ValidatingAdmissionPolicyBinding"), labels: ours, ours: true},
-		{file: "policybindings", kind: makeKind(admission, "v1", "MutatingAdmissionPolicyBinding"), labels: ours, ours: true},
+		{file: "policies", kind: makeKind(admission, "v1", "ValidatingAdmissionPolicy"), labels: ours, ownRelease: true},
+		{file: "policies", kind: makeKind(admission, "v1", "MutatingAdmissionPolicy"), labels: ours, ownRelease: true},
+		{file: "policybindings", kind: makeKind(admission, "v1", "ValidatingAdmissionPolicyBinding"), labels: ours, ownRelease: true},
+		{file: "policybindings", kind: makeKind(admission, "v1", "MutatingAdmissionPolicyBinding"), labels: ours, ownRelease: true},
 		{file: "operator", kind: makeKind("apps", "v1", "Deployment"), namespace: system},
 		{file: "operator", kind: makeKind("", "v1", "Pod"), namespace: system},
 		{file: "operator", kind: makeKind("coordination.k8s.io", "v1", "Lease"), namespace: system},
@@ -114,8 +114,8 @@ type File struct {
 // Bundle is the collected data.
 type Bundle struct {
 	Files []File
-	// Unread lists the data that could not be read, with the reasons.
-	Unread []string
+	// Unreadable lists the data that could not be read, with the reasons.
+	Unreadable []string
 }
 
 // Collect reads the cluster. Reports are texts and values of other commands, by the names
@@ -128,20 +128,20 @@ func (c *Collector) Collect(ctx context.Context, reports map[string]any) (*Bundl
 		list, err := c.listObjects(ctx, l)
 		switch {
 		case apierrors.IsForbidden(err):
-			b.Unread = append(b.Unread, l.kind.GroupKind().String()+": you may not list them")
+			b.Unreadable = append(b.Unreadable, l.kind.GroupKind().String()+": you may not list them")
 			continue
 		case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
-			b.Unread = append(b.Unread, l.kind.GroupKind().String()+": the cluster does not serve the kind")
+			b.Unreadable = append(b.Unreadable, l.kind.GroupKind().String()+": the cluster does not serve the kind")
 			continue
 		case err != nil:
 			return nil, fmt.Errorf("read %s: %w", l.kind.GroupKind(), err)
 		}
 		for _, o := range list {
-			if !l.ours {
+			if !l.ownRelease {
 				c.Redactor.Learn(o)
 			}
 		}
-		if l.ours {
+		if l.ownRelease {
 			own[l.file] = true
 		}
 		if l.hidden {
@@ -156,7 +156,7 @@ func (c *Collector) Collect(ctx context.Context, reports map[string]any) (*Bundl
 		c.Redactor.LearnServer(c.Server)
 	}
 	logs, unread := c.readLogs(ctx, objects["operator"])
-	b.Unread = append(b.Unread, unread...)
+	b.Unreadable = append(b.Unreadable, unread...)
 	// The redactor has learned all names only now.
 	for _, name := range order {
 		redactor := c.Redactor
@@ -177,8 +177,8 @@ func (c *Collector) Collect(ctx context.Context, reports map[string]any) (*Bundl
 		}
 	}
 	slices.SortFunc(b.Files, func(x, y File) int { return strings.Compare(x.Name, y.Name) })
-	for i, line := range b.Unread {
-		b.Unread[i] = c.Redactor.RedactText(line)
+	for i, line := range b.Unreadable {
+		b.Unreadable[i] = c.Redactor.RedactText(line)
 	}
 	return b, nil
 }

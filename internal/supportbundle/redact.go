@@ -31,8 +31,8 @@ const (
 type Redactor struct {
 	key   []byte
 	words map[string]string // names to pseudonyms
-	// odd are names with characters that names of objects, hosts and users do not have.
-	odd []string
+	// oddNames are names with characters that names of objects, hosts and users do not have.
+	oddNames []string
 }
 
 // NewRedactor returns a Redactor without names.
@@ -58,7 +58,7 @@ func (r *Redactor) Add(class Class, names ...string) {
 		}
 		r.words[name] = r.makePseudonym(class, name)
 		if run.FindString(name) != name {
-			r.odd = append(r.odd, name)
+			r.oddNames = append(r.oddNames, name)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func (r *Redactor) RedactText(text string) string {
 	if r == nil {
 		return text
 	}
-	for _, name := range r.odd {
+	for _, name := range r.oddNames {
 		text = strings.ReplaceAll(text, name, r.words[name])
 	}
 	return run.ReplaceAllStringFunc(text, r.replaceRun)

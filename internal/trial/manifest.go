@@ -129,9 +129,9 @@ func checkFieldTypes(o *unstructured.Unstructured) (field []string, wrong error)
 // document is a part of a file with one object or one List.
 type document struct {
 	text []byte
-	// above is the number of lines before the text in the file, and line the line of the
+	// linesAbove is the number of lines before the text in the file, and line the line of the
 	// document's first field.
-	above, line int
+	linesAbove, line int
 
 	once  sync.Once
 	nodes *manifest.Document
@@ -145,7 +145,7 @@ func splitDocuments(data []byte) []*document {
 	for line := range bytes.Lines(data) {
 		if rest, ok := bytes.CutPrefix(line, []byte("---")); ok && (len(rest) == 0 || bytes.ContainsAny(rest[:1], " \t\r\n")) {
 			all = append(all, current.splitJSON()...)
-			current = &document{above: number}
+			current = &document{linesAbove: number}
 			line = append([]byte("   "), rest...) // the document may begin on this line
 		}
 		number++
@@ -156,7 +156,7 @@ func splitDocuments(data []byte) []*document {
 
 // splitJSON separates consecutive JSON objects, and determines the first line of each.
 func (d *document) splitJSON() []*document {
-	d.line = d.above + 1
+	d.line = d.linesAbove + 1
 	for line := range bytes.Lines(d.text) {
 		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 && trimmed[0] != '#' && trimmed[0] != '%' {
 			break
@@ -174,8 +174,8 @@ func (d *document) splitJSON() []*document {
 			return []*document{d} // YAML that begins with a brace, or invalid
 		}
 		start := int(decoder.InputOffset()) - len(object)
-		above := d.above + bytes.Count(d.text[:start], []byte("\n"))
-		all = append(all, &document{text: object, above: above, line: above + 1})
+		above := d.linesAbove + bytes.Count(d.text[:start], []byte("\n"))
+		all = append(all, &document{text: object, linesAbove: above, line: above + 1})
 	}
 	return all
 }
@@ -192,12 +192,12 @@ func (d *document) decodeContent() (map[string]any, error) {
 		if match := parserLine.FindStringSubmatch(message); match != nil {
 			message = message[len(match[0]):]
 			if n, err := strconv.Atoi(match[1]); err == nil {
-				line = d.above + n
+				line = d.linesAbove + n
 			}
 		}
 		if before, _, ok := bytes.Cut(d.text, []byte("{{")); ok {
 			if line == d.line {
-				line = d.above + 1 + bytes.Count(before, []byte("\n"))
+				line = d.linesAbove + 1 + bytes.Count(before, []byte("\n"))
 			}
 			message += "; render templates first, such as with helm template"
 		}
@@ -233,5 +233,5 @@ func (d *document) findLine(path []string) int {
 	if d.nodes == nil {
 		return d.line
 	}
-	return d.nodes.FindLine(path...) + d.above
+	return d.nodes.FindLine(path...) + d.linesAbove
 }

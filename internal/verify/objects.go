@@ -120,7 +120,7 @@ func summarizeObjects(objects []survey.Object) []Result {
 			case apply.Missing:
 				r.Breaches = append(r.Breaches, o.String()+" is missing")
 			case apply.Differs:
-				r.Breaches = append(r.Breaches, strings.TrimSuffix(fmt.Sprintf("%s was changed by %s", o, strings.Join(o.By, ", ")), " by "))
+				r.Breaches = append(r.Breaches, strings.TrimSuffix(fmt.Sprintf("%s was changed by %s", o, strings.Join(o.ChangedBy, ", ")), " by "))
 			case apply.Unread:
 				unread = append(unread, o.String())
 			case apply.Stands:

@@ -130,7 +130,7 @@ func (c *Controller) reconcileInterfaces(ctx context.Context, snapshot *declared
 			return reconcile.Result{}, err
 		}
 	}
-	result, err := c.keeper.Pass(ctx, Wanted{
+	result, err := c.keeper.Pass(ctx, DesiredState{
 		Cluster: snapshot.Platform.ClusterName, Networks: networks, Pools: pools, Claims: convertClaims(list.Items),
 	})
 	switch {

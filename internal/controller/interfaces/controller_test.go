@@ -71,7 +71,7 @@ func TestProblemsOfANetwork(t *testing.T) {
 			{Pool: "telco", Claim: "telco-2", Networks: []string{"n3", "n6"}, Message: "too few interfaces"},
 			{Pool: "telco", Claim: "telco-3", Networks: []string{"n6"}, Message: "no zone"},
 		}},
-		Failures: []Failure{{What: "node claim telco-4", Network: "n3", Code: "InsufficientFreeAddressesInSubnet", Err: full}},
+		Failures: []Failure{{Object: "node claim telco-4", Network: "n3", Code: "InsufficientFreeAddressesInSubnet", Err: full}},
 	}
 	got := strings.Join(listProblems("n3", r), "\n")
 	const want = "node claim telco-4: InsufficientFreeAddressesInSubnet: The subnet is full.\npool telco: too few interfaces"

@@ -19,8 +19,8 @@ import (
 
 // Failure is a failed call that a retry is not expected to fix.
 type Failure struct {
-	// What is the node claim or the interface of the call.
-	What string
+	// Object is the node claim or the interface of the call.
+	Object string
 	// Network is the name of the SecondaryNetwork.
 	Network string
 	// Code is EC2's error code.
@@ -44,10 +44,10 @@ const (
 // step is one call of a plan.
 type step struct {
 	// key identifies a step from one pass to the next.
-	key           string
-	rank          rank
-	what, network string
-	do            func(context.Context) error
+	key             string
+	rank            rank
+	object, network string
+	run             func(context.Context) error
 }
 
 // rank orders steps. If a limit does not allow all of them, the steps that nodes wait for
@@ -78,7 +78,7 @@ func (k *Keeper) executePlan(ctx context.Context, p *attach.Plan) (later bool) {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			err := s.do(k.markContext(ctx, s.key))
+			err := s.run(k.markContext(ctx, s.key))
 			k.recordResult(ctx, s, err)
 			if errors.Is(err, account.ErrDeferred) {
 				k.mu.Lock()
@@ -212,10 +212,10 @@ func (k *Keeper) recordResult(ctx context.Context, s step, err error) {
 		pause := min(firstRetry<<min(f.times, 10), lastRetry)
 		f.times++
 		f.last, f.until = k.clock.Now(), k.clock.Now().Add(pause/2+rand.N(pause/2+1))
-		f.Failure = Failure{s.what, s.network, account.Code(err), err}
+		f.Failure = Failure{s.object, s.network, account.Code(err), err}
 		k.failing[s.key] = f
 		if f.times == 1 {
-			log.FromContext(ctx).Error(err, "a call to EC2 failed", "step", s.key, "network", s.network, "for", s.what)
+			log.FromContext(ctx).Error(err, "a call to EC2 failed", "step", s.key, "network", s.network, "for", s.object)
 		}
 	}
 }
@@ -275,7 +275,7 @@ func (k *Keeper) listFailures() []Failure {
 		all = append(all, f.Failure)
 	}
 	slices.SortFunc(all, func(a, b Failure) int {
-		return strings.Compare(a.Network+" "+a.What, b.Network+" "+b.What)
+		return strings.Compare(a.Network+" "+a.Object, b.Network+" "+b.Object)
 	})
 	return all
 }

@@ -35,8 +35,8 @@ type Writer interface {
 	Delete(ctx context.Context, d attach.Delete) error
 }
 
-// Wanted is the desired state that the cluster declares.
-type Wanted struct {
+// DesiredState is the desired state that the cluster declares.
+type DesiredState struct {
 	Cluster  string
 	Networks []*v1alpha1.SecondaryNetwork
 	Pools    []attach.Pool
@@ -104,7 +104,7 @@ type Result struct {
 }
 
 // Pass reads the account, and makes the calls that are possible now.
-func (k *Keeper) Pass(ctx context.Context, w Wanted) (*Result, error) {
+func (k *Keeper) Pass(ctx context.Context, w DesiredState) (*Result, error) {
 	began := k.clock.Now()
 	s, err := k.readState(ctx, w)
 	if err != nil {
@@ -121,7 +121,7 @@ func (k *Keeper) Pass(ctx context.Context, w Wanted) (*Result, error) {
 }
 
 // readState reads the state of the cluster and the account.
-func (k *Keeper) readState(ctx context.Context, w Wanted) (*attach.State, error) {
+func (k *Keeper) readState(ctx context.Context, w DesiredState) (*attach.State, error) {
 	interfaces, err := k.reader.Interfaces(ctx, w.Cluster)
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (k *Keeper) findUncertainInstances(s *attach.State) []string {
 
 // learnLimits requests the limit of each instance type once. Without a response EC2 itself
 // refuses interfaces beyond the limit.
-func (k *Keeper) learnLimits(ctx context.Context, w Wanted) {
+func (k *Keeper) learnLimits(ctx context.Context, w DesiredState) {
 	unknown := map[string]bool{}
 	for i := range w.Claims {
 		if t := w.Claims[i].InstanceType; t != "" {
@@ -186,7 +186,7 @@ func (k *Keeper) learnLimits(ctx context.Context, w Wanted) {
 // addCreated adds created interfaces that EC2 does not list yet. It drops
 // interfaces that were missing for so long that they must be deleted, so that the next one
 // is created with another token.
-func (k *Keeper) addCreated(w Wanted, shown []attach.Interface) []attach.Interface {
+func (k *Keeper) addCreated(w DesiredState, shown []attach.Interface) []attach.Interface {
 	seen := map[string]bool{}
 	for i := range shown {
 		seen[shown[i].ID] = true

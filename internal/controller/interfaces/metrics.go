@@ -26,7 +26,7 @@ func updateMetrics(all []attach.Interface, p *attach.Plan) {
 			state = "orphaned"
 		case n.Attachment == nil:
 			state = "available"
-		case !n.Attachment.Done:
+		case !n.Attachment.Attached:
 			state = "attaching"
 		}
 		kept.WithLabelValues(n.Tags[attach.NetworkTag], state).Inc()

@@ -90,7 +90,7 @@ func listProblems(network string, r *Result) []string {
 	}
 	for _, f := range r.Failures {
 		if f.Network == network {
-			all = append(all, f.What+": "+shortenError(f.Err))
+			all = append(all, f.Object+": "+shortenError(f.Err))
 		}
 	}
 	slices.Sort(all)

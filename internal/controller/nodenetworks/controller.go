@@ -67,16 +67,16 @@ type Controller struct {
 	clock    clock.PassiveClock
 
 	late *watch.Late
-	// needs selects the DaemonSets that a node needs. sets watches them.
-	needs secondary.Plugins
-	sets  *watch.Late
+	// requiredPlugins selects the DaemonSets that a node needs. sets watches them.
+	requiredPlugins secondary.Plugins
+	daemonSets      *watch.Late
 	// watchingPlugins is true once they are watched.
 	watchingPlugins bool
 	// rules watches the pools' rules for the node readiness controller.
 	rules kindWatcher
-	// held are the UIDs of the nodes whose taint the node readiness controller is to
+	// readinessNodes are the UIDs of the nodes whose taint the node readiness controller is to
 	// remove. There is one worker.
-	held map[types.UID]bool
+	readinessNodes map[types.UID]bool
 	// watching is true once both kinds are watched.
 	watching bool
 
@@ -88,7 +88,7 @@ type Controller struct {
 // New returns a Controller. cached is the manager's client, live a client that reads from
 // the API server.
 func New(cached client.Client, live client.Reader, d *declared.Store, r events.EventRecorder, needs secondary.Plugins, clock clock.PassiveClock) *Controller {
-	return &Controller{client: cached, live: live, declared: d, recorder: r, needs: needs, clock: clock}
+	return &Controller{client: cached, live: live, declared: d, recorder: r, requiredPlugins: needs, clock: clock}
 }
 
 // whole is the single request for all nodes.
@@ -123,7 +123,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		return err
 	}
 	c.late = watch.NewLate(m, built, all, kinds, newChangePredicate())
-	c.sets = watch.NewLate(m, built, all, pluginKinds, newChangePredicate())
+	c.daemonSets = watch.NewLate(m, built, all, pluginKinds, newChangePredicate())
 	c.rules = watch.NewLate(m, built, all, apply.ReadinessKinds, newChangePredicate())
 	return nil
 }
@@ -188,12 +188,12 @@ func (c *Controller) reconcileNodes(ctx context.Context, pools map[string]bool) 
 	var errs []error
 	held, oldest, result := map[types.UID]bool{}, map[string]time.Time{}, reconcile.Result{}
 	for _, s := range all {
-		if s.unread != "" {
+		if s.unreadableReason != "" {
 			result.RequeueAfter = absent
 		}
-		if s.ruled && hasNetworksTaint(s.node) {
+		if s.hasReadinessRule && hasNetworksTaint(s.node) {
 			held[s.node.UID] = true
-		} else if c.held[s.node.UID] && !hasNetworksTaint(s.node) {
+		} else if c.readinessNodes[s.node.UID] && !hasNetworksTaint(s.node) {
 			c.reportRelease(s)
 		}
 		released, err := c.updateNode(ctx, s)
@@ -207,7 +207,7 @@ func (c *Controller) reconcileNodes(ctx context.Context, pools map[string]bool) 
 			oldest[s.pool] = since
 		}
 	}
-	c.held = held
+	c.readinessNodes = held
 	updateMetrics(oldest)
 	if err := errors.Join(errs...); err != nil {
 		return reconcile.Result{}, err
@@ -220,7 +220,7 @@ func (c *Controller) reconcileNodes(ctx context.Context, pools map[string]bool) 
 // never waited.
 func (c *Controller) updateNode(ctx context.Context, s *observation) (released bool, err error) {
 	v := evaluateNode(s)
-	annotation, release := s.getAnnotation(), v.isTrue() && hasNetworksTaint(s.node) && !s.ruled
+	annotation, release := s.getAnnotation(), v.isTrue() && hasNetworksTaint(s.node) && !s.hasReadinessRule
 	node, err := c.writeCondition(ctx, s.node, v)
 	if err != nil {
 		return false, err

@@ -88,7 +88,7 @@ func TestJudge(t *testing.T) {
 			s.node.Annotations[v1alpha1.NodeNetworksAnnotation] = "[]"
 		}, want, attaching},
 		"not attached, nothing listed": {func(s *observation) { s.attached, s.node.Annotations = nil, nil }, "", attaching},
-		"DaemonSets may not be read":   {func(s *observation) { s.plugins, s.unread = nil, "forbidden" }, want, plugging},
+		"DaemonSets may not be read":   {func(s *observation) { s.plugins, s.unreadableReason = nil, "forbidden" }, want, plugging},
 		"Multus is not Ready":          {func(s *observation) { s.plugins = newPlugins(byName, []appsv1.DaemonSet{set("multus")}, nil) }, want, plugging},
 		"the pool gave it up": {func(s *observation) {
 			s.attached, s.node.Annotations, s.gaveUp = nil, nil, true
@@ -136,7 +136,7 @@ func TestPass(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	controller := &Controller{
 		client: c, recorder: recorder, clock: clocktesting.NewFakePassiveClock(born.Add(7 * time.Second)),
-		needs: secondary.Plugins{Namespace: "kube-system", Labels: byName}, rules: serves(nil),
+		requiredPlugins: secondary.Plugins{Namespace: "kube-system", Labels: byName}, rules: serves(nil),
 	}
 	pools := map[string]bool{"telco": true}
 	pass := func(again bool) *corev1.Node {

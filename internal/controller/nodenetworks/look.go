@@ -35,7 +35,7 @@ func (c *Controller) observeNodes(ctx context.Context, pools map[string]bool) ([
 	c.mu.Unlock()
 	all := make([]*observation, len(nodes.Items))
 	for i := range nodes.Items {
-		s := &observation{node: &nodes.Items[i], plugins: needed, unread: unread}
+		s := &observation{node: &nodes.Items[i], plugins: needed, unreadableReason: unread}
 		if id := s.node.Spec.ProviderID; id != "" {
 			s.claim = claims[id]
 		}
@@ -45,7 +45,7 @@ func (c *Controller) observeNodes(ctx context.Context, pools map[string]bool) ([
 			s.pool = s.claim.Labels[karpenterv1.NodePoolLabelKey]
 		}
 		waits, known := pools[s.pool]
-		s.gaveUp, s.ruled = known && !waits, ruled[s.pool]
+		s.gaveUp, s.hasReadinessRule = known && !waits, ruled[s.pool]
 		all[i] = s
 	}
 	return all, nil

@@ -14,10 +14,10 @@ import (
 // listPlugins returns the DaemonSets that nodes need, with their pods. unread is the reason if
 // they cannot be read; then nodes wait, and their condition contains the reason.
 func (c *Controller) listPlugins(ctx context.Context) (p *plugins, unread string, err error) {
-	if c.needs.IsEmpty() {
+	if c.requiredPlugins.IsEmpty() {
 		return newPlugins(labels.Nothing(), nil, nil), "", nil
 	}
-	in := client.InNamespace(c.needs.Namespace)
+	in := client.InNamespace(c.requiredPlugins.Namespace)
 	if unread, err = c.watchPlugins(ctx, in); err != nil || unread != "" {
 		return nil, unread, err
 	}
@@ -26,16 +26,16 @@ func (c *Controller) listPlugins(ctx context.Context) (p *plugins, unread string
 		return nil, "", fmt.Errorf("list DaemonSets: %w", err)
 	}
 	var pods corev1.PodList
-	if err := c.client.List(ctx, &pods, in, client.MatchingLabelsSelector{Selector: c.needs.Labels}); err != nil {
+	if err := c.client.List(ctx, &pods, in, client.MatchingLabelsSelector{Selector: c.requiredPlugins.Labels}); err != nil {
 		return nil, "", fmt.Errorf("list the pods of DaemonSets: %w", err)
 	}
-	return newPlugins(c.needs.Labels, sets.Items, pods.Items), "", nil
+	return newPlugins(c.requiredPlugins.Labels, sets.Items, pods.Items), "", nil
 }
 
 // watchPlugins starts the watches of DaemonSets and their pods. It returns a reason if the
 // right to read is missing: an informer would wait for the right without reporting it.
 func (c *Controller) watchPlugins(ctx context.Context, in client.InNamespace) (unread string, err error) {
-	if c.sets == nil || c.watchingPlugins {
+	if c.daemonSets == nil || c.watchingPlugins {
 		return "", nil
 	}
 	for _, list := range []client.ObjectList{&appsv1.DaemonSetList{}, &corev1.PodList{}} {
@@ -48,7 +48,7 @@ func (c *Controller) watchPlugins(ctx context.Context, in client.InNamespace) (u
 			return "", fmt.Errorf("list the DaemonSets and pods of namespace %s: %w", in, err)
 		}
 	}
-	watched, err := c.sets.Look(ctx)
+	watched, err := c.daemonSets.Look(ctx)
 	c.watchingPlugins = len(watched) == len(pluginKinds)
 	return "", err
 }

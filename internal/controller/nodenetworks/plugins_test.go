@@ -110,7 +110,7 @@ func TestUnread(t *testing.T) {
 			return apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "daemonsets"}, "", nil)
 		},
 	}).Build()
-	c := &Controller{client: refused, live: refused, sets: &watch.Late{}, needs: secondary.Plugins{Namespace: "kube-system", Labels: byName}}
+	c := &Controller{client: refused, live: refused, daemonSets: &watch.Late{}, requiredPlugins: secondary.Plugins{Namespace: "kube-system", Labels: byName}}
 	if p, unread, err := c.listPlugins(t.Context()); err != nil || p != nil || unread == "" {
 		t.Errorf("%v, %q, %v", p, unread, err)
 	}

@@ -21,12 +21,12 @@ type observation struct {
 	attached []secondary.NodeNetwork
 	// gaveUp reports whether the node's pool exists and no longer waits for networks.
 	gaveUp bool
-	// ruled reports whether the node readiness controller removes the taint.
-	ruled bool
+	// hasReadinessRule reports whether the node readiness controller removes the taint.
+	hasReadinessRule bool
 	// plugins are the DaemonSets to wait for.
 	plugins *plugins
-	// unread is the reason why the DaemonSets cannot be read, or "".
-	unread string
+	// unreadableReason is the reason why the DaemonSets cannot be read, or "".
+	unreadableReason string
 }
 
 // getAnnotation returns the desired list of interfaces for the Node. While not all are attached,

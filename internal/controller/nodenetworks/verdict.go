@@ -19,7 +19,7 @@ import (
 // nodeCondition is the content of a Node's condition PodNetworksReady. The zero value is no
 // condition.
 type nodeCondition struct {
-	holds           corev1.ConditionStatus
+	status          corev1.ConditionStatus
 	reason, message string
 }
 
@@ -27,7 +27,7 @@ func newWaiting(reason, message string) nodeCondition {
 	return nodeCondition{corev1.ConditionFalse, reason, message}
 }
 
-func (v nodeCondition) isTrue() bool { return v.holds == corev1.ConditionTrue }
+func (v nodeCondition) isTrue() bool { return v.status == corev1.ConditionTrue }
 
 // evaluateNode returns the condition of a node: the first thing that pods must wait for. Once the
 // node is released the condition stays True, because it only covers the time until then.
@@ -47,8 +47,8 @@ func evaluateNode(s *observation) nodeCondition {
 		return newWaiting(v1alpha1.ReasonInterfacesPending, "not all of the node's interfaces are attached")
 	case !hasReadyNetworks(s.node):
 		return newWaiting(v1alpha1.ReasonLinksPending, explainLinks(s.node))
-	case s.unread != "":
-		return newWaiting(v1alpha1.ReasonPluginsPending, s.unread)
+	case s.unreadableReason != "":
+		return newWaiting(v1alpha1.ReasonPluginsPending, s.unreadableReason)
 	}
 	names, pending := s.plugins.checkNode(s.node)
 	switch {
@@ -95,9 +95,9 @@ func (c *Controller) writeCondition(ctx context.Context, node *corev1.Node, v no
 	}
 	now := metav1.NewTime(c.clock.Now())
 	condition := map[string]any{
-		"type": v1alpha1.ConditionPodNetworksReady, "status": v.holds, "reason": v.reason, "message": v.message, "lastHeartbeatTime": now,
+		"type": v1alpha1.ConditionPodNetworksReady, "status": v.status, "reason": v.reason, "message": v.message, "lastHeartbeatTime": now,
 	}
-	if before.holds != v.holds {
+	if before.status != v.status {
 		condition["lastTransitionTime"] = now
 	}
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []any{condition}}})

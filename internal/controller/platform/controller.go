@@ -43,13 +43,13 @@ type Controller struct {
 	recorder events.EventRecorder
 	// late watches the kinds of the placement engines; a cluster may have only one.
 	late *watch.Late
-	// ours enqueues the Platform.
-	ours handler.EventHandler
+	// enqueuePlatform enqueues the Platform.
+	enqueuePlatform handler.EventHandler
 
-	// stood is the revision for which every object was in place. There is one worker.
-	stood   uint64
-	retries *outcome.Retries
-	status  *status.Writer
+	// appliedRevision is the revision for which every object was in place. There is one worker.
+	appliedRevision uint64
+	retries         *outcome.Retries
+	status          *status.Writer
 }
 
 // New returns a Controller. cached is the manager's client, live a client that reads
@@ -59,7 +59,7 @@ func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r even
 		return watch.MakeRequests(v1alpha1.PlatformName)
 	})
 	return &Controller{
-		client: cached, live: live, applier: a, declared: d, recorder: r, ours: ours,
+		client: cached, live: live, applier: a, declared: d, recorder: r, enqueuePlatform: ours,
 		retries: outcome.NewRetries("platform"), status: status.NewWriter(cached),
 	}
 }
@@ -68,17 +68,17 @@ func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r even
 // the watched kinds.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	b := builder.ControllerManagedBy(m).Named("platform").WatchesRawSource(c.declared.Source(declared.Platform)).
-		Watches(&v1alpha1.Tenant{}, c.ours, builder.WithPredicates(newPlacementPredicate()))
+		Watches(&v1alpha1.Tenant{}, c.enqueuePlatform, builder.WithPredicates(newPlacementPredicate()))
 	for _, o := range []client.Object{
 		&admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{},
 	} {
-		b = b.Watches(o, c.ours, builder.WithPredicates(watch.Drift()))
+		b = b.Watches(o, c.enqueuePlatform, builder.WithPredicates(watch.Drift()))
 	}
 	built, err := b.Build(trace.Reconciler("platform", c))
 	if err != nil {
 		return err
 	}
-	c.late = watch.NewLate(m, built, c.ours, slices.Concat(apply.NativePlatformKinds, apply.NativeBetaKinds, apply.GatekeeperPlatformKinds), watch.Drift())
+	c.late = watch.NewLate(m, built, c.enqueuePlatform, slices.Concat(apply.NativePlatformKinds, apply.NativeBetaKinds, apply.GatekeeperPlatformKinds), watch.Drift())
 	return nil
 }
 
@@ -134,7 +134,7 @@ func (c *Controller) reconcilePlatform(ctx context.Context, req reconcile.Reques
 		return result, err
 	}
 	changes, err := c.reconcileObjects(ctx, entry.Value, seen)
-	if c.stood == entry.Revision {
+	if c.appliedRevision == entry.Revision {
 		// A change of a wall's policies affects every tenant, so its repair is a warning.
 		repair.Report(ctx, c.recorder, platform, corev1.EventTypeWarning, "", repair.Find(changes))
 	}
@@ -143,7 +143,7 @@ func (c *Controller) reconcilePlatform(ctx context.Context, req reconcile.Reques
 		return reconcile.Result{}, err
 	}
 	status.Set(&platform.Status.Status, platform.Generation, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
-	c.stood = entry.Revision
+	c.appliedRevision = entry.Revision
 	return result, nil
 }
 

@@ -53,11 +53,11 @@ type Controller struct {
 	// readiness watches the rules of the node readiness controller, which few clusters
 	// have.
 	readiness *watch.Late
-	// stood maps each pool to the revision for which every object was in place. There is
+	// appliedRevisions maps each pool to the revision for which every object was in place. There is
 	// one worker.
-	stood   map[string]uint64
-	retries *outcome.Retries
-	status  *status.Writer
+	appliedRevisions map[string]uint64
+	retries          *outcome.Retries
+	status           *status.Writer
 }
 
 // New returns a Controller. cached is the manager's client, live a client that reads
@@ -65,7 +65,7 @@ type Controller struct {
 func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r events.EventRecorder) *Controller {
 	return &Controller{
 		client: cached, applier: a, reader: live, live: apply.New(live), declared: d, recorder: r,
-		stood: map[string]uint64{}, retries: outcome.NewRetries("pool"), status: status.NewWriter(cached),
+		appliedRevisions: map[string]uint64{}, retries: outcome.NewRetries("pool"), status: status.NewWriter(cached),
 	}
 }
 
@@ -99,7 +99,7 @@ func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (
 	pool := &v1alpha1.Pool{}
 	if err := c.client.Get(ctx, req.NamespacedName, pool); err != nil {
 		if apierrors.IsNotFound(err) {
-			delete(c.stood, req.Name)
+			delete(c.appliedRevisions, req.Name)
 			c.status.Forget(req.Name)
 		}
 		return result, client.IgnoreNotFound(err)
@@ -124,7 +124,7 @@ func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (
 
 	before := pool.DeepCopy()
 	defer func() {
-		if seen.unheld || c.retries.IsRacing(pool.Name, err) {
+		if seen.maybeDeleted || c.retries.IsRacing(pool.Name, err) {
 			return
 		}
 		seen.computeStatus(pool)
@@ -134,7 +134,7 @@ func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (
 		return result, nil
 	}
 	if err := c.ensureFinalizer(ctx, pool, before); err != nil {
-		seen.unheld = true
+		seen.maybeDeleted = true
 		return result, err
 	}
 	if entry.Value.WaitForNetworks {

@@ -40,7 +40,7 @@ func (c *Controller) finalizePool(ctx context.Context, pool *v1alpha1.Pool) (ret
 	if _, err := c.live.Prune(ctx, apply.OfPool(pool.Name), "", nil, slices.Concat(apply.PoolKinds, apply.ReadinessKinds)...); err != nil {
 		return nil, err
 	}
-	delete(c.stood, pool.Name)
+	delete(c.appliedRevisions, pool.Name)
 	before := pool.DeepCopy()
 	controllerutil.RemoveFinalizer(pool, v1alpha1.PoolFinalizer)
 	return nil, owner.PatchFinalizers(ctx, c.client, pool, before)

@@ -13,10 +13,10 @@ import (
 // recordApplied records that a pool's objects are in place, and reports repairs if they had been
 // in place for the same declaration before.
 func (c *Controller) recordApplied(ctx context.Context, pool *v1alpha1.Pool, revision uint64, changes []apply.Change, err error) {
-	if c.stood[pool.Name] == revision {
+	if c.appliedRevisions[pool.Name] == revision {
 		repair.Report(ctx, c.recorder, pool, corev1.EventTypeNormal, "", repair.Find(changes))
 	}
 	if err == nil {
-		c.stood[pool.Name] = revision
+		c.appliedRevisions[pool.Name] = revision
 	}
 }

@@ -29,9 +29,9 @@ type observation struct {
 	// result err.
 	applied bool
 	err     error
-	// unheld reports that the pool may have been deleted. croft did nothing, so the status
+	// maybeDeleted reports that the pool may have been deleted. croft did nothing, so the status
 	// stays unchanged.
-	unheld bool
+	maybeDeleted bool
 	// nodePool has Karpenter's status. It is nil if the status is unknown.
 	nodePool *karpenterv1.NodePool
 }

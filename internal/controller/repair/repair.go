@@ -56,7 +56,7 @@ func Report(ctx context.Context, r events.EventRecorder, regarding client.Object
 	for _, c := range repairs {
 		repaired.WithLabelValues(tenant, c.Kind).Inc()
 		log.FromContext(ctx).Info("restored an object", "tenant", tenant, "kind", c.Kind, "namespace", c.Namespace, "name", c.Name,
-			"was", describeAction(c), "managers", strings.Join(c.Undid, ","))
+			"was", describeAction(c), "managers", strings.Join(c.RevertedManagers, ","))
 	}
 	event.Emit(r, regarding, eventType, reason, "Apply", formatNote(repairs))
 }
@@ -97,8 +97,8 @@ func formatNote(repairs []apply.Change) string {
 // formatManagers formats the field managers that had changed an object. Nothing records who deleted
 // an object.
 func formatManagers(c apply.Change) string {
-	if len(c.Undid) == 0 || c.Action == apply.Created {
+	if len(c.RevertedManagers) == 0 || c.Action == apply.Created {
 		return ""
 	}
-	return " by " + strings.Join(c.Undid, ", ")
+	return " by " + strings.Join(c.RevertedManagers, ", ")
 }

@@ -19,7 +19,7 @@ func change(kind, name string, action apply.Action, undid ...string) apply.Chang
 			GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: kind},
 			NamespacedName:   types.NamespacedName{Namespace: "shop", Name: name},
 		},
-		Action: action, Undid: undid,
+		Action: action, RevertedManagers: undid,
 	}
 }
 

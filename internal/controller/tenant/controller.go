@@ -161,7 +161,7 @@ func (c *Controller) reconcileTenant(ctx context.Context, req reconcile.Request)
 	seen := observation{entry: entry, hasPlatform: snapshot.Platform != nil, since: notEnforcedSince(tenant)}
 	defer func() {
 		c.emitChanges(ctx, tenant, &seen)
-		if seen.gone || seen.unheld || c.retries.IsRacing(tenant.Name, err) {
+		if seen.finalizerRemoved || seen.maybeDeleted || c.retries.IsRacing(tenant.Name, err) {
 			return
 		}
 		seen.computeStatus(tenant)
@@ -171,7 +171,7 @@ func (c *Controller) reconcileTenant(ctx context.Context, req reconcile.Request)
 
 	if deleting {
 		err := c.finalizeTenant(ctx, tenant, before, &seen)
-		if len(seen.leaving) > 0 {
+		if len(seen.remainingNamespaces) > 0 {
 			result.RequeueAfter = recheck
 		}
 		return result, err
@@ -180,7 +180,7 @@ func (c *Controller) reconcileTenant(ctx context.Context, req reconcile.Request)
 		return reconcile.Result{}, nil
 	}
 	if err := c.ensureFinalizer(ctx, tenant, before); err != nil {
-		seen.unheld = true
+		seen.maybeDeleted = true
 		return reconcile.Result{}, err
 	}
 	return c.reconcileWalls(ctx, snapshot, tenant, &seen)
@@ -204,7 +204,7 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 		after.RequeueAfter = watch.Absence
 	}
 	last := c.memory.get(tenant.Name)
-	seen.stood = last.revision == seen.entry.Revision
+	seen.wasInPlace = last.revision == seen.entry.Revision
 	// Forget that the walls are enforced until this reconcile is done.
 	c.memory.remember(tenant.Name, wallState{revision: last.revision})
 
@@ -221,20 +221,20 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 		// The watch on ResourceQuotas reconciles the tenant when it is counted.
 		seen.probed = true
 		seen.reason = v1alpha1.ReasonNotEnforcedYet
-		seen.why = "the quota is not in force yet, so the tenant's people have no access yet: kube-controller-manager has not counted the usage in " +
+		seen.message = "the quota is not in force yet, so the tenant's people have no access yet: kube-controller-manager has not counted the usage in " +
 			strings.Join(division.Uncounted, ", ")
 		return reconcile.Result{RequeueAfter: seen.getProbeDelay(c.clock.Now())}, nil
 	}
 	// The status may lack the engine although the walls were observed to be enforced: that
 	// write may have failed or lost a race.
-	if seen.stood && last.enforced && !seen.hasWritten() && object.Status.Placement == snapshot.Platform.Placement {
+	if seen.wasInPlace && last.enforced && !seen.hasWritten() && object.Status.Placement == snapshot.Platform.Placement {
 		seen.enforced, seen.caveat = true, c.probe.Caveat()
 		c.memory.remember(tenant.Name, last)
 		return after, nil
 	}
 	seen.probed = true
-	seen.reason, seen.why = c.probe.Check(ctx, snapshot.Platform, tenant)
-	seen.enforced, seen.caveat = seen.why == "", c.probe.Caveat()
+	seen.reason, seen.message = c.probe.Check(ctx, snapshot.Platform, tenant)
+	seen.enforced, seen.caveat = seen.message == "", c.probe.Caveat()
 	if seen.enforced {
 		changes, err := c.settlePlacement(ctx, snapshot.Platform, object, tenant, engines)
 		seen.changes, seen.err = append(seen.changes, changes...), err

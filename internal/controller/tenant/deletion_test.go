@@ -16,7 +16,7 @@ func TestReportDeletion(t *testing.T) {
 		{Type: corev1.NamespaceContentRemaining, Status: corev1.ConditionFalse, Message: "All content successfully removed"},
 		{Type: corev1.NamespaceFinalizersRemaining, Status: corev1.ConditionTrue, Message: "Some content in the namespace has finalizers remaining: example.org/x in 1 resource instances"},
 	}}}
-	seen := observation{deleting: true, leaving: []string{describeNamespace(held), describeNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "dev"}})}}
+	seen := observation{deleting: true, remainingNamespaces: []string{describeNamespace(held), describeNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "dev"}})}}
 	var tenant v1alpha1.Tenant
 	seen.computeStatus(&tenant)
 	const want = "waiting until these namespaces are deleted: shop (NamespaceFinalizersRemaining: Some content in the namespace has finalizers remaining: example.org/x in 1 resource instances), dev"

@@ -21,10 +21,10 @@ func (c *Controller) emitChanges(ctx context.Context, tenant *v1alpha1.Tenant, s
 			event.Emit(c.recorder, tenant, corev1.EventTypeNormal, reason, "Apply", note)
 		}
 	}
-	if s.stood {
+	if s.wasInPlace {
 		repair.Report(ctx, c.recorder, tenant, corev1.EventTypeNormal, tenant.Name, repair.Find(s.changes))
 	}
-	if s.gone {
+	if s.finalizerRemoved {
 		event.Emit(c.recorder, tenant, corev1.EventTypeNormal, "Deleted", "Delete", describeDeletion(tenant))
 	}
 }

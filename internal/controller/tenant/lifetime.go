@@ -25,11 +25,11 @@ func (c *Controller) finalizeTenant(ctx context.Context, tenant, before *v1alpha
 	// A tenant of the same name may have been created since.
 	err := owner.Check(ctx, c.live, string(declared.Tenant), tenant, v1alpha1.TenantFinalizer)
 	if err != nil {
-		seen.unheld = true
+		seen.maybeDeleted = true
 		return err
 	}
-	seen.leaving, seen.changes, err = c.deletion.cleanUp(ctx, tenant)
-	if err != nil || len(seen.leaving) > 0 {
+	seen.remainingNamespaces, seen.changes, err = c.deletion.cleanUp(ctx, tenant)
+	if err != nil || len(seen.remainingNamespaces) > 0 {
 		seen.err = err
 		// The last namespace's own deletion event reconciles the tenant again.
 		return err
@@ -39,7 +39,7 @@ func (c *Controller) finalizeTenant(ctx context.Context, tenant, before *v1alpha
 	if err := c.patchFinalizers(ctx, tenant, before); err != nil {
 		return err
 	}
-	seen.gone = true
+	seen.finalizerRemoved = true
 	return nil
 }
 

@@ -17,42 +17,42 @@ type wallState struct {
 // memory avoids repeated probes and repeated events, because the cache lags behind a
 // written status. Nothing else depends on it, and losing it is harmless.
 type memory struct {
-	mu       sync.Mutex
-	standing map[string]wallState
-	told     map[string]map[string]metav1.Condition
+	mu         sync.Mutex
+	wallStates map[string]wallState
+	reported   map[string]map[string]metav1.Condition
 }
 
 func newMemory() *memory {
-	return &memory{standing: map[string]wallState{}, told: map[string]map[string]metav1.Condition{}}
+	return &memory{wallStates: map[string]wallState{}, reported: map[string]map[string]metav1.Condition{}}
 }
 
 func (m *memory) get(tenant string) wallState {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.standing[tenant]
+	return m.wallStates[tenant]
 }
 
 func (m *memory) remember(tenant string, s wallState) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.standing[tenant] = s
+	m.wallStates[tenant] = s
 }
 
 // isNew reports whether a tenant's condition differs from the last event's.
 func (m *memory) isNew(tenant string, condition metav1.Condition) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.told[tenant] == nil {
-		m.told[tenant] = map[string]metav1.Condition{}
+	if m.reported[tenant] == nil {
+		m.reported[tenant] = map[string]metav1.Condition{}
 	}
-	last := m.told[tenant][condition.Type]
-	m.told[tenant][condition.Type] = condition
+	last := m.reported[tenant][condition.Type]
+	m.reported[tenant][condition.Type] = condition
 	return last.Status != condition.Status || last.Reason != condition.Reason || last.Message != condition.Message
 }
 
 func (m *memory) forget(tenant string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.standing, tenant)
-	delete(m.told, tenant)
+	delete(m.wallStates, tenant)
+	delete(m.reported, tenant)
 }

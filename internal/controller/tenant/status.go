@@ -26,9 +26,9 @@ type observation struct {
 	// applied reports whether the walls were written or found in place, with these changes
 	// and this error. stood reports whether they had been in place before for the same
 	// declaration.
-	applied, stood bool
-	changes        []apply.Change
-	err            error
+	applied, wasInPlace bool
+	changes             []apply.Change
+	err                 error
 	// unserved is set if the cluster lacks Flux for the tenant's sources, or Multus for its
 	// networks. The walls do not depend on them.
 	unserved error
@@ -36,19 +36,19 @@ type observation struct {
 	// enforced reports whether the walls are known to be enforced, and caveat the limits of
 	// that knowledge. If they are not, and if probed is set, reason and why explain it, and
 	// since is when the first probe failed.
-	enforced, probed    bool
-	reason, why, caveat string
-	since               time.Time
+	enforced, probed        bool
+	reason, message, caveat string
+	since                   time.Time
 
 	// deleting reports whether the tenant is being deleted. leaving lists its namespaces
 	// that still exist.
 	deleting bool
-	// gone reports whether the finalizer was removed.
-	gone bool
-	// unheld reports that the tenant may have been deleted. croft did nothing, so the
+	// finalizerRemoved reports whether the finalizer was removed.
+	finalizerRemoved bool
+	// maybeDeleted reports that the tenant may have been deleted. croft did nothing, so the
 	// status stays unchanged.
-	unheld  bool
-	leaving []string
+	maybeDeleted        bool
+	remainingNamespaces []string
 }
 
 // hasWritten reports whether anything was written.
@@ -82,7 +82,7 @@ func (s *observation) computeStatus(tenant *v1alpha1.Tenant) {
 	case s.enforced:
 		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionTrue, v1alpha1.ReasonEnforced, s.caveat)
 	case s.probed:
-		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionFalse, s.reason, s.why)
+		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionFalse, s.reason, s.message)
 	}
 	status.SetReady(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionEnforced)
 }
@@ -92,8 +92,8 @@ func (s *observation) reportDeletion(tenant *v1alpha1.Tenant) {
 	switch {
 	case s.err != nil:
 		message = s.err.Error()
-	case len(s.leaving) > 0:
-		message = "waiting until these namespaces are deleted: " + strings.Join(s.leaving, ", ")
+	case len(s.remainingNamespaces) > 0:
+		message = "waiting until these namespaces are deleted: " + strings.Join(s.remainingNamespaces, ", ")
 	}
 	tenant.Status.ObservedGeneration = tenant.Generation
 	status.Set(&tenant.Status.Status, tenant.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting, message)

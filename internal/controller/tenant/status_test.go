@@ -110,7 +110,7 @@ func TestComputeStatus(t *testing.T) {
 		},
 		{
 			"a probe fails", func(s *observation) {
-				s.enforced, s.probed, s.reason, s.why = false, true, v1alpha1.ReasonNotEnforcedYet, "the policy has no effect yet"
+				s.enforced, s.probed, s.reason, s.message = false, true, v1alpha1.ReasonNotEnforcedYet, "the policy has no effect yet"
 			},
 			conditions{applied: "True Applied", enforced: "False NotEnforcedYet the policy has no effect yet", ready: "False NotEnforcedYet"},
 			[]string{"shop", "shop-db"},
@@ -125,12 +125,12 @@ func TestComputeStatus(t *testing.T) {
 			conditions{accepted: "", applied: "", enforced: "", ready: "False Deleting access"}, nil,
 		},
 		{
-			"being deleted, with namespaces", func(s *observation) { s.deleting, s.leaving = true, []string{"shop", "shop-db"} },
+			"being deleted, with namespaces", func(s *observation) { s.deleting, s.remainingNamespaces = true, []string{"shop", "shop-db"} },
 			conditions{ready: "False Deleting shop, shop-db"}, nil,
 		},
 		{
 			"being deleted, with an error", func(s *observation) {
-				s.deleting, s.leaving, s.err = true, []string{"shop"}, errors.New("connection refused")
+				s.deleting, s.remainingNamespaces, s.err = true, []string{"shop"}, errors.New("connection refused")
 			},
 			conditions{ready: "False Deleting connection refused"}, nil,
 		},

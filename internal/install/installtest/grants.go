@@ -118,10 +118,10 @@ func findRoleRules(objects []client.Object, namespace string, ref rbacv1.RoleRef
 type Excuse struct {
 	// Rights are the excused rights, as Right.String formats them, without a namespace.
 	Rights []string
-	// Why is the reason.
-	Why string
-	// Sometimes reports whether it depends on timing that a request uses them.
-	Sometimes bool
+	// Reason is the reason.
+	Reason string
+	// DependsOnTiming reports whether it depends on timing that a request uses them.
+	DependsOnTiming bool
 }
 
 // Compare returns the problems of rights after a test run of the operator, one line each: a
@@ -131,7 +131,7 @@ func Compare(rights []Right, requests []Request, excuses []Excuse) []string {
 	excused, sometimes := map[string]bool{}, map[string]bool{} // whether the excuse is needed
 	for _, e := range excuses {
 		for _, name := range e.Rights {
-			excused[name], sometimes[name] = false, e.Sometimes
+			excused[name], sometimes[name] = false, e.DependsOnTiming
 		}
 	}
 	var wrong []string

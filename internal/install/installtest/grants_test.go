@@ -80,10 +80,10 @@ func TestCompare(t *testing.T) {
 			[]installtest.Excuse{{Rights: []string{"delete limitranges"}}}, nil,
 		},
 		"an excuse for a right that is used sometimes": {
-			[]rbacv1.PolicyRule{needed}, []installtest.Request{lease, get, apply}, []installtest.Excuse{{Rights: []string{"get limitranges"}, Sometimes: true}}, nil,
+			[]rbacv1.PolicyRule{needed}, []installtest.Request{lease, get, apply}, []installtest.Excuse{{Rights: []string{"get limitranges"}, DependsOnTiming: true}}, nil,
 		},
 		"an excuse for a right that is not given, ever": {
-			[]rbacv1.PolicyRule{needed}, []installtest.Request{lease, get, apply}, []installtest.Excuse{{Rights: []string{"get pods"}, Sometimes: true}},
+			[]rbacv1.PolicyRule{needed}, []installtest.Request{lease, get, apply}, []installtest.Excuse{{Rights: []string{"get pods"}, DependsOnTiming: true}},
 			[]string{"an excuse for a right that is used or not given: get pods"},
 		},
 		"an excuse for a right that is used": {

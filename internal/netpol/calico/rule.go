@@ -35,8 +35,8 @@ type compiledRule struct {
 // side is an entity with parsed selectors.
 type side struct {
 	entity
-	pods, not, namespaces Selector
-	nets, notNets         []netip.Prefix
+	pods, excludedPods, namespaces Selector
+	nets, notNets                  []netip.Prefix
 	// namespace is the policy's namespace, to which the selectors are limited.
 	namespace string
 	sets      *Sets
@@ -59,7 +59,7 @@ func (p *Policy) compileSide(e entity, sets *Sets) (*side, error) {
 	for _, read := range []struct {
 		text string
 		to   *Selector
-	}{{e.Selector, &s.pods}, {e.NotSelector, &s.not}, {e.NamespaceSelector, &s.namespaces}} {
+	}{{e.Selector, &s.pods}, {e.NotSelector, &s.excludedPods}, {e.NamespaceSelector, &s.namespaces}} {
 		var err error
 		if *read.to, err = Parse(read.text); err != nil {
 			return nil, err
@@ -134,7 +134,7 @@ func (s *side) matches(end tier.End) tier.Match {
 	case s.NamespaceSelector != "" && !s.namespaces.Matches(buildNamespaceLabels(end.Pod)),
 		s.NamespaceSelector == "" && confined && s.namespace != "" && end.Pod.Namespace != s.namespace,
 		s.Selector != "" && !s.pods.Matches(labels),
-		s.NotSelector != "" && s.not.Matches(labels):
+		s.NotSelector != "" && s.excludedPods.Matches(labels):
 		return tier.No
 	}
 	return known
@@ -191,7 +191,7 @@ func formatProtocol(p *intstr.IntOrString) string {
 }
 
 func (s *side) sampleLabels() []map[string]string {
-	return append(s.pods.Samples(), s.not.Samples()...)
+	return append(s.pods.Samples(), s.excludedPods.Samples()...)
 }
 
 func (r *compiledRule) listPorts() []tier.Ports {

@@ -53,7 +53,7 @@ func (s *Sets) matchesAddress(of *side, address netip.Addr) bool {
 			of.NamespaceSelector == "all()" && n.namespace == "",
 			of.NamespaceSelector == "" && of.namespace != "" && n.namespace != of.namespace,
 			of.Selector != "" && !of.pods.Matches(n.labels),
-			of.NotSelector != "" && of.not.Matches(n.labels):
+			of.NotSelector != "" && of.excludedPods.Matches(n.labels):
 			return false
 		default:
 			return true

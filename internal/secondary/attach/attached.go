@@ -29,7 +29,7 @@ func (x *index) listAttached(c *Claim) []secondary.NodeNetwork {
 		}
 		part, n := findZone(declared, c.Zone), owned[0]
 		if part == nil || n.MAC == "" || n.SourceDestCheck || n.Attachment == nil ||
-			n.Attachment.Instance != c.Instance || !n.Attachment.Done {
+			n.Attachment.Instance != c.Instance || !n.Attachment.Attached {
 			return nil
 		}
 		prefixes, usable := parsePrefixes(declared, part, n)

@@ -18,7 +18,7 @@ func TestAttached(t *testing.T) {
 		"all attached":             {func(*State) {}, false},
 		"one is not there":         {func(s *State) { s.Interfaces = s.Interfaces[:1] }, true},
 		"one is available":         {func(s *State) { s.Interfaces[1].Attachment = nil }, true},
-		"one is being attached":    {func(s *State) { s.Interfaces[1].Attachment.Done = false }, true},
+		"one is being attached":    {func(s *State) { s.Interfaces[1].Attachment.Attached = false }, true},
 		"one is elsewhere":         {func(s *State) { s.Interfaces[1].Attachment.Instance = "i-2" }, true},
 		"one drops pods' packets":  {func(s *State) { s.Interfaces[1].SourceDestCheck = true }, true},
 		"one has no address yet":   {func(s *State) { s.Interfaces[1].MAC = "" }, true},

@@ -84,7 +84,7 @@ func (w *world) state() *State {
 		n := *w.interfaces[id]
 		if n.Attachment != nil {
 			attachment := *n.Attachment
-			attachment.Done = !w.now.Before(w.done[id])
+			attachment.Attached = !w.now.Before(w.done[id])
 			n.Attachment = &attachment
 		}
 		s.Interfaces = append(s.Interfaces, n)

@@ -180,7 +180,7 @@ func (p *Plan) planInterface(x *index, pool *Pool, c *Claim, network string, tak
 			"interface %s has the tags of node claim %s, and is attached to %s: detach it, or change its tags", n.ID, c.Name, t.Instance)})
 		return true, 0
 	default:
-		return t.Done && t.DeleteOnTermination && !n.SourceDestCheck, 0
+		return t.Attached && t.DeleteOnTermination && !n.SourceDestCheck, 0
 	}
 }
 

@@ -41,7 +41,7 @@ func made(id, claim, network string) Interface {
 // attached returns an attached interface that needs no change.
 func attached(id, claim, network, instance string, index int) Interface {
 	n := made(id, claim, network)
-	n.Attachment = &Attachment{ID: "attach-" + id, Instance: instance, DeviceIndex: index, Done: true, DeleteOnTermination: true}
+	n.Attachment = &Attachment{ID: "attach-" + id, Instance: instance, DeviceIndex: index, Attached: true, DeleteOnTermination: true}
 	return n
 }
 
@@ -74,7 +74,7 @@ func TestMake(t *testing.T) {
 		}, "attach eni-1 to i-1 at 1, no source/dest check of eni-1", 1},
 		"being attached": {func(s *State) {
 			n := attached("eni-1", "u1", "n3", "i-1", 1)
-			n.Attachment.Done, n.Attachment.DeleteOnTermination = false, false
+			n.Attachment.Attached, n.Attachment.DeleteOnTermination = false, false
 			s.Interfaces = []Interface{n, attached("eni-2", "u1", "n6", "i-1", 2)}
 		}, "delete eni-1 on termination", 1},
 		"all there": {func(s *State) {

@@ -85,9 +85,9 @@ type Interface struct {
 type Attachment struct {
 	ID, Instance string
 	DeviceIndex  int
-	// Done reports whether the interface is attached. Otherwise it is being attached or
+	// Attached reports whether the interface is attached. Otherwise it is being attached or
 	// detached.
-	Done bool
+	Attached bool
 	// DeleteOnTermination deletes the interface with its instance.
 	DeleteOnTermination bool
 }

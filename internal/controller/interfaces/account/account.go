@@ -195,7 +195,7 @@ func convertInterface(n *types.NetworkInterface) attach.Interface {
 	if t := n.Attachment; t != nil && t.Status != types.AttachmentStatusDetached {
 		out.Attachment = &attach.Attachment{
 			ID: aws.ToString(t.AttachmentId), Instance: aws.ToString(t.InstanceId), DeviceIndex: int(aws.ToInt32(t.DeviceIndex)),
-			Done: t.Status == types.AttachmentStatusAttached, DeleteOnTermination: aws.ToBool(t.DeleteOnTermination),
+			Attached: t.Status == types.AttachmentStatusAttached, DeleteOnTermination: aws.ToBool(t.DeleteOnTermination),
 		}
 	}
 	return out
