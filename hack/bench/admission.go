@@ -38,10 +38,10 @@ var admissionSizes = []int{1, 100, 1000}
 
 // admissionSamples are the durations of the creation of each pod, in seconds.
 type admissionSamples struct {
-	Tenants int       `json:"tenants"`
-	What    string    `json:"what"`
-	Croft   []float64 `json:"croftSeconds"`
-	Beside  []float64 `json:"besideSeconds"`
+	Tenants     int       `json:"tenants"`
+	Pod         string    `json:"what"`
+	Croft       []float64 `json:"croftSeconds"`
+	Alternative []float64 `json:"besideSeconds"`
 }
 
 // measureAdmission creates pods alternately in tenants' namespaces and in a namespace that no
@@ -62,10 +62,10 @@ func measureAdmission(ctx context.Context, _ *bench) ([]comparison, error) {
 			for _, k := range listPodKinds(tenants == admissionSizes[len(admissionSizes)-1]) {
 				samples, err := a.measurePods(ctx, k)
 				if err != nil {
-					return fmt.Errorf("%s, %d tenants: %w", k.what, tenants, err)
+					return fmt.Errorf("%s, %d tenants: %w", k.description, tenants, err)
 				}
-				samples.Tenants, samples.What = tenants, k.what
-				found = append(found, samples.makeComparison(k.beside))
+				samples.Tenants, samples.Pod = tenants, k.description
+				found = append(found, samples.makeComparison(k.alternative))
 			}
 		}
 		return nil
@@ -77,12 +77,12 @@ func measureAdmission(ctx context.Context, _ *bench) ([]comparison, error) {
 // policies measure the size, in bytes, of pods that users create. They do not measure a
 // controller's pods, which come from templates whose size was measured.
 type podKind struct {
-	what   string
-	pod    corev1.PodSpec
-	kept   bool
-	byHand bool
-	pairs  int
-	beside string
+	description string
+	pod         corev1.PodSpec
+	kept        bool
+	byHand      bool
+	pairs       int
+	alternative string
 }
 
 func listPodKinds(all bool) []podKind {
@@ -104,11 +104,11 @@ func (s *admissionSamples) makeComparison(beside string) comparison {
 	if beside == countedNamespace {
 		what = "compared with a namespace with the same ResourceQuota only"
 	}
-	croft, plain := samples.Median(s.Croft), samples.Median(s.Beside)
+	croft, plain := samples.Median(s.Croft), samples.Median(s.Alternative)
 	return comparison{
-		Name: fmt.Sprintf("%s, %d tenants", s.What, s.Tenants), Unit: inSeconds, Croft: croft, Beside: plain, Raw: s,
+		Name: fmt.Sprintf("%s, %d tenants", s.Pod, s.Tenants), Unit: inSeconds, Croft: croft, Alternative: plain, Raw: s,
 		Note: fmt.Sprintf("all rules on, %s; medians of %d pairs in turns: %+.2f ms; p99 %.1f ms instead of %.1f ms",
-			what, len(s.Croft), (croft-plain)*1000, samples.Percentile(99, s.Croft)*1000, samples.Percentile(99, s.Beside)*1000),
+			what, len(s.Croft), (croft-plain)*1000, samples.Percentile(99, s.Croft)*1000, samples.Percentile(99, s.Alternative)*1000),
 	}
 }
 
@@ -230,7 +230,7 @@ func (a *admission) measurePods(ctx context.Context, k podKind) (*admissionSampl
 		for _, side := range []struct {
 			namespace string
 			samples   *[]float64
-		}{{a.namespaces[i*7919%len(a.namespaces)], &samples.Croft}, {k.beside, &samples.Beside}} {
+		}{{a.namespaces[i*7919%len(a.namespaces)], &samples.Croft}, {k.alternative, &samples.Alternative}} {
 			took, err := create(side.namespace)
 			if err != nil {
 				return nil, err

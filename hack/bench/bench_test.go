@@ -85,8 +85,8 @@ func TestMoved(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	r := report{Comparisons: []comparison{
-		{Name: "fast", Unit: inSeconds, Croft: 3, Beside: 0.5},
-		{Name: "quiet", Unit: inWrites, Croft: 0, Beside: 0},
+		{Name: "fast", Unit: inSeconds, Croft: 3, Alternative: 0.5},
+		{Name: "quiet", Unit: inWrites, Croft: 0, Alternative: 0},
 	}}
 	var table bytes.Buffer
 	if err := r.print(&table); err != nil {

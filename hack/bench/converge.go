@@ -80,16 +80,16 @@ func compareRounds(rounds []round, tenants int) []comparison {
 	written := float64(len(rounds) * tenants)
 	return []comparison{{
 		Name: fmt.Sprintf("converge %d tenants", tenants), Unit: inSeconds, Raw: rounds,
-		Croft: samples.Mean(croft.last), Beside: samples.Mean(bare.last),
+		Croft: samples.Mean(croft.last), Alternative: samples.Mean(bare.last),
 		Note: fmt.Sprintf("compared with %d workers that write the same objects without waiting; rounds:%s", bareWorkers, ratios),
 	}, {
-		Name: "  until half are complete", Unit: inSeconds, Croft: samples.Median(croft.took), Beside: samples.Median(bare.took),
+		Name: "  until half are complete", Unit: inSeconds, Croft: samples.Median(croft.took), Alternative: samples.Median(bare.took),
 		Note: "median of all tenants, from the first write",
 	}, {
-		Name: "  until 99% are complete", Unit: inSeconds, Croft: samples.Percentile(99, croft.took), Beside: samples.Percentile(99, bare.took),
+		Name: "  until 99% are complete", Unit: inSeconds, Croft: samples.Percentile(99, croft.took), Alternative: samples.Percentile(99, bare.took),
 		Note: "p99 of all tenants, from the first write",
 	}, {
-		Name: "  requests for a tenant", Unit: inRequests, Croft: croft.requests / written, Beside: bare.requests / written,
+		Name: "  requests for a tenant", Unit: inRequests, Croft: croft.requests / written, Alternative: bare.requests / written,
 		Note: "by the operator, including reads and dry runs, compared with one for each object",
 	}}
 }

@@ -25,7 +25,7 @@ func measureMemory(ctx context.Context, b *bench) ([]comparison, error) {
 	perTenant := (now - s.idle) / float64(b.tenants)
 	return []comparison{{
 		Name: fmt.Sprintf("operator's memory, %d tenants", b.tenants), Unit: inBytes,
-		Croft: now, Beside: s.idle,
+		Croft: now, Alternative: s.idle,
 		Note: fmt.Sprintf("compared with no tenants; %s per tenant; %s at most", machine.FormatBytes(perTenant), machine.FormatBytes(most)),
 		Raw:  map[string]float64{"idleBytes": s.idle, "residentBytes": now, "mostBytes": most, "bytesPerTenant": perTenant},
 	}}, nil

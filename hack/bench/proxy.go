@@ -305,19 +305,19 @@ func (p *proxyBench) measureGets(ctx context.Context) ([]comparison, error) {
 	}
 	return []comparison{
 		{
-			Name: "GET through croft proxy", Unit: inSeconds, Croft: samples.Median(croft), Beside: samples.Median(direct), Raw: durations,
+			Name: "GET through croft proxy", Unit: inSeconds, Croft: samples.Median(croft), Alternative: samples.Median(direct), Raw: durations,
 			Note: fmt.Sprintf("compared with a direct GET from the API server; medians of %d, alternating; overhead p50 %+.2f ms, p99 %+.2f ms", len(croft), added(50), added(99)),
 		},
 		{
-			Name: "  the same", Unit: inSeconds, Croft: samples.Median(croft), Beside: samples.Median(throughBare),
+			Name: "  the same", Unit: inSeconds, Croft: samples.Median(croft), Alternative: samples.Median(throughBare),
 			Note: "compared with a minimal reverse proxy without authentication",
 		},
 		{
-			Name: fmt.Sprintf("GET by a user with %d groups", manyGroups), Unit: inSeconds, Croft: samples.Median(manyGroupsTimes), Beside: samples.Median(croft),
+			Name: fmt.Sprintf("GET by a user with %d groups", manyGroups), Unit: inSeconds, Croft: samples.Median(manyGroupsTimes), Alternative: samples.Median(croft),
 			Note: "compared with a user with one group",
 		},
 		{
-			Name: "  the same", Unit: inSeconds, Croft: samples.Median(manyGroupsTimes), Beside: samples.Median(slow[0]),
+			Name: "  the same", Unit: inSeconds, Croft: samples.Median(manyGroupsTimes), Alternative: samples.Median(slow[0]),
 			Note: "compared with a proxy that has the API server review each group",
 		},
 	}, nil
@@ -357,8 +357,8 @@ func (p *proxyBench) measureNamespaceLists(ctx context.Context) ([]comparison, e
 	}
 	note := fmt.Sprintf("compared with an admin's direct list from the API server; medians of %d, alternating", len(durations[0]))
 	return []comparison{
-		{Name: fmt.Sprintf("namespaces, all %d", proxyNamespaces), Unit: inSeconds, Croft: samples.Median(durations[0]), Beside: samples.Median(durations[2]), Note: note},
-		{Name: fmt.Sprintf("namespaces, %d of %d", ownNamespaces, proxyNamespaces), Unit: inSeconds, Croft: samples.Median(durations[1]), Beside: samples.Median(durations[2]), Note: note},
+		{Name: fmt.Sprintf("namespaces, all %d", proxyNamespaces), Unit: inSeconds, Croft: samples.Median(durations[0]), Alternative: samples.Median(durations[2]), Note: note},
+		{Name: fmt.Sprintf("namespaces, %d of %d", ownNamespaces, proxyNamespaces), Unit: inSeconds, Croft: samples.Median(durations[1]), Alternative: samples.Median(durations[2]), Note: note},
 	}, nil
 }
 
@@ -386,7 +386,7 @@ func (p *proxyBench) measureMergedLists(ctx context.Context) ([]comparison, erro
 		return nil, err
 	}
 	return []comparison{{
-		Name: fmt.Sprintf("list -A, %d namespaces", listedNamespaces), Unit: inSeconds, Croft: samples.Median(durations[0]), Beside: samples.Median(durations[1]),
+		Name: fmt.Sprintf("list -A, %d namespaces", listedNamespaces), Unit: inSeconds, Croft: samples.Median(durations[0]), Alternative: samples.Median(durations[1]),
 		Note: fmt.Sprintf("compared with sequential direct lists of each from the API server; medians of %d, alternating", len(durations[0])),
 	}}, nil
 }
@@ -432,7 +432,7 @@ func (p *proxyBench) measureWatches(ctx context.Context) ([]comparison, error) {
 	}
 	after, _, err := machine.ReadResident(p.proxy.pid)
 	return []comparison{{
-		Name: fmt.Sprintf("proxy's memory, %d watches", openWatches), Unit: inBytes, Croft: after, Beside: before,
+		Name: fmt.Sprintf("proxy's memory, %d watches", openWatches), Unit: inBytes, Croft: after, Alternative: before,
 		Note: fmt.Sprintf("compared with before the watches, with %d namespaces; half of the watches are of namespaces, half of ConfigMaps", proxyNamespaces),
 	}}, err
 }
@@ -466,7 +466,7 @@ func (p *proxyBench) measureLogs(ctx context.Context, b *bench, dir, configurati
 	}
 	perSecond := func(took []float64) string { return machine.FormatBytes(logBytes/samples.Median(took)) + "/s" }
 	return []comparison{{
-		Name: "log of " + machine.FormatBytes(logBytes), Unit: inSeconds, Croft: samples.Median(durations[0]), Beside: samples.Median(durations[1]),
+		Name: "log of " + machine.FormatBytes(logBytes), Unit: inSeconds, Croft: samples.Median(durations[0]), Alternative: samples.Median(durations[1]),
 		Note: fmt.Sprintf("compared with a direct download; %s instead of %s; medians of %d, alternating", perSecond(durations[0]), perSecond(durations[1]), len(durations[0])),
 	}}, ctx.Err()
 }

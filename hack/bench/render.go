@@ -66,11 +66,11 @@ func measureRender(ctx context.Context, b *bench) ([]comparison, error) {
 	one, few, many := samples.Median(raw.Render[renderOne]), samples.Median(raw.Render[renderFew]), samples.Median(raw.Render[renderMany])
 	return []comparison{{
 		Name: fmt.Sprintf("render %d tenants", renderMany), Unit: inSeconds, Raw: raw,
-		Croft: many, Beside: samples.Median(raw.Marshal),
+		Croft: many, Alternative: samples.Median(raw.Marshal),
 		Note: fmt.Sprintf("compared with marshalling the same %d objects from memory; medians of %d, in turns", len(objects), renderRuns),
 	}, {
 		Name: "render one tenant more", Unit: inSeconds,
-		Croft: (many - one) / (renderMany - renderOne), Beside: (few - one) / (renderFew - renderOne),
+		Croft: (many - one) / (renderMany - renderOne), Alternative: (few - one) / (renderFew - renderOne),
 		Note: fmt.Sprintf("among %d, compared with among %d: 1 is linear", renderMany, renderFew),
 	}}, nil
 }

@@ -39,10 +39,10 @@ func (u unit) formatValue(v float64) string {
 
 // comparison is one line of the table: croft compared with an alternative, in one run.
 type comparison struct {
-	Name   string  `json:"name"`
-	Unit   unit    `json:"unit"`
-	Croft  float64 `json:"croft"`
-	Beside float64 `json:"beside"`
+	Name        string  `json:"name"`
+	Unit        unit    `json:"unit"`
+	Croft       float64 `json:"croft"`
+	Alternative float64 `json:"beside"`
 	// Note describes the alternative, and how to read the figures.
 	Note string `json:"note"`
 	// Raw are the samples of the figures.
@@ -51,10 +51,10 @@ type comparison struct {
 
 // getRatio returns croft's figure divided by the alternative's, and false if that is zero.
 func (c comparison) getRatio() (float64, bool) {
-	if c.Beside == 0 {
+	if c.Alternative == 0 {
 		return 0, false
 	}
-	return c.Croft / c.Beside, true
+	return c.Croft / c.Alternative, true
 }
 
 // MarshalJSON adds the ratio.
@@ -94,7 +94,7 @@ func (r report) print(w io.Writer) error {
 		if value, ok := c.getRatio(); ok {
 			ratio = fmt.Sprintf("%.2f×", value)
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.Name, c.Unit.formatValue(c.Croft), c.Unit.formatValue(c.Beside), ratio, c.Note)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.Name, c.Unit.formatValue(c.Croft), c.Unit.formatValue(c.Alternative), ratio, c.Note)
 	}
 	return table.Flush()
 }

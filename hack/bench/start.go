@@ -38,7 +38,7 @@ func measureStart(ctx context.Context, b *bench) ([]comparison, error) {
 	}
 	return []comparison{{
 		Name: "sandbox up, with croft", Unit: inSeconds, Raw: raw,
-		Croft: samples.Median(raw.Whole), Beside: samples.Median(raw.APIOnly),
+		Croft: samples.Median(raw.Whole), Alternative: samples.Median(raw.APIOnly),
 		Note: fmt.Sprintf("compared with %s alone; medians of %d, in turns", strings.Join(sandbox.APIOnly, " and "), startRuns),
 	}}, nil
 }

@@ -54,7 +54,7 @@ func measureSteady(ctx context.Context, b *bench) ([]comparison, error) {
 	writes := raw.Croft.countWrites()
 	found := []comparison{{
 		Name: fmt.Sprintf("steady state, %d tenants", b.tenants), Unit: inWrites, Raw: raw,
-		Croft: writes, Beside: raw.Everybody.countWrites(),
+		Croft: writes, Alternative: raw.Everybody.countWrites(),
 		Note: fmt.Sprintf("in %s, compared with all clients' writes; croft's are its heartbeat; it read %g times; of its %d objects %d changed",
 			b.window, raw.Croft["GET"], raw.Objects, len(raw.Moved)),
 	}}

@@ -27,11 +27,11 @@ const outage = 3 * time.Minute
 
 // scenario is a way to kill the engine.
 type scenario struct {
-	id, says string
-	line     int
+	id, description string
+	line            int
 	// engine is the component of the sandbox that is killed.
-	engine string
-	how    webhookSettings
+	engine   string
+	webhooks webhookSettings
 }
 
 // listScenarios returns the scenarios of a comparison. If the API server is the engine, there is no
@@ -62,7 +62,7 @@ func (c *comparison) killAll(ctx context.Context, engine string) ([]killResult, 
 		}
 		found, err := c.killRepeatedly(ctx, s)
 		if err != nil {
-			return all, fmt.Errorf("%s: %w", s.says, err)
+			return all, fmt.Errorf("%s: %w", s.description, err)
 		}
 		all = append(all, found)
 	}
@@ -73,12 +73,12 @@ func (c *comparison) killAll(ctx context.Context, engine string) ([]killResult, 
 // outcomes. These pods are stored, so that the result is the cluster's content, independent of
 // the responses to clients.
 func (c *comparison) killRepeatedly(ctx context.Context, s scenario) (killResult, error) {
-	k := killResult{Line: c.lines[s.line].name, Says: s.says, Tenants: len(c.lines[1].namespaces), Kills: c.kills, Reasons: map[string]int{}}
+	k := killResult{Line: c.lines[s.line].name, Description: s.description, Tenants: len(c.lines[1].namespaces), Kills: c.kills, Reasons: map[string]int{}}
 	for n := range c.kills {
-		printProgress("%s: kill %d of %d", s.says, n+1, c.kills)
+		printProgress("%s: kill %d of %d", s.description, n+1, c.kills)
 		// The sandbox has rewritten the webhooks since the last kill.
 		if s.engine == sandbox.Gatekeeper {
-			if err := c.narrowWebhooks(ctx, s.how); err != nil {
+			if err := c.narrowWebhooks(ctx, s.webhooks); err != nil {
 				return k, err
 			}
 		}
@@ -151,7 +151,7 @@ type traffic struct {
 // does not block the others.
 func (c *comparison) startTraffic(ctx context.Context, l *line, s scenario) *traffic {
 	ctx, stop := context.WithCancel(ctx)
-	t := &traffic{stop: stop, reasons: map[string]int{}, ignored: s.how.failurePolicy == admissionv1.Ignore}
+	t := &traffic{stop: stop, reasons: map[string]int{}, ignored: s.webhooks.failurePolicy == admissionv1.Ignore}
 	pace := rate.NewLimiter(rate.Limit(c.rate), 1)
 	for n := range c.clients {
 		t.clients.Go(func() {

@@ -81,7 +81,7 @@ func (r report) renderKills() string {
 			if k.Line == noPolicy {
 				unplaced = "" // no pod should be placed there
 			}
-			t.addRow(k.Says, fmt.Sprint(k.Tenants), fmt.Sprint(k.Kills), fmt.Sprintf("%.1f s", samples.Median(k.ReadySeconds)), fmt.Sprintf("%.1f s", samples.Median(k.PlacingSeconds)), fmt.Sprint(k.Asked),
+			t.addRow(k.Description, fmt.Sprint(k.Tenants), fmt.Sprint(k.Kills), fmt.Sprintf("%.1f s", samples.Median(k.ReadySeconds)), fmt.Sprintf("%.1f s", samples.Median(k.PlacingSeconds)), fmt.Sprint(k.Asked),
 				fmt.Sprint(k.Stored), fmt.Sprint(k.Refused), fmt.Sprint(k.Unanswered), unplaced)
 		}
 	}

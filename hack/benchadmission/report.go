@@ -65,10 +65,10 @@ type memory struct {
 
 // killResult are the outcomes of pods while the engine was killed.
 type killResult struct {
-	Line    string `json:"line"`
-	Says    string `json:"says"`
-	Tenants int    `json:"tenants"`
-	Kills   int    `json:"kills"`
+	Line        string `json:"line"`
+	Description string `json:"says"`
+	Tenants     int    `json:"tenants"`
+	Kills       int    `json:"kills"`
 	// Asked is the number of requested pods. Refused and Unanswered are the numbers of pods
 	// that were refused, or got no response.
 	Asked      int `json:"asked"`

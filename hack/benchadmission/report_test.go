@@ -56,11 +56,11 @@ func fixed() report {
 		Growth: []growthResult{grow(1, -0.1), grow(1, 0.1), grow(100, 0), grow(1000, 0.05)},
 		Comparisons: []comparisonResult{
 			compare(onGatekeeper, 0.1, killResult{
-				Line: onGatekeeper, Says: "killed", Tenants: 100, Kills: 2, Asked: 300, Refused: 100, Stored: 200,
+				Line: onGatekeeper, Description: "killed", Tenants: 100, Kills: 2, Asked: 300, Refused: 100, Stored: 200,
 				ReadySeconds: []float64{1, 2}, PlacingSeconds: []float64{2, 3},
 			}),
 			compare(alone, 0.01, killResult{
-				Line: alone, Says: "killed, and ignored", Tenants: 100, Kills: 2, Asked: 300, Stored: 300, Unplaced: 100,
+				Line: alone, Description: "killed, and ignored", Tenants: 100, Kills: 2, Asked: 300, Stored: 300, Unplaced: 100,
 				ReadySeconds: []float64{1, 2}, PlacingSeconds: []float64{2, 3},
 			}),
 		},

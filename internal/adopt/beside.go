@@ -23,11 +23,11 @@ import (
 // Overlap is an existing object with the same purpose as a wall.
 type Overlap struct {
 	Object string `json:"object"`
-	// Taken reports whether croft overwrites the object with its own.
-	Taken bool `json:"taken,omitempty"`
+	// Overwritten reports whether croft overwrites the object with its own.
+	Overwritten bool `json:"taken,omitempty"`
 	// Replaced reports whether the walls fully replace the object, so that it can be deleted.
 	Replaced bool   `json:"replaced"`
-	Why      string `json:"why"`
+	Reason   string `json:"why"`
 
 	object *unstructured.Unstructured
 	// annotation is the replaced annotation, if the object itself is not replaced.
@@ -44,8 +44,8 @@ const (
 // evaluator is a kind that the walls also contain, with the function that evaluates other objects
 // of this kind.
 type evaluator struct {
-	kind  schema.GroupVersionKind
-	judge func(*unstructured.Unstructured) (replaced bool, why string)
+	kind     schema.GroupVersionKind
+	evaluate func(*unstructured.Unstructured) (replaced bool, why string)
 }
 
 // findOverlaps finds existing objects with the same purpose as a wall.
@@ -80,12 +80,12 @@ func (a *Adoption) findOverlaps(ctx context.Context, p *Plan) error {
 				}
 				b := Overlap{Object: apply.RefOf(o).String(), object: o}
 				if walls[apply.RefOf(o)] {
-					b.Taken, b.Why = true, "croft's own object has the same name, and overwrites it"
+					b.Overwritten, b.Reason = true, "croft's own object has the same name, and overwrites it"
 				} else {
-					b.Replaced, b.Why = j.judge(o)
+					b.Replaced, b.Reason = j.evaluate(o)
 				}
-				if b.Why != "" {
-					p.Beside = append(p.Beside, b)
+				if b.Reason != "" {
+					p.Overlaps = append(p.Overlaps, b)
 				}
 			}
 		}
@@ -122,8 +122,8 @@ func (a *Adoption) findNamespaceOverlaps(ctx context.Context, p *Plan) error {
 					"metadata": map[string]any{"name": name}}},
 				annotation: key,
 			}
-			b.Replaced, b.Why = a.compareAnnotation(key, value)
-			p.Beside = append(p.Beside, b)
+			b.Replaced, b.Reason = a.compareAnnotation(key, value)
+			p.Overlaps = append(p.Overlaps, b)
 		}
 	}
 	return nil
@@ -253,10 +253,10 @@ func (a *Adoption) findGatekeeperOverlaps(ctx context.Context, p *Plan) error {
 				continue
 			}
 			b := Overlap{Object: apply.RefOf(o).String(), object: o}
-			b.Replaced, b.Why = a.compareRule(o)
-			p.Beside = append(p.Beside, b)
+			b.Replaced, b.Reason = a.compareRule(o)
+			p.Overlaps = append(p.Overlaps, b)
 			if why := a.explainConflict(o); why != "" {
-				p.Blocking = append(p.Blocking, why)
+				p.Blockers = append(p.Blockers, why)
 			}
 		}
 	}

@@ -16,9 +16,9 @@ import (
 func (a *Adoption) checkFit(p *Plan) {
 	for i := range p.Pods {
 		w := &p.Pods[i]
-		w.Waits = ""
-		if w.Next != "" && w.Refused == "" {
-			w.Waits = a.explainMisfit(w.pod, w.Next)
+		w.PendingReason = ""
+		if w.NextPool != "" && w.Refusal == "" {
+			w.PendingReason = a.explainMisfit(w.pod, w.NextPool)
 		}
 	}
 }

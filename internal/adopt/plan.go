@@ -12,20 +12,20 @@ import (
 type Plan struct {
 	Tenant     string      `json:"tenant"`
 	Namespaces []Namespace `json:"namespaces"`
-	// Tried reports whether the API server evaluated the pods by dry runs. Otherwise the pools
+	// Evaluated reports whether the API server evaluated the pods by dry runs. Otherwise the pools
 	// are computed from the file, and the plan does not contain the rules' decisions.
-	Tried bool       `json:"tried"`
-	Pods  []Workload `json:"pods,omitempty"`
-	// Refused are the other objects whose re-creation would be refused. The existing objects
+	Evaluated bool       `json:"tried"`
+	Pods      []Workload `json:"pods,omitempty"`
+	// Refusals are the other objects whose re-creation would be refused. The existing objects
 	// may remain.
-	Refused []Refusal `json:"refused,omitempty"`
-	// Beside are existing objects with the same purpose as a wall.
-	Beside  []Overlap `json:"beside,omitempty"`
-	Traffic []Traffic `json:"traffic,omitempty"`
-	Pools   []Pool    `json:"pools,omitempty"`
-	Quota   []Excess  `json:"quota,omitempty"`
-	// Blocking are problems that must be fixed first.
-	Blocking []string `json:"blocking,omitempty"`
+	Refusals []Refusal `json:"refused,omitempty"`
+	// Overlaps are existing objects with the same purpose as a wall.
+	Overlaps []Overlap `json:"beside,omitempty"`
+	Traffic  []Traffic `json:"traffic,omitempty"`
+	Pools    []Pool    `json:"pools,omitempty"`
+	Quota    []Excess  `json:"quota,omitempty"`
+	// Blockers are problems that must be fixed first.
+	Blockers []string `json:"blocking,omitempty"`
 }
 
 // Namespace is a namespace of the tenant.
@@ -57,7 +57,7 @@ const (
 // Refusal is an object whose re-creation the rules would refuse.
 type Refusal struct {
 	Object string `json:"object"`
-	Why    string `json:"why"`
+	Reason string `json:"why"`
 }
 
 // IsDone reports whether all namespaces belong to the tenant.
@@ -69,7 +69,7 @@ func (p *Plan) IsDone() bool {
 func (p *Plan) ListUnsettled() []Workload {
 	var some []Workload
 	for _, w := range p.Pods {
-		if w.Refused != "" || w.Waits != "" || w.Moves() {
+		if w.Refusal != "" || w.PendingReason != "" || w.Moves() {
 			some = append(some, w)
 		}
 	}
@@ -79,7 +79,7 @@ func (p *Plan) ListUnsettled() []Workload {
 // ListReplaced returns the objects that the walls make redundant.
 func (p *Plan) ListReplaced() []Overlap {
 	var some []Overlap
-	for _, b := range p.Beside {
+	for _, b := range p.Overlaps {
 		if b.Replaced {
 			some = append(some, b)
 		}
@@ -101,12 +101,12 @@ func (a *Adoption) Plan(ctx context.Context) (*Plan, error) {
 			return nil, err
 		}
 		p.Namespaces = append(p.Namespaces, n)
-		p.Blocking = append(p.Blocking, blocking...)
+		p.Blockers = append(p.Blockers, blocking...)
 	}
 	for _, kind := range networkwall.ListKinds(&a.estate.Platform) {
 		if _, err := a.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
 			missing := apply.DialectError{Dialect: a.estate.Platform.Network.Dialect, Kind: kind, Err: err}
-			p.Blocking = append(p.Blocking, missing.Error())
+			p.Blockers = append(p.Blockers, missing.Error())
 		}
 	}
 	for _, look := range []func(context.Context, *Plan) error{a.readPods, a.findOverlaps, a.compareTraffic, a.comparePools, a.checkQuota} {
@@ -114,7 +114,7 @@ func (a *Adoption) Plan(ctx context.Context) (*Plan, error) {
 			return nil, err
 		}
 	}
-	if p.Tried, err = a.arePoliciesCurrent(ctx); err != nil || !p.Tried {
+	if p.Evaluated, err = a.arePoliciesCurrent(ctx); err != nil || !p.Evaluated {
 		a.checkFit(p)
 		return p, err
 	}

@@ -24,17 +24,17 @@ type Workload struct {
 	// Name is the controller's kind and name, or the pod's.
 	Name string `json:"name"`
 	Pods int    `json:"pods"`
-	// Nodes are the pods' nodes, and Now these nodes' pools.
-	Nodes []string `json:"nodes,omitempty"`
-	Now   []string `json:"now,omitempty"`
-	// Next is the pool of the pods when they are re-created. It is empty if they would be
+	// Nodes are the pods' nodes, and CurrentPools these nodes' pools.
+	Nodes        []string `json:"nodes,omitempty"`
+	CurrentPools []string `json:"now,omitempty"`
+	// NextPool is the pool of the pods when they are re-created. It is empty if they would be
 	// refused.
-	Next string `json:"next,omitempty"`
-	// Refused is the rule's message, verbatim.
-	Refused string `json:"refused,omitempty"`
-	// Waits is the reason why no new node of that pool fits the pods. It is empty if one may
+	NextPool string `json:"next,omitempty"`
+	// Refusal is the rule's message, verbatim.
+	Refusal string `json:"refused,omitempty"`
+	// PendingReason is the reason why no new node of that pool fits the pods. It is empty if one may
 	// fit.
-	Waits string `json:"waits,omitempty"`
+	PendingReason string `json:"waits,omitempty"`
 	// Note is further information.
 	Note string `json:"note,omitempty"`
 
@@ -45,7 +45,7 @@ type Workload struct {
 
 // Moves reports whether a restart changes the pool.
 func (w *Workload) Moves() bool {
-	return w.Next != "" && slices.ContainsFunc(w.Now, func(pool string) bool { return pool != w.Next })
+	return w.NextPool != "" && slices.ContainsFunc(w.CurrentPools, func(pool string) bool { return pool != w.NextPool })
 }
 
 // readPods reads the running pods, and computes their pools from the file.
@@ -101,7 +101,7 @@ func (a *Adoption) groupWorkloads(ctx context.Context, pods []corev1.Pod, pools 
 		}
 		w.Pods++
 		if pool, ok := pools[pod.Spec.NodeName]; ok {
-			w.Nodes, w.Now = insertSorted(w.Nodes, pod.Spec.NodeName), insertSorted(w.Now, pool)
+			w.Nodes, w.CurrentPools = insertSorted(w.Nodes, pod.Spec.NodeName), insertSorted(w.CurrentPools, pool)
 		}
 	}
 	list := make([]Workload, len(all))
@@ -146,9 +146,9 @@ func (a *Adoption) readWorkload(ctx context.Context, pod *corev1.Pod) (*Workload
 	}
 	w.template = resetPod(w.template)
 	w.pod = w.template
-	w.Next = a.tenant.Pools[0]
+	w.NextPool = a.tenant.Pools[0]
 	if asked := w.pod.Spec.NodeSelector[a.estate.Platform.NodePoolKey]; slices.Contains(a.tenant.Pools, asked) {
-		w.Next = asked
+		w.NextPool = asked
 	}
 	return w, nil
 }

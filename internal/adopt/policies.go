@@ -45,9 +45,9 @@ func (a *Adoption) compareNetworkPolicy(o *unstructured.Unstructured) (bool, str
 
 // comparison compares policies of one namespace with the walls.
 type comparison struct {
-	own   string
-	known []corev1.Namespace
-	walls []client.Object
+	namespace string
+	known     []corev1.Namespace
+	walls     []client.Object
 	borders
 }
 
@@ -57,7 +57,7 @@ func (a *Adoption) newComparison(own string) (*comparison, error) {
 	for _, name := range a.estate.Platform.Network.PlatformNamespaces {
 		known = append(known, newNamespace(name))
 	}
-	c := &comparison{own: own}
+	c := &comparison{namespace: own}
 	c.known, c.walls = a.buildWalledNamespaces(known)
 	var err error
 	c.borders, err = collectBorders(c.walls)
@@ -102,9 +102,9 @@ func (c *comparison) findExtraOnSide(s side, ports []port, ingress bool) (string
 		for _, p := range ports {
 			f := attack.Flow{Port: p.number, Protocol: p.protocol}
 			if ingress {
-				f.FromNamespace, f.FromIP, f.ToNamespace = s.name(), s.ip, c.own
+				f.FromNamespace, f.FromIP, f.ToNamespace = s.name(), s.ip, c.namespace
 			} else {
-				f.FromNamespace, f.ToNamespace, f.ToIP, f.ToLabels = c.own, s.name(), s.ip, pod
+				f.FromNamespace, f.ToNamespace, f.ToIP, f.ToLabels = c.namespace, s.name(), s.ip, pod
 			}
 			v, err := judge.Evaluate(f)
 			if err != nil {
@@ -176,7 +176,7 @@ func (c *comparison) listSides(peer networkingv1.NetworkPolicyPeer) ([]side, err
 		}
 	}
 	if peer.NamespaceSelector == nil {
-		return []side{{namespace: c.buildNamespace(labels.Set{corev1.LabelMetadataName: c.own}), pods: pods}}, nil
+		return []side{{namespace: c.buildNamespace(labels.Set{corev1.LabelMetadataName: c.namespace}), pods: pods}}, nil
 	}
 	chosen, err := expandSelector(peer.NamespaceSelector)
 	if err != nil {

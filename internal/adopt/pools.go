@@ -16,10 +16,10 @@ import (
 // Pool is the change of a pool's nodes.
 type Pool struct {
 	Name string `json:"name"`
-	// Is describes whether the NodePool is new, unchanged, or changed.
-	Is string `json:"is"`
-	// Replaces reports whether Karpenter may replace nodes with running pods.
-	Replaces bool `json:"replaces,omitempty"`
+	// State describes whether the NodePool is new, unchanged, or changed.
+	State string `json:"is"`
+	// ReplacesNodes reports whether Karpenter may replace nodes with running pods.
+	ReplacesNodes bool `json:"replaces,omitempty"`
 }
 
 // comparePools compares the existing NodePools with the NodePools of the tenant's pools.
@@ -27,7 +27,7 @@ func (a *Adoption) comparePools(ctx context.Context, p *Plan) error {
 	var live karpenterv1.NodePoolList
 	if err := a.client.List(ctx, &live); err != nil {
 		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-			p.Blocking = append(p.Blocking, "this cluster does not serve Karpenter's NodePool v1, of which croft's pools consist: install Karpenter 1.x")
+			p.Blockers = append(p.Blockers, "this cluster does not serve Karpenter's NodePool v1, of which croft's pools consist: install Karpenter 1.x")
 			return nil
 		}
 		return err
@@ -38,11 +38,11 @@ func (a *Adoption) comparePools(ctx context.Context, p *Plan) error {
 			if wanted, ok := o.(*karpenterv1.NodePool); ok {
 				i := slices.IndexFunc(live.Items, func(n karpenterv1.NodePool) bool { return n.Name == name })
 				if i < 0 {
-					p.Pools = append(p.Pools, Pool{Name: name, Is: "is new: its nodes start for the first pods that are re-created"})
+					p.Pools = append(p.Pools, Pool{Name: name, State: "is new: its nodes start for the first pods that are re-created"})
 					continue
 				}
 				if why := explainRefusal(&live.Items[i]); why != "" {
-					p.Blocking = append(p.Blocking, why)
+					p.Blockers = append(p.Blockers, why)
 					continue
 				}
 				p.Pools = append(p.Pools, comparePool(&live.Items[i], wanted))
@@ -51,7 +51,7 @@ func (a *Adoption) comparePools(ctx context.Context, p *Plan) error {
 		for i := range live.Items {
 			other := &live.Items[i]
 			if other.Name != name && other.Spec.Template.Labels[key] == name && !isOurs(other) {
-				p.Pools = append(p.Pools, Pool{Name: name, Is: "NodePool " + other.Name + ", which croft does not manage, also creates nodes of this pool (" + key + "=" + name +
+				p.Pools = append(p.Pools, Pool{Name: name, State: "NodePool " + other.Name + ", which croft does not manage, also creates nodes of this pool (" + key + "=" + name +
 					"): pods run on nodes of both; set the limits of that NodePool to 0, and delete it when its nodes are empty"})
 			}
 		}
@@ -70,20 +70,20 @@ func explainRefusal(live *karpenterv1.NodePool) string {
 
 // comparePool returns the effect of changing a NodePool on its existing nodes.
 func comparePool(live, wanted *karpenterv1.NodePool) Pool {
-	pool := Pool{Name: live.Name, Is: "does not change"}
+	pool := Pool{Name: live.Name, State: "does not change"}
 	effect := drift.Compare(drift.Pool{NodePool: live}, drift.Pool{NodePool: wanted}, nil)
 	drifts := len(effect.Fields) > 0
 	switch {
 	case drifts && !effect.HeldByBudget:
-		pool.Replaces = true
-		pool.Is = `changes, and Karpenter REPLACES ITS NODES, so that their pods restart: write budgets: [{nodes: "10%"}, {nodes: "0", reasons: [Drifted]}] into the pool to keep them`
+		pool.ReplacesNodes = true
+		pool.State = `changes, and Karpenter REPLACES ITS NODES, so that their pods restart: write budgets: [{nodes: "10%"}, {nodes: "0", reasons: [Drifted]}] into the pool to keep them`
 	case effect.Consolidates:
-		pool.Replaces = true
-		pool.Is = "changes, and Karpenter GATHERS PODS ON FEWER NODES from now on (consolidation): write consolidation: WhenEmpty into the pool to leave them on their nodes"
+		pool.ReplacesNodes = true
+		pool.State = "changes, and Karpenter GATHERS PODS ON FEWER NODES from now on (consolidation): write consolidation: WhenEmpty into the pool to leave them on their nodes"
 	case drifts:
-		pool.Is = "changes for new nodes; its budget prevents the replacement of running nodes"
+		pool.State = "changes for new nodes; its budget prevents the replacement of running nodes"
 		if slices.Contains(effect.Fields, "taints") {
-			pool.Is += "; only new nodes get the new taints"
+			pool.State += "; only new nodes get the new taints"
 		}
 	}
 	return pool

@@ -57,8 +57,8 @@ func TestCompared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := comparePool(pool(test.was), pool(test.will))
-			if got.Replaces != test.replaces || !strings.Contains(got.Is, test.says) {
-				t.Errorf("replaces: %t, want %t; says %q, want %q", got.Replaces, test.replaces, got.Is, test.says)
+			if got.ReplacesNodes != test.replaces || !strings.Contains(got.State, test.says) {
+				t.Errorf("replaces: %t, want %t; says %q, want %q", got.ReplacesNodes, test.replaces, got.State, test.says)
 			}
 		})
 	}

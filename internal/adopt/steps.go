@@ -48,8 +48,8 @@ func (a *Adoption) RecordState(ctx context.Context, p *Plan) error {
 		}
 		r.Namespaces[wanted.Name] = marks
 	}
-	for _, b := range p.Beside {
-		if b.Taken {
+	for _, b := range p.Overlaps {
+		if b.Overwritten {
 			r.addObject(b.object)
 		}
 	}

@@ -58,14 +58,14 @@ func (a *Adoption) Try(ctx context.Context, p *Plan) (err error) {
 		if err != nil {
 			return err
 		}
-		w.Next, w.Refused = next, a.replaceScratchName(refused, scratch.Name)
+		w.NextPool, w.Refusal = next, a.replaceScratchName(refused, scratch.Name)
 	}
 	a.checkFit(p)
 	if err := a.tryNamespaces(ctx, p, scratch); err != nil {
 		return err
 	}
-	p.Refused, err = a.tryOthers(ctx, scratch)
-	p.Tried = err == nil
+	p.Refusals, err = a.tryOthers(ctx, scratch)
+	p.Evaluated = err == nil
 	return err
 }
 
@@ -147,7 +147,7 @@ func (a *Adoption) tryNamespaces(ctx context.Context, p *Plan, s scratch) error 
 			return err
 		}
 		if refused != "" {
-			p.Blocking = append(p.Blocking, fmt.Sprintf("every new pod in namespace %s would be refused because of fields that the cluster adds to it, and the tenant would not become Ready: %s",
+			p.Blockers = append(p.Blockers, fmt.Sprintf("every new pod in namespace %s would be refused because of fields that the cluster adds to it, and the tenant would not become Ready: %s",
 				n.Name, a.replaceScratchName(refused, s.Name)))
 		}
 	}

@@ -122,7 +122,7 @@ func (a *app) runAdopt(ctx context.Context, tenant string, o *adoptOptions) erro
 	if err := a.printPlan(plan, o); err != nil {
 		return err
 	}
-	if len(plan.Blocking) > 0 {
+	if len(plan.Blockers) > 0 {
 		return failuref("tenant %s was not adopted: fix the problems above first", tenant)
 	}
 	if o.dryRun {
@@ -138,8 +138,8 @@ func (a *app) runAdopt(ctx context.Context, tenant string, o *adoptOptions) erro
 // step is one step of an adoption. Steps are idempotent: the next run continues from a
 // step's result.
 type step struct {
-	says string
-	do   func(context.Context) error
+	description string
+	run         func(context.Context) error
 }
 
 func (r *adoption) runSteps(ctx context.Context) error {
@@ -160,14 +160,14 @@ func (r *adoption) runSteps(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return newInterruption(fmt.Sprintf(" after step %d of %d: run the same command again to continue, or `croft adopt tenant %s --undo` to undo the adoption", i, len(steps), r.tenant))
 		}
-		if err := s.do(ctx); err != nil {
+		if err := s.run(ctx); err != nil {
 			if ctx.Err() != nil {
-				return newInterruption(fmt.Sprintf(" in step %d of %d, %s: run the same command again to continue, or `croft adopt tenant %s --undo` to undo the adoption", i+1, len(steps), s.says, r.tenant))
+				return newInterruption(fmt.Sprintf(" in step %d of %d, %s: run the same command again to continue, or `croft adopt tenant %s --undo` to undo the adoption", i+1, len(steps), s.description, r.tenant))
 			}
 			err = explainUnreachable(err)
-			return failuref("step %d of %d, %s: %w\nrun the same command again to continue, or `croft adopt tenant %s --undo` to undo the adoption", i+1, len(steps), s.says, err, r.tenant)
+			return failuref("step %d of %d, %s: %w\nrun the same command again to continue, or `croft adopt tenant %s --undo` to undo the adoption", i+1, len(steps), s.description, err, r.tenant)
 		}
-		printSafely(r.err, "%d/%d done: %s\n", i+1, len(steps), s.says)
+		printSafely(r.err, "%d/%d done: %s\n", i+1, len(steps), s.description)
 	}
 	printSafely(r.err, "tenant %s is adopted; `croft verify --tenant %s` tries its walls\n", r.tenant, r.tenant)
 	if left := len(r.refused); left > 0 {
@@ -192,13 +192,13 @@ func (r *adoption) applyAndWait(ctx context.Context, objects []client.Object) er
 // tryPods runs the pods' dry runs if they were not possible before the Platform existed. New
 // findings are shown before the confirmation.
 func (r *adoption) tryPods(ctx context.Context) error {
-	if r.plan.Tried {
+	if r.plan.Evaluated {
 		return nil
 	}
 	if err := r.Try(ctx, r.plan); err != nil {
 		return err
 	}
-	if len(r.plan.ListUnsettled())+len(r.plan.Refused) == 0 {
+	if len(r.plan.ListUnsettled())+len(r.plan.Refusals) == 0 {
 		return nil
 	}
 	if err := r.printPlan(r.plan, r.o); err != nil {
@@ -217,10 +217,10 @@ func (r *adoption) recheckPods(ctx context.Context) error {
 	r.refused = nil
 	for _, w := range wrong {
 		if !isRefusalPlanned(r.plan, w.Object) {
-			return fmt.Errorf("%s could not be re-created: %s", w.Object, w.Why)
+			return fmt.Errorf("%s could not be re-created: %s", w.Object, w.Reason)
 		}
 		r.refused = append(r.refused, w.Object)
-		printSafely(r.err, "    %s would be refused, as the plan shows: %s\n", w.Object, w.Why)
+		printSafely(r.err, "    %s would be refused, as the plan shows: %s\n", w.Object, w.Reason)
 	}
 	return nil
 }
@@ -230,7 +230,7 @@ func (r *adoption) recheckPods(ctx context.Context) error {
 func isRefusalPlanned(p *adopt.Plan, workload string) bool {
 	for _, w := range p.Pods {
 		if w.String() == workload {
-			return w.Refused != ""
+			return w.Refusal != ""
 		}
 	}
 	return false

@@ -16,8 +16,8 @@ func (a *app) printPlan(p *adopt.Plan, o *adoptOptions) error {
 	a.printNamespaces(p)
 	a.printPods(p)
 	var rows [][]string
-	for _, r := range p.Refused {
-		rows = append(rows, []string{r.Object, r.Why})
+	for _, r := range p.Refusals {
+		rows = append(rows, []string{r.Object, r.Reason})
 	}
 	a.printSection("Objects that stay, and whose re-creation would be refused:", []string{"OBJECT", "REASON"}, rows)
 	a.printOverlaps(p, o)
@@ -32,7 +32,7 @@ func (a *app) printPlan(p *adopt.Plan, o *adoptOptions) error {
 	a.printSection("Connections that change:", []string{"FROM", "TO", "CHANGE"}, rows)
 	rows = nil
 	for _, pool := range p.Pools {
-		rows = append(rows, []string{pool.Name, pool.Is})
+		rows = append(rows, []string{pool.Name, pool.State})
 	}
 	a.printSection("Node pools:", []string{"POOL", "CHANGE"}, rows)
 	rows = nil
@@ -40,7 +40,7 @@ func (a *app) printPlan(p *adopt.Plan, o *adoptOptions) error {
 		rows = append(rows, []string{e.Resource, e.Used, e.Hard})
 	}
 	a.printSection("Usage above the quota; running pods stay, and new ones are refused:", []string{"RESOURCE", "USED", "QUOTA"}, rows)
-	for _, why := range p.Blocking {
+	for _, why := range p.Blockers {
 		printSafely(a.out, "\nTo fix first: %s\n", why)
 	}
 	return nil
@@ -62,26 +62,26 @@ func (a *app) printNamespaces(p *adopt.Plan) {
 
 func (a *app) printPods(p *adopt.Plan) {
 	title := "Pods, and their pools when they are re-created:"
-	if !p.Tried {
+	if !p.Evaluated {
 		title = "Pods, and their pools when they are re-created (computed from the file; dry runs become possible when the Platform exists, after the first step):"
 	}
 	var rows [][]string
 	for _, w := range p.Pods {
-		next := "stays on " + w.Next
+		next := "stays on " + w.NextPool
 		switch {
-		case w.Refused != "":
-			next = "IS REFUSED: " + w.Refused
-		case w.Waits != "":
-			next = "WAITS: no new node of " + w.Next + " meets its requirements: " + w.Waits
+		case w.Refusal != "":
+			next = "IS REFUSED: " + w.Refusal
+		case w.PendingReason != "":
+			next = "WAITS: no new node of " + w.NextPool + " meets its requirements: " + w.PendingReason
 		case w.Moves():
-			next = "MOVES to " + w.Next
-		case len(w.Now) == 0:
-			next = w.Next
+			next = "MOVES to " + w.NextPool
+		case len(w.CurrentPools) == 0:
+			next = w.NextPool
 		}
 		if w.Note != "" {
 			next += " (" + w.Note + ")"
 		}
-		rows = append(rows, []string{w.Namespace, w.Name, fmt.Sprint(w.Pods), dashIfEmpty(strings.Join(w.Now, ",")), fmt.Sprint(len(w.Nodes)), next})
+		rows = append(rows, []string{w.Namespace, w.Name, fmt.Sprint(w.Pods), dashIfEmpty(strings.Join(w.CurrentPools, ",")), fmt.Sprint(len(w.Nodes)), next})
 	}
 	a.printSection(title, []string{"NAMESPACE", "WORKLOAD", "PODS", "CURRENT POOL", "NODES", "NEXT POOL"}, rows)
 	if len(p.Pods) == 0 {
@@ -91,17 +91,17 @@ func (a *app) printPods(p *adopt.Plan) {
 
 func (a *app) printOverlaps(p *adopt.Plan, o *adoptOptions) {
 	var rows [][]string
-	for _, b := range p.Beside {
+	for _, b := range p.Overlaps {
 		what := "stays"
 		switch {
-		case b.Taken:
+		case b.Overwritten:
 			what = "overwritten"
 		case b.Replaced && o.removeOld:
 			what = "deleted"
 		case b.Replaced:
 			what = "deleted with --remove-old"
 		}
-		rows = append(rows, []string{b.Object, what, b.Why})
+		rows = append(rows, []string{b.Object, what, b.Reason})
 	}
 	a.printSection("Objects that overlap with the walls:", []string{"OBJECT", "ACTION", "REASON"}, rows)
 }

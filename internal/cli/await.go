@@ -53,7 +53,7 @@ func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []cli
 			seen.stuck = confirmOwnership(ctx, c, live, seen.stuck)
 			p.update("%d/%d ready%s", seen.ready, len(objects), seen.describePending())
 			if now := strings.Join(seen.pending, "\n"); now != last {
-				operator.acted = operator.acted || last != ""
+				operator.changed = operator.changed || last != ""
 				last, changed = now, time.Now()
 			}
 			silent := operator.checkOperator(ctx, p)
@@ -71,7 +71,7 @@ func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []cli
 		}
 		select {
 		case <-ctx.Done():
-			if !operator.last.IsBelievable(time.Now()) && !operator.acted && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			if !operator.last.IsBelievable(time.Now()) && !operator.changed && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				return toFailure(operator.errNoOperator())
 			}
 			return toFailure(explainTimeout(ctx, live, objects, timeout))

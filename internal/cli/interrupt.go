@@ -11,12 +11,14 @@ import (
 const exitInterrupted = 130
 
 // interruption names the action that was under way when the user ended the command.
-type interruption struct{ says string }
+type interruption struct{ message string }
 
-func (i *interruption) Error() string { return i.says }
+func (i *interruption) Error() string { return i.message }
 
 // newInterruption returns an interruption with a hint how to continue.
-func newInterruption(says string) error { return toFailure(&interruption{says: "interrupted" + says}) }
+func newInterruption(says string) error {
+	return toFailure(&interruption{message: "interrupted" + says})
+}
 
 // findInterruption returns the interruption that caused err, or nil if err has another cause.
 // Errors that a library has rewritten are recognised by their text.
@@ -28,10 +30,10 @@ func findInterruption(ctx context.Context, err error) error {
 		return nil
 	case errors.As(err, &said):
 		return said
-	case errors.As(err, &failed) && failed.told, strings.Contains(err.Error(), context.Canceled.Error()):
-		return &interruption{says: "interrupted"}
+	case errors.As(err, &failed) && failed.printed, strings.Contains(err.Error(), context.Canceled.Error()):
+		return &interruption{message: "interrupted"}
 	case failed != nil:
-		return &interruption{says: "interrupted: " + err.Error()}
+		return &interruption{message: "interrupted: " + err.Error()}
 	default:
 		return nil
 	}

@@ -28,28 +28,28 @@ type listener struct {
 	since time.Time
 	first heartbeat.Beat
 	last  heartbeat.Beat
-	// asked is the time of the last read of the heartbeat.
-	asked time.Time
-	// acted reports that a declared object changed after the start of listening.
-	acted bool
+	// readAt is the time of the last read of the heartbeat.
+	readAt time.Time
+	// changed reports that a declared object changed after the start of listening.
+	changed bool
 }
 
 func newListener(ctx context.Context, c client.Reader) (*listener, error) {
 	beat, err := heartbeat.Read(ctx, c)
 	now := time.Now()
-	return &listener{client: c, since: now, first: beat, last: beat, asked: now}, explainUnreachable(err)
+	return &listener{client: c, since: now, first: beat, last: beat, readAt: now}, explainUnreachable(err)
 }
 
 // isOperatorRunning reports whether an operator runs. An operator with a different clock is detected by
 // its next heartbeat.
 func (l *listener) isOperatorRunning(ctx context.Context) bool {
-	if time.Since(l.asked) > time.Second {
-		l.asked = time.Now()
+	if time.Since(l.readAt) > time.Second {
+		l.readAt = time.Now()
 		if beat, err := heartbeat.Read(ctx, l.client); err == nil {
 			l.last = beat
 		}
 	}
-	return l.acted || l.last.IsBelievable(time.Now()) || l.last.Holder != "" && l.last.At.After(l.first.At)
+	return l.changed || l.last.IsBelievable(time.Now()) || l.last.Holder != "" && l.last.At.After(l.first.At)
 }
 
 // checkOperator returns an error if waiting is useless, and nil while an operator runs or may

@@ -66,13 +66,13 @@ func TestListener(t *testing.T) {
 	}
 	wants(silent(grace))
 
-	acting := &listener{client: c, since: time.Now().Add(-time.Hour), acted: true}
+	acting := &listener{client: c, since: time.Now().Add(-time.Hour), changed: true}
 	if err := acting.checkOperator(t.Context(), newProgress(&out)); err != nil {
 		t.Errorf("something became of what was declared: %v", err)
 	}
 	late := &listener{client: c, since: time.Now().Add(-time.Hour), first: heartbeat.Beat{At: time.Now().Add(-time.Hour), Holder: "croft-0"}}
 	late.last = heartbeat.Beat{At: late.first.At.Add(heartbeat.Interval), Holder: "croft-0"}
-	late.asked = time.Now()
+	late.readAt = time.Now()
 	if err := late.checkOperator(t.Context(), newProgress(&out)); err != nil {
 		t.Errorf("a clock that is an hour late, and a new sign: %v", err)
 	}

@@ -67,7 +67,7 @@ func (a *app) printMe(m *me.Me) {
 
 	var rows, quota [][]string
 	for _, n := range m.Namespaces {
-		rows = append(rows, []string{n.Name, formatList(n.Roles), formatList(n.May)})
+		rows = append(rows, []string{n.Name, formatList(n.Roles), formatList(n.Abilities)})
 		for _, u := range n.Quota {
 			// Object counts are shown only if they are nearly used up.
 			if !u.IsObjectCount() || u.Percent >= 80 {
@@ -101,7 +101,7 @@ func (a *app) printMe(m *me.Me) {
 		{"RuntimeClasses", formatAllowed(r.RuntimeClasses, m.Classes["runtimeClasses"])},
 	})
 	printSafely(a.out, "\nYou may not have:\n")
-	for _, line := range m.MayNot {
+	for _, line := range m.Restrictions {
 		printSafely(a.out, "  - %s\n", line)
 	}
 }

@@ -189,8 +189,8 @@ func (a *app) printMove(tenant string, plan []move.Workload, f format) error {
 	for i := range plan {
 		w := &plan[i]
 		then := thens[w.Way]
-		if w.Why != "" {
-			then += ": " + w.Why
+		if w.Reason != "" {
+			then += ": " + w.Reason
 		}
 		var pools []string
 		for _, s := range w.Pods {

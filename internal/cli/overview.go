@@ -36,9 +36,9 @@ type overview struct {
 	// rendered means that the walls are rendered from a file, and that no operator
 	// maintains them.
 	rendered bool
-	// wrong contains the states of missing or changed objects, by the declared object that
+	// faults contains the states of missing or changed objects, by the declared object that
 	// they belong to.
-	wrong map[string]sets.Set[apply.State]
+	faults map[string]sets.Set[apply.State]
 }
 
 // operatorStatus reports whether the operator runs. If not, its conditions may be out of
@@ -52,8 +52,8 @@ type operatorStatus struct {
 	// Skew describes how the operator's version differs from this croft's. It is empty if
 	// the versions are equal, or if no operator runs.
 	Skew string `json:"skew,omitempty"`
-	// Says is the status as one line of text.
-	Says string `json:"says"`
+	// Summary is the status as one line of text.
+	Summary string `json:"says"`
 
 	believable bool
 }
@@ -61,13 +61,13 @@ type operatorStatus struct {
 // wallStatus counts the objects of one wall that exist as desired.
 type wallStatus struct {
 	Name    string   `json:"name"`
-	Wanted  int      `json:"wanted"`
-	Stands  int      `json:"stands"`
+	Desired int      `json:"wanted"`
+	InPlace int      `json:"stands"`
 	Missing []string `json:"missing,omitempty"`
 	// Changed lists objects that exist and differ from the desired ones.
 	Changed []string `json:"changed,omitempty"`
-	// Unread lists objects that the caller may not read.
-	Unread []string `json:"unread,omitempty"`
+	// Unreadable lists objects that the caller may not read.
+	Unreadable []string `json:"unread,omitempty"`
 }
 
 // readOverview reads the data of status.
@@ -79,10 +79,10 @@ func (a *app) readOverview(ctx context.Context, c client.Client, files *subjectF
 	dropManagedFields(subject)
 	look := &overview{
 		Platform: subject.Platforms[0], Pools: subject.Pools, Tenants: subject.Tenants, Networks: subject.Networks,
-		selection: pick, rendered: files.isRendered(), wrong: map[string]sets.Set[apply.State]{},
+		selection: pick, rendered: files.isRendered(), faults: map[string]sets.Set[apply.State]{},
 	}
 	if look.rendered {
-		look.Operator = operatorStatus{believable: true, Says: "not read: these are the walls of " + strings.Join(files.names, ", ") + ", for a cluster without an operator"}
+		look.Operator = operatorStatus{believable: true, Summary: "not read: these are the walls of " + strings.Join(files.names, ", ") + ", for a cluster without an operator"}
 	} else {
 		beat, err := heartbeat.Read(ctx, c)
 		if err != nil {
@@ -139,17 +139,17 @@ func dropManagedFields(d *manifest.Declaration) {
 }
 
 func newOperatorStatus(beat heartbeat.Beat, now time.Time) operatorStatus {
-	s := operatorStatus{Alive: beat.IsAlive(now), Holder: beat.Holder, Version: beat.Version, Says: beat.Describe(now), believable: beat.IsBelievable(now)}
+	s := operatorStatus{Alive: beat.IsAlive(now), Holder: beat.Holder, Version: beat.Version, Summary: beat.Describe(now), believable: beat.IsBelievable(now)}
 	if !beat.At.IsZero() {
 		at := metav1.NewTime(beat.At)
 		s.LastSeen = &at
 	}
 	switch {
 	case s.Alive:
-		s.Says += ", on " + beat.Holder + ", version " + beat.Version
+		s.Summary += ", on " + beat.Holder + ", version " + beat.Version
 		s.Skew = version.Skew(version.String(), beat.Version)
 	case !s.believable:
-		s.Says += ". The status of pools and tenants is from its last run; only the walls are current"
+		s.Summary += ". The status of pools and tenants is from its last run; only the walls are current"
 	}
 	return s
 }
@@ -163,23 +163,23 @@ func (o *overview) countObjects(objects []survey.Object) {
 	}
 	for _, found := range objects {
 		if found.State != apply.Stands {
-			if o.wrong[found.Owner] == nil {
-				o.wrong[found.Owner] = sets.New[apply.State]()
+			if o.faults[found.Owner] == nil {
+				o.faults[found.Owner] = sets.New[apply.State]()
 			}
-			o.wrong[found.Owner].Insert(found.State)
+			o.faults[found.Owner].Insert(found.State)
 		}
 		for _, name := range found.Walls {
 			w := &o.Walls[at[name]]
-			w.Wanted++
+			w.Desired++
 			switch found.State {
 			case apply.Stands:
-				w.Stands++
+				w.InPlace++
 			case apply.Missing:
 				w.Missing = append(w.Missing, found.String())
 			case apply.Differs:
 				w.Changed = append(w.Changed, found.String())
 			case apply.Unread:
-				w.Unread = append(w.Unread, found.String())
+				w.Unreadable = append(w.Unreadable, found.String())
 			}
 		}
 	}
@@ -196,7 +196,7 @@ func (o *overview) evaluateReady(kind, name string, generation int64, status v1a
 	if kind == survey.OfPlatform {
 		owner = kind
 	}
-	wrong := o.wrong[owner]
+	wrong := o.faults[owner]
 	switch {
 	case !o.Operator.believable:
 		return string(metav1.ConditionUnknown), reasonNoOperator
@@ -236,16 +236,16 @@ func (o *overview) isTenantReady(t *v1alpha1.Tenant) bool {
 func (o *overview) isGood() bool {
 	good := o.rendered || o.Operator.Alive
 	if !o.hasNames() {
-		good = good && len(o.wrong) == 0 && o.isReady("Platform", o.Platform.Name, o.Platform.Generation, o.Platform.Status.Status)
+		good = good && len(o.faults) == 0 && o.isReady("Platform", o.Platform.Name, o.Platform.Generation, o.Platform.Status.Status)
 		for _, n := range o.Networks {
 			good = good && o.isReady("SecondaryNetwork", n.Name, n.Generation, n.Status)
 		}
 	}
 	for i := range o.Pools {
-		good = good && o.isPoolReady(&o.Pools[i]) && o.wrong["Pool/"+o.Pools[i].Name] == nil
+		good = good && o.isPoolReady(&o.Pools[i]) && o.faults["Pool/"+o.Pools[i].Name] == nil
 	}
 	for i := range o.Tenants {
-		good = good && o.isTenantReady(&o.Tenants[i]) && o.wrong["Tenant/"+o.Tenants[i].Name] == nil
+		good = good && o.isTenantReady(&o.Tenants[i]) && o.faults["Tenant/"+o.Tenants[i].Name] == nil
 	}
 	return good
 }

@@ -63,7 +63,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	}
 	var failed *failure
 	if errors.As(err, &failed) {
-		if !failed.told {
+		if !failed.printed {
 			printSafely(errOut, "croft: %v\n", err)
 			printCures(errOut, err)
 		}
@@ -129,8 +129,8 @@ tenant (network, nodes, identity, policy), repairs them, and proves that they ho
 // failure is an error that is not about the input: an operation failed.
 type failure struct {
 	error
-	// told means that the message was printed already.
-	told bool
+	// printed means that the message was printed already.
+	printed bool
 	// status is the exit status, if it is not 1.
 	status int
 }
@@ -156,10 +156,10 @@ func failuref(format string, args ...any) error { return toFailure(fmt.Errorf(fo
 func withStatus(status int, err error) error {
 	var f *failure
 	if errors.As(err, &f) {
-		return &failure{error: err, told: f.told, status: status}
+		return &failure{error: err, printed: f.printed, status: status}
 	}
 	return err
 }
 
 // errReported ends the command with exit status 1 without another message.
-func errReported() error { return &failure{error: errors.New("failed"), told: true} }
+func errReported() error { return &failure{error: errors.New("failed"), printed: true} }

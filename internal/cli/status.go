@@ -66,7 +66,7 @@ only these count.`,
 }
 
 func (a *app) printStatus(look *overview) {
-	printSafely(a.out, "OPERATOR   %s\n", look.Operator.Says)
+	printSafely(a.out, "OPERATOR   %s\n", look.Operator.Summary)
 	if look.Operator.Skew != "" {
 		printSafely(a.out, "SKEW       %s\n", look.Operator.Skew)
 	}
@@ -84,7 +84,7 @@ func (a *app) printStatus(look *overview) {
 
 	var rows [][]string
 	for _, w := range look.Walls {
-		rows = append(rows, []string{w.Name, fmt.Sprintf("%d/%d", w.Stands, w.Wanted), shortenToFirst(w.Missing), shortenToFirst(w.Changed), shortenToFirst(w.Unread)})
+		rows = append(rows, []string{w.Name, fmt.Sprintf("%d/%d", w.InPlace, w.Desired), shortenToFirst(w.Missing), shortenToFirst(w.Changed), shortenToFirst(w.Unreadable)})
 	}
 	printSafely(a.out, "\n")
 	printTable(a.out, []string{"WALL", "IN PLACE", "MISSING", "CHANGED", "UNREADABLE"}, rows)

@@ -14,8 +14,8 @@ import (
 type selection struct {
 	tenants, pools []string
 	notReady, all  bool
-	// begun means that a table was printed before.
-	begun bool
+	// printedTable means that a table was printed before.
+	printedTable bool
 }
 
 // mostRows is the maximum number of pools, tenants or namespaces in a table, unless they
@@ -96,10 +96,10 @@ func (a *app) printRows(s *selection, noun string, header []string, all []row) {
 	for i, r := range shown {
 		cells[i] = r.cells
 	}
-	if s.begun || !s.hasNames() {
+	if s.printedTable || !s.hasNames() {
 		printSafely(a.out, "\n")
 	}
-	s.begun = true
+	s.printedTable = true
 	printTable(a.out, header, cells)
 	if len(shown) == len(all) {
 		return

@@ -17,9 +17,9 @@ type attackData struct {
 	StoppedBy string      `json:"stoppedBy,omitempty"`
 	// Summary describes the attempt.
 	Summary string `json:"summary"`
-	// By describes how the attack is made, and Why the harm that it would do.
-	By  string `json:"by"`
-	Why string `json:"why,omitempty"`
+	// Method describes how the attack is made, and Harm the harm that it would do.
+	Method string `json:"by"`
+	Harm   string `json:"why,omitempty"`
 	// Rule is the requirement of the rule that stops the attack, and Exception the field
 	// that permits more.
 	Rule       string   `json:"rule,omitempty"`
@@ -30,7 +30,7 @@ type attackData struct {
 func toAttackData(at attack.Attack, rules []wall.Rule) attackData {
 	l := attackData{
 		Name: at.Name, Wall: at.Wall, Kind: at.Kind, StoppedBy: at.StoppedBy.Name, Summary: at.Summary,
-		By: describeMeans(at, describeActor(at)), Why: at.Harm, References: at.References,
+		Method: describeMeans(at, describeActor(at)), Harm: at.Harm, References: at.References,
 	}
 	for _, r := range rules {
 		if r.Policy == at.StoppedBy.Policy && r.Name == at.StoppedBy.Rule {

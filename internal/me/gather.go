@@ -79,13 +79,13 @@ func Gather(ctx context.Context, c client.Client, namespace string) (*Me, error)
 	if m.Classes, err = listClasses(ctx, c, &rules.Spec); err != nil {
 		return nil, err
 	}
-	m.MayNot = listRestrictions(m)
+	m.Restrictions = listRestrictions(m)
 	return m, nil
 }
 
 // gatherNamespace reads a namespace, and its events about refused pods.
 func gatherNamespace(ctx context.Context, c client.Client, name string, caller *authenticationv1.UserInfo) (Namespace, []corev1.Event, error) {
-	n := Namespace{Name: name, Roles: []string{}, May: []string{}}
+	n := Namespace{Name: name, Roles: []string{}, Abilities: []string{}}
 	var bindings rbacv1.RoleBindingList
 	var quotas corev1.ResourceQuotaList
 	var events corev1.EventList
@@ -96,12 +96,12 @@ func gatherNamespace(ctx context.Context, c client.Client, name string, caller *
 		}
 		switch err := c.List(ctx, list, opts...); {
 		case apierrors.IsForbidden(err):
-			n.Unread = append(n.Unread, kind)
+			n.Unreadable = append(n.Unreadable, kind)
 		case err != nil:
 			return n, nil, fmt.Errorf("read %s of namespace %s: %w", kind, name, err)
 		}
 	}
-	slices.Sort(n.Unread)
+	slices.Sort(n.Unreadable)
 	for i := range bindings.Items {
 		if b := &bindings.Items[i]; slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return matchesUser(s, caller) }) {
 			n.Roles = append(n.Roles, b.RoleRef.Name)
@@ -116,7 +116,7 @@ func gatherNamespace(ctx context.Context, c client.Client, name string, caller *
 	}
 	for _, a := range Abilities {
 		if a.isGrantedBy(rules.Status.ResourceRules) {
-			n.May = append(n.May, a.Name)
+			n.Abilities = append(n.Abilities, a.Name)
 		}
 	}
 	return n, events.Items, nil

@@ -68,7 +68,7 @@ func TestRefused(t *testing.T) {
 			slices.SortFunc(m.Refused, func(a, b v1alpha1.RefusedWorkload) int {
 				return slices.Compare([]string{a.Namespace}, []string{b.Namespace})
 			})
-			if got := fmt.Sprint(m.Refused, m.Namespaces[0].Unread, m.Namespaces[1].Unread); got != c.want {
+			if got := fmt.Sprint(m.Refused, m.Namespaces[0].Unreadable, m.Namespaces[1].Unreadable); got != c.want {
 				t.Errorf("%s\nwant %s", got, c.want)
 			}
 		})

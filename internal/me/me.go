@@ -23,8 +23,8 @@ type Me struct {
 	// Classes are the existing names that a "*" in Rules allows, by kind, if the caller may
 	// read them.
 	Classes map[string][]string `json:"classes,omitempty"`
-	// MayNot lists the restrictions that developers may encounter, one line each.
-	MayNot []string `json:"mayNot"`
+	// Restrictions lists the restrictions that developers may encounter, one line each.
+	Restrictions []string `json:"mayNot"`
 }
 
 // Namespace is one of the tenant's namespaces.
@@ -32,12 +32,12 @@ type Namespace struct {
 	Name string `json:"name"`
 	// Roles are the names of the roles that RoleBindings give to the caller.
 	Roles []string `json:"roles"`
-	// May lists the names of the Abilities that the caller has.
-	May []string `json:"may"`
+	// Abilities lists the names of the Abilities that the caller has.
+	Abilities []string `json:"may"`
 	// Quota is the quota and its usage.
 	Quota []Use `json:"quota,omitempty"`
-	// Unread are the kinds that the caller may not read.
-	Unread []string `json:"unread,omitempty"`
+	// Unreadable are the kinds that the caller may not read.
+	Unreadable []string `json:"unread,omitempty"`
 }
 
 // Use is the usage of one resource of a quota.

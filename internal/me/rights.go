@@ -39,7 +39,7 @@ func (a Ability) isGrantedBy(rules []authorizationv1.ResourceRule) bool {
 func listRestrictions(m *Me) []string {
 	var all []string
 	for _, a := range Abilities {
-		if !slices.ContainsFunc(m.Namespaces, func(n Namespace) bool { return slices.Contains(n.May, a.Name) }) {
+		if !slices.ContainsFunc(m.Namespaces, func(n Namespace) bool { return slices.Contains(n.Abilities, a.Name) }) {
 			all = append(all, a.Name+": no role of yours gives it; ask a platform admin for the role operator")
 		}
 	}

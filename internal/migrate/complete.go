@@ -27,7 +27,7 @@ func completeFields(d *draft.Draft) {
 	for _, name := range slices.Sorted(maps.Keys(d.Tenants)) {
 		switch t := d.Tenants[name]; {
 		case len(t.Pools()) == 0:
-			d.Told[name] = true
+			d.Reported[name] = true
 			d.ReportProblem(t.From.Root(), "the input does not name a pool for the pods of tenant %[1]s: croft.yaml omits tenant %[1]s until it has one", name)
 		case len(t.Pools()) > 1 && t.Placed.Object() != nil:
 			d.ReportProblem(t.Placed, "the pods of tenant %s may run on nodes of pools %s: croft runs them on the first, unless they select another by %s; write the pool that they need first, or write only that pool",
@@ -44,8 +44,8 @@ func completeFields(d *draft.Draft) {
 // noteAdoption adds a note about how croft adopts existing namespaces.
 func noteAdoption(d *draft.Draft) {
 	const most = 10
-	if n := len(d.Standing); n > 0 {
-		names := strings.Join(d.Standing[:min(n, most)], ", ")
+	if n := len(d.NotAdoptable); n > 0 {
+		names := strings.Join(d.NotAdoptable[:min(n, most)], ", ")
 		if n > most {
 			names += fmt.Sprintf(" and %d more", n-most)
 		}

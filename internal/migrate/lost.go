@@ -69,7 +69,7 @@ func hasTenants(d *draft.Draft, r *Result, namespaces []string) bool {
 	return len(namespaces) > 0 && !slices.ContainsFunc(namespaces, func(namespace string) bool {
 		name := d.FindTenant(namespace)
 		_, kept := r.File.Tenants[name]
-		return !kept && (name == "" || !d.Told[name] && !hasFieldProblem(r.Problems, "tenants."+name))
+		return !kept && (name == "" || !d.Reported[name] && !hasFieldProblem(r.Problems, "tenants."+name))
 	})
 }
 

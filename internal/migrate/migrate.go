@@ -85,7 +85,7 @@ func Migrate(objects []*source.Object, problems manifest.Problems, o draft.Optio
 func buildResult(d *draft.Draft) *Result {
 	r := &Result{Manifests: d.Manifests, Notes: d.Notes}
 	r.File = d.BuildFile()
-	r.Problems = slices.Concat(d.Problems, r.File.DropRefused(d.Told))
+	r.Problems = slices.Concat(d.Problems, r.File.DropRefused(d.Reported))
 	r.Problems = append(r.Problems, slices.Concat(findLostPlacements(d, r), findMisplacedWorkloads(d, r))...)
 	for _, object := range d.Objects {
 		for _, f := range object.Findings() {

@@ -40,8 +40,8 @@ type Workload struct {
 	Name      string         `json:"name"`
 	Pods      []MisplacedPod `json:"pods"`
 	Way       Way            `json:"way"`
-	// Why is the reason for this way, if it is not obvious.
-	Why string `json:"why,omitempty"`
+	// Reason is the reason for this way, if it is not obvious.
+	Reason string `json:"why,omitempty"`
 }
 
 // String returns the workload's kind, namespace and name.
@@ -153,17 +153,17 @@ func (m *Mover) chooseWay(ctx context.Context, w *Workload) error {
 	case "Deployment", "StatefulSet", "DaemonSet":
 		return m.chooseRollout(ctx, w)
 	case "Job":
-		w.Way, w.Why = Wait, "its pods complete, and are not interrupted"
+		w.Way, w.Reason = Wait, "its pods complete, and are not interrupted"
 	case "Pod", "ReplicaSet":
-		w.Way, w.Why = Leave, "it has no rollout to restart: --evict evicts its pods"
+		w.Way, w.Reason = Leave, "it has no rollout to restart: --evict evicts its pods"
 		if m.evict {
-			w.Way, w.Why = Evict, ""
+			w.Way, w.Reason = Evict, ""
 			if w.Kind == "Pod" {
-				w.Why = "no controller re-creates it"
+				w.Reason = "no controller re-creates it"
 			}
 		}
 	default:
-		w.Way, w.Why = Leave, "croft cannot restart a "+w.Kind
+		w.Way, w.Reason = Leave, "croft cannot restart a "+w.Kind
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (m *Mover) chooseWay(ctx context.Context, w *Workload) error {
 func (m *Mover) chooseRollout(ctx context.Context, w *Workload) error {
 	o, err := m.readWorkload(ctx, w)
 	if apierrors.IsNotFound(err) {
-		w.Way, w.Why = Leave, "it no longer exists, but its pods do"
+		w.Way, w.Reason = Leave, "it no longer exists, but its pods do"
 		return nil
 	}
 	if err != nil {
@@ -181,7 +181,7 @@ func (m *Mover) chooseRollout(ctx context.Context, w *Workload) error {
 	}
 	away, pod := countUnavailable(o)
 	if away < 0 {
-		w.Way, w.Why = Evict, "its update strategy is OnDelete"
+		w.Way, w.Reason = Evict, "its update strategy is OnDelete"
 		return nil
 	}
 	w.Way = Restart
@@ -193,7 +193,7 @@ func (m *Mover) chooseRollout(ctx context.Context, w *Workload) error {
 		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
 		if err == nil && selector.Matches(labels.Set(pod)) && away > int(b.Status.DisruptionsAllowed) {
 			w.Way = Evict
-			w.Why = fmt.Sprintf("a restart would stop %d at once, and PodDisruptionBudget %s allows %d", away, b.Name, b.Status.DisruptionsAllowed)
+			w.Reason = fmt.Sprintf("a restart would stop %d at once, and PodDisruptionBudget %s allows %d", away, b.Name, b.Status.DisruptionsAllowed)
 		}
 	}
 	return nil

@@ -59,10 +59,10 @@ type Draft struct {
 	// Renames maps a pool's field to the platform's field to which it was moved, since all pools
 	// share it.
 	Renames map[string]string
-	// Told are the omitted tenants, and the fields of the platform, whose reason was reported.
-	Told map[string]bool
-	// Standing are the tenants whose namespaces exist, and that croft may not adopt yet.
-	Standing []string
+	// Reported are the omitted tenants, and the fields of the platform, whose reason was reported.
+	Reported map[string]bool
+	// NotAdoptable are the tenants whose namespaces exist, and that croft may not adopt yet.
+	NotAdoptable []string
 	// leftOut are the comments about fields that are left out of croft.yaml.
 	leftOut  []string
 	Notes    []string
@@ -95,7 +95,7 @@ type Tenant struct {
 func New(objects []*source.Object, o Options) *Draft {
 	d := &Draft{
 		Options: o, Pools: map[string]*Pool{}, Tenants: map[string]*Tenant{},
-		Secondary: map[string]v1alpha1.SecondaryNetworkSpec{}, Renames: map[string]string{}, Classes: map[string]string{}, Told: map[string]bool{},
+		Secondary: map[string]v1alpha1.SecondaryNetworkSpec{}, Renames: map[string]string{}, Classes: map[string]string{}, Reported: map[string]bool{},
 	}
 	d.Objects, d.kinds, d.owners = objects, map[string][]*source.Object{}, map[string]string{}
 	for _, o := range objects {
@@ -216,6 +216,6 @@ func (d *Draft) AddNote(format string, args ...any) {
 
 // ReportMissing reports a field of croft.yaml for which the input has no value.
 func (d *Draft) ReportMissing(path, format string, args ...any) {
-	d.Told[path] = true
+	d.Reported[path] = true
 	d.Problems = append(d.Problems, manifest.Problem{Path: "croft.yaml: " + path, Message: fmt.Sprintf(format, args...)})
 }

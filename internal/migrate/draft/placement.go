@@ -28,7 +28,7 @@ func (d *Draft) Place(t *Tenant, name string, by source.Field, pools ...string) 
 	by.MarkKept(TenantField(name, "pool"))
 	for _, pool := range t.Pools() {
 		if _, known := d.Pools[pool]; !known {
-			d.Told[name] = true
+			d.Reported[name] = true
 			d.ReportProblem(by, "the input has no pool %s%s; croft.yaml omits tenant %s until it has one",
 				pool, wording.Suggest(pool, slices.Sorted(maps.Keys(d.Pools))), name)
 		}

@@ -30,8 +30,8 @@ type placement struct {
 	terms [][]draft.Selection
 	// tolerations are added to the pods.
 	tolerations []source.Field
-	// unread is the reason why migrate cannot convert it.
-	unread string
+	// skipReason is the reason why migrate cannot convert it.
+	skipReason string
 }
 
 // readPlacement reads a mutator. It returns nil if the mutator does not decide where pods run.
@@ -48,7 +48,7 @@ func (m Mutator) readPlacement() *placement {
 	case "tolerations":
 		return m.parseTolerations(at[1:])
 	case "nodeName", "schedulerName":
-		return &placement{unread: "croft refuses " + at[0] + " to tenants' pods"}
+		return &placement{skipReason: "croft refuses " + at[0] + " to tenants' pods"}
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func (m Mutator) parseNodeSelector(at []string) *placement {
 		term = append(term, s)
 	}
 	if len(term) == 0 {
-		return &placement{unread: "the nodeSelector that it sets depends on more than the namespace"}
+		return &placement{skipReason: "the nodeSelector that it sets depends on more than the namespace"}
 	}
 	return &placement{terms: [][]draft.Selection{term}}
 }
@@ -91,7 +91,7 @@ func (m Mutator) parseAffinity(at []string) *placement {
 		case at[i] != key && i == 0:
 			return nil
 		case at[i] != key:
-			return &placement{unread: "pods only prefer the nodes that it names, and croft binds pods to their pool"}
+			return &placement{skipReason: "pods only prefer the nodes that it names, and croft binds pods to their pool"}
 		}
 	}
 	terms := value.Items()
@@ -104,20 +104,20 @@ func (m Mutator) parseAffinity(at []string) *placement {
 		for _, e := range t.At("matchExpressions").Items() {
 			s, ok := draft.ParseSelection(e)
 			if !ok {
-				return &placement{unread: "its node affinity is not valid"}
+				return &placement{skipReason: "its node affinity is not valid"}
 			}
 			term = append(term, s)
 		}
 		if len(term) == 0 || t.At("matchFields").Found() {
-			return &placement{unread: "it does not select nodes by their labels"}
+			return &placement{skipReason: "it does not select nodes by their labels"}
 		}
 		p.terms = append(p.terms, term)
 	}
 	switch {
 	case len(p.terms) == 0 || len(at) > len(whole):
-		p.unread = "the node affinity that it sets cannot be read"
+		p.skipReason = "the node affinity that it sets cannot be read"
 	case slices.ContainsFunc(p.terms, choosesPools) && slices.ContainsFunc(p.terms, func(t []draft.Selection) bool { return !choosesPools(t) }):
-		p.unread = "one of its alternatives allows nodes of any pool"
+		p.skipReason = "one of its alternatives allows nodes of any pool"
 	}
 	return p
 }
@@ -131,7 +131,7 @@ func (m Mutator) parseTolerations(at []string) *placement {
 	p := &placement{}
 	switch value := m.value(); {
 	case m.Kind == "ModifySet" && m.At("spec", "parameters", "operation").Text() == "prune":
-		p.unread = "croft refuses pods with tolerations of other pools, and does not remove tolerations"
+		p.skipReason = "croft refuses pods with tolerations of other pools, and does not remove tolerations"
 	case m.Kind == "ModifySet" && len(at) == 0:
 		p.tolerations = m.At("spec", "parameters", "values", "fromList").Items()
 	case m.Kind == "Assign" && len(value.Items()) > 0 && len(at) == 0:
@@ -139,8 +139,8 @@ func (m Mutator) parseTolerations(at []string) *placement {
 	case m.Kind == "Assign" && len(at) <= 1 && len(value.Fields()) > 0:
 		p.tolerations = []source.Field{value}
 	}
-	if p.unread == "" && len(p.tolerations) == 0 {
-		p.unread = "the tolerations that it sets cannot be read"
+	if p.skipReason == "" && len(p.tolerations) == 0 {
+		p.skipReason = "the tolerations that it sets cannot be read"
 	}
 	return p
 }

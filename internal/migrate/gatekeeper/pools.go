@@ -31,8 +31,8 @@ func ReadPools(d *draft.Draft) {
 		switch s := findScope(d, m); {
 		case s.nothing != "":
 			m.Root().MarkOther("%s: it stays as it is", s.nothing)
-		case p.unread != "":
-			reportLost(d, m, m.At("spec", "location"), p.unread)
+		case p.skipReason != "":
+			reportLost(d, m, m.At("spec", "location"), p.skipReason)
 		case s.why != "":
 			reportLost(d, m, s.unknown, s.why)
 		case len(p.terms) > 0:
@@ -117,7 +117,7 @@ func ListChosen(d *draft.Draft) []string {
 	for _, m := range ListMutators(d) {
 		p := m.readPlacement()
 		s := findScope(d, m)
-		if p == nil || p.unread != "" || s.why != "" {
+		if p == nil || p.skipReason != "" || s.why != "" {
 			continue
 		}
 		for _, namespace := range s.namespaces {

@@ -45,8 +45,8 @@ func readNamespace(d *draft.Draft, name string, o *source.Object) {
 			l.MarkOther("stays on the namespace: croft adds its own labels, and removes none")
 		}
 	}
-	if !draft.IsManaged(o) && o.At("metadata", "annotations", v1alpha1.AdoptAnnotation).Text() != name && !slices.Contains(d.Standing, name) {
-		d.Standing = append(d.Standing, name)
+	if !draft.IsManaged(o) && o.At("metadata", "annotations", v1alpha1.AdoptAnnotation).Text() != name && !slices.Contains(d.NotAdoptable, name) {
+		d.NotAdoptable = append(d.NotAdoptable, name)
 	}
 }
 

@@ -38,7 +38,7 @@ func SetFromNodePool(d *draft.Draft, name string, o *source.Object, p *draft.Poo
 	case from != nil && from.At("metadata", "labels", v1alpha1.PoolLabel).Text() == name:
 		readCroftClass(d, name, from, p)
 	case from != nil && group == draft.AWSGroup && (from.Version() == "v1beta1" || kubelet.Found()):
-		giveClass(d, name, template{name: from.Name, spec: from.At("spec"), kubelet: kubelet, standing: true}, p)
+		giveClass(d, name, template{name: from.Name, spec: from.At("spec"), kubelet: kubelet, isNodeClass: true}, p)
 	default:
 		p.Spec.NodeClass = &v1alpha1.NodeClass{Ref: &v1alpha1.NodeClassRef{Group: group, Kind: kind, Name: class}}
 		if kubelet.Found() {
@@ -89,7 +89,7 @@ func hasAWSLabels(o *source.Object) bool {
 func copySpec(d *draft.Draft, pool string, t template, to target) map[string]any {
 	spec := map[string]any{}
 	for _, f := range t.spec.Fields() {
-		if f.Key() == "tags" && to.ours {
+		if f.Key() == "tags" && to.inDeclaration {
 			continue
 		}
 		spec[f.Key()] = normalizeJSON(f.Value())
@@ -98,7 +98,7 @@ func copySpec(d *draft.Draft, pool string, t template, to target) map[string]any
 	writeKubelet(d, pool, t, spec, to)
 	if t.spec.Object().Version() == "v1beta1" {
 		writeBetaImages(t, spec, to)
-		if to.ours {
+		if to.inDeclaration {
 			reportDefaults(t.spec, to)
 		} else {
 			writeBetaHops(t.spec.At("metadataOptions"), spec, to)

@@ -18,8 +18,8 @@ import (
 type target struct {
 	// name is the target's name in messages.
 	name string
-	// ours reports whether the target is croft.yaml, so that croft writes the class.
-	ours bool
+	// inDeclaration reports whether the target is croft.yaml, so that croft writes the class.
+	inDeclaration bool
 	// at returns the new path of a field of an EC2NodeClass, or of the whole class for "".
 	at func(field string) string
 }
@@ -27,7 +27,7 @@ type target struct {
 // newCroftTarget returns the class of a pool in croft.yaml as the target.
 func newCroftTarget(pool string, class *v1alpha1.AWSNodeClass) target {
 	whole := draft.PoolField(pool, "nodeClass.aws")
-	return target{name: whole, ours: true, at: func(field string) string {
+	return target{name: whole, inDeclaration: true, at: func(field string) string {
 		switch field {
 		case "":
 			return whole
@@ -60,7 +60,7 @@ func giveClass(d *draft.Draft, name string, t template, p *draft.Pool) {
 		return
 	}
 	to := newCroftTarget(name, class)
-	if t.standing {
+	if t.isNodeClass {
 		source.AccountMetadata(t.spec.Object(), to.at(""))
 	}
 	buildClassSpec(d, name, t, to)
@@ -93,7 +93,7 @@ func tryConvert(d *draft.Draft, name string, t template) (*v1alpha1.AWSNodeClass
 // buildClassSpec returns the template as the spec of an EC2NodeClass. If it goes into croft.yaml, it
 // has no tags, since a Pool has its own.
 func buildClassSpec(d *draft.Draft, pool string, t template, to target) map[string]any {
-	if t.standing {
+	if t.isNodeClass {
 		return copySpec(d, pool, t, to)
 	}
 	return convertTemplate(d, pool, t, to)
@@ -141,7 +141,7 @@ func writeOwnClass(d *draft.Draft, name string, t template, p *draft.Pool) {
 		d.Classes[made] = class
 	}
 	to := newClassTarget(class)
-	if t.standing {
+	if t.isNodeClass {
 		source.AccountMetadata(t.spec.Object(), to.at(""))
 	}
 	spec := buildClassSpec(d, name, t, to)

@@ -18,8 +18,8 @@ type template struct {
 	// kubelet are the kubelet settings of the Provisioner or NodePool, which moved to the
 	// class.
 	kubelet source.Field
-	// standing reports whether it is an EC2NodeClass already.
-	standing bool
+	// isNodeClass reports whether it is an EC2NodeClass already.
+	isNodeClass bool
 }
 
 // SetFromProvisioner sets a pool's node class to the one that its Provisioner names.

@@ -105,7 +105,7 @@ func convertTemplate(d *draft.Draft, pool string, t template, to target) map[str
 			f.MarkKept(to.at(same))
 		}
 	}
-	if to.ours {
+	if to.inDeclaration {
 		reportDefaults(t.spec, to)
 	} else {
 		copyTags(t.spec.At("tags"), spec, to)
@@ -224,7 +224,7 @@ func writeKubelet(d *draft.Draft, pool string, t template, spec map[string]any, 
 	t.kubelet.MarkKept(to.at("kubelet"))
 	for _, f := range t.kubelet.Fields() {
 		switch {
-		case f.Key() == "clusterDNS" && to.ours && isSharedDNS(d, f.Texts()):
+		case f.Key() == "clusterDNS" && to.inDeclaration && isSharedDNS(d, f.Texts()):
 			d.Platform.ClusterDNS = f.Texts()
 			f.MarkKept("platform.clusterDNS")
 		case slices.Contains(kubeletFields, f.Key()):
