@@ -24,7 +24,7 @@ func TestJudge(t *testing.T) {
 		return "{apiVersion: mutations.gatekeeper.sh/v1, kind: Assign, metadata: {name: old}, spec: {match: " + match + ", location: " + location + "}}"
 	}
 	for name, test := range map[string]struct {
-		judge    func(*unstructured.Unstructured) (bool, string)
+		evaluate func(*unstructured.Unstructured) (bool, string)
 		text     string
 		replaced bool
 		// silent means that it is not reported.
@@ -50,7 +50,7 @@ func TestJudge(t *testing.T) {
 		"is Calico's copy of another":        {compareCalico, "{apiVersion: crd.projectcalico.org/v1, kind: NetworkPolicy, metadata: {name: knp.default.old, namespace: shop}}", false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			replaced, why := test.judge(object(t, test.text))
+			replaced, why := test.evaluate(object(t, test.text))
 			if replaced != test.replaced || (why == "") != test.silent {
 				t.Errorf("replaced: %t, want %t: %q", replaced, test.replaced, why)
 			}

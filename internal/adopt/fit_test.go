@@ -17,7 +17,7 @@ func TestMisfit(t *testing.T) {
 	required := func(terms string) string {
 		return "{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: " + terms + "}}}}"
 	}
-	for name, test := range map[string]struct{ spec, says string }{
+	for name, test := range map[string]struct{ spec, wantText string }{
 		"asks for nothing":               {"{}", ""},
 		"asks for what the nodes are":    {"{nodeSelector: {kubernetes.io/arch: amd64, karpenter.sh/capacity-type: on-demand}}", ""},
 		"another architecture":           {"{nodeSelector: {kubernetes.io/arch: arm64}}", "arm64"},
@@ -41,8 +41,8 @@ func TestMisfit(t *testing.T) {
 			}
 			before := pod.DeepCopy()
 			got := a.explainMisfit(&pod, "apps")
-			if (got == "") != (test.says == "") || !strings.Contains(got, test.says) {
-				t.Errorf("says %q, want %q", got, test.says)
+			if (got == "") != (test.wantText == "") || !strings.Contains(got, test.wantText) {
+				t.Errorf("says %q, want %q", got, test.wantText)
 			}
 			if before.String() != pod.String() {
 				t.Error("the pod itself was changed")

@@ -36,7 +36,7 @@ func TestCompared(t *testing.T) {
 	for name, test := range map[string]struct {
 		was, will func(*karpenterv1.NodePool)
 		replaces  bool
-		says      string
+		wantText  string
 	}{
 		"the same":                            {tainted, tainted, false, "does not change"},
 		"a taint more":                        {func(*karpenterv1.NodePool) {}, tainted, true, "REPLACES ITS NODES"},
@@ -57,8 +57,8 @@ func TestCompared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := comparePool(pool(test.was), pool(test.will))
-			if got.ReplacesNodes != test.replaces || !strings.Contains(got.State, test.says) {
-				t.Errorf("replaces: %t, want %t; says %q, want %q", got.ReplacesNodes, test.replaces, got.State, test.says)
+			if got.ReplacesNodes != test.replaces || !strings.Contains(got.State, test.wantText) {
+				t.Errorf("replaces: %t, want %t; says %q, want %q", got.ReplacesNodes, test.replaces, got.State, test.wantText)
 			}
 		})
 	}

@@ -20,12 +20,12 @@ import (
 // TestSettled fails if the report of rules that do not take effect lacks the reason.
 func TestSettled(t *testing.T) {
 	for name, test := range map[string]struct {
-		refused, pool, says string
+		refused, pool, wantText string
 	}{
 		"placed":          {pool: "apps"},
-		"not placed":      {says: "the test with an ordinary pod failed: croft's placement policy does not select a pool for the pod"},
-		"on another pool": {pool: "jobs", says: "the test with an ordinary pod failed: the pod is placed on pool jobs, which is not the tenant's"},
-		"refused":         {refused: "no service account", says: "the test with an ordinary pod failed: no service account"},
+		"not placed":      {wantText: "the test with an ordinary pod failed: croft's placement policy does not select a pool for the pod"},
+		"on another pool": {pool: "jobs", wantText: "the test with an ordinary pod failed: the pod is placed on pool jobs, which is not the tenant's"},
+		"refused":         {refused: "no service account", wantText: "the test with an ordinary pod failed: no service account"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -40,8 +40,8 @@ func TestSettled(t *testing.T) {
 					},
 				}).Build()
 				err := a.waitSettled(t.Context(), "scratch")
-				if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
-					t.Errorf("%v, want %q", err, test.says)
+				if test.wantText == "" && err != nil || test.wantText != "" && (err == nil || !strings.Contains(err.Error(), test.wantText)) {
+					t.Errorf("%v, want %q", err, test.wantText)
 				}
 			})
 		})

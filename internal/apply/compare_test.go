@@ -173,8 +173,8 @@ func TestSays(t *testing.T) {
 		"finalizers": []any{"one"},
 	}}
 	for _, test := range []struct {
-		path []any
-		says bool
+		path     []any
+		wantText bool
 	}{
 		{[]any{"spec"}, true},
 		{[]any{"spec", "other"}, false},
@@ -184,7 +184,7 @@ func TestSays(t *testing.T) {
 		{[]any{"spec", "ports", 2}, false},
 	} {
 		path := fieldpath.MakePathOrDie(test.path...)
-		if got := hasField(want, path); got != test.says {
+		if got := hasField(want, path); got != test.wantText {
 			t.Errorf("says %v = %v", path, got)
 		}
 	}

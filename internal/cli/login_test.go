@@ -20,9 +20,9 @@ func TestLoginBadInput(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	const nowhere = "https://127.0.0.1:1"
 	for _, test := range []struct {
-		line   string
-		status int
-		says   string
+		line     string
+		status   int
+		wantText string
 	}{
 		{"login", 2, "--issuer is not set"},
 		{"login frobnicate", 2, "unknown command"},
@@ -40,7 +40,7 @@ func TestLoginBadInput(t *testing.T) {
 		{"kubeconfig token --robot x", 2, "--namespace (-n) is not set"},
 	} {
 		status, stdout, stderr := run(t, "", strings.Fields(test.line)...)
-		if status != test.status || stdout != "" || !strings.Contains(stderr, test.says) || strings.Count(stderr, "\n") != 1 {
+		if status != test.status || stdout != "" || !strings.Contains(stderr, test.wantText) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("croft %s: exit status %d: %s%s", test.line, status, stdout, stderr)
 		}
 	}

@@ -37,10 +37,10 @@ func TestHopeless(t *testing.T) {
 	shop.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tenant"))
 	const noPool = "spec.pool: there is no pool apps; declare it, or name another"
 	for _, test := range []struct {
-		name   string
-		live   *manifest.Declaration
-		waited time.Duration
-		says   string
+		name     string
+		live     *manifest.Declaration
+		waited   time.Duration
+		wantText string
 	}{
 		{"the pool is there, and the operator has not seen it", declare("apps", status(v1alpha1.ReasonInvalid, noPool)), 0, ""},
 		{"the operator goes on refusing it", declare("apps", status(v1alpha1.ReasonInvalid, noPool)), time.Minute, noPool},
@@ -61,8 +61,8 @@ func TestHopeless(t *testing.T) {
 				}
 				err = p.checkStuck(seen, now.Add(test.waited))
 			}
-			if (err != nil) != (test.says != "") || err != nil && !strings.Contains(err.Error(), test.says) {
-				t.Errorf("error = %v, want %q", err, test.says)
+			if (err != nil) != (test.wantText != "") || err != nil && !strings.Contains(err.Error(), test.wantText) {
+				t.Errorf("error = %v, want %q", err, test.wantText)
 			}
 		})
 	}

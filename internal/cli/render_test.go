@@ -157,7 +157,7 @@ func TestRenderDex(t *testing.T) {
 	}
 	isGolden(t, "testdata/dex.golden.yaml", got)
 
-	for _, test := range []struct{ flags, says string }{
+	for _, test := range []struct{ flags, wantText string }{
 		{"--dex", "--issuer is not set"},
 		{"--dex --issuer http://dex.example.org", "must be an https URL"},
 		{"--dex --client-id= --issuer " + issuer, "--client-id is empty"},
@@ -167,7 +167,7 @@ func TestRenderDex(t *testing.T) {
 	} {
 		args := append([]string{"render", "-f", "../../examples/platform.yaml"}, strings.Fields(test.flags)...)
 		status, stdout, stderr := run(t, "", args...)
-		if status != 2 || stdout != "" || !strings.Contains(stderr, test.says) || strings.Count(stderr, "\n") != 1 {
+		if status != 2 || stdout != "" || !strings.Contains(stderr, test.wantText) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("croft render %s: exit status %d: %s%s", test.flags, status, stdout, stderr)
 		}
 	}
@@ -189,14 +189,14 @@ func TestRenderArgoCD(t *testing.T) {
 	if status, got, stderr := run(t, "", "render", "-f", file, "--argocd", "--argocd-namespace", "gitops"); status != 0 || strings.Count(got, "\n  namespace: gitops\n") != 5 {
 		t.Errorf("exit status %d %s, printed %s", status, stderr, got)
 	}
-	for _, test := range []struct{ flags, says string }{
+	for _, test := range []struct{ flags, wantText string }{
 		{"-f ../../examples/platform.yaml --argocd", "set platform.gitops to ArgoCD"},
 		{"-f " + file + " --argocd --argocd-namespace shop-dev", "shop-dev is a namespace of tenant shop"},
 		{"-f " + file + " --argocd-namespace gitops", "--argocd-namespace has no effect here: it is for --argocd"},
 		{"-f " + file + " --argocd --dex", "--argocd and --dex exclude each other"},
 	} {
 		status, stdout, stderr := run(t, "", append([]string{"render"}, strings.Fields(test.flags)...)...)
-		if status != 2 || stdout != "" || !strings.Contains(stderr, test.says) || strings.Count(stderr, "\n") != 1 {
+		if status != 2 || stdout != "" || !strings.Contains(stderr, test.wantText) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("croft render %s: exit status %d: %s%s", test.flags, status, stdout, stderr)
 		}
 	}

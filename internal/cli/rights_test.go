@@ -171,7 +171,7 @@ func (p *people) testMe(t *testing.T) {
 	for name, c := range map[string]struct {
 		group, namespace string
 		status           int
-		says             []string
+		wantText         []string
 	}{
 		"operator": {"oidc:devs", "shop-prod", 0, []string{
 			"shop-prod   croft-operator", "shop-dev    croft-operator", "requests.cpu", "shop.tenants.example.org, *.shop.tenants.example.org",
@@ -187,7 +187,7 @@ func (p *people) testMe(t *testing.T) {
 			if status != c.status {
 				t.Errorf("exit status %d, want %d", status, c.status)
 			}
-			for _, says := range c.says {
+			for _, says := range c.wantText {
 				if !strings.Contains(stdout+stderr, says) {
 					t.Errorf("it does not say %q:\n%s%s", says, stdout, stderr)
 				}

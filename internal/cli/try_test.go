@@ -29,11 +29,11 @@ func TestTry(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		name   string
-		in     string
-		args   []string
-		status int
-		says   string
+		name     string
+		in       string
+		args     []string
+		status   int
+		wantText string
 	}{
 		{"nothing is refused", "", []string{good}, 0, "0 of 1 object refused, 1 fine"},
 		{"something is", stranger, []string{good, "-"}, 1, "[service-type] spec.type: NodePort"},
@@ -49,8 +49,8 @@ func TestTry(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			args := append([]string{"try", "-f", file, "--tenant", "tenant-a"}, test.args...)
 			status, stdout, stderr := run(t, test.in, args...)
-			if status != test.status || !strings.Contains(stdout+stderr, test.says) {
-				t.Errorf("exit status %d, want %d and %q:\n%s%s", status, test.status, test.says, stdout, stderr)
+			if status != test.status || !strings.Contains(stdout+stderr, test.wantText) {
+				t.Errorf("exit status %d, want %d and %q:\n%s%s", status, test.status, test.wantText, stdout, stderr)
 			}
 		})
 	}

@@ -11,9 +11,9 @@ func TestExitStatus(t *testing.T) {
 	nowhere := write(t, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"http://127.0.0.1:1\"}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n")
 	file := write(t, good)
 	for name, c := range map[string]struct {
-		args   []string
-		status int
-		says   string
+		args     []string
+		status   int
+		wantText string
 	}{
 		"good":                 {[]string{"check", "-f", file}, 0, ""},
 		"version":              {[]string{"--version"}, 0, ""},
@@ -66,8 +66,8 @@ func TestExitStatus(t *testing.T) {
 			if status != c.status {
 				t.Errorf("exit status %d, want %d", status, c.status)
 			}
-			if !strings.Contains(stderr, c.says) {
-				t.Errorf("want %q in: %s", c.says, stderr)
+			if !strings.Contains(stderr, c.wantText) {
+				t.Errorf("want %q in: %s", c.wantText, stderr)
 			}
 			if strings.Count(stderr, "\n") > 1 {
 				t.Errorf("want one line at most, got:\n%s", stderr)

@@ -71,9 +71,9 @@ func good() *Installation {
 
 // cases are changes of a good installation, and the expected findings.
 var cases = map[string]struct {
-	change func(*Installation)
-	want   []string // reasons
-	says   []string // parts of the message
+	change   func(*Installation)
+	want     []string // reasons
+	wantText []string // parts of the message
 }{
 	"good": {change: func(*Installation) {}},
 	"the API server's defaults": {
@@ -85,16 +85,16 @@ var cases = map[string]struct {
 		},
 	},
 	"no Gatekeeper": {
-		change: func(in *Installation) { *in = Installation{Namespaces: in.Namespaces} },
-		want:   []string{ReasonMutationNotServed, ReasonTemplatesNotServed, ReasonMutationWebhookMissing, ReasonValidationWebhookMissing},
-		says:   []string{"install Gatekeeper"},
+		change:   func(in *Installation) { *in = Installation{Namespaces: in.Namespaces} },
+		want:     []string{ReasonMutationNotServed, ReasonTemplatesNotServed, ReasonMutationWebhookMissing, ReasonValidationWebhookMissing},
+		wantText: []string{"install Gatekeeper"},
 	},
 	"an old one, without ModifySet v1": {
 		change: func(in *Installation) {
 			in.Served = slices.DeleteFunc(in.Served, func(k schema.GroupVersionKind) bool { return k.Kind == "ModifySet" })
 		},
-		want: []string{ReasonMutationNotServed},
-		says: []string{"mutations.gatekeeper.sh/v1 ModifySet"},
+		want:     []string{ReasonMutationNotServed},
+		wantText: []string{"mutations.gatekeeper.sh/v1 ModifySet"},
 	},
 	"no templates": {
 		change: func(in *Installation) {
@@ -103,69 +103,69 @@ var cases = map[string]struct {
 		want: []string{ReasonTemplatesNotServed},
 	},
 	"mutation switched off": {
-		change: func(in *Installation) { in.Mutating = nil },
-		want:   []string{ReasonMutationWebhookMissing},
-		says:   []string{"--set disableMutation=false"},
+		change:   func(in *Installation) { in.Mutating = nil },
+		want:     []string{ReasonMutationWebhookMissing},
+		wantText: []string{"--set disableMutation=false"},
 	},
 	"another mutating webhook in its configuration": {
 		change: func(in *Installation) { in.Mutating.Webhooks[0].Name = "other.example.org" },
 		want:   []string{ReasonMutationWebhookMissing},
 	},
 	"validation switched off": {
-		change: func(in *Installation) { in.Validating = nil },
-		want:   []string{ReasonValidationWebhookMissing},
-		says:   []string{"--set disableValidatingWebhook=false"},
+		change:   func(in *Installation) { in.Validating = nil },
+		want:     []string{ReasonValidationWebhookMissing},
+		wantText: []string{"--set disableValidatingWebhook=false"},
 	},
 	"nobody guards the label": {
 		change: func(in *Installation) { in.Validating.Webhooks = in.Validating.Webhooks[:1] },
 		want:   []string{ReasonLabelUnguarded},
 	},
 	"nobody guards the label while it is away": {
-		change: func(in *Installation) { in.Validating.Webhooks[1].FailurePolicy = pointer(admissionv1.Ignore) },
-		want:   []string{ReasonLabelUnguarded},
-		says:   []string{"webhooks[check-ignore-label.gatekeeper.sh].failurePolicy is Ignore", "--set validatingWebhookCheckIgnoreFailurePolicy=Fail"},
+		change:   func(in *Installation) { in.Validating.Webhooks[1].FailurePolicy = pointer(admissionv1.Ignore) },
+		want:     []string{ReasonLabelUnguarded},
+		wantText: []string{"webhooks[check-ignore-label.gatekeeper.sh].failurePolicy is Ignore", "--set validatingWebhookCheckIgnoreFailurePolicy=Fail"},
 	},
 	"mutation fails open": {
 		change: func(in *Installation) { in.Mutating.Webhooks[0].FailurePolicy = pointer(admissionv1.Ignore) },
 		want:   []string{ReasonFailsOpen},
-		says: []string{
+		wantText: []string{
 			"MutatingWebhookConfiguration/gatekeeper-mutating-webhook-configuration: webhooks[mutation.gatekeeper.sh].failurePolicy is Ignore",
 			"set it to Fail (chart: --set mutatingWebhookFailurePolicy=Fail)",
 		},
 	},
 	"validation fails open": {
-		change: func(in *Installation) { in.Validating.Webhooks[0].FailurePolicy = pointer(admissionv1.Ignore) },
-		want:   []string{ReasonFailsOpen},
-		says:   []string{"--set validatingWebhookFailurePolicy=Fail"},
+		change:   func(in *Installation) { in.Validating.Webhooks[0].FailurePolicy = pointer(admissionv1.Ignore) },
+		want:     []string{ReasonFailsOpen},
+		wantText: []string{"--set validatingWebhookFailurePolicy=Fail"},
 	},
 	"the chart's second": {
-		change: func(in *Installation) { in.Mutating.Webhooks[0].TimeoutSeconds = pointer(int32(1)) },
-		want:   []string{ReasonTimeoutShort},
-		says:   []string{"timeoutSeconds is 1", "refused", "--set mutatingWebhookTimeoutSeconds=3"},
+		change:   func(in *Installation) { in.Mutating.Webhooks[0].TimeoutSeconds = pointer(int32(1)) },
+		want:     []string{ReasonTimeoutShort},
+		wantText: []string{"timeoutSeconds is 1", "refused", "--set mutatingWebhookTimeoutSeconds=3"},
 	},
 	"validation gets less": {
-		change: func(in *Installation) { in.Validating.Webhooks[0].TimeoutSeconds = pointer(int32(2)) },
-		want:   []string{ReasonTimeoutShort},
-		says:   []string{"--set validatingWebhookTimeoutSeconds=3"},
+		change:   func(in *Installation) { in.Validating.Webhooks[0].TimeoutSeconds = pointer(int32(2)) },
+		want:     []string{ReasonTimeoutShort},
+		wantText: []string{"--set validatingWebhookTimeoutSeconds=3"},
 	},
 	"never asked again": {
 		change: func(in *Installation) {
 			in.Mutating.Webhooks[0].ReinvocationPolicy = pointer(admissionv1.NeverReinvocationPolicy)
 		},
-		want: []string{ReasonNotReinvoked},
-		says: []string{"--set mutatingWebhookReinvocationPolicy=IfNeeded"},
+		want:     []string{ReasonNotReinvoked},
+		wantText: []string{"--set mutatingWebhookReinvocationPolicy=IfNeeded"},
 	},
 	"pods are not created by its rules": {
 		change: func(in *Installation) {
 			in.Mutating.Webhooks[0].Rules[0].Operations = []admissionv1.OperationType{admissionv1.Update}
 		},
-		want: []string{ReasonRequestsUnseen},
-		says: []string{"rules leave out CREATE of daemonsets, CREATE of pods:", "are not placed", "--set-json 'mutatingWebhookCustomRules={}'"},
+		want:     []string{ReasonRequestsUnseen},
+		wantText: []string{"rules leave out CREATE of daemonsets, CREATE of pods:", "are not placed", "--set-json 'mutatingWebhookCustomRules={}'"},
 	},
 	"daemon sets are left out": {
-		change: func(in *Installation) { in.Mutating.Webhooks[0].Rules[0].APIGroups = []string{""} },
-		want:   []string{ReasonRequestsUnseen},
-		says:   []string{"CREATE of daemonsets, UPDATE of daemonsets:"},
+		change:   func(in *Installation) { in.Mutating.Webhooks[0].Rules[0].APIGroups = []string{""} },
+		want:     []string{ReasonRequestsUnseen},
+		wantText: []string{"CREATE of daemonsets, UPDATE of daemonsets:"},
 	},
 	"what is cluster-scoped alone": {
 		change: func(in *Installation) { in.Mutating.Webhooks[0].Rules[0].Scope = pointer(admissionv1.ClusterScope) },
@@ -181,7 +181,7 @@ var cases = map[string]struct {
 		},
 		want: []string{ReasonRequestsUnseen},
 		// The cluster does not serve certificates, so they are not reported.
-		says: []string{"leave out UPDATE of configmaps, UPDATE of httproutes, UPDATE of persistentvolumeclaims, UPDATE of secrets, UPDATE of services: they are not checked"},
+		wantText: []string{"leave out UPDATE of configmaps, UPDATE of httproutes, UPDATE of persistentvolumeclaims, UPDATE of secrets, UPDATE of services: they are not checked"},
 	},
 	"all operations and every subresource": {
 		change: func(in *Installation) {
@@ -190,9 +190,9 @@ var cases = map[string]struct {
 		},
 	},
 	"one version of routes, exactly": {
-		change: func(in *Installation) { in.Validating.Webhooks[0].Rules[0].APIVersions = []string{"v1"} },
-		want:   []string{ReasonRequestsUnseen},
-		says:   []string{"CREATE of httproutes, UPDATE of httproutes:"},
+		change:   func(in *Installation) { in.Validating.Webhooks[0].Rules[0].APIVersions = []string{"v1"} },
+		want:     []string{ReasonRequestsUnseen},
+		wantText: []string{"CREATE of httproutes, UPDATE of httproutes:"},
 	},
 	"one version of routes, and what is equivalent": {
 		change: func(in *Installation) {
@@ -215,24 +215,24 @@ var cases = map[string]struct {
 		change: func(in *Installation) { in.Mutating.Webhooks[0].Rules[0].Resources = []string{"*", "pods/*"} },
 	},
 	"a tenant's namespace is labelled": {
-		change: func(in *Installation) { in.Namespaces[1].Labels[IgnoreLabel] = "no-self-managing" },
-		want:   []string{ReasonNamespacesExempt, ReasonNamespacesExempt},
-		says:   []string{"namespaceSelector leaves out the tenants' namespaces shop, by !admission.gatekeeper.sh/ignore", "kubectl label namespace shop admission.gatekeeper.sh/ignore-"},
+		change:   func(in *Installation) { in.Namespaces[1].Labels[IgnoreLabel] = "no-self-managing" },
+		want:     []string{ReasonNamespacesExempt, ReasonNamespacesExempt},
+		wantText: []string{"namespaceSelector leaves out the tenants' namespaces shop, by !admission.gatekeeper.sh/ignore", "kubectl label namespace shop admission.gatekeeper.sh/ignore-"},
 	},
 	"a tenant's namespace is exempt by name": {
 		change: func(in *Installation) {
 			e := &in.Mutating.Webhooks[0].NamespaceSelector.MatchExpressions[1]
 			e.Values = append(e.Values, "bank")
 		},
-		want: []string{ReasonNamespacesExempt},
-		says: []string{"namespaces bank, by kubernetes.io/metadata.name notin (bank,gatekeeper-system)", "--set-json 'mutatingWebhookExemptNamespacesLabels={}'"},
+		want:     []string{ReasonNamespacesExempt},
+		wantText: []string{"namespaces bank, by kubernetes.io/metadata.name notin (bank,gatekeeper-system)", "--set-json 'mutatingWebhookExemptNamespacesLabels={}'"},
 	},
 	"only namespaces that asked for it": {
 		change: func(in *Installation) {
 			in.Validating.Webhooks[0].NamespaceSelector.MatchLabels = map[string]string{"tier": "gold"}
 		},
-		want: []string{ReasonNamespacesExempt},
-		says: []string{"namespaces bank, by tier=gold"},
+		want:     []string{ReasonNamespacesExempt},
+		wantText: []string{"namespaces bank, by tier=gold"},
 	},
 	"a selector that cannot be read": {
 		change: func(in *Installation) {
@@ -244,8 +244,8 @@ var cases = map[string]struct {
 		change: func(in *Installation) {
 			in.Mutating.Webhooks[0].ObjectSelector.MatchLabels = map[string]string{"mutate": "yes"}
 		},
-		want: []string{ReasonObjectsExempt},
-		says: []string{"--set-json 'mutatingWebhookObjectSelector={}'"},
+		want:     []string{ReasonObjectsExempt},
+		wantText: []string{"--set-json 'mutatingWebhookObjectSelector={}'"},
 	},
 	"objects are selected by an expression": {
 		change: func(in *Installation) {
@@ -257,36 +257,36 @@ var cases = map[string]struct {
 		change: func(in *Installation) {
 			in.Validating.Webhooks[0].MatchConditions = []admissionv1.MatchCondition{{Name: "not-leases", Expression: "request.resource.resource != 'leases'"}}
 		},
-		want: []string{ReasonConditionsUnknown},
-		says: []string{"not-leases", "--set-json 'validatingWebhookMatchConditions=[]'"},
+		want:     []string{ReasonConditionsUnknown},
+		wantText: []string{"not-leases", "--set-json 'validatingWebhookMatchConditions=[]'"},
 	},
 	"mutation keeps out of what begins with b": {
 		change: func(in *Installation) {
 			in.Exclusions = append(in.Exclusions, Exclusion{Namespaces: []string{"b*", "*-system"}, Processes: []string{"mutation-webhook", "audit"}})
 		},
-		want: []string{ReasonNamespacesExcluded},
-		says: []string{"Config/config: spec.match[2].excludedNamespaces has b*, for audit, mutation-webhook", "namespaces bank, and an object in them is not placed"},
+		want:     []string{ReasonNamespacesExcluded},
+		wantText: []string{"Config/config: spec.match[2].excludedNamespaces has b*, for audit, mutation-webhook", "namespaces bank, and an object in them is not placed"},
 	},
 	"validation keeps out of what ends with op": {
 		change: func(in *Installation) {
 			in.Exclusions = []Exclusion{{Namespaces: []string{"*op"}, Processes: []string{"webhook"}}}
 		},
-		want: []string{ReasonNamespacesExcluded},
-		says: []string{"namespaces shop, and an object in them is not checked"},
+		want:     []string{ReasonNamespacesExcluded},
+		wantText: []string{"namespaces shop, and an object in them is not checked"},
 	},
 	"everything keeps out of what has an a": {
 		change: func(in *Installation) {
 			in.Exclusions = []Exclusion{{Namespaces: []string{"*a*"}, Processes: []string{"*"}}}
 		},
-		want: []string{ReasonNamespacesExcluded},
-		says: []string{"is neither placed nor checked"},
+		want:     []string{ReasonNamespacesExcluded},
+		wantText: []string{"is neither placed nor checked"},
 	},
 	"both keep out of one": {
 		change: func(in *Installation) {
 			in.Exclusions = []Exclusion{{Namespaces: []string{"bank"}, Processes: []string{"webhook", "mutation-webhook"}}}
 		},
-		want: []string{ReasonNamespacesExcluded},
-		says: []string{"is neither placed nor checked"},
+		want:     []string{ReasonNamespacesExcluded},
+		wantText: []string{"is neither placed nor checked"},
 	},
 }
 
@@ -302,7 +302,7 @@ func TestCheck(t *testing.T) {
 			if !slices.Equal(reasons, tc.want) {
 				t.Fatalf("found %v, want %v:\n%s", reasons, tc.want, strings.Join(said, "\n"))
 			}
-			for _, part := range tc.says {
+			for _, part := range tc.wantText {
 				if !strings.Contains(strings.Join(said, "\n"), part) {
 					t.Errorf("it does not say %q:\n%s", part, strings.Join(said, "\n"))
 				}

@@ -30,11 +30,11 @@ const (
 
 func TestEnforced(t *testing.T) {
 	for name, tc := range map[string]struct {
-		object string
-		pods   int
-		says   string // empty if it is enforced
+		object   string
+		pods     int
+		wantText string // empty if it is enforced
 	}{
-		"nobody has reported": {object: assign + "metadata: {name: a, generation: 1}", says: "Assign/a: no pod of Gatekeeper"},
+		"nobody has reported": {object: assign + "metadata: {name: a, generation: 1}", wantText: "Assign/a: no pod of Gatekeeper"},
 		"a mutator": {
 			object: assign + meta + "  - {id: one, mutatorUID: u, enforced: true, observedGeneration: 2, operations: [mutation-webhook, webhook]}",
 			pods:   1,
@@ -44,11 +44,11 @@ func TestEnforced(t *testing.T) {
   - {id: one, mutatorUID: u, enforced: true, observedGeneration: 2, operations: [mutation-webhook]}
   - {id: two, mutatorUID: u, enforced: true, observedGeneration: 2, operations: [mutation-webhook]}
   - {id: three, mutatorUID: u, enforced: true, observedGeneration: 1, operations: [mutation-webhook]}`,
-			pods: 3, says: "of 3 pods of Gatekeeper that have reported it, three has observed generation 1, and not yet 2",
+			pods: 3, wantText: "of 3 pods of Gatekeeper that have reported it, three has observed generation 1, and not yet 2",
 		},
 		"only the audit has reported": {
-			object: assign + meta + "  - {id: audit, mutatorUID: u, enforced: true, observedGeneration: 2, operations: [audit, mutation-status]}",
-			says:   "no pod",
+			object:   assign + meta + "  - {id: audit, mutatorUID: u, enforced: true, observedGeneration: 2, operations: [audit, mutation-status]}",
+			wantText: "no pod",
 		},
 		"the audit lags behind": {
 			object: assign + meta + `
@@ -62,15 +62,15 @@ func TestEnforced(t *testing.T) {
 		},
 		"a conflict, whose generation is the old one": {
 			object: assign + meta + "  - {id: one, mutatorUID: u, enforced: false, observedGeneration: 1, operations: [mutation-webhook], errors: [{type: ErrConflictingSchema, message: with another}]}",
-			pods:   1, says: "one reports: ErrConflictingSchema: with another",
+			pods:   1, wantText: "one reports: ErrConflictingSchema: with another",
 		},
 		"not enforced, and nobody says why": {
 			object: assign + meta + "  - {id: one, mutatorUID: u, observedGeneration: 2, operations: [mutation-webhook]}",
-			pods:   1, says: "does not enforce it yet",
+			pods:   1, wantText: "does not enforce it yet",
 		},
 		"of one that was deleted": {
 			object: assign + meta + "  - {id: one, mutatorUID: before, enforced: true, observedGeneration: 2, operations: [mutation-webhook]}",
-			pods:   1, says: "an earlier object of this name",
+			pods:   1, wantText: "an earlier object of this name",
 		},
 		"a constraint": {
 			object: constraint + meta + "  - {id: one, constraintUID: u, enforced: true, observedGeneration: 2, operations: [webhook]}",
@@ -82,11 +82,11 @@ func TestEnforced(t *testing.T) {
 		},
 		"a constraint that is refused": {
 			object: constraint + meta + "  - {id: one, constraintUID: u, observedGeneration: 2, operations: [webhook], errors: [{code: '', message: could not cache constraint}]}",
-			pods:   1, says: "one reports: could not cache constraint",
+			pods:   1, wantText: "one reports: could not cache constraint",
 		},
 		"a constraint, where only mutation is answered": {
-			object: constraint + meta + "  - {id: one, constraintUID: u, enforced: true, observedGeneration: 2, operations: [mutation-webhook]}",
-			says:   "no pod",
+			object:   constraint + meta + "  - {id: one, constraintUID: u, enforced: true, observedGeneration: 2, operations: [mutation-webhook]}",
+			wantText: "no pod",
 		},
 		"a template": {
 			object: template + meta + "  - {id: one, templateUID: u, observedGeneration: 2, operations: [webhook]}",
@@ -94,18 +94,18 @@ func TestEnforced(t *testing.T) {
 		},
 		"a template with an error": {
 			object: template + meta + "  - {id: one, templateUID: u, observedGeneration: 2, operations: [webhook], errors: [{code: ingest_error, message: no such thing}]}",
-			pods:   1, says: "ingest_error: no such thing",
+			pods:   1, wantText: "ingest_error: no such thing",
 		},
 		"a template of before": {
 			object: template + meta + "  - {id: one, templateUID: u, observedGeneration: 1, operations: [webhook]}",
-			pods:   1, says: "has observed generation 1, and not yet 2",
+			pods:   1, wantText: "has observed generation 1, and not yet 2",
 		},
-		"a status of another kind": {object: assign + "metadata: {name: a}\nstatus: {byPod: many}", says: "cannot be read"},
+		"a status of another kind": {object: assign + "metadata: {name: a}\nstatus: {byPod: many}", wantText: "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ReadEnforcement(parse(t, tc.object))
-			if len(got.Webhooks) != tc.pods || got.IsEnforced() != (tc.says == "") || !strings.Contains(got.Message, tc.says) {
-				t.Errorf("got %d pods, %q; want %d, %q", len(got.Webhooks), got.Message, tc.pods, tc.says)
+			if len(got.Webhooks) != tc.pods || got.IsEnforced() != (tc.wantText == "") || !strings.Contains(got.Message, tc.wantText) {
+				t.Errorf("got %d pods, %q; want %d, %q", len(got.Webhooks), got.Message, tc.pods, tc.wantText)
 			}
 		})
 	}

@@ -23,7 +23,7 @@ func TestBeat(t *testing.T) {
 		name              string
 		beat              heartbeat.Beat
 		alive, believable bool
-		says              string
+		wantText          string
 	}{
 		{"alive", heartbeat.ParseLease(lease("croft-0", 3*time.Second)), true, true, "alive, 3 s ago"},
 		{"between two signs", heartbeat.ParseLease(lease("croft-0", heartbeat.Interval)), true, true, "alive, 10 s ago"},
@@ -42,8 +42,8 @@ func TestBeat(t *testing.T) {
 		if got := test.beat.IsBelievable(now); got != test.believable {
 			t.Errorf("%s: believable %t", test.name, got)
 		}
-		if got := test.beat.Describe(now); got != test.says {
-			t.Errorf("%s: says %q, want %q", test.name, got, test.says)
+		if got := test.beat.Describe(now); got != test.wantText {
+			t.Errorf("%s: says %q, want %q", test.name, got, test.wantText)
 		}
 	}
 }

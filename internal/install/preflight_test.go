@@ -22,9 +22,9 @@ func TestPreflightOfServer(t *testing.T) {
 	}
 	pools := apply.PoolKinds
 	for name, test := range map[string]struct {
-		got   Finding
-		state State
-		says  string
+		got      Finding
+		state    State
+		wantText string
 	}{
 		"1.36":                 {checkVersion("v1.36.3"), Good, "v1.36.3"},
 		"EKS' notation":        {checkVersion("v1.31.2-eks-7f9249a"), Good, ""},
@@ -38,8 +38,8 @@ func TestPreflightOfServer(t *testing.T) {
 		"Karpenter on another": {checkKarpenter(serving(pools[:1])), Warning, "platform.nodeClass.ref"},
 		"no Karpenter":         {checkKarpenter(serving(pools[1:])), Problem, "install Karpenter"},
 	} {
-		if test.got.State != test.state || !strings.Contains(test.got.Message, test.says) {
-			t.Errorf("%s: %+v, want %s and %q", name, test.got, test.state, test.says)
+		if test.got.State != test.state || !strings.Contains(test.got.Message, test.wantText) {
+			t.Errorf("%s: %+v, want %s and %q", name, test.got, test.state, test.wantText)
 		}
 	}
 }

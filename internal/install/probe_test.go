@@ -64,7 +64,7 @@ func TestRevision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, test := range []struct{ as, prefix, says string }{
+	for _, test := range []struct{ as, prefix, wantText string }{
 		{admissionpolicy.OperatorUser, install.RevisionProbe, "41"},
 		{admissionpolicy.OperatorUser, "", ""},
 		{admissionpolicy.OperatorUser, "others-", ""},
@@ -85,8 +85,8 @@ func TestRevision(t *testing.T) {
 		for _, d := range answer.Denials {
 			said += d.Message
 		}
-		if test.says == "" && said != "" || !strings.Contains(said, test.says) {
-			t.Errorf("%s, %q: the answer is %q, want %q", test.as, test.prefix, said, test.says)
+		if test.wantText == "" && said != "" || !strings.Contains(said, test.wantText) {
+			t.Errorf("%s, %q: the answer is %q, want %q", test.as, test.prefix, said, test.wantText)
 		}
 	}
 }

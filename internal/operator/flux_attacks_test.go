@@ -22,9 +22,9 @@ import (
 
 // attackFromGit is a push that must not have the effect that the team intends.
 type attackFromGit struct {
-	name, says string
-	files      map[string]string
-	links      []tar.Header
+	name, description string
+	files             map[string]string
+	links             []tar.Header
 	// why is the ID of the finding that `croft why` reports first. cause is a part of the
 	// finding's cause.
 	why, cause string
@@ -44,60 +44,60 @@ const kustomizationOf = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kusto
 
 var attacksFromGit = []attackFromGit{
 	{
-		name: "a ClusterRole", says: `"system:serviceaccount:shop:croft-deployer" cannot`, why: "flux-rights", cause: "croft-deployer has the rights of the role operator",
+		name: "a ClusterRole", description: `"system:serviceaccount:shop:croft-deployer" cannot`, why: "flux-rights", cause: "croft-deployer has the rights of the role operator",
 		files: only("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: mine}\nrules: [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]\n"),
 	},
 	{
-		name: "a binding to the administrator's role", says: "attempting to grant RBAC permissions not currently held", why: "flux-rights",
+		name: "a binding to the administrator's role", description: "attempting to grant RBAC permissions not currently held", why: "flux-rights",
 		files: only("apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: mine}\nsubjects: [{kind: ServiceAccount, name: default, namespace: shop}]\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}\n"),
 	},
 	{
-		name: "a node port", says: "[service-type]", why: "policy-refused", cause: "rule service-type of policy croft-services",
+		name: "a node port", description: "[service-type]", why: "policy-refused", cause: "rule service-type of policy croft-services",
 		files: only("apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {type: NodePort, ports: [{port: 80}]}\n"),
 	},
 	{
-		name: "a pod on the node's network", says: "PodSecurity", why: "pod-security",
+		name: "a pod on the node's network", description: "PodSecurity", why: "pod-security",
 		files: only("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {hostNetwork: true, containers: [{name: web, image: registry.example.org/web}]}\n"),
 	},
 	{
-		name: "croft's own Kustomization, as another account", says: "[managed-objects]", why: "policy-refused", cause: "rule managed-objects",
+		name: "croft's own Kustomization, as another account", description: "[managed-objects]", why: "policy-refused", cause: "rule managed-objects",
 		files: only(fmt.Sprintf(kustomizationOf, "croft-app", "serviceAccountName: default, sourceRef: {kind: GitRepository, name: croft-app}")),
 	},
 	{
-		name: "a Kustomization that applies as Flux", says: "[service-account]", why: "policy-refused", cause: "rule service-account of policy croft-flux",
+		name: "a Kustomization that applies as Flux", description: "[service-account]", why: "policy-refused", cause: "rule service-account of policy croft-flux",
 		files: only(fmt.Sprintf(kustomizationOf, "mine", "sourceRef: {kind: GitRepository, name: croft-app}")),
 	},
 	{
-		name: "a Kustomization of another tenant's source", says: "[source-namespace]", why: "policy-refused", cause: "rule source-namespace of policy croft-flux",
+		name: "a Kustomization of another tenant's source", description: "[source-namespace]", why: "policy-refused", cause: "rule source-namespace of policy croft-flux",
 		files: only(fmt.Sprintf(kustomizationOf, "mine", "serviceAccountName: croft-deployer, sourceRef: {kind: GitRepository, name: croft-app, namespace: bank}")),
 	},
 	{
-		name: "a kind that the cluster does not have", says: `no matches for kind "Anything"`, why: "flux-kind-unknown",
+		name: "a kind that the cluster does not have", description: `no matches for kind "Anything"`, why: "flux-kind-unknown",
 		files: only("apiVersion: example.org/v1\nkind: Anything\nmetadata: {name: mine}\n"),
 	},
-	{name: "a path out of the tree", says: "fs-security-constraint", why: "flux-outside", files: built("resources: [../../../../../../../../etc/hostname]\n")},
+	{name: "a path out of the tree", description: "fs-security-constraint", why: "flux-outside", files: built("resources: [../../../../../../../../etc/hostname]\n")},
 	{
 		// kustomize-controller skips symbolic links when it unpacks an artifact.
-		name: "a symbolic link out of the tree", says: "kustomize build failed", why: "flux-build",
+		name: "a symbolic link out of the tree", description: "kustomize build failed", why: "flux-build",
 		files: built("configMapGenerator: [{name: stolen, files: [hostname]}]\n"),
 		links: []tar.Header{{Typeflag: tar.TypeSymlink, Name: "deploy/hostname", Linkname: "/etc/hostname", Mode: 0o777}},
 	},
 	{
-		name: "a directory that is a symbolic link out of the tree", says: "kustomize build failed", why: "flux-build",
+		name: "a directory that is a symbolic link out of the tree", description: "kustomize build failed", why: "flux-build",
 		files: built("configMapGenerator: [{name: stolen, files: [etc/hostname]}]\n"),
 		links: []tar.Header{{Typeflag: tar.TypeSymlink, Name: "deploy/etc", Linkname: "/etc", Mode: 0o777}},
 	},
 	{
-		name: "a file outside of the tree", says: "tar contained invalid name", why: "flux-artifact",
+		name: "a file outside of the tree", description: "tar contained invalid name", why: "flux-artifact",
 		files: map[string]string{"deploy/../../../../../../tmp/croft-escaped": "x"},
 	},
 	{
-		name: "a device", says: "unsupported file type", why: "flux-artifact", files: only(fmt.Sprintf(settings, "device", "")),
+		name: "a device", description: "unsupported file type", why: "flux-artifact", files: only(fmt.Sprintf(settings, "device", "")),
 		links: []tar.Header{{Typeflag: tar.TypeChar, Name: "deploy/null", Devmajor: 1, Devminor: 3, Mode: 0o666}},
 	},
-	{name: "no such path", says: "kustomization path not found", why: "flux-artifact", files: map[string]string{"elsewhere/a.yaml": "x"}},
+	{name: "no such path", description: "kustomization path not found", why: "flux-artifact", files: map[string]string{"elsewhere/a.yaml": "x"}},
 	{
-		name: "a pod that never runs", says: "health check failed", why: "flux-unhealthy",
+		name: "a pod that never runs", description: "health check failed", why: "flux-unhealthy",
 		files: only("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: registry.example.org/web}]}}}\n"),
 	},
 }

@@ -73,7 +73,7 @@ func TestFlux(t *testing.T) {
 	for _, attack := range attacksFromGit {
 		t.Log("push " + attack.name)
 		git.push(attack.files, attack.links...)
-		git.applied("Failed", attack.says)
+		git.applied("Failed", attack.description)
 		f.explains("shop", "kustomization/croft-app", attack.why, attack.cause)
 	}
 	// The last attack must not prevent later pushes from being applied.

@@ -73,8 +73,8 @@ func TestReadiness(t *testing.T) {
 	}
 	token := "create serviceaccounts/token in namespace croft-elevations"
 	for name, test := range map[string]struct {
-		by   authorizer
-		says string
+		by       authorizer
+		wantText string
 	}{
 		"all":                         {authorizer{}, ""},
 		"one is missing":              {authorizer{without: "patch tenantrules.croft.dev"}, "the operator may not patch tenantrules.croft.dev: run croft install"},
@@ -85,8 +85,8 @@ func TestReadiness(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := newRights(&test.by, logr.Discard()).checkRights(request)
-			if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
-				t.Errorf("got %v, want %q", err, test.says)
+			if test.wantText == "" && err != nil || test.wantText != "" && (err == nil || !strings.Contains(err.Error(), test.wantText)) {
+				t.Errorf("got %v, want %q", err, test.wantText)
 			}
 		})
 	}

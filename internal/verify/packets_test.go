@@ -65,7 +65,7 @@ func TestPackets(t *testing.T) {
 		name     string
 		open     func(container string, c connection) bool
 		breached []string
-		says     string
+		wantText string
 	}{
 		{"enforced", enforced, nil, ""},
 		{"no plugin", func(string, connection) bool { return true }, []string{betweenTenants, firstMoments, toMetadata, toNodes}, "from red to the pod of blue at tcp/10.0.0.3:8080: open"},
@@ -95,8 +95,8 @@ func TestPackets(t *testing.T) {
 				}
 				breaches += strings.Join(r.Breaches, "\n") + "\n"
 			}
-			if !slices.Equal(breached, planted.breached) || !strings.Contains(breaches, planted.says) {
-				t.Errorf("breached: %v, want %v, and %q in:\n%s", breached, planted.breached, planted.says, breaches)
+			if !slices.Equal(breached, planted.breached) || !strings.Contains(breaches, planted.wantText) {
+				t.Errorf("breached: %v, want %v, and %q in:\n%s", breached, planted.breached, planted.wantText, breaches)
 			}
 		})
 	}

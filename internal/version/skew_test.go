@@ -13,7 +13,7 @@ func TestSkew(t *testing.T) {
 	for _, test := range []struct {
 		this, operator    string
 		older, olderMinor bool
-		says              string
+		wantText          string
 	}{
 		{"v0.1.0", "v0.1.0", false, false, ""},
 		{"v0.1.0", "", false, false, ""},
@@ -39,8 +39,8 @@ func TestSkew(t *testing.T) {
 			if got := version.IsOlderMinor(test.this, test.operator); got != test.olderMinor {
 				t.Errorf("older by more than a patch: %t", got)
 			}
-			if got := version.Skew(test.this, test.operator); !strings.Contains(got, test.says) || (got == "") != (test.says == "") {
-				t.Errorf("says %q, want %q", got, test.says)
+			if got := version.Skew(test.this, test.operator); !strings.Contains(got, test.wantText) || (got == "") != (test.wantText == "") {
+				t.Errorf("says %q, want %q", got, test.wantText)
 			}
 		})
 	}

@@ -66,65 +66,65 @@ func TestCertificate(t *testing.T) {
 	const refused = `services "cm-acme-http-solver-x" is forbidden: ValidatingAdmissionPolicy 'croft-services' with binding 'croft-services' denied request: [service-type] spec.type: NodePort is not allowed`
 	rules := &v1alpha1.TenantRules{Spec: v1alpha1.TenantRulesSpec{ServiceTypes: []corev1.ServiceType{"ClusterIP"}}}
 	for name, c := range map[string]struct {
-		object  *unstructured.Unstructured
-		around  why.Issuance
-		hidden  []string
-		verdict why.Verdict
-		first   string
-		says    []string
+		object   *unstructured.Unstructured
+		around   why.Issuance
+		hidden   []string
+		verdict  why.Verdict
+		first    string
+		wantText []string
 	}{
-		"issued":              {object: certificate("Issuer/own", [4]string{"Ready", "True", "Ready", "Certificate is up to date and has not expired"}), verdict: why.Good, says: []string{"is issued, and nothing is wrong"}},
-		"not looked at":       {object: certificate("ClusterIssuer/letsencrypt"), around: why.Issuance{Issuer: clusterIssuer}, verdict: why.Waiting, says: []string{"is it running?"}},
-		"without its issuer":  {object: waits, verdict: why.Bad, first: "certificate-issuer", says: []string{"there is no ClusterIssuer letsencrypt"}},
-		"of a hidden issuer":  {object: waits, hidden: []string{"clusterissuer"}, verdict: why.Waiting, says: []string{"clusterissuer/letsencrypt: you may not look at this"}},
+		"issued":              {object: certificate("Issuer/own", [4]string{"Ready", "True", "Ready", "Certificate is up to date and has not expired"}), verdict: why.Good, wantText: []string{"is issued, and nothing is wrong"}},
+		"not looked at":       {object: certificate("ClusterIssuer/letsencrypt"), around: why.Issuance{Issuer: clusterIssuer}, verdict: why.Waiting, wantText: []string{"is it running?"}},
+		"without its issuer":  {object: waits, verdict: why.Bad, first: "certificate-issuer", wantText: []string{"there is no ClusterIssuer letsencrypt"}},
+		"of a hidden issuer":  {object: waits, hidden: []string{"clusterissuer"}, verdict: why.Waiting, wantText: []string{"clusterissuer/letsencrypt: you may not look at this"}},
 		"of another's issuer": {object: issued(certmanager.Certificate, "web", "", fields{"issuerRef": fields{"group": "awspca.cert-manager.io", "kind": "AWSPCAIssuer", "name": "a"}}, is([4]string{"Ready", "False", "DoesNotExist", "no"})), verdict: why.Waiting},
 		"of an issuer that fails": {
 			object: waits, around: why.Issuance{Issuer: issued(certmanager.ClusterIssuer, "letsencrypt", "", nil, is([4]string{"Ready", "False", "ErrRegisterACMEAccount", "Failed to register ACME account"}))},
-			verdict: why.Bad, first: "certificate-issuer", says: []string{"Failed to register ACME account"},
+			verdict: why.Bad, first: "certificate-issuer", wantText: []string{"Failed to register ACME account"},
 		},
 		"whose solver's Service is a NodePort, told by nobody": {
 			object: waits, around: why.Issuance{Issuer: clusterIssuer, Request: request, Order: order, Challenges: challenge(http01(fields{}), fields{"state": "pending", "processing": true})},
 			verdict: why.Bad, first: "solver-service",
-			says: []string{"challenge/web-1-7-9: its solver's Service is of type NodePort", "serviceType: ClusterIP", "in ClusterIssuer letsencrypt", "kubectl get clusterissuer letsencrypt -o yaml", "platform"},
+			wantText: []string{"challenge/web-1-7-9: its solver's Service is of type NodePort", "serviceType: ClusterIP", "in ClusterIssuer letsencrypt", "kubectl get clusterissuer letsencrypt -o yaml", "platform"},
 		},
 		"whose solver's Service was refused": {
 			object: waits, around: why.Issuance{Issuer: clusterIssuer, Request: request, Order: order, Challenges: challenge(http01(fields{}), fields{"state": "pending", "reason": refused})},
-			verdict: why.Bad, first: "solver-service", says: []string{"NodePort is not allowed", "serviceType: ClusterIP"},
+			verdict: why.Bad, first: "solver-service", wantText: []string{"NodePort is not allowed", "serviceType: ClusterIP"},
 		},
 		"of the team's own issuer": {
 			object: certificate("Issuer/own", [4]string{"Ready", "False", "DoesNotExist", "no"}), around: why.Issuance{
 				Issuer: issued(schema.GroupVersionKind{Group: certmanager.Group, Version: "v1", Kind: "Issuer"}, "own", "", nil, is([4]string{"Ready", "True", "", ""})), Request: request, Order: order, Challenges: challenge(http01(fields{}), nil)},
-			verdict: why.Bad, first: "solver-service", says: []string{"in Issuer own", "kubectl get issuer own -o yaml -n shop", "team"},
+			verdict: why.Bad, first: "solver-service", wantText: []string{"in Issuer own", "kubectl get issuer own -o yaml -n shop", "team"},
 		},
 		"whose challenges are hidden": {
 			object: waits, around: why.Issuance{Issuer: clusterIssuer, Request: request}, hidden: []string{"order"}, verdict: why.Bad, first: "solver-service",
-			says: []string{"certificate/web: its solver's Service is of type NodePort"},
+			wantText: []string{"certificate/web: its solver's Service is of type NodePort"},
 		},
-		"whose challenges and issuer are hidden": {object: waits, around: why.Issuance{Request: request}, hidden: []string{"order", "clusterissuer"}, verdict: why.Waiting, says: []string{"croft why certificate/web -n shop"}},
+		"whose challenges and issuer are hidden": {object: waits, around: why.Issuance{Request: request}, hidden: []string{"order", "clusterissuer"}, verdict: why.Waiting, wantText: []string{"croft why certificate/web -n shop"}},
 		"refused for another reason": {
 			object: waits, around: why.Issuance{Issuer: clusterIssuer, Request: request, Order: order, Challenges: challenge(clusterIP, fields{"state": "pending", "reason": `pods "cm-acme-http-solver-x" is forbidden: violates PodSecurity "restricted:latest": x`})},
 			verdict: why.Bad, first: "pod-security",
 		},
 		"presented, and not seen from outside": {
 			object: waits, around: why.Issuance{Issuer: clusterIssuer, Request: request, Order: order, Challenges: challenge(http01(fields{}), fields{"state": "pending", "presented": true, "reason": "Waiting for HTTP-01 challenge propagation: wrong status code '404', expected '200'"})},
-			verdict: why.Waiting, says: []string{"wrong status code '404'", "the domain must lead to the ingress controller"},
+			verdict: why.Waiting, wantText: []string{"wrong status code '404'", "the domain must lead to the ingress controller"},
 		},
 		"whose challenge failed": {
 			object: waits, around: why.Issuance{Issuer: clusterIssuer, Request: request, Order: issued(certmanager.Order, "web-1-7", "web-1", nil, fields{"state": "invalid"}), Challenges: challenge(clusterIP, fields{"state": "invalid", "reason": "Error accepting authorization: acme: authorization error for shop.example.org: 403"})},
-			verdict: why.Bad, first: "certificate-challenge", says: []string{"shop.example.org: invalid: Error accepting authorization", "order/web-1-7: invalid"},
+			verdict: why.Bad, first: "certificate-challenge", wantText: []string{"shop.example.org: invalid: Error accepting authorization", "order/web-1-7: invalid"},
 		},
 		"whose challenge is answered": {
 			object: waits, around: why.Issuance{Issuer: clusterIssuer, Request: request, Order: order, Challenges: challenge(clusterIP, fields{"state": "valid", "reason": "Successfully authorized domain"})},
-			verdict: why.Waiting, says: []string{"shop.example.org is verified"},
+			verdict: why.Waiting, wantText: []string{"shop.example.org is verified"},
 		},
 		"whose request is denied": {
 			object: waits, around: why.Issuance{Issuer: clusterIssuer, Request: issued(certmanager.Request, "web-1", "web", nil, is([4]string{"Denied", "True", "policy", "no"}, [4]string{"Ready", "False", "Denied", "The CertificateRequest was denied by an approval controller"}))},
-			verdict: why.Bad, first: "certificate-failed", says: []string{"certificaterequest/web-1", "denied by an approval controller"},
+			verdict: why.Bad, first: "certificate-failed", wantText: []string{"certificaterequest/web-1", "denied by an approval controller"},
 		},
 		"that failed, and waits for the next attempt": {
 			object:  certificate("ClusterIssuer/letsencrypt", [4]string{"Ready", "True", "Ready", ""}, [4]string{"Issuing", "False", "Failed", "The certificate request has failed to complete and will be retried: rate limited"}),
 			around:  why.Issuance{Issuer: clusterIssuer},
-			verdict: why.Bad, first: "certificate-failed", says: []string{"is issued, but not renewed", "rate limited", "cmctl renew"},
+			verdict: why.Bad, first: "certificate-failed", wantText: []string{"is issued, but not renewed", "rate limited", "cmctl renew"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestCertificate(t *testing.T) {
 			if story.Verdict != c.verdict || first != c.first {
 				t.Errorf("%s, first %q; want %s, %q:\n%s", story.Verdict, first, c.verdict, c.first, text)
 			}
-			for _, says := range c.says {
+			for _, says := range c.wantText {
 				if !strings.Contains(text, says) {
 					t.Errorf("want %q in:\n%s", says, text)
 				}

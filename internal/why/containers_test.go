@@ -52,45 +52,45 @@ func TestContainers(t *testing.T) {
 		spec                    func(*corev1.PodSpec)
 		events                  []corev1.Event
 		verdict                 why.Verdict
-		first, says             string
+		first, wantText         string
 	}{
-		"is being created":              {status: ptr.To(state("ContainerCreating", "")), verdict: why.Waiting, says: "its containers are being started"},
-		"has no image":                  {status: ptr.To(state("ErrImagePull", "not found")), verdict: why.Bad, first: "image-pull", says: "container web has no image: ErrImagePull: not found"},
+		"is being created":              {status: ptr.To(state("ContainerCreating", "")), verdict: why.Waiting, wantText: "its containers are being started"},
+		"has no image":                  {status: ptr.To(state("ErrImagePull", "not found")), verdict: why.Bad, first: "image-pull", wantText: "container web has no image: ErrImagePull: not found"},
 		"has a wrong image name":        {status: ptr.To(state("InvalidImageName", "x y")), verdict: why.Bad, first: "image-pull"},
 		"may not pull":                  {status: ptr.To(state("ErrImageNeverPull", "not present")), verdict: why.Bad, first: "image-pull"},
-		"lacks a ConfigMap":             {status: ptr.To(state("CreateContainerConfigError", `configmap "x" not found`)), verdict: why.Bad, first: "container-config", says: `configmap "x" not found`},
+		"lacks a ConfigMap":             {status: ptr.To(state("CreateContainerConfigError", `configmap "x" not found`)), verdict: why.Bad, first: "container-config", wantText: `configmap "x" not found`},
 		"cannot be started":             {status: ptr.To(state("RunContainerError", "exec: no such file")), verdict: why.Bad, first: "command-not-run"},
-		"waits for a reason of its own": {status: ptr.To(state("SomethingElse", "odd")), verdict: why.Bad, first: "container-config", says: "waits: SomethingElse: odd"},
-		"was killed by the kernel":      {status: ptr.To(looping(terminated(137, "OOMKilled", ""))), verdict: why.Bad, first: "out-of-memory", says: "used more memory than there was (OOMKilled); restarted 4 times"},
+		"waits for a reason of its own": {status: ptr.To(state("SomethingElse", "odd")), verdict: why.Bad, first: "container-config", wantText: "waits: SomethingElse: odd"},
+		"was killed by the kernel":      {status: ptr.To(looping(terminated(137, "OOMKilled", ""))), verdict: why.Bad, first: "out-of-memory", wantText: "used more memory than there was (OOMKilled); restarted 4 times"},
 		"was killed at its limit": {status: ptr.To(looping(terminated(137, "OOMKilled", ""))), spec: func(s *corev1.PodSpec) {
 			s.Containers[0].Resources.Limits = corev1.ResourceList{"memory": resource.MustParse("64Mi")}
-		}, verdict: why.Bad, first: "out-of-memory", says: "than its limit of 64Mi"},
-		"exits with 1":                      {status: ptr.To(looping(terminated(1, "Error", "no database\n"))), verdict: why.Bad, first: "crash-loop", says: "ended with exit code 1: no database; restarted 4 times"},
-		"exits with 0":                      {status: ptr.To(looping(terminated(0, "Completed", ""))), verdict: why.Bad, first: "crash-loop", says: "exit code 0 (it ended by itself, and has to keep running)"},
-		"exits with 126":                    {status: ptr.To(looping(terminated(126, "Error", ""))), verdict: why.Bad, first: "command-not-run", says: "may not be executed"},
-		"exits with 127":                    {status: ptr.To(looping(terminated(127, "Error", ""))), verdict: why.Bad, first: "command-not-run", says: "was not found in the image"},
-		"exits with 139":                    {status: ptr.To(looping(terminated(139, "Error", ""))), verdict: why.Bad, first: "crash-loop", says: "SIGSEGV"},
-		"exits with 137":                    {status: ptr.To(looping(terminated(137, "Error", ""))), verdict: why.Bad, first: "container-killed", says: "SIGKILL"},
-		"exits with 143":                    {status: ptr.To(looping(terminated(143, "Error", ""))), verdict: why.Bad, first: "container-killed", says: "SIGTERM"},
-		"is killed by its liveness probe":   {status: ptr.To(looping(terminated(137, "Error", ""))), events: probe("Liveness probe failed: timeout"), verdict: why.Bad, first: "probe-fails", says: "its liveness probe failed (Liveness probe failed: timeout)"},
-		"cannot be run":                     {status: ptr.To(looping(terminated(128, "ContainerCannotRun", "exec format error"))), verdict: why.Bad, first: "command-not-run", says: "exec format error"},
+		}, verdict: why.Bad, first: "out-of-memory", wantText: "than its limit of 64Mi"},
+		"exits with 1":                      {status: ptr.To(looping(terminated(1, "Error", "no database\n"))), verdict: why.Bad, first: "crash-loop", wantText: "ended with exit code 1: no database; restarted 4 times"},
+		"exits with 0":                      {status: ptr.To(looping(terminated(0, "Completed", ""))), verdict: why.Bad, first: "crash-loop", wantText: "exit code 0 (it ended by itself, and has to keep running)"},
+		"exits with 126":                    {status: ptr.To(looping(terminated(126, "Error", ""))), verdict: why.Bad, first: "command-not-run", wantText: "may not be executed"},
+		"exits with 127":                    {status: ptr.To(looping(terminated(127, "Error", ""))), verdict: why.Bad, first: "command-not-run", wantText: "was not found in the image"},
+		"exits with 139":                    {status: ptr.To(looping(terminated(139, "Error", ""))), verdict: why.Bad, first: "crash-loop", wantText: "SIGSEGV"},
+		"exits with 137":                    {status: ptr.To(looping(terminated(137, "Error", ""))), verdict: why.Bad, first: "container-killed", wantText: "SIGKILL"},
+		"exits with 143":                    {status: ptr.To(looping(terminated(143, "Error", ""))), verdict: why.Bad, first: "container-killed", wantText: "SIGTERM"},
+		"is killed by its liveness probe":   {status: ptr.To(looping(terminated(137, "Error", ""))), events: probe("Liveness probe failed: timeout"), verdict: why.Bad, first: "probe-fails", wantText: "its liveness probe failed (Liveness probe failed: timeout)"},
+		"cannot be run":                     {status: ptr.To(looping(terminated(128, "ContainerCannotRun", "exec format error"))), verdict: why.Bad, first: "command-not-run", wantText: "exec format error"},
 		"was on a node that was lost":       {status: ptr.To(ended(137, "ContainerStatusUnknown")), verdict: why.Bad, first: "node-unreachable"},
-		"ended just now":                    {status: ptr.To(ended(2, "Error")), verdict: why.Bad, first: "crash-loop", says: "exit code 2"},
-		"loops, and nothing is known":       {status: ptr.To(looping(corev1.ContainerState{})), verdict: why.Bad, first: "crash-loop", says: "back-off 1m20s"},
+		"ended just now":                    {status: ptr.To(ended(2, "Error")), verdict: why.Bad, first: "crash-loop", wantText: "exit code 2"},
+		"loops, and nothing is known":       {status: ptr.To(looping(corev1.ContainerState{})), verdict: why.Bad, first: "crash-loop", wantText: "back-off 1m20s"},
 		"is started again":                  {status: ptr.To(corev1.ContainerStatus{Name: "web", State: state("ContainerCreating", "").State, LastTerminationState: terminated(137, "OOMKilled", "")}), verdict: why.Bad, first: "out-of-memory"},
-		"is not ready yet":                  {status: ptr.To(running(time.Second, ptr.To(true))), verdict: why.Waiting, says: "its readiness probe has not succeeded"},
-		"is not ready, and young":           {status: ptr.To(running(time.Second, ptr.To(true))), events: probe("Readiness probe failed: statuscode: 503"), verdict: why.Waiting, says: "statuscode: 503"},
-		"is not ready for long":             {status: ptr.To(running(time.Hour, ptr.To(true))), events: probe("Readiness probe failed: statuscode: 503"), verdict: why.Bad, first: "probe-fails", says: "statuscode: 503"},
+		"is not ready yet":                  {status: ptr.To(running(time.Second, ptr.To(true))), verdict: why.Waiting, wantText: "its readiness probe has not succeeded"},
+		"is not ready, and young":           {status: ptr.To(running(time.Second, ptr.To(true))), events: probe("Readiness probe failed: statuscode: 503"), verdict: why.Waiting, wantText: "statuscode: 503"},
+		"is not ready for long":             {status: ptr.To(running(time.Hour, ptr.To(true))), events: probe("Readiness probe failed: statuscode: 503"), verdict: why.Bad, first: "probe-fails", wantText: "statuscode: 503"},
 		"whose neighbour is not ready":      {status: ptr.To(running(time.Hour, ptr.To(true))), events: otherContainers, verdict: why.Waiting},
-		"has not started for long":          {status: ptr.To(running(time.Hour, ptr.To(false))), events: probe("Startup probe failed: connection refused"), verdict: why.Bad, first: "probe-fails", says: "its startup probe has not succeeded (Startup probe failed"},
-		"whose init container fails":        {init: ptr.To(looping(terminated(1, "Error", ""))), status: ptr.To(state("PodInitializing", "")), verdict: why.Bad, first: "crash-loop", says: "init container web ended with exit code 1"},
-		"whose init container is too big":   {init: ptr.To(ended(137, "OOMKilled")), status: ptr.To(state("PodInitializing", "")), verdict: why.Bad, first: "out-of-memory", says: "init container web was killed"},
+		"has not started for long":          {status: ptr.To(running(time.Hour, ptr.To(false))), events: probe("Startup probe failed: connection refused"), verdict: why.Bad, first: "probe-fails", wantText: "its startup probe has not succeeded (Startup probe failed"},
+		"whose init container fails":        {init: ptr.To(looping(terminated(1, "Error", ""))), status: ptr.To(state("PodInitializing", "")), verdict: why.Bad, first: "crash-loop", wantText: "init container web ended with exit code 1"},
+		"whose init container is too big":   {init: ptr.To(ended(137, "OOMKilled")), status: ptr.To(state("PodInitializing", "")), verdict: why.Bad, first: "out-of-memory", wantText: "init container web was killed"},
 		"whose init container has no image": {init: ptr.To(state("ImagePullBackOff", "")), status: ptr.To(state("PodInitializing", "")), verdict: why.Bad, first: "image-pull"},
-		"whose init container runs":         {init: ptr.To(running(time.Hour, nil)), status: ptr.To(state("PodInitializing", "")), verdict: why.Waiting, says: "the containers after it start when it has completed"},
+		"whose init container runs":         {init: ptr.To(running(time.Hour, nil)), status: ptr.To(state("PodInitializing", "")), verdict: why.Waiting, wantText: "the containers after it start when it has completed"},
 		"whose sidecar is not ready": {init: ptr.To(running(time.Hour, ptr.To(false))), status: ptr.To(state("PodInitializing", "")), spec: func(s *corev1.PodSpec) {
 			s.InitContainers = []corev1.Container{{Name: "web", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
-		}, events: probe("Startup probe failed: connection refused"), verdict: why.Bad, first: "probe-fails", says: "sidecar web runs, and is not ready"},
-		"whose ephemeral container has no image": {status: ptr.To(running(time.Second, ptr.To(true))), ephemeral: ptr.To(state("ErrImagePull", "")), verdict: why.Bad, first: "image-pull", says: "ephemeral container web"},
+		}, events: probe("Startup probe failed: connection refused"), verdict: why.Bad, first: "probe-fails", wantText: "sidecar web runs, and is not ready"},
+		"whose ephemeral container has no image": {status: ptr.To(running(time.Second, ptr.To(true))), ephemeral: ptr.To(state("ErrImagePull", "")), verdict: why.Bad, first: "image-pull", wantText: "ephemeral container web"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := podOf("web", "ReplicaSet", "web")
@@ -107,7 +107,7 @@ func TestContainers(t *testing.T) {
 				}
 			}
 			story := why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web"}, Object: &pod, Pods: []corev1.Pod{pod}, Events: c.events, Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}}})
-			compare(t, story, c.verdict, c.first, c.says)
+			compare(t, story, c.verdict, c.first, c.wantText)
 		})
 	}
 }

@@ -59,11 +59,11 @@ func TestDeletions(t *testing.T) {
 	}
 	pool := &v1alpha1.Pool{ObjectMeta: objectMeta("pool-a", v1alpha1.PoolFinalizer), Status: v1alpha1.PoolStatus{Status: deleting(v1alpha1.ReasonInUse, "namespace dev of tenant shop")}}
 	for name, c := range map[string]struct {
-		kind   string
-		object client.Object
-		edit   func(*why.Snapshot)
-		first  string
-		says   string
+		kind     string
+		object   client.Object
+		edit     func(*why.Snapshot)
+		first    string
+		wantText string
 	}{
 		"a namespace with an object that has a finalizer": {"namespace", shop, func(s *why.Snapshot) { s.Around.Remainders = []why.Remainder{{Namespace: shop, Objects: widget}} }, "finalizer-held",
 			"deletion widgets.example.org/w1 in shop: finalizer example.org/x: the controller that set it has to remove it"},
@@ -109,9 +109,9 @@ func TestDeletions(t *testing.T) {
 				// A deletion that a budget blocks is Bad at once, since a budget does not
 				// expire.
 				if ago < time.Minute && c.first != "budget-never-allows" {
-					compare(t, why.ExplainSnapshot(s), why.Waiting, "", c.says)
+					compare(t, why.ExplainSnapshot(s), why.Waiting, "", c.wantText)
 				} else {
-					compare(t, why.ExplainSnapshot(s), why.Bad, c.first, c.says)
+					compare(t, why.ExplainSnapshot(s), why.Bad, c.first, c.wantText)
 				}
 			})
 		}
@@ -125,7 +125,7 @@ func TestDeletedPods(t *testing.T) {
 		finalizers []string
 		verdict    why.Verdict
 		first      string
-		says       string
+		wantText   string
 	}{
 		"that has time":     {time.Minute, nil, why.Waiting, "", "its containers have until"},
 		"that is due":       {-time.Second, nil, why.Waiting, "", "its node is about to report that"},
@@ -137,7 +137,7 @@ func TestDeletedPods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := podOf("web-1", "ReplicaSet", "web")
 			pod.DeletionTimestamp, pod.Finalizers = ptr.To(metav1.NewTime(time.Now().Add(c.end))), c.finalizers
-			compare(t, why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web-1"}, Object: &pod, Pods: []corev1.Pod{pod}, Hidden: []string{"node"}}), c.verdict, c.first, c.says)
+			compare(t, why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web-1"}, Object: &pod, Pods: []corev1.Pod{pod}, Hidden: []string{"node"}}), c.verdict, c.first, c.wantText)
 		})
 	}
 }
@@ -164,7 +164,7 @@ func TestAnyKind(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind, status string
 		verdict      why.Verdict
-		says         string
+		wantText     string
 	}{
 		"Ready":      {"Ready", "True", why.Good, "report nothing wrong"},
 		"not Ready":  {"Ready", "False", why.Bad, "Ready=False Pending: no DNS"},
@@ -174,7 +174,7 @@ func TestAnyKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": c.kind, "status": c.status, "reason": "Pending", "message": "no DNS"}}}}}
-			compare(t, why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "rollout.argoproj.io", Name: "web"}, Object: o}), c.verdict, "", c.says)
+			compare(t, why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "rollout.argoproj.io", Name: "web"}, Object: o}), c.verdict, "", c.wantText)
 		})
 	}
 }
@@ -183,10 +183,10 @@ func TestAnyKind(t *testing.T) {
 func TestPool(t *testing.T) {
 	refused := v1alpha1.Status{ObservedGeneration: 1, Conditions: []metav1.Condition{{Type: v1alpha1.ConditionApplied, Status: metav1.ConditionFalse, Reason: "Conflict", Message: "another manager"}}}
 	for name, c := range map[string]struct {
-		status  v1alpha1.Status
-		hidden  []string
-		verdict why.Verdict
-		says    string
+		status   v1alpha1.Status
+		hidden   []string
+		verdict  why.Verdict
+		wantText string
 	}{
 		"that is Ready":            {v1alpha1.Status{ObservedGeneration: 1}, nil, why.Good, "is Ready"},
 		"that is not applied":      {refused, nil, why.Bad, "Applied=False Conflict: another manager"},
@@ -202,7 +202,7 @@ func TestPool(t *testing.T) {
 			}
 			s.Claims = nil
 			s.Object = &v1alpha1.Pool{ObjectMeta: metav1.ObjectMeta{Name: "pool-a", Generation: 1}, Status: v1alpha1.PoolStatus{Status: c.status}}
-			compare(t, why.ExplainSnapshot(s), c.verdict, "", c.says)
+			compare(t, why.ExplainSnapshot(s), c.verdict, "", c.wantText)
 		})
 	}
 }

@@ -19,7 +19,7 @@ func TestRangeFull(t *testing.T) {
 	for name, test := range map[string]struct {
 		condition metav1.Condition
 		verdict   why.Verdict
-		says      string
+		wantText  string
 	}{
 		"full": {
 			metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRangeFull, Message: "us-west-2a: 32 of 32 addresses of 10.0.4.32/27 are used"},
@@ -32,7 +32,7 @@ func TestRangeFull(t *testing.T) {
 			s := newWaitingStep()
 			s.Pods[0].Spec.NodeName = "node-1"
 			s.Events = append(s.Events, event("Pod", "web", "FailedCreatePodSandBox", "kubelet", catalog.FindRow("network-range-full").Texts[0]))
-			if test.says != "" {
+			if test.wantText != "" {
 				test.condition.Type = v1alpha1.ConditionAddressesAvailable
 				s.Networks = []v1alpha1.SecondaryNetwork{{ObjectMeta: metav1.ObjectMeta{Name: "n6"}}, {
 					ObjectMeta: metav1.ObjectMeta{Name: "n4"}, Status: v1alpha1.Status{Conditions: []metav1.Condition{test.condition}},
@@ -45,10 +45,10 @@ func TestRangeFull(t *testing.T) {
 			said := false
 			for _, step := range story.Steps {
 				if step.Link == why.LinkNetwork {
-					said = step.Object == "secondarynetwork/n4" && step.Verdict == test.verdict && strings.Contains(step.Observation, test.says)
+					said = step.Object == "secondarynetwork/n4" && step.Verdict == test.verdict && strings.Contains(step.Observation, test.wantText)
 				}
 			}
-			if said != (test.says != "") {
+			if said != (test.wantText != "") {
 				t.Errorf("steps: %+v", story.Steps)
 			}
 		})

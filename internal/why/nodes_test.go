@@ -109,8 +109,8 @@ func TestUndrainable(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		budgets []policyv1.PodDisruptionBudget
-		says    string
+		budgets  []policyv1.PodDisruptionBudget
+		wantText string
 	}{
 		"none":             {nil, ""},
 		"of all":           {[]policyv1.PodDisruptionBudget{budget("web", 1, 1)}, "; but its nodes cannot be drained: PodDisruptionBudget web requires 1 ready pods of 1"},
@@ -122,8 +122,8 @@ func TestUndrainable(t *testing.T) {
 				story := why.ExplainSnapshot(&why.Snapshot{
 					Target: why.Target{Kind: kind, Namespace: "shop", Name: object.GetName()}, Object: object, Pods: []corev1.Pod{pod}, Budgets: c.budgets, Nodes: []corev1.Node{node},
 				})
-				if story.Verdict != why.Good || !strings.Contains(story.Summary, c.says) || c.says == "" && strings.Contains(story.Summary, "drained") {
-					t.Errorf("want good and %q: %+v", c.says, story)
+				if story.Verdict != why.Good || !strings.Contains(story.Summary, c.wantText) || c.wantText == "" && strings.Contains(story.Summary, "drained") {
+					t.Errorf("want good and %q: %+v", c.wantText, story)
 				}
 			})
 		}

@@ -122,40 +122,40 @@ func TestRollouts(t *testing.T) {
 	old, fresh := why.Maker{Kind: "ReplicaSet", Name: "web-1"}, why.Maker{Kind: "ReplicaSet", Name: "web-2"}
 	before := podOf("web-1-a", old.Kind, old.Name, isReady)
 	for name, c := range map[string]struct {
-		kind    string
-		object  client.Object
-		makers  []why.Maker
-		pods    []corev1.Pod
-		events  []corev1.Event
-		hidden  []string
-		verdict why.Verdict
-		first   string
-		says    string
+		kind     string
+		object   client.Object
+		makers   []why.Maker
+		pods     []corev1.Pod
+		events   []corev1.Event
+		hidden   []string
+		verdict  why.Verdict
+		first    string
+		wantText string
 	}{
-		"a Deployment that is complete": {kind: "deployment", object: deployment(), verdict: why.Good, says: "3 of 3 pods are ready, and nothing is wrong"},
+		"a Deployment that is complete": {kind: "deployment", object: deployment(), verdict: why.Good, wantText: "3 of 3 pods are ready, and nothing is wrong"},
 		"that is scaled to 0": {kind: "deployment", object: deployment(func(d *appsv1.Deployment) {
 			d.Spec.Replicas, d.Status = ptr.To[int32](0), appsv1.DeploymentStatus{ObservedGeneration: 2}
-		}), verdict: why.Good, says: "needs none, and nothing is wrong"},
-		"stuck by quota":                  {kind: "deployment", object: deployment(func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }, withCondition("ReplicaFailure", "True", "FailedCreate", overQuota)), makers: []why.Maker{fresh}, verdict: why.Bad, first: "quota-exceeded", says: "bad admission replicaset/web-2: " + overQuota},
-		"stuck by quota, events are read": {kind: "deployment", object: deployment(func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }, withCondition("ReplicaFailure", "True", "FailedCreate", overQuota)), makers: []why.Maker{fresh}, events: []corev1.Event{event("ReplicaSet", "web-2", "FailedCreate", "replicaset-controller", "Error creating: "+overQuota)}, verdict: why.Bad, first: "quota-exceeded", says: "3 of 3 pods are ready, and the rollout has not finished: 0 of 3 pods have the current template, and 3 an earlier one"},
+		}), verdict: why.Good, wantText: "needs none, and nothing is wrong"},
+		"stuck by quota":                  {kind: "deployment", object: deployment(func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }, withCondition("ReplicaFailure", "True", "FailedCreate", overQuota)), makers: []why.Maker{fresh}, verdict: why.Bad, first: "quota-exceeded", wantText: "bad admission replicaset/web-2: " + overQuota},
+		"stuck by quota, events are read": {kind: "deployment", object: deployment(func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }, withCondition("ReplicaFailure", "True", "FailedCreate", overQuota)), makers: []why.Maker{fresh}, events: []corev1.Event{event("ReplicaSet", "web-2", "FailedCreate", "replicaset-controller", "Error creating: "+overQuota)}, verdict: why.Bad, first: "quota-exceeded", wantText: "3 of 3 pods are ready, and the rollout has not finished: 0 of 3 pods have the current template, and 3 an earlier one"},
 		"stuck by Pod Security":           {kind: "deployment", object: deployment(func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }, withCondition("ReplicaFailure", "True", "FailedCreate", insecure)), makers: []why.Maker{fresh}, hidden: []string{"event"}, verdict: why.Bad, first: "pod-security"},
-		"stuck by an instance type":       {kind: "deployment", object: deployment(stuck), makers: []why.Maker{fresh}, pods: []corev1.Pod{before, podOf("web-2-a", fresh.Kind, fresh.Name, unplaced(outside))}, verdict: why.Waiting, says: "waiting scheduler pod/web-2-a: no node that is there takes it: " + outside},
+		"stuck by an instance type":       {kind: "deployment", object: deployment(stuck), makers: []why.Maker{fresh}, pods: []corev1.Pod{before, podOf("web-2-a", fresh.Kind, fresh.Name, unplaced(outside))}, verdict: why.Waiting, wantText: "waiting scheduler pod/web-2-a: no node that is there takes it: " + outside},
 		"stuck by an image":               {kind: "deployment", object: deployment(stuck), makers: []why.Maker{fresh}, pods: []corev1.Pod{before, podOf("web-2-a", fresh.Kind, fresh.Name, waits("ImagePullBackOff", "no such image"))}, verdict: why.Bad, first: "image-pull"},
 		"its ReplicaSet is refused":       {kind: "deployment", object: deployment(func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }, withCondition("Progressing", "False", "ReplicaSetCreateError", `Failed to create new replica set "web-2": replicasets.apps "web-2" is forbidden: exceeded quota: croft, requested: count/replicasets.apps=1, used: count/replicasets.apps=30, limited: count/replicasets.apps=30`)), makers: []why.Maker{old}, pods: []corev1.Pod{before}, verdict: why.Bad, first: "quota-exceeded"},
 		"a new pod that is not ready": {kind: "deployment", object: deployment(func(d *appsv1.Deployment) {
 			d.Spec.Replicas, d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas = ptr.To[int32](1), 2, 1, 1
-		}, withCondition("Progressing", "False", "ProgressDeadlineExceeded", `ReplicaSet "web-2" has timed out progressing.`)), makers: []why.Maker{fresh}, pods: []corev1.Pod{before, podOf("web-2-a", fresh.Kind, fresh.Name, unplaced(outside))}, verdict: why.Bad, first: "rollout-stuck", says: "1 of 1 pods are ready, and the rollout has not finished: 1 of 1 pods have the current template, and 1 an earlier one"},
-		"that is scaled down":             {kind: "deployment", object: deployment(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](2) }), makers: []why.Maker{fresh}, verdict: why.Waiting, says: "3 of 2 pods are ready\nwaiting pod deployment/web: 1 of its pods are being deleted"},
+		}, withCondition("Progressing", "False", "ProgressDeadlineExceeded", `ReplicaSet "web-2" has timed out progressing.`)), makers: []why.Maker{fresh}, pods: []corev1.Pod{before, podOf("web-2-a", fresh.Kind, fresh.Name, unplaced(outside))}, verdict: why.Bad, first: "rollout-stuck", wantText: "1 of 1 pods are ready, and the rollout has not finished: 1 of 1 pods have the current template, and 1 an earlier one"},
+		"that is scaled down":             {kind: "deployment", object: deployment(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](2) }), makers: []why.Maker{fresh}, verdict: why.Waiting, wantText: "3 of 2 pods are ready\nwaiting pod deployment/web: 1 of its pods are being deleted"},
 		"beyond its deadline":             {kind: "deployment", object: deployment(stuck, withCondition("Progressing", "False", "ProgressDeadlineExceeded", `ReplicaSet "web-2" has timed out progressing.`)), makers: []why.Maker{fresh}, verdict: why.Bad, first: "rollout-stuck"},
 		"beyond its deadline, by a cause": {kind: "deployment", object: deployment(stuck, withCondition("Progressing", "False", "ProgressDeadlineExceeded", `ReplicaSet "web-2" has timed out progressing.`)), makers: []why.Maker{fresh}, pods: []corev1.Pod{podOf("web-2-a", fresh.Kind, fresh.Name, waits("ImagePullBackOff", "no such image"))}, verdict: why.Bad, first: "image-pull"},
-		"that is paused":                  {kind: "deployment", object: deployment(stuck, func(d *appsv1.Deployment) { d.Spec.Paused = true }), makers: []why.Maker{old}, pods: []corev1.Pod{before}, verdict: why.Waiting, says: "kubectl rollout resume deployment/web -n shop"},
+		"that is paused":                  {kind: "deployment", object: deployment(stuck, func(d *appsv1.Deployment) { d.Spec.Paused = true }), makers: []why.Maker{old}, pods: []corev1.Pod{before}, verdict: why.Waiting, wantText: "kubectl rollout resume deployment/web -n shop"},
 		"that is paused, and complete":    {kind: "deployment", object: deployment(func(d *appsv1.Deployment) { d.Spec.Paused = true }), verdict: why.Good},
-		"that nobody has observed":        {kind: "deployment", object: deployment(func(d *appsv1.Deployment) { d.Generation = 3 }), verdict: why.Waiting, says: "has not processed the latest change"},
-		"whose surplus goes":              {kind: "deployment", object: deployment(func(d *appsv1.Deployment) { d.Status.Replicas = 4 }), makers: []why.Maker{fresh}, verdict: why.Waiting, says: "1 of its pods are being deleted"},
+		"that nobody has observed":        {kind: "deployment", object: deployment(func(d *appsv1.Deployment) { d.Generation = 3 }), verdict: why.Waiting, wantText: "has not processed the latest change"},
+		"whose surplus goes":              {kind: "deployment", object: deployment(func(d *appsv1.Deployment) { d.Status.Replicas = 4 }), makers: []why.Maker{fresh}, verdict: why.Waiting, wantText: "1 of its pods are being deleted"},
 		"faults of the earlier template":  {kind: "deployment", object: deployment(stuck), makers: []why.Maker{fresh}, pods: []corev1.Pod{podOf("web-1-b", old.Kind, old.Name, waits("ImagePullBackOff", "no such image")), podOf("web-2-a", fresh.Kind, fresh.Name, waits("CreateContainerConfigError", "no secret"))}, verdict: why.Bad, first: "container-config"},
 		"an old pod that does not go": {kind: "deployment", object: deployment(func(d *appsv1.Deployment) { d.Status = appsv1.DeploymentStatus{ObservedGeneration: 2} }), makers: []why.Maker{fresh}, pods: []corev1.Pod{podOf("web-1-b", old.Kind, old.Name, func(p *corev1.Pod) {
 			p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.Now()), []string{"example.org/drain"}
-		})}, verdict: why.Waiting, says: "example.org/drain"},
+		})}, verdict: why.Waiting, wantText: "example.org/drain"},
 		"an evicted pod that is replaced": {kind: "deployment", object: deployment(func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 2 }), makers: []why.Maker{fresh}, pods: []corev1.Pod{podOf("web-2-a", fresh.Kind, fresh.Name, func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted" }), podOf("web-2-b", fresh.Kind, fresh.Name, waits("ErrImagePull", "no such image"))}, verdict: why.Bad, first: "image-pull"},
 
 		"a ReplicaSet by quota": {kind: "replicaset", object: &appsv1.ReplicaSet{ObjectMeta: metaOf(1), Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](3)}, Status: appsv1.ReplicaSetStatus{ObservedGeneration: 1, Replicas: 1, AvailableReplicas: 1,
@@ -166,24 +166,24 @@ func TestRollouts(t *testing.T) {
 
 		"a StatefulSet that is complete":    {kind: "statefulset", object: statefulSet(), verdict: why.Good},
 		"a StatefulSet by quota":            {kind: "statefulset", object: statefulSet(func(s *appsv1.StatefulSet) { s.Status.Replicas, s.Status.AvailableReplicas = 2, 2 }), makers: []why.Maker{{Kind: "StatefulSet", Name: "web"}}, pods: []corev1.Pod{podOf("web-0", "StatefulSet", "web", isReady), podOf("web-1", "StatefulSet", "web", isReady)}, events: []corev1.Event{event("StatefulSet", "web", "FailedCreate", "statefulset-controller", "create Pod web-2 in StatefulSet web failed error: "+overQuota)}, verdict: why.Bad, first: "quota-exceeded"},
-		"whose events are hidden":           {kind: "statefulset", object: statefulSet(func(s *appsv1.StatefulSet) { s.Status.Replicas, s.Status.AvailableReplicas = 2, 2 }), hidden: []string{"event"}, verdict: why.Good, says: "hidden admission"},
+		"whose events are hidden":           {kind: "statefulset", object: statefulSet(func(s *appsv1.StatefulSet) { s.Status.Replicas, s.Status.AvailableReplicas = 2, 2 }), hidden: []string{"event"}, verdict: why.Good, wantText: "hidden admission"},
 		"of which one of the new is broken": {kind: "statefulset", object: statefulSet(newTemplate, func(s *appsv1.StatefulSet) { s.Status.AvailableReplicas = 2 }), pods: []corev1.Pod{podOf("web-2", "StatefulSet", "web", labelled("controller-revision-hash", "web-2"), waits("ImagePullBackOff", "no such image"))}, verdict: why.Bad, first: "image-pull"},
-		"whose rollout goes on":             {kind: "statefulset", object: statefulSet(newTemplate), verdict: why.Waiting, says: "1 of 3 pods have the current template, and 2 an earlier one"},
+		"whose rollout goes on":             {kind: "statefulset", object: statefulSet(newTemplate), verdict: why.Waiting, wantText: "1 of 3 pods have the current template, and 2 an earlier one"},
 		"that a broken old pod holds up":    {kind: "statefulset", object: statefulSet(newTemplate, func(s *appsv1.StatefulSet) { s.Status.AvailableReplicas = 2 }), pods: []corev1.Pod{podOf("web-0", "StatefulSet", "web", labelled("controller-revision-hash", "web-1"), waits("ImagePullBackOff", "no such image"))}, verdict: why.Bad, first: "image-pull"},
 		"with a partition that is reached": {kind: "statefulset", object: statefulSet(newTemplate, func(s *appsv1.StatefulSet) {
 			s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: ptr.To[int32](2)}
 		}), verdict: why.Good},
 		"with a partition that is not reached": {kind: "statefulset", object: statefulSet(newTemplate, func(s *appsv1.StatefulSet) {
 			s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: ptr.To[int32](1)}
-		}), verdict: why.Waiting, says: "1 of 2 pods have the current template"},
-		"with OnDelete":                  {kind: "statefulset", object: statefulSet(newTemplate, func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType }), pods: []corev1.Pod{podOf("web-0", "StatefulSet", "web", isReady, labelled("controller-revision-hash", "web-1"))}, verdict: why.Waiting, says: "OnDelete: these pods keep the earlier template until you delete them: web-0"},
-		"that creates one pod at a time": {kind: "statefulset", object: statefulSet(func(s *appsv1.StatefulSet) { s.Status.Replicas, s.Status.AvailableReplicas = 1, 0 }), pods: []corev1.Pod{podOf("web-0", "StatefulSet", "web", unplaced(outside))}, verdict: why.Waiting, says: "the next one when all others are ready"},
+		}), verdict: why.Waiting, wantText: "1 of 2 pods have the current template"},
+		"with OnDelete":                  {kind: "statefulset", object: statefulSet(newTemplate, func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType }), pods: []corev1.Pod{podOf("web-0", "StatefulSet", "web", isReady, labelled("controller-revision-hash", "web-1"))}, verdict: why.Waiting, wantText: "OnDelete: these pods keep the earlier template until you delete them: web-0"},
+		"that creates one pod at a time": {kind: "statefulset", object: statefulSet(func(s *appsv1.StatefulSet) { s.Status.Replicas, s.Status.AvailableReplicas = 1, 0 }), pods: []corev1.Pod{podOf("web-0", "StatefulSet", "web", unplaced(outside))}, verdict: why.Waiting, wantText: "the next one when all others are ready"},
 		"whose pod does not go": {kind: "statefulset", object: statefulSet(func(s *appsv1.StatefulSet) { s.Status.AvailableReplicas = 2 }), pods: []corev1.Pod{podOf("web-0", "StatefulSet", "web", func(p *corev1.Pod) {
 			p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.Now()), []string{"example.org/drain"}
-		})}, verdict: why.Waiting, says: "example.org/drain"},
+		})}, verdict: why.Waiting, wantText: "example.org/drain"},
 
 		"a DaemonSet that is complete": {kind: "daemonset", object: daemonSet(), verdict: why.Good},
-		"on no node":                   {kind: "daemonset", object: daemonSet(func(s *appsv1.DaemonSet) { s.Status = appsv1.DaemonSetStatus{ObservedGeneration: 2} }), verdict: why.Good, says: "needs none"},
+		"on no node":                   {kind: "daemonset", object: daemonSet(func(s *appsv1.DaemonSet) { s.Status = appsv1.DaemonSetStatus{ObservedGeneration: 2} }), verdict: why.Good, wantText: "needs none"},
 		"whose new pods are broken":    {kind: "daemonset", object: daemonSet(func(s *appsv1.DaemonSet) { s.Status.UpdatedNumberScheduled, s.Status.NumberAvailable = 1, 2 }), pods: []corev1.Pod{podOf("web-a", "DaemonSet", "web", labelled("pod-template-generation", "2"), waits("ImagePullBackOff", "no such image"))}, verdict: why.Bad, first: "image-pull"},
 		"whose new pods are refused": {kind: "daemonset", object: daemonSet(func(s *appsv1.DaemonSet) {
 			s.Status.UpdatedNumberScheduled, s.Status.NumberAvailable, s.Status.CurrentNumberScheduled = 0, 2, 2
@@ -192,7 +192,7 @@ func TestRollouts(t *testing.T) {
 		"a DaemonSet with OnDelete": {kind: "daemonset", object: daemonSet(func(s *appsv1.DaemonSet) {
 			s.Status.UpdatedNumberScheduled = 0
 			s.Spec.UpdateStrategy.Type = appsv1.OnDeleteDaemonSetStrategyType
-		}), pods: []corev1.Pod{podOf("web-a", "DaemonSet", "web", isReady, labelled("pod-template-generation", "1"))}, verdict: why.Waiting, says: "until you delete them: web-a"},
+		}), pods: []corev1.Pod{podOf("web-a", "DaemonSet", "web", isReady, labelled("pod-template-generation", "1"))}, verdict: why.Waiting, wantText: "until you delete them: web-a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			story := why.ExplainSnapshot(&why.Snapshot{
@@ -202,8 +202,8 @@ func TestRollouts(t *testing.T) {
 			if story.First != nil {
 				first = story.First.ID
 			}
-			if story.Verdict != c.verdict || first != c.first || !strings.Contains(textOf(story), c.says) {
-				t.Errorf("%s and %q, want %s, %q and %q:\n%s", story.Verdict, first, c.verdict, c.first, c.says, textOf(story))
+			if story.Verdict != c.verdict || first != c.first || !strings.Contains(textOf(story), c.wantText) {
+				t.Errorf("%s and %q, want %s, %q and %q:\n%s", story.Verdict, first, c.verdict, c.first, c.wantText, textOf(story))
 			}
 		})
 	}

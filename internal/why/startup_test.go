@@ -33,9 +33,9 @@ func TestStartupTaints(t *testing.T) {
 		return why.ExplainSnapshot(s)
 	}
 	for name, test := range map[string]struct {
-		story   why.Story
-		verdict why.Verdict
-		says    string
+		story    why.Story
+		verdict  why.Verdict
+		wantText string
 	}{
 		"after a minute":           {told(time.Minute, false, true), why.Waiting, `StartupTaint "node.cilium.io/agent-not-ready=true:NoExecute" still exists`},
 		"after an hour":            {told(time.Hour, false, true), why.Bad, `StartupTaint "node.cilium.io/agent-not-ready=true:NoExecute" still exists`},
@@ -46,7 +46,7 @@ func TestStartupTaints(t *testing.T) {
 		for _, step := range test.story.Steps {
 			seen += step.Observation + "\n"
 		}
-		if test.story.Verdict != test.verdict || !strings.Contains(seen, test.says) || test.verdict == why.Bad && (test.story.First == nil || test.story.First.ID != "startup-taint") {
+		if test.story.Verdict != test.verdict || !strings.Contains(seen, test.wantText) || test.verdict == why.Bad && (test.story.First == nil || test.story.First.ID != "startup-taint") {
 			t.Errorf("%s: %+v", name, test.story)
 		}
 	}

@@ -193,11 +193,11 @@ func TestRepelled(t *testing.T) {
 	other := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-b", Name: "shunner"}}
 	hidden := []string{"nodepool", "pods of other namespaces"}
 	for name, c := range map[string]struct {
-		scheduler, karpenter string
-		affinity             *corev1.Affinity
-		hidden               []string
-		repellents           []corev1.Pod
-		first, says, never   string
+		scheduler, karpenter   string
+		affinity               *corev1.Affinity
+		hidden                 []string
+		repellents             []corev1.Pod
+		first, wantText, never string
 	}{
 		"to an admin, by the scheduler":          {existing, "", nil, nil, []corev1.Pod{other}, "anti-affinity-of-others", "pod tenant-b/shunner keeps it away: 0/7 nodes", "ask a platform admin"},
 		"to an admin, by Karpenter":              {"", topology, nil, nil, []corev1.Pod{other}, "anti-affinity-of-others", "pod tenant-b/shunner keeps it away", "ask a platform admin"},
@@ -223,8 +223,8 @@ func TestRepelled(t *testing.T) {
 			for _, step := range story.Steps {
 				told.WriteString(step.Observation + "\n")
 			}
-			if story.First == nil || story.First.ID != c.first || !strings.Contains(told.String(), c.says) {
-				t.Errorf("want %s and %q: %+v", c.first, c.says, story)
+			if story.First == nil || story.First.ID != c.first || !strings.Contains(told.String(), c.wantText) {
+				t.Errorf("want %s and %q: %+v", c.first, c.wantText, story)
 			}
 			if c.hidden == nil && strings.Contains(told.String(), c.never) || c.hidden != nil && c.never != "ask a platform admin" && strings.Contains(told.String(), c.never) {
 				t.Errorf("%q is told: %s", c.never, told.String())
@@ -257,11 +257,11 @@ func TestQuotaIsExplained(t *testing.T) {
 		return corev1.ResourceQuota{Status: corev1.ResourceQuotaStatus{Hard: list(hard), Used: list(used)}}
 	}
 	for name, c := range map[string]struct {
-		here, there corev1.ResourceQuota
-		minimum     string
-		hidden      []string
-		ago         time.Duration
-		first, says string
+		here, there     corev1.ResourceQuota
+		minimum         string
+		hidden          []string
+		ago             time.Duration
+		first, wantText string
 	}{
 		"all is used": {quota("10", "5"), quota("10", "4"), "0", nil, 0, "quota-exceeded",
 			"the tenant's quota is used up: requests.cpu: 12 requested; 5 left of this namespace's share, and 6 of the shares of dev (9 of 20 are used)"},
@@ -284,7 +284,7 @@ func TestQuotaIsExplained(t *testing.T) {
 				Quotas:   map[string]corev1.ResourceQuota{"prod": c.here, "dev": c.there},
 				Minimums: map[string]corev1.ResourceList{"dev": {"requests.cpu": resource.MustParse(c.minimum)}},
 			})
-			if story.First == nil || story.First.ID != c.first || !strings.Contains(story.First.Cause, c.says) {
+			if story.First == nil || story.First.ID != c.first || !strings.Contains(story.First.Cause, c.wantText) {
 				t.Errorf("it is told as %+v", story.First)
 			}
 		})

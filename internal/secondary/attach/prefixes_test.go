@@ -45,7 +45,7 @@ func TestPrefixesAreAskedFor(t *testing.T) {
 func TestPrefixesAreTheRange(t *testing.T) {
 	for name, test := range map[string]struct {
 		prefixes []string
-		says     string
+		wantText string
 	}{
 		"of the reservation": {[]string{"10.0.4.80/28"}, ""},
 		"none":               {nil, "has no prefix, and secondary network n3 now requires 1"},
@@ -54,7 +54,7 @@ func TestPrefixesAreTheRange(t *testing.T) {
 	} {
 		s := delegated(test.prefixes...)
 		p, all := MakePlan(s), ListAttached(s)["u1"]
-		if test.says == "" {
+		if test.wantText == "" {
 			if len(p.Problems) > 0 || len(all) != 2 || !strings.Contains(all[0].ZoneFile, `"range": "10.0.4.80-10.0.4.95/24"`) {
 				t.Errorf("%s: %v, %+v", name, p.Problems, all)
 			}
@@ -63,7 +63,7 @@ func TestPrefixesAreTheRange(t *testing.T) {
 			}
 			continue
 		}
-		if len(all) > 0 || len(p.Problems) != 1 || p.Problems[0].Reason != ReasonPrefixes || !strings.Contains(p.Problems[0].Message, test.says) {
+		if len(all) > 0 || len(p.Problems) != 1 || p.Problems[0].Reason != ReasonPrefixes || !strings.Contains(p.Problems[0].Message, test.wantText) {
 			t.Errorf("%s: %+v, %+v", name, p.Problems, all)
 		}
 	}

@@ -34,7 +34,7 @@ tags: {CostCode: org1, NodePool: jobs, Project: jobs}}`
 // classes has settings of a pool's nodes, and the resulting differences of the EC2NodeClass
 // from the defaults. null means an absent field. Every field of AWSNodeClass is in at least
 // one of them.
-var classes = []struct{ name, says, gives string }{
+var classes = []struct{ name, wantText, gives string }{
 	{"nothing", `{}`, `{}`},
 	{"a role", `{role: other}`, `{role: other}`},
 	{"an instance profile", `{instanceProfile: profile}`, `{instanceProfile: profile, role: null}`},
@@ -91,7 +91,7 @@ func TestEC2NodeClass(t *testing.T) {
 					delete(want, key)
 				}
 			}
-			if diff := cmp.Diff(want, toStrings(t, classOf(t, c.says).Object["spec"])); diff != "" {
+			if diff := cmp.Diff(want, toStrings(t, classOf(t, c.wantText).Object["spec"])); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -102,7 +102,7 @@ func TestEC2NodeClass(t *testing.T) {
 func TestEveryFieldIsInTheTable(t *testing.T) {
 	said := map[string]bool{}
 	for _, c := range classes {
-		gather(mapping(t, c.says), "", said)
+		gather(mapping(t, c.wantText), "", said)
 	}
 	for _, field := range fieldsOf(reflect.TypeFor[v1alpha1.AWSNodeClass](), "") {
 		if !said[field] {
@@ -130,7 +130,7 @@ func TestEC2NodeClassOnAServer(t *testing.T) {
 	strictly := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}
 	for i, c := range classes {
 		t.Run(c.name, func(t *testing.T) {
-			o := classOf(t, c.says)
+			o := classOf(t, c.wantText)
 			o.SetName(fmt.Sprintf("class-%d", i))
 			made, err := all.Resource(schema.GroupVersionResource{Group: "karpenter.k8s.aws", Version: "v1", Resource: "ec2nodeclasses"}).Create(t.Context(), o, strictly)
 			if err != nil {
@@ -139,7 +139,7 @@ func TestEC2NodeClassOnAServer(t *testing.T) {
 			if diff := cmp.Diff(toStrings(t, o.Object["spec"]), toStrings(t, made.Object["spec"])); diff != "" {
 				t.Errorf("another one stands (-sent +stands):\n%s", diff)
 			}
-			spec := map[string]any{"nodeClass": map[string]any{"aws": mapping(t, c.says)}}
+			spec := map[string]any{"nodeClass": map[string]any{"aws": mapping(t, c.wantText)}}
 			pool := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Pool", "metadata": map[string]any{"name": o.GetName()}, "spec": spec}}
 			if _, err := all.Resource(v1alpha1.GroupVersion.WithResource("pools")).Create(t.Context(), pool, strictly); err != nil {
 				t.Error(err)
