@@ -102,7 +102,7 @@ type Addon struct {
 	Name string
 	// Source is the address of the annotations' documentation.
 	Source string
-	// Kinds are the kinds whose annotations the add-on reads. Kinds other kinds they are harmless.
+	// Kinds are the kinds whose annotations the add-on reads. On other kinds they are harmless.
 	Kinds Kinds
 	// Prefixes are the prefixes of its annotations, without the slash. *.example.org matches
 	// example.org and every prefix below it, and keys of these names without a slash.

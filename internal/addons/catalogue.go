@@ -24,7 +24,7 @@ var (
 )
 
 // catalogue has the add-ons. Each prefix belongs to one add-on. If an add-on's annotations
-// can do harm, Rest refuses annotations that are not listed, or treats them as unknown: a
+// can do harm, DefaultClass refuses annotations that are not listed, or treats them as unknown: a
 // list of harmful annotations would miss new ones of the next release.
 var catalogue = []Addon{
 	{

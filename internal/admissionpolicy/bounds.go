@@ -26,7 +26,7 @@ type Bound struct {
 	Path string
 	// Max is the maximum number of entries.
 	Max int
-	// Reason is the reason why legitimate objects have no more entries.
+	// Reason explains why legitimate objects have no more entries.
 	Reason string
 	// Advice is the advice for users who need more entries. It defaults to "write several
 	// objects".
@@ -232,7 +232,7 @@ const fewerFinalizers = `(!has(object.metadata.finalizers) || has(oldObject.meta
 func (v Validating) HasBounds() bool { return len(v.Bounds) > 0 }
 
 // ListRules returns the policy's rules, preceded by the rule on its bounds. Other rules, unless
-// they are Cheap, are evaluated only for objects within the bounds.
+// they are LoopFree, are evaluated only for objects within the bounds.
 func (v Validating) ListRules() []Rule {
 	if !v.HasBounds() {
 		rules := slices.Clone(v.Rules)

@@ -40,10 +40,10 @@ type Pods struct {
 	// PodRules apply to pods only, and TemplateRules to templates only.
 	PodRules, TemplateRules []Rule
 	// PatchVariables and Patch mutate a new pod, and new ephemeral containers: see Mutating.
-	// PatchSummary describes the mutation. SkipPatch is true if a new pod needs no mutation, as far as the
-	// pod itself shows: it can use the object, but neither rules nor variables. If SkipPatch is
-	// wrongly true, the pod is validated unchanged. If it is wrongly false, the pod is
-	// evaluated twice, without other effects.
+	// PatchSummary describes the mutation. SkipPatch is a CEL expression that is true if a new
+	// pod needs no mutation. It can use the object, but neither rules nor variables. If
+	// SkipPatch is wrongly true, the pod is validated unchanged. If it is wrongly false, the
+	// pod is evaluated twice, without other effects.
 	PatchVariables                 []Variable
 	Patch, PatchSummary, SkipPatch string
 }

@@ -67,21 +67,21 @@ type Rule struct {
 	// admin allows more, or "". The message names it.
 	Exception string
 	// Costly is set if Expression costs more than Message. Message is then evaluated for every
-	// request: evaluating Expression again, to decide whether the message is needed, would double
-	// the cost.
+	// request: evaluating Expression again, to decide whether the message is needed, would
+	// double the cost.
 	Costly bool
-	// FastPath is an optional CEL expression that implies Expression, iterates over no list and is
-	// cheaper than Expression. It is evaluated first, also for objects that exceed their bounds.
-	// It avoids the evaluation of messages that cannot evaluate Expression again: the messages of
-	// Costly rules, and of rules that call the authorizer.
+	// FastPath is an optional CEL expression that implies Expression, iterates over no list and
+	// is cheaper. It is evaluated first, also for objects that exceed their bounds. It avoids
+	// the evaluation of messages that cannot evaluate Expression again: the messages of Costly
+	// rules, and of rules that call the authorizer.
 	FastPath string
-	// LoopFree is set if the rule iterates over no list. LoopFree rules are also evaluated for
+	// LoopFree is set if Expression iterates over no list. The rule is then also evaluated for
 	// objects that exceed their bounds.
 	LoopFree bool
-	// UsuallyFast is set if FastPath is true for nearly every object. A lean policy merges such rules
-	// into one validation, which evaluates their FastPath expressions first: see together. UsuallyFast
-	// rules are evaluated only within the bounds, must not call the authorizer, and must not
-	// be Costly.
+	// UsuallyFast is set if FastPath is true for nearly every object. Policies that inline
+	// variables merge such rules into one validation, which evaluates their FastPath
+	// expressions first: see together. These rules are evaluated only within the bounds, must
+	// not call the authorizer, and must not be Costly.
 	UsuallyFast bool
 
 	guarded bool
@@ -206,14 +206,13 @@ type Validating struct {
 	// IgnoresTenantRules is set if the policy does not read a tenant's rules.
 	IgnoresTenantRules bool
 	// ClusterWide is for objects outside of all namespaces, and for objects that could choose by
-	// their own labels whether the policy matches them. Such a policy is IgnoresTenantRules, and its
-	// match conditions decide whether an object belongs to a tenant.
+	// their own labels whether the policy matches them. Such a policy sets IgnoresTenantRules,
+	// and its match conditions decide whether an object belongs to a tenant.
 	ClusterWide bool
 	// WarnOnly is set if the policy allows requests, and sends a warning about violated rules.
 	WarnOnly bool
-	// MatchConditions are match conditions, by name: CEL expressions that must all be true for the
-	// policy to apply. They can use neither namespaceObject nor variables, and therefore no
-	// rules.
+	// MatchConditions are CEL expressions, by name, that must all be true for the policy to
+	// apply. They can use neither namespaceObject nor variables, and therefore no rules.
 	MatchConditions map[string]string
 	// Bounds are the maximum numbers of entries of each list that an expression iterates
 	// over: see Bound. Rules and variables are evaluated only within them. Match conditions
@@ -287,10 +286,10 @@ type Mutating struct {
 	// Summary describes the policy in one line of text.
 	Summary   string
 	Resources []Resource
-	// MatchConditions are match conditions, by name: CEL expressions that must all be true for the
-	// policy to mutate an object. They should exclude objects that need no change: the API
-	// server converts the object even for an empty patch, and invokes the policy again after
-	// its own change.
+	// MatchConditions are CEL expressions, by name, that must all be true for the policy to
+	// mutate an object. They should exclude objects that need no change: the API server
+	// converts the object even for an empty patch, and invokes the policy again after its own
+	// change.
 	MatchConditions map[string]string
 	Variables       []Variable
 	// Patch is a CEL expression for a list of JSONPatch. It is a single expression, since the

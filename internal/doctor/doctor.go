@@ -151,7 +151,7 @@ type Result struct {
 // own.
 var instead = map[string]func(*Snapshot) string{"operator": summarizeOperator, "holds": summarizeAttacks, "engine": summarizeEngine}
 
-// Check runs the checks on the Snapshot. A check that lacks data lists it in Unread, and
+// Check runs the checks on the Snapshot. A check that lacks data lists it in Unreadable, and
 // still reports its findings.
 func Check(s *Snapshot) []Result {
 	var results []Result

@@ -19,7 +19,7 @@ const (
 type lock struct {
 	flag     string
 	severity Severity
-	// consequence is the consequence if the flag is missing.
+	// consequence describes the effect of a missing flag.
 	consequence string
 }
 

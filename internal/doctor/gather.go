@@ -27,7 +27,7 @@ import (
 	"croft.dev/croft/internal/why"
 )
 
-// These are the names of data in Unread.
+// These are the keys of Snapshot.Unreadable.
 const (
 	readVersion     = "the server's version"
 	readDefinitions = "CustomResourceDefinitions"
@@ -100,7 +100,7 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 }
 
 // recordUnread records a missing right, or an API group whose server does not answer, as a reason in
-// Unread. A missing kind counts as a kind without objects.
+// Unreadable. A missing kind counts as a kind without objects.
 func (g *gatherer) recordUnread(what string, err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err), meta.IsNoMatchError(err):

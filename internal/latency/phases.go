@@ -70,7 +70,7 @@ type Definition struct {
 	From []string
 	// To are names of events: the phase ends at the first known one in the list.
 	To []string
-	// Description is a description of the phase.
+	// Description describes the phase for people.
 	Description string
 }
 

@@ -149,7 +149,7 @@ func (j *live) sendDryRun(ctx context.Context, object *unstructured.Unstructured
 	return answer, nil
 }
 
-// rbac is the By of a Reason for missing rights.
+// rbac is the Source of a Reason for missing rights.
 const rbac = "RBAC"
 
 // policyDenied matches the policy in the API server's refusal.

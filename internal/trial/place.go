@@ -158,7 +158,7 @@ func endsSentence(rest string) bool { return strings.HasPrefix(rest, ". ") || re
 // wouldViolate is in the warning of Pod Security about the pods of a template.
 const wouldViolate = "would violate PodSecurity"
 
-// podSecurity is the By of refusals that name containers and volumes, and fields in them.
+// podSecurity is the Source of refusals that name containers and volumes, and fields in them.
 const podSecurity = "PodSecurity"
 
 var (

@@ -81,10 +81,10 @@ type Reason struct {
 	Line int `json:"line"`
 }
 
-// apiServer is the By of refusals and warnings other than policies', RBAC's and Pod Security's.
+// apiServer is the Source of refusals and warnings other than policies', RBAC's and Pod Security's.
 const apiServer = "API server"
 
-// karpenter is the By of warnings about pods that no node can run.
+// karpenter is the Source of warnings about pods that no node can run.
 const karpenter = "Karpenter"
 
 // Report has the outcomes of some manifests.

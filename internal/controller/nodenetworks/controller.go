@@ -67,7 +67,7 @@ type Controller struct {
 	clock    clock.PassiveClock
 
 	late *watch.Late
-	// requiredPlugins selects the DaemonSets that a node needs. sets watches them.
+	// requiredPlugins selects the DaemonSets that a node needs. daemonSets watches them.
 	requiredPlugins secondary.Plugins
 	daemonSets      *watch.Late
 	// watchingPlugins is true once they are watched.

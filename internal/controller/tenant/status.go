@@ -24,7 +24,7 @@ type observation struct {
 	hasPlatform bool
 
 	// applied reports whether the walls were written or found in place, with these changes
-	// and this error. stood reports whether they had been in place before for the same
+	// and this error. wasInPlace reports whether they had been in place before for the same
 	// declaration.
 	applied, wasInPlace bool
 	changes             []apply.Change
@@ -34,13 +34,13 @@ type observation struct {
 	unserved error
 
 	// enforced reports whether the walls are known to be enforced, and caveat the limits of
-	// that knowledge. If they are not, and if probed is set, reason and why explain it, and
+	// that knowledge. If they are not, and if probed is set, reason and message explain it, and
 	// since is when the first probe failed.
 	enforced, probed        bool
 	reason, message, caveat string
 	since                   time.Time
 
-	// deleting reports whether the tenant is being deleted. leaving lists its namespaces
+	// deleting reports whether the tenant is being deleted. remainingNamespaces lists its namespaces
 	// that still exist.
 	deleting bool
 	// finalizerRemoved reports whether the finalizer was removed.

@@ -118,7 +118,7 @@ func findRoleRules(objects []client.Object, namespace string, ref rbacv1.RoleRef
 type Excuse struct {
 	// Rights are the excused rights, as Right.String formats them, without a namespace.
 	Rights []string
-	// Reason is the reason.
+	// Reason explains the excuse.
 	Reason string
 	// DependsOnTiming reports whether it depends on timing that a request uses them.
 	DependsOnTiming bool

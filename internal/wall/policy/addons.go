@@ -508,7 +508,7 @@ func matchFewAnnotations(orElse string) string {
 		object.metadata.annotations.size() <= %d : %s`, mostMarks, orElse)
 }
 
-// buildUnknownWarning warns of unknown annotations. fine is the rule's Fine.
+// buildUnknownWarning warns of unknown annotations. fine is the rule's FastPath.
 func buildUnknownWarning(fine string) admissionpolicy.Rule {
 	return admissionpolicy.Rule{
 		Name:      UnknownWarningRule,

@@ -11,10 +11,10 @@ import (
 type scene struct {
 	platform         *estate.Platform
 	attacker, target *estate.Tenant
-	// own is a namespace of by, and other a namespace of on.
+	// own is a namespace of the attacker, and other a namespace of the target.
 	own, other string
-	// host is a host that by may serve, or "". otherHost is a host that on may serve, or that
-	// is granted to no tenant.
+	// host is a host that the attacker may serve, or "". otherHost is a host that the target
+	// may serve, or that is granted to no tenant.
 	host, otherHost string
 }
 

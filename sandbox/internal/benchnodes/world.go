@@ -121,8 +121,8 @@ func (w *world) launchInstance() (attach.Claim, error) {
 }
 
 // buildDesired returns the desired interfaces of a cluster with these NodeClaims.
-func (w *world) buildDesired(claims []attach.Claim) interfaces.Wanted {
-	return interfaces.Wanted{
+func (w *world) buildDesired(claims []attach.Claim) interfaces.DesiredState {
+	return interfaces.DesiredState{
 		Cluster: cluster, Networks: w.networks, Claims: claims,
 		Pools: []attach.Pool{{Name: pool, Networks: []string{w.networks[0].Name, w.networks[1].Name}}},
 	}

@@ -31,7 +31,7 @@ const graced = 30 * time.Second
 // networked is an account with two secondary networks of a cluster, and the operator's keeper.
 type networked struct {
 	*simulated
-	wanted interfaces.Wanted
+	wanted interfaces.DesiredState
 	keeper *interfaces.Keeper
 	deaths *deaths
 	claims int
@@ -43,7 +43,7 @@ func networkedAccount(t *testing.T) *networked {
 	t.Helper()
 	n := &networked{simulated: start(t)}
 	n.template(t)
-	n.wanted = interfaces.Wanted{Cluster: "demo", Pools: []attach.Pool{{Name: "telco", Networks: []string{"n3", "n6"}, Tags: map[string]string{"CostCode": "42"}}}}
+	n.wanted = interfaces.DesiredState{Cluster: "demo", Pools: []attach.Pool{{Name: "telco", Networks: []string{"n3", "n6"}, Tags: map[string]string{"CostCode": "42"}}}}
 	for i, name := range []string{"n3", "n6"} {
 		network := &v1alpha1.SecondaryNetwork{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		for j, zone := range settings.Zones {
