@@ -24,7 +24,7 @@ import (
 type Overlap struct {
 	Object string `json:"object"`
 	// Overwritten reports whether croft overwrites the object with its own.
-	Overwritten bool `json:"taken,omitempty"`
+	Overwritten bool `json:"overwritten,omitempty"`
 	// Replaced reports whether the walls fully replace the object, so that it can be deleted.
 	Replaced bool   `json:"replaced"`
 	Reason   string `json:"why"`

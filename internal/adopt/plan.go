@@ -14,13 +14,13 @@ type Plan struct {
 	Namespaces []Namespace `json:"namespaces"`
 	// Evaluated reports whether the API server evaluated the pods by dry runs. Otherwise the pools
 	// are computed from the file, and the plan does not contain the rules' decisions.
-	Evaluated bool       `json:"tried"`
+	Evaluated bool       `json:"evaluated"`
 	Pods      []Workload `json:"pods,omitempty"`
 	// Refusals are the other objects whose re-creation would be refused. The existing objects
 	// may remain.
 	Refusals []Refusal `json:"refused,omitempty"`
 	// Overlaps are existing objects with the same purpose as a wall.
-	Overlaps []Overlap `json:"beside,omitempty"`
+	Overlaps []Overlap `json:"overlaps,omitempty"`
 	Traffic  []Traffic `json:"traffic,omitempty"`
 	Pools    []Pool    `json:"pools,omitempty"`
 	Quota    []Excess  `json:"quota,omitempty"`

@@ -34,7 +34,7 @@ type Workload struct {
 	Refusal string `json:"refused,omitempty"`
 	// PendingReason is the reason why no new node of that pool fits the pods. It is empty if one may
 	// fit.
-	PendingReason string `json:"waits,omitempty"`
+	PendingReason string `json:"pendingReason,omitempty"`
 	// Note is further information.
 	Note string `json:"note,omitempty"`
 

@@ -17,7 +17,7 @@ import (
 type Pool struct {
 	Name string `json:"name"`
 	// State describes whether the NodePool is new, unchanged, or changed.
-	State string `json:"is"`
+	State string `json:"state"`
 	// ReplacesNodes reports whether Karpenter may replace nodes with running pods.
 	ReplacesNodes bool `json:"replaces,omitempty"`
 }

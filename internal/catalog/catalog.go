@@ -81,9 +81,9 @@ func (r *Row) findSymptom(text string) []int {
 type Finding struct {
 	ID string `json:"id"`
 	// Symptom is the text that matched.
-	Symptom string `json:"seen"`
+	Symptom string `json:"symptom"`
 	Cause   string `json:"cause"`
-	Fix     string `json:"cure"`
+	Fix     string `json:"fix"`
 	// Run is a command that shows more, to be copied.
 	Run  string `json:"run,omitempty"`
 	Who  Who    `json:"who"`

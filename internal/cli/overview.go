@@ -53,7 +53,7 @@ type operatorStatus struct {
 	// the versions are equal, or if no operator runs.
 	Skew string `json:"skew,omitempty"`
 	// Summary is the status as one line of text.
-	Summary string `json:"says"`
+	Summary string `json:"summary"`
 
 	believable bool
 }
@@ -61,13 +61,13 @@ type operatorStatus struct {
 // wallStatus counts the objects of one wall that exist as desired.
 type wallStatus struct {
 	Name    string   `json:"name"`
-	Desired int      `json:"wanted"`
-	InPlace int      `json:"stands"`
+	Desired int      `json:"desired"`
+	InPlace int      `json:"inPlace"`
 	Missing []string `json:"missing,omitempty"`
 	// Changed lists objects that exist and differ from the desired ones.
 	Changed []string `json:"changed,omitempty"`
 	// Unreadable lists objects that the caller may not read.
-	Unreadable []string `json:"unread,omitempty"`
+	Unreadable []string `json:"unreadable,omitempty"`
 }
 
 // readOverview reads the data of status.

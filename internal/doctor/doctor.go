@@ -132,7 +132,7 @@ type Finding struct {
 	Message string `json:"message"`
 	// Cause, Fix, Run and Link are from the catalogue, if it has them.
 	Cause string `json:"cause,omitempty"`
-	Fix   string `json:"cure"`
+	Fix   string `json:"fix"`
 	Run   string `json:"run,omitempty"`
 	Link  string `json:"link,omitempty"`
 }
@@ -141,10 +141,10 @@ type Finding struct {
 type Result struct {
 	Check string `json:"check"`
 	// Summary is the statement if there are no findings.
-	Summary  string    `json:"says"`
+	Summary  string    `json:"summary"`
 	Findings []Finding `json:"findings,omitempty"`
 	// Unreadable lists the data that could not be read, with the reasons.
-	Unreadable []string `json:"unread,omitempty"`
+	Unreadable []string `json:"unreadable,omitempty"`
 }
 
 // instead contains the statements that depend on the Snapshot. They replace the checks'

@@ -58,8 +58,8 @@ func testStatus(t *testing.T, c *twoTenants) {
 		Tenants  []v1alpha1.Tenant `json:"tenants"`
 		Walls    []struct {
 			Name    string   `json:"name"`
-			Wanted  int      `json:"wanted"`
-			Stands  int      `json:"stands"`
+			Desired int      `json:"desired"`
+			InPlace int      `json:"inPlace"`
 			Missing []string `json:"missing"`
 		} `json:"walls"`
 	}
@@ -70,11 +70,11 @@ func testStatus(t *testing.T, c *twoTenants) {
 	}
 	standing := map[string]bool{}
 	for _, w := range status.Walls {
-		standing[w.Name] = w.Wanted > 0 && w.Stands == w.Wanted && len(w.Missing) == 0
+		standing[w.Name] = w.Desired > 0 && w.InPlace == w.Desired && len(w.Missing) == 0
 	}
 	for _, w := range wall.All() {
 		if !standing[w.Name()] {
-			t.Errorf("the %s wall does not stand: %+v", w.Name(), status.Walls)
+			t.Errorf("the %s wall is not in place: %+v", w.Name(), status.Walls)
 		}
 	}
 }

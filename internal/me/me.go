@@ -37,7 +37,7 @@ type Namespace struct {
 	// Quota is the quota and its usage.
 	Quota []Use `json:"quota,omitempty"`
 	// Unreadable are the kinds that the caller may not read.
-	Unreadable []string `json:"unread,omitempty"`
+	Unreadable []string `json:"unreadable,omitempty"`
 }
 
 // Use is the usage of one resource of a quota.

@@ -70,7 +70,7 @@ type Step struct {
 	Link        Link    `json:"link"`
 	Object      string  `json:"object"`
 	Verdict     Verdict `json:"verdict"`
-	Observation string  `json:"seen"`
+	Observation string  `json:"observation"`
 	// Finding is the catalogue's finding. For a step that is Waiting, it applies if the
 	// state lasts.
 	Finding *catalog.Finding `json:"finding,omitempty"`
