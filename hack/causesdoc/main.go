@@ -19,12 +19,7 @@ func generate() (string, error) {
 	var b strings.Builder
 	writeChecks(&b)
 	writeAlerts(&b)
-	by := map[catalog.Means]int{}
-	for _, row := range catalog.Rows() {
-		by[row.Produced.Means]++
-	}
-	fmt.Fprintf(&b, "\n# The catalogue of causes\n\n%d causes. Tests bring %d of them about with the real Karpenter, scheduler and API server, and %d by the texts\nthat those write who would; %d cannot be brought about.\n",
-		len(catalog.Rows()), by[catalog.BySandbox], by[catalog.ByRecord], by[catalog.ByNobody])
+	fmt.Fprintf(&b, "\n# The catalogue of causes\n\n%d causes, with their symptoms and fixes. `croft why` and `croft doctor` print them.\n", len(catalog.Rows()))
 	for _, chapter := range catalog.Chapters() {
 		fmt.Fprintf(&b, "\n## %s\n", chapter.Title)
 		for _, row := range chapter.Rows {
@@ -48,18 +43,18 @@ func writeChecks(b *strings.Builder) {
 
 // writeAlerts writes the runbooks, to which the alerts link by name.
 func writeAlerts(b *strings.Builder) {
-	b.WriteString("\n# Alerts\n\nThe rules are in [monitoring](../../monitoring); [observability.md](../how-to/observability.md) says how to use them.\n")
+	b.WriteString("\n# Alerts\n\nThe rules are in [monitoring](../../monitoring); [observability.md](../how-to/observability.md) explains their use.\n")
 	for _, group := range oncall.Groups() {
 		fmt.Fprintf(b, "\n## Alerts: %s\n", group.Title)
 		for _, a := range group.Alerts {
-			fmt.Fprintf(b, "\n### %s\n\n- **Severity**: %s.\n- **What is so**: %s.\n", a.Name, a.Severity, a.Meaning)
-			fmt.Fprintf(b, "- **What to do**: %s.\n- **Look with**: `%s`\n\n```\n%s\n```\n", a.Fix, a.Run, a.Expr)
+			fmt.Fprintf(b, "\n### %s\n\n- **Severity**: %s.\n- **Meaning**: %s.\n", a.Name, a.Severity, a.Meaning)
+			fmt.Fprintf(b, "- **Fix**: %s.\n- **Diagnosis**: `%s`\n\n```\n%s\n```\n", a.Fix, a.Run, a.Expr)
 		}
 	}
 }
 
 func writeSection(b *strings.Builder, row catalog.Row) {
-	fmt.Fprintf(b, "\n### %s\n\nSeen in: %s.\n", row.ID, row.Symptom)
+	fmt.Fprintf(b, "\n### %s\n\nSymptom: %s.\n", row.ID, row.Symptom)
 	if len(row.Texts) > 0 {
 		fmt.Fprintf(b, "\n```\n%s\n```\n", strings.Join(row.Texts, "\n"))
 	}
@@ -67,12 +62,12 @@ func writeSection(b *strings.Builder, row catalog.Row) {
 	if row.Who == catalog.Platform {
 		who = "a platform admin"
 	}
-	cure := row.Fix
+	fix := row.Fix
 	if row.Run != "" {
-		cure += ": `" + row.Run + "`"
+		fix += ": `" + row.Run + "`"
 	}
-	fmt.Fprintf(b, "\n- **Cause**: %s.\n- **What mends it** (%s): %s. [More](%s).\n- In tests: %s: %s.\n",
-		row.Cause, who, cure, formatLink(row.Link), row.Produced.Means, row.Produced.How)
+	fmt.Fprintf(b, "\n- **Cause**: %s.\n- **Fix** (%s): %s. [More](%s).\n",
+		row.Cause, who, fix, formatLink(row.Link))
 }
 
 // formatLink returns a link relative to docs/reference, the directory of the document.

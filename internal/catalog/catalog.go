@@ -1,5 +1,5 @@
 // Package catalog is the catalogue of failures between a pod and its node: the symptoms of
-// each cause, and its remedy. It is data, and does no I/O.
+// each cause, and its fix. It is data, and does no I/O.
 //
 // Every symptom is matched as text in one form: an event's message, a line of a log, or a
 // condition in the form of Condition.
@@ -25,7 +25,7 @@ const (
 type Row struct {
 	// ID identifies the row, in lower-case words and hyphens.
 	ID string
-	// Symptom describes where the signature appears.
+	// Symptom describes the event, condition or field that shows the cause.
 	Symptom string
 	// Signature matches the symptom. A row without one is detected from several objects, by
 	// `croft why` or `croft doctor`.
@@ -34,7 +34,7 @@ type Row struct {
 	Exclude *regexp.Regexp
 	// Texts are examples of the symptom, verbatim.
 	Texts []string
-	// Cause is the explanation, and Fix the remedy.
+	// Cause explains the symptom, and Fix describes the remedy.
 	Cause, Fix string
 	// Run is a command that shows more. Most rows have none.
 	Run string
@@ -42,29 +42,6 @@ type Row struct {
 	Who Who
 	// Link is the address of further documentation.
 	Link string
-	// Produced describes how tests produce the cause.
-	Produced Produced
-}
-
-// Means is the way in which tests produce a row.
-type Means string
-
-const (
-	// BySandbox is for a row that the real Karpenter, scheduler and API server of a sandbox
-	// produce.
-	BySandbox Means = "sandbox"
-	// ByRecord is for a row with a text from the source code of a component that does not run
-	// in tests.
-	ByRecord Means = "recorded"
-	// ByNobody is for a row that cannot be produced in a test.
-	ByNobody Means = "not producible"
-)
-
-// Produced is the way in which a row is produced, and the tests, or the reason why it is not
-// produced.
-type Produced struct {
-	Means Means
-	How   string
 }
 
 // NeedsSeveralObjects reports whether the row is detected only from several objects.
@@ -99,15 +76,15 @@ type Chapter struct {
 // Chapters returns the catalogue in the order of a pod's life.
 func Chapters() []Chapter {
 	return []Chapter{
-		{"A pod is not let in, or not placed", admissionRows},
-		{"What is in Git is not applied", fluxRows},
+		{"A pod is refused, or not placed", admissionRows},
+		{"Flux does not apply the content of Git", fluxRows},
 		{"A certificate is not issued", certificateRows},
-		{"No node takes a pod, and none is made for it", schedulingRows},
+		{"A pod gets no node", schedulingRows},
 		{"A pool is not ready", poolRows},
 		{"A node is not launched", launchRows},
-		{"A node takes no pods, or pods do not start on it", nodeRows},
+		{"A node accepts no pods, or pods do not start on it", nodeRows},
 		{"A pod does not run, or has ended", containerRows},
-		{"A node does not go, and what else is wrong around nodes", disruptionRows},
+		{"A node or an object is not deleted, and other problems of the platform", disruptionRows},
 	}
 }
 

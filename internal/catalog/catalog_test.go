@@ -3,8 +3,6 @@ package catalog_test
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -31,21 +29,19 @@ func TestRowsAreWhole(t *testing.T) {
 	for _, row := range catalog.Rows() {
 		switch {
 		case !word.MatchString(row.ID) || seen[row.ID]:
-			t.Errorf("%q is no name, or there twice", row.ID)
+			t.Errorf("%q is not a valid name, or not unique", row.ID)
 		case row.Symptom == "" || row.Cause == "" || row.Fix == "" || row.Who == "" || row.Link == "":
-			t.Errorf("%s: something is not said: %+v", row.ID, row)
-		case row.Produced.Means == "" || row.Produced.How == "":
-			t.Errorf("%s: how it is produced is not said", row.ID)
+			t.Errorf("%s: a field is empty: %+v", row.ID, row)
 		case row.NeedsSeveralObjects() != (len(row.Texts) == 0):
 			t.Errorf("%s: a signature without a text that shows it, or the other way round", row.ID)
 		}
 		seen[row.ID] = true
 		if got := catalog.FindRow(row.ID); got == nil || got.ID != row.ID {
-			t.Errorf("%s is not found by its name", row.ID)
+			t.Errorf("FindRow(%q) does not find the row", row.ID)
 		}
 	}
 	if catalog.FindRow("nobody") != nil {
-		t.Error("a row that is not there was found")
+		t.Error("FindRow found a row that does not exist")
 	}
 }
 
@@ -93,7 +89,7 @@ func TestDecoded(t *testing.T) {
 		"by nobody":  {refused, nil, []string{"aws sts decode-authorization-message --encoded-message " + encoded}},
 		"nonsense":   {refused, says("{}"), []string{"names no action", "aws sts decode-authorization-message"}},
 		"not JSON":   {refused, says("<html>"), []string{"not JSON", "aws sts decode-authorization-message"}},
-		"cut":        {refused + "...", says(""), []string{"cut here", "croft why -f -"}},
+		"cut":        {refused + "...", says(""), []string{"truncated here", "croft why -f -"}},
 		"not at all": {"UnauthorizedOperation: no", says(""), []string{"decode the message"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,8 +119,8 @@ func FuzzMatch(f *testing.F) {
 			catalog.DecodeFinding(context.Background(), finding, func(context.Context, string) (string, error) { return text, nil })
 		}
 		if d, err := catalog.ParseDenial(text); err == nil {
-			if because, cure := d.Explain(); because == "" || cure == "" {
-				t.Errorf("nothing is said of %+v", d)
+			if cause, fix := d.Explain(); cause == "" || fix == "" {
+				t.Errorf("%+v has no cause or no fix", d)
 			}
 		}
 	})
@@ -136,44 +132,4 @@ func ids(found []catalog.Finding) []string {
 		all = append(all, f.ID)
 	}
 	return all
-}
-
-// TestProducedIsTrue fails if a test that a row names does not exist.
-func TestProducedIsTrue(t *testing.T) {
-	name := regexp.MustCompile(`(internal/\w+) (Test\w+)((?:/[\w-]+)*)`)
-	for _, row := range catalog.Rows() {
-		named := name.FindAllStringSubmatch(row.Produced.How, -1)
-		if row.Produced.Means == catalog.BySandbox && named == nil {
-			t.Errorf("%s names no test: %s", row.ID, row.Produced.How)
-		}
-		for _, m := range named {
-			source := sources(t, "../../"+m[1])
-			if !strings.Contains(source, "func "+m[2]+"(") {
-				t.Errorf("%s: %s has no %s", row.ID, m[1], m[2])
-			}
-			for sub := range strings.SplitSeq(strings.TrimPrefix(m[3], "/"), "/") {
-				if sub != "" && !strings.Contains(source, `"`+sub+`"`) {
-					t.Errorf("%s: %s has no %s/%s", row.ID, m[1], m[2], sub)
-				}
-			}
-		}
-	}
-}
-
-// sources returns the source of a package's tests.
-func sources(t *testing.T, dir string) string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all strings.Builder
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.Write(content)
-	}
-	return all.String()
 }

@@ -65,16 +65,16 @@ func ParseDenial(decoded string) (Denial, error) {
 // instance matches the end of an ARN of an instance's own credentials.
 var instance = regexp.MustCompile(`:assumed-role/([^/]+)/(i-[0-9a-f]+)$`)
 
-// Explain returns the cause of the denial, and its remedy.
-func (d Denial) Explain() (because, cure string) {
-	asked := fmt.Sprintf("%s asked for %s on %s", d.Principal, d.Action, d.Resource)
+// Explain returns the cause of the denial, and its fix.
+func (d Denial) Explain() (cause, fix string) {
+	asked := fmt.Sprintf("%s requested %s on %s", d.Principal, d.Action, d.Resource)
 	switch node := instance.FindStringSubmatch(d.Principal); {
 	case node != nil:
-		return asked + fmt.Sprintf(": that is the role %s of the node %s, and not Karpenter's own", node[1], node[2]),
-			"wire the controller's service account to its IAM role: IRSA (the annotation eks.amazonaws.com/role-arn, and the role's trust in the cluster's OIDC provider) or a Pod Identity association; then restart the controller"
+		return asked + fmt.Sprintf(": that is the role %s of the node %s, not Karpenter's own", node[1], node[2]),
+			"bind the controller's service account to its IAM role: IRSA (the annotation eks.amazonaws.com/role-arn, and the role's trust in the cluster's OIDC provider) or a Pod Identity association; then restart the controller"
 	case d.ExplicitDeny:
 		return asked + ", and a policy denies it explicitly: a service control policy, a permissions boundary, or a rule on tags",
-			"find the Deny in the organization's and the role's policies; where it is about tags, write them as `tags` of the Pool"
+			"find the Deny in the organization's and the role's policies; if it is about tags, set them as `tags` of the Pool"
 	default:
 		return asked + ", and no policy allows it",
 			fmt.Sprintf("add %s on %s to the policy of %s", d.Action, d.Resource, parseRole(d.Principal))
@@ -90,14 +90,14 @@ func parseRole(principal string) string {
 }
 
 // DecodeFinding returns the finding with its encoded message decoded. If it cannot be decoded here,
-// the finding has a command that helps.
+// Run is set to a command that decodes it.
 func DecodeFinding(ctx context.Context, f Finding, decode Decode) Finding {
 	message, whole := FindEncoded(f.Symptom)
 	switch {
 	case message == "":
 		return f
 	case !whole:
-		f.Fix += ". The message is cut here, and whole in Karpenter's log"
+		f.Fix += ". The message is truncated here, and complete in Karpenter's log"
 		f.Run = LogCommand
 		return f
 	}
@@ -107,14 +107,14 @@ func DecodeFinding(ctx context.Context, f Finding, decode Decode) Finding {
 		f.Run = DecodeCommand(message)
 		return f
 	}
-	because, cure := denial.Explain()
-	f.Cause, f.Fix = f.Cause+": "+because, cure
+	cause, fix := denial.Explain()
+	f.Cause, f.Fix = f.Cause+": "+cause, fix
 	return f
 }
 
 func decodeDenial(ctx context.Context, message string, decode Decode) (Denial, error) {
 	if decode == nil {
-		return Denial{}, errors.New("nobody was asked")
+		return Denial{}, errors.New("no AWS credentials were used")
 	}
 	text, err := decode(ctx, message)
 	if err != nil {

@@ -111,7 +111,7 @@ func (a *app) printCheckup(results []doctor.Result) {
 			if f.Cause != "" {
 				printSafely(a.out, "%s\n", foldText(f.Cause, "      cause: ", "             "))
 			}
-			printSafely(a.out, "%s\n", foldText(f.Fix, "      mend:  ", "             "))
+			printSafely(a.out, "%s\n", foldText(f.Fix, "      fix:   ", "             "))
 			if f.Run != "" {
 				printSafely(a.out, "      run:   %s\n", f.Run)
 			}

@@ -222,7 +222,7 @@ func (a *app) warnIfOperatorMissing(ctx context.Context, c client.Client, option
 		return toFailure(err)
 	}
 	if options.Image == "" && !listener.isOperatorRunning(ctx) && listener.describeDeployment(ctx) == "" {
-		printSafely(a.err, "no operator was deployed and none runs, so declared objects have no effect: %s\n", mendOperator)
+		printSafely(a.err, "no operator was deployed and none runs, so declared objects have no effect: %s\n", fixOperator)
 	}
 	return nil
 }

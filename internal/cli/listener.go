@@ -16,8 +16,8 @@ const (
 	// grace is the time that apply waits for a sign of an operator. It is longer than the
 	// operator's start and the interval between two heartbeats.
 	grace = 15 * time.Second
-	// mendOperator is the remedy for a missing operator.
-	mendOperator = "`croft install --image IMAGE` deploys an operator, `croft operator` runs it on this machine; " +
+	// fixOperator is the remedy for a missing operator.
+	fixOperator = "`croft install --image IMAGE` deploys an operator, `croft operator` runs it on this machine; " +
 		"without an operator, use `croft render -f FILE | kubectl apply --server-side -f -`"
 )
 
@@ -67,7 +67,7 @@ func (l *listener) checkOperator(ctx context.Context, p *progress) error {
 
 // errNoOperator returns the error for a missing operator.
 func (l *listener) errNoOperator() error {
-	return fmt.Errorf("the objects were written, but have no effect yet: %s: %s", l.last.Describe(time.Now()), mendOperator)
+	return fmt.Errorf("the objects were written, but have no effect yet: %s: %s", l.last.Describe(time.Now()), fixOperator)
 }
 
 // describeDeployment describes the operator's Deployment, if it exists and is not available yet.

@@ -65,7 +65,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	if errors.As(err, &failed) {
 		if !failed.printed {
 			printSafely(errOut, "croft: %v\n", err)
-			printCures(errOut, err)
+			printFixes(errOut, err)
 		}
 		return cmp.Or(failed.status, exitFailed)
 	}

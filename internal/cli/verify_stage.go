@@ -91,7 +91,7 @@ func checkWallsExist(ctx context.Context, c client.Client, s stage, o verifyOpti
 		return toFailure(explainUnreachable(err))
 	}
 	if now := time.Now(); !beat.IsBelievable(now) {
-		return failuref("nothing was tried: %s; %s: %s", absent, beat.Describe(now), mendOperator)
+		return failuref("nothing was tried: %s; %s: %s", absent, beat.Describe(now), fixOperator)
 	}
 	return failuref("nothing was tried: %s: `croft status` reports why the operator has not created them", absent)
 }

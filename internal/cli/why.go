@@ -177,7 +177,7 @@ func printStory(w io.Writer, s why.Story) {
 				printSafely(w, "%sthis takes its time; if it stays so:\n", indent)
 			}
 			printSafely(w, "%s\n", foldText(f.Cause, indent+"cause: ", indent+"       "))
-			printSafely(w, "%s\n", foldText(f.Fix, indent+"mend:  ", indent+"       "))
+			printSafely(w, "%s\n", foldText(f.Fix, indent+"fix:   ", indent+"       "))
 			if f.Run != "" {
 				printSafely(w, "%srun:   %s\n", indent, f.Run)
 			}
@@ -188,8 +188,8 @@ func printStory(w io.Writer, s why.Story) {
 	}
 }
 
-// printCures prints the remedies of a failure that is in the catalogue.
-func printCures(w io.Writer, err error) {
+// printFixes prints the fixes of a failure that is in the catalogue.
+func printFixes(w io.Writer, err error) {
 	for _, f := range catalog.FindMatches(err.Error()) {
 		printFinding(w, f)
 	}
@@ -197,7 +197,7 @@ func printCures(w io.Writer, err error) {
 
 func printFinding(w io.Writer, f catalog.Finding) {
 	printSafely(w, "%s\n", foldText(f.Cause, "  cause: ", "         "))
-	printSafely(w, "%s\n", foldText(f.Fix, "  mend:  ", "         "))
+	printSafely(w, "%s\n", foldText(f.Fix, "  fix:   ", "         "))
 	if f.Run != "" {
 		printSafely(w, "  run:   %s\n", f.Run)
 	}

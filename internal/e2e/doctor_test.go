@@ -109,8 +109,8 @@ func TestDoctor(t *testing.T) {
 		if n := doctor.CountProblems(report.Checks); n < 3 {
 			t.Errorf("%d problems: %s", n, out)
 		}
-		if out := c.croft(t, "doctor").exits(t, 1); !strings.Contains(out.stdout, "mend:") || !strings.Contains(out.stdout, "✓ kinds") {
-			t.Errorf("it does not say what mends it, or what is in order: %s", out)
+		if out := c.croft(t, "doctor").exits(t, 1); !strings.Contains(out.stdout, "fix:") || !strings.Contains(out.stdout, "✓ kinds") {
+			t.Errorf("it does not print the fix, or the checks without findings: %s", out)
 		}
 		c.croft(t, "doctor", "now").exits(t, 2)
 	})
@@ -268,7 +268,7 @@ func doctorOldDefinitions(t *testing.T, c *twoTenants) {
 		return nil
 	})
 	out := c.croftReading(t, read(t, c.file)+"  newcomer: {pool: pool-a}\n", "apply", "-f", "-", "--wait=false").exits(t, 1)
-	for _, text := range []string{"nothing was written: ", "." + field + ": field not declared in schema", "mend:  apply the definitions"} {
+	for _, text := range []string{"nothing was written: ", "." + field + ": field not declared in schema", "fix:   apply the definitions"} {
 		if !strings.Contains(out.stderr, text) {
 			t.Errorf("it does not say %q: %s", text, out)
 		}

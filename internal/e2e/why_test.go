@@ -430,7 +430,7 @@ func whyLimits(t *testing.T, c *whyer) {
 	// As a viewer: the readable objects of the namespace are enough to find the cause.
 	c.tells(t, "limits-exceeded", "team-tiny", "pod/pod", "-n", "tiny")
 	out := c.croft(t, "why", "pod/pod", "-n", "tiny", "--as", "jane", "--as-group", "team-tiny").exits(t, 1)
-	for _, want := range []string{"pod/pod in tiny: waits for a node\n\n  cause: the pool is at its limits", "\n  who:   a platform admin\n", "\n✗ karpenter", "\n? pool"} {
+	for _, want := range []string{"pod/pod in tiny: waits for a node\n\n  cause: the pool has reached its limits", "\n  who:   a platform admin\n", "\n✗ karpenter", "\n? pool"} {
 		if !strings.Contains(out.stdout, want) {
 			t.Errorf("want %q: %s", want, out)
 		}

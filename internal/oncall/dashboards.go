@@ -19,7 +19,7 @@ var operatorDashboard = Dashboard{Name: "croft-operator", Title: "croft / Operat
 	{"Waiting time (p99)", Graph, "s", "From an object's change until it is looked at", []Query{
 		{`histogram_quantile(0.99, sum by (controller, le) (rate(workqueue_queue_duration_seconds_bucket[10m])` + ofCroft + `))`, "{{controller}}"},
 	}},
-	{"Lost races", Graph, "ops", "Another writer was faster; the next try mends it", []Query{
+	{"Lost races", Graph, "ops", "Another writer was faster; the retry succeeds", []Query{
 		{`sum by (controller, reason) (rate(croft_retries_total[5m]))`, "{{controller}} {{reason}}"},
 	}},
 	{"Requests to the API server", Graph, "reqps", "By status code. In steady state the operator writes nothing but Leases", []Query{

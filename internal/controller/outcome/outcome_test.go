@@ -41,7 +41,7 @@ func TestOf(t *testing.T) {
 	}{
 		{"a kind that Gatekeeper is about to make", pending, true, false},
 		{"nothing", nil, false, false},
-		{"people mend it", refused, false, false},
+		{"people fix it", refused, false, false},
 		{"a namespace on its way out", &apply.NamespaceTerminatingError{Namespace: "n"}, false, false},
 		{"an owner that is gone", fmt.Errorf("hold: %w", owner.ErrGone), false, false},
 		{"a lost race", errConflict, true, false},
@@ -80,7 +80,7 @@ func TestRaces(t *testing.T) {
 		return result.RequeueAfter
 	}
 	if !r.IsRacing("shop", errConflict) || r.IsRacing("shop", errors.Join(errConflict, forbidden)) || r.IsRacing("shop", nil) {
-		t.Error("the first conflict alone is a race that the next try mends")
+		t.Error("the first conflict alone is a race that the next attempt resolves")
 	}
 	var last, total time.Duration
 	for range 10 {
