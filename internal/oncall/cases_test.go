@@ -71,7 +71,7 @@ var alertCases = map[string]alertCase{
 	"CroftOperatorDown": {
 		fires:   map[string]string{`croft_operator_heartbeat_timestamp_seconds`: `0 60 60x240`},
 		silent:  map[string]string{`croft_operator_heartbeat_timestamp_seconds`: `0+60x240`},
-		summary: "No croft operator has given a sign of life",
+		summary: "No croft operator has renewed its heartbeat",
 	},
 	"CroftReconcileErrors": {
 		fires: map[string]string{
@@ -85,7 +85,7 @@ var alertCases = map[string]alertCase{
 			`controller_runtime_reconcile_total{controller="tenant",result="error",` + us + `}`:        `0 1x240`,
 		},
 		labels:  map[string]string{"controller": "tenant"},
-		summary: "croft's controller tenant fails again and again",
+		summary: "croft's controller tenant fails repeatedly",
 	},
 	"CroftReconcileSlow": {
 		fires: map[string]string{
@@ -125,13 +125,13 @@ var alertCases = map[string]alertCase{
 		fires:   map[string]string{`croft_repairs_total{tenant="",kind="ClusterRole"}`: `0x10 1x230`},
 		silent:  map[string]string{`croft_repairs_total{tenant="",kind="ClusterRole"}`: `7x240`, `croft_repairs_total{tenant="shop",kind="RoleBinding"}`: `0+1x240`},
 		labels:  map[string]string{"kind": "ClusterRole"},
-		summary: "Somebody changed or deleted a ClusterRole of croft's, which concerns every tenant",
+		summary: "A user or program changed or deleted a ClusterRole of croft, which concerns every tenant",
 	},
 	"CroftDriftRepeats": {
 		fires:   map[string]string{`croft_repairs_total{tenant="shop",kind="RoleBinding"}`: `0+1x240`},
 		silent:  map[string]string{`croft_repairs_total{tenant="shop",kind="RoleBinding"}`: `0x20 9x220`, `croft_repairs_total{tenant="",kind="ClusterRole"}`: `0+1x240`},
 		labels:  map[string]string{"tenant": "shop", "kind": "RoleBinding"},
-		summary: "RoleBinding objects of tenant shop are changed again and again",
+		summary: "RoleBinding objects of tenant shop are changed repeatedly",
 		at:      time.Hour,
 	},
 	"CroftVerifyBreached": {
@@ -142,7 +142,7 @@ var alertCases = map[string]alertCase{
 	"CroftVerifyInconclusive": {
 		fires:   map[string]string{`croft_verify_results{result="blocked_elsewhere"}`: `3x240`},
 		silent:  map[string]string{`croft_verify_results{result="blocked_elsewhere"}`: `0x240`, `croft_verify_results{result="not_tried"}`: `40x240`},
-		summary: "3 attacks of croft verify say nothing about their walls",
+		summary: "3 attacks of croft verify prove nothing about their walls",
 	},
 	"CroftVerifyStale": {
 		fires:   map[string]string{`croft_verify_timestamp_seconds`: `-200000x240`},
@@ -159,7 +159,7 @@ var alertCases = map[string]alertCase{
 		fires:   map[string]string{`croft_policy_type_warnings{policy="croft-pods"}`: `2x240`},
 		silent:  map[string]string{`croft_policy_type_warnings{policy="croft-pods"}`: `0x240`},
 		labels:  map[string]string{"policy": "croft-pods"},
-		summary: "2 expressions of croft-pods do not fit the kinds of this cluster",
+		summary: "2 expressions of croft-pods do not compile against the kinds of this cluster",
 	},
 	"CroftDenialsPersist": {
 		fires: map[string]string{
@@ -194,13 +194,13 @@ var alertCases = map[string]alertCase{
 		fires:   map[string]string{condition("tenant", `tenant="shop",condition="Enforced",status="False",reason="NotEnforcedYet"`): `1x240`},
 		silent:  map[string]string{condition("tenant", `tenant="shop",condition="Enforced",status="False",reason="NotEnforcedYet"`): `1 1 _x240`},
 		labels:  map[string]string{"tenant": "shop", "reason": "NotEnforcedYet"},
-		summary: "Pods of tenant shop are not placed by the policies: NotEnforcedYet",
+		summary: "Policies do not place pods of tenant shop: NotEnforcedYet",
 	},
 	"CroftTenantStaysDeleting": {
 		fires:   map[string]string{condition("tenant", `tenant="shop",condition="Ready",status="False",reason="Deleting"`): `1x240`},
 		silent:  map[string]string{condition("tenant", `tenant="shop",condition="Ready",status="False",reason="Deleting"`): `1x30 _x210`},
 		labels:  map[string]string{"tenant": "shop"},
-		summary: "Tenant shop has been on its way out for an hour",
+		summary: "The deletion of tenant shop has not completed for an hour",
 	},
 	"CroftQuotaNearlyUsed": {
 		fires:   map[string]string{`croft_tenant_quota_used_ratio{tenant="shop",resource="pods"}`: `0.95x240`},
@@ -218,7 +218,7 @@ var alertCases = map[string]alertCase{
 		fires:   map[string]string{`croft_quota_shares_moved_total{tenant="shop"}`: `0+3x240`},
 		silent:  map[string]string{`croft_quota_shares_moved_total{tenant="shop"}`: `0+1x240`},
 		labels:  map[string]string{"tenant": "shop"},
-		summary: "Shares of the quota of tenant shop are moved 180 times an hour",
+		summary: "croft changes shares of the quota of tenant shop 180 times an hour",
 		at:      2 * time.Hour,
 	},
 	"CroftInterfacesThrottled": {
@@ -256,7 +256,7 @@ var alertCases = map[string]alertCase{
 		silent: map[string]string{
 			`croft_proxy_requests_total{method="get",code="403"}`: `0+90x240`, `croft_proxy_requests_total{method="get",code="502"}`: `0+1x240`,
 		},
-		summary: "croft proxy answers 10% of the requests with an error of its own or of the API server",
+		summary: "croft proxy responds to 10% of the requests with an error of its own or of the API server",
 	},
 	"CroftProxySlow": {
 		fires: map[string]string{

@@ -6,7 +6,7 @@ func Dashboards() []Dashboard {
 }
 
 var operatorDashboard = Dashboard{Name: "croft-operator", Title: "croft / Operator", Panels: []Panel{
-	{"Last sign of life", Number, "s", "How long ago the leading operator wrote its heartbeat; one every 10 s is normal", []Query{
+	{"Last heartbeat", Number, "s", "Time since the leading operator wrote its heartbeat; it writes one every 10 s", []Query{
 		{`time() - max(croft_operator_heartbeat_timestamp_seconds)`, ""},
 	}},
 	{"Versions", Number, "", "Replicas by version", []Query{{`count by (version) (croft_build_info)`, "{{version}}"}}},
@@ -16,13 +16,13 @@ var operatorDashboard = Dashboard{Name: "croft-operator", Title: "croft / Operat
 		{`sum by (controller, result) (rate(controller_runtime_reconcile_total[5m])` + ofCroft + `)`, "{{controller}} {{result}}"},
 	}},
 	{"Duration of reconciles (p99)", Graph, "s", "", []Query{{`croft:reconcile_duration_seconds:p99`, "{{controller}}"}}},
-	{"Waiting time (p99)", Graph, "s", "From an object's change until it is looked at", []Query{
+	{"Waiting time (p99)", Graph, "s", "From an object's change to the start of its reconcile", []Query{
 		{`histogram_quantile(0.99, sum by (controller, le) (rate(workqueue_queue_duration_seconds_bucket[10m])` + ofCroft + `))`, "{{controller}}"},
 	}},
-	{"Lost races", Graph, "ops", "Another writer was faster; the retry succeeds", []Query{
+	{"Write conflicts", Graph, "ops", "Another writer was faster; the retry succeeds", []Query{
 		{`sum by (controller, reason) (rate(croft_retries_total[5m]))`, "{{controller}} {{reason}}"},
 	}},
-	{"Requests to the API server", Graph, "reqps", "By status code. In steady state the operator writes nothing but Leases", []Query{
+	{"Requests to the API server", Graph, "reqps", "By status code. In a steady state the operator writes only Leases", []Query{
 		{`sum by (method, code) (rate(rest_client_requests_total[5m])` + ofCroft + `)`, "{{method}} {{code}}"},
 	}},
 	{"Interfaces of secondary networks", Graph, "", "By network and state", []Query{
@@ -34,7 +34,7 @@ var operatorDashboard = Dashboard{Name: "croft-operator", Title: "croft / Operat
 	{"From launch to all interfaces (p99)", Graph, "s", "", []Query{
 		{`histogram_quantile(0.99, sum by (pool, le) (rate(croft_interfaces_attach_seconds_bucket[30m])))`, "{{pool}}"},
 	}},
-	{"From registration to ready networks (p99)", Graph, "s", "How long the startup taint stood", []Query{
+	{"From registration to ready networks (p99)", Graph, "s", "Lifetime of the startup taint", []Query{
 		{`histogram_quantile(0.99, sum by (pool, le) (rate(croft_node_networks_seconds_bucket[30m])))`, "{{pool}}"},
 	}},
 }}
@@ -58,10 +58,10 @@ var tenantsDashboard = Dashboard{
 		{"Refused workloads", Graph, "", "Workloads whose pods the API server refuses", []Query{
 			{`max by (tenant) (croft_tenant_refused_workloads{tenant=~"$tenant"})`, "{{tenant}}"},
 		}},
-		{"Shares moved", Graph, "", "Changes an hour of how a quota is divided among a tenant's namespaces", []Query{
+		{"Shares moved", Graph, "", "Changes an hour of the division of a quota among a tenant's namespaces", []Query{
 			{`sum by (tenant) (increase(croft_quota_shares_moved_total{tenant=~"$tenant"}[1h]))`, "{{tenant}}"},
 		}},
-		{"Drift put back", Graph, "", "Objects an hour that somebody had changed or deleted", []Query{
+		{"Reverted drift", Graph, "", "Changed or deleted objects an hour that the operator restored", []Query{
 			{`sum by (tenant, kind) (increase(croft_repairs_total{tenant=~"$tenant"}[1h]))`, "{{tenant}} {{kind}}"},
 		}},
 		{"Pools that are not Ready", Table, "", "", []Query{
@@ -71,14 +71,14 @@ var tenantsDashboard = Dashboard{
 }
 
 var wallsDashboard = Dashboard{Name: "croft-walls", Title: "croft / Walls", Panels: []Panel{
-	{"Last verified", Number, "s", "How long ago a run of croft verify was recorded", []Query{
+	{"Last verified", Number, "s", "Time since the last recorded run of croft verify", []Query{
 		{`time() - max(croft_verify_timestamp_seconds)`, ""},
 	}},
 	{"Breaches", Number, "", "Of the last recorded run", []Query{{`max(croft_verify_results{result="breached"})`, ""}}},
-	{"Policies that fail", Number, "", "Policies that the API server cannot evaluate", []Query{
+	{"Failing policies", Number, "", "Policies that the API server cannot evaluate", []Query{
 		{`count(sum by (policy) (croft:policy_errors:rate5m) > 0) or vector(0)`, ""},
 	}},
-	{"Drift of the platform", Number, "", "Objects that concern every tenant, put back in a day", []Query{
+	{"Drift of the platform", Number, "", "Objects for all tenants that the operator restored in a day", []Query{
 		{`sum(increase(croft_repairs_total{tenant=""}[1d]))`, ""},
 	}},
 	{"Denials by wall", Graph, "reqps", "By the API server's own count", []Query{
@@ -87,7 +87,7 @@ var wallsDashboard = Dashboard{Name: "croft-walls", Title: "croft / Walls", Pane
 	{"Denials by rule", Graph, "reqps", "", []Query{
 		{`topk(15, sum by (policy) (croft:policy_denials:rate5m))`, "{{policy}}"},
 	}},
-	{"All policies of a request (p99)", Graph, "s", "Those of others included", []Query{
+	{"All policies of a request (p99)", Graph, "s", "Including policies of other projects", []Query{
 		{`histogram_quantile(0.99, sum by (name, le) (rate(
   apiserver_admission_controller_admission_duration_seconds_bucket{name=~"(Validating|Mutating)AdmissionPolicy"}[5m])))`, "{{name}}"},
 	}},
@@ -104,8 +104,8 @@ var wallsDashboard = Dashboard{Name: "croft-walls", Title: "croft / Walls", Pane
 
 var proxyDashboard = Dashboard{Name: "croft-proxy", Title: "croft / Proxy", Panels: []Panel{
 	{"Requests", Number, "reqps", "", []Query{{`sum(rate(croft_proxy_requests_total[5m]))`, ""}}},
-	{"Open", Number, "", "Watches, logs and streams included", []Query{{`sum(croft_proxy_open_requests)`, ""}}},
-	{"Errors", Number, "percentunit", "Answers with a status of 500 or more", []Query{{`croft:proxy_errors:ratio5m`, ""}}},
+	{"Open", Number, "", "Including watches, logs and streams", []Query{{`sum(croft_proxy_open_requests)`, ""}}},
+	{"Errors", Number, "percentunit", "Responses with a status of 500 or more", []Query{{`croft:proxy_errors:ratio5m`, ""}}},
 	{"Duration (p99)", Number, "s", "", []Query{{`croft:proxy_request_duration_seconds:p99`, ""}}},
 	{"Requests by status", Graph, "reqps", "", []Query{
 		{`sum by (method, code) (rate(croft_proxy_requests_total[5m]))`, "{{method}} {{code}}"},

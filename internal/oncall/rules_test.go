@@ -22,13 +22,13 @@ func TestAlertsAreWhole(t *testing.T) {
 	for _, a := range oncall.Alerts() {
 		switch {
 		case !name.MatchString(a.Name) || seen[a.Name]:
-			t.Errorf("%q is no name, or there twice", a.Name)
+			t.Errorf("%q is not a valid name, or not unique", a.Name)
 		case a.Summary == "" || a.Meaning == "" || a.Fix == "" || a.Run == "":
-			t.Errorf("%s: something is not said", a.Name)
+			t.Errorf("%s: a field is empty", a.Name)
 		case !slices.Contains([]oncall.Severity{oncall.Critical, oncall.Warning, oncall.Info}, a.Severity):
 			t.Errorf("%s: severity %q", a.Name, a.Severity)
 		case strings.HasSuffix(a.Meaning, ".") || strings.HasSuffix(a.Fix, "."):
-			t.Errorf("%s: the page puts the full stop", a.Name)
+			t.Errorf("%s: the page adds the full stop", a.Name)
 		}
 		seen[a.Name] = true
 		if _, anchor, _ := strings.Cut(a.Runbook(), "#"); anchor != strings.ToLower(a.Name) {
@@ -105,7 +105,7 @@ func TestMetricsExist(t *testing.T) {
 		}
 		for _, name := range names {
 			if _, ok := labels[name]; !ok {
-				t.Errorf("%s: nobody serves %s", where, name)
+				t.Errorf("%s: no process serves %s", where, name)
 			}
 		}
 		for _, s := range selector.FindAllStringSubmatch(expr, -1) {
