@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NoEngine is the message if no engine can place pods. NoEngineCure is the remedy in it.
+// NoEngine is the message if no engine can place pods. NoEngineFix is the remedy in it.
 const (
-	NoEngine     = "this API server does not serve MutatingAdmissionPolicy, which places pods: " + NoEngineCure
-	NoEngineCure = "use Kubernetes 1.36; or 1.34 or 1.35 with " +
+	NoEngine    = "this API server does not serve MutatingAdmissionPolicy, which places pods: " + NoEngineFix
+	NoEngineFix = "use Kubernetes 1.36; or 1.34 or 1.35 with " +
 		"--feature-gates=MutatingAdmissionPolicy=true and --runtime-config=admissionregistration.k8s.io/v1beta1=true; " +
 		"or install Gatekeeper, and set platform.placement to Gatekeeper"
 )

@@ -105,7 +105,7 @@ func (a *app) printCheckup(results []doctor.Result) {
 			}
 			printSafely(a.out, "    %s %s\n", mark, strings.TrimLeft(foldText(line, "  ", "      "), " "))
 			if told[f.Fix] {
-				continue // many objects may have one cure
+				continue // many objects may have one fix
 			}
 			told[f.Fix] = true
 			if f.Cause != "" {

@@ -27,11 +27,11 @@ func checkAddons(s *Snapshot) []Finding {
 	slices.Sort(groups)
 	var all []Finding
 	for _, g := range groups {
-		all = append(all, newFinding("unknown-addon", Warning, "", fmt.Sprintf("API group %s is of no add-on that croft knows", g)))
+		all = append(all, newFinding("unknown-addon", Warning, "", fmt.Sprintf("API group %s belongs to an add-on that croft does not know", g)))
 	}
 	for _, c := range s.IngressClasses {
 		if addons.FindAddon(c.Spec.Controller) == "" {
-			all = append(all, newFinding("unknown-addon", Warning, "IngressClass/"+c.Name, fmt.Sprintf("controller %s is of no add-on that croft knows", c.Spec.Controller)))
+			all = append(all, newFinding("unknown-addon", Warning, "IngressClass/"+c.Name, fmt.Sprintf("controller %s belongs to an add-on that croft does not know", c.Spec.Controller)))
 		}
 	}
 	return all

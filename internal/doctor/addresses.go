@@ -37,7 +37,7 @@ func checkAddresses(s *Snapshot) []Finding {
 			if u.IsFull() {
 				f.Severity = Problem
 			} else {
-				f.Cause = "pods still get one; a rolling update needs addresses for old and new pods at once"
+				f.Cause = "pods still get addresses; a rolling update needs addresses for old and new pods at once"
 			}
 			all = append(all, f)
 		}

@@ -31,8 +31,8 @@ func checkAPIServices(s *Snapshot) []Finding {
 		name, _, _ := unstructured.NestedString(o.Object, "spec", "service", "name")
 		all = append(all, Finding{
 			Severity: Problem, Object: "APIService/" + o.GetName(), Message: "it is not available: " + reason,
-			Cause: "kube-controller-manager cannot list what the group has in a namespace: until it answers, no namespace is deleted",
-			Fix: fmt.Sprintf("make its Service answer: `kubectl -n %s describe service %s` and the pods behind it; if its component is gone for good, `kubectl delete apiservice %s`",
+			Cause: "kube-controller-manager cannot list the group's objects in a namespace: until the group responds, no namespace is deleted",
+			Fix: fmt.Sprintf("repair its Service: `kubectl -n %s describe service %s` and the pods behind it; if its component was uninstalled, `kubectl delete apiservice %s`",
 				namespace, name, o.GetName()),
 			Link: "https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/",
 		})

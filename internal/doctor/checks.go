@@ -19,13 +19,13 @@ var checks = []check{
 		needs: []string{readDeclared}, find: checkVersion,
 	},
 	{
-		name: "kinds", summary: "croft's and Karpenter's kinds are there, and know every field that croft writes",
+		name: "kinds", summary: "croft's and Karpenter's kinds exist, and have every field that croft writes",
 		detail: "Helm does not upgrade CustomResourceDefinitions",
 		needs:  []string{readDefinitions}, reads: []string{readDeclared}, find: checkDefinitions,
 	},
 	{
-		name: "operator", summary: "the operator is alive",
-		detail: "It renewed the Lease `croft-operator` in `croft-system` within 40 s. Without an operator nothing is repaired",
+		name: "operator", summary: "the operator runs",
+		detail: "It renewed the Lease `croft-operator` in `croft-system` within 40 s. Without an operator, drift is not repaired",
 		reads:  []string{readHeartbeat}, find: checkOperator,
 	},
 	{
@@ -35,27 +35,27 @@ var checks = []check{
 	},
 	{
 		name: "deletions", summary: "deletions of declared objects and of tenants' namespaces complete",
-		detail: "After 15 minutes it names what the deletion waits for",
+		detail: "After 15 minutes the check names the cause of the delay",
 		needs:  []string{readDeclared, readNamespaces}, find: checkDeletions,
 	},
 	{
-		name: "walls", summary: "every object of the walls stands as it is declared",
-		detail: "None is missing, and none was changed, as by a rule that was added to a NetworkPolicy. It names tenants' namespaces that are not croft's",
+		name: "walls", summary: "every object of the walls exists as declared",
+		detail: "No object is missing or changed, for example by a rule that was added to a NetworkPolicy. The check names tenants' namespaces that do not belong to croft",
 		needs:  []string{readPlatform, readNamespaces}, reads: []string{readWalls}, find: checkWalls,
 	},
 	{
-		name: "holds", summary: "a few attacks bounce",
-		detail: "Six attacks of `croft verify`, tried by dry run as the people of up to three tenants: first of those with broken walls",
+		name: "holds", summary: "the walls stop a sample of attacks",
+		detail: "Six attacks of `croft verify`, sent as dry runs in the name of members of up to three tenants, beginning with tenants whose walls are broken",
 		needs:  []string{readPlatform, readNamespaces}, reads: []string{readHolds}, find: checkAttacks,
 	},
 	{
-		name: "kubelets", summary: "what kubelets and the controllers of volumes write is admitted",
-		detail: "A Node, CSINode, Lease, mirror pod, ResourceSlice and VolumeAttachment, tried by dry run as those components: no admission policy or webhook may refuse them, or no new node becomes Ready",
+		name: "kubelets", summary: "admission allows the writes of kubelets and of volume controllers",
+		detail: "A Node, CSINode, Lease, mirror pod, ResourceSlice and VolumeAttachment, sent as dry runs in the name of those components. If an admission policy or webhook refuses them, new nodes do not become Ready",
 		reads:  []string{readWrites}, find: checkKubelets,
 	},
 	{
-		name: "engine", summary: "the placement engine is there, and lets nothing past it",
-		detail: "MutatingAdmissionPolicy is served, or Gatekeeper is set up as croft needs it",
+		name: "engine", summary: "the placement engine is installed, and places every pod",
+		detail: "The API server serves MutatingAdmissionPolicy, or Gatekeeper is configured as croft requires",
 		needs:  []string{readDeclared, readGatekeeper}, find: checkEngine,
 	},
 	{
@@ -63,18 +63,18 @@ var checks = []check{
 		needs: []string{readNodePools}, reads: []string{readClasses}, find: checkNodeClasses,
 	},
 	{
-		name: "node-pools", summary: "NodePools are ready, and none is croft's in part",
-		detail: "No NodePool of others has the label of tenants' pools",
+		name: "node-pools", summary: "NodePools are ready, and only croft's have the label of tenants' pools",
+		detail: "The check names other NodePools with this label",
 		needs:  []string{readNodePools, readDeclared}, find: checkNodePools,
 	},
 	{
 		name: "limits", summary: "no pool is near its limits",
-		detail: "A warning at 90 %, a problem at the end",
+		detail: "A warning at 90 %, a problem at 100 %",
 		needs:  []string{readNodePools}, find: checkLimits,
 	},
 	{
 		name: "addresses", summary: "no secondary network runs out of addresses",
-		detail: "A warning at 90 %, a problem at the end",
+		detail: "A warning at 90 %, a problem at 100 %",
 		needs:  []string{readDeclared}, reads: []string{readIPPools}, find: checkAddresses,
 	},
 	{
@@ -84,21 +84,21 @@ var checks = []check{
 	},
 	{
 		name: "launches", summary: "nodes launch, register and initialize",
-		detail: "No startup taint that nothing removes, no refused launch",
+		detail: "The check names startup taints that are not removed, and refused launches",
 		needs:  []string{readClaims}, reads: []string{readEvents}, find: checkLaunches,
 	},
 	{
-		name: "taints", summary: "nodes have no taints that Karpenter does not know of, and no startup taints once they are initialized",
+		name: "taints", summary: "nodes have no taints that Karpenter does not know, and initialized nodes no startup taints",
 		needs: []string{readClaims, readNodes}, find: checkTaints,
 	},
 	{
-		name: "departures", summary: "nodes that are to go do go",
-		detail: "No PodDisruptionBudget and no `karpenter.sh/do-not-disrupt` holds a node that was deleted, has drifted or expired",
+		name: "departures", summary: "nodes are removed when they should be",
+		detail: "The check names PodDisruptionBudgets and annotations `karpenter.sh/do-not-disrupt` that keep a deleted, drifted or expired node",
 		needs:  []string{readClaims, readNodes, readPods, readBudgets}, find: checkRemovals,
 	},
 	{
-		name: "budgets", summary: "no PodDisruptionBudget of a tenant holds a node for good",
-		detail: "Several budgets for one pod, budgets that require all pods, budgets whose pods cannot be counted; with the node, and the tenants that share its pool",
+		name: "budgets", summary: "no PodDisruptionBudget of a tenant blocks the removal of a node permanently",
+		detail: "Several budgets for one pod, budgets that require all pods, and budgets whose pods cannot be counted; with the node, and the tenants that share its pool",
 		needs:  []string{readPlatform, readPods, readBudgets}, reads: []string{readNodes}, find: checkBudgets,
 	},
 	{
@@ -110,41 +110,41 @@ var checks = []check{
 		needs: []string{readDaemonSets, readNodePools, readDeclared, readNamespaces}, find: checkDaemonSets,
 	},
 	{
-		name: "classes", summary: "tenants' policy lists name classes that exist, and have the cluster's defaults",
-		detail: "Priority, runtime, storage, ingress, gateway, device and volume attributes classes, and CSI drivers. Objects that name no class get the cluster's default, and are refused if the list does not have it",
+		name: "classes", summary: "tenants' policy lists contain only existing classes, and the cluster's defaults",
+		detail: "Priority, runtime, storage, ingress, gateway, device and volume attributes classes, and CSI drivers. Objects that name no class get the cluster's default, and are refused if the list does not contain it",
 		needs:  []string{readPlatform}, reads: []string{readPolicyClasses}, find: checkPolicyClasses,
 	},
 	{
 		name: "quotas", summary: "quotas and limits of a namespace do not contradict one another",
-		detail: "LimitRanges and ResourceQuotas of others next to croft's, and quotas that count what no LimitRange gives a default",
+		detail: "LimitRanges and ResourceQuotas in addition to croft's, and quotas on resources for which no LimitRange has a default",
 		needs:  []string{readPlatform, readNamespaces, readQuotas}, find: checkQuotas,
 	},
 	{
-		name: "api-services", summary: "every API group answers",
+		name: "api-services", summary: "every API group responds",
 		detail: "No namespace can be deleted while an APIService is unavailable",
 		reads:  []string{readAPIServices}, find: checkAPIServices,
 	},
 	{
-		name: "scratch", summary: "no killed `croft verify` has left anything behind",
+		name: "scratch", summary: "no objects of a killed `croft verify` remain",
 		needs: []string{readDeclared, readNamespaces}, find: checkLeftovers,
 	},
 	{
-		name: "add-ons", summary: "the catalogue knows the add-ons",
+		name: "add-ons", summary: "the catalogue contains the cluster's add-ons",
 		needs: []string{readDeclared}, reads: []string{readDefinitions, readIngressClasses}, find: checkAddons,
 	},
 	{
-		name: "solvers", summary: "cert-manager's solvers make Services that tenants may have",
-		detail: "An HTTP-01 solver makes a NodePort by default; tenants that may use the ClusterIssuer must be allowed the type",
+		name: "solvers", summary: "cert-manager's solvers create only Services of types that tenants may use",
+		detail: "An HTTP-01 solver creates a NodePort by default; tenants that may use the ClusterIssuer must be allowed the type",
 		needs:  []string{readDeclared, readClusterIssuers}, find: checkSolvers,
 	},
 	{
-		name: "flux", summary: "Flux' controllers are locked down for several tenants",
-		detail: "By their flags, and they have no key of the platform's",
+		name: "flux", summary: "Flux' controllers isolate tenants from each other",
+		detail: "The check reads their flags, and reports keys of the platform",
 		needs:  []string{readFlux, readNamespaces}, find: checkFlux,
 	},
 	{
-		name: "others", summary: "nobody else changes tenants' pods",
-		detail: "No webhook, policy or Kyverno rule of somebody else, and no annotation of a namespace for PodNodeSelector or PodTolerationRestriction",
+		name: "others", summary: "no other component changes tenants' pods",
+		detail: "The check names webhooks, policies and Kyverno rules on pods, and annotations of namespaces for PodNodeSelector or PodTolerationRestriction",
 		needs:  []string{readDeclared, readNamespaces}, reads: []string{readWebhooks}, find: checkOtherMutators,
 	},
 }

@@ -123,7 +123,7 @@ func findAbsentClasses(s *Snapshot, l classList, live []unstructured.Unstructure
 		all = append(all, Finding{
 			Severity: Warning, Object: l.kind.Kind + "/" + name,
 			Message: fmt.Sprintf("it does not exist, and policy.%s of %s names it", l.field, formatSome(tenants[name])),
-			Fix:     fmt.Sprintf("correct the name in policy.%s of the Tenant or of the Platform's tenantDefaults, create the class, or take the name out", l.field),
+			Fix:     fmt.Sprintf("correct the name in policy.%s of the Tenant or of the Platform's tenantDefaults, create the class, or remove the name", l.field),
 		})
 	}
 	return all
@@ -145,8 +145,8 @@ func findRefusedDefaults(s *Snapshot, l classList, live []unstructured.Unstructu
 		if len(without) > 0 {
 			all = append(all, Finding{
 				Severity: l.severity, Object: l.kind.Kind + "/" + name,
-				Message: fmt.Sprintf("it is the cluster's default, and policy.%s of %s does not have it: %s are refused there", l.field, formatSome(without), l.refused),
-				Fix:     fmt.Sprintf("add %s to policy.%s of the Platform's tenantDefaults or of the Tenants, or make it the default no longer", name, l.field),
+				Message: fmt.Sprintf("it is the cluster's default, and policy.%s of %s does not contain it: %s are refused there", l.field, formatSome(without), l.refused),
+				Fix:     fmt.Sprintf("add %s to policy.%s of the Platform's tenantDefaults or of the Tenants, or choose another default", name, l.field),
 			})
 		}
 	}

@@ -43,7 +43,7 @@ func (g *gatherer) buildEstate() {
 		}
 	}
 	if g.Estate, _ = estate.Build(g.Declared); g.Estate == nil {
-		g.Unreadable[readPlatform] = "there is no valid one: see the check platform"
+		g.Unreadable[readPlatform] = "no valid Platform exists: see the check platform"
 	}
 }
 

@@ -53,8 +53,8 @@ func checkDeletions(s *Snapshot) []Finding {
 	for _, o := range s.listOwners() {
 		if took := s.measureDeletion(o); took > stays {
 			all = append(all, Finding{
-				Severity: Warning, Object: o.name, Message: fmt.Sprintf("its deletion takes %s so far: %s", duration.HumanDuration(took), explainAwaited(o)),
-				Fix: "remove what it waits for, or see that the operator runs: the check operator",
+				Severity: Warning, Object: o.name, Message: fmt.Sprintf("its deletion has taken %s so far: %s", duration.HumanDuration(took), explainAwaited(o)),
+				Fix: "remove the objects that it waits for, or start the operator: see the check operator",
 			})
 		}
 	}
@@ -66,9 +66,9 @@ func checkDeletions(s *Snapshot) []Finding {
 		}
 		why := cmp.Or(strings.Join(terminating.ExplainNamespace(n), "; "), "kube-controller-manager has not reported why")
 		all = append(all, Finding{
-			Severity: Problem, Object: "Namespace/" + n.Name, Message: fmt.Sprintf("its deletion takes %s so far: %s", duration.HumanDuration(took), why),
-			Fix: "for an API group that does not answer see the check api-services; for a finalizer, run the controller that removes it, " +
-				"or take it off the objects if that controller is gone for good",
+			Severity: Problem, Object: "Namespace/" + n.Name, Message: fmt.Sprintf("its deletion has taken %s so far: %s", duration.HumanDuration(took), why),
+			Fix: "for an API group that does not respond see the check api-services; for a finalizer, run the controller that removes it, " +
+				"or remove it from the objects if that controller was uninstalled",
 			Run: "kubectl get namespace " + n.Name + " -o jsonpath='{.status.conditions}'",
 		})
 	}

@@ -66,8 +66,8 @@ func checkDNS(s *Snapshot) []Finding {
 		f := Finding{
 			Severity: Warning, Object: "Platform/default",
 			Message: fmt.Sprintf("nodes of %s point pods to %s for DNS, and no Service with port 53 has that address", formatSome(addresses[address]), address),
-			Cause:   "pods there resolve no name, unless a server outside of the cluster answers at that address",
-			Fix:     "write the address of the cluster's DNS Service into `platform.clusterDNS`, or leave it out: Karpenter finds it",
+			Cause:   "pods there cannot resolve names, unless a server outside of the cluster responds at that address",
+			Fix:     "set `platform.clusterDNS` to the address of the cluster's DNS Service, or remove it: Karpenter finds the address",
 			Run:     "kubectl -n kube-system get services -l k8s-app=kube-dns",
 		}
 		if own := s.listDNSAddresses(); len(own) > 0 {

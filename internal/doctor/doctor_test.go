@@ -177,7 +177,7 @@ func TestChecks(t *testing.T) {
 // native fails if doctor reports the API server's own policies.
 func (k *clinic) native(t *testing.T) {
 	k.silent(t, "engine")
-	k.finds(t, "platform", doctor.Problem, "Pool/apps", "the operator has not looked") // no operator runs here
+	k.finds(t, "platform", doctor.Problem, "Pool/apps", "the operator has not reconciled") // no operator runs here
 }
 
 // kinds fails if doctor does not report a field that the cluster's CRDs lack: a field of
@@ -283,7 +283,7 @@ func (k *clinic) apiServices(t *testing.T) {
 	}}
 	k.make(t, silent)
 	k.until(t, "others", func(r doctor.Result) bool {
-		return slices.Contains(r.Unreadable, "webhooks and policies: their API group does not answer: see the check api-services")
+		return slices.Contains(r.Unreadable, "webhooks and policies: their API group does not respond: see the check api-services")
 	})
 	k.finds(t, "api-services", doctor.Problem, "APIService/v1.kyverno.io", "it is not available: ServiceNotFound")
 	if err := k.Delete(t.Context(), silent); err != nil {
@@ -359,7 +359,7 @@ func TestVersions(t *testing.T) {
 }
 
 // TestRecorded uses recorded conditions of AWS's provider in node classes and claims, and
-// expects the catalogue's cure.
+// expects the catalogue's fix.
 func TestRecorded(t *testing.T) {
 	condition := regexp.MustCompile(`(?s)^(\w+)=(\w+) (\w+)(?:: (.*))?$`)
 	ref := karpenterv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "apps"}

@@ -215,7 +215,7 @@ func TestNamespaceAnnotations(t *testing.T) {
 	}
 }
 
-// TestUnserved fails if doctor's cure is that the operator creates objects of a kind that
+// TestUnserved fails if doctor's fix is that the operator creates objects of a kind that
 // the API server does not serve.
 func TestUnserved(t *testing.T) {
 	file := strings.Replace(declared, "shop: {pool: apps}", "shop: {pool: apps, sources: {app: {git: 'https://git.example.org/app'}}}", 1)

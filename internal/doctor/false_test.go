@@ -86,7 +86,7 @@ func TestGoing(t *testing.T) {
 	stuck := going(time.Hour, namespaceOf("shop", "shop"))
 	stuck.Finalizers = []string{"example.org/own"}
 	stuck.Status.Conditions = []corev1.NamespaceCondition{{Type: corev1.NamespaceFinalizersRemaining, Status: corev1.ConditionTrue, Message: "example.org/held in 1 resource instances"}}
-	if found := findings(t, "deletions", stuck); !named(found, "Problem Namespace/shop: its deletion takes 60m so far: NamespaceFinalizersRemaining: example.org/held in 1 resource instances; finalizer example.org/own: ") {
+	if found := findings(t, "deletions", stuck); !named(found, "Problem Namespace/shop: its deletion has taken 60m so far: NamespaceFinalizersRemaining: example.org/held in 1 resource instances; finalizer example.org/own: ") {
 		t.Errorf("it does not report a deletion that takes long: %q", found)
 	}
 	if found := findings(t, "deletions", going(time.Hour, tenant.DeepCopy()), going(time.Hour, pool.DeepCopy())); len(found) != 2 {
@@ -112,7 +112,7 @@ func TestEndedAccess(t *testing.T) {
 	}
 }
 
-// TestForeignNamespace fails if doctor's cure is that the operator builds walls in a
+// TestForeignNamespace fails if doctor's fix is that the operator builds walls in a
 // namespace that croft does not own, or if it reports pods there as misplaced.
 func TestForeignNamespace(t *testing.T) {
 	for _, test := range []struct {

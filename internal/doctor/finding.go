@@ -11,7 +11,7 @@ func newFinding(id string, severity Severity, object, message string) Finding {
 	return Finding{Severity: severity, Object: object, Message: message, Cause: row.Cause, Fix: row.Fix, Run: row.Run, Link: row.Link}
 }
 
-// newProblem returns a problem from a text. otherwise is the cure if the text matches no row of
+// newProblem returns a problem from a text. otherwise is the fix if the text matches no row of
 // the catalogue.
 func newProblem(object, text, otherwise string) Finding {
 	step := why.Step{Object: object, Observation: text}

@@ -24,9 +24,9 @@ type lock struct {
 }
 
 var (
-	noCrossNamespaceRefs = lock{"--no-cross-namespace-refs", Warning, "reads sources and Secrets of other namespaces for any tenant that names them; croft's policies alone keep tenants from it"}
-	defaultAccount       = lock{"--default-service-account", Warning, "applies with its own rights what names no service account; croft's policies alone keep tenants from it"}
-	noRemoteBases        = lock{"--no-remote-bases", Problem, "builds on repositories that a tenant's kustomization.yaml names, fetched from its own place in the network, around policy.sourceHosts"}
+	noCrossNamespaceRefs = lock{"--no-cross-namespace-refs", Warning, "reads sources and Secrets of other namespaces for any tenant that names them; only croft's policies prevent that"}
+	defaultAccount       = lock{"--default-service-account", Warning, "applies objects without a service account with its own rights; only croft's policies prevent that"}
+	noRemoteBases        = lock{"--no-remote-bases", Problem, "fetches repositories that a tenant's kustomization.yaml names, from its own position in the network, which bypasses policy.sourceHosts"}
 )
 
 // locks are the flags that each of Flux's controllers needs in a multi-tenant cluster.
@@ -41,7 +41,7 @@ var locks = map[string][]lock{
 // keys are flags that give kustomize-controller a key of the platform. It uses the key to
 // decrypt for every tenant whose Kustomization names no Secret of its own.
 var keys = map[string][]lock{
-	"kustomize-controller": {{"--sops-age-secret", Problem, "decrypts with the platform's age key for every Kustomization with a decryption.serviceAccountName and no secretRef: tenants read what is encrypted for that key, once they have the file"}},
+	"kustomize-controller": {{"--sops-age-secret", Problem, "decrypts with the platform's age key for every Kustomization with a decryption.serviceAccountName and no secretRef: tenants can read files that are encrypted for that key"}},
 }
 
 // gatherFlux reads the Deployments of Flux.

@@ -36,7 +36,7 @@ func TestFluxFlags(t *testing.T) {
 			}
 			for i, flag := range test.want {
 				if !strings.Contains(found[i].Message, flag) || found[i].Fix == "" {
-					t.Errorf("got %+v, want one of %s with a cure", found[i], flag)
+					t.Errorf("got %+v, want one of %s with a fix", found[i], flag)
 				}
 			}
 		})

@@ -74,7 +74,7 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 		return nil, err
 	}
 	g := &gatherer{Client: c, Snapshot: &Snapshot{
-		Now: time.Now(), OwnDefinitions: own, Unreadable: map[string]string{readHolds: "none was tried", readWrites: "none was tried"},
+		Now: time.Now(), OwnDefinitions: own, Unreadable: map[string]string{readHolds: "no attack was tried", readWrites: "no write was tried"},
 		PolicyClasses:     map[string][]unstructured.Unstructured{},
 		RefusedNamespaces: map[string]error{}, Deleting: map[string]bool{}, Unserved: map[schema.GroupVersionKind]bool{},
 		Definitions: map[string]*apiextensionsv1.CustomResourceDefinition{},
@@ -109,7 +109,7 @@ func (g *gatherer) recordUnread(what string, err error) error {
 		g.Unreadable[what] = "you may not read them"
 		return nil
 	case apierrors.IsServiceUnavailable(err):
-		g.Unreadable[what] = "their API group does not answer: see the check api-services"
+		g.Unreadable[what] = "their API group does not respond: see the check api-services"
 		return nil
 	default:
 		return fmt.Errorf("read %s: %w", what, err)

@@ -62,7 +62,7 @@ func tryAttacks(ctx context.Context, config *rest.Config, c client.Client, s *Sn
 			return err
 		}
 		if !may {
-			s.Unreadable[readHolds] = "you may not impersonate the people of tenant " + t.Name
+			s.Unreadable[readHolds] = "you may not impersonate members of tenant " + t.Name
 			return nil
 		}
 		results, err := existing.Run(ctx, config, scheme.New(),
@@ -72,7 +72,7 @@ func tryAttacks(ctx context.Context, config *rest.Config, c client.Client, s *Sn
 		}
 		tries := AttackResults{Tenant: t.Name, Results: results}
 		if len(tries.listNames()) == 0 {
-			s.Unreadable[readHolds] = "none could be tried from inside tenant " + t.Name
+			s.Unreadable[readHolds] = "no attack could be tried from inside tenant " + t.Name
 			return nil
 		}
 		s.AttackResults = append(s.AttackResults, tries)
@@ -131,8 +131,8 @@ func checkAttacks(s *Snapshot) []Finding {
 		if held < tried {
 			all = append(all, Finding{
 				Severity: Problem, Object: "Tenant/" + tries.Tenant,
-				Message: fmt.Sprintf("%d of %d attacks held, tried as its people: %s", held, tried, strings.Join(failed, ", ")),
-				Fix:     "put back what the check walls names; if it names nothing, `croft verify` says of each attack what should have stopped it",
+				Message: fmt.Sprintf("the walls stopped %d of %d attacks, tried as members of the tenant; not: %s", held, tried, strings.Join(failed, ", ")),
+				Fix:     "repair the objects that the check walls names; if it names none, `croft verify` names the rule that should have stopped each attack",
 				Run:     "croft verify --tenant " + tries.Tenant,
 			})
 		}
@@ -151,8 +151,8 @@ func summarizeAttacks(s *Snapshot) string {
 		return "no attack was tried"
 	}
 	if len(tenants) == 0 {
-		return "no attack was tried: no tenant has people in the role operator yet"
+		return "no attack was tried: no tenant has a member with the role operator yet"
 	}
 	slices.Sort(attacks)
-	return fmt.Sprintf("%d attacks bounce in dry runs, as the people of %s", len(slices.Compact(attacks)), formatSome(tenants))
+	return fmt.Sprintf("the walls stopped %d attacks in dry runs, as members of %s", len(slices.Compact(attacks)), formatSome(tenants))
 }

@@ -15,7 +15,7 @@ func TestTried(t *testing.T) {
 	if found := checkAttacks(s); len(found) > 0 {
 		t.Errorf("it finds %+v", found)
 	}
-	if says := summarizeAttacks(s); !strings.HasPrefix(says, "2 attacks bounce") {
+	if says := summarizeAttacks(s); !strings.HasPrefix(says, "the walls stopped 2 attacks") {
 		t.Errorf("of three attacks, one of which was not tried, it says %q", says)
 	}
 	s.AttackResults[0].Results[0].Result = verify.Breached

@@ -38,7 +38,7 @@ func checkSolvers(s *Snapshot) []Finding {
 				continue
 			}
 			all = append(all, newFinding("solver-service", Problem, "ClusterIssuer/"+issuer.GetName(), fmt.Sprintf(
-				"an HTTP-01 solver makes Services of type %s, which tenants that may use the issuer may not have: %s", serviceType, formatFirstNames(tenants))))
+				"an HTTP-01 solver creates Services of type %s, which croft refuses for tenants that may use the issuer: %s", serviceType, formatFirstNames(tenants))))
 		}
 	}
 	return all

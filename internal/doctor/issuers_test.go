@@ -28,7 +28,7 @@ func TestSolverServices(t *testing.T) {
 		tenant *estate.Tenant
 		want   string
 	}{
-		{"cert-manager's default", ingress(map[string]any{"ingressClassName": "nginx"}), tenant("shop", every, "ClusterIP"), "type NodePort, which tenants that may use the issuer may not have: shop"},
+		{"cert-manager's default", ingress(map[string]any{"ingressClassName": "nginx"}), tenant("shop", every, "ClusterIP"), "type NodePort, which croft refuses for tenants that may use the issuer: shop"},
 		{"by its name", ingress(map[string]any{}), tenant("shop", named, "ClusterIP"), "NodePort"},
 		{"all ClusterIssuers", ingress(map[string]any{}), tenant("shop", []string{"ClusterIssuer/*"}, "ClusterIP"), "NodePort"},
 		{"a load balancer", ingress(map[string]any{"serviceType": "LoadBalancer"}), tenant("shop", every, "ClusterIP"), "LoadBalancer"},
@@ -50,7 +50,7 @@ func TestSolverServices(t *testing.T) {
 				return
 			}
 			if len(found) != 1 || !strings.Contains(found[0].Message, test.want) || found[0].Fix == "" || found[0].Object != "ClusterIssuer/letsencrypt" {
-				t.Fatalf("got %+v, want one with %q and a cure", found, test.want)
+				t.Fatalf("got %+v, want one with %q and a fix", found, test.want)
 			}
 		})
 	}

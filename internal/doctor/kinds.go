@@ -38,9 +38,9 @@ func checkDefinitions(s *Snapshot) []Finding {
 	return all
 }
 
-func newMissingKind(kind, version, cure string) Finding {
+func newMissingKind(kind, version, fix string) Finding {
 	f := newFinding("old-crds", Problem, "", fmt.Sprintf("the API server does not serve %s %s", version, kind))
-	f.Fix = cure
+	f.Fix = fix
 	return f
 }
 
@@ -50,20 +50,20 @@ func findOutdatedKinds(s *Snapshot) []Finding {
 	for _, want := range s.OwnDefinitions {
 		have := s.Definitions[want.Name]
 		if have == nil {
-			all = append(all, newMissingKind(want.Spec.Names.Kind, want.Spec.Group+"/"+want.Spec.Versions[0].Name, s.describeKindsCure()))
+			all = append(all, newMissingKind(want.Spec.Names.Kind, want.Spec.Group+"/"+want.Spec.Versions[0].Name, s.describeKindsFix()))
 			continue
 		}
 		if have.DeletionTimestamp != nil {
 			all = append(all, Finding{
 				Severity: Problem, Object: "CustomResourceDefinition/" + want.Name, Message: "it is being deleted, and all objects of its kind with it",
-				Fix: "when it is gone, `croft install` creates it again; then apply the file of the platform again: `croft apply -f FILE`",
+				Fix: "when it is deleted, `croft install` creates it again; then apply the file of the platform again: `croft apply -f FILE`",
 			})
 			continue
 		}
 		for _, version := range want.Spec.Versions {
 			live := findVersion(have, version.Name)
 			if live == nil {
-				all = append(all, newMissingKind(want.Spec.Names.Kind, want.Spec.Group+"/"+version.Name, s.describeKindsCure()))
+				all = append(all, newMissingKind(want.Spec.Names.Kind, want.Spec.Group+"/"+version.Name, s.describeKindsFix()))
 				continue
 			}
 			if lacks := findMissingFields(version.Schema.OpenAPIV3Schema, live.Schema.OpenAPIV3Schema, ""); len(lacks) > 0 {
@@ -74,9 +74,9 @@ func findOutdatedKinds(s *Snapshot) []Finding {
 	return all
 }
 
-// describeKindsCure returns the command that writes croft's definitions. Without an operator
+// describeKindsFix returns the command that writes croft's definitions. Without an operator
 // another tool applies them.
-func (s *Snapshot) describeKindsCure() string {
+func (s *Snapshot) describeKindsFix() string {
 	if s.Rendered {
 		return "`croft install --export | kubectl apply --server-side -f -`"
 	}
@@ -84,7 +84,7 @@ func (s *Snapshot) describeKindsCure() string {
 }
 
 func newOldDefinition(name string, fields []string) Finding {
-	return newFinding("old-crds", Problem, "CustomResourceDefinition/"+name, "does not know "+formatSome(fields))
+	return newFinding("old-crds", Problem, "CustomResourceDefinition/"+name, "lacks "+formatSome(fields))
 }
 
 // many is the maximum number of names in a message.

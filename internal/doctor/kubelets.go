@@ -48,9 +48,9 @@ func buildNodeWrites(node *corev1.Node) []Write {
 	return []Write{
 		{User: kubelet, Harm: "no new node registers", Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name}}},
 		{User: kubelet, Harm: "no new node becomes Ready", Object: &storagev1.CSINode{ObjectMeta: owned("", node.Name)}},
-		{User: kubelet, Harm: "new nodes are taken for dead", Object: &coordinationv1.Lease{ObjectMeta: owned(corev1.NamespaceNodeLease, node.Name)}},
-		{User: kubelet, Harm: "static pods do not show in the API", Object: buildMirrorPod(node, owned(metav1.NamespaceSystem, probe))},
-		{User: kubelet, Harm: "devices of nodes are not offered", Object: &resourcev1.ResourceSlice{
+		{User: kubelet, Harm: "new nodes count as dead", Object: &coordinationv1.Lease{ObjectMeta: owned(corev1.NamespaceNodeLease, node.Name)}},
+		{User: kubelet, Harm: "the API does not show static pods", Object: buildMirrorPod(node, owned(metav1.NamespaceSystem, probe))},
+		{User: kubelet, Harm: "nodes do not offer their devices", Object: &resourcev1.ResourceSlice{
 			ObjectMeta: owned("", probe),
 			Spec: resourcev1.ResourceSliceSpec{
 				Driver: "croft-doctor.example.org", NodeName: &node.Name, Pool: resourcev1.ResourcePool{Name: node.Name, ResourceSliceCount: 1},
@@ -141,7 +141,7 @@ func (w *Write) try(ctx context.Context, config *rest.Config, c client.Client) (
 		w.Refusal = err
 		return "", nil
 	default:
-		return fmt.Sprintf("the %s could not be tried: %v", w.kind(), err), nil
+		return fmt.Sprintf("the dry run of the %s failed: %v", w.kind(), err), nil
 	}
 }
 
@@ -172,9 +172,9 @@ func checkKubelets(s *Snapshot) []Finding {
 		}
 		f := Finding{
 			Severity: Problem, Object: w.kind() + "/" + w.Object.GetName(), Message: w.User.UserName + " may not create it: " + w.Refusal.Error(),
-			Cause: "an admission policy or webhook matches more than it is for: " + w.Harm,
-			Fix: "limit the policy or webhook that the message names to the namespaces that it is for, " +
-				"or exempt the group system:nodes and the service accounts of kube-system; let a webhook that does not answer run again",
+			Cause: "an admission policy or webhook matches too many objects: " + w.Harm,
+			Fix: "limit the policy or webhook in the message to the namespaces that it concerns, " +
+				"or exempt the group system:nodes and the service accounts of kube-system; repair a webhook that does not respond",
 		}
 		if attack.IsCroftRefusal(w.Refusal) {
 			f.Fix = "it is croft's own policy: install a version of croft that does not refuse this, by `croft install --image IMAGE` or `helm upgrade`"

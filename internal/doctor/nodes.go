@@ -40,7 +40,7 @@ func checkLaunches(s *Snapshot) []Finding {
 			text := catalog.FormatCondition(kind, string(c.Status), c.Reason, c.Message)
 			refused := kind == karpenterv1.ConditionTypeLaunched && len(catalog.FindMatches(text)) > 0
 			if refused || s.Now.Sub(claim.CreationTimestamp.Time) > why.Usual {
-				all = append(all, newProblem("NodeClaim/"+claim.Name, text, "`croft why nodeclaim/"+claim.Name+"` tells more"))
+				all = append(all, newProblem("NodeClaim/"+claim.Name, text, "`croft why nodeclaim/"+claim.Name+"` shows more"))
 			}
 			break
 		}
@@ -133,9 +133,9 @@ func checkRemovals(s *Snapshot) []Finding {
 			if claim.Spec.TerminationGracePeriod != nil {
 				severity = Warning // the grace period ends it
 			}
-			all = append(all, newFinding("node-held", severity, object, "it is "+going+", and held: "+formatSome(holders)))
+			all = append(all, newFinding("node-held", severity, object, "it is "+going+", and kept by: "+formatSome(holders)))
 		} else if len(holders) == 0 && waited > stays {
-			f := newFinding("node-outdated", Warning, object, "it is "+going+", and still there")
+			f := newFinding("node-outdated", Warning, object, "it is "+going+", and still exists")
 			f.Run = "croft why node/" + node.Name
 			all = append(all, f)
 		}

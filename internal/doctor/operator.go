@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	cureOperator = "run it: `croft install --image IMAGE` deploys it, `croft operator` runs it where you are; where it is deployed, " +
-		"`kubectl -n " + v1alpha1.SystemNamespace + " describe pods` says why it does not run"
-	withoutOperator = "the walls are a file's, and are kept without croft's operator"
+	operatorFix = "run it: `croft install --image IMAGE` deploys it, `croft operator` runs it locally; if it is deployed, " +
+		"`kubectl -n " + v1alpha1.SystemNamespace + " describe pods` shows why it does not run"
+	withoutOperator = "the walls come from a file, without croft's operator"
 )
 
 // gatherHeartbeat reads the operator's heartbeat.
@@ -39,22 +39,22 @@ func checkOperator(s *Snapshot) []Finding {
 		return nil
 	case s.isBelievable():
 		return []Finding{{
-			Severity: Warning, Message: fmt.Sprintf("it is of version %s, and this croft of %s: what one writes may differ from what the other wants", beat.Version, version.String()),
-			Fix: describeSkewCure(beat.Version),
+			Severity: Warning, Message: fmt.Sprintf("its version is %s, and this croft's is %s: their desired states may differ", beat.Version, version.String()),
+			Fix: describeSkewFix(beat.Version),
 		}}
 	default:
 		return []Finding{{
 			Severity: Problem,
-			Message:  beat.Describe(s.Now) + ". The walls that stand go on standing; nothing that is changed or deleted is put back, and nothing that is declared is made",
-			Fix:      cureOperator,
+			Message:  beat.Describe(s.Now) + ". Existing walls stay in force; drift is not reverted, and newly declared objects get no walls",
+			Fix:      operatorFix,
 		}}
 	}
 }
 
-// describeSkewCure returns the way to a common version. An older croft cannot upgrade the operator.
-func describeSkewCure(operator string) string {
+// describeSkewFix returns the way to a common version. An older croft cannot upgrade the operator.
+func describeSkewFix(operator string) string {
 	if version.IsOlder(version.String(), operator) {
-		return "use croft " + operator + " here: an older one takes away what the operator relies on"
+		return "use croft " + operator + " here: an older version removes objects that the operator needs"
 	}
 	return "use one version: `helm upgrade`, or `croft install --image IMAGE`, upgrades the operator"
 }
@@ -97,8 +97,8 @@ func findAbsentNamespaces(s *Snapshot) []Finding {
 	for _, name := range s.MissingPlatformNamespaces {
 		all = append(all, Finding{
 			Severity: Warning, Object: "Platform/" + v1alpha1.PlatformName,
-			Message: "network.platformNamespaces names " + name + ", and there is no such namespace: nothing is allowed in from there now, and the creator of such a namespace would be allowed in to every tenant",
-			Fix:     "correct the name, or take it out of network.platformNamespaces",
+			Message: "network.platformNamespaces names " + name + ", which does not exist: a user who creates the namespace could connect to every tenant",
+			Fix:     "correct the name, or remove it from network.platformNamespaces",
 		})
 	}
 	return all

@@ -70,8 +70,8 @@ func findPluginAnnotations(n *corev1.Namespace) []Finding {
 		if _, ok := n.Annotations[key]; !ok {
 			continue
 		}
-		f := newFinding("foreign-mutation", Warning, "Namespace/"+n.Name, fmt.Sprintf("it has the annotation %s: where the API server's admission plugin %s is on, pods get it and are refused, or never fit the nodes of their pool", key, plugins[key]))
-		f.Fix = "take the annotation off: the tenant's pools place its pods, and `instances` of a Pool says what nodes they are"
+		f := newFinding("foreign-mutation", Warning, "Namespace/"+n.Name, fmt.Sprintf("it has the annotation %s: where the API server's admission plugin %s is on, pods get its value and are refused, or never fit the nodes of their pool", key, plugins[key]))
+		f.Fix = "remove the annotation: the tenant's pools place its pods, and `instances` of a Pool specifies the nodes"
 		f.Run = "kubectl annotate namespace " + n.Name + " " + key + "-"
 		all = append(all, f)
 	}

@@ -53,7 +53,7 @@ func checkEngine(s *Snapshot) []Finding {
 		}
 		return []Finding{{
 			Severity: Problem, Message: "the API server does not serve MutatingAdmissionPolicy, which places pods",
-			Fix:  apply.NoEngineCure,
+			Fix:  apply.NoEngineFix,
 			Link: "docs/how-to/gatekeeper.md",
 		}}
 	}
@@ -75,7 +75,7 @@ func summarizeEngine(s *Snapshot) string {
 	if getPlacement(s) == v1alpha1.PlacementNative {
 		return "the API server serves MutatingAdmissionPolicies, which place pods"
 	}
-	return "Gatekeeper is there, and is set up so that nothing gets past it"
+	return "Gatekeeper is installed, and places every pod"
 }
 
 // checkPlatform reports the operator's conditions of declared objects.
@@ -92,7 +92,7 @@ func checkPlatform(s *Snapshot) []Finding {
 	}
 	if !s.isBelievable() {
 		all = append(all, Finding{
-			Severity: Warning, Message: "what conditions say of the Platform, its Pools and Tenants is what the operator last saw: Ready is not believed",
+			Severity: Warning, Message: "the conditions of the Platform, its Pools and Tenants are out of date, since no operator runs: Ready is not reliable",
 			Fix: "run the operator: see the check operator",
 		})
 	}
@@ -118,17 +118,17 @@ func (s *Snapshot) findUnready(o owner) []Finding {
 		return nil
 	case unseen:
 		return []Finding{{
-			Severity: Problem, Object: o.name, Message: "the operator has not looked at what it declares",
-			Fix: "see that the operator runs: `kubectl get pods -n " + v1alpha1.SystemNamespace + "`, and its log",
+			Severity: Problem, Object: o.name, Message: "the operator has not reconciled its current declaration",
+			Fix: "check that the operator runs: `kubectl get pods -n " + v1alpha1.SystemNamespace + "`, and its log",
 		}}
 	case ready.Status == metav1.ConditionTrue, s.waitsForDeletion(ready):
 		return nil
 	default:
 		// Only the first line: Gatekeeper's configuration may take many.
 		line, _, _ := strings.Cut(ready.Message, "\n")
-		otherwise := "do what the message says"
+		otherwise := "follow the message"
 		if pool, ok := strings.CutPrefix(o.name, "Pool/"); ok {
-			otherwise = "`croft why nodepool/" + pool + "` tells more"
+			otherwise = "`croft why nodepool/" + pool + "` shows more"
 		}
 		return []Finding{newProblem(o.name, ready.Reason+": "+line, otherwise)}
 	}

@@ -30,13 +30,13 @@ func checkNodeClasses(s *Snapshot) []Finding {
 		class, ok := s.Classes[*ref]
 		if !ok {
 			if _, unread := s.Unreadable[readClasses]; !unread {
-				all = append(all, newFinding("node-class-not-found", Problem, object, "it is not there, and NodePool "+s.NodePools[i].Name+" names it"))
+				all = append(all, newFinding("node-class-not-found", Problem, object, "it does not exist, and NodePool "+s.NodePools[i].Name+" names it"))
 			}
 			continue
 		}
 		for _, step := range why.EvaluateClass(object, class, s.Now) {
 			if step.Verdict == why.Bad {
-				all = append(all, toProblem(step, "Karpenter's log says more"))
+				all = append(all, toProblem(step, "Karpenter's log shows more"))
 			}
 		}
 	}
@@ -52,11 +52,11 @@ func checkNodePools(s *Snapshot) []Finding {
 		object := "NodePool/" + pool.Name
 		for _, c := range pool.Status.Conditions {
 			if c.Type != "Ready" && c.Status == metav1.ConditionFalse {
-				all = append(all, newProblem(object, catalog.FormatCondition(c.Type, string(c.Status), c.Reason, c.Message), "do what the message says"))
+				all = append(all, newProblem(object, catalog.FormatCondition(c.Type, string(c.Status), c.Reason, c.Message), "follow the message"))
 			}
 		}
 		if len(pool.Status.Conditions) == 0 && s.Now.Sub(pool.CreationTimestamp.Time) > why.Usual {
-			all = append(all, newFinding("node-class-unknown", Problem, object, "no Karpenter has looked at it: none speaks for node classes of its group, or none runs"))
+			all = append(all, newFinding("node-class-unknown", Problem, object, "Karpenter has not reconciled it: Karpenter does not run, or does not support node classes of its group"))
 		}
 		if pool.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
 			if message := describeOverlap(s, pool); message != "" {
@@ -81,9 +81,9 @@ func describeOverlap(s *Snapshot, pool *karpenterv1.NodePool) string {
 		return ""
 	}
 	if !slices.ContainsFunc(pool.Spec.Template.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key }) {
-		return fmt.Sprintf("it is not croft's, and gives its nodes the label %s=%s of tenants' pools without the taint", key, value)
+		return fmt.Sprintf("it does not belong to croft, and gives its nodes the label %s=%s of tenants' pools without the taint", key, value)
 	}
-	return fmt.Sprintf("it is not croft's, and gives its nodes the label %s=%s of tenants' pools: their pods may land there", key, value)
+	return fmt.Sprintf("it does not belong to croft, and gives its nodes the label %s=%s of tenants' pools: their pods may run there", key, value)
 }
 
 // full is the used fraction of a pool's limit from which a warning is reported.

@@ -94,7 +94,7 @@ func findContradictions(ranges []corev1.LimitRange) []Finding {
 	add := func(severity Severity, format string, args ...any) {
 		all = append(all, Finding{
 			Severity: severity, Message: fmt.Sprintf(format, args...),
-			Fix: "change one of the two, or delete the one that is not croft's; croft's LimitRange follows `limits` of the Tenant",
+			Fix: "change one of the two, or delete the other one; croft's LimitRange follows `limits` of the Tenant",
 		})
 	}
 	for _, name := range sortKeys(most) {
@@ -135,7 +135,7 @@ func findNarrower(quotas []corev1.ResourceQuota) []Finding {
 		if len(texts) > 0 {
 			all = append(all, Finding{
 				Severity: Warning, Message: "ResourceQuota " + q.Name + " allows less than croft's: " + formatSome(texts),
-				Fix: "set `quota` of the Tenant to what is meant, and delete that ResourceQuota",
+				Fix: "set `quota` of the Tenant to the intended values, and delete that ResourceQuota",
 			})
 		}
 	}
@@ -168,8 +168,8 @@ func findUndefaulted(quotas []corev1.ResourceQuota, ranges []corev1.LimitRange) 
 		}
 		if len(texts) > 0 && countsEverything(&q) {
 			all = append(all, Finding{
-				Severity: Warning, Message: "ResourceQuota " + q.Name + " counts " + formatSome(texts) + ", and no LimitRange has a default: pods that do not set it are refused",
-				Fix: "add a default to `limits` of the Tenant, or take it out of the quota",
+				Severity: Warning, Message: "ResourceQuota " + q.Name + " counts " + formatSome(texts) + ", and no LimitRange has a default: pods without it are refused",
+				Fix: "add a default to `limits` of the Tenant, or remove it from the quota",
 			})
 		}
 	}

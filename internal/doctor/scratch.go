@@ -27,8 +27,8 @@ func checkLeftovers(s *Snapshot) []Finding {
 		for _, o := range run.Objects {
 			all = append(all, Finding{
 				Severity: Warning, Object: "Namespace/" + o.GetName(),
-				Message: fmt.Sprintf("a run of `croft verify` made it, and was killed before it could remove it; nobody needs it since %s", run.Until.UTC().Format("2006-01-02 15:04 MST")),
-				Fix:     "the next run of `croft verify` removes it", Run: "croft verify",
+				Message: fmt.Sprintf("a run of `croft verify` created it, and was killed before it could delete it; it expired at %s", run.Until.UTC().Format("2006-01-02 15:04 MST")),
+				Fix:     "the next run of `croft verify` deletes it", Run: "croft verify",
 			})
 		}
 	}

@@ -80,9 +80,9 @@ func checkMisplacedPods(s *Snapshot) []Finding {
 		if count == 0 {
 			continue
 		}
-		says := "1 pod runs where it may not"
+		says := "1 pod runs on a pool that the tenant may not use"
 		if count > 1 {
-			says = fmt.Sprintf("%d pods run where they may not", count)
+			says = fmt.Sprintf("%d pods run on pools that the tenant may not use", count)
 		}
 		f := newFinding("wrong-pool", Problem, "Tenant/"+tenant.Name, fmt.Sprintf("%s: restart them; such as %s/%s on %s", says, first.Namespace, first.Pod, first.DescribeNode()))
 		f.Run = "croft move tenant " + tenant.Name + " --dry-run"

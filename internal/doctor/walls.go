@@ -46,7 +46,7 @@ func (g *gatherer) gatherWalls(ctx context.Context) error {
 	return nil
 }
 
-// faultKey identifies the faults of one owner's objects that have the same cure.
+// faultKey identifies the faults of one owner's objects that have the same fix.
 type faultKey struct{ owner, fix string }
 
 // checkWalls reports missing and changed objects of the walls: the platform's, each pool's and
@@ -55,7 +55,7 @@ func checkWalls(s *Snapshot) []Finding {
 	texts := map[faultKey][]string{}
 	for _, o := range s.Walls {
 		if text := s.describeFault(o); text != "" {
-			key := faultKey{o.Owner, s.describeObjectCure(o)}
+			key := faultKey{o.Owner, s.describeObjectFix(o)}
 			texts[key] = append(texts[key], text)
 		}
 	}
@@ -68,7 +68,7 @@ func checkWalls(s *Snapshot) []Finding {
 		all = append(all, Finding{Severity: Problem, Object: key.owner, Message: formatSome(texts[key]), Fix: key.fix})
 	}
 	if more := len(order) - mostOwners; more > 0 {
-		all = append(all, Finding{Severity: Problem, Message: fmt.Sprintf("and %d more pools and tenants", more), Fix: s.describeWallsCure()})
+		all = append(all, Finding{Severity: Problem, Message: fmt.Sprintf("and %d more pools and tenants", more), Fix: s.describeWallsFix()})
 	}
 	return all
 }
@@ -104,40 +104,40 @@ func (s *Snapshot) findForeign() []Finding {
 		}
 		f := Finding{
 			Severity: Problem, Object: "Tenant/" + foreign.Tenant,
-			Message: "namespace " + name + " exists and is not croft's: no wall stands there, and the operator does not change that",
-			Fix: "if it is to be the tenant's, a cluster administrator adopts it: `croft adopt tenant " + foreign.Tenant + " -f FILE` shows a plan and asks first. " +
-				"Otherwise name another one in the tenant's `namespaces`",
+			Message: "namespace " + name + " exists and does not belong to croft: it has no walls, and the operator does not change it",
+			Fix: "if the tenant should own it, a cluster administrator adopts it: `croft adopt tenant " + foreign.Tenant + " -f FILE` shows a plan and asks first. " +
+				"Otherwise name another namespace in the tenant's `namespaces`",
 			Link: "docs/how-to/adopt.md",
 		}
 		if foreign.Owner != "" {
 			f.Message = "namespace " + name + " belongs to tenant " + foreign.Owner
-			f.Fix = "take it out of the `namespaces` of one of the two tenants"
+			f.Fix = "remove it from the `namespaces` of one of the two tenants"
 		}
 		all = append(all, f)
 	}
 	return all
 }
 
-// describeObjectCure returns the cure for one object.
-func (s *Snapshot) describeObjectCure(o survey.Object) string {
+// describeObjectFix returns the fix for one object.
+func (s *Snapshot) describeObjectFix(o survey.Object) string {
 	switch {
 	case s.Unserved[o.GroupVersionKind] && slices.Contains(apply.GatekeeperConstraintKinds, o.GroupVersionKind):
 		return "Gatekeeper creates the kind from croft's ConstraintTemplate of its name: see the check engine, and `kubectl get constrainttemplates -o yaml`"
 	case s.Unserved[o.GroupVersionKind]:
-		return fmt.Sprintf("install the component that serves %s %s, with its CustomResourceDefinitions, or take out of the declaration what asks for it", o.GroupVersion(), o.Kind)
+		return fmt.Sprintf("install the component that serves %s %s, with its CustomResourceDefinitions, or remove the setting that needs it from the declaration", o.GroupVersion(), o.Kind)
 	default:
-		return s.describeWallsCure()
+		return s.describeWallsFix()
 	}
 }
 
-func (s *Snapshot) describeWallsCure() string {
+func (s *Snapshot) describeWallsFix() string {
 	switch {
 	case s.Rendered:
 		return "apply the file again: `croft render -f FILE | kubectl apply --server-side --force-conflicts -f -`"
 	case s.isBelievable():
-		return "the operator puts it back within a second; if it is still so, its log and `kubectl describe` of the Platform, Pool or Tenant say why"
+		return "the operator restores it within a second; otherwise its log and `kubectl describe` of the Platform, Pool or Tenant show the reason"
 	default:
-		return "run the operator, which puts it back: see the check operator"
+		return "run the operator, which restores it: see the check operator"
 	}
 }
 

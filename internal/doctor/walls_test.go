@@ -98,13 +98,13 @@ func (k *clinic) walls(t *testing.T) {
 
 	t.Run("operator", func(t *testing.T) {
 		k.finds(t, "operator", doctor.Problem, "no operator has run yet")
-		k.finds(t, "platform", doctor.Warning, "Ready is not believed")
+		k.finds(t, "platform", doctor.Warning, "Ready is not reliable")
 		lease := &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: heartbeat.Name, Annotations: map[string]string{heartbeat.VersionAnnotation: "v0.0.1"}},
 			Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To("croft-0"), RenewTime: ptr.To(metav1.NewMicroTime(time.Now().Add(time.Hour)))},
 		}
 		k.make(t, lease)
-		k.finds(t, "operator", doctor.Warning, "it is of version v0.0.1")
+		k.finds(t, "operator", doctor.Warning, "its version is v0.0.1")
 		lease.Annotations[heartbeat.VersionAnnotation] = version.String()
 		if err := k.Update(t.Context(), lease); err != nil {
 			t.Fatal(err)

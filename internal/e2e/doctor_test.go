@@ -88,7 +88,7 @@ func TestDoctor(t *testing.T) {
 	t.Run("node-class", func(t *testing.T) {
 		c.finds(t, "node-classes", doctor.Problem, 0, "KWOKNodeClass/nobody", "NodePool classless names it")
 		c.finds(t, "node-pools", doctor.Problem, 0, "NodePool/classless", "NodeClassNotFound")
-		c.finds(t, "node-pools", doctor.Problem, time.Hour, "NodePool/foreign", "no Karpenter has looked at it")
+		c.finds(t, "node-pools", doctor.Problem, time.Hour, "NodePool/foreign", "Karpenter has not reconciled it")
 		c.finds(t, "platform", doctor.Problem, 0, "Pool/classless", "NodePoolNotReady")
 	})
 	t.Run("not-registered", func(t *testing.T) {

@@ -118,7 +118,7 @@ func testAuditor(t *testing.T, c *twoTenants) {
 	})
 	c.croft(t, "status", "--as", "auditor").exits(t, 0)
 	out := c.croft(t, "doctor", "--as", "auditor").exits(t, 1)
-	says(t, out, "attacks: you may not impersonate the people of tenant", "0 problems", "? holds", "✓ walls")
+	says(t, out, "attacks: you may not impersonate members of tenant", "0 problems", "? holds", "✓ walls")
 }
 
 // flat returns a command's output on one line, without its line breaks.

@@ -47,7 +47,7 @@ var tenantAlerts = []Alert{
 		Meaning: "a dry-run pod of the tenant was returned without its pool's node selector, one of its namespaces no longer " +
 			"belongs to it, or an API server evaluates its previous rules or does not respond (`APIServerBehind`)",
 		Fix: "check that the policies and their bindings exist, and that the namespace has the label `croft.dev/tenant`. " +
-			"Restart the API server that `APIServerBehind` names: [walls.md](walls.md#when-a-rule-is-in-force)",
+			"Restart the API server that `APIServerBehind` names: [walls.md](../explanation/walls.md#when-a-rule-is-in-force)",
 		Run: "croft doctor; croft verify --tenant NAME",
 	},
 	{

@@ -240,7 +240,7 @@ func (j *live) getClient(who user.Info) (client.Client, error) {
 	return c, err
 }
 
-// with returns the same judge: a dry run has no effect on later requests.
+// with returns the same backend: a dry run has no effect on later requests.
 func (j *live) with(*unstructured.Unstructured) (backend, error) { return j, nil }
 
 func (j *live) clusterWide(kind schema.GroupVersionKind) bool {

@@ -115,7 +115,7 @@ type backend interface {
 	// create returns the answer to a request to create an object. If controller is set, the
 	// request is not checked against Roles.
 	create(ctx context.Context, object *unstructured.Unstructured, who user.Info, controller bool) (evaluator.Answer, error)
-	// with returns the judge after an object was created.
+	// with returns the backend after an object was created.
 	with(*unstructured.Unstructured) (backend, error)
 	// clusterWide reports whether a kind is cluster-scoped.
 	clusterWide(schema.GroupVersionKind) bool
@@ -152,7 +152,7 @@ func New(e *estate.Estate, tenant *estate.Tenant, o Options) (*Trial, error) {
 	return t, err
 }
 
-// newTrial returns a Trial without a judge.
+// newTrial returns a Trial without a backend.
 func newTrial(tenant *estate.Tenant, o Options) (*Trial, error) {
 	t := &Trial{namespace: cmp.Or(o.Namespace, tenant.Namespaces[0])}
 	if !slices.Contains(tenant.Namespaces, t.namespace) {

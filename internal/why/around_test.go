@@ -63,11 +63,11 @@ func TestAround(t *testing.T) {
 		wantText string
 	}{
 		"a claim that is bound":        {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimBound), verdict: why.Good, wantText: "pv-1"},
-		"whose volume is lost":         {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimLost), verdict: why.Bad, wantText: "not there any more"},
+		"whose volume is lost":         {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimLost), verdict: why.Bad, wantText: "no longer exists"},
 		"of no class":                  {kind: "persistentvolumeclaim", object: claim(nil, corev1.ClaimPending), verdict: why.Bad, wantText: "no default one"},
 		"of a class that is missing":   {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), verdict: why.Bad, wantText: "there is no StorageClass fast"},
 		"of a class that is hidden":    {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), hidden: []string{"storageclass"}, verdict: why.Good, wantText: "ask a platform admin"},
-		"that no pod uses":             {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), around: why.Around{StorageClass: late}, verdict: why.Waiting, wantText: "none does"},
+		"that no pod uses":             {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), around: why.Around{StorageClass: late}, verdict: why.Waiting, wantText: "no pod uses it"},
 		"that a pod uses":              {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), around: why.Around{StorageClass: late, Users: []string{"web-1"}}, verdict: why.Waiting, wantText: "croft why pod/web-1 -n shop"},
 		"that cannot be provisioned":   {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), around: why.Around{StorageClass: late}, events: []corev1.Event{event("PersistentVolumeClaim", "data", "ProvisioningFailed", "ebs", "no quota for volumes")}, verdict: why.Bad, wantText: "no quota for volumes"},
 		"an Ingress that is served":    {kind: "ingress", object: ingress("nginx"), around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served, Ready: map[string]int{"web": 2}}, verdict: why.Good, wantText: "ready endpoints"},
@@ -76,11 +76,11 @@ func TestAround(t *testing.T) {
 		"whose Service has no pods":    {kind: "ingress", object: ingress("nginx"), around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served}, verdict: why.Bad, wantText: "no pod with the labels {app=web} is ready"},
 		"endpoints that are hidden":    {kind: "ingress", object: ingress("nginx"), hidden: []string{"endpointslice"}, around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served}, verdict: why.Good},
 		"a tenant that is refused":     {kind: "tenant", object: tenant(1, refused), verdict: why.Bad, wantText: "exists already"},
-		"that is Ready":                {kind: "tenant", object: tenant(1, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}), verdict: why.Good, wantText: "as the operator last saw it"},
+		"that is Ready":                {kind: "tenant", object: tenant(1, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}), verdict: why.Good, wantText: "as the operator last observed it"},
 		"that nobody has looked at":    {kind: "tenant", object: tenant(2), verdict: why.Waiting, wantText: "has not observed its latest declaration"},
-		"a namespace of no tenant":     {kind: "namespace", object: namespaceOf(""), verdict: why.Good, wantText: "is no tenant's"},
-		"that was kept":                {kind: "namespace", object: namespaceOf("gone"), verdict: why.Good, wantText: "was kept from tenant gone"},
-		"of a tenant that is not read": {kind: "namespace", object: namespaceOf("gone"), hidden: []string{"tenant"}, verdict: why.Good, wantText: "is of tenant gone"},
+		"a namespace of no tenant":     {kind: "namespace", object: namespaceOf(""), verdict: why.Good, wantText: "belongs to no tenant"},
+		"that was kept":                {kind: "namespace", object: namespaceOf("gone"), verdict: why.Good, wantText: "was retained from tenant gone"},
+		"of a tenant that is not read": {kind: "namespace", object: namespaceOf("gone"), hidden: []string{"tenant"}, verdict: why.Good, wantText: "belongs to tenant gone"},
 		"of a tenant that is refused":  {kind: "namespace", object: namespaceOf("shop"), around: why.Around{Tenant: tenant(1, refused)}, verdict: why.Bad, wantText: "exists already"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,7 +35,7 @@ func explainCertificate(s *Snapshot) Story {
 	case issuing.reason == "Failed":
 		story.Steps = append(story.Steps, newCatalogStep(LinkCertificate, object, issuing.message, rowCertificateFailed))
 	case ready.kind == "":
-		story.Steps = append(story.Steps, newWaitingStep(LinkCertificate, object, "cert-manager has not looked at it yet: is it running?"))
+		story.Steps = append(story.Steps, newWaitingStep(LinkCertificate, object, "cert-manager has not processed it yet: does it run?"))
 	default:
 		story.Steps = append(story.Steps, newWaitingStep(LinkCertificate, object, cmp.Or(issuing.message, ready.message)))
 	}
@@ -77,7 +77,7 @@ func evaluateIssuer(s *Snapshot, c *unstructured.Unstructured) []Step {
 	case string(metav1.ConditionFalse):
 		return []Step{newCatalogStep(LinkIssuer, object, ready.String(), rowCertificateIssuer)}
 	default:
-		return []Step{newWaitingStep(LinkIssuer, object, "cert-manager has not registered it yet: is it running?")}
+		return []Step{newWaitingStep(LinkIssuer, object, "cert-manager has not registered it yet: does it run?")}
 	}
 }
 
@@ -192,8 +192,8 @@ func (s *Snapshot) explainRefusedSolver(c *unstructured.Unstructured, object, se
 	kind, name := parseIssuerRef(c)
 	step := newCatalogStep(LinkAdmission, object, joinReason("its solver's Service is of type "+serviceType+", which the rule service-type refuses", reason), "solver-service")
 	if f := step.Finding; f != nil {
-		f.Fix = "set `spec.acme.solvers[].http01.ingress.serviceType: ClusterIP` (or that of `gatewayHTTPRoute`) in " + kind.Kind + " " + name +
-			"; where the ingress controller needs NodePorts, a platform admin allows them by `policy.serviceTypes` of the Tenant"
+		f.Fix = "set `spec.acme.solvers[].http01.ingress.serviceType: ClusterIP` (or the field of `gatewayHTTPRoute`) in " + kind.Kind + " " + name +
+			"; if the ingress controller needs NodePorts, a platform admin can allow them by `policy.serviceTypes` of the Tenant"
 		f.Run = "kubectl get " + strings.ToLower(kind.Kind) + " " + name + " -o yaml"
 		if kind != certmanager.ClusterIssuer {
 			f.Who, f.Run = catalog.Team, f.Run+formatNamespaceFlag(s.Target)

@@ -74,9 +74,9 @@ func TestCertificate(t *testing.T) {
 		wantText []string
 	}{
 		"issued":              {object: certificate("Issuer/own", [4]string{"Ready", "True", "Ready", "Certificate is up to date and has not expired"}), verdict: why.Good, wantText: []string{"is issued, and nothing is wrong"}},
-		"not looked at":       {object: certificate("ClusterIssuer/letsencrypt"), around: why.Issuance{Issuer: clusterIssuer}, verdict: why.Waiting, wantText: []string{"is it running?"}},
+		"not looked at":       {object: certificate("ClusterIssuer/letsencrypt"), around: why.Issuance{Issuer: clusterIssuer}, verdict: why.Waiting, wantText: []string{"does it run?"}},
 		"without its issuer":  {object: waits, verdict: why.Bad, first: "certificate-issuer", wantText: []string{"there is no ClusterIssuer letsencrypt"}},
-		"of a hidden issuer":  {object: waits, hidden: []string{"clusterissuer"}, verdict: why.Waiting, wantText: []string{"clusterissuer/letsencrypt: you may not look at this"}},
+		"of a hidden issuer":  {object: waits, hidden: []string{"clusterissuer"}, verdict: why.Waiting, wantText: []string{"clusterissuer/letsencrypt: you may not read this"}},
 		"of another's issuer": {object: issued(certmanager.Certificate, "web", "", fields{"issuerRef": fields{"group": "awspca.cert-manager.io", "kind": "AWSPCAIssuer", "name": "a"}}, is([4]string{"Ready", "False", "DoesNotExist", "no"})), verdict: why.Waiting},
 		"of an issuer that fails": {
 			object: waits, around: why.Issuance{Issuer: issued(certmanager.ClusterIssuer, "letsencrypt", "", nil, is([4]string{"Ready", "False", "ErrRegisterACMEAccount", "Failed to register ACME account"}))},

@@ -9,7 +9,7 @@ import (
 )
 
 func explainNode(s *Snapshot) Story {
-	story := Story{Target: s.Target, Summary: "the node is not as it should be"}
+	story := Story{Target: s.Target, Summary: "the node has problems"}
 	node := s.findNode(s.Target.Name)
 	story.Steps = evaluateNode(s, node)
 	claim := s.findClaim(node.Name)
@@ -34,7 +34,7 @@ func describeLatency(s *Snapshot, node *corev1.Node, claim *karpenterv1.NodeClai
 }
 
 func explainClaim(s *Snapshot) Story {
-	story := Story{Target: s.Target, Summary: "the NodeClaim is not as it should be"}
+	story := Story{Target: s.Target, Summary: "the NodeClaim has problems"}
 	claim := findFirst(s.Claims, func(c *karpenterv1.NodeClaim) bool { return c.Name == s.Target.Name })
 	story.Steps = evaluateClaim(s, claim)
 	if pool := s.findPool(claim.Labels[nodePoolLabel]); pool != nil && !isInitialized(claim) {
@@ -44,7 +44,7 @@ func explainClaim(s *Snapshot) Story {
 }
 
 func explainNodePool(s *Snapshot) Story {
-	story := Story{Target: s.Target, Summary: "the NodePool is not as it should be", Steps: evaluateNodePool(s)}
+	story := Story{Target: s.Target, Summary: "the NodePool has problems", Steps: evaluateNodePool(s)}
 	return concludeHealthy(story, "is ready, and nothing is wrong")
 }
 
@@ -86,7 +86,7 @@ func concludeHealthy(story Story, healthy string) Story {
 	case Good:
 		story.Summary, story.Steps = healthy, nil
 	case Waiting:
-		story.Summary = "is on its way"
+		story.Summary = "is in progress"
 	case Bad, Hidden:
 	}
 	return story

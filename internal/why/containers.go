@@ -112,7 +112,7 @@ func explainEnd(s *Snapshot, pod *corev1.Pod, c container, t *corev1.ContainerSt
 	case "OOMKilled":
 		return rowMemory, "was killed because it used more memory than " + describeMemoryLimit(pod, c.Name) + " (OOMKilled)"
 	case "ContainerStatusUnknown":
-		return rowNodeLost, "has an unknown end: its node was lost, or forgot it (ContainerStatusUnknown)"
+		return rowNodeLost, "has an unknown state: its node was lost, or lost its record of the container (ContainerStatusUnknown)"
 	}
 	text = fmt.Sprintf("ended with exit code %d%s%s", t.ExitCode, explainExitCode(t), formatTerminationMessage(t))
 	switch {
@@ -130,8 +130,8 @@ func explainEnd(s *Snapshot, pod *corev1.Pod, c container, t *corev1.ContainerSt
 
 // exits maps exit codes that are not specific to a program to their meanings.
 var exits = map[int32]string{
-	0:   "it ended by itself, and has to keep running",
-	126: "its command is no program, or may not be executed",
+	0:   "the program exited, and should keep running",
+	126: "its command is not a program, or is not executable",
 	127: "its command was not found in the image",
 	128: "the container runtime could not start it",
 	129: "SIGHUP",
@@ -143,8 +143,8 @@ var exits = map[int32]string{
 	137: "SIGKILL: it was killed",
 	139: "SIGSEGV: the program crashed",
 	141: "SIGPIPE",
-	143: "SIGTERM: it was told to end",
-	255: "out of range, or the end was not observed",
+	143: "SIGTERM: it was asked to exit",
+	255: "out of range, or the exit was not observed",
 }
 
 func explainExitCode(t *corev1.ContainerStateTerminated) string {

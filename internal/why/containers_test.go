@@ -66,8 +66,8 @@ func TestContainers(t *testing.T) {
 			s.Containers[0].Resources.Limits = corev1.ResourceList{"memory": resource.MustParse("64Mi")}
 		}, verdict: why.Bad, first: "out-of-memory", wantText: "than its limit of 64Mi"},
 		"exits with 1":                      {status: ptr.To(looping(terminated(1, "Error", "no database\n"))), verdict: why.Bad, first: "crash-loop", wantText: "ended with exit code 1: no database; restarted 4 times"},
-		"exits with 0":                      {status: ptr.To(looping(terminated(0, "Completed", ""))), verdict: why.Bad, first: "crash-loop", wantText: "exit code 0 (it ended by itself, and has to keep running)"},
-		"exits with 126":                    {status: ptr.To(looping(terminated(126, "Error", ""))), verdict: why.Bad, first: "command-not-run", wantText: "may not be executed"},
+		"exits with 0":                      {status: ptr.To(looping(terminated(0, "Completed", ""))), verdict: why.Bad, first: "crash-loop", wantText: "exit code 0 (the program exited, and should keep running)"},
+		"exits with 126":                    {status: ptr.To(looping(terminated(126, "Error", ""))), verdict: why.Bad, first: "command-not-run", wantText: "is not executable"},
 		"exits with 127":                    {status: ptr.To(looping(terminated(127, "Error", ""))), verdict: why.Bad, first: "command-not-run", wantText: "was not found in the image"},
 		"exits with 139":                    {status: ptr.To(looping(terminated(139, "Error", ""))), verdict: why.Bad, first: "crash-loop", wantText: "SIGSEGV"},
 		"exits with 137":                    {status: ptr.To(looping(terminated(137, "Error", ""))), verdict: why.Bad, first: "container-killed", wantText: "SIGKILL"},

@@ -23,7 +23,7 @@ func explainDeletion(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: "is being deleted since " + since.UTC().Format("2006-01-02 15:04:05")}
 	story.Steps = append(findObstacles(s), explainFinalizers(LinkDeletion, s.Target.String(), s.Object)...)
 	if len(story.Steps) == 0 {
-		story.Steps = []Step{newWaitingStep(LinkDeletion, s.Target.String(), "nothing holds it up: it is about to be deleted")}
+		story.Steps = []Step{newWaitingStep(LinkDeletion, s.Target.String(), "nothing delays it: it is about to be deleted")}
 	}
 	return conclude(story)
 }
@@ -101,7 +101,7 @@ func explainRemainder(s *Snapshot, o metav1.Object) []Step {
 	for _, r := range s.Around.Remainders {
 		object := "namespace/" + r.Namespace.Name
 		for _, name := range slices.Sorted(maps.Keys(r.Unserved)) {
-			steps = append(steps, newObstacleStep(o, LinkDeletion, "apiservice/"+name, "the namespace controller cannot list its resources, and deletes no namespace meanwhile: "+r.Unserved[name], rowUnavailable))
+			steps = append(steps, newObstacleStep(o, LinkDeletion, "apiservice/"+name, "the namespace controller cannot list its resources, and deletes no namespace until it can: "+r.Unserved[name], rowUnavailable))
 		}
 		for _, left := range r.Objects {
 			steps = append(steps, explainLeft(o, r.Namespace.Name, left))
@@ -155,7 +155,7 @@ func findNodeObstacles(s *Snapshot, node *corev1.Node) []Step {
 	var steps []Step
 	object := "node/" + node.Name
 	for _, h := range FindHolders(time.Now(), node, s.Pods, s.Budgets) {
-		steps = append(steps, newCatalogStep(LinkNode, object, "it is being deleted, and held: "+h.Text, h.Row))
+		steps = append(steps, newCatalogStep(LinkNode, object, "it is being deleted, and kept by: "+h.Text, h.Row))
 	}
 	return append(steps, explainAttachments(s, func(a *storagev1.VolumeAttachment) bool { return a.Spec.NodeName == node.Name })...)
 }
@@ -194,13 +194,13 @@ func explainDeletingPod(s *Snapshot, pod *corev1.Pod) []Step {
 	overdue := time.Since(pod.DeletionTimestamp.Time)
 	switch {
 	case overdue < 0:
-		return append(steps, newWaitingStep(LinkPod, object, "its containers have until "+end+" to end"))
+		return append(steps, newWaitingStep(LinkPod, object, "its containers have until "+end+" to exit"))
 	case len(steps) > 0:
 		return steps
 	case pod.Spec.NodeName == "" || overdue < Usual:
-		return []Step{newWaitingStep(LinkPod, object, "its containers were to end by "+end+", and its node is about to report that")}
+		return []Step{newWaitingStep(LinkPod, object, "its containers had until "+end+" to exit, and its node is about to report it")}
 	default:
-		step := newCatalogStep(LinkPod, object, "its containers were to end by "+end+", and node "+pod.Spec.NodeName+" does not report that they have", rowNodeLost)
+		step := newCatalogStep(LinkPod, object, "its containers had until "+end+" to exit, and node "+pod.Spec.NodeName+" does not report that they exited", rowNodeLost)
 		return append([]Step{step}, evaluatePodNode(s, pod)...)
 	}
 }

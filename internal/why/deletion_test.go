@@ -73,7 +73,7 @@ func TestDeletions(t *testing.T) {
 		}, "deletion-waits", "pods/web-1 in shop: it is being deleted"},
 		"a namespace that an APIService holds up": {"namespace", unserved, func(s *why.Snapshot) {
 			s.Around.Remainders = []why.Remainder{{Namespace: unserved, Unserved: map[string]string{"v1beta1.metrics.k8s.io": "MissingEndpoints: no endpoints"}}}
-		}, "api-unavailable", "apiservice/v1beta1.metrics.k8s.io: the namespace controller cannot list its resources, and deletes no namespace meanwhile: MissingEndpoints: no endpoints"},
+		}, "api-unavailable", "apiservice/v1beta1.metrics.k8s.io: the namespace controller cannot list its resources, and deletes no namespace until it can: MissingEndpoints: no endpoints"},
 		"a namespace with a finalizer": {"namespace", &corev1.Namespace{ObjectMeta: objectMeta("shop", "example.org/y")}, nil, "finalizer-held", "finalizer example.org/y"},
 		"a tenant whose namespace is held up": {"tenant", &v1alpha1.Tenant{ObjectMeta: objectMeta("shop", v1alpha1.TenantFinalizer), Status: v1alpha1.TenantStatus{Status: deleting(v1alpha1.ReasonDeleting, "waiting for namespaces to go: shop")}},
 			func(s *why.Snapshot) { s.Around.Remainders = []why.Remainder{{Namespace: shop, Objects: widget}} }, "deletion-waits", "widgets.example.org/w1 in shop: finalizer example.org/x"},
@@ -128,8 +128,8 @@ func TestDeletedPods(t *testing.T) {
 		wantText   string
 	}{
 		"that has time":     {time.Minute, nil, why.Waiting, "", "its containers have until"},
-		"that is due":       {-time.Second, nil, why.Waiting, "", "its node is about to report that"},
-		"that is overdue":   {-time.Hour, nil, why.Bad, "node-unreachable", "node node-1 does not report that they have"},
+		"that is due":       {-time.Second, nil, why.Waiting, "", "its node is about to report it"},
+		"that is overdue":   {-time.Hour, nil, why.Bad, "node-unreachable", "node node-1 does not report that they exited"},
 		"with a finalizer":  {-time.Second, []string{"example.org/x"}, why.Waiting, "", "finalizer example.org/x"},
 		"with an old one":   {-time.Hour, []string{"example.org/x"}, why.Bad, "finalizer-held", "finalizer example.org/x"},
 		"that a Job counts": {-time.Hour, []string{"batch.kubernetes.io/job-tracking"}, why.Bad, "finalizer-held", "when it has counted the pod"},

@@ -110,7 +110,7 @@ func explainKustomization(s *Snapshot) Story {
 		story.Summary = "revision " + shortenRevision(status.Attempted) + " is not applied"
 	}
 	if status.Applied != "" && status.Applied != status.Attempted {
-		story.Summary += "; " + shortenRevision(status.Applied) + " was, and what it holds still stands"
+		story.Summary += "; " + shortenRevision(status.Applied) + " is, and its objects remain"
 	}
 	source, step := evaluateSource(s, status), evaluateApply(s.Target, status)
 	if source.Verdict == Waiting && status.Ready != nil && status.Ready.Reason == artifactFailed {
@@ -144,9 +144,9 @@ func evaluateSource(s *Snapshot, status fluxStatus) Step {
 func evaluateFetch(object string, status fluxStatus) Step {
 	switch {
 	case status.Suspend:
-		return newWaitingStep(LinkSource, object, "spec.suspend is true: nothing new is fetched until that is taken away")
+		return newWaitingStep(LinkSource, object, "spec.suspend is true: Flux fetches no new content until it is removed")
 	case status.Ready == nil || status.Observed < status.Generation && status.Ready.Status != metav1.ConditionFalse:
-		return newWaitingStep(LinkSource, object, "source-controller has not fetched it yet: is it running?")
+		return newWaitingStep(LinkSource, object, "source-controller has not fetched it yet: does it run?")
 	case status.Ready.Status == metav1.ConditionTrue:
 		return newGoodStep(LinkSource, object, status.Ready.Message)
 	case status.Ready.Status == metav1.ConditionFalse:
@@ -161,9 +161,9 @@ func evaluateApply(target Target, status fluxStatus) Step {
 	object := target.String()
 	switch {
 	case status.Suspend:
-		return newWaitingStep(LinkApply, object, "spec.suspend is true: nothing new is applied until that is taken away")
+		return newWaitingStep(LinkApply, object, "spec.suspend is true: Flux applies no new content until it is removed")
 	case status.Ready == nil:
-		return newWaitingStep(LinkApply, object, "kustomize-controller has not looked at it yet: is it running?")
+		return newWaitingStep(LinkApply, object, "kustomize-controller has not processed it yet: does it run?")
 	case status.Ready.Status == metav1.ConditionTrue:
 		return newGoodStep(LinkApply, object, status.Ready.Message)
 	case status.Ready.Status == metav1.ConditionFalse:

@@ -54,7 +54,7 @@ func TestKustomization(t *testing.T) {
 			object: flux(gitops.Kustomization, "False", failed, before+"ValidatingAdmissionPolicy 'croft-services' with binding 'croft-services' denied request: [service-type] spec.type: write ClusterIP\nConfigMap/shop/a created\n"),
 			source: fetched, verdict: why.Bad, first: "policy-refused",
 			wantText: []string{
-				"revision main@sha1:22222222 is not applied; main@sha1:1 was", "service/web", "rule service-type of policy croft-services refuses the object: ", "spec.type: write ClusterIP. A platform admin allows more by `policy.serviceTypes` of the Tenant",
+				"revision main@sha1:22222222 is not applied; main@sha1:1 was", "service/web", "rule service-type of policy croft-services refuses the object: ", "spec.type: write ClusterIP. A platform admin can allow more by `policy.serviceTypes` of the Tenant",
 			},
 		},
 		"refused by a rule of somebody else": {
@@ -78,7 +78,7 @@ func TestKustomization(t *testing.T) {
 		"is being applied":        {object: flux(gitops.Kustomization, "Unknown", "Progressing", "Reconciliation in progress"), source: fetched, verdict: why.Waiting, wantText: []string{"in progress"}},
 		"is being built":          {object: building, source: fetched, verdict: why.Waiting, wantText: []string{"Building manifests", "one Kustomization at a time"}},
 		"suspended":               {object: suspended, source: fetched, verdict: why.Waiting, wantText: []string{"spec.suspend"}},
-		"nobody has looked at it": {object: flux(gitops.Kustomization, "", "", ""), source: fetched, verdict: why.Waiting, wantText: []string{"kustomize-controller has not looked at it"}},
+		"nobody has looked at it": {object: flux(gitops.Kustomization, "", "", ""), source: fetched, verdict: why.Waiting, wantText: []string{"kustomize-controller has not processed it"}},
 		"its source is not there": {object: flux(gitops.Kustomization, "False", "ArtifactFailed", "not found"), verdict: why.Bad, first: "flux-source", wantText: []string{"there is no GitRepository croft-app"}},
 		"its source may not be":   {object: flux(gitops.Kustomization, "True", "", ""), hidden: []string{"gitrepository"}, verdict: why.Good},
 		"its source is not fetched": {

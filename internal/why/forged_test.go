@@ -53,7 +53,7 @@ func TestForgedEvents(t *testing.T) {
 		components        []string
 	}{
 		"Karpenter's word":     {unscheduled, "Pod", "web", "FailedScheduling", "karpenter", "Failed to schedule pod, " + lie, lie, []string{"karpenter-x", "karpenter/x", "my-karpenter"}},
-		"a nomination":         {unscheduled, "Pod", "web", "Nominated", "karpenter", "Pod should schedule on: nodeclaim/pool-a-x2x9p", "has a node in mind", []string{"karpenter-x"}},
+		"a nomination":         {unscheduled, "Pod", "web", "Nominated", "karpenter", "Pod should schedule on: nodeclaim/pool-a-x2x9p", "has chosen a node for it", []string{"karpenter-x"}},
 		"a NodeClaim's launch": {launching, "NodeClaim", "pool-a-x2x9p", "InsufficientCapacityError", "karpenter", "no capacity: " + lie, lie, []string{"karpenter-x"}},
 		"a refused pod":        {of("ReplicaSet"), "ReplicaSet", "web", "FailedCreate", "replicaset-controller", "Error creating: " + lie, lie, []string{"replicaset-controller-x", "deployment-controller"}},
 		"a sandbox":            {onNode, "Pod", "web", "FailedCreatePodSandBox", "kubelet", lie, lie, []string{"kubelet-x", "kube"}},

@@ -115,7 +115,7 @@ func explainCronJob(s *Snapshot) Story {
 	}
 	object, job := s.Target.String(), s.Around.LastJob
 	if ptr.Deref(cron.Spec.Suspend, false) {
-		story.Steps = append(story.Steps, newWaitingStep(LinkSchedule, object, "spec.suspend is true: it starts no Job until that is taken away"))
+		story.Steps = append(story.Steps, newWaitingStep(LinkSchedule, object, "spec.suspend is true: it starts no Job until it is removed"))
 	}
 	story.Steps = append(story.Steps, explainNotStarted(s, cron)...)
 	if job == nil {

@@ -62,7 +62,7 @@ func explainAwaitedNetworks(node *corev1.Node) []Step {
 	}
 	if c.Status == corev1.ConditionTrue {
 		return []Step{newWaitingStep(LinkNode, "node/"+node.Name, "its secondary networks are ready, and the taint "+v1alpha1.NetworksTaint+
-			" is about to go: where its pool has a NodeReadinessRule, the node readiness controller removes it, which must run")}
+			" is about to be removed: if its pool has a NodeReadinessRule, the node readiness controller removes it, and must run")}
 	}
 	text := catalog.FormatCondition(string(c.Type), string(c.Status), c.Reason, c.Message)
 	step := newCatalogStep(LinkNode, "node/"+node.Name, text, networksPending)
@@ -88,7 +88,7 @@ func evaluateNetwork(s *Snapshot, e *corev1.Event) []Step {
 	case c == nil:
 		return nil
 	case c.Status == metav1.ConditionTrue:
-		return []Step{newWaitingStep(LinkNetwork, object, "it has addresses again: the pod is tried anew within a minute")}
+		return []Step{newWaitingStep(LinkNetwork, object, "it has addresses again: kubelet tries the pod again within a minute")}
 	default:
 		return []Step{newBadStep(LinkNetwork, object, catalog.FormatCondition(c.Type, string(c.Status), c.Reason, c.Message))}
 	}

@@ -84,10 +84,10 @@ func explainHolders(s *Snapshot, node *corev1.Node, claim *karpenterv1.NodeClaim
 	object := "node/" + node.Name
 	var steps []Step
 	for _, h := range FindHolders(now, node, s.Pods, s.Budgets) {
-		steps = append(steps, newCatalogStep(LinkNode, object, "it is "+going+", and held: "+h.Text, h.Row))
+		steps = append(steps, newCatalogStep(LinkNode, object, "it is "+going+", and kept by: "+h.Text, h.Row))
 	}
 	if len(steps) == 0 {
-		steps = append(steps, newWaitingStep(LinkNode, object, "it is "+going+", and nothing holds it"))
+		steps = append(steps, newWaitingStep(LinkNode, object, "it is "+going+", and nothing prevents its removal"))
 	}
 	return steps
 }
@@ -112,9 +112,9 @@ func FindRemovalReason(now time.Time, node *corev1.Node, claim *karpenterv1.Node
 	case claim.DeletionTimestamp != nil:
 		return "being deleted", claim.DeletionTimestamp.Time
 	case drifted.Status == metav1.ConditionTrue:
-		return fmt.Sprintf("drifted from what its pool asks for (%s)", drifted.Reason), drifted.LastTransitionTime.Time
+		return fmt.Sprintf("drifted from its pool (%s)", drifted.Reason), drifted.LastTransitionTime.Time
 	case expires != nil && now.Sub(claim.CreationTimestamp.Time) > *expires:
-		return "older than its pool lets it be", claim.CreationTimestamp.Add(*expires)
+		return "older than its pool allows", claim.CreationTimestamp.Add(*expires)
 	default:
 		return "", time.Time{}
 	}

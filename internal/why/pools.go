@@ -61,7 +61,7 @@ func evaluatePool(s *Snapshot, pool *karpenterv1.NodePool) []Step {
 		}
 	}
 	if len(pool.Status.Conditions) == 0 {
-		steps = append(steps, newCatalogStep(LinkPool, object, "no Karpenter has looked at it: none speaks for node classes of its group, or none runs", "node-class-unknown"))
+		steps = append(steps, newCatalogStep(LinkPool, object, "Karpenter has not reconciled it: Karpenter does not run, or does not support node classes of its group", "node-class-unknown"))
 	}
 	if pool.DeletionTimestamp != nil {
 		steps = append(steps, newCatalogStep(LinkPool, object, "the NodePool is being deleted", "no-pool"))
@@ -100,7 +100,7 @@ func EvaluateClass(object string, class *unstructured.Unstructured, now time.Tim
 		case c.status == string(metav1.ConditionFalse):
 			steps = append(steps, newBadStep(LinkClass, object, c.String()))
 		case age > dryRunTakes && isProfileMissing(class, c):
-			steps = append(steps, newCatalogStep(LinkClass, object, "Karpenter's dry run does not get through, and it does not say why; what it is silent about is an instance profile that is not there", "instance-profile-name"))
+			steps = append(steps, newCatalogStep(LinkClass, object, "Karpenter's dry run fails without a reason; the usual cause is an instance profile that does not exist", "instance-profile-name"))
 		case age < Usual:
 			steps = append(steps, newWaitingStep(LinkClass, object, c.String()))
 		default:

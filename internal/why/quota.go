@@ -130,10 +130,10 @@ func (s *Snapshot) evaluateResource(name corev1.ResourceName, requested resource
 	case requested.Cmp(h.free) <= 0:
 		return 0, newFinding("quota-share", "the share was too small and has grown since: "+said)
 	case requested.Cmp(others) > 0:
-		return 2, newFinding("quota-reserved", fmt.Sprintf("what is left of the tenant's quota is reserved: %s, of which quotaMinimums reserve %s", said, &h.reserved))
+		return 2, newFinding("quota-reserved", fmt.Sprintf("the rest of the tenant's quota is reserved: %s, of which quotaMinimums reserve %s", said, &h.reserved))
 	case s.isHidden("tenant") && ago > settling:
 		// The minimums cannot be read, but otherwise the share would have moved.
-		return 2, newFinding("quota-reserved", "what is left of the tenant's quota is in other namespaces, and does not come here: "+said)
+		return 2, newFinding("quota-reserved", "other namespaces have the rest of the tenant's quota, and croft does not move it here: "+said)
 	default:
 		return 1, newFinding("quota-share", "only this namespace's share is used up, not the tenant's quota: "+said)
 	}

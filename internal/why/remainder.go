@@ -60,7 +60,7 @@ func (g *gatherer) gatherRemainder(ctx context.Context, n *corev1.Namespace) err
 		if _, err := g.getObject(ctx, "apiservice", "", name, service); err != nil {
 			return err
 		}
-		r.Unserved[name] = "it does not answer"
+		r.Unserved[name] = "it does not respond"
 		for _, c := range listConditions(service) {
 			if c.kind == "Available" && c.status != string(metav1.ConditionTrue) {
 				r.Unserved[name] = c.reason + ": " + c.message

@@ -129,7 +129,7 @@ func nameRepellents(s *Snapshot, pod *corev1.Pod, steps []Step) []Step {
 		case len(names) > 0:
 			steps[i] = newRepelledStep(s, step, "the anti-affinity of pod "+formatFirst(names)+" keeps it away")
 		case others && s.isHidden(everybodysPods):
-			steps[i] = newRepelledStep(s, step, "the anti-affinity of a pod that is not its tenant's keeps it away")
+			steps[i] = newRepelledStep(s, step, "the anti-affinity of a pod outside of its tenant keeps it away")
 		}
 	}
 	if len(names) == 0 && s.isHidden(everybodysPods) {

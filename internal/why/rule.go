@@ -32,7 +32,7 @@ func addRule(f *catalog.Finding) *catalog.Finding {
 	f.Cause = fmt.Sprintf("rule %s of policy %s refuses the object: %s", rule.Name, rule.Policy, rule.Summary)
 	f.Fix = strings.TrimSpace(match[3])
 	if rule.Exception != "" {
-		f.Fix += fmt.Sprintf(". A platform admin allows more by `%s` of the Tenant", rule.Exception)
+		f.Fix += fmt.Sprintf(". A platform admin can allow more by `%s` of the Tenant", rule.Exception)
 	}
 	f.Link = "docs/reference/rules.md"
 	return f

@@ -149,5 +149,5 @@ func newCatalogStep(link Link, object, seen, id string) Step {
 
 // newHiddenStep returns a step for objects that the caller may not read.
 func newHiddenStep(link Link, object, command string) Step {
-	return Step{Link: link, Object: object, Verdict: Hidden, Observation: "you may not look at this: ask a platform admin: `" + command + "`"}
+	return Step{Link: link, Object: object, Verdict: Hidden, Observation: "you may not read this: ask a platform admin: `" + command + "`"}
 }

@@ -85,7 +85,7 @@ type UnknownKindError struct{ word string }
 
 // Error implements error.
 func (e *UnknownKindError) Error() string {
-	return fmt.Sprintf("%s: there is no such kind: write one of %s, or the name of another kind with its group, such as rollout.argoproj.io", e.word, strings.Join(Kinds(), ", "))
+	return fmt.Sprintf("%s: there is no such kind: use one of %s, or the name of another kind with its group, such as rollout.argoproj.io", e.word, strings.Join(Kinds(), ", "))
 }
 
 // ParseTarget parses KIND/NAME, or KIND and NAME as separate arguments, like kubectl.
@@ -137,7 +137,7 @@ func splitArgs(args []string) (word, name string, err error) {
 		word, name = args[0], args[1]
 	}
 	if word == "" || name == "" || strings.Contains(name, "/") {
-		return "", "", fmt.Errorf("%s: write what to ask about as KIND/NAME, such as pod/web-1 or node/ip-10-0-0-1", strings.Join(args, " "))
+		return "", "", fmt.Errorf("%s: name the object as KIND/NAME, such as pod/web-1 or node/ip-10-0-0-1", strings.Join(args, " "))
 	}
 	return word, name, nil
 }

@@ -61,7 +61,7 @@ func explainPod(s *Snapshot, pod *corev1.Pod) Story {
 	case pod.Status.Phase == corev1.PodSucceeded:
 		story.Summary = "has completed, and nothing is wrong"
 	case isPodReady(pod) && len(findMisplaced(s, pod)) > 0:
-		story.Summary = "runs where it may not: restart it"
+		story.Summary = "runs on a pool that its tenant may not use: restart it"
 		story.Steps = findMisplaced(s, pod)
 	case isPodReady(pod):
 		story.Summary = fmt.Sprintf("runs on node %s, and nothing is wrong%s", pod.Spec.NodeName, describeRestarts(pod)+describeUndrainable(s, []corev1.Pod{*pod}))
@@ -92,7 +92,7 @@ func findPodCondition(pod *corev1.Pod, kind corev1.PodConditionType) corev1.Cond
 // explainStarting explains why a pod with a node does not run. The cause is not placement.
 func explainStarting(s *Snapshot, pod *corev1.Pod) []Step {
 	object := "pod/" + pod.Name
-	steps := []Step{newGoodStep(LinkScheduler, object, "it has a node: what follows is not placement")}
+	steps := []Step{newGoodStep(LinkScheduler, object, "it has a node: placement is not the cause")}
 	steps = append(steps, evaluateContainers(s, pod)...)
 	for _, e := range s.findEvents("Pod", pod.Name, kubelet, "attachdetach-controller") {
 		if e.Type == corev1.EventTypeWarning && (e.Reason == "FailedCreatePodSandBox" || e.Reason == "FailedMount" || e.Reason == "FailedAttachVolume") {
@@ -119,7 +119,7 @@ func evaluatePodNode(s *Snapshot, pod *corev1.Pod) []Step {
 	case s.isHidden("node"):
 		return []Step{newHiddenStep(LinkNode, "node/"+pod.Spec.NodeName, "croft why node/"+pod.Spec.NodeName)}
 	default:
-		return []Step{newBadStep(LinkNode, "node/"+pod.Spec.NodeName, "the node is not there any more")}
+		return []Step{newBadStep(LinkNode, "node/"+pod.Spec.NodeName, "the node no longer exists")}
 	}
 }
 

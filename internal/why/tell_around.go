@@ -30,7 +30,7 @@ func explainVolumeClaim(s *Snapshot) Story {
 		story.Summary = "is bound to volume " + claim.Spec.VolumeName + ", and nothing is wrong"
 	case corev1.ClaimLost:
 		story.Summary = "has lost its volume"
-		story.Steps = []Step{newBadStep(LinkStorage, object, "volume "+claim.Spec.VolumeName+" is not there any more, and its data with it")}
+		story.Steps = []Step{newBadStep(LinkStorage, object, "volume "+claim.Spec.VolumeName+" no longer exists, and neither does its data")}
 	case corev1.ClaimPending, "":
 		story.Summary = "is not bound"
 		story.Steps = explainUnbound(s, claim)
@@ -57,7 +57,7 @@ func explainVolume(s *Snapshot) Story {
 		story.Steps = []Step{newBadStep(LinkStorage, object, strings.TrimSpace(volume.Status.Reason+" "+volume.Status.Message))}
 	case corev1.VolumeAvailable, corev1.VolumePending:
 		story.Summary = "is not bound to a claim"
-		story.Steps = []Step{newWaitingStep(LinkStorage, object, "no claim of its class, size and access modes asks for it")}
+		story.Steps = []Step{newWaitingStep(LinkStorage, object, "no claim requests its class, size and access modes")}
 	}
 	return conclude(story)
 }
@@ -79,12 +79,12 @@ func explainUnbound(s *Snapshot, claim *corev1.PersistentVolumeClaim) []Step {
 		return failed
 	}
 	if ptr.Deref(class.VolumeBindingMode, storagev1.VolumeBindingImmediate) != storagev1.VolumeBindingWaitForFirstConsumer {
-		return []Step{newWaitingStep(LinkStorage, object, "the provisioner "+class.Provisioner+" has not made its volume yet, and says nothing")}
+		return []Step{newWaitingStep(LinkStorage, object, "the provisioner "+class.Provisioner+" has not created its volume yet, and reports nothing")}
 	}
 	if len(s.Around.Users) == 0 {
-		return []Step{newWaitingStep(LinkStorage, object, "its StorageClass makes a volume when a pod uses the claim (WaitForFirstConsumer), and none does")}
+		return []Step{newWaitingStep(LinkStorage, object, "its StorageClass creates a volume when a pod uses the claim (WaitForFirstConsumer), and no pod uses it")}
 	}
-	return []Step{newWaitingStep(LinkStorage, object, fmt.Sprintf("its volume is made when a pod that uses it has a node: `croft why pod/%s%s`", s.Around.Users[0], formatNamespaceFlag(s.Target)))}
+	return []Step{newWaitingStep(LinkStorage, object, fmt.Sprintf("its volume is created when a pod that uses it has a node: `croft why pod/%s%s`", s.Around.Users[0], formatNamespaceFlag(s.Target)))}
 }
 
 // findProvisioningFailure returns the last refusal of the claim's provisioner. An external provisioner
@@ -126,7 +126,7 @@ func listBackends(ingress *networkingv1.Ingress) []networkingv1.IngressServiceBa
 
 // explainIngress explains an Ingress, from the class to the endpoints.
 func explainIngress(s *Snapshot) Story {
-	story := Story{Target: s.Target, Summary: "is not as it should be"}
+	story := Story{Target: s.Target, Summary: "has problems"}
 	ingress, ok := s.Object.(*networkingv1.Ingress)
 	if !ok {
 		return conclude(story)
@@ -139,7 +139,7 @@ func explainIngress(s *Snapshot) Story {
 	case class != "" && s.Around.IngressClass == nil:
 		story.Steps = append(story.Steps, newBadStep(LinkIngress, "ingressclass/"+class, "there is no IngressClass "+class+": no controller serves this Ingress"))
 	case class == "" && ingress.Annotations["kubernetes.io/ingress.class"] == "":
-		story.Steps = append(story.Steps, newWaitingStep(LinkIngress, object, "it names no ingressClassName: only a controller that takes Ingresses without one serves it"))
+		story.Steps = append(story.Steps, newWaitingStep(LinkIngress, object, "it names no ingressClassName: only a controller that accepts Ingresses without one serves it"))
 	}
 	for _, b := range listBackends(ingress) {
 		story.Steps = append(story.Steps, evaluateBackend(s, b)...)
@@ -147,7 +147,7 @@ func explainIngress(s *Snapshot) Story {
 	if len(ingress.Status.LoadBalancer.Ingress) == 0 {
 		story.Steps = append(story.Steps, newWaitingStep(LinkIngress, object, "no controller has written an address into its status"))
 	}
-	return concludeHealthy(story, "its class and its Services are there, and these have ready endpoints")
+	return concludeHealthy(story, "its class and its Services exist, and the Services have ready endpoints")
 }
 
 func evaluateBackend(s *Snapshot, b networkingv1.IngressServiceBackend) []Step {
@@ -192,17 +192,17 @@ func explainNamespace(s *Snapshot) Story {
 	tenant := s.Around.Tenant
 	switch {
 	case name == "" && namespace.Annotations[v1alpha1.AdoptAnnotation] != "":
-		story.Summary = "is no tenant's, and tenant " + namespace.Annotations[v1alpha1.AdoptAnnotation] + " may take it over"
+		story.Summary = "belongs to no tenant, and tenant " + namespace.Annotations[v1alpha1.AdoptAnnotation] + " may adopt it"
 	case name == "":
-		story.Summary = "is no tenant's"
+		story.Summary = "belongs to no tenant"
 	case tenant == nil && s.isHidden("tenant"):
-		story.Summary = "is of tenant " + name
+		story.Summary = "belongs to tenant " + name
 	case tenant == nil:
-		story.Summary = "was kept from tenant " + name + ", which is not there any more: people of a tenant have no access to it"
+		story.Summary = "was retained from tenant " + name + ", which was deleted: its people have no access"
 	case !slices.Contains(tenant.Spec.Namespaces, namespace.Name) && (len(tenant.Spec.Namespaces) > 0 || tenant.Name != namespace.Name):
-		story.Summary = "was kept from tenant " + name + ", which does not declare it any more"
+		story.Summary = "was retained from tenant " + name + ", which no longer declares it"
 	default:
-		story.Summary = "is of tenant " + name
+		story.Summary = "belongs to tenant " + name
 		story.Steps = dropGood(evaluateTenant(tenant))
 	}
 	return conclude(story)
@@ -216,7 +216,7 @@ func explainTenant(s *Snapshot) Story {
 		return conclude(story)
 	}
 	story.Steps = evaluateTenant(tenant)
-	return concludeHealthy(story, "is Ready, as the operator last saw it")
+	return concludeHealthy(story, "is Ready, as the operator last observed it")
 }
 
 func evaluateTenant(tenant *v1alpha1.Tenant) []Step {
@@ -253,7 +253,7 @@ var healthy = []string{"Ready", "Available", "Accepted", "Programmed", "Establis
 
 // explainOther explains an object of a kind that croft does not know, by its conditions.
 func explainOther(s *Snapshot) Story {
-	story := Story{Target: s.Target, Summary: "is not as it should be"}
+	story := Story{Target: s.Target, Summary: "has problems"}
 	o, ok := s.Object.(*unstructured.Unstructured)
 	if !ok {
 		return conclude(story)
@@ -263,5 +263,5 @@ func explainOther(s *Snapshot) Story {
 			story.Steps = append(story.Steps, newBadStep(LinkObject, s.Target.String(), c.String()))
 		}
 	}
-	return concludeHealthy(story, "is of a kind that croft does not know; its conditions report nothing wrong. `croft why pod/NAME` explains its pods, if it has any")
+	return concludeHealthy(story, "its kind is unknown to croft; its conditions report nothing wrong. `croft why pod/NAME` explains its pods, if it has any")
 }

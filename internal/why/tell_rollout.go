@@ -17,7 +17,7 @@ func explainWorkload(s *Snapshot) Story {
 	story := Story{Target: s.Target, Summary: r.summarize()}
 	astray := findAllMisplaced(s)
 	if len(astray) > 0 {
-		story.Summary += fmt.Sprintf("; %d run where they may not: restart them", len(astray))
+		story.Summary += fmt.Sprintf("; %d run on a pool that the tenant may not use: restart them", len(astray))
 		// The pods of one workload have the same cause, so it is reported once.
 		story.Steps = astray[:1]
 		if more := len(astray) - 1; more > 0 {

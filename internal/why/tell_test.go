@@ -201,8 +201,8 @@ func TestRepelled(t *testing.T) {
 	}{
 		"to an admin, by the scheduler":          {existing, "", nil, nil, []corev1.Pod{other}, "anti-affinity-of-others", "pod tenant-b/shunner keeps it away: 0/7 nodes", "ask a platform admin"},
 		"to an admin, by Karpenter":              {"", topology, nil, nil, []corev1.Pod{other}, "anti-affinity-of-others", "pod tenant-b/shunner keeps it away", "ask a platform admin"},
-		"to a tenant, by the scheduler":          {existing, "", nil, hidden, nil, "anti-affinity-of-others", "of a pod that is not its tenant's", "0/7"},
-		"to a tenant, by Karpenter":              {"", topology, nil, hidden, nil, "anti-affinity-of-others", "of a pod that is not its tenant's", "node-of-b"},
+		"to a tenant, by the scheduler":          {existing, "", nil, hidden, nil, "anti-affinity-of-others", "of a pod outside of its tenant", "0/7"},
+		"to a tenant, by Karpenter":              {"", topology, nil, hidden, nil, "anti-affinity-of-others", "of a pod outside of its tenant", "node-of-b"},
 		"to a tenant, by both":                   {existing, topology, nil, hidden, nil, "anti-affinity-of-others", "ask a platform admin", "node-of-b"},
 		"by a pod of one's own":                  {existing, "", nil, hidden, []corev1.Pod{other}, "anti-affinity-of-others", "pod tenant-b/shunner keeps it away", "ask a platform admin"},
 		"to a tenant, by its own, as it may be":  {"", topology, own, hidden, nil, "affinity-unmet", "unsatisfiable topology constraint", "node-of-b"},
@@ -271,7 +271,7 @@ func TestQuotaIsExplained(t *testing.T) {
 		"the rest is reserved": {quota("10", "0"), quota("10", "0"), "9", nil, 0, "quota-reserved",
 			"of which quotaMinimums reserve 9"},
 		"a tenant may not read minimums, and waits":       {quota("10", "0"), quota("10", "0"), "0", []string{"tenant"}, 0, "quota-share", "not the tenant's quota"},
-		"a tenant may not read minimums, and has waited":  {quota("10", "0"), quota("10", "0"), "0", []string{"tenant"}, time.Hour, "quota-reserved", "does not come here"},
+		"a tenant may not read minimums, and has waited":  {quota("10", "0"), quota("10", "0"), "0", []string{"tenant"}, time.Hour, "quota-reserved", "croft does not move it here"},
 		"the quotas may not be read, and nothing is said": {quota("10", "0"), quota("10", "0"), "0", []string{"resourcequota"}, 0, "quota-exceeded", "or the namespace's share"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,14 +30,14 @@ func evaluatePlacement(s *Snapshot, pod *corev1.Pod) Step {
 	case pool != "" && s.toleratesPool(pod, pool):
 		return newGoodStep(LinkPlacement, object, "it was placed on pool "+pool+" when it was created")
 	case s.Rules != nil:
-		return newCatalogStep(LinkPlacement, object, fmt.Sprintf("namespace %s is tenant %s's, and the pod has no nodeSelector and toleration of its pool (%s): it is older than the policy",
+		return newCatalogStep(LinkPlacement, object, fmt.Sprintf("namespace %s belongs to tenant %s, and the pod has no nodeSelector and toleration of its pool (%s): it is older than the policy",
 			pod.Namespace, s.Rules.Spec.Tenant, strings.Join(s.Rules.Spec.Pools, ", ")), "placement-missing")
 	case s.isHidden("tenantrules"):
 		return newHiddenStep(LinkPlacement, "namespace/"+pod.Namespace, "croft why pod/"+pod.Name+" -n "+pod.Namespace)
 	case isRefusedByTaint(s, pod):
-		return newCatalogStep(LinkPlacement, object, "namespace "+pod.Namespace+" is no tenant's, and so the pod was given no pool; those that there are take tenants' pods alone", "placement-missing")
+		return newCatalogStep(LinkPlacement, object, "namespace "+pod.Namespace+" belongs to no tenant, so the pod was not placed on a pool; pools accept only pods of tenants", "placement-missing")
 	default:
-		return newGoodStep(LinkPlacement, object, "namespace "+pod.Namespace+" is no tenant's: any node without a taint will do")
+		return newGoodStep(LinkPlacement, object, "namespace "+pod.Namespace+" belongs to no tenant: the pod may run on any node without a taint")
 	}
 }
 
@@ -61,7 +61,7 @@ func evaluateScheduler(s *Snapshot, pod *corev1.Pod) Step {
 	object := "pod/" + pod.Name
 	c := findFirst(pod.Status.Conditions, func(c *corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
 	if c == nil || c.Status != corev1.ConditionFalse {
-		return newWaitingStep(LinkScheduler, object, "the scheduler has not looked at it yet")
+		return newWaitingStep(LinkScheduler, object, "the scheduler has not processed it yet")
 	}
 	for _, f := range catalog.FindMatches(c.Message) {
 		if f.ID != "taint-not-tolerated" {
@@ -71,9 +71,9 @@ func evaluateScheduler(s *Snapshot, pod *corev1.Pod) Step {
 		}
 	}
 	if s.isHidden("nodepool") {
-		return newWaitingStep(LinkScheduler, object, "no node that is there takes it")
+		return newWaitingStep(LinkScheduler, object, "no existing node accepts it")
 	}
-	return newWaitingStep(LinkScheduler, object, "no node that is there takes it: "+c.Message)
+	return newWaitingStep(LinkScheduler, object, "no existing node accepts it: "+c.Message)
 }
 
 // readKarpenterMessage returns Karpenter's last message about a pod, and the NodeClaim that it
@@ -85,7 +85,7 @@ func readKarpenterMessage(s *Snapshot, pod *corev1.Pod) (steps []Step, nominated
 		case "Nominated":
 			_, of, _ := strings.Cut(e.Message, "nodeclaim/")
 			nominated, _, _ = strings.Cut(of, ",")
-			return []Step{newWaitingStep(LinkKarpenter, object, "Karpenter has a node in mind for it, or makes one")}, nominated
+			return []Step{newWaitingStep(LinkKarpenter, object, "Karpenter has chosen a node for it, or creates one")}, nominated
 		case "FailedScheduling":
 			return explainFailedScheduling(object, pool, hideCounts(s, selectOwnParts(e.Message, s.Key, pool))), ""
 		}
@@ -93,7 +93,7 @@ func readKarpenterMessage(s *Snapshot, pod *corev1.Pod) (steps []Step, nominated
 	if s.isHidden("event") {
 		return []Step{newHiddenStep(LinkKarpenter, "events of "+object, "croft why "+object+" -n "+pod.Namespace)}, ""
 	}
-	return []Step{newWaitingStep(LinkKarpenter, object, "Karpenter has not said anything about it")}, ""
+	return []Step{newWaitingStep(LinkKarpenter, object, "Karpenter has not reported anything about it")}, ""
 }
 
 func explainFailedScheduling(object, pool string, parts []string) []Step {
@@ -200,7 +200,7 @@ func findBlockingClaim(s *Snapshot, pod *corev1.Pod) []Step {
 		claim := &s.Unlaunched[i]
 		of := claim.Labels[nodePoolLabel]
 		if of != s.selectedPool(pod) && time.Since(claim.CreationTimestamp.Time) > launchTakes {
-			return []Step{newCatalogStep(LinkPool, "nodeclaim/"+claim.Name, "NodeClaim "+claim.Name+" of pool "+of+" has no instance, and Karpenter lets all others wait for it", "provisioning-held")}
+			return []Step{newCatalogStep(LinkPool, "nodeclaim/"+claim.Name, "NodeClaim "+claim.Name+" of pool "+of+" has no instance, and Karpenter creates no other node until it has one", "provisioning-held")}
 		}
 	}
 	return nil
