@@ -28,7 +28,7 @@ func generate() (string, error) {
 	for _, chapter := range []struct{ title, prefix, column string }{
 		{"Conditions", "Condition", "condition"}, {"Reasons", "Reason", "reason"},
 	} {
-		fmt.Fprintf(&b, "\n## %s\n\n| %s | says |\n|---|---|\n", chapter.title, chapter.column)
+		fmt.Fprintf(&b, "\n## %s\n\n| %s | meaning |\n|---|---|\n", chapter.title, chapter.column)
 		if err := writeRows(&b, file, chapter.prefix); err != nil {
 			return "", err
 		}

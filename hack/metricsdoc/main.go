@@ -28,7 +28,7 @@ func generate() (string, error) {
 		fmt.Fprintf(&b, "\nOf `%s`:\n\n", process)
 		writeTable(&b, metric.Others(), process)
 	}
-	b.WriteString("\n## Alerts\n\n| alert | severity | after | says |\n|---|---|---|---|\n")
+	b.WriteString("\n## Alerts\n\n| alert | severity | after | summary |\n|---|---|---|---|\n")
 	for _, a := range oncall.Alerts() {
 		after := "at once"
 		if a.For > 0 {
@@ -40,7 +40,7 @@ func generate() (string, error) {
 }
 
 func writeTable(b *strings.Builder, metrics []metric.Metric, process metric.Process) {
-	b.WriteString("| metric | type | labels | says |\n|---|---|---|---|\n")
+	b.WriteString("| metric | type | labels | description |\n|---|---|---|---|\n")
 	for _, m := range metrics {
 		if m.Process != process {
 			continue
