@@ -54,7 +54,7 @@ func TestClasses(t *testing.T) {
 		{"no such class of any other kind", "{runtimeClasses: [gvisor], storageClasses: ['', gp3], ingressClasses: [alb], gatewayClasses: [envoy], csiDrivers: [s3], deviceClasses: [gpu], volumeAttributesClasses: [fast]}", nil,
 			[]string{"RuntimeClass/gvisor", "StorageClass/gp3", "IngressClass/alb", "GatewayClass/envoy", "CSIDriver/s3", "DeviceClass/gpu", "VolumeAttributesClass/fast"}},
 		{"any class", "{storageClasses: ['*'], ingressClasses: ['*'], priorityClasses: ['*']}", []client.Object{priority("gold", true), storage("gp3", "true"), ingress}, nil},
-		{"a default priority that is not granted", "{}", []client.Object{priority("gold", true)}, []string{"Problem PriorityClass/gold: it is the cluster's default, and policy.priorityClasses of shop does not have it: all pods"}},
+		{"a default priority that is not granted", "{}", []client.Object{priority("gold", true)}, []string{"Problem PriorityClass/gold: it is the cluster's default, and policy.priorityClasses of shop does not contain it: all pods"}},
 		{"a default priority that is granted", "{priorityClasses: [gold]}", []client.Object{priority("gold", true)}, nil},
 		{"default classes that are not granted", "{storageClasses: [io2], ingressClasses: [alb]}",
 			[]client.Object{storage("gp3", "true"), storage("io2", "false"), ingress, &networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: "alb"}}},

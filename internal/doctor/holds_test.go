@@ -19,7 +19,7 @@ func TestTried(t *testing.T) {
 		t.Errorf("of three attacks, one of which was not tried, it says %q", says)
 	}
 	s.AttackResults[0].Results[0].Result = verify.Breached
-	if found := checkAttacks(s); len(found) != 1 || !strings.Contains(found[0].Message, "1 of 2 attacks held") {
+	if found := checkAttacks(s); len(found) != 1 || !strings.Contains(found[0].Message, "stopped 1 of 2 attacks") {
 		t.Errorf("it finds %+v", found)
 	}
 }

@@ -83,7 +83,7 @@ func testOperatorDead(t *testing.T, c *twoTenants) {
 			return nil
 		})
 		says(t, out, "✗ operator", "no operator for ", "✗ walls", "✗ holds", "ValidatingAdmissionPolicyBinding croft-pods is missing",
-			"Tenant/"+a.tenant+": NetworkPolicy "+a.tenant+"/", "NetworkPolicy "+other+"/"+opened.Name+" was changed by somebody", "of 6 attacks held")
+			"Tenant/"+a.tenant+": NetworkPolicy "+a.tenant+"/", "NetworkPolicy "+other+"/"+opened.Name+" was changed by somebody", "of 6 attacks")
 	})
 	t.Run("apply", func(t *testing.T) {
 		begun := time.Now()

@@ -54,7 +54,7 @@ func TestKustomization(t *testing.T) {
 			object: flux(gitops.Kustomization, "False", failed, before+"ValidatingAdmissionPolicy 'croft-services' with binding 'croft-services' denied request: [service-type] spec.type: write ClusterIP\nConfigMap/shop/a created\n"),
 			source: fetched, verdict: why.Bad, first: "policy-refused",
 			wantText: []string{
-				"revision main@sha1:22222222 is not applied; main@sha1:1 was", "service/web", "rule service-type of policy croft-services refuses the object: ", "spec.type: write ClusterIP. A platform admin can allow more by `policy.serviceTypes` of the Tenant",
+				"revision main@sha1:22222222 is not applied; main@sha1:1 is", "service/web", "rule service-type of policy croft-services refuses the object: ", "spec.type: write ClusterIP. A platform admin can allow more by `policy.serviceTypes` of the Tenant",
 			},
 		},
 		"refused by a rule of somebody else": {

@@ -275,7 +275,7 @@ func TestKeeperTellsProblems(t *testing.T) {
 			test.change(t, n)
 			n.launchClaim(t)
 			r := n.pass(t)
-			if len(r.Failures) == 0 || r.Failures[0].Code != test.want || r.Failures[0].Network != "n3" || r.Failures[0].What != "node claim telco-1" {
+			if len(r.Failures) == 0 || r.Failures[0].Code != test.want || r.Failures[0].Network != "n3" || r.Failures[0].Object != "node claim telco-1" {
 				t.Fatalf("%+v", r.Failures)
 			}
 			for range 20 {
