@@ -53,7 +53,7 @@ func TestExitStatus(t *testing.T) {
 		"why nothing":          {[]string{"why"}, 2, "KIND/NAME"},
 		"why no name":          {[]string{"why", "pod/"}, 2, "name the object as KIND/NAME"},
 		"why unknown kind":     {[]string{"why", "gateway/web"}, 2, "use one of pod, deployment"},
-		"why text and object":  {[]string{"why", "pod/web", "-f", file}, 2, "give one of them"},
+		"why text and object":  {[]string{"why", "pod/web", "-f", file}, 2, "use only one of them"},
 		"why no such text":     {[]string{"why", "-f", file + ".no"}, 2, "no such file"},
 		"why out of reach":     {[]string{"why", "pod/web", "--kubeconfig", nowhere}, 1, "cannot reach the cluster"},
 		"no such file":         {[]string{"check", "-f", file + ".no"}, 2, "there is no such file"},
