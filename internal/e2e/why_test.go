@@ -122,7 +122,8 @@ func (c *whyer) asks(t testing.TB, team string, args ...string) (why.Story, outc
 	}
 	out := c.croft(t, args...)
 	var story why.Story
-	if err := json.Unmarshal([]byte(out.stdout), &story); err != nil {
+	// Without output, the object does not exist yet.
+	if err := json.Unmarshal([]byte(out.stdout), &story); err != nil && out.stdout != "" {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return story, out
