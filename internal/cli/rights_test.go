@@ -18,7 +18,7 @@ import (
 	"croft.dev/croft/internal/sandbox"
 )
 
-// ranCommand is a command of docs/rights.md, and the result of a run with all rights that it
+// ranCommand is a command of docs/reference/rights.md, and the result of a run with all rights that it
 // needs.
 type ranCommand struct {
 	args []string

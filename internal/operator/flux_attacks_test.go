@@ -189,7 +189,7 @@ func hundredThousand(git *repository, other *clone) {
 	// Pushes are still applied until the build is fully under way.
 	pushes, since := 0, time.Time{}
 	waits := git.fluxObject(gitops.Kustomization, "bank", "croft-app")
-	git.eventually("a push of another tenant waits for it; if it never does, correct flux-build-waits and docs/gitops.md", func() string {
+	git.eventually("a push of another tenant waits for it; if it never does, correct flux-build-waits and docs/how-to/gitops.md", func() string {
 		if message := git.conditionOf(git.kustomization, "Reconciling").Message; !strings.Contains(message, building+git.revision) {
 			return "the build is over: " + message
 		}
