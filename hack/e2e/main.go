@@ -1,5 +1,5 @@
-// Command e2e lists the end-to-end tests, for `make e2e`: those that call sandbox.EndToEnd. Each
-// line has the directory of a test and its name.
+// Command e2e lists the end-to-end tests, for `make e2e`: the tests that call sandbox.EndToEnd.
+// Each line has the directory of a test and its name.
 package main
 
 import (

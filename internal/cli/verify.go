@@ -29,7 +29,7 @@ type verifyOptions struct {
 	timeout time.Duration
 	record  bool
 	packets bool
-	// pool and image are those of the pods of packets.
+	// pool and image are for the pods of packets.
 	pool, image string
 	output      format
 	files       subjectFlags

@@ -114,7 +114,7 @@ func serve(ctx context.Context, address string) error {
 }
 
 // Dial connects to all addresses at once, again and again for the duration, and returns the
-// outcome of each: Open if one try succeeded, otherwise that of the last try.
+// outcome of each: Open if one try succeeded, otherwise the outcome of the last try.
 func Dial(ctx context.Context, duration time.Duration, addresses []string) []string {
 	ctx, cancel := context.WithTimeout(ctx, duration)
 	defer cancel()

@@ -44,7 +44,7 @@ func buildService(namespace string) *corev1.Service {
 }
 
 // buildDialer builds a pod that connects to the targets of a namespace: in its first moments,
-// by an init container, to those that must be closed, then to all.
+// by an init container, to the targets that must be closed, then to all.
 func (p *Packets) buildDialer(namespace string, t *targets) *corev1.Pod {
 	pod := p.buildPod(namespace, serverName+"-dial")
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever

@@ -163,7 +163,7 @@ func TestComputeStatus(t *testing.T) {
 }
 
 // TestComputeStatusFields fails if the status of a valid tenant lacks its pools and domains, or
-// if an invalid one loses those that are in force.
+// if an invalid one loses the fields that are in force.
 func TestComputeStatusFields(t *testing.T) {
 	tenant := &v1alpha1.Tenant{}
 	observed().computeStatus(tenant)
