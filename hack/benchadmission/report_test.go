@@ -168,7 +168,7 @@ func TestPublishWithoutAPlace(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, textFile), []byte("no lines\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := fixed().publish(dir); err == nil || !strings.Contains(err.Error(), "put ") {
+	if err := fixed().publish(dir); err == nil || !strings.Contains(err.Error(), "lacks the lines ") {
 		t.Errorf("got %v, want an error that says what to write", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, plotFile)); err == nil {

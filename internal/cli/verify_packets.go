@@ -19,11 +19,10 @@ import (
 // newPacketsProgram is the program of the pods of `croft verify --packets`.
 func newPacketsProgram(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:                "packets",
-		Short:              "Accept and try connections, in the pods of croft verify --packets",
-		Hidden:             true,
-		DisableFlagParsing: true,
-		RunE:               func(cmd *cobra.Command, args []string) error { return dial.Run(cmd.Context(), args, a.out) },
+		Use:    "packets",
+		Short:  "Accept and try connections, in the pods of croft verify --packets",
+		Hidden: true,
+		RunE:   func(cmd *cobra.Command, args []string) error { return dial.Run(cmd.Context(), args, a.out) },
 	}
 }
 
