@@ -67,7 +67,7 @@ func TestBlockOf(t *testing.T) {
 		"minAvailable of all":        {running("web-1"), []policyv1.PodDisruptionBudget{counted("web", 1, 1, 1, 0)}, disruption.Never, "PodDisruptionBudget web requires 1 ready pods of 1"},
 		"minAvailable of more":       {running("web-1"), []policyv1.PodDisruptionBudget{counted("web", 2, 5, 2, 0)}, disruption.Never, "requires 5 ready pods of 2"},
 		"too few are ready":          {running("web-1"), []policyv1.PodDisruptionBudget{counted("web", 2, 2, 3, 0)}, disruption.NotNow, "requires 2 ready pods of 3, and 2 are ready"},
-		"unready, and too few are":   {running("web-1", unready), []policyv1.PodDisruptionBudget{counted("web", 1, 2, 3, 0)}, disruption.NotNow, "AlwaysAllow lets such pods go"},
+		"unready, and too few are":   {running("web-1", unready), []policyv1.PodDisruptionBudget{counted("web", 1, 2, 3, 0)}, disruption.NotNow, "AlwaysAllow allows the eviction of such pods"},
 		"unready, and enough are":    {running("web-1", unready), []policyv1.PodDisruptionBudget{counted("web", 2, 2, 3, 0)}, "", ""},
 		"unready, and always let go": {running("web-1", unready), []policyv1.PodDisruptionBudget{counted("web", 0, 1, 1, 0, alwaysAllow)}, "", ""},
 		"unready, of a budget of 0":  {running("web-1", unready), []policyv1.PodDisruptionBudget{counted("web", 0, 0, 0, 0)}, disruption.NotNow, "allows no eviction now"},

@@ -49,7 +49,7 @@ func TestRestore(t *testing.T) {
 					return err
 				}
 				for _, condition := range pool.Status.Conditions {
-					if condition.Reason == v1alpha1.ReasonInUse && strings.Contains(condition.Message, "of "+team.tenant+" again") {
+					if condition.Reason == v1alpha1.ReasonInUse && strings.Contains(condition.Message, "(of tenant "+team.tenant+")") {
 						return nil
 					}
 				}
