@@ -27,7 +27,7 @@ func TestStartupTaints(t *testing.T) {
 		"a time":      {read: with(`{key: a, effect: NoSchedule, timeAdded: "2026-01-01T00:00:00Z"}`), options: demo, gives: []string{`"startupTaints":[{"effect":"NoSchedule","key":"a"}]`}, findings: []want{{source.NotKept, "startupTaints[0].timeAdded", "Kubernetes sets"}}},
 		"twice":       {read: with("{key: a, effect: NoSchedule}, {key: a, value: b, effect: NoSchedule}"), options: demo, gives: []string{`"startupTaints":[{"effect":"NoSchedule","key":"a"}]`}, problems: []string{"startupTaints[1]: pool jobs already has a startup taint with this key and effect"}},
 		"the key's":   {read: with("{key: node-pool, value: new, effect: NoSchedule}"), options: demo, not: []string{"startupTaints"}, problems: []string{"startupTaints[0]: pool jobs cannot have this startup taint: node-pool is the nodePoolKey"}},
-		"Karpenter's": {read: with("{key: karpenter.sh/unregistered, effect: NoExecute}, " + cilium), options: demo, gives: kept, problems: []string{"startupTaints[0]: pool jobs cannot have this startup taint: the taint karpenter.sh/unregistered is Karpenter's to set"}},
+		"Karpenter's": {read: with("{key: karpenter.sh/unregistered, effect: NoExecute}, " + cilium), options: demo, gives: kept, problems: []string{"startupTaints[0]: pool jobs cannot have this startup taint: the taint karpenter.sh/unregistered is reserved for Karpenter"}},
 	} {
 		t.Run(name, r.check)
 	}
