@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/internal/estate"
@@ -69,9 +70,19 @@ func TestMigrateDocuments(t *testing.T) {
 		m.places(t, "tenant-a", "pool-a", 1)
 		m.places(t, "tenant-b", "pool-b", 1)
 
-		// A pod that requests an instance type gets it within its pool.
-		m.kubectl(t, "", "create", "-f", filepath.Join(documents, "001", "06-pod-arm64-spot-test.yaml")).exits(t, 0)
-		pod := m.runs(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "arm64-spot-test"}})
+		// A pod that requests an instance type gets it within its pool. It is applied again if
+		// the taint eviction controller has deleted it on a new node (see 002).
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "arm64-spot-test"}}
+		eventually(t, patience, "the pod to run", func(ctx context.Context) error {
+			m.kubectl(t, "", "apply", "-f", filepath.Join(documents, "001", "06-pod-arm64-spot-test.yaml")).exits(t, 0)
+			if err := m.admin.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+				return err
+			}
+			if pod.Status.Phase != corev1.PodRunning {
+				return fmt.Errorf("it is %s", pod.Status.Phase)
+			}
+			return nil
+		})
 		if got := m.runsOn(t, m.estate, pod, "pool-a").Labels[corev1.LabelInstanceTypeStable]; got != "m5.large" {
 			t.Errorf("the pod runs on a %s, and asked for m5.large", got)
 		}
