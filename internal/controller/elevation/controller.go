@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -255,5 +256,7 @@ func (c *Controller) writeDecision(ctx context.Context, e *v1alpha1.Elevation, n
 	}
 	event.Emit(c.recorder, e, corev1.EventTypeNormal, "Elevation"+string(next.Phase), "elevate",
 		fmt.Sprintf("%s as %s for %s: %s (%s)", e.Spec.RequestedBy, e.Spec.Role, e.Spec.Duration.Duration, next.Message, e.Spec.Reason))
+	log.FromContext(ctx).Info("decided on an elevation", "generation", e.Generation, "phase", string(next.Phase), "message", next.Message,
+		"by", e.Spec.RequestedBy, "role", string(e.Spec.Role), "for", e.Spec.Duration.Duration.String())
 	return nil
 }

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/controller/declared"
 	"croft.dev/croft/internal/controller/outcome"
 	"croft.dev/croft/internal/controller/status"
@@ -25,15 +27,29 @@ type observation struct {
 	// retained namespaces.
 	deleting bool
 	retained []string
-	// applied reports whether the pool's objects were written or found in place, with the
-	// result err.
+	// applied reports whether the pool's objects were written or found in place, with these
+	// changes and the result err.
 	applied bool
+	changes []apply.Change
 	err     error
 	// unheld reports that the pool may have been deleted. croft did nothing, so the status
 	// stays unchanged.
 	unheld bool
 	// nodePool has Karpenter's status. It is nil if the status is unknown.
 	nodePool *karpenterv1.NodePool
+}
+
+// writeStatus writes the status after a reconcile that ended with err. It returns Ready if
+// that has changed and is written.
+func (c *Controller) writeStatus(ctx context.Context, before, pool *v1alpha1.Pool, s *observation, err error) (*metav1.Condition, error) {
+	if s.unheld || c.retries.IsRacing(pool.Name, err) {
+		return nil, nil
+	}
+	s.computeStatus(pool)
+	if err := c.status.Patch(ctx, before, pool); err != nil {
+		return nil, err
+	}
+	return status.FindChanged(&before.Status.Status, &pool.Status.Status, v1alpha1.ConditionReady), nil
 }
 
 // computeStatus computes the pool's status.

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -168,6 +169,8 @@ func (c *Controller) writeStatus(ctx context.Context, before, request *v1alpha1.
 	if turned != nil {
 		note := fmt.Sprintf("namespace %s: %s %s", request.Name, turned.Reason, turned.Message)
 		event.Emit(c.recorder, request, corev1.EventTypeNormal, turned.Reason, "Request", strings.TrimSpace(note))
+		log.FromContext(ctx).Info("decided on a request for a namespace", "tenant", request.Status.Tenant, "generation", request.Generation,
+			"ready", string(turned.Status), "reason", turned.Reason, "message", turned.Message)
 	}
 	return nil
 }

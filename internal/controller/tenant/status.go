@@ -1,6 +1,7 @@
 package tenant
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -52,6 +53,20 @@ type observation struct {
 // hasWritten reports whether anything was written.
 func (s *observation) hasWritten() bool {
 	return slices.ContainsFunc(s.changes, apply.Change.HasWritten)
+}
+
+// writeStatus writes the status after a reconcile that ended with err, and emits events. It
+// returns Ready if that has changed and is written.
+func (c *Controller) writeStatus(ctx context.Context, before, tenant *v1alpha1.Tenant, s *observation, err error) (*metav1.Condition, error) {
+	if s.gone || s.unheld || c.retries.IsRacing(tenant.Name, err) {
+		return nil, nil
+	}
+	s.computeStatus(tenant)
+	c.emitConditions(before, tenant)
+	if err := c.status.Patch(ctx, before, tenant); err != nil {
+		return nil, err
+	}
+	return status.FindChanged(&before.Status.Status, &tenant.Status.Status, v1alpha1.ConditionReady), nil
 }
 
 // computeStatus computes the tenant's status.
