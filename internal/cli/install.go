@@ -116,7 +116,7 @@ service account may act as anybody, as an administrator may: see docs/observabil
 		c.MarkFlagsMutuallyExclusive("check", other)
 	}
 	addDowngradeFlag(c, &downgrade, "install although the operator is of a newer version than this croft; croft's kinds stay as they are")
-	for _, of := range []string{"kubeconfig", "context", "as", "as-group", "dry-run", "allow-downgrade"} {
+	for _, of := range slices.Concat(clusterFlagNames, []string{"dry-run", "allow-downgrade"}) {
 		refusePointlessFlag(c, of, "--export asks no cluster", func() bool { return export })
 	}
 	for _, of := range []string{"image", "role", "authentication-config", "agent", "agent-journal", "network-plugins", "network-plugins-namespace", "verify-schedule", "export"} {

@@ -42,8 +42,11 @@ who needs permission to impersonate.`,
 				return toFailure(err)
 			}
 			handler := a.newLogHandler(cmd, &logs)
-			// klog stays silent: it logs each request with an invalid token, and anyone who
-			// reaches the proxy can send those.
+			if a.cluster.verbosity > 0 {
+				// Otherwise klog stays silent: it logs each request with an invalid token,
+				// and anyone who reaches the proxy can send those.
+				logging.Install(handler)
+			}
 			options.Upstream, options.Log = config, slog.New(handler)
 			tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
 			if clientCA != "" {

@@ -65,7 +65,7 @@ status is 0 even if the cluster does not answer.`,
 		},
 	}
 	c.Flags().BoolVar(&alone, "client", false, "print this croft's version alone, and ask no cluster")
-	for _, of := range []string{"kubeconfig", "context", "as", "as-group"} {
+	for _, of := range clusterFlagNames {
 		refusePointlessFlag(c, of, "--client asks no cluster", func() bool { return alone })
 	}
 	output.addFlags(c, formatTable, formatJSON, formatYAML)

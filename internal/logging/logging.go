@@ -21,6 +21,8 @@ import (
 type Options struct {
 	Levels Levels
 	Format Format
+	// Verbosity is klog's. If it is set, all lines up to this verbosity are logged.
+	Verbosity uint
 }
 
 // AddFlags adds the flags.
@@ -36,6 +38,9 @@ func (o *Options) NewHandler(w io.Writer) slog.Handler {
 	h := &handler{Handler: slog.NewJSONHandler(w, all), levels: o.Levels}
 	if o.Format == "text" {
 		h.Handler = slog.NewTextHandler(w, all)
+	}
+	if o.Verbosity > 0 {
+		h.levels = Levels{others: min(o.Levels.others, -slog.Level(o.Verbosity))}
 	}
 	return h
 }

@@ -61,17 +61,22 @@ func TestFormats(t *testing.T) {
 // TestSubsystems logs as controllers, named loggers and log/slog do, and expects the lines
 // that the level of their subsystem allows.
 func TestSubsystems(t *testing.T) {
-	for _, test := range []struct{ levels, want string }{
+	for _, test := range []struct {
+		levels    string
+		verbosity uint
+		want      string
+	}{
 		{levels: "info", want: "info pod-info rights-info slog-info failure"},
 		{levels: "debug", want: "debug info pod-debug pod-info rights-info slog-info failure"},
 		{levels: "error", want: "failure"},
 		{levels: "info,pod=debug", want: "info pod-debug pod-info rights-info slog-info failure"},
 		{levels: "error,rights=info", want: "rights-info failure"},
 		{levels: "info,agent=error", want: "info pod-info rights-info failure"},
+		{levels: "error", verbosity: 6, want: "debug info request pod-debug pod-info rights-info slog-info failure"},
 	} {
 		t.Run(test.levels, func(t *testing.T) {
 			var b bytes.Buffer
-			o := logging.Options{Format: "text"}
+			o := logging.Options{Format: "text", Verbosity: test.verbosity}
 			if err := o.Levels.Set(test.levels); err != nil {
 				t.Fatal(err)
 			}
