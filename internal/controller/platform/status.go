@@ -16,11 +16,19 @@ func (c *Controller) writeStatus(ctx context.Context, before, platform *v1alpha1
 	if c.retries.IsRacing(platform.Name, err) {
 		return nil, nil
 	}
-	status.SetReady(&platform.Status.Status, platform.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionPlacementReady, v1alpha1.ConditionApplied)
+	summarizeConditions(platform, err)
 	if err := c.status.Patch(ctx, before, platform); err != nil {
 		return nil, err
 	}
 	return status.FindChanged(&before.Status.Status, &platform.Status.Status, v1alpha1.ConditionReady), nil
+}
+
+// summarizeConditions sets the conditions that follow from the others, and from the error of the
+// reconcile.
+func summarizeConditions(platform *v1alpha1.Platform, err error) {
+	st := &platform.Status.Status
+	status.SetReady(st, platform.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionPlacementReady, v1alpha1.ConditionApplied)
+	status.SetProgress(st, platform.Generation, outcome.NeedsPerson(err))
 }
 
 // reportApplied sets Applied to the result of the writes.

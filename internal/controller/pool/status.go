@@ -63,15 +63,17 @@ func (s *observation) computeStatus(pool *v1alpha1.Pool) {
 	} else if s.applied {
 		status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, outcome.Reason(s.err), s.err.Error())
 	}
-	status.SetReady(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionNodesReady)
-	if len(s.retained) > 0 {
-		status.Set(st, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse,
+	switch {
+	case len(s.retained) > 0:
+		status.SetNotReady(st, generation, v1alpha1.ReasonInUse,
 			"the pool has nodes, and deleted tenants have left namespaces whose pods belong on them: "+formatFirst(s.retained)+
 				": declare these tenants again, or delete the namespaces")
-	} else if s.deleting {
-		status.Set(st, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse,
-			"tenants use the pool: give another pool to "+formatFirst(s.entry.Users))
+	case s.deleting:
+		status.SetNotReady(st, generation, v1alpha1.ReasonInUse, "tenants use the pool: give another pool to "+formatFirst(s.entry.Users))
+	default:
+		status.SetReady(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionNodesReady)
 	}
+	status.SetProgress(st, generation, outcome.NeedsPerson(s.err))
 }
 
 // reportNodes copies Karpenter's status.

@@ -158,6 +158,7 @@ func (c *Controller) writeDecision(ctx context.Context, request *v1alpha1.Tenant
 // event if the decision is new.
 func (c *Controller) writeStatus(ctx context.Context, before, request *v1alpha1.TenantNamespace) error {
 	status.SetReady(&request.Status.Status, request.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied)
+	status.SetProgress(&request.Status.Status, request.Generation, false)
 	turned := status.FindChanged(&before.Status.Status, &request.Status.Status, v1alpha1.ConditionReady)
 	if turned == nil && before.Status.Tenant == request.Status.Tenant {
 		return nil

@@ -98,6 +98,7 @@ func (s *observation) computeStatus(tenant *v1alpha1.Tenant) {
 		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionFalse, s.reason, s.why)
 	}
 	status.SetReady(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionEnforced)
+	status.SetProgress(st, generation, s.unserved != nil || outcome.NeedsPerson(s.err))
 }
 
 func (s *observation) reportDeletion(tenant *v1alpha1.Tenant) {
@@ -108,8 +109,8 @@ func (s *observation) reportDeletion(tenant *v1alpha1.Tenant) {
 	case len(s.leaving) > 0:
 		message = "waiting until these namespaces are deleted: " + strings.Join(s.leaving, ", ")
 	}
-	tenant.Status.ObservedGeneration = tenant.Generation
-	status.Set(&tenant.Status.Status, tenant.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting, message)
+	status.SetNotReady(&tenant.Status.Status, tenant.Generation, v1alpha1.ReasonDeleting, message)
+	status.SetProgress(&tenant.Status.Status, tenant.Generation, outcome.NeedsPerson(s.err))
 }
 
 // listOwned returns the declared namespaces that belong to the tenant.
