@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -157,6 +158,7 @@ func (c *Controller) writeDecision(ctx context.Context, request *v1alpha1.Tenant
 // event if the decision is new.
 func (c *Controller) writeStatus(ctx context.Context, before, request *v1alpha1.TenantNamespace) error {
 	status.SetReady(&request.Status.Status, request.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied)
+	status.SetProgress(&request.Status.Status, request.Generation, false)
 	turned := status.FindChanged(&before.Status.Status, &request.Status.Status, v1alpha1.ConditionReady)
 	if turned == nil && before.Status.Tenant == request.Status.Tenant {
 		return nil
@@ -168,6 +170,8 @@ func (c *Controller) writeStatus(ctx context.Context, before, request *v1alpha1.
 	if turned != nil {
 		note := fmt.Sprintf("namespace %s: %s %s", request.Name, turned.Reason, turned.Message)
 		event.Emit(c.recorder, request, corev1.EventTypeNormal, turned.Reason, "Request", strings.TrimSpace(note))
+		log.FromContext(ctx).Info("decided on a request for a namespace", "tenant", request.Status.Tenant, "generation", request.Generation,
+			"ready", string(turned.Status), "reason", turned.Reason, "message", turned.Message)
 	}
 	return nil
 }
