@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -159,15 +160,14 @@ func (c *Controller) writeDecision(ctx context.Context, request *v1alpha1.Tenant
 func (c *Controller) writeStatus(ctx context.Context, before, request *v1alpha1.TenantNamespace) error {
 	status.SetReady(&request.Status.Status, request.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied)
 	status.SetProgress(&request.Status.Status, request.Generation, false)
-	turned := status.FindChanged(&before.Status.Status, &request.Status.Status, v1alpha1.ConditionReady)
-	if turned == nil && before.Status.Tenant == request.Status.Tenant {
+	if equality.Semantic.DeepEqual(before.Status, request.Status) {
 		return nil
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := c.live.Status().Patch(ctx, request, patch); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if turned != nil {
+	if turned := status.FindChanged(&before.Status.Status, &request.Status.Status, v1alpha1.ConditionReady); turned != nil {
 		note := fmt.Sprintf("namespace %s: %s %s", request.Name, turned.Reason, turned.Message)
 		event.Emit(c.recorder, request, corev1.EventTypeNormal, turned.Reason, "Request", strings.TrimSpace(note))
 		log.FromContext(ctx).Info("decided on a request for a namespace", "tenant", request.Status.Tenant, "generation", request.Generation,
