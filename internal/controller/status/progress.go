@@ -38,8 +38,8 @@ var Progress = map[string]string{
 }
 
 // SetProgress sets Reconciling or Stalled, or removes both, as Ready requires. stuck reports
-// that a person must act although Ready's reason alone does not tell. Call it after the last
-// change of Ready.
+// that a person must act although Ready's reason alone does not require that. Call it after the
+// last change of Ready.
 func SetProgress(s *v1alpha1.Status, generation int64, stuck bool) {
 	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
 	progress := ""
