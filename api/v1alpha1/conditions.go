@@ -1,10 +1,16 @@
 package v1alpha1
 
 // Conditions, one set for every kind. Ready sums up the others: it is True only if none
-// of them is False.
+// of them is False. Reconciling and Stalled follow from Ready.
 const (
 	// ConditionReady: everything that the object declares exists in the cluster.
 	ConditionReady = "Ready"
+	// ConditionReconciling: Ready is not True yet, and croft still works on it, or waits for
+	// the cluster. It is present only while it is True, as kstatus requires.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled: Ready is not True, and a person must act; the message explains how.
+	// It is present only while it is True, as kstatus requires.
+	ConditionStalled = "Stalled"
 	// ConditionAccepted: the object fits the estate that it is part of.
 	ConditionAccepted = "Accepted"
 	// ConditionApplied: every object of every wall was written as desired.
@@ -144,4 +150,13 @@ const (
 	// ReasonInUse: a Pool is being deleted while tenants, or retained namespaces of
 	// deleted ones, still use it.
 	ReasonInUse = "InUse"
+	// ReasonAwaitingApproval: an approver must approve the Elevation.
+	ReasonAwaitingApproval = "AwaitingApproval"
+	// ReasonGranted: the Elevation is granted, and has not ended.
+	ReasonGranted = "Granted"
+	// ReasonEnded: the Elevation was granted, and has ended.
+	ReasonEnded = "Ended"
+	// ReasonRefused: the Elevation was not granted; the message gives the cause. Make a new
+	// request.
+	ReasonRefused = "Refused"
 )

@@ -102,6 +102,7 @@ const (
 
 // ElevationStatus is the result of the request.
 type ElevationStatus struct {
+	Status `json:",inline"`
 	// Phase is Pending, Active, Ended or Refused.
 	// +optional
 	Phase ElevationPhase `json:"phase,omitempty"`

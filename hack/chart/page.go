@@ -159,6 +159,12 @@ func (p *page) replaceWorkload(o *unstructured.Unstructured, of *workload) {
 					indent + "- --tracing-rate-per-million={{ .ratePerMillion | int }}\n{{- end }}{{ end }}"
 			}))
 		}
+		if o.GetKind() == "Deployment" || o.GetKind() == "DaemonSet" {
+			c["args"] = append(c["args"].([]any), p.addSlot(func(indent string) string {
+				return "{{- with " + values + ".logLevel }}\n" + indent + "- --log-level={{ . }}\n{{- end }}\n" +
+					"{{- with " + values + ".logFormat }}\n" + indent + "- --log-format={{ . }}\n{{- end }}"
+			}))
+		}
 	}
 	if o.GetName() == install.AgentName {
 		p.wrapJournal(pod)

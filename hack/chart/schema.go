@@ -71,7 +71,7 @@ func buildValuesSchema(kinds map[string]map[string]any) (map[string]any, error) 
 			"proxy": newClosedSchema(mergeSchemas(buildPodSchema(), map[string]any{
 				"authenticationConfig": newStringSchema("An AuthenticationConfiguration (apiserver.config.k8s.io); no proxy if empty."),
 			})),
-			"agent": newClosedSchema(map[string]any{
+			"agent": newClosedSchema(mergeSchemas(buildLogSchema(), map[string]any{
 				"enabled": map[string]any{"type": "boolean", "description": "Whether croft agent runs on the nodes of pools with waitForNetworks."},
 				"journal": map[string]any{"type": "boolean", "description": "Whether the agent reads the journal of its node once, for croft latency."},
 				"plugins": newClosedSchema(map[string]any{
@@ -81,7 +81,7 @@ func buildValuesSchema(kinds map[string]map[string]any) (map[string]any, error) 
 				"resources":         newObjectSchema("Requests and limits of each pod."),
 				"priorityClassName": newStringSchema("The pods' PriorityClass; none if empty."),
 				"podAnnotations":    newObjectSchema("Annotations of the pods."),
-			}),
+			})),
 			"verify": newClosedSchema(mergeSchemas(buildJobSchema(), map[string]any{
 				"schedule": newStringSchema("When croft verify --record runs, in cron's format; no CronJob if empty."),
 			})),
@@ -91,10 +91,18 @@ func buildValuesSchema(kinds map[string]map[string]any) (map[string]any, error) 
 
 // buildPodSchema returns the schema of a Deployment's values.
 func buildPodSchema() map[string]any {
-	return mergeSchemas(buildJobSchema(), map[string]any{
+	return mergeSchemas(mergeSchemas(buildJobSchema(), buildLogSchema()), map[string]any{
 		"replicas":       map[string]any{"type": "integer", "minimum": 0, "description": "How many pods run."},
 		"podAnnotations": newObjectSchema("Annotations of the pods."),
 	})
+}
+
+// buildLogSchema returns the schema of the values for the log of a long-running process.
+func buildLogSchema() map[string]any {
+	return map[string]any{
+		"logLevel":  newStringSchema("debug, info, warn or error, also for one subsystem, such as info,tenant=debug; info if empty."),
+		"logFormat": map[string]any{"enum": []any{"", "json", "text"}, "description": "The format of the log; json if empty."},
+	}
 }
 
 // buildJobSchema returns the schema of the values for a Job's pods.

@@ -11,7 +11,9 @@ import (
 	"strconv"
 	"strings"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/hack/internal/document"
+	"croft.dev/croft/internal/controller/status"
 )
 
 // source is relative to the repository's root, where `make generate` runs.
@@ -25,20 +27,34 @@ func generate() (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	for _, chapter := range []struct{ title, prefix, column string }{
-		{"Conditions", "Condition", "condition"}, {"Reasons", "Reason", "reason"},
-	} {
-		fmt.Fprintf(&b, "\n## %s\n\n| %s | meaning |\n|---|---|\n", chapter.title, chapter.column)
-		if err := writeRows(&b, file, chapter.prefix); err != nil {
-			return "", err
-		}
+	b.WriteString("\n## Conditions\n\n| condition | meaning |\n|---|---|\n")
+	if err := writeRows(&b, file, "Condition", func(string) string { return "" }); err != nil {
+		return "", err
+	}
+	b.WriteString("\n## Reasons\n\nThe last column has the condition that accompanies the reason while `Ready` is not `True`.\n")
+	b.WriteString("\n| reason | meaning | with |\n|---|---|---|\n")
+	if err := writeRows(&b, file, "Reason", formatProgress); err != nil {
+		return "", err
 	}
 	return b.String(), nil
 }
 
-// writeRows writes a row for each constant whose name has the prefix. A constant without a comment
-// is an error.
-func writeRows(b *strings.Builder, file *ast.File, prefix string) error {
+// formatProgress returns the last column of a reason's row.
+func formatProgress(reason string) string {
+	switch condition := status.Progress[reason]; {
+	case reason == v1alpha1.ReasonApplyFailed || reason == v1alpha1.ReasonDeleting:
+		// The error decides: outcome.NeedsPerson.
+		return " `" + v1alpha1.ConditionReconciling + "`, or `" + v1alpha1.ConditionStalled + "` if a person must act |"
+	case condition == "":
+		return "  |"
+	default:
+		return " `" + condition + "` |"
+	}
+}
+
+// writeRows writes a row for each constant whose name has the prefix. more returns the further
+// columns. A constant without a comment is an error.
+func writeRows(b *strings.Builder, file *ast.File, prefix string, more func(value string) string) error {
 	for _, declaration := range file.Decls {
 		group, ok := declaration.(*ast.GenDecl)
 		if !ok || group.Tok != token.CONST {
@@ -62,7 +78,7 @@ func writeRows(b *strings.Builder, file *ast.File, prefix string) error {
 			if comment == "" {
 				return fmt.Errorf("%s: %s has no comment: describe its meaning", source, name)
 			}
-			fmt.Fprintf(b, "| `%s` | %s |\n", value, formatSentence(strings.TrimPrefix(comment, name)))
+			fmt.Fprintf(b, "| `%s` | %s |%s\n", value, formatSentence(strings.TrimPrefix(comment, name)), more(value))
 		}
 	}
 	return nil

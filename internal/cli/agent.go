@@ -3,16 +3,15 @@ package cli
 import (
 	"log/slog"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"croft.dev/croft/internal/agent"
+	"croft.dev/croft/internal/logging"
 )
 
 func newAgent(a *app) *cobra.Command {
 	var node, journal string
+	var logs logging.Options
 	c := &cobra.Command{
 		Use:   "agent",
 		Short: "Set up the interfaces of one node in secondary networks",
@@ -37,16 +36,16 @@ docs/how-to/networks.md.`,
 			if err != nil {
 				return toFailure(err)
 			}
-			log := slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))
-			klog.SetLogger(logr.FromSlogHandler(log.Handler()))
-			ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+			handler := a.newLogHandler(cmd, &logs)
+			logging.Install(handler)
 			var boot agent.BootReader
 			if journal != "" {
 				boot = agent.Journal(journal)
 			}
-			return toFailure(explainUnreachable(agent.Run(cmd.Context(), config, node, machine, boot, log)))
+			return toFailure(explainUnreachable(agent.Run(cmd.Context(), config, node, machine, boot, slog.New(handler))))
 		},
 	}
+	logs.AddFlags(c.Flags())
 	c.Flags().StringVar(&node, "node", "", "name of the Node")
 	_ = c.MarkFlagRequired("node")
 	c.Flags().StringVar(&journal, "journal", "", "directory of the node's journal, such as /var/log/journal; not read if empty")

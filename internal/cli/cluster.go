@@ -22,11 +22,17 @@ import (
 	"croft.dev/croft/internal/version"
 )
 
-// clusterFlags choose the cluster. They have the names and meanings of kubectl's flags.
+// clusterFlags choose the cluster, and log the requests to it. They have the names and
+// meanings of kubectl's flags.
 type clusterFlags struct {
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides *clientcmd.ConfigOverrides
+	// verbosity is klog's, which client-go uses to log requests.
+	verbosity uint
 }
+
+// clusterFlagNames are the flags that have no effect if a command uses no cluster.
+var clusterFlagNames = []string{"kubeconfig", "context", "as", "as-group", "v"}
 
 func newClusterFlags() *clusterFlags {
 	return &clusterFlags{rules: clientcmd.NewDefaultClientConfigLoadingRules(), overrides: &clientcmd.ConfigOverrides{}}
@@ -37,11 +43,15 @@ func (f *clusterFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.overrides.CurrentContext, "context", "", "name of the kubeconfig's context")
 	flags.StringVar(&f.overrides.AuthInfo.Impersonate, "as", "", "user to act as")
 	flags.StringArrayVar(&f.overrides.AuthInfo.ImpersonateGroups, "as-group", nil, "group to act as a member of; may be repeated")
+	flags.UintVarP(&f.verbosity, "v", "v", 0, "verbosity of the log, as kubectl has it: 6 prints each request to the cluster with its status and duration, 8 also headers and bodies, which may contain secrets")
 }
 
 // loadConfig returns the configuration of the chosen cluster. The client has no rate limit of
 // its own: the API server's priority and fairness covers that.
 func (a *app) loadConfig() (*rest.Config, error) {
+	if err := a.logRequests(); err != nil {
+		return nil, err
+	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.cluster.rules, a.cluster.overrides).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("no cluster is configured: %w: name one with --kubeconfig or --context", err)

@@ -100,6 +100,11 @@ func (a *app) addCompletions(root *cobra.Command) {
 			"report": completeWord(newFixedNames("text", "markdown", "json")), "node-class": completeWord(newFixedNames("kwok")),
 		},
 	}
+	for _, process := range []string{"operator", "proxy", "agent"} {
+		flags["croft "+process] = map[string]cobra.CompletionFunc{
+			"log-level": completeList(newFixedNames("debug", "info", "warn", "error")), "log-format": completeWord(newFixedNames("json", "text")),
+		}
+	}
 	registerCompletion(root, "context", completeWord(a.listContexts))
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

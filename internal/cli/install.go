@@ -118,7 +118,7 @@ docs/how-to/observability.md.`,
 		c.MarkFlagsMutuallyExclusive("check", other)
 	}
 	addDowngradeFlag(c, &downgrade, "install although the operator is of a newer version than this croft; croft's kinds do not change")
-	for _, of := range []string{"kubeconfig", "context", "as", "as-group", "dry-run", "allow-downgrade"} {
+	for _, of := range slices.Concat(clusterFlagNames, []string{"dry-run", "allow-downgrade"}) {
 		refusePointlessFlag(c, of, "--export does not use a cluster", func() bool { return export })
 	}
 	for _, of := range []string{"image", "role", "authentication-config", "agent", "agent-journal", "network-plugins", "network-plugins-namespace", "verify-schedule", "export"} {

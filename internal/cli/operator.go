@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"croft.dev/croft/internal/logging"
 	"croft.dev/croft/internal/operator"
 	"croft.dev/croft/internal/secondary"
 )
@@ -12,6 +13,7 @@ import (
 func newOperator(a *app) *cobra.Command {
 	var options operator.Options
 	var plugins, of string
+	var logs logging.Options
 	c := &cobra.Command{
 		Use:   "operator",
 		Short: "Run croft's controllers until stopped",
@@ -28,9 +30,11 @@ no operator runs.`,
 			if err != nil {
 				return toFailure(err)
 			}
+			options.Log = logging.Install(a.newLogHandler(cmd, &logs))
 			return toFailure(explainUnreachable(operator.Run(cmd.Context(), config, options)))
 		},
 	}
+	logs.AddFlags(c.Flags())
 	c.Flags().StringVar(&options.HealthAddr, "health-addr", ":8081", "address of /healthz and /readyz; 0 for none")
 	c.Flags().StringVar(&options.MetricsAddr, "metrics-addr", ":8080", "address of /metrics; 0 for none")
 	c.Flags().BoolVar(&options.LeaderElect, "leader-elect", true, "elect a leader: of several replicas, only one works")

@@ -11,12 +11,14 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
+	"croft.dev/croft/internal/logging"
 	"croft.dev/croft/internal/proxy"
 )
 
 func newProxy(a *app) *cobra.Command {
 	serving := proxy.Serving{}
 	options := proxy.Options{}
+	var logs logging.Options
 	var clientCA, auditLog string
 	c := &cobra.Command{
 		Use:   "proxy",
@@ -39,7 +41,13 @@ who needs permission to impersonate.`,
 			if err != nil {
 				return toFailure(err)
 			}
-			options.Upstream, options.Log = config, slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))
+			handler := a.newLogHandler(cmd, &logs)
+			if a.cluster.verbosity > 0 {
+				// Otherwise klog stays silent: it logs each request with an invalid token,
+				// and anyone who reaches the proxy can send those.
+				logging.Install(handler)
+			}
+			options.Upstream, options.Log = config, slog.New(handler)
 			tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
 			if clientCA != "" {
 				authority, err := dynamiccertificates.NewDynamicCAContentFromFile("clients", clientCA)
@@ -53,13 +61,14 @@ who needs permission to impersonate.`,
 			if options.Audit.Out, err = a.openAuditLog(auditLog); err != nil {
 				return toFailure(err)
 			}
-			handler, err := proxy.New(cmd.Context(), options)
+			p, err := proxy.New(cmd.Context(), options)
 			if err != nil {
 				return toFailure(err)
 			}
-			return toFailure(serving.Serve(cmd.Context(), handler, tlsConfig))
+			return toFailure(serving.Serve(cmd.Context(), p, tlsConfig))
 		},
 	}
+	logs.AddFlags(c.Flags())
 	// Flags that kube-apiserver also has keep its names.
 	c.Flags().StringVar(&options.AuthenticationConfig, "authentication-config", "", "path of an AuthenticationConfiguration (apiserver.config.k8s.io); reloaded when it changes")
 	c.Flags().StringVar(&options.Role, "impersonation-role", "", "ClusterRole that lists the groups which the proxy may impersonate; other groups of users are removed from requests. By default no groups are removed")

@@ -65,7 +65,7 @@ cluster. The exit status is 0 even if the cluster does not answer.`,
 		},
 	}
 	c.Flags().BoolVar(&alone, "client", false, "print only this croft's version, and use no cluster")
-	for _, of := range []string{"kubeconfig", "context", "as", "as-group"} {
+	for _, of := range clusterFlagNames {
 		refusePointlessFlag(c, of, "--client uses no cluster", func() bool { return alone })
 	}
 	output.addFlags(c, formatTable, formatJSON, formatYAML)

@@ -8,15 +8,12 @@ package operator
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"croft.dev/croft/internal/controller"
@@ -46,18 +43,12 @@ type Options struct {
 	// Trace configures the export of reconcile traces. Without an endpoint nothing is
 	// exported.
 	Trace trace.Options
-	// Log receives the operator's logs. The default writes JSON lines to standard error,
-	// and replaces the process-wide loggers of controller-runtime and klog.
+	// Log receives the operator's logs.
 	Log logr.Logger
 }
 
 // Run runs the operator until the context is done. A clean stop returns nil.
 func Run(ctx context.Context, cfg *rest.Config, o Options) error {
-	if o.Log.GetSink() == nil {
-		o.Log = logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: replaceAttr}))
-		log.SetLogger(o.Log)
-		klog.SetLogger(o.Log)
-	}
 	cfg = rest.CopyConfig(cfg)
 	// No client-side rate limit: the API server's priority and fairness limits croft's
 	// share.
@@ -111,13 +102,4 @@ func flushTraces(stop func(context.Context) error, l logr.Logger) {
 	if err := stop(ctx); err != nil {
 		l.Error(err, "The last traces were not sent")
 	}
-}
-
-// replaceAttr logs a value by its String method. Some values that controller-runtime logs
-// cannot be encoded as JSON.
-func replaceAttr(_ []string, a slog.Attr) slog.Attr {
-	if s, ok := a.Value.Any().(fmt.Stringer); ok && a.Value.Kind() == slog.KindAny {
-		a.Value = slog.StringValue(s.String())
-	}
-	return a
 }

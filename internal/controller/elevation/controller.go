@@ -13,6 +13,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/tools/events"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -84,6 +86,12 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	now := c.clock.Now()
 	if !now.Before(computeExpiry(e)) {
 		return reconcile.Result{}, c.deleteRecord(ctx, e, account)
+	}
+	if e.Status.Phase != "" && e.Status.Phase != v1alpha1.ElevationPending {
+		// The generation changes if somebody approves a request that needs no approval.
+		if err := c.writeDecision(ctx, e, e.Status); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
 	switch e.Status.Phase {
 	case v1alpha1.ElevationEnded, v1alpha1.ElevationRefused:
@@ -245,10 +253,12 @@ func (c *Controller) withdrawAccess(ctx context.Context, account string) error {
 	return c.applier.Delete(ctx, gone...)
 }
 
-// writeDecision writes the status if the elevation has not changed since the decision, and emits
-// an event.
+// writeDecision writes the status with its conditions if the elevation has not changed since
+// the decision. It emits an event if the decision is new.
 func (c *Controller) writeDecision(ctx context.Context, e *v1alpha1.Elevation, next v1alpha1.ElevationStatus) error {
-	if e.Status.Phase == next.Phase && e.Status.Message == next.Message {
+	next.Status = *e.Status.Status.DeepCopy()
+	setConditions(&next, e.Generation)
+	if equality.Semantic.DeepEqual(e.Status, next) {
 		return nil
 	}
 	before := e.DeepCopy()
@@ -256,7 +266,12 @@ func (c *Controller) writeDecision(ctx context.Context, e *v1alpha1.Elevation, n
 	if err := c.live.Status().Patch(ctx, e, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return err
 	}
+	if before.Status.Phase == next.Phase && before.Status.Message == next.Message {
+		return nil
+	}
 	event.Emit(c.recorder, e, corev1.EventTypeNormal, "Elevation"+string(next.Phase), "elevate",
 		fmt.Sprintf("%s as %s for %s: %s (%s)", e.Spec.RequestedBy, e.Spec.Role, e.Spec.Duration.Duration, next.Message, e.Spec.Reason))
+	log.FromContext(ctx).Info("decided on an elevation", "generation", e.Generation, "phase", string(next.Phase), "message", next.Message,
+		"by", e.Spec.RequestedBy, "role", string(e.Spec.Role), "for", e.Spec.Duration.Duration.String())
 	return nil
 }

@@ -3,7 +3,10 @@ package elevation
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/controller/status"
 	"croft.dev/croft/internal/estate"
 )
 
@@ -38,4 +41,22 @@ func decideRequest(e *v1alpha1.Elevation, p *estate.Platform, now time.Time) (v1
 		return v1alpha1.ElevationPending, "waits for an approver: croft elevate approve " + e.Name + " -n " + e.Namespace
 	}
 	return v1alpha1.ElevationActive, ""
+}
+
+// notReady are the reasons of Ready in the phases in which an elevation gives no access.
+var notReady = map[v1alpha1.ElevationPhase]string{
+	v1alpha1.ElevationPending: v1alpha1.ReasonAwaitingApproval,
+	v1alpha1.ElevationEnded:   v1alpha1.ReasonEnded,
+	v1alpha1.ElevationRefused: v1alpha1.ReasonRefused,
+}
+
+// setConditions sets the conditions that follow from the phase.
+func setConditions(s *v1alpha1.ElevationStatus, generation int64) {
+	if s.Phase == v1alpha1.ElevationActive {
+		s.ObservedGeneration = generation
+		status.Set(&s.Status, generation, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonGranted, s.Message)
+	} else {
+		status.SetNotReady(&s.Status, generation, notReady[s.Phase], s.Message)
+	}
+	status.SetProgress(&s.Status, generation, false)
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -63,5 +65,41 @@ func TestJudge(t *testing.T) {
 	}
 	if got, _ := decideRequest(&v1alpha1.Elevation{}, nil, now); got != v1alpha1.ElevationRefused {
 		t.Errorf("without a platform: %s", got)
+	}
+}
+
+// TestConditions checks the conditions of each phase, and that they do not change without a
+// new decision.
+func TestConditions(t *testing.T) {
+	for _, test := range []struct {
+		phase            v1alpha1.ElevationPhase
+		ready            metav1.ConditionStatus
+		reason, progress string
+	}{
+		{v1alpha1.ElevationPending, metav1.ConditionFalse, v1alpha1.ReasonAwaitingApproval, v1alpha1.ConditionReconciling},
+		{v1alpha1.ElevationActive, metav1.ConditionTrue, v1alpha1.ReasonGranted, ""},
+		{v1alpha1.ElevationEnded, metav1.ConditionFalse, v1alpha1.ReasonEnded, ""},
+		{v1alpha1.ElevationRefused, metav1.ConditionFalse, v1alpha1.ReasonRefused, v1alpha1.ConditionStalled},
+	} {
+		t.Run(string(test.phase), func(t *testing.T) {
+			s := v1alpha1.ElevationStatus{Phase: v1alpha1.ElevationPending}
+			setConditions(&s, 1)
+			s.Phase, s.Message = test.phase, "why"
+			setConditions(&s, 2)
+			ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
+			if s.ObservedGeneration != 2 || ready.ObservedGeneration != 2 || ready.Status != test.ready || ready.Reason != test.reason || ready.Message != "why" {
+				t.Errorf("generation %d, Ready = %+v", s.ObservedGeneration, ready)
+			}
+			for _, name := range []string{v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled} {
+				if c := meta.FindStatusCondition(s.Conditions, name); (c != nil) != (name == test.progress) {
+					t.Errorf("%s = %+v", name, c)
+				}
+			}
+			again := *s.DeepCopy()
+			setConditions(&again, 2)
+			if !equality.Semantic.DeepEqual(s, again) {
+				t.Errorf("without a decision, the conditions change from %+v to %+v", s, again)
+			}
+		})
 	}
 }

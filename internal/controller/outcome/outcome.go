@@ -69,6 +69,15 @@ func Reason(err error) string {
 	}
 }
 
+// NeedsPerson reports whether an error remains until a person acts: corrects the declaration
+// or a policy, permits an adoption, gives croft a right, or installs a kind.
+func NeedsPerson(err error) bool {
+	return slices.ContainsFunc(Leaves(err), func(leaf error) bool {
+		return isType[*apply.NamespaceNotOwnedError](leaf) || apierrors.IsInvalid(leaf) || apierrors.IsForbidden(leaf) ||
+			meta.IsNoMatchError(leaf) && classifyRace(leaf) == ""
+	})
+}
+
 // classifyRace classifies a race, for a metric's label. It returns "" for other errors.
 func classifyRace(err error) string {
 	var object *apply.ObjectError

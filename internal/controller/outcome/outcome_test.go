@@ -128,6 +128,32 @@ func TestReason(t *testing.T) {
 	}
 }
 
+func TestNeedsPerson(t *testing.T) {
+	missing := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "NodePool"}}
+	pending := &apply.ObjectError{Ref: apply.Ref{GroupVersionKind: apply.GatekeeperConstraintKinds[0]}, Err: missing}
+	for _, test := range []struct {
+		name string
+		err  error
+		want bool
+	}{
+		{"nothing", nil, false},
+		{"a conflict", errConflict, false},
+		{"no answer", context.DeadlineExceeded, false},
+		{"a namespace that is being deleted", &apply.NamespaceTerminatingError{Namespace: "n"}, false},
+		{"a kind that Gatekeeper is about to create", pending, false},
+		{"a missing kind", &apply.ObjectError{Err: missing}, true},
+		{"another owner's namespace", refused, true},
+		{"an invalid object", rejected, true},
+		{"a missing right, among others", errors.Join(errConflict, errors.Join(forbidden)), true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := outcome.NeedsPerson(test.err); got != test.want {
+				t.Errorf("%v: %v", got, test.err)
+			}
+		})
+	}
+}
+
 func retries(t *testing.T, controller string) (total float64) {
 	t.Helper()
 	families, err := metrics.Registry.Gather()

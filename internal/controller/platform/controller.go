@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +19,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/controller/decision"
 	"croft.dev/croft/internal/controller/declared"
 	"croft.dev/croft/internal/controller/outcome"
 	"croft.dev/croft/internal/controller/owner"
@@ -106,13 +107,12 @@ func (c *Controller) reconcilePlatform(ctx context.Context, req reconcile.Reques
 	if err := owner.Check(ctx, c.live, string(declared.Platform), platform, ""); err != nil {
 		return reconcile.Result{}, err
 	}
-	before := platform.DeepCopy()
+	before, began := platform.DeepCopy(), time.Now()
+	var changes []apply.Change
 	defer func() {
-		if c.retries.IsRacing(platform.Name, err) {
-			return
-		}
-		status.SetReady(&platform.Status.Status, platform.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionPlacementReady, v1alpha1.ConditionApplied)
-		err = errors.Join(err, c.status.Patch(ctx, before, platform))
+		ready, failed := c.writeStatus(ctx, before, platform, err)
+		err = errors.Join(err, failed)
+		decision.Log(ctx, "platform", platform, began, changes, ready)
 	}()
 	if !status.Accept(&platform.Status.Status, platform.Generation, true, entry.Problems) || entry.Value == nil {
 		return reconcile.Result{}, nil
@@ -130,19 +130,18 @@ func (c *Controller) reconcilePlatform(ctx context.Context, req reconcile.Reques
 		// the platform's people do not depend on the engine: people need them to read and
 		// fix the problem.
 		result.RequeueAfter = missing
-		_, err := c.applier.Apply(ctx, listRights(entry.Value)...)
+		changes, err = c.applier.Apply(ctx, listRights(entry.Value)...)
 		return result, err
 	}
-	changes, err := c.reconcileObjects(ctx, entry.Value, seen)
+	changes, err = c.reconcileObjects(ctx, entry.Value, seen)
 	if c.appliedRevision == entry.Revision {
 		// A change of a wall's policies affects every tenant, so its repair is a warning.
 		repair.Report(ctx, c.recorder, platform, corev1.EventTypeWarning, "", repair.Find(changes))
 	}
+	reportApplied(platform, err)
 	if err != nil {
-		status.Set(&platform.Status.Status, platform.Generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, outcome.Reason(err), err.Error())
 		return reconcile.Result{}, err
 	}
-	status.Set(&platform.Status.Status, platform.Generation, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
 	c.appliedRevision = entry.Revision
 	return result, nil
 }

@@ -20,6 +20,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/controller/decision"
 	"croft.dev/croft/internal/controller/declared"
 	"croft.dev/croft/internal/controller/outcome"
 	"croft.dev/croft/internal/controller/owner"
@@ -122,13 +123,11 @@ func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (
 		result.RequeueAfter = recheck
 	}
 
-	before := pool.DeepCopy()
+	before, began := pool.DeepCopy(), time.Now()
 	defer func() {
-		if seen.maybeDeleted || c.retries.IsRacing(pool.Name, err) {
-			return
-		}
-		seen.computeStatus(pool)
-		err = errors.Join(err, c.status.Patch(ctx, before, pool))
+		ready, failed := c.writeStatus(ctx, before, pool, &seen, err)
+		err = errors.Join(err, failed)
+		decision.Log(ctx, "pool", pool, began, seen.changes, ready)
 	}()
 	if entry.Value == nil {
 		return result, nil
@@ -141,7 +140,7 @@ func (c *Controller) reconcilePool(ctx context.Context, req reconcile.Request) (
 		result.RequeueAfter = lookAgain
 	}
 	changes, err := c.reconcileObjects(ctx, snapshot.Platform, entry.Value)
-	seen.applied, seen.err = true, err
+	seen.applied, seen.changes, seen.err = true, changes, err
 	if err == nil {
 		seen.nodePool, err = c.getNodePool(ctx, pool.Name)
 	}

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/apply"
 	"croft.dev/croft/internal/controller/declared"
 	"croft.dev/croft/internal/controller/outcome"
 	"croft.dev/croft/internal/controller/status"
@@ -25,15 +27,29 @@ type observation struct {
 	// retained namespaces.
 	deleting bool
 	retained []string
-	// applied reports whether the pool's objects were written or found in place, with the
-	// result err.
+	// applied reports whether the pool's objects were written or found in place, with these
+	// changes and the result err.
 	applied bool
+	changes []apply.Change
 	err     error
 	// maybeDeleted reports that the pool may have been deleted. croft did nothing, so the status
 	// stays unchanged.
 	maybeDeleted bool
 	// nodePool has Karpenter's status. It is nil if the status is unknown.
 	nodePool *karpenterv1.NodePool
+}
+
+// writeStatus writes the status after a reconcile that ended with err. It returns Ready if
+// that has changed and is written.
+func (c *Controller) writeStatus(ctx context.Context, before, pool *v1alpha1.Pool, s *observation, err error) (*metav1.Condition, error) {
+	if s.maybeDeleted || c.retries.IsRacing(pool.Name, err) {
+		return nil, nil
+	}
+	s.computeStatus(pool)
+	if err := c.status.Patch(ctx, before, pool); err != nil {
+		return nil, err
+	}
+	return status.FindChanged(&before.Status.Status, &pool.Status.Status, v1alpha1.ConditionReady), nil
 }
 
 // computeStatus computes the pool's status.
@@ -47,15 +63,17 @@ func (s *observation) computeStatus(pool *v1alpha1.Pool) {
 	} else if s.applied {
 		status.Set(st, generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, outcome.Reason(s.err), s.err.Error())
 	}
-	status.SetReady(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionNodesReady)
-	if len(s.retained) > 0 {
-		status.Set(st, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse,
+	switch {
+	case len(s.retained) > 0:
+		status.SetNotReady(st, generation, v1alpha1.ReasonInUse,
 			"the pool has nodes, and namespaces of deleted tenants have pods that belong on them: "+formatFirst(s.retained)+
 				": declare these tenants again, or delete the namespaces")
-	} else if s.deleting {
-		status.Set(st, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInUse,
-			"tenants use the pool: give another pool to "+formatFirst(s.entry.Users))
+	case s.deleting:
+		status.SetNotReady(st, generation, v1alpha1.ReasonInUse, "tenants use the pool: give another pool to "+formatFirst(s.entry.Users))
+	default:
+		status.SetReady(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionNodesReady)
 	}
+	status.SetProgress(st, generation, outcome.NeedsPerson(s.err))
 }
 
 // reportNodes copies Karpenter's status.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/awslabs/operatorpkg/status"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -31,9 +32,11 @@ func nodePool(conditions ...[4]string) *karpenterv1.NodePool {
 	return n
 }
 
-// TestComputeStatus fails if a condition of a Pool differs from the observation.
+// TestComputeStatus fails if a condition of a Pool differs from the observation, or if a second
+// reconcile changes one.
 func TestComputeStatus(t *testing.T) {
 	const accepted, applied, nodes, ready = v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionNodesReady, v1alpha1.ConditionReady
+	const reconciling, stalled = v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled
 	type conditions map[string]string
 	for _, test := range []struct {
 		name string
@@ -41,57 +44,69 @@ func TestComputeStatus(t *testing.T) {
 		change func(*observation)
 		// want are the conditions, each as its status, its reason and a part of its message.
 		want conditions
+		// progress is the condition that accompanies Ready, if it is not True.
+		progress string
 	}{
-		{"ready", nil, conditions{accepted: "True Accepted", applied: "True Applied", nodes: "True NodePoolReady", ready: "True Ready"}},
+		{"ready", nil, conditions{accepted: "True Accepted", applied: "True Applied", nodes: "True NodePoolReady", ready: "True Ready"}, ""},
 		{
 			"no Platform", func(s *observation) { s.hasPlatform, s.applied = false, false },
-			conditions{accepted: "False NoPlatform", applied: "", nodes: "", ready: "False NoPlatform"},
+			conditions{accepted: "False NoPlatform", applied: "", nodes: "", ready: "False NoPlatform"}, reconciling,
 		},
 		{
 			"invalid", func(s *observation) {
 				s.applied, s.entry.Problems = false, manifest.Problems{{Field: "spec.limits", Message: "too low"}}
 			},
-			conditions{accepted: "False Invalid spec.limits: too low", applied: "", ready: "False Invalid spec.limits: too low"},
+			conditions{accepted: "False Invalid spec.limits: too low", applied: "", ready: "False Invalid spec.limits: too low"}, stalled,
 		},
 		{
 			"an object is rejected", func(s *observation) {
 				s.err = apierrors.NewInvalid(schema.GroupKind{Kind: "NodePool"}, "apps", nil)
 			},
-			conditions{applied: "False Rejected NodePool", nodes: "", ready: "False Rejected"},
+			conditions{applied: "False Rejected NodePool", nodes: "", ready: "False Rejected"}, stalled,
 		},
 		{
 			"an object cannot be written", func(s *observation) { s.err = errors.New("connection refused") },
-			conditions{applied: "False ApplyFailed connection refused", nodes: "", ready: "False ApplyFailed"},
+			conditions{applied: "False ApplyFailed connection refused", nodes: "", ready: "False ApplyFailed"}, reconciling,
+		},
+		{
+			"the cluster lacks Karpenter", func(s *observation) {
+				s.err = &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "NodePool"}}
+			},
+			conditions{applied: "False ApplyFailed NodePool", nodes: "", ready: "False ApplyFailed"}, stalled,
+		},
+		{
+			"not applied yet", func(s *observation) { s.applied = false },
+			conditions{accepted: "True Accepted", applied: "", ready: "Unknown Pending " + applied}, reconciling,
 		},
 		{
 			"the cache has no NodePool", func(s *observation) { s.nodePool = nil },
-			conditions{applied: "True Applied", nodes: "Unknown NodePoolNotReady", ready: "Unknown NodePoolNotReady"},
+			conditions{applied: "True Applied", nodes: "Unknown NodePoolNotReady", ready: "Unknown NodePoolNotReady"}, reconciling,
 		},
 		{
 			"Karpenter has set no condition", func(s *observation) { s.nodePool = nodePool() },
-			conditions{nodes: "Unknown NodePoolNotReady", ready: "Unknown NodePoolNotReady"},
+			conditions{nodes: "Unknown NodePoolNotReady", ready: "Unknown NodePoolNotReady"}, reconciling,
 		},
 		{
 			"Karpenter does not know yet", func(s *observation) {
 				s.nodePool = nodePool([4]string{"Ready", "Unknown", "AwaitingReconciliation", "soon"})
 			},
-			conditions{nodes: "Unknown NodePoolNotReady AwaitingReconciliation: soon", ready: "Unknown NodePoolNotReady"},
+			conditions{nodes: "Unknown NodePoolNotReady AwaitingReconciliation: soon", ready: "Unknown NodePoolNotReady"}, reconciling,
 		},
 		{
 			"Karpenter reports failed conditions", func(s *observation) {
 				s.nodePool = nodePool([4]string{"NodeClassReady", "False", "NodeClassNotFound", "no class"}, [4]string{"ValidationSucceeded", "True", "", "fine"}, [4]string{"Ready", "False", "UnhealthyDependents", ""})
 			},
-			conditions{nodes: "False NodePoolNotReady UnhealthyDependents; NodeClassReady: no class", ready: "False NodePoolNotReady"},
+			conditions{nodes: "False NodePoolNotReady UnhealthyDependents; NodeClassReady: no class", ready: "False NodePoolNotReady"}, reconciling,
 		},
 		{
 			"being deleted while tenants use it", func(s *observation) { s.deleting, s.entry.Users = true, []string{"bank", "shop"} },
-			conditions{applied: "True Applied", ready: "False InUse bank, shop"},
+			conditions{applied: "True Applied", ready: "False InUse bank, shop"}, stalled,
 		},
 		{
 			"being deleted, with retained namespaces", func(s *observation) {
 				s.deleting, s.retained = true, []string{"shop-dev (of tenant shop)"}
 			},
-			conditions{ready: "False InUse shop-dev (of tenant shop)"},
+			conditions{ready: "False InUse shop-dev (of tenant shop)"}, stalled,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -117,6 +132,16 @@ func TestComputeStatus(t *testing.T) {
 			}
 			if pool.Status.Tenants != int64(len(s.entry.Users)) || pool.Status.ObservedGeneration != 3 {
 				t.Errorf("%d tenants, observed generation %d", pool.Status.Tenants, pool.Status.ObservedGeneration)
+			}
+			for _, name := range []string{v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled} {
+				if c := meta.FindStatusCondition(pool.Status.Conditions, name); (c != nil) != (name == test.progress) {
+					t.Errorf("%s is %+v, want %q", name, c, test.progress)
+				}
+			}
+			again := pool.DeepCopy()
+			s.computeStatus(again)
+			if !equality.Semantic.DeepEqual(pool, again) {
+				t.Errorf("a second reconcile changes the status from %+v to %+v", pool.Status, again.Status)
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -157,17 +159,19 @@ func (c *Controller) writeDecision(ctx context.Context, request *v1alpha1.Tenant
 // event if the decision is new.
 func (c *Controller) writeStatus(ctx context.Context, before, request *v1alpha1.TenantNamespace) error {
 	status.SetReady(&request.Status.Status, request.Generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied)
-	turned := status.FindChanged(&before.Status.Status, &request.Status.Status, v1alpha1.ConditionReady)
-	if turned == nil && before.Status.Tenant == request.Status.Tenant {
+	status.SetProgress(&request.Status.Status, request.Generation, false)
+	if equality.Semantic.DeepEqual(before.Status, request.Status) {
 		return nil
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := c.live.Status().Patch(ctx, request, patch); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if turned != nil {
+	if turned := status.FindChanged(&before.Status.Status, &request.Status.Status, v1alpha1.ConditionReady); turned != nil {
 		note := fmt.Sprintf("namespace %s: %s %s", request.Name, turned.Reason, turned.Message)
 		event.Emit(c.recorder, request, corev1.EventTypeNormal, turned.Reason, "Request", strings.TrimSpace(note))
+		log.FromContext(ctx).Info("decided on a request for a namespace", "tenant", request.Status.Tenant, "generation", request.Generation,
+			"ready", string(turned.Status), "reason", turned.Reason, "message", turned.Message)
 	}
 	return nil
 }

@@ -81,8 +81,15 @@ func SetReady(s *v1alpha1.Status, generation int64, conditions ...string) {
 	Set(s, generation, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "")
 }
 
-// SetNetworkReady sets Ready of a SecondaryNetwork. Two controllers write its conditions, each
-// only on clusters to which the condition applies. Missing conditions do not count.
+// SetNotReady sets Ready to False for a reason that no other condition has.
+func SetNotReady(s *v1alpha1.Status, generation int64, reason, message string) {
+	s.ObservedGeneration = generation
+	Set(s, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
+}
+
+// SetNetworkReady sets Ready of a SecondaryNetwork, and its progress. Two controllers write its
+// conditions, each only on clusters to which the condition applies. Missing conditions do not
+// count.
 func SetNetworkReady(s *v1alpha1.Status, generation int64) {
 	summed := []string{v1alpha1.ConditionAccepted}
 	for _, optional := range []string{v1alpha1.ConditionInterfacesReady, v1alpha1.ConditionAddressesAvailable} {
@@ -91,6 +98,7 @@ func SetNetworkReady(s *v1alpha1.Status, generation int64) {
 		}
 	}
 	SetReady(s, generation, summed...)
+	SetProgress(s, generation, false)
 }
 
 // FindChanged returns a condition if its status, reason or message has changed.

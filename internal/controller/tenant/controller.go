@@ -9,6 +9,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -27,6 +28,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/controller/decision"
 	"croft.dev/croft/internal/controller/declared"
 	"croft.dev/croft/internal/controller/outcome"
 	"croft.dev/croft/internal/controller/repair"
@@ -159,14 +161,12 @@ func (c *Controller) reconcileTenant(ctx context.Context, req reconcile.Request)
 
 	before := tenant.DeepCopy()
 	seen := observation{entry: entry, hasPlatform: snapshot.Platform != nil, since: notEnforcedSince(tenant)}
+	began := time.Now()
 	defer func() {
 		c.emitChanges(ctx, tenant, &seen)
-		if seen.finalizerRemoved || seen.maybeDeleted || c.retries.IsRacing(tenant.Name, err) {
-			return
-		}
-		seen.computeStatus(tenant)
-		c.emitConditions(before, tenant)
-		err = errors.Join(err, c.status.Patch(ctx, before, tenant))
+		ready, failed := c.writeStatus(ctx, before, tenant, &seen, err)
+		err = errors.Join(err, failed)
+		decision.Log(ctx, "tenant", tenant, began, seen.changes, ready)
 	}()
 
 	if deleting {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -20,7 +21,12 @@ func TestReportDeletion(t *testing.T) {
 	var tenant v1alpha1.Tenant
 	seen.computeStatus(&tenant)
 	const want = "waiting until these namespaces are deleted: shop (NamespaceFinalizersRemaining: Some content in the namespace has finalizers remaining: example.org/x in 1 resource instances), dev"
-	if c := tenant.Status.Conditions; len(c) != 1 || c[0].Reason != v1alpha1.ReasonDeleting || c[0].Message != want {
-		t.Errorf("it reports %+v", c)
+	if n := len(tenant.Status.Conditions); n != 2 {
+		t.Errorf("it has %d conditions", n)
+	}
+	for _, name := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionReconciling} {
+		if c := meta.FindStatusCondition(tenant.Status.Conditions, name); c == nil || c.Reason != v1alpha1.ReasonDeleting || c.Message != want {
+			t.Errorf("%s is %+v", name, c)
+		}
 	}
 }

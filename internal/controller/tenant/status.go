@@ -1,6 +1,7 @@
 package tenant
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -56,6 +57,20 @@ func (s *observation) hasWritten() bool {
 	return slices.ContainsFunc(s.changes, apply.Change.HasWritten)
 }
 
+// writeStatus writes the status after a reconcile that ended with err, and emits events. It
+// returns Ready if that has changed and is written.
+func (c *Controller) writeStatus(ctx context.Context, before, tenant *v1alpha1.Tenant, s *observation, err error) (*metav1.Condition, error) {
+	if s.finalizerRemoved || s.maybeDeleted || c.retries.IsRacing(tenant.Name, err) {
+		return nil, nil
+	}
+	s.computeStatus(tenant)
+	c.emitConditions(before, tenant)
+	if err := c.status.Patch(ctx, before, tenant); err != nil {
+		return nil, err
+	}
+	return status.FindChanged(&before.Status.Status, &tenant.Status.Status, v1alpha1.ConditionReady), nil
+}
+
 // computeStatus computes the tenant's status.
 func (s *observation) computeStatus(tenant *v1alpha1.Tenant) {
 	st, generation := &tenant.Status.Status, tenant.Generation
@@ -85,6 +100,7 @@ func (s *observation) computeStatus(tenant *v1alpha1.Tenant) {
 		status.Set(st, generation, v1alpha1.ConditionEnforced, metav1.ConditionFalse, s.reason, s.message)
 	}
 	status.SetReady(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionEnforced)
+	status.SetProgress(st, generation, s.unserved != nil || outcome.NeedsPerson(s.err))
 }
 
 func (s *observation) reportDeletion(tenant *v1alpha1.Tenant) {
@@ -95,8 +111,8 @@ func (s *observation) reportDeletion(tenant *v1alpha1.Tenant) {
 	case len(s.remainingNamespaces) > 0:
 		message = "waiting until these namespaces are deleted: " + strings.Join(s.remainingNamespaces, ", ")
 	}
-	tenant.Status.ObservedGeneration = tenant.Generation
-	status.Set(&tenant.Status.Status, tenant.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting, message)
+	status.SetNotReady(&tenant.Status.Status, tenant.Generation, v1alpha1.ReasonDeleting, message)
+	status.SetProgress(&tenant.Status.Status, tenant.Generation, outcome.NeedsPerson(s.err))
 }
 
 // listOwned returns the declared namespaces that belong to the tenant.
