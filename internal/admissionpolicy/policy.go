@@ -100,7 +100,9 @@ const (
 // toValidation returns the rule in the API server's form. The API server evaluates a message
 // expression for every request, also for allowed ones. A constant message costs nothing.
 func (r Rule) toValidation() admissionv1.Validation {
-	v := admissionv1.Validation{Expression: removeIndentation(r.Expression), Reason: ptr.To(metav1.StatusReasonForbidden)}
+	v := admissionv1.Validation{
+		Expression: removeIndentation(r.Expression), Reason: ptr.To(metav1.StatusReasonForbidden),
+	}
 	if text, same := parseConstant(r.Message); same {
 		v.Message = RefusalPrefix(r.Name) + text
 	} else {

@@ -103,10 +103,10 @@ func serve(ctx context.Context, address string) error {
 	}()
 	for {
 		c, err := connections.Accept()
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // the listener was closed
+		}
+		if err != nil {
 			return err
 		}
 		_ = c.Close()

@@ -101,8 +101,10 @@ func checkElevations(p *estate.Platform) admissionpolicy.Validating {
 		},
 		Rules: []admissionpolicy.Rule{
 			{
-				Name: DurationRule, Summary: "an elevation does not last longer than the Platform's elevation.maxDuration",
-				Expression: `request.operation != "CREATE" || duration(object.spec.duration) <= duration(` + longest + `)`,
+				Name:    DurationRule,
+				Summary: "an elevation does not last longer than the Platform's elevation.maxDuration",
+				Expression: `request.operation != "CREATE" || ` +
+					`duration(object.spec.duration) <= duration(` + longest + `)`,
 				Message: `"spec.duration: " + object.spec.duration + " is longer than the platform's ` +
 					`elevation.maxDuration: write at most " + ` + longest,
 			},
@@ -119,7 +121,8 @@ func checkElevations(p *estate.Platform) admissionpolicy.Validating {
 			{
 				Name: SecondPersonRule, Summary: "no user approves their own elevation",
 				Expression: `!variables.approval || object.spec.approvedBy != object.spec.requestedBy`,
-				Message:    `"spec.approvedBy: the request is by " + object.spec.requestedBy + ": ask another approver"`,
+				Message: `"spec.approvedBy: the request is by " + object.spec.requestedBy + ": ` +
+					`ask another approver"`,
 			},
 			{
 				Name:    RequesterRule,

@@ -29,9 +29,11 @@ func checkSelfService() admissionpolicy.Validating {
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: SelfServiceRule, Exception: "selfService.namespaces",
-				Summary:    "TenantNamespaces are created in namespaces that a Tenant declares, if its selfService allows any",
+				Summary: "TenantNamespaces are created in namespaces that a Tenant declares, " +
+					"if its selfService allows any",
 				Expression: `params.spec.selfService`,
-				Message: `"tenant " + params.spec.tenant + " may not request namespaces here: request them in a namespace ` +
+				Message: `"tenant " + params.spec.tenant + " may not request namespaces here: ` +
+					`request them in a namespace ` +
 					`that the Tenant declares; a platform admin allows them by selfService.namespaces"`,
 			},
 			{

@@ -82,7 +82,8 @@ func checkCalicoPolicies(p *estate.Platform) admissionpolicy.Validating {
 			{
 				Name: CalicoEgressRule,
 				Summary: "they allow egress to named destinations except the instance metadata addresses; " +
-					"with Restricted egress, only to the tenant's namespaces and the platform's, and to its allowCIDRs; " +
+					"with Restricted egress, only to the tenant's namespaces and the platform's, " +
+					"and to its allowCIDRs; " +
 					"and to DNS pods and name servers on the port of DNS",
 				Expression: `variables.unchanged ||
 					variables.egress.all(rule, ` + calicoDestination + ` || ` +
@@ -90,7 +91,8 @@ func checkCalicoPolicies(p *estate.Platform) admissionpolicy.Validating {
 				Message: `params.spec.egress == "Open"
 					? "spec.egress: give every rule that allows a destination, and leave out one for port 53, ` +
 					`since names are resolved without it; the instance metadata addresses must be excluded: ` +
-					`where destination.nets contain them, add them to its notNets (` + strings.Join(metadata, ", ") + `)"
+					`where destination.nets contain them, add them to its notNets (` +
+					strings.Join(metadata, ", ") + `)"
 					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress: ` +
 					`rules that allow may name its namespaces and the platform's, or destination.nets within ["
 						+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "]; ` +

@@ -113,7 +113,8 @@ func checkNetworkPolicies(p *estate.Platform) admissionpolicy.Validating {
 					matchOpensMetadata("cidr(variables.wide[0].ipBlock.cidr)", "variables.wide[0].ipBlock.except") + `)
 							.map(m, "'" + m + (m.contains(":") ? "/128" : "/32") + "'").join(", ")
 						+ "], as well; if these are too many, ` +
-					`a platform admin lists only the addresses of the cluster's cloud in platform.network.metadataAddresses")
+					`a platform admin lists only the addresses of the cluster's cloud ` +
+					`in platform.network.metadataAddresses")
 					: "spec.egress: tenant " + params.spec.tenant + " has Restricted egress: ipBlocks may lie within ["
 						+ params.spec.allowCIDRs.map(c, string(c)).join(", ") + "], and on port 53 alone be one of ["
 						+ variables.resolvers.join(", ") + "]; ` +

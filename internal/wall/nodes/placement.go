@@ -90,9 +90,11 @@ func buildPodPart(p *estate.Platform) admissionpolicy.Pods {
 				LoopFree: true,
 				Name:     SchedulerRule, Summary: "pods are scheduled by the default scheduler",
 				UsuallyFast: true,
-				FastPath:    `!has(variables.spec.schedulerName) || variables.spec.schedulerName == "default-scheduler"`,
-				Expression:  `!variables.new`,
-				Message:     `"spec.schedulerName: pods of tenants are scheduled by default-scheduler: remove the field"`,
+				FastPath: `!has(variables.spec.schedulerName) || ` +
+					`variables.spec.schedulerName == "default-scheduler"`,
+				Expression: `!variables.new`,
+				Message: `"spec.schedulerName: pods of tenants are scheduled by default-scheduler: ` +
+					`remove the field"`,
 			},
 		}, scheduling...),
 		// An update is validated for changed fields only, so that pods which existed before
@@ -275,7 +277,8 @@ func checkCapacity() admissionpolicy.Validating {
 			Expression: `request.operation == "UPDATE" && dyn(object).spec == dyn(oldObject).spec || ` + clusterWide,
 			Message: `request.kind.kind + ": it creates nodes or groups pods, ` +
 				`and no rule on pods applies to it: ` +
-				`create the pods themselves, with a low priority to reserve room; a platform admin may write it for you"`,
+				`create the pods themselves, with a low priority to reserve room; ` +
+				`a platform admin may write it for you"`,
 		}},
 	}
 }

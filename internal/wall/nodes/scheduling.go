@@ -52,7 +52,8 @@ func buildSchedulingPart() ([]admissionpolicy.Variable, []admissionpolicy.Rule) 
 			Name: TermsRule,
 			Summary: "pods have at most " + strconv.Itoa(maxTerms) + " terms of pod affinity and anti-affinity, " +
 				"as many of node affinity and as many spread constraints",
-			UsuallyFast: true, FastPath: `!has(variables.spec.affinity) && !has(variables.spec.topologySpreadConstraints)`,
+			UsuallyFast: true,
+			FastPath:    `!has(variables.spec.affinity) && !has(variables.spec.topologySpreadConstraints)`,
 			Expression: `variables.podTerms.size() <= MOST && variables.spreads <= MOST &&
 				(variables.nodeTerms <= MOST ||
 					variables.specBefore.exists(s, ` + countNodeTerms("s") + ` >= variables.nodeTerms))`,

@@ -228,7 +228,8 @@ func checkAccounts() admissionpolicy.Validating {
 				Exception:  "policy.maxTokenExpirationSeconds",
 				Message: `"spec.expirationSeconds: " + string(variables.seconds) +
 					" is more than the " + string(params.spec.maxTokenExpirationSeconds) +
-					" seconds for which a token of tenant " + params.spec.tenant + " may be valid: request a shorter time; ` +
+					" seconds for which a token of tenant " + params.spec.tenant + " may be valid: ` +
+					`request a shorter time; ` +
 					`a platform admin allows more by policy.maxTokenExpirationSeconds"`,
 			},
 			{
@@ -244,7 +245,8 @@ func checkAccounts() admissionpolicy.Validating {
 					params.spec.tenant + " by policy.tokenSecrets"`,
 			},
 			{
-				Name: BootstrapTokenRule, Summary: "Secrets contain no bootstrap tokens, with which nodes join the cluster",
+				Name:       BootstrapTokenRule,
+				Summary:    "Secrets contain no bootstrap tokens, with which nodes join the cluster",
 				Expression: `!variables.isSecret || variables.object.type != "` + bootstrapSecretType + `"`,
 				Message: `"type: ` + bootstrapSecretType + ` is for tokens with which nodes join the cluster, ` +
 					`only in kube-system: use another type"`,

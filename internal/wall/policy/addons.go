@@ -457,7 +457,8 @@ func intersect(a, b []string) []string {
 func checkAnnotations() admissionpolicy.Validating {
 	policy, classes := buildAnnotationsPolicy(AnnotationsPolicy)
 	// Most objects have no annotations.
-	policy.MatchConditions = map[string]string{"annotated": `has(object.metadata.annotations) || object.kind == "Gateway" ||
+	policy.MatchConditions = map[string]string{"annotated": `has(object.metadata.annotations) || ` +
+		`object.kind == "Gateway" ||
 		has(object.metadata.labels) &&
 		` + formatLabelKeys(addons.Edge|addons.Data) + `.exists(l, l in object.metadata.labels)`}
 	policy.Variables = append(policy.Variables, buildLabelVariables(addons.Edge|addons.Data)...)

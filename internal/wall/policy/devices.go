@@ -108,8 +108,9 @@ func buildPodDeviceRules() []admissionpolicy.Rule {
 				`a platform admin allows others by policy.deviceClasses"`,
 		},
 		{
-			LoopFree: true,
-			Name:     DeviceClaimsRule, Summary: "pods use at most " + strconv.Itoa(maxDeviceClaims) + " claims of devices",
+			LoopFree:    true,
+			Name:        DeviceClaimsRule,
+			Summary:     "pods use at most " + strconv.Itoa(maxDeviceClaims) + " claims of devices",
 			UsuallyFast: true, FastPath: `!has(variables.spec.resourceClaims)`,
 			Expression: replaceWords(`!variables.new || variables.spec.resourceClaims.size() <= MOST`,
 				"MOST", strconv.Itoa(maxDeviceClaims)),

@@ -95,8 +95,9 @@ func checkFlux() admissionpolicy.Validating {
 					formatAllowed("namespaces"),
 			},
 			{
-				Name:       OtherNamespacesRule,
-				Summary:    "targetNamespace, storageNamespace, dependsOn and healthChecks name only the tenant's namespaces",
+				Name: OtherNamespacesRule,
+				Summary: "targetNamespace, storageNamespace, dependsOn and healthChecks " +
+					"name only the tenant's namespaces",
 				Expression: `variables.refusedNamespaces.size() == 0`,
 				Message: `"spec: targetNamespace, storageNamespace, dependsOn[].namespace and ` +
 					`healthChecks[].namespace name " + ` + formatFirst("variables.refusedNamespaces", 3) +

@@ -12,7 +12,10 @@ import (
 // for such rules.
 func buildConstraints() []admissionpolicy.Constrained {
 	return []admissionpolicy.Constrained{
-		{Kind: "CroftServices", MatchedKinds: map[string][]string{"": {"Service"}}, CanAudit: true, Policy: checkServices()},
+		{
+			Kind: "CroftServices", MatchedKinds: map[string][]string{"": {"Service"}}, CanAudit: true,
+			Policy: checkServices(),
+		},
 		{
 			Kind: "CroftIngresses", MatchedKinds: map[string][]string{"networking.k8s.io": {"Ingress"}},
 			CanAudit: true, Policy: checkIngresses(),

@@ -89,7 +89,8 @@ func buildPodPart(finalizers []string) admissionpolicy.Pods {
 				"which croft sets",
 			Expression: pulledAsSaid,
 			Message: `"spec.containers[].imagePullPolicy, spec.volumes[].image.pullPolicy: ` +
-				`the value is not among the tenant's imagePullPolicies, and croft sets the first of these for you: remove the field"`,
+				`the value is not among the tenant's imagePullPolicies, ` +
+				`and croft sets the first of these for you: remove the field"`,
 		}, buildPodSizeRule(), buildOwnerCountRule(), buildOwnersRule()},
 		TemplateRules:  []admissionpolicy.Rule{buildUnknownWarning(unannotated)},
 		PatchVariables: variables,
@@ -233,7 +234,8 @@ func buildPodRules() []admissionpolicy.Rule {
 			Name: PodMarksRule,
 			Summary: "pods have no labels below croft.dev/, which are reserved for croft, " +
 				"and no labels that let an add-on use resources outside of the tenant",
-			UsuallyFast: true, FastPath: `variables.labels.all(k, !k.startsWith("croft.dev/")) && ` + matchNoLabels(addons.Pods),
+			UsuallyFast: true,
+			FastPath:    `variables.labels.all(k, !k.startsWith("croft.dev/")) && ` + matchNoLabels(addons.Pods),
 			Expression: `variables.labels.all(k,
 					!k.startsWith("croft.dev/") || k == "` + v1alpha1.ProbeLabel + `" ||
 					k in variables.labelsBefore && variables.labelsBefore[k] == variables.labels[k]) &&

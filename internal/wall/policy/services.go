@@ -70,7 +70,8 @@ func checkServices() admissionpolicy.Validating {
 			},
 			{
 				Name: ExternalIPsRule, Summary: "Services claim no external addresses",
-				Expression: `!has(object.spec.externalIPs) || object.spec.externalIPs.all(ip, ip in variables.ipsBefore)`,
+				Expression: `!has(object.spec.externalIPs) || ` +
+					`object.spec.externalIPs.all(ip, ip in variables.ipsBefore)`,
 				Message: `"spec.externalIPs: a Service of a tenant claims no addresses, ` +
 					`since these may belong to others: remove the field"`,
 			},

@@ -141,7 +141,8 @@ func checkAutoscalers() admissionpolicy.Validating {
 			{Group: "autoscaling", Version: "v2", Resources: []string{"horizontalpodautoscalers"}, Operations: write},
 		},
 		Rules: []admissionpolicy.Rule{{
-			Name: MetricsRule, Summary: "a HorizontalPodAutoscaler has at most " + strconv.Itoa(maxMetrics) + " metrics",
+			Name:       MetricsRule,
+			Summary:    "a HorizontalPodAutoscaler has at most " + strconv.Itoa(maxMetrics) + " metrics",
 			Expression: matchNoMore("object.spec", "oldObject.spec", "metrics", maxMetrics),
 			Message: `"spec.metrics: there are " + string(object.spec.metrics.size()) +
 				", and each is queried every 15 s: name ` + strconv.Itoa(maxMetrics) +

@@ -268,8 +268,9 @@ func checkTermination() admissionpolicy.Validating {
 				? variables.options.gracePeriodSeconds : 0`},
 		},
 		Rules: []admissionpolicy.Rule{{
-			Name:       GracePeriodRule,
-			Summary:    "pods are deleted and evicted with a grace period within the tenant's maxTerminationGracePeriodSeconds",
+			Name: GracePeriodRule,
+			Summary: "pods are deleted and evicted with a grace period " +
+				"within the tenant's maxTerminationGracePeriodSeconds",
 			Expression: `variables.seconds <= params.spec.maxTerminationGracePeriodSeconds`,
 			Message: `"gracePeriodSeconds: " + string(variables.seconds) + " is more than the " +
 				string(params.spec.maxTerminationGracePeriodSeconds) +
