@@ -84,7 +84,7 @@ func (k *clinic) walls(t *testing.T) {
 	})
 
 	t.Run("platform namespaces", func(t *testing.T) {
-		k.finds(t, "platform", doctor.Warning, "platformNamespaces names ingress, and there is no such namespace")
+		k.finds(t, "platform", doctor.Warning, "platformNamespaces names ingress, which does not exist")
 		k.make(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ingress"}})
 		k.until(t, "platform", func(r doctor.Result) bool {
 			for _, f := range r.Findings {
