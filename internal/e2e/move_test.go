@@ -93,7 +93,7 @@ func TestMove(t *testing.T) {
 // tenant's.
 func namesMisplaced(said outcome) bool {
 	text := said.stdout + said.stderr
-	for _, words := range []string{"where it may not", "where they may not", "on a node of another pool", "on nodes of other pools"} {
+	for _, words := range []string{"tenant may not use", "on a node of another pool", "on nodes of other pools"} {
 		if strings.Contains(text, words) {
 			return true
 		}
