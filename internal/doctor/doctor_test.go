@@ -191,14 +191,14 @@ func (k *clinic) kinds(t *testing.T) {
 		tenants := definition("tenants.croft.dev")
 		const path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/deletion"
 		k.patch(t, tenants, `[{"op": "remove", "path": "`+path+`"}]`, `[{"op": "add", "path": "`+path+`", "value": {"type": "string"}}]`)
-		k.finds(t, "kinds", doctor.Problem, "tenants.croft.dev", "does not know spec.deletion")
+		k.finds(t, "kinds", doctor.Problem, "tenants.croft.dev", "lacks spec.deletion")
 	})
 	k.silent(t, "kinds")
 	t.Run("an old one of Karpenter's", func(t *testing.T) {
 		pools := definition("nodepools.karpenter.sh")
 		const path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/template/properties/spec/properties/terminationGracePeriod"
 		k.patch(t, pools, `[{"op": "remove", "path": "`+path+`"}]`, `[{"op": "add", "path": "`+path+`", "value": {"type": "string"}}]`)
-		k.finds(t, "kinds", doctor.Problem, "nodepools.karpenter.sh", "does not know spec.template.spec.terminationGracePeriod")
+		k.finds(t, "kinds", doctor.Problem, "nodepools.karpenter.sh", "lacks spec.template.spec.terminationGracePeriod")
 		// The API server's refusal of a write matches the same row.
 		e := estateOf(t, declared)
 		k.until(t, "kinds", func(doctor.Result) bool {
