@@ -17,8 +17,8 @@ import (
 )
 
 // testWindows measures for how long a pod of another tenant can connect while the walls or the
-// components change: a pod tries every few milliseconds. docs/explanation/walls.md has the figures. It
-// fails if a connection opens where none may, or stays open.
+// components change: a pod tries every few milliseconds, and the test logs the time. It fails
+// if a connection opens where none may, or stays open.
 func (c *cluster) testWindows(t *testing.T) {
 	const from, to = "green", "blue"
 	target := c.addresses(t, to)[0]

@@ -29,7 +29,7 @@ func packetTargets() *targets {
 	}
 }
 
-// connect returns the connections of all namespaces, from pods on node-1, with the outcomes that
+// makeConnections returns the connections of all namespaces, from pods on node-1, with the outcomes that
 // open decides for each container.
 func makeConnections(t *testing.T, to *targets, open func(container string, c connection) bool) []connection {
 	t.Helper()
