@@ -15,14 +15,15 @@ rm -rf "$logs" && mkdir -p "$logs"
 link=(-vet=off -ldflags '-s -w')
 bold='' off=''
 if [ -t 1 ]; then bold=$'\e[1m' off=$'\e[0m'; fi
-times=()
-# step runs a command under a name, and notes how long it took.
+times=() failed=0
+# step runs a command under a name, and notes how long it took. After a failure the other steps
+# still run, so that one run shows all failures; the script then ends with 1.
 step() {
-  local name=$1 started=$SECONDS
+  local name=$1 started=$SECONDS outcome=''
   shift
   printf '%s==>%s %s\n' "$bold" "$off" "$name" >&2
-  "$@"
-  times+=("$(printf '%5d s  %s' $((SECONDS - started)) "$name")")
+  "$@" || { failed=1 outcome='  FAILED'; }
+  times+=("$(printf '%5d s  %s%s' $((SECONDS - started)) "$name" "$outcome")")
 }
 # tests runs go test in the current directory, and records each test's duration in a file.
 # -vet=off: the linter vets the code (`make verify`); that of the sandbox, `make lint-all`.
@@ -31,11 +32,13 @@ tests() {
   shift
   (cd "${in:-.}" && "$OLDPWD/bin/gotestsum" --format pkgname --format-hide-empty-pkg --jsonfile "$log" -- "${link[@]}" "$@")
 }
-summary() {
+# finish prints the times, and ends the script: with 1 if a step failed.
+finish() {
   printf '\n%sThe slowest tests%s\n' "$bold" "$off"
   cat "$logs"/*.json | bin/gotestsum tool slowest --num 20 --threshold 1s
   printf '\n%sThe steps%s\n' "$bold" "$off"
   printf '%s\n' "${times[@]}"
+  exit $failed
 }
 
 # Tests are short-lived, and garbage collection is a quarter of their work: fewer, larger
@@ -50,20 +53,20 @@ if [ "$only" = -only-e2e ]; then
   names=$(cut -d ' ' -f 2 <<<"$found" | paste -sd '|')
   mapfile -t rest < <(cut -d ' ' -f 1 <<<"$found" | sort -u | xargs go list | grep -vxF -f <(packages "${raced[@]}"))
   step 'end-to-end tests' tests e2e -timeout 60m -run "^($names)\$" "${rest[@]}"
-  summary && exit
+  finish
 fi
 if ((${#raced[@]})); then
   # Beforehand, so that no test waits for a cluster while all cores compile.
   step 'compiling for the race detector (minutes the first time)' go build -race "${raced[@]}"
   step 'tests with the race detector' tests race -race -timeout 60m "${raced[@]}"
 fi
-if [ "$only" = -only-race ]; then summary && exit; fi
+if [ "$only" = -only-race ]; then finish; fi
 mapfile -t rest < <(packages ./... | grep -vxF -f <(packages "${raced[@]}"))
 # The mutants come last, with both cores to themselves; they include the mutants of
 # TestRulesWithoutCluster, which is for quick runs after a change of a rule.
 step 'tests' tests rest -timeout 120m -skip '^(TestMutants|TestRulesWithoutCluster$)' "${rest[@]}"
 mutants() {
-  go test -timeout 40m "${link[@]}" -run '^TestMutants' -v ./internal/verify >bin/mutants.log 2>&1 || { cat bin/mutants.log; exit 1; }
+  go test -timeout 40m "${link[@]}" -run '^TestMutants' -v ./internal/verify >bin/mutants.log 2>&1 || { cat bin/mutants.log; return 1; }
   grep '^mutation score' bin/mutants.log
   echo 'each mutant and the tests that detected it: bin/mutants.log'
 }
@@ -75,4 +78,4 @@ sandboxed() {
   in=sandbox tests sandbox ${CROFT_TEST_ALL:+-race} -timeout 20m "${packages[@]}"
 }
 step 'tests of the sandbox' sandboxed
-summary
+finish
