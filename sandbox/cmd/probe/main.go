@@ -54,11 +54,11 @@ func exitOnError(err error) {
 	}
 }
 
-func getArgument(args []string, i int) string {
-	if i < len(args) {
-		return args[i]
+func getFirst(args []string) string {
+	if len(args) == 0 {
+		return ""
 	}
-	return ""
+	return args[0]
 }
 
 func waitForSignal([]string) error {
@@ -128,7 +128,7 @@ const (
 // watch connects to each address every few milliseconds, and prints for each the time in which
 // connections opened, as `10.1.2.3:80 open 43 ms` or `10.1.2.3:80 closed`.
 func watch(args []string) error {
-	duration, err := time.ParseDuration(getArgument(args, 0))
+	duration, err := time.ParseDuration(getFirst(args))
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func packets(args []string) error {
 }
 
 func resolveName(args []string) error {
-	addresses, err := net.LookupHost(getArgument(args, 0))
+	addresses, err := net.LookupHost(getFirst(args))
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func resolveName(args []string) error {
 }
 
 func exitWith(args []string) error {
-	code, err := strconv.Atoi(getArgument(args, 0))
+	code, err := strconv.Atoi(getFirst(args))
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func exitWith(args []string) error {
 }
 
 func allocateMemory(args []string) error {
-	mebibytes, err := strconv.Atoi(getArgument(args, 0))
+	mebibytes, err := strconv.Atoi(getFirst(args))
 	if err != nil {
 		return err
 	}
