@@ -121,7 +121,7 @@ $(BIN)/cyclonus: sandbox/cyclonus/main.go sandbox/cyclonus/go.mod sandbox/cyclon
 openid-provider: $(BIN)/openid-provider ## Install bin/openid-provider, which tests log in at; needs npm
 
 # Without npm nothing is installed, and the tests that need it are skipped and say so.
-OPENID := internal/e2e/testdata/oidc
+OPENID := internal/test/e2e/testdata/oidc
 $(BIN)/openid-provider: $(OPENID)/package.json $(OPENID)/package-lock.json
 	$(call say,installing an OpenID provider for tests$(if $(shell command -v npm),,: not without npm))
 	@if command -v npm >/dev/null; then rm -rf $@.new; mkdir -p $@.new; install -m 0644 $^ $@.new; \
@@ -192,7 +192,7 @@ image: $(BIN)/croft-image.tar ## Build bin/croft-image.tar, croft's container im
 $(BIN)/croft-image.tar: $(CROFT_SOURCES) $(wildcard hack/image/*)
 	$(call say,building the image for $(IMAGE_ARCHITECTURES))
 	@for arch in $(IMAGE_ARCHITECTURES); do CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(COMPILE) build -buildvcs=false \
-	  -ldflags "-s -w -X croft.dev/croft/internal/version.Version=$(VERSION)" -o $(BIN)/image/croft-$$arch ./cmd/croft; done
+	  -ldflags "-s -w -X croft.dev/croft/internal/declare/version.Version=$(VERSION)" -o $(BIN)/image/croft-$$arch ./cmd/croft; done
 	@cd hack/image && $(GO) run . -o $@ -zoneinfo "$$($(GO) env GOROOT)/lib/time/zoneinfo.zip" -name $(IMAGE) -version $(or $(VERSION),devel) \
 	  $(foreach arch,$(IMAGE_ARCHITECTURES),$(arch)=$(BIN)/image/croft-$(arch))
 
@@ -216,11 +216,11 @@ down: ## End the demo's sandbox and delete its data
 
 # Packages with concurrency, and their subpackages. In others the race detector would find
 # nothing, and it makes tests five times as slow.
-RACED     := ./internal/controller/... ./internal/proxy
+RACED     := ./internal/operate/controller/... ./internal/access/proxy
 # The operator's tests run all controllers concurrently, for minutes, and so they race the one
 # Applier that controllers share; the tests of apply give each goroutine its own, and take
 # fourteen minutes with the race detector.
-RACED_ALL := $(RACED) ./internal/operator ./internal/cli ./internal/sandbox
+RACED_ALL := $(RACED) ./internal/operate/operator ./internal/cli ./internal/test/sandbox
 
 .PHONY: test
 test: build $(BIN)/gotestsum $(BIN)/openid-provider ## What a commit is trusted for: unit and integration tests, mutants

@@ -63,7 +63,7 @@ stop_login
 (umask 077 && mkdir "$login")
 go run ./hack/certificate "$login/tls.crt" "$login/tls.key"
 ln -s "$PWD/bin/openid-provider/node_modules" "$login/node_modules"
-cp internal/e2e/testdata/oidc/provider.mjs "$login"
+cp internal/test/e2e/testdata/oidc/provider.mjs "$login"
 # The provider ends when its standard input does: this one does not.
 mkfifo "$login/stdin"
 background provider node "$login/provider.mjs" "$login/tls.crt" "$login/tls.key" <>"$login/stdin"

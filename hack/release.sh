@@ -16,7 +16,7 @@ for platform in $PLATFORMS; do
   os=${platform%/*} arch=${platform#*/}
   printf '==> croft %s for %s\n' "$VERSION" "$platform" >&2
   CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOGC=400 $go build -buildvcs=false \
-    -ldflags "-s -w -X croft.dev/croft/internal/version.Version=$VERSION" -o "$work/croft-$os-$arch" ./cmd/croft
+    -ldflags "-s -w -X croft.dev/croft/internal/declare/version.Version=$VERSION" -o "$work/croft-$os-$arch" ./cmd/croft
   binaries+=("$platform=$work/croft-$os-$arch")
   if [ "$os" = linux ]; then images+=("$arch=$work/croft-$os-$arch"); fi
 done

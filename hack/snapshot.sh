@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=${1:?usage: hack/snapshot.sh vMAJOR.MINOR.PATCH}
-to=internal/e2e/testdata/releases/$version
+to=internal/test/e2e/testdata/releases/$version
 example=examples/two-tenants.yaml
 
 if ! grep -qx "appVersion: $version" charts/croft/Chart.yaml; then

@@ -66,7 +66,7 @@ mapfile -t rest < <(packages ./... | grep -vxF -f <(packages "${raced[@]}"))
 # TestRulesWithoutCluster, which is for quick runs after a change of a rule.
 step 'tests' tests rest -timeout 120m -skip '^(TestMutants|TestRulesWithoutCluster$)' "${rest[@]}"
 mutants() {
-  go test -timeout 40m "${link[@]}" -run '^TestMutants' -v ./internal/verify >bin/mutants.log 2>&1 || { cat bin/mutants.log; return 1; }
+  go test -timeout 40m "${link[@]}" -run '^TestMutants' -v ./internal/prove/verify >bin/mutants.log 2>&1 || { cat bin/mutants.log; return 1; }
   grep '^mutation score' bin/mutants.log
   echo 'each mutant and the tests that detected it: bin/mutants.log'
 }

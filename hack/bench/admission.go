@@ -14,11 +14,11 @@ import (
 
 	"croft.dev/croft/hack/internal/samples"
 	"croft.dev/croft/hack/internal/tenants"
-	"croft.dev/croft/internal/apply"
-	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/sandbox"
-	"croft.dev/croft/internal/scheme"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/rules/attack"
+	"croft.dev/croft/internal/test/sandbox"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/hack/internal/tenants"
-	"croft.dev/croft/internal/sandbox"
-	"croft.dev/croft/internal/scheme"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/test/sandbox"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 // bareWorkers is the number of tenants written concurrently, as in croft's operator.

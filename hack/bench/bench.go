@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 // bench is the state that all measurements share.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"croft.dev/croft/hack/internal/tenants"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 func TestGeneratedTenantsAreValid(t *testing.T) {

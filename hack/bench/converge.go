@@ -9,7 +9,7 @@ import (
 
 	"croft.dev/croft/hack/internal/samples"
 	"croft.dev/croft/hack/internal/tenants"
-	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 // convergeRounds is even, so that each side is first equally often.

@@ -15,7 +15,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/hack/internal/tenants"
-	"croft.dev/croft/internal/scheme"
+	"croft.dev/croft/internal/declare/scheme"
 )
 
 // convergeTimeout is the time limit for all tenants to become Ready.

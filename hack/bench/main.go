@@ -55,7 +55,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"croft.dev/croft/hack/internal/machine"
-	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 // measurement compares croft with an alternative in one or several respects.

@@ -21,7 +21,7 @@ import (
 
 	"croft.dev/croft/hack/internal/machine"
 	"croft.dev/croft/hack/internal/samples"
-	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 
 	"croft.dev/croft/hack/internal/samples"
 	"croft.dev/croft/hack/internal/tenants"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 // These are the numbers of tenants for which rendering is measured. The first includes a fixed

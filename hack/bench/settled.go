@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 // settledCluster is a cluster whose tenants are all Ready, and whose operator has no work left.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"croft.dev/croft/hack/internal/samples"
-	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 // startRuns is the number of starts on each side.

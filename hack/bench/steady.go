@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/heartbeat"
-	"croft.dev/croft/internal/scheme"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/operate/heartbeat"
 )
 
 // snapshot is the counts at one point in time.

@@ -16,12 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/hack/internal/tenants"
-	"croft.dev/croft/internal/admissionpolicy"
-	"croft.dev/croft/internal/apply"
-	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/sandbox"
-	"croft.dev/croft/internal/scheme"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/rules/admissionpolicy"
+	"croft.dev/croft/internal/rules/attack"
+	"croft.dev/croft/internal/test/sandbox"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 // comparison is a cluster with lines that are measured alternately.

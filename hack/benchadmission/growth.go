@@ -8,7 +8,7 @@ import (
 
 	"croft.dev/croft/hack/internal/samples"
 	"croft.dev/croft/hack/internal/tenants"
-	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 // growthResult are the durations of pod creations in two concurrent clusters, measured alternately:

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/hack/internal/tenants"
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 // These are the lines of the table: the kinds of policies on pods.

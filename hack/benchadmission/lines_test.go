@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"croft.dev/croft/hack/internal/tenants"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 func kindsOf(objects []*unstructured.Unstructured) map[string]int {

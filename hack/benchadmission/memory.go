@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"croft.dev/croft/hack/internal/machine"
-	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 const apiServer = "kube-apiserver"

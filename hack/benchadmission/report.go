@@ -10,7 +10,7 @@ import (
 
 	"croft.dev/croft/hack/internal/machine"
 	"croft.dev/croft/hack/internal/samples"
-	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 // report has the results of one run.

@@ -7,7 +7,7 @@ import (
 	"github.com/go-logr/logr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 // TestSmoke measures as little as possible, on real clusters. It fails if pods are not placed

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"croft.dev/croft/hack/internal/document"
-	"croft.dev/croft/internal/catalog"
-	"croft.dev/croft/internal/doctor"
-	"croft.dev/croft/internal/oncall"
+	"croft.dev/croft/internal/diagnose/catalog"
+	"croft.dev/croft/internal/diagnose/doctor"
+	"croft.dev/croft/internal/diagnose/oncall"
 )
 
 func main() { document.Main(generate) }

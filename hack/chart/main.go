@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/install"
-	"croft.dev/croft/internal/secondary"
+	"croft.dev/croft/internal/declare/secondary"
+	"croft.dev/croft/internal/operate/install"
 )
 
 func main() {

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/install"
-	"croft.dev/croft/internal/wall/identity"
+	"croft.dev/croft/internal/operate/install"
+	"croft.dev/croft/internal/walls/wall/identity"
 )
 
 // proxyName is the name of the objects of croft proxy.
@@ -251,7 +251,7 @@ var conditions = map[string]string{
 // render returns the content of the file.
 func (p *page) render(name string) ([]byte, error) {
 	var b bytes.Buffer
-	b.WriteString("{{- /* Generated from internal/install by `make generate`. Do not edit. */}}\n")
+	b.WriteString("{{- /* Generated from internal/operate/install by `make generate`. Do not edit. */}}\n")
 	open := func(condition string) string {
 		if condition == "" {
 			return ""

@@ -13,7 +13,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/hack/internal/document"
-	"croft.dev/croft/internal/controller/status"
+	"croft.dev/croft/internal/operate/controller/status"
 )
 
 // source is relative to the repository's root, where `make generate` runs.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"croft.dev/croft/hack/internal/document"
-	"croft.dev/croft/internal/metric"
-	"croft.dev/croft/internal/oncall"
+	"croft.dev/croft/internal/diagnose/oncall"
+	"croft.dev/croft/internal/operate/metric"
 )
 
 func main() { document.Main(generate) }

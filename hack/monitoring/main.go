@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"croft.dev/croft/internal/oncall"
+	"croft.dev/croft/internal/diagnose/oncall"
 )
 
 func main() {

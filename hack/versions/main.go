@@ -19,9 +19,9 @@ import (
 	"text/template"
 	"time"
 
-	"croft.dev/croft/internal/doctor"
-	"croft.dev/croft/internal/sandbox"
-	"croft.dev/croft/internal/verify"
+	"croft.dev/croft/internal/diagnose/doctor"
+	"croft.dev/croft/internal/prove/verify"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 // page is the document around the table.

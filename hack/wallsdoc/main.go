@@ -12,10 +12,10 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/hack/internal/document"
-	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/verify"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/prove/verify"
+	"croft.dev/croft/internal/rules/attack"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 func main() { document.Main(generate) }

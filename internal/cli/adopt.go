@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/adopt"
-	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/adoption/adopt"
+	"croft.dev/croft/internal/operate/apply"
 )
 
 type adoptOptions struct {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"croft.dev/croft/internal/adopt"
+	"croft.dev/croft/internal/adoption/adopt"
 )
 
 // printPlan prints the plan of an adoption: the namespaces, pods and objects that it

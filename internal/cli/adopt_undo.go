@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"croft.dev/croft/internal/adopt"
-	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/adoption/adopt"
+	"croft.dev/croft/internal/operate/apply"
 )
 
 // undoAdoption returns a tenant's namespaces to their state before the adoption. Deleted

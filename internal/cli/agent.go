@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"croft.dev/croft/internal/agent"
-	"croft.dev/croft/internal/logging"
+	"croft.dev/croft/internal/declare/logging"
+	"croft.dev/croft/internal/network/agent"
 )
 
 func newAgent(a *app) *cobra.Command {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/operate/apply"
 )
 
 func newApply(a *app) *cobra.Command {

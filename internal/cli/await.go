@@ -9,8 +9,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/heartbeat"
-	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/operate/heartbeat"
 )
 
 // silence is the time without progress after which apply reports the pending objects and

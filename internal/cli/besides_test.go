@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/sandbox"
-	"croft.dev/croft/internal/scheme"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 // TestWhatTheFileDoesNotHave tests conflicts with objects that are only in the cluster. An

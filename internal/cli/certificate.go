@@ -13,13 +13,13 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/certificate"
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/scheme"
-	"croft.dev/croft/internal/verify"
-	"croft.dev/croft/internal/version"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/declare/version"
+	"croft.dev/croft/internal/prove/certificate"
+	"croft.dev/croft/internal/prove/verify"
+	"croft.dev/croft/internal/rules/attack"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 type certificateOptions struct {

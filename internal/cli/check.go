@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/declare/manifest"
 )
 
 func newCheck(a *app) *cobra.Command {

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/manifest"
-	"croft.dev/croft/internal/scheme"
-	"croft.dev/croft/internal/version"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/declare/version"
 )
 
 // clusterFlags choose the cluster, and log the requests to it. They have the names and

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/sandbox"
-	"croft.dev/croft/internal/scheme"
-	"croft.dev/croft/internal/verify"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/prove/verify"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 // declaring is a cluster with croft's kinds and policies, and without an operator.

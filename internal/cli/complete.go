@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/login"
-	"croft.dev/croft/internal/scheme"
-	"croft.dev/croft/internal/verify"
-	"croft.dev/croft/internal/wall"
-	"croft.dev/croft/internal/why"
+	"croft.dev/croft/internal/access/login"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/diagnose/why"
+	"croft.dev/croft/internal/prove/verify"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 // completing is the time limit of a completion. A user does not wait longer for a

@@ -8,10 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/apply"
-	"croft.dev/croft/internal/consequence"
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/adoption/consequence"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/operate/apply"
 )
 
 // These types are the output of check, diff and apply with -o json and -o yaml. Their

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/consequence"
+	"croft.dev/croft/internal/adoption/consequence"
 )
 
 func newDelete(a *app) *cobra.Command {

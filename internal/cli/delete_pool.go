@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admissionpolicy"
-	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/rules/admissionpolicy"
 )
 
 func newDeletePool(a *app) *cobra.Command {

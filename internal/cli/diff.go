@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/apply"
-	"croft.dev/croft/internal/consequence"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/adoption/consequence"
+	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 func newDiff(a *app) *cobra.Command {

@@ -12,11 +12,11 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/consequence"
-	"croft.dev/croft/internal/drift"
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/move"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/adoption/consequence"
+	"croft.dev/croft/internal/adoption/move"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/operate/drift"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 // findConsequences returns the effects of a proposal on running pods and nodes.

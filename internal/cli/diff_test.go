@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
-	"croft.dev/croft/internal/apply"
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/manifest"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 // edited replaces parts of a text, and fails if a part is missing.

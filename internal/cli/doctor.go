@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/discovery"
 
-	"croft.dev/croft/internal/doctor"
-	"croft.dev/croft/internal/iam"
-	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/cloud/iam"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/diagnose/doctor"
 )
 
 func newDoctor(a *app) *cobra.Command {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/elevation"
+	"croft.dev/croft/internal/walls/elevation"
 )
 
 type elevateOptions struct {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/manifest"
 )
 
 // maxFile is the maximum size of one file; estate checks its content.

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/iam"
+	"croft.dev/croft/internal/cloud/iam"
+	"croft.dev/croft/internal/declare/estate"
 )
 
 const (

@@ -12,13 +12,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/apply"
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/install"
-	"croft.dev/croft/internal/manifest"
-	"croft.dev/croft/internal/secondary"
-	"croft.dev/croft/internal/wall"
-	"croft.dev/croft/internal/wall/identity"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/secondary"
+	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/operate/install"
+	"croft.dev/croft/internal/walls/wall"
+	"croft.dev/croft/internal/walls/wall/identity"
 )
 
 func newInstall(a *app) *cobra.Command {

@@ -9,10 +9,10 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/heartbeat"
-	"croft.dev/croft/internal/install"
-	"croft.dev/croft/internal/manifest"
-	"croft.dev/croft/internal/version"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/version"
+	"croft.dev/croft/internal/operate/heartbeat"
+	"croft.dev/croft/internal/operate/install"
 )
 
 // runInstallCheck prints whether croft can be installed and whether it will work. The exit

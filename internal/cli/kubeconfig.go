@@ -16,7 +16,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
 
-	"croft.dev/croft/internal/login"
+	"croft.dev/croft/internal/access/login"
 )
 
 const installHint = "croft logs people in; install it, and put it on the PATH"

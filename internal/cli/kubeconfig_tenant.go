@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/login"
-	"croft.dev/croft/internal/scheme"
+	"croft.dev/croft/internal/access/login"
+	"croft.dev/croft/internal/declare/scheme"
 )
 
 // findNamespace returns the tenant's first namespace. With --server it is the first namespace

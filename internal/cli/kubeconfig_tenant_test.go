@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/scheme"
+	"croft.dev/croft/internal/declare/scheme"
 )
 
 // TestFirstNamespaceOfMembers looks up namespaces as a tenant's member without the proxy.

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
-	"croft.dev/croft/internal/latency"
+	"croft.dev/croft/internal/diagnose/latency"
 )
 
 const (

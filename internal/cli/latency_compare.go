@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"croft.dev/croft/internal/latency"
+	"croft.dev/croft/internal/diagnose/latency"
 )
 
 // readSavedNodes reads the nodes to compare with. It returns none without --against.

@@ -12,8 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"croft.dev/croft/internal/boot"
-	"croft.dev/croft/internal/journal"
+	"croft.dev/croft/internal/network/boot"
+	"croft.dev/croft/internal/network/journal"
 )
 
 // journals is a list of files with nodes' logs.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"croft.dev/croft/internal/latency"
+	"croft.dev/croft/internal/diagnose/latency"
 )
 
 // listLatencyColumns returns the phases that a table shows.

@@ -20,7 +20,7 @@ import (
 // lists of the given kinds.
 func listing(t *testing.T, forbidden ...string) (kubeconfig string) {
 	t.Helper()
-	text, err := os.ReadFile("../latency/testdata/nodes.yaml")
+	text, err := os.ReadFile("../diagnose/latency/testdata/nodes.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestLatencyJournal(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &said); err != nil || status != 0 {
 		t.Fatalf("exit status %d, %v: %s", status, err, stderr)
 	}
-	packed, err := os.Open("../journal/testdata/regular.journal.gz")
+	packed, err := os.Open("../network/journal/testdata/regular.journal.gz")
 	if err != nil {
 		t.Fatal(err)
 	}

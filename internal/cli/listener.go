@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/heartbeat"
+	"croft.dev/croft/internal/operate/heartbeat"
 )
 
 const (

@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/heartbeat"
-	"croft.dev/croft/internal/install"
-	"croft.dev/croft/internal/sandbox"
-	"croft.dev/croft/internal/scheme"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/operate/heartbeat"
+	"croft.dev/croft/internal/operate/install"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 // TestListener fails if apply keeps waiting for a missing operator, or does not wait for

@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"croft.dev/croft/internal/login"
+	"croft.dev/croft/internal/access/login"
 )
 
 // envExecInfo is the environment variable with which kubectl and client-go pass their

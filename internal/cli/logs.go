@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
-	"croft.dev/croft/internal/logging"
+	"croft.dev/croft/internal/declare/logging"
 )
 
 // logRequests makes client-go log requests to standard error, with the verbosity -v. It does

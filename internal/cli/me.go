@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"croft.dev/croft/internal/me"
+	"croft.dev/croft/internal/diagnose/me"
 )
 
 func newMe(a *app) *cobra.Command {

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/manifest"
-	"croft.dev/croft/internal/migrate"
-	"croft.dev/croft/internal/migrate/draft"
-	"croft.dev/croft/internal/migrate/source"
+	"croft.dev/croft/internal/adoption/migrate"
+	"croft.dev/croft/internal/adoption/migrate/draft"
+	"croft.dev/croft/internal/adoption/migrate/source"
+	"croft.dev/croft/internal/declare/manifest"
 )
 
 type migrateOptions struct {

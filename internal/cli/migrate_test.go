@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	documents = "../migrate/testdata/documents"
+	documents = "../adoption/migrate/testdata/documents"
 
 	aPool = `apiVersion: karpenter.sh/v1
 kind: NodePool

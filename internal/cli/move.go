@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/move"
+	"croft.dev/croft/internal/adoption/move"
+	"croft.dev/croft/internal/declare/estate"
 )
 
 type moveOptions struct {

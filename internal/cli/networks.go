@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"croft.dev/croft/internal/secondary/plan"
+	"croft.dev/croft/internal/network/plan"
 )
 
 // formatCLI is the output format of shell commands.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"croft.dev/croft/internal/logging"
-	"croft.dev/croft/internal/operator"
-	"croft.dev/croft/internal/secondary"
+	"croft.dev/croft/internal/declare/logging"
+	"croft.dev/croft/internal/declare/secondary"
+	"croft.dev/croft/internal/operate/operator"
 )
 
 func newOperator(a *app) *cobra.Command {

@@ -10,13 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/apply"
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/heartbeat"
-	"croft.dev/croft/internal/manifest"
-	"croft.dev/croft/internal/survey"
-	"croft.dev/croft/internal/version"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/version"
+	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/operate/heartbeat"
+	"croft.dev/croft/internal/operate/survey"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 // overview is the data that `croft status` shows.

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/declare/manifest"
 )
 
 // confirmOwnership drops tenants whose refused namespace is permitted by now, and marks the

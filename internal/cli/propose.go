@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/manifest"
-	"croft.dev/croft/internal/quotaplan"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/quotaplan"
 )
 
 // proposal contains the declarations of the files and of the cluster, to be compared.

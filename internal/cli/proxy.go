@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
-	"croft.dev/croft/internal/logging"
-	"croft.dev/croft/internal/proxy"
+	"croft.dev/croft/internal/access/proxy"
+	"croft.dev/croft/internal/declare/logging"
 )
 
 func newProxy(a *app) *cobra.Command {

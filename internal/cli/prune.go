@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/apply"
-	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/operate/apply"
 )
 
 // pruneFlags select the deletion of objects in the cluster that are not in the file.

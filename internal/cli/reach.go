@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/netpol"
+	"croft.dev/croft/internal/observe/netpol"
+	"croft.dev/croft/internal/rules/attack"
 )
 
 type reachOptions struct {

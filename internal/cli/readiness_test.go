@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/declare/manifest"
 )
 
 // TestHopeless tests when apply stops waiting: for problems that need a user's action, and

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/me"
+	"croft.dev/croft/internal/diagnose/me"
 )
 
 // TestRefusedPods expects refused workloads in the output of `croft status` and `croft me`.

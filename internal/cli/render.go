@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/dex"
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/gitops"
-	"croft.dev/croft/internal/login"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/access/dex"
+	"croft.dev/croft/internal/access/login"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/walls/gitops"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 func newRender(a *app) *cobra.Command {

@@ -148,7 +148,7 @@ func TestRenderObjects(t *testing.T) {
 }
 
 // TestRenderDex runs in `make test`. It compares the configuration of Dex with the golden
-// file. TestDex in internal/login logs in with it.
+// file. TestDex in internal/access/login logs in with it.
 func TestRenderDex(t *testing.T) {
 	issuer := "https://dex.example.org/dex"
 	status, got, stderr := run(t, "", "render", "-f", "../../examples/platform.yaml", "--dex", "--issuer", issuer)

@@ -1,6 +1,9 @@
 // Package cli is croft's command line, with one file per command. Data goes to standard
 // output, progress and messages to standard error. The exit status is 0 for success, 1 for
 // a failure, 2 for bad input and 130 for an interruption.
+//
+// It may import: declare, rules, observe, network, walls, operate, prove, adoption, diagnose,
+// access, cloud.
 package cli
 
 import (
@@ -18,8 +21,8 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"croft.dev/croft/internal/manifest"
-	"croft.dev/croft/internal/version"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/version"
 )
 
 // These are the exit statuses.

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/heartbeat"
-	"croft.dev/croft/internal/version"
+	"croft.dev/croft/internal/declare/version"
+	"croft.dev/croft/internal/operate/heartbeat"
 )
 
 // addDowngradeFlag adds the flag --allow-downgrade.

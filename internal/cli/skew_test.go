@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/heartbeat"
-	"croft.dev/croft/internal/sandbox"
-	"croft.dev/croft/internal/scheme"
-	"croft.dev/croft/internal/version"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/declare/version"
+	"croft.dev/croft/internal/operate/heartbeat"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 // skewed is a cluster whose operator has another version than croft.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/declare/manifest"
 )
 
 func newStatus(a *app) *cobra.Command {

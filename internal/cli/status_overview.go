@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/declare/manifest"
 )
 
 // printDeclared prints the pools and tenants, the tenants' quota usage, and the remains of

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/scratch"
+	"croft.dev/croft/internal/prove/scratch"
 )
 
 // retainedNamespace is a namespace that was retained when its tenant was deleted.

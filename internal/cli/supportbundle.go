@@ -19,10 +19,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/doctor"
-	"croft.dev/croft/internal/heartbeat"
-	"croft.dev/croft/internal/supportbundle"
-	"croft.dev/croft/internal/version"
+	"croft.dev/croft/internal/declare/version"
+	"croft.dev/croft/internal/diagnose/doctor"
+	"croft.dev/croft/internal/diagnose/supportbundle"
+	"croft.dev/croft/internal/operate/heartbeat"
 )
 
 type supportOptions struct {

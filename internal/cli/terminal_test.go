@@ -9,11 +9,11 @@ import (
 	"github.com/fatih/color"
 	corev1 "k8s.io/api/core/v1"
 
-	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/catalog"
-	"croft.dev/croft/internal/doctor"
-	"croft.dev/croft/internal/verify"
-	"croft.dev/croft/internal/why"
+	"croft.dev/croft/internal/diagnose/catalog"
+	"croft.dev/croft/internal/diagnose/doctor"
+	"croft.dev/croft/internal/diagnose/why"
+	"croft.dev/croft/internal/prove/verify"
+	"croft.dev/croft/internal/rules/attack"
 )
 
 // evil is text that a tenant may write into an event, a message or a name. It clears the

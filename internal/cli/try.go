@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/trial"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/prove/trial"
 )
 
 type tryOptions struct {

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/trial"
+	"croft.dev/croft/internal/prove/trial"
 )
 
 // live needs objects of the cluster that a dry run does not create: the service account of

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"croft.dev/croft/internal/trial"
+	"croft.dev/croft/internal/prove/trial"
 )
 
 func (a *app) printTrial(report *trial.Report, o tryOptions, took time.Duration) error {

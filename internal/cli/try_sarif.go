@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"croft.dev/croft/internal/trial"
-	"croft.dev/croft/internal/version"
+	"croft.dev/croft/internal/declare/version"
+	"croft.dev/croft/internal/prove/trial"
 )
 
 // formatSARIF is the format that code hosts show next to the lines of a change.

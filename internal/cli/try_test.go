@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/internal/cli"
-	"croft.dev/croft/internal/trial"
+	"croft.dev/croft/internal/prove/trial"
 )
 
 const stranger = `apiVersion: v1
@@ -198,7 +198,7 @@ func TestTrySARIF(t *testing.T) {
 // BenchmarkTry tries 500 objects of real workloads, including reading. The budget of `croft
 // try` for them is one second on two cores.
 func BenchmarkTry(b *testing.B) {
-	const workloads = "../e2e/testdata/workloads"
+	const workloads = "../test/e2e/testdata/workloads"
 	files, err := filepath.Glob(filepath.Join(workloads, "baseline", "*.yaml"))
 	if err != nil {
 		b.Fatal(err)

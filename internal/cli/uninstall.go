@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/apply"
-	"croft.dev/croft/internal/install"
-	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/operate/install"
 )
 
 type uninstallOptions struct {

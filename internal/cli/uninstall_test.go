@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/apply"
+	"croft.dev/croft/internal/operate/apply"
 )
 
 // checksBeforeInstall expects croft install --check to write nothing, and to name the

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"croft.dev/croft/internal/wording"
+	"croft.dev/croft/internal/declare/wording"
 )
 
 // kubectlVerbs maps kubectl's commands to croft's equivalents, for users who try them.

@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
-	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/scheme"
-	"croft.dev/croft/internal/verify"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/prove/verify"
+	"croft.dev/croft/internal/rules/attack"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 type verifyOptions struct {

@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/admissionpolicy"
-	"croft.dev/croft/internal/apply"
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/manifest"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/rules/admissionpolicy"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 // verifyNeedsWalls expects verify to stop with one line before any attack if no operator

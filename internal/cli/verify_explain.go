@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/rules/attack"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 func (a *app) explainAttack(attacks []attack.Attack, rules []wall.Rule, name string) error {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/verify"
-	"croft.dev/croft/internal/wall"
+	"croft.dev/croft/internal/prove/verify"
+	"croft.dev/croft/internal/rules/attack"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 // attackData is the data of an attack in `verify --list` and `--explain`.

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/dial"
-	"croft.dev/croft/internal/manifest"
-	"croft.dev/croft/internal/verify"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/prove/dial"
+	"croft.dev/croft/internal/prove/verify"
 )
 
 // newPacketsProgram is the program of the pods of `croft verify --packets`.

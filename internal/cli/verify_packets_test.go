@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/declare/manifest"
 )
 
 func TestChoosePool(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/verify"
-	"croft.dev/croft/internal/version"
+	"croft.dev/croft/internal/declare/version"
+	"croft.dev/croft/internal/prove/verify"
 )
 
 // recordedAs is the field manager of the results.

@@ -7,10 +7,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/install"
-	"croft.dev/croft/internal/sandbox"
-	"croft.dev/croft/internal/scheme"
-	"croft.dev/croft/internal/verify"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/operate/install"
+	"croft.dev/croft/internal/prove/verify"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 // TestRecord writes a result into a Platform's status next to the operator's own fields.

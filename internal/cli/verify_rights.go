@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/verify"
+	"croft.dev/croft/internal/prove/verify"
 )
 
 // systemMasters is the group that the API server exempts from authorization, and that

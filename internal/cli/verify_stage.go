@@ -10,10 +10,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/heartbeat"
-	"croft.dev/croft/internal/verify"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/operate/heartbeat"
+	"croft.dev/croft/internal/prove/verify"
+	"croft.dev/croft/internal/rules/attack"
 )
 
 // stage is the target of attacks: scratch tenants, or an existing tenant.

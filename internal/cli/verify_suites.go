@@ -3,7 +3,7 @@ package cli
 import (
 	"fmt"
 
-	"croft.dev/croft/internal/verify"
+	"croft.dev/croft/internal/prove/verify"
 )
 
 // buildVerifySuites returns a suite for each wall and a case for each attack. An attack that another

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/term"
 
-	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/verify"
+	"croft.dev/croft/internal/prove/verify"
+	"croft.dev/croft/internal/rules/attack"
 )
 
 const (

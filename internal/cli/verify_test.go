@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"croft.dev/croft/internal/attack"
-	"croft.dev/croft/internal/verify"
+	"croft.dev/croft/internal/prove/verify"
+	"croft.dev/croft/internal/rules/attack"
 )
 
 var results = []verify.Result{

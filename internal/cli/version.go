@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/heartbeat"
-	"croft.dev/croft/internal/scheme"
-	"croft.dev/croft/internal/version"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/declare/version"
+	"croft.dev/croft/internal/operate/heartbeat"
 )
 
 // versionPatience is the time limit of `croft version` for a cluster's answer.

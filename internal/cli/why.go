@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"croft.dev/croft/internal/catalog"
-	"croft.dev/croft/internal/iam"
-	"croft.dev/croft/internal/why"
+	"croft.dev/croft/internal/cloud/iam"
+	"croft.dev/croft/internal/diagnose/catalog"
+	"croft.dev/croft/internal/diagnose/why"
 )
 
 type whyOptions struct {

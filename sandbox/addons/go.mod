@@ -1,4 +1,4 @@
-// The versions of modules that only some tests need. InstallCRDs of internal/sandbox
+// The versions of modules that only some tests need. InstallCRDs of internal/test/sandbox
 // reads CRDs from these modules, and compiles nothing. The tool directives keep the
 // modules required. Each names the package of its module with the fewest dependencies.
 // The only exception is Gatekeeper: `make gatekeeper` compiles it, for sandboxes that run

@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"strings"
 
-	"croft.dev/croft/internal/sandbox"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 // Machine describes the machine on which figures were measured.

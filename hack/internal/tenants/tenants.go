@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/estate"
-	"croft.dev/croft/internal/manifest"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/manifest"
 )
 
 // Platform declares the objects that tenants need before they can be Ready. Tenants have a

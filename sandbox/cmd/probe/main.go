@@ -27,7 +27,7 @@ import (
 	"syscall"
 	"time"
 
-	"croft.dev/croft/internal/dial"
+	"croft.dev/croft/internal/prove/dial"
 )
 
 // ports are the servers' ports: the images that real nodes replace listen on either.

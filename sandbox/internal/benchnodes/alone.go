@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"croft.dev/croft/internal/secondary/attach"
+	"croft.dev/croft/internal/network/attach"
 )
 
 // The ways to attach interfaces to a node, as the report names them. Script is the script of

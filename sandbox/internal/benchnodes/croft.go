@@ -9,9 +9,9 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"croft.dev/croft/internal/controller/interfaces"
-	operator "croft.dev/croft/internal/controller/interfaces/account"
-	"croft.dev/croft/internal/secondary/attach"
+	"croft.dev/croft/internal/network/attach"
+	"croft.dev/croft/internal/operate/controller/interfaces"
+	operator "croft.dev/croft/internal/operate/controller/interfaces/account"
 )
 
 // again is the pause before the operator retries after its limiter deferred a call.

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"croft.dev/croft/internal/secondary/attach"
+	"croft.dev/croft/internal/network/attach"
 )
 
 // patience is the time limit for a crowd.

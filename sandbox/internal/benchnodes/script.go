@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"croft.dev/croft/internal/secondary/attach"
+	"croft.dev/croft/internal/network/attach"
 )
 
 // script is the script of the post's user data, as in its repository when the post was

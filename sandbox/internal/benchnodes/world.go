@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/controller/interfaces"
-	"croft.dev/croft/internal/secondary/attach"
+	"croft.dev/croft/internal/network/attach"
+	"croft.dev/croft/internal/operate/controller/interfaces"
 	"croft.dev/croft/sandbox/internal/cloud"
 	"croft.dev/croft/sandbox/internal/cloud/account"
 	"croft.dev/croft/sandbox/internal/cloud/service"

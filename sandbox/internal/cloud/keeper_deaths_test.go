@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"croft.dev/croft/internal/controller/interfaces"
-	"croft.dev/croft/internal/sandbox"
-	"croft.dev/croft/internal/secondary/attach"
+	"croft.dev/croft/internal/network/attach"
+	"croft.dev/croft/internal/operate/controller/interfaces"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 // deaths terminates an instance during a pass: immediately before a change for it reaches EC2,

@@ -16,10 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/controller/interfaces"
-	operator "croft.dev/croft/internal/controller/interfaces/account"
-	"croft.dev/croft/internal/sandbox"
-	"croft.dev/croft/internal/secondary/attach"
+	"croft.dev/croft/internal/network/attach"
+	"croft.dev/croft/internal/operate/controller/interfaces"
+	operator "croft.dev/croft/internal/operate/controller/interfaces/account"
+	"croft.dev/croft/internal/test/sandbox"
 	"croft.dev/croft/sandbox/internal/cloud"
 	"croft.dev/croft/sandbox/internal/cloud/account"
 )

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"croft.dev/croft/internal/journal"
+	"croft.dev/croft/internal/network/journal"
 )
 
 var at = time.Date(2026, 11, 25, 9, 0, 0, 123_456_000, time.UTC)

@@ -1,5 +1,5 @@
 // Package journal contains the lines that an instance's programs write to its journal as it
-// boots. The lines are from real nodes (see internal/boot/testdata in croft's module), with the
+// boots. The lines are from real nodes (see internal/network/boot/testdata in croft's module), with the
 // times of the simulated boot.
 package journal
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"croft.dev/croft/internal/boot"
-	"croft.dev/croft/internal/journal"
-	"croft.dev/croft/internal/latency"
+	"croft.dev/croft/internal/diagnose/latency"
+	"croft.dev/croft/internal/network/boot"
+	"croft.dev/croft/internal/network/journal"
 	"croft.dev/croft/sandbox/internal/journalfile"
 )
 

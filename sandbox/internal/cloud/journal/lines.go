@@ -1,7 +1,7 @@
 package journal
 
 // amazonLinux2023 is a boot without custom user data. Its proportions are from
-// internal/boot/testdata/al2023.journal.txt, without the 22 s of user data there.
+// internal/network/boot/testdata/al2023.journal.txt, without the 22 s of user data there.
 var amazonLinux2023 = []line{
 	{0, "kernel", 0, "Linux version 6.1.119-129.201.amzn2023.x86_64 (mockbuild@ip-10-0-48-120) (gcc (GCC) 11.4.1 20230605 " +
 		"(Red Hat 11.4.1-2), GNU ld version 2.39-6.amzn2023.0.11) #1 SMP PREEMPT_DYNAMIC Tue Dec  3 21:07:35 UTC 2024"},
@@ -36,7 +36,7 @@ var amazonLinux2023 = []line{
 }
 
 // bottlerocket is a boot with one bootstrap container. Its proportions are from
-// internal/boot/testdata/bottlerocket.journal.txt. That journal of Bottlerocket does not
+// internal/network/boot/testdata/bottlerocket.journal.txt. That journal of Bottlerocket does not
 // contain the containers of the network plugin.
 var bottlerocket = []line{
 	{0, "kernel", 0, "Linux version 6.1.109 (builder@buildkitsandbox) (x86_64-bottlerocket-linux-gnu-gcc (Buildroot 2022.11.1) 11.3.0, " +

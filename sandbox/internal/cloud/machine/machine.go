@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"croft.dev/croft/internal/agent"
+	"croft.dev/croft/internal/network/agent"
 	"croft.dev/croft/sandbox/internal/cloud/account"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"croft.dev/croft/internal/agent"
-	"croft.dev/croft/internal/boot"
-	"croft.dev/croft/internal/secondary"
+	"croft.dev/croft/internal/declare/secondary"
+	"croft.dev/croft/internal/network/agent"
+	"croft.dev/croft/internal/network/boot"
 	"croft.dev/croft/sandbox/internal/cloud/account"
 	"croft.dev/croft/sandbox/internal/cloud/journal"
 )

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/agent"
+	"croft.dev/croft/internal/network/agent"
 	"croft.dev/croft/sandbox/internal/cloud/account"
 	"croft.dev/croft/sandbox/internal/cloud/journal"
 )

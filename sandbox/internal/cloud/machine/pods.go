@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/agent"
+	"croft.dev/croft/internal/network/agent"
 )
 
 const (

@@ -1,0 +1,161 @@
+package consequence_test
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/adoption/consequence"
+	"croft.dev/croft/internal/operate/drift"
+)
+
+// changesRow is a row of a table of docs/reference/changes.md.
+type changesRow struct {
+	fields []string
+	effect string
+}
+
+// changesTable reads the table of one kind.
+func changesTable(t *testing.T, kind string) []changesRow {
+	t.Helper()
+	content, err := os.ReadFile("../../../docs/reference/changes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(content), "\n## "+kind+"\n")
+	if !found {
+		t.Fatalf("docs/reference/changes.md has no section %s", kind)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	quoted := regexp.MustCompile("`([^`]+)`")
+	var rows []changesRow
+	for line := range strings.Lines(section) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 || !strings.Contains(cells[1], "`") {
+			continue
+		}
+		row := changesRow{effect: strings.TrimSpace(cells[2])}
+		for _, match := range quoted.FindAllStringSubmatch(cells[1], -1) {
+			row.fields = append(row.fields, match[1])
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// fieldsOf returns the paths of a struct's fields, including fields of nested structs of croft's
+// API, except for the fields of an AWS node class.
+func fieldsOf(of reflect.Type, prefix string) []string {
+	var all []string
+	for field := range of.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		inner := field.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		ours := inner.Kind() == reflect.Struct && inner.PkgPath() == reflect.TypeFor[v1alpha1.Pool]().PkgPath()
+		switch {
+		case name == "":
+			all = append(all, fieldsOf(inner, prefix)...)
+		case ours && inner.NumField() > 0 && !strings.HasSuffix(prefix, "aws.") && !slices.Contains([]string{"limits", "ref", "policy"}, name) || ours && name == "policy" && prefix == "":
+			all = append(all, fieldsOf(inner, prefix+name+".")...)
+		default:
+			all = append(all, prefix+name)
+		}
+	}
+	return all
+}
+
+// TestChangesDoc fails if a field of a Pool, a Tenant or a Platform is missing in
+// docs/reference/changes.md, or if a field there does not exist.
+func TestChangesDoc(t *testing.T) {
+	for kind, spec := range map[string]reflect.Type{
+		"Pool": reflect.TypeFor[v1alpha1.PoolSpec](), "Tenant": reflect.TypeFor[v1alpha1.TenantSpec](), "Platform": reflect.TypeFor[v1alpha1.PlatformSpec](),
+	} {
+		var listed []string
+		for _, row := range changesTable(t, kind) {
+			listed = append(listed, row.fields...)
+		}
+		fields := fieldsOf(spec, "")
+		if len(fields) < 12 {
+			t.Errorf("%s has the fields %v only", kind, fields)
+		}
+		for _, field := range fields {
+			if !slices.Contains(listed, field) {
+				t.Errorf("docs/reference/changes.md, %s: %s is missing", kind, field)
+			}
+		}
+		for _, field := range listed {
+			if !slices.Contains(fields, field) {
+				t.Errorf("docs/reference/changes.md, %s: there is no field %s", kind, field)
+			}
+		}
+	}
+}
+
+// poolChanges has a change for each field of a Pool: of the pool in changesFile, or of its
+// nodeClass.aws.
+var poolChanges = map[string]string{
+	"instances.capacityTypes": "instances: {capacityTypes: [spot]}", "instances.instanceTypes": "instances: {instanceTypes: [t3a.small]}",
+	"instances.architectures": "instances: {architectures: [arm64]}", "instances.requirements": "instances: {requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [m5]}]}",
+	"costCode": "costCode: org1", "tags": "tags: {a: b}", "ttl": "ttl: 24h", "terminationGracePeriod": "terminationGracePeriod: 1h",
+	"startupTaints":   "startupTaints: [{key: a, effect: NoSchedule}]",
+	"waitForNetworks": "waitForNetworks: true, secondaryNetworks: [n]", "secondaryNetworks": "secondaryNetworks: [n]", "limits": `limits: {cpu: "1"}`, "weight": "weight: 10", "budgets": `budgets: [{nodes: "1"}]`,
+	"consolidation": "consolidation: WhenEmptyOrUnderutilized", "emptyTTL": "emptyTTL: 1h",
+	"nodeClass.aws.role": "role: other", "nodeClass.aws.instanceProfile": "instanceProfile: other", "nodeClass.aws.associatePublicIPAddress": "associatePublicIPAddress: true",
+	"nodeClass.aws.kubelet": "kubelet: {maxPods: 20}", "nodeClass.aws.userData": "userData: echo", "nodeClass.aws.blockDeviceMappings": "blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 50Gi}}]",
+	"nodeClass.aws.instanceStorePolicy": "instanceStorePolicy: RAID0", "nodeClass.aws.metadataOptions": "metadataOptions: {httpPutResponseHopLimit: 2}", "nodeClass.aws.detailedMonitoring": "detailedMonitoring: true",
+	"nodeClass.aws.tags": "tags: {a: b}", "nodeClass.aws.tagKeys": "tagKeys: {project: team}", "nodeClass.aws.amiFamily": "amiFamily: AL2", "nodeClass.aws.amiAlias": "amiAlias: al2023@v20250101",
+	"nodeClass.aws.amiSelectorTerms": "amiSelectorTerms: [{alias: al2023@v20250101}]", "nodeClass.aws.discovery": "discovery: {a: b}", "nodeClass.aws.subnetSelectorTerms": "subnetSelectorTerms: [{id: subnet-1}]",
+	"nodeClass.aws.securityGroupSelectorTerms": "securityGroupSelectorTerms: [{id: sg-1}]", "nodeClass.aws.capacityReservationSelectorTerms": "capacityReservationSelectorTerms: [{id: cr-1}]",
+}
+
+const changesFile = `
+platform: {clusterName: demo, nodeClass: {aws: {role: nodes}}}
+pools: {apps: {SPEC}}
+secondaryNetworks: {n: {zones: [{zone: us-west-2a, subnet: subnet-0a4, securityGroups: [sg-0n4], cidr: 10.0.4.0/24, podCIDR: 10.0.4.32/27, gateway: 10.0.4.1}]}}
+`
+
+// TestChangesDocAgreesWithKarpenter changes each field of a Pool, and compares the effect in
+// docs/reference/changes.md with Karpenter's own hash and comparison.
+func TestChangesDocAgreesWithKarpenter(t *testing.T) {
+	pool := func(spec string) (drift.Pool, consequence.PoolFacts) {
+		e := build(t, strings.Replace(changesFile, "SPEC", spec, 1))
+		return objectsOf(e)(e.FindPool("apps")), facts(build(t, before)).Pools["apps"]
+	}
+	live, made := pool("consolidation: WhenEmpty")
+	for _, row := range changesTable(t, "Pool") {
+		for _, field := range row.fields {
+			change, ok := poolChanges[field]
+			if strings.HasPrefix(row.effect, "refused") {
+				continue
+			}
+			if !ok {
+				t.Errorf("poolChanges has no change of %s", field)
+				continue
+			}
+			if strings.HasPrefix(field, "nodeClass.aws.") {
+				change = "nodeClass: {aws: {" + change + "}}"
+			}
+			if field != "consolidation" {
+				change += ", consolidation: WhenEmpty"
+			}
+			desired, _ := pool(change)
+			effect := drift.Compare(live, desired, made.Claims)
+			want := "kept"
+			switch {
+			case len(effect.Fields) > 0:
+				want = "replaced"
+			case len(effect.Dynamic) > 0 || effect.Replaced > 0:
+				want = "replaced if"
+			}
+			if got := strings.HasPrefix(row.effect, "replaced if"); !strings.HasPrefix(row.effect, want) || want == "replaced" && got {
+				t.Errorf("%s: %+v, and docs/reference/changes.md says %q", field, effect, row.effect)
+			}
+		}
+	}
+}

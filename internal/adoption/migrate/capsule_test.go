@@ -1,0 +1,175 @@
+package migrate_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"croft.dev/croft/internal/adoption/migrate/source"
+)
+
+// capsule returns a Capsule Tenant on the pool jobs.
+func capsule(spec string) string {
+	return pools + "---\napiVersion: capsule.clastix.io/v1beta2\nkind: Tenant\nmetadata: {name: oil}\nspec:\n  nodeSelector: {node-pool: jobs}\n  " +
+		strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ") + "\n"
+}
+
+func TestCapsule(t *testing.T) {
+	for name, r := range map[string]row{
+		"a pool": {read: capsule(""), options: demo, gives: []string{`"oil":{"pool":"jobs"}`}},
+		"another key": {read: capsule("cordoned: false") + "---\n{apiVersion: capsule.clastix.io/v1beta2, kind: Tenant, metadata: {name: gas}, spec: {nodeSelector: {zone: a, node-pool: jobs}}}\n", options: demo,
+			findings: []want{{source.NotKept, "Tenant/gas spec.nodeSelector.zone", "may lack"}}, problems: []string{"Tenant/gas: spec.nodeSelector.zone: pods ran only on nodes with zone=a, which the nodes of pool jobs may lack"}},
+		"no pool":        {read: strings.Replace(capsule("cordoned: false"), "  nodeSelector: {node-pool: jobs}\n", "", 1), options: demo, problems: []string{"does not name a pool for the pods of tenant oil"}},
+		"its namespaces": {read: capsule("") + "status: {namespaces: [oil-dev, oil-prod]}\n", options: demo, gives: []string{`"namespaces":["oil-dev","oil-prod"]`}},
+		"namespaces by their label": {read: capsule("") + "---\n{apiVersion: v1, kind: Namespace, metadata: {name: oil-dev, labels: {capsule.clastix.io/tenant: oil}}}\n",
+			options: demo, gives: []string{`"namespaces":["oil-dev"]`}},
+		"owners": {read: capsule("owners: [{kind: Group, name: devs}, {kind: User, name: alice, clusterRoles: [view]}, {kind: ServiceAccount, name: robot}]"), options: demo,
+			gives: []string{`{"group":"devs","role":"operator"}`, `{"role":"viewer","user":"alice"}`}, findings: []want{{source.NotKept, "spec.owners[2]", "ServiceAccount"}, {source.Changed, "spec.owners[1].clusterRoles", "viewer"}}},
+		"more bindings":         {read: capsule("additionalRoleBindings: [{clusterRoleName: view, subjects: [{kind: Group, name: audit}]}, {clusterRoleName: odd, subjects: [{kind: Group, name: x}]}]"), options: demo, gives: []string{`{"group":"audit","role":"viewer"}`}, findings: []want{{source.NotKept, "additionalRoleBindings[1].clusterRoleName", "its rights are unknown"}}},
+		"a quota of the tenant": {read: capsule("resourceQuotas: {scope: Tenant, items: [{hard: {pods: 10}}, {hard: {pods: 5, services: 3}}]}"), options: demo, gives: []string{`"quota":{"pods":"5","services":"3"}`}},
+		"a quota of each namespace": {read: capsule("resourceQuotas: {scope: Namespace, items: [{hard: {pods: 10}}]}") + "status: {namespaces: [a, b]}\n", options: demo,
+			gives: []string{`"quota":{"pods":"20"}`}, findings: []want{{source.Changed, "resourceQuotas.scope", "together"}}},
+		"limits": {read: capsule("limitRanges: {items: [{limits: [{type: Container, max: {cpu: 4}}]}]}"), options: demo, gives: []string{`"limits":{"max":{"cpu":"4"}}`}},
+		"hosts": {read: capsule("ingressOptions: {allowedHostnames: {allowed: [oil.example.org], allowedRegex: \".*\"}, allowedClasses: {allowed: [nginx]}, hostnameCollisionScope: Tenant}"), options: demo, gives: []string{`"domains":["oil.example.org"]`, `"ingressClasses":["nginx"]`}, findings: []want{{source.NotKept, "allowedHostnames.allowedRegex", "by name"}, {source.Changed, "hostnameCollisionScope", "never"}},
+			problems: []string{"spec.ingressOptions.allowedHostnames.allowedRegex: croft grants hosts by name"}},
+		"any host":           {read: capsule("cordoned: false"), options: demo, findings: []want{{source.Changed, "ingressOptions.allowedHostnames", "all hosts were allowed"}, {source.Changed, "serviceOptions.allowedServices", "ClusterIP by default"}, {source.Changed, "spec.imagePullPolicies", "Always"}}},
+		"Services":           {read: capsule("serviceOptions: {allowedServices: {nodePort: false, loadBalancer: true}, externalIPs: {allowed: [10.0.0.0/8]}}"), options: demo, gives: []string{`"serviceTypes":["ClusterIP","LoadBalancer","ExternalName"]`}, findings: []want{{source.NotKept, "externalIPs.allowed", "load balancer"}}},
+		"lists":              {read: capsule("containerRegistries: {allowed: [ghcr.io]}\nstorageClasses: {allowed: [gp3]}\npriorityClasses: {allowed: [batch]}\nruntimeClasses: {allowed: [gvisor]}\nimagePullPolicies: [Always, IfNotPresent]"), options: demo, gives: []string{`"registries":["ghcr.io"]`, `"storageClasses":["gp3"]`, `"priorityClasses":["batch"]`, `"runtimeClasses":["gvisor"]`, `"imagePullPolicies":["Always","IfNotPresent"]`}},
+		"network policies":   {read: capsule("networkPolicies: {items: [{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 10.1.0.0/16}}]}]}]}"), options: demo, gives: []string{`"network":{"allowCIDRs":["10.1.0.0/16"],"egress":"Restricted"}`}},
+		"metadata":           {read: capsule("namespaceOptions: {quota: 3, additionalMetadata: {labels: {a: b}}, forbiddenLabels: {denied: [x]}}"), options: demo, findings: []want{{source.Changed, "namespaceOptions.quota", "names them"}, {source.NotKept, "namespaceOptions.additionalMetadata.labels.a", "policy of yours"}}},
+		"a proxy's settings": {read: capsule("owners: [{kind: Group, name: devs, proxySettings: [{kind: Nodes, operations: [List]}]}]"), options: demo, findings: []want{{source.NotKept, "owners[0].proxySettings", "docs/how-to/proxy.md"}}},
+		"device classes":     {read: capsule("deviceClasses: {allowed: [gpu.example.com]}"), options: demo, gives: []string{`"deviceClasses":["gpu.example.com"]`}},
+		"not frozen":         {read: capsule("cordoned: false\npreventDeletion: true"), options: demo, findings: []want{{source.Changed, "spec.preventDeletion", "Retain"}}},
+		"nothing said":       {read: capsule("namespaceOptions: {}\nnetworkPolicies: {}\nresourceQuotas: {}\npermissions: {}\ningressOptions: {}\nrules: []"), options: demo, gives: []string{`"oil":{"pool":"jobs"}`}},
+	} {
+		t.Run(name, r.check)
+	}
+}
+
+// TestCapsuleRestrictions expects a problem for each field that restricts a tenant and has no
+// equivalent in croft.yaml.
+func TestCapsuleRestrictions(t *testing.T) {
+	any, none := "until you write names, all are allowed", "until you write names, none is allowed"
+	for name, r := range map[string]row{
+		"registries by pattern":   {read: capsule(`containerRegistries: {allowedRegex: "internal\\.example\\..*"}`), not: []string{`"registries"`}, gives: []string{"# left out: tenants.oil.policy.registries: ", any}, problems: []string{"containerRegistries.allowedRegex: croft allows by name"}},
+		"storage by labels":       {read: capsule("storageClasses: {matchLabels: {env: prod}}"), not: []string{`"storageClasses"`}, gives: []string{"# left out: tenants.oil.policy.storageClasses: ", any}, problems: []string{"storageClasses.matchLabels: croft allows by name"}},
+		"ingress by labels":       {read: capsule("ingressOptions: {allowedClasses: {matchLabels: {env: prod}, default: tenant}}"), not: []string{`"ingressClasses"`}, gives: []string{"# left out: tenants.oil.policy.ingressClasses: "}, problems: []string{"allowedClasses.matchLabels: croft allows by name"}},
+		"gateways by expressions": {read: capsule("gatewayOptions: {allowedClasses: {matchExpressions: [{key: env, operator: Exists}]}}"), not: []string{`"gatewayClasses"`}, gives: []string{"# left out: tenants.oil.policy.gatewayClasses: "}, problems: []string{"matchExpressions: croft allows by name"}},
+		"priorities by pattern":   {read: capsule(`priorityClasses: {allowedRegex: "^tier-.*$"}`), not: []string{`"priorityClasses"`}, gives: []string{"# left out: tenants.oil.policy.priorityClasses: ", none}, problems: []string{"priorityClasses.allowedRegex"}},
+		"runtimes by labels":      {read: capsule("runtimeClasses: {matchLabels: {a: b}}"), not: []string{`"runtimeClasses"`}, gives: []string{none}, problems: []string{"runtimeClasses.matchLabels"}},
+		"devices by labels":       {read: capsule("deviceClasses: {matchLabels: {a: b}}"), not: []string{`"deviceClasses"`}, gives: []string{none}, problems: []string{"deviceClasses.matchLabels"}},
+		"an empty list":           {read: capsule("storageClasses: {allowed: []}"), not: []string{`"storageClasses"`}, gives: []string{"# left out: tenants.oil.policy.storageClasses: "}, problems: []string{"spec.storageClasses: croft allows by name"}},
+		"names and a pattern":     {read: capsule(`storageClasses: {allowed: [gp3], allowedRegex: "^x"}`), gives: []string{`"storageClasses":["gp3"]`}, problems: []string{"storageClasses.allowedRegex: croft allows by name"}},
+		"a list of another sort":  {read: capsule("storageClasses: {allowed: [gp3], denied: [gp2]}"), gives: []string{`"storageClasses":["gp3"]`}, problems: []string{"spec.storageClasses.denied: croft migrate does not know"}},
+		"only a default":          {read: capsule("storageClasses: {default: gp3}"), gives: []string{`"storageClasses":["gp3"]`}},
+		"hosts by pattern":        {read: capsule(`ingressOptions: {allowedHostnames: {allowedRegex: "^.*example.org$"}}`), problems: []string{"allowedHostnames.allowedRegex: croft grants hosts by name"}},
+
+		"rules of registries": {read: capsule(`rules: [{enforce: {action: deny, workloads: {registries: [{exp: "a/.*"}]}}}, {enforce: {action: allow, workloads: {registries: [{exp: "a/b/.*"}], qosClasses: [Guaranteed]}}}]`),
+			problems: []string{"spec.rules[0].enforce: croft migrate does not read Capsule's rules", "spec.rules[1].enforce: croft migrate does not read Capsule's rules"}},
+		"a rule of metadata":  {read: capsule(`rules: [{enforce: {metadata: [{kinds: [Namespace], labels: {pod-security.kubernetes.io/enforce: {managed: restricted}}}]}}]`), problems: []string{"spec.rules[0].enforce"}},
+		"a rule that audits":  {read: capsule(`rules: [{enforce: {action: audit, workloads: {qosClasses: [Guaranteed]}}}]`), findings: []want{{source.NotKept, "spec.rules[0].enforce", "Capsule refused no requests"}}},
+		"a quota of a rule":   {read: capsule("rules: [{quota: [{name: pods, hard: {pods: 3}}]}]"), problems: []string{"spec.rules[0].quota[0]: croft migrate does not read quotas"}},
+		"a rule to come":      {read: capsule("rules: [{refuse: {everything: true}}]"), problems: []string{"spec.rules: croft migrate does not know"}},
+		"a field to come":     {read: capsule("nodePort: 3"), problems: []string{"spec.nodePort: croft migrate does not know"}},
+		"an empty one":        {read: capsule("volumeTypes: []"), problems: []string{"spec.volumeTypes: croft migrate does not know"}},
+		"a setting in it":     {read: capsule("serviceOptions: {allowedServices: {nodePort: false, headless: false}}"), problems: []string{"allowedServices.headless: croft migrate does not know"}},
+		"frozen":              {read: capsule("cordoned: true"), problems: []string{"spec.cordoned: croft does not freeze"}},
+		"marks of Services":   {read: capsule("serviceOptions: {forbiddenAnnotations: {denied: [a]}}"), problems: []string{"spec.serviceOptions.forbiddenAnnotations"}},
+		"a scoped quota":      {read: capsule("resourceQuotas: {items: [{hard: {pods: 1}, scopes: [BestEffort]}]}"), not: []string{`"quota"`}, problems: []string{"items[0].scopes: a tenant's quota counts all its objects, and Capsule deletes its ResourceQuota"}},
+		"limits of pods":      {read: capsule("limitRanges: {items: [{limits: [{type: Pod, max: {cpu: 8}}]}]}"), problems: []string{"limits[0]: a tenant's limits apply to containers"}},
+		"a ratio":             {read: capsule("limitRanges: {items: [{limits: [{type: Container, maxLimitRequestRatio: {cpu: 2}}]}]}"), problems: []string{"maxLimitRequestRatio: croft does not limit the ratio"}},
+		"two sets of limits":  {read: capsule("limitRanges: {items: [{limits: [{type: Container, max: {cpu: 4}}]}, {limits: [{type: Container, max: {cpu: 2}}]}]}"), gives: []string{`"limits":{"max":{"cpu":"4"}}`}, problems: []string{"items[1].limits[0]: another namespace of the tenant, or another LimitRange"}},
+		"two of one name":     {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil.v1}", 1) + "---" + strings.Split(strings.Replace(capsule(""), "{name: oil}", "{name: oil-v1}", 1), "---")[2], gives: []string{`"oil-v1":{"pool":"jobs"}`}, problems: []string{"Tenant/oil-v1: would become tenant oil-v1, as Tenant/oil.v1 would"}},
+		"a policy of some":    {read: capsule("networkPolicies: {items: [{podSelector: {matchLabels: {app: db}}, policyTypes: [Ingress]}]}"), problems: []string{"networkPolicies.items[0]: selects only some pods"}},
+		"an older annotation": {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, annotations: {capsule.clastix.io/enable-node-ports: \"false\"}}", 1), problems: []string{"does not know this setting of Capsule"}},
+		"an older label":      {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, labels: {capsule.clastix.io/cordon: enabled}}", 1), problems: []string{"does not know this setting of Capsule"}},
+		"what binds no one":   {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, annotations: {capsule.clastix.io/forbidden-namespace-labels: a, team: b}}", 1), findings: []want{{source.NotKept, "forbidden-namespace-labels\"]", "does not let tenants write labels"}}},
+	} {
+		r.options = demo
+		t.Run(name, r.check)
+	}
+}
+
+func TestCapsuleOthers(t *testing.T) {
+	copying := func(resource string) string {
+		return capsule("") + "---\n{apiVersion: capsule.clastix.io/v1beta2, kind: GlobalTenantResource, metadata: {name: all}, spec: {resources: [" + resource + "]}}\n"
+	}
+	other := func(kind string) string {
+		return capsule("") + "---\n{apiVersion: capsule.clastix.io/v1beta2, kind: " + kind + ", metadata: {name: all}, spec: {quota: {hard: {pods: 1}}}}\n"
+	}
+	for name, r := range map[string]row{
+		"copies of a policy":     {read: copying("{rawItems: [{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: a}, spec: {podSelector: {}}}]}"), problems: []string{"GlobalTenantResource/all: Capsule deletes its copies"}},
+		"copies by reference":    {read: copying("{namespacedItems: [{apiVersion: v1, kind: LimitRange, namespace: a}]}"), problems: []string{"GlobalTenantResource/all: Capsule deletes its copies"}},
+		"copies by template":     {read: copying("{generators: [{template: x}]}"), problems: []string{"GlobalTenantResource/all"}},
+		"copies of data":         {read: copying("{rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}"), findings: []want{{source.NotKept, "GlobalTenantResource/all ", "croft does not copy objects"}}},
+		"a pool of resources":    {read: other("ResourcePool"), problems: []string{"ResourcePool/all: croft migrate does not read Capsule's ResourcePool"}},
+		"a quota of the cluster": {read: other("GlobalResourceQuota"), problems: []string{"GlobalResourceQuota/all"}},
+		"a quota of any kind":    {read: other("CustomQuota"), problems: []string{"CustomQuota/all"}},
+		"a kind to come":         {read: other("TenantFence"), problems: []string{"TenantFence/all"}},
+		"an owner":               {read: other("TenantOwner"), findings: []want{{source.NotKept, "TenantOwner/all ", "access"}}},
+		"its configuration":      {read: other("CapsuleConfiguration"), findings: []want{{source.NotKept, "CapsuleConfiguration/all ", "only Capsule"}}},
+	} {
+		r.options = demo
+		t.Run(name, r.check)
+	}
+}
+
+// TestPodSecurity expects the stricter of two levels.
+func TestPodSecurity(t *testing.T) {
+	enforce := func(level string) string { return "labels: {pod-security.kubernetes.io/enforce: " + level + "}" }
+	metadata := func(level string) string { return "namespaceOptions: {additionalMetadata: {" + enforce(level) + "}}" }
+	labelled := func(levels ...string) string {
+		all := "status: {namespaces: [oil-0, oil-1]}\n"
+		for i, level := range levels {
+			all += fmt.Sprintf("---\n{apiVersion: v1, kind: Namespace, metadata: {name: oil-%d, %s}}\n", i, enforce(level))
+		}
+		return all
+	}
+	const restricted = `"podSecurity":"restricted"`
+	for name, r := range map[string]row{
+		"by Capsule":                {read: capsule(metadata("restricted")), gives: []string{restricted}, findings: []want{{source.Kept, `labels["pod-security.kubernetes.io/enforce"]`, "podSecurity"}}},
+		"by Capsule's list":         {read: capsule("namespaceOptions: {additionalMetadataList: [{" + enforce("restricted") + "}]}"), gives: []string{restricted}},
+		"both, the list stricter":   {read: capsule("namespaceOptions: {additionalMetadata: {" + enforce("baseline") + "}, additionalMetadataList: [{" + enforce("restricted") + "}]}"), gives: []string{restricted}, findings: []want{{source.Changed, `additionalMetadata.labels["pod-security.kubernetes.io/enforce"]`, "restricted, which is stricter"}}},
+		"both, the list weaker":     {read: capsule("namespaceOptions: {additionalMetadata: {" + enforce("restricted") + "}, additionalMetadataList: [{" + enforce("privileged") + "}]}"), gives: []string{restricted}, findings: []want{{source.Changed, `additionalMetadataList[0].labels["pod-security.kubernetes.io/enforce"]`, "restricted, which is stricter"}}},
+		"some namespaces of it":     {read: capsule("namespaceOptions: {additionalMetadataList: [{namespaceSelector: {matchLabels: {a: b}}, " + enforce("restricted") + "}]}"), gives: []string{restricted}, findings: []want{{source.Changed, `labels["pod-security.kubernetes.io/enforce"]`, "one level for all"}}},
+		"some namespaces without":   {read: capsule("namespaceOptions: {additionalMetadataList: [{namespaceSelector: {matchLabels: {a: b}}, " + enforce("privileged") + "}]}"), not: []string{"podSecurity"}, problems: []string{"one level for a tenant"}},
+		"all namespaces without":    {read: capsule(metadata("privileged")), gives: []string{`"podSecurity":"privileged"`}},
+		"Capsule and its namespace": {read: capsule(metadata("baseline")) + labelled("restricted", "restricted"), gives: []string{restricted}},
+		"its namespace, weaker":     {read: capsule(metadata("restricted")) + labelled("baseline", "baseline"), gives: []string{restricted}},
+		"two namespaces":            {read: capsule("") + labelled("baseline", "restricted"), gives: []string{restricted}},
+		"two, the first stricter":   {read: capsule("") + labelled("restricted", "baseline"), gives: []string{restricted}},
+		"two, one without":          {read: capsule("") + labelled("restricted", "privileged"), gives: []string{restricted}, problems: []string{"one level for a tenant"}},
+		"one labelled, one not":     {read: capsule("") + labelled("privileged"), not: []string{"podSecurity"}, problems: []string{"one level for a tenant"}},
+		"a level that is none":      {read: capsule(metadata("Restricted")), problems: []string{`"Restricted" is not a Pod Security level`}},
+		"a version": {read: capsule("namespaceOptions: {additionalMetadata: {labels: {pod-security.kubernetes.io/enforce: restricted, pod-security.kubernetes.io/enforce-version: v1.24, pod-security.kubernetes.io/warn: restricted}}}"), gives: []string{restricted},
+			findings: []want{{source.Changed, `["pod-security.kubernetes.io/enforce-version"]`, "latest version"}, {source.Kept, `["pod-security.kubernetes.io/warn"]`, "croft sets it"}}},
+		"forbidden labels": {read: capsule("namespaceOptions: {forbiddenLabels: {denied: [pod-security.kubernetes.io/enforce]}, forbiddenAnnotations: {deniedRegex: .*}}"), findings: []want{{source.Changed, "namespaceOptions.forbiddenLabels", "does not let tenants write labels"}}},
+		"a cost code":      {read: capsule("namespaceOptions: {additionalMetadata: {labels: {example.org/cost-code: org1, team: oil}}}"), gives: []string{`"costCode":"org1"`}, findings: []want{{source.NotKept, "labels.team", "policy of yours"}}},
+	} {
+		r.options = demo
+		t.Run(name, r.check)
+	}
+}
+
+// TestCapsuleFieldsToCome adds a field that Capsule does not have to each object of a Tenant,
+// with a random value, and expects a problem: a later version may add such a field.
+func TestCapsuleFieldsToCome(t *testing.T) {
+	around := []string{
+		"%s", "storageClasses: {allowed: [gp3], %s}", "containerRegistries: {allowed: [ghcr.io], %s}", "priorityClasses: {allowed: [a], %s}",
+		"runtimeClasses: {allowed: [a], %s}", "deviceClasses: {allowed: [a], %s}", "gatewayOptions: {%s}", "gatewayOptions: {allowedClasses: {allowed: [a], %s}}",
+		"ingressOptions: {%s}", "ingressOptions: {allowedClasses: {allowed: [a], %s}}", "ingressOptions: {allowedHostnames: {allowed: [oil.example.org], %s}}",
+		"namespaceOptions: {quota: 3, %s}", "namespaceOptions: {additionalMetadata: {labels: {a: b}, %s}}", "namespaceOptions: {additionalMetadataList: [{labels: {a: b}, %s}]}",
+		"serviceOptions: {%s}", "serviceOptions: {allowedServices: {nodePort: false, %s}}", "serviceOptions: {externalIPs: {%s}}", "podOptions: {%s}",
+		"resourceQuotas: {scope: Tenant, %s}", "resourceQuotas: {items: [{hard: {pods: 3}, %s}]}", "limitRanges: {items: [{limits: [{type: Container, max: {cpu: 1}}]}], %s}",
+		"networkPolicies: {items: [{podSelector: {}}], %s}", "permissions: {%s}", "rules: [{quota: [{name: a, hard: {pods: 1}}], %s}]", "rules: [{permissions: {%s}}]",
+	}
+	random := rand.New(rand.NewPCG(1, 0)) //nolint:gosec // the same values each time
+	for _, within := range around {
+		key := fmt.Sprintf("fence%d", random.IntN(1000))
+		value := []string{"true", "false", "3", "strict", "[a, b]", "{a: {b: c}}", "[{a: b}]"}[random.IntN(7)]
+		t.Run(within, func(t *testing.T) {
+			row{read: capsule(fmt.Sprintf(within, key+": "+value)), options: demo, problems: []string{"croft migrate does not know"}}.check(t)
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package declared
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/adoption/migrate/draft"
+)
+
+// ReadRules reads back the TenantRules that croft compiled from its tenants.
+func ReadRules(d *draft.Draft) {
+	ruled := map[string]bool{}
+	own := map[string]string{} // the tenant domain that results from each tenant's first domain
+	for _, o := range d.List(v1alpha1.GroupVersion.Group, "TenantRules") {
+		var spec v1alpha1.TenantRulesSpec
+		name := o.At("spec", "tenant").Text()
+		readSpec(o, "tenants."+name, &spec)
+		if name == "" {
+			o.Root().MarkNotKept("names no tenant")
+			continue
+		}
+		ruled[name] = true
+		t := d.AddTenant(name, o)
+		readRules(d, name, t, &spec)
+		t.Subjects = spec.Subjects
+		o.At("spec", "platformNamespaces").MarkKept("platform.network.platformNamespaces")
+		d.Platform.Network.PlatformNamespaces = draft.Distinct(append(d.Platform.Network.PlatformNamespaces, spec.PlatformNamespaces...))
+		if len(spec.Domains) > 1 && spec.Domains[1] == "*."+spec.Domains[0] {
+			if domain, ok := strings.CutPrefix(spec.Domains[0], name+"."); ok {
+				own[name] = domain
+			}
+		}
+	}
+	domains := draft.Distinct(slices.Collect(maps.Values(own)))
+	// If only some tenants have such a domain, it was granted to them by name: a tenantDomain
+	// of the platform would grant it to all.
+	if len(domains) != 1 || len(own) != len(ruled) || d.Platform.TenantDomain != "" && d.Platform.TenantDomain != domains[0] {
+		return
+	}
+	d.Platform.TenantDomain = domains[0]
+	for name := range own {
+		t := d.Tenants[name]
+		t.Spec.Domains = slices.DeleteFunc(t.Spec.Domains, func(domain string) bool {
+			return strings.TrimPrefix(domain, "*.") == name+"."+domains[0]
+		})
+	}
+}
+
+// readRules sets a tenant's fields from its rules, except for defaults.
+func readRules(d *draft.Draft, name string, t *draft.Tenant, r *v1alpha1.TenantRulesSpec) {
+	s := &t.Spec
+	s.Pool, s.Pools = "", nil
+	if len(r.Pools) == 1 {
+		s.Pool = r.Pools[0]
+	} else {
+		s.Pools = r.Pools
+	}
+	if !slices.Equal(r.Namespaces, []string{name}) {
+		d.SetNamespaces(t, name, r.Namespaces)
+	}
+	s.Domains = draft.Distinct(append(s.Domains, r.Domains...))
+	if r.Egress != v1alpha1.EgressOpen {
+		s.Network.Egress = r.Egress
+	}
+	if len(r.AllowCIDRs) > 0 {
+		s.Network.AllowCIDRs = r.AllowCIDRs
+	}
+	p := &s.Policy.Allowances
+	any := []string{"*"}
+	p.ServiceTypes = omitDefault(r.ServiceTypes, []corev1.ServiceType{corev1.ServiceTypeClusterIP})
+	p.Registries = omitDefault(r.Registries, any)
+	p.ImagePullPolicies = omitDefault(r.ImagePullPolicies, []corev1.PullPolicy{corev1.PullAlways})
+	p.PriorityClasses = omitDefault(r.PriorityClasses, []string{})
+	p.RuntimeClasses = omitDefault(r.RuntimeClasses, []string{})
+	p.StorageClasses = omitDefault(r.StorageClasses, any)
+	p.IngressClasses = omitDefault(r.IngressClasses, any)
+	p.GatewayClasses = omitDefault(r.GatewayClasses, any)
+	p.Issuers = omitDefault(r.Issuers, any)
+	p.IssuerTypes = omitDefault(r.IssuerTypes, []string{"selfSigned", "ca"})
+	p.SourceHosts = omitDefault(r.SourceHosts, any)
+	p.CSIDrivers = omitDefault(r.CSIDrivers, []string{})
+	p.DeviceClasses = omitDefault(r.DeviceClasses, []string{})
+	p.VolumeTypes = omitDefault(r.VolumeTypes, []v1alpha1.VolumeType{})
+	p.VolumeAttributesClasses = omitDefault(r.VolumeAttributesClasses, []string{})
+	if size, err := resource.ParseQuantity(r.MaxVolumeSize); err == nil && size.String() != "1Ti" {
+		p.MaxVolumeSize = &size
+	}
+	p.CloudIdentities = omitDefault(r.CloudIdentities, []string{})
+	p.ClusterIPs = omitDefault(r.ClusterIPs, []string{})
+	if r.MaxTokenExpirationSeconds != 86400 {
+		p.MaxTokenExpirationSeconds = &r.MaxTokenExpirationSeconds
+	}
+	if r.TokenSecrets {
+		p.TokenSecrets = &r.TokenSecrets
+	}
+	if r.MaxTerminationGracePeriodSeconds != 3600 {
+		p.MaxTerminationGracePeriodSeconds = &r.MaxTerminationGracePeriodSeconds
+	}
+	if r.DoNotDisrupt {
+		p.DoNotDisrupt = &r.DoNotDisrupt
+	}
+	p.Annotations = omitDefault(r.Annotations, []string{})
+	if r.UnknownAnnotations != v1alpha1.UnknownWarn {
+		p.UnknownAnnotations = r.UnknownAnnotations
+	}
+}
+
+// omitDefault returns the list, or nil if it is the default.
+func omitDefault[T comparable](list, otherwise []T) []T {
+	if slices.Equal(list, otherwise) {
+		return nil
+	}
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

@@ -1,0 +1,207 @@
+package kubernetes
+
+import (
+	"slices"
+	"strings"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/adoption/migrate/draft"
+	"croft.dev/croft/internal/adoption/migrate/source"
+)
+
+// ReadAccess reads the RoleBindings in tenants' namespaces.
+func ReadAccess(d *draft.Draft) {
+	prefix := FindGroupPrefix(d)
+	for _, o := range d.List(draft.RBACGroup, "RoleBinding") {
+		name := d.FindTenant(o.Namespace)
+		if name == "" {
+			o.Root().MarkOther("is in namespace %s, which belongs to no tenant", o.Namespace)
+			continue
+		}
+		readBinding(d, name, o, prefix)
+	}
+}
+
+// ReadSharing sets shareWith to the subjects to which a tenant's rules let it bind roles and that
+// have no access.
+func ReadSharing(d *draft.Draft) {
+	prefix := FindGroupPrefix(d)
+	for _, t := range d.Tenants {
+		for _, subject := range t.Subjects {
+			var s v1alpha1.Sharer
+			kind, who, _ := strings.Cut(subject, ":")
+			switch kind {
+			case "Group":
+				s.Group = who
+			case "User":
+				s.User = who
+			case "ServiceAccount":
+				s.ServiceAccount = who
+			default:
+				continue
+			}
+			own := slices.ContainsFunc(t.Spec.Access, func(a v1alpha1.Access) bool {
+				return s.User != "" && a.User == s.User || s.Group != "" && prefix+a.Group == s.Group
+			})
+			if !own {
+				t.Spec.Policy.ShareWith = append(t.Spec.Policy.ShareWith, s)
+			}
+		}
+	}
+}
+
+// FindGroupPrefix returns the common prefix, up to a colon, of all groups in bindings. The API
+// server adds it to the groups of its identity provider.
+func FindGroupPrefix(d *draft.Draft) string {
+	if d.Options.GroupPrefix != "" {
+		return d.Options.GroupPrefix
+	}
+	if d.Platform.GroupPrefix != "" {
+		return d.Platform.GroupPrefix
+	}
+	prefix, found := "", false
+	for _, group := range listBoundGroups(d) {
+		before, _, ok := strings.Cut(group, ":")
+		switch {
+		case !ok, found && before+":" != prefix:
+			return ""
+		default:
+			prefix, found = before+":", true
+		}
+	}
+	d.Platform.GroupPrefix = prefix
+	return prefix
+}
+
+// listBoundGroups returns the groups of an identity provider in any binding.
+func listBoundGroups(d *draft.Draft) []string {
+	var all []string
+	add := func(subjects []source.Field) {
+		for _, s := range subjects {
+			if group := s.At("name").Text(); s.At("kind").Text() == "Group" && !strings.HasPrefix(group, "system:") {
+				all = append(all, group)
+			}
+		}
+	}
+	for _, o := range d.List(draft.RBACGroup, "RoleBinding") {
+		add(o.At("subjects").Items())
+	}
+	for _, o := range d.List(draft.CapsuleGroup, "Tenant") {
+		add(o.At("spec", "owners").Items())
+		for _, b := range o.At("spec", "additionalRoleBindings").Items() {
+			add(b.At("subjects").Items())
+		}
+	}
+	return all
+}
+
+// readBinding converts a RoleBinding into access, if it binds users to a role that is similar to
+// one of croft's two.
+func readBinding(d *draft.Draft, name string, o *source.Object, prefix string) {
+	source.AccountMetadata(o, draft.TenantField(name, "access"))
+	ref := o.At("roleRef")
+	role, why := MatchRole(d, ref.At("kind").Text(), o.Namespace, ref.At("name").Text())
+	for _, s := range o.At("subjects").Items() {
+		if s.At("kind").Text() == "ServiceAccount" {
+			s.MarkOther("the binding of a ServiceAccount stays as it is: croft does not change teams' own bindings")
+			continue
+		}
+		AddSubject(d, name, s, prefix, role, why)
+	}
+	switch {
+	case role == "":
+		ref.MarkNotKept("%s", why)
+	case draft.IsManaged(o):
+		ref.MarkKept(draft.TenantField(name, "access"))
+	default:
+		ref.MarkChanged(draft.TenantField(name, "access"), "%s; croft creates its own binding: delete this one when croft's walls are in place, or its rights stay in force", why)
+	}
+}
+
+// AddSubject gives a user or a group access.
+func AddSubject(d *draft.Draft, name string, s source.Field, prefix string, role v1alpha1.Role, why string) {
+	who := s.At("name").Text()
+	if role == "" {
+		s.MarkNotKept("%s; write access: [{%s: %s, role: viewer}] into %s if they only read, or role: operator if they run workloads",
+			why, strings.ToLower(s.At("kind").Text()), strings.TrimPrefix(who, prefix), "tenants."+name)
+		return
+	}
+	access := v1alpha1.Access{Role: role}
+	switch s.At("kind").Text() {
+	case "User":
+		access.User = who
+	case "Group":
+		access.Group = strings.TrimPrefix(who, prefix)
+		if prefix != "" && strings.HasPrefix(who, prefix) {
+			s.At("name").MarkKeptAs("platform.groupPrefix", "%s is the prefix of all groups", prefix)
+		}
+	}
+	if strings.HasPrefix(who, "system:") {
+		s.MarkNotKept("%s is a group of Kubernetes, and does not identify a team: name a group of your identity provider", who)
+		return
+	}
+	t := d.Tenants[name]
+	if !slices.Contains(t.Spec.Access, access) {
+		t.Spec.Access = append(t.Spec.Access, access)
+	}
+	s.MarkKept(draft.TenantField(name, "access"))
+}
+
+// likeViewer and likeOperator are the names of well-known roles that are similar to croft's.
+var (
+	likeViewer   = []string{"view", "croft-viewer"}
+	likeOperator = []string{"edit", "admin", "cluster-admin", "croft-operator"}
+)
+
+// MatchRole returns croft's role that is similar to a role, and how they differ.
+func MatchRole(d *draft.Draft, kind, namespace, name string) (v1alpha1.Role, string) {
+	const (
+		viewer   = "becomes viewer, who may read everything but Secrets"
+		operator = "becomes operator, who may run workloads, and may not change quotas or croft's objects"
+	)
+	switch {
+	case slices.Contains(likeViewer, name):
+		return v1alpha1.RoleViewer, name + " " + viewer
+	case slices.Contains(likeOperator, name):
+		return v1alpha1.RoleOperator, name + " " + operator
+	}
+	for _, o := range d.List(draft.RBACGroup, kind) {
+		if o.Name != name || kind == "Role" && o.Namespace != namespace {
+			continue
+		}
+		switch reads, runs := classifyRole(o); {
+		case runs:
+			o.Root().Account(source.Changed, "tenants.*.access", "croft's roles viewer and operator replace it")
+			return v1alpha1.RoleOperator, name + " writes workloads, and " + operator
+		case reads:
+			o.Root().Account(source.Changed, "tenants.*.access", "croft's roles viewer and operator replace it")
+			return v1alpha1.RoleViewer, name + " only reads, and " + viewer
+		}
+		return "", name + " has other rights than croft's roles viewer and operator: the binding stays as it is"
+	}
+	for _, like := range []string{"viewer", "view", "read", "reader", "readonly"} {
+		if strings.HasSuffix(strings.ReplaceAll(strings.ToLower(name), "-only", "only"), "-"+like) {
+			return v1alpha1.RoleViewer, name + " (by its name) " + viewer
+		}
+	}
+	return "", "the input lacks " + kind + " " + name + ", so its rights are unknown: add its file"
+}
+
+// classifyRole reports whether a role only reads, and whether it writes workloads.
+func classifyRole(o *source.Object) (onlyReads, runs bool) {
+	rules := o.At("rules").Items()
+	onlyReads = len(rules) > 0
+	for _, r := range rules {
+		writes := slices.ContainsFunc(r.At("verbs").Texts(), func(verb string) bool {
+			return !slices.Contains([]string{"get", "list", "watch"}, verb)
+		})
+		if !writes {
+			continue
+		}
+		onlyReads = false
+		for _, resource := range r.At("resources").Texts() {
+			runs = runs || slices.Contains([]string{"*", "pods", "deployments", "statefulsets", "jobs"}, resource)
+		}
+	}
+	return onlyReads, runs
+}

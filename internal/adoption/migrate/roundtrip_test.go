@@ -1,0 +1,143 @@
+package migrate_test
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/adoption/migrate"
+	"croft.dev/croft/internal/adoption/migrate/draft"
+	"croft.dev/croft/internal/adoption/migrate/source"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/walls/wall"
+)
+
+// TestRoundTrip renders estates, migrates the output, and expects the same estate. Only fields
+// that the rendered objects do not contain may be lost: the options below name them and
+// docs/reference/migrate.md lists them.
+func TestRoundTrip(t *testing.T) {
+	samples, err := filepath.Glob("../../../examples/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	estates := map[string][]byte{}
+	for _, path := range append(samples, "../../cli/testdata/every-field.yaml") {
+		if estates[filepath.Base(path)], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, dialect := range dialects {
+		estates[name] = spoken(dialect)
+	}
+	for name, data := range estates {
+		t.Run(name, func(t *testing.T) {
+			want := build(t, data)
+			r := migrated(t, want)
+			for _, f := range r.Findings {
+				if (f.Outcome == source.NotKept || f.Outcome == source.Changed) && (f.Field != "" && !strings.HasPrefix(f.Object, "ValidatingAdmission")) {
+					t.Errorf("%s %s = %s: %s", f.Object, f.Field, f.Value, f.Message)
+				}
+			}
+			file, err := r.File.YAML()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := gocmp.Diff(want, build(t, file), isSameJSON...); diff != "" {
+				t.Errorf("another estate came back (-rendered +migrated):\n%s", diff)
+			}
+		})
+	}
+}
+
+// dialects are fields of platform.network that select how croft writes its policies.
+var dialects = map[string]string{
+	"Calico":               "dialect: Calico",
+	"Calico's storage":     "dialect: Calico, calico: {apiGroup: crd.projectcalico.org, tenantPolicies: true}",
+	"ClusterNetworkPolicy": "dialect: ClusterNetworkPolicy",
+	"AWS":                  "dialect: AWS",
+}
+
+// spoken returns an estate in a dialect.
+func spoken(dialect string) []byte {
+	return []byte(`
+platform: {clusterName: demo, nodeClass: {kwok: {}}, clusterDNS: [10.100.0.10, "fd00::10"], network: {platformNamespaces: [ingress], ` + dialect + `}}
+pools: {apps: {}}
+tenants:
+  shop: {pool: apps, namespaces: [shop, shop-ci], access: [{group: shoppers, role: operator}]}
+  bank: {pool: apps, network: {egress: Restricted, allowCIDRs: [10.20.0.0/16]}}
+`)
+}
+
+// same compares the fields that the rendered objects contain.
+var isSameJSON = gocmp.Options{
+	cmpopts.EquateEmpty(),
+	cmpopts.IgnoreFields(manifest.Problem{}, "Line"), // of warnings: in the result, defaults are explicit
+	gocmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }),
+	cmpopts.SortSlices(func(a, b v1alpha1.Access) bool {
+		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Group, b.Group), cmp.Compare(a.User, b.User)) < 0
+	}),
+	// These are in the platform's policies only, as expressions that migrate does not parse.
+	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "Admins", "Auditors", "ClassReaders", "Addons", "Roles", "Finalizers", "Proxy"),
+	cmpopts.IgnoreFields(estate.Platform{}, "Groups"), // these follow from Admins, Auditors and ClassReaders
+	cmpopts.IgnoreFields(v1alpha1.PlatformNetwork{}, "MetadataAddresses", "DNSPods"),
+	// These are in each tenant and each pool instead.
+	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "TenantDefaults", "NodeClass"),
+	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "NodeClass"),
+	// No object contains this field.
+	cmpopts.IgnoreFields(estate.Tenant{}, "Deletion"),
+	// These are in Flux's objects, which migrate leaves unchanged.
+	cmpopts.IgnoreFields(estate.Tenant{}, "Sources"),
+	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "SecondaryNetworks"),
+	cmpopts.IgnoreFields(estate.Tenant{}, "Networks"),
+	cmpopts.IgnoreFields(estate.Estate{}, "Networks"),
+	gocmp.FilterPath(func(p gocmp.Path) bool { return p.String() == "Platform.PlatformSpec.GroupPrefix" }, gocmp.Comparer(func(_, _ string) bool { return true })),
+}
+
+func build(t testing.TB, data []byte) *estate.Estate {
+	t.Helper()
+	d, problems := manifest.Parse("croft.yaml", data)
+	e, more := estate.Build(d)
+	if err := slices.Concat(problems, more).Err(); err != nil {
+		t.Fatalf("%v\n%s", err, data)
+	}
+	for _, p := range e.Pools {
+		// This is the default, which rendered objects contain explicitly.
+		if p.Instances.Architectures == nil && p.Instances.InstanceTypes == nil {
+			p.Instances.Architectures = []v1alpha1.Architecture{"amd64"}
+		}
+		if p.Class.AWS != nil {
+			p.Tags = nil // the class has all tags of instances, of any origin
+		}
+	}
+	return e
+}
+
+// migrated renders an estate as croft render does, and migrates the output.
+func migrated(t testing.TB, e *estate.Estate) *migrate.Result {
+	t.Helper()
+	var stream strings.Builder
+	for _, o := range wall.Objects(e) {
+		data, err := yaml.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream.WriteString("---\n" + string(data))
+	}
+	objects, problems := source.Parse("rendered.yaml", []byte(stream.String()))
+	r := migrate.Migrate(objects, problems, draft.Options{ClusterName: e.Platform.ClusterName})
+	accounted(t, objects, r)
+	if err := r.Problems.Err(); err != nil {
+		t.Error(err)
+	}
+	return r
+}

@@ -1,0 +1,262 @@
+package estate
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/quotaplan"
+)
+
+// Build checks the objects of a declaration against one another, and builds an estate from the
+// valid ones. Every problem names the object that is refused for it, so that one tenant's
+// mistake does not affect others.
+//
+// Without a valid Platform, Build returns nil and never an empty estate, which would be a
+// request to delete everything.
+func Build(d *manifest.Declaration) (*Estate, manifest.Problems) {
+	w := newChecker(d)
+	for _, check := range rules {
+		check(w)
+	}
+	problems := w.problems.Sorted()
+	if !w.hasPlatform() {
+		return nil, problems
+	}
+	e := &Estate{Platform: Platform{PlatformSpec: w.platform}, Warnings: w.warnings.Sorted()}
+	for i := range d.Networks {
+		if n := &d.Networks[i]; w.isValid(manifest.KindNetwork, i) {
+			e.Networks = append(e.Networks, n)
+		}
+	}
+	for i := range d.Pools {
+		if p := &d.Pools[i]; w.isValid(manifest.KindPool, i) {
+			e.Pools = append(e.Pools, resolvePool(&e.Platform, p))
+		}
+	}
+	for i := range d.Tenants {
+		if t := &d.Tenants[i]; w.isValid(manifest.KindTenant, i) {
+			resolved := resolveTenant(&e.Platform, t, w.listRequested(t), d.Now)
+			resolved.Networks = w.resolveNetworks(t)
+			e.Tenants = append(e.Tenants, resolved)
+		}
+	}
+	slices.SortFunc(e.Networks, func(a, b *v1alpha1.SecondaryNetwork) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(e.Pools, func(a, b *Pool) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(e.Tenants, func(a, b *Tenant) int { return cmp.Compare(a.Name, b.Name) })
+	e.Platform.Groups = listGroups(e)
+	return e, problems
+}
+
+// listGroups returns all groups with rights.
+func listGroups(e *Estate) []string {
+	all := slices.Concat(e.Platform.Admins, e.Platform.Auditors, e.Platform.ClassReaders)
+	if e.Platform.Elevation != nil {
+		all = append(all, e.Platform.Elevation.Approvers...)
+	}
+	for _, t := range e.Tenants {
+		for _, a := range t.Access {
+			all = append(all, a.Group)
+		}
+		for _, s := range t.Allowances.ShareWith {
+			all = append(all, s.Group)
+		}
+	}
+	all = slices.DeleteFunc(all, func(g string) bool { return g == "" || g == "*" || strings.HasPrefix(g, "system:") })
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// builtinTolerations are the keys of taints that device plugins and clouds set on nodes, and
+// for which the API server's or a cloud's admission plugins add tolerations to pods.
+var builtinTolerations = []string{
+	"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "habana.ai/gaudi",
+	"aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "google.com/tpu",
+	"kubernetes.azure.com/scalesetpriority", "cloud.google.com/gke-spot", "cloud.google.com/gke-preemptible", "kubernetes.io/arch",
+}
+
+// resolvePlatform sets the schema's defaults in a Platform that was not read from an API
+// server.
+func resolvePlatform(p v1alpha1.PlatformSpec) v1alpha1.PlatformSpec {
+	p.NodePoolKey = cmp.Or(p.NodePoolKey, v1alpha1.DefaultNodePoolKey)
+	p.Placement = cmp.Or(p.Placement, v1alpha1.PlacementNative)
+	p.Tolerations = firstSet(p.Tolerations, builtinTolerations)
+	p.GitOps = cmp.Or(p.GitOps, v1alpha1.GitOpsFlux)
+	p.Network.Dialect = cmp.Or(p.Network.Dialect, v1alpha1.DialectKubernetes)
+	if len(p.Network.MetadataAddresses) == 0 {
+		p.Network.MetadataAddresses = v1alpha1.DefaultMetadataAddresses()
+	}
+	if p.Elevation != nil {
+		elevation := *p.Elevation
+		elevation.MaxDuration.Duration = cmp.Or(elevation.MaxDuration.Duration, time.Hour)
+		p.Elevation = &elevation
+	}
+	if p.Proxy != nil {
+		p.Proxy = &v1alpha1.Proxy{Impersonation: cmp.Or(p.Proxy.Impersonation, v1alpha1.ImpersonationConstrained)}
+	}
+	p.TenantDefaults.Egress = cmp.Or(p.TenantDefaults.Egress, v1alpha1.EgressOpen)
+	p.TenantDefaults.PodSecurity = cmp.Or(p.TenantDefaults.PodSecurity, v1alpha1.PodSecurityBaseline)
+	return p
+}
+
+func resolvePool(platform *Platform, p *v1alpha1.Pool) *Pool {
+	pool := &Pool{Name: p.Name, PoolSpec: p.Spec, Class: resolveClass(&platform.PlatformSpec, p)}
+	if aws := pool.Class.AWS; aws != nil {
+		aws.Tags, aws.TagKeys = buildAWSTags(&platform.PlatformSpec, p, aws.TagKeys), nil
+	}
+	return pool
+}
+
+// resolveClass returns the effective node class: the pool's own or the platform's, or, for AWS, the
+// pool's merged over the platform's.
+func resolveClass(platform *v1alpha1.PlatformSpec, p *v1alpha1.Pool) v1alpha1.NodeClass {
+	class := platform.NodeClass
+	if p.Spec.NodeClass != nil {
+		class = *p.Spec.NodeClass
+	}
+	if class.AWS == nil {
+		return class
+	}
+	var own *v1alpha1.AWSNodeClass
+	if p.Spec.NodeClass != nil {
+		own = p.Spec.NodeClass.AWS
+	}
+	return v1alpha1.NodeClass{AWS: ResolveAWSClass(platform, own)}
+}
+
+func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]string, now time.Time) *Tenant {
+	defaults := &platform.TenantDefaults
+	namespaces := slices.Concat(listNamespaces(t), slices.Sorted(maps.Keys(requested)))
+	quota := resolveQuota(&platform.PlatformSpec, t)
+	return &Tenant{
+		Name:        t.Name,
+		Pools:       listPools(t),
+		Namespaces:  namespaces,
+		Requested:   requested,
+		MayRequest:  int(t.Spec.SelfService.Namespaces),
+		Access:      prefixGroups(platform.GroupPrefix, filterCurrentAccess(t.Spec.Access, now)),
+		Domains:     listDomains(platform.TenantDomain, t),
+		Quota:       quota,
+		Minimums:    t.Spec.QuotaMinimums,
+		Shares:      quotaplan.DivideEvenly(quota, namespaces, t.Spec.QuotaMinimums),
+		Limits:      resolveLimits(defaults, t),
+		Egress:      cmp.Or(t.Spec.Network.Egress, defaults.Egress),
+		AllowCIDRs:  t.Spec.Network.AllowCIDRs,
+		PodSecurity: cmp.Or(t.Spec.Policy.PodSecurity, defaults.PodSecurity),
+		Allowances:  mergeAllowances(&defaults.Policy, &t.Spec.Policy.Allowances),
+		Sources:     listSources(t),
+		CostCode:    t.Spec.CostCode,
+		Deletion:    cmp.Or(t.Spec.Deletion, v1alpha1.DeletionRetain),
+	}
+}
+
+func listPools(t *v1alpha1.Tenant) []string {
+	if len(t.Spec.Pools) > 0 {
+		return t.Spec.Pools
+	}
+	return []string{t.Spec.Pool}
+}
+
+func listNamespaces(t *v1alpha1.Tenant) []string {
+	if len(t.Spec.Namespaces) > 0 {
+		return t.Spec.Namespaces
+	}
+	return []string{t.Name}
+}
+
+// filterCurrentAccess returns the access that has not ended.
+func filterCurrentAccess(access []v1alpha1.Access, now time.Time) []v1alpha1.Access {
+	ended := func(a v1alpha1.Access) bool { return a.Ended(now) }
+	if !slices.ContainsFunc(access, ended) {
+		return access
+	}
+	return slices.DeleteFunc(slices.Clone(access), ended)
+}
+
+// FindNextExpiry returns the time at which the next access of a tenant ends, or the zero time if none
+// does.
+func (e *Estate) FindNextExpiry() time.Time {
+	var next time.Time
+	for _, t := range e.Tenants {
+		for _, a := range t.Access {
+			if a.Until != nil && (next.IsZero() || a.Until.Time.Before(next)) {
+				next = a.Until.Time
+			}
+		}
+	}
+	return next
+}
+
+func prefixGroups(prefix string, access []v1alpha1.Access) []v1alpha1.Access {
+	if prefix == "" {
+		return access
+	}
+	all := slices.Clone(access)
+	for i := range all {
+		if all[i].Group != "" {
+			all[i].Group = prefix + all[i].Group
+		}
+	}
+	return all
+}
+
+// listDomains returns all domains that the tenant may serve, starting with those derived from its
+// name.
+func listDomains(tenantDomain string, t *v1alpha1.Tenant) []string {
+	if tenantDomain == "" {
+		return t.Spec.Domains
+	}
+	own := t.Name + "." + tenantDomain
+	all := []string{own, "*." + own}
+	for _, d := range t.Spec.Domains {
+		if !slices.Contains(all[:2], d) {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// resolveQuota returns the tenant's effective quota. An empty quota of the tenant removes the
+// platform's or croft's default; a missing one does not.
+func resolveQuota(platform *v1alpha1.PlatformSpec, t *v1alpha1.Tenant) corev1.ResourceList {
+	switch {
+	case t.Spec.Quota != nil:
+		return t.Spec.Quota
+	case platform.TenantDefaults.Quota != nil:
+		return platform.TenantDefaults.Quota
+	default:
+		return BuiltinQuota(platform)
+	}
+}
+
+func resolveLimits(defaults *v1alpha1.TenantDefaults, t *v1alpha1.Tenant) *v1alpha1.ContainerLimits {
+	switch {
+	case t.Spec.Limits != nil:
+		return t.Spec.Limits
+	case defaults.Limits != nil:
+		return defaults.Limits
+	default:
+		return BuiltinLimits()
+	}
+}
+
+// BuiltinLimits returns the limits that apply if neither the tenant nor the platform sets any:
+// a container without requests counts as a tenth of a CPU and 128Mi. There are no default
+// limits: with these the API server would refuse every container that requests more than the
+// default limit and sets no limit, as many charts do; and containers that use more memory than
+// they requested are evicted first anyway.
+func BuiltinLimits() *v1alpha1.ContainerLimits {
+	return &v1alpha1.ContainerLimits{
+		DefaultRequest: corev1.ResourceList{
+			corev1.ResourceCPU:    *resource.NewMilliQuantity(100, resource.DecimalSI),
+			corev1.ResourceMemory: *resource.NewQuantity(128<<20, resource.BinarySI),
+		},
+	}
+}

@@ -1,0 +1,66 @@
+package estate
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"croft.dev/croft/internal/declare/manifest"
+)
+
+// TestAccessEnds expects access in the estate until its end, a warning afterwards, and one
+// clear line for an invalid time.
+func TestAccessEnds(t *testing.T) {
+	const content = base + `pools: {apps: }
+tenants:
+  shop:
+    pool: apps
+    access:
+    - {group: devs, role: operator, until: 2026-12-01T00:00:00Z}
+    - {group: night, role: operator, until: 2026-12-01T00:30:00+01:00}
+    - {group: all, role: viewer}
+`
+	end := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		name    string
+		now     time.Time
+		want    string
+		warned  string
+		nextEnd time.Time
+	}{
+		{"nobody says when", time.Time{}, "devs night all", "", end.Add(-30 * time.Minute)},
+		{"before", end.Add(-time.Hour), "devs night all", "", end.Add(-30 * time.Minute)},
+		{"between", end.Add(-time.Second), "devs all", "croft.yaml:13: tenants.shop.access[1].until: warning: this access expired at 2026-11-30T23:30:00Z; remove the entry, or write a later time", end},
+		{"at the end", end, "all", "croft.yaml:12: tenants.shop.access[0].until: warning: this access expired at 2026-12-01T00:00:00Z", time.Time{}},
+		{"long after", end.AddDate(1, 0, 0), "all", "croft.yaml:12", time.Time{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d, problems := manifest.Parse("croft.yaml", []byte(content))
+			d.Now = test.now
+			e, more := Build(d)
+			if err := append(problems, more...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			var groups []string
+			for _, a := range e.Tenants[0].Access {
+				groups = append(groups, a.Group)
+			}
+			if got := strings.Join(groups, " "); got != test.want {
+				t.Errorf("access of %s, want %s", got, test.want)
+			}
+			if got := e.Warnings.Error(); (got == "") != (test.warned == "") || !strings.Contains(got, test.warned) {
+				t.Errorf("warnings %q, want %q", got, test.warned)
+			}
+			if got := e.FindNextExpiry(); !got.Equal(test.nextEnd) {
+				t.Errorf("the next end is %s, want %s", got, test.nextEnd)
+			}
+			if len(d.Tenants[0].Spec.Access) != 3 {
+				t.Error("the declaration was changed")
+			}
+		})
+	}
+	_, _, problems := read(base + "pools: {apps: }\ntenants: {shop: {pool: apps, access: [{group: a, role: viewer, until: 2026-12-01}, {group: b, role: viewer, until: 3}]}}\n")
+	expect(t, problems,
+		`croft.yaml:8: tenants.shop.access[0].until: must be a time, such as 2026-12-01T00:00:00Z, not the text "2026-12-01"`,
+		`croft.yaml:8: tenants.shop.access[1].until: must be a time, such as 2026-12-01T00:00:00Z, not the number 3`)
+}

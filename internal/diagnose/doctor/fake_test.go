@@ -1,0 +1,132 @@
+package doctor_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/diagnose/doctor"
+)
+
+// fakeCluster is a client with objects and without an API server. It tests checks that
+// depend on the caller's rights and on time. It records the kinds that are read, and
+// forbids reading the kind denied.
+type fakeCluster struct {
+	client.Client
+	minor  string
+	denied string
+	read   map[string]bool
+}
+
+// withoutTypes are kinds that croft reads without a Go type.
+var withoutTypes = []schema.GroupVersionKind{
+	{Group: "whereabouts.cni.cncf.io", Version: "v1alpha1", Kind: "IPPool"},
+	{Group: "kyverno.io", Version: "v1", Kind: "ClusterPolicy"},
+	{Group: "kyverno.io", Version: "v1", Kind: "Policy"},
+	{Group: "config.gatekeeper.sh", Version: "v1alpha1", Kind: "Config"},
+	{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"},
+	{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "GatewayClass"},
+}
+
+func newFakeCluster(t *testing.T, file string, objects ...client.Object) *fakeCluster {
+	t.Helper()
+	declaration, problems := manifest.Parse("croft.yaml", []byte(file))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	s := scheme.New()
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for kind := range s.AllKnownTypes() {
+		mapper.Add(kind, meta.RESTScopeNamespace)
+	}
+	for _, kind := range withoutTypes {
+		mapper.Add(kind, meta.RESTScopeNamespace)
+		s.AddKnownTypeWithName(kind, &unstructured.Unstructured{})
+		s.AddKnownTypeWithName(kind.GroupVersion().WithKind(kind.Kind+"List"), &unstructured.UnstructuredList{})
+	}
+	f := &fakeCluster{minor: "36", read: map[string]bool{}}
+	field := func(get func(client.Object) string) client.IndexerFunc {
+		return func(o client.Object) []string { return []string{get(o)} }
+	}
+	f.Client = fake.NewClientBuilder().WithScheme(s).WithRESTMapper(mapper).
+		WithObjects(declaration.Objects()...).WithObjects(objects...).
+		WithIndex(&corev1.Event{}, "reason", field(func(o client.Object) string { return o.(*corev1.Event).Reason })).
+		WithIndex(&corev1.Pod{}, "spec.nodeName", field(func(o client.Object) string { return o.(*corev1.Pod).Spec.NodeName })).
+		WithIndex(&corev1.Service{}, "spec.clusterIP", field(func(o client.Object) string { return o.(*corev1.Service).Spec.ClusterIP })).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				if err := f.asked(s, o); err != nil {
+					return err
+				}
+				return c.Get(ctx, key, o, opts...)
+			},
+			List: func(ctx context.Context, c client.WithWatch, o client.ObjectList, opts ...client.ListOption) error {
+				if err := f.asked(s, o); err != nil {
+					return err
+				}
+				return c.List(ctx, o, opts...)
+			},
+		}).Build()
+	return f
+}
+
+// asked records that a kind is read, and returns Forbidden for the denied one.
+func (f *fakeCluster) asked(s *runtime.Scheme, o runtime.Object) error {
+	gvk, err := apiutil.GVKForObject(o, s)
+	if err != nil {
+		return err
+	}
+	kind := strings.TrimSuffix(gvk.Kind, "List")
+	f.read[kind] = true
+	if kind != f.denied {
+		return nil
+	}
+	resource, _ := meta.UnsafeGuessKindToResource(gvk.GroupVersion().WithKind(kind))
+	return apierrors.NewForbidden(resource.GroupResource(), "", nil)
+}
+
+// ServerVersion implements discovery.ServerVersionInterface.
+func (f *fakeCluster) ServerVersion() (*version.Info, error) {
+	return &version.Info{Major: "1", Minor: f.minor, GitVersion: "v1." + f.minor}, nil
+}
+
+// gather reads the cluster as a caller who may not read one kind.
+func (f *fakeCluster) gather(t *testing.T, denied string) *doctor.Snapshot {
+	t.Helper()
+	f.denied = denied
+	s, err := doctor.Gather(t.Context(), f, f)
+	if err != nil {
+		t.Fatalf("without %s: %v", denied, err)
+	}
+	return s
+}
+
+// said returns a check's findings as text.
+func said(r doctor.Result) []string {
+	var all []string
+	for _, f := range r.Findings {
+		all = append(all, string(f.Severity)+" "+f.Object+": "+f.Message)
+	}
+	return all
+}
+
+func namespaceOf(name, tenant string) *corev1.Namespace {
+	n := &corev1.Namespace{}
+	n.Name = name
+	n.Labels = map[string]string{"croft.dev/tenant": tenant}
+	return n
+}

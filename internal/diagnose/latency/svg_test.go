@@ -1,0 +1,144 @@
+package latency_test
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"croft.dev/croft/internal/diagnose/latency"
+)
+
+var update = flag.Bool("update", false, "write docs/reference/latency.svg anew")
+
+// fixture reads the nodes of docs/how-to/latency.md.
+func fixture(t *testing.T) latency.Objects {
+	t.Helper()
+	text, err := os.ReadFile("testdata/nodes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct{ Items []json.RawMessage }
+	if err := yaml.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	var o latency.Objects
+	for _, item := range list.Items {
+		var kind struct{ Kind string }
+		err := json.Unmarshal(item, &kind)
+		switch kind.Kind {
+		case "NodeClaim":
+			err = errors.Join(err, appended(&o.Claims, item))
+		case "Node":
+			err = errors.Join(err, appended(&o.Nodes, item))
+		case "Pod":
+			err = errors.Join(err, appended(&o.Pods, item))
+		case "Event":
+			err = errors.Join(err, appended(&o.Events, item))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return o
+}
+
+func appended[T any](to *[]T, item []byte) error {
+	var one T
+	err := json.Unmarshal(item, &one)
+	*to = append(*to, one)
+	return err
+}
+
+// TestPicture compares docs/reference/latency.svg with the picture of the example.
+func TestPicture(t *testing.T) {
+	got := latency.RenderSVG(latency.Build(fixture(t), latency.Options{}))
+	const path = "../../../docs/reference/latency.svg"
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is stale: run `go test ./internal/diagnose/latency -update`, and look at it", path)
+	}
+	wellFormed(t, got)
+	for _, d := range latency.Definitions() {
+		if d.Lane != latency.Totals && !strings.Contains(got, d.Phase.Title()+": "+d.Description+"</text>") {
+			t.Errorf("the legend does not explain %s", d.Phase)
+		}
+	}
+}
+
+func wellFormed(t *testing.T, svg string) {
+	t.Helper()
+	decoder := xml.NewDecoder(strings.NewReader(svg))
+	for {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatalf("it is no XML: %v", err)
+		}
+	}
+}
+
+// TestPictureEscapes expects names of objects not to add markup.
+func TestPictureEscapes(t *testing.T) {
+	o := fixture(t)
+	for i := range o.Claims {
+		o.Claims[i].Labels[corev1.LabelTopologyZone] = "</text><script>alert(1)</script>\u202e\x00&"
+	}
+	got := latency.RenderSVG(latency.Build(o, latency.Options{}))
+	wellFormed(t, got)
+	if strings.Contains(got, "<script") || strings.ContainsAny(got, "\u202e\x00") {
+		t.Error("a label became a part of the picture")
+	}
+}
+
+// TestPictureOfMany draws no nodes, and more nodes than a picture shows.
+func TestPictureOfMany(t *testing.T) {
+	wellFormed(t, latency.RenderSVG(nil))
+	var many []latency.Timeline
+	for i := range 60 {
+		start := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
+		many = append(many, latency.Timeline{Node: fmt.Sprintf("node-%d-", i), Events: []latency.Event{
+			{Name: latency.NodeCreated, Time: start},
+			{Name: latency.NodeReady, Time: start.Add(time.Duration(i) * time.Second), Seconds: float64(i)},
+		}})
+	}
+	got := latency.RenderSVG(many)
+	wellFormed(t, got)
+	if !strings.Contains(got, "the slowest 40 of 60 nodes") || !strings.Contains(got, "node-20-") ||
+		strings.Contains(got, "node-19-") {
+		t.Error("the picture does not show the slowest 40")
+	}
+	if many[0].Node != "node-0-" {
+		t.Error("the caller's list was sorted")
+	}
+}
+
+// TestPictureOfPlainNodes expects the legend to omit the phases of nodes with logs and
+// networks.
+func TestPictureOfPlainNodes(t *testing.T) {
+	got := latency.RenderSVG(latency.Build(*one(), latency.Options{}))
+	wellFormed(t, got)
+	for _, d := range latency.Definitions() {
+		explained := strings.Contains(got, d.Phase.Title()+": "+d.Description)
+		if explained == d.IsWide() && d.Lane != latency.Totals {
+			t.Errorf("%s: explained %v", d.Phase, explained)
+		}
+	}
+}

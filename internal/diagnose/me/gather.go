@@ -1,0 +1,186 @@
+package me
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/observe/refusals"
+)
+
+// NotTenantsError reports that a namespace belongs to no tenant of the caller.
+type NotTenantsError struct {
+	Namespace string
+	// Hidden means that the caller may not read the namespace's TenantRules.
+	Hidden bool
+	// Anonymous means that the API server did not authenticate the caller.
+	Anonymous bool
+}
+
+// Error implements error.
+func (e *NotTenantsError) Error() string {
+	if e.Anonymous {
+		return "you are not logged in, the API server calls you system:anonymous: run croft login, or correct the user of the kubeconfig's context"
+	}
+	if e.Hidden {
+		return fmt.Sprintf("you have no role in namespace %s: name a namespace of your tenant with -n NAMESPACE, or in the kubeconfig's context; "+
+			"the platform's admins know which are yours; a role of the platform's own may lack the right to get tenantrules.croft.dev", e.Namespace)
+	}
+	return fmt.Sprintf("namespace %s belongs to no tenant: name a namespace of your tenant with -n NAMESPACE, or in the kubeconfig's context", e.Namespace)
+}
+
+// Gather reads the caller's state in the tenant of a namespace. Only the platform's users
+// may list namespaces: the TenantRules in one namespace list the others.
+func Gather(ctx context.Context, c client.Client, namespace string) (*Me, error) {
+	var rules v1alpha1.TenantRules
+	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha1.TenantRulesName}, &rules)
+	switch {
+	case apierrors.IsForbidden(err):
+		anonymous := strings.Contains(err.Error(), fmt.Sprintf("User %q", user.Anonymous))
+		return nil, &NotTenantsError{Namespace: namespace, Hidden: true, Anonymous: anonymous}
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil, &NotTenantsError{Namespace: namespace}
+	case err != nil:
+		return nil, err
+	}
+	who := &authenticationv1.SelfSubjectReview{}
+	if err := c.Create(ctx, who); err != nil {
+		return nil, fmt.Errorf("read your user name: %w", err)
+	}
+	caller := who.Status.UserInfo
+	m := &Me{User: caller.Username, Groups: caller.Groups, Tenant: rules.Spec.Tenant, Rules: rules.Spec}
+	var refused []corev1.Event
+	for _, name := range rules.Spec.Namespaces {
+		n, events, err := gatherNamespace(ctx, c, name, &caller)
+		if err != nil {
+			return nil, err
+		}
+		m.Namespaces = append(m.Namespaces, n)
+		refused = append(refused, events...)
+	}
+	for _, w := range refusals.Workloads(refused, time.Now()) {
+		m.Refused = append(m.Refused, w.RefusedWorkload)
+	}
+	if m.Classes, err = listClasses(ctx, c, &rules.Spec); err != nil {
+		return nil, err
+	}
+	m.Restrictions = listRestrictions(m)
+	return m, nil
+}
+
+// gatherNamespace reads a namespace, and its events about refused pods.
+func gatherNamespace(ctx context.Context, c client.Client, name string, caller *authenticationv1.UserInfo) (Namespace, []corev1.Event, error) {
+	n := Namespace{Name: name, Roles: []string{}, Abilities: []string{}}
+	var bindings rbacv1.RoleBindingList
+	var quotas corev1.ResourceQuotaList
+	var events corev1.EventList
+	for kind, list := range map[string]client.ObjectList{"rolebindings": &bindings, "resourcequotas": &quotas, "events": &events} {
+		opts := []client.ListOption{client.InNamespace(name)}
+		if kind == "events" {
+			opts = append(opts, client.MatchingFields{"reason": refusals.Reason})
+		}
+		switch err := c.List(ctx, list, opts...); {
+		case apierrors.IsForbidden(err):
+			n.Unreadable = append(n.Unreadable, kind)
+		case err != nil:
+			return n, nil, fmt.Errorf("read %s of namespace %s: %w", kind, name, err)
+		}
+	}
+	slices.Sort(n.Unreadable)
+	for i := range bindings.Items {
+		if b := &bindings.Items[i]; slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return matchesUser(s, caller) }) {
+			n.Roles = append(n.Roles, b.RoleRef.Name)
+		}
+	}
+	slices.Sort(n.Roles)
+	n.Roles = slices.Compact(n.Roles)
+	n.Quota = listUses(quotas.Items)
+	rules := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: name}}
+	if err := c.Create(ctx, rules); err != nil {
+		return n, nil, fmt.Errorf("read your rights in namespace %s: %w", name, err)
+	}
+	for _, a := range Abilities {
+		if a.isGrantedBy(rules.Status.ResourceRules) {
+			n.Abilities = append(n.Abilities, a.Name)
+		}
+	}
+	return n, events.Items, nil
+}
+
+func matchesUser(s rbacv1.Subject, user *authenticationv1.UserInfo) bool {
+	switch s.Kind {
+	case rbacv1.GroupKind:
+		return slices.Contains(user.Groups, s.Name)
+	case rbacv1.UserKind:
+		return s.Name == user.Username
+	default:
+		return user.Username == "system:serviceaccount:"+s.Namespace+":"+s.Name
+	}
+}
+
+func listUses(quotas []corev1.ResourceQuota) []Use {
+	var all []Use
+	for i := range quotas {
+		for name, hard := range quotas[i].Status.Hard {
+			used := quotas[i].Status.Used[name]
+			u := Use{Resource: name, Used: used.String(), Hard: hard.String()}
+			if most := hard.AsApproximateFloat64(); most > 0 {
+				u.Percent = int(100 * used.AsApproximateFloat64() / most)
+			}
+			all = append(all, u)
+		}
+	}
+	slices.SortFunc(all, func(a, b Use) int { return cmp.Compare(a.Resource, b.Resource) })
+	return all
+}
+
+// classKinds are the kinds whose names are listed in TenantRules.
+var classKinds = []struct {
+	name string
+	gvk  schema.GroupVersionKind
+	of   func(*v1alpha1.TenantRulesSpec) []string
+}{
+	{"storageClasses", schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"}, func(r *v1alpha1.TenantRulesSpec) []string { return r.StorageClasses }},
+	{"ingressClasses", schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "IngressClass"}, func(r *v1alpha1.TenantRulesSpec) []string { return r.IngressClasses }},
+	{"gatewayClasses", schema.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "GatewayClass"}, func(r *v1alpha1.TenantRulesSpec) []string { return r.GatewayClasses }},
+	{"priorityClasses", schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"}, func(r *v1alpha1.TenantRulesSpec) []string { return r.PriorityClasses }},
+	{"runtimeClasses", schema.GroupVersionKind{Group: "node.k8s.io", Version: "v1", Kind: "RuntimeClass"}, func(r *v1alpha1.TenantRulesSpec) []string { return r.RuntimeClasses }},
+}
+
+// listClasses reads the names of classes where the rules allow any. A user who may not read
+// them may use them nevertheless.
+func listClasses(ctx context.Context, c client.Reader, rules *v1alpha1.TenantRulesSpec) (map[string][]string, error) {
+	all := map[string][]string{}
+	for _, k := range classKinds {
+		if !slices.Contains(k.of(rules), "*") {
+			continue
+		}
+		var list metav1.PartialObjectMetadataList
+		list.SetGroupVersionKind(k.gvk.GroupVersion().WithKind(k.gvk.Kind + "List"))
+		switch err := c.List(ctx, &list); {
+		case apierrors.IsForbidden(err), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("read %s: %w", k.name, err)
+		}
+		for i := range list.Items {
+			all[k.name] = append(all[k.name], list.Items[i].Name)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,145 @@
+package why
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/observe/terminating"
+)
+
+// Remainder contains the objects that block a namespace's deletion, and the APIs that do
+// not answer.
+type Remainder struct {
+	Namespace *corev1.Namespace
+	// Objects are the objects that still exist, as RESOURCE/NAME.
+	Objects []Left
+	// Unserved maps APIServices to the reason why they do not answer.
+	Unserved map[string]string
+}
+
+// Left is an object that still exists in a namespace that is being deleted.
+type Left struct {
+	Object     string
+	Deleted    bool
+	Finalizers []string
+}
+
+// manyLeft is the maximum number of objects of one kind that are read and named.
+const manyLeft = 20
+
+// gatherDeletion reads the objects that may block the deletion of an object.
+func (g *gatherer) gatherDeletion(ctx context.Context, o client.Object) error {
+	switch o := o.(type) {
+	case *corev1.Namespace:
+		return g.gatherRemainder(ctx, o)
+	case *v1alpha1.Tenant:
+		return g.gatherLeavingNamespaces(ctx, o.Name)
+	case *corev1.Node, *corev1.PersistentVolume, *karpenterv1.NodeClaim:
+		return g.gatherAttachments(ctx)
+	case *v1alpha1.Pool, *karpenterv1.NodePool:
+		return g.gatherNodesOfClaims(ctx)
+	}
+	return nil
+}
+
+// gatherRemainder reads the objects that a namespace still has.
+func (g *gatherer) gatherRemainder(ctx context.Context, n *corev1.Namespace) error {
+	r := Remainder{Namespace: n, Unserved: map[string]string{}}
+	for _, name := range terminating.ListUnserved(n) {
+		service := &unstructured.Unstructured{}
+		service.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
+		if _, err := g.getObject(ctx, "apiservice", "", name, service); err != nil {
+			return err
+		}
+		r.Unserved[name] = "it does not respond"
+		for _, c := range listConditions(service) {
+			if c.kind == "Available" && c.status != string(metav1.ConditionTrue) {
+				r.Unserved[name] = c.reason + ": " + c.message
+			}
+		}
+	}
+	for _, resource := range terminating.ListRemaining(n) {
+		left, err := g.listLeft(ctx, n.Name, resource)
+		if err != nil {
+			return err
+		}
+		r.Objects = append(r.Objects, left...)
+	}
+	g.Around.Remainders = append(g.Around.Remainders, r)
+	return nil
+}
+
+// listLeft reads the objects of one resource, without their content.
+func (g *gatherer) listLeft(ctx context.Context, namespace string, resource schema.GroupResource) ([]Left, error) {
+	mapper, ok := g.Reader.(interface{ RESTMapper() meta.RESTMapper })
+	if !ok {
+		return nil, nil
+	}
+	kind, err := mapper.RESTMapper().KindFor(resource.WithVersion(""))
+	if err != nil {
+		_, err = g.recordHidden(resource.String(), err)
+		return nil, err
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := g.listObjects(ctx, resource.String(), list, client.InNamespace(namespace), client.Limit(manyLeft)); err != nil {
+		return nil, err
+	}
+	var all []Left
+	for _, o := range list.Items {
+		all = append(all, Left{resource.String() + "/" + o.Name, o.DeletionTimestamp != nil, o.Finalizers})
+	}
+	return all, nil
+}
+
+// gatherLeavingNamespaces reads the namespaces of a tenant that are being deleted with it.
+func (g *gatherer) gatherLeavingNamespaces(ctx context.Context, tenant string) error {
+	var list corev1.NamespaceList
+	if err := g.listObjects(ctx, "namespace", &list, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp == nil {
+			continue
+		}
+		if err := g.gatherRemainder(ctx, &list.Items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *gatherer) gatherAttachments(ctx context.Context) error {
+	var list storagev1.VolumeAttachmentList
+	err := g.listObjects(ctx, "volumeattachment", &list)
+	g.Around.Attachments = list.Items
+	return err
+}
+
+// gatherNodesOfClaims reads the nodes of a pool, and their pods.
+func (g *gatherer) gatherNodesOfClaims(ctx context.Context) error {
+	for i := range g.Claims {
+		node := g.Claims[i].Status.NodeName
+		if node == "" {
+			continue
+		}
+		if g.findNode(node) == nil {
+			if err := g.gatherNode(ctx, node); err != nil {
+				return err
+			}
+		}
+		if err := g.gatherOnNode(ctx, node); err != nil {
+			return err
+		}
+	}
+	return g.gatherAttachments(ctx)
+}

@@ -1,0 +1,129 @@
+package declared
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/manifest"
+)
+
+func declaration(change func(*manifest.Declaration)) *manifest.Declaration {
+	meta := func(name string, age int64) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Name: name, UID: types.UID(name), Generation: 1, CreationTimestamp: metav1.Unix(1000-age, 0)}
+	}
+	d := &manifest.Declaration{
+		Platforms: []v1alpha1.Platform{{
+			ObjectMeta: meta(v1alpha1.PlatformName, 3),
+			Spec: v1alpha1.PlatformSpec{
+				ClusterName: "demo", TenantDomain: "tenants.example.org", NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}},
+			},
+		}},
+		Pools: []v1alpha1.Pool{{ObjectMeta: meta("apps", 2)}, {ObjectMeta: meta("jobs", 2)}},
+		Tenants: []v1alpha1.Tenant{
+			{ObjectMeta: meta("first", 2), Spec: v1alpha1.TenantSpec{Pool: "apps"}},
+			{ObjectMeta: meta("second", 1), Spec: v1alpha1.TenantSpec{Pools: []string{"apps", "jobs"}, Namespaces: []string{"a", "b"}}},
+		},
+	}
+	if change != nil {
+		change(d)
+	}
+	return d
+}
+
+func TestBuild(t *testing.T) {
+	s := buildSnapshot(declaration(nil))
+	if s.Platform == nil {
+		t.Fatalf("no Platform: %v", s.platforms)
+	}
+	second, ok := s.Tenant("second")
+	if !ok || second.Value == nil || len(second.Problems) > 0 {
+		t.Errorf("second = %+v", second)
+	}
+	apps, _ := s.Pool("apps")
+	if !slices.Equal(apps.Users, []string{"first", "second"}) {
+		t.Errorf("users of apps = %v", apps.Users)
+	}
+	for namespace, want := range map[string]string{"first": "first", "a": "second", "b": "second", "second": ""} {
+		if got := s.Claimant(namespace); got != want {
+			t.Errorf("namespace %s is declared by %q, want %q", namespace, got, want)
+		}
+	}
+}
+
+func TestOnlyWhatCameOutDifferentlyIsNew(t *testing.T) {
+	bothWant := func(d *manifest.Declaration) {
+		d.Tenants[0].Spec.Domains = []string{"www.example.edu"}
+		d.Tenants[1].Spec.Domains = []string{"www.example.edu"}
+	}
+	for _, test := range []struct {
+		name           string
+		before, after  func(*manifest.Declaration)
+		tenants, pools []string
+	}{
+		{"nothing", nil, nil, nil, nil},
+		{"a tenant", nil, func(d *manifest.Declaration) { d.Tenants[0].Generation++ }, []string{"first"}, nil},
+		{"a tenant made anew", nil, func(d *manifest.Declaration) { d.Tenants[0].UID = "other" }, []string{"first"}, nil},
+		{"a tenant gone", nil, func(d *manifest.Declaration) { d.Tenants = d.Tenants[1:] }, []string{"first"}, []string{"apps"}},
+		{"a pool, which no wall of a tenant asks about", nil, func(d *manifest.Declaration) { d.Pools[0].Generation++ }, nil, []string{"apps"}},
+		{"a pool gone that both use", nil, func(d *manifest.Declaration) { d.Pools = d.Pools[1:] }, []string{"first", "second"}, []string{"apps"}},
+		{
+			"the Platform", nil, func(d *manifest.Declaration) { d.Platforms[0].Spec.GroupPrefix = "oidc:" },
+			[]string{"first", "second"}, []string{"apps", "jobs"},
+		},
+		{
+			"what another tenant's domain was in the way of", bothWant,
+			func(d *manifest.Declaration) {
+				bothWant(d)
+				d.Tenants[0].Spec.Domains = nil
+				d.Tenants[0].Generation++
+			},
+			[]string{"first", "second"}, nil,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			before, after := buildSnapshot(declaration(test.before)), buildSnapshot(declaration(test.after))
+			before.updateRevisions(nil, 1)
+			changed := after.updateRevisions(before, 2)
+			for kind, want := range map[Kind][]string{Tenant: test.tenants, Pool: test.pools} {
+				got := changed[kind]
+				slices.Sort(got)
+				if !slices.Equal(got, want) {
+					t.Errorf("%ss that changed = %v, want %v", kind, got, want)
+				}
+			}
+			for name, entry := range after.tenants {
+				want := uint64(1)
+				if slices.Contains(test.tenants, name) {
+					want = 2
+				}
+				if entry.Revision != want {
+					t.Errorf("revision of %s = %d, want %d", name, entry.Revision, want)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkBuild(b *testing.B) {
+	for _, n := range []int{100, 1000, 5000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			d := declaration(nil)
+			d.Tenants = nil
+			for i := range n {
+				d.Tenants = append(d.Tenants, v1alpha1.Tenant{
+					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("tenant-%d", i), Generation: 1},
+					Spec:       v1alpha1.TenantSpec{Pool: "apps", Domains: []string{fmt.Sprintf("www.tenant-%d.example.edu", i)}},
+				})
+			}
+			before := buildSnapshot(d)
+			for b.Loop() {
+				buildSnapshot(d).updateRevisions(before, 2)
+			}
+		})
+	}
+}

@@ -1,0 +1,124 @@
+package declared
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/operate/install"
+	"croft.dev/croft/internal/test/sandbox"
+)
+
+// late is a cache with one informer that lags behind: it returns that kind's objects as of
+// its creation, and the current objects of all other kinds.
+type late struct {
+	client.Reader
+	pools     *v1alpha1.PoolList
+	platforms *v1alpha1.PlatformList
+}
+
+func (l *late) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	switch list := list.(type) {
+	case *v1alpha1.PoolList:
+		if l.pools != nil {
+			l.pools.DeepCopyInto(list)
+			return nil
+		}
+	case *v1alpha1.PlatformList:
+		if l.platforms != nil {
+			l.platforms.DeepCopyInto(list)
+			return nil
+		}
+	}
+	return l.Reader.List(ctx, list, opts...)
+}
+
+// TestOnlyAWholeEstateIsJudged fails if an object is reported as invalid because the cache
+// does not yet have another object that exists.
+func TestOnlyAWholeEstateIsJudged(t *testing.T) {
+	sandbox.EndToEnd(t)
+	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
+	live, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := install.Install(t.Context(), live, install.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	write := func(objects ...client.Object) {
+		t.Helper()
+		for _, o := range objects {
+			if err := live.Create(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cached := &late{Reader: live, pools: &v1alpha1.PoolList{}, platforms: &v1alpha1.PlatformList{}}
+	store := New(cached, live, clock.RealClock{})
+	build := func() *Snapshot {
+		t.Helper()
+		if err := store.rebuild(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return store.Current()
+	}
+	d := declaration(nil)
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+	write(
+		&v1alpha1.Platform{ObjectMeta: meta(v1alpha1.PlatformName), Spec: d.Platforms[0].Spec},
+		&v1alpha1.Pool{ObjectMeta: meta("apps")},
+		&v1alpha1.Tenant{ObjectMeta: meta("shop"), Spec: v1alpha1.TenantSpec{Pool: "apps"}},
+	)
+	if s := build(); s != nil {
+		t.Errorf("the cache has no Platform yet: HasPlatform = %v was published", s.HasPlatform)
+	}
+	cached.platforms = nil
+	s := build()
+	if shop, ok := s.Tenant("shop"); ok {
+		t.Errorf("the cache does not show pool apps yet: shop = %+v", shop)
+	}
+	// A mistake is reported at once, even if the cache is incomplete.
+	write(&v1alpha1.Tenant{ObjectMeta: meta("lost"), Spec: v1alpha1.TenantSpec{
+		Pool: "apps", Network: v1alpha1.TenantNetwork{AllowCIDRs: []string{"169.254.0.0/16"}},
+	}})
+	cached.pools = nil
+	s = build()
+	if shop, ok := s.Tenant("shop"); !ok || shop.Value == nil {
+		t.Errorf("shop = %+v, and the cache has everything", shop)
+	}
+	if lost, ok := s.Tenant("lost"); !ok || len(lost.Problems) != 1 {
+		t.Errorf("lost = %+v, want one problem", lost)
+	}
+
+	// A problem remains reported while another object is missing in the cache.
+	cached.pools = &v1alpha1.PoolList{}
+	if err := live.List(t.Context(), cached.pools); err != nil {
+		t.Fatal(err)
+	}
+	write(&v1alpha1.Pool{ObjectMeta: meta("jobs")}, &v1alpha1.Tenant{ObjectMeta: meta("bank"), Spec: v1alpha1.TenantSpec{Pool: "jobs"}})
+	s = build()
+	if bank, ok := s.Tenant("bank"); ok {
+		t.Errorf("the cache does not show pool jobs yet: bank = %+v", bank)
+	}
+	if lost, ok := s.Tenant("lost"); !ok || len(lost.Problems) != 1 {
+		t.Errorf("lost = %+v, want one problem", lost)
+	}
+	if shop, ok := s.Tenant("shop"); !ok || shop.Value == nil {
+		t.Errorf("shop = %+v", shop)
+	}
+	select {
+	case <-store.dirty:
+	case <-time.After(time.Minute):
+		t.Error("nothing asks for the estate again")
+	}
+	cached.pools = nil
+	if bank, _ := build().Tenant("bank"); bank.Value == nil {
+		t.Errorf("bank = %+v, and the cache has everything", bank)
+	}
+}

@@ -1,0 +1,280 @@
+package secondarynetwork
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/declare/secondary"
+	"croft.dev/croft/internal/operate/controller/declared"
+	"croft.dev/croft/internal/operate/controller/status"
+)
+
+// looked is a looker. If it is true, the cluster serves whereabouts' kind.
+type looked bool
+
+func (l looked) Look(context.Context, ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error) {
+	if l {
+		return []schema.GroupVersionKind{secondary.IPPool}, nil
+	}
+	return nil, nil
+}
+
+// ward is a Controller with one network on its own fake cluster.
+type ward struct {
+	*testing.T
+	*Controller
+	client.Client
+	events *events.FakeRecorder
+	// writes counts patches of the network's status.
+	writes int
+}
+
+func newWard(t *testing.T) *ward {
+	t.Helper()
+	s := scheme.New()
+	s.AddKnownTypeWithName(secondary.IPPool, &unstructured.Unstructured{})
+	s.AddKnownTypeWithName(secondary.IPPool.GroupVersion().WithKind("IPPoolList"), &unstructured.UnstructuredList{})
+	platform := &v1alpha1.Platform{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PlatformName}, Spec: v1alpha1.PlatformSpec{
+		ClusterName: "demo", NodeClass: v1alpha1.NodeClass{Kwok: &v1alpha1.KwokNodeClass{}},
+	}}
+	network := &v1alpha1.SecondaryNetwork{ObjectMeta: metav1.ObjectMeta{Name: "n4", UID: "u4", Generation: 1}, Spec: v1alpha1.SecondaryNetworkSpec{
+		Zones: []v1alpha1.SecondaryNetworkZone{
+			{Zone: "a", Subnet: "subnet-a", CIDR: "10.0.4.0/24", PodCIDR: "10.0.4.32/27"},
+			{Zone: "b", Subnet: "subnet-b", CIDR: "10.0.5.0/24", PodCIDR: "10.0.5.32/27"},
+		},
+	}}
+	w := &ward{T: t, events: events.NewFakeRecorder(10)}
+	w.Client = fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(network).WithObjects(platform, network, ipPool("10.0.4.0"), ipPool("10.0.5.0")).
+		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
+			w.writes++
+			return c.SubResource(sub).Patch(ctx, o, p, options...)
+		}}).Build()
+	store := declared.New(w.Client, w.Client, clock.RealClock{})
+	go func() { _ = store.Start(t.Context()) }()
+	if err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return store.Current() != nil, nil
+	}); err != nil {
+		t.Fatal("no estate")
+	}
+	w.Controller = New(w.Client, store, w.events)
+	w.pools = looked(true)
+	return w
+}
+
+func ipPool(subnet string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"range": subnet + "/24", "allocations": map[string]any{}}}}
+	u.SetGroupVersionKind(secondary.IPPool)
+	u.SetNamespace("kube-system")
+	u.SetName(subnet + "-24")
+	return u
+}
+
+// use allocates addresses of a subnet to pods, and reconciles the network.
+func (w *ward) use(subnet string, addresses int) reconcile.Result {
+	w.Helper()
+	pool := ipPool(subnet)
+	if err := w.Get(w.Context(), client.ObjectKeyFromObject(pool), pool); err != nil {
+		w.Fatal(err)
+	}
+	allocations := map[string]any{}
+	for i := range addresses {
+		allocations[fmt.Sprint(32+i)] = map[string]any{"id": "c", "podref": "core/web"}
+	}
+	if err := unstructured.SetNestedMap(pool.Object, runtime.DeepCopyJSON(allocations), "spec", "allocations"); err != nil {
+		w.Fatal(err)
+	}
+	if err := w.Update(w.Context(), pool); err != nil {
+		w.Fatal(err)
+	}
+	return w.look()
+}
+
+func (w *ward) look() reconcile.Result {
+	w.Helper()
+	result, err := w.Reconcile(w.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "n4"}})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return result
+}
+
+// says fails unless the network has these conditions. The message of AddressesAvailable
+// must contain all parts of message.
+func (w *ward) says(ready, holds metav1.ConditionStatus, reason string, message ...string) {
+	w.Helper()
+	n := w.network()
+	is := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionAddressesAvailable)
+	if is == nil || is.Status != holds || is.Reason != reason {
+		w.Fatalf("AddressesAvailable is %+v, not %s %s", is, holds, reason)
+	}
+	for _, part := range message {
+		if !strings.Contains(is.Message, part) {
+			w.Errorf("the message lacks %q: %s", part, is.Message)
+		}
+	}
+	if r := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionReady); r == nil || r.Status != ready {
+		w.Errorf("Ready is %+v, not %s", r, ready)
+	}
+}
+
+func (w *ward) network() *v1alpha1.SecondaryNetwork {
+	w.Helper()
+	n := &v1alpha1.SecondaryNetwork{}
+	if err := w.Get(w.Context(), client.ObjectKey{Name: "n4"}, n); err != nil {
+		w.Fatal(err)
+	}
+	return n
+}
+
+// event returns the next event, or "".
+func (w *ward) event() string {
+	select {
+	case e := <-w.events.Events:
+		return e
+	default:
+		return ""
+	}
+}
+
+// TestRangeRunsOut fills a zone's range. A warning must be emitted once, before the range
+// is full, and the status must not be written while nothing changes.
+func TestRangeRunsOut(t *testing.T) {
+	w := newWard(t)
+	w.look()
+	w.says(metav1.ConditionTrue, metav1.ConditionTrue, v1alpha1.ReasonAddressesAvailable)
+	before := w.writes
+	for n := range 29 {
+		w.use("10.0.4.0", n)
+	}
+	if w.writes > before || w.event() != "" {
+		t.Errorf("%d writes while pods came, and there was room for them", w.writes-before)
+	}
+	w.use("10.0.4.0", 29)
+	w.says(metav1.ConditionTrue, metav1.ConditionTrue, v1alpha1.ReasonRangeNearlyFull, "a: 29 of 32 addresses of 10.0.4.32/27", "widen podCIDR")
+	if e := w.event(); !strings.Contains(e, "Warning RangeNearlyFull") {
+		t.Errorf("the event is %q", e)
+	}
+	w.use("10.0.4.0", 31)
+	if e := w.event(); e != "" {
+		t.Errorf("told twice: %q", e)
+	}
+	w.use("10.0.4.0", 32)
+	w.says(metav1.ConditionFalse, metav1.ConditionFalse, v1alpha1.ReasonRangeFull, "a: 32 of 32")
+	if e := w.event(); !strings.Contains(e, "Warning RangeFull") {
+		t.Errorf("the event is %q", e)
+	}
+	w.use("10.0.5.0", 30)
+	w.says(metav1.ConditionFalse, metav1.ConditionFalse, v1alpha1.ReasonRangeFull, "a: 32 of 32", "b: 30 of 32")
+	w.use("10.0.5.0", 0)
+	w.use("10.0.4.0", 5)
+	w.says(metav1.ConditionTrue, metav1.ConditionTrue, v1alpha1.ReasonAddressesAvailable)
+
+	if got := gauge(t, used, "a") + gauge(t, used, "b"); got != 5 {
+		t.Errorf("the metric counts %v used addresses", got)
+	}
+	if got := gauge(t, total, "a"); got != 32 {
+		t.Errorf("the metric counts %v addresses", got)
+	}
+	if err := w.Delete(t.Context(), w.network()); err != nil {
+		t.Fatal(err)
+	}
+	w.look()
+	if n := len(series(total)); n > 0 {
+		t.Errorf("%d series are left of a network that is gone", n)
+	}
+}
+
+func gauge(t *testing.T, v *prometheus.GaugeVec, zone string) float64 {
+	t.Helper()
+	var m dto.Metric
+	if err := v.WithLabelValues("n4", zone).Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return m.GetGauge().GetValue()
+}
+
+func series(v *prometheus.GaugeVec) []prometheus.Metric {
+	found := make(chan prometheus.Metric, 10)
+	v.Collect(found)
+	close(found)
+	var all []prometheus.Metric
+	for m := range found {
+		all = append(all, m)
+	}
+	return all
+}
+
+// TestWithoutWhereabouts fails if a network is not Ready on a cluster that does not serve
+// whereabouts' kind, or if the kind is not looked up again.
+func TestWithoutWhereabouts(t *testing.T) {
+	w := newWard(t)
+	w.use("10.0.4.0", 32)
+	w.says(metav1.ConditionFalse, metav1.ConditionFalse, v1alpha1.ReasonRangeFull)
+	w.pools = looked(false)
+	if result := w.look(); result.RequeueAfter != absent {
+		t.Errorf("whereabouts is looked for again after %s", result.RequeueAfter)
+	}
+	n := w.network()
+	if meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionAddressesAvailable) != nil ||
+		!meta.IsStatusConditionTrue(n.Status.Conditions, v1alpha1.ConditionReady) {
+		t.Errorf("without whereabouts: %+v", n.Status.Conditions)
+	}
+}
+
+// TestOthersConditions fails if a status write overwrites a condition that package
+// interfaces wrote after the status was read.
+func TestOthersConditions(t *testing.T) {
+	w := newWard(t)
+	w.look()
+	before := w.network()
+	stale := before.DeepCopy()
+	other := before.DeepCopy()
+	status.Set(&other.Status, 1, v1alpha1.ConditionInterfacesReady, metav1.ConditionFalse, v1alpha1.ReasonInterfacesMissing, "no subnet")
+	if err := w.Status().Update(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	status.Set(&stale.Status, 1, v1alpha1.ConditionAddressesAvailable, metav1.ConditionFalse, v1alpha1.ReasonRangeFull, "")
+	if err := w.patchStatus(t.Context(), before, stale); err == nil {
+		t.Error("a status that is not the newest was written")
+	}
+	w.use("10.0.4.0", 32)
+	n := w.network()
+	if !meta.IsStatusConditionFalse(n.Status.Conditions, v1alpha1.ConditionInterfacesReady) ||
+		!meta.IsStatusConditionFalse(n.Status.Conditions, v1alpha1.ConditionAddressesAvailable) {
+		t.Errorf("conditions: %+v", n.Status.Conditions)
+	}
+	if r := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionReady); r.Reason != v1alpha1.ReasonInterfacesMissing {
+		t.Errorf("Ready says %+v", r)
+	}
+}
+
+// TestServed fails if an IPPool triggers a network of which it cannot have addresses.
+func TestServed(t *testing.T) {
+	w := newWard(t)
+	if got := w.findNetworks(t.Context(), ipPool("10.0.5.0")); len(got) != 1 || got[0] != "n4" {
+		t.Errorf("10.0.5.0/24 wakes %v", got)
+	}
+	if got := w.findNetworks(t.Context(), ipPool("10.0.6.0")); len(got) != 0 {
+		t.Errorf("10.0.6.0/24 wakes %v", got)
+	}
+}

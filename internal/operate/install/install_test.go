@@ -1,0 +1,151 @@
+package install_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/operate/install"
+	"croft.dev/croft/internal/operate/install/installtest"
+	"croft.dev/croft/internal/test/sandbox"
+)
+
+func objects(t *testing.T, o install.Options) []client.Object {
+	t.Helper()
+	all, err := install.Objects(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestObjectsAreMarkedButNoWalls(t *testing.T) {
+	for _, o := range objects(t, install.Options{Image: "croft:test", Authentication: "{}", Agent: true}) {
+		if o.GetLabels()[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
+			t.Errorf("%s is not marked as croft's", apply.RefOf(o))
+		}
+		if _, ok := o.GetLabels()[v1alpha1.WallLabel]; ok {
+			t.Errorf("%s is marked as a wall's and would be pruned with these", apply.RefOf(o))
+		}
+	}
+}
+
+func TestDeploymentOnlyWithAnImage(t *testing.T) {
+	isDeployment := func(o client.Object) bool { _, ok := o.(*appsv1.Deployment); return ok }
+	if slices.ContainsFunc(objects(t, install.Options{}), isDeployment) {
+		t.Error("a Deployment without an image")
+	}
+	if !slices.ContainsFunc(objects(t, install.Options{Image: "croft:test", Authentication: "{}"}), isDeployment) {
+		t.Error("no Deployment")
+	}
+}
+
+// TestPowersAreNamed fails if the verbs bind, escalate and impersonate are not limited to
+// these roles by name: the two roles of tenants, the four roles of the platform's people,
+// the proxy's, the role of elevations, and the Platform's own.
+func TestPowersAreNamed(t *testing.T) {
+	for _, o := range objects(t, install.Options{Image: "croft:test", Roles: []string{"deployer"}, Agent: true}) {
+		role, ok := o.(*rbacv1.ClusterRole)
+		if !ok {
+			continue
+		}
+		for _, rule := range role.Rules {
+			for _, power := range []string{"bind", "escalate", "impersonate", "*"} {
+				if slices.Contains(rule.Verbs, power) && !slices.Equal(rule.ResourceNames, []string{"croft-viewer", "croft-operator", "croft-admin", "croft-auditor", "croft-classes", "croft-approvers", "croft-proxy", "croft-elevated", "croft-role-deployer"}) {
+					t.Errorf("%s on %v %v", power, rule.Resources, rule.ResourceNames)
+				}
+			}
+			if slices.Contains(rule.Resources, "*") || slices.Contains(rule.APIGroups, "*") || slices.Contains(rule.Resources, "secrets") {
+				t.Errorf("too much: %v", rule)
+			}
+		}
+	}
+}
+
+// TestVerifyByTheClock fails if croft verify is scheduled without the option, if its pods
+// are less confined than the operator's, or if they have more rights than to impersonate.
+// Default tier.
+func TestVerifyByTheClock(t *testing.T) {
+	const schedule = "17 3 * * *"
+	jobs := func(o install.Options) (all []*batchv1.CronJob) {
+		for _, object := range objects(t, o) {
+			if job, ok := object.(*batchv1.CronJob); ok {
+				all = append(all, job)
+			}
+		}
+		return all
+	}
+	if n := len(jobs(install.Options{Image: "croft:test"})) + len(jobs(install.Options{VerifySchedule: schedule})); n > 0 {
+		t.Errorf("%d CronJobs without a schedule or without an image", n)
+	}
+	asked := install.Options{Image: "croft:test", VerifySchedule: schedule}
+	all := jobs(asked)
+	if len(all) != 1 || all[0].Spec.Schedule != schedule {
+		t.Fatalf("the CronJobs are %v", all)
+	}
+	pod := all[0].Spec.JobTemplate.Spec.Template.Spec
+	for _, object := range objects(t, asked) {
+		switch o := object.(type) {
+		case *appsv1.Deployment:
+			operator := o.Spec.Template.Spec
+			if diff := cmp.Diff(operator.SecurityContext, pod.SecurityContext) + cmp.Diff(operator.Containers[0].SecurityContext, pod.Containers[0].SecurityContext); diff != "" {
+				t.Errorf("the operator's pods (-) and those of croft verify (+):\n%s", diff)
+			}
+		case *rbacv1.ClusterRole:
+			want := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"users", "groups"}, Verbs: []string{"impersonate"}}}
+			if diff := cmp.Diff(want, o.Rules); o.Name == pod.ServiceAccountName && diff != "" {
+				t.Errorf("its rights:\n%s", diff)
+			}
+		}
+	}
+	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: all[0].Namespace, Name: pod.ServiceAccountName}
+	if rights, _ := installtest.FindGranted(account, objects(t, asked)); len(rights) != 2 {
+		t.Errorf("its rights are %v", rights)
+	}
+}
+
+// TestOperatorsRights fails if the operator has a right by a wildcard or twice, or may
+// grant rights that are not limited to names. In TestRights the operator uses its rights.
+// Default tier.
+func TestOperatorsRights(t *testing.T) {
+	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: v1alpha1.ManagedBy}
+	rights, problems := installtest.FindGranted(account, objects(t, install.Options{Roles: []string{"deployer"}}))
+	if len(rights) < 100 {
+		t.Errorf("the operator has %d rights", len(rights))
+	}
+	for _, problem := range problems {
+		t.Error(problem)
+	}
+}
+
+func TestInstallTwice(t *testing.T) {
+	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
+	c, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := install.Options{Image: "croft:test", Authentication: "{}", Agent: true, AgentJournal: true}
+	if _, err := install.Install(t.Context(), c, options); err != nil {
+		t.Fatal(err)
+	}
+	changes, err := install.Install(t.Context(), c, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(changes) != len(objects(t, options)) {
+		t.Errorf("%d changes for %d objects", len(changes), len(objects(t, options)))
+	}
+	for _, change := range changes {
+		if change.Action != apply.Unchanged {
+			t.Errorf("the second time: %s", change)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package install
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/walls/wall/identity"
+)
+
+const (
+	// proxyName is the name of the proxy's objects and of its ClusterRole.
+	proxyName = identity.ProxyRole
+	// ProxySecret is the kubernetes.io/tls Secret of the proxy's serving certificate. The
+	// platform creates it, for example with cert-manager; the proxy's pods wait for it.
+	ProxySecret = "croft-proxy-tls" //nolint:gosec // a name
+	proxyPort   = 8443
+	// drainSeconds is how long open streams may continue while a pod is replaced.
+	drainSeconds = 60
+)
+
+var proxySelector = map[string]string{"app.kubernetes.io/name": proxyName}
+
+// buildProxyObjects returns the objects that run croft proxy with an
+// AuthenticationConfiguration. Its permissions come from the Platform's spec.proxy.
+func buildProxyObjects(image, authentication string) []client.Object {
+	meta := func(labels map[string]string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: namespace, Name: proxyName, Labels: labels}
+	}
+	return []client.Object{
+		&corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: meta(nil)},
+		&corev1.ConfigMap{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: meta(nil),
+			Data: map[string]string{"authentication.yaml": authentication},
+		},
+		&corev1.Service{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: meta(nil),
+			Spec: corev1.ServiceSpec{
+				Selector: proxySelector,
+				Ports:    []corev1.ServicePort{{Name: "https", Port: 443, TargetPort: intstr.FromString("https"), Protocol: corev1.ProtocolTCP}},
+			},
+		},
+		&appsv1.Deployment{
+			TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"}, ObjectMeta: meta(proxySelector),
+			Spec: appsv1.DeploymentSpec{
+				Replicas: ptr.To[int32](replicas),
+				Selector: &metav1.LabelSelector{MatchLabels: proxySelector},
+				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: proxySelector}, Spec: buildProxyPod(image)},
+			},
+		},
+		&policyv1.PodDisruptionBudget{
+			TypeMeta: metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"}, ObjectMeta: meta(nil),
+			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: proxySelector}},
+		},
+		// Users connect from anywhere, to one port. Egress is to the API server and to
+		// identity providers, whose addresses are not known in advance.
+		&networkingv1.NetworkPolicy{
+			TypeMeta: metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "NetworkPolicy"}, ObjectMeta: meta(nil),
+			Spec: networkingv1.NetworkPolicySpec{
+				PodSelector: metav1.LabelSelector{MatchLabels: proxySelector},
+				PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+				Ingress: []networkingv1.NetworkPolicyIngressRule{{Ports: []networkingv1.NetworkPolicyPort{
+					{Port: ptr.To(intstr.FromString("https"))}, {Port: ptr.To(intstr.FromString("health"))},
+				}}},
+			},
+		},
+	}
+}
+
+func buildProxyPod(image string) corev1.PodSpec {
+	spec := buildPod(image)
+	spec.ServiceAccountName = proxyName
+	spec.TerminationGracePeriodSeconds = ptr.To[int64](drainSeconds + 10)
+	spec.TopologySpreadConstraints[0].LabelSelector = &metav1.LabelSelector{MatchLabels: proxySelector}
+	spec.Volumes = []corev1.Volume{
+		{Name: "authentication", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: proxyName},
+		}}},
+		{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: ProxySecret}}},
+	}
+	c := &spec.Containers[0]
+	c.Name = proxyName
+	c.Args = []string{
+		"proxy", "--authentication-config=/etc/croft/authentication/authentication.yaml",
+		"--tls-cert-file=/etc/croft/tls/tls.crt", "--tls-private-key-file=/etc/croft/tls/tls.key",
+		"--impersonation-role=" + proxyName, "--addr=:8443", "--health-addr=:8081", "--drain=60s", "--audit-log-path=-",
+	}
+	c.Ports = []corev1.ContainerPort{
+		{Name: "https", ContainerPort: proxyPort, Protocol: corev1.ProtocolTCP},
+		{Name: "health", ContainerPort: healthPort, Protocol: corev1.ProtocolTCP},
+	}
+	c.VolumeMounts = []corev1.VolumeMount{
+		{Name: "authentication", MountPath: "/etc/croft/authentication", ReadOnly: true},
+		{Name: "tls", MountPath: "/etc/croft/tls", ReadOnly: true},
+	}
+	c.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("100m")
+	return spec
+}

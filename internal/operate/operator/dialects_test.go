@@ -1,0 +1,221 @@
+package operator_test
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/observe/netpol"
+	"croft.dev/croft/internal/rules/attack"
+	"croft.dev/croft/internal/test/sandbox"
+)
+
+var (
+	calicoKind        = schema.GroupVersionKind{Group: "projectcalico.org", Version: "v3", Kind: "NetworkPolicy"}
+	calicoStorageKind = schema.GroupVersionKind{Group: "crd.projectcalico.org", Version: "v1", Kind: "NetworkPolicy"}
+	clusterKind       = schema.GroupVersionKind{Group: "policy.networking.k8s.io", Version: "v1alpha2", Kind: "ClusterNetworkPolicy"}
+	awsKind           = schema.GroupVersionKind{Group: "networking.k8s.aws", Version: "v1alpha1", Kind: "ClusterNetworkPolicy"}
+)
+
+// TestDialects changes the dialect of a platform while its tenants are in use. After each
+// write of the operator to a network policy it evaluates all existing policies: at no
+// moment may a connection be allowed that was denied before, or denied that was allowed
+// before.
+func TestDialects(t *testing.T) {
+	sandbox.Thorough(t)
+	f := newField(t, sandbox.WithControllers)
+	stop := f.operate()
+	defer stop()
+	shop, bank := tenant("shop", "apps"), tenant("bank", "apps")
+	shop.Spec.Namespaces = []string{"shop", "shop-ci"}
+	bank.Spec.Network = v1alpha1.TenantNetwork{Egress: v1alpha1.EgressRestricted, AllowCIDRs: []string{"198.51.100.0/24"}}
+	p := platform()
+	p.Spec.Network.PlatformNamespaces = []string{"ingress"}
+	f.create(namespace("ingress"), p, pool("apps"), shop, bank)
+	f.ready(p, shop, bank)
+
+	var mu sync.Mutex
+	judged := 0
+	watch := func(write string) {
+		if !strings.Contains(write, "networkpolicies") {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		judged++
+		for _, wrong := range f.wrongs() {
+			t.Errorf("after %s: %s", write, wrong)
+		}
+	}
+	watch("the beginning, before any networkpolicies were written anew")
+	judging := func(judge func(string)) {
+		f.writes.judged.Lock()
+		defer f.writes.judged.Unlock()
+		f.writes.after = judge
+	}
+	judging(watch)
+	speak := func(dialect, calico string) {
+		f.patch(p, fmt.Sprintf(`{"spec": {"network": {"dialect": %q, "calico": %s}}}`, dialect, calico))
+	}
+	stands := func(kinds map[schema.GroupVersionKind]int) {
+		t.Helper()
+		f.ready(p, shop, bank)
+		f.eventually("the policies of this dialect alone", func() string { return f.counts(kinds) })
+	}
+	networkPolicy := schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}
+	const each = 4 // policies in a namespace: isolation, DNS, platform, egress
+
+	if err := f.cluster.InstallCRDs(t.Context(), sandbox.Calico, sandbox.CalicoStorage, sandbox.AmazonVPC); err != nil {
+		t.Fatal(err)
+	}
+	speak("ClusterNetworkPolicy", "null")
+	missing := "ClusterNetworkPolicy (policy.networking.k8s.io/v1alpha2)"
+	for _, o := range []client.Object{p, shop} {
+		if c := f.condition(o, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed); strings.Count(c.Message, missing) != 1 {
+			t.Errorf("%T says %q; want it to name %s, once", o, c.Message, missing)
+		}
+	}
+	if why := f.counts(map[schema.GroupVersionKind]int{networkPolicy: 3 * each}); why != "" {
+		t.Errorf("what stood before does not: %s", why)
+	}
+	if err := f.cluster.InstallCRDs(t.Context(), sandbox.NetworkPolicyAPI); err != nil {
+		t.Fatal(err)
+	}
+	stands(map[schema.GroupVersionKind]int{networkPolicy: 3 * each, clusterKind: 2})
+	speak("Calico", "{}")
+	stands(map[schema.GroupVersionKind]int{calicoKind: 3 * (each + 1)})
+	judging(nil) // this test changes the policies; the operator does not
+	t.Run("what somebody changes is put back", func(t *testing.T) {
+		guard := f.policyOf(calicoKind, "shop", "croft-guard")
+		f.patch(guard, `{"spec": {"ingress": [{"action": "Allow"}]}}`)
+		f.eventually("the guard to be put back", func() string {
+			if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(guard), guard); err != nil {
+				return err.Error()
+			}
+			rules, _, _ := unstructured.NestedSlice(guard.Object, "spec", "ingress")
+			if len(rules) != 1 || rules[0].(map[string]any)["action"] != "Deny" {
+				return fmt.Sprint(rules)
+			}
+			return ""
+		})
+		f.delete(guard)
+		f.eventually("the guard to be made anew", func() string {
+			if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(guard), guard); err != nil {
+				return err.Error()
+			}
+			return ""
+		})
+	})
+	speak("Calico", `{"apiGroup": "crd.projectcalico.org"}`)
+	stands(map[schema.GroupVersionKind]int{calicoStorageKind: 3 * (each + 1)})
+	// A network plugin reads one of Calico's two API groups, and so does netpol. No cluster
+	// changes from one to the other, so these writes are not evaluated.
+	speak("AWS", "null")
+	stands(map[schema.GroupVersionKind]int{networkPolicy: 3 * each, awsKind: 2})
+	judging(watch)
+	speak("Kubernetes", "null")
+	stands(map[schema.GroupVersionKind]int{networkPolicy: 3 * each})
+	speak("Calico", "{}")
+	stands(map[schema.GroupVersionKind]int{calicoKind: 3 * (each + 1)})
+	speak("Kubernetes", "null")
+	stands(map[schema.GroupVersionKind]int{networkPolicy: 3 * each})
+	mu.Lock()
+	t.Logf("judged after %d writes", judged)
+	if judged < 60 {
+		t.Errorf("only %d writes were judged", judged)
+	}
+	mu.Unlock()
+
+	speak("ClusterNetworkPolicy", "null")
+	stands(map[schema.GroupVersionKind]int{networkPolicy: 3 * each, clusterKind: 2})
+	f.patch(bank, `{"spec": {"deletion": "Delete"}}`)
+	f.delete(shop)
+	f.gone(shop.DeepCopy())
+	f.delete(bank)
+	f.gone(bank.DeepCopy())
+	// The retained tenant keeps its walls; nothing remains of the deleted one.
+	if why := f.counts(map[schema.GroupVersionKind]int{networkPolicy: 2 * each, clusterKind: 1}); why != "" {
+		t.Errorf("after the tenants went: %s", why)
+	}
+	f.policyOf(clusterKind, "", "croft-guard-shop")
+}
+
+// wrongs lists the connections that differ from the tenants' walls.
+func (f *field) wrongs() []string {
+	m, err := netpol.ReadMap(f.Context(), f.client)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var all []string
+	want := func(what string, allowed bool, flow attack.Flow) {
+		flow.Port, flow.Protocol = cmp.Or(flow.Port, 8080), "TCP"
+		got, err := m.Evaluate(flow)
+		if err != nil || got.Allowed != allowed {
+			all = append(all, fmt.Sprintf("%s: %v, want %v (%+v, %v)", what, got.Allowed, allowed, got, err))
+		}
+	}
+	m.EachPair(netpol.MaxPairs, func(from, to string) bool {
+		if v, err := m.Connects(from, to, 0, "TCP"); err != nil || v.Allowed {
+			all = append(all, fmt.Sprintf("%s can connect (%+v, %v)", v.Connection, v, err))
+		}
+		return true
+	})
+	for _, n := range []string{"shop", "shop-ci", "bank"} {
+		if !m.Has(n) {
+			continue
+		}
+		want("from nowhere into "+n, false, attack.Flow{FromNamespace: "default", ToNamespace: n})
+		want("from outside into "+n, false, attack.Flow{FromIP: "203.0.113.10", ToNamespace: n})
+		want("from the platform into "+n, true, attack.Flow{FromNamespace: "ingress", ToNamespace: n})
+		want("within "+n, true, attack.Flow{FromNamespace: n, ToNamespace: n})
+		want("from "+n+" to the internet", n != "bank", attack.Flow{FromNamespace: n, ToIP: "203.0.113.10"})
+		want("from "+n+" to DNS", true, attack.Flow{FromNamespace: n, ToNamespace: "kube-system", ToLabels: map[string]string{"k8s-app": "kube-dns"}, Port: 53})
+		for _, ip := range []string{"169.254.169.254", "fd00:ec2::254"} {
+			want("from "+n+" to the metadata address "+netip.MustParseAddr(ip).String(), false, attack.Flow{FromNamespace: n, ToIP: ip})
+		}
+	}
+	return all
+}
+
+// counts describes how the numbers of croft's policies differ from want, over all kinds
+// that the cluster serves. It returns "" if they do not differ.
+func (f *field) counts(want map[schema.GroupVersionKind]int) string {
+	var wrong []string
+	for _, kind := range []schema.GroupVersionKind{
+		{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}, calicoKind, calicoStorageKind, clusterKind, awsKind,
+	} {
+		all := &unstructured.UnstructuredList{}
+		all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := f.client.List(f.Context(), all, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
+		if err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+			return err.Error()
+		}
+		if len(all.Items) != want[kind] {
+			wrong = append(wrong, fmt.Sprintf("%d of %s, want %d", len(all.Items), kind.GroupKind(), want[kind]))
+		}
+	}
+	slices.Sort(wrong)
+	return strings.Join(wrong, "; ")
+}
+
+func (f *field) policyOf(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+	f.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kind)
+	if err := f.client.Get(f.Context(), client.ObjectKey{Namespace: namespace, Name: name}, u); err != nil {
+		f.Fatal(err)
+	}
+	return u
+}

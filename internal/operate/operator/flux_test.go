@@ -1,0 +1,207 @@
+package operator_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/test/sandbox"
+	"croft.dev/croft/internal/walls/gitops"
+)
+
+// settings is a ConfigMap. Its second parameter adds fields to the metadata.
+const settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s%s}\ndata: {a: b}\n"
+
+// TestFlux pushes manifests to tenants' sources, and the real kustomize-controller applies
+// them. Permitted manifests are applied, attacks from Git are denied, and `croft why` names
+// the cause. The test belongs to the third tier (make test-all) and needs `make flux`. The
+// team bank pushes with git to the sandbox's Git server. For the team shop the test serves
+// the artifacts itself, because git cannot write some of the attacks.
+func TestFlux(t *testing.T) {
+	sandbox.Thorough(t)
+	f := newField(t, sandbox.WithControllers, sandbox.Flux)
+	stop := f.operate()
+	defer stop()
+	url, err := f.cluster.Git("deploy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shop, bank := tenant("shop", "apps"), tenant("bank", "apps")
+	shop.Spec.Sources = map[string]v1alpha1.Source{"app": {Git: "https://git.example.org/shop/deploy", Path: "./deploy", Timeout: "10s"}}
+	bank.Spec.Sources = map[string]v1alpha1.Source{"app": {Git: url}}
+	bank.Spec.Policy.SourceHosts = []string{"127.0.0.1"}
+	f.create(platform(), pool("apps"), shop, bank)
+	f.ready(shop, bank)
+	pushed := f.clone(url)
+	pushed.push("a.yaml", fmt.Sprintf(settings, "pushed", ""))
+	f.inNamespace("bank", "pushed", true)
+	pushed.push("a.yaml", fmt.Sprintf(settings, "pushed-again", ""))
+	f.inNamespace("bank", "pushed-again", true)
+	f.inNamespace("bank", "pushed", false)
+	f.explains("bank", "kustomization/croft-app", "", "")
+
+	git := newRepository(f, f.fluxObject(gitops.GitRepository, "shop", "croft-app"))
+	git.push(map[string]string{"deploy/a.yaml": fmt.Sprintf(settings, "first", "")})
+	git.applied("Ready", "Applied revision")
+	f.inNamespace("shop", "first", true)
+
+	git.push(map[string]string{"deploy/a.yaml": fmt.Sprintf(settings, "second", ", namespace: bank")})
+	git.applied("Ready", "Applied revision")
+	f.inNamespace("shop", "second", true)
+	f.inNamespace("bank", "second", false)
+	f.inNamespace("shop", "first", false) // removed from Git, and so deleted
+
+	for _, attack := range attacksFromGit {
+		t.Log("push " + attack.name)
+		git.push(attack.files, attack.links...)
+		git.applied("Failed", attack.description)
+		f.explains("shop", "kustomization/croft-app", attack.why, attack.cause)
+	}
+	// The last attack must not prevent later pushes from being applied.
+	git.push(map[string]string{"deploy/a.yaml": fmt.Sprintf(settings, "third", "")})
+	git.applied("Ready", "Applied revision")
+	f.explains("shop", "kustomization/croft-app", "", "")
+
+	remoteBases(git)
+	keysOfOthers(git)
+	platformsAccount(git)
+	hundredThousand(git, pushed)
+
+	// Applied objects remain when the source is removed.
+	f.inNamespace("shop", "third", true)
+}
+
+// inNamespace waits until a ConfigMap exists in a namespace, or does not.
+func (f *field) inNamespace(namespace, name string, wanted bool) {
+	f.Helper()
+	f.eventually(fmt.Sprintf("ConfigMap %s in %s: %t", name, namespace, wanted), func() string {
+		err := f.client.Get(f.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &corev1.ConfigMap{})
+		if client.IgnoreNotFound(err) != nil || apierrors.IsNotFound(err) == wanted {
+			return fmt.Sprint("got ", err)
+		}
+		return ""
+	})
+}
+
+// repository serves artifacts of a Git repository as source-controller does.
+type repository struct {
+	*field
+	source, kustomization *unstructured.Unstructured
+	server                *httptest.Server
+	mu                    sync.Mutex
+	served                map[string][]byte
+	revision              string
+}
+
+func newRepository(f *field, source *unstructured.Unstructured) *repository {
+	r := &repository{field: f, source: source, served: map[string][]byte{}}
+	r.kustomization = f.fluxObject(gitops.Kustomization, source.GetNamespace(), source.GetName())
+	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r.mu.Lock()
+		content, ok := r.served[req.URL.Path]
+		r.mu.Unlock()
+		if !ok {
+			http.NotFound(w, req)
+			return
+		}
+		_, _ = w.Write(content)
+	}))
+	f.Cleanup(r.server.Close)
+	return r
+}
+
+func (r *repository) serve(path string, content []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.served[path] = content
+}
+
+// push serves files and other tar entries as the next revision.
+func (r *repository) push(files map[string]string, links ...tar.Header) {
+	r.Helper()
+	var content bytes.Buffer
+	zipped := gzip.NewWriter(&content)
+	archive := tar.NewWriter(zipped)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(files[name]))}); err != nil {
+			r.Fatal(err)
+		}
+		if _, err := archive.Write([]byte(files[name])); err != nil {
+			r.Fatal(err)
+		}
+	}
+	for i := range links {
+		if err := archive.WriteHeader(&links[i]); err != nil {
+			r.Fatal(err)
+		}
+	}
+	for _, c := range []interface{ Close() error }{archive, zipped} {
+		if err := c.Close(); err != nil {
+			r.Fatal(err)
+		}
+	}
+	digest := fmt.Sprintf("%x", sha256.Sum256(content.Bytes()))
+	path := "/" + digest + ".tar.gz"
+	r.serve(path, content.Bytes())
+	r.revision = "main@sha1:" + digest[:40]
+	status, err := json.Marshal(map[string]any{"status": map[string]any{
+		"observedGeneration": r.source.GetGeneration(),
+		"conditions": []any{map[string]any{"type": "Ready", "status": "True", "reason": "Succeeded", "message": "stored artifact",
+			"lastTransitionTime": metav1.Now(), "observedGeneration": r.source.GetGeneration()}},
+		"artifact": map[string]any{"path": strings.TrimPrefix(path, "/"), "url": r.server.URL + path, "revision": r.revision, "digest": "sha256:" + digest,
+			"size": content.Len(), "lastUpdateTime": time.Now().UTC().Format(time.RFC3339)},
+	}})
+	if err != nil {
+		r.Fatal(err)
+	}
+	if err := r.client.Status().Patch(r.Context(), r.source.DeepCopy(), client.RawPatch(types.MergePatchType, status)); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// applied waits until the last push has an outcome, "Ready" or "Failed", with a message. The
+// outcome "Ready or Failed" accepts both.
+func (r *repository) applied(outcome, says string) {
+	r.Helper()
+	r.eventually("the Kustomization "+outcome, func() string {
+		live := r.kustomization.DeepCopy()
+		if err := r.client.Get(r.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+			return err.Error()
+		}
+		attempted, _, _ := unstructured.NestedString(live.Object, "status", "lastAttemptedRevision")
+		conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
+		for _, c := range conditions {
+			c, _ := c.(map[string]any)
+			if c["type"] != "Ready" {
+				continue
+			}
+			message := fmt.Sprint(c["message"])
+			got := map[any]string{"True": "Ready", "False": "Failed"}[c["status"]]
+			// Flux sets the attempted revision only after it has found the path in it.
+			if (attempted == r.revision || c["reason"] == "ArtifactFailed") && got != "" && strings.Contains(outcome, got) && strings.Contains(message, says) {
+				return ""
+			}
+			return fmt.Sprintf("attempted %s, want %s; Ready=%v: %s", attempted, r.revision, c["status"], message)
+		}
+		return fmt.Sprint("conditions: ", conditions)
+	})
+}

@@ -1,0 +1,530 @@
+package verify_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/rules/admissionpolicy"
+	"croft.dev/croft/internal/rules/attack"
+	"croft.dev/croft/internal/walls/wall"
+)
+
+// ruleMutants returns mutants of the policies that deny or warn: each rule is made to allow
+// everything, and each binding is deleted.
+//
+// Conditions that narrow a policy's scope are not changed: without them a policy is only
+// stricter for the platform. TestMutantsOfScopes covers them.
+func (l *lab) ruleMutants(objects []client.Object) []mutant {
+	var all []mutant
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *admissionv1.ValidatingAdmissionPolicy:
+			for _, rule := range askedBy(o) {
+				all = append(all, mutant{
+					name: fmt.Sprintf("policy %s: rule %s asks nothing", o.Name, rule), object: o.Name,
+					suspects: func(a attack.Attack) bool { return a.StoppedBy.Policy == o.Name && a.StoppedBy.Rule == rule },
+					mutate:   edited(o, func(live client.Object) { waive(live.(*admissionv1.ValidatingAdmissionPolicy), rule) }),
+				})
+			}
+		case *admissionv1.ValidatingAdmissionPolicyBinding:
+			all = append(all, mutant{
+				name: fmt.Sprintf("policy %s: binding %s deleted", o.Spec.PolicyName, o.Name), object: o.Spec.PolicyName,
+				suspects: func(a attack.Attack) bool { return a.StoppedBy.Policy == o.Spec.PolicyName }, mutate: deleted(o),
+			})
+		}
+	}
+	return all
+}
+
+// policyMutants returns mutants of the mutating policies: each part is made to change nothing,
+// and each binding is deleted.
+func (l *lab) policyMutants(objects []client.Object) []mutant {
+	var all []mutant
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *admissionv1.MutatingAdmissionPolicy:
+			for i, part := range partsOf(expressionOf(o)) {
+				all = append(all, mutant{
+					name: fmt.Sprintf("mutation %s: part %d changes nothing", o.Name, i+1), object: "mutations", // one at a time: the effect of one mutant must not detect another
+					suspects: changedBy(o.Name, o), mutate: idle(o, part),
+				})
+			}
+		case *admissionv1.MutatingAdmissionPolicyBinding:
+			all = append(all, mutant{
+				name: fmt.Sprintf("mutation %s: binding %s deleted", o.Spec.PolicyName, o.Name), object: "mutations",
+				suspects: changedBy(o.Spec.PolicyName, o), mutate: deleted(o),
+			})
+		}
+	}
+	return all
+}
+
+func expressionOf(o *admissionv1.MutatingAdmissionPolicy) string {
+	expression := o.Spec.Mutations[0].JSONPatch.Expression
+	if patch, ok := strings.CutPrefix(expression, admissionpolicy.RulelessUpdate); ok {
+		return strings.TrimSuffix(patch, ")")
+	}
+	return expression
+}
+
+// partsOf returns the parts of a sum of lists of patches, recursively.
+func partsOf(expression string) []string {
+	var parts []string
+	depth, start, quoted := 0, 0, false
+	for i, c := range expression {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case strings.ContainsRune("([{", c):
+			depth++
+		case strings.ContainsRune(")]}", c):
+			depth--
+		case c == '+' && depth == 0:
+			parts, start = append(parts, strings.TrimSpace(expression[start:i])), i+1
+		}
+	}
+	parts = append(parts, strings.TrimSpace(expression[start:]))
+	if len(parts) > 1 {
+		var all []string
+		for _, p := range parts {
+			all = append(all, partsOf(p)...)
+		}
+		return all
+	}
+	if inner, ok := strings.CutPrefix(parts[0], "("); ok && strings.HasSuffix(inner, ")") {
+		if within := partsOf(inner[:len(inner)-1]); len(within) > 1 {
+			return within
+		}
+	}
+	return parts
+}
+
+// idle makes a part of a policy change nothing. The filter gives the empty list the type of a
+// list of patches.
+func idle(o *admissionv1.MutatingAdmissionPolicy, part string) mutation {
+	return edited(o, func(live client.Object) {
+		patch := live.(*admissionv1.MutatingAdmissionPolicy).Spec.Mutations[0].JSONPatch
+		patch.Expression = strings.Replace(patch.Expression, part, `[JSONPatch{op: "test", path: "/"}].filter(p, false)`, 1)
+	})
+}
+
+func askedBy(p *admissionv1.ValidatingAdmissionPolicy) []string {
+	var all []string
+	for _, v := range p.Spec.Validations {
+		for _, asked := range admissionpolicy.ParseRules(v) {
+			all = append(all, asked.Rule)
+		}
+	}
+	return all
+}
+
+// waive makes a rule of a policy allow everything.
+func waive(p *admissionv1.ValidatingAdmissionPolicy, rule string) {
+	for i := range p.Spec.Validations {
+		v := &p.Spec.Validations[i]
+		if slices.ContainsFunc(admissionpolicy.ParseRules(*v), func(a admissionpolicy.ParsedRule) bool { return a.Rule == rule }) {
+			admissionpolicy.WaiveRule(v, rule)
+		}
+	}
+}
+
+// changedBy selects the attacks that a mutating policy makes harmless, and the mirrors of its
+// walls.
+func changedBy(policy string, o client.Object) func(attack.Attack) bool {
+	walls := wall.FindNames(o)
+	return func(a attack.Attack) bool {
+		return a.StoppedBy.Name == attack.ByMutation(policy).Name ||
+			a.Kind == attack.Mirror && slices.Contains(walls, a.Wall) && a.Request != nil
+	}
+}
+
+// tenantMutants returns mutants of the objects in the first namespace of each tenant. An object
+// of both tenants is mutated for the stricter one: the other tenant has only the attacks that
+// the first cannot try.
+func (l *lab) tenantMutants(s *proving) []mutant {
+	first := l.mutantsOf(s, s.by, s.on)
+	return append(first, slices.DeleteFunc(l.mutantsOf(s, s.on, s.by), func(m mutant) bool {
+		return slices.ContainsFunc(first, func(f mutant) bool { return f.what == m.what })
+	})...)
+}
+
+func (l *lab) mutantsOf(s *proving, t, other *estate.Tenant) []mutant {
+	var all []mutant
+	for _, o := range s.tenantObjects(t) {
+		if cmp.Or(o.GetNamespace(), o.GetName()) != t.Namespaces[0] {
+			continue
+		}
+		switch o := o.(type) {
+		case *corev1.Namespace:
+			all = append(all, l.labelMutants(s, o)...)
+		case *corev1.ResourceQuota:
+			all = append(all, l.quotaMutants(s, o)...)
+		case *corev1.LimitRange:
+			all = append(all, l.limitMutants(s, o)...)
+		case *v1alpha1.TenantRules:
+			all = append(all, l.rulesMutants(s, o, other)...)
+		}
+	}
+	for i := range all {
+		about := all[i].suspects
+		all[i].object = t.Name
+		all[i].suspects = func(a attack.Attack) bool { return a.Attacker == t.Name && about(a) }
+	}
+	return all
+}
+
+func (s *proving) mutant(o client.Object, what string) mutant {
+	kind := o.GetObjectKind().GroupVersionKind().Kind
+	return mutant{name: fmt.Sprintf("%s: %s", kind, what), what: kind + " " + what, object: s.name, scenes: []*proving{s}}
+}
+
+const podSecurity = "pod-security.kubernetes.io/"
+
+func (l *lab) labelMutants(s *proving, o *corev1.Namespace) []mutant {
+	type edit struct{ key, value string }
+	edits := []edit{{v1alpha1.TenantLabel, ""}}
+	for _, mode := range []string{"enforce", "warn"} {
+		level := o.Labels[podSecurity+mode]
+		for _, weaker := range []string{"", "privileged", "baseline"} {
+			// Without the label for warnings, Kubernetes warns of violations of the enforced
+			// level.
+			if level != weaker && (mode == "enforce" || weaker != "") {
+				edits = append(edits, edit{podSecurity + mode, weaker})
+			}
+		}
+	}
+	var all []mutant
+	for _, e := range edits {
+		m := s.mutant(o, fmt.Sprintf("label %s=%s instead of %s", e.key, e.value, o.Labels[e.key]))
+		if e.key == v1alpha1.TenantLabel {
+			m = s.mutant(o, "without label "+e.key)
+		}
+		m.suspects = func(a attack.Attack) bool {
+			if e.key == v1alpha1.TenantLabel {
+				return a.StoppedBy.Policy != "" && a.StoppedBy.IsRefusal != nil
+			}
+			return strings.Contains(strings.ToLower(a.StoppedBy.Name), "pod security")
+		}
+		m.mutate = edited(o, func(live client.Object) {
+			labels := live.GetLabels()
+			if labels[e.key] = e.value; e.value == "" {
+				delete(labels, e.key)
+			}
+		})
+		all = append(all, m)
+	}
+	return all
+}
+
+func (l *lab) quotaMutants(s *proving, o *corev1.ResourceQuota) []mutant {
+	byQuota := func(a attack.Attack) bool { return a.StoppedBy.Name == attack.ByQuota.Name }
+	whole := s.mutant(o, "deleted")
+	whole.suspects, whole.mutate = byQuota, deleted(o)
+	all := []mutant{whole}
+	for _, name := range slices.Sorted(maps.Keys(o.Spec.Hard)) {
+		m := s.mutant(o, "does not limit "+string(name))
+		m.suspects = byQuota
+		m.mutate = edited(o, func(live client.Object) { delete(live.(*corev1.ResourceQuota).Spec.Hard, name) })
+		all = append(all, m)
+	}
+	return all
+}
+
+func (l *lab) limitMutants(s *proving, o *corev1.LimitRange) []mutant {
+	aboutLimits := func(a attack.Attack) bool {
+		return strings.Contains(a.StoppedBy.Name, "LimitRange") || a.Kind == attack.Mirror && a.Wall == "policy" && a.Request != nil
+	}
+	whole := s.mutant(o, "deleted")
+	whole.suspects, whole.mutate = aboutLimits, deleted(o)
+	all := []mutant{whole}
+	// Limits and requests of a resource are removed together: each makes the other redundant.
+	names := map[corev1.ResourceName]bool{}
+	for _, item := range o.Spec.Limits {
+		for _, list := range []corev1.ResourceList{item.Default, item.DefaultRequest, item.Max, item.Min} {
+			for name := range list {
+				names[name] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		m := s.mutant(o, "says nothing of "+string(name))
+		m.suspects = aboutLimits
+		m.mutate = edited(o, func(live client.Object) {
+			for _, item := range live.(*corev1.LimitRange).Spec.Limits {
+				for _, list := range []corev1.ResourceList{item.Default, item.DefaultRequest, item.Max, item.Min} {
+					delete(list, name)
+				}
+			}
+		})
+		all = append(all, m)
+	}
+	return all
+}
+
+// wider maps lists of TenantRules to values that they exclude, if these are neither the other
+// tenant's values nor the star.
+var wider = map[string][]any{
+	"allowCIDRs":        {"0.0.0.0/0", "::/0"},
+	"serviceTypes":      {"NodePort", "LoadBalancer", "ExternalName"},
+	"imagePullPolicies": {"IfNotPresent", "Never"},
+	"issuerTypes":       {"acme", "vault", "venafi"},
+	"subjects":          {"Group:*", "User:*"},
+}
+
+// rulesMutants returns mutants that widen a field of the TenantRules in the namespace's
+// annotations, where policies read it. A field that is as wide as possible in one scene is
+// narrower in another.
+func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.Tenant) []mutant {
+	own, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	others, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s.tenantRules(another))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	spec, other := own["spec"].(map[string]any), others["spec"].(map[string]any)
+	namespace := s.namespaceOf(o)
+	var all []mutant
+	for _, field := range slices.Sorted(maps.Keys(spec)) {
+		if field == "allowCIDRs" && spec["egress"] == string(v1alpha1.EgressOpen) {
+			continue // they apply to Restricted egress only
+		}
+		widened := widen(field, spec[field], other[field], another.Namespaces[0])
+		if widened == nil {
+			continue
+		}
+		m := s.mutant(o, field+" widened")
+		readers := s.readersOf(field)
+		m.suspects = func(a attack.Attack) bool { return a.Request != nil && slices.Contains(readers, a.StoppedBy.Policy) }
+		content := maps.Clone(spec)
+		content[field] = widened
+		var wide v1alpha1.TenantRulesSpec
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &wide); err != nil {
+			l.t.Fatal(err)
+		}
+		m.mutate = edited(namespace, func(live client.Object) { admissionpolicy.AnnotateNamespace(live, wide) })
+		all = append(all, m)
+	}
+	return all
+}
+
+// readersOf returns the policies that read a field of TenantRules, so that it can change their
+// decision.
+func (s *proving) readersOf(field string) []string {
+	if s.texts == nil {
+		s.texts = map[string]string{}
+		for _, o := range s.platformObjects() {
+			if p, ok := o.(*admissionv1.ValidatingAdmissionPolicy); ok {
+				s.texts[p.Name] = p.Spec.String()
+			}
+		}
+	}
+	read := regexp.MustCompile(regexp.QuoteMeta(v1alpha1.RulesAnnotationPrefix+field) + `\b`)
+	return slices.DeleteFunc(slices.Collect(maps.Keys(s.texts)), func(name string) bool { return !read.MatchString(s.texts[name]) })
+}
+
+func widen(field string, value, others any, other string) any {
+	switch value := value.(type) {
+	case bool:
+		if value {
+			return nil
+		}
+		return true
+	case int64:
+		return value * 1000
+	case string:
+		switch {
+		case field == "tenant":
+			return others
+		case field == "maxVolumeSize":
+			return "1Pi"
+		case field == "unknownAnnotations":
+			if value == string(v1alpha1.UnknownAllow) {
+				return nil
+			}
+			return string(v1alpha1.UnknownAllow)
+		case value == string(v1alpha1.EgressOpen):
+			return nil
+		default:
+			return string(v1alpha1.EgressOpen)
+		}
+	case []any:
+		more, ok := wider[field]
+		switch {
+		case ok:
+		case field == "platformNamespaces":
+			more = []any{other}
+		case field == "pools", field == "namespaces", field == "domains", field == "networks":
+			more = others.([]any)
+		default:
+			more = []any{"*"}
+		}
+		more = slices.DeleteFunc(slices.Clone(more), func(v any) bool { return slices.Contains(value, v) })
+		if len(more) == 0 {
+			return nil
+		}
+		return append(slices.Clone(value), more...)
+	default:
+		return nil
+	}
+}
+
+// deepMutants returns mutants of rules that no request reaches because of a mutating policy:
+// such a rule must refuse when that policy is removed, and the removal of both must be
+// detected.
+func (l *lab) deepMutants(objects []client.Object) []mutant {
+	var all []mutant
+	for _, o := range objects {
+		changing, ok := o.(*admissionv1.MutatingAdmissionPolicy)
+		if !ok {
+			continue
+		}
+		changed := func(a attack.Attack) bool { return a.StoppedBy.Name == attack.ByMutation(changing.Name).Name }
+		if len(l.attacks(l.scenes[0], changed)) == 0 {
+			continue
+		}
+		var nothing []mutation
+		for _, part := range partsOf(expressionOf(changing)) {
+			nothing = append(nothing, idle(changing, part))
+		}
+		for _, o := range objects {
+			checking, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
+			if !ok || checking.Labels[v1alpha1.WallLabel] != changing.Labels[v1alpha1.WallLabel] {
+				continue
+			}
+			for _, rule := range askedBy(checking) {
+				stops := func(a attack.Attack) bool { return a.StoppedBy.Policy == checking.Name && a.StoppedBy.Rule == rule }
+				if slices.ContainsFunc(l.scenes, func(s *proving) bool { return len(l.attacks(s, stops)) > 0 }) {
+					continue
+				}
+				m := mutant{name: fmt.Sprintf("policy %s: rule %s asks nothing", checking.Name, rule), object: "deep", buried: &buried{
+					before: nothing, attacks: changed, refusal: "'" + checking.Name + "' denied request: " + admissionpolicy.RefusalPrefix(rule),
+					rule: edited(checking, func(live client.Object) { waive(live.(*admissionv1.ValidatingAdmissionPolicy), rule) }),
+				}}
+				m.scenes = l.scenes[:1]
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// networkMutants returns mutants of the tenants' NetworkPolicies, by name. Another policy may
+// make one redundant in some scenes, so it is changed in all scenes and in all of the tenant's
+// namespaces at once.
+func (l *lab) networkMutants() []mutant {
+	type change struct {
+		what string
+		do   func(*networkingv1.NetworkPolicy) bool
+	}
+	changes := map[string]map[string]change{}
+	var names []string
+	for _, s := range l.scenes {
+		for _, o := range s.scratch.Objects() {
+			np, ok := o.(*networkingv1.NetworkPolicy)
+			if !ok {
+				continue
+			}
+			if changes[np.Name] == nil {
+				changes[np.Name] = map[string]change{"deleted": {what: "deleted"}}
+				names = append(names, np.Name)
+			}
+			for _, direction := range np.Spec.PolicyTypes {
+				what := "lets everything through, " + string(direction)
+				changes[np.Name][what] = change{what, func(np *networkingv1.NetworkPolicy) bool {
+					if direction == networkingv1.PolicyTypeIngress {
+						np.Spec.Ingress = append(np.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{})
+					} else {
+						np.Spec.Egress = append(np.Spec.Egress, networkingv1.NetworkPolicyEgressRule{})
+					}
+					return true
+				}}
+			}
+			for _, rule := range np.Spec.Egress {
+				for i, peer := range rule.To {
+					if peer.IPBlock == nil {
+						continue
+					}
+					for _, except := range peer.IPBlock.Except {
+						what := "does not except " + except
+						changes[np.Name][what] = change{what, func(np *networkingv1.NetworkPolicy) bool {
+							for _, rule := range np.Spec.Egress {
+								if i < len(rule.To) && rule.To[i].IPBlock != nil {
+									rule.To[i].IPBlock.Except = slices.DeleteFunc(rule.To[i].IPBlock.Except, func(e string) bool { return e == except })
+								}
+							}
+							return true
+						}}
+					}
+				}
+			}
+		}
+	}
+	var all []mutant
+	for _, name := range names {
+		for _, what := range slices.Sorted(maps.Keys(changes[name])) {
+			c := changes[name][what]
+			var each []mutation
+			for _, s := range l.scenes {
+				for _, o := range s.scratch.Objects() {
+					np, ok := o.(*networkingv1.NetworkPolicy)
+					switch {
+					case !ok || np.Name != name:
+					case c.do == nil:
+						each = append(each, deleted(np))
+					default:
+						each = append(each, edited(np, func(live client.Object) { c.do(live.(*networkingv1.NetworkPolicy)) }))
+					}
+				}
+			}
+			all = append(all, mutant{
+				name: "NetworkPolicy " + name + ": " + what, object: "network",
+				suspects: func(a attack.Attack) bool { return a.Flow != nil || a.Pairs != nil },
+				mutate:   slices.Concat(each...),
+			})
+		}
+	}
+	return all
+}
+
+// bindingMutants returns mutants that revoke members' access, or give it to others.
+func (l *lab) bindingMutants(s *proving) []mutant {
+	var all []mutant
+	own := map[string]*rbacv1.RoleBinding{}
+	for _, o := range s.tenantObjects(s.by) {
+		if b, ok := o.(*rbacv1.RoleBinding); ok && b.Namespace == s.by.Namespaces[0] {
+			own[b.Name] = b
+			m := s.mutant(b, b.Name+" deleted")
+			m.suspects = func(a attack.Attack) bool { return a.Kind == attack.Mirror && a.Request != nil && a.Wall == "identity" }
+			m.mutate = deleted(b)
+			all = append(all, m)
+		}
+	}
+	for _, o := range s.tenantObjects(s.on) {
+		if b, ok := o.(*rbacv1.RoleBinding); ok && b.Namespace == s.on.Namespaces[0] {
+			m := s.mutant(b, b.Name+" of the other tenant names this one's people too")
+			m.suspects = func(a attack.Attack) bool { return a.Kind == attack.Breach && a.Wall == "identity" }
+			m.mutate = edited(b, func(live client.Object) {
+				binding := live.(*rbacv1.RoleBinding)
+				binding.Subjects = append(binding.Subjects, own[b.Name].Subjects...)
+			})
+			all = append(all, m)
+		}
+	}
+	return all
+}

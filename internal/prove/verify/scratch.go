@@ -1,0 +1,246 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/prove/scratch"
+	"croft.dev/croft/internal/rules/attack"
+	"croft.dev/croft/internal/walls/wall"
+	"croft.dev/croft/internal/walls/wall/network"
+	"croft.dev/croft/internal/walls/wall/policy"
+)
+
+// Scratch is a pair of tenants that exist only while verify runs, so that attacks affect no
+// other tenant. Their names have a random suffix, so that several runs do not collide.
+type Scratch struct {
+	platform         *estate.Platform
+	attacker, target *estate.Tenant
+}
+
+// NewScratch creates the two tenants of a platform. One is as restricted as possible, the other
+// has every exception: so every rule is tried where it refuses and where it does not,
+// regardless of the platform's defaults.
+func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
+	return newScratch(platform, restrictTenant, allowExceptions)
+}
+
+// newScratch creates two tenants with pools of their own, unless the functions set others.
+func newScratch(platform v1alpha1.Platform, editBy, editOn func(*v1alpha1.TenantSpec)) (*Scratch, error) {
+	suffix := utilrand.String(5)
+	tenant := func(letter string, edit func(*v1alpha1.TenantSpec)) v1alpha1.Tenant {
+		name := scratch.Prefix + suffix + "-" + letter
+		t := v1alpha1.Tenant{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: v1alpha1.TenantSpec{
+				Pools:      []string{name, name + "-2"},
+				Namespaces: []string{name, name + "-2"},
+				Access: []v1alpha1.Access{
+					{Group: name + "-operators", Role: v1alpha1.RoleOperator},
+					{Group: name + "-viewers", Role: v1alpha1.RoleViewer},
+				},
+				Quota:    corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse("50")},
+				Domains:  []string{name + ".croft-verify.example", "*." + name + ".croft-verify.example"},
+				Deletion: v1alpha1.DeletionDelete,
+			},
+		}
+		edit(&t.Spec)
+		return t
+	}
+	declaration := &manifest.Declaration{Platforms: []v1alpha1.Platform{platform}}
+	for _, t := range []v1alpha1.Tenant{tenant("a", editBy), tenant("b", editOn)} {
+		declaration.Tenants = append(declaration.Tenants, t)
+		for _, pool := range t.Spec.Pools {
+			if slices.ContainsFunc(declaration.Pools, func(p v1alpha1.Pool) bool { return p.Name == pool }) {
+				continue
+			}
+			declaration.Pools = append(declaration.Pools, v1alpha1.Pool{
+				ObjectMeta: metav1.ObjectMeta{Name: pool}, Spec: v1alpha1.PoolSpec{SecondaryNetworks: t.Spec.Networks},
+			})
+		}
+		for _, name := range t.Spec.Networks {
+			declaration.Networks = append(declaration.Networks, newScratchNetwork(name))
+		}
+		if t.Spec.SelfService.Namespaces > 0 {
+			declaration.Requests = append(declaration.Requests, v1alpha1.TenantNamespace{
+				ObjectMeta: metav1.ObjectMeta{Namespace: t.Name, Name: t.Name + "-3"},
+				Status:     v1alpha1.TenantNamespaceStatus{Tenant: t.Name},
+			})
+		}
+	}
+	e, problems := estate.Build(declaration)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return &Scratch{platform: &e.Platform, attacker: e.Tenants[0], target: e.Tenants[1]}, nil
+}
+
+// networkName is the network that is granted to one of the two tenants, for the rules only: no
+// interface and no definition is created for it.
+const networkName = scratch.Prefix + "network"
+
+func newScratchNetwork(name string) v1alpha1.SecondaryNetwork {
+	return v1alpha1.SecondaryNetwork{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1alpha1.SecondaryNetworkSpec{Zones: []v1alpha1.SecondaryNetworkZone{
+			{Zone: scratch.Prefix + "zone", Subnet: "none", CIDR: "198.51.100.0/24", PodCIDR: "198.51.100.32/27"},
+		}},
+	}
+}
+
+// restrictTenant allows as little as possible.
+func restrictTenant(t *v1alpha1.TenantSpec) {
+	t.Quota[policy.LeaseCount] = resource.MustParse("0")
+	t.Network.Egress = v1alpha1.EgressOpen
+	t.Policy = v1alpha1.TenantPolicy{
+		PodSecurity: v1alpha1.PodSecurityBaseline,
+		Allowances: v1alpha1.Allowances{
+			ServiceTypes:      []corev1.ServiceType{corev1.ServiceTypeClusterIP},
+			Registries:        []string{"docker.io", "registry.croft-verify.example/team"},
+			ImagePullPolicies: []corev1.PullPolicy{corev1.PullAlways},
+			PriorityClasses:   []string{}, RuntimeClasses: []string{}, CSIDrivers: []string{}, DeviceClasses: []string{"croft-verify"},
+			StorageClasses: []string{"croft-verify"}, IngressClasses: []string{"croft-verify"}, GatewayClasses: []string{"croft-verify"},
+			// One type, so that there is a mirror with an allowed one.
+			VolumeTypes: []v1alpha1.VolumeType{"cephfs"}, VolumeAttributesClasses: []string{}, MaxVolumeSize: ptr.To(resource.MustParse("10Gi")),
+			Issuers:                          []string{"ClusterIssuer/letsencrypt", "Issuer/*"},
+			IssuerTypes:                      []string{"selfSigned", "ca"},
+			SourceHosts:                      []string{"*"},
+			MaxTerminationGracePeriodSeconds: ptr.To[int64](600),
+			MaxObjectBytes:                   ptr.To[int64](48 << 10),
+			MaxHelmReleaseBytes:              ptr.To[int64](64 << 10),
+			MaxOtherObjectBytes:              ptr.To[int64](64 << 10),
+			DoNotDisrupt:                     ptr.To(false),
+			ShareWith:                        []v1alpha1.Sharer{}, CloudIdentities: []string{}, ClusterIPs: []string{},
+			MaxTokenExpirationSeconds: ptr.To[int64](3600), TokenSecrets: ptr.To(false),
+			Annotations: []string{}, UnknownAnnotations: v1alpha1.UnknownDeny,
+		},
+	}
+}
+
+// allowExceptions gives a tenant every exception, and is restricted otherwise.
+func allowExceptions(t *v1alpha1.TenantSpec) {
+	t.SelfService.Namespaces = 2
+	t.Networks = []string{networkName}
+	t.Network = v1alpha1.TenantNetwork{Egress: v1alpha1.EgressRestricted, AllowCIDRs: []string{"198.51.100.0/24"}}
+	all := []string{"*"}
+	t.Policy = v1alpha1.TenantPolicy{
+		PodSecurity: v1alpha1.PodSecurityRestricted,
+		Allowances: v1alpha1.Allowances{
+			ServiceTypes:      []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName},
+			Registries:        all,
+			ImagePullPolicies: []corev1.PullPolicy{corev1.PullIfNotPresent, corev1.PullAlways},
+			PriorityClasses:   []string{}, RuntimeClasses: []string{}, CSIDrivers: all, DeviceClasses: all,
+			StorageClasses: append(all, ""), IngressClasses: all, GatewayClasses: all,
+			VolumeTypes: []v1alpha1.VolumeType{"*"}, VolumeAttributesClasses: all, MaxVolumeSize: ptr.To(resource.MustParse("2Ti")),
+			MaxHelmReleaseBytes: ptr.To[int64](1 << 20),
+			Issuers:             all, IssuerTypes: []string{"selfSigned", "ca", "acme", "vault", "venafi"}, SourceHosts: []string{"*.example.com", "git.example.org", "10.0.0.7"},
+			DoNotDisrupt:    ptr.To(true),
+			ShareWith:       []v1alpha1.Sharer{{Group: "*"}, {User: "*"}, {ServiceAccount: "croft-verify/*"}},
+			CloudIdentities: []string{"arn:aws:iam::111122223333:role/croft-verify", "arn:aws:iam::444455556666:role/*"}, ClusterIPs: all,
+			MaxTokenExpirationSeconds: ptr.To[int64](7200), TokenSecrets: ptr.To(true),
+			Annotations: []string{
+				"nginx.ingress.kubernetes.io/auth-url=https://login.corp.example.org/auth", "alb.ingress.kubernetes.io/certificate-arn", "ad.datadoghq.com/",
+			},
+			UnknownAnnotations: v1alpha1.UnknownWarn,
+		},
+	}
+}
+
+// Attacks returns all attacks of the first tenant on the second, and attacks that only the
+// second can try.
+func (s *Scratch) Attacks() []attack.Attack {
+	all := wall.Attacks(s.platform, s.attacker, s.target)
+	known := map[string]bool{}
+	for _, a := range all {
+		known[a.Name] = true
+	}
+	for _, a := range wall.Attacks(s.platform, s.target, s.attacker) {
+		if !known[a.Name] {
+			all = append(all, a)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b attack.Attack) int { return cmp.Compare(rankWall(a), rankWall(b)) })
+	return all
+}
+
+func rankWall(a attack.Attack) int {
+	return slices.IndexFunc(wall.All(), func(w wall.Wall) bool { return w.Name() == a.Wall })
+}
+
+// Rules returns the rules of the policies.
+func (s *Scratch) Rules() []wall.Rule { return wall.Rules(s.platform) }
+
+// NewRunner returns a Runner that acts as the tenants' members.
+func (s *Scratch) NewRunner(config *rest.Config, scheme *runtime.Scheme) (*Runner, error) {
+	return NewRunner(config, scheme, s.attacker, s.target)
+}
+
+// Objects returns the walls' objects for the two tenants. Their pools exist by name only: no
+// attack needs a node, since every pod that verify creates waits for a scheduling gate, or for
+// a node that cannot exist; and a NodePool would only cause work for Karpenter, and perhaps
+// costs.
+func (s *Scratch) Objects() []client.Object {
+	all := append(wall.TenantObjects(s.platform, s.attacker), wall.TenantObjects(s.platform, s.target)...)
+	// Most clusters do not have the kind, and no attack needs one.
+	return slices.DeleteFunc(all, func(o client.Object) bool {
+		return o.GetObjectKind().GroupVersionKind() == network.DefinitionKind
+	})
+}
+
+// removal is the time limit for deleting the tenants, in addition to the run's own time limit.
+const removal = 20 * time.Second
+
+// Run builds the tenants, tries the attacks that want selects, passes each result to report,
+// and deletes the tenants again, even if the context ends early.
+func (s *Scratch) Run(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, want func(attack.Attack) bool, report func(Result)) (results []Result, err error) {
+	runner, err := s.NewRunner(config, scheme)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), removal)
+		defer cancel()
+		removeErr := s.Remove(ending, runner.admin)
+		var deleted []string
+		if removeErr == nil {
+			deleted = slices.Concat(s.attacker.Namespaces, s.target.Namespaces)
+		}
+		err = errors.Join(err, removeErr, runner.ReportLeftovers(deleted...))
+	}()
+	if err := s.Build(ctx, runner); err != nil {
+		return nil, err
+	}
+	attacks := slices.DeleteFunc(s.Attacks(), func(a attack.Attack) bool { return !want(a) })
+	return runner.Run(ctx, attacks, report)
+}
+
+// Build writes the tenants' walls, and waits until they are in force.
+func (s *Scratch) Build(ctx context.Context, runner *Runner) error {
+	if _, err := apply.New(runner.admin).Apply(ctx, s.markObjects(ctx)...); err != nil {
+		return fmt.Errorf("create the scratch tenants: %w", err)
+	}
+	return s.awaitReady(ctx, runner)
+}
+
+// Remove deletes the tenants' namespaces and cluster-scoped objects. Its error names the
+// objects that it could not delete.
+func (s *Scratch) Remove(ctx context.Context, c client.Client) error {
+	return apply.New(c).Discard(ctx, s.Objects()...)
+}

@@ -1,0 +1,147 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/prove/verify"
+	"croft.dev/croft/internal/rules/admissionpolicy"
+	"croft.dev/croft/internal/test/sandbox"
+	"croft.dev/croft/internal/walls/wall/identity"
+	"croft.dev/croft/internal/walls/wall/network"
+)
+
+// testBreaches fails if verify does not report an object that was removed by hand, or reports
+// it on the wrong line, or if the operator does not restore it.
+func testBreaches(t *testing.T, c *twoTenants) {
+	if err := c.Stop("croft"); err != nil {
+		t.Fatal(err)
+	}
+	running := false
+	t.Cleanup(func() {
+		if !running {
+			if err := c.Start("croft"); err != nil {
+				t.Errorf("the operator does not come back: %v", err)
+			}
+		}
+	})
+	a := teams[0].tenant
+	for _, test := range []struct {
+		object client.Object
+		// args are verify's arguments, and breached is the expected result of each attack.
+		args     []string
+		breached string
+	}{
+		{
+			&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: admissionpolicy.PodsPolicy}},
+			[]string{"--wall", "nodes"}, "tolerate-every-taint",
+		},
+		{
+			&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: a, Name: network.IsolationPolicy}},
+			[]string{"--wall", "network"}, "call-any-tenant",
+		},
+		{
+			&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: a, Name: identity.ClusterRoleName(v1alpha1.RoleOperator)}},
+			[]string{"--wall", "identity", "--tenant", a}, "write-secret",
+		},
+	} {
+		t.Run(fmt.Sprintf("%T deleted", test.object), func(t *testing.T) {
+			c.disturb(t, test.object, "")
+			eventually(t, moments, test.breached+" to be BREACHED", func(context.Context) error {
+				said := c.croft(t, append([]string{"verify", "-o", "json"}, test.args...)...)
+				var report struct {
+					Results []verify.Result `json:"results"`
+				}
+				unmarshal(t, said, &report)
+				for _, r := range report.Results {
+					if r.Name == test.breached && r.Result == verify.Breached && said.status == 1 {
+						return nil
+					}
+				}
+				return fmt.Errorf("it is not: %s", said)
+			})
+		})
+	}
+	if err := c.Start("croft"); err != nil {
+		t.Fatal(err)
+	}
+	running = true
+	// testVerify runs all of verify while every wall is intact.
+	healed := [][]string{{"verify", "--wall", "nodes"}, {"verify", "--tenant", a}}
+	if sandbox.All() {
+		healed[0] = []string{"verify"}
+	}
+	eventually(t, patience, "everything to hold again", func(context.Context) error {
+		for _, args := range healed {
+			if said := c.croft(t, args...); said.status != 0 {
+				return fmt.Errorf("it does not: %s", said)
+			}
+		}
+		return nil
+	})
+}
+
+// testInterrupt fails if verify leaves its scratch tenants behind when it is interrupted or
+// reaches its time limit.
+func testInterrupt(t *testing.T, c *twoTenants) {
+	scratch := func(ctx context.Context) ([]string, error) {
+		namespaces, err := c.tenantNamespaces(ctx)
+		var names []string
+		for _, n := range namespaces {
+			if strings.HasPrefix(n.Name, "croft-verify-") && n.DeletionTimestamp == nil {
+				names = append(names, n.Name)
+			}
+		}
+		return names, err
+	}
+	isClean := func(t *testing.T) {
+		if left, err := scratch(t.Context()); err != nil || len(left) > 0 {
+			t.Errorf("verify ended and left %v: %v", left, err)
+		}
+	}
+	t.Run("Ctrl-C", func(t *testing.T) {
+		cmd := exec.CommandContext(t.Context(), croftBinary(t), "verify")
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
+		var stderr bytes.Buffer
+		cmd.Dir, cmd.Stderr = root, &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, moments, "a scratch tenant", func(ctx context.Context) error {
+			names, err := scratch(ctx)
+			if err == nil && len(names) == 0 {
+				err = errors.New("there is none")
+			}
+			return err
+		})
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		err := cmd.Wait()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 130 || !strings.Contains(stderr.String(), "interrupted") {
+			t.Errorf("it ended with %v and said: %s", err, stderr.String())
+		}
+		isClean(t)
+	})
+	t.Run("--timeout", func(t *testing.T) {
+		said := c.croft(t, "verify", "--timeout", "500ms").exits(t, 1)
+		if !strings.Contains(said.stderr, "within 500ms") {
+			t.Errorf("it does not say that its time was over: %s", said)
+		}
+		isClean(t)
+	})
+}

@@ -1,0 +1,321 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/rules/admissionpolicy"
+	"croft.dev/croft/internal/test/sandbox"
+	"croft.dev/croft/internal/walls/wall"
+	"croft.dev/croft/internal/walls/wall/identity"
+)
+
+// formerRepository is the repository of the releases' images, which are never pulled.
+const formerRepository = "registry.example.org/croft"
+
+// upgrading is a cluster with a release of croft and running tenants.
+type upgrading struct {
+	*cluster
+	old    *release
+	estate *estate.Estate
+	pods   *podRunner
+}
+
+// TestUpgrade installs each kept release, starts two tenants' workloads, upgrades to this
+// croft, and rolls back, by Helm and by croft install. It fails if at any moment a tenant's
+// network is open, a pod is admitted without placement or refused, a running pod is restarted
+// or deleted, or a member of a tenant has fewer or more rights than before; or if the walls are
+// not this version's after the upgrade, and the release's after the rollback. It is of the
+// third tier (make test-all): TestChart upgrades a release to itself.
+func TestUpgrade(t *testing.T) {
+	sandbox.Thorough(t)
+	kept, err := os.ReadDir(releases)
+	if err != nil || len(kept) == 0 {
+		t.Fatalf("no releases are kept: %v", err)
+	}
+	for _, way := range []struct {
+		name string
+		way  way
+	}{{"helm", byHelm{}}, {"croft install", byCommand{}}} {
+		for _, entry := range kept {
+			t.Run(entry.Name()+" by "+way.name, func(t *testing.T) {
+				upgradeAndBack(t, released(t, entry.Name()), way.way)
+			})
+		}
+		t.Run(neverReleased+" by "+way.name, func(t *testing.T) {
+			u := upgradeAndBack(t, former(t, released(t, kept[0].Name())), way.way)
+			if way.name == "helm" {
+				t.Run("the observer notices", func(t *testing.T) { testObserver(t, u) })
+			}
+		})
+	}
+}
+
+// way is a way to install croft.
+type way interface {
+	// install installs the release and its declared objects.
+	install(t *testing.T, u *upgrading)
+	// upgrade upgrades to this croft.
+	upgrade(t *testing.T, u *upgrading)
+	// back rolls back to the release.
+	back(t *testing.T, u *upgrading)
+}
+
+func upgradeAndBack(t *testing.T, old *release, by way) *upgrading {
+	u := &upgrading{
+		cluster: start(t, sandbox.Options{}), old: old,
+		estate: estateOf(t, "croft.yaml", old.values),
+	}
+	u.env = append(u.env, "KUBECONFIG="+u.Kubeconfig)
+	// The sandbox comes with this version's CRDs.
+	u.kubectl(t, "", append([]string{"delete", "crd"}, croftKinds(t)...)...).exits(t, 0)
+	u.pods = u.runPods(t, formerRepository+":"+old.version)
+	by.install(t, u)
+	old.operate(t, u.cluster)
+	for _, team := range teams {
+		u.placesPods(t, team.tenant, u.estate.Platform.NodePoolKey, team.pool)
+		deployment, _ := nginxes(team.tenant, 2)
+		u.createSoon(t, team.group, deployment)
+	}
+	for _, team := range teams {
+		u.running(t, team.tenant, 2)
+	}
+	today := refsOf(wall.Objects(u.estate))
+	if old.version == neverReleased && (len(beyond(old.refs(), today)) == 0 || len(beyond(today, old.refs())) == 0) {
+		t.Fatalf("an upgrade from %s adds or deletes nothing", old.version)
+	}
+
+	seen := u.observe(t, u.estate)
+	by.upgrade(t, u)
+	for _, team := range teams {
+		u.isReady(t, team.tenant)
+	}
+	eventually(t, patience, "the walls to be this version's alone", func(ctx context.Context) error {
+		if said := u.croft(t, "status"); said.status != 0 {
+			return errors.New(said.String())
+		}
+		return u.stand(ctx, today, old.refs())
+	})
+	if u.missing(t) {
+		t.Error("croft's kinds are as they were")
+	}
+	u.attacksHold(t)
+	t.Logf("upgraded from %s", old.version)
+	seen.traffic.more(t, 50)
+
+	by.back(t, u)
+	u.operatorGone(t)
+	old.operate(t, u.cluster)
+	eventually(t, patience, "the walls to be the release's alone", func(ctx context.Context) error {
+		return u.stand(ctx, old.refs(), today)
+	})
+	if u.missing(t) {
+		t.Error("croft's kinds are older than what is stored")
+	}
+	seen.traffic.more(t, 50)
+	seen.sawNothingWrong(t)
+	return u
+}
+
+// createSoon creates an object as a member of a group, as soon as croft has given the group
+// access.
+func (u *upgrading) createSoon(t testing.TB, group string, o client.Object) {
+	t.Helper()
+	member := u.member(t, group)
+	eventually(t, patience, group+" to be let in", func(ctx context.Context) error {
+		return member.Create(ctx, o.DeepCopyObject().(client.Object))
+	})
+}
+
+// stand returns an error if one of the desired objects does not exist, or one of the others
+// does.
+func (u *upgrading) stand(ctx context.Context, want, others map[apply.Ref]bool) error {
+	var errs []error
+	for ref := range want {
+		if there, err := u.exists(ctx, ref); err != nil || !there {
+			errs = append(errs, fmt.Errorf("%s is missing: %w", ref, err))
+		}
+	}
+	for _, ref := range beyond(others, want) {
+		if there, err := u.exists(ctx, ref); err != nil || there {
+			errs = append(errs, fmt.Errorf("%s is left: %w", ref, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (u *upgrading) exists(ctx context.Context, ref apply.Ref) (bool, error) {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(ref.GroupVersionKind)
+	err := u.admin.Get(ctx, ref.NamespacedName, o)
+	return err == nil, client.IgnoreNotFound(err)
+}
+
+// operatorGone waits until no pod of this croft runs.
+func (u *upgrading) operatorGone(t testing.TB) {
+	t.Helper()
+	eventually(t, patience, "this version's operator to go", func(ctx context.Context) error {
+		var pods corev1.PodList
+		if err := u.admin.List(ctx, &pods, client.InNamespace(v1alpha1.SystemNamespace)); err != nil {
+			return err
+		}
+		for i := range pods.Items {
+			if p := &pods.Items[i]; p.Spec.Containers[0].Image == chartImage && p.Status.Phase == corev1.PodRunning {
+				return fmt.Errorf("pod %s runs", p.Name)
+			}
+		}
+		return u.pods.idle()
+	})
+}
+
+// idle returns an error if processes of this croft run.
+func (r *podRunner) idle() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, p := range r.running {
+		if !p.idle {
+			return fmt.Errorf("the process of pod %s runs", name)
+		}
+	}
+	return nil
+}
+
+func refsOf(objects []client.Object) map[apply.Ref]bool {
+	all := map[apply.Ref]bool{}
+	for _, o := range objects {
+		all[apply.RefOf(o)] = true
+	}
+	return all
+}
+
+// beyond returns the references in some that others does not have.
+func beyond(some, others map[apply.Ref]bool) []apply.Ref {
+	var all []apply.Ref
+	for ref := range some {
+		if !others[ref] {
+			all = append(all, ref)
+		}
+	}
+	return all
+}
+
+// byHelm installs the chart with the real Helm.
+type byHelm struct{}
+
+func (byHelm) helm(t *testing.T, u *upgrading, args ...string) {
+	t.Helper()
+	helm(t, u.env, append(args, "--wait", "--timeout", patience.String())...).exits(t, 0)
+}
+
+func (w byHelm) install(t *testing.T, u *upgrading) {
+	w.helm(t, u, "install", "croft", u.old.chart, "-f", write(t, u.old.values), "--set", "image.repository="+formerRepository)
+}
+
+func (w byHelm) upgrade(t *testing.T, u *upgrading) {
+	w.helm(t, u, append([]string{"upgrade", "croft", chart, "-f", write(t, u.old.values)}, chartImageValues...)...)
+}
+
+func (w byHelm) back(t *testing.T, u *upgrading) { w.helm(t, u, "rollback", "croft", "1") }
+
+// byCommand installs with croft install and croft apply. The objects of an older croft install
+// are the objects of its chart: see TestChartIsInstall.
+type byCommand struct{}
+
+func (w byCommand) install(t *testing.T, u *upgrading) {
+	w.write(t, u, func(client.Object) bool { return true })
+}
+
+func (byCommand) upgrade(t *testing.T, u *upgrading) {
+	image := []string{"install", "--image", chartImage}
+	says(t, u.croft(t, append(image, "--dry-run")...).exits(t, 0), "-        image: "+formerRepository+":"+u.old.version, "+        image: "+chartImage)
+	u.croft(t, image...).exits(t, 0)
+	u.croft(t, "apply", "-f", write(t, u.old.values), "--wait-timeout", patience.String()).exits(t, 0)
+	says(t, u.croft(t, append(image, "--dry-run")...).exits(t, 0), "0 objects would be created, 0 changed")
+}
+
+// back leaves the CRDs unchanged, as an older croft with --allow-downgrade does.
+func (w byCommand) back(t *testing.T, u *upgrading) {
+	w.write(t, u, func(o client.Object) bool {
+		return o.GetObjectKind().GroupVersionKind().Kind != "CustomResourceDefinition"
+	})
+}
+
+func (byCommand) write(t *testing.T, u *upgrading, which func(client.Object) bool) {
+	t.Helper()
+	objects := objectsIn(t, helm(t, nil, "template", "croft", u.old.chart, "--include-crds", "--no-hooks",
+		"--set", "image.repository="+formerRepository, "-f", write(t, u.old.values)).exits(t, 0).stdout)
+	objects = slices.DeleteFunc(objects, func(o client.Object) bool { return !which(o) })
+	eventually(t, patience, "the objects of "+u.old.version, func(ctx context.Context) error {
+		_, err := apply.New(u.admin).Apply(ctx, objects...)
+		return err
+	})
+}
+
+// atWork returns a running pod of the tenant that is not part of the traffic.
+func (u *upgrading) atWork(t testing.TB, namespace string) *corev1.Pod {
+	t.Helper()
+	var pods corev1.PodList
+	if err := u.admin.List(t.Context(), &pods, client.InNamespace(namespace), client.MatchingLabels{"app": "nginx"}); err != nil {
+		t.Fatal(err)
+	}
+	if len(pods.Items) == 0 {
+		t.Fatalf("no pods are at work in %s", namespace)
+	}
+	return &pods.Items[0]
+}
+
+// testObserver breaks the walls and workloads of running tenants, and fails if the observer
+// does not record it. No operator runs, so nothing is restored.
+func testObserver(t *testing.T, u *upgrading) {
+	a, b := teams[0], teams[1]
+	seen := u.observe(t, u.estate)
+	wants := map[string]string{}
+	plant := func(what, says string, objects ...client.Object) {
+		t.Helper()
+		wants[what] = says
+		for _, o := range objects {
+			if err := u.admin.Delete(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		eventually(t, moments, "the observer to notice "+what, func(context.Context) error {
+			seen.mu.Lock()
+			defer seen.mu.Unlock()
+			if !slices.ContainsFunc(seen.wrong, func(line string) bool { return strings.Contains(line, says) }) {
+				return fmt.Errorf("it has %q", seen.wrong)
+			}
+			return nil
+		})
+	}
+	in := func(namespace, name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: namespace, Name: name}
+	}
+	plant("a network policy that is gone", "open from "+b.tenant+" to "+a.tenant, &networkingv1.NetworkPolicy{ObjectMeta: in(a.tenant, formerIsolation)})
+	plant("access that is lost", "a member of "+b.tenant+" cannot list the pods of "+b.tenant,
+		&rbacv1.RoleBinding{ObjectMeta: in(b.tenant, identity.ClusterRoleName(v1alpha1.RoleOperator))})
+	pod := u.atWork(t, a.tenant)
+	plant("a pod that was deleted", "pod "+a.tenant+"/"+pod.Name+" was deleted", pod)
+	plant("the pod in its place", "is new: another one was replaced")
+	plant("pods that are let in unplaced", "was let in unplaced",
+		&admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: in("", formerPlacement)},
+		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: in("", admissionpolicy.PodsPolicy)})
+	u.old.operate(t, u.cluster)
+	if wrong := seen.end(t); len(wrong) < len(wants) {
+		t.Errorf("the observer has only noticed %q", wrong)
+	}
+}

@@ -1,0 +1,325 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/rules/admissionpolicy"
+	"croft.dev/croft/internal/rules/attack"
+)
+
+const podSecurityStandards = "https://kubernetes.io/docs/concepts/security/pod-security-standards/"
+
+// buildPodAttacks are pods with forbidden fields, apart from placement.
+func (s scene) buildPodAttacks() []attack.Attack {
+	may, asking := s.attacker.Allowances, &podAttacks{scene: s}
+	if !slices.Contains(may.Registries, "*") {
+		asking.addImageAttacks()
+	}
+	if !slices.Contains(may.ImagePullPolicies, corev1.PullNever) {
+		asking.addCachedImageAttacks()
+	}
+	if !slices.Contains(may.PriorityClasses, "*") {
+		asking.addPriorityAttacks()
+	}
+	asking.addGracePeriodAttacks()
+	asking.addMarkAttacks()
+	if !slices.Contains(may.CSIDrivers, "*") {
+		asking.addInlineVolumeAttacks()
+	}
+	asking.addDisruptionAttacks()
+	asking.addHostnameAttacks()
+	return attack.WithReason("a tenant that takes more than its share takes it from others", nil, append(asking.all, s.buildTerminationAttacks()...)...)
+}
+
+// podAttacks collects attacks by fields of pods.
+type podAttacks struct {
+	scene
+	all []attack.Attack
+}
+
+func (s *podAttacks) addRefused(name, summary, rule string, edit func(*corev1.Pod)) {
+	s.all = append(s.all, attack.NewCreate(name, summary, attack.ByPolicy(admissionpolicy.PodsPolicy, rule), s.makePod(name, edit)))
+}
+
+func (s *podAttacks) addTemplateWarning(name, summary, rule string, edit func(*corev1.PodTemplateSpec)) {
+	s.all = append(s.all, attack.NewCreate(name, summary, attack.ByWarning(admissionpolicy.PodTemplatesPolicy, rule), s.makeDeployment(name, edit)))
+}
+
+func (s *podAttacks) addMirror(name, summary string, edit func(*corev1.Pod)) {
+	s.all = append(s.all, attack.NewCreate(name, summary, attack.Nobody, s.makePod(name, edit)))
+}
+
+// addImageAttacks come from registries that the tenant may not use.
+func (s *podAttacks) addImageAttacks() {
+	image := func(ref string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.Containers[0].Image = ref }
+	}
+	s.addRefused("pull-from-other-registry", "run an image from a registry that is not the tenant's", RegistryRule, image("registry.example.com/other/app:1"))
+	s.addRefused("pull-from-other-path", "run an image from a path of the registry that is not the tenant's", RegistryRule, image(s.attacker.Allowances.Registries[0]+"-other/app:1"))
+	s.addRefused("pull-from-shouting-registry", "run an image from a registry whose name has no dot, but capitals", RegistryRule, image("REGISTRY/other/app:1"))
+	s.addRefused("pull-init-from-other-registry", "run an image from another registry as an init container", RegistryRule, func(p *corev1.Pod) {
+		p.Spec.InitContainers = []corev1.Container{*p.Spec.Containers[0].DeepCopy()}
+		p.Spec.InitContainers[0].Name, p.Spec.InitContainers[0].Image = "init", "registry.example.com/other/app:1"
+	})
+	s.addRefused("mount-image-from-other-registry", "mount an image from another registry as a volume", RegistryRule, func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "registry.example.com/other/app:1"}}}}
+	})
+	s.all = append(s.all, attack.NewUpdate("pull-from-other-registry-later", "change the image of an existing pod to another registry's", attack.ByPolicy(admissionpolicy.PodsPolicy, RegistryRule),
+		s.makePod("pull-from-other-registry-later"), image("registry.example.com/other/app:1")))
+	debug := attack.NewUpdate("debug-from-other-registry", "debug a pod by an image of another registry", attack.ByPolicy(admissionpolicy.PodsPolicy, RegistryRule),
+		s.makePod("debug-from-other-registry"), func(p *corev1.Pod) {
+			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{makeEphemeralContainer(func(c *corev1.EphemeralContainer) { c.Image = "registry.example.com/other/app:1" })}
+		})
+	debug.Request.Subresource = "ephemeralcontainers"
+	s.all = append(s.all, debug)
+	s.addTemplateWarning("pull-from-other-registry-in-template", "run an image from another registry by a Deployment", RegistryRule, func(t *corev1.PodTemplateSpec) {
+		t.Spec.Containers[0].Image = "registry.example.com/other/app:1"
+	})
+}
+
+// addCachedImageAttacks are images that another tenant has pulled to the node.
+func (s *podAttacks) addCachedImageAttacks() {
+	pulled := func(name, summary string, a attack.Attack, containers func(*corev1.Pod) []corev1.PullPolicy) attack.Attack {
+		a.Name, a.Summary, a.Kind = name, summary, attack.Breach
+		if s.platform.Placement == v1alpha1.PlacementGatekeeper && len(s.attacker.Allowances.ImagePullPolicies) > 1 {
+			// Gatekeeper cannot choose among several pull policies, so only the validation
+			// applies.
+			a.StoppedBy = attack.ByPolicy(admissionpolicy.PodsPolicy, PullPolicyRule)
+			return a
+		}
+		a.StoppedBy = attack.ByEngine(s.platform.Placement, admissionpolicy.PodsPolicy)
+		a.Outcome = attack.ExpectType(func(p *corev1.Pod) error {
+			for _, policy := range containers(p) {
+				if !slices.Contains(s.attacker.Allowances.ImagePullPolicies, policy) {
+					return fmt.Errorf("a container has imagePullPolicy %s", policy)
+				}
+			}
+			return nil
+		})
+		return a
+	}
+	s.all = append(s.all, pulled("use-cached-image", "run an image that another tenant pulled to the node", attack.NewCreate("", "", attack.Nobody,
+		s.makePod("use-cached-image", func(p *corev1.Pod) { p.Spec.Containers[0].ImagePullPolicy = corev1.PullNever })),
+		func(p *corev1.Pod) []corev1.PullPolicy {
+			return []corev1.PullPolicy{p.Spec.Containers[0].ImagePullPolicy}
+		}))
+	s.all = append(s.all, pulled("use-cached-image-in-init", "run an image that another tenant pulled to the node, as an init container", attack.NewCreate("", "", attack.Nobody,
+		s.makePod("use-cached-image-in-init", func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{*p.Spec.Containers[0].DeepCopy()}
+			p.Spec.InitContainers[0].Name, p.Spec.InitContainers[0].ImagePullPolicy = "init", corev1.PullNever
+		})),
+		func(p *corev1.Pod) []corev1.PullPolicy {
+			return []corev1.PullPolicy{p.Spec.InitContainers[0].ImagePullPolicy}
+		}))
+	s.all = append(s.all, pulled("use-cached-image-as-volume", "mount an image that another tenant pulled to the node", attack.NewCreate("", "", attack.Nobody,
+		s.makePod("use-cached-image-as-volume", func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{
+				Reference: attack.ChooseImage(s.attacker.Allowances.Registries), PullPolicy: corev1.PullNever,
+			}}}}
+		})),
+		func(p *corev1.Pod) []corev1.PullPolicy {
+			return []corev1.PullPolicy{p.Spec.Volumes[0].Image.PullPolicy}
+		}))
+	debug := attack.NewUpdate("", "", attack.Nobody, s.makePod("use-cached-image-to-debug"), func(p *corev1.Pod) {
+		p.Spec.EphemeralContainers = []corev1.EphemeralContainer{makeEphemeralContainer(func(c *corev1.EphemeralContainer) { c.ImagePullPolicy = corev1.PullNever })}
+	})
+	debug.Request.Subresource = "ephemeralcontainers"
+	s.all = append(s.all, pulled("use-cached-image-to-debug", "debug a pod by an image that another tenant pulled to the node", debug,
+		func(p *corev1.Pod) []corev1.PullPolicy {
+			return []corev1.PullPolicy{p.Spec.EphemeralContainers[0].ImagePullPolicy}
+		}))
+}
+
+// addPriorityAttacks pre-empt other pods.
+func (s *podAttacks) addPriorityAttacks() {
+	s.addRefused("pre-empt-others", "ask for a priority class that pre-empts every pod", PriorityRule, func(p *corev1.Pod) {
+		p.Spec.PriorityClassName = "system-cluster-critical"
+	})
+	s.addTemplateWarning("pre-empt-others-in-template", "ask for a priority class by a Deployment", PriorityRule, func(t *corev1.PodTemplateSpec) {
+		t.Spec.PriorityClassName = "system-cluster-critical"
+	})
+}
+
+// addGracePeriodAttacks exceed the tenant's maximum.
+func (s *podAttacks) addGracePeriodAttacks() {
+	s.addRefused("end-never", "take longer to terminate than the tenant may", GracePeriodRule, func(p *corev1.Pod) {
+		p.Spec.TerminationGracePeriodSeconds = ptr.To(*s.attacker.Allowances.MaxTerminationGracePeriodSeconds + 1)
+	})
+	s.addTemplateWarning("end-never-in-template", "take longer to terminate than the tenant may, by a Deployment", GracePeriodRule, func(t *corev1.PodTemplateSpec) {
+		t.Spec.TerminationGracePeriodSeconds = ptr.To(*s.attacker.Allowances.MaxTerminationGracePeriodSeconds + 1)
+	})
+	s.addMirror("end-late", "take as long to terminate as the tenant may", func(p *corev1.Pod) {
+		p.Spec.TerminationGracePeriodSeconds = s.attacker.Allowances.MaxTerminationGracePeriodSeconds
+	})
+	slow := func(probe func(*corev1.Container, *corev1.Probe)) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			probe(&p.Spec.Containers[0], &corev1.Probe{
+				ProbeHandler:                  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(8080)}},
+				TerminationGracePeriodSeconds: ptr.To(*s.attacker.Allowances.MaxTerminationGracePeriodSeconds + 1),
+			})
+		}
+	}
+	live := func(c *corev1.Container, probe *corev1.Probe) { c.LivenessProbe = probe }
+	s.addRefused("end-never-by-probe", "take longer to terminate than the tenant may, once a liveness probe fails", GracePeriodRule, slow(live))
+	s.addRefused("end-never-by-startup-probe", "take longer to terminate than the tenant may, once a startup probe fails", GracePeriodRule,
+		slow(func(c *corev1.Container, probe *corev1.Probe) { c.StartupProbe = probe }))
+	s.addRefused("end-never-by-probe-of-sidecar", "take longer to terminate than the tenant may, once a sidecar's liveness probe fails", GracePeriodRule, func(p *corev1.Pod) {
+		sidecar := *p.Spec.Containers[0].DeepCopy()
+		sidecar.Name, sidecar.RestartPolicy = "sidecar", ptr.To(corev1.ContainerRestartPolicyAlways)
+		slow(live)(p)
+		sidecar.LivenessProbe, p.Spec.Containers[0].LivenessProbe = p.Spec.Containers[0].LivenessProbe, nil
+		p.Spec.InitContainers = []corev1.Container{sidecar}
+	})
+	s.addMirror("end-late-by-probe", "take as long to terminate as the tenant may, once a liveness probe fails", func(p *corev1.Pod) {
+		slow(live)(p)
+		p.Spec.Containers[0].LivenessProbe.TerminationGracePeriodSeconds = s.attacker.Allowances.MaxTerminationGracePeriodSeconds
+	})
+}
+
+// addMarkAttacks are croft's labels.
+func (s *podAttacks) addMarkAttacks() {
+	marked := map[string]string{v1alpha1.TenantLabel: s.target.Name}
+	s.addRefused("mark-pod", "label a pod as another tenant's, by a label of croft", PodMarksRule, func(p *corev1.Pod) { p.Labels = marked })
+	s.all = append(s.all, attack.NewUpdate("mark-pod-later", "label an existing pod as another tenant's, by a label of croft", attack.ByPolicy(admissionpolicy.PodsPolicy, PodMarksRule),
+		s.makePod("mark-pod-later"), func(p *corev1.Pod) { p.Labels = marked }))
+	s.addTemplateWarning("mark-pods-in-template", "label the pods of a Deployment as another tenant's, by a label of croft", PodMarksRule, func(t *corev1.PodTemplateSpec) {
+		t.Labels[v1alpha1.TenantLabel] = s.target.Name
+	})
+}
+
+// addInlineVolumeAttacks mount inline volumes of a CSI driver.
+func (s *podAttacks) addInlineVolumeAttacks() {
+	inline := func(driver string) []corev1.Volume {
+		return []corev1.Volume{{Name: "csi", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driver}}}}
+	}
+	// The restricted level would also refuse a driver that lacks the label for inline
+	// volumes.
+	s.addRefused("mount-inline-driver", "mount an inline volume of a CSI driver", InlineCSIRule, func(p *corev1.Pod) { p.Spec.Volumes = inline("csi.example.com") })
+	s.addTemplateWarning("mount-inline-driver-in-template", "mount an inline volume of a CSI driver by a Deployment", InlineCSIRule, func(t *corev1.PodTemplateSpec) { t.Spec.Volumes = inline("csi.example.com") })
+}
+
+// addDisruptionAttacks keeps a node from being disrupted.
+func (s *podAttacks) addDisruptionAttacks() {
+	hold := map[string]string{"karpenter.sh/do-not-disrupt": "true"}
+	if *s.attacker.Allowances.DoNotDisrupt {
+		s.addMirror("hold-node-as-allowed", "keep a node from being disrupted, as the tenant may", func(p *corev1.Pod) { p.Annotations = hold })
+	} else {
+		s.addRefused("hold-node", "keep a node from ever being disrupted", DoNotDisruptRule, func(p *corev1.Pod) { p.Annotations = hold })
+		s.all = append(s.all, attack.NewUpdate("hold-node-later", "keep a node from being disrupted by an existing pod", attack.ByPolicy(admissionpolicy.PodsPolicy, DoNotDisruptRule),
+			s.makePod("hold-node-later"), func(p *corev1.Pod) { p.Annotations = hold }))
+		s.addTemplateWarning("hold-node-in-template", "keep nodes from being disrupted by a Deployment", DoNotDisruptRule, func(t *corev1.PodTemplateSpec) { t.Annotations = hold })
+	}
+}
+
+// addHostnameAttacks have DNS records of another tenant's host point to pods.
+func (s *podAttacks) addHostnameAttacks() {
+	foreign := map[string]string{"external-dns.alpha.kubernetes.io/internal-hostname": s.otherHost}
+	s.addRefused("announce-pod-as-other-host", "have a DNS record of another tenant's host point at a pod", PodAnnotationsRule, func(p *corev1.Pod) { p.Annotations = foreign })
+	s.addTemplateWarning("announce-pods-as-other-host", "have a DNS record of another tenant's host point at the pods of a Deployment", PodAnnotationsRule,
+		func(t *corev1.PodTemplateSpec) { t.Annotations = foreign })
+	s.all = append(s.all, attack.NewUpdate("announce-pods-as-other-host-later", "have a DNS record of another tenant's host point at the pods of an existing template",
+		attack.ByWarning(admissionpolicy.PodTemplatesPolicy, PodAnnotationsRule), &corev1.PodTemplate{
+			TypeMeta: makeCoreMeta("PodTemplate"), ObjectMeta: s.makeMeta("announce-pods-later"), Template: attack.NewTemplate(),
+		}, func(t *corev1.PodTemplate) { t.Template.Annotations = foreign }))
+}
+
+// buildTerminationAttacks delay the end of pods, and so the removal of their nodes.
+func (s scene) buildTerminationAttacks() []attack.Attack {
+	late := *s.attacker.Allowances.MaxTerminationGracePeriodSeconds + 1
+	// For a pod without a node, the API server ignores the grace period of the request.
+	slow := s.makePod("delete-never", func(p *corev1.Pod) {
+		p.Spec.SchedulingGates = nil
+		p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "croft-verify"}
+	})
+	remove := attack.NewDelete("delete-never", "delete a pod with more time to terminate than the tenant may take", attack.ByPolicy(TerminationPolicy, GracePeriodRule), slow)
+	remove.Setup = []client.Object{slow, &corev1.Binding{
+		TypeMeta: makeCoreMeta("Binding"), ObjectMeta: slow.ObjectMeta, Target: corev1.ObjectReference{Kind: "Node", Name: "croft-verify"},
+	}}
+	remove.Request.GracePeriodSeconds = &late
+	evict := attack.NewCreate("evict-never", "evict a pod with more time to terminate than the tenant may take", attack.ByPolicy(TerminationPolicy, GracePeriodRule), s.makePod("evict-never"))
+	evict.Setup = []client.Object{s.makePod("evict-never")}
+	evict.Request.Subresource = "eviction"
+	evict.Request.Body = &policyv1.Eviction{
+		TypeMeta:      metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "Eviction"},
+		ObjectMeta:    metav1.ObjectMeta{Namespace: s.own, Name: "croft-evict-never"},
+		DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: &late},
+	}
+	debug := attack.NewUpdate("debug-own-pod", "add an ephemeral container to an existing pod", attack.Nobody, s.makePod("debug-own-pod"), func(p *corev1.Pod) {
+		p.Spec.EphemeralContainers = []corev1.EphemeralContainer{makeEphemeralContainer(func(*corev1.EphemeralContainer) {})}
+	})
+	debug.Request.Subresource = "ephemeralcontainers"
+	initial := attack.NewCreate("run-an-init-container", "run a pod with an init container", attack.Nobody, s.makePod("run-an-init-container", func(p *corev1.Pod) {
+		first := *p.Spec.Containers[0].DeepCopy()
+		first.Name = "first"
+		p.Spec.InitContainers = []corev1.Container{first}
+	}))
+	// Not every tenant may pull this image, so the mirror runs on scratch tenants only.
+	initial.Setup = []client.Object{s.makePod("run-beside-an-init-container")}
+	mounted := attack.NewCreate("mount-an-image", "run a pod with an image as a volume", attack.Nobody, s.makePod("mount-an-image", func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: p.Spec.Containers[0].Image}}}}
+	}))
+	mounted.Setup = []client.Object{s.makePod("run-beside-a-mounted-image")}
+	gone := attack.NewDelete("delete-a-pod", "delete a pod", attack.Nobody, s.makePod("delete-a-pod"))
+	gone.Setup = []client.Object{s.makePod("delete-a-pod")}
+	evicted := attack.NewCreate("evict-a-pod", "evict a pod", attack.Nobody, s.makePod("evict-a-pod"))
+	evicted.Setup = []client.Object{s.makePod("evict-a-pod")}
+	evicted.Request.Subresource = "eviction"
+	evicted.Request.Body = &policyv1.Eviction{
+		TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "Eviction"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "croft-evict-a-pod"},
+	}
+	budget := func(name string, edit func(*policyv1.PodDisruptionBudgetSpec)) *policyv1.PodDisruptionBudget {
+		b := &policyv1.PodDisruptionBudget{
+			TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "croft-" + name},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "none"}}},
+		}
+		edit(&b.Spec)
+		return b
+	}
+	one := func(spec *policyv1.PodDisruptionBudgetSpec) { spec.MaxUnavailable = ptr.To(intstr.FromInt32(1)) }
+	none := func(spec *policyv1.PodDisruptionBudgetSpec) { spec.MaxUnavailable = ptr.To(intstr.FromInt32(0)) }
+	byDisruption := attack.ByPolicy(DisruptionPolicy, DisruptionRule)
+	return []attack.Attack{
+		remove, evict, gone, evicted, debug, initial, mounted,
+		attack.NewCreate("disrupt-none", "write a PodDisruptionBudget that allows no eviction", byDisruption, budget("disrupt-none", none)),
+		attack.NewCreate("disrupt-no-percent", "write a PodDisruptionBudget that allows the eviction of 0% of pods", byDisruption, budget("disrupt-no-percent", func(spec *policyv1.PodDisruptionBudgetSpec) {
+			spec.MaxUnavailable = ptr.To(intstr.FromString("0%"))
+		})),
+		attack.NewCreate("disrupt-no-percent-otherwise", "write a PodDisruptionBudget that allows the eviction of 00% of pods", byDisruption, budget("disrupt-no-percent-otherwise", func(spec *policyv1.PodDisruptionBudgetSpec) {
+			spec.MaxUnavailable = ptr.To(intstr.FromString("00%"))
+		})),
+		attack.NewCreate("need-all", "write a PodDisruptionBudget that needs all pods", byDisruption, budget("need-all", func(spec *policyv1.PodDisruptionBudgetSpec) {
+			spec.MinAvailable = ptr.To(intstr.FromString("100%"))
+		})),
+		attack.NewCreate("need-nearly-all", "write a PodDisruptionBudget that needs 99% of pods", byDisruption, budget("need-nearly-all", func(spec *policyv1.PodDisruptionBudgetSpec) {
+			spec.MinAvailable = ptr.To(intstr.FromString("99%"))
+		})),
+		attack.NewCreate("need-a-million", "write a PodDisruptionBudget that needs a million pods", byDisruption, budget("need-a-million", func(spec *policyv1.PodDisruptionBudgetSpec) {
+			spec.MinAvailable = ptr.To(intstr.FromInt32(1000000))
+		})),
+		attack.NewCreate("need-most", "write a PodDisruptionBudget that needs 80% of pods", attack.Nobody, budget("need-most", func(spec *policyv1.PodDisruptionBudgetSpec) {
+			spec.MinAvailable = ptr.To(intstr.FromString("80%"))
+		})),
+		attack.NewUpdate("disrupt-none-later", "change a PodDisruptionBudget to allow no eviction", byDisruption, budget("disrupt-none-later", one),
+			func(b *policyv1.PodDisruptionBudget) { none(&b.Spec) }),
+		attack.NewCreate("write-a-disruption-budget", "write a PodDisruptionBudget", attack.Nobody, budget("write-a-disruption-budget", one)),
+	}
+}
+
+func (s scene) makePod(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
+	return attack.NewPod(s.own, "croft-"+name, edits...)
+}
+
+func (s scene) makeDeployment(name string, edit func(*corev1.PodTemplateSpec)) client.Object {
+	return attack.NewDeployment(s.own, "croft-"+name, attack.NewTemplate(edit))
+}

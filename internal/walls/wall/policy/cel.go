@@ -1,0 +1,95 @@
+package policy
+
+import (
+	"strconv"
+	"strings"
+
+	"croft.dev/croft/internal/rules/admissionpolicy"
+)
+
+// The parts that the rules' CEL expressions are built from. A comment "the condition that"
+// means a CEL expression that is true in that case.
+
+// readAnnotations returns an expression for an object's annotations, which are never absent.
+func readAnnotations(metadata string) string {
+	return replaceWords(`(has(META.annotations) ? META.annotations : {})`, "META", metadata)
+}
+
+// readBefore returns an expression on oldObject, or otherwise if there is no old object that
+// rules may compare.
+func readBefore(expression, otherwise string) string {
+	return admissionpolicy.Comparable + ` ? ` + expression + ` : ` + otherwise
+}
+
+// buildSpecVariables returns the spec and the old spec of a custom resource. The old spec is empty
+// for a new object.
+func buildSpecVariables() []admissionpolicy.Variable {
+	return []admissionpolicy.Variable{
+		{Name: "spec", Expression: `dyn(object).spec`},
+		{Name: "specBefore", Expression: readBefore(`dyn(oldObject).spec`, `{}`)},
+		{Name: "unchanged", Expression: `variables.spec == variables.specBefore`},
+	}
+}
+
+// buildRefusedVariable returns a variable with the new values of variables.spec for which a condition
+// on VALUE is false.
+func buildRefusedVariable(name, values, holds string) admissionpolicy.Variable {
+	return admissionpolicy.Variable{Name: name, Expression: replaceWords(`NOW.filter(v, !HOLDS && !(v in EARLIER))`,
+		"NOW", values,
+		"HOLDS", replaceWords(holds, "VALUE", "v"),
+		"EARLIER", strings.ReplaceAll(values, "variables.spec", "variables.specBefore"))}
+}
+
+// matchAllowed returns the condition that the tenant's rules list a name, or all names.
+func matchAllowed(list, name string) string {
+	return replaceWords(`("*" in params.spec.LIST || NAME in params.spec.LIST)`, "LIST", list, "NAME", name)
+}
+
+// formatAllowed returns an expression for a list of the tenant's rules, as messages show it.
+func formatAllowed(list string) string {
+	return replaceWords(
+		`(params.spec.LIST.size() == 0 ? "none" : `+formatFirst("params.spec.LIST", 12)+`)`, "LIST", list)
+}
+
+// formatFirst returns an expression for the first entries of a list of strings, as messages show
+// them. The API server discards a message of more than 5 KiB.
+func formatFirst(list string, atMost int) string {
+	return replaceWords(`(LIST.transformList(i, v, i < MOST, string(v)).join(", ") +
+		(LIST.size() > MOST ? " and " + string(LIST.size() - MOST) + " more" : ""))`,
+		"LIST", list, "MOST", strconv.Itoa(atMost))
+}
+
+// matchGranted returns the condition that the tenant may serve a host. "*.example.org" grants
+// every host below example.org at any depth, wildcards included, but not example.org.
+func matchGranted(host string) string {
+	return replaceWords(`(HOST in params.spec.domains ||
+		variables.wildcards.exists(w, HOST.endsWith(w) && HOST.size() > w.size()))`, "HOST", host)
+}
+
+// buildWildcards returns the variable that granted needs. It has the suffix of each wildcard among
+// the tenant's domains.
+func buildWildcards() admissionpolicy.Variable {
+	return admissionpolicy.Variable{
+		Name:       "wildcards",
+		Expression: `params.spec.domains.filter(d, d.startsWith("*.")).map(d, d.substring(1))`,
+	}
+}
+
+// formatHosts returns an expression for the part of a message that lists the tenant's hosts.
+func formatHosts() string {
+	return `"; hosts allowed for tenant " + params.spec.tenant + ": " + ` + formatAllowed("domains") +
+		` + "; a platform admin grants others by the tenant's domains"`
+}
+
+// replaceWords replaces upper-case words in an expression.
+func replaceWords(expression string, oldnew ...string) string {
+	return strings.NewReplacer(oldnew...).Replace(expression)
+}
+
+func formatQuoted(values []string) string {
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = admissionpolicy.Quote(v)
+	}
+	return "[" + strings.Join(all, ", ") + "]"
+}

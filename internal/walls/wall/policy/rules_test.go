@@ -1,0 +1,10 @@
+package policy_test
+
+import (
+	"testing"
+
+	"croft.dev/croft/internal/walls/wall/ruletest"
+)
+
+// TestRules tests each rule of this wall alone.
+func TestRules(t *testing.T) { ruletest.Run(t, "testdata/rules") }

@@ -1,0 +1,68 @@
+// Package policy is the wall of all rules outside of the other three walls: rules on the
+// content of objects, on their number and size, and on the protection of croft's own objects.
+package policy
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/rules/admissionpolicy"
+)
+
+// Wall is the policy wall.
+type Wall struct{}
+
+// Name implements wall.Wall.
+func (Wall) Name() string { return "policy" }
+
+// Policies returns the policies on objects other than pods.
+func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
+	return []admissionpolicy.Validating{
+		checkTermination(), checkDisruption(), checkClaims(p.Admins), checkDevices(),
+		checkServices(), checkEndpoints(),
+		checkIngresses(), checkRoutes(), checkGateways(), checkCertificates(), checkIssuers(p.Admins),
+		checkAnnotations(), warnOfAnnotations(), warnOfPodAnnotations(),
+		protectObjects(p.Admins), checkNamespaces(p.Admins), checkRoleBindings(p.Admins), checkRoles(), checkAccounts(),
+		checkEvents(), checkDeletion(p.Finalizers),
+		checkFlux(), checkFluxSources(), checkArgoCD(), checkSizes(), checkAutoscalers(),
+	}
+}
+
+// Platform returns the policies. Their size does not depend on the tenants.
+func (w Wall) Platform(p *estate.Platform) []client.Object {
+	var all []client.Object
+	for _, policy := range w.Policies(p) {
+		all = append(all, policy.Objects()...)
+	}
+	if p.Placement == v1alpha1.PlacementGatekeeper {
+		for _, c := range buildConstraints() {
+			all = append(all, c.Template(), c.Constraint())
+		}
+	}
+	return all
+}
+
+// Pods returns the rules on pods apart from placement.
+func (Wall) Pods(p *estate.Platform) admissionpolicy.Pods { return buildPodPart(p.Finalizers) }
+
+// Constraints returns the rules that Gatekeeper enforces, too.
+func (Wall) Constraints(*estate.Platform) []admissionpolicy.Constrained { return buildConstraints() }
+
+// Pool returns nothing.
+func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
+
+// Tenant returns the tenant's namespaces with their rules, quota and limits.
+func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
+	var all []client.Object
+	for _, name := range t.Namespaces {
+		all = append(all, buildNamespace(t, name), buildTenantRules(p, t, name), buildLimitRange(t, name))
+		if len(t.Quota) > 0 {
+			all = append(all, buildQuota(t, name))
+		}
+	}
+	if p.Placement == v1alpha1.PlacementGatekeeper {
+		all = append(all, buildPullPolicyMutators(t)...)
+	}
+	return all
+}
