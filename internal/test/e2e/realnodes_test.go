@@ -87,6 +87,7 @@ func TestRealNodes(t *testing.T) {
 		c.awaitPhase(t, team.tenant, "fails", corev1.PodFailed)
 		says(t, c.croft(t, "why", "pod/fails", "-n", team.tenant).exits(t, 1), "exit code 3")
 	})
+	t.Run("pods", func(t *testing.T) { c.testRealPods(t, team.tenant, kubectl) })
 	t.Run("no network plugin", func(t *testing.T) {
 		for _, r := range c.verifyPackets(t, team.pool, 1) {
 			open := slices.Contains([]string{"packets-between-tenants", "packets-in-first-moments", "packets-to-metadata"}, r.Name)

@@ -134,14 +134,15 @@ func (c *cluster) measureWindow(t *testing.T, servers map[string]client.Client, 
 	return max(last.Sub(written), 0)
 }
 
-// allowRegistry makes a registry the only allowed one of the tenant shop.
+// allowRegistry makes a registry the only allowed one of the tenant shop. It tries again while
+// etcd elects a leader.
 func (c *cluster) allowRegistry(t testing.TB, registry string) *v1alpha1.Tenant {
 	t.Helper()
 	tenant := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
 	patch := fmt.Sprintf(`{"spec": {"policy": {"registries": [%q]}}}`, registry)
-	if err := c.admin.Patch(t.Context(), tenant, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, moments, "the change of the tenant", func(ctx context.Context) error {
+		return c.admin.Patch(ctx, tenant, client.RawPatch("application/merge-patch+json", []byte(patch)))
+	})
 	return tenant
 }
 

@@ -10,6 +10,7 @@
 //	probe exit CODE
 //	probe memory MEBIBYTES       allocate, and wait
 //	probe cpu                    use one processor
+//	probe read FILE              print a file
 //	probe id                     print user, groups and host name
 package main
 
@@ -38,7 +39,7 @@ func main() {
 		exitOnError(fmt.Errorf("name a command"))
 	}
 	commands := map[string]func([]string) error{
-		"serve": runServers, "pause": waitForSignal, "dial": dialAll, "watch": watch, "packets": packets, "resolve": resolveName, "exit": exitWith, "memory": allocateMemory, "cpu": useProcessor, "id": printIdentity,
+		"serve": runServers, "pause": waitForSignal, "dial": dialAll, "watch": watch, "packets": packets, "resolve": resolveName, "exit": exitWith, "memory": allocateMemory, "cpu": useProcessor, "read": readFile, "id": printIdentity,
 	}
 	run, ok := commands[os.Args[1]]
 	if !ok {
@@ -214,6 +215,15 @@ func useProcessor([]string) error {
 		}
 	}()
 	return waitForSignal(nil)
+}
+
+func readFile(args []string) error {
+	content, err := os.ReadFile(getFirst(args))
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(content)
+	return err
 }
 
 func printIdentity([]string) error {
