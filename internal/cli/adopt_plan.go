@@ -48,7 +48,7 @@ func (a *app) printPlan(p *adopt.Plan, o *adoptOptions) error {
 
 func (a *app) printNamespaces(p *adopt.Plan) {
 	states := map[adopt.NamespaceState]string{
-		adopt.Missing: "will be created", adopt.Free: "will be adopted unchanged", adopt.Taken: "already belongs to the tenant", adopt.Foreign: "belongs to another tenant",
+		adopt.Missing: "will be created", adopt.Free: "will be adopted unchanged", adopt.Owned: "already belongs to the tenant", adopt.Foreign: "belongs to another tenant",
 	}
 	printSafely(a.out, "Tenant %s\n", p.Tenant)
 	for _, n := range p.Namespaces {

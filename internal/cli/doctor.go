@@ -122,7 +122,7 @@ func (a *app) printCheckup(results []doctor.Result) {
 	}
 	printSafely(a.out, "\n%s, %s", formatCount(problems, "problem"), formatCount(warnings, "warning"))
 	if n := doctor.CountUnread(results); n > 0 {
-		printSafely(a.out, "; %s could not read all data: ask a platform admin, or for the checks holds and kubelets a cluster admin, to run this command", formatCount(n, "check"))
+		printSafely(a.out, "; %s could not read all data: ask a platform admin, or for the checks attacks and kubelets a cluster admin, to run this command", formatCount(n, "check"))
 	}
 	printSafely(a.out, "\n")
 }

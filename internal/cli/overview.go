@@ -162,7 +162,7 @@ func (o *overview) countObjects(objects []survey.Object) {
 		o.Walls = append(o.Walls, wallStatus{Name: w.Name()})
 	}
 	for _, found := range objects {
-		if found.State != apply.Stands {
+		if found.State != apply.Matches {
 			if o.faults[found.Owner] == nil {
 				o.faults[found.Owner] = sets.New[apply.State]()
 			}
@@ -172,13 +172,13 @@ func (o *overview) countObjects(objects []survey.Object) {
 			w := &o.Walls[at[name]]
 			w.Desired++
 			switch found.State {
-			case apply.Stands:
+			case apply.Matches:
 				w.InPlace++
 			case apply.Missing:
 				w.Missing = append(w.Missing, found.String())
 			case apply.Differs:
 				w.Changed = append(w.Changed, found.String())
-			case apply.Unread:
+			case apply.Unreadable:
 				w.Unreadable = append(w.Unreadable, found.String())
 			}
 		}
@@ -210,7 +210,7 @@ func (o *overview) evaluateReady(kind, name string, generation int64, status v1a
 		return string(metav1.ConditionFalse), "Missing"
 	case wrong.Has(apply.Differs):
 		return string(metav1.ConditionFalse), "Changed"
-	case wrong.Has(apply.Unread):
+	case wrong.Has(apply.Unreadable):
 		return string(metav1.ConditionUnknown), "Unreadable"
 	default:
 		return string(metav1.ConditionTrue), "WallsStand"

@@ -180,7 +180,7 @@ func (a *app) collectVersions(ctx context.Context, config *rest.Config, c client
 }
 
 // sending lists doctor's checks that send dry runs.
-var sending = []string{"holds", "kubelets"}
+var sending = []string{"attacks", "kubelets"}
 
 // buildDoctorReport returns the findings of croft doctor without sending dry runs.
 func (a *app) buildDoctorReport(ctx context.Context, config *rest.Config, c client.Client) any {

@@ -78,12 +78,12 @@ func (p *people) testTryLive(t *testing.T) {
 	}
 	wants := []want{
 		{"Service/out", "", trial.Refused, "croft-services", "service-type", 4},
-		{"ServiceAccount/fresh", "", trial.Fine, "", "", 0},
-		{"Deployment/fresh", "", trial.Fine, "", "", 0},
+		{"ServiceAccount/fresh", "", trial.Admitted, "", "", 0},
+		{"Deployment/fresh", "", trial.Admitted, "", "", 0},
 		{"Pod", "Deployment/fresh", trial.Changed, "", "", 0},
-		{"Deployment/web", "", trial.Fine, "", "", 0},
+		{"Deployment/web", "", trial.Admitted, "", "", 0},
 		{"Pod", "Deployment/web", trial.Changed, "", "", 0},
-		{"Role/fresh", "", trial.Fine, "", "", 0},
+		{"Role/fresh", "", trial.Admitted, "", "", 0},
 		{"RoleBinding/fresh", "", trial.Warned, "API server", "", 38},
 		{"Nothing/nothing", "", trial.Refused, "API server", "", 41},
 	}

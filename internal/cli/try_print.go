@@ -55,7 +55,7 @@ func (a *app) printVerdicts(report *trial.Report, took time.Duration) {
 		printSafely(a.out, "%s\n", foldText(unknown, "  - ", "    "))
 	}
 	summary := fmt.Sprintf("%d of %s refused", counts[trial.Refused], formatCount(len(results), "object"))
-	for _, v := range []trial.Verdict{trial.Warned, trial.Changed, trial.Fine} {
+	for _, v := range []trial.Verdict{trial.Warned, trial.Changed, trial.Admitted} {
 		if counts[v] > 0 {
 			summary += fmt.Sprintf(", %d %s", counts[v], v)
 		}

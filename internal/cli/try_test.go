@@ -35,7 +35,7 @@ func TestTry(t *testing.T) {
 		status   int
 		wantText string
 	}{
-		{"nothing is refused", "", []string{good}, 0, "0 of 1 object refused, 1 fine"},
+		{"nothing is refused", "", []string{good}, 0, "0 of 1 object refused, 1 admitted"},
 		{"something is", stranger, []string{good, "-"}, 1, "[service-type] spec.type: NodePort"},
 		{"no such tenant", "", []string{"--tenant", "nobody", good}, 2, "declares no such tenant"},
 		{"a namespace of others", "", []string{"-n", "kube-system", good}, 2, "namespace kube-system does not belong to tenant tenant-a"},

@@ -30,7 +30,7 @@ func (a *Adoption) readState(ctx context.Context, name string, live *corev1.Name
 	case "":
 		n.State = Free
 	case a.tenant.Name:
-		n.State = Taken
+		n.State = Owned
 	default:
 		n.State, n.From = Foreign, owner
 		why, err := a.explainRetention(ctx, owner, name)

@@ -45,8 +45,8 @@ const (
 	Missing NamespaceState = "missing"
 	// Free namespaces exist, and belong to no tenant.
 	Free NamespaceState = "free"
-	// Taken namespaces belong to the tenant already.
-	Taken NamespaceState = "taken"
+	// Owned namespaces belong to the tenant already.
+	Owned NamespaceState = "owned"
 	// Foreign namespaces belong to another tenant.
 	Foreign NamespaceState = "foreign"
 	// Kept namespaces still have the walls of a tenant that is deleted, or that no longer
@@ -62,7 +62,7 @@ type Refusal struct {
 
 // IsDone reports whether all namespaces belong to the tenant.
 func (p *Plan) IsDone() bool {
-	return !slices.ContainsFunc(p.Namespaces, func(n Namespace) bool { return n.State != Taken })
+	return !slices.ContainsFunc(p.Namespaces, func(n Namespace) bool { return n.State != Owned })
 }
 
 // ListUnsettled returns the pods that would not be re-created on their present pool.

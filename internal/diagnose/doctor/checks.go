@@ -44,7 +44,7 @@ var checks = []check{
 		needs:  []string{readPlatform, readNamespaces}, reads: []string{readWalls}, find: checkWalls,
 	},
 	{
-		name: "holds", summary: "the walls stop a sample of attacks",
+		name: "attacks", summary: "the walls stop a sample of attacks",
 		detail: "Six attacks of `croft verify`, sent as dry runs in the name of members of up to three tenants, beginning with tenants whose walls are broken",
 		needs:  []string{readPlatform, readNamespaces}, reads: []string{readHolds}, find: checkAttacks,
 	},
@@ -102,7 +102,7 @@ var checks = []check{
 		needs:  []string{readPlatform, readPods, readBudgets}, reads: []string{readNodes}, find: checkBudgets,
 	},
 	{
-		name: "strays", summary: "tenants' pods run on their own pools",
+		name: "misplaced-pods", summary: "tenants' pods run on their own pools",
 		needs: []string{readPlatform, readNodes, readPods}, find: checkMisplacedPods,
 	},
 	{

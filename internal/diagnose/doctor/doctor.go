@@ -149,7 +149,7 @@ type Result struct {
 
 // instead contains the statements that depend on the Snapshot. They replace the checks'
 // own.
-var instead = map[string]func(*Snapshot) string{"operator": summarizeOperator, "holds": summarizeAttacks, "engine": summarizeEngine}
+var instead = map[string]func(*Snapshot) string{"operator": summarizeOperator, "attacks": summarizeAttacks, "engine": summarizeEngine}
 
 // Check runs the checks on the Snapshot. A check that lacks data lists it in Unreadable, and
 // still reports its findings.

@@ -67,8 +67,8 @@ func TestGoing(t *testing.T) {
 		{"taints", "Node/n", []client.Object{going(time.Minute, tainted.DeepCopy()), claim.DeepCopy()}},
 		{"taints", "Node/n", []client.Object{tainted.DeepCopy(), going(time.Minute, claim.DeepCopy())}},
 		{"launches", "NodeClaim/c", []client.Object{going(time.Minute, claim.DeepCopy())}},
-		{"strays", "Tenant/shop", []client.Object{tainted.DeepCopy(), going(time.Minute, namespaceOf("shop", "shop")), running.DeepCopy()}},
-		{"strays", "Tenant/shop", []client.Object{tainted.DeepCopy(), namespaceOf("shop", "shop"), going(time.Minute, running.DeepCopy())}},
+		{"misplaced-pods", "Tenant/shop", []client.Object{tainted.DeepCopy(), going(time.Minute, namespaceOf("shop", "shop")), running.DeepCopy()}},
+		{"misplaced-pods", "Tenant/shop", []client.Object{tainted.DeepCopy(), namespaceOf("shop", "shop"), going(time.Minute, running.DeepCopy())}},
 		{"scratch", "croft-verify-aaaaa-a", []client.Object{going(time.Minute, scratch)}},
 	} {
 		if found := findings(t, test.check, test.objects...); named(found, test.without) {
@@ -136,7 +136,7 @@ func TestForeignNamespace(t *testing.T) {
 			if !named(said(r), test.want) {
 				t.Errorf("it finds %q", said(r))
 			}
-			if r := result(t, results, "strays"); len(r.Findings) > 0 {
+			if r := result(t, results, "misplaced-pods"); len(r.Findings) > 0 {
 				t.Errorf("it finds %q", said(r))
 			}
 		})

@@ -93,7 +93,7 @@ func (k *clinic) kubelets(t *testing.T) {
 	if len(r.Findings) > 0 || !slices.Equal(r.Unreadable, []string{"writes of kubelets: you may not impersonate system:node:croft-doctor, you may not impersonate system:serviceaccount:kube-system:attachdetach-controller"}) {
 		t.Errorf("for a caller without the right to impersonate it finds %q, and could not look at %q", said(r), r.Unreadable)
 	}
-	if r := k.try(t, as, "holds"); len(r.Findings) > 0 || len(r.Unreadable) == 0 {
+	if r := k.try(t, as, "attacks"); len(r.Findings) > 0 || len(r.Unreadable) == 0 {
 		t.Errorf("for a caller who may not read tenants holds finds %q, and reports nothing as unread", said(r))
 	}
 }

@@ -35,7 +35,7 @@ tenants: {shop: {pool: apps, access: [{group: shop, role: operator}], policy: {p
 `
 
 // tried lists the checks that send requests of their own, outside of Gather.
-var tried = []string{"holds", "kubelets"}
+var tried = []string{"attacks", "kubelets"}
 
 // yesterday is the same for all calls of faults: findings contain it in their messages.
 var yesterday = metav1.NewTime(time.Now().Add(-24 * time.Hour))

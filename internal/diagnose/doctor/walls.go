@@ -32,12 +32,12 @@ func (g *gatherer) gatherWalls(ctx context.Context) error {
 	unread := map[string]bool{}
 	for _, o := range g.Walls {
 		switch o.State {
-		case apply.Unread:
+		case apply.Unreadable:
 			unread[o.Kind] = true
 		case apply.Missing:
 			_, err := g.RESTMapper().RESTMapping(o.GroupKind(), o.Version)
 			g.Unserved[o.GroupVersionKind] = meta.IsNoMatchError(err)
-		case apply.Stands, apply.Differs:
+		case apply.Matches, apply.Differs:
 		}
 	}
 	if len(unread) > 0 {
@@ -143,5 +143,5 @@ func (s *Snapshot) describeWallsFix() string {
 
 // isBroken reports whether an owner has missing or changed objects of the walls.
 func (s *Snapshot) isBroken(owner string) bool {
-	return slices.ContainsFunc(s.Walls, func(o survey.Object) bool { return o.Owner == owner && o.State != apply.Stands })
+	return slices.ContainsFunc(s.Walls, func(o survey.Object) bool { return o.Owner == owner && o.State != apply.Matches })
 }

@@ -20,7 +20,7 @@ var wallAlerts = []Alert{
 		Meaning:  "the operator restored an object of the platform or of a pool. It was not in force for about a second",
 		Fix: "find the author: the operator's log names the field manager of a change, and the API server's audit log the " +
 			"user who deleted the object",
-		Run: "kubectl get events -A --field-selector reason=PutBack",
+		Run: "kubectl get events -A --field-selector reason=Repaired",
 	},
 	{
 		Name: "CroftDriftRepeats", Expr: `sum by (tenant, kind) (increase(croft_repairs_total{tenant!=""}[1h])) > 20`,

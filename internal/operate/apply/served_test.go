@@ -75,7 +75,7 @@ func TestBetaPolicies(t *testing.T) {
 	}
 	beta := 0
 	for _, s := range surveyed {
-		if s.State != apply.Stands {
+		if s.State != apply.Matches {
 			t.Errorf("%s %s", s.Ref, s.State)
 		}
 		if slices.Contains(apply.NativeBetaKinds, s.GroupVersionKind) {

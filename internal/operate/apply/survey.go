@@ -19,14 +19,14 @@ import (
 type State string
 
 const (
-	// Stands means that Apply would not change the object.
-	Stands State = "stands"
+	// Matches means that Apply would not change the object.
+	Matches State = "matches"
 	// Missing means that the object does not exist.
 	Missing State = "missing"
 	// Differs means that the object exists, and differs from the desired one.
 	Differs State = "differs"
-	// Unread means that the caller may not read objects of this kind.
-	Unread State = "unread"
+	// Unreadable means that the caller may not read objects of this kind.
+	Unreadable State = "unreadable"
 )
 
 // Surveyed is the result of Survey for one object.
@@ -48,7 +48,7 @@ type SurveyOptions struct {
 // Survey compares objects with the cluster in the same way as Apply, and writes nothing,
 // not even in a dry run. It lists each kind once, regardless of the number of objects, and
 // only reads an object individually if the list does not contain it. Objects that the
-// caller may not read are Unread.
+// caller may not read are Unreadable.
 func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client.Object) ([]Surveyed, error) {
 	objects, err := a.convertToServed(objects)
 	if err != nil {
@@ -77,13 +77,13 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 		case meta.IsNoMatchError(err):
 			found.State = Missing
 		case apierrors.IsForbidden(err):
-			found.State = Unread
+			found.State = Unreadable
 		case err != nil:
 			return all, &ObjectError{Ref: found.Ref, Err: err}
 		case judged.live == nil:
 			found.State = Missing
 		case judged.upToDate, !o.Rendered && isInFlight(found.Ref, judged) && max(quotas[getTenant(object)], lists.countQuotas(getTenant(object))) > 1:
-			found.State = Stands
+			found.State = Matches
 		default:
 			found.State, found.ChangedBy = Differs, judged.revertedManagers
 		}

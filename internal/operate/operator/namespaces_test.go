@@ -48,7 +48,7 @@ func namespaceUnlabelled(f *field) {
 		})
 		f.ready(moving)
 	}
-	f.event(moving, "PutBack", "Namespace fresh")
+	f.event(moving, "Repaired", "Namespace fresh")
 
 	// A namespace that another tenant owns by now is not taken back, and the tenant must
 	// not be reported as enforced.

@@ -30,7 +30,7 @@ func driftPutBack(f *field) {
 		}
 		return ""
 	})
-	f.event(shop, "PutBack", "NetworkPolicy shop/croft-isolation, which was changed by somebody")
+	f.event(shop, "Repaired", "NetworkPolicy shop/croft-isolation, which was changed by somebody")
 
 	f.delete(policy)
 	f.eventually("the policy to come back", func() string {
@@ -82,7 +82,7 @@ func repairsReported(f *field) {
 		return ""
 	})
 	for _, policy := range deleted {
-		f.event(shop, "PutBack", "NetworkPolicy shop/"+policy.Name)
+		f.event(shop, "Repaired", "NetworkPolicy shop/"+policy.Name)
 		f.logged("restored an object", "kind=NetworkPolicy namespace=shop name="+policy.Name+" was=deleted")
 	}
 	f.eventually("the repairs to be counted", func() string {
@@ -106,8 +106,8 @@ func repairsReported(f *field) {
 	}
 	f.delete(&bindings.Items[0])
 	f.delete(&policies.Items[0])
-	f.event(whole, "PutBack", "MutatingAdmissionPolicy "+policies.Items[0].Name)
-	f.event(whole, "PutBack", "MutatingAdmissionPolicyBinding "+bindings.Items[0].Name)
+	f.event(whole, "Repaired", "MutatingAdmissionPolicy "+policies.Items[0].Name)
+	f.event(whole, "Repaired", "MutatingAdmissionPolicyBinding "+bindings.Items[0].Name)
 	f.logged("restored an object", "kind=MutatingAdmissionPolicy namespace=\"\" name="+policies.Items[0].Name+" was=deleted")
 	if n := repairs(f, "", "MutatingAdmissionPolicy") + repairs(f, "", "MutatingAdmissionPolicyBinding") - before; n < 2 {
 		f.Errorf("croft_repairs_total counts %v of 2", n)
@@ -115,7 +115,7 @@ func repairsReported(f *field) {
 
 	nodePool := &karpenterv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "apps"}}
 	f.patch(nodePool, `{"spec":{"weight":7}}`)
-	f.event(apps, "PutBack", "restored NodePool apps, which was changed by somebody")
+	f.event(apps, "Repaired", "restored NodePool apps, which was changed by somebody")
 	f.logged("restored an object", "kind=NodePool namespace=\"\" name=apps was=changed managers=somebody")
 	f.ready(shop, whole, apps)
 }

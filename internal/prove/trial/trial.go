@@ -32,8 +32,8 @@ import (
 type Verdict string
 
 const (
-	// Fine objects are created unchanged.
-	Fine Verdict = "fine"
+	// Admitted objects are created unchanged.
+	Admitted Verdict = "admitted"
 	// Changed objects are created with changes.
 	Changed Verdict = "changed"
 	// Warned objects are created with a warning about a later failure.
@@ -320,7 +320,7 @@ func (t *Trial) tryObject(ctx context.Context, m Manifest, c child, controller b
 	case len(r.Changes) > 0:
 		r.Verdict = Changed
 	default:
-		r.Verdict = Fine
+		r.Verdict = Admitted
 	}
 	return r, nil
 }

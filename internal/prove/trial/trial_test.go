@@ -86,7 +86,7 @@ func TestWorkloads(t *testing.T) {
 					tried++
 				}
 				for _, r := range try(t, by, manifests(t, file)).Results {
-					if r.Verdict != trial.Fine && r.Verdict != trial.Changed {
+					if r.Verdict != trial.Admitted && r.Verdict != trial.Changed {
 						t.Errorf("%s:%d: %s %s is %s: %v%v", r.File, r.Line, r.Object, r.CreatedFrom, r.Verdict, r.Refusals, r.Warnings)
 					}
 				}
@@ -169,10 +169,10 @@ func TestTry(t *testing.T) {
 		at         int
 	}
 	wants := []want{
-		{"Deployment/web", "", 3, trial.Fine, "", "", 0},
+		{"Deployment/web", "", 3, trial.Admitted, "", "", 0},
 		{"Pod", "Deployment/web", 8, trial.Changed, "", "", 0},
 		{"Service/out", "", 13, trial.Refused, "croft-services", "service-type", 18},
-		{"ConfigMap/settings", "", 23, trial.Fine, "", "", 0},
+		{"ConfigMap/settings", "", 23, trial.Admitted, "", "", 0},
 		{"ConfigMap/elsewhere", "", 24, trial.Refused, "RBAC", "", 24},
 		{"Ingress/web", "", 25, trial.Refused, "croft-ingresses", "hosts", 34},
 		{"CronJob/nightly", "", 37, trial.Warned, "PodSecurity", "", 53},

@@ -82,13 +82,13 @@ func compareState(ctx context.Context, c client.Client, want client.Object) (app
 	case apierrors.IsNotFound(err):
 		return apply.Missing, nil
 	case apierrors.IsForbidden(err):
-		return apply.Unread, nil
+		return apply.Unreadable, nil
 	case err != nil:
 		return "", err
 	case !equality.Semantic.DeepEqual(getSpec(want), getSpec(live)):
 		return apply.Differs, nil
 	}
-	return apply.Stands, nil
+	return apply.Matches, nil
 }
 
 func getSpec(o client.Object) any {
@@ -121,9 +121,9 @@ func summarizeObjects(objects []survey.Object) []Result {
 				r.Breaches = append(r.Breaches, o.String()+" is missing")
 			case apply.Differs:
 				r.Breaches = append(r.Breaches, strings.TrimSuffix(fmt.Sprintf("%s was changed by %s", o, strings.Join(o.ChangedBy, ", ")), " by "))
-			case apply.Unread:
+			case apply.Unreadable:
 				unread = append(unread, o.String())
-			case apply.Stands:
+			case apply.Matches:
 			}
 		}
 		switch {

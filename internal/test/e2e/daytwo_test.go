@@ -274,7 +274,7 @@ func dayTwoDrift(t *testing.T, d *dayTwo) {
 	for _, name := range policies {
 		d.disturb(t, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}, "")
 	}
-	d.tells(t, "shop", "PutBack", "NetworkPolicy shop/"+policies[0], "NetworkPolicy shop/"+policies[1])
+	d.tells(t, "shop", "Repaired", "NetworkPolicy shop/"+policies[0], "NetworkPolicy shop/"+policies[1])
 	d.disturb(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, `{"metadata": {"labels": {"`+v1alpha1.TenantLabel+`": null}}}`)
 	eventually(t, moments, "the namespace to be the tenant's again", func(ctx context.Context) error {
 		namespace := &corev1.Namespace{}

@@ -31,7 +31,7 @@ func init() {
 }
 
 // reason is the reason of the event.
-const reason = "PutBack"
+const reason = "Repaired"
 
 // Find returns the repairs among the changes of a reconcile, if the same declaration had been
 // in place before. Deletions of objects that are no longer desired are not repairs, and
