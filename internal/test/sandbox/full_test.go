@@ -79,11 +79,7 @@ func TestFull(t *testing.T) {
 				}
 			}
 		}
-		for deadline := time.Now().Add(time.Minute); len(processes(t, c.Dir)) > 0; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("still there: %v", processes(t, c.Dir))
-			}
-		}
+		awaitEnd(t, c.Dir)
 	})
 	t.Run("what was written is there after a restart", func(t *testing.T) {
 		again := Start(t, Options{Dir: c.Dir})
@@ -101,6 +97,17 @@ func kubectl(t *testing.T, c *Cluster, args ...string) string {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// awaitEnd waits until no process has the directory among its arguments. A process releases its
+// lock, after which `croft-sandbox down` returns, a moment before the kernel removes it.
+func awaitEnd(t *testing.T, dir string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); len(processes(t, dir)) > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("still there: %v", processes(t, dir))
+		}
+	}
 }
 
 // processes returns the running processes whose arguments contain the directory.

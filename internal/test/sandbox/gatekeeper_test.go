@@ -89,9 +89,7 @@ func TestGatekeeper(t *testing.T) {
 		if err := c.Down(); err != nil {
 			t.Fatal(err)
 		}
-		if left := processes(t, c.Dir); len(left) > 0 {
-			t.Errorf("still there: %v", left)
-		}
+		awaitEnd(t, c.Dir)
 		again := Start(t, Options{Dir: c.Dir})
 		if clients, err = kubernetes.NewForConfig(again.Config); err != nil {
 			t.Fatal(err)
