@@ -20,7 +20,7 @@ SANDBOX_DIR := $(CURDIR)/.sandbox
 # in one clone would show up again in another.
 export GOLANGCI_LINT_CACHE := $(BIN)/golangci-lint-cache
 # The sandbox links all of Kubernetes: minutes the first time, seconds afterwards.
-SANDBOX_SOURCES := $(shell find sandbox api/crds \( -name '*_test.go' -o -path sandbox/addons -o -path sandbox/calico -o -path sandbox/cni -o -path sandbox/cyclonus -o -path sandbox/flux -o -path sandbox/node -o -path sandbox/enforcer \) -prune -o -type f -print 2>/dev/null)
+SANDBOX_SOURCES := $(shell find sandbox api/crds \( -name '*_test.go' -o -path sandbox/addons -o -path sandbox/calico -o -path sandbox/cni -o -path sandbox/cyclonus -o -path sandbox/flux -o -path sandbox/node -o -path sandbox/enforcer -o -path sandbox/dns \) -prune -o -type f -print 2>/dev/null)
 CROFT_SOURCES   := $(shell find api cmd internal -name '*_test.go' -prune -o -name '*.go' -print -o -name '*.yaml' -print 2>/dev/null) go.mod go.sum
 
 say = @printf '\033[1m==>\033[0m %s\n' "$(1)" >&2
@@ -81,7 +81,7 @@ $(BIN)/cni/multus: sandbox/cni/go.mod sandbox/cni/go.sum
 	@cd sandbox/cni && install -m 0644 "$$($(GO) list -m -f '{{.Dir}}' github.com/k8snetworkplumbingwg/whereabouts)/doc/crds/daemonset-install.yaml" $(@D)/whereabouts.yaml
 
 .PHONY: nodes
-nodes: $(BIN)/sandbox-nodes $(BIN)/node/containerd $(BIN)/node/enforcer $(BIN)/node/probe ## Build the programs of `croft-sandbox up --nodes real`: kubelet, containerd, runc, CNI and network plugins
+nodes: $(BIN)/sandbox-nodes $(BIN)/node/containerd $(BIN)/node/enforcer $(BIN)/node/coredns $(BIN)/node/probe ## Build the programs of `croft-sandbox up --nodes real`: kubelet, containerd, runc, CNI and network plugins, CoreDNS
 
 $(BIN)/sandbox-nodes: $(SANDBOX_SOURCES)
 	$(call say,building sandbox-nodes: kubelet and kube-proxy (minutes the first time))
@@ -93,6 +93,10 @@ $(BIN)/node/probe: sandbox/cmd/probe/main.go
 $(BIN)/node/enforcer: sandbox/enforcer/main.go sandbox/enforcer/go.mod sandbox/enforcer/go.sum
 	$(call say,building a network plugin (a minute or two the first time))
 	@cd sandbox/enforcer && CGO_ENABLED=0 $(COMPILE) build -ldflags "-s -w" -o $@ .
+
+$(BIN)/node/coredns: sandbox/dns/main.go sandbox/dns/go.mod sandbox/dns/go.sum
+	$(call say,building CoreDNS (a minute or two the first time))
+	@cd sandbox/dns && CGO_ENABLED=0 $(COMPILE) build -ldflags "-s -w" -o $@ .
 
 # runc has code in C, which runs before Go's runtime starts threads, and links libseccomp:
 # Debian's packages are gcc, pkg-config and libseccomp-dev.

@@ -84,9 +84,18 @@ func TestPackets(t *testing.T) {
 			t.Errorf("a tenant's pod does not reach the API server: %s", outcomes[server])
 		}
 	})
+	t.Run("names", func(t *testing.T) {
+		const own, other = "tcp/web.red.svc.cluster.local:8080", "tcp/web.blue.svc.cluster.local:8080"
+		eventually(t, moments, "the DNS server to know the Services", func(context.Context) error {
+			if outcomes := c.dial(t, "red", own, other); outcomes[own] != "open" || outcomes[other] == "open" {
+				return fmt.Errorf("outcomes by name: %v", outcomes)
+			}
+			return nil
+		})
+	})
 	t.Run("verify", func(t *testing.T) {
 		for _, r := range c.verifyPackets(t, "pool-a", 0) {
-			if r.Result != verify.Held && r.Name != "packets-by-name" { // there is no name server
+			if r.Result != verify.Held {
 				t.Errorf("%s: %s: %s", r.Name, r.Result, r.Message)
 			}
 		}

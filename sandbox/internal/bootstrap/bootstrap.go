@@ -33,6 +33,14 @@ const patience = 30 * time.Second
 //go:embed manifests
 var manifests embed.FS
 
+//go:embed dns.yaml
+var dns []byte
+
+// DecodeDNS returns the objects of the DNS server that runs on real nodes.
+func DecodeDNS() ([]*unstructured.Unstructured, error) {
+	return Decode(dns)
+}
+
 // Install applies all objects, including the caller's in more, and returns when the API server
 // serves all kinds. A second call changes nothing.
 func Install(ctx context.Context, kubeconfig string, more ...*unstructured.Unstructured) error {

@@ -72,7 +72,11 @@ func (s *Sandbox) buildAPIServerSpec(server string) (supervisor.Spec, error) {
 			if err != nil {
 				return supervisor.MarkPermanent(err)
 			}
-			err = bootstrap.Install(ctx, s.home.Kubeconfig(Admin), slices.Concat(gatekeepers, flux, providers)...)
+			dns, err := s.readDNSObjects()
+			if err != nil {
+				return supervisor.MarkPermanent(err)
+			}
+			err = bootstrap.Install(ctx, s.home.Kubeconfig(Admin), slices.Concat(gatekeepers, flux, providers, dns)...)
 			if errors.As(err, new(*bootstrap.InvalidError)) {
 				err = supervisor.MarkPermanent(fmt.Errorf("the API server refuses objects that this binary was built with: correct them and build again: %w", err))
 			}

@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"croft.dev/croft/sandbox/internal/bootstrap"
 	"croft.dev/croft/sandbox/internal/home"
 	"croft.dev/croft/sandbox/internal/pki"
 	"croft.dev/croft/sandbox/internal/supervisor"
@@ -63,6 +65,14 @@ egressSelections:
 		// No DNS server resolves the nodes' names.
 		"--kubelet-preferred-address-types=InternalIP",
 	}, err
+}
+
+// readDNSObjects returns the objects of the DNS server, which runs on real nodes only.
+func (s *Sandbox) readDNSObjects() ([]*unstructured.Unstructured, error) {
+	if s.config.Nodes == "" {
+		return nil, nil
+	}
+	return bootstrap.DecodeDNS()
 }
 
 // NodesSocket returns the path of the nodes' proxy's socket. It is short, since the kernel

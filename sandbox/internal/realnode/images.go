@@ -7,8 +7,9 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path"
+	"path/filepath"
 	"regexp"
-	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -17,30 +18,37 @@ import (
 )
 
 // images is a registry that serves the same image for every name: the test program, with the
-// command serve. For names that end in "pause", the command is pause.
+// command serve. For names that end in "pause", the command is pause, and "coredns" is the DNS
+// server.
 type images struct {
-	probe, pause v1.Image
-	blobs        map[string]func() (io.ReadCloser, error)
+	probe, pause, dns v1.Image
+	blobs             map[string]func() (io.ReadCloser, error)
 }
 
-func newImages(program string) (*images, error) {
-	content, err := os.ReadFile(program)
-	if err != nil {
-		return nil, err
-	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return buildLayer(content), nil })
-	if err != nil {
-		return nil, err
-	}
+// newImages reads the programs probe and coredns of a directory.
+func newImages(programs string) (*images, error) {
 	i := &images{blobs: map[string]func() (io.ReadCloser, error){}}
-	if i.probe, err = i.addImage(layer, "serve"); err != nil {
-		return nil, err
+	for _, image := range []struct {
+		to      *v1.Image
+		program string
+		command []string
+	}{{&i.probe, "probe", []string{"serve"}}, {&i.pause, "probe", []string{"pause"}}, {&i.dns, "coredns", nil}} {
+		content, err := os.ReadFile(filepath.Join(programs, image.program))
+		if err != nil {
+			return nil, err
+		}
+		if *image.to, err = i.addImage(content, image.program, image.command); err != nil {
+			return nil, err
+		}
 	}
-	i.pause, err = i.addImage(layer, "pause")
-	return i, err
+	return i, nil
 }
 
-func (i *images) addImage(layer v1.Layer, command string) (v1.Image, error) {
+func (i *images) addImage(content []byte, program string, command []string) (v1.Image, error) {
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return buildLayer(program, content), nil })
+	if err != nil {
+		return nil, err
+	}
 	image, err := mutate.AppendLayers(empty.Image, layer)
 	if err != nil {
 		return nil, err
@@ -50,7 +58,7 @@ func (i *images) addImage(layer v1.Layer, command string) (v1.Image, error) {
 		return nil, err
 	}
 	file.OS, file.Architecture = "linux", architecture
-	file.Config = v1.Config{Entrypoint: []string{"/probe"}, Cmd: []string{command}, User: "65532:65532"}
+	file.Config = v1.Config{Entrypoint: []string{"/" + program}, Cmd: command, User: "65532:65532"}
 	if image, err = mutate.ConfigFile(image, file); err != nil {
 		return nil, err
 	}
@@ -71,16 +79,16 @@ func (i *images) addImage(layer v1.Layer, command string) (v1.Image, error) {
 }
 
 // buildLayer returns a file system with the program and a directory for temporary files.
-func buildLayer(program []byte) io.ReadCloser {
+func buildLayer(name string, program []byte) io.ReadCloser {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, h := range []*tar.Header{
 		{Name: "tmp/", Typeflag: tar.TypeDir, Mode: 0o1777},
 		{Name: "etc/passwd", Typeflag: tar.TypeReg, Mode: 0o644},
-		{Name: "probe", Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(program))},
+		{Name: name, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(program))},
 	} {
 		_ = w.WriteHeader(h) // writing into memory does not fail
-		if h.Name == "probe" {
+		if h.Name == name {
 			_, _ = w.Write(program)
 		}
 	}
@@ -128,8 +136,11 @@ func (i *images) serveImage(w http.ResponseWriter, r *http.Request, name, kind, 
 		return err
 	}
 	image := i.probe
-	if strings.HasSuffix(name, "pause") {
+	switch path.Base(name) {
+	case "pause":
 		image = i.pause
+	case "coredns":
+		image = i.dns
 	}
 	manifest, err := image.RawManifest()
 	if err != nil {

@@ -107,7 +107,7 @@ func (r *running) hasEnded() bool {
 // startServers serves images and metadata to nodes, and forwards connections between nodes and the API
 // server in both directions.
 func (m *manager) startServers(ctx context.Context) error {
-	images, err := newImages(filepath.Join(m.Programs, "probe"))
+	images, err := newImages(m.Programs)
 	if err != nil {
 		return err
 	}
