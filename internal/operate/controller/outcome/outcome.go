@@ -69,11 +69,13 @@ func Reason(err error) string {
 	}
 }
 
-// NeedsPerson reports whether an error remains until a person acts: corrects the declaration
-// or a policy, permits an adoption, gives croft a right, or installs a kind.
+// NeedsPerson reports whether an error certainly remains until a person acts: corrects the
+// declaration, permits an adoption, or installs a kind. A forbidden request may succeed later:
+// rights reach the API server's cache after an upgrade, and a new quota refuses objects until
+// they are counted.
 func NeedsPerson(err error) bool {
 	return slices.ContainsFunc(Leaves(err), func(leaf error) bool {
-		return isType[*apply.NamespaceNotOwnedError](leaf) || apierrors.IsInvalid(leaf) || apierrors.IsForbidden(leaf) ||
+		return isType[*apply.NamespaceNotOwnedError](leaf) || apierrors.IsInvalid(leaf) ||
 			meta.IsNoMatchError(leaf) && classifyRace(leaf) == ""
 	})
 }

@@ -144,7 +144,8 @@ func TestNeedsPerson(t *testing.T) {
 		{"a missing kind", &apply.ObjectError{Err: missing}, true},
 		{"another owner's namespace", refused, true},
 		{"an invalid object", rejected, true},
-		{"a missing right, among others", errors.Join(errConflict, errors.Join(forbidden)), true},
+		{"an invalid object, among others", errors.Join(errConflict, errors.Join(rejected)), true},
+		{"a missing right, or a quota that is not counted yet", forbidden, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := outcome.NeedsPerson(test.err); got != test.want {

@@ -34,7 +34,7 @@ func TestStatus(t *testing.T) {
 		{"an unsafe engine", nil, engine{reason: v1alpha1.ReasonEngineUnsafe}, nil, metav1.ConditionFalse, v1alpha1.ReasonEngineUnsafe, v1alpha1.ConditionStalled},
 		{"another engine", nil, engine{reason: v1alpha1.ReasonSwitchingEngine}, nil, metav1.ConditionFalse, v1alpha1.ReasonSwitchingEngine, v1alpha1.ConditionReconciling},
 		{"no answer", nil, ready, errors.New("timeout"), metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, v1alpha1.ConditionReconciling},
-		{"a missing right", nil, ready, forbidden, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, v1alpha1.ConditionStalled},
+		{"a missing right", nil, ready, forbidden, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, v1alpha1.ConditionReconciling},
 		{"ready", nil, ready, nil, metav1.ConditionTrue, v1alpha1.ReasonReady, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -90,7 +90,7 @@ func TestComputeStatus(t *testing.T) {
 		{
 			"croft lacks a right", func(s *observation) { s.err, s.enforced = forbidden, false },
 			conditions{applied: "False ApplyFailed forbidden", enforced: "", ready: "False ApplyFailed"},
-			[]string{"shop", "shop-db"}, stalled,
+			[]string{"shop", "shop-db"}, reconciling,
 		},
 		{
 			"not applied yet", func(s *observation) { s.applied, s.enforced = false, false },
@@ -158,7 +158,7 @@ func TestComputeStatus(t *testing.T) {
 		},
 		{
 			"being deleted, and croft lacks a right", func(s *observation) { s.deleting, s.err = true, forbidden },
-			conditions{ready: "False Deleting forbidden"}, nil, stalled,
+			conditions{ready: "False Deleting forbidden"}, nil, reconciling,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
