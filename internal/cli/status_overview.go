@@ -68,11 +68,17 @@ func (a *app) printTenants(look *overview) {
 		if !look.rendered {
 			cells = append(cells, formatRefusedCount(t), formatAge(t.CreationTimestamp.Time))
 		}
+		if look.hasNames() {
+			cells = append(cells, dashIfEmpty(t.Spec.Contact))
+		}
 		rows = append(rows, row{look.isTenantReady(t), cells})
 	}
 	header := []string{"TENANT", "READY", "REASON", "POOLS", "NAMESPACES", "CPU", "MEMORY", "PODS"}
 	if !look.rendered {
 		header = append(header, "REFUSED", "AGE")
+	}
+	if look.hasNames() { // the table of all tenants is wide enough
+		header = append(header, "CONTACT")
 	}
 	if len(rows) > 0 || !look.hasNames() {
 		a.printRows(look.selection, "tenant", header, rows)

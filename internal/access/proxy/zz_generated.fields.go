@@ -19,6 +19,7 @@ var tenantSpecFields = fieldPolicy{
 		{"spec.policy", "the values that the team's objects may use; TenantRules show the same"},
 		{"spec.sources", "the sources that Flux applies for the team"},
 		{"spec.costCode", "cost allocation; a label of the team's namespaces"},
+		{"spec.contact", "the team's own contact, which other teams do not see"},
 		{"spec.deletion", "keeps or deletes the team's namespaces"},
 	},
 	hidden: []field{},
