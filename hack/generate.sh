@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes everything that is generated from the code below the given directory:
-# deep copies, CRDs, the API reference, the list of the walls' rules, the catalogues of
+# deep copies, CRDs, the API reference, the decisions about each field, the list of the walls' rules, the catalogues of
 # add-ons and causes, the commands, the conditions and reasons, the metrics, what Prometheus
 # and Grafana take in, the instance types of AWS, the chart. Called by `make generate`.
 set -euo pipefail
@@ -16,6 +16,7 @@ go run ./hack/wallsdoc docs/reference/rules.md "$to/docs/reference/rules.md"
 go run ./hack/addonsdoc docs/reference/addons.md "$to/docs/reference/addons.md"
 go run ./hack/causesdoc docs/reference/troubleshooting.md "$to/docs/reference/troubleshooting.md"
 go run ./hack/clidoc docs/reference/cli.md "$to/docs/reference/cli.md"
+go run ./hack/fields "$to"
 go run ./hack/conditionsdoc docs/reference/conditions.md "$to/docs/reference/conditions.md"
 go run ./hack/metricsdoc docs/reference/metrics.md "$to/docs/reference/metrics.md"
 go run ./hack/monitoring "$to/monitoring"

@@ -12,11 +12,13 @@ type AWSNodeClass struct {
 	// Role is the IAM role of the nodes; Karpenter creates the instance profile. The Pool
 	// or the Platform must set role or instanceProfile. The Pool's overrides either of
 	// the Platform's.
+	// +croft:change=replaced | restart
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Role string `json:"role,omitempty"`
 	// InstanceProfile is an existing instance profile.
+	// +croft:change=replaced | restart
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
@@ -25,13 +27,16 @@ type AWSNodeClass struct {
 	// AMIAlias selects the images, by an alias of Karpenter's. It is short for one
 	// amiSelectorTerm. If no images are selected, defaults to the latest of amiFamily, or
 	// al2023@latest.
+	// +croft:change=replaced if their image is no longer selected. With `@latest` that also happens without a change, when AWS publishes an image | pods on replaced nodes restart
 	// +optional
 	AMIAlias AMIAlias `json:"amiAlias,omitempty"`
 	// AMIFamily is the family of the images: the format of their user data, and their
 	// disks. An alias implies it; other images require it.
+	// +croft:change=replaced | restart
 	// +optional
 	AMIFamily AMIFamily `json:"amiFamily,omitempty"`
 	// AMISelectorTerms select the images that match one of the terms.
+	// +croft:change=replaced if their image is no longer selected. With `@latest` that also happens without a change, when AWS publishes an image | pods on replaced nodes restart
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=30
 	// +kubebuilder:validation:XValidation:rule="self.size() == 1 || !self.exists(t, has(t.alias))",message="an alias excludes other terms: leave them out"
@@ -41,28 +46,33 @@ type AWSNodeClass struct {
 
 	// Discovery are the tags that select subnets and security groups without selector
 	// terms. Defaults to karpenter.sh/discovery: <clusterName>.
+	// +croft:change=replaced if their subnet is no longer selected, or the security groups differ | pods on replaced nodes restart
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && self[k] != '')",message="tags have keys and values; for any value write \"*\""
 	// +optional
 	Discovery map[string]string `json:"discovery,omitempty"`
 	// SubnetSelectorTerms select the subnets that match one of the terms.
+	// +croft:change=replaced if their subnet is no longer selected, or the security groups differ | pods on replaced nodes restart
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=30
 	// +listType=atomic
 	// +optional
 	SubnetSelectorTerms []SubnetSelectorTerm `json:"subnetSelectorTerms,omitempty"`
 	// SecurityGroupSelectorTerms select the security groups that match one of the terms.
+	// +croft:change=replaced if their subnet is no longer selected, or the security groups differ | pods on replaced nodes restart
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=30
 	// +listType=atomic
 	// +optional
 	SecurityGroupSelectorTerms []SecurityGroupSelectorTerm `json:"securityGroupSelectorTerms,omitempty"`
 	// AssociatePublicIPAddress gives nodes public addresses. Defaults to false.
+	// +croft:change=replaced | restart
 	// +optional
 	AssociatePublicIPAddress *bool `json:"associatePublicIPAddress,omitempty"`
 	// CapacityReservationSelectorTerms select the capacity reservations that match one of
 	// the terms. Pools with the capacity type reserved use them.
+	// +croft:change=replaced if they run in a reservation that is no longer selected | pods on replaced nodes restart
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=30
 	// +listType=atomic
@@ -71,20 +81,24 @@ type AWSNodeClass struct {
 
 	// Tags are the tags of the instances, volumes and network interfaces of every pool. A
 	// Pool's tags, and the tags in its nodeClass, are added to the Platform's.
+	// +croft:change=replaced | restart
 	// +kubebuilder:validation:MaxProperties=40
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
 	// TagKeys are the keys of the tags that croft sets, for an account with other names
 	// of cost allocation tags.
+	// +croft:change=replaced | restart
 	// +optional
 	TagKeys *AWSTagKeys `json:"tagKeys,omitempty"`
 
 	// Kubelet configures the nodes' kubelets. Karpenter derives unset fields from the
 	// instance type.
+	// +croft:change=replaced | restart
 	// +optional
 	Kubelet *AWSKubelet `json:"kubelet,omitempty"`
 	// UserData runs when a node starts, in the format of the image's family. In
 	// croft.yaml, userDataFile may name a file instead, relative to croft.yaml.
+	// +croft:change=replaced | restart
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
 	// +optional
@@ -92,6 +106,7 @@ type AWSNodeClass struct {
 
 	// BlockDeviceMappings are the nodes' disks. Defaults to encrypted gp3 volumes, in the
 	// sizes that the family's images need; for the family Custom, to the image's own.
+	// +croft:change=replaced | restart
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self.filter(m, has(m.rootVolume) && m.rootVolume).size() <= 1",message="only one of the disks can be the rootVolume"
@@ -100,14 +115,17 @@ type AWSNodeClass struct {
 	BlockDeviceMappings []BlockDeviceMapping `json:"blockDeviceMappings,omitempty"`
 	// InstanceStorePolicy is the policy for disks that come with an instance. If unset,
 	// they are left alone.
+	// +croft:change=replaced | restart
 	// +optional
 	InstanceStorePolicy InstanceStorePolicy `json:"instanceStorePolicy,omitempty"`
 	// MetadataOptions restrict the instance metadata service, which issues the node's
 	// credentials.
+	// +croft:change=replaced | restart
 	// +optional
 	MetadataOptions *MetadataOptions `json:"metadataOptions,omitempty"`
 	// DetailedMonitoring sends metrics to CloudWatch every minute, at a charge. Defaults
 	// to false.
+	// +croft:change=replaced | restart
 	// +optional
 	DetailedMonitoring *bool `json:"detailedMonitoring,omitempty"`
 }

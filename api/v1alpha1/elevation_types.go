@@ -136,6 +136,7 @@ type ElevationList struct {
 type PlatformElevation struct {
 	// MaxDuration is the maximum duration of an elevation, such as 4h, between 15m and
 	// 24h.
+	// +croft:change=kept | new elevations; current elevations keep their end. Without `elevation` they end
 	// +kubebuilder:default="1h"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=16
@@ -146,6 +147,7 @@ type PlatformElevation struct {
 	// Approvers are groups, as the API server sees them. One of their members, other than
 	// the requester, must approve each request. If empty, requests are granted without
 	// approval and only recorded.
+	// +croft:change=kept | new elevations; current elevations keep their end. Without `elevation` they end
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256

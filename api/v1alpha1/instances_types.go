@@ -5,6 +5,7 @@ import corev1 "k8s.io/api/core/v1"
 // Instances selects the instances that may become nodes. All fields must match.
 type Instances struct {
 	// CapacityTypes are the allowed capacity types: on-demand, spot or reserved.
+	// +croft:change=replaced if their labels do not match the new requirements | pods on replaced nodes restart
 	// +kubebuilder:default={"on-demand"}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3
@@ -13,6 +14,7 @@ type Instances struct {
 	CapacityTypes []CapacityType `json:"capacityTypes,omitempty"`
 	// InstanceTypes are the cloud's names of instance types, such as t3a.large. Defaults
 	// to any type.
+	// +croft:change=replaced if their labels do not match the new requirements | pods on replaced nodes restart
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=200
 	// +kubebuilder:validation:items:MinLength=1
@@ -22,6 +24,7 @@ type Instances struct {
 	InstanceTypes []string `json:"instanceTypes,omitempty"`
 	// Architectures are amd64 and arm64. Defaults to the architectures of instanceTypes
 	// if set, otherwise to amd64, since most images are built only for it.
+	// +croft:change=replaced if their labels do not match the new requirements | pods on replaced nodes restart
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2
 	// +listType=set
@@ -29,6 +32,7 @@ type Instances struct {
 	Architectures []Architecture `json:"architectures,omitempty"`
 	// Requirements are added unchanged to Karpenter's, for all that other fields cannot
 	// express.
+	// +croft:change=replaced if their labels do not match the new requirements | pods on replaced nodes restart
 	// +kubebuilder:validation:MaxItems=60
 	// +listType=atomic
 	// +optional

@@ -61,6 +61,7 @@ type VerifyStatus struct {
 type PlatformSpec struct {
 	// ClusterName is the name of the cluster in the cloud. It is used in tags and to
 	// discover cloud resources.
+	// +croft:change=with AWS: nodes are replaced if `discovery` is not set, since it selects subnets and security groups; kept otherwise
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
 	// +required
@@ -69,6 +70,7 @@ type PlatformSpec struct {
 	// TenantDomain is the parent of tenants' domains: every tenant owns
 	// <tenant>.<tenantDomain> and its subdomains. Without it, a tenant has only the
 	// domains that it is granted by name.
+	// +croft:change=kept | every tenant's own domain changes, with the effects of `domains` of the Tenant
 	// +kubebuilder:validation:MaxLength=189
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\\\\.)+[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",message="must be a domain in lower case without a wildcard, such as tenants.example.org"
 	// +optional
@@ -78,6 +80,7 @@ type PlatformSpec struct {
 	// top-level domains: of a country, of hosts that pods often call, such as com or dev,
 	// or of the cluster, such as svc. The Service google of a namespace com answers for
 	// google.com in every pod.
+	// +croft:change=kept | tenants may use these names, or no longer
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=63
 	// +kubebuilder:validation:items:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="must be the name of a namespace"
@@ -90,6 +93,7 @@ type PlatformSpec struct {
 	// (169.254.20.10 is always allowed), Cloud DNS of GKE (169.254.169.254), AKS LocalDNS
 	// (169.254.10.11), servers outside the cluster. Tenants reach port 53 of these
 	// addresses. Of a metadata address, they reach no other port.
+	// +croft:change=with AWS: replaced, since it is a kubelet setting; otherwise kept. Network rules for DNS change at once
 	// +kubebuilder:validation:MaxItems=3
 	// +kubebuilder:validation:items:MaxLength=45
 	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="must be an IP address, such as 10.100.0.10"
@@ -104,6 +108,7 @@ type PlatformSpec struct {
 	// the API server sees them: groupPrefix does not apply. For tools, use
 	// system:serviceaccounts:NAMESPACE, with a namespace in network.platformNamespaces:
 	// all its service accounts get these rights.
+	// +croft:change=kept | granted or revoked at once: do not remove your own group
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
@@ -115,6 +120,7 @@ type PlatformSpec struct {
 	// Auditors are the groups that may read everything that `croft status`, `doctor`,
 	// `reach`, `why` and `diff` read in the whole cluster, but write nothing. Secrets are
 	// excluded. Groups are named as the API server sees them.
+	// +croft:change=kept | granted or revoked at once: do not remove your own group
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
@@ -127,6 +133,7 @@ type PlatformSpec struct {
 	// IngressClasses, GatewayClasses, PriorityClasses, RuntimeClasses, DeviceClasses and
 	// VolumeSnapshotClasses. Kubernetes lets no tenant read them. Name a group of all
 	// developers, as the API server sees it, or system:authenticated.
+	// +croft:change=kept | granted or revoked at once: do not remove your own group
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
@@ -148,12 +155,14 @@ type PlatformSpec struct {
 	// GitOps is the tool that applies tenants' sources. Defaults to Flux. croft's
 	// operator writes objects for Flux; `croft render --argocd` prints objects for Argo
 	// CD.
+	// +croft:change=kept; objects that Flux or Argo CD has applied stay
 	// +optional
 	GitOps GitOpsTool `json:"gitops,omitempty"`
 
 	// Addons are kinds of add-ons that tenants may use in their namespaces, in addition
 	// to the kinds of the roles viewer and operator. Viewers read them, operators write
 	// them. See docs/reference/addons.md for the access that known add-ons open.
+	// +croft:change=kept | rights of tenants' people change at once. With another prefix, people lose access unless their group has this prefix
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
 	// +listMapKey=apiGroup
@@ -163,6 +172,7 @@ type PlatformSpec struct {
 	// Roles are additional roles, by name, that a Tenant's access may use. They give no
 	// more than the role operator. After you add a role, run `croft install`, which lets
 	// croft's operator write it.
+	// +croft:change=kept | rights of tenants' people change at once. With another prefix, people lose access unless their group has this prefix
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$'))",message="names of roles are at most 40 lower-case letters, digits and '-', beginning with a letter"
 	// +optional
@@ -170,6 +180,7 @@ type PlatformSpec struct {
 
 	// GroupPrefix is prepended to every group in a Tenant's access, like the API server's
 	// --oidc-groups-prefix: with "oidc:", the group devs is bound as oidc:devs.
+	// +croft:change=kept | rights of tenants' people change at once. With another prefix, people lose access unless their group has this prefix
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\p{Cf}\\\\p{Zl}\\\\p{Zp}\\\\x{034F}\\\\x{115F}\\\\x{1160}\\\\x{17B4}\\\\x{17B5}\\\\x{180B}-\\\\x{180F}\\\\x{2800}\\\\x{3164}\\\\x{FE00}-\\\\x{FE0F}\\\\x{FFA0}\\\\x{E0100}-\\\\x{E01EF}]')",message="must not contain invisible characters, such as zero-width characters"
 	// +optional
@@ -177,6 +188,7 @@ type PlatformSpec struct {
 
 	// Finalizers may be put by tenants on their objects, in addition to Kubernetes' own.
 	// A finalizer that is never removed keeps a namespace forever.
+	// +croft:change=kept | finalizers that tenants may set
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -190,6 +202,7 @@ type PlatformSpec struct {
 	// allowed. Tolerations do not decide on which tenant's nodes a pod runs. Defaults to
 	// the keys of common devices (nvidia.com/gpu and others), of spot nodes on AKS and
 	// GKE, and kubernetes.io/arch; an empty list allows none.
+	// +croft:change=kept | keys of taints that new pods may tolerate
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=317
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="must be the key of a taint, such as nvidia.com/gpu"
@@ -199,10 +212,12 @@ type PlatformSpec struct {
 	Tolerations []string `json:"tolerations,omitzero"`
 
 	// NodeClass is the template of every pool's nodes; a Pool may override it.
+	// +croft:change=as the same field of each pool that does not set it
 	// +required
 	NodeClass NodeClass `json:"nodeClass"`
 
 	// NodePoolKey is the key of the label and the taint that tie nodes to pools.
+	// +croft:change=replaced, in every pool: it is the key of the label and of the taints | pods that were placed with the former key wait until they are re-created
 	// +kubebuilder:default="croft.node-restriction.kubernetes.io/pool"
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="must be a label key, such as node-pool or platform.example.org/node-pool"
@@ -210,6 +225,7 @@ type PlatformSpec struct {
 	NodePoolKey string `json:"nodePoolKey,omitempty"`
 
 	// Placement is the engine that puts tenants' pods on their pools.
+	// +croft:change=kept; the former engine places a tenant's pods until the new engine is proved to place them
 	// +kubebuilder:default=Native
 	// +optional
 	Placement PlacementEngine `json:"placement,omitempty"`
@@ -220,6 +236,7 @@ type PlatformSpec struct {
 	Network PlatformNetwork `json:"network,omitempty"`
 
 	// TenantDefaults apply to tenants that do not set the field.
+	// +croft:change=kept | as the field of the Tenant
 	// +kubebuilder:default={}
 	// +optional
 	TenantDefaults TenantDefaults `json:"tenantDefaults,omitempty"`
@@ -231,6 +248,7 @@ type Proxy struct {
 	// to Constrained. The proxy's token cannot act as a service account, as a member of a
 	// group that no Tenant and no list of the Platform names, or, if Constrained, as a
 	// node.
+	// +croft:change=kept | without `proxy`, croft proxy loses its rights, and its users lose access
 	// +kubebuilder:default=Constrained
 	// +optional
 	Impersonation Impersonation `json:"impersonation,omitempty"`
@@ -367,6 +385,7 @@ const (
 type PlatformNetwork struct {
 	// Dialect is the API that the wall is written in. Every dialect enforces the same
 	// wall; docs/how-to/network-policies.md helps to choose one.
+	// +croft:change=kept. The new policies exist before the former policies are deleted
 	// +kubebuilder:default=Kubernetes
 	// +optional
 	Dialect NetworkDialect `json:"dialect,omitempty"`
@@ -377,6 +396,7 @@ type PlatformNetwork struct {
 
 	// PlatformNamespaces hold the services that must reach every tenant, such as ingress
 	// controllers and Prometheus. Tenants accept traffic from them.
+	// +croft:change=kept; connections that are no longer allowed end
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=63
 	// +kubebuilder:validation:items:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="must be the name of a namespace"
@@ -387,6 +407,7 @@ type PlatformNetwork struct {
 	// DNSPods are DNS server pods, in addition to the usual ones: in kube-system, k8s-app
 	// kube-dns on port 53 (and 8053, on Gardener) and node-local-dns; and OpenShift's, in
 	// openshift-dns. Tenants with Restricted egress reach them, too.
+	// +croft:change=kept; connections that are no longer allowed end
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	// +optional
@@ -397,6 +418,7 @@ type PlatformNetwork struct {
 	// covers AWS (with ECS), Google Cloud, Azure, Alibaba Cloud and Oracle Cloud. It
 	// omits 169.254.170.23 and fd00:ec2::23, where the EKS Pod Identity agent serves each
 	// pod its own credentials: pods need them. A list replaces the whole default.
+	// +croft:change=kept; connections that are no longer allowed end
 	// +kubebuilder:default={"169.254.169.254","fd00:ec2::254","169.254.170.2","100.100.100.200","168.63.129.16","192.0.0.192","fd20:ce::254"}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
@@ -451,6 +473,7 @@ const (
 // CalicoNetwork configures the dialect Calico.
 type CalicoNetwork struct {
 	// APIGroup is the API group that policies are written to.
+	// +croft:change=kept. The new policies exist before the former policies are deleted
 	// +kubebuilder:default=projectcalico.org
 	// +optional
 	APIGroup CalicoAPIGroup `json:"apiGroup,omitempty"`
@@ -460,6 +483,7 @@ type CalicoNetwork struct {
 	// It takes effect if Kubernetes' API server serves the kind from a
 	// CustomResourceDefinition; Calico's own API server runs no admission policies unless
 	// it is configured to. `croft verify` tests it.
+	// +croft:change=kept. The new policies exist before the former policies are deleted
 	// +optional
 	TenantPolicies bool `json:"tenantPolicies,omitempty"`
 }
@@ -469,6 +493,7 @@ type CalicoNetwork struct {
 // +kubebuilder:validation:XValidation:rule="(has(self.kwok) ? 1 : 0) + (has(self.aws) ? 1 : 0) + (has(self.ref) ? 1 : 0) == 1",message="set exactly one of kwok, aws and ref"
 type NodeClass struct {
 	// Kwok creates simulated nodes, for trying croft and for tests.
+	// +croft:change=refused: Karpenter does not allow a NodePool to change to another kind of class; another name of `ref` replaces the nodes | move tenants to a new pool
 	// +optional
 	Kwok *KwokNodeClass `json:"kwok,omitempty"`
 	// AWS creates EC2 instances.
@@ -476,6 +501,7 @@ type NodeClass struct {
 	AWS *AWSNodeClass `json:"aws,omitempty"`
 	// Ref names a node class of any Karpenter provider, which the platform team
 	// maintains.
+	// +croft:change=refused: Karpenter does not allow a NodePool to change to another kind of class; another name of `ref` replaces the nodes | move tenants to a new pool
 	// +optional
 	Ref *NodeClassRef `json:"ref,omitempty"`
 }

@@ -19,6 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Contact",type=string,JSONPath=`.spec.contact`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')",message="a tenant's name becomes a namespace and a domain: at most 63 lower-case letters, digits and '-'"
 type Tenant struct {
@@ -37,6 +38,8 @@ type Tenant struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.selfService) || !has(self.selfService.namespaces) || self.selfService.namespaces + (has(self.namespaces) ? size(self.namespaces) : 1) <= 64",message="a tenant has at most 64 namespaces, including those of selfService: lower selfService.namespaces"
 type TenantSpec struct {
 	// Pool is the pool that the tenant's pods run on.
+	// +croft:tenants:shown=the team's default pool
+	// +croft:change=stay on nodes of the former pool until they are re-created: `croft move tenant NAME` | new pods run on the new pools
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
@@ -44,6 +47,8 @@ type TenantSpec struct {
 
 	// Pools are the pools that the tenant's pods may run on. A pod chooses one by
 	// a nodeSelector on the Platform's nodePoolKey; the first is the default.
+	// +croft:tenants:shown=the pools that the team's pods may use
+	// +croft:change=stay on nodes of the former pool until they are re-created: `croft move tenant NAME` | new pods run on the new pools
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
@@ -53,6 +58,8 @@ type TenantSpec struct {
 	Pools []string `json:"pools,omitempty"`
 
 	// Namespaces are the tenant's namespaces. Defaults to one with the tenant's name.
+	// +croft:tenants:shown=the team's own namespaces
+	// +croft:change=in a removed namespace: kept with `deletion: Retain`; with `Delete`, deleted with the namespace if croft created it | people lose access to a removed namespace. croft creates a new namespace; an existing one needs `croft adopt`
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=63
@@ -62,10 +69,13 @@ type TenantSpec struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 
 	// SelfService lets the tenant's operators create namespaces. Disabled by default.
+	// +croft:tenants:shown=the number of namespaces that the team may create itself; TenantRules show the same
 	// +optional
 	SelfService SelfService `json:"selfService,omitzero"`
 
 	// Access gives groups and users roles in the tenant's namespaces.
+	// +croft:tenants:shown=the roles of the team's people; RoleBindings show the same
+	// +croft:change=kept | granted or revoked at once; revoked at the time in `until`
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional
@@ -73,6 +83,8 @@ type TenantSpec struct {
 
 	// Domains are the hosts that the tenant may serve: exact names, or a leading "*." for
 	// all subdomains. <tenant>.<tenantDomain> and its subdomains are always granted.
+	// +croft:tenants:shown=the hosts that the team may serve
+	// +croft:change=keep serving | Ingresses, routes and certificates with removed hosts stay until they are changed; new ones are refused
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^(\\\\*\\\\.)?([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\\\\.)+[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",message="must be a domain in lower case, such as shop.example.org or *.shop.example.org"
@@ -84,12 +96,16 @@ type TenantSpec struct {
 	// together, by the names of a ResourceQuota. It replaces the Platform's default as a
 	// whole; {} removes the quota. Each of several namespaces has a share, which follows
 	// its usage: status.shares.
+	// +croft:tenants:shown=the team's quota; ResourceQuotas show the same
+	// +croft:change=kept, also above the new quota | new pods and objects are refused above it
 	// +optional
 	Quota corev1.ResourceList `json:"quota,omitzero"`
 
 	// QuotaMinimums reserve parts of the quota for namespaces, by name. A namespace's
 	// share never falls below its minimum, regardless of other namespaces. The minimums together
 	// must fit into the quota. Defaults to none.
+	// +croft:tenants:shown=the division of the quota
+	// +croft:change=kept, also above the new quota | new pods and objects are refused above it
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(ns, size(self[ns]) > 0)",message="must name at least one resource of each namespace, such as {pods: \"40\"}; leave a namespace without a minimum out"
 	// +optional
@@ -97,10 +113,13 @@ type TenantSpec struct {
 
 	// Limits are the requests and limits of containers. They replace the
 	// Platform's default as a whole.
+	// +croft:tenants:shown=the defaults of the team's containers; LimitRanges show the same
+	// +croft:change=kept | new containers get the new defaults, or are refused
 	// +optional
 	Limits *ContainerLimits `json:"limits,omitempty"`
 
 	// Network holds the tenant's exceptions from the network wall.
+	// +croft:tenants:shown=the networks that the team's pods may connect to; TenantRules show the same
 	// +kubebuilder:default={}
 	// +optional
 	Network TenantNetwork `json:"network,omitempty"`
@@ -108,6 +127,8 @@ type TenantSpec struct {
 	// Networks are the SecondaryNetworks that the tenant's pods may attach to, by the
 	// annotation croft.dev/networks. Each must be in the secondaryNetworks of one of the
 	// tenant's pools. Defaults to none.
+	// +croft:tenants:shown=the secondary networks that the team's pods may be attached to
+	// +croft:change=kept, with their existing interfaces | new pods may use only the new list
 	// +kubebuilder:validation:MaxItems=14
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
@@ -116,24 +137,40 @@ type TenantSpec struct {
 	Networks []string `json:"networks,omitempty"`
 
 	// Policy holds the tenant's exceptions from the policy wall.
+	// +croft:tenants:shown=the values that the team's objects may use; TenantRules show the same
 	// +kubebuilder:default={}
 	// +optional
 	Policy TenantPolicy `json:"policy,omitempty"`
 
 	// Sources are the Git repositories and OCI artifacts, by name, that Flux applies for
 	// the tenant. The objects of a removed source stay.
+	// +croft:tenants:shown=the sources that Flux applies for the team
+	// +croft:change=kept: objects of a removed source stay | Flux applies the new list
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$'))",message="names of sources are at most 40 lower-case letters, digits and '-', beginning with a letter"
 	// +optional
 	Sources map[string]Source `json:"sources,omitempty"`
 
 	// CostCode identifies the payer. It becomes a label of the namespaces.
+	// +croft:tenants:shown=cost allocation; a label of the team's namespaces
+	// +croft:change=kept | a label of the namespaces
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="becomes a label: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
 	// +optional
 	CostCode string `json:"costCode,omitempty"`
 
+	// Contact is how to reach the team: a chat channel, an e-mail address or a telephone
+	// number. `croft status` and `croft me` show it. Defaults to none.
+	// +croft:tenants:shown=the team's own contact, which other teams do not see
+	// +croft:change=kept | shown at once by `croft me` and `croft status`
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\p{Cf}\\\\p{Zl}\\\\p{Zp}\\\\x{034F}\\\\x{115F}\\\\x{1160}\\\\x{17B4}\\\\x{17B5}\\\\x{180B}-\\\\x{180F}\\\\x{2800}\\\\x{3164}\\\\x{FE00}-\\\\x{FE0F}\\\\x{FFA0}\\\\x{E0100}-\\\\x{E01EF}]')",message="must be one line, without control characters and invisible characters"
+	// +optional
+	Contact string `json:"contact,omitempty"`
+
 	// Deletion is the policy for the namespaces when the Tenant is deleted.
+	// +croft:tenants:shown=keeps or deletes the team's namespaces
+	// +croft:change=kept. With `Delete`, namespaces that the tenant no longer declares are deleted at once, if croft created them
 	// +kubebuilder:default=Retain
 	// +optional
 	Deletion DeletionPolicy `json:"deletion,omitempty"`
@@ -206,9 +243,11 @@ const (
 type TenantNetwork struct {
 	// Egress is the policy for connections from the tenant's pods. Defaults to the
 	// Platform's.
+	// +croft:change=kept; the network plugin ends connections that are no longer allowed | the same for new pods
 	// +optional
 	Egress Egress `json:"egress,omitempty"`
 	// AllowCIDRs are networks that pods may connect to with Restricted egress.
+	// +croft:change=kept; the network plugin ends connections that are no longer allowed | the same for new pods
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=43
 	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="must be a network, such as 10.20.0.0/16"
@@ -235,6 +274,8 @@ const (
 type TenantPolicy struct {
 	// PodSecurity is the Pod Security level of the namespaces. Defaults to the
 	// Platform's.
+	// +croft:change=kept; pods that violate it are refused when they are re-created | the same; the API server warns at once
+	// +croft:exception=`baseline` | another Pod Security level
 	// +optional
 	PodSecurity PodSecurityLevel `json:"podSecurity,omitempty"`
 
@@ -246,6 +287,8 @@ type TenantPolicy struct {
 // of names, "*" allows every name.
 type Allowances struct {
 	// ServiceTypes are the allowed types of Services. Defaults to ClusterIP.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=`[ClusterIP]` | Services of other types
 	// +kubebuilder:validation:MaxItems=4
 	// +kubebuilder:validation:items:Enum=ClusterIP;NodePort;LoadBalancer;ExternalName
 	// +listType=set
@@ -254,6 +297,8 @@ type Allowances struct {
 	// Registries are the allowed sources of images: a registry, such as
 	// registry.example.org, a path in one, such as ghcr.io/example, or a single
 	// repository. Images without a registry come from docker.io. Defaults to any.
+	// +croft:change=kept | new pods and changes of existing objects are checked
+	// +croft:exception=any | images from these registries, paths or repositories only
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:XValidation:rule="self == '*' || self.matches('^[a-z0-9]([-a-z0-9._:]*[a-z0-9])?(/[a-z0-9]([-a-z0-9._]*[a-z0-9])?)*$')",message="must be a registry or a path in one without a tag, such as registry.example.org or ghcr.io/example, or \"*\" for any"
@@ -263,6 +308,8 @@ type Allowances struct {
 	// ImagePullPolicies are the allowed pull policies of containers and image volumes.
 	// The first replaces policies that are not in the list. Defaults to Always: with any
 	// other, a container may run an image that another pod's secret pulled to the node.
+	// +croft:change=kept | new pods and changes of existing objects are checked
+	// +croft:exception=`[Always]` | other pull policies; a container with a policy that is not listed gets the first
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3
 	// +kubebuilder:validation:items:Enum=Always;IfNotPresent;Never
@@ -271,6 +318,8 @@ type Allowances struct {
 	ImagePullPolicies []corev1.PullPolicy `json:"imagePullPolicies,omitzero"`
 	// PriorityClasses are the allowed priority classes of pods. Defaults to none. If the
 	// cluster has a default class, pods are refused unless it is allowed.
+	// +croft:change=kept | new pods and changes of existing objects are checked
+	// +croft:exception=none | these classes
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -278,6 +327,8 @@ type Allowances struct {
 	// +optional
 	PriorityClasses []string `json:"priorityClasses,omitzero"`
 	// RuntimeClasses are the allowed runtime classes of pods. Defaults to none.
+	// +croft:change=kept | new pods and changes of existing objects are checked
+	// +croft:exception=none | these classes
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -286,12 +337,16 @@ type Allowances struct {
 	RuntimeClasses []string `json:"runtimeClasses,omitzero"`
 	// StorageClasses are the allowed storage classes of claims. Defaults to any. "*" does
 	// not allow the empty name, which requests an existing volume.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=any | these classes only
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	// +listType=set
 	// +optional
 	StorageClasses []string `json:"storageClasses,omitzero"`
 	// IngressClasses are the allowed classes of Ingresses. Defaults to any.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=any | these classes only
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -299,6 +354,8 @@ type Allowances struct {
 	// +optional
 	IngressClasses []string `json:"ingressClasses,omitzero"`
 	// GatewayClasses are the allowed classes of Gateways. Defaults to any.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=any | these classes only
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -309,6 +366,8 @@ type Allowances struct {
 	// ClusterIssuer/letsencrypt, or Issuer/* for every Issuer of the namespace. A kind of
 	// another API group is followed by the group:
 	// AWSPCAClusterIssuer.awspca.cert-manager.io/internal. Defaults to any.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=any | Certificates of these issuers only, as `ClusterIssuer/letsencrypt` or `Issuer/*`
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:XValidation:rule="self == '*' || self.matches('^[A-Z][A-Za-z0-9]*([.][a-z0-9]([-a-z0-9.]*[a-z0-9])?)?/([*]|[a-z0-9]([-a-z0-9.]*[a-z0-9])?)$')",message="must be the kind and the name of an issuer, such as ClusterIssuer/letsencrypt or Issuer/*, or \"*\" for any"
@@ -318,6 +377,8 @@ type Allowances struct {
 	// IssuerTypes are the allowed types of the tenant's own Issuers, by the name of
 	// cert-manager's field. Defaults to selfSigned and ca. The others make cert-manager
 	// connect to the address that the Issuer names.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=`[selfSigned, ca]` | Issuers of other types, which make cert-manager connect to an address: `acme`, `vault`, `venafi`
 	// +kubebuilder:validation:MaxItems=5
 	// +kubebuilder:validation:items:Enum=acme;ca;selfSigned;vault;venafi
 	// +listType=set
@@ -327,6 +388,8 @@ type Allowances struct {
 	// a leading "*." for all subdomains. "*", the default, allows every host name outside
 	// the cluster; hosts inside and IP addresses must be listed. Services in the tenant's
 	// and the platform's namespaces are always allowed.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=any outside of the cluster | Flux sources at these hosts only; a host inside of the cluster, or an address, must be in the list
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:XValidation:rule="self == '*' || isIP(self) || self.matches('^(\\\\*\\\\.)?([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\\\\.)*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",message="must be a host in lower case, such as github.com or *.example.org, an address, or \"*\" for every host outside of the cluster"
@@ -335,6 +398,8 @@ type Allowances struct {
 	SourceHosts []string `json:"sourceHosts,omitzero"`
 	// CSIDrivers are the allowed drivers of pods' inline volumes, such as
 	// secrets-store.csi.k8s.io. Defaults to none. Claims are not affected.
+	// +croft:change=kept | new pods and changes of existing objects are checked
+	// +croft:exception=none | inline volumes of these drivers
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -344,6 +409,8 @@ type Allowances struct {
 	// DeviceClasses are the allowed device classes of ResourceClaims and pods, such as
 	// gpu.example.com. Defaults to none. The scheduler searches for devices while all
 	// other pods wait: allow a class only to tenants that may delay others.
+	// +croft:change=kept | new pods and changes of existing objects are checked
+	// +croft:exception=none | claims of devices of these classes (dynamic resource allocation)
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -355,6 +422,8 @@ type Allowances struct {
 	// csiDrivers, csi. Defaults to none. Each of them connects from the node, past every
 	// NetworkPolicy, or mounts any disk of the cloud account by its ID. hostPath is not
 	// among them: Pod Security allows it only at the level privileged.
+	// +croft:change=kept | new pods and changes of existing objects are checked
+	// +croft:exception=none | volumes of these types, by their names in the Kubernetes API (`nfs`), in addition to [the types of every pod](#volumes-and-claims)
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:Enum=awsElasticBlockStore;azureDisk;azureFile;cephfs;cinder;fc;flexVolume;flocker;gcePersistentDisk;gitRepo;glusterfs;iscsi;nfs;photonPersistentDisk;portworxVolume;quobyte;rbd;scaleIO;storageos;vsphereVolume;*
 	// +listType=set
@@ -362,6 +431,8 @@ type Allowances struct {
 	VolumeTypes []VolumeType `json:"volumeTypes,omitzero"`
 	// VolumeAttributesClasses are the allowed VolumeAttributesClasses of claims, such as
 	// for more IOPS. Defaults to none. A claim can change its class at any time.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=none | these classes
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -370,12 +441,16 @@ type Allowances struct {
 	VolumeAttributesClasses []string `json:"volumeAttributesClasses,omitzero"`
 	// MaxVolumeSize is the maximum storage of one claim. Defaults to 1Ti. The tenant's
 	// quota of requests.storage limits all claims together.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=`1Ti` | larger claims
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="must be more than 0, such as 500Gi"
 	// +optional
 	MaxVolumeSize *resource.Quantity `json:"maxVolumeSize,omitempty"`
 	// ShareWith are people and service accounts outside the tenant that its RoleBindings
 	// may give roles to. Defaults to none. The groups and users of the tenant's access
 	// and the service accounts of its namespaces are always allowed.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=none | RoleBindings to these groups, users and service accounts in addition to the tenant's own: `[{group: sre}, {serviceAccount: monitoring/prometheus}]`
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	// +optional
@@ -385,6 +460,8 @@ type Allowances struct {
 	// (iam.gke.io/gcp-service-account), Azure (azure.workload.identity/client-id) and
 	// Alibaba (pod-identity.alibabacloud.com/role-name): exact, or a prefix with a
 	// trailing "*", such as arn:aws:iam::111122223333:role/shop-*. Defaults to none.
+	// +croft:change=kept | new pods and changes of existing objects are checked
+	// +croft:exception=none | ServiceAccounts that name these roles or accounts of AWS, Google, Azure or Alibaba in their annotations: `["arn:aws:iam::111122223333:role/shop-*"]`
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -395,6 +472,8 @@ type Allowances struct {
 	// ClusterIPs are the addresses that Services may choose. Defaults to none: the
 	// cluster assigns a free one. A chosen address may be one that another tenant's
 	// Service has just released, or that the cluster's DNS is about to take.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=none | Services that request these addresses
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=45
 	// +kubebuilder:validation:items:XValidation:rule="self == '*' || isIP(self)",message="must be an IP address, such as 10.100.7.7, or \"*\" for any"
@@ -404,21 +483,29 @@ type Allowances struct {
 	// MaxTokenExpirationSeconds is the maximum lifetime of a requested service account
 	// token (kubectl create token). Defaults to 86400, a day. Tokens in pods are not
 	// affected: the kubelet requests them, and they end with their pod.
+	// +croft:change=kept | new pods and changes of existing objects are checked
+	// +croft:exception=86400 | `kubectl create token` with a longer lifetime
 	// +kubebuilder:validation:Minimum=600
 	// +optional
 	MaxTokenExpirationSeconds *int64 `json:"maxTokenExpirationSeconds,omitempty"`
 	// TokenSecrets allows Secrets of the type kubernetes.io/service-account-token, which
 	// hold tokens that never expire. Defaults to false.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=`false` | Secrets of type `kubernetes.io/service-account-token`, whose tokens never expire
 	// +optional
 	TokenSecrets *bool `json:"tokenSecrets,omitempty"`
 	// MaxTerminationGracePeriodSeconds is the maximum terminationGracePeriodSeconds of
 	// pods. Defaults to 3600, an hour. The minimum is Kubernetes' default of 30.
+	// +croft:change=kept | new pods and changes of existing objects are checked
+	// +croft:exception=3600 | pods with a longer termination grace period
 	// +kubebuilder:validation:Minimum=30
 	// +optional
 	MaxTerminationGracePeriodSeconds *int64 `json:"maxTerminationGracePeriodSeconds,omitempty"`
 	// MaxObjectBytes is the maximum size of a Secret or ConfigMap, as stored and with its
 	// metadata. Defaults to 262144, 256 KiB. Together with the quota it limits a tenant's
 	// space in etcd.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=262144 | larger Secrets and ConfigMaps
 	// +kubebuilder:validation:Minimum=16384
 	// +kubebuilder:validation:Maximum=1572864
 	// +optional
@@ -426,6 +513,8 @@ type Allowances struct {
 	// MaxHelmReleaseBytes is the maximum size of a Secret of type helm.sh/release.v1, in
 	// which Helm stores each revision of a release. Defaults to maxObjectBytes. Large
 	// charts need up to 1048576, 1 MiB.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=`maxObjectBytes` | larger Secrets of type `helm.sh/release.v1`: Helm needs up to 1048576 for large charts
 	// +kubebuilder:validation:Minimum=16384
 	// +kubebuilder:validation:Maximum=1572864
 	// +optional
@@ -433,6 +522,8 @@ type Allowances struct {
 	// MaxOtherObjectBytes is the maximum size of an object of any other kind, such as a
 	// pod, a Deployment or an add-on's. Defaults to 49152, 48 KiB. The limit of Events,
 	// Leases and Elevations is always 8 KiB.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=49152 | larger objects of every other kind
 	// +kubebuilder:validation:Minimum=16384
 	// +kubebuilder:validation:Maximum=1572864
 	// +optional
@@ -440,11 +531,15 @@ type Allowances struct {
 	// DoNotDisrupt allows pods to carry karpenter.sh/do-not-disrupt, which keeps their
 	// nodes until the pool's ttl and terminationGracePeriod, or its equivalents of the
 	// cluster-autoscaler and the descheduler. Defaults to false.
+	// +croft:change=kept | new pods and changes of existing objects are checked
+	// +croft:exception=`false` | `karpenter.sh/do-not-disrupt` on pods, and its equivalents of the cluster-autoscaler and the descheduler
 	// +optional
 	DoNotDisrupt *bool `json:"doNotDisrupt,omitempty"`
 	// Annotations are annotations and labels that objects may carry although an add-on
 	// acts on them: a key, KEY=VALUE, or a prefix that ends in a slash. Defaults to none.
 	// docs/reference/addons.md lists the add-ons that croft knows.
+	// +croft:change=kept | new pods and changes of existing objects are checked
+	// +croft:exception=none | annotations and labels that make add-ons act outside of the tenant ([the catalogue](addons.md#annotations-and-labels-that-make-add-ons-act))
 	// +kubebuilder:validation:MaxItems=24
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -456,6 +551,8 @@ type Allowances struct {
 	// catalogue of add-ons does not contain: Allow, Warn or Deny. Defaults to Warn: no
 	// add-on reads most of them, and the warning shows the others. Pods from a template
 	// get no warning, since the template got one.
+	// +croft:change=kept | new pods and changes of existing objects are checked
+	// +croft:exception=`Warn` | `Allow` or `Deny` annotations that the catalogue does not know
 	// +optional
 	UnknownAnnotations UnknownAnnotations `json:"unknownAnnotations,omitempty"`
 }

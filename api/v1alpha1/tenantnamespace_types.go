@@ -49,6 +49,7 @@ type TenantNamespaceList struct {
 type SelfService struct {
 	// Namespaces is the maximum number of namespaces that TenantNamespaces add to the
 	// declared ones. Defaults to 0. A lower number removes none.
+	// +croft:change=kept | granted namespaces stay, also above the new maximum
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=63
 	// +optional

@@ -62,8 +62,11 @@ func (a *app) runMe(ctx context.Context, namespace string, output format) error 
 
 func (a *app) printMe(m *me.Me) {
 	r := &m.Rules
-	printTable(a.out, []string{"TENANT", "YOU", "POOLS", "EGRESS"},
-		[][]string{{m.Tenant, m.User, formatList(r.Pools), string(r.Egress)}})
+	header, cells := []string{"TENANT", "YOU", "POOLS", "EGRESS"}, []string{m.Tenant, m.User, formatList(r.Pools), string(r.Egress)}
+	if m.Declared != nil && m.Declared.Contact != "" {
+		header, cells = append(header, "CONTACT"), append(cells, m.Declared.Contact)
+	}
+	printTable(a.out, header, [][]string{cells})
 
 	var rows, quota [][]string
 	for _, n := range m.Namespaces {

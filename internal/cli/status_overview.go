@@ -12,6 +12,23 @@ import (
 // printDeclared prints the pools and tenants, the tenants' quota usage, and the remains of
 // deleted tenants.
 func (a *app) printDeclared(look *overview) {
+	a.printPools(look)
+	a.printTenants(look)
+	if look.hasNames() {
+		a.printUsage(look.Usage)
+		a.printFirstRefused(look.Tenants)
+	}
+	var rows []row
+	for _, cells := range listShares(&manifest.Declaration{Platforms: []v1alpha1.Platform{look.Platform}, Tenants: look.Tenants}) {
+		rows = append(rows, row{true, cells})
+	}
+	if len(rows) > 0 {
+		a.printRows(look.selection, "namespace", []string{"TENANT", "NAMESPACE", "SHARE OF QUOTA"}, rows)
+	}
+	a.printRetained(look.selection, look.Retained)
+}
+
+func (a *app) printPools(look *overview) {
 	var rows []row
 	for i := range look.Pools {
 		p := &look.Pools[i]
@@ -31,8 +48,10 @@ func (a *app) printDeclared(look *overview) {
 	if len(rows) > 0 || !look.hasNames() {
 		a.printRows(look.selection, "pool", header, rows)
 	}
+}
 
-	rows = nil
+func (a *app) printTenants(look *overview) {
+	var rows []row
 	byTenant := map[string][]usage{}
 	for _, u := range look.Usage {
 		byTenant[u.Tenant] = append(byTenant[u.Tenant], u)
@@ -49,26 +68,19 @@ func (a *app) printDeclared(look *overview) {
 		if !look.rendered {
 			cells = append(cells, formatRefusedCount(t), formatAge(t.CreationTimestamp.Time))
 		}
+		if look.hasNames() {
+			cells = append(cells, dashIfEmpty(t.Spec.Contact))
+		}
 		rows = append(rows, row{look.isTenantReady(t), cells})
 	}
-	header = []string{"TENANT", "READY", "REASON", "POOLS", "NAMESPACES", "CPU", "MEMORY", "PODS"}
+	header := []string{"TENANT", "READY", "REASON", "POOLS", "NAMESPACES", "CPU", "MEMORY", "PODS"}
 	if !look.rendered {
 		header = append(header, "REFUSED", "AGE")
+	}
+	if look.hasNames() { // the table of all tenants is wide enough
+		header = append(header, "CONTACT")
 	}
 	if len(rows) > 0 || !look.hasNames() {
 		a.printRows(look.selection, "tenant", header, rows)
 	}
-
-	if look.hasNames() {
-		a.printUsage(look.Usage)
-		a.printFirstRefused(look.Tenants)
-	}
-	rows = nil
-	for _, cells := range listShares(&manifest.Declaration{Platforms: []v1alpha1.Platform{look.Platform}, Tenants: look.Tenants}) {
-		rows = append(rows, row{true, cells})
-	}
-	if len(rows) > 0 {
-		a.printRows(look.selection, "namespace", []string{"TENANT", "NAMESPACE", "SHARE OF QUOTA"}, rows)
-	}
-	a.printRetained(look.selection, look.Retained)
 }

@@ -12,6 +12,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/diagnose/me"
 )
 
 // TestStatusOfAThousandTenants expects short output, with tenants that are not Ready first.
@@ -77,5 +78,45 @@ tenants: {shop: {pools: [apps, jobs], namespaces: [shop, shop-ci]}}
 	}
 	if text := out.String(); strings.Contains(text, "AGE") || strings.Contains(text, "<unknown>") {
 		t.Errorf("a file has no age:\n%s", text)
+	}
+}
+
+// TestContact expects a tenant's contact in its status and in croft me, but not in the table of all
+// tenants. A contact is one line of at most 253 visible characters.
+func TestContact(t *testing.T) {
+	parse := func(contact string) (*manifest.Declaration, error) {
+		d, problems := manifest.Parse("croft.yaml", fmt.Appendf(nil, `
+platform: {clusterName: demo, nodeClass: {kwok: {}}}
+pools: {apps: {}}
+tenants: {shop: {pool: apps, contact: %s}}
+`, contact))
+		return d, problems.Err()
+	}
+	d, err := parse(`"#shop-oncall"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		print func(a *app)
+		want  bool
+	}{
+		"status of the tenant": {func(a *app) {
+			a.printTenants(&overview{selection: &selection{tenants: []string{"shop"}}, Tenants: d.Tenants})
+		}, true},
+		"status of all tenants": {func(a *app) { a.printTenants(&overview{selection: &selection{}, Tenants: d.Tenants}) }, false},
+		"me":                    {func(a *app) { a.printMe(&me.Me{Declared: &d.Tenants[0].Spec}) }, true},
+		"me without the Tenant": {func(a *app) { a.printMe(&me.Me{}) }, false},
+		"me without a contact":  {func(a *app) { a.printMe(&me.Me{Declared: &v1alpha1.TenantSpec{}}) }, false},
+	} {
+		var out bytes.Buffer
+		c.print(&app{out: &out})
+		if strings.Contains(out.String(), "CONTACT") != c.want || strings.Contains(out.String(), "#shop-oncall") != c.want {
+			t.Errorf("%s: want the contact: %t, got:\n%s", name, c.want, out.String())
+		}
+	}
+	for _, contact := range []string{`"a\nb"`, `"\e[31m"`, `"\u200b"`, strings.Repeat("a", 254)} {
+		if _, err := parse(contact); err == nil || !strings.Contains(err.Error(), "tenants.shop.contact") {
+			t.Errorf("contact %s: %v", contact, err)
+		}
 	}
 }

@@ -6,11 +6,33 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // marker begins the generated part, which extends to the end.
 const marker = "<!-- What follows is generated from the code by `make generate`. -->\n"
+
+// These enclose a generated part in the middle of a page. The first names the type of the API that the
+// part describes.
+const (
+	sectionBegins = "<!-- What follows is generated from the fields of %s by `make generate`. -->\n"
+	sectionEnds   = "<!-- The generated part ends here. -->\n"
+)
+
+// ReplaceSection returns a page with another generated part about a type of the API.
+func ReplaceSection(page []byte, name, text string) ([]byte, error) {
+	begins := fmt.Sprintf(sectionBegins, name)
+	before, rest, found := bytes.Cut(page, []byte(begins))
+	if !found {
+		return nil, fmt.Errorf("there is no line %q", strings.TrimSpace(begins))
+	}
+	_, after, found := bytes.Cut(rest, []byte(sectionEnds))
+	if !found {
+		return nil, fmt.Errorf("no line %q follows %q", strings.TrimSpace(sectionEnds), strings.TrimSpace(begins))
+	}
+	return slices.Concat(before, []byte(begins+"\n"+text+"\n"+sectionEnds), after), nil
+}
 
 // Main is the main function of a command that reads a document from its first argument and
 // writes it to its second, with a new generated part.

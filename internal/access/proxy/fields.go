@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +19,9 @@ type field struct {
 }
 
 // fieldPolicy lists the fields of a kind that teams see and the fields that are hidden. A
-// field in neither list is hidden, and fails TestEveryFieldDecided.
+// field in neither list is hidden, and fails TestEveryFieldDecided. The decisions about the specs
+// of Tenants and Pools are markers at their fields in api/v1alpha1: hack/fields writes them to
+// zz_generated.fields.go.
 type fieldPolicy struct{ shown, hidden []field }
 
 // identityFields are shown for each kind: clients cannot work without them.
@@ -57,23 +60,8 @@ var hiddenConditions = []field{
 }
 
 var tenantFields = fieldPolicy{
-	shown: append([]field{
+	shown: slices.Concat([]field{
 		{"metadata.generation", "detects a stale status"},
-		{"spec.pool", "the team's default pool"},
-		{"spec.pools", "the pools that the team's pods may use"},
-		{"spec.namespaces", "the team's own namespaces"},
-		{"spec.access", "the roles of the team's people; RoleBindings show the same"},
-		{"spec.domains", "the hosts that the team may serve"},
-		{"spec.quota", "the team's quota; ResourceQuotas show the same"},
-		{"spec.quotaMinimums", "the division of the quota"},
-		{"spec.limits", "the defaults of the team's containers; LimitRanges show the same"},
-		{"spec.network", "the networks that the team's pods may connect to; TenantRules show the same"},
-		{"spec.networks", "the secondary networks that the team's pods may be attached to"},
-		{"spec.policy", "the values that the team's objects may use; TenantRules show the same"},
-		{"spec.sources", "the sources that Flux applies for the team"},
-		{"spec.selfService", "the number of namespaces that the team may create itself; TenantRules show the same"},
-		{"spec.costCode", "cost allocation; a label of the team's namespaces"},
-		{"spec.deletion", "keeps or deletes the team's namespaces"},
 		{"status.pool", "the default pool"},
 		{"status.pools", "all pools of the team"},
 		{"status.namespaces", "the existing namespaces"},
@@ -81,36 +69,22 @@ var tenantFields = fieldPolicy{
 		{"status.placement", "the engine that places the team's pods"},
 		{"status.shares", "the share of each namespace in the quota"},
 		{"status.refusedPods", "the team's workloads with refused pods, and the first reason"},
-	}, append(identityFields, conditionFields...)...),
-	hidden: append([]field{
+	}, tenantSpecFields.shown, identityFields, conditionFields),
+	hidden: slices.Concat([]field{
 		{"metadata.labels", "the platform's own bookkeeping"},
-	}, append(hiddenMetadata, hiddenConditions...)...),
+	}, tenantSpecFields.hidden, hiddenMetadata, hiddenConditions),
 }
 
 var poolFields = fieldPolicy{
-	shown: append([]field{
+	shown: slices.Concat([]field{
 		{"metadata.generation", "detects a stale status"},
-		{"spec.instances", "the instances that a pod may request"},
-		{"spec.limits", "explains why the pool gets no more nodes"},
-		{"spec.emptyTTL", "the lifetime of an empty node"},
-		{"spec.consolidation", "shows whether pods are moved to save money"},
-		{"spec.ttl", "the maximum time of a pod on a node"},
-		{"spec.terminationGracePeriod", "the time that a node waits for its pods"},
-		{"spec.budgets", "the number of nodes that are replaced at once"},
-		{"spec.costCode", "cost allocation; a label of the nodes"},
-		{"spec.startupTaints", "explains why a new node takes no pods yet"},
-		{"spec.waitForNetworks", "explains why a new node takes no pods yet"},
 		{"status.nodes", "the size of the pool"},
 		{"status.resources", "the size of the pool"},
-	}, append(identityFields, conditionFields...)...),
-	hidden: append([]field{
+	}, poolSpecFields.shown, identityFields, conditionFields),
+	hidden: slices.Concat([]field{
 		{"metadata.labels", "the platform's own bookkeeping"},
-		{"spec.weight", "orders the platform's pools among themselves"},
-		{"spec.tags", "the cloud account's bookkeeping"},
-		{"spec.nodeClass", "subnets, security groups, images and roles of the cloud account"},
-		{"spec.secondaryNetworks", "names networks of the platform, which teams cannot read"},
 		{"status.tenants", "counts other tenants"},
-	}, append(hiddenMetadata, hiddenConditions...)...),
+	}, poolSpecFields.hidden, hiddenMetadata, hiddenConditions),
 }
 
 var nodeFields = fieldPolicy{

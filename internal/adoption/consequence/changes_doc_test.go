@@ -2,18 +2,16 @@ package consequence_test
 
 import (
 	"os"
-	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/adoption/consequence"
 	"croft.dev/croft/internal/operate/drift"
 )
 
-// changesRow is a row of a table of docs/reference/changes.md.
+// changesRow is a row of a table of docs/reference/changes.md. hack/fields writes a row for each
+// field.
 type changesRow struct {
 	fields []string
 	effect string
@@ -45,56 +43,6 @@ func changesTable(t *testing.T, kind string) []changesRow {
 		rows = append(rows, row)
 	}
 	return rows
-}
-
-// fieldsOf returns the paths of a struct's fields, including fields of nested structs of croft's
-// API, except for the fields of an AWS node class.
-func fieldsOf(of reflect.Type, prefix string) []string {
-	var all []string
-	for field := range of.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		inner := field.Type
-		if inner.Kind() == reflect.Pointer {
-			inner = inner.Elem()
-		}
-		ours := inner.Kind() == reflect.Struct && inner.PkgPath() == reflect.TypeFor[v1alpha1.Pool]().PkgPath()
-		switch {
-		case name == "":
-			all = append(all, fieldsOf(inner, prefix)...)
-		case ours && inner.NumField() > 0 && !strings.HasSuffix(prefix, "aws.") && !slices.Contains([]string{"limits", "ref", "policy"}, name) || ours && name == "policy" && prefix == "":
-			all = append(all, fieldsOf(inner, prefix+name+".")...)
-		default:
-			all = append(all, prefix+name)
-		}
-	}
-	return all
-}
-
-// TestChangesDoc fails if a field of a Pool, a Tenant or a Platform is missing in
-// docs/reference/changes.md, or if a field there does not exist.
-func TestChangesDoc(t *testing.T) {
-	for kind, spec := range map[string]reflect.Type{
-		"Pool": reflect.TypeFor[v1alpha1.PoolSpec](), "Tenant": reflect.TypeFor[v1alpha1.TenantSpec](), "Platform": reflect.TypeFor[v1alpha1.PlatformSpec](),
-	} {
-		var listed []string
-		for _, row := range changesTable(t, kind) {
-			listed = append(listed, row.fields...)
-		}
-		fields := fieldsOf(spec, "")
-		if len(fields) < 12 {
-			t.Errorf("%s has the fields %v only", kind, fields)
-		}
-		for _, field := range fields {
-			if !slices.Contains(listed, field) {
-				t.Errorf("docs/reference/changes.md, %s: %s is missing", kind, field)
-			}
-		}
-		for _, field := range listed {
-			if !slices.Contains(fields, field) {
-				t.Errorf("docs/reference/changes.md, %s: there is no field %s", kind, field)
-			}
-		}
-	}
 }
 
 // poolChanges has a change for each field of a Pool: of the pool in changesFile, or of its

@@ -2,17 +2,12 @@ package estate
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/manifest"
-	"croft.dev/croft/internal/declare/quotaplan"
 )
 
 // Build checks the objects of a declaration against one another, and builds an estate from the
@@ -131,55 +126,6 @@ func resolveClass(platform *v1alpha1.PlatformSpec, p *v1alpha1.Pool) v1alpha1.No
 	return v1alpha1.NodeClass{AWS: ResolveAWSClass(platform, own)}
 }
 
-func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]string, now time.Time) *Tenant {
-	defaults := &platform.TenantDefaults
-	namespaces := slices.Concat(listNamespaces(t), slices.Sorted(maps.Keys(requested)))
-	quota := resolveQuota(&platform.PlatformSpec, t)
-	return &Tenant{
-		Name:        t.Name,
-		Pools:       listPools(t),
-		Namespaces:  namespaces,
-		Requested:   requested,
-		MayRequest:  int(t.Spec.SelfService.Namespaces),
-		Access:      prefixGroups(platform.GroupPrefix, filterCurrentAccess(t.Spec.Access, now)),
-		Domains:     listDomains(platform.TenantDomain, t),
-		Quota:       quota,
-		Minimums:    t.Spec.QuotaMinimums,
-		Shares:      quotaplan.DivideEvenly(quota, namespaces, t.Spec.QuotaMinimums),
-		Limits:      resolveLimits(defaults, t),
-		Egress:      cmp.Or(t.Spec.Network.Egress, defaults.Egress),
-		AllowCIDRs:  t.Spec.Network.AllowCIDRs,
-		PodSecurity: cmp.Or(t.Spec.Policy.PodSecurity, defaults.PodSecurity),
-		Allowances:  mergeAllowances(&defaults.Policy, &t.Spec.Policy.Allowances),
-		Sources:     listSources(t),
-		CostCode:    t.Spec.CostCode,
-		Deletion:    cmp.Or(t.Spec.Deletion, v1alpha1.DeletionRetain),
-	}
-}
-
-func listPools(t *v1alpha1.Tenant) []string {
-	if len(t.Spec.Pools) > 0 {
-		return t.Spec.Pools
-	}
-	return []string{t.Spec.Pool}
-}
-
-func listNamespaces(t *v1alpha1.Tenant) []string {
-	if len(t.Spec.Namespaces) > 0 {
-		return t.Spec.Namespaces
-	}
-	return []string{t.Name}
-}
-
-// filterCurrentAccess returns the access that has not ended.
-func filterCurrentAccess(access []v1alpha1.Access, now time.Time) []v1alpha1.Access {
-	ended := func(a v1alpha1.Access) bool { return a.Ended(now) }
-	if !slices.ContainsFunc(access, ended) {
-		return access
-	}
-	return slices.DeleteFunc(slices.Clone(access), ended)
-}
-
 // FindNextExpiry returns the time at which the next access of a tenant ends, or the zero time if none
 // does.
 func (e *Estate) FindNextExpiry() time.Time {
@@ -192,71 +138,4 @@ func (e *Estate) FindNextExpiry() time.Time {
 		}
 	}
 	return next
-}
-
-func prefixGroups(prefix string, access []v1alpha1.Access) []v1alpha1.Access {
-	if prefix == "" {
-		return access
-	}
-	all := slices.Clone(access)
-	for i := range all {
-		if all[i].Group != "" {
-			all[i].Group = prefix + all[i].Group
-		}
-	}
-	return all
-}
-
-// listDomains returns all domains that the tenant may serve, starting with those derived from its
-// name.
-func listDomains(tenantDomain string, t *v1alpha1.Tenant) []string {
-	if tenantDomain == "" {
-		return t.Spec.Domains
-	}
-	own := t.Name + "." + tenantDomain
-	all := []string{own, "*." + own}
-	for _, d := range t.Spec.Domains {
-		if !slices.Contains(all[:2], d) {
-			all = append(all, d)
-		}
-	}
-	return all
-}
-
-// resolveQuota returns the tenant's effective quota. An empty quota of the tenant removes the
-// platform's or croft's default; a missing one does not.
-func resolveQuota(platform *v1alpha1.PlatformSpec, t *v1alpha1.Tenant) corev1.ResourceList {
-	switch {
-	case t.Spec.Quota != nil:
-		return t.Spec.Quota
-	case platform.TenantDefaults.Quota != nil:
-		return platform.TenantDefaults.Quota
-	default:
-		return BuiltinQuota(platform)
-	}
-}
-
-func resolveLimits(defaults *v1alpha1.TenantDefaults, t *v1alpha1.Tenant) *v1alpha1.ContainerLimits {
-	switch {
-	case t.Spec.Limits != nil:
-		return t.Spec.Limits
-	case defaults.Limits != nil:
-		return defaults.Limits
-	default:
-		return BuiltinLimits()
-	}
-}
-
-// BuiltinLimits returns the limits that apply if neither the tenant nor the platform sets any:
-// a container without requests counts as a tenth of a CPU and 128Mi. There are no default
-// limits: with these the API server would refuse every container that requests more than the
-// default limit and sets no limit, as many charts do; and containers that use more memory than
-// they requested are evicted first anyway.
-func BuiltinLimits() *v1alpha1.ContainerLimits {
-	return &v1alpha1.ContainerLimits{
-		DefaultRequest: corev1.ResourceList{
-			corev1.ResourceCPU:    *resource.NewMilliQuantity(100, resource.DecimalSI),
-			corev1.ResourceMemory: *resource.NewQuantity(128<<20, resource.BinarySI),
-		},
-	}
 }

@@ -9,8 +9,6 @@ import (
 	"cmp"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/manifest"
 )
@@ -51,53 +49,6 @@ type Pool struct {
 type Network struct {
 	Name string
 	v1alpha1.SecondaryNetworkSpec
-}
-
-// Tenant is a Tenant with every default and every derived grant set.
-type Tenant struct {
-	Name string
-	// Pools are the pools that pods may run on, with the default pool first. Never empty.
-	Pools []string
-	// Namespaces are never empty: the declared ones in their order, then Requested, sorted.
-	Namespaces []string
-	// Requested maps each namespace that the tenant requested to the namespace of its
-	// TenantNamespace.
-	Requested map[string]string
-	// MayRequest is the maximum number of requested namespaces.
-	MayRequest int
-	// Access has the groups with the Platform's prefix. It does not contain access that has
-	// ended.
-	Access []v1alpha1.Access
-	// Domains are all hosts that the tenant may serve, exact or "*.", starting with the derived
-	// ones.
-	Domains []string
-	// Quota applies to all namespaces together. If it is empty, nothing is counted.
-	Quota corev1.ResourceList
-	// Minimums maps namespaces to the shares that are reserved for them.
-	Minimums map[string]corev1.ResourceList
-	// Shares divides the quota among the namespaces: evenly apart from minimums, unless the
-	// caller sets other shares.
-	Shares map[string]corev1.ResourceList
-	Limits *v1alpha1.ContainerLimits
-	Egress v1alpha1.Egress
-	// AllowCIDRs are additional destinations of restricted egress.
-	AllowCIDRs []string
-	// Networks are the secondary networks to which pods may be attached, in the order in which
-	// they were granted.
-	Networks    []Network
-	PodSecurity v1alpha1.PodSecurityLevel
-	// Allowances has every field set: lists are never nil.
-	Allowances v1alpha1.Allowances
-	// Sources are the tenant's sources for Flux or Argo CD, sorted by name.
-	Sources  []Source
-	CostCode string
-	Deletion v1alpha1.DeletionPolicy
-}
-
-// Declares reports whether the tenant declares a namespace, as opposed to requesting it.
-func (t *Tenant) Declares(namespace string) bool {
-	_, requested := t.Requested[namespace]
-	return !requested && slices.Contains(t.Namespaces, namespace)
 }
 
 // FindTenant returns the tenant with the name, or nil.

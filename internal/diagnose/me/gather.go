@@ -64,6 +64,9 @@ func Gather(ctx context.Context, c client.Client, namespace string) (*Me, error)
 	}
 	caller := who.Status.UserInfo
 	m := &Me{User: caller.Username, Groups: caller.Groups, Tenant: rules.Spec.Tenant, Rules: rules.Spec}
+	if m.Declared, err = readDeclared(ctx, c, m.Tenant); err != nil {
+		return nil, err
+	}
 	var refused []corev1.Event
 	for _, name := range rules.Spec.Namespaces {
 		n, events, err := gatherNamespace(ctx, c, name, &caller)
@@ -81,6 +84,18 @@ func Gather(ctx context.Context, c client.Client, namespace string) (*Me, error)
 	}
 	m.Restrictions = listRestrictions(m)
 	return m, nil
+}
+
+// readDeclared returns a Tenant's spec, or nil if the caller may not read it.
+func readDeclared(ctx context.Context, c client.Reader, name string) (*v1alpha1.TenantSpec, error) {
+	var tenant v1alpha1.Tenant
+	switch err := c.Get(ctx, client.ObjectKey{Name: name}, &tenant); {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the tenant %s: %w", name, err)
+	}
+	return &tenant.Spec, nil
 }
 
 // gatherNamespace reads a namespace, and its events about refused pods.

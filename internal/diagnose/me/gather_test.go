@@ -74,3 +74,41 @@ func TestRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestDeclared shows the Tenant's spec to callers who may read it, and no error to others.
+func TestDeclared(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"readable":     {nil, "org1"},
+		"not readable": {apierrors.NewForbidden(schema.GroupResource{Resource: "tenants"}, "shop", nil), ""},
+		"deleted":      {apierrors.NewNotFound(schema.GroupResource{Resource: "tenants"}, "shop"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			on := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(
+				&v1alpha1.TenantRules{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: v1alpha1.TenantRulesName}, Spec: v1alpha1.TenantRulesSpec{Tenant: "shop"}},
+				&v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Spec: v1alpha1.TenantSpec{CostCode: "org1"}},
+			).WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return nil },
+				Get: func(ctx context.Context, under client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+					if _, tenant := o.(*v1alpha1.Tenant); tenant && c.err != nil {
+						return c.err
+					}
+					return under.Get(ctx, key, o, opts...)
+				},
+			}).Build()
+			m, err := me.Gather(t.Context(), on, "shop")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if m.Declared != nil {
+				got = m.Declared.CostCode
+			}
+			if got != c.want {
+				t.Errorf("declared %q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -14,6 +14,8 @@ type Me struct {
 	User   string   `json:"user"`
 	Groups []string `json:"groups,omitempty"`
 	Tenant string   `json:"tenant"`
+	// Declared is the Tenant's spec, if the caller may read it: croft proxy shows teams their own.
+	Declared *v1alpha1.TenantSpec `json:"declared,omitempty"`
 	// Namespaces are all namespaces of the tenant, including unreadable ones.
 	Namespaces []Namespace `json:"namespaces"`
 	// Refused are the workloads whose pods the API server refuses.

@@ -5,11 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/adoption/migrate/draft"
+	"croft.dev/croft/internal/declare/estate"
 )
 
 // ReadRules reads back the TenantRules that croft compiled from its tenants.
@@ -70,53 +68,5 @@ func readRules(d *draft.Draft, name string, t *draft.Tenant, r *v1alpha1.TenantR
 	if len(r.AllowCIDRs) > 0 {
 		s.Network.AllowCIDRs = r.AllowCIDRs
 	}
-	p := &s.Policy.Allowances
-	any := []string{"*"}
-	p.ServiceTypes = omitDefault(r.ServiceTypes, []corev1.ServiceType{corev1.ServiceTypeClusterIP})
-	p.Registries = omitDefault(r.Registries, any)
-	p.ImagePullPolicies = omitDefault(r.ImagePullPolicies, []corev1.PullPolicy{corev1.PullAlways})
-	p.PriorityClasses = omitDefault(r.PriorityClasses, []string{})
-	p.RuntimeClasses = omitDefault(r.RuntimeClasses, []string{})
-	p.StorageClasses = omitDefault(r.StorageClasses, any)
-	p.IngressClasses = omitDefault(r.IngressClasses, any)
-	p.GatewayClasses = omitDefault(r.GatewayClasses, any)
-	p.Issuers = omitDefault(r.Issuers, any)
-	p.IssuerTypes = omitDefault(r.IssuerTypes, []string{"selfSigned", "ca"})
-	p.SourceHosts = omitDefault(r.SourceHosts, any)
-	p.CSIDrivers = omitDefault(r.CSIDrivers, []string{})
-	p.DeviceClasses = omitDefault(r.DeviceClasses, []string{})
-	p.VolumeTypes = omitDefault(r.VolumeTypes, []v1alpha1.VolumeType{})
-	p.VolumeAttributesClasses = omitDefault(r.VolumeAttributesClasses, []string{})
-	if size, err := resource.ParseQuantity(r.MaxVolumeSize); err == nil && size.String() != "1Ti" {
-		p.MaxVolumeSize = &size
-	}
-	p.CloudIdentities = omitDefault(r.CloudIdentities, []string{})
-	p.ClusterIPs = omitDefault(r.ClusterIPs, []string{})
-	if r.MaxTokenExpirationSeconds != 86400 {
-		p.MaxTokenExpirationSeconds = &r.MaxTokenExpirationSeconds
-	}
-	if r.TokenSecrets {
-		p.TokenSecrets = &r.TokenSecrets
-	}
-	if r.MaxTerminationGracePeriodSeconds != 3600 {
-		p.MaxTerminationGracePeriodSeconds = &r.MaxTerminationGracePeriodSeconds
-	}
-	if r.DoNotDisrupt {
-		p.DoNotDisrupt = &r.DoNotDisrupt
-	}
-	p.Annotations = omitDefault(r.Annotations, []string{})
-	if r.UnknownAnnotations != v1alpha1.UnknownWarn {
-		p.UnknownAnnotations = r.UnknownAnnotations
-	}
-}
-
-// omitDefault returns the list, or nil if it is the default.
-func omitDefault[T comparable](list, otherwise []T) []T {
-	if slices.Equal(list, otherwise) {
-		return nil
-	}
-	if list == nil {
-		return []T{}
-	}
-	return list
+	estate.ReadAllowances(r, &s.Policy.Allowances)
 }

@@ -58,7 +58,7 @@ func buildTenantRules(p *estate.Platform, t *estate.Tenant, namespace string) *v
 // buildRulesSpec returns the rules for a namespace. They are the same in all namespaces, except for
 // SelfService. Lists are never null: otherwise the policies would have to check for null.
 func buildRulesSpec(p *estate.Platform, t *estate.Tenant, namespace string) v1alpha1.TenantRulesSpec {
-	return v1alpha1.TenantRulesSpec{
+	spec := v1alpha1.TenantRulesSpec{
 		Tenant:             t.Name,
 		Pools:              t.Pools,
 		Namespaces:         t.Namespaces,
@@ -68,34 +68,10 @@ func buildRulesSpec(p *estate.Platform, t *estate.Tenant, namespace string) v1al
 		AllowCIDRs:         ensureNotNil(t.AllowCIDRs),
 		Networks:           listNetworkNames(t),
 		Domains:            ensureNotNil(t.Domains),
-		ServiceTypes:       t.Allowances.ServiceTypes,
-		Registries:         t.Allowances.Registries,
-		ImagePullPolicies:  t.Allowances.ImagePullPolicies,
-		PriorityClasses:    t.Allowances.PriorityClasses,
-		RuntimeClasses:     t.Allowances.RuntimeClasses,
-		StorageClasses:     t.Allowances.StorageClasses,
-		IngressClasses:     t.Allowances.IngressClasses,
-		GatewayClasses:     t.Allowances.GatewayClasses,
-		Issuers:            t.Allowances.Issuers,
-		IssuerTypes:        t.Allowances.IssuerTypes,
-		SourceHosts:        t.Allowances.SourceHosts,
-		CSIDrivers:         t.Allowances.CSIDrivers,
-		DeviceClasses:      t.Allowances.DeviceClasses,
-		VolumeTypes:        t.Allowances.VolumeTypes,
 		Subjects:           listAllowedSubjects(t),
-		CloudIdentities:    t.Allowances.CloudIdentities,
-		ClusterIPs:         t.Allowances.ClusterIPs,
-
-		MaxTokenExpirationSeconds: *t.Allowances.MaxTokenExpirationSeconds,
-		TokenSecrets:              *t.Allowances.TokenSecrets,
-
-		VolumeAttributesClasses:          t.Allowances.VolumeAttributesClasses,
-		MaxVolumeSize:                    t.Allowances.MaxVolumeSize.String(),
-		MaxTerminationGracePeriodSeconds: *t.Allowances.MaxTerminationGracePeriodSeconds,
-		DoNotDisrupt:                     *t.Allowances.DoNotDisrupt,
-		Annotations:                      ensureNotNil(t.Allowances.Annotations),
-		UnknownAnnotations:               t.Allowances.UnknownAnnotations,
 	}
+	estate.CopyAllowances(&spec, &t.Allowances)
+	return spec
 }
 
 // listNetworkNames returns the secondary networks that pods may request.
