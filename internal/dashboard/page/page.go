@@ -100,7 +100,7 @@ var tabNames = []string{TabOverview, TabWorkloads, TabQuota, TabAccess}
 func Link(segments ...string) string {
 	var b strings.Builder
 	for _, s := range segments {
-		b.WriteString("/" + url.PathEscape(s))
+		b.WriteString("/" + url.PathEscape(clip(s)))
 	}
 	return b.String()
 }

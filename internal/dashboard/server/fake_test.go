@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
 	"io"
@@ -61,7 +62,9 @@ func startAPIServer(t *testing.T) *apiServer {
 			}
 		}
 	}
-	server := httptest.NewTLSServer(a)
+	server := httptest.NewUnstartedServer(a)
+	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
 	t.Cleanup(server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	a.entry = &clientcmdapi.Cluster{Server: server.URL, CertificateAuthorityData: ca}

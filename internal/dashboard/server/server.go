@@ -31,14 +31,17 @@ const requestTimeout = 30 * time.Second
 type dashboard struct{ Options }
 
 // New returns the handler of all requests.
-func New(o Options) http.Handler { return (&dashboard{o}).protect((&dashboard{o}).newRoutes()) }
+func New(o Options) http.Handler {
+	d := &dashboard{o}
+	return d.protect(d.newRoutes())
+}
 
 // protect adds the guards that no route may lack.
 func (d *dashboard) protect(routes http.Handler) http.Handler {
 	// Browsers send Sec-Fetch-Site or Origin with each form. Forms also have a text that only
 	// pages of the session contain.
 	sameOrigin := http.NewCrossOriginProtection()
-	sameOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.respondForged(w, r) }))
+	sameOrigin.SetDenyHandler(http.HandlerFunc(d.respondForged))
 	return withHeaders(d.withRecovery(sameOrigin.Handler(routes)))
 }
 
