@@ -100,7 +100,7 @@ func (a *app) addCompletions(root *cobra.Command) {
 			"report": completeWord(newFixedNames("text", "markdown", "json")), "node-class": completeWord(newFixedNames("kwok")),
 		},
 	}
-	for _, process := range []string{"operator", "proxy", "agent"} {
+	for _, process := range []string{"operator", "proxy", "dashboard", "agent"} {
 		flags["croft "+process] = map[string]cobra.CompletionFunc{
 			"log-level": completeList(newFixedNames("debug", "info", "warn", "error")), "log-format": completeWord(newFixedNames("json", "text")),
 		}

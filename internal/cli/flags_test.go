@@ -37,6 +37,7 @@ func TestNoFlagIsIgnored(t *testing.T) {
 		"adopt tenant shop --undo -o json", "migrate -f " + file + " --replace-nodes", "why -f " + file + " -n shop",
 		"apply -f " + file + " --wait=false --wait-timeout 1m", "install --export --context other", "install --kinds --image croft:test", "iam -f " + file + " --oidc-provider oidc.example.org",
 		"reach --from a --to b --port 70000",
+		"dashboard --certificate-authority ca.crt", "dashboard --server https://k8s.example.org --context other", "dashboard --as ana", "dashboard --as-group devs",
 	} {
 		t.Run(line, func(t *testing.T) {
 			status, stdout, stderr := run(t, "", strings.Fields(line)...)

@@ -3,12 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/diagnose/me"
 )
 
@@ -73,7 +72,7 @@ func (a *app) printMe(m *me.Me) {
 		rows = append(rows, []string{n.Name, formatList(n.Roles), formatList(n.Abilities)})
 		for _, u := range n.Quota {
 			// Object counts are shown only if they are nearly used up.
-			if !u.IsObjectCount() || u.Percent >= 80 {
+			if !u.IsObjectCount() || u.IsNearlyUsedUp() {
 				quota = append(quota, []string{n.Name, string(u.Resource), u.Used, u.Hard, strconv.Itoa(u.Percent) + "%"})
 			}
 		}
@@ -91,50 +90,15 @@ func (a *app) printMe(m *me.Me) {
 	}
 
 	printSafely(a.out, "\n")
-	printTable(a.out, []string{"YOU MAY USE", ""}, [][]string{
-		{"domains", formatList(r.Domains)},
-		{"images from", formatAllowed(r.Registries, nil)},
-		{"Service types", formatList(toStrings(r.ServiceTypes))},
-		{"StorageClasses", formatAllowed(r.StorageClasses, m.Classes["storageClasses"])},
-		{"IngressClasses", formatAllowed(r.IngressClasses, m.Classes["ingressClasses"])},
-		{"GatewayClasses", formatAllowed(r.GatewayClasses, m.Classes["gatewayClasses"])},
-		{"issuers", formatAllowed(r.Issuers, nil)},
-		{"Flux sources at", formatAllowed(r.SourceHosts, nil)},
-		{"PriorityClasses", formatAllowed(r.PriorityClasses, m.Classes["priorityClasses"])},
-		{"RuntimeClasses", formatAllowed(r.RuntimeClasses, m.Classes["runtimeClasses"])},
-	})
+	rows = nil
+	for _, allowed := range m.ListAllowances() {
+		rows = append(rows, []string{allowed.Name, allowed.Values})
+	}
+	printTable(a.out, []string{"YOU MAY USE", ""}, rows)
 	printSafely(a.out, "\nYou may not have:\n")
 	for _, line := range m.Restrictions {
 		printSafely(a.out, "  - %s\n", line)
 	}
 }
 
-func formatList(names []string) string {
-	names = slices.Clone(names)
-	for i, n := range names {
-		if n == "" {
-			names[i] = "(none named)"
-		}
-	}
-	return dashIfEmpty(strings.Join(names, ", "))
-}
-
-// formatAllowed formats a list in which "*" means any name, together with the existing names.
-func formatAllowed(names, there []string) string {
-	switch {
-	case !slices.Contains(names, "*"):
-		return formatList(names)
-	case len(there) == 0:
-		return "any"
-	default:
-		return "any of " + strings.Join(there, ", ")
-	}
-}
-
-func toStrings[T ~string](all []T) []string {
-	names := make([]string, len(all))
-	for i, w := range all {
-		names[i] = string(w)
-	}
-	return names
-}
+func formatList(names []string) string { return wording.JoinNames(names) }

@@ -110,6 +110,7 @@ func TestRights(t *testing.T) {
 	})
 	t.Run("add-ons", p.testAddons)
 	t.Run("me", p.testMe)
+	t.Run("dashboard", p.testDashboard)
 	t.Run("support bundle", p.testSupportBundle)
 	t.Run("try --live", p.testTryLive)
 	t.Run("policies of charts", p.testCharts)

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/fatih/color"
+
+	"croft.dev/croft/internal/declare/wording"
 )
 
 // paintedText is croft's own text, which may contain escape sequences: printSafely prints it unchanged.
@@ -44,59 +44,16 @@ func printSafely(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format, safe...)
 }
 
-// escapeControls escapes control characters, and characters that change the direction of text. It
-// keeps line breaks and tabs.
-func escapeControls(text string) string {
-	return escapeRunes(text, func(r rune) bool { return r != '\n' && r != '\t' && isControl(r) })
-}
+// escapeControls escapes control characters. It keeps line breaks and tabs.
+func escapeControls(text string) string { return wording.EscapeControls(text) }
 
-// escapeLine is like plain, for a name or a cell: it also escapes line breaks and tabs, so that
-// a text cannot forge a line.
-func escapeLine(text string) string { return escapeRunes(text, isControl) }
-
-func isControl(r rune) bool { return unicode.IsControl(r) || isLayoutControl(r) }
-
-// isLayoutControl reports whether a character has no shape of its own and changes the layout of
-// others: Unicode's bidirectional controls, and its line separators.
-func isLayoutControl(r rune) bool {
-	switch {
-	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-		return true
-	default:
-		return false
-	}
-}
-
-func escapeRunes(text string, hidden func(rune) bool) string {
-	if utf8.ValidString(text) && strings.IndexFunc(text, hidden) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, text[0])
-		case !hidden(r):
-			b.WriteString(text[:size])
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-		text = text[size:]
-	}
-	return b.String()
-}
+// escapeLine also escapes line breaks and tabs.
+func escapeLine(text string) string { return wording.EscapeLine(text) }
 
 // escapeJSON writes characters that JSON allows and that a terminal interprets as \u escapes.
 // The data stays the same.
 func escapeJSON(document []byte) []byte {
-	return []byte(escapeRunesJSON(string(document), func(r rune) bool { return r >= 0x7f && isControl(r) }))
+	return []byte(escapeRunesJSON(string(document), func(r rune) bool { return r >= 0x7f && wording.IsControl(r) }))
 }
 
 func escapeRunesJSON(text string, hidden func(rune) bool) string {

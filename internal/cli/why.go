@@ -148,11 +148,7 @@ func (a *app) explainText(ctx context.Context, o whyOptions) error {
 
 // printStory prints a diagnosis, with the cause to fix first on top.
 func printStory(w io.Writer, s why.Story) {
-	name := s.Target.String()
-	if s.Target.Namespace != "" {
-		name += " in " + s.Target.Namespace
-	}
-	printSafely(w, "%s: %s\n", name, s.Summary)
+	printSafely(w, "%s\n", s.Headline())
 	if s.First != nil {
 		printSafely(w, "\n")
 		printFinding(w, *s.First)
@@ -160,21 +156,17 @@ func printStory(w io.Writer, s why.Story) {
 	if len(s.Steps) > 0 {
 		printSafely(w, "\n")
 	}
-	told := map[string]bool{}
-	if s.First != nil {
-		told[s.First.ID] = true
-	}
+	findings := s.ListNewFindings()
 	wide := 0
 	for _, step := range s.Steps {
 		wide = max(wide, len(step.Link))
 	}
-	for _, step := range s.Steps {
+	for i, step := range s.Steps {
 		indent := strings.Repeat(" ", wide+4)
 		printSafely(w, "%s %-*s  %s\n", formatVerdictMark(step.Verdict), wide, step.Link, strings.TrimLeft(foldText(step.Object+": "+step.Observation, indent, indent), " "))
-		if f := step.Finding; f != nil && !told[f.ID] {
-			told[f.ID] = true
+		if f := findings[i]; f != nil {
 			if step.Verdict == why.Waiting {
-				printSafely(w, "%sthis takes its time; if it stays so:\n", indent)
+				printSafely(w, "%s%s\n", indent, why.IfItLasts)
 			}
 			printSafely(w, "%s\n", foldText(f.Cause, indent+"cause: ", indent+"       "))
 			printSafely(w, "%s\n", foldText(f.Fix, indent+"fix:   ", indent+"       "))
@@ -212,13 +204,11 @@ func printFinding(w io.Writer, f catalog.Finding) {
 func formatVerdictMark(v why.Verdict) paintedText {
 	switch v {
 	case why.Good:
-		return green("✓")
+		return green(v.Mark())
 	case why.Bad:
-		return red("✗")
-	case why.Waiting:
-		return yellow("…")
+		return red(v.Mark())
 	default:
-		return yellow("?")
+		return yellow(v.Mark())
 	}
 }
 

@@ -1,3 +1,3 @@
-// Package wording formats values for messages: the type of a value, lists as in a sentence,
-// and suggestions for unknown names.
+// Package wording formats values for messages and pages: the type of a value, lists as in a
+// sentence, suggestions for unknown names, and text without control characters.
 package wording

@@ -77,3 +77,18 @@ func Enumerate(list []string, conjunction string) string {
 	last := len(list) - 1
 	return strings.Join(list[:last], ", ") + " " + conjunction + " " + list[last]
 }
+
+// JoinNames formats a list of names as a cell of a table: separated by commas, or "-" without
+// any.
+func JoinNames(names []string) string {
+	if len(names) == 0 {
+		return "-"
+	}
+	all := slices.Clone(names)
+	for i, name := range all {
+		if name == "" {
+			all[i] = "(none named)"
+		}
+	}
+	return strings.Join(all, ", ")
+}

@@ -129,11 +129,7 @@ func gatherNamespace(ctx context.Context, c client.Client, name string, caller *
 	if err := c.Create(ctx, rules); err != nil {
 		return n, nil, fmt.Errorf("read your rights in namespace %s: %w", name, err)
 	}
-	for _, a := range Abilities {
-		if a.isGrantedBy(rules.Status.ResourceRules) {
-			n.Abilities = append(n.Abilities, a.Name)
-		}
-	}
+	n.Abilities = ListAbilities(rules.Status.ResourceRules)
 	return n, events.Items, nil
 }
 

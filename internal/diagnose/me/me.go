@@ -51,6 +51,9 @@ type Use struct {
 	Percent int `json:"percent"`
 }
 
+// IsNearlyUsedUp reports whether little of the quota is free.
+func (u Use) IsNearlyUsedUp() bool { return u.Percent >= 80 }
+
 // IsObjectCount reports whether the quota limits a number of objects, and not resources that
 // workloads request.
 func (u Use) IsObjectCount() bool {

@@ -27,6 +27,17 @@ var Abilities = []Ability{
 	{"let colleagues in", "rbac.authorization.k8s.io", "rolebindings", "create"},
 }
 
+// ListAbilities returns the names of the Abilities that rules grant.
+func ListAbilities(rules []authorizationv1.ResourceRule) []string {
+	names := []string{}
+	for _, a := range Abilities {
+		if a.isGrantedBy(rules) {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
 func (a Ability) isGrantedBy(rules []authorizationv1.ResourceRule) bool {
 	has := func(list []string, one string) bool { return slices.Contains(list, one) || slices.Contains(list, "*") }
 	return slices.ContainsFunc(rules, func(r authorizationv1.ResourceRule) bool {

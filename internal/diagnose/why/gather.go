@@ -62,6 +62,19 @@ func (g *gatherer) gatherSurroundings(ctx context.Context, k *kind, o client.Obj
 	}
 }
 
+// UnreadableError reports that the Target cannot be read: it does not exist, its kind does not
+// exist, or the caller has no right to it.
+type UnreadableError struct {
+	text  string
+	cause error
+}
+
+// Error implements error.
+func (e *UnreadableError) Error() string { return e.text }
+
+// Unwrap returns the API server's error.
+func (e *UnreadableError) Unwrap() error { return e.cause }
+
 func explainUnreadable(target Target, err error) error {
 	where := ""
 	if target.Namespace != "" {
@@ -69,11 +82,11 @@ func explainUnreadable(target Target, err error) error {
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("there is no %s%s", target, where)
+		return &UnreadableError{fmt.Sprintf("there is no %s%s", target, where), err}
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("you may not read %s%s: ask a platform admin: `croft why %s%s`", target, where, target, formatNamespaceFlag(target))
+		return &UnreadableError{fmt.Sprintf("you may not read %s%s: ask a platform admin: `croft why %s%s`", target, where, target, formatNamespaceFlag(target)), err}
 	case meta.IsNoMatchError(err):
-		return fmt.Errorf("this cluster does not know the kind %s: is %s installed?", target.Kind, cmp.Or(findTargetKind(target).installed, "croft"))
+		return &UnreadableError{fmt.Sprintf("this cluster does not know the kind %s: is %s installed?", target.Kind, cmp.Or(findTargetKind(target).installed, "croft")), err}
 	default:
 		return err
 	}

@@ -21,6 +21,23 @@ const (
 	Hidden Verdict = "hidden"
 )
 
+// Mark returns the character that shows the state in a list of steps.
+func (v Verdict) Mark() string {
+	switch v {
+	case Good:
+		return "✓"
+	case Bad:
+		return "✗"
+	case Waiting:
+		return "…"
+	default:
+		return "?"
+	}
+}
+
+// IfItLasts introduces the finding of a step that is Waiting.
+const IfItLasts = "this takes its time; if it stays so:"
+
 // Link is a part of the chain.
 type Link string
 
@@ -88,6 +105,32 @@ type Story struct {
 	Steps []Step           `json:"steps,omitempty"`
 	// Latency describes the time that a node took to become Ready, if it is known.
 	Latency string `json:"latency,omitempty"`
+}
+
+// Headline returns the Target, its namespace and its state in one line.
+func (s *Story) Headline() string {
+	name := s.Target.String()
+	if s.Target.Namespace != "" {
+		name += " in " + s.Target.Namespace
+	}
+	return name + ": " + s.Summary
+}
+
+// ListNewFindings returns the finding of each step, or nil if First or an earlier step has the
+// same finding.
+func (s *Story) ListNewFindings() []*catalog.Finding {
+	shown := map[string]bool{}
+	if s.First != nil {
+		shown[s.First.ID] = true
+	}
+	findings := make([]*catalog.Finding, len(s.Steps))
+	for i, step := range s.Steps {
+		if f := step.Finding; f != nil && !shown[f.ID] {
+			shown[f.ID] = true
+			findings[i] = f
+		}
+	}
+	return findings
 }
 
 // conclude sets the fields that follow from the steps.

@@ -1,0 +1,178 @@
+package page_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/dashboard/page"
+	"croft.dev/croft/internal/dashboard/workloads"
+	"croft.dev/croft/internal/diagnose/catalog"
+	"croft.dev/croft/internal/diagnose/me"
+	"croft.dev/croft/internal/diagnose/why"
+)
+
+// payloads are texts that would do harm in a page that did not escape them.
+var payloads = map[string]string{
+	"script":       `<script>alert(1)</script>`,
+	"attribute":    `" onmouseover="alert(1)" x="`,
+	"single quote": `' onfocus='alert(1)' autofocus='`,
+	"svg":          `<svg onload=alert(1)><animate onbegin=alert(1)>`,
+	"end tags":     `</td></tr></table></section></title></textarea></pre></main><img src=x onerror=alert(1)>`,
+	"url":          `javascript:alert(1)`,
+	"template":     `{{.CSRF}}{{template "layout" .}}`,
+	"comment":      `<!--><img src=x onerror=alert(1)>-->`,
+	"bidi":         "shop\u202egnp\u2066\u200f.exe",
+	"escapes":      "\x1b[2J\x1b]8;;http://evil.example\x07link\x1b]8;;\x07\u009b31m",
+	"line breaks":  "a\r\nSet-Cookie: x=1\r\n\r\n<html>\x00\u2028\u2029",
+	"length":       strings.Repeat("<b>long</b>\u00a0", 100_000),
+	"path":         `../../../logout?x=1#y`,
+	"entity":       `&lt;script&gt;&#60;script&#62;`,
+}
+
+// newPages returns every page with a text in each field that tenants, pods or tokens can write.
+func newPages(text string) map[string]page.Page {
+	m := &me.Me{
+		User: text, Groups: []string{text}, Tenant: text,
+		Namespaces: []me.Namespace{{
+			Name: text, Roles: []string{text}, Abilities: []string{text}, Unreadable: []string{text},
+			Quota: []me.Use{{Resource: corev1.ResourceName(text), Used: text, Hard: text, Percent: 90}},
+		}},
+		Refused: []v1alpha1.RefusedWorkload{{Namespace: text, Kind: text, Name: text, Message: text}},
+		Rules: v1alpha1.TenantRulesSpec{
+			Domains: []string{text}, Registries: []string{"*", text}, StorageClasses: []string{"*"}, Pools: []string{text}, Egress: v1alpha1.Egress(text),
+		},
+		Classes: map[string][]string{"storageClasses": {text}}, Restrictions: []string{text},
+	}
+	one := []workloads.Workload{
+		{Kind: text, Namespace: text, Name: text, State: text, Verdict: why.Bad}, {Kind: "pod", Namespace: text, Name: text, State: text, Verdict: why.Waiting},
+	}
+	finding := catalog.Finding{ID: "a", Symptom: text, Cause: text, Fix: text, Run: text, Who: catalog.Platform, Link: text}
+	other := finding
+	other.ID = "b"
+	story := &why.Story{
+		Target: why.Target{Kind: "pod", Namespace: text, Name: text}, Verdict: why.Bad, Summary: text, First: &finding, Latency: text,
+		Steps: []why.Step{
+			{Link: why.LinkPod, Object: text, Verdict: why.Bad, Observation: text, Finding: &finding},
+			{Link: why.LinkNode, Object: text, Verdict: why.Waiting, Observation: text, Finding: &other},
+		},
+	}
+	tenants := []v1alpha1.Tenant{{
+		ObjectMeta: metav1.ObjectMeta{Name: text, CreationTimestamp: metav1.Time{Time: now}},
+		Status: v1alpha1.TenantStatus{
+			Status:     v1alpha1.Status{Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: text, Message: text}}},
+			Namespaces: []string{text}, Pools: []string{text}, RefusedPods: &v1alpha1.RefusedPods{Workloads: 1},
+		},
+	}}
+	bindings := []rbacv1.RoleBinding{{
+		RoleRef: rbacv1.RoleRef{Kind: text, Name: text}, Subjects: []rbacv1.Subject{{Kind: text, Name: text}, {Kind: "ServiceAccount", Namespace: text, Name: text}},
+	}}
+	pages := map[string]page.Page{
+		"overview": page.NewOverview(text, m, one), "workloads": page.NewWorkloads(text, &workloads.List{Workloads: one, Hidden: []string{text}}, now),
+		"workload": page.NewStory(story), "quota": page.NewQuota(text, m), "access": page.NewAccess(text, m, bindings, false),
+		"tenants": page.NewTenants(tenants, page.Filter{Query: text}, now), "start": page.NewStart(tenants, false, now), "hidden start": page.NewStart(nil, true, now),
+		"login":   {Title: "Log in", Heading: "Log in", Body: page.Login{Next: text, Problem: text}},
+		"message": {Title: text, Heading: text, Body: page.Message{Text: text}},
+	}
+	for name, p := range pages {
+		p.User, p.CSRF = text, "csrf"
+		pages[name] = p
+	}
+	return pages
+}
+
+// listElements parses a page as a browser does. It returns each element with its attributes' names,
+// and each link.
+func listElements(t *testing.T, p page.Page) (elements, links []string) {
+	t.Helper()
+	text, err := page.Render(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := html.Parse(strings.NewReader(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range tree.Descendants() {
+		if n.Type == html.CommentNode {
+			elements = append(elements, "comment")
+		}
+		if n.Type != html.ElementNode {
+			continue
+		}
+		element := n.Data
+		for _, a := range n.Attr {
+			element += " " + a.Key
+			if a.Key == "href" || a.Key == "action" || a.Key == "src" {
+				links = append(links, a.Val)
+			}
+		}
+		elements = append(elements, element)
+	}
+	return elements, links
+}
+
+// TestHostileTexts expects the same elements and attributes on a page, whatever its texts are.
+func TestHostileTexts(t *testing.T) {
+	for name, payload := range payloads {
+		hostile := newPages(payload)
+		for kind, harmless := range newPages("x") {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				want, _ := listElements(t, harmless)
+				got, links := listElements(t, hostile[kind])
+				if !slices.Equal(got, want) {
+					t.Errorf("the page has other elements:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+				}
+				for _, link := range links {
+					if !strings.HasPrefix(link, "/") && link != "#main" && link != "data:," || strings.HasPrefix(link, "//") || strings.ContainsAny(strings.TrimPrefix(link, "#"), "?#\\") {
+						t.Errorf("the page links to %.80q", link)
+					}
+				}
+				text, err := page.Render(hostile[kind])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if i := strings.IndexAny(string(text), "\x00\x07\x1b\r\u009b\u200f\u202e\u2066\u2028\u2029"); i >= 0 {
+					t.Errorf("the page contains %q", string(text)[i:i+3])
+				}
+				if len(text) > 1<<20 {
+					t.Errorf("the page has %d bytes", len(text))
+				}
+			})
+		}
+	}
+}
+
+// TestPagesNeedNoScript expects pages without scripts and inline styles, which the Content Security
+// Policy would refuse, and without files of other hosts.
+func TestPagesNeedNoScript(t *testing.T) {
+	for name, p := range newPages("x") {
+		elements, links := listElements(t, p)
+		for _, element := range elements {
+			words := strings.Fields(element)
+			if slices.Contains([]string{"script", "style", "iframe", "object", "img", "base", "comment"}, words[0]) {
+				t.Errorf("%s: element %s", name, element)
+			}
+			for _, attribute := range words[1:] {
+				if attribute == "style" || strings.HasPrefix(attribute, "on") {
+					t.Errorf("%s: attribute %s of %s", name, attribute, words[0])
+				}
+			}
+		}
+		if links[0] != page.StylePath {
+			t.Errorf("%s: no style sheet: %q", name, links)
+		}
+		if len(p.Commands) == 0 && name != "login" && name != "message" {
+			t.Errorf("%s: no command for the same data", name)
+		}
+	}
+	if style := string(page.Style); strings.Contains(style, "url(") || strings.Contains(style, "@import") || !strings.Contains(style, "prefers-color-scheme: dark") {
+		t.Error("the style sheet loads files, or has no dark colours")
+	}
+}

@@ -1,0 +1,81 @@
+package page
+
+import (
+	"fmt"
+
+	"croft.dev/croft/internal/dashboard/workloads"
+	"croft.dev/croft/internal/declare/wording"
+	"croft.dev/croft/internal/diagnose/me"
+	"croft.dev/croft/internal/diagnose/why"
+)
+
+// NewOverview returns the page of a tenant, with the problems first. pods are the pods of the
+// tenant's namespaces that the user may list.
+func NewOverview(namespace string, m *me.Me, pods []workloads.Workload) Page {
+	return Page{
+		Title: "Tenant " + m.Tenant, Heading: "Tenant " + m.Tenant, Namespace: namespace, Tab: TabOverview,
+		Commands: []string{"croft me -n " + namespace},
+		Body:     Sections{listProblems(m, pods), listNamespaces(m), listAllowances(m), listRestrictions(m)},
+	}
+}
+
+// mostProblems is the maximum number of pods among the problems.
+const mostProblems = 30
+
+func listProblems(m *me.Me, pods []workloads.Workload) Section {
+	s := Section{Heading: "Problems", Head: []string{"Object", "State", "Explanation"}, Empty: "No pod waits or fails, no pods are refused, and no quota is nearly used up."}
+	for _, w := range m.Refused {
+		s.Rows = append(s.Rows, []Cell{
+			{Text: w.Kind + " " + w.Namespace + "/" + w.Name, Link: Link("namespaces", w.Namespace, "workloads", w.Kind, w.Name)},
+			{Text: "pods are refused", Verdict: why.Bad}, {Text: w.Message},
+		})
+	}
+	for _, n := range m.Namespaces {
+		for _, u := range n.Quota {
+			if u.IsNearlyUsedUp() {
+				s.Rows = append(s.Rows, []Cell{
+					{Text: "quota " + n.Name + "/" + string(u.Resource), Link: Link("namespaces", n.Name, "quota")},
+					{Text: fmt.Sprintf("%d%% used", u.Percent), Verdict: why.Waiting}, {Text: u.Used + " of " + u.Hard},
+				})
+			}
+		}
+	}
+	failing := 0
+	for _, p := range pods {
+		if p.Verdict == why.Good {
+			continue
+		}
+		if failing++; failing <= mostProblems {
+			s.Rows = append(s.Rows, []Cell{newWorkloadCell(p, p.Kind+" "+p.Namespace+"/"+p.Name), {Text: p.State, Verdict: p.Verdict}, {Text: "open the pod for the cause"}})
+		}
+	}
+	if more := failing - mostProblems; more > 0 {
+		s.Note = fmt.Sprintf("%d more pods wait or fail: the pages of workloads list them.", more)
+	}
+	return s
+}
+
+func listNamespaces(m *me.Me) Section {
+	s := Section{Heading: "Namespaces", Head: []string{"Namespace", "Your roles", "You may"}}
+	for _, n := range m.Namespaces {
+		s.Rows = append(s.Rows, []Cell{
+			{Text: n.Name, Link: Link("namespaces", n.Name, "workloads")},
+			{Text: wording.JoinNames(n.Roles)}, {Text: wording.JoinNames(n.Abilities)},
+		})
+	}
+	return s
+}
+
+func listAllowances(m *me.Me) Section {
+	s := Section{Heading: "You may use", Head: []string{"Field", "Values"}, Rows: [][]Cell{
+		{{Text: "pools"}, {Text: wording.JoinNames(m.Rules.Pools)}}, {{Text: "egress"}, {Text: string(m.Rules.Egress)}},
+	}}
+	for _, a := range m.ListAllowances() {
+		s.Rows = append(s.Rows, []Cell{{Text: a.Name}, {Text: a.Values}})
+	}
+	return s
+}
+
+func listRestrictions(m *me.Me) Section {
+	return Section{Heading: "You may not have", List: m.Restrictions}
+}

@@ -1,0 +1,153 @@
+// Package page renders the dashboard's pages as HTML. Pages contain no scripts and no inline
+// styles, and load nothing but their style sheet. The package does no I/O.
+package page
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"croft.dev/croft/internal/declare/wording"
+)
+
+//go:embed templates/*.html
+var templates embed.FS
+
+// Style is the style sheet, which the server serves at StylePath.
+//
+//go:embed style.css
+var Style []byte
+
+// StylePath is the path of the style sheet.
+const StylePath = "/assets/style.css"
+
+// Page is a page of the dashboard.
+type Page struct {
+	// Title is the title of the window, and Heading the heading of the page.
+	Title, Heading string
+	// User is the user's name at the cluster; empty before the login.
+	User string
+	// CSRF is the text that forms repeat.
+	CSRF string
+	// Namespace is the namespace that the page shows, if it shows one.
+	Namespace string
+	// Tab is the page's name among the pages of a namespace.
+	Tab string
+	// Commands print the same data in a terminal.
+	Commands []string
+	// Body is the content.
+	Body Body
+}
+
+// Body is the content of a page: Sections, Story, Login or Message.
+type Body interface{ templateName() string }
+
+// Message is a page that only consists of a text.
+type Message struct{ Text string }
+
+// Login is the login page.
+type Login struct {
+	// Next is the path of the page after the login.
+	Next string
+	// Problem explains why the last login failed; empty before the first.
+	Problem string
+}
+
+func (Message) templateName() string  { return "message" }
+func (Login) templateName() string    { return "login" }
+func (Sections) templateName() string { return "sections" }
+func (Story) templateName() string    { return "story" }
+
+// Tabs returns the pages of the namespace.
+func (p Page) Tabs() []Tab {
+	if p.Namespace == "" {
+		return nil
+	}
+	tabs := make([]Tab, 0, len(tabNames))
+	for _, name := range tabNames {
+		path := Link("namespaces", p.Namespace)
+		if name != TabOverview {
+			path = Link("namespaces", p.Namespace, strings.ToLower(name))
+		}
+		tabs = append(tabs, Tab{Name: name, Path: path, Here: name == p.Tab})
+	}
+	return tabs
+}
+
+// Tab is a link to one page of a namespace.
+type Tab struct {
+	Name, Path string
+	// Here means that the page is open.
+	Here bool
+}
+
+// The pages of a namespace.
+const (
+	TabOverview  = "Overview"
+	TabWorkloads = "Workloads"
+	TabQuota     = "Quota"
+	TabAccess    = "Access"
+)
+
+var tabNames = []string{TabOverview, TabWorkloads, TabQuota, TabAccess}
+
+// Link returns the path of a page from its segments. html/template alone would keep slashes and
+// question marks in a name.
+func Link(segments ...string) string {
+	var b strings.Builder
+	for _, s := range segments {
+		b.WriteString("/" + url.PathEscape(clip(s)))
+	}
+	return b.String()
+}
+
+// longest is the maximum length of a text in bytes, so that one object cannot fill a page.
+const longest = 4000
+
+// clip truncates a long text.
+func clip(text string) string {
+	if len(text) <= longest {
+		return text
+	}
+	cut := longest
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}
+
+// isWeb reports whether documentation is at an address outside of the repository.
+func isWeb(link string) bool { return strings.HasPrefix(link, "https://") }
+
+// parsed are the templates of the pages, by the name of their body.
+var parsed = parseTemplates("sections", "story", "login", "message")
+
+func parseTemplates(bodies ...string) map[string]*template.Template {
+	all := template.Must(template.New("").Funcs(template.FuncMap{"clip": clip, "isWeb": isWeb}).ParseFS(templates, "templates/*.html"))
+	byBody := map[string]*template.Template{}
+	for _, body := range bodies {
+		page := template.Must(all.Clone())
+		template.Must(page.New("content").Parse(`{{template "` + body + `" .}}`))
+		byBody[body] = page
+	}
+	return byBody
+}
+
+// Render returns the page. html/template escapes each text for its place. Then control characters
+// and characters that change the direction of text are escaped in the whole page: the
+// templates contain none.
+func Render(p Page) ([]byte, error) {
+	var out bytes.Buffer
+	frame := struct {
+		Page
+		StylePath string
+	}{p, StylePath}
+	if err := parsed[p.Body.templateName()].ExecuteTemplate(&out, "layout", frame); err != nil {
+		return nil, fmt.Errorf("render the page %s: %w", p.Title, err)
+	}
+	return []byte(wording.EscapeControls(out.String())), nil
+}

@@ -1,0 +1,118 @@
+package page_test
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/dashboard/page"
+	"croft.dev/croft/internal/dashboard/workloads"
+	"croft.dev/croft/internal/diagnose/me"
+	"croft.dev/croft/internal/diagnose/why"
+)
+
+var now = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+
+// render returns the text of a page, without elements.
+func render(t *testing.T, p page.Page) string {
+	t.Helper()
+	source, err := page.Render(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	z := html.NewTokenizer(strings.NewReader(string(source)))
+	for z.Next() != html.ErrorToken {
+		if token := z.Token(); token.Type == html.TextToken {
+			words = append(words, strings.Fields(token.Data)...)
+		}
+	}
+	if z.Err() != io.EOF {
+		t.Fatal(z.Err())
+	}
+	return strings.Join(words, " ")
+}
+
+// TestPages compares the texts of pages.
+func TestPages(t *testing.T) {
+	m := &me.Me{
+		User: "ana", Groups: []string{"devs"}, Tenant: "shop",
+		Namespaces: []me.Namespace{
+			{Name: "shop-dev", Roles: []string{"croft-viewer"}, Abilities: []string{"look"}},
+			{Name: "shop", Roles: []string{"croft-operator"}, Abilities: []string{"look", "exec"}, Quota: []me.Use{
+				{Resource: "requests.cpu", Used: "3500m", Hard: "4", Percent: 87}, {Resource: "pods", Used: "2", Hard: "10", Percent: 20}, {Resource: "secrets", Used: "9", Hard: "5", Percent: 180},
+			}},
+		},
+		Refused: []v1alpha1.RefusedWorkload{{Namespace: "shop", Kind: "ReplicaSet", Name: "web", Message: "exceeded quota"}},
+	}
+	var many []workloads.Workload
+	for i := range 35 {
+		many = append(many, workloads.Workload{Kind: "pod", Namespace: "shop", Name: fmt.Sprint("web-", i), State: "CrashLoopBackOff", Verdict: why.Bad})
+	}
+	condition := func(status metav1.ConditionStatus) v1alpha1.Status {
+		return v1alpha1.Status{ObservedGeneration: 2, Conditions: []metav1.Condition{{Type: "Ready", Status: status, Reason: "Because", Message: "of this"}}}
+	}
+	tenant := func(name string, generation int64, status v1alpha1.Status) v1alpha1.Tenant {
+		return v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: generation, CreationTimestamp: metav1.Time{Time: now.Add(-time.Hour)}}, Status: v1alpha1.TenantStatus{Status: status, Namespaces: []string{"a", "b", "c", "d"}}}
+	}
+	tenants := []v1alpha1.Tenant{tenant("good", 2, condition("True")), tenant("old", 3, condition("True")), tenant("broken", 2, condition("False"))}
+	bindings := []rbacv1.RoleBinding{
+		{RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "croft-viewer"}, Subjects: []rbacv1.Subject{{Kind: "Group", Name: "qa"}, {Kind: "Group", Name: "qa"}}},
+		{RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "croft-viewer"}, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "shop", Name: "ci"}}},
+	}
+	for name, c := range map[string]struct {
+		page page.Page
+		// parts appear in this order.
+		parts []string
+		lacks []string
+	}{
+		"problems come first": {page.NewOverview("shop", m, many), []string{
+			"Tenant shop", "Problems", "5 more pods wait or fail", "ReplicaSet shop/web ✗ pods are refused exceeded quota", "quota shop/requests.cpu … 87% used 3500m of 4",
+			"quota shop/secrets", "pod shop/web-0 ✗ CrashLoopBackOff", "Namespaces", "shop-dev croft-viewer look", "You may use", "The same in a terminal croft me -n shop",
+		}, []string{"web-31", "quota shop/pods"}},
+		"no problems":   {page.NewOverview("shop", &me.Me{Tenant: "shop"}, nil), []string{"Problems No pod waits or fails"}, nil},
+		"no workloads":  {page.NewWorkloads("shop", &workloads.List{Hidden: []string{"jobs", "cronjobs"}}, now), []string{"You may not list jobs and cronjobs.", "There are no Deployments", "There are no pods."}, nil},
+		"workloads":     {page.NewWorkloads("shop", &workloads.List{Workloads: []workloads.Workload{{Kind: "pod", Namespace: "shop", Name: "web-1", State: "Running", Verdict: why.Good, Created: now.Add(-90 * time.Minute)}}}, now), []string{"Pods", "web-1 pod ✓ Running 90m"}, nil},
+		"quota":         {page.NewQuota("shop", m), []string{"Quota of shop", "requests.cpu 3500m 4 500m 87%", "pods 2 10 8 20%", "secrets 9 5 0 100%", "Quota of shop-dev There is no quota"}, nil},
+		"access":        {page.NewAccess("shop", m, bindings, false), []string{"You are ana, in the groups devs.", "croft-operator look, exec", "Group qa ClusterRole croft-viewer look, read logs", "ServiceAccount shop/ci Role croft-viewer see kubectl describe Role croft-viewer"}, []string{"read Secrets"}},
+		"hidden access": {page.NewAccess("shop", m, nil, true), []string{"You may not list the RoleBindings"}, nil},
+		"tenants": {page.NewTenants(tenants, page.Filter{}, now), []string{
+			"broken ✗ False Because of this", "old … Unknown NotSeenYet", "good ✓ True Because - a, b, c and 1 more 0 60m", "croft status --all",
+		}, nil},
+		"tenants by name":   {page.NewTenants(tenants, page.Filter{Query: "oo"}, now), []string{"good"}, []string{"broken", "old"}},
+		"tenants not ready": {page.NewTenants(tenants, page.Filter{NotReady: true}, now), []string{"broken", "old"}, []string{"good"}},
+		"start":             {page.NewStart(tenants, false, now), []string{"Open a namespace", "Your tenants", "broken"}, nil},
+		"start of a team":   {page.NewStart(nil, true, now), []string{"Open a namespace", "croft me -n NAMESPACE"}, []string{"Your tenants"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := render(t, c.page)
+			rest := text
+			for _, part := range c.parts {
+				_, after, found := strings.Cut(rest, part)
+				if !found {
+					t.Fatalf("no %q, or not in this order:\n%s", part, text)
+				}
+				rest = after
+			}
+			for _, part := range c.lacks {
+				if strings.Contains(text, part) {
+					t.Errorf("the page has %q:\n%s", part, text)
+				}
+			}
+		})
+	}
+}
+
+// TestLink expects each segment to stay one segment.
+func TestLink(t *testing.T) {
+	if got, want := page.Link("namespaces", "a/b?c#d%e f", "workloads"), "/namespaces/a%2Fb%3Fc%23d%25e%20f/workloads"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

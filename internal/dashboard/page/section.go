@@ -1,0 +1,60 @@
+package page
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"croft.dev/croft/internal/diagnose/why"
+)
+
+// Sections are the tables and lists of a page, from the top.
+type Sections []Section
+
+// Section is a table or a list with a heading.
+type Section struct {
+	Heading string
+	// Note is a text below the heading.
+	Note string
+	// Search is a form above the table.
+	Search *Search
+	// Head and Rows are a table.
+	Head []string
+	Rows [][]Cell
+	// List is a list.
+	List []string
+	// Empty replaces the table or the list if it is empty, and describes the next step.
+	Empty string
+}
+
+// Search is a form with one field.
+type Search struct {
+	// Action is the path of the form, Name and Value are the name and the value of the field.
+	Action, Name, Value string
+	// Label describes the field, and Button the form.
+	Label, Button string
+	// Option is the name of a checkbox, and OptionLabel its description. Most forms have
+	// none.
+	Option, OptionLabel string
+	// On means that the checkbox is checked.
+	On bool
+}
+
+// Cell is one cell of a table. The first cell of a row names the object.
+type Cell struct {
+	Text string
+	// Link is the path of the page about Text, if there is one.
+	Link string
+	// Verdict marks a state.
+	Verdict why.Verdict
+	// Share is a used percentage, which is shown as a bar.
+	Share *int
+}
+
+// formatAge returns the age of an object, as kubectl prints it.
+func formatAge(created, now time.Time) string {
+	if created.IsZero() {
+		return "-"
+	}
+	return duration.HumanDuration(now.Sub(created))
+}

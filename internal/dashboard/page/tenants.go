@@ -1,0 +1,128 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/diagnose/why"
+)
+
+// Filter selects tenants.
+type Filter struct {
+	// Query is a part of the names.
+	Query string
+	// NotReady selects the tenants that are not Ready.
+	NotReady bool
+}
+
+// mostTenants is the maximum number of rows.
+const mostTenants = 200
+
+// NewTenants returns the page of the tenants that the user may list.
+func NewTenants(tenants []v1alpha1.Tenant, f Filter, now time.Time) Page {
+	s := Section{
+		Heading: "Tenants", Head: []string{"Tenant", "Ready", "Reason", "Message", "Pools", "Namespaces", "Refused", "Age"},
+		Search: &Search{Action: "/tenants", Name: "q", Value: f.Query, Label: "Part of the name", Button: "Search", Option: "not-ready", OptionLabel: "only tenants that are not Ready", On: f.NotReady},
+		Empty:  "There are no such tenants: declare them in croft.yaml, and run croft apply.",
+	}
+	rows := selectTenants(tenants, f)
+	if more := len(rows) - mostTenants; more > 0 {
+		s.Note = fmt.Sprintf("%d more tenants are not shown: search for a part of the name.", more)
+	}
+	for _, r := range rows[:min(len(rows), mostTenants)] {
+		s.Rows = append(s.Rows, r.listCells(now))
+	}
+	return Page{
+		Title: "Tenants", Heading: "Tenants",
+		Commands: []string{"croft status --all", "kubectl get tenants"},
+		Body:     Sections{s},
+	}
+}
+
+// tenantRow is a tenant with its condition Ready.
+type tenantRow struct {
+	*v1alpha1.Tenant
+	ready   metav1.Condition
+	refused int64
+}
+
+// selectTenants returns the selected tenants, problems first.
+func selectTenants(tenants []v1alpha1.Tenant, f Filter) []tenantRow {
+	var rows []tenantRow
+	for i := range tenants {
+		r := tenantRow{Tenant: &tenants[i], ready: findReady(&tenants[i])}
+		if refused := r.Status.RefusedPods; refused != nil {
+			r.refused = refused.Workloads
+		}
+		if strings.Contains(r.Name, f.Query) && (!f.NotReady || r.ready.Status != metav1.ConditionTrue) {
+			rows = append(rows, r)
+		}
+	}
+	slices.SortFunc(rows, func(a, b tenantRow) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Name, b.Name))
+	})
+	return rows
+}
+
+// findReady returns the condition Ready, with the words of `croft status` if there is none for the
+// current generation.
+func findReady(t *v1alpha1.Tenant) metav1.Condition {
+	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil || t.Status.ObservedGeneration != t.Generation {
+		return metav1.Condition{Status: metav1.ConditionUnknown, Reason: "NotSeenYet"}
+	}
+	return *c
+}
+
+func (r tenantRow) rank() int {
+	switch {
+	case r.ready.Status == metav1.ConditionFalse:
+		return 0
+	case r.ready.Status != metav1.ConditionTrue:
+		return 1
+	case r.refused > 0:
+		return 2
+	default:
+		return 3
+	}
+}
+
+func (r tenantRow) listCells(now time.Time) []Cell {
+	verdict := []why.Verdict{why.Bad, why.Waiting, why.Good, why.Good}[r.rank()]
+	name, refused := Cell{Text: r.Name}, Cell{Text: strconv.FormatInt(r.refused, 10)}
+	if len(r.Status.Namespaces) > 0 {
+		name.Link = Link("namespaces", r.Status.Namespaces[0])
+	}
+	if r.refused > 0 {
+		refused.Verdict = why.Bad
+	}
+	message := r.ready.Message
+	if r.ready.Status == metav1.ConditionTrue {
+		message = ""
+	}
+	return []Cell{
+		name, {Text: string(r.ready.Status), Verdict: verdict}, {Text: r.ready.Reason}, {Text: message}, {Text: shorten(r.Status.Pools)},
+		{Text: shorten(r.Status.Namespaces)}, refused, {Text: formatAge(r.CreationTimestamp.Time, now)},
+	}
+}
+
+// shorten lists the first names.
+func shorten(names []string) string {
+	const most = 3
+	if len(names) == 0 {
+		return "-"
+	}
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

@@ -1,0 +1,238 @@
+package server
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/net/html"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"croft.dev/croft/internal/dashboard/cluster"
+	"croft.dev/croft/internal/dashboard/session"
+)
+
+// apiServer answers as an API server does, for tests of requests, not of rights: users may read the
+// namespaces in theirs, and the objects at the paths in objects.
+type apiServer struct {
+	entry *clientcmdapi.Cluster
+	// users are the users' names by their tokens, and theirs the users' namespaces.
+	users, theirs map[string]string
+
+	mu sync.Mutex
+	// objects are the JSON documents that exist, and statuses the responses to other paths.
+	objects  map[string]string
+	statuses map[string]int
+	requests []*http.Request
+}
+
+func startAPIServer(t *testing.T) *apiServer {
+	t.Helper()
+	a := &apiServer{
+		users:  map[string]string{"ana-token": "ana", "bob-token": "bob"},
+		theirs: map[string]string{"ana": "shop", "bob": "bank"}, statuses: map[string]int{},
+		objects: map[string]string{
+			"/api/v1/namespaces/shop/pods":                               `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"namespace":"shop","name":"web-1"},"status":{"phase":"Pending"}}]}`,
+			"/api/v1/namespaces/shop/pods/web-1":                         `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"web-1"},"status":{"phase":"Pending"}}`,
+			"/apis/croft.dev/v1alpha1/namespaces/shop/tenantrules/croft": `{"kind":"TenantRules","apiVersion":"croft.dev/v1alpha1","spec":{"tenant":"shop","pools":["apps"],"namespaces":["shop"],"egress":"Open"}}`,
+			"/apis/croft.dev/v1alpha1/namespaces/bank/tenantrules/croft": `{"kind":"TenantRules","apiVersion":"croft.dev/v1alpha1","spec":{"tenant":"bank","pools":["apps"],"namespaces":["bank"],"egress":"Open"}}`,
+		},
+	}
+	for kind, path := range map[string]string{
+		"DeploymentList": "/apis/apps/v1/namespaces/NS/deployments", "ReplicaSetList": "/apis/apps/v1/namespaces/NS/replicasets", "StatefulSetList": "/apis/apps/v1/namespaces/NS/statefulsets",
+		"DaemonSetList": "/apis/apps/v1/namespaces/NS/daemonsets", "JobList": "/apis/batch/v1/namespaces/NS/jobs", "CronJobList": "/apis/batch/v1/namespaces/NS/cronjobs",
+		"EventList": "/api/v1/namespaces/NS/events", "ResourceQuotaList": "/api/v1/namespaces/NS/resourcequotas", "RoleBindingList": "/apis/rbac.authorization.k8s.io/v1/namespaces/NS/rolebindings",
+		"PodList": "/api/v1/namespaces/NS/pods", "PodDisruptionBudgetList": "/apis/policy/v1/namespaces/NS/poddisruptionbudgets",
+	} {
+		parts := strings.Split(path, "/namespaces/")
+		version := strings.TrimPrefix(strings.TrimPrefix(parts[0], "/apis/"), "/api/")
+		for _, namespace := range []string{"shop", "bank"} {
+			at := strings.Replace(path, "NS", namespace, 1)
+			if a.objects[at] == "" {
+				a.objects[at] = `{"kind":"` + kind + `","apiVersion":"` + version + `","items":[]}`
+			}
+		}
+	}
+	server := httptest.NewUnstartedServer(a)
+	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	a.entry = &clientcmdapi.Cluster{Server: server.URL, CertificateAuthorityData: ca}
+	return a
+}
+
+// ServeHTTP implements http.Handler.
+func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.requests = append(a.requests, r)
+	w.Header().Set("Content-Type", "application/json")
+	user := a.users[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
+	_, namespace, _ := strings.Cut(r.URL.Path, "/namespaces/")
+	namespace, _, _ = strings.Cut(namespace, "/")
+	switch {
+	case user == "":
+		respondStatus(w, http.StatusUnauthorized)
+	case a.statuses[r.URL.Path] != 0:
+		respondStatus(w, a.statuses[r.URL.Path])
+	case strings.HasSuffix(r.URL.Path, "/selfsubjectreviews"):
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":"`+user+`"}}}`)
+	case strings.HasSuffix(r.URL.Path, "/selfsubjectrulesreviews"):
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"kind":"SelfSubjectRulesReview","apiVersion":"authorization.k8s.io/v1","status":{"resourceRules":[],"nonResourceRules":[],"incomplete":false}}`)
+	case namespace != a.theirs[user]:
+		respondStatus(w, http.StatusForbidden)
+	case a.objects[r.URL.Path] == "":
+		respondStatus(w, http.StatusNotFound)
+	default:
+		_, _ = io.WriteString(w, a.objects[r.URL.Path])
+	}
+}
+
+func respondStatus(w http.ResponseWriter, code int) {
+	w.WriteHeader(code)
+	reason := map[int]string{401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 500: "InternalError"}[code]
+	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": "because"})
+}
+
+// forget returns the requests since the last call.
+func (a *apiServer) forget() []*http.Request {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	requests := a.requests
+	a.requests = nil
+	return requests
+}
+
+// setStatus sets the response to a path.
+func (a *apiServer) setStatus(path string, code int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.statuses[path] = code
+}
+
+// browser keeps cookies as a browser does, and follows no redirects.
+type browser struct {
+	t      *testing.T
+	client *http.Client
+	url    string
+}
+
+// startDashboard serves a dashboard for an API server. The function returns new browsers.
+func startDashboard(t *testing.T, a *apiServer) func() *browser {
+	t.Helper()
+	return serveHandler(t, New(newOptions(t, a)))
+}
+
+func newOptions(t *testing.T, a *apiServer) Options {
+	t.Helper()
+	c, err := cluster.NewServer(a.entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{Cluster: c, Keys: session.NewKeys(), Log: slog.New(slog.DiscardHandler)}
+}
+
+func serveHandler(t *testing.T, handler http.Handler) func() *browser {
+	t.Helper()
+	server := httptest.NewTLSServer(handler)
+	t.Cleanup(server.Close)
+	return func() *browser {
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &browser{t: t, url: server.URL, client: &http.Client{
+			Transport: server.Client().Transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}}
+	}
+}
+
+// response is a response to a browser.
+type response struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (b *browser) send(method, path string, form url.Values, headers map[string]string) response {
+	b.t.Helper()
+	request, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if form != nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	for name, value := range headers {
+		request.Header.Set(name, value)
+	}
+	got, err := b.client.Do(request)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer got.Body.Close()
+	body, err := io.ReadAll(got.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return response{got.StatusCode, got.Header, string(body)}
+}
+
+func (b *browser) get(path string) response {
+	b.t.Helper()
+	return b.send(http.MethodGet, path, nil, nil)
+}
+
+// findCSRF returns the text that the forms of a page repeat.
+func (b *browser) findCSRF(path string) string {
+	b.t.Helper()
+	tree, err := html.Parse(strings.NewReader(b.get(path).body))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for n := range tree.Descendants() {
+		var name, value string
+		for _, a := range n.Attr {
+			switch a.Key {
+			case "name":
+				name = a.Val
+			case "value":
+				value = a.Val
+			}
+		}
+		if name == "csrf" {
+			return value
+		}
+	}
+	b.t.Fatalf("%s has no form", path)
+	return ""
+}
+
+// logIn logs in with a token.
+func (b *browser) logIn(token string) *browser {
+	b.t.Helper()
+	got := b.send(http.MethodPost, "/login", url.Values{"csrf": {b.findCSRF("/login")}, "token": {token}}, nil)
+	if got.status != http.StatusSeeOther {
+		b.t.Fatalf("login: status %d: %s", got.status, got.body)
+	}
+	return b
+}
+
+// isLoggedIn reports whether pages need no login.
+func (b *browser) isLoggedIn() bool {
+	b.t.Helper()
+	return b.get("/").status == http.StatusOK
+}

@@ -1,0 +1,125 @@
+package server
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"croft.dev/croft/internal/dashboard/cluster"
+	"croft.dev/croft/internal/dashboard/page"
+	"croft.dev/croft/internal/dashboard/session"
+)
+
+// largestForm is the maximum size of a form in bytes.
+const largestForm = 128 << 10
+
+// bearer matches the characters of a bearer token (RFC 6750, section 2.1).
+var bearer = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
+
+// showLogin shows the login page. A browser without a session gets one without a token, for the
+// text that the form has to repeat: no other site can log a user in as someone else.
+func (d *dashboard) showLogin(w http.ResponseWriter, r *http.Request) {
+	next, now := findLocalPath(r.URL.Query().Get("next")), time.Now()
+	s, err := d.Keys.Open(r.Cookies(), now)
+	if err == nil && s.Token != "" {
+		http.Redirect(w, r, next, http.StatusSeeOther)
+		return
+	}
+	if err != nil {
+		s = session.New("", "", now)
+		if err := d.setSession(w, r, s, now); err != nil {
+			d.respondError(w, r, s, err)
+			return
+		}
+	}
+	d.respondLogin(w, http.StatusOK, s, page.Login{Next: next})
+}
+
+func (d *dashboard) respondLogin(w http.ResponseWriter, status int, s session.Session, body page.Login) {
+	d.respond(w, status, s, page.Page{Title: "Log in", Heading: "Log in", Body: body})
+}
+
+// logIn begins the session of a user whose token the cluster accepts.
+func (d *dashboard) logIn(w http.ResponseWriter, r *http.Request) {
+	s, ok := d.openForm(w, r)
+	if !ok {
+		return
+	}
+	body := page.Login{Next: findLocalPath(r.PostForm.Get("next"))}
+	token := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(r.PostForm.Get("token")), "Bearer "))
+	if !bearer.MatchString(token) {
+		body.Problem = "This is no bearer token: it has characters that no token has, or it is empty."
+		d.respondLogin(w, http.StatusBadRequest, s, body)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	user, err := d.Cluster.ReviewUser(ctx, token)
+	now := time.Now()
+	if err == nil {
+		err = d.setSession(w, r, session.New(token, user, now), now)
+	}
+	if err != nil {
+		var status int
+		status, body.Problem = explainLogin(err)
+		d.Log.WarnContext(ctx, "a login failed", "status", status, "error", err)
+		d.respondLogin(w, status, s, body)
+		return
+	}
+	d.Log.InfoContext(ctx, "login", "user", user)
+	http.Redirect(w, r, body.Next, http.StatusSeeOther)
+}
+
+// explainLogin returns the status and the text for a failed login.
+func explainLogin(err error) (int, string) {
+	switch {
+	case apierrors.IsUnauthorized(err), errors.Is(err, cluster.ErrAnonymous):
+		return http.StatusUnauthorized, "The cluster does not accept this token: it is invalid, has expired, or is for another cluster."
+	case apierrors.IsForbidden(err):
+		return http.StatusForbidden, "The cluster does not let you read your own name: ask a platform admin for the role system:basic-user."
+	case errors.Is(err, session.ErrTooLarge):
+		return http.StatusRequestEntityTooLarge, "The token is too large for the cookies of a browser: ask a platform admin for a token with fewer groups."
+	default:
+		return http.StatusBadGateway, "The cluster did not answer. Try again. If it fails again, the dashboard's log has the error."
+	}
+}
+
+// logOut ends the session in this browser.
+func (d *dashboard) logOut(w http.ResponseWriter, r *http.Request) {
+	s, ok := d.openForm(w, r)
+	if !ok {
+		return
+	}
+	for _, c := range session.Expire(r.Cookies()) {
+		http.SetCookie(w, c)
+	}
+	d.Log.InfoContext(r.Context(), "logout", "user", s.User)
+	http.Redirect(w, r, "/login", http.StatusSeeOther)
+}
+
+// openForm returns the session of a form, or refuses the form unless it repeats the text of the
+// session.
+func (d *dashboard) openForm(w http.ResponseWriter, r *http.Request) (session.Session, bool) {
+	s, err := d.Keys.Open(r.Cookies(), time.Now())
+	r.Body = http.MaxBytesReader(w, r.Body, largestForm)
+	if formErr := r.ParseForm(); err == nil && formErr == nil && subtle.ConstantTimeCompare([]byte(r.PostForm.Get("csrf")), []byte(s.CSRF)) == 1 {
+		return s, true
+	}
+	d.respondForged(w, r)
+	return session.Session{}, false
+}
+
+// setSession replaces the session's cookies in the browser.
+func (d *dashboard) setSession(w http.ResponseWriter, r *http.Request, s session.Session, now time.Time) error {
+	cookies, err := d.Keys.Seal(s, r.Cookies(), now)
+	for _, c := range cookies {
+		http.SetCookie(w, c)
+	}
+	return err
+}
