@@ -16,7 +16,8 @@ import (
 const prefix = "croft.dev/croft/internal/"
 
 // Each directory here is a group of packages. Its package comment lists the groups that its
-// packages may import, below them in the architecture. Tests may import any group.
+// packages may import, below them in the architecture. Tests may import any group, and so may
+// packages whose name ends in "test", such as operatortest: only tests may import them.
 func TestGroupsImportOnlyGroupsBelow(t *testing.T) {
 	allowed := map[string][]string{}
 	for _, group := range listGroups(t) {
@@ -28,7 +29,13 @@ func TestGroupsImportOnlyGroupsBelow(t *testing.T) {
 		for file, imports := range parseImports(t, group) {
 			for _, imported := range imports {
 				other, _, _ := strings.Cut(strings.TrimPrefix(imported, prefix), "/")
-				if other == group || !strings.HasPrefix(imported, prefix) {
+				if !strings.HasPrefix(imported, prefix) {
+					continue
+				}
+				if isForTests(path.Base(imported)) {
+					t.Errorf("%s imports %s: only tests may import it", file, imported)
+				}
+				if other == group {
 					continue
 				}
 				used[other] = true
@@ -86,11 +93,17 @@ func readAllowed(t *testing.T, group string) []string {
 	return nil
 }
 
-// parseImports returns the imports of a group's files, without tests.
+// isForTests reports whether only tests may import a package or group.
+func isForTests(name string) bool { return strings.HasSuffix(name, "test") }
+
+// parseImports returns the imports of a group's files, without tests and packages for tests.
 func parseImports(t *testing.T, group string) map[string][]string {
 	t.Helper()
 	imports := map[string][]string{}
 	err := filepath.WalkDir(group, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && name != group && isForTests(entry.Name()) {
+			return fs.SkipDir
+		}
 		if err != nil || entry.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
 			return err
 		}

@@ -29,7 +29,7 @@ var coverage = map[string]struct {
 	how   string
 }{
 	"quota-exceeded":             {produced, "internal/test/e2e TestWhy/quota"},
-	"quota-share":                {produced, "internal/operate/operator TestQuota"},
+	"quota-share":                {produced, "internal/operate/controller/tenant/quota TestQuota"},
 	"quota-reserved":             {produced, "internal/test/e2e TestWhy/quota-reserved"},
 	"quota-unstated":             {produced, "internal/test/e2e TestWhy/admission/quota-unstated"},
 	"limit-range":                {produced, "internal/test/e2e TestWhy/admission/limit-range"},
@@ -39,14 +39,14 @@ var coverage = map[string]struct {
 	"placement-missing":          {produced, "internal/test/e2e TestWhy/placement"},
 	"old-crds":                   {produced, "internal/diagnose/doctor TestChecks/Kinds"},
 	"flux-source":                {recorded, "a sandbox has no source-controller; internal/diagnose/why TestKustomization evaluates its conditions"},
-	"flux-rights":                {produced, "internal/operate/operator TestFlux"},
-	"flux-kind-unknown":          {produced, "internal/operate/operator TestFlux"},
-	"flux-outside":               {produced, "internal/operate/operator TestFlux"},
-	"flux-build":                 {produced, "internal/operate/operator TestFlux"},
-	"flux-build-waits":           {produced, "internal/operate/operator TestFlux"},
-	"flux-artifact":              {produced, "internal/operate/operator TestFlux"},
-	"flux-unhealthy":             {produced, "internal/operate/operator TestFlux"},
-	"flux-refused":               {produced, "internal/operate/operator TestFlux"},
+	"flux-rights":                {produced, "internal/operate/controller/tenant TestFlux"},
+	"flux-kind-unknown":          {produced, "internal/operate/controller/tenant TestFlux"},
+	"flux-outside":               {produced, "internal/operate/controller/tenant TestFlux"},
+	"flux-build":                 {produced, "internal/operate/controller/tenant TestFlux"},
+	"flux-build-waits":           {produced, "internal/operate/controller/tenant TestFlux"},
+	"flux-artifact":              {produced, "internal/operate/controller/tenant TestFlux"},
+	"flux-unhealthy":             {produced, "internal/operate/controller/tenant TestFlux"},
+	"flux-refused":               {produced, "internal/operate/controller/tenant TestFlux"},
 	"certificate-issuer":         {recorded, "a sandbox has no cert-manager; internal/diagnose/why TestCertificate evaluates its conditions"},
 	"certificate-challenge":      {recorded, "a sandbox has no cert-manager; internal/diagnose/why TestCertificate evaluates its conditions"},
 	"certificate-failed":         {recorded, "a sandbox has no cert-manager; internal/diagnose/why TestCertificate evaluates its conditions"},
@@ -133,7 +133,7 @@ var coverage = map[string]struct {
 // TestCoverage fails if a row has no entry in coverage, or if a test that an entry names does not
 // exist.
 func TestCoverage(t *testing.T) {
-	name := regexp.MustCompile(`(internal/\w+) (Test\w+)((?:/[\w-]+)*)`)
+	name := regexp.MustCompile(`(internal/[\w/]+) (Test\w+)((?:/[\w-]+)*)`)
 	for id := range coverage {
 		if catalog.FindRow(id) == nil {
 			t.Errorf("there is no row %s", id)

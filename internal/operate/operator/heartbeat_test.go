@@ -9,27 +9,22 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/internal/declare/scheme"
 	"croft.dev/croft/internal/declare/version"
 	"croft.dev/croft/internal/operate/heartbeat"
 	"croft.dev/croft/internal/operate/install"
+	"croft.dev/croft/internal/operate/operator/operatortest"
 	"croft.dev/croft/internal/test/sandbox"
 )
 
 // TestHeartbeat fails if an operator with the rights that Install grants does not write its
 // heartbeat, does not remove it when it stops, or repeatedly logs that it cannot write it.
 func TestHeartbeat(t *testing.T) {
-	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
-	c, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &field{TB: t, client: c, config: cluster.Config, cluster: cluster, writes: &writes{}, lines: &lines{}}
+	f := operatortest.New(t, sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly}))
+	c := f.Client
 	beats := func(what string, good func(heartbeat.Beat) bool) {
 		t.Helper()
-		f.eventually(what, func() string {
+		f.Await(what, func() string {
 			beat, err := heartbeat.Read(t.Context(), c)
 			if err != nil || !good(beat) {
 				return fmt.Sprintf("%s (%+v, %v)", beat.Describe(time.Now()), beat, err)
@@ -51,7 +46,7 @@ func TestHeartbeat(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- keeper.Start(ctx) }()
-	f.eventually("the keeper to say that there is no namespace", func() string {
+	f.Await("the keeper to say that there is no namespace", func() string {
 		if logged.Load() == 0 {
 			return "it is silent"
 		}
@@ -70,7 +65,7 @@ func TestHeartbeat(t *testing.T) {
 	}
 	beats("no heartbeat", func(b heartbeat.Beat) bool { return !alive(b) })
 
-	stop := f.operate()
+	stop := f.Operate()
 	defer stop()
 	beats("the operator's heartbeat", func(b heartbeat.Beat) bool { return alive(b) && b.Version == version.String() })
 	stop()

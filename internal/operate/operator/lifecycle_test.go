@@ -10,104 +10,89 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/operate/operator/operatortest"
 	"croft.dev/croft/internal/test/sandbox"
 )
 
+// fixture is a cluster with croft installed.
+type fixture struct{ *operatortest.Fixture }
+
+// TestOperator covers the operator as a whole, with all components; the tests of a controller are
+// next to it. The order of the subtests matters only for "a file prunes what it does not name",
+// which deletes the tenants of the subtests before it.
 func TestOperator(t *testing.T) {
-	f := newField(t, sandbox.Full)
-	stop := f.operate()
+	f := operatortest.Start(t, sandbox.Full)
+	stop := f.Operate()
 	defer func() { stop() }()
 
-	early := tenant("early", "apps")
-	f.create(early)
-	f.condition(early, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonNoPlatform)
-	f.create(platform(), pool("apps"), pool("jobs"), tenant("shop", "apps"))
-	f.ready(platform(), pool("apps"), pool("jobs"), early, tenant("shop", "apps"))
+	early, apps := operatortest.NewTenant("early", "apps"), operatortest.NewPool("apps")
+	f.Create(early)
+	f.AwaitCondition(early, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonNoPlatform)
+	f.Create(operatortest.NewPlatform(), apps, operatortest.NewTenant("shop", "apps"))
+	f.AwaitReady(operatortest.NewPlatform(), apps, early, operatortest.NewTenant("shop", "apps"))
+	if apps.Status.Tenants != 2 {
+		f.Errorf("pool apps has %d tenants, want 2", apps.Status.Tenants)
+	}
 
 	for _, test := range []struct {
 		name string
-		run  func(*field)
+		run  func(*fixture)
 	}{
-		{"a tenant has what it declares", tenantHas},
 		{"what somebody changes is put back", driftPutBack},
-		{"the platform's people are bound", peopleBound},
-		{"what was put back is reported", repairsReported},
 		{"the state is measured", stateMeasured},
-		{"a status that was not written is completed", statusCompleted},
-		{"an object is rejected", rejectedReported},
-		{"a domain is another's, and then is not", domainMended},
-		{"a tenant is written that croft check refuses", tenantRefused},
-		{"a namespace is refused, and then adopted", namespaceAdopted},
-		{"a namespace loses its label", namespaceUnlabelled},
-		{"a namespace is declared no longer", namespaceDropped},
-		{"a namespace is given to another tenant", namespaceGiven},
-		{"a tenant is deleted and its namespaces are retained", tenantRetained},
-		{"a tenant is deleted with its namespaces", tenantDeleted},
-		{"a pool is kept while it is used", poolInUse},
+		{"an operator that is killed is followed by another", func(f *fixture) { operatorFollowed(f, &stop) }},
+		{"a file prunes what it does not name", filePrunes},
+		{"what stands is not written", func(f *fixture) { nothingWritten(f, &stop) }},
 	} {
-		if !t.Run(test.name, func(t *testing.T) {
-			inner := *f
-			inner.TB = t
-			test.run(&inner)
-		}) {
-			return
-		}
+		t.Run(test.name, func(t *testing.T) { test.run(&fixture{f.For(t)}) })
 	}
+}
 
-	t.Run("an operator that is killed is followed by another", func(t *testing.T) {
-		inner := *f
-		inner.TB = t
-		var tenants []client.Object
-		for i := range 20 {
-			tenants = append(tenants, tenant(fmt.Sprintf("many-%d", i), "apps"))
-		}
-		inner.create(tenants...)
-		stop()
-		stop = inner.operate()
-		inner.ready(tenants...)
-	})
+// operatorFollowed stops the operator while it creates the objects of many tenants.
+func operatorFollowed(f *fixture, stop *func()) {
+	var tenants []client.Object
+	for i := range 20 {
+		tenants = append(tenants, operatortest.NewTenant(fmt.Sprintf("many-%d", i), "apps"))
+	}
+	f.Create(tenants...)
+	(*stop)()
+	*stop = f.Operate()
+	f.AwaitReady(tenants...)
+}
 
-	t.Run("a file prunes what it does not name", func(t *testing.T) {
-		inner := *f
-		inner.TB = t
-		filePrunes(&inner)
-	})
-
-	t.Run("what stands is not written", func(t *testing.T) {
-		inner := *f
-		inner.TB = t
-		stop()
-		before := len(f.writes.since(0))
-		stop = inner.operate()
-		spaces := inner.tenantNamespaces()
-		probed := map[string]bool{}
-		inner.eventually("every tenant to be gone through", func() string {
-			for _, write := range f.writes.since(before) {
-				if name, ok := strings.CutSuffix(strings.TrimPrefix(write, "POST /api/v1/namespaces/"), "/pods?dryRun=All"); ok {
-					probed[name] = true
-				}
+// nothingWritten fails if a restarted operator writes objects that are in place.
+func nothingWritten(f *fixture, stop *func()) {
+	(*stop)()
+	before := f.Writes.Count()
+	*stop = f.Operate()
+	spaces := f.tenantNamespaces()
+	probed := map[string]bool{}
+	f.Await("every tenant to be gone through", func() string {
+		for _, write := range f.Writes.ListSince(before) {
+			if name, ok := strings.CutSuffix(strings.TrimPrefix(write, "POST /api/v1/namespaces/"), "/pods?dryRun=All"); ok {
+				probed[name] = true
 			}
-			if len(probed) < spaces {
-				return fmt.Sprintf("%d of %d", len(probed), spaces)
-			}
-			return ""
-		})
-		others := slices.DeleteFunc(f.writes.since(before), func(write string) bool {
-			// A new leader reports itself in an event in croft's own namespace.
-			return strings.HasSuffix(write, "/pods?dryRun=All") || strings.Contains(write, "/leases") ||
-				strings.HasSuffix(write, "/namespaces/"+v1alpha1.SystemNamespace+"/events")
-		})
-		if len(others) > 0 {
-			t.Errorf("wrote %d times:\n%s", len(others), strings.Join(others, "\n"))
 		}
+		if len(probed) < spaces {
+			return fmt.Sprintf("%d of %d", len(probed), spaces)
+		}
+		return ""
 	})
+	others := slices.DeleteFunc(f.Writes.ListSince(before), func(write string) bool {
+		// A new leader reports itself in an event in croft's own namespace.
+		return strings.HasSuffix(write, "/pods?dryRun=All") || strings.Contains(write, "/leases") ||
+			strings.HasSuffix(write, "/namespaces/"+v1alpha1.SystemNamespace+"/events")
+	})
+	if len(others) > 0 {
+		f.Errorf("wrote %d times:\n%s", len(others), strings.Join(others, "\n"))
+	}
 }
 
 // tenantNamespaces counts the namespaces of tenants that are Ready.
-func (f *field) tenantNamespaces() int {
+func (f *fixture) tenantNamespaces() int {
 	f.Helper()
 	var tenants v1alpha1.TenantList
-	if err := f.client.List(f.Context(), &tenants); err != nil {
+	if err := f.Client.List(f.Context(), &tenants); err != nil {
 		f.Fatal(err)
 	}
 	n := 0

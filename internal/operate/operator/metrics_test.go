@@ -11,12 +11,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"croft.dev/croft/internal/operate/metric"
 	"croft.dev/croft/internal/operate/metric/metrictest"
+	"croft.dev/croft/internal/operate/operator/operatortest"
 )
 
 // TestMetricsAreRegistered fails if the operator's metrics or their labels differ from the
@@ -29,42 +29,13 @@ func TestMetricsAreRegistered(t *testing.T) {
 	metrictest.CheckRegistered(t, registry, metric.Operator)
 }
 
-// value returns the operator's series with these labels, each as "name=value". ok is false
-// if the series does not exist.
-func (f *field) value(name string, labels ...string) (value float64, ok bool) {
-	f.Helper()
-	families, err := metrics.Registry.Gather()
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			has := map[string]bool{}
-			for _, l := range m.GetLabel() {
-				has[l.GetName()+"="+l.GetValue()] = true
-			}
-			found := true
-			for _, l := range labels {
-				found = found && has[l]
-			}
-			if found {
-				return m.GetGauge().GetValue() + m.GetCounter().GetValue(), true
-			}
-		}
-	}
-	return 0, false
-}
-
 // stateMeasured fails if metrics do not follow the state of the declared objects, or if the
 // API server does not count denials under the metric names that the alerts use.
-func stateMeasured(f *field) {
+func stateMeasured(f *fixture) {
 	has := func(why, name string, labels ...string) {
 		f.Helper()
-		f.eventually(why, func() string {
-			if v, ok := f.value(name, labels...); !ok || v == 0 {
+		f.Await(why, func() string {
+			if v, ok := f.ReadMetric(name, labels...); !ok || v == 0 {
 				return fmt.Sprintf("%s%v = %v", name, labels, v)
 			}
 			return ""
@@ -78,49 +49,40 @@ func stateMeasured(f *field) {
 	has("a policy's wall", metric.PolicyInfo.Name, "policy=croft-services", "wall=policy")
 	has("use of a quota", metric.QuotaUse.Name, "tenant=shop", "resource=count/rolebindings.rbac.authorization.k8s.io")
 
-	refused := tenant("unfit", "nowhere")
-	f.create(refused)
+	refused := operatortest.NewTenant("unfit", "nowhere")
+	f.Create(refused)
 	has("a tenant that is refused", metric.TenantCondition.Name, "tenant=unfit", "condition=Ready", "status=False", "reason=Invalid")
-	f.delete(refused)
-	f.eventually("no series of a tenant that is gone", func() string {
-		if _, ok := f.value(metric.TenantCondition.Name, "tenant=unfit"); ok {
+	f.Delete(refused)
+	f.Await("no series of a tenant that is gone", func() string {
+		if _, ok := f.ReadMetric(metric.TenantCondition.Name, "tenant=unfit"); ok {
 			return "it is still there"
 		}
 		return ""
 	})
 
-	platform := platform()
-	patch := `{"status":{"verify":{"time":"2026-11-24T12:00:00Z","held":7,"breached":1,"blockedElsewhere":2,"notTried":3}}}`
-	if err := f.client.Status().Patch(f.Context(), platform, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
-		f.Fatal(err)
-	}
+	f.PatchStatus(operatortest.NewPlatform(), `{"status":{"verify":{"time":"2026-11-24T12:00:00Z","held":7,"breached":1,"blockedElsewhere":2,"notTried":3}}}`)
 	has("when verify ran", metric.VerifyTime.Name)
 	has("what verify found", metric.VerifyResults.Name, "result=breached")
 	denialsCounted(f)
 }
 
 // denialsCounted creates a pod that is denied, and reads the API server's own metrics.
-func denialsCounted(f *field) {
+func denialsCounted(f *fixture) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "elsewhere"},
 		Spec: corev1.PodSpec{NodeName: "somewhere", Containers: []corev1.Container{{
 			Name: "c", Image: "registry.example.org/c",
 		}}},
 	}
-	clients, err := kubernetes.NewForConfig(f.config)
+	clients, err := kubernetes.NewForConfig(f.Config)
 	if err != nil {
 		f.Fatal(err)
 	}
-	config := rest.CopyConfig(f.config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: "jane", Groups: []string{"shop-devs", "system:authenticated"}}
-	jane, err := client.New(config, client.Options{Scheme: f.client.Scheme()})
-	if err != nil {
-		f.Fatal(err)
-	}
+	jane := f.Impersonate("jane", "shop-devs")
 	if err := jane.Create(f.Context(), pod, client.DryRunAll); !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
 		f.Fatalf("the pod was not refused: %v", err)
 	}
-	f.eventually("the API server to count a refusal", func() string {
+	f.Await("the API server to count a refusal", func() string {
 		text, err := clients.RESTClient().Get().AbsPath("/metrics").DoRaw(context.WithoutCancel(f.Context()))
 		if err != nil {
 			return err.Error()

@@ -27,6 +27,7 @@ import (
 	"croft.dev/croft/internal/operate/apply"
 	"croft.dev/croft/internal/operate/install"
 	"croft.dev/croft/internal/operate/install/installtest"
+	"croft.dev/croft/internal/operate/operator/operatortest"
 	"croft.dev/croft/internal/rules/admissionpolicy"
 	"croft.dev/croft/internal/test/sandbox"
 	"croft.dev/croft/internal/walls/elevation"
@@ -105,31 +106,31 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	installed := install.Options{Roles: []string{"deployer"}, Image: "croft:test", Agent: true}
-	f := fieldOn(t, sandbox.Options{
+	f := &fixture{operatortest.StartWith(t, sandbox.Options{
 		Components: sandbox.WithControllers, With: []string{sandbox.Gatekeeper}, AuditPolicy: policy,
-	}, installed)
+	}, installed)}
 	f.define(schema.GroupVersionKind{Group: "notification.toolkit.fluxcd.io", Version: "v1", Kind: "Receiver"}, "receivers")
 	f.define(schema.GroupVersionKind{Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition"}, "network-attachment-definitions")
 	f.define(secondary.IPPool, "ippools")
 	f.defineReadinessRules()
-	if err := f.cluster.InstallCRDs(t.Context(), sandbox.Flux, sandbox.KarpenterAWS, sandbox.NetworkPolicyAPI, sandbox.AmazonVPC,
+	if err := f.Cluster.InstallCRDs(t.Context(), sandbox.Flux, sandbox.KarpenterAWS, sandbox.NetworkPolicyAPI, sandbox.AmazonVPC,
 		sandbox.Calico, sandbox.CalicoStorage); err != nil {
 		t.Fatal(err)
 	}
-	stop := f.operate()
+	stop := f.Operate()
 	life := declareLife(f)
 	life.elevate()
 	life.ask()
 	life.release()
 	driftPutBack(f)
 	stop()
-	stop = f.operate() // another leader acquires the lease
+	stop = f.Operate() // another leader acquires the lease
 	life.speakDialects()
 	life.switchEngines()
 	life.end()
 	stop()
 
-	log, err := os.Open(f.cluster.AuditLog())
+	log, err := os.Open(f.Cluster.AuditLog())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,22 +197,22 @@ tenants:
 
 // life is the platform that lifeFile declares.
 type life struct {
-	*field
+	*fixture
 	platform          *v1alpha1.Platform
 	shop, legacy, far *v1alpha1.Tenant
 }
 
-func declareLife(f *field) *life {
+func declareLife(f *fixture) *life {
 	f.Helper()
-	old := namespace("old")
+	old := operatortest.NewNamespace("old")
 	old.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "legacy"}
-	f.create(old)
+	f.Create(old)
 	file, problems := manifest.Parse("life.yaml", []byte(lifeFile))
 	if len(problems) > 0 {
 		f.Fatal(problems)
 	}
-	f.create(file.Objects()...)
-	l := &life{field: f, platform: platform(), shop: tenant("shop", ""), legacy: tenant("legacy", ""), far: tenant("far", "")}
+	f.Create(file.Objects()...)
+	l := &life{fixture: f, platform: operatortest.NewPlatform(), shop: operatortest.NewTenant("shop", ""), legacy: operatortest.NewTenant("legacy", ""), far: operatortest.NewTenant("far", "")}
 	l.stands()
 	return l
 }
@@ -219,7 +220,7 @@ func declareLife(f *field) *life {
 // stands waits until the platform and all tenants are Ready.
 func (l *life) stands() {
 	l.Helper()
-	l.ready(l.platform, l.shop, l.legacy, l.far)
+	l.AwaitReady(l.platform, l.shop, l.legacy, l.far)
 }
 
 // elevate elevates a user and withdraws the elevation.
@@ -232,33 +233,33 @@ func (l *life) elevate() {
 	e := &v1alpha1.Elevation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "eve-1"}, Spec: v1alpha1.ElevationSpec{
 		RequestedBy: "eve", Role: v1alpha1.ElevationOperator, Duration: metav1.Duration{Duration: 20 * time.Minute}, Reason: "the queue is stuck", PublicKey: public,
 	}}
-	eve := l.as("eve", "shop-devs")
-	l.eventually("eve to be let in", func() string {
+	eve := l.Impersonate("eve", "shop-devs")
+	l.Await("eve to be let in", func() string {
 		if err := eve.Create(l.Context(), e); err != nil {
 			return err.Error()
 		}
 		return ""
 	})
-	l.phase(e, v1alpha1.ElevationActive)
+	l.AwaitPhase(e, v1alpha1.ElevationActive)
 	account := elevation.Account(elevation.Name("shop", "eve-1"))
-	l.endedAgo(e, 31*24*time.Hour)
-	l.gone(e)
-	l.gone(account)
+	l.MoveEnd(e, 31*24*time.Hour)
+	l.AwaitDeletion(e)
+	l.AwaitDeletion(account)
 }
 
 // ask requests a namespace, and deletes the request.
 func (l *life) ask() {
 	l.Helper()
-	ann := l.as("ann", "shop-devs")
-	r := requested("shop", "shop-a")
-	l.eventually("ann to be let in", func() string {
+	ann := l.Impersonate("ann", "shop-devs")
+	r := operatortest.NewTenantNamespace("shop", "shop-a")
+	l.Await("ann to be let in", func() string {
 		if err := ann.Create(l.Context(), r); err != nil {
 			return err.Error()
 		}
 		return ""
 	})
-	l.accepted(r, v1alpha1.ReasonAccepted)
-	l.ready(r)
+	l.AwaitCondition(r, v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted)
+	l.AwaitReady(r)
 }
 
 // release creates a tainted node, which pods can use once its pool no longer waits for
@@ -283,8 +284,8 @@ func (l *life) release() {
 	rule.SetName("croft-telco")
 	dry := func(want bool) {
 		l.Helper()
-		l.eventually(fmt.Sprintf("the pool's rule, with dryRun %t", want), func() string {
-			if err := l.client.Get(l.Context(), client.ObjectKeyFromObject(rule), rule); err != nil {
+		l.Await(fmt.Sprintf("the pool's rule, with dryRun %t", want), func() string {
+			if err := l.Client.Get(l.Context(), client.ObjectKeyFromObject(rule), rule); err != nil {
 				return err.Error()
 			}
 			if got, _, err := unstructured.NestedBool(rule.Object, "spec", "dryRun"); err != nil || got != want {
@@ -294,13 +295,13 @@ func (l *life) release() {
 		})
 	}
 	dry(false)
-	l.patch(rule, `{"spec":{"dryRun":true}}`)
+	l.Patch(rule, `{"spec":{"dryRun":true}}`)
 	dry(false)
-	l.create(node, claim)
+	l.Create(node, claim)
 	said := func(reason string) {
 		l.Helper()
-		l.eventually("the node to say "+reason, func() string {
-			if err := l.client.Get(l.Context(), client.ObjectKeyFromObject(node), node); err != nil {
+		l.Await("the node to say "+reason, func() string {
+			if err := l.Client.Get(l.Context(), client.ObjectKeyFromObject(node), node); err != nil {
 				return err.Error()
 			}
 			for _, c := range node.Status.Conditions {
@@ -312,16 +313,16 @@ func (l *life) release() {
 		})
 	}
 	said(v1alpha1.ReasonNotRegistered)
-	if err := l.client.Status().Patch(l.Context(), claim, client.RawPatch(types.MergePatchType, []byte(`{"status":{"providerID":"aws:///us-west-2a/i-1",
+	if err := l.Client.Status().Patch(l.Context(), claim, client.RawPatch(types.MergePatchType, []byte(`{"status":{"providerID":"aws:///us-west-2a/i-1",
 		"conditions":[{"type":"Registered","status":"True","reason":"Registered","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`))); err != nil {
 		l.Fatal(err)
 	}
 	said(v1alpha1.ReasonInterfacesPending)
-	l.patch(pool("telco"), `{"spec":{"waitForNetworks":false}}`)
-	l.gone(rule)
+	l.Patch(operatortest.NewPool("telco"), `{"spec":{"waitForNetworks":false}}`)
+	l.AwaitDeletion(rule)
 	said(v1alpha1.ReasonNotAwaited)
-	l.eventually("the node's taint to go", func() string {
-		if err := l.client.Get(l.Context(), client.ObjectKeyFromObject(node), node); err != nil {
+	l.Await("the node's taint to go", func() string {
+		if err := l.Client.Get(l.Context(), client.ObjectKeyFromObject(node), node); err != nil {
 			return err.Error()
 		}
 		if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.NetworksTaint }) {
@@ -329,26 +330,27 @@ func (l *life) release() {
 		}
 		return ""
 	})
-	l.delete(node)
-	l.delete(claim)
+	l.Delete(node)
+	l.Delete(claim)
 	l.stands()
 }
 
 // speakDialects writes network policies in each dialect.
 func (l *life) speakDialects() {
 	l.Helper()
-	others := []schema.GroupVersionKind{calicoKind, calicoStorageKind, clusterKind, awsKind}
+	calico, cluster := apply.DialectKinds, apply.ClusterDialectKinds
+	others := slices.Concat(calico, cluster)
 	for _, dialect := range []struct {
 		network string
 		kind    schema.GroupVersionKind
 	}{
-		{`{"dialect": "Calico", "calico": {}}`, calicoKind},
-		{`{"dialect": "Calico", "calico": {"apiGroup": "crd.projectcalico.org"}}`, calicoStorageKind},
-		{`{"dialect": "ClusterNetworkPolicy", "calico": null}`, clusterKind},
-		{`{"dialect": "AWS"}`, awsKind},
+		{`{"dialect": "Calico", "calico": {}}`, calico[0]},
+		{`{"dialect": "Calico", "calico": {"apiGroup": "crd.projectcalico.org"}}`, calico[1]},
+		{`{"dialect": "ClusterNetworkPolicy", "calico": null}`, cluster[0]},
+		{`{"dialect": "AWS"}`, cluster[1]},
 		{`{"dialect": "Kubernetes"}`, schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}},
 	} {
-		l.patch(l.platform, `{"spec": {"network": `+dialect.network+`}}`)
+		l.Patch(l.platform, `{"spec": {"network": `+dialect.network+`}}`)
 		l.stands()
 		l.only([]schema.GroupVersionKind{dialect.kind}, others)
 	}
@@ -358,10 +360,10 @@ func (l *life) speakDialects() {
 func (l *life) switchEngines() {
 	l.Helper()
 	gatekeeper := slices.Concat(apply.GatekeeperPlatformKinds, apply.GatekeeperMutatorKinds)
-	l.patch(l.platform, `{"spec": {"placement": "Gatekeeper"}}`)
+	l.Patch(l.platform, `{"spec": {"placement": "Gatekeeper"}}`)
 	l.only(gatekeeper, apply.NativePlatformKinds)
 	l.stands()
-	l.patch(l.platform, `{"spec": {"placement": "Native"}}`)
+	l.Patch(l.platform, `{"spec": {"placement": "Native"}}`)
 	l.only(apply.NativePlatformKinds, gatekeeper)
 	l.stands()
 }
@@ -372,12 +374,12 @@ func (l *life) only(kinds, others []schema.GroupVersionKind) {
 	count := func(kind schema.GroupVersionKind) int {
 		all := &unstructured.UnstructuredList{}
 		all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		if err := l.client.List(l.Context(), all, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}); err != nil {
+		if err := l.Client.List(l.Context(), all, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}); err != nil {
 			return 0 // the kind's CRD was deleted, or is not yet installed
 		}
 		return len(all.Items)
 	}
-	l.eventually("objects of these kinds alone", func() string {
+	l.Await("objects of these kinds alone", func() string {
 		for _, kind := range kinds {
 			if count(kind) == 0 {
 				return "no " + kind.GroupKind().String()
@@ -395,26 +397,26 @@ func (l *life) only(kinds, others []schema.GroupVersionKind) {
 // end removes parts of the declared objects, and then all of them.
 func (l *life) end() {
 	l.Helper()
-	l.patch(l.platform, `{"spec": {"auditors": null, "elevation": null}}`)
-	l.patch(l.shop, `{"spec": {"access": [], "namespaces": ["shop"], "sources": null}}`)
-	l.patch(l.far, `{"spec": {"networks": null}}`)
+	l.Patch(l.platform, `{"spec": {"auditors": null, "elevation": null}}`)
+	l.Patch(l.shop, `{"spec": {"access": [], "namespaces": ["shop"], "sources": null}}`)
+	l.Patch(l.far, `{"spec": {"networks": null}}`)
 	l.stands()
-	l.gone(namespace("shop-db"))
-	l.gone(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: gitops.Deployer}})
+	l.AwaitDeletion(operatortest.NewNamespace("shop-db"))
+	l.AwaitDeletion(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: gitops.Deployer}})
 	l.only(nil, apply.OptionalKinds)
-	l.gone(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: identity.AuditorRole}})
-	l.gone(&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: identity.ElevationsPolicy}})
-	l.gone(&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: identity.ElevationsPolicy}})
-	l.patch(l.platform, `{"spec": {"roles": null}}`)
-	l.gone(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: identity.ClusterRoleName("deployer")}})
-	for _, o := range []client.Object{l.shop, l.legacy, l.far, pool("apps"), pool("telco"), l.platform} {
-		l.delete(o)
-		l.gone(o)
+	l.AwaitDeletion(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: identity.AuditorRole}})
+	l.AwaitDeletion(&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: identity.ElevationsPolicy}})
+	l.AwaitDeletion(&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: identity.ElevationsPolicy}})
+	l.Patch(l.platform, `{"spec": {"roles": null}}`)
+	l.AwaitDeletion(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: identity.ClusterRoleName("deployer")}})
+	for _, o := range []client.Object{l.shop, l.legacy, l.far, operatortest.NewPool("apps"), operatortest.NewPool("telco"), l.platform} {
+		l.Delete(o)
+		l.AwaitDeletion(o)
 	}
 }
 
 // define installs an add-on's kind whose CRD is in no Go module.
-func (f *field) define(kind schema.GroupVersionKind, plural string) {
+func (f *fixture) define(kind schema.GroupVersionKind, plural string) {
 	f.Helper()
 	anything := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
 	f.defineAs(kind, plural, apiextensionsv1.NamespaceScoped, anything)
@@ -423,7 +425,7 @@ func (f *field) define(kind schema.GroupVersionKind, plural string) {
 // defineReadinessRules installs the CRD of the node readiness controller with the
 // validation that matters to croft: required and immutable fields
 // (readiness.node.x-k8s.io/v1alpha1 in July 2026).
-func (f *field) defineReadinessRules() {
+func (f *fixture) defineReadinessRules() {
 	f.Helper()
 	type schemas = map[string]apiextensionsv1.JSONSchemaProps
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
@@ -472,7 +474,7 @@ func (f *field) defineReadinessRules() {
 }
 
 // defineAs installs a CRD with a schema.
-func (f *field) defineAs(kind schema.GroupVersionKind, plural string, scope apiextensionsv1.ResourceScope, of *apiextensionsv1.JSONSchemaProps) {
+func (f *fixture) defineAs(kind schema.GroupVersionKind, plural string, scope apiextensionsv1.ResourceScope, of *apiextensionsv1.JSONSchemaProps) {
 	f.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{
@@ -488,5 +490,5 @@ func (f *field) defineAs(kind schema.GroupVersionKind, plural string, scope apie
 			}},
 		},
 	}
-	f.create(definition)
+	f.Create(definition)
 }

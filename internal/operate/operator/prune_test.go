@@ -12,14 +12,15 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/operate/operator/operatortest"
 	"croft.dev/croft/internal/test/sandbox"
 )
 
 // filePrunes covers the deletions by a file: of a namespace that a tenant no longer
 // declares, and of objects that are in the cluster but not in the file.
-func filePrunes(f *field) {
-	f.create(pool("spare"), tenant("leaver", "spare"))
-	f.ready(tenant("leaver", "spare"))
+func filePrunes(f *fixture) {
+	f.Create(operatortest.NewPool("spare"), operatortest.NewTenant("leaver", "spare"))
+	f.AwaitReady(operatortest.NewTenant("leaver", "spare"))
 	file := filepath.Join(f.TempDir(), "croft.yaml")
 	declare := func(namespaces string) {
 		f.Helper()
@@ -41,7 +42,7 @@ tenants: {keeper: {pool: apps, namespaces: ` + namespaces + `, access: [{group: 
 	run := func(args ...string) (status int, stdout, stderr string) {
 		f.Helper()
 		var out, errs bytes.Buffer
-		cmd := exec.CommandContext(f.Context(), binary, append(args, "-f", file, "--kubeconfig", f.cluster.Kubeconfig)...)
+		cmd := exec.CommandContext(f.Context(), binary, append(args, "-f", file, "--kubeconfig", f.Cluster.Kubeconfig)...)
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		var exit *exec.ExitError
 		if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
@@ -83,31 +84,31 @@ tenants: {keeper: {pool: apps, namespaces: ` + namespaces + `, access: [{group: 
 
 	_, told = croft(1, "apply", "--prune")
 	says(told, "Tenant leaver (deletion: Retain)", "namespace leaver stays", "Pool spare", "nothing was written: --prune asks for a confirmation, and standard input is not a terminal")
-	f.ready(tenant("leaver", ""), pool("spare"))
-	if f.bindings("keeper-test") == 0 {
+	f.AwaitReady(operatortest.NewTenant("leaver", ""), operatortest.NewPool("spare"))
+	if f.CountBindings("keeper-test") == 0 {
 		f.Error("something was written")
 	}
 
 	croft(0, "apply", "--prune", "--yes")
-	f.gone(tenant("leaver", ""))
-	f.gone(pool("spare"))
-	f.gone(&karpenterv1.NodePool{ObjectMeta: pool("spare").ObjectMeta})
-	if n := f.bindings("leaver") + f.bindings("keeper-test"); n != 0 {
+	f.AwaitDeletion(operatortest.NewTenant("leaver", ""))
+	f.AwaitDeletion(operatortest.NewPool("spare"))
+	f.AwaitDeletion(&karpenterv1.NodePool{ObjectMeta: operatortest.NewPool("spare").ObjectMeta})
+	if n := f.CountBindings("leaver") + f.CountBindings("keeper-test"); n != 0 {
 		f.Errorf("%d bindings, want none", n)
 	}
-	if len(f.policies("leaver")) == 0 {
+	if len(f.ListPolicies("leaver")) == 0 {
 		f.Error("the walls of a tenant with deletion: Retain are gone")
 	}
 	var left v1alpha1.TenantList
-	if err := f.client.List(f.Context(), &left); err != nil || len(left.Items) != 1 {
+	if err := f.Client.List(f.Context(), &left); err != nil || len(left.Items) != 1 {
 		f.Errorf("%d tenants, %v; want the one of the file", len(left.Items), err)
 	}
-	f.ready(platform())
-	if err := f.client.Get(f.Context(), client.ObjectKey{Name: "leaver"}, namespace("leaver")); err != nil {
+	f.AwaitReady(operatortest.NewPlatform())
+	if err := f.Client.Get(f.Context(), client.ObjectKey{Name: "leaver"}, operatortest.NewNamespace("leaver")); err != nil {
 		f.Errorf("the namespace of a tenant with deletion: Retain: %v", err)
 	}
 	// The share of the retained namespace is released asynchronously.
-	f.eventually("no difference", func() string {
+	f.Await("no difference", func() string {
 		status, stdout, stderr := run("diff", "--prune")
 		if status != 0 {
 			return stdout + stderr

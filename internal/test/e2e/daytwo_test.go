@@ -76,7 +76,7 @@ func TestDayTwo(t *testing.T) {
 		{"it is rolled back", dayTwoRollback, ""},
 		{"a tenant moves to another pool", dayTwoMove, "TestMove"},
 		{"a namespace is added, and removed", dayTwoNamespaces, ""},
-		{"a domain goes to another tenant", dayTwoDomain, "TestOperator/a_domain_is_another's,_and_then_is_not"},
+		{"a domain goes to another tenant", dayTwoDomain, "TestTenant/a_domain_is_another's,_and_then_is_not"},
 		{"a tenant is deleted and declared again", dayTwoAgain, "TestTwoTenants/Retain, and the next step"},
 		{"a tenant is renamed", dayTwoRename, ""},
 		{"walls are broken", dayTwoDrift, "TestTwoTenants/Drift"},

@@ -1,4 +1,4 @@
-package operator_test
+package quota_test
 
 import (
 	"context"
@@ -11,11 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/declare/scheme"
 	"croft.dev/croft/internal/operate/metric"
 )
 
@@ -39,18 +37,18 @@ func deployment(namespace, name, cpu string, replicas int32) *appsv1.Deployment 
 }
 
 // pods waits until a namespace has this number of pods.
-func (f *field) pods(namespace string, want int) {
+func (f *fixture) pods(namespace string, want int) {
 	f.Helper()
-	f.eventually(fmt.Sprintf("%d pods in %s", want, namespace), func() string {
+	f.Await(fmt.Sprintf("%d pods in %s", want, namespace), func() string {
 		var pods corev1.PodList
-		if err := f.client.List(f.Context(), &pods, client.InNamespace(namespace)); err != nil {
+		if err := f.Client.List(f.Context(), &pods, client.InNamespace(namespace)); err != nil {
 			return err.Error()
 		}
 		if len(pods.Items) == want {
 			return ""
 		}
 		var events corev1.EventList
-		if err := f.client.List(f.Context(), &events, client.InNamespace(namespace), client.MatchingFields{"reason": "FailedCreate"}); err != nil {
+		if err := f.Client.List(f.Context(), &events, client.InNamespace(namespace), client.MatchingFields{"reason": "FailedCreate"}); err != nil {
 			return err.Error()
 		}
 		last := "no pod was refused"
@@ -61,30 +59,30 @@ func (f *field) pods(namespace string, want int) {
 	})
 }
 
-func quotaLargePod(f *field) {
+func quotaLargePod(f *fixture) {
 	large := shared("large", []string{"large-a", "large-b"}, amounts("requests.cpu", "20", "pods", "40"))
-	f.create(large)
+	f.Create(large)
 	f.settled(large)
-	f.create(deployment("large-b", "twelve", "12", 1))
+	f.Create(deployment("large-b", "twelve", "12", 1))
 	f.pods("large-b", 1)
 
 	// 8 CPUs are left, and the other namespace needs more than half of them.
-	f.create(deployment("large-a", "seven", "7", 1))
+	f.Create(deployment("large-a", "seven", "7", 1))
 	f.pods("large-a", 1)
 }
 
-func quotaMinimum(f *field) {
+func quotaMinimum(f *fixture) {
 	const total, least = 60, 40
 	keep := shared("keep", []string{"keep-prod", "keep-dev"}, amounts("configmaps", fmt.Sprint(total)))
-	f.create(keep)
-	f.patch(keep, fmt.Sprintf(`{"spec":{"quotaMinimums":{"keep-prod":{"configmaps":"%d"}}}}`, least))
+	f.Create(keep)
+	f.Patch(keep, fmt.Sprintf(`{"spec":{"quotaMinimums":{"keep-prod":{"configmaps":"%d"}}}}`, least))
 	f.untouched(keep)
 	census := f.census([]string{"keep-prod", "keep-dev"})
 
 	var clients crowd
 	ctx, cancel := context.WithCancel(f.Context())
 	f.rush(ctx, &clients, "keep-dev", 4, 10*time.Millisecond)
-	f.eventually("keep-dev to use what is not reserved", func() string {
+	f.Await("keep-dev to use what is not reserved", func() string {
 		if n := census.in("configmaps", "keep-dev"); n < total-least-1 {
 			return fmt.Sprintf("%d ConfigMaps, quotas %s", n, statuses(f.quotas("keep")))
 		}
@@ -92,7 +90,7 @@ func quotaMinimum(f *field) {
 	})
 	// Kubernetes creates one ConfigMap itself.
 	for i := 1; i < least; {
-		err := f.client.Create(f.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "keep-prod", GenerateName: "keep-"}})
+		err := f.Client.Create(f.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "keep-prod", GenerateName: "keep-"}})
 		if apierrors.IsConflict(err) {
 			continue
 		}
@@ -110,12 +108,12 @@ func quotaMinimum(f *field) {
 
 // quotaForged writes events of refusals that did not happen, as a member of a tenant. They
 // must change nothing, not even the division of the tenant's own quota.
-func quotaForged(f *field) {
+func quotaForged(f *fixture) {
 	const total, least = 60, 40
 	kept := shared("kept", []string{"kept-a", "kept-b"}, amounts("configmaps", fmt.Sprint(total)))
 	kept.Spec.QuotaMinimums = map[string]corev1.ResourceList{"kept-a": amounts("configmaps", fmt.Sprint(least))}
 	open := shared("open", []string{"open-a", "open-b"}, amounts("configmaps", fmt.Sprint(total), "pods", "4"))
-	f.create(kept, open)
+	f.Create(kept, open)
 	f.untouched(kept)
 	f.untouched(open)
 
@@ -124,7 +122,7 @@ func quotaForged(f *field) {
 	}
 	f.forge("open", "open-b", "44")
 	// The operator observes this genuine refusal after the forged ones.
-	f.create(deployment("open-b", "web", "10m", 3))
+	f.Create(deployment("open-b", "web", "10m", 3))
 	f.pods("open-b", 3)
 	for namespace, q := range f.settled(open) {
 		if hard := q.Status.Hard["configmaps"]; hard.Value() != total/2 {
@@ -140,15 +138,15 @@ func quotaForged(f *field) {
 }
 
 // refusedCounted creates a workload whose pods are refused, next to a forged refusal.
-func refusedCounted(f *field) {
+func refusedCounted(f *fixture) {
 	denied := shared("denied", []string{"denied-a", "denied-b"}, amounts("pods", "2"))
-	f.create(denied)
+	f.Create(denied)
 	f.settled(denied)
 	f.forge("denied", "denied-b", "44")
-	f.create(deployment("denied-a", "web", "10m", 3))
-	f.eventually("one workload to be counted", func() string {
+	f.Create(deployment("denied-a", "web", "10m", 3))
+	f.Await("one workload to be counted", func() string {
 		got := &v1alpha1.Tenant{}
-		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(denied), got); err != nil {
+		if err := f.Client.Get(f.Context(), client.ObjectKeyFromObject(denied), got); err != nil {
 			return err.Error()
 		}
 		refused := got.Status.RefusedPods
@@ -156,7 +154,7 @@ func refusedCounted(f *field) {
 			!strings.HasPrefix(refused.First.Name, "web-") || !strings.HasPrefix(refused.First.Message, "exceeded quota: croft, requested: pods=1") {
 			return fmt.Sprint(refused)
 		}
-		if v, ok := f.value(metric.RefusedWorkloads.Name, "tenant=denied"); !ok || v != 1 {
+		if v, ok := f.ReadMetric(metric.RefusedWorkloads.Name, "tenant=denied"); !ok || v != 1 {
 			return fmt.Sprintf("the metric is %v", v)
 		}
 		return ""
@@ -164,14 +162,9 @@ func refusedCounted(f *field) {
 }
 
 // forge writes a refusal event as a member of a tenant.
-func (f *field) forge(tenant, namespace, requested string) {
+func (f *fixture) forge(tenant, namespace, requested string) {
 	f.Helper()
-	cfg := rest.CopyConfig(f.config)
-	cfg.Impersonate = rest.ImpersonationConfig{UserName: "mallory", Groups: []string{tenant + "-devs", "system:authenticated"}}
-	member, err := client.New(cfg, client.Options{Scheme: scheme.New()})
-	if err != nil {
-		f.Fatal(err)
-	}
+	member := f.Impersonate("mallory", tenant+"-devs")
 	if err := member.Create(f.Context(), &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, GenerateName: "forged-"},
 		InvolvedObject: corev1.ObjectReference{Kind: "ReplicaSet", Namespace: namespace, Name: "none", UID: types.UID(requested)},

@@ -1,4 +1,4 @@
-package operator_test
+package tenant_test
 
 import (
 	"archive/tar"
@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/diagnose/why"
+	"croft.dev/croft/internal/operate/operator/operatortest"
 	"croft.dev/croft/internal/test/sandbox"
 	"croft.dev/croft/internal/walls/gitops"
 )
@@ -106,7 +107,7 @@ var attacksFromGit = []attackFromGit{
 // kustomization.yaml names by URL is applied in another tenant's namespace. Flux may fetch
 // URLs or refuse them; docs/how-to/gitops.md describes the version that was observed.
 func remoteBases(git *repository) {
-	url, err := git.cluster.Git("bases")
+	url, err := git.Cluster.Git("bases")
 	if err != nil {
 		git.Fatal(err)
 	}
@@ -127,10 +128,10 @@ func remoteBases(git *repository) {
 // possible form. Flux reads Secrets with its own rights, but only in the Kustomization's
 // namespace.
 func keysOfOthers(git *repository) {
-	git.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "bank", Name: "keys"}, StringData: map[string]string{"token": "bank's"}})
+	git.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "bank", Name: "keys"}, StringData: map[string]string{"token": "bank's"}})
 	git.push(map[string]string{"deploy/a.yaml": fmt.Sprintf(settings, "third", ""), "secret/a.yaml": fmt.Sprintf(settings, "decrypted", "")})
 	git.applied("Ready", "Applied revision")
-	person := git.as("ann", "shop-devs", "system:authenticated")
+	person := git.Impersonate("ann", "shop-devs", "system:authenticated")
 	for name, secret := range map[string]string{"plain": "keys", "path": "bank/keys", "up": "../../bank/secrets/keys"} {
 		k := kustomizationWith("decrypt-"+name, "./secret", gitops.Deployer)
 		k.Object["spec"].(map[string]any)["decryption"] = map[string]any{"provider": "sops", "secretRef": map[string]any{"name": secret}}
@@ -140,21 +141,21 @@ func keysOfOthers(git *repository) {
 		git.refused(k, "BuildFailed", secret)
 		git.explains("shop", "kustomization/decrypt-"+name, "flux-build", "")
 		if name != "plain" {
-			git.delete(k)
+			git.Delete(k)
 		}
 	}
 	// With a Secret in the tenant's namespace it is applied: only the Secret was missing
 	// before.
-	git.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "keys"}, StringData: map[string]string{"token": "shop's"}})
+	git.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "keys"}, StringData: map[string]string{"token": "shop's"}})
 	plain := git.fluxObject(gitops.Kustomization, "shop", "decrypt-plain")
-	git.patch(plain, fmt.Sprintf(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, time.Now().Format(time.RFC3339Nano)))
+	git.Patch(plain, fmt.Sprintf(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, time.Now().Format(time.RFC3339Nano)))
 	git.inNamespace("shop", "decrypted", true)
 }
 
 // platformsAccount names the service account of kustomize-controller. Flux looks it up in
 // the tenant's namespace, where it has no rights.
 func platformsAccount(git *repository) {
-	person := git.as("ann", "shop-devs", "system:authenticated")
+	person := git.Impersonate("ann", "shop-devs", "system:authenticated")
 	k := kustomizationWith("as-platform", "./secret", "kustomize-controller")
 	if err := person.Create(git.Context(), k); err != nil {
 		git.Fatal(err)
@@ -180,7 +181,7 @@ func hundredThousand(git *repository, other *clone) {
 	}
 	git.push(only(all.String()))
 	const building = "Building manifests for revision "
-	git.eventually("the build of 100,000 objects", func() string {
+	git.Await("the build of 100,000 objects", func() string {
 		if message := git.conditionOf(git.kustomization, "Reconciling").Message; !strings.Contains(message, building+git.revision) {
 			return "it is at: " + message
 		}
@@ -189,11 +190,11 @@ func hundredThousand(git *repository, other *clone) {
 	// Pushes are still applied until the build is fully under way.
 	pushes, since := 0, time.Time{}
 	waits := git.fluxObject(gitops.Kustomization, "bank", "croft-app")
-	git.eventually("a push of another tenant waits for it; if it never does, correct flux-build-waits and docs/how-to/gitops.md", func() string {
+	git.Await("a push of another tenant waits for it; if it never does, correct flux-build-waits and docs/how-to/gitops.md", func() string {
 		if message := git.conditionOf(git.kustomization, "Reconciling").Message; !strings.Contains(message, building+git.revision) {
 			return "the build is over: " + message
 		}
-		applied := pushes == 0 || git.client.Get(git.Context(), client.ObjectKey{Namespace: "bank", Name: meanwhile(pushes)}, &corev1.ConfigMap{}) == nil
+		applied := pushes == 0 || git.Client.Get(git.Context(), client.ObjectKey{Namespace: "bank", Name: meanwhile(pushes)}, &corev1.ConfigMap{}) == nil
 		message := git.conditionOf(waits, "Reconciling").Message
 		switch {
 		case applied:
@@ -214,14 +215,14 @@ func hundredThousand(git *repository, other *clone) {
 	})
 	git.explains("bank", "kustomization/croft-app", "flux-build-waits", "one Kustomization at a time")
 
-	shop := tenant("shop", "apps")
-	git.patch(shop, `{"spec":{"sources":null}}`)
-	if err := errors.Join(git.cluster.Stop(sandbox.Flux), git.cluster.Start(sandbox.Flux)); err != nil {
+	shop := operatortest.NewTenant("shop", "apps")
+	git.Patch(shop, `{"spec":{"sources":null}}`)
+	if err := errors.Join(git.Cluster.Stop(sandbox.Flux), git.Cluster.Start(sandbox.Flux)); err != nil {
 		git.Fatal(err)
 	}
 	git.inNamespace("bank", meanwhile(pushes), true)
-	git.ready(shop)
-	git.gone(git.kustomization)
+	git.AwaitReady(shop)
+	git.AwaitDeletion(git.kustomization)
 }
 
 // meanwhile returns the name of the ConfigMap in the other tenant's n-th push.
@@ -242,7 +243,7 @@ func kustomizationWith(name, path, account string) *unstructured.Unstructured {
 // refused waits until a Kustomization has failed with a reason and a message.
 func (r *repository) refused(k *unstructured.Unstructured, reason, says string) {
 	r.Helper()
-	r.eventually("Kustomization "+k.GetName()+" is refused", func() string {
+	r.Await("Kustomization "+k.GetName()+" is refused", func() string {
 		if c := r.conditionOf(k, "Ready"); c.Status != metav1.ConditionFalse || c.Reason != reason || !strings.Contains(c.Message, says) {
 			return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
 		}
@@ -254,7 +255,7 @@ func (r *repository) refused(k *unstructured.Unstructured, reason, says string) 
 func (r *repository) conditionOf(k *unstructured.Unstructured, name string) metav1.Condition {
 	r.Helper()
 	live := k.DeepCopy()
-	if err := r.client.Get(r.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+	if err := r.Client.Get(r.Context(), client.ObjectKeyFromObject(live), live); err != nil {
 		r.Fatal(err)
 	}
 	all, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
@@ -269,14 +270,14 @@ func (r *repository) conditionOf(k *unstructured.Unstructured, name string) meta
 // explains waits until `croft why`, run with the rights of the tenant's people, names the
 // finding with this ID first. If no step has failed, a waiting step counts. An empty ID
 // expects no problem.
-func (f *field) explains(namespace, target, id, cause string) {
+func (f *fixture) explains(namespace, target, id, cause string) {
 	f.Helper()
 	of, err := why.ParseTarget([]string{target}, namespace)
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.eventually("croft why "+target, func() string {
-		seen, err := why.Gather(f.Context(), f.as("ann", namespace+"-devs", "system:authenticated"), of)
+	f.Await("croft why "+target, func() string {
+		seen, err := why.Gather(f.Context(), f.Impersonate("ann", namespace+"-devs", "system:authenticated"), of)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -299,13 +300,13 @@ func (f *field) explains(namespace, target, id, cause string) {
 
 // clone is a working copy of a repository on the sandbox's Git server.
 type clone struct {
-	*field
+	*fixture
 	dir string
 }
 
-func (f *field) clone(url string) *clone {
+func (f *fixture) clone(url string) *clone {
 	f.Helper()
-	c := &clone{field: f, dir: f.TempDir()}
+	c := &clone{fixture: f, dir: f.TempDir()}
 	c.git("init", "--quiet", "--initial-branch=main")
 	c.git("remote", "add", "origin", url)
 	return c

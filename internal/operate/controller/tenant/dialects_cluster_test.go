@@ -1,4 +1,4 @@
-package operator_test
+package tenant_test
 
 import (
 	"cmp"
@@ -18,15 +18,15 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/observe/netpol"
+	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/operate/operator/operatortest"
 	"croft.dev/croft/internal/rules/attack"
 	"croft.dev/croft/internal/test/sandbox"
 )
 
 var (
-	calicoKind        = schema.GroupVersionKind{Group: "projectcalico.org", Version: "v3", Kind: "NetworkPolicy"}
-	calicoStorageKind = schema.GroupVersionKind{Group: "crd.projectcalico.org", Version: "v1", Kind: "NetworkPolicy"}
-	clusterKind       = schema.GroupVersionKind{Group: "policy.networking.k8s.io", Version: "v1alpha2", Kind: "ClusterNetworkPolicy"}
-	awsKind           = schema.GroupVersionKind{Group: "networking.k8s.aws", Version: "v1alpha1", Kind: "ClusterNetworkPolicy"}
+	calicoKind, calicoStorageKind = apply.DialectKinds[0], apply.DialectKinds[1]
+	clusterKind, awsKind          = apply.ClusterDialectKinds[0], apply.ClusterDialectKinds[1]
 )
 
 // TestDialects changes the dialect of a platform while its tenants are in use. After each
@@ -35,16 +35,16 @@ var (
 // before.
 func TestDialects(t *testing.T) {
 	sandbox.Thorough(t)
-	f := newField(t, sandbox.WithControllers)
-	stop := f.operate()
+	f := &fixture{operatortest.Start(t, sandbox.WithControllers)}
+	stop := f.Operate()
 	defer stop()
-	shop, bank := tenant("shop", "apps"), tenant("bank", "apps")
+	shop, bank := operatortest.NewTenant("shop", "apps"), operatortest.NewTenant("bank", "apps")
 	shop.Spec.Namespaces = []string{"shop", "shop-ci"}
 	bank.Spec.Network = v1alpha1.TenantNetwork{Egress: v1alpha1.EgressRestricted, AllowCIDRs: []string{"198.51.100.0/24"}}
-	p := platform()
+	p := operatortest.NewPlatform()
 	p.Spec.Network.PlatformNamespaces = []string{"ingress"}
-	f.create(namespace("ingress"), p, pool("apps"), shop, bank)
-	f.ready(p, shop, bank)
+	f.Create(operatortest.NewNamespace("ingress"), p, operatortest.NewPool("apps"), shop, bank)
+	f.AwaitReady(p, shop, bank)
 
 	var mu sync.Mutex
 	judged := 0
@@ -59,49 +59,44 @@ func TestDialects(t *testing.T) {
 			t.Errorf("after %s: %s", write, wrong)
 		}
 	}
-	watch("the beginning, before any networkpolicies were written anew")
-	judging := func(judge func(string)) {
-		f.writes.judged.Lock()
-		defer f.writes.judged.Unlock()
-		f.writes.after = judge
-	}
-	judging(watch)
+	watch("the beginning, before any networkpolicies were written again")
+	f.Writes.OnWrite(watch)
 	speak := func(dialect, calico string) {
-		f.patch(p, fmt.Sprintf(`{"spec": {"network": {"dialect": %q, "calico": %s}}}`, dialect, calico))
+		f.Patch(p, fmt.Sprintf(`{"spec": {"network": {"dialect": %q, "calico": %s}}}`, dialect, calico))
 	}
 	stands := func(kinds map[schema.GroupVersionKind]int) {
 		t.Helper()
-		f.ready(p, shop, bank)
-		f.eventually("the policies of this dialect alone", func() string { return f.counts(kinds) })
+		f.AwaitReady(p, shop, bank)
+		f.Await("the policies of this dialect alone", func() string { return f.counts(kinds) })
 	}
 	networkPolicy := schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}
 	const each = 4 // policies in a namespace: isolation, DNS, platform, egress
 
-	if err := f.cluster.InstallCRDs(t.Context(), sandbox.Calico, sandbox.CalicoStorage, sandbox.AmazonVPC); err != nil {
+	if err := f.Cluster.InstallCRDs(t.Context(), sandbox.Calico, sandbox.CalicoStorage, sandbox.AmazonVPC); err != nil {
 		t.Fatal(err)
 	}
 	speak("ClusterNetworkPolicy", "null")
 	missing := "ClusterNetworkPolicy (policy.networking.k8s.io/v1alpha2)"
 	for _, o := range []client.Object{p, shop} {
-		if c := f.condition(o, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed); strings.Count(c.Message, missing) != 1 {
+		if c := f.AwaitCondition(o, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed); strings.Count(c.Message, missing) != 1 {
 			t.Errorf("%T says %q; want it to name %s, once", o, c.Message, missing)
 		}
 	}
 	if why := f.counts(map[schema.GroupVersionKind]int{networkPolicy: 3 * each}); why != "" {
 		t.Errorf("what stood before does not: %s", why)
 	}
-	if err := f.cluster.InstallCRDs(t.Context(), sandbox.NetworkPolicyAPI); err != nil {
+	if err := f.Cluster.InstallCRDs(t.Context(), sandbox.NetworkPolicyAPI); err != nil {
 		t.Fatal(err)
 	}
 	stands(map[schema.GroupVersionKind]int{networkPolicy: 3 * each, clusterKind: 2})
 	speak("Calico", "{}")
 	stands(map[schema.GroupVersionKind]int{calicoKind: 3 * (each + 1)})
-	judging(nil) // this test changes the policies; the operator does not
+	f.Writes.OnWrite(nil) // this test changes the policies; the operator does not
 	t.Run("what somebody changes is put back", func(t *testing.T) {
 		guard := f.policyOf(calicoKind, "shop", "croft-guard")
-		f.patch(guard, `{"spec": {"ingress": [{"action": "Allow"}]}}`)
-		f.eventually("the guard to be put back", func() string {
-			if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(guard), guard); err != nil {
+		f.Patch(guard, `{"spec": {"ingress": [{"action": "Allow"}]}}`)
+		f.Await("the guard to be put back", func() string {
+			if err := f.Client.Get(t.Context(), client.ObjectKeyFromObject(guard), guard); err != nil {
 				return err.Error()
 			}
 			rules, _, _ := unstructured.NestedSlice(guard.Object, "spec", "ingress")
@@ -110,9 +105,9 @@ func TestDialects(t *testing.T) {
 			}
 			return ""
 		})
-		f.delete(guard)
-		f.eventually("the guard to be made anew", func() string {
-			if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(guard), guard); err != nil {
+		f.Delete(guard)
+		f.Await("the guard to be made anew", func() string {
+			if err := f.Client.Get(t.Context(), client.ObjectKeyFromObject(guard), guard); err != nil {
 				return err.Error()
 			}
 			return ""
@@ -124,7 +119,7 @@ func TestDialects(t *testing.T) {
 	// changes from one to the other, so these writes are not evaluated.
 	speak("AWS", "null")
 	stands(map[schema.GroupVersionKind]int{networkPolicy: 3 * each, awsKind: 2})
-	judging(watch)
+	f.Writes.OnWrite(watch)
 	speak("Kubernetes", "null")
 	stands(map[schema.GroupVersionKind]int{networkPolicy: 3 * each})
 	speak("Calico", "{}")
@@ -140,11 +135,11 @@ func TestDialects(t *testing.T) {
 
 	speak("ClusterNetworkPolicy", "null")
 	stands(map[schema.GroupVersionKind]int{networkPolicy: 3 * each, clusterKind: 2})
-	f.patch(bank, `{"spec": {"deletion": "Delete"}}`)
-	f.delete(shop)
-	f.gone(shop.DeepCopy())
-	f.delete(bank)
-	f.gone(bank.DeepCopy())
+	f.Patch(bank, `{"spec": {"deletion": "Delete"}}`)
+	f.Delete(shop)
+	f.AwaitDeletion(shop.DeepCopy())
+	f.Delete(bank)
+	f.AwaitDeletion(bank.DeepCopy())
 	// The retained tenant keeps its walls; nothing remains of the deleted one.
 	if why := f.counts(map[schema.GroupVersionKind]int{networkPolicy: 2 * each, clusterKind: 1}); why != "" {
 		t.Errorf("after the tenants went: %s", why)
@@ -153,8 +148,8 @@ func TestDialects(t *testing.T) {
 }
 
 // wrongs lists the connections that differ from the tenants' walls.
-func (f *field) wrongs() []string {
-	m, err := netpol.ReadMap(f.Context(), f.client)
+func (f *fixture) wrongs() []string {
+	m, err := netpol.ReadMap(f.Context(), f.Client)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -191,14 +186,14 @@ func (f *field) wrongs() []string {
 
 // counts describes how the numbers of croft's policies differ from want, over all kinds
 // that the cluster serves. It returns "" if they do not differ.
-func (f *field) counts(want map[schema.GroupVersionKind]int) string {
+func (f *fixture) counts(want map[schema.GroupVersionKind]int) string {
 	var wrong []string
 	for _, kind := range []schema.GroupVersionKind{
 		{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}, calicoKind, calicoStorageKind, clusterKind, awsKind,
 	} {
 		all := &unstructured.UnstructuredList{}
 		all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		err := f.client.List(f.Context(), all, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
+		err := f.Client.List(f.Context(), all, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
 		if err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
 			return err.Error()
 		}
@@ -210,11 +205,11 @@ func (f *field) counts(want map[schema.GroupVersionKind]int) string {
 	return strings.Join(wrong, "; ")
 }
 
-func (f *field) policyOf(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+func (f *fixture) policyOf(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
 	f.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kind)
-	if err := f.client.Get(f.Context(), client.ObjectKey{Namespace: namespace, Name: name}, u); err != nil {
+	if err := f.Client.Get(f.Context(), client.ObjectKey{Namespace: namespace, Name: name}, u); err != nil {
 		f.Fatal(err)
 	}
 	return u

@@ -1,4 +1,4 @@
-package operator_test
+package tenant_test
 
 import (
 	"archive/tar"
@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/operate/operator/operatortest"
 	"croft.dev/croft/internal/test/sandbox"
 	"croft.dev/croft/internal/walls/gitops"
 )
@@ -38,19 +39,19 @@ const settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s%s}\ndata:
 // the artifacts itself, because git cannot write some of the attacks.
 func TestFlux(t *testing.T) {
 	sandbox.Thorough(t)
-	f := newField(t, sandbox.WithControllers, sandbox.Flux)
-	stop := f.operate()
+	f := &fixture{operatortest.Start(t, sandbox.WithControllers, sandbox.Flux)}
+	stop := f.Operate()
 	defer stop()
-	url, err := f.cluster.Git("deploy")
+	url, err := f.Cluster.Git("deploy")
 	if err != nil {
 		t.Fatal(err)
 	}
-	shop, bank := tenant("shop", "apps"), tenant("bank", "apps")
+	shop, bank := operatortest.NewTenant("shop", "apps"), operatortest.NewTenant("bank", "apps")
 	shop.Spec.Sources = map[string]v1alpha1.Source{"app": {Git: "https://git.example.org/shop/deploy", Path: "./deploy", Timeout: "10s"}}
 	bank.Spec.Sources = map[string]v1alpha1.Source{"app": {Git: url}}
 	bank.Spec.Policy.SourceHosts = []string{"127.0.0.1"}
-	f.create(platform(), pool("apps"), shop, bank)
-	f.ready(shop, bank)
+	f.Create(operatortest.NewPlatform(), operatortest.NewPool("apps"), shop, bank)
+	f.AwaitReady(shop, bank)
 	pushed := f.clone(url)
 	pushed.push("a.yaml", fmt.Sprintf(settings, "pushed", ""))
 	f.inNamespace("bank", "pushed", true)
@@ -91,10 +92,10 @@ func TestFlux(t *testing.T) {
 }
 
 // inNamespace waits until a ConfigMap exists in a namespace, or does not.
-func (f *field) inNamespace(namespace, name string, wanted bool) {
+func (f *fixture) inNamespace(namespace, name string, wanted bool) {
 	f.Helper()
-	f.eventually(fmt.Sprintf("ConfigMap %s in %s: %t", name, namespace, wanted), func() string {
-		err := f.client.Get(f.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &corev1.ConfigMap{})
+	f.Await(fmt.Sprintf("ConfigMap %s in %s: %t", name, namespace, wanted), func() string {
+		err := f.Client.Get(f.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &corev1.ConfigMap{})
 		if client.IgnoreNotFound(err) != nil || apierrors.IsNotFound(err) == wanted {
 			return fmt.Sprint("got ", err)
 		}
@@ -104,7 +105,7 @@ func (f *field) inNamespace(namespace, name string, wanted bool) {
 
 // repository serves artifacts of a Git repository as source-controller does.
 type repository struct {
-	*field
+	*fixture
 	source, kustomization *unstructured.Unstructured
 	server                *httptest.Server
 	mu                    sync.Mutex
@@ -112,8 +113,8 @@ type repository struct {
 	revision              string
 }
 
-func newRepository(f *field, source *unstructured.Unstructured) *repository {
-	r := &repository{field: f, source: source, served: map[string][]byte{}}
+func newRepository(f *fixture, source *unstructured.Unstructured) *repository {
+	r := &repository{fixture: f, source: source, served: map[string][]byte{}}
 	r.kustomization = f.fluxObject(gitops.Kustomization, source.GetNamespace(), source.GetName())
 	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.mu.Lock()
@@ -173,7 +174,7 @@ func (r *repository) push(files map[string]string, links ...tar.Header) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	if err := r.client.Status().Patch(r.Context(), r.source.DeepCopy(), client.RawPatch(types.MergePatchType, status)); err != nil {
+	if err := r.Client.Status().Patch(r.Context(), r.source.DeepCopy(), client.RawPatch(types.MergePatchType, status)); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -182,9 +183,9 @@ func (r *repository) push(files map[string]string, links ...tar.Header) {
 // outcome "Ready or Failed" accepts both.
 func (r *repository) applied(outcome, says string) {
 	r.Helper()
-	r.eventually("the Kustomization "+outcome, func() string {
+	r.Await("the Kustomization "+outcome, func() string {
 		live := r.kustomization.DeepCopy()
-		if err := r.client.Get(r.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		if err := r.Client.Get(r.Context(), client.ObjectKeyFromObject(live), live); err != nil {
 			return err.Error()
 		}
 		attempted, _, _ := unstructured.NestedString(live.Object, "status", "lastAttemptedRevision")

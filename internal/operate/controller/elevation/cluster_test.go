@@ -1,4 +1,4 @@
-package operator_test
+package elevation_test
 
 import (
 	"crypto/ecdsa"
@@ -26,51 +26,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/operate/operator/operatortest"
 	"croft.dev/croft/internal/test/sandbox"
 	"croft.dev/croft/internal/walls/elevation"
 )
 
-// as returns a client that impersonates a user.
-func (f *field) as(name string, groups ...string) client.Client {
-	f.Helper()
-	config := rest.CopyConfig(f.config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: append(groups, "system:authenticated")}
-	return f.clientOf(config)
-}
+// fixture is a cluster with croft installed.
+type fixture struct{ *operatortest.Fixture }
 
 // bearing returns a client that authenticates with a token.
-func (f *field) bearing(token string) client.Client {
+func (f *fixture) bearing(token string) client.Client {
 	f.Helper()
-	config := rest.AnonymousClientConfig(f.config)
+	config := rest.AnonymousClientConfig(f.Config)
 	config.BearerToken = token
-	return f.clientOf(config)
-}
-
-func (f *field) clientOf(config *rest.Config) client.Client {
-	f.Helper()
-	config.QPS = -1
-	c, err := client.New(config, client.Options{Scheme: scheme.New()})
-	if err != nil {
-		f.Fatal(err)
-	}
-	return c
-}
-
-// refused fails the test unless err contains why.
-func (f *field) refused(what string, err error, why string) {
-	f.Helper()
-	if err == nil || !strings.Contains(err.Error(), why) {
-		f.Errorf("%s: want a refusal with %q, got %v", what, why, err)
-	}
+	return f.NewClient(config)
 }
 
 // resigned returns a token with the same claims and another expiry, signed with the
 // cluster's own key. It replaces the token at an earlier or later time.
-func (f *field) resigned(token string, end time.Time) string {
+func (f *fixture) resigned(token string, end time.Time) string {
 	f.Helper()
 	var path string
-	if err := filepath.WalkDir(f.cluster.Dir, func(p string, d fs.DirEntry, err error) error {
+	if err := filepath.WalkDir(f.Cluster.Dir, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == "sa.key" {
 			path = p
 		}
@@ -106,7 +83,7 @@ func (f *field) resigned(token string, end time.Time) string {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-func (f *field) claims(token string) map[string]any {
+func (f *fixture) claims(token string) map[string]any {
 	f.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
 	if err != nil {
@@ -119,23 +96,30 @@ func (f *field) claims(token string) map[string]any {
 	return claims
 }
 
-// TestElevation follows an elevation from its request to its end, which is reached while
+// TestElevation covers elevations on one control plane. Each subtest has its own tenant.
+func TestElevation(t *testing.T) {
+	sandbox.EndToEnd(t)
+	f := operatortest.Start(t, sandbox.WithControllers)
+	stop := f.Operate()
+	defer func() { stop() }()
+	p := operatortest.NewPlatform()
+	p.Spec.Elevation = &v1alpha1.PlatformElevation{MaxDuration: metav1.Duration{Duration: time.Hour}, Approvers: []string{"leads"}}
+	f.Create(p, operatortest.NewPool("apps"))
+	t.Run("Room", func(t *testing.T) { testRoom(t, &fixture{f.For(t)}) })
+	t.Run("Life", func(t *testing.T) { testLife(t, &fixture{f.For(t)}, &stop) })
+}
+
+// testLife follows an elevation from its request to its end, which is reached while
 // the operator is stopped. The API server issues no token for less than 10 minutes. Instead
 // of waiting, the test signs the same token with another expiry, with the cluster's own
 // key, and the API server validates it by its own clock.
-func TestElevation(t *testing.T) {
-	sandbox.EndToEnd(t)
-	f := newField(t, sandbox.WithControllers)
-	stop := f.operate()
-	defer func() { stop() }()
-	p := platform()
-	p.Spec.Elevation = &v1alpha1.PlatformElevation{MaxDuration: metav1.Duration{Duration: time.Hour}, Approvers: []string{"leads"}}
-	shop := tenant("shop", "apps")
+func testLife(t *testing.T, f *fixture, stop *func()) {
+	shop := operatortest.NewTenant("shop", "apps")
 	shop.Spec.Access[0].Role = v1alpha1.RoleViewer
 	shop.Spec.Namespaces = []string{"shop", "shop-db"}
-	f.create(p, pool("apps"), shop, tenant("bank", "apps"))
+	f.Create(shop, operatortest.NewTenant("bank", "apps"))
 
-	eve, ann := f.as("eve", "shop-devs"), f.as("ann", "leads")
+	eve, ann := f.Impersonate("eve", "shop-devs"), f.Impersonate("ann", "leads")
 	key, public, err := elevation.NewKey()
 	if err != nil {
 		t.Fatal(err)
@@ -154,13 +138,13 @@ func TestElevation(t *testing.T) {
 		return e
 	}
 	e := request(nil)
-	f.eventually("eve to be let in", func() string {
+	f.Await("eve to be let in", func() string {
 		if err := eve.Create(t.Context(), request(nil), client.DryRunAll); err != nil {
 			return err.Error()
 		}
 		return ""
 	})
-	f.eventually("the policy to hold", func() string {
+	f.Await("the policy to hold", func() string {
 		if err := eve.Create(t.Context(), request(func(e *v1alpha1.Elevation) { e.Spec.RequestedBy = "mallory" }), client.DryRunAll); err == nil {
 			return "requested in another's name"
 		}
@@ -179,39 +163,39 @@ func TestElevation(t *testing.T) {
 		{"without a reason", func(e *v1alpha1.Elevation) { e.Spec.Reason = " " }, "write the reason in one line"},
 		{"in another tenant", func(e *v1alpha1.Elevation) { e.Namespace = "bank" }, "cannot create resource"},
 	} {
-		f.refused("a request "+test.name, eve.Create(t.Context(), request(test.change), client.DryRunAll), test.why)
+		f.AssertRefused("a request "+test.name, eve.Create(t.Context(), request(test.change), client.DryRunAll), test.why)
 	}
 	if err := eve.Create(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
-	f.phase(e, v1alpha1.ElevationPending)
+	f.AwaitPhase(e, v1alpha1.ElevationPending)
 
 	patch := func(c client.Client, body string, options ...client.PatchOption) error {
 		return c.Patch(t.Context(), e.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(body)), options...)
 	}
-	f.eventually("approvers to be let in", func() string {
+	f.Await("approvers to be let in", func() string {
 		if err := patch(ann, `{"spec":{"approvedBy":"ann"}}`, client.DryRunAll); err != nil {
 			return err.Error()
 		}
 		return ""
 	})
-	f.refused("eve approves", patch(eve, `{"spec":{"approvedBy":"eve"}}`), "cannot patch resource")
-	f.refused("eve approves as an approver", patch(f.as("eve", "shop-devs", "leads"), `{"spec":{"approvedBy":"eve"}}`), "[second-person]")
-	f.refused("ann approves as bob", patch(ann, `{"spec":{"approvedBy":"bob"}}`), "[approved-by]")
-	f.refused("ann approves for longer", patch(ann, `{"spec":{"approvedBy":"ann","duration":"1h"}}`), "a request cannot be changed")
-	f.refused("ann approves for her own key", patch(ann, `{"spec":{"approvedBy":"ann","publicKey":"`+strings.Repeat("B", 43)+`="}}`), "a request cannot be changed")
-	f.refused("an account of the tenant approves", patch(f.as("system:serviceaccount:shop:default"), `{"spec":{"approvedBy":"x"}}`), "cannot patch resource")
+	f.AssertRefused("eve approves", patch(eve, `{"spec":{"approvedBy":"eve"}}`), "cannot patch resource")
+	f.AssertRefused("eve approves as an approver", patch(f.Impersonate("eve", "shop-devs", "leads"), `{"spec":{"approvedBy":"eve"}}`), "[second-person]")
+	f.AssertRefused("ann approves as bob", patch(ann, `{"spec":{"approvedBy":"bob"}}`), "[approved-by]")
+	f.AssertRefused("ann approves for longer", patch(ann, `{"spec":{"approvedBy":"ann","duration":"1h"}}`), "a request cannot be changed")
+	f.AssertRefused("ann approves for her own key", patch(ann, `{"spec":{"approvedBy":"ann","publicKey":"`+strings.Repeat("B", 43)+`="}}`), "a request cannot be changed")
+	f.AssertRefused("an account of the tenant approves", patch(f.Impersonate("system:serviceaccount:shop:default"), `{"spec":{"approvedBy":"x"}}`), "cannot patch resource")
 	for who, c := range map[string]client.Client{"eve": eve, "ann": ann} {
-		f.refused(who+" forges the status", c.Status().Patch(t.Context(), e.DeepCopy(),
+		f.AssertRefused(who+" forges the status", c.Status().Patch(t.Context(), e.DeepCopy(),
 			client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Active","until":"2036-01-01T00:00:00Z"}}`))), "cannot patch resource")
-		f.refused(who+" removes the record", c.Delete(t.Context(), e.DeepCopy()), "cannot delete resource")
+		f.AssertRefused(who+" removes the record", c.Delete(t.Context(), e.DeepCopy()), "cannot delete resource")
 	}
 	if err := patch(ann, `{"spec":{"approvedBy":"ann"}}`); err != nil {
 		t.Fatal(err)
 	}
-	f.phase(e, v1alpha1.ElevationActive)
-	f.refused("the approval is taken over", patch(f.as("bob", "leads"), `{"spec":{"approvedBy":"bob"}}`), "approvedBy cannot be changed")
-	f.event(e, "ElevationActive", "approved by ann (INC-42: the queue is stuck)")
+	f.AwaitPhase(e, v1alpha1.ElevationActive)
+	f.AssertRefused("the approval is taken over", patch(f.Impersonate("bob", "leads"), `{"spec":{"approvedBy":"bob"}}`), "approvedBy cannot be changed")
+	f.AwaitEvent(e, "ElevationActive", "approved by ann (INC-42: the queue is stuck)")
 
 	token, err := elevation.Open(key, e.Status.Token)
 	if err != nil {
@@ -222,7 +206,7 @@ func TestElevation(t *testing.T) {
 		t.Errorf("granted at %s until %s, and the token expires at %s", e.Status.Granted, e.Status.Until, end)
 	}
 	elevated := f.bearing(token)
-	f.eventually("the elevated rights", func() string {
+	f.Await("the elevated rights", func() string {
 		for _, ns := range shop.Spec.Namespaces {
 			if err := elevated.List(t.Context(), &corev1.SecretList{}, client.InNamespace(ns)); err != nil {
 				return err.Error()
@@ -233,25 +217,25 @@ func TestElevation(t *testing.T) {
 	if err := elevated.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "repaired"}}); err != nil {
 		t.Error(err)
 	}
-	f.refused("secrets of another tenant", elevated.List(t.Context(), &corev1.SecretList{}, client.InNamespace("bank")), "cannot list")
-	f.refused("a lasting binding", elevated.Create(t.Context(), &rbacv1.RoleBinding{
+	f.AssertRefused("secrets of another tenant", elevated.List(t.Context(), &corev1.SecretList{}, client.InNamespace("bank")), "cannot list")
+	f.AssertRefused("a lasting binding", elevated.Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "for-ever"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "shop-devs"}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "croft-viewer"},
 	}), "cannot create")
 	standard := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "default"}}
-	f.refused("a lasting token", elevated.SubResource("token").Create(t.Context(), standard, &authenticationv1.TokenRequest{}), "cannot create")
+	f.AssertRefused("a lasting token", elevated.SubResource("token").Create(t.Context(), standard, &authenticationv1.TokenRequest{}), "cannot create")
 	account := elevation.Account(elevation.Name("shop", "eve-1"))
 	for who, c := range map[string]client.Client{"eve": eve, "ann": ann, "the elevated": elevated} {
-		f.refused(who+" takes another token", c.SubResource("token").Create(t.Context(), account.DeepCopy(), &authenticationv1.TokenRequest{}), "cannot create")
+		f.AssertRefused(who+" takes another token", c.SubResource("token").Create(t.Context(), account.DeepCopy(), &authenticationv1.TokenRequest{}), "cannot create")
 	}
-	f.refused("the elevated asks for another elevation", elevated.Create(t.Context(), request(func(e *v1alpha1.Elevation) { e.Name = "again" })), "cannot create")
+	f.AssertRefused("the elevated asks for another elevation", elevated.Create(t.Context(), request(func(e *v1alpha1.Elevation) { e.Name = "again" })), "cannot create")
 
 	// This access ends while no operator runs.
-	f.patch(shop, `{"spec":{"access":[{"group":"shop-devs","role":"viewer"},{"group":"night","role":"viewer","until":"`+
+	f.Patch(shop, `{"spec":{"access":[{"group":"shop-devs","role":"viewer"},{"group":"night","role":"viewer","until":"`+
 		time.Now().Add(10*time.Second).UTC().Format(time.RFC3339)+`"}]}}`)
 	f.subject("night", true)
-	stop()
+	(*stop)()
 
 	// After the end, with croft stopped, reads and writes are refused although the account
 	// and its bindings still exist.
@@ -265,22 +249,19 @@ func TestElevation(t *testing.T) {
 	if err := over.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "late"}}); !apierrors.IsUnauthorized(err) {
 		t.Errorf("after its end the API server answers a write: %v", err)
 	}
-	if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(account), account); err != nil {
+	if err := f.Client.Get(t.Context(), client.ObjectKeyFromObject(account), account); err != nil {
 		t.Errorf("the service account does not stand: %v", err)
 	}
-	if n := f.bindings("shop"); n < 2 {
+	if n := f.CountBindings("shop"); n < 2 {
 		t.Errorf("%d RoleBindings in shop: that of the elevation does not stand", n)
 	}
 
 	// An operator that restarts removes an expired elevation, even if the API server would
 	// still accept the account's token.
-	if err := f.client.Status().Patch(t.Context(), e, client.RawPatch(types.MergePatchType,
-		[]byte(`{"status":{"until":"`+time.Now().Add(-time.Minute).UTC().Format(time.RFC3339)+`"}}`))); err != nil {
-		t.Fatal(err)
-	}
-	stop = f.operate()
-	f.phase(e, v1alpha1.ElevationEnded)
-	f.gone(account)
+	f.MoveEnd(e, time.Minute)
+	*stop = f.Operate()
+	f.AwaitPhase(e, v1alpha1.ElevationEnded)
+	f.AwaitDeletion(account)
 	f.subject("night", false)
 	if e.Status.Token != nil || e.Spec.ApprovedBy != "ann" || e.Status.Granted == nil {
 		t.Errorf("the record is %+v %+v", e.Spec, e.Status)
@@ -288,102 +269,78 @@ func TestElevation(t *testing.T) {
 	if err := elevated.List(t.Context(), &corev1.SecretList{}, client.InNamespace("shop")); err == nil {
 		t.Error("the token is accepted without its account")
 	}
-	f.gone(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop-db", Name: "croft-elevation-" + account.Name}})
+	f.AwaitDeletion(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop-db", Name: "croft-elevation-" + account.Name}})
 
 	// The record is deleted 30 days after the end.
-	f.endedAgo(e, 29*24*time.Hour)
-	f.phase(e, v1alpha1.ElevationEnded)
-	f.endedAgo(e, 31*24*time.Hour)
-	f.gone(e)
+	f.MoveEnd(e, 29*24*time.Hour)
+	f.AwaitPhase(e, v1alpha1.ElevationEnded)
+	f.MoveEnd(e, 31*24*time.Hour)
+	f.AwaitDeletion(e)
 }
 
-// endedAgo moves the end of an elevation into the past.
-func (f *field) endedAgo(e *v1alpha1.Elevation, ago time.Duration) {
-	f.Helper()
-	if err := f.client.Status().Patch(f.Context(), e, client.RawPatch(types.MergePatchType,
-		[]byte(`{"status":{"until":"`+time.Now().Add(-ago).UTC().Format(time.RFC3339)+`"}}`))); err != nil {
-		f.Fatal(err)
-	}
-}
-
-// TestElevationRoom floods a tenant with one person's requests. Another person's request is
-// still decided.
-func TestElevationRoom(t *testing.T) {
-	sandbox.EndToEnd(t)
-	f := newField(t, sandbox.WithControllers)
-	defer f.operate()()
-	p := platform()
-	p.Spec.Elevation = &v1alpha1.PlatformElevation{MaxDuration: metav1.Duration{Duration: time.Hour}, Approvers: []string{"leads"}}
-	shop := tenant("shop", "apps")
-	shop.Spec.Access[0].Role = v1alpha1.RoleViewer
-	shop.Spec.Namespaces = []string{"shop", "shop-db"}
-	shop.Spec.Quota = corev1.ResourceList{"count/elevations.croft.dev": resource.MustParse("20")} // four for each person
-	f.create(p, pool("apps"), shop)
+// testRoom floods a tenant with one person's requests. Another person's request is still
+// decided.
+func testRoom(t *testing.T, f *fixture) {
+	crowd := operatortest.NewTenant("crowd", "apps")
+	crowd.Spec.Access[0].Role = v1alpha1.RoleViewer
+	crowd.Spec.Namespaces = []string{"crowd", "crowd-db"}
+	crowd.Spec.Quota = corev1.ResourceList{"count/elevations.croft.dev": resource.MustParse("20")} // four for each person
+	f.Create(crowd)
 
 	_, public, err := elevation.NewKey()
 	if err != nil {
 		t.Fatal(err)
 	}
 	request := func(by, namespace, name string) error {
-		return f.as(by, "shop-devs").Create(t.Context(), &v1alpha1.Elevation{
+		return f.Impersonate(by, "crowd-devs").Create(t.Context(), &v1alpha1.Elevation{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 			Spec: v1alpha1.ElevationSpec{
 				RequestedBy: by, Role: v1alpha1.ElevationOperator, Duration: metav1.Duration{Duration: 20 * time.Minute}, Reason: "INC-42", PublicKey: public,
 			},
 		})
 	}
-	f.eventually("eve to be let in", func() string {
-		if err := request("eve", "shop", "eve-first"); err != nil {
+	f.Await("eve to be let in", func() string {
+		if err := request("eve", "crowd", "eve-first"); err != nil {
 			return err.Error()
 		}
 		return ""
 	})
 	for i := range 60 {
-		namespace := shop.Spec.Namespaces[i%2]
+		namespace := crowd.Spec.Namespaces[i%2]
 		if err := request("eve", namespace, fmt.Sprintf("eve-%d", i)); err != nil && !strings.Contains(err.Error(), "exceeded quota") {
 			t.Fatal(err)
 		}
 	}
-	f.eventually("ann's request to be let in", func() string {
-		if err := request("ann", "shop", "ann-1"); err != nil {
+	f.Await("ann's request to be let in", func() string {
+		if err := request("ann", "crowd", "ann-1"); err != nil {
 			return err.Error()
 		}
 		return ""
 	})
-	f.phase(&v1alpha1.Elevation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ann-1"}}, v1alpha1.ElevationPending)
-	f.eventually("eve's surplus to be deleted", func() string {
-		var all v1alpha1.ElevationList
-		if err := f.client.List(t.Context(), &all); err != nil {
-			return err.Error()
+	f.AwaitPhase(&v1alpha1.Elevation{ObjectMeta: metav1.ObjectMeta{Namespace: "crowd", Name: "ann-1"}}, v1alpha1.ElevationPending)
+	f.Await("eve's surplus to be deleted", func() string {
+		n := 0
+		for _, namespace := range crowd.Spec.Namespaces {
+			var all v1alpha1.ElevationList
+			if err := f.Client.List(t.Context(), &all, client.InNamespace(namespace)); err != nil {
+				return err.Error()
+			}
+			n += len(all.Items)
 		}
-		if n := len(all.Items); n != 5 {
+		if n != 5 {
 			return fmt.Sprintf("%d elevations", n)
 		}
 		return ""
 	})
-	f.phase(&v1alpha1.Elevation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "eve-first"}}, v1alpha1.ElevationPending)
-}
-
-// phase waits until an elevation is in a phase.
-func (f *field) phase(e *v1alpha1.Elevation, want v1alpha1.ElevationPhase) {
-	f.Helper()
-	f.eventually("elevation "+e.Name, func() string {
-		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(e), e); err != nil {
-			return err.Error()
-		}
-		if e.Status.Phase != want {
-			return "is " + string(e.Status.Phase) + ": " + e.Status.Message
-		}
-		return ""
-	})
+	f.AwaitPhase(&v1alpha1.Elevation{ObjectMeta: metav1.ObjectMeta{Namespace: "crowd", Name: "eve-first"}}, v1alpha1.ElevationPending)
 }
 
 // subject waits until a group is among the subjects of shop's viewer binding, or is not.
-func (f *field) subject(group string, want bool) {
+func (f *fixture) subject(group string, want bool) {
 	f.Helper()
-	f.eventually("group "+group, func() string {
+	f.Await("group "+group, func() string {
 		binding := &rbacv1.RoleBinding{}
-		if err := f.client.Get(f.Context(), client.ObjectKey{Namespace: "shop", Name: "croft-viewer"}, binding); err != nil {
+		if err := f.Client.Get(f.Context(), client.ObjectKey{Namespace: "shop", Name: "croft-viewer"}, binding); err != nil {
 			return err.Error()
 		}
 		for _, s := range binding.Subjects {

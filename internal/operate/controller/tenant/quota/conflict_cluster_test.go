@@ -1,4 +1,4 @@
-package operator_test
+package quota_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"croft.dev/croft/internal/operate/operator/operatortest"
 	"croft.dev/croft/internal/test/sandbox"
 )
 
@@ -23,10 +24,10 @@ import (
 // too: kube-controller-manager recounts after each deletion. croft adds writes when it
 // moves shares. The same clients measure both cases in turn. It takes minutes.
 func BenchmarkQuotaConflicts(b *testing.B) {
-	f := newField(b, sandbox.WithControllers)
-	stop := f.operate()
+	f := &fixture{operatortest.Start(b, sandbox.WithControllers)}
+	stop := f.Operate()
 	defer stop()
-	f.create(platform(), pool("apps"))
+	f.Create(operatortest.NewPlatform(), operatortest.NewPool("apps"))
 	idle := busy(b)
 	defer idle()
 	var plain, moving tally
@@ -35,13 +36,13 @@ func BenchmarkQuotaConflicts(b *testing.B) {
 		round++
 		names := []string{fmt.Sprintf("plain-%d-a", round), fmt.Sprintf("plain-%d-b", round)}
 		for _, name := range names {
-			f.create(namespace(name), &corev1.ResourceQuota{
+			f.Create(operatortest.NewNamespace(name), &corev1.ResourceQuota{
 				ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "plain"}, Spec: corev1.ResourceQuotaSpec{Hard: amounts("configmaps", "1000", "pods", "1000", "requests.cpu", "500")},
 			})
 		}
 		tenant := shared(fmt.Sprintf("moving-%d", round), []string{fmt.Sprintf("moving-%d-a", round), fmt.Sprintf("moving-%d-b", round)},
 			amounts("configmaps", "1000", "pods", "1000", "requests.cpu", "500"))
-		f.create(tenant)
+		f.Create(tenant)
 		f.untouched(tenant)
 		f.load(names, &plain)
 		f.load(tenant.Spec.Namespaces, &moving)
@@ -88,10 +89,10 @@ func (c *tally) countConflicts() float64 {
 
 // load runs 64 clients that fill one namespace with ConfigMaps, then the other, and delete
 // them at the same time.
-func (f *field) load(namespaces []string, result *tally) {
+func (f *fixture) load(namespaces []string, result *tally) {
 	f.Helper()
 	const clients, each = 64, 12
-	before, start := len(f.writes.since(0)), time.Now()
+	before, start := f.Writes.Count(), time.Now()
 	for turn := range 4 {
 		var all sync.WaitGroup
 		for range clients {
@@ -100,7 +101,7 @@ func (f *field) load(namespaces []string, result *tally) {
 				pace := rate.NewLimiter(rate.Every(50*time.Millisecond), 1)
 				for len(mine) < each {
 					o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespaces[turn%2], GenerateName: "load-"}}
-					switch err := f.client.Create(f.Context(), o); {
+					switch err := f.Client.Create(f.Context(), o); {
 					case err == nil:
 						result.created.Add(1)
 						mine = append(mine, o)
@@ -115,7 +116,7 @@ func (f *field) load(namespaces []string, result *tally) {
 					}
 				}
 				for _, o := range mine {
-					if err := f.client.Delete(f.Context(), o); err != nil {
+					if err := f.Client.Delete(f.Context(), o); err != nil {
 						f.Errorf("delete: %v", err)
 					}
 				}
@@ -124,7 +125,7 @@ func (f *field) load(namespaces []string, result *tally) {
 		all.Wait()
 	}
 	result.took += time.Since(start)
-	for _, write := range f.writes.since(before) {
+	for _, write := range f.Writes.ListSince(before) {
 		if strings.Contains(write, "/resourcequotas/") {
 			result.moves.Add(1)
 		}

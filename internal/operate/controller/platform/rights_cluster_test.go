@@ -1,4 +1,4 @@
-package operator_test
+package platform_test
 
 import (
 	"fmt"
@@ -10,19 +10,18 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/declare/scheme"
 	"croft.dev/croft/internal/operate/install"
+	"croft.dev/croft/internal/operate/operator/operatortest"
 	"croft.dev/croft/internal/walls/wall/identity"
 )
 
 // peopleBound fails if the operator lacks a right to bind the platform's roles to people,
 // or to delete such a binding.
-func peopleBound(f *field) {
-	f.patch(platform(), `{"spec":{"admins":["ops"],"auditors":["audit"],"classReaders":["devs"],
+func peopleBound(f *fixture) {
+	f.Patch(operatortest.NewPlatform(), `{"spec":{"admins":["ops"],"auditors":["audit"],"classReaders":["devs"],
 		"addons":[{"apiGroup":"monitoring.coreos.com","resources":["servicemonitors"]}]}}`)
 	admins := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: identity.AdminRole}}
 	auditors := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: identity.AuditorRole}}
@@ -30,9 +29,9 @@ func peopleBound(f *field) {
 	f.bound(admins, "ops")
 	f.bound(auditors, "audit")
 	f.bound(readers, "devs")
-	f.eventually("the role operator to have the add-on's kinds", func() string {
+	f.Await("the role operator to have the add-on's kinds", func() string {
 		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "croft-operator"}}
-		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(role), role); err != nil {
+		if err := f.Client.Get(f.Context(), client.ObjectKeyFromObject(role), role); err != nil {
 			return err.Error()
 		}
 		if !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "servicemonitors") }) {
@@ -41,39 +40,34 @@ func peopleBound(f *field) {
 		return ""
 	})
 
-	f.patch(admins, `{"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"somebody"}]}`)
+	f.Patch(admins, `{"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"somebody"}]}`)
 	f.bound(admins, "ops")
-	f.delete(admins)
+	f.Delete(admins)
 	f.bound(admins, "ops")
 
 	f.ownRole()
-	f.patch(platform(), `{"spec":{"auditors":null,"classReaders":null,"addons":null}}`)
-	f.gone(auditors)
-	f.gone(readers)
+	f.Patch(operatortest.NewPlatform(), `{"spec":{"auditors":null,"classReaders":null,"addons":null}}`)
+	f.AwaitDeletion(auditors)
+	f.AwaitDeletion(readers)
 }
 
 // ownRole fails if the operator can write a role that is not installed, cannot write one
 // that is, or binds it to other subjects.
-func (f *field) ownRole() {
+func (f *fixture) ownRole() {
 	const role = `{"deployer":{"rules":[{"apiGroups":["apps"],"resources":["deployments"],"verbs":["get","list","watch","patch"]}]}}`
-	f.patch(platform(), `{"spec":{"roles":`+role+`}}`)
-	condition := f.condition(platform(), v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed)
+	f.Patch(operatortest.NewPlatform(), `{"spec":{"roles":`+role+`}}`)
+	condition := f.AwaitCondition(operatortest.NewPlatform(), v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed)
 	if !strings.Contains(condition.Message, "croft-role-deployer: croft's operator may not write this role yet") {
 		f.Errorf("the condition says: %s", condition.Message)
 	}
-	if _, err := install.Install(f.Context(), f.client, install.Options{Roles: []string{"deployer"}}); err != nil {
+	if _, err := install.Install(f.Context(), f.Client, install.Options{Roles: []string{"deployer"}}); err != nil {
 		f.Fatal(err)
 	}
-	deploying := tenant("deploying", "apps")
+	deploying := operatortest.NewTenant("deploying", "apps")
 	deploying.Spec.Access = []v1alpha1.Access{{Group: "ci", Role: "deployer"}}
-	f.create(deploying)
-	f.ready(platform(), deploying)
-	as := rest.CopyConfig(f.config)
-	as.Impersonate = rest.ImpersonationConfig{UserName: "robot", Groups: []string{"ci", "system:authenticated"}}
-	c, err := client.New(as, client.Options{Scheme: scheme.New()})
-	if err != nil {
-		f.Fatal(err)
-	}
+	f.Create(deploying)
+	f.AwaitReady(operatortest.NewPlatform(), deploying)
+	c := f.Impersonate("robot", "ci")
 	if err := c.List(f.Context(), &appsv1.DeploymentList{}, client.InNamespace("deploying")); err != nil {
 		f.Error(err)
 	}
@@ -85,23 +79,23 @@ func (f *field) ownRole() {
 	}
 
 	// The operator refuses a role that croft check would have refused.
-	f.patch(platform(), `{"spec":{"roles":{"deployer":{"rules":[{"apiGroups":["croft.dev"],"resources":["tenantrules"],"verbs":["update"]}]}}}}`)
-	condition = f.condition(platform(), v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid)
+	f.Patch(operatortest.NewPlatform(), `{"spec":{"roles":{"deployer":{"rules":[{"apiGroups":["croft.dev"],"resources":["tenantrules"],"verbs":["update"]}]}}}}`)
+	condition = f.AwaitCondition(operatortest.NewPlatform(), v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid)
 	if !strings.Contains(condition.Message, "the role operator does not have the right to update tenantrules.croft.dev") {
 		f.Errorf("the condition says: %s", condition.Message)
 	}
-	f.patch(platform(), `{"spec":{"roles":`+role+`}}`)
-	f.ready(platform())
-	f.patch(deploying, `{"spec":{"access":[]}}`)
-	f.patch(platform(), `{"spec":{"roles":null}}`)
-	f.gone(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "croft-role-deployer"}})
+	f.Patch(operatortest.NewPlatform(), `{"spec":{"roles":`+role+`}}`)
+	f.AwaitReady(operatortest.NewPlatform())
+	f.Patch(deploying, `{"spec":{"access":[]}}`)
+	f.Patch(operatortest.NewPlatform(), `{"spec":{"roles":null}}`)
+	f.AwaitDeletion(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "croft-role-deployer"}})
 }
 
 // bound waits until a role is bound to exactly one group.
-func (f *field) bound(binding *rbacv1.ClusterRoleBinding, group string) {
+func (f *fixture) bound(binding *rbacv1.ClusterRoleBinding, group string) {
 	f.Helper()
-	f.eventually("the binding "+binding.Name, func() string {
-		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(binding), binding); err != nil {
+	f.Await("the binding "+binding.Name, func() string {
+		if err := f.Client.Get(f.Context(), client.ObjectKeyFromObject(binding), binding); err != nil {
 			return err.Error()
 		}
 		if len(binding.Subjects) != 1 || binding.Subjects[0].Name != group {

@@ -1,4 +1,4 @@
-package operator_test
+package tenant_test
 
 import (
 	"strings"
@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/operate/operator/operatortest"
 	"croft.dev/croft/internal/test/sandbox"
 	"croft.dev/croft/internal/walls/gitops"
 )
@@ -27,10 +28,10 @@ func TestSources(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}
-	f := newField(t, sandbox.WithControllers)
-	stop := f.operate()
+	f := &fixture{operatortest.Start(t, sandbox.WithControllers)}
+	stop := f.Operate()
 	defer stop()
-	shop := tenant("shop", "apps")
+	shop := operatortest.NewTenant("shop", "apps")
 	shop.Spec.Namespaces = []string{"shop", "shop-dev"}
 	// kube-controller-manager takes up to five minutes to count kinds that were installed
 	// later. Until then a quota refuses their objects.
@@ -39,29 +40,29 @@ func TestSources(t *testing.T) {
 		"app":   {Git: "https://git.example.org/shop/deploy", Path: "./deploy"},
 		"tools": {OCI: "oci://registry.example.org/shop/tools", Namespace: "shop-dev"},
 	}
-	f.create(platform(), pool("apps"), shop)
-	c := f.condition(shop, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed)
+	f.Create(operatortest.NewPlatform(), operatortest.NewPool("apps"), shop)
+	c := f.AwaitCondition(shop, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed)
 	if !strings.Contains(c.Message, "does not know the kind GitRepository") || !strings.Contains(c.Message, "install Flux") {
 		t.Errorf("the Tenant says %q; want it to name the kind and what to do", c.Message)
 	}
-	f.eventually("people's access", func() string {
-		if f.bindings("shop") < 2 {
+	f.Await("people's access", func() string {
+		if f.CountBindings("shop") < 2 {
 			return "no RoleBindings"
 		}
 		return ""
 	})
 
-	if err := f.cluster.InstallCRDs(t.Context(), sandbox.Flux); err != nil {
+	if err := f.Cluster.InstallCRDs(t.Context(), sandbox.Flux); err != nil {
 		t.Fatal(err)
 	}
-	f.ready(shop)
+	f.AwaitReady(shop)
 	kustomization := f.fluxObject(gitops.Kustomization, "shop", "croft-app")
 	repository := f.fluxObject(gitops.GitRepository, "shop", "croft-app")
 	f.fluxObject(gitops.Kustomization, "shop-dev", "croft-tools")
 	f.fluxObject(gitops.OCIRepository, "shop-dev", "croft-tools")
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: gitops.Deployer}}
 
-	person := f.as("ann", "shop-devs", "system:authenticated")
+	person := f.Impersonate("ann", "shop-devs", "system:authenticated")
 	for _, try := range []struct {
 		name, patch string
 		object      client.Object
@@ -85,13 +86,13 @@ func TestSources(t *testing.T) {
 
 	// Flux' own manifests bind its controllers like this.
 	const controller = "system:serviceaccount:flux-system:kustomize-controller"
-	f.create(&rbacv1.ClusterRoleBinding{
+	f.Create(&rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "cluster-reconciler"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: controller}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 	})
-	flux := f.as(controller, "system:authenticated", "system:serviceaccounts", "system:serviceaccounts:flux-system")
-	f.eventually("Flux' finalizer", func() string {
+	flux := f.Impersonate(controller, "system:authenticated", "system:serviceaccounts", "system:serviceaccounts:flux-system")
+	f.Await("Flux' finalizer", func() string {
 		err := flux.Patch(t.Context(), kustomization.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["finalizers.fluxcd.io"]}}`)))
 		if err != nil {
 			return err.Error()
@@ -100,7 +101,7 @@ func TestSources(t *testing.T) {
 	})
 
 	// The deployer has the operator's rights in the tenant's namespaces only.
-	deployer := f.as("system:serviceaccount:shop:"+gitops.Deployer, "system:authenticated", "system:serviceaccounts", "system:serviceaccounts:shop")
+	deployer := f.Impersonate("system:serviceaccount:shop:"+gitops.Deployer, "system:authenticated", "system:serviceaccounts", "system:serviceaccounts:shop")
 	for _, ns := range []string{"shop", "shop-dev"} {
 		if err := deployer.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "settings"}}); err != nil {
 			t.Error(err)
@@ -109,27 +110,27 @@ func TestSources(t *testing.T) {
 	for _, o := range []client.Object{
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}},
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
-		namespace("mine"),
+		operatortest.NewNamespace("mine"),
 	} {
 		if err := deployer.Create(t.Context(), o); !apierrors.IsForbidden(err) {
 			t.Errorf("the deployer creates %T: %v; want it forbidden", o, err)
 		}
 	}
 
-	f.patch(kustomization, `{"metadata":{"finalizers":null}}`)
-	f.patch(shop, `{"spec":{"sources":null}}`)
-	f.ready(shop)
+	f.Patch(kustomization, `{"metadata":{"finalizers":null}}`)
+	f.Patch(shop, `{"spec":{"sources":null}}`)
+	f.AwaitReady(shop)
 	for _, o := range []client.Object{kustomization, repository, account} {
-		f.gone(o)
+		f.AwaitDeletion(o)
 	}
 }
 
 // fluxObject waits for a Flux object.
-func (f *field) fluxObject(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+func (f *fixture) fluxObject(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
 	f.Helper()
 	o := f.fluxObjectNamed(kind, namespace, name)
-	f.eventually(kind.Kind+" "+name, func() string {
-		if err := f.client.Get(f.Context(), client.ObjectKey{Namespace: namespace, Name: name}, o); err != nil {
+	f.Await(kind.Kind+" "+name, func() string {
+		if err := f.Client.Get(f.Context(), client.ObjectKey{Namespace: namespace, Name: name}, o); err != nil {
 			return err.Error()
 		}
 		return ""
@@ -138,7 +139,7 @@ func (f *field) fluxObject(kind schema.GroupVersionKind, namespace, name string)
 }
 
 // fluxObjectNamed returns a Flux object with nothing but its name.
-func (f *field) fluxObjectNamed(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+func (f *fixture) fluxObjectNamed(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(kind)
 	o.SetNamespace(namespace)

@@ -1,4 +1,4 @@
-package operator_test
+package selfservice_test
 
 import (
 	"fmt"
@@ -16,39 +16,70 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/operate/operator/operatortest"
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-func requested(anchor, name string) *v1alpha1.TenantNamespace {
-	return &v1alpha1.TenantNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: anchor, Name: name}}
+// selfService is a cluster on which the tenant shop may request two namespaces.
+type selfService struct {
+	*operatortest.Fixture
+	ann        client.Client
+	shop, bank *v1alpha1.Tenant
+}
+
+func newSelfService(t *testing.T) (s *selfService, stop func()) {
+	t.Helper()
+	s = &selfService{Fixture: operatortest.Start(t, sandbox.WithControllers), shop: operatortest.NewTenant("shop", "apps"), bank: operatortest.NewTenant("bank", "apps")}
+	stop = s.Operate()
+	s.shop.Spec.Namespaces = []string{"shop", "shop-db"}
+	s.shop.Spec.SelfService.Namespaces = 2
+	s.shop.Spec.Deletion = v1alpha1.DeletionDelete
+	s.shop.Spec.Quota = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("30")}
+	s.shop.Spec.Access = append(s.shop.Spec.Access, v1alpha1.Access{Group: "shop-lookers", Role: v1alpha1.RoleViewer})
+	s.bank.Spec.Quota = s.shop.Spec.Quota
+	offered := operatortest.NewNamespace("shop-offered")
+	offered.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "shop"}
+	s.Create(operatortest.NewNamespace("shop-old"), offered, operatortest.NewPlatform(), operatortest.NewPool("apps"), s.shop, s.bank, operatortest.NewTenant("shop-ci", "apps"))
+	s.AwaitReady(s.shop, s.bank)
+	s.ann = s.Impersonate("ann", "shop-devs")
+	s.Await("the policy to hold", func() string {
+		if err := s.ann.Create(t.Context(), operatortest.NewTenantNamespace("shop", "payments"), client.DryRunAll); err == nil {
+			return "asked for any name"
+		}
+		if err := s.ann.Create(t.Context(), operatortest.NewTenantNamespace("shop", "shop-a"), client.DryRunAll); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	return s, stop
 }
 
 // accepted waits until a request is accepted or refused for this reason.
-func (f *field) accepted(r *v1alpha1.TenantNamespace, reason string) {
-	f.Helper()
+func (s *selfService) accepted(r *v1alpha1.TenantNamespace, reason string) {
+	s.Helper()
 	status := metav1.ConditionFalse
 	if reason == v1alpha1.ReasonAccepted {
 		status = metav1.ConditionTrue
 	}
-	f.condition(r, v1alpha1.ConditionAccepted, status, reason)
+	s.AwaitCondition(r, v1alpha1.ConditionAccepted, status, reason)
 }
 
 // ask creates a request as a user, and waits for its condition.
-func (f *field) ask(by client.Client, r *v1alpha1.TenantNamespace, reason string) *v1alpha1.TenantNamespace {
-	f.Helper()
-	if err := by.Create(f.Context(), r); err != nil {
-		f.Fatal(err)
+func (s *selfService) ask(by client.Client, r *v1alpha1.TenantNamespace, reason string) *v1alpha1.TenantNamespace {
+	s.Helper()
+	if err := by.Create(s.Context(), r); err != nil {
+		s.Fatal(err)
 	}
-	f.accepted(r, reason)
+	s.accepted(r, reason)
 	return r
 }
 
 // names returns the namespaces with a tenant's label.
-func (f *field) names(tenant string) []string {
-	f.Helper()
+func (s *selfService) names(tenant string) []string {
+	s.Helper()
 	var list corev1.NamespaceList
-	if err := f.client.List(f.Context(), &list, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
-		f.Fatal(err)
+	if err := s.Client.List(s.Context(), &list, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
+		s.Fatal(err)
 	}
 	var names []string
 	for i := range list.Items {
@@ -58,52 +89,18 @@ func (f *field) names(tenant string) []string {
 }
 
 // shares returns the sum of the pods that the ResourceQuotas of namespaces allow.
-func (f *field) shares(namespaces ...string) int64 {
-	f.Helper()
+func (s *selfService) shares(namespaces ...string) int64 {
+	s.Helper()
 	var sum int64
 	for _, name := range namespaces {
 		quota := &corev1.ResourceQuota{}
-		if err := f.client.Get(f.Context(), client.ObjectKey{Namespace: name, Name: "croft"}, quota); err != nil {
-			f.Fatal(err)
+		if err := s.Client.Get(s.Context(), client.ObjectKey{Namespace: name, Name: "croft"}, quota); err != nil {
+			s.Fatal(err)
 		}
 		pods := quota.Spec.Hard[corev1.ResourcePods]
 		sum += pods.Value()
 	}
 	return sum
-}
-
-// selfService is a cluster on which the tenant shop may request two namespaces.
-type selfService struct {
-	*field
-	ann        client.Client
-	shop, bank *v1alpha1.Tenant
-}
-
-func newSelfService(t *testing.T) (s *selfService, stop func()) {
-	t.Helper()
-	s = &selfService{field: newField(t, sandbox.WithControllers), shop: tenant("shop", "apps"), bank: tenant("bank", "apps")}
-	stop = s.operate()
-	s.shop.Spec.Namespaces = []string{"shop", "shop-db"}
-	s.shop.Spec.SelfService.Namespaces = 2
-	s.shop.Spec.Deletion = v1alpha1.DeletionDelete
-	s.shop.Spec.Quota = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("30")}
-	s.shop.Spec.Access = append(s.shop.Spec.Access, v1alpha1.Access{Group: "shop-lookers", Role: v1alpha1.RoleViewer})
-	s.bank.Spec.Quota = s.shop.Spec.Quota
-	offered := namespace("shop-offered")
-	offered.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "shop"}
-	s.create(namespace("shop-old"), offered, platform(), pool("apps"), s.shop, s.bank, tenant("shop-ci", "apps"))
-	s.ready(s.shop, s.bank)
-	s.ann = s.as("ann", "shop-devs")
-	s.eventually("the policy to hold", func() string {
-		if err := s.ann.Create(t.Context(), requested("shop", "payments"), client.DryRunAll); err == nil {
-			return "asked for any name"
-		}
-		if err := s.ann.Create(t.Context(), requested("shop", "shop-a"), client.DryRunAll); err != nil {
-			return err.Error()
-		}
-		return ""
-	})
-	return s, stop
 }
 
 // TestSelfService covers the requests for namespaces that a tenant may make, and its
@@ -123,27 +120,27 @@ func TestSelfService(t *testing.T) {
 	// The platform lowers the limit, and declares a granted namespace for another tenant.
 	// No existing namespace may change, and a restarted operator must not change one
 	// either.
-	s.patch(s.shop, `{"spec":{"selfService":{"namespaces":0}}}`)
-	s.ready(s.shop)
-	s.patch(s.bank, `{"spec":{"namespaces":["bank","`+first.Name+`"]}}`)
-	s.condition(s.bank, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid)
+	s.Patch(s.shop, `{"spec":{"selfService":{"namespaces":0}}}`)
+	s.AwaitReady(s.shop)
+	s.Patch(s.bank, `{"spec":{"namespaces":["bank","`+first.Name+`"]}}`)
+	s.AwaitCondition(s.bank, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid)
 	stop()
-	stop = s.operate()
-	s.patch(s.bank, `{"spec":{"namespaces":null}}`)
-	s.ready(s.shop, s.bank, first, second)
+	stop = s.Operate()
+	s.Patch(s.bank, `{"spec":{"namespaces":null}}`)
+	s.AwaitReady(s.shop, s.bank, first, second)
 	for _, name := range []string{first.Name, second.Name} {
 		if err := s.ann.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(name)); err != nil {
 			t.Errorf("with a lower limit and a new operator: %v", err)
 		}
 	}
-	s.eventually("the policy to know the limit", func() string {
-		if err := s.ann.Create(t.Context(), requested("shop", "shop-z"), client.DryRunAll); err == nil {
+	s.Await("the policy to know the limit", func() string {
+		if err := s.ann.Create(t.Context(), operatortest.NewTenantNamespace("shop", "shop-z"), client.DryRunAll); err == nil {
 			return "asked although none are allowed"
 		}
 		return ""
 	})
-	s.patch(s.shop, `{"spec":{"selfService":{"namespaces":2}}}`)
-	s.ready(s.shop)
+	s.Patch(s.shop, `{"spec":{"selfService":{"namespaces":2}}}`)
+	s.AwaitReady(s.shop)
 	s.deletion(first)
 	s.retention()
 }
@@ -152,25 +149,25 @@ func TestSelfService(t *testing.T) {
 // no effect.
 func (s *selfService) rightful() *v1alpha1.TenantNamespace {
 	s.Helper()
-	r := requested("shop", "shop-a")
+	r := operatortest.NewTenantNamespace("shop", "shop-a")
 	r.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "privileged", "mine": "yes", "croft.dev/cost-code": "bank"}
 	r.Annotations = map[string]string{"croft.dev/rules.registries": "*", "mine": "yes"}
 	s.ask(s.ann, r, v1alpha1.ReasonAccepted)
-	s.ready(r)
+	s.AwaitReady(r)
 	if err := s.ann.Patch(s.Context(), r.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"late":"yes"}}}`))); err != nil {
 		s.Error(err)
 	}
-	s.refused("a forged grant", s.ann.Status().Patch(s.Context(), r.DeepCopy(),
+	s.AssertRefused("a forged grant", s.ann.Status().Patch(s.Context(), r.DeepCopy(),
 		client.RawPatch(types.MergePatchType, []byte(`{"status":{"tenant":"bank"}}`))), "cannot patch resource")
-	live := namespace("shop-a")
-	if err := s.client.Get(s.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+	live := operatortest.NewNamespace("shop-a")
+	if err := s.Client.Get(s.Context(), client.ObjectKeyFromObject(live), live); err != nil {
 		s.Fatal(err)
 	}
 	if live.Labels[v1alpha1.TenantLabel] != "shop" || live.Labels["pod-security.kubernetes.io/enforce"] != "baseline" ||
 		live.Annotations[v1alpha1.RequestedAnnotation] != "shop" || live.Labels["mine"]+live.Labels["late"]+live.Annotations["mine"] != "" {
 		s.Errorf("the namespace has %v %v", live.Labels, live.Annotations)
 	}
-	if len(s.policies("shop-a")) == 0 {
+	if len(s.ListPolicies("shop-a")) == 0 {
 		s.Error("no network policies stand around the namespace")
 	}
 	if sum := s.shares("shop", "shop-db", "shop-a"); sum > 30 {
@@ -179,14 +176,14 @@ func (s *selfService) rightful() *v1alpha1.TenantNamespace {
 	if err := s.ann.Create(s.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop-a", Name: "mine"}}); err != nil {
 		s.Error(err)
 	}
-	s.refused("another tenant looks in", s.as("bob", "bank-devs").List(s.Context(), &corev1.ConfigMapList{}, client.InNamespace("shop-a")), "cannot list")
+	s.AssertRefused("another tenant looks in", s.Impersonate("bob", "bank-devs").List(s.Context(), &corev1.ConfigMapList{}, client.InNamespace("shop-a")), "cannot list")
 	return r
 }
 
 // refusedByAdmission makes requests that the API server refuses.
 func (s *selfService) refusedByAdmission() {
 	s.Helper()
-	viewer, bob := s.as("eve", "shop-lookers"), s.as("bob", "bank-devs")
+	viewer, bob := s.Impersonate("eve", "shop-lookers"), s.Impersonate("bob", "bank-devs")
 	for _, test := range []struct {
 		by           client.Client
 		anchor, name string
@@ -206,7 +203,7 @@ func (s *selfService) refusedByAdmission() {
 		{viewer, "shop", "shop-b", "cannot create"},
 		{bob, "bank", "bank-a", "[self-service]"},
 	} {
-		s.refused(test.anchor+"/"+test.name, test.by.Create(s.Context(), requested(test.anchor, test.name)), test.why)
+		s.AssertRefused(test.anchor+"/"+test.name, test.by.Create(s.Context(), operatortest.NewTenantNamespace(test.anchor, test.name)), test.why)
 	}
 }
 
@@ -216,8 +213,8 @@ func (s *selfService) refusedByStatus() {
 	s.Helper()
 	before := map[string]string{}
 	for _, name := range []string{"shop-old", "shop-offered", "shop-ci"} {
-		live := namespace(name)
-		if err := s.client.Get(s.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		live := operatortest.NewNamespace(name)
+		if err := s.Client.Get(s.Context(), client.ObjectKeyFromObject(live), live); err != nil {
 			s.Fatal(err)
 		}
 		before[name] = string(live.UID) + fmt.Sprint(live.Labels, live.Annotations)
@@ -229,7 +226,7 @@ func (s *selfService) refusedByStatus() {
 		"shop-offered": v1alpha1.ReasonNameTaken,
 		"shop-db":      v1alpha1.ReasonNameTaken,
 	} {
-		r := s.ask(s.ann, requested("shop", name), reason)
+		r := s.ask(s.ann, operatortest.NewTenantNamespace("shop", name), reason)
 		if r.Status.Tenant != "" {
 			s.Errorf("%s is granted to %s", name, r.Status.Tenant)
 		}
@@ -238,24 +235,24 @@ func (s *selfService) refusedByStatus() {
 		}
 	}
 	// Two requests for the same name: the first gets the namespace.
-	twice := s.ask(s.ann, requested("shop-db", "shop-a"), v1alpha1.ReasonNameTaken)
+	twice := s.ask(s.ann, operatortest.NewTenantNamespace("shop-db", "shop-a"), v1alpha1.ReasonNameTaken)
 	if err := s.ann.Delete(s.Context(), twice); err != nil {
 		s.Error(err)
 	}
 	// When this later request is decided, the deletions have been observed.
-	last := s.ask(s.ann, requested("shop", "shop-ci-y"), v1alpha1.ReasonNameNotAllowed)
+	last := s.ask(s.ann, operatortest.NewTenantNamespace("shop", "shop-ci-y"), v1alpha1.ReasonNameNotAllowed)
 	if err := s.ann.Delete(s.Context(), last); err != nil {
 		s.Error(err)
 	}
 	for name, was := range before {
-		live := namespace(name)
-		if err := s.client.Get(s.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		live := operatortest.NewNamespace(name)
+		if err := s.Client.Get(s.Context(), client.ObjectKeyFromObject(live), live); err != nil {
 			s.Errorf("%s: %v", name, err)
 		} else if now := string(live.UID) + fmt.Sprint(live.Labels, live.Annotations); now != was {
 			s.Errorf("%s was %s, and is %s", name, was, now)
 		}
 	}
-	s.ready(requested("shop", "shop-a"))
+	s.AwaitReady(operatortest.NewTenantNamespace("shop", "shop-a"))
 }
 
 // limit requests many namespaces at once, in two namespaces. Only one more is allowed.
@@ -264,7 +261,7 @@ func (s *selfService) limit() *v1alpha1.TenantNamespace {
 	var group sync.WaitGroup
 	all := make([]*v1alpha1.TenantNamespace, 8)
 	for i := range all {
-		all[i] = requested([]string{"shop", "shop-db"}[i%2], fmt.Sprintf("shop-c%d", i))
+		all[i] = operatortest.NewTenantNamespace([]string{"shop", "shop-db"}[i%2], fmt.Sprintf("shop-c%d", i))
 		group.Go(func() {
 			if err := s.ann.Create(s.Context(), all[i]); err != nil {
 				s.Error(err)
@@ -274,8 +271,8 @@ func (s *selfService) limit() *v1alpha1.TenantNamespace {
 	group.Wait()
 	var granted *v1alpha1.TenantNamespace
 	for _, r := range all {
-		s.eventually("a verdict on "+r.Name, func() string {
-			if err := s.client.Get(s.Context(), client.ObjectKeyFromObject(r), r); err != nil {
+		s.Await("a verdict on "+r.Name, func() string {
+			if err := s.Client.Get(s.Context(), client.ObjectKeyFromObject(r), r); err != nil {
 				return err.Error()
 			}
 			if c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionAccepted); c != nil &&
@@ -295,7 +292,7 @@ func (s *selfService) limit() *v1alpha1.TenantNamespace {
 	if granted == nil {
 		s.Fatal("none is granted, and one was left")
 	}
-	s.ready(granted)
+	s.AwaitReady(granted)
 	if names := s.names("shop"); len(names) != 4 {
 		s.Errorf("shop has %v, and may have 2 beside its 2", names)
 	}
@@ -322,58 +319,58 @@ func (s *selfService) subTenant(name string) {
 		}
 	}
 	const contractors = "shop-contractors"
-	s.refused("people that the platform did not name", s.ann.Create(s.Context(), binding(contractors)), "[strangers]")
-	s.patch(s.shop, `{"spec":{"policy":{"shareWith":[{"group":"`+contractors+`"}]}}}`)
-	s.eventually("the tenant to share", func() string {
+	s.AssertRefused("people that the platform did not name", s.ann.Create(s.Context(), binding(contractors)), "[strangers]")
+	s.Patch(s.shop, `{"spec":{"policy":{"shareWith":[{"group":"`+contractors+`"}]}}}`)
+	s.Await("the tenant to share", func() string {
 		if err := s.ann.Create(s.Context(), binding(contractors)); err != nil {
 			return err.Error()
 		}
 		return ""
 	})
-	cat := s.as("cat", contractors)
+	cat := s.Impersonate("cat", contractors)
 	note := func(namespace string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "note"}}
 	}
-	s.eventually("cat to work", func() string {
+	s.Await("cat to work", func() string {
 		if err := cat.Create(s.Context(), note(name)); err != nil {
 			return err.Error()
 		}
 		return ""
 	})
 	for _, elsewhere := range []string{"shop", "shop-db", "bank"} {
-		s.refused("cat writes in "+elsewhere, cat.Create(s.Context(), note(elsewhere)), "cannot create")
-		s.refused("cat reads in "+elsewhere, cat.List(s.Context(), &corev1.SecretList{}, client.InNamespace(elsewhere)), "cannot list")
-		s.refused("cat asks in "+elsewhere, cat.Create(s.Context(), requested(elsewhere, "shop-cat")), "cannot create")
+		s.AssertRefused("cat writes in "+elsewhere, cat.Create(s.Context(), note(elsewhere)), "cannot create")
+		s.AssertRefused("cat reads in "+elsewhere, cat.List(s.Context(), &corev1.SecretList{}, client.InNamespace(elsewhere)), "cannot list")
+		s.AssertRefused("cat asks in "+elsewhere, cat.Create(s.Context(), operatortest.NewTenantNamespace(elsewhere, "shop-cat")), "cannot create")
 	}
-	s.refused("cat asks in her namespace", cat.Create(s.Context(), requested(name, "shop-cat")), "[self-service]")
-	s.refused("cat lets another tenant in", cat.Create(s.Context(), binding("bank-devs")), "[strangers]")
+	s.AssertRefused("cat asks in her namespace", cat.Create(s.Context(), operatortest.NewTenantNamespace(name, "shop-cat")), "[self-service]")
+	s.AssertRefused("cat lets another tenant in", cat.Create(s.Context(), binding("bank-devs")), "[strangers]")
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "croft"}}
-	s.refused("cat raises her share", cat.Delete(s.Context(), quota), "cannot delete")
+	s.AssertRefused("cat raises her share", cat.Delete(s.Context(), quota), "cannot delete")
 	if err := s.ann.Delete(s.Context(), binding(contractors)); err != nil {
 		s.Fatal(err)
 	}
-	s.eventually("cat to be out", func() string {
+	s.Await("cat to be out", func() string {
 		if err := cat.List(s.Context(), &corev1.ConfigMapList{}, client.InNamespace(name)); err == nil {
 			return "she lists ConfigMaps"
 		}
 		return ""
 	})
-	s.patch(s.shop, `{"spec":{"policy":{"shareWith":null}}}`)
-	s.ready(s.shop)
+	s.Patch(s.shop, `{"spec":{"policy":{"shareWith":null}}}`)
+	s.AwaitReady(s.shop)
 }
 
 // deletion deletes a request that has another controller's finalizer. The namespace is
 // deleted, and the tenant may request another one.
 func (s *selfService) deletion(r *v1alpha1.TenantNamespace) {
 	s.Helper()
-	s.patch(r, `{"metadata":{"finalizers":["example.com/stuck"]}}`)
+	s.Patch(r, `{"metadata":{"finalizers":["example.com/stuck"]}}`)
 	if err := s.ann.Delete(s.Context(), r); err != nil {
 		s.Fatal(err)
 	}
-	s.gone(namespace(r.Name))
-	s.ready(s.ask(s.ann, requested("shop-db", "shop-next"), v1alpha1.ReasonAccepted))
-	s.patch(r, `{"metadata":{"finalizers":null}}`)
-	s.gone(r)
+	s.AwaitDeletion(operatortest.NewNamespace(r.Name))
+	s.AwaitReady(s.ask(s.ann, operatortest.NewTenantNamespace("shop-db", "shop-next"), v1alpha1.ReasonAccepted))
+	s.Patch(r, `{"metadata":{"finalizers":null}}`)
+	s.AwaitDeletion(r)
 }
 
 // retention deletes a request of a tenant with deletion: Retain. The namespace still counts
@@ -381,33 +378,33 @@ func (s *selfService) deletion(r *v1alpha1.TenantNamespace) {
 // request restores access.
 func (s *selfService) retention() {
 	s.Helper()
-	s.patch(s.shop, `{"spec":{"deletion":"Retain"}}`)
-	s.ready(s.shop)
-	next := requested("shop-db", "shop-next")
+	s.Patch(s.shop, `{"spec":{"deletion":"Retain"}}`)
+	s.AwaitReady(s.shop)
+	next := operatortest.NewTenantNamespace("shop-db", "shop-next")
 	if err := s.ann.Delete(s.Context(), next); err != nil {
 		s.Fatal(err)
 	}
-	s.eventually("access to go", func() string {
-		if n := s.bindings("shop-next"); n > 0 {
+	s.Await("access to go", func() string {
+		if n := s.CountBindings("shop-next"); n > 0 {
 			return fmt.Sprintf("%d RoleBindings", n)
 		}
 		return ""
 	})
 	for _, name := range []string{"shop-more-1", "shop-more-2"} {
-		s.ask(s.ann, requested("shop", name), v1alpha1.ReasonLimitReached)
+		s.ask(s.ann, operatortest.NewTenantNamespace("shop", name), v1alpha1.ReasonLimitReached)
 	}
 	if names := s.names("shop"); len(names) != 4 {
 		s.Errorf("shop has %v, and may have 2 beside its 2", names)
 	}
-	live := namespace("shop-next")
-	if err := s.client.Get(s.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+	live := operatortest.NewNamespace("shop-next")
+	if err := s.Client.Get(s.Context(), client.ObjectKeyFromObject(live), live); err != nil {
 		s.Fatal(err)
 	}
 	kept := maps.Clone(live.Labels)
-	s.ask(s.ann, requested("shop", "shop-next"), v1alpha1.ReasonNameTaken)
-	again := s.ask(s.ann, requested("shop-db", "shop-next"), v1alpha1.ReasonAccepted)
-	s.ready(again)
-	if err := s.client.Get(s.Context(), client.ObjectKeyFromObject(live), live); err != nil || !maps.Equal(kept, live.Labels) {
+	s.ask(s.ann, operatortest.NewTenantNamespace("shop", "shop-next"), v1alpha1.ReasonNameTaken)
+	again := s.ask(s.ann, operatortest.NewTenantNamespace("shop-db", "shop-next"), v1alpha1.ReasonAccepted)
+	s.AwaitReady(again)
+	if err := s.Client.Get(s.Context(), client.ObjectKeyFromObject(live), live); err != nil || !maps.Equal(kept, live.Labels) {
 		s.Errorf("had again, the namespace has %v, and had %v: %v", live.Labels, kept, err)
 	}
 }

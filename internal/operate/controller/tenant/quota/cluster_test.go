@@ -1,4 +1,4 @@
-package operator_test
+package quota_test
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/quotaplan"
 	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/operate/operator/operatortest"
 	"croft.dev/croft/internal/test/sandbox"
 	"croft.dev/croft/internal/walls/wall/policy"
 )
@@ -28,15 +29,15 @@ import (
 // TestQuota covers quotas that all of a tenant's namespaces share.
 func TestQuota(t *testing.T) {
 	sandbox.EndToEnd(t)
-	f := newField(t, sandbox.WithControllers)
-	stop := f.operate()
+	f := operatortest.Start(t, sandbox.WithControllers)
+	stop := f.Operate()
 	defer func() { stop() }()
-	f.create(platform(), pool("apps"))
+	f.Create(operatortest.NewPlatform(), operatortest.NewPool("apps"))
 	for _, test := range []struct {
 		name string
-		run  func(*field)
+		run  func(*fixture)
 	}{
-		{"what is given up is in force before others get it", func(f *field) { quotaLate(f, &stop) }},
+		{"what is given up is in force before others get it", func(f *fixture) { quotaLate(f, &stop) }},
 		{"many clients in many namespaces", quotaRush},
 		{"what does not matter is not written", quotaQuiet},
 		{"nobody is let in before it is counted", quotaUncounted},
@@ -50,18 +51,19 @@ func TestQuota(t *testing.T) {
 		{"workloads whose pods are refused are counted", refusedCounted},
 	} {
 		if !t.Run(test.name, func(t *testing.T) {
-			inner := *f
-			inner.TB = t
-			test.run(&inner)
+			test.run(&fixture{f.For(t)})
 		}) {
 			return
 		}
 	}
 }
 
+// fixture is a cluster with croft installed, on which tenants share quotas.
+type fixture struct{ *operatortest.Fixture }
+
 // shared returns a tenant with several namespaces and a quota.
 func shared(name string, namespaces []string, quota corev1.ResourceList) *v1alpha1.Tenant {
-	t := tenant(name, "apps")
+	t := operatortest.NewTenant(name, "apps")
 	t.Spec.Namespaces, t.Spec.Quota = namespaces, quota
 	return t
 }
@@ -75,10 +77,10 @@ func amounts(pairs ...string) corev1.ResourceList {
 }
 
 // quotas returns the tenant's ResourceQuotas by namespace.
-func (f *field) quotas(tenant string) map[string]corev1.ResourceQuota {
+func (f *fixture) quotas(tenant string) map[string]corev1.ResourceQuota {
 	f.Helper()
 	var list corev1.ResourceQuotaList
-	if err := f.client.List(f.Context(), &list, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
+	if err := f.Client.List(f.Context(), &list, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
 		f.Fatal(err)
 	}
 	all := map[string]corev1.ResourceQuota{}
@@ -105,12 +107,12 @@ func statuses(quotas map[string]corev1.ResourceQuota) string {
 // settled waits until the shares are in force and add up to the quota, less at most a
 // quarter of the unused amount: croft moves no share for so little unless a namespace runs
 // short.
-func (f *field) settled(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
+func (f *fixture) settled(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
 	f.Helper()
-	f.ready(t)
+	f.AwaitReady(t)
 	var quotas map[string]corev1.ResourceQuota
-	f.eventually("the shares of "+t.Name+" to settle", func() string {
-		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(t), t); err != nil {
+	f.Await("the shares of "+t.Name+" to settle", func() string {
+		if err := f.Client.Get(f.Context(), client.ObjectKeyFromObject(t), t); err != nil {
 			return err.Error()
 		}
 		quotas = f.quotas(t.Name)
@@ -137,19 +139,19 @@ func (f *field) settled(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
 // untouched waits until the shares of a new tenant are in force and the ConfigMap that
 // Kubernetes creates in each namespace is counted. If it is created while
 // kube-controller-manager counts for the first time, it is missed until the next count.
-func (f *field) untouched(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
+func (f *fixture) untouched(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
 	f.Helper()
 	var quotas map[string]corev1.ResourceQuota
-	f.eventually("the ConfigMaps of "+t.Name+" to be counted", func() string {
+	f.Await("the ConfigMaps of "+t.Name+" to be counted", func() string {
 		quotas = f.settled(t)
 		for namespace, q := range quotas {
 			if used := q.Status.Used["configmaps"]; used.Value() != 1 {
 				// A deletion triggers a complete recount.
 				o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "count-again"}}
-				if err := client.IgnoreAlreadyExists(f.client.Create(f.Context(), o)); err != nil {
+				if err := client.IgnoreAlreadyExists(f.Client.Create(f.Context(), o)); err != nil {
 					return err.Error()
 				}
-				if err := f.client.Delete(f.Context(), o); err != nil {
+				if err := f.Client.Delete(f.Context(), o); err != nil {
 					return err.Error()
 				}
 				return namespace + " has " + used.String()
@@ -170,11 +172,11 @@ type census struct {
 	spaces    map[string]int64
 }
 
-func (f *field) census(namespaces []string) *census {
+func (f *fixture) census(namespaces []string) *census {
 	f.Helper()
 	all := &census{now: map[string]int64{}, most: map[string]int64{}, spaces: map[string]int64{}}
 	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.PodList{}} {
-		sandbox.Watch(f, f.config, list, func(event watch.EventType, o client.Object) {
+		sandbox.Watch(f, f.Config, list, func(event watch.EventType, o client.Object) {
 			if slices.Contains(namespaces, o.GetNamespace()) {
 				all.note(event, o)
 			}
@@ -229,7 +231,7 @@ type crowd struct {
 // rush starts clients that create objects in a namespace until the context is done, each at
 // a fixed interval. They retry when the quota refuses an object. A test that ends early
 // waits for them.
-func (f *field) rush(ctx context.Context, all *crowd, namespace string, clients int, pause time.Duration) {
+func (f *fixture) rush(ctx context.Context, all *crowd, namespace string, clients int, pause time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	f.Cleanup(func() {
 		cancel()
@@ -250,7 +252,7 @@ func (f *field) rush(ctx context.Context, all *crowd, namespace string, clients 
 				o.SetLabels(map[string]string{"rush": "true"})
 				// The API server returns a conflict for a quota that too many requests
 				// update at once.
-				err := f.client.Create(f.Context(), o)
+				err := f.Client.Create(f.Context(), o)
 				if _, isPod := o.(*corev1.Pod); err != nil && isPod {
 					all.refused.Store(err.Error())
 				}
@@ -266,21 +268,21 @@ func (f *field) rush(ctx context.Context, all *crowd, namespace string, clients 
 // quotaLate stops kube-controller-manager, so that lowered shares do not take effect. A
 // namespace can still use the share that it is to give up, and does so while no operator
 // runs.
-func quotaLate(f *field, stop *func()) {
+func quotaLate(f *fixture, stop *func()) {
 	const configMaps = 40
 	namespaces := []string{"late-a", "late-b"}
 	late := shared("late", namespaces, amounts("configmaps", fmt.Sprint(configMaps)))
-	f.create(late)
+	f.Create(late)
 	f.untouched(late)
 	census := f.census(namespaces)
 	const manager = "kube-controller-manager"
-	if err := f.cluster.Stop(manager); err != nil {
+	if err := f.Cluster.Stop(manager); err != nil {
 		f.Fatal(err)
 	}
 	var clients crowd
 	ctx, cancel := context.WithCancel(f.Context())
 	f.rush(ctx, &clients, "late-a", 4, 10*time.Millisecond)
-	f.eventually("the share of late-b to be lowered", func() string {
+	f.Await("the share of late-b to be lowered", func() string {
 		if q := f.quotas("late")["late-b"]; quotaplan.IsEqual(q.Spec.Hard, q.Status.Hard) {
 			return fmt.Sprint(q.Spec.Hard)
 		}
@@ -288,13 +290,13 @@ func quotaLate(f *field, stop *func()) {
 	})
 	// The operator reconciles the tenant once more. It observes that late-a needs more, but
 	// not that late-b has given anything up.
-	f.patch(late, `{"spec":{"access":[{"group":"late-devs","role":"viewer"}]}}`)
-	f.ready(late)
+	f.Patch(late, `{"spec":{"access":[{"group":"late-devs","role":"viewer"}]}}`)
+	f.AwaitReady(late)
 	(*stop)()
 	f.rush(ctx, &clients, "late-b", 4, 10*time.Millisecond)
 	// Use the quotas' own count: an object that a busy API server counted but did not
 	// create counts until kube-controller-manager runs again.
-	f.eventually("all that is in force to be used", func() string {
+	f.Await("all that is in force to be used", func() string {
 		var used, inForce int64
 		for _, q := range f.quotas("late") {
 			now, most := q.Status.Used["configmaps"], q.Status.Hard["configmaps"]
@@ -305,10 +307,10 @@ func quotaLate(f *field, stop *func()) {
 		}
 		return ""
 	})
-	if err := f.cluster.Start(manager); err != nil {
+	if err := f.Cluster.Start(manager); err != nil {
 		f.Fatal(err)
 	}
-	f.eventually("the shares to be in force", func() string {
+	f.Await("the shares to be in force", func() string {
 		for _, q := range f.quotas("late") {
 			if !quotaplan.IsEqual(q.Spec.Hard, q.Status.Hard) {
 				return fmt.Sprint(q.Status)
@@ -317,7 +319,7 @@ func quotaLate(f *field, stop *func()) {
 		return ""
 	})
 	// The share that late-b has used stays with late-b.
-	*stop = f.operate()
+	*stop = f.Operate()
 	f.settled(late)
 	cancel()
 	clients.Wait()
@@ -326,12 +328,12 @@ func quotaLate(f *field, stop *func()) {
 	}
 }
 
-func quotaRush(f *field) {
+func quotaRush(f *fixture) {
 	sandbox.Thorough(f) // quotaLate uses fewer clients, at the most critical moment
 	const configMaps, pods, cpu = 120, 100, 6000
 	namespaces := []string{"rush-a", "rush-b", "rush-c", "rush-d"}
 	rush := shared("rush", namespaces, amounts("configmaps", fmt.Sprint(configMaps), "pods", fmt.Sprint(pods), "requests.cpu", "6"))
-	f.create(rush)
+	f.Create(rush)
 	f.untouched(rush)
 	census := f.census(namespaces)
 	within := func() {
@@ -350,7 +352,7 @@ func quotaRush(f *field) {
 	f.rush(ctx, &clients, "rush-b", 8, 50*time.Millisecond)
 	f.rush(ctx, &clients, "rush-c", 2, 100*time.Millisecond)
 	start := time.Now()
-	f.eventually("the quota to be used up", func() string {
+	f.Await("the quota to be used up", func() string {
 		maps, _ := census.of("configmaps")
 		if milli, _ := census.of("cpu"); maps < configMaps*9/10 || milli < cpu*9/10 {
 			return fmt.Sprintf("%d ConfigMaps, %dm CPU; the last pod: %v", maps, milli, clients.refused.Load())
@@ -368,12 +370,12 @@ func quotaRush(f *field) {
 	start = time.Now()
 	for _, namespace := range []string{"rush-a", "rush-c", "rush-d"} {
 		for _, o := range []client.Object{&corev1.ConfigMap{}, &corev1.Pod{}} {
-			if err := f.client.DeleteAllOf(f.Context(), o, client.InNamespace(namespace), client.MatchingLabels{"rush": "true"}, client.GracePeriodSeconds(0)); err != nil {
+			if err := f.Client.DeleteAllOf(f.Context(), o, client.InNamespace(namespace), client.MatchingLabels{"rush": "true"}, client.GracePeriodSeconds(0)); err != nil {
 				f.Error(err)
 			}
 		}
 	}
-	f.eventually("one namespace to use almost all", func() string {
+	f.Await("one namespace to use almost all", func() string {
 		maps, milli := census.in("configmaps", "rush-b"), census.in("cpu", "rush-b")
 		// Each namespace keeps some headroom.
 		if maps < configMaps*5/6 || milli < cpu*5/6 {
@@ -387,17 +389,17 @@ func quotaRush(f *field) {
 	within()
 }
 
-func quotaQuiet(f *field) {
+func quotaQuiet(f *fixture) {
 	quiet := shared("quiet", []string{"quiet-a", "quiet-b"}, amounts("configmaps", "42"))
-	f.create(quiet)
+	f.Create(quiet)
 	before := f.untouched(quiet)
 	create := func(namespace string, n int) {
 		for range n {
-			f.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "quiet-"}})
+			f.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "quiet-"}})
 		}
 	}
 	more := func(tenant, namespace string) {
-		f.eventually(namespace+" to get more", func() string {
+		f.Await(namespace+" to get more", func() string {
 			q := f.quotas(tenant)[namespace]
 			if hard := q.Status.Hard["configmaps"]; hard.Value() <= 21 {
 				return hard.String()
@@ -406,16 +408,16 @@ func quotaQuiet(f *field) {
 		})
 	}
 	marker := shared("marker", []string{"marker-a", "marker-b"}, amounts("configmaps", "42"))
-	f.create(marker)
+	f.Create(marker)
 	f.untouched(marker)
 
 	// A part of the share is used, and nothing may happen. When croft has handled another
 	// tenant that runs short later, it has handled this one, too.
-	writes := len(f.writes.since(0))
+	writes := f.Writes.Count()
 	create("quiet-a", 8)
 	create("marker-a", 14)
 	more("marker", "marker-a")
-	for _, write := range f.writes.since(writes) {
+	for _, write := range f.Writes.ListSince(writes) {
 		if strings.Contains(write, "quiet") {
 			t := f.quotas("quiet")
 			f.Errorf("wrote %s: %v", write, t)
@@ -426,14 +428,14 @@ func quotaQuiet(f *field) {
 	}
 
 	// Now the namespace runs short, and gets more.
-	writes = len(f.writes.since(0))
+	writes = f.Writes.Count()
 	start := time.Now()
 	create("quiet-a", 6)
 	more("quiet", "quiet-a")
 	f.Logf("a share moved in %s", time.Since(start).Round(time.Millisecond))
 	f.settled(quiet)
 	var moves []string
-	for _, write := range f.writes.since(writes) {
+	for _, write := range f.Writes.ListSince(writes) {
 		if strings.Contains(write, "quiet") {
 			moves = append(moves, write)
 		}
@@ -445,53 +447,53 @@ func quotaQuiet(f *field) {
 }
 
 // quotaUncounted covers the time in which a quota is written but not yet enforced.
-func quotaUncounted(f *field) {
+func quotaUncounted(f *fixture) {
 	const manager = "kube-controller-manager"
-	if err := f.cluster.Stop(manager); err != nil {
+	if err := f.Cluster.Stop(manager); err != nil {
 		f.Fatal(err)
 	}
-	fresh := tenant("fresh", "apps")
+	fresh := operatortest.NewTenant("fresh", "apps")
 	fresh.Spec.Quota = amounts("configmaps", "2")
-	f.create(fresh)
-	condition := f.condition(fresh, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnforcedYet)
+	f.Create(fresh)
+	condition := f.AwaitCondition(fresh, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnforcedYet)
 	if !strings.Contains(condition.Message, "has not counted the usage in fresh") {
 		f.Errorf("the message does not say what is missing: %s", condition.Message)
 	}
 	for range 3 {
-		f.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "fresh", GenerateName: "fresh-"}})
+		f.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "fresh", GenerateName: "fresh-"}})
 	}
-	if n := f.bindings("fresh"); n > 0 {
+	if n := f.CountBindings("fresh"); n > 0 {
 		f.Errorf("%d bindings, where the quota does not hold", n)
 	}
-	if err := f.cluster.Start(manager); err != nil {
+	if err := f.Cluster.Start(manager); err != nil {
 		f.Fatal(err)
 	}
-	f.ready(fresh)
-	if f.bindings("fresh") == 0 {
+	f.AwaitReady(fresh)
+	if f.CountBindings("fresh") == 0 {
 		f.Error("nobody is let in")
 	}
-	if err := f.client.Create(f.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "fresh", Name: "late"}}); !apierrors.IsForbidden(err) {
+	if err := f.Client.Create(f.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "fresh", Name: "late"}}); !apierrors.IsForbidden(err) {
 		f.Errorf("the quota does not hold: %v", err)
 	}
 }
 
-func quotaNamespaces(f *field) {
+func quotaNamespaces(f *fixture) {
 	grow := shared("grow", []string{"grow-a"}, amounts("configmaps", "40"))
-	f.create(grow)
-	f.ready(grow)
+	f.Create(grow)
+	f.AwaitReady(grow)
 	if len(grow.Status.Shares) > 0 {
 		f.Errorf("a ledger for one namespace: %v", grow.Status.Shares)
 	}
-	f.patch(grow, `{"spec":{"namespaces":["grow-a","grow-b"],"deletion":"Delete"}}`)
+	f.Patch(grow, `{"spec":{"namespaces":["grow-a","grow-b"],"deletion":"Delete"}}`)
 	quotas := f.settled(grow)
 	if len(quotas) != 2 || len(grow.Status.Shares) != 2 {
 		f.Errorf("%d quotas, shares %v", len(quotas), grow.Status.Shares)
 	}
-	f.patch(grow, `{"spec":{"namespaces":["grow-a"]}}`)
-	f.gone(namespace("grow-b"))
-	f.eventually("the one that is left to have the whole", func() string {
+	f.Patch(grow, `{"spec":{"namespaces":["grow-a"]}}`)
+	f.AwaitDeletion(operatortest.NewNamespace("grow-b"))
+	f.Await("the one that is left to have the whole", func() string {
 		quota := f.quotas("grow")["grow-a"]
-		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(grow), grow); err != nil {
+		if err := f.Client.Get(f.Context(), client.ObjectKeyFromObject(grow), grow); err != nil {
 			return err.Error()
 		}
 		if !quotaplan.IsEqual(quota.Status.Hard, amounts("configmaps", "40")) || len(grow.Status.Shares) > 0 {
@@ -501,27 +503,27 @@ func quotaNamespaces(f *field) {
 	})
 }
 
-func quotaDeclared(f *field) {
+func quotaDeclared(f *fixture) {
 	anew := shared("anew", []string{"anew-a", "anew-b", "anew-c"}, amounts("configmaps", "30", "pods", "10"))
-	f.create(anew)
+	f.Create(anew)
 	f.settled(anew)
 	for _, quota := range []string{
 		`{"configmaps":"60","pods":"10"}`,
 		`{"configmaps":"12","pods":"10"}`,
 		`{"configmaps":"12","pods":null,"secrets":"9"}`,
 	} {
-		f.patch(anew, `{"spec":{"quota":`+quota+`}}`)
+		f.Patch(anew, `{"spec":{"quota":`+quota+`}}`)
 		f.settled(anew)
 	}
 	// Apply it as croft apply does: an empty quota is not the same as no quota.
 	lifted := shared("anew", anew.Spec.Namespaces, corev1.ResourceList{})
 	lifted.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tenant"))
-	if _, err := apply.New(f.client).Apply(f.Context(), lifted); err != nil {
+	if _, err := apply.New(f.Client).Apply(f.Context(), lifted); err != nil {
 		f.Fatal(err)
 	}
-	f.ready(anew)
-	f.eventually("the quotas to go", func() string {
-		if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(anew), anew); err != nil {
+	f.AwaitReady(anew)
+	f.Await("the quotas to go", func() string {
+		if err := f.Client.Get(f.Context(), client.ObjectKeyFromObject(anew), anew); err != nil {
 			return err.Error()
 		}
 		if quotas := f.quotas("anew"); len(quotas) > 0 || len(anew.Status.Shares) > 0 {
@@ -529,14 +531,14 @@ func quotaDeclared(f *field) {
 		}
 		return ""
 	})
-	f.patch(anew, `{"spec":{"quota":{"configmaps":"30"}}}`)
+	f.Patch(anew, `{"spec":{"quota":{"configmaps":"30"}}}`)
 	f.settled(anew)
 }
 
-func quotaBuiltin(f *field) {
-	plain := tenant("plain", "apps")
-	f.create(plain)
-	f.ready(plain)
+func quotaBuiltin(f *fixture) {
+	plain := operatortest.NewTenant("plain", "apps")
+	f.Create(plain)
+	f.AwaitReady(plain)
 	quota := f.quotas("plain")["plain"]
 	for _, name := range []corev1.ResourceName{"secrets", "configmaps", "count/pods", "count/leases.coordination.k8s.io", "count/certificates.cert-manager.io"} {
 		if hard := quota.Status.Hard[name]; hard.Sign() <= 0 {
