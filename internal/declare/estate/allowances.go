@@ -11,8 +11,8 @@ import (
 )
 
 // These are the default maximum sizes of a tenant's objects, in bytes. BuiltinQuota bounds the
-// number of objects. A change of one requires a change of the other, so that MaxTenantBytes keeps
-// the value that docs/explanation/walls.md states.
+// number of objects. A change of one requires a change of the other, so that
+// estatetest.MaxTenantBytes keeps the value that docs/explanation/walls.md states.
 const (
 	MaxObjectBytes      = 256 << 10
 	MaxOtherObjectBytes = 48 << 10

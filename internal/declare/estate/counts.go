@@ -34,7 +34,7 @@ func MaxElevationsPerPerson(t *Tenant) int {
 // kind that tenants may write, except for Events, which no quota can count. It omits CPU and
 // memory, since every pod would then have to request them.
 //
-// Two resources bound the numbers: the space in etcd (MaxTenantBytes), and the time of
+// Two resources bound the numbers: the space in etcd (estatetest.MaxTenantBytes), and the time of
 // kube-controller-manager. At its default of 20 requests a second, one request for each of a
 // thousand objects takes 50 s, in which it serves no one else.
 func BuiltinQuota(p *v1alpha1.PlatformSpec) corev1.ResourceList {
@@ -109,31 +109,4 @@ func listWritableKinds(p *v1alpha1.PlatformSpec) []corev1.ResourceName {
 		}
 	}
 	return all
-}
-
-// MaxTenantBytes returns the maximum size of a tenant's objects in etcd: for each kind in its
-// quota the maximum number, each with the maximum size. It includes neither Events nor the old
-// versions of changed objects, which etcd keeps until the API server compacts them after five
-// minutes.
-func MaxTenantBytes(t *Tenant) int64 {
-	var sum int64
-	for name, most := range t.Quota {
-		size := *t.Allowances.MaxOtherObjectBytes
-		switch name {
-		case corev1.ResourceConfigMaps, "count/configmaps":
-			size = *t.Allowances.MaxObjectBytes
-		case corev1.ResourceSecrets, "count/secrets":
-			size = max(*t.Allowances.MaxObjectBytes, *t.Allowances.MaxHelmReleaseBytes)
-		case "count/leases.coordination.k8s.io", elevationCount:
-			size = MaxNoteBytes
-		case corev1.ResourcePods:
-			continue // included in count/pods
-		default:
-			if !manifest.CountedObjects.Has(string(name)) && !strings.HasPrefix(string(name), "count/") {
-				continue
-			}
-		}
-		sum += most.Value() * size
-	}
-	return sum
 }

@@ -36,6 +36,13 @@ func Judge(a attack.Attack, err error, warnings []string, outcome error) Result 
 // OfflineRunner returns a Runner that only evaluates flows, by the given network policies.
 func OfflineRunner(policies *netpol.Map) *Runner { return &Runner{policies: policies} }
 
+// Refresh discards the data read from the cluster, after a change by the caller.
+func (r *Runner) Refresh() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.policies, r.served = nil, nil
+}
+
 // Tell sets the Runner's callback for each answer to a request, or removes it if it is nil. No
 // request may be in flight.
 func (r *Runner) Tell(answered func(a attack.Attack, got client.Object, err error, warnings []string)) {

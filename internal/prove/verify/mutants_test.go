@@ -18,6 +18,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/rules/admissionpolicy"
+	"croft.dev/croft/internal/rules/admissionpolicy/policytest"
 	"croft.dev/croft/internal/rules/attack"
 	"croft.dev/croft/internal/walls/wall"
 )
@@ -137,7 +138,7 @@ func waive(p *admissionv1.ValidatingAdmissionPolicy, rule string) {
 	for i := range p.Spec.Validations {
 		v := &p.Spec.Validations[i]
 		if slices.ContainsFunc(admissionpolicy.ParseRules(*v), func(a admissionpolicy.ParsedRule) bool { return a.Rule == rule }) {
-			admissionpolicy.WaiveRule(v, rule)
+			policytest.WaiveRule(v, rule)
 		}
 	}
 }

@@ -150,13 +150,6 @@ func listIdentities(t *estate.Tenant) map[v1alpha1.Role]rest.ImpersonationConfig
 	return all
 }
 
-// Refresh discards the data read from the cluster, after a change by the caller.
-func (r *Runner) Refresh() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.policies, r.served = nil, nil
-}
-
 // Try tries one attack. Its requests are dry runs: they pass every wall and store nothing.
 func (r *Runner) Try(ctx context.Context, a attack.Attack) Result {
 	switch {

@@ -8,7 +8,6 @@
 package addons
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -254,21 +253,6 @@ func ListEntries(key string) []string {
 // prefix, but plugins of container runtimes read such keys. Other keys without a slash are
 // private to their users.
 const BareDomain = `^[a-z0-9.-]+[.](io|dev|com|org|net|sh|cloud)$`
-
-var bareDomain = regexp.MustCompile(BareDomain)
-
-// FindClass returns the class of a key, with the same lookup as the rules.
-func FindClass(table map[string]string, key string) string {
-	for _, entry := range ListEntries(key) {
-		if class, ok := table[entry]; ok {
-			return class
-		}
-	}
-	if !strings.Contains(key, "/") && !bareDomain.MatchString(key) {
-		return string(Harmless)
-	}
-	return string(Unknown)
-}
 
 // All returns the add-ons in the order of their names.
 func All() []Addon {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"croft.dev/croft/internal/rules/addons"
+	"croft.dev/croft/internal/rules/addons/addonstest"
 )
 
 // refusing are the classes that refuse any value.
@@ -27,7 +28,7 @@ func TestEveryFormOfPrefix(t *testing.T) {
 			}
 			for _, form := range forms {
 				for _, key := range []string{form, form + "/pod", form + "/container.app", form + "/app", form + "/of-next-release"} {
-					if class := addons.FindClass(table, key); !slices.Contains(refusing, class) {
+					if class := addonstest.FindClass(table, key); !slices.Contains(refusing, class) {
 						t.Errorf("%s: %s is %s, and %s is %s", a.Name, prefix, a.DefaultClass, key, class)
 					}
 				}
@@ -94,7 +95,7 @@ func TestKeysOfAddons(t *testing.T) {
 		"example.net/act":                                    addons.Unknown,
 		"virtual.internal.external-dns.example.org/hostname": addons.Hosts,
 	} {
-		got, _, _ := strings.Cut(addons.FindClass(addons.BuildTable(addons.Pods), key), ":")
+		got, _, _ := strings.Cut(addonstest.FindClass(addons.BuildTable(addons.Pods), key), ":")
 		if got != string(want) {
 			t.Errorf("%s is %s on pods, want %s", key, got, want)
 		}

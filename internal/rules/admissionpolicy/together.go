@@ -80,23 +80,3 @@ func ParseRules(v admissionv1.Validation) []ParsedRule {
 	}
 	return all
 }
-
-// WaiveRule disables one rule of a validation.
-func WaiveRule(v *admissionv1.Validation, rule string) {
-	found := headings.FindAllStringSubmatchIndex(v.Expression, -1)
-	if len(found) == 0 {
-		v.Expression = "true"
-		return
-	}
-	for i, at := range found {
-		if v.Expression[at[2]:at[3]] != rule {
-			continue
-		}
-		rest := ""
-		if i+1 < len(found) {
-			rest = " &&\n" + v.Expression[found[i+1][0]:]
-		}
-		v.Expression = v.Expression[:at[1]] + "true" + rest
-		return
-	}
-}

@@ -3,6 +3,8 @@ package admissionpolicy
 import (
 	"slices"
 	"testing"
+
+	"croft.dev/croft/internal/rules/admissionpolicy/policytest"
 )
 
 // TestTogether fails if a merged rule cannot be identified, or cannot be waived alone.
@@ -40,7 +42,7 @@ func TestTogether(t *testing.T) {
 		"second-2": "variables.within &&\n(!has(object.a)) ||\n// [first]\n(object.a == 1) &&\n// [second-2]\ntrue",
 	} {
 		waived := v
-		if WaiveRule(&waived, rule); waived.Expression != want {
+		if policytest.WaiveRule(&waived, rule); waived.Expression != want {
 			t.Errorf("without %s it asks %s\nwant %s", rule, waived.Expression, want)
 		}
 	}
@@ -55,7 +57,7 @@ func TestAskedAlone(t *testing.T) {
 		if asked := ParseRules(validation); len(asked) != 1 || asked[0].Rule != "r" {
 			t.Errorf("%s: asked are %+v", name, asked)
 		}
-		if WaiveRule(&validation, "r"); validation.Expression != "true" {
+		if policytest.WaiveRule(&validation, "r"); validation.Expression != "true" {
 			t.Errorf("%s: asks %s without its rule", name, validation.Expression)
 		}
 	}

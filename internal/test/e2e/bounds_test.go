@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/estate/estatetest"
 	"croft.dev/croft/internal/test/sandbox"
 	"croft.dev/croft/internal/walls/wall/policy"
 )
@@ -262,7 +263,7 @@ func fill(t *testing.T, c *cluster, tenant *estate.Tenant) {
 		}
 		sum, number = sum+made*kind.bytes, number+made
 	}
-	grown, promised := c.stored(t)-before, estate.MaxTenantBytes(tenant)
+	grown, promised := c.stored(t)-before, estatetest.MaxTenantBytes(tenant)
 	t.Logf("%d objects, %d MiB, in %.0f s: etcd has grown by %d MiB; promised are %d MiB of objects", number, sum>>20, time.Since(started).Seconds(), grown>>20, promised>>20)
 	// Controllers write some of the objects a second time, and etcd keeps both versions for a
 	// while.

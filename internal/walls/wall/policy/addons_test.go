@@ -22,6 +22,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/rules/addons"
+	"croft.dev/croft/internal/rules/addons/addonstest"
 	"croft.dev/croft/internal/rules/admissionpolicy"
 )
 
@@ -311,13 +312,13 @@ func TestAnnotationsOfWorkloads(t *testing.T) {
 			for key := range own {
 				switch o.GetKind() {
 				case "Ingress", "Service", "Secret", "ConfigMap", "PersistentVolumeClaim", "HTTPRoute", "GRPCRoute", "Gateway":
-					if addons.FindClass(table, key) == string(addons.Unknown) {
+					if addonstest.FindClass(table, key) == string(addons.Unknown) {
 						t.Errorf("%s: %s %s has %s, which is not known", filepath.Base(file), o.GetKind(), o.GetName(), key)
 					}
 				}
 			}
 			for key := range template {
-				if class := addons.FindClass(tables[true], key); class == string(addons.Unknown) {
+				if class := addonstest.FindClass(tables[true], key); class == string(addons.Unknown) {
 					t.Errorf("%s: the pods of %s %s have %s, which is not known", filepath.Base(file), o.GetKind(), o.GetName(), key)
 				}
 			}
@@ -392,14 +393,14 @@ func TestCatalogue(t *testing.T) {
 			}
 		}
 		for key, class := range table {
-			if got := addons.FindClass(table, key); got != class && !strings.HasPrefix(key, "*.") {
+			if got := addonstest.FindClass(table, key); got != class && !strings.HasPrefix(key, "*.") {
 				t.Errorf("%s is %s, and found as %s", key, class, got)
 			}
 		}
 	}
 }
 
-// TestLookups fails if the rules and addons.FindClass look up a key in the catalogue
+// TestLookups fails if the rules and addonstest.FindClass look up a key in the catalogue
 // differently.
 func TestLookups(t *testing.T) {
 	table := addons.BuildTable(addons.Pods)
@@ -422,7 +423,7 @@ func TestLookups(t *testing.T) {
 		}}
 		in["variables"].(map[string]any)["asked"] = asked(in)
 		got := fmt.Sprint(class(in).(traits.Lister).Get(types.Int(0)).Value())
-		if want := addons.FindClass(table, key); got != want {
+		if want := addonstest.FindClass(table, key); got != want {
 			t.Errorf("%s is %s in the rules, and %s in the catalogue", key, got, want)
 		}
 	}
