@@ -26,6 +26,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/observe/netpol"
+	"croft.dev/croft/internal/prove/warning"
 	"croft.dev/croft/internal/rules/attack"
 )
 
@@ -111,7 +112,7 @@ func newMembers(t *estate.Tenant, config *rest.Config, s *runtime.Scheme, mapper
 func newMember(as rest.ImpersonationConfig, config *rest.Config, s *runtime.Scheme, mapper meta.RESTMapper) (*member, error) {
 	config = rest.CopyConfig(config)
 	config.Impersonate = as
-	config.WarningHandlerWithContext = warningHandler{}
+	config.WarningHandlerWithContext = warning.Handler{}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: s, Mapper: mapper})
 	if err != nil {
 		return nil, err
@@ -204,9 +205,9 @@ func (r *Runner) sendAttack(ctx context.Context, a attack.Attack, m *member) Res
 			return true, nil
 		}
 		got := answer{}
-		ctx, warnings := recordWarnings(ctx)
+		ctx, warnings := warning.Record(ctx)
 		got.err = sendRequest(ctx, m.client, a.Request, object)
-		got.warnings = warnings.listTexts()
+		got.warnings = warnings.List()
 		if r.answered != nil {
 			r.answered(a, object, got.err, got.warnings)
 		}
