@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/adoption/adopt"
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/operate/apply"
 )
 
@@ -171,10 +172,10 @@ func (r *adoption) runSteps(ctx context.Context) error {
 	}
 	printSafely(r.err, "tenant %s is adopted; `croft verify --tenant %s` tries its walls\n", r.tenant, r.tenant)
 	if left := len(r.refused); left > 0 {
-		printSafely(r.err, "croft's rules would refuse new pods of %s: before these pods restart, change the workloads or the tenant's policy\n", formatCount(left, "workload"))
+		printSafely(r.err, "croft's rules would refuse new pods of %s: before these pods restart, change the workloads or the tenant's policy\n", wording.FormatCount(left, "workload"))
 	}
 	if left := len(r.plan.ListReplaced()); left > 0 && !r.o.removeOld {
-		printSafely(r.err, "%s still overlap with the walls that replace them: --remove-old deletes them\n", formatCount(left, "object"))
+		printSafely(r.err, "%s still overlap with the walls that replace them: --remove-old deletes them\n", wording.FormatCount(left, "object"))
 	}
 	return nil
 }

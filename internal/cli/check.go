@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/wording"
 )
 
 func newCheck(a *app) *cobra.Command {
@@ -54,7 +55,7 @@ Files that cannot be read are reported on standard error.`,
 			if err != nil {
 				return err
 			}
-			printSafely(a.out, "good: %s, %s\n", formatCount(len(e.Tenants), "tenant"), formatCount(len(e.Pools), "pool"))
+			printSafely(a.out, "good: %s, %s\n", wording.FormatCount(len(e.Tenants), "tenant"), wording.FormatCount(len(e.Pools), "pool"))
 			return nil
 		},
 	}

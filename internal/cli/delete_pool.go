@@ -15,6 +15,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/rules/admissionpolicy"
 )
 
@@ -53,7 +54,7 @@ func (a *app) deletePool(ctx context.Context, c client.Client, name string, yes 
 		return fmt.Errorf("there is no pool %s: `croft status` lists the pools", name)
 	}
 	if users := listPoolUsers(name, live.Tenants); len(users) > 0 {
-		return failuref("pool %s is used by %s %s: give each tenant another pool, or delete it, first", name, pluralize(len(users), "tenant"), strings.Join(users, ", "))
+		return failuref("pool %s is used by %s %s: give each tenant another pool, or delete it, first", name, wording.FormatNoun(len(users), "tenant"), strings.Join(users, ", "))
 	}
 	nodes, err := countNodes(ctx, c, live, name)
 	if err != nil {
@@ -63,7 +64,7 @@ func (a *app) deletePool(ctx context.Context, c client.Client, name string, yes 
 		return toFailure(explainUnreachable(err))
 	} else if len(left) > 0 && nodes != 0 {
 		return failuref("pool %s has nodes, and is the pool of the retained %s %s: first declare these tenants again, or delete the namespaces",
-			name, pluralize(len(left), "namespace"), strings.Join(left, ", "))
+			name, wording.FormatNoun(len(left), "namespace"), strings.Join(left, ", "))
 	}
 	printSafely(a.err, "Deleting pool %s:\n  - no tenant uses it\n  - its %s drained and deleted\n", name, describeNodes(nodes))
 	if !yes && !a.confirmName("pool", name) {
@@ -127,13 +128,6 @@ func describeNodes(nodes int) string {
 	case 1:
 		return "1 node is"
 	default:
-		return formatCount(nodes, "node") + " are"
+		return wording.FormatCount(nodes, "node") + " are"
 	}
-}
-
-func pluralize(n int, noun string) string {
-	if n == 1 {
-		return noun
-	}
-	return noun + "s"
 }

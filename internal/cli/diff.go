@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/adoption/consequence"
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/operate/apply"
 	"croft.dev/croft/internal/walls/wall"
 )
@@ -126,8 +127,8 @@ func summarizeDiff(differences apply.Differences) string {
 	for _, d := range differences {
 		n[d.Action]++
 	}
-	return formatCount(len(differences), "change") + ": " + formatCount(n[apply.Created], "object") + " to create, " +
-		formatCount(n[apply.Configured], "object") + " to update, " + formatCount(n[apply.Deleted], "object") + " to delete"
+	return wording.FormatCount(len(differences), "change") + ": " + wording.FormatCount(n[apply.Created], "object") + " to create, " +
+		wording.FormatCount(n[apply.Configured], "object") + " to update, " + wording.FormatCount(n[apply.Deleted], "object") + " to delete"
 }
 
 // diffObjects returns the planned writes. It includes the planned deletions of cluster-wide

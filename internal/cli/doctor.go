@@ -9,6 +9,7 @@ import (
 
 	"croft.dev/croft/internal/cloud/iam"
 	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/diagnose/doctor"
 )
 
@@ -120,9 +121,9 @@ func (a *app) printCheckup(results []doctor.Result) {
 			}
 		}
 	}
-	printSafely(a.out, "\n%s, %s", formatCount(problems, "problem"), formatCount(warnings, "warning"))
+	printSafely(a.out, "\n%s, %s", wording.FormatCount(problems, "problem"), wording.FormatCount(warnings, "warning"))
 	if n := doctor.CountUnread(results); n > 0 {
-		printSafely(a.out, "; %s could not read all data: ask a platform admin, or for the checks attacks and kubelets a cluster admin, to run this command", formatCount(n, "check"))
+		printSafely(a.out, "; %s could not read all data: ask a platform admin, or for the checks attacks and kubelets a cluster admin, to run this command", wording.FormatCount(n, "check"))
 	}
 	printSafely(a.out, "\n")
 }

@@ -11,6 +11,7 @@ import (
 
 	"croft.dev/croft/internal/declare/manifest"
 	"croft.dev/croft/internal/declare/version"
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/operate/heartbeat"
 	"croft.dev/croft/internal/operate/install"
 )
@@ -31,7 +32,7 @@ func (a *app) runInstallCheck(ctx context.Context, options install.Options) erro
 	}
 	printTable(a.out, []string{"CHECK", "STATE", "MESSAGE"}, rows)
 	if problems > 0 {
-		return failuref("%s to fix before croft install", formatCount(problems, "problem"))
+		return failuref("%s to fix before croft install", wording.FormatCount(problems, "problem"))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/operate/apply"
 	"croft.dev/croft/internal/operate/install"
 )
@@ -55,6 +56,6 @@ func (a *app) printInstallDiff(ctx context.Context, c client.Client, objects []c
 			created++
 		}
 	}
-	printSafely(a.err, "%s would be created, %d changed and %d deleted; nothing was written\n", formatCount(created, "object"), len(differences)-created-len(deleted), len(deleted))
+	printSafely(a.err, "%s would be created, %d changed and %d deleted; nothing was written\n", wording.FormatCount(created, "object"), len(differences)-created-len(deleted), len(deleted))
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/diagnose/latency"
 )
 
@@ -77,7 +78,7 @@ type side struct {
 func (s side) String() string {
 	text := "no node"
 	if len(s.nodes) > 0 {
-		text = formatCount(len(s.nodes), "node")
+		text = wording.FormatCount(len(s.nodes), "node")
 	}
 	if s.pool != "" {
 		text += " of pool " + s.pool

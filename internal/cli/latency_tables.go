@@ -29,7 +29,7 @@ func (a *app) printLatencyTables(nodes []latency.Timeline, groups []latency.Grou
 	var rows [][]string
 	for i := range nodes {
 		t := &nodes[i]
-		row := []string{t.Title(), orDash(t.Pool), orDash(t.InstanceType), orDash(t.Pod)}
+		row := []string{t.Title(), dashIfEmpty(t.Pool), dashIfEmpty(t.InstanceType), dashIfEmpty(t.Pod)}
 		for _, d := range columns {
 			cell := "-"
 			if seconds, known := t.Phases[d.Phase]; known {
@@ -62,7 +62,7 @@ func buildLatencySummary(groups []latency.Group, wide bool) (header []string, ro
 		if words[by] != "" {
 			by = words[by]
 		}
-		row := []string{by, orDash(g.Value), strconv.Itoa(g.Nodes)}
+		row := []string{by, dashIfEmpty(g.Value), strconv.Itoa(g.Nodes)}
 		for _, d := range listLatencyColumns(wide) {
 			cell := "-"
 			if p, known := g.Phases[d.Phase]; known {
@@ -76,13 +76,6 @@ func buildLatencySummary(groups []latency.Group, wide bool) (header []string, ro
 }
 
 func formatDecimal(seconds float64) string { return strconv.FormatFloat(seconds, 'f', -1, 64) }
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
 
 // printLatencyMarkdown prints a table with the columns of node-latency-for-k8s.
 func (a *app) printLatencyMarkdown(nodes []latency.Timeline, groups []latency.Group) {

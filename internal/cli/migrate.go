@@ -16,6 +16,7 @@ import (
 	"croft.dev/croft/internal/adoption/migrate/draft"
 	"croft.dev/croft/internal/adoption/migrate/source"
 	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/wording"
 )
 
 type migrateOptions struct {
@@ -174,7 +175,7 @@ func (a *app) writeMigrated(r *migrate.Result, o migrateOptions) error {
 		}
 		// Standard output contains croft.yaml, which must not contain other objects.
 		if len(r.Manifests) > 0 {
-			printSafely(a.err, "croft.yaml refers to %s that --out DIR writes to nodeclasses.yaml\n", formatCount(len(r.Manifests), "node class"))
+			printSafely(a.err, "croft.yaml refers to %s that --out DIR writes to nodeclasses.yaml\n", wording.FormatCount(len(r.Manifests), "node class"))
 		}
 		return a.printMigration(a.err, r, o.report)
 	}

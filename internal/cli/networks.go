@@ -86,8 +86,8 @@ func (a *app) printPlanTables(p *plan.Plan) {
 	for i := range p.Ranges {
 		r := &p.Ranges[i]
 		rows = append(rows, []string{
-			r.Network, r.Zone, r.Subnet, r.CIDR, r.PodCIDR, orDash(r.Gateway), orDash(strings.Join(r.Excluded, " ")),
-			strconv.FormatUint(r.Pods, 10), strconv.FormatUint(r.Nodes, 10), orDash(strings.Join(r.Tenants, " ")),
+			r.Network, r.Zone, r.Subnet, r.CIDR, r.PodCIDR, dashIfEmpty(r.Gateway), dashIfEmpty(strings.Join(r.Excluded, " ")),
+			strconv.FormatUint(r.Pods, 10), strconv.FormatUint(r.Nodes, 10), dashIfEmpty(strings.Join(r.Tenants, " ")),
 		})
 	}
 	if len(rows) > 0 {

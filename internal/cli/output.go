@@ -88,13 +88,6 @@ func formatAge(t time.Time) string {
 	return duration.HumanDuration(time.Since(t))
 }
 
-func formatCount(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // printObjects writes objects as a stream that kubectl accepts. It leaves out fields that
 // only a server sets, and its output is deterministic.
 func printObjects(w io.Writer, objects []client.Object, f format) error {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/observe/netpol"
 	"croft.dev/croft/internal/rules/attack"
 )
@@ -221,7 +222,7 @@ func (a *app) printReachSummary(policies *netpol.Map, o reachOptions) error {
 			}
 		}
 	}
-	printSafely(a.out, "%s, %s: too many for a matrix; -o json prints all, and --from and --to explain one connection\n", formatCount(len(tenants), "tenant"), formatCount(namespaces, "namespace"))
+	printSafely(a.out, "%s, %s: too many for a matrix; -o json prints all, and --from and --to explain one connection\n", wording.FormatCount(len(tenants), "tenant"), wording.FormatCount(namespaces, "namespace"))
 	sample := ""
 	if judged < total {
 		sample = fmt.Sprintf(", a sample of %d", total)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/wording"
 )
 
 func newStatus(a *app) *cobra.Command {
@@ -103,16 +104,7 @@ func (a *app) printStatus(look *overview) {
 }
 
 // shortenToFirst returns the first of several names and the number of the others.
-func shortenToFirst(names []string) string {
-	switch len(names) {
-	case 0:
-		return "-"
-	case 1:
-		return names[0]
-	default:
-		return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
-	}
-}
+func shortenToFirst(names []string) string { return dashIfEmpty(wording.FormatFirst(names, 1)) }
 
 // listShares returns the shares of declared quotas, by namespace.
 func listShares(live *manifest.Declaration) [][]string {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/wording"
 )
 
 // selection selects the objects to show.
@@ -108,7 +109,7 @@ func (a *app) printRows(s *selection, noun string, header []string, all []row) {
 	for _, r := range all {
 		bad += 1 - rankRow(r)
 	}
-	printSafely(a.out, "%d of %s, %d of them not Ready: --not-ready lists those, --all lists all\n", len(shown), formatCount(len(all), noun), bad)
+	printSafely(a.out, "%d of %s, %d of them not Ready: --not-ready lists those, --all lists all\n", len(shown), wording.FormatCount(len(all), noun), bad)
 }
 
 // rankRow sorts rows that are not Ready first.

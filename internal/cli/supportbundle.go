@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/declare/version"
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/diagnose/doctor"
 	"croft.dev/croft/internal/diagnose/supportbundle"
 	"croft.dev/croft/internal/operate/heartbeat"
@@ -95,7 +96,7 @@ func (a *app) runSupportBundle(ctx context.Context, o supportOptions) error {
 		return toFailure(err)
 	}
 	printSafely(a.out, "%s\n", o.output)
-	printSafely(a.err, "%s, %d KB\n", formatCount(len(bundle.Files), "file"), (size.Size()+1023)/1024)
+	printSafely(a.err, "%s, %d KB\n", wording.FormatCount(len(bundle.Files), "file"), (size.Size()+1023)/1024)
 	for _, line := range bundle.Unreadable {
 		printSafely(a.err, "left out: %s\n", line)
 	}

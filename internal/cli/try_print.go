@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/prove/trial"
 )
 
@@ -54,7 +55,7 @@ func (a *app) printVerdicts(report *trial.Report, took time.Duration) {
 	for _, unknown := range report.Unknown {
 		printSafely(a.out, "%s\n", foldText(unknown, "  - ", "    "))
 	}
-	summary := fmt.Sprintf("%d of %s refused", counts[trial.Refused], formatCount(len(results), "object"))
+	summary := fmt.Sprintf("%d of %s refused", counts[trial.Refused], wording.FormatCount(len(results), "object"))
 	for _, v := range []trial.Verdict{trial.Warned, trial.Changed, trial.Admitted} {
 		if counts[v] > 0 {
 			summary += fmt.Sprintf(", %d %s", counts[v], v)
@@ -79,9 +80,9 @@ func describeReasons(r trial.Result) string {
 	case len(names) > 0:
 		return strings.Join(names, "; ")
 	case len(r.Warnings) > 0:
-		return formatCount(len(r.Warnings), "warning")
+		return wording.FormatCount(len(r.Warnings), "warning")
 	case len(r.Changes) > 0:
-		return formatCount(len(r.Changes), "field")
+		return wording.FormatCount(len(r.Changes), "field")
 	default:
 		return ""
 	}

@@ -19,6 +19,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/operate/apply"
 	"croft.dev/croft/internal/operate/install"
 )
@@ -127,7 +128,7 @@ func describeUninstall(ctx context.Context, c client.Reader, live *manifest.Decl
 	b.WriteString("Removing:\n  - croft's operator, proxy and agent, and their rights\n  - running elevations end\n")
 	if !all {
 		fmt.Fprintf(&b, "Staying:\n  - %s, %s and their walls, which the API server enforces\n  - namespaces, workloads, nodes, and croft's kinds\n",
-			formatCount(len(live.Tenants), "tenant"), formatCount(len(live.Pools), "pool"))
+			wording.FormatCount(len(live.Tenants), "tenant"), wording.FormatCount(len(live.Pools), "pool"))
 		b.WriteString("Without an operator, changes of walls are not reverted, temporary access does not expire, and tenants and pools cannot be deleted; after the next croft install, an operator manages all of them again\n")
 		return b.String(), nil
 	}

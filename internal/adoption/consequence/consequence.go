@@ -15,6 +15,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/adoption/move"
 	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/operate/drift"
 )
 
@@ -70,7 +71,7 @@ func Compare(before, after *estate.Estate, facts Facts, desired func(*estate.Poo
 	}
 	for _, pool := range before.Pools {
 		if n := len(facts.Pools[pool.Name].Claims); n > 0 && after.FindPool(pool.Name) == nil {
-			all = append(all, Consequence{Nodes, "Pool/" + pool.Name, fmt.Sprintf("pool %s is deleted: Karpenter drains and deletes %s", pool.Name, formatCount(n, "node"))})
+			all = append(all, Consequence{Nodes, "Pool/" + pool.Name, fmt.Sprintf("pool %s is deleted: Karpenter drains and deletes %s", pool.Name, wording.FormatCount(n, "node"))})
 		}
 	}
 	for _, tenant := range before.Tenants {
@@ -95,9 +96,9 @@ func describePool(name string, effect drift.Effect, c poolChange, nodes int) []C
 	}
 	switch {
 	case effect.Replaced > 0 && effect.HeldByBudget:
-		add("%s of pool %s would be replaced (drift: %s), but a budget prevents it: only new nodes match the declaration", formatCount(effect.Replaced, "node"), name, why)
+		add("%s of pool %s would be replaced (drift: %s), but a budget prevents it: only new nodes match the declaration", wording.FormatCount(effect.Replaced, "node"), name, why)
 	case effect.Replaced > 0:
-		add("replaces %s of pool %s (drift: %s): their pods restart on new nodes, as the pool's budgets allow", formatCount(effect.Replaced, "node"), name, why)
+		add("replaces %s of pool %s (drift: %s): their pods restart on new nodes, as the pool's budgets allow", wording.FormatCount(effect.Replaced, "node"), name, why)
 	}
 	if len(effect.Dynamic) > 0 && effect.Replaced < nodes {
 		add("may replace nodes of pool %s (drift): the ones that %s no longer select", name, strings.Join(effect.Dynamic, ", "))
@@ -184,7 +185,7 @@ func describePlatform(before, after *estate.Platform) []Consequence {
 		{before.ClassReaders, after.ClassReaders, "class readers"},
 	} {
 		if lost := findMissing(list.before, list.after); len(lost) > 0 {
-			add("%s %s %s no longer among the %s", formatNoun(len(lost), "group"), formatFirst(lost), conjugateBe(len(lost)), list.what)
+			add("%s %s %s no longer among the %s", wording.FormatNoun(len(lost), "group"), wording.FormatFirst(lost, mostNames), conjugateBe(len(lost)), list.what)
 		}
 	}
 	if before.Proxy != nil && after.Proxy == nil {
@@ -204,26 +205,9 @@ func findMissing(before, after []string) []string {
 // mostNames is the maximum number of names in one line.
 const mostNames = 5
 
-// formatFirst lists the first of many names.
-func formatFirst(names []string) string {
-	if more := len(names) - mostNames; more > 0 {
-		return strings.Join(names[:mostNames], ", ") + fmt.Sprintf(" and %d more", more)
-	}
-	return strings.Join(names, ", ")
-}
-
 func conjugateBe(n int) string {
 	if n == 1 {
 		return "is"
 	}
 	return "are"
 }
-
-func formatNoun(n int, one string) string {
-	if n == 1 {
-		return one
-	}
-	return one + "s"
-}
-
-func formatCount(n int, one string) string { return fmt.Sprintf("%d %s", n, formatNoun(n, one)) }

@@ -11,6 +11,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/adoption/move"
 	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/wording"
 )
 
 // describeTenant returns the consequences for one tenant. after is nil if it is deleted.
@@ -30,7 +31,7 @@ func describeTenant(estateBefore *estate.Estate, before, after *estate.Tenant, f
 	for _, pool := range slices.Sorted(maps.Keys(counts)) {
 		n := counts[pool]
 		all = append(all, Consequence{Pods, object, fmt.Sprintf("%s of tenant %s stay%s on nodes of pool %s until re-created: croft move tenant %[2]s",
-			formatCount(n, "pod"), before.Name, conjugateVerb(n), pool)})
+			wording.FormatCount(n, "pod"), before.Name, conjugateVerb(n), pool)})
 	}
 	return all
 }
@@ -69,7 +70,7 @@ func filterPods(pods []corev1.Pod, namespace string) []corev1.Pod {
 // DescribeWithdrawal describes the effect on a namespace that is withdrawn from its tenant, or whose
 // tenant is deleted.
 func DescribeWithdrawal(n *corev1.Namespace, policy v1alpha1.DeletionPolicy, pods int) string {
-	inside := formatCount(pods, "pod")
+	inside := wording.FormatCount(pods, "pod")
 	switch {
 	case policy != v1alpha1.DeletionDelete:
 		return fmt.Sprintf("namespace %s stays, with its %s and its walls", n.Name, inside)
@@ -97,7 +98,7 @@ func describeLostAccess(object string, before, after *estate.Tenant) []Consequen
 		}
 	}
 	if len(lost) > 0 {
-		all = append(all, Consequence{Access, object, fmt.Sprintf("%s lose%s the access to tenant %s: %s", formatHolders(len(lost)), conjugateVerb(len(lost)), before.Name, formatFirst(lost))})
+		all = append(all, Consequence{Access, object, fmt.Sprintf("%s lose%s the access to tenant %s: %s", formatHolders(len(lost)), conjugateVerb(len(lost)), before.Name, wording.FormatFirst(lost, mostNames))})
 	}
 	return all
 }

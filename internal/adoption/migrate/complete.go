@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/adoption/migrate/draft"
 	"croft.dev/croft/internal/adoption/migrate/source"
+	"croft.dev/croft/internal/declare/wording"
 )
 
 // completeFields sets the fields that pools and tenants share.
@@ -44,12 +44,8 @@ func completeFields(d *draft.Draft) {
 // noteAdoption adds a note about how croft adopts existing namespaces.
 func noteAdoption(d *draft.Draft) {
 	const most = 10
-	if n := len(d.NotAdoptable); n > 0 {
-		names := strings.Join(d.NotAdoptable[:min(n, most)], ", ")
-		if n > most {
-			names += fmt.Sprintf(" and %d more", n-most)
-		}
-		d.AddNote("namespaces of these tenants exist: adopt one tenant after the other, as a platform admin, with `croft adopt tenant NAME -f croft.yaml`: %s", names)
+	if len(d.NotAdoptable) > 0 {
+		d.AddNote("namespaces of these tenants exist: adopt one tenant after the other, as a platform admin, with `croft adopt tenant NAME -f croft.yaml`: %s", wording.FormatFirst(d.NotAdoptable, most))
 	}
 	for _, kind := range []string{"RoleBinding", "ResourceQuota", "LimitRange", "NetworkPolicy"} {
 		if slices.ContainsFunc(d.Objects, func(o *source.Object) bool {

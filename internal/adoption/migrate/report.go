@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"croft.dev/croft/internal/adoption/migrate/source"
+	"croft.dev/croft/internal/declare/wording"
 )
 
 // titles are the sections of the report, the most urgent first.
@@ -22,14 +23,7 @@ var titles = []struct {
 // Summary returns one line about the whole result.
 func (r *Result) Summary() string {
 	return fmt.Sprintf("%s, %s; values of the input kept: %d, changed: %d, not kept: %d, outside of croft's scope: %d",
-		formatCount(len(r.File.Pools), "pool"), formatCount(len(r.File.Tenants), "tenant"), r.Count(source.Kept), r.Count(source.Changed), r.Count(source.NotKept), r.Count(source.Other))
-}
-
-func formatCount(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+		wording.FormatCount(len(r.File.Pools), "pool"), wording.FormatCount(len(r.File.Tenants), "tenant"), r.Count(source.Kept), r.Count(source.Changed), r.Count(source.NotKept), r.Count(source.Other))
 }
 
 // Markdown returns the report as Markdown, to commit or to read.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/observe/certmanager"
 )
 
@@ -38,7 +38,7 @@ func checkSolvers(s *Snapshot) []Finding {
 				continue
 			}
 			all = append(all, newFinding("solver-service", Problem, "ClusterIssuer/"+issuer.GetName(), fmt.Sprintf(
-				"an HTTP-01 solver creates Services of type %s, which croft refuses for tenants that may use the issuer: %s", serviceType, formatFirstNames(tenants))))
+				"an HTTP-01 solver creates Services of type %s, which croft refuses for tenants that may use the issuer: %s", serviceType, wording.FormatFirst(tenants, 5))))
 		}
 	}
 	return all
@@ -68,13 +68,4 @@ func findRefusingTenants(tenants []*estate.Tenant, issuer, serviceType string) [
 		}
 	}
 	return all
-}
-
-// formatFirstNames returns the first of many names, and the number of the others.
-func formatFirstNames(names []string) string {
-	const most = 5
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

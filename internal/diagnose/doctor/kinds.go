@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/walls/wall"
 )
 
@@ -90,12 +90,7 @@ func newOldDefinition(name string, fields []string) Finding {
 // many is the maximum number of names in a message.
 const many = 4
 
-func formatSome(names []string) string {
-	if len(names) <= many {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:many], ", "), len(names)-many)
-}
+func formatSome(names []string) string { return wording.FormatFirst(names, many) }
 
 func findVersion(d *apiextensionsv1.CustomResourceDefinition, name string) *apiextensionsv1.CustomResourceDefinitionVersion {
 	i := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name && v.Served })

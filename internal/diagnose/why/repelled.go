@@ -2,7 +2,6 @@ package why
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/diagnose/catalog"
 )
 
@@ -151,10 +151,7 @@ func newRepelledStep(s *Snapshot, step Step, seen string) Step {
 // formatFirst lists the first names, and the number of the others.
 func formatFirst(names []string) string {
 	slices.Sort(names)
-	if more := len(names) - maxNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
-	}
-	return strings.Join(names, ", ")
+	return wording.FormatFirst(names, maxNamed)
 }
 
 const maxNamed = 5

@@ -24,7 +24,7 @@ func driftPutBack(f *fixture) {
 		}
 		return ""
 	})
-	f.AwaitEvent(shop, "Repaired", "NetworkPolicy shop/croft-isolation, which was changed by somebody")
+	f.AwaitRepair(shop, "NetworkPolicy shop/croft-isolation, which was changed by somebody")
 
 	f.Delete(policy)
 	f.Await("the policy to come back", func() string {

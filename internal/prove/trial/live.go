@@ -22,6 +22,7 @@ import (
 
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/prove/warning"
 	"croft.dev/croft/internal/rules/evaluator"
 )
 
@@ -116,7 +117,7 @@ func (j *live) sendDryRun(ctx context.Context, object *unstructured.Unstructured
 	if err != nil {
 		return evaluator.Answer{}, err
 	}
-	ctx, warnings := recordWarnings(ctx)
+	ctx, warnings := warning.Record(ctx)
 	got := object.DeepCopy()
 	stands := false
 	if object.GetName() != "" {
@@ -132,7 +133,7 @@ func (j *live) sendDryRun(ctx context.Context, object *unstructured.Unstructured
 	if stands {
 		err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(got), client.FieldOwner("kubectl"), client.ForceOwnership, client.DryRunAll)
 	}
-	answer := evaluator.Answer{Warnings: warnings.listTexts()}
+	answer := evaluator.Answer{Warnings: warnings.List()}
 	if err != nil {
 		if needs := explainMissing(object, err); needs != "" {
 			answer.Warnings = append(answer.Warnings, needs)
@@ -229,7 +230,7 @@ func (j *live) getClient(who user.Info) (client.Client, error) {
 		return c, nil
 	}
 	config := rest.CopyConfig(j.config)
-	config.WarningHandlerWithContext = warningHandler{}
+	config.WarningHandlerWithContext = warning.Handler{}
 	if who != nil {
 		config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: who.GetGroups()}
 	}

@@ -26,6 +26,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/observe/netpol"
+	"croft.dev/croft/internal/prove/warning"
 	"croft.dev/croft/internal/rules/attack"
 )
 
@@ -111,7 +112,7 @@ func newMembers(t *estate.Tenant, config *rest.Config, s *runtime.Scheme, mapper
 func newMember(as rest.ImpersonationConfig, config *rest.Config, s *runtime.Scheme, mapper meta.RESTMapper) (*member, error) {
 	config = rest.CopyConfig(config)
 	config.Impersonate = as
-	config.WarningHandlerWithContext = warningHandler{}
+	config.WarningHandlerWithContext = warning.Handler{}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: s, Mapper: mapper})
 	if err != nil {
 		return nil, err
@@ -148,13 +149,6 @@ func listIdentities(t *estate.Tenant) map[v1alpha1.Role]rest.ImpersonationConfig
 		all[access.Role] = as
 	}
 	return all
-}
-
-// Refresh discards the data read from the cluster, after a change by the caller.
-func (r *Runner) Refresh() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.policies, r.served = nil, nil
 }
 
 // Try tries one attack. Its requests are dry runs: they pass every wall and store nothing.
@@ -211,9 +205,9 @@ func (r *Runner) sendAttack(ctx context.Context, a attack.Attack, m *member) Res
 			return true, nil
 		}
 		got := answer{}
-		ctx, warnings := recordWarnings(ctx)
+		ctx, warnings := warning.Record(ctx)
 		got.err = sendRequest(ctx, m.client, a.Request, object)
-		got.warnings = warnings.listTexts()
+		got.warnings = warnings.List()
 		if r.answered != nil {
 			r.answered(a, object, got.err, got.warnings)
 		}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/rules/attack"
 )
 
@@ -125,12 +126,7 @@ func classifySweep(a attack.Attack, all []probe, errs []error) Result {
 	return result
 }
 
-func formatList(list []string) string {
-	if len(list) <= few {
-		return strings.Join(list, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
-}
+func formatList(list []string) string { return wording.FormatFirst(list, few) }
 
 // sendWithRetry sends the request, and retries while the API server does not serve the kind yet.
 func (p probe) sendWithRetry(ctx context.Context, c rest.Interface) error {

@@ -3,9 +3,10 @@ package gatekeeper
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"croft.dev/croft/internal/declare/wording"
 )
 
 const (
@@ -99,11 +100,5 @@ const longest = 5
 
 // joinNames joins the sorted names, and replaces names beyond longest by their number.
 func joinNames(names []string) string {
-	names = slices.Compact(slices.Sorted(slices.Values(names)))
-	rest := ""
-	if len(names) > longest {
-		rest = fmt.Sprintf(" and %d more", len(names)-longest)
-		names = names[:longest]
-	}
-	return strings.Join(names, ", ") + rest
+	return wording.FormatFirst(slices.Compact(slices.Sorted(slices.Values(names))), longest)
 }

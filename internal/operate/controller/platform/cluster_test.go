@@ -54,8 +54,8 @@ func repairsReported(f *fixture) {
 	}
 	f.Delete(&bindings.Items[0])
 	f.Delete(&policies.Items[0])
-	f.AwaitEvent(whole, "Repaired", "MutatingAdmissionPolicy "+policies.Items[0].Name)
-	f.AwaitEvent(whole, "Repaired", "MutatingAdmissionPolicyBinding "+bindings.Items[0].Name)
+	f.AwaitRepair(whole, "MutatingAdmissionPolicy "+policies.Items[0].Name)
+	f.AwaitRepair(whole, "MutatingAdmissionPolicyBinding "+bindings.Items[0].Name)
 	f.AwaitLog("restored an object", "kind=MutatingAdmissionPolicy namespace=\"\" name="+policies.Items[0].Name+" was=deleted")
 	if n := f.CountRepairs("", "MutatingAdmissionPolicy") + f.CountRepairs("", "MutatingAdmissionPolicyBinding") - before; n < 2 {
 		f.Errorf("croft_repairs_total counts %v of 2", n)
@@ -78,6 +78,6 @@ func roleRestored(f *fixture) {
 		}
 		return ""
 	})
-	f.AwaitEvent(whole, "Repaired", "ClusterRole croft-viewer, which was changed by somebody")
+	f.AwaitRepair(whole, "ClusterRole croft-viewer, which was changed by somebody")
 	f.AwaitReady(whole)
 }

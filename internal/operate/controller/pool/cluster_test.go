@@ -96,7 +96,7 @@ func repairsReported(f *fixture) {
 	pool, nodePool := f.declare("drifting")
 	before := f.CountRepairs("", "NodePool")
 	f.Patch(nodePool, `{"spec":{"weight":7,"template":{"spec":{"taints":[]}}}}`)
-	f.AwaitEvent(pool, "Repaired", "restored NodePool drifting, which was changed by somebody")
+	f.AwaitRepair(pool, "restored NodePool drifting, which was changed by somebody")
 	f.AwaitLog("restored an object", "kind=NodePool namespace=\"\" name=drifting was=changed managers=somebody")
 	if n := f.CountRepairs("", "NodePool") - before; n < 1 {
 		f.Errorf("croft_repairs_total counts %v of 1", n)

@@ -2,7 +2,6 @@ package pool
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +11,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/operate/apply"
 	"croft.dev/croft/internal/operate/controller/declared"
 	"croft.dev/croft/internal/operate/controller/outcome"
@@ -66,10 +66,10 @@ func (s *observation) computeStatus(pool *v1alpha1.Pool) {
 	switch {
 	case len(s.retained) > 0:
 		status.SetNotReady(st, generation, v1alpha1.ReasonInUse,
-			"the pool has nodes, and namespaces of deleted tenants have pods that belong on them: "+formatFirst(s.retained)+
+			"the pool has nodes, and namespaces of deleted tenants have pods that belong on them: "+wording.FormatFirst(s.retained, many)+
 				": declare these tenants again, or delete the namespaces")
 	case s.deleting:
-		status.SetNotReady(st, generation, v1alpha1.ReasonInUse, "tenants use the pool: give another pool to "+formatFirst(s.entry.Users))
+		status.SetNotReady(st, generation, v1alpha1.ReasonInUse, "tenants use the pool: give another pool to "+wording.FormatFirst(s.entry.Users, many))
 	default:
 		status.SetReady(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionNodesReady)
 	}
@@ -123,11 +123,3 @@ func omitZero(resources corev1.ResourceList) corev1.ResourceList {
 
 // many is the maximum number of names in a message.
 const many = 10
-
-// formatFirst lists names, and the number of omitted ones.
-func formatFirst(names []string) string {
-	if len(names) <= many {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:many], ", "), len(names)-many)
-}

@@ -2,7 +2,6 @@ package pool
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -156,23 +155,5 @@ func TestReportNodes(t *testing.T) {
 	(&observation{nodePool: n}).reportNodes(pool)
 	if cpu := pool.Status.Resources["cpu"]; pool.Status.Nodes != 4 || len(pool.Status.Resources) != 1 || cpu.String() != "16" {
 		t.Errorf("%d nodes with %v", pool.Status.Nodes, pool.Status.Resources)
-	}
-}
-
-// TestFormatFirst fails if a message names more objects than fit, or does not count the others.
-func TestFormatFirst(t *testing.T) {
-	var names []string
-	for i := range many + 2 {
-		names = append(names, fmt.Sprint("t", i))
-	}
-	for want, names := range map[string][]string{
-		"":                                       nil,
-		"t0, t1":                                 names[:2],
-		"t0, t1, t2, t3, t4, t5, t6, t7, t8, t9": names[:many],
-		"t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 and 2 more": names,
-	} {
-		if got := formatFirst(names); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
 	}
 }

@@ -61,7 +61,7 @@ func namespaceUnlabelled(f *fixture) {
 		})
 		f.AwaitReady(marked)
 	}
-	f.AwaitEvent(marked, "Repaired", "Namespace "+created)
+	f.AwaitRepair(marked, "Namespace "+created)
 
 	// A namespace that another tenant owns by now is not taken back, and the tenant must
 	// not be reported as enforced.

@@ -30,7 +30,7 @@ func repairsReported(f *fixture) {
 		return ""
 	})
 	for _, policy := range deleted {
-		f.AwaitEvent(shop, "Repaired", "NetworkPolicy shop/"+policy.Name)
+		f.AwaitRepair(shop, "NetworkPolicy shop/"+policy.Name)
 		f.AwaitLog("restored an object", "kind=NetworkPolicy namespace=shop name="+policy.Name+" was=deleted")
 	}
 	f.Await("the repairs to be counted", func() string {

@@ -35,6 +35,9 @@ type Fixture struct {
 	// Writes are the operator's write requests.
 	Writes *Writes
 	log    *buffer
+	// owner is the test that started the cluster. An operator may outlive a subtest that started
+	// it, and so it logs to the owner.
+	owner testing.TB
 }
 
 // Start starts a sandbox and installs croft. with lists additional components.
@@ -60,7 +63,7 @@ func New(t testing.TB, cluster *sandbox.Cluster) *Fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Fixture{TB: t, Client: c, Config: cluster.Config, Cluster: cluster, Writes: &Writes{}, log: &buffer{}}
+	return &Fixture{TB: t, Client: c, Config: cluster.Config, Cluster: cluster, Writes: &Writes{}, log: &buffer{}, owner: t}
 }
 
 // For returns the same cluster for a subtest.
@@ -106,7 +109,7 @@ func (f *Fixture) OperateAt(health string) (stop func()) {
 				done <- err
 				return
 			}
-			f.Logf("the operator begins again: %v", err)
+			f.owner.Logf("the operator begins again: %v", err)
 		}
 	}()
 	return sync.OnceFunc(func() {
@@ -114,15 +117,16 @@ func (f *Fixture) OperateAt(health string) (stop func()) {
 		select {
 		case err := <-done:
 			if err != nil {
-				f.Errorf("the operator stopped: %v", err)
+				f.owner.Errorf("the operator stopped: %v", err)
 			}
 		case <-time.After(deadline):
-			f.Error("the operator does not stop")
+			f.owner.Error("the operator does not stop")
 		}
 	})
 }
 
-// NewLogger returns a logger for the test's output. AwaitLog reads its lines.
+// NewLogger returns a logger for the output of the test that started the cluster. AwaitLog reads
+// its lines.
 func (f *Fixture) NewLogger() logr.Logger {
-	return logr.FromSlogHandler(slog.NewTextHandler(io.MultiWriter(f.Output(), f.log), nil))
+	return logr.FromSlogHandler(slog.NewTextHandler(io.MultiWriter(f.owner.Output(), f.log), nil))
 }

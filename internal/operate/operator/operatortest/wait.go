@@ -104,6 +104,12 @@ func (f *Fixture) AwaitEvent(o client.Object, reason, note string) {
 	})
 }
 
+// AwaitRepair waits for an event that reports the repair of drift.
+func (f *Fixture) AwaitRepair(o client.Object, note string) {
+	f.Helper()
+	f.AwaitEvent(o, "Repaired", note)
+}
+
 // AwaitLog waits for a line in the operator's log that contains all parts.
 func (f *Fixture) AwaitLog(parts ...string) {
 	f.Helper()
