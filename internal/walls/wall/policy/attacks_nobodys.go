@@ -59,7 +59,7 @@ func (s scene) buildOutsideMirrors() []attack.Attack {
 		TypeMeta: makeCoreMeta("Event"), ObjectMeta: meta("event"), Type: corev1.EventTypeWarning, Reason: "FailedMount", Source: corev1.EventSource{Component: "kubelet"},
 	}
 	event.InvolvedObject = corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: s.own + "-free-event", Name: "any"}
-	scaler := s.makeAutoscaler("free-autoscaler", maxMetrics+1)
+	scaler := s.makeAutoscaler("free-autoscaler", 11)
 	certificate := s.makeCertificate("free-certificate", []any{s.otherHost})
 	drivers := &storagev1.CSINode{TypeMeta: metav1.TypeMeta{APIVersion: storagev1.SchemeGroupVersion.String(), Kind: "CSINode"}, ObjectMeta: metav1.ObjectMeta{Name: s.own}}
 	drivers.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: s.own, UID: "0c1f7d5e-3c4b-4a5e-9d67-0123456789ab"}}
@@ -104,7 +104,7 @@ func (s scene) buildOutsideMirrors() []attack.Attack {
 		may("source", "have Flux fetch with the platform's cloud identity", attack.NewCustomObject("source.toolkit.fluxcd.io/v1", "OCIRepository", "", "croft-free-source", map[string]any{
 			"interval": "1m", "url": "oci://registry.example.com/other/app", "provider": "aws",
 		}), "source.toolkit.fluxcd.io", "ocirepositories"),
-		may("application", "have Argo CD apply to any namespace", attack.NewCustomObject(argoCDVersion, "Application", "", "croft-free-application", map[string]any{
+		may("application", "have Argo CD apply to any namespace", attack.NewCustomObject("argoproj.io/v1alpha1", "Application", "", "croft-free-application", map[string]any{
 			"project": "default", "destination": map[string]any{"server": "https://kubernetes.default.svc", "namespace": s.other},
 		}), "argoproj.io", "applications"),
 	}

@@ -19,13 +19,13 @@ func (Wall) Name() string { return "policy" }
 // Policies returns the policies on objects other than pods.
 func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 	return []admissionpolicy.Validating{
-		checkTermination(), checkDisruption(), checkClaims(p.Admins), checkDevices(),
-		checkServices(), checkEndpoints(),
+		checkTermination(), buildPolicy(p, "croft-disruption-budgets"), checkClaims(p.Admins), checkDevices(),
+		checkServices(), buildPolicy(p, "croft-endpoints"),
 		checkIngresses(), checkRoutes(), checkGateways(), checkCertificates(), checkIssuers(p.Admins),
 		checkAnnotations(), warnOfAnnotations(), warnOfPodAnnotations(),
 		protectObjects(p.Admins), checkNamespaces(p.Admins), checkRoleBindings(p.Admins), checkRoles(), checkAccounts(),
-		checkEvents(), checkDeletion(p.Finalizers),
-		checkFlux(), checkFluxSources(), checkArgoCD(), checkSizes(), checkAutoscalers(),
+		buildPolicy(p, "croft-events"), checkDeletion(p.Finalizers),
+		checkFlux(), checkFluxSources(), buildPolicy(p, "croft-argocd"), checkSizes(), buildPolicy(p, "croft-autoscalers"),
 	}
 }
 
