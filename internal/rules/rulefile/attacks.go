@@ -1,6 +1,7 @@
 package rulefile
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -35,7 +36,7 @@ func BuildAttacks(all map[string]Cases, s Scene, rules v1alpha1.TenantRulesSpec)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", file, c.Name, err)
 			}
-			if c.Attack == "" && c.Mirror == "" || !concerned {
+			if c.Attack == "" && c.Mirror == "" || !concerned || c.lacksWord(s) {
 				continue
 			}
 			a, err := cases.buildAttack(c, s)
@@ -46,6 +47,17 @@ func BuildAttacks(all map[string]Cases, s Scene, rules v1alpha1.TenantRulesSpec)
 		}
 	}
 	return attacks, nil
+}
+
+// lacksWord reports whether a case has a word without a value.
+func (c *Case) lacksWord(s Scene) bool {
+	content, err := json.Marshal([]any{c.Object, c.Set, c.Old})
+	for word, value := range s {
+		if err == nil && value == "" && bytes.Contains(content, []byte("$("+word+")")) {
+			return true
+		}
+	}
+	return false
 }
 
 // concerns reports whether a tenant's rules match Only and Unless.
@@ -66,17 +78,22 @@ func (c *Case) concerns(parameters map[string]any) (bool, error) {
 	return matches, nil
 }
 
-// hasValue reports whether a parameter has a value, or has it in its list.
+// hasValue reports whether a parameter, or its list, has a value or one of several values.
 func hasValue(parameter, value any) bool {
-	if list, ok := parameter.([]any); ok {
-		return slices.Contains(list, value)
+	parameters, isList := parameter.([]any)
+	if !isList {
+		parameters = []any{parameter}
 	}
-	return parameter == value
+	values, isList := value.([]any)
+	if !isList {
+		values = []any{value}
+	}
+	return slices.ContainsFunc(values, func(v any) bool { return slices.Contains(parameters, v) })
 }
 
 func (f *Cases) buildAttack(c Case, s Scene) (attack.Attack, error) {
 	a := attack.Attack{
-		Name: cmp.Or(c.Attack, c.Mirror), Kind: attack.Breach, Summary: c.Goal, Role: c.Role,
+		Name: cmp.Or(c.Attack, c.Mirror), Kind: attack.Breach, Summary: s.ReplaceWords(c.Goal), Role: c.Role,
 		Harm: f.reason, References: f.references, StoppedBy: f.findStopper(c),
 	}
 	if c.Harm != "" {
@@ -87,13 +104,9 @@ func (f *Cases) buildAttack(c Case, s Scene) (attack.Attack, error) {
 		return a, err
 	}
 	a.Request = &attack.Request{Verb: attack.Verb(cmp.Or(c.Verb, string(attack.Create))), Subresource: c.Subresource}
-	if _, named, _ := unstructured.NestedString(c.Set, "metadata", "name"); !named {
-		object.SetName("croft-" + a.Name)
-	}
 	if old == nil {
 		a.Request.Object, err = toTyped(object)
 	} else {
-		old.SetName(object.GetName())
 		a.Request.Verb = attack.Verb(cmp.Or(c.Verb, string(attack.Update)))
 		if a.Request.Change, err = buildChange(old, object); err == nil {
 			a.Request.Object, err = toTyped(old)

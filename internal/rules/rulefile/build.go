@@ -1,8 +1,12 @@
 package rulefile
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"text/template"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
@@ -36,6 +40,44 @@ type bound struct {
 
 var selections = map[string]admissionpolicy.Selection{
 	"": "", "marked": admissionpolicy.Marked, "unmarked": admissionpolicy.Unmarked,
+}
+
+// parseTemplates parses the templates of all expressions once.
+func (p *Policy) parseTemplates(functions template.FuncMap) error {
+	base := template.New(p.name).Funcs(functions)
+	for name, text := range p.shared.Fragments {
+		if _, err := base.New(name).Parse(strings.TrimSpace(text)); err != nil {
+			return err
+		}
+	}
+	var errs []error
+	p.build(func(text string) string {
+		if strings.Contains(text, "{{") {
+			parsed, err := template.Must(base.Clone()).Parse(text)
+			p.texts[text] = parsed
+			errs = append(errs, err)
+		}
+		return text
+	})
+	return errors.Join(errs...)
+}
+
+// Build returns the policy. The data is the "." of the templates in its expressions.
+func (p *Policy) Build(data any) (admissionpolicy.Validating, error) {
+	var errs []error
+	policy := p.build(func(text string) string {
+		parsed, ok := p.texts[text]
+		if !ok {
+			return strings.TrimSpace(text)
+		}
+		var out strings.Builder
+		errs = append(errs, parsed.Execute(&out, data))
+		return strings.TrimSpace(out.String())
+	})
+	if err := errors.Join(errs...); err != nil {
+		return policy, fmt.Errorf("%s: %w", p.name, err)
+	}
+	return policy, nil
 }
 
 // build returns the policy, with every expression and bound passed through text.

@@ -2,17 +2,11 @@ package rulefile
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
-	"strconv"
 	"strings"
-
-	jsonpatch "github.com/evanphx/json-patch/v5"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"croft.dev/croft/api/v1alpha1"
 )
@@ -38,7 +32,9 @@ import (
 // replaced. {$repeat: N, of: VALUE} is a list of N copies of VALUE. {$text: N, of: "ab"} is a
 // string of N copies of ab. INDEX in a string of a list is replaced by the index of its item.
 // $(own) and $(other) are a namespace of the tenant and a namespace of another tenant, $(host) and
-// $(otherHost) a host of each, and $(sourceHost) is a host of the tenant's sources.
+// $(otherHost) a host of each, and $(otherDomain) is the domain above $(otherHost). $(deviceClass),
+// $(gatewayClass), $(ingressClass), $(issuer) and $(sourceHost) are classes of devices, Gateways and
+// Ingresses, a ClusterIssuer and a host of sources that the tenant may use.
 type Cases struct {
 	// Policy and Rule are the policy and the rule of the file. A file with only cases names its
 	// policy, and each case its rule.
@@ -101,17 +97,10 @@ type Case struct {
 	// converts to another version.
 	ClusterOnly bool `json:"clusterOnly"`
 	// Only and Unless limit the attack to tenants whose TenantRules have all of these values,
-	// or none of them: {serviceTypes: NodePort}.
+	// or none of them: {serviceTypes: NodePort}. A list has alternatives. An attack with $(host)
+	// is limited to tenants with a host, and so for all words.
 	Only   map[string]any `json:"only"`
 	Unless map[string]any `json:"unless"`
-}
-
-// Scene has the values of the words $(own), $(other), $(host), $(otherHost) and $(sourceHost).
-type Scene struct{ Own, Other, Host, OtherHost, SourceHost string }
-
-func (s Scene) newReplacer(index int) *strings.Replacer {
-	return strings.NewReplacer("INDEX", strconv.Itoa(index), "$(own)", s.Own, "$(other)", s.Other,
-		"$(host)", s.Host, "$(otherHost)", s.OtherHost, "$(sourceHost)", s.SourceHost)
 }
 
 // ReadCases reads the cases of all policies, by their paths.
@@ -173,99 +162,4 @@ func (f *Cases) check() error {
 		errs = append(errs, fmt.Errorf("cases[%d] (%s): %s", i, c.Name, wrong))
 	}
 	return errors.Join(errs...)
-}
-
-// BuildObjects returns the object of a case's request, and the old object of an update.
-func (f *Cases) BuildObjects(c Case, s Scene) (object, old *unstructured.Unstructured, err error) {
-	base := f.Object
-	if c.Object != nil {
-		base = c.Object
-	}
-	if object, err = mergeObject(base, c.Set, s); err != nil {
-		return nil, nil, fmt.Errorf("%s: set: %w", c.Name, err)
-	}
-	if object.GetNamespace() == "" {
-		object.SetNamespace(s.Own)
-	}
-	if c.Old == nil {
-		return object, nil, nil
-	}
-	if old, err = mergeObject(base, c.Old, s); err != nil {
-		return nil, nil, fmt.Errorf("%s: old: %w", c.Name, err)
-	}
-	old.SetNamespace(object.GetNamespace())
-	return object, old, nil
-}
-
-func mergeObject(base, patch map[string]any, s Scene) (*unstructured.Unstructured, error) {
-	content, err := MergePatch(base, patch, s)
-	return &unstructured.Unstructured{Object: content}, err
-}
-
-// MergePatch returns a copy of base with a patch merged over it.
-func MergePatch(base, patch map[string]any, s Scene) (map[string]any, error) {
-	document, err := marshalExpanded(base, s)
-	if err != nil {
-		return nil, err
-	}
-	over, err := marshalExpanded(patch, s)
-	if err != nil {
-		return nil, err
-	}
-	if document, err = jsonpatch.MergePatch(document, over); err != nil {
-		return nil, err
-	}
-	var content map[string]any
-	// Integers stay integers, as in an API server.
-	err = utiljson.Unmarshal(document, &content)
-	return content, err
-}
-
-// marshalExpanded treats nil as an empty map: null would remove the field that it is merged over.
-func marshalExpanded(content map[string]any, s Scene) ([]byte, error) {
-	if content == nil {
-		return []byte("{}"), nil
-	}
-	return json.Marshal(s.expand(content, 0))
-}
-
-// expand replaces $repeat, $text and words.
-func (s Scene) expand(v any, index int) any {
-	switch v := v.(type) {
-	case string:
-		return s.newReplacer(index).Replace(v)
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = s.expand(v[i], index)
-		}
-		return out
-	case map[string]any:
-		if n, ok := readCount(v["$repeat"]); ok {
-			out := make([]any, n)
-			for i := range out {
-				out[i] = s.expand(v["of"], i)
-			}
-			return out
-		}
-		if n, ok := readCount(v["$text"]); ok {
-			return strings.Repeat(fmt.Sprint(v["of"]), n)
-		}
-		out := make(map[string]any, len(v))
-		for key, value := range v {
-			out[key] = s.expand(value, index)
-		}
-		return out
-	}
-	return v
-}
-
-func readCount(v any) (int, bool) {
-	switch n := v.(type) {
-	case int64:
-		return int(n), true
-	case float64:
-		return int(n), true
-	}
-	return 0, false
 }

@@ -20,8 +20,7 @@
 //	# The harm if the rule did not exist, and sources.
 //	reason: a controller of the platform would serve it
 //	references: [CVE-2021-25742]
-//	# The fields of TenantRules that the rule reads, and the field of a Tenant that allows more.
-//	parameters: [ingressClasses]
+//	# The field of a Tenant that allows more. The expression reads its value from TenantRules.
 //	exception: policy.ingressClasses
 //	# Variables of this rule alone. They come after the variables of the rules before it.
 //	variables: [{name: class, expression: object.spec.ingressClassName}]
@@ -50,8 +49,6 @@ import (
 
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
-
-	"croft.dev/croft/internal/rules/admissionpolicy"
 )
 
 // policyFile is the file with the parts of a policy that its rules share.
@@ -87,7 +84,6 @@ type rulePart struct {
 	Summary           string     `json:"summary"`
 	Reason            string     `json:"reason"`
 	References        []string   `json:"references"`
-	Parameters        []string   `json:"parameters"`
 	Exception         string     `json:"exception"`
 	Variables         []variable `json:"variables"`
 	FastPath          string     `json:"fastPath"`
@@ -202,42 +198,4 @@ func decodeStrictly(data []byte, into any) error {
 	}
 	wrong, err := kjson.UnmarshalStrict(content, into)
 	return errors.Join(append(wrong, err)...)
-}
-
-// parseTemplates parses the templates of all expressions once.
-func (p *Policy) parseTemplates(functions template.FuncMap) error {
-	base := template.New(p.name).Funcs(functions)
-	for name, text := range p.shared.Fragments {
-		if _, err := base.New(name).Parse(strings.TrimSpace(text)); err != nil {
-			return err
-		}
-	}
-	var errs []error
-	p.build(func(text string) string {
-		if strings.Contains(text, "{{") {
-			parsed, err := template.Must(base.Clone()).Parse(text)
-			p.texts[text] = parsed
-			errs = append(errs, err)
-		}
-		return text
-	})
-	return errors.Join(errs...)
-}
-
-// Build returns the policy. The data is the "." of the templates in its expressions.
-func (p *Policy) Build(data any) (admissionpolicy.Validating, error) {
-	var errs []error
-	policy := p.build(func(text string) string {
-		parsed, ok := p.texts[text]
-		if !ok {
-			return strings.TrimSpace(text)
-		}
-		var out strings.Builder
-		errs = append(errs, parsed.Execute(&out, data))
-		return strings.TrimSpace(out.String())
-	})
-	if err := errors.Join(errs...); err != nil {
-		return policy, fmt.Errorf("%s: %w", p.name, err)
-	}
-	return policy, nil
 }

@@ -100,7 +100,7 @@ func TestBuildAttacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	build := func(types ...corev1.ServiceType) map[string]attack.Attack {
-		list, err := BuildAttacks(cases, Scene{Own: "shop", Other: "bank"}, v1alpha1.TenantRulesSpec{ServiceTypes: types})
+		list, err := BuildAttacks(cases, Scene{"own": "shop", "other": "bank"}, v1alpha1.TenantRulesSpec{ServiceTypes: types})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -82,7 +82,9 @@ func (s scene) buildOutsideMirrors() []attack.Attack {
 			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))},
 		}, "policy", "poddisruptionbudgets"),
 		may("claim", "claim a volume by its name", s.makeVolumeClaim("free-claim", func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "any" }), "", "persistentvolumeclaims"),
-		may("devices", "claim devices of any class", s.makeResourceClaim("free-devices", requestExactly("one", "any.example.com", 1)), "resource.k8s.io", "resourceclaims"),
+		may("devices", "claim devices of any class", attack.NewCustomObject("resource.k8s.io/v1", "ResourceClaim", "", "croft-free-devices", map[string]any{
+			"devices": map[string]any{"requests": []any{map[string]any{"name": "one", "exactly": map[string]any{"deviceClassName": "any.example.com", "allocationMode": "ExactCount", "count": int64(1)}}}},
+		}), "resource.k8s.io", "resourceclaims"),
 		may("slice", "write the addresses behind a Service", &discoveryv1.EndpointSlice{
 			TypeMeta:   metav1.TypeMeta{APIVersion: discoveryv1.SchemeGroupVersion.String(), Kind: "EndpointSlice"},
 			ObjectMeta: meta("slice"), AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.244.7.7"}}},

@@ -22,6 +22,28 @@ var ruleFiles embed.FS
 // expressionParts are the functions that the expressions in the rule files may call.
 var expressionParts = template.FuncMap{
 	"clusterWide": func() string { return clusterWide },
+	// comparable is true if there is an old object that rules may compare.
+	"comparable":       func() string { return admissionpolicy.Comparable },
+	"formatAllowed":    formatAllowed,
+	"formatFirst":      formatFirst,
+	"formatHosts":      formatHosts,
+	"formatPrintable":  formatPrintable,
+	"goDuration":       func() string { return goDuration },
+	"hostname":         func() string { return hostname },
+	"matchAllowed":     matchAllowed,
+	"matchClusterName": matchClusterName,
+	"matchGranted":     matchGranted,
+	"matchOutsideHost": matchOutsideHost,
+	"matchSafeHost":    matchSafeHost,
+	"matchURLHost":     matchURLHost,
+	"notByPlatform":    matchNotByPlatform,
+	"refusedNew":       refuseNew,
+	"wildcards":        func() string { return buildWildcards().Expression },
+}
+
+// matchNotByPlatform returns the condition of admissionpolicy.NotByPlatform.
+func matchNotByPlatform(admins []string) string {
+	return admissionpolicy.NotByPlatform(admins)["not-by-the-platform"]
 }
 
 // The files are parsed once. They are part of the program, so a test finds any error in them.
@@ -51,7 +73,12 @@ func buildPolicy(p *estate.Platform, name string) admissionpolicy.Validating {
 
 // buildFileAttacks returns the attacks and mirrors among the cases of the rule files.
 func (s scene) buildFileAttacks() []attack.Attack {
-	words := rulefile.Scene{Own: s.own, Other: s.other, Host: s.host, OtherHost: s.otherHost}
+	words := rulefile.Scene{
+		"own": s.own, "other": s.other, "host": s.host, "otherHost": s.otherHost,
+		"otherDomain": findParentDomain(s.otherHost),
+		"deviceClass": s.findDeviceClass(), "gatewayClass": s.findGatewayClass(), "ingressClass": s.findIngressClass(),
+		"issuer": s.findIssuer(), "sourceHost": s.findSourceHost(),
+	}
 	all, err := rulefile.BuildAttacks(readCases(), words, buildRulesSpec(s.platform, s.attacker, s.own))
 	utilruntime.Must(err)
 	return all
