@@ -52,11 +52,11 @@ func (p *proving) mayStay(t *testing.T) {
 	}
 	rules.Spec = *before
 	p.rule(t, rules)
-	p.refused(t, "another Service", attack.ByPolicy(policy.ServicesPolicy, policy.ServiceTypeRule), func(ctx context.Context) error {
+	p.refused(t, "another Service", attack.ByPolicy("croft-services", "service-type"), func(ctx context.Context) error {
 		again := &corev1.Service{ObjectMeta: meta("again"), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80}}}}
 		return p.admin.Create(ctx, again, client.DryRunAll)
 	})
-	p.refused(t, "another Ingress", attack.ByPolicy(policy.IngressesPolicy, policy.HostsRule), func(ctx context.Context) error {
+	p.refused(t, "another Ingress", attack.ByPolicy("croft-ingresses", "hosts"), func(ctx context.Context) error {
 		again := &networkingv1.Ingress{ObjectMeta: meta("again"), Spec: *ingress.Spec.DeepCopy()}
 		return p.admin.Create(ctx, again, client.DryRunAll)
 	})
@@ -77,14 +77,14 @@ func (p *proving) mayStay(t *testing.T) {
 		policy, rule string
 		edit         func(*networkingv1.Ingress)
 	}{
-		"a host": {policy.IngressesPolicy, policy.HostsRule, func(i *networkingv1.Ingress) {
+		"a host": {"croft-ingresses", "hosts", func(i *networkingv1.Ingress) {
 			i.Spec.Rules = append(i.Spec.Rules, networkingv1.IngressRule{Host: others})
 		}},
-		"a host of the same TLS": {policy.IngressesPolicy, policy.TLSHostsRule, func(i *networkingv1.Ingress) { i.Spec.TLS[0].Hosts = append(i.Spec.TLS[0].Hosts, others) }},
-		"TLS for another host": {policy.IngressesPolicy, policy.TLSHostsRule, func(i *networkingv1.Ingress) {
+		"a host of the same TLS": {"croft-ingresses", "tls-hosts", func(i *networkingv1.Ingress) { i.Spec.TLS[0].Hosts = append(i.Spec.TLS[0].Hosts, others) }},
+		"TLS for another host": {"croft-ingresses", "tls-hosts", func(i *networkingv1.Ingress) {
 			i.Spec.TLS = append(i.Spec.TLS, networkingv1.IngressTLS{Hosts: []string{others}})
 		}},
-		"TLS for every host": {policy.IngressesPolicy, policy.TLSHostsRule, func(i *networkingv1.Ingress) { i.Spec.TLS[0].Hosts = nil }},
+		"TLS for every host": {"croft-ingresses", "tls-hosts", func(i *networkingv1.Ingress) { i.Spec.TLS[0].Hosts = nil }},
 		"an alias that is not the host": {policy.AnnotationsPolicy, policy.AnnotatedHostsRule, func(i *networkingv1.Ingress) {
 			i.Annotations = map[string]string{"nginx.ingress.kubernetes.io/server-alias": was}
 		}},

@@ -14,13 +14,13 @@ import (
 )
 
 // TestEveryRuleHasCases fails if a rule lacks a case that it refuses or warns about, or a
-// case that it allows, in the test tables of its wall.
+// case that it allows, in the files of its wall.
 func TestEveryRuleHasCases(t *testing.T) {
 	type rule struct{ policy, name string }
 	type cases struct{ stopped, passed bool }
 	all := map[rule]cases{}
 	for _, w := range []string{"network", "nodes", "identity", "policy"} {
-		for _, file := range ruletest.ReadFiles(t, w+"/testdata/rules") {
+		for _, file := range ruletest.ReadFiles(t, w) {
 			for _, c := range file.Cases {
 				r := rule{file.Policy, c.Rule}
 				stopped := c.Refused || c.Warning != ""

@@ -5,24 +5,15 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
-	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/rules/admissionpolicy"
 )
 
-// The names of the policies on the subjects and identities that act in a tenant's namespaces.
-const (
-	RoleBindingsPolicy = "croft-role-bindings"
-	RolesPolicy        = "croft-roles"
-	AccountsPolicy     = "croft-accounts"
-)
+// AccountsPolicy is the name of the policy on service accounts and tokens.
+const AccountsPolicy = "croft-accounts"
 
-// The names of their rules.
+// The names of its rules.
 const (
-	EverybodyRule       = "everybody"
-	StrangersRule       = "strangers"
-	RoleNameRule        = "printable-name"
-	AggregationRule     = "aggregation"
 	CloudIdentityRule   = "cloud-identity"
 	TokenExpirationRule = "token-expiration"
 	TokenSecretRule     = "token-secret"
@@ -48,111 +39,6 @@ func listAllowedSubjects(t *estate.Tenant) []string {
 		add("ServiceAccount", s.ServiceAccount)
 	}
 	return all
-}
-
-// readSubjects returns an expression for the subjects of a RoleBinding in the format of
-// TenantRules. Users and groups that denote service accounts are written as service accounts.
-func readSubjects(binding string) string {
-	return replaceWords(`(has(BINDING.subjects) ? BINDING.subjects.map(s,
-		s.kind == "ServiceAccount" ?
-			"ServiceAccount:" +
-				(has(s.namespace) && s.namespace != "" ? s.namespace : request.namespace) + "/" + s.name :
-		s.kind == "User" && s.name.startsWith("system:serviceaccount:") ?
-			"ServiceAccount:" + s.name.substring(22).replace(":", "/") :
-		s.kind == "Group" && s.name.startsWith("system:serviceaccounts:") ?
-			"ServiceAccount:" + s.name.substring(23) + "/*" :
-		s.kind + ":" + s.name) : [])`, "BINDING", binding)
-}
-
-// refusedSubjects is the expression for the new subjects that the tenant may not bind. A star
-// in shareWith allows all subjects of a kind except Kubernetes' own.
-const refusedSubjects = `variables.subjects.filter(s,
-	!(s in variables.everybody) && !(s in params.spec.subjects) && !(
-		s.startsWith("ServiceAccount:") ?
-			s.substring(15).split("/")[0] in params.spec.namespaces ||
-			s.split("/")[0] + "/*" in params.spec.subjects :
-		s.startsWith("Group:") ?
-			"Group:*" in params.spec.subjects && !s.startsWith("Group:system:") :
-			"User:*" in params.spec.subjects && !s.startsWith("User:system:")))`
-
-// checkRoleBindings prevents tenants from binding subjects outside of the tenant, unless
-// shareWith allows them. RoleBindings with croft's label are exempt: the protection policy
-// covers them, and they are written before the TenantRules exist.
-func checkRoleBindings(admins []string) admissionpolicy.Validating {
-	return admissionpolicy.Validating{
-		Name:            RoleBindingsPolicy,
-		Selection:       admissionpolicy.Unmarked,
-		MatchConditions: admissionpolicy.NotByPlatform(admins),
-		Resources: []admissionpolicy.Resource{
-			{Group: "rbac.authorization.k8s.io", Version: "v1", Resources: []string{"rolebindings"}, Operations: write},
-		},
-		Bounds: subjectBounds,
-		Variables: []admissionpolicy.Variable{
-			{Name: "everybody", Expression: `["Group:system:authenticated", "Group:system:unauthenticated",
-				"User:system:anonymous", "Group:system:serviceaccounts"]`},
-			{Name: "same", Expression: readBefore(`has(object.subjects) == has(oldObject.subjects) &&
-				(!has(object.subjects) || object.subjects == oldObject.subjects)`, `false`)},
-			{Name: "before", Expression: readBefore(readSubjects("oldObject"), `[]`)},
-			{Name: "subjects", Expression: `variables.same ? [] :
-				` + readSubjects("object") + `.filter(s, !(s in variables.before))`},
-			{Name: "strangers", Expression: refusedSubjects},
-		},
-		Rules: []admissionpolicy.Rule{
-			{
-				Name: EverybodyRule, Summary: "roles are bound to named subjects, not to all users",
-				Expression: `variables.subjects.all(s, !(s in variables.everybody))`,
-				Message: `"subjects: " +
-					variables.everybody.transformList(i, s, s.split(":", 2)[1]).join(", ") +
-					" include all users, also of other tenants: name a group, a user or a service account"`,
-			},
-			{
-				Name: StrangersRule,
-				Summary: "roles are bound to the tenant's own people and service accounts, " +
-					"and to subjects in its shareWith",
-				Expression: `variables.strangers.size() == 0 || ` + clusterWide,
-				Exception:  "policy.shareWith",
-				Message: `"subjects: " + ` + formatFirst("variables.strangers", 3) +
-					` + " does not belong to tenant " + params.spec.tenant +
-					": name its own service accounts, or " + ` + formatAllowed("subjects") +
-					` + "; a platform admin allows others by policy.shareWith"`,
-			},
-			buildNameRule(),
-		},
-	}
-}
-
-// checkRoles has the rules on Roles that RBAC lacks. Kubernetes allows any characters except
-// slashes in their names, so a tenant could write control characters to the terminal of a user
-// who lists Roles.
-func checkRoles() admissionpolicy.Validating {
-	return admissionpolicy.Validating{
-		Name:               RolesPolicy,
-		IgnoresTenantRules: true,
-		Resources: []admissionpolicy.Resource{
-			{Group: "rbac.authorization.k8s.io", Version: "v1", Resources: []string{"roles"}, Operations: write},
-		},
-		Bounds: roleBounds,
-		Rules: []admissionpolicy.Rule{
-			buildNameRule(),
-			{
-				Name: AggregationRule, Summary: "Roles have no labels for aggregation, which are for ClusterRoles",
-				Expression: `!has(object.metadata.labels) || object.metadata.labels.all(k,
-					!k.startsWith("rbac.authorization.k8s.io/") ||
-					request.operation == "UPDATE" && has(oldObject.metadata.labels) && k in oldObject.metadata.labels)`,
-				Message: `"metadata.labels: labels below rbac.authorization.k8s.io/ aggregate ClusterRoles, ` +
-					`and have no effect on a Role: remove them"`,
-			},
-		},
-	}
-}
-
-func buildNameRule() admissionpolicy.Rule {
-	return admissionpolicy.Rule{
-		Name: RoleNameRule, Summary: "names of Roles and RoleBindings are printable, without spaces",
-		Expression: `request.operation != "CREATE" || object.metadata.name.matches("^[!-~]+$")`,
-		Message: `"metadata.name: it contains spaces, control characters or letters beyond ASCII, ` +
-			`which terminals and logs may interpret: use letters, digits and -.:_@"`,
-	}
 }
 
 // cloudIdentities are the annotations of a ServiceAccount by which the webhooks and metadata
@@ -253,11 +139,4 @@ func checkAccounts() admissionpolicy.Validating {
 			},
 		},
 	}
-}
-
-// sharesWith reports whether a tenant may bind a subject in the format of TenantRules.
-func sharesWith(t *estate.Tenant, subject v1alpha1.Sharer) bool {
-	return slices.ContainsFunc(t.Allowances.ShareWith, func(s v1alpha1.Sharer) bool {
-		return s == subject || subject.Group != "" && s.Group == "*" || subject.User != "" && s.User == "*"
-	})
 }

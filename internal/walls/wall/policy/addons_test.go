@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/rules/addons"
 	"croft.dev/croft/internal/rules/addons/addonstest"
 	"croft.dev/croft/internal/rules/admissionpolicy"
@@ -331,7 +332,7 @@ func TestAnnotationsOfWorkloads(t *testing.T) {
 func TestTypes(t *testing.T) {
 	texts := cel.MapType(cel.StringType, cel.StringType)
 	known := map[string]*cel.Type{"annotations": texts, "annotationsBefore": texts, "labels": texts, "labelsBefore": texts, "handedLabels": texts, "handedLabelsBefore": texts}
-	for _, policy := range []admissionpolicy.Validating{checkAnnotations(), warnOfAnnotations(), checkIngresses(), admissionpolicy.CheckPods(buildPodPart(nil))} {
+	for _, policy := range []admissionpolicy.Validating{checkAnnotations(), warnOfAnnotations(), buildPolicy(&estate.Platform{}, "croft-ingresses"), admissionpolicy.CheckPods(buildPodPart(nil))} {
 		env, _ := environmentOf(t).Extend()
 		for _, v := range declared(policy) {
 			ast, issues := env.Compile(v.Expression)

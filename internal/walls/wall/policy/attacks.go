@@ -34,8 +34,8 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	}
 	var all []attack.Attack
 	for _, attacks := range [][]attack.Attack{
-		s.buildEscapeAttacks(), s.buildPodAttacks(), s.buildShareAttacks(), s.buildSizeAttacks(), s.buildControllerAttacks(), s.buildVolumeAttacks(), s.buildClaimAttacks(), s.buildServiceAttacks(), s.buildIngressAttacks(), s.buildGatewayAttacks(), s.buildAddonAttacks(), s.buildControlAttacks(),
-		s.buildBindingAttacks(), s.buildAccountAttacks(), s.buildEventAttacks(), s.buildFluxAttacks(), s.buildArgoCDAttacks(), s.buildBoundsAttacks(), s.buildOutsideMirrors(),
+		s.buildEscapeAttacks(), s.buildPodAttacks(), s.buildShareAttacks(), s.buildSizeAttacks(), s.buildControllerAttacks(), s.buildVolumeAttacks(), s.buildClaimAttacks(), s.buildServiceAttacks(), s.buildGatewayAttacks(), s.buildRequestAttacks(), s.buildAddonAttacks(), s.buildControlAttacks(),
+		s.buildSharingMirrors(), s.buildIdentityAttacks(), s.buildTokenAttacks(), s.buildSourceMirrors(), s.buildBoundsAttacks(), s.buildOutsideMirrors(), s.buildFileAttacks(),
 	} {
 		all = append(all, attacks...)
 	}

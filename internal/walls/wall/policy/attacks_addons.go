@@ -160,28 +160,6 @@ func (s scene) buildValueAnnotationAttacks() []attack.Attack {
 		annotationAttack{"name-group-of-endpoints", "take a group of endpoints of GKE by its name", ValuesRule, "cloud.google.com/neg", `{"exposed_ports":{"80":{"name":"other"}}}`},
 		annotationAttack{"listen-at-other-entry-point", "listen at an entry point of the platform's own", ValuesRule, "traefik.ingress.kubernetes.io/router.entrypoints", "websecure,traefik"},
 	)
-	if s.host != "" {
-		path := s.makeIngress("configure-by-path", func(i *networkingv1.Ingress) {
-			i.Spec.Rules[0].HTTP.Paths[0].Path = "/x{alias /;}"
-			kind := networkingv1.PathTypeImplementationSpecific
-			i.Spec.Rules[0].HTTP.Paths[0].PathType = &kind
-		})
-		unended := s.makeIngress("keep-path-from-ending", func(i *networkingv1.Ingress) {
-			i.Spec.Rules[0].HTTP.Paths[0].Path = `/x\`
-			kind := networkingv1.PathTypeImplementationSpecific
-			i.Spec.Rules[0].HTTP.Paths[0].PathType = &kind
-		})
-		regex := s.makeIngress("serve-paths-by-expression", func(i *networkingv1.Ingress) {
-			i.Spec.Rules[0].HTTP.Paths[0].Path = `/api(/|$)(.*\.php)`
-			kind := networkingv1.PathTypeImplementationSpecific
-			i.Spec.Rules[0].HTTP.Paths[0].PathType = &kind
-		})
-		all = append(all, attack.WithReason("the controller serves every tenant, and reads every tenant's Secrets", []string{"CVE-2021-25745"},
-			attack.NewCreate("configure-by-path", "configure nginx behind a path", attack.ByPolicy(IngressesPolicy, PathsRule), path),
-			attack.NewCreate("keep-path-from-ending", "escape the quote after a path in nginx's configuration, which then cannot be changed",
-				attack.ByPolicy(IngressesPolicy, PathsRule), unended),
-			attack.NewCreate("serve-paths-by-expression", "serve paths that are regular expressions", attack.Nobody, regex))...)
-	}
 	return append(all, s.makeAnnotationMirrors(
 		[4]string{"rewrite-paths", "have ingress-nginx rewrite paths", nginx + "rewrite-target", "/$1"},
 		[4]string{"redirect-by-load-balancer", "have the AWS load balancer redirect", alb + "actions.redirect", "{\"type\":\"redirect\",\n\"redirectConfig\":{\"protocol\":\"HTTPS\",\"port\":\"443\",\"statusCode\":\"HTTP_301\"}}"},

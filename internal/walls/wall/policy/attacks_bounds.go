@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,35 +32,6 @@ func (s scene) buildBoundsAttacks() []attack.Attack {
 	for i := range int32(201) {
 		published.Spec.Ports = append(published.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", i), Port: 1000 + i})
 	}
-	rules := func(n int) func(*networkingv1.Ingress) {
-		return func(i *networkingv1.Ingress) {
-			for len(i.Spec.Rules) < n {
-				i.Spec.Rules = append(i.Spec.Rules, *i.Spec.Rules[0].DeepCopy())
-			}
-		}
-	}
-	names := func(n int) []any {
-		list := make([]any, n)
-		for i := range list {
-			list[i] = "web." + s.own + ".svc"
-		}
-		return list
-	}
-	certificate := func(name string, n int) client.Object {
-		return attack.NewCustomObject("cert-manager.io/v1", "Certificate", s.own, "croft-"+name, map[string]any{
-			"secretName": "croft-verify", "dnsNames": names(n), "issuerRef": map[string]any{"name": "letsencrypt", "kind": "ClusterIssuer", "group": "cert-manager.io"},
-		})
-	}
-	binding := func(name string, n int) *rbacv1.RoleBinding {
-		b := &rbacv1.RoleBinding{
-			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: s.makeMeta(name),
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "croft-viewer"},
-		}
-		for i := range n {
-			b.Subjects = append(b.Subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: fmt.Sprintf("app-%d", i), Namespace: s.own})
-		}
-		return b
-	}
 	held := &corev1.ConfigMap{TypeMeta: makeCoreMeta("ConfigMap"), ObjectMeta: s.makeMeta("held-by-more")}
 	for i := range mostFinalizers + 1 {
 		held.Finalizers = append(held.Finalizers, fmt.Sprintf("example.com/f-%d", i))
@@ -89,24 +58,16 @@ func (s scene) buildBoundsAttacks() []attack.Attack {
 				p.Annotations[fmt.Sprintf("example.com/note-%d", i)] = ""
 			}
 		})),
-		long(ServicesPolicy, "publish-more", "write a Service with more ports than croft evaluates", published),
+		long("croft-services", "publish-more", "write a Service with more ports than croft evaluates", published),
 		long(AnnotationsPolicy, "announce-more", "name more hosts on a Service than croft evaluates", announce(service)),
-		long(IngressesPolicy, "serve-more", "write an Ingress with more rules than croft evaluates", s.makeIngress("serve-more", rules(mostHosts+1))),
 		long(AnnotationsPolicy, "announce-more-by-ingress", "name more hosts on an Ingress than croft evaluates", announce(s.makeIngress("announce-more-by-ingress"))),
 		long(AnnotationsPolicy, "announce-more-by-route", "name more hosts on an HTTPRoute than croft evaluates", announce(attack.NewCustomObject("gateway.networking.k8s.io/v1", "HTTPRoute", s.own, "croft-announce-more", map[string]any{
 			"parentRefs": []any{map[string]any{"name": "web"}}, "hostnames": []any{host},
 			"rules": []any{map[string]any{"backendRefs": []any{map[string]any{"name": "web", "port": int64(80)}}}},
 		}))),
 		long(AnnotationsPolicy, "announce-more-by-gateway", "name more hosts on a Gateway than croft evaluates", announce(gateway)),
-		long(CertificatesPolicy, "certify-more", "ask for a certificate of more names than croft evaluates", certificate("certify-more", mostHosts+1)),
-		long(RoleBindingsPolicy, "bind-more", "bind a role to more accounts than croft evaluates", binding("bind-more", 501)),
 		long(FinalizersPolicy, "held-by-more", "write an object with more finalizers than croft evaluates", held),
 		labelled,
-		attack.NewCreate("certify-many", "ask for a certificate of as many names as croft evaluates", attack.Nobody, certificate("certify-many", mostHosts)),
-		attack.NewCreate("bind-many", "bind a role to as many accounts as croft evaluates", attack.Nobody, binding("bind-many", 500)),
-	}
-	if s.host != "" {
-		all = append(all, attack.NewCreate("serve-many", "write an Ingress with as many rules as croft evaluates", attack.Nobody, s.makeIngress("serve-many", rules(mostHosts))))
 	}
 	return attack.WithReason("all tenants share the API server, and the time of CEL grows with the square of a list's length", nil, all...)
 }

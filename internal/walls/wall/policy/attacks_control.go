@@ -5,7 +5,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,35 +24,6 @@ func makePolicyRule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 
 // buildControlAttacks change the tenant's limits, or write objects that controllers act on.
 func (s scene) buildControlAttacks() []attack.Attack {
-	endpoints := func(name string) *corev1.Endpoints { //nolint:staticcheck // the older API does the same, and is as dangerous
-		return &corev1.Endpoints{ //nolint:staticcheck // see above
-			TypeMeta: makeCoreMeta("Endpoints"), ObjectMeta: s.makeMeta(name),
-			Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: "10.244.7.7"}}, Ports: []corev1.EndpointPort{{Port: 80}}}}, //nolint:staticcheck // see above
-		}
-	}
-	slice := func(name string) *discoveryv1.EndpointSlice {
-		return &discoveryv1.EndpointSlice{
-			TypeMeta:    metav1.TypeMeta{APIVersion: discoveryv1.SchemeGroupVersion.String(), Kind: "EndpointSlice"},
-			ObjectMeta:  s.makeMeta(name),
-			AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.244.7.7"}}},
-		}
-	}
-	byController := attack.ByPolicy(EndpointsPolicy, EndpointsRule)
-	move := func(e *corev1.Endpoints) { e.Subsets[0].Addresses[0].IP = "10.244.8.8" } //nolint:staticcheck // see above
-	relabel := func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.244.8.8"} }
-	all := attack.WithReason("a Service would send its traffic to another tenant's pods, which accept it from there", []string{"CVE-2021-25740"},
-		attack.NewCreate("write-endpoints", "write the addresses behind a Service as Endpoints", attack.ByRBAC, endpoints("write-endpoints")),
-		attack.NewCreate("write-endpointslice", "write the addresses behind a Service as an EndpointSlice", attack.ByRBAC, slice("write-endpointslice")),
-		attack.GrantToEveryone(attack.NewCreate("write-endpoints-when-permitted", "write the addresses behind a Service as Endpoints", byController, endpoints("endpoints-when-permitted")),
-			makePolicyRule("", "endpoints", "create")),
-		attack.GrantToEveryone(attack.NewUpdate("change-endpoints-when-permitted", "change the addresses behind a Service in its Endpoints", byController, endpoints("change-endpoints-when-permitted"), move),
-			makePolicyRule("", "endpoints", "get", "update")),
-		attack.GrantToEveryone(attack.NewCreate("write-endpointslice-when-permitted", "write the addresses behind a Service as an EndpointSlice", byController, slice("slice-when-permitted")),
-			makePolicyRule("discovery.k8s.io", "endpointslices", "create")),
-		attack.GrantToEveryone(attack.NewUpdate("change-endpointslice-when-permitted", "change the addresses behind a Service in an EndpointSlice", byController, slice("change-slice-when-permitted"), relabel),
-			makePolicyRule("discovery.k8s.io", "endpointslices", "get", "update")),
-	)
-
 	held := func(name string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{TypeMeta: makeCoreMeta("ConfigMap"), ObjectMeta: s.makeMeta(name)}
 	}
@@ -73,7 +43,7 @@ func (s scene) buildControlAttacks() []attack.Attack {
 	template := func(name string) client.Object {
 		return s.makeDeployment(name, func(t *corev1.PodTemplateSpec) { t.Finalizers = []string{"example.com/stay"} })
 	}
-	all = append(all, attack.WithReason("a finalizer that no controller removes keeps its namespace, and the tenant's name, for ever", nil,
+	all := attack.WithReason("a finalizer that no controller removes keeps its namespace, and the tenant's name, for ever", nil,
 		attack.NewCreate("stay-for-ever", "write an object that cannot be deleted, by a finalizer", byFinalizers, finalized(held("stay"), "example.com/stay")),
 		attack.NewCreate("stay-for-ever-as-pod", "write a pod that cannot be deleted, by a finalizer", byPods, finalized(s.makePod("stay"), "example.com/stay")),
 		attack.NewUpdate("stay-for-ever-later", "keep an existing object from being deleted, by a finalizer", byFinalizers, held("stay-for-ever-later"),
@@ -88,7 +58,7 @@ func (s scene) buildControlAttacks() []attack.Attack {
 		attack.NewCreate("use-known-finalizer", "write a pod with the finalizer of Jobs' pods", attack.Nobody, finalized(s.makePod("protected"), jobFinalizer)),
 		attack.NewCreate("use-finalizer-of-claims", "write a volume claim with its own finalizer", attack.Nobody, finalized(s.makeVolumeClaim("protected"), claimFinalizer)),
 		attack.NewCreate("write-a-configmap", "write a ConfigMap", attack.Nobody, held("write-a-configmap")),
-	)...)
+	)
 	owned := func(o client.Object, apiVersion, kind string) client.Object {
 		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: s.own, UID: "0c1f7d5e-3c4b-4a5e-9d67-0123456789ab", BlockOwnerDeletion: ptr.To(true)}})
 		return o

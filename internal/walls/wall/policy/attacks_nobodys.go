@@ -59,7 +59,7 @@ func (s scene) buildOutsideMirrors() []attack.Attack {
 		TypeMeta: makeCoreMeta("Event"), ObjectMeta: meta("event"), Type: corev1.EventTypeWarning, Reason: "FailedMount", Source: corev1.EventSource{Component: "kubelet"},
 	}
 	event.InvolvedObject = corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: s.own + "-free-event", Name: "any"}
-	scaler := s.makeAutoscaler("free-autoscaler", maxMetrics+1)
+	scaler := s.makeAutoscaler("free-autoscaler", 11)
 	certificate := s.makeCertificate("free-certificate", []any{s.otherHost})
 	drivers := &storagev1.CSINode{TypeMeta: metav1.TypeMeta{APIVersion: storagev1.SchemeGroupVersion.String(), Kind: "CSINode"}, ObjectMeta: metav1.ObjectMeta{Name: s.own}}
 	drivers.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: s.own, UID: "0c1f7d5e-3c4b-4a5e-9d67-0123456789ab"}}
@@ -82,7 +82,9 @@ func (s scene) buildOutsideMirrors() []attack.Attack {
 			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))},
 		}, "policy", "poddisruptionbudgets"),
 		may("claim", "claim a volume by its name", s.makeVolumeClaim("free-claim", func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "any" }), "", "persistentvolumeclaims"),
-		may("devices", "claim devices of any class", s.makeResourceClaim("free-devices", requestExactly("one", "any.example.com", 1)), "resource.k8s.io", "resourceclaims"),
+		may("devices", "claim devices of any class", attack.NewCustomObject("resource.k8s.io/v1", "ResourceClaim", "", "croft-free-devices", map[string]any{
+			"devices": map[string]any{"requests": []any{map[string]any{"name": "one", "exactly": map[string]any{"deviceClassName": "any.example.com", "allocationMode": "ExactCount", "count": int64(1)}}}},
+		}), "resource.k8s.io", "resourceclaims"),
 		may("slice", "write the addresses behind a Service", &discoveryv1.EndpointSlice{
 			TypeMeta:   metav1.TypeMeta{APIVersion: discoveryv1.SchemeGroupVersion.String(), Kind: "EndpointSlice"},
 			ObjectMeta: meta("slice"), AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.244.7.7"}}},
@@ -104,7 +106,7 @@ func (s scene) buildOutsideMirrors() []attack.Attack {
 		may("source", "have Flux fetch with the platform's cloud identity", attack.NewCustomObject("source.toolkit.fluxcd.io/v1", "OCIRepository", "", "croft-free-source", map[string]any{
 			"interval": "1m", "url": "oci://registry.example.com/other/app", "provider": "aws",
 		}), "source.toolkit.fluxcd.io", "ocirepositories"),
-		may("application", "have Argo CD apply to any namespace", attack.NewCustomObject(argoCDVersion, "Application", "", "croft-free-application", map[string]any{
+		may("application", "have Argo CD apply to any namespace", attack.NewCustomObject("argoproj.io/v1alpha1", "Application", "", "croft-free-application", map[string]any{
 			"project": "default", "destination": map[string]any{"server": "https://kubernetes.default.svc", "namespace": s.other},
 		}), "argoproj.io", "applications"),
 	}

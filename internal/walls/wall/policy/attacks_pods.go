@@ -277,42 +277,8 @@ func (s scene) buildTerminationAttacks() []attack.Attack {
 		TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "Eviction"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "croft-evict-a-pod"},
 	}
-	budget := func(name string, edit func(*policyv1.PodDisruptionBudgetSpec)) *policyv1.PodDisruptionBudget {
-		b := &policyv1.PodDisruptionBudget{
-			TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "croft-" + name},
-			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "none"}}},
-		}
-		edit(&b.Spec)
-		return b
-	}
-	one := func(spec *policyv1.PodDisruptionBudgetSpec) { spec.MaxUnavailable = ptr.To(intstr.FromInt32(1)) }
-	none := func(spec *policyv1.PodDisruptionBudgetSpec) { spec.MaxUnavailable = ptr.To(intstr.FromInt32(0)) }
-	byDisruption := attack.ByPolicy(DisruptionPolicy, DisruptionRule)
 	return []attack.Attack{
 		remove, evict, gone, evicted, debug, initial, mounted,
-		attack.NewCreate("disrupt-none", "write a PodDisruptionBudget that allows no eviction", byDisruption, budget("disrupt-none", none)),
-		attack.NewCreate("disrupt-no-percent", "write a PodDisruptionBudget that allows the eviction of 0% of pods", byDisruption, budget("disrupt-no-percent", func(spec *policyv1.PodDisruptionBudgetSpec) {
-			spec.MaxUnavailable = ptr.To(intstr.FromString("0%"))
-		})),
-		attack.NewCreate("disrupt-no-percent-otherwise", "write a PodDisruptionBudget that allows the eviction of 00% of pods", byDisruption, budget("disrupt-no-percent-otherwise", func(spec *policyv1.PodDisruptionBudgetSpec) {
-			spec.MaxUnavailable = ptr.To(intstr.FromString("00%"))
-		})),
-		attack.NewCreate("need-all", "write a PodDisruptionBudget that needs all pods", byDisruption, budget("need-all", func(spec *policyv1.PodDisruptionBudgetSpec) {
-			spec.MinAvailable = ptr.To(intstr.FromString("100%"))
-		})),
-		attack.NewCreate("need-nearly-all", "write a PodDisruptionBudget that needs 99% of pods", byDisruption, budget("need-nearly-all", func(spec *policyv1.PodDisruptionBudgetSpec) {
-			spec.MinAvailable = ptr.To(intstr.FromString("99%"))
-		})),
-		attack.NewCreate("need-a-million", "write a PodDisruptionBudget that needs a million pods", byDisruption, budget("need-a-million", func(spec *policyv1.PodDisruptionBudgetSpec) {
-			spec.MinAvailable = ptr.To(intstr.FromInt32(1000000))
-		})),
-		attack.NewCreate("need-most", "write a PodDisruptionBudget that needs 80% of pods", attack.Nobody, budget("need-most", func(spec *policyv1.PodDisruptionBudgetSpec) {
-			spec.MinAvailable = ptr.To(intstr.FromString("80%"))
-		})),
-		attack.NewUpdate("disrupt-none-later", "change a PodDisruptionBudget to allow no eviction", byDisruption, budget("disrupt-none-later", one),
-			func(b *policyv1.PodDisruptionBudget) { none(&b.Spec) }),
-		attack.NewCreate("write-a-disruption-budget", "write a PodDisruptionBudget", attack.Nobody, budget("write-a-disruption-budget", one)),
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -194,21 +193,7 @@ func (s scene) buildControllerAttacks() []attack.Attack {
 		owned(c, owners)
 		return c
 	}
-	scaler := s.makeAutoscaler
-	more := scaler("scale-by-too-many-later", maxMetrics+1)
-	// autoscaling/v1 stores all metrics except CPU utilization in an annotation.
-	var old []string
-	for i := range maxMetrics + 1 {
-		old = append(old, `{"type":"Pods","pods":{"metricName":"requests-`+strconv.Itoa(i)+`","targetAverageValue":"1"}}`)
-	}
-	older := &autoscalingv1.HorizontalPodAutoscaler{
-		TypeMeta: metav1.TypeMeta{APIVersion: autoscalingv1.SchemeGroupVersion.String(), Kind: "HorizontalPodAutoscaler"}, ObjectMeta: s.makeMeta("scale-by-too-many-in-v1"),
-		Spec: autoscalingv1.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: autoscalingv1.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}, MaxReplicas: 2,
-		},
-	}
-	older.Annotations = map[string]string{"autoscaling.alpha.kubernetes.io/metrics": "[" + strings.Join(old, ",") + "]"}
-	byOwners, byMetrics := attack.ByPolicy(SizesPolicy, OwnerCountRule), attack.ByPolicy(AutoscalersPolicy, MetricsRule)
+	byOwners := attack.ByPolicy(SizesPolicy, OwnerCountRule)
 	return attack.WithReason("the garbage collector and the autoscaler work for all tenants in turn, and for each at a bounded rate", nil,
 		attack.NewCreate("name-many-owners", "have the garbage collector look up many owners that do not exist", byOwners, config("name-many-owners", maxOwners+1)),
 		attack.NewUpdate("name-many-owners-later", "have the garbage collector look up many owners of an existing object", byOwners, config("name-many-owners-later", 0),
@@ -216,11 +201,6 @@ func (s scene) buildControllerAttacks() []attack.Attack {
 		attack.NewCreate("name-many-owners-of-a-pod", "have the garbage collector look up many owners of a pod", attack.ByPolicy(admissionpolicy.PodsPolicy, OwnerCountRule),
 			s.makePod("name-many-owners-of-a-pod", func(p *corev1.Pod) { owned(p, maxOwners+1) })),
 		attack.NewCreate("name-some-owners", "write an object with several owners", attack.Nobody, config("name-some-owners", 3)),
-		attack.NewCreate("scale-by-too-many", "scale by more metrics than the controller can ask for", byMetrics, scaler("scale-by-too-many", maxMetrics+1)),
-		attack.NewCreate("scale-by-too-many-in-v1", "scale by more metrics than the controller can ask for, in the API's older version", byMetrics, older),
-		attack.NewUpdate("scale-by-too-many-later", "scale by more metrics than the controller can ask for, with an existing autoscaler", byMetrics, scaler("scale-by-too-many-later", 1),
-			func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Spec.Metrics = more.Spec.Metrics }),
-		attack.NewCreate("scale-by-some", "scale by three metrics", attack.Nobody, scaler("scale-by-some", 3)),
 	)
 }
 

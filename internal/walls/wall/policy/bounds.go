@@ -101,85 +101,6 @@ const (
 	manyHosts = "an object with more can be split by host without any change for its clients"
 )
 
-var ingressBounds = []admissionpolicy.Bound{
-	{Path: "spec.rules", Max: mostHosts, Reason: manyHosts, Sample: `{"host": "h%d.shop.example.org"}`},
-	{
-		Path:   "spec.rules[].http.paths",
-		Max:    1000,
-		Reason: "the controller's configuration, which all tenants share, has a section for each",
-		Sample: `{"path": "/%d", "pathType": "Prefix"}`,
-	},
-	{Path: "spec.tls", Max: 100, Reason: "load balancers serve up to some tens of certificates", Sample: `{}`},
-	{Path: "spec.tls[].hosts", Max: mostHosts, Reason: manyHosts, Sample: `"h%d.shop.example.org"`},
-}
-
-var certificateBounds = []admissionpolicy.Bound{
-	{
-		Path:   "spec.dnsNames",
-		Max:    mostHosts,
-		Reason: "public authorities certify up to 100 names at once",
-		Advice: "write several Certificates",
-		Sample: `"h%d.shop.example.org"`,
-	},
-	{
-		Path:   "spec.secretTemplate.labels",
-		Max:    50,
-		Reason: fewMarks,
-		Advice: "remove those that nothing reads",
-		Sample: `{"example.org/l-%d": "x"}`,
-	},
-	{
-		Path:   "spec.secretTemplate.annotations",
-		Max:    50,
-		Reason: fewMarks,
-		Advice: "remove those that nothing reads",
-		Sample: `{"example.org/a-%d": "x"}`,
-	},
-}
-
-// serviceBounds limit the lists by which the configuration of a Service grows in each node's
-// kube-proxy and in a load balancer.
-var serviceBounds = []admissionpolicy.Bound{
-	{
-		Path:   "spec.clusterIPs",
-		Max:    10,
-		Reason: "Kubernetes itself allows one of each family",
-		Advice: "remove the field",
-		Sample: `"10.0.0.%d"`,
-	},
-	{
-		Path:   "spec.externalIPs",
-		Max:    50,
-		Reason: "only a Service from before may have any",
-		Advice: "remove the field",
-		Sample: `"203.0.113.7"`,
-	},
-	{
-		Path:   "spec.ports",
-		Max:    200,
-		Reason: "every node has rules for each port; load balancers have up to 50",
-		Advice: "write several Services",
-		Sample: `{"name": "p%d", "port": %d}`,
-	},
-	{
-		Path:   "spec.loadBalancerSourceRanges",
-		Max:    500,
-		Reason: "every node has a rule for each; the firewalls of clouds have up to some hundreds",
-		Advice: "write wider ranges",
-		Sample: `"10.1.0.0/16"`,
-	},
-}
-
-var subjectBounds = []admissionpolicy.Bound{
-	{
-		Path:   "subjects",
-		Max:    500,
-		Reason: "more people than that are a group",
-		Advice: "bind a group, or write several RoleBindings",
-		Sample: `{"kind": "User", "name": "dev-%d"}`,
-	},
-}
-
 const (
 	mostFinalizers = 50
 	mostOwners     = 50
@@ -217,44 +138,6 @@ var markBounds = []admissionpolicy.Bound{
 		Reason: fewMarks,
 		Advice: "remove those that nothing reads",
 		Sample: `{"croft.dev/a-%d": "x"}`,
-	},
-}
-
-var issuerBounds = []admissionpolicy.Bound{
-	{
-		Path:   "spec.acme.solvers",
-		Max:    100,
-		Reason: "cert-manager looks for one that fits, in order",
-		Advice: "write several Issuers",
-		Sample: `{"http01": {}}`,
-	},
-}
-
-var roleBounds = []admissionpolicy.Bound{
-	{
-		Path:   "metadata.labels",
-		Max:    mostMarks,
-		Reason: fewMarks,
-		Advice: "remove those that nothing reads",
-		Sample: `{"example.org/l-%d": "x"}`,
-	},
-}
-
-// fluxBounds are the bounds of the objects that Flux applies.
-var fluxBounds = []admissionpolicy.Bound{
-	{
-		Path:   "spec.dependsOn",
-		Max:    500,
-		Reason: "it waits for each of them",
-		Advice: "depend on fewer",
-		Sample: `{"name": "d%d"}`,
-	},
-	{
-		Path:   "spec.healthChecks",
-		Max:    500,
-		Reason: "the controller gets each of them",
-		Advice: "check fewer",
-		Sample: `{"kind": "Deployment", "name": "d%d"}`,
 	},
 }
 

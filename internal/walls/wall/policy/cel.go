@@ -4,8 +4,13 @@ import (
 	"strconv"
 	"strings"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
 	"croft.dev/croft/internal/rules/admissionpolicy"
 )
+
+// write has the operations of most policies.
+var write = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 
 // The parts that the rules' CEL expressions are built from. A comment "the condition that"
 // means a CEL expression that is true in that case.
@@ -21,24 +26,20 @@ func readBefore(expression, otherwise string) string {
 	return admissionpolicy.Comparable + ` ? ` + expression + ` : ` + otherwise
 }
 
-// buildSpecVariables returns the spec and the old spec of a custom resource. The old spec is empty
-// for a new object.
-func buildSpecVariables() []admissionpolicy.Variable {
-	return []admissionpolicy.Variable{
-		{Name: "spec", Expression: `dyn(object).spec`},
-		{Name: "specBefore", Expression: readBefore(`dyn(oldObject).spec`, `{}`)},
-		{Name: "unchanged", Expression: `variables.spec == variables.specBefore`},
-	}
-}
-
-// buildRefusedVariable returns a variable with the new values of variables.spec for which a condition
-// on VALUE is false.
-func buildRefusedVariable(name, values, holds string) admissionpolicy.Variable {
-	return admissionpolicy.Variable{Name: name, Expression: replaceWords(`NOW.filter(v, !HOLDS && !(v in EARLIER))`,
+// refuseNew returns an expression for the new values of variables.spec for which a condition on
+// VALUE is false.
+func refuseNew(values, holds string) string {
+	return replaceWords(`NOW.filter(v, !HOLDS && !(v in EARLIER))`,
 		"NOW", values,
 		"HOLDS", replaceWords(holds, "VALUE", "v"),
-		"EARLIER", strings.ReplaceAll(values, "variables.spec", "variables.specBefore"))}
+		"EARLIER", strings.ReplaceAll(values, "variables.spec", "variables.specBefore"))
 }
+
+// goDuration matches a duration as cert-manager and Flux write it. CEL's duration() accepts the same,
+// and fails on anything else. It also fails on durations beyond the range of Go's Duration, which is
+// some 292 years.
+const goDuration = `^([0-9]{1,5}([.][0-9]{1,9})?h|[0-9]{1,7}([.][0-9]{1,9})?m|` +
+	`[0-9]{1,9}([.][0-9]{1,9})?(s|ms|us|µs|ns)){1,6}$`
 
 // matchAllowed returns the condition that the tenant's rules list a name, or all names.
 func matchAllowed(list, name string) string {

@@ -6,16 +6,11 @@ import (
 	"croft.dev/croft/internal/rules/admissionpolicy"
 )
 
-// The names of the policies that complement RBAC where it cannot distinguish requests or is
-// too coarse.
-const (
-	EndpointsPolicy  = "croft-endpoints"
-	FinalizersPolicy = "croft-finalizers"
-)
+// FinalizersPolicy is the name of the policy on finalizers and owners.
+const FinalizersPolicy = "croft-finalizers"
 
-// The names of their rules.
+// The names of its rules.
 const (
-	EndpointsRule  = "written-by-controllers"
 	FinalizersRule = "finalizers"
 	OwnersRule     = "owners"
 )
@@ -29,24 +24,6 @@ const clusterWide = everyNamespace + `.check("update").allowed() ||
 // everyNamespace calls the authorizer for the request's resource, without a namespace and so
 // for all namespaces.
 const everyNamespace = `authorizer.group(request.resource.group).resource(request.resource.resource)`
-
-// checkEndpoints prevents tenants from sending Services' traffic to arbitrary addresses
-// (CVE-2021-25740).
-func checkEndpoints() admissionpolicy.Validating {
-	return admissionpolicy.Validating{
-		Name:               EndpointsPolicy,
-		IgnoresTenantRules: true,
-		Resources: []admissionpolicy.Resource{
-			{Version: "v1", Resources: []string{"endpoints"}, Operations: write},
-			{Group: "discovery.k8s.io", Version: "v1", Resources: []string{"endpointslices"}, Operations: write},
-		},
-		Rules: []admissionpolicy.Rule{{
-			Name: EndpointsRule, Summary: "only controllers of the whole cluster write Endpoints and EndpointSlices",
-			Expression: clusterWide,
-			Message:    `"Kubernetes finds the addresses behind a Service: give the Service a selector"`,
-		}},
-	}
-}
 
 // The finalizers that Kubernetes adds to objects that tenants write. For each there is a
 // controller that removes it from objects of one kind. On any other kind, no controller

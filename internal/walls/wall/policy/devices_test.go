@@ -7,6 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 	"sigs.k8s.io/yaml"
 
+	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/rules/admissionpolicy"
 )
 
@@ -24,20 +25,20 @@ func TestDeviceClaims(t *testing.T) {
 		"another's among one's own":    {"resourceclaims", `{devices: {requests: [{name: a, firstAvailable: [{` + own + `}, {` + other + `}]}]}}`, DeviceClassRule},
 		"template, one's own":          {"resourceclaimtemplates", `{spec: {devices: {requests: [{name: a, exactly: {` + own + `}}]}}}`, ""},
 		"template, another's":          {"resourceclaimtemplates", `{spec: {devices: {requests: [{name: a, exactly: {` + other + `}}]}}}`, DeviceClassRule},
-		"too many devices":             {"resourceclaims", `{devices: {requests: [{name: a, exactly: {` + many + `}}]}}`, DeviceBoundsRule},
-		"too many, v1beta1":            {"resourceclaims", `{devices: {requests: [{name: a, ` + many + `}]}}`, DeviceBoundsRule},
-		"too many by an alternative":   {"resourceclaims", `{devices: {requests: [{name: a, firstAvailable: [{` + own + `}, {` + many + `}]}]}}`, DeviceBoundsRule},
-		"too many by a template":       {"resourceclaimtemplates", `{spec: {devices: {requests: [{name: a, exactly: {` + many + `}}]}}}`, DeviceBoundsRule},
+		"too many devices":             {"resourceclaims", `{devices: {requests: [{name: a, exactly: {` + many + `}}]}}`, "device-bounds"},
+		"too many, v1beta1":            {"resourceclaims", `{devices: {requests: [{name: a, ` + many + `}]}}`, "device-bounds"},
+		"too many by an alternative":   {"resourceclaims", `{devices: {requests: [{name: a, firstAvailable: [{` + own + `}, {` + many + `}]}]}}`, "device-bounds"},
+		"too many by a template":       {"resourceclaimtemplates", `{spec: {devices: {requests: [{name: a, exactly: {` + many + `}}]}}}`, "device-bounds"},
 		"all of a node, whatever many": {"resourceclaims", `{devices: {requests: [{name: a, exactly: {` + own + `, allocationMode: All}}]}}`, ""},
 		"five alternatives": {"resourceclaims", `{devices: {requests: [{name: a, firstAvailable: [{` + own + `}, {` + own + `}]}, {name: b, firstAvailable: [{` + own + `}, {` + own + `}, {` + own + `}]}]}}`,
-			DeviceBoundsRule},
+			"device-bounds"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var object map[string]any
 			if err := yaml.Unmarshal([]byte("spec: "+c.spec), &object); err != nil {
 				t.Fatal(err)
 			}
-			got := refusedBy(t, checkDevices(), map[string]any{
+			got := refusedBy(t, buildPolicy(&estate.Platform{}, "croft-device-claims"), map[string]any{
 				"object": object, "request": map[string]any{"resource": map[string]any{"resource": c.resource}},
 				"params": map[string]any{"spec": map[string]any{"tenant": "a", "deviceClasses": []string{"gpu.example.com"}}},
 			})

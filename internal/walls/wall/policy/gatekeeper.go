@@ -10,28 +10,28 @@ import (
 // buildConstraints returns the rules that Gatekeeper enforces too, if it is the placement engine:
 // the rules on Services, hosts, certificates and annotations. Platforms commonly use Gatekeeper
 // for such rules.
-func buildConstraints() []admissionpolicy.Constrained {
+func buildConstraints(p *estate.Platform) []admissionpolicy.Constrained {
 	return []admissionpolicy.Constrained{
 		{
 			Kind: "CroftServices", MatchedKinds: map[string][]string{"": {"Service"}}, CanAudit: true,
-			Policy: checkServices(),
+			Policy: buildPolicy(p, "croft-services"),
 		},
 		{
 			Kind: "CroftIngresses", MatchedKinds: map[string][]string{"networking.k8s.io": {"Ingress"}},
-			CanAudit: true, Policy: checkIngresses(),
+			CanAudit: true, Policy: buildPolicy(p, "croft-ingresses"),
 		},
 		{
 			Kind:         "CroftRoutes",
 			MatchedKinds: map[string][]string{"gateway.networking.k8s.io": {"HTTPRoute", "GRPCRoute", "TLSRoute"}},
-			CanAudit:     true, Policy: checkRoutes(),
+			CanAudit:     true, Policy: buildPolicy(p, "croft-routes"),
 		},
 		{
 			Kind: "CroftGateways", MatchedKinds: map[string][]string{"gateway.networking.k8s.io": {"Gateway"}},
-			CanAudit: true, Policy: checkGateways(),
+			CanAudit: true, Policy: buildPolicy(p, "croft-gateways"),
 		},
 		{
 			Kind: "CroftCertificates", MatchedKinds: map[string][]string{"cert-manager.io": {"Certificate"}},
-			CanAudit: true, Policy: checkCertificates(),
+			CanAudit: true, Policy: buildPolicy(p, "croft-certificates"),
 		},
 		{
 			Kind: "CroftAnnotations", MatchedKinds: map[string][]string{

@@ -31,3 +31,10 @@ func matchURLHost(text, asked string) string {
 	return replaceWords(`(isURL(TEXT) && url(TEXT).getScheme() != "" &&
 		[url(TEXT).getHostname().lowerAscii()].all(h, ASKED))`, "ASKED", asked, "TEXT", text)
 }
+
+// matchClusterName returns the condition that a host is the in-cluster name of a Service in a
+// namespace of the tenant or the platform.
+func matchClusterName(host string) string {
+	return replaceWords(`(params.spec.namespaces + params.spec.platformNamespaces).exists(n,
+		HOST.endsWith("." + n + ".svc") || HOST.endsWith("." + n + ".svc.cluster.local"))`, "HOST", host)
+}

@@ -7,4 +7,4 @@ import (
 )
 
 // TestRules tests each rule of this wall alone.
-func TestRules(t *testing.T) { ruletest.Run(t, "testdata/rules") }
+func TestRules(t *testing.T) { ruletest.Run(t) }

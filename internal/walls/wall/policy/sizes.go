@@ -18,21 +18,9 @@ const (
 	OwnerCountRule = "number-of-owners"
 )
 
-// AutoscalersPolicy is the name of the policy on objects for which kube-controller-manager
-// works periodically. MetricsRule is the name of its rule.
-const (
-	AutoscalersPolicy = "croft-autoscalers"
-	MetricsRule       = "metrics"
-)
-
-const (
-	// maxOwners is the maximum number of an object's owners. The garbage collector looks up
-	// each owner, also missing ones, before it continues with other objects.
-	maxOwners = 10
-	// maxMetrics is the maximum number of metrics of a HorizontalPodAutoscaler. Each metric
-	// is one request every 15 s. By default all tenants share 20 requests a second.
-	maxMetrics = 10
-)
+// maxOwners is the maximum number of an object's owners. The garbage collector looks up
+// each owner, also missing ones, before it continues with other objects.
+const maxOwners = 10
 
 // growth is the number of bytes by which an object may still grow if it was too large before
 // croft was installed or a bound was lowered. It is enough for a label and its entry in
@@ -129,25 +117,6 @@ func buildOwnerCountRule() admissionpolicy.Rule {
 		Expression: matchNoMore("object.metadata", "oldObject.metadata", "ownerReferences", maxOwners),
 		Message: `"metadata.ownerReferences: the garbage collector looks up each one: name ` +
 			strconv.Itoa(maxOwners) + ` at most"`,
-	}
-}
-
-// checkAutoscalers bounds the controller's work for one HorizontalPodAutoscaler.
-func checkAutoscalers() admissionpolicy.Validating {
-	return admissionpolicy.Validating{
-		Name:               AutoscalersPolicy,
-		IgnoresTenantRules: true,
-		Resources: []admissionpolicy.Resource{
-			{Group: "autoscaling", Version: "v2", Resources: []string{"horizontalpodautoscalers"}, Operations: write},
-		},
-		Rules: []admissionpolicy.Rule{{
-			Name:       MetricsRule,
-			Summary:    "a HorizontalPodAutoscaler has at most " + strconv.Itoa(maxMetrics) + " metrics",
-			Expression: matchNoMore("object.spec", "oldObject.spec", "metrics", maxMetrics),
-			Message: `"spec.metrics: there are " + string(object.spec.metrics.size()) +
-				", and each is queried every 15 s: name ` + strconv.Itoa(maxMetrics) +
-				` at most, or let the metrics' adapter combine them"`,
-		}},
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 // The names of the policies on resources that tenants share without noticing.
 const (
 	ClaimsPolicy      = "croft-volume-claims"
-	DisruptionPolicy  = "croft-disruption-budgets"
 	TerminationPolicy = "croft-termination"
 )
 
@@ -21,7 +20,6 @@ const (
 	AttributesClassRule = "attributes-class"
 	VolumeSizeRule      = "volume-size"
 	BindingRule         = "binding-annotations"
-	DisruptionRule      = "allows-disruption"
 )
 
 // classAnnotation sets a claim's storage class. It takes precedence over the field.
@@ -223,28 +221,6 @@ func buildClaimTemplatesRule() admissionpolicy.Rule {
 			" has the storage classes " + ` + formatAllowed("storageClasses") + ` +
 			", the volume attributes classes " + ` + formatAllowed("volumeAttributesClasses") + ` +
 			" and at most " + params.spec.maxVolumeSize + " for each claim"`,
-	}
-}
-
-// checkDisruption refuses budgets under which a node can never be drained, as far as the
-// budget shows that. The policy does not know the number of selected pods. If a budget blocks
-// the drain by numbers, the pool's terminationGracePeriod ends the effect.
-func checkDisruption() admissionpolicy.Validating {
-	return admissionpolicy.Validating{
-		Name: DisruptionPolicy,
-		Resources: []admissionpolicy.Resource{
-			{Group: "policy", Version: "v1", Resources: []string{"poddisruptionbudgets"}, Operations: write},
-		},
-		Rules: []admissionpolicy.Rule{{
-			Name: DisruptionRule, Summary: "a PodDisruptionBudget allows the eviction of at least one pod",
-			Expression: `!(has(object.spec.maxUnavailable) && string(object.spec.maxUnavailable).matches("^0+%?$") ||
-				has(object.spec.minAvailable) &&
-					string(object.spec.minAvailable).matches("^0*(100|9[0-9])%$|^0*[1-9][0-9]{3,}$")) ||
-				request.operation == "UPDATE" && object.spec == oldObject.spec`,
-			Message: `"spec: nodes of tenant " + params.spec.tenant + " could never be replaced: ` +
-				`allow the eviction of at least one pod by maxUnavailable: 1, ` +
-				`or require less than 90% or 1000 pods by minAvailable"`,
-		}},
 	}
 }
 

@@ -18,14 +18,15 @@ func (Wall) Name() string { return "policy" }
 
 // Policies returns the policies on objects other than pods.
 func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
+	read := func(name string) admissionpolicy.Validating { return buildPolicy(p, name) }
 	return []admissionpolicy.Validating{
-		checkTermination(), checkDisruption(), checkClaims(p.Admins), checkDevices(),
-		checkServices(), checkEndpoints(),
-		checkIngresses(), checkRoutes(), checkGateways(), checkCertificates(), checkIssuers(p.Admins),
-		checkAnnotations(), warnOfAnnotations(), warnOfPodAnnotations(),
-		protectObjects(p.Admins), checkNamespaces(p.Admins), checkRoleBindings(p.Admins), checkRoles(), checkAccounts(),
-		checkEvents(), checkDeletion(p.Finalizers),
-		checkFlux(), checkFluxSources(), checkArgoCD(), checkSizes(), checkAutoscalers(),
+		checkTermination(), read("croft-disruption-budgets"), checkClaims(p.Admins), read("croft-device-claims"),
+		read("croft-services"), read("croft-endpoints"),
+		read("croft-ingresses"), read("croft-routes"), read("croft-gateways"), read("croft-certificates"),
+		read("croft-issuers"), checkAnnotations(), warnOfAnnotations(), warnOfPodAnnotations(),
+		protectObjects(p.Admins), checkNamespaces(p.Admins), read("croft-role-bindings"), read("croft-roles"),
+		checkAccounts(), read("croft-events"), checkDeletion(p.Finalizers),
+		read("croft-flux"), read("croft-flux-sources"), read("croft-argocd"), checkSizes(), read("croft-autoscalers"),
 	}
 }
 
@@ -36,7 +37,7 @@ func (w Wall) Platform(p *estate.Platform) []client.Object {
 		all = append(all, policy.Objects()...)
 	}
 	if p.Placement == v1alpha1.PlacementGatekeeper {
-		for _, c := range buildConstraints() {
+		for _, c := range buildConstraints(p) {
 			all = append(all, c.Template(), c.Constraint())
 		}
 	}
@@ -47,7 +48,9 @@ func (w Wall) Platform(p *estate.Platform) []client.Object {
 func (Wall) Pods(p *estate.Platform) admissionpolicy.Pods { return buildPodPart(p.Finalizers) }
 
 // Constraints returns the rules that Gatekeeper enforces, too.
-func (Wall) Constraints(*estate.Platform) []admissionpolicy.Constrained { return buildConstraints() }
+func (Wall) Constraints(p *estate.Platform) []admissionpolicy.Constrained {
+	return buildConstraints(p)
+}
 
 // Pool returns nothing.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }

@@ -1,0 +1,204 @@
+package rulefile
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/rules/attack"
+)
+
+// BuildAttacks returns the attacks and mirrors of all cases, for a tenant with the given rules.
+func BuildAttacks(all map[string]Cases, s Scene, rules v1alpha1.TenantRulesSpec) ([]attack.Attack, error) {
+	parameters, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&rules)
+	if err != nil {
+		return nil, err
+	}
+	var attacks []attack.Attack
+	for _, file := range slices.Sorted(maps.Keys(all)) {
+		cases := all[file]
+		for _, c := range cases.Cases {
+			concerned, err := c.concerns(parameters)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", file, c.Name, err)
+			}
+			if c.Attack == "" && c.Mirror == "" || !concerned || c.lacksWord(s) {
+				continue
+			}
+			a, err := cases.buildAttack(c, s)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			attacks = append(attacks, a)
+		}
+	}
+	return attacks, nil
+}
+
+// lacksWord reports whether a case has a word without a value.
+func (c *Case) lacksWord(s Scene) bool {
+	content, err := json.Marshal([]any{c.Object, c.Set, c.Old})
+	for word, value := range s {
+		if err == nil && value == "" && bytes.Contains(content, []byte("$("+word+")")) {
+			return true
+		}
+	}
+	return false
+}
+
+// concerns reports whether a tenant's rules match Only and Unless.
+func (c *Case) concerns(parameters map[string]any) (bool, error) {
+	matches := true
+	for _, limit := range []struct {
+		values map[string]any
+		expect bool
+	}{{c.Only, true}, {c.Unless, false}} {
+		for name, value := range limit.values {
+			parameter, known := parameters[name]
+			if !known {
+				return false, fmt.Errorf("TenantRules have no field %s", name)
+			}
+			matches = matches && hasValue(parameter, value) == limit.expect
+		}
+	}
+	return matches, nil
+}
+
+// hasValue reports whether a parameter, or its list, has a value or one of several values.
+func hasValue(parameter, value any) bool {
+	parameters, isList := parameter.([]any)
+	if !isList {
+		parameters = []any{parameter}
+	}
+	values, isList := value.([]any)
+	if !isList {
+		values = []any{value}
+	}
+	return slices.ContainsFunc(values, func(v any) bool { return slices.Contains(parameters, v) })
+}
+
+func (f *Cases) buildAttack(c Case, s Scene) (attack.Attack, error) {
+	a := attack.Attack{
+		Name: cmp.Or(c.Attack, c.Mirror), Kind: attack.Breach, Summary: s.ReplaceWords(c.Goal), Role: c.Role,
+		Harm: f.reason, References: f.references, StoppedBy: f.findStopper(c),
+	}
+	if c.Harm != "" {
+		a.Harm, a.References = c.Harm, c.References
+	}
+	object, old, err := f.BuildObjects(c, s)
+	if err != nil {
+		return a, err
+	}
+	a.Request = &attack.Request{Verb: attack.Verb(cmp.Or(c.Verb, string(attack.Create))), Subresource: c.Subresource}
+	if old == nil {
+		a.Request.Object, err = toTyped(object)
+	} else {
+		a.Request.Verb = attack.Verb(cmp.Or(c.Verb, string(attack.Update)))
+		if a.Request.Change, err = buildChange(old, object); err == nil {
+			a.Request.Object, err = toTyped(old)
+		}
+	}
+	if err != nil {
+		return a, fmt.Errorf("%s: %w", a.Name, err)
+	}
+	if a.Request.Verb != attack.Create {
+		a.Setup = []client.Object{a.Request.Object}
+	}
+	return f.addUser(c, a), nil
+}
+
+// addUser sets the user and the permissions of an attack.
+func (*Cases) addUser(c Case, a attack.Attack) attack.Attack {
+	if c.Mirror != "" {
+		a.Kind = attack.Mirror
+	}
+	switch {
+	case len(c.Groups) > 0 && a.Kind == attack.Mirror:
+		return attack.SendAsAdmin(a)
+	case len(c.Groups) > 0:
+		a.AsGroups = c.Groups
+	case c.Granted:
+		return attack.GrantToEveryone(a, buildPermission(a.Request))
+	}
+	return a
+}
+
+func (f *Cases) findStopper(c Case) attack.Stopper {
+	switch {
+	case c.Mirror != "":
+		return attack.Nobody
+	case c.RefusedByRBAC:
+		return attack.ByRBAC
+	case c.Warning != "":
+		return attack.ByWarning(f.Policy, c.Rule)
+	default:
+		return attack.ByPolicy(f.Policy, c.Rule)
+	}
+}
+
+// buildPermission returns the permission for a request.
+func buildPermission(r *attack.Request) rbacv1.PolicyRule {
+	kind := r.Object.GetObjectKind().GroupVersionKind()
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	verbs := []string{string(r.Verb)}
+	if r.Verb == attack.Update {
+		verbs = []string{string(attack.Get), string(attack.Update)}
+	}
+	return rbacv1.PolicyRule{APIGroups: []string{kind.Group}, Resources: []string{resource.Resource}, Verbs: verbs}
+}
+
+var kinds = sync.OnceValue(scheme.New)
+
+// toTyped returns an object in its Go type, if it has one. Unknown fields are errors.
+func toTyped(u *unstructured.Unstructured) (client.Object, error) {
+	typed, err := kinds().New(u.GroupVersionKind())
+	if runtime.IsNotRegisteredError(err) {
+		return u, nil
+	}
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, typed, true)
+	}
+	object, ok := typed.(client.Object)
+	if err == nil && !ok {
+		err = fmt.Errorf("%T has no metadata", typed)
+	}
+	return object, err
+}
+
+// buildChange returns a function that makes the difference between two objects in a live object.
+func buildChange(old, object *unstructured.Unstructured) (func(client.Object) error, error) {
+	before, err := old.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	after, err := object.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	patch, err := jsonpatch.CreateMergePatch(before, after)
+	return func(live client.Object) error {
+		document, err := json.Marshal(live)
+		if err != nil {
+			return err
+		}
+		if document, err = jsonpatch.MergePatch(document, patch); err != nil {
+			return err
+		}
+		reflect.ValueOf(live).Elem().SetZero()
+		return json.Unmarshal(document, live)
+	}, err
+}

@@ -1,0 +1,144 @@
+package rulefile
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/template"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"croft.dev/croft/internal/rules/admissionpolicy"
+)
+
+// resource is an admissionpolicy.Resource. Its operations default to CREATE and UPDATE.
+type resource struct {
+	Group      string                      `json:"group"`
+	Version    string                      `json:"version"`
+	Resources  []string                    `json:"resources"`
+	Operations []admissionv1.OperationType `json:"operations"`
+}
+
+type variable struct {
+	Name       string `json:"name"`
+	Expression string `json:"expression"`
+}
+
+// bound is an admissionpolicy.Bound.
+type bound struct {
+	Path     string `json:"path"`
+	Max      int    `json:"max"`
+	Reason   string `json:"reason"`
+	Advice   string `json:"advice"`
+	Size     string `json:"size"`
+	Unit     string `json:"unit"`
+	FastPath string `json:"fastPath"`
+	Sample   string `json:"sample"`
+}
+
+var selections = map[string]admissionpolicy.Selection{
+	"": "", "marked": admissionpolicy.Marked, "unmarked": admissionpolicy.Unmarked,
+}
+
+// parseTemplates parses the templates of all expressions once.
+func (p *Policy) parseTemplates(functions template.FuncMap) error {
+	base := template.New(p.name).Funcs(functions)
+	for name, text := range p.shared.Fragments {
+		if _, err := base.New(name).Parse(strings.TrimSpace(text)); err != nil {
+			return err
+		}
+	}
+	var errs []error
+	p.build(func(text string) string {
+		if strings.Contains(text, "{{") {
+			parsed, err := template.Must(base.Clone()).Parse(text)
+			p.texts[text] = parsed
+			errs = append(errs, err)
+		}
+		return text
+	})
+	return errors.Join(errs...)
+}
+
+// Build returns the policy. The data is the "." of the templates in its expressions.
+func (p *Policy) Build(data any) (admissionpolicy.Validating, error) {
+	var errs []error
+	policy := p.build(func(text string) string {
+		parsed, ok := p.texts[text]
+		if !ok {
+			return strings.TrimSpace(text)
+		}
+		var out strings.Builder
+		errs = append(errs, parsed.Execute(&out, data))
+		return strings.TrimSpace(out.String())
+	})
+	if err := errors.Join(errs...); err != nil {
+		return policy, fmt.Errorf("%s: %w", p.name, err)
+	}
+	return policy, nil
+}
+
+// build returns the policy, with every expression and bound passed through text.
+func (p *Policy) build(text func(string) string) admissionpolicy.Validating {
+	policy := admissionpolicy.Validating{
+		Name:               p.name,
+		Resources:          toResources(p.shared.Resources),
+		ExcludedResources:  toResources(p.shared.ExcludedResources),
+		Selection:          selections[p.shared.Selection],
+		ExcludingLabels:    p.shared.ExcludingLabels,
+		IgnoresTenantRules: p.shared.IgnoresTenantRules,
+		ClusterWide:        p.shared.ClusterWide,
+		EarlyVariables:     toVariables(p.shared.EarlyVariables, text),
+		Variables:          toVariables(p.shared.Variables, text),
+	}
+	if len(p.shared.MatchConditions) > 0 {
+		policy.MatchConditions = map[string]string{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.shared.MatchConditions)) {
+		policy.MatchConditions[name] = text(p.shared.MatchConditions[name])
+	}
+	for _, b := range p.shared.Bounds {
+		policy.Bounds = append(policy.Bounds, admissionpolicy.Bound{
+			Path: b.Path, Max: b.Max, Reason: b.Reason, Advice: b.Advice, Size: text(b.Size), Unit: b.Unit,
+			FastPath: text(b.FastPath), Sample: b.Sample,
+		})
+	}
+	for i := range p.rules {
+		policy.Variables = append(policy.Variables, toVariables(p.rules[i].Variables, text)...)
+		policy.Rules = append(policy.Rules, p.rules[i].build(text))
+	}
+	return policy
+}
+
+func (r *rulePart) build(text func(string) string) admissionpolicy.Rule {
+	message := text(r.MessageExpression)
+	if r.Message != "" {
+		message = admissionpolicy.Quote(r.Message)
+	}
+	return admissionpolicy.Rule{
+		Name: r.Name, Summary: r.Summary, Exception: r.Exception,
+		Expression: text(r.Expression), FastPath: text(r.FastPath), Message: message,
+		Costly: r.Costly, LoopFree: r.LoopFree, UsuallyFast: r.UsuallyFast,
+	}
+}
+
+func toResources(all []resource) []admissionpolicy.Resource {
+	var list []admissionpolicy.Resource
+	for _, r := range all {
+		if r.Operations == nil {
+			r.Operations = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
+		}
+		list = append(list, admissionpolicy.Resource(r))
+	}
+	return list
+}
+
+func toVariables(all []variable, text func(string) string) []admissionpolicy.Variable {
+	var list []admissionpolicy.Variable
+	for _, v := range all {
+		list = append(list, admissionpolicy.Variable{Name: v.Name, Expression: text(v.Expression)})
+	}
+	return list
+}
