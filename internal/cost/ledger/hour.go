@@ -64,7 +64,7 @@ func (h *hour) addNode(n *Node) {
 	var used int64
 	for _, i := range h.pods[n.Name] {
 		pod := &h.input.Pods[i]
-		// No pod can reserve more than the node has, whatever it requests.
+		// A pod cannot reserve more than the node has, even if it requests more.
 		cpu, memory := min(pod.CPU, n.CPU), min(pod.Memory, n.Memory)
 		for _, part := range h.splitByOwner(pod.Namespace, pod.toSeconds().intersect(span)) {
 			row := rows.find(base.with(part, pod.Namespace, pod.Workload))

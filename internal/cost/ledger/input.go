@@ -1,6 +1,6 @@
 // Package ledger divides the cost of nodes, volumes and load balancers among tenants, exactly: for
 // each hour the sum of all rows is the cost of everything that existed, to the last millionth of
-// the currency, in whatever order the objects are given. It does no I/O.
+// the currency, for any order of the objects. It does no I/O.
 //
 // A node's cost is divided by requests. The weight of a request is its CPU plus its memory, where
 // one CPU counts as much as memoryPerCPU. Capacity without requests is idle. Times are whole

@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/internal/cost/ledger"
 )
 
-// describeMissing names the price that a row lacks.
-func describeMissing(row *ledger.Row) string {
+// DescribeMissing names the price that a row lacks.
+func DescribeMissing(row *ledger.Row) string {
 	switch {
 	case row.Resource == ledger.LoadBalancerResource:
 		return "load balancers (loadBalancerHour)"

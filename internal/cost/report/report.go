@@ -74,9 +74,12 @@ type Line struct {
 	CPUHours    float64 `json:"cpuHours"`
 	MemoryHours float64 `json:"memoryGiBHours"`
 	// UnknownSeconds is the time of pods, nodes, volumes and load balancers whose cost is
-	// unknown. It is missing in all sums. UnknownNow means the same for PerHourNow.
+	// unknown. It is missing in all sums: CostUnknown, IdleUnknown and NowUnknown mark Cost,
+	// Idle and PerHourNow.
 	UnknownSeconds int64 `json:"unknownSeconds"`
-	UnknownNow     bool  `json:"unknownNow"`
+	CostUnknown    bool  `json:"costUnknown"`
+	IdleUnknown    bool  `json:"idleUnknown"`
+	NowUnknown     bool  `json:"nowUnknown"`
 
 	rank        int
 	cpu, memory int64
@@ -143,6 +146,9 @@ func (b *builder) addRow(row *ledger.Row) {
 		line.Total += own + idle
 		line.Estimated += estimated
 		line.UnknownSeconds += row.Unpriced
+		line.CostUnknown = line.CostUnknown || row.Unpriced > 0 && row.Kind != ledger.Idle
+		// A workload on a node without a price also has an unknown share of the idle cost.
+		line.IdleUnknown = line.IdleUnknown || row.Unpriced > 0 && row.Resource == ledger.NodeResource
 		line.cpu += row.CPU
 		line.memory += row.Memory
 		line.CPUHours = float64(line.cpu) / 1000 / 3600
@@ -152,7 +158,7 @@ func (b *builder) addRow(row *ledger.Row) {
 		b.sources[row.PriceSource] += row.Cost
 	}
 	if row.Unpriced > 0 {
-		b.missing[describeMissing(row)] = true
+		b.missing[DescribeMissing(row)] = true
 	}
 	isUsed := row.Kind == ledger.Tenant || row.Kind == ledger.Platform
 	if row.Resource == ledger.NodeResource && isUsed && row.CPU == 0 && row.Memory == 0 {
@@ -165,7 +171,7 @@ func (b *builder) addCurrentRow(row *ledger.Row) {
 	own, idle, _ := b.split(row)
 	for _, line := range []*Line{b.findLine(row), b.total} {
 		line.PerHourNow += own + idle
-		line.UnknownNow = line.UnknownNow || row.Unpriced > 0
+		line.NowUnknown = line.NowUnknown || row.Unpriced > 0
 	}
 }
 

@@ -63,11 +63,14 @@ func TestBuild(t *testing.T) {
 		var got []string
 		for _, line := range r.Lines {
 			text := fmt.Sprint(line.Name, " ", line.Cost, " ", line.Idle, " ", line.Total, " ", line.Estimated, " ", line.PerHourNow)
-			if line.UnknownSeconds > 0 != line.UnknownNow {
-				t.Errorf("%s: %s is unknown for %d seconds, and now: %t", by, line.Name, line.UnknownSeconds, line.UnknownNow)
+			if line.UnknownSeconds > 0 != line.NowUnknown {
+				t.Errorf("%s: %s is unknown for %d seconds, and now: %t", by, line.Name, line.UnknownSeconds, line.NowUnknown)
 			}
-			if line.UnknownNow {
+			if line.NowUnknown {
 				text += " ?"
+			}
+			if (line.CostUnknown || line.IdleUnknown) != line.NowUnknown {
+				t.Errorf("%s: %s has an unknown cost: %t, idle: %t", by, line.Name, line.CostUnknown, line.IdleUnknown)
 			}
 			got = append(got, text)
 		}
