@@ -2,7 +2,7 @@
 # Writes everything that is generated from the code below the given directory:
 # deep copies, CRDs, the API reference, the decisions about each field, the list of the walls' rules, the catalogues of
 # add-ons and causes, the commands, the conditions and reasons, the metrics, what Prometheus
-# and Grafana take in, the instance types of AWS, the chart. Called by `make generate`.
+# and Grafana take in, the instance types of AWS and their prices, the chart. Called by `make generate`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 to=$1
@@ -20,6 +20,7 @@ go run ./hack/fields "$to"
 go run ./hack/conditionsdoc docs/reference/conditions.md "$to/docs/reference/conditions.md"
 go run ./hack/metricsdoc docs/reference/metrics.md "$to/docs/reference/metrics.md"
 go run ./hack/monitoring "$to/monitoring"
-mkdir -p "$to/internal/declare/estate" "$to/internal/declare/secondary"
-go run ./hack/instancetypes "$to/internal/declare/estate/zz_generated.instance_types.go" "$to/internal/declare/secondary/zz_generated.limits.go"
+mkdir -p "$to/internal/declare/estate" "$to/internal/declare/secondary" "$to/internal/cost/price"
+go run ./hack/instancetypes "$to/internal/declare/estate/zz_generated.instance_types.go" \
+  "$to/internal/declare/secondary/zz_generated.limits.go" "$to/internal/cost/price/zz_generated.on_demand.go"
 go run ./hack/chart "$to/charts/croft"

@@ -1,8 +1,8 @@
 // Command instancetypes writes the names of AWS's instance types from Karpenter's provider for
-// AWS and from croft's sandbox into one Go file, and the limits of their network interfaces
-// into another:
+// AWS and from croft's sandbox into one Go file, the limits of their network interfaces into
+// another, and their on-demand prices into a third:
 //
-//	instancetypes NAMES-FILE LIMITS-FILE
+//	instancetypes NAMES-FILE LIMITS-FILE PRICES-FILE
 //
 // It uses the provider's module in the version that the sandbox is built from, so that croft
 // itself need not link it.
@@ -31,13 +31,16 @@ func main() {
 }
 
 func run() error {
-	if len(os.Args) != 3 {
-		return fmt.Errorf("usage: instancetypes NAMES-FILE LIMITS-FILE")
+	if len(os.Args) != 4 {
+		return fmt.Errorf("usage: instancetypes NAMES-FILE LIMITS-FILE PRICES-FILE")
 	}
 	if err := writeNames(os.Args[1]); err != nil {
 		return err
 	}
-	return writeLimits(os.Args[2])
+	if err := writeLimits(os.Args[2]); err != nil {
+		return err
+	}
+	return writePrices(os.Args[3])
 }
 
 // writeNames writes the sizes of each family.

@@ -22,7 +22,7 @@ func kubeconfigOf(t *testing.T, url string) string {
 func TestInterrupted(t *testing.T) {
 	file := write(t, good)
 	for _, line := range []string{
-		"status", "diff -f " + file, "apply -f " + file, "verify", "verify --tenant shop", "reach", "why pod/web", "latency", "doctor",
+		"status", "diff -f " + file, "apply -f " + file, "verify", "verify --tenant shop", "reach", "why pod/web", "latency", "cost", "doctor",
 		"delete tenant shop", "delete pool apps", "adopt tenant shop -f " + file, "adopt tenant shop --undo", "install", "migrate --live",
 	} {
 		t.Run(line, func(t *testing.T) {

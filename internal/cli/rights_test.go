@@ -62,6 +62,7 @@ func TestRights(t *testing.T) {
 		"croft support-bundle":      {[]string{"support-bundle"}, []int{0}, "croft-support-"},
 		"croft reach":               {[]string{"reach"}, []int{0}, "shop-prod"},
 		"croft latency":             {[]string{"latency"}, []int{0}, "--since"},
+		"croft cost":                {[]string{"cost"}, []int{0}, "NOW/HOUR"},
 		"croft why nodepool/NAME":   {[]string{"why", "nodepool/apps"}, []int{0, 1}, "nodepool/apps: "},
 		"croft why deployment/NAME": {[]string{"why", "deployment/web", "-n", "shop-prod"}, []int{0, 1}, "deployment/web in shop-prod: "},
 		"croft me":                  {[]string{"me", "-n", "shop-prod"}, []int{0}, "shop-dev"},

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/internal/cost/ledger"
+	"croft.dev/croft/internal/cost/objects"
+	"croft.dev/croft/internal/cost/price"
+	"croft.dev/croft/internal/cost/report"
+)
+
+const formatCSV format = "csv"
+
+type costOptions struct {
+	since   time.Duration
+	by      string
+	prices  string
+	metrics string
+	explain bool
+	output  format
+}
+
+func newCost(a *app) *cobra.Command {
+	var o costOptions
+	c := &cobra.Command{
+		Use:   "cost",
+		Short: "Show the cost of tenants, of idle capacity and of pools",
+		Long: `Show the cost of tenants, of the platform and of idle capacity, computed from the objects
+in the cluster. docs/explanation/cost.md describes how, with an example by hand.
+
+The cost of a node is divided by requests; capacity without requests is idle. COST is the
+cost of a tenant's own requests, volumes and load balancers. IDLE is its share of the idle
+cost of its pools, in proportion to its requests. NOW/HOUR is the cost of the next hour if
+nothing changes. ~ marks a figure with an estimated part, and ? a cost that is unknown: it
+is in no sum.
+
+Deleted objects are unknown. croft keeps no history yet: figures of the past are bounds,
+and the command names them. NOW/HOUR has no such limit.
+
+Prices come from the file of --prices, then from Karpenter's estimates in the file of
+--karpenter-metrics, then from a table of AWS's on-demand prices in us-east-1. The file
+of --prices may have any of these fields:
+
+  currency: EUR
+  exchangeRate: {perUSD: 0.92, date: 2026-11-01}
+  instances: {m5.large: {on-demand: 0.0883, spot: 0.031}}
+  pools: {apps: {on-demand: 0.72}}    # factor on the pool's prices
+  volumes: {gp3: 0.0736}              # per GiB and month, by StorageClass
+  loadBalancerHour: 0.0207
+
+--explain prints the arithmetic of the last complete hour, so that you can repeat it.
+
+The command needs the right to list the objects in all namespaces.`,
+		Example: `  croft cost
+  croft cost --by workload --since 1h --prices prices.yaml
+  croft cost --by costCode -o csv > costs.csv
+
+  # Karpenter's prices, also of spot instances
+  kubectl get --raw /api/v1/namespaces/kube-system/services/karpenter:8080/proxy/metrics > metrics.txt
+  croft cost --karpenter-metrics metrics.txt`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.explain && (cmd.Flags().Changed("by") || cmd.Flags().Changed("output")) {
+				return errors.New("--explain prints one hour as text: leave out --by and --output")
+			}
+			return a.runCost(cmd.Context(), o)
+		},
+	}
+	c.Flags().DurationVar(&o.since, "since", 24*time.Hour, "length of the period until now")
+	c.Flags().StringVar(&o.by, "by", report.ByTenant, "group by "+strings.Join(report.Groupings(), "|"))
+	registerCompletion(c, "by", cobra.FixedCompletions(report.Groupings(), cobra.ShellCompDirectiveNoFileComp))
+	c.Flags().StringVar(&o.prices, "prices", "", "file of the platform's prices; - is standard input")
+	c.Flags().StringVar(&o.metrics, "karpenter-metrics", "", "file of Karpenter's metrics; - is standard input")
+	c.Flags().BoolVar(&o.explain, "explain", false, "print the arithmetic of the last complete hour")
+	o.output.addFlags(c, formatTable, formatWide, formatCSV, formatJSON, formatYAML)
+	return c
+}
+
+func (a *app) runCost(ctx context.Context, o costOptions) error {
+	if o.since < time.Second {
+		return fmt.Errorf("--since %s: write a positive duration, such as 24h", o.since)
+	}
+	if !slices.Contains(report.Groupings(), o.by) {
+		return fmt.Errorf("--by %s: unknown grouping: write one of %s", o.by, strings.Join(report.Groupings(), "|"))
+	}
+	prices, err := a.readPrices(o)
+	if err != nil {
+		return err
+	}
+	c, err := a.newClient()
+	if err != nil {
+		return toFailure(err)
+	}
+	found, err := readCostObjects(ctx, c)
+	if err != nil {
+		return toFailure(err)
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	in := objects.Build(found, prices, now)
+	period := ledger.Span{From: now.Add(-o.since), Until: now}
+	if o.explain {
+		return a.explainCost(in, period, prices.Currency)
+	}
+	r, err := report.Build(in, report.Options{Period: period, By: o.by, Currency: prices.Currency})
+	if err != nil {
+		return toFailure(err)
+	}
+	return a.printCost(r, o.output)
+}
+
+func (a *app) readPrices(o costOptions) (*price.List, error) {
+	prices := price.New()
+	if o.prices == "-" && o.metrics == "-" {
+		return nil, errors.New("--prices and --karpenter-metrics cannot both be standard input: name a file for one")
+	}
+	if o.prices != "" {
+		data, err := readFile(o.prices, a.in)
+		if err != nil {
+			return nil, fmt.Errorf("--prices %w", err)
+		}
+		if prices, err = price.Parse(nameInput(o.prices), data); err != nil {
+			return nil, err
+		}
+	}
+	if o.metrics != "" {
+		data, err := readFile(o.metrics, a.in)
+		if err != nil {
+			return nil, fmt.Errorf("--karpenter-metrics %w", err)
+		}
+		if err := prices.AddEstimates(nameInput(o.metrics), data); err != nil {
+			return nil, fmt.Errorf("--karpenter-metrics %w", err)
+		}
+	}
+	return prices, nil
+}
+
+// nameInput returns the name of a file in messages.
+func nameInput(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return file
+}
+
+// readCostObjects reads the objects that cost money. A cluster without Karpenter has no NodeClaims.
+func readCostObjects(ctx context.Context, c client.Reader) (objects.Objects, error) {
+	var (
+		claims     karpenterv1.NodeClaimList
+		nodes      corev1.NodeList
+		pods       corev1.PodList
+		namespaces corev1.NamespaceList
+		volumes    corev1.PersistentVolumeList
+		services   corev1.ServiceList
+		missing    []string
+	)
+	for _, kind := range []struct {
+		name string
+		list client.ObjectList
+	}{
+		{"nodes", &nodes}, {"nodeclaims.karpenter.sh", &claims}, {"pods", &pods}, {"namespaces", &namespaces},
+		{"persistentvolumes", &volumes}, {"services", &services},
+	} {
+		switch err := c.List(ctx, kind.list); {
+		case apierrors.IsForbidden(err):
+			missing = append(missing, kind.name)
+		case err != nil && !meta.IsNoMatchError(err):
+			return objects.Objects{}, fmt.Errorf("read %s: %w", kind.name, explainUnreachable(err))
+		}
+	}
+	if len(missing) > 0 {
+		return objects.Objects{},
+			fmt.Errorf("you may not read %s: ask a platform admin for the right to list them in all namespaces",
+				strings.Join(missing, ", "))
+	}
+	return objects.Objects{Claims: claims.Items, Nodes: nodes.Items, Pods: pods.Items, Namespaces: namespaces.Items,
+		Volumes: volumes.Items, Services: services.Items}, nil
+}

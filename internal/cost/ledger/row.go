@@ -1,0 +1,106 @@
+package ledger
+
+import (
+	"cmp"
+	"strings"
+
+	"croft.dev/croft/internal/cost/money"
+)
+
+// Kind distinguishes the four parts of the cost.
+type Kind string
+
+// The kinds of rows. Their order is the order of rows.
+const (
+	// Tenant is the cost of a tenant's pods, volumes and load balancers.
+	Tenant Kind = "tenant"
+	// Platform is the same for namespaces outside of tenants.
+	Platform Kind = "platform"
+	// Idle is the cost of capacity that no pod requested.
+	Idle Kind = "idle"
+	// Unallocated is the cost of instances before they registered, and of volumes without a
+	// claim.
+	Unallocated Kind = "unallocated"
+)
+
+// Resource is the type of an object that costs money.
+type Resource string
+
+// The types of objects that cost money.
+const (
+	NodeResource         Resource = "node"
+	VolumeResource       Resource = "volume"
+	LoadBalancerResource Resource = "loadBalancer"
+)
+
+// Key identifies a row of an hour.
+type Key struct {
+	Kind     Kind
+	Resource Resource
+	// InstanceType is the StorageClass of volumes.
+	Pool, CapacityType, InstanceType      string
+	Tenant, CostCode, Namespace, Workload string
+	PriceSource                           string
+}
+
+// compare orders keys, so that divisions do not depend on the order of the input.
+func (k Key) compare(other Key) int {
+	return cmp.Or(
+		strings.Compare(string(k.Resource), string(other.Resource)),
+		strings.Compare(k.Pool, other.Pool),
+		strings.Compare(k.CapacityType, other.CapacityType),
+		strings.Compare(k.InstanceType, other.InstanceType),
+		strings.Compare(string(k.Kind), string(other.Kind)),
+		strings.Compare(k.Tenant, other.Tenant),
+		strings.Compare(k.CostCode, other.CostCode),
+		strings.Compare(k.Namespace, other.Namespace),
+		strings.Compare(k.Workload, other.Workload),
+		strings.Compare(k.PriceSource, other.PriceSource),
+	)
+}
+
+// Row is one part of the cost of an hour.
+type Row struct {
+	Key
+	// CPU and Memory are the requests, multiplied with their seconds: thousandths of a CPU,
+	// and MiB.
+	CPU, Memory int64
+	// Cost is the row's own cost. For a row of the kind Idle it is the cost of idle capacity.
+	// The sum over all rows is the cost of everything.
+	Cost money.Amount
+	// Idle is the row's share of the idle cost. For a row of the kind Idle it is the rest that
+	// has no share. The sum over all rows is the cost of all rows of the kind Idle.
+	Idle money.Amount
+	// EstimatedCost and EstimatedIdle are the parts of Cost and Idle that are estimated.
+	EstimatedCost, EstimatedIdle money.Amount
+	// Unpriced is the time, in seconds, in which the cost is unknown, since the node or its
+	// price is unknown. The cost of this time is in no sum.
+	Unpriced int64
+	// weight is the row's weight in the distribution of idle cost.
+	weight int64
+}
+
+// Hour is the cost of an hour, or of a part of it.
+type Hour struct {
+	Span
+	// Rows are in the order of their keys.
+	Rows                          []Row
+	Nodes, Volumes, LoadBalancers money.Amount
+	// Divisions are the divisions in the order of their computation.
+	Divisions []Division
+}
+
+// Division is the division of one amount, which a reader can repeat.
+type Division struct {
+	// Title describes the amount.
+	Title  string
+	Amount money.Amount
+	Shares []Share
+}
+
+// Share is a row's share of a divided amount.
+type Share struct {
+	Key
+	Weight int64
+	money.Part
+}
