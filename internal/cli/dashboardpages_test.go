@@ -84,7 +84,13 @@ func (p *people) openDashboard(t *testing.T, token string) func(path string) (in
 	if browser.Jar, err = cookiejar.New(nil); err != nil {
 		t.Fatal(err)
 	}
-	read := func(response *http.Response, err error) (int, string) {
+	send := func(method, path string, form url.Values) (int, string) {
+		request, err := http.NewRequestWithContext(t.Context(), method, pages.URL+path, strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		response, err := browser.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,13 +101,13 @@ func (p *people) openDashboard(t *testing.T, token string) func(path string) (in
 		}
 		return response.StatusCode, string(body)
 	}
-	get := func(path string) (int, string) { return read(browser.Get(pages.URL + path)) }
+	get := func(path string) (int, string) { return send(http.MethodGet, path, nil) }
 	_, login := get("/login")
 	match := csrf.FindStringSubmatch(login)
 	if match == nil {
 		t.Fatalf("no form: %s", login)
 	}
-	if status, body := read(browser.PostForm(pages.URL+"/login", url.Values{"csrf": {match[1]}, "token": {token}})); status != http.StatusOK {
+	if status, body := send(http.MethodPost, "/login", url.Values{"csrf": {match[1]}, "token": {token}}); status != http.StatusOK {
 		t.Fatalf("login: status %d: %s", status, body)
 	}
 	return get

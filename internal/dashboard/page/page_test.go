@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -34,7 +35,7 @@ func render(t *testing.T, p page.Page) string {
 			words = append(words, strings.Fields(token.Data)...)
 		}
 	}
-	if z.Err() != io.EOF {
+	if !errors.Is(z.Err(), io.EOF) {
 		t.Fatal(z.Err())
 	}
 	return strings.Join(words, " ")

@@ -142,7 +142,7 @@ func (f *Cases) check() error {
 	for i := range f.Cases {
 		c := &f.Cases[i]
 		c.Name, c.Rule = cmp.Or(c.Name, c.Attack, c.Mirror), cmp.Or(c.Rule, f.Rule)
-		wrong := ""
+		var wrong string
 		switch stopped := c.Refused || c.Warning != ""; {
 		case c.Name == "":
 			wrong = "name is required"

@@ -71,7 +71,7 @@ func TestBuildPolicy(t *testing.T) {
 
 func TestErrorsNameFileAndField(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, err string }{
-		"an unknown field":         {"summary:", "sumary: x\nsummary:", `croft-services/type.yaml: unknown field "sumary"`},
+		"an unknown field":         {"summary:", "summarize: x\nsummary:", `croft-services/type.yaml: unknown field "summarize"`},
 		"a field that is missing":  {"reason: others use the ports of nodes\n", "", "croft-services/type.yaml: reason is required"},
 		"two messages":             {"message:", "messageExpression: a\nmessage:", "type.yaml: message: set either"},
 		"a template":               {"{{quote .}}", "{{quot .}}", `function "quot" not defined`},

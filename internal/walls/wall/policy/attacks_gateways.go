@@ -48,16 +48,12 @@ func (s scene) makeRoute(kind, name string, hosts ...string) *unstructured.Unstr
 }
 
 // makeGateway returns a Gateway with a listener for a host.
-func (s scene) makeGateway(name, host string, edits ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+func (s scene) makeGateway(name, host string) *unstructured.Unstructured {
 	one := map[string]any{"name": "http", "port": int64(80), "protocol": "HTTP"}
 	if host != "" {
 		one["hostname"] = host
 	}
-	u := attack.NewCustomObject(gateway+"/v1", "Gateway", s.own, "croft-"+name, map[string]any{"gatewayClassName": s.findGatewayClass(), "listeners": []any{one}})
-	for _, edit := range edits {
-		edit(u)
-	}
-	return u
+	return attack.NewCustomObject(gateway+"/v1", "Gateway", s.own, "croft-"+name, map[string]any{"gatewayClassName": s.findGatewayClass(), "listeners": []any{one}})
 }
 
 // findGatewayClass returns a class of Gateways that the tenant may use.
