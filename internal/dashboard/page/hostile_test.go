@@ -118,7 +118,7 @@ func listElements(t *testing.T, p page.Page) (elements, links []string) {
 	return elements, links
 }
 
-// TestHostileTexts expects the same elements and attributes on a page, whatever its texts are.
+// TestHostileTexts expects the same elements and attributes on a page with any texts.
 func TestHostileTexts(t *testing.T) {
 	for name, payload := range payloads {
 		hostile := newPages(payload)

@@ -119,7 +119,7 @@ func (k *Keys) Open(cookies []*http.Cookie, now time.Time) (Session, error) {
 	return s, nil
 }
 
-// Expire returns cookies that delete the session's cookies among those of a browser.
+// Expire returns cookies that delete the session's cookies among a browser's cookies.
 func Expire(present []*http.Cookie) []*http.Cookie {
 	var expired []*http.Cookie
 	for _, c := range present {

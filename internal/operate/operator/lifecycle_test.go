@@ -18,7 +18,7 @@ import (
 type fixture struct{ *operatortest.Fixture }
 
 // TestOperator covers the operator as a whole, with all components; the tests of a controller are
-// next to it. The order of the subtests matters only for "a file prunes what it does not name",
+// next to it. The order of the subtests matters only for "a file prunes the objects that it does not name",
 // which deletes the tenants of the subtests before it.
 func TestOperator(t *testing.T) {
 	f := operatortest.Start(t, sandbox.Full)
@@ -41,7 +41,7 @@ func TestOperator(t *testing.T) {
 		{"what somebody changes is put back", driftPutBack},
 		{"the state is measured", stateMeasured},
 		{"an operator that is killed is followed by another", func(f *fixture) { operatorFollowed(f, &stop) }},
-		{"a file prunes what it does not name", filePrunes},
+		{"a file prunes the objects that it does not name", filePrunes},
 		{"what stands is not written", func(f *fixture) { nothingWritten(f, &stop) }},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(&fixture{f.For(t)}) })

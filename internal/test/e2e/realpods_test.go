@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// testRealPods uses what only a real kubelet does for a pod, as an operator of the tenant. A
+// testRealPods uses features that only a real kubelet has, as an operator of the tenant. A
 // failure means that a wall refuses it, or breaks it.
 func (c *cluster) testRealPods(t *testing.T, namespace string, kubectl func(*testing.T, string, ...string) outcome) {
 	isReady := func(t *testing.T, name string) {
