@@ -82,7 +82,7 @@ func testOperatorDead(t *testing.T, c *twoTenants) {
 			}
 			return nil
 		})
-		says(t, out, "✗ operator", "no operator for ", "✗ walls", "✗ holds", "ValidatingAdmissionPolicyBinding croft-pods is missing",
+		says(t, out, "✗ operator", "no operator for ", "✗ walls", "✗ attacks", "ValidatingAdmissionPolicyBinding croft-pods is missing",
 			"Tenant/"+a.tenant+": NetworkPolicy "+a.tenant+"/", "NetworkPolicy "+other+"/"+opened.Name+" was changed by somebody", "of 6 attacks")
 	})
 	t.Run("apply", func(t *testing.T) {
@@ -118,7 +118,7 @@ func testAuditor(t *testing.T, c *twoTenants) {
 	})
 	c.croft(t, "status", "--as", "auditor").exits(t, 0)
 	out := c.croft(t, "doctor", "--as", "auditor").exits(t, 1)
-	says(t, out, "attacks: you may not impersonate members of tenant", "0 problems", "? holds", "✓ walls")
+	says(t, out, "attacks: you may not impersonate members of tenant", "0 problems", "? attacks", "✓ walls")
 }
 
 // flat returns a command's output on one line, without its line breaks.
