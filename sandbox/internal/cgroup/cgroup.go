@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // hierarchies is the directory in which control groups are mounted: version 1 has a directory
@@ -90,15 +92,26 @@ func inheritCPUSets(parent, dir string) error {
 	return nil
 }
 
-// Remove deletes the groups of a node, or of all nodes for "". Their processes must have ended.
+// patience is the time in which the kernel removes killed processes.
+const patience = 10 * time.Second
+
+// Remove deletes the groups of a node, or of all nodes for "". It waits until their processes,
+// which must have been killed, have ended.
 func (g Groups) Remove(node string) error {
 	roots, err := listRoots()
 	if err != nil {
 		return err
 	}
 	var all []error
+	deadline := time.Now().Add(patience)
 	for _, root := range roots {
-		all = append(all, removeTree(filepath.Join(root, string(g), node)))
+		dir := filepath.Join(root, string(g), node)
+		err := removeTree(dir)
+		for errors.Is(err, syscall.EBUSY) && time.Now().Before(deadline) {
+			time.Sleep(20 * time.Millisecond)
+			err = removeTree(dir)
+		}
+		all = append(all, err)
 	}
 	return errors.Join(all...)
 }
