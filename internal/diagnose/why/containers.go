@@ -8,6 +8,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"croft.dev/croft/internal/observe/events"
 )
 
 // evaluateContainers explains the containers of a pod that do not run or are not ready.
@@ -114,6 +116,13 @@ func explainEnd(s *Snapshot, pod *corev1.Pod, c container, t *corev1.ContainerSt
 	case "ContainerStatusUnknown":
 		return rowNodeLost, "has an unknown state: its node was lost, or lost its record of the container (ContainerStatusUnknown)"
 	}
+	if probe := findKillingProbe(s, pod, c, t); probe != "" {
+		text = fmt.Sprintf("was restarted, and ended with exit code %d: its %s probe failed", t.ExitCode, strings.ToLower(probe))
+		if failure := findProbeFailure(s, pod, c, probe); failure != "" {
+			text += " (" + failure + ")"
+		}
+		return rowProbe, text
+	}
 	text = fmt.Sprintf("ended with exit code %d%s%s", t.ExitCode, explainExitCode(t), formatTerminationMessage(t))
 	switch {
 	case t.Reason == "ContainerCannotRun" || t.Reason == "StartError" || t.ExitCode == 126 || t.ExitCode == 127:
@@ -126,6 +135,26 @@ func explainEnd(s *Snapshot, pod *corev1.Pod, c container, t *corev1.ContainerSt
 	default:
 		return rowEnds, text
 	}
+}
+
+// eventLag is the maximum age of the kubelet's last event about a cause that persists: after 25
+// events on a pod it writes only one in five minutes (client-go's EventSourceObjectSpamFilter).
+const eventLag = 10 * time.Minute
+
+// findKillingProbe returns the kind of the probe for which the kubelet ended this run of a
+// container, or "". A program that ends properly at SIGTERM may exit with any code, also 0.
+func findKillingProbe(s *Snapshot, pod *corev1.Pod, c container, t *corev1.ContainerStateTerminated) string {
+	for _, e := range s.findEvents("Pod", pod.Name, kubelet) {
+		if e.Reason != "Killing" || events.LastObserved(&e).Add(eventLag).Before(t.StartedAt.Time) {
+			continue
+		}
+		for _, probe := range []string{"Liveness", "Startup"} {
+			if strings.HasPrefix(e.Message, "Container "+c.Name+" failed "+strings.ToLower(probe)+" probe") {
+				return probe
+			}
+		}
+	}
+	return ""
 }
 
 // exits maps exit codes that are not specific to a program to their meanings.

@@ -35,6 +35,11 @@ func probe(message string) []corev1.Event {
 	return []corev1.Event{e}
 }
 
+// killing returns the kubelet's event before it restarts a container because of a probe.
+func killing(probe string) []corev1.Event {
+	return []corev1.Event{event("Pod", "web", "Killing", "kubelet", "Container web failed "+probe+" probe, will be restarted")}
+}
+
 // TestContainers fails if the report lacks the reason why a container does not run: the
 // state before CrashLoopBackOff, the meaning of an exit code, or kubelet's event about a
 // probe.
@@ -65,13 +70,18 @@ func TestContainers(t *testing.T) {
 		"was killed at its limit": {status: ptr.To(looping(terminated(137, "OOMKilled", ""))), spec: func(s *corev1.PodSpec) {
 			s.Containers[0].Resources.Limits = corev1.ResourceList{"memory": resource.MustParse("64Mi")}
 		}, verdict: why.Bad, first: "out-of-memory", wantText: "than its limit of 64Mi"},
-		"exits with 1":                      {status: ptr.To(looping(terminated(1, "Error", "no database\n"))), verdict: why.Bad, first: "crash-loop", wantText: "ended with exit code 1: no database; restarted 4 times"},
-		"exits with 0":                      {status: ptr.To(looping(terminated(0, "Completed", ""))), verdict: why.Bad, first: "crash-loop", wantText: "exit code 0 (the program exited, and should keep running)"},
-		"exits with 126":                    {status: ptr.To(looping(terminated(126, "Error", ""))), verdict: why.Bad, first: "command-not-run", wantText: "is not executable"},
-		"exits with 127":                    {status: ptr.To(looping(terminated(127, "Error", ""))), verdict: why.Bad, first: "command-not-run", wantText: "was not found in the image"},
-		"exits with 139":                    {status: ptr.To(looping(terminated(139, "Error", ""))), verdict: why.Bad, first: "crash-loop", wantText: "SIGSEGV"},
-		"exits with 137":                    {status: ptr.To(looping(terminated(137, "Error", ""))), verdict: why.Bad, first: "container-killed", wantText: "SIGKILL"},
-		"exits with 143":                    {status: ptr.To(looping(terminated(143, "Error", ""))), verdict: why.Bad, first: "container-killed", wantText: "SIGTERM"},
+		"exits with 1":   {status: ptr.To(looping(terminated(1, "Error", "no database\n"))), verdict: why.Bad, first: "crash-loop", wantText: "ended with exit code 1: no database; restarted 4 times"},
+		"exits with 0":   {status: ptr.To(looping(terminated(0, "Completed", ""))), verdict: why.Bad, first: "crash-loop", wantText: "exit code 0 (the program exited, and should keep running)"},
+		"exits with 126": {status: ptr.To(looping(terminated(126, "Error", ""))), verdict: why.Bad, first: "command-not-run", wantText: "is not executable"},
+		"exits with 127": {status: ptr.To(looping(terminated(127, "Error", ""))), verdict: why.Bad, first: "command-not-run", wantText: "was not found in the image"},
+		"exits with 139": {status: ptr.To(looping(terminated(139, "Error", ""))), verdict: why.Bad, first: "crash-loop", wantText: "SIGSEGV"},
+		"exits with 137": {status: ptr.To(looping(terminated(137, "Error", ""))), verdict: why.Bad, first: "container-killed", wantText: "SIGKILL"},
+		"exits with 143": {status: ptr.To(looping(terminated(143, "Error", ""))), verdict: why.Bad, first: "container-killed", wantText: "SIGTERM"},
+		"ends properly after its liveness probe failed": {status: ptr.To(looping(terminated(0, "Completed", ""))), events: append(probe("Liveness probe failed: refused"), killing("liveness")...), verdict: why.Bad, first: "probe-fails", wantText: "ended with exit code 0: its liveness probe failed (Liveness probe failed: refused); restarted 4 times"},
+		"ends with 1 after its startup probe failed":    {status: ptr.To(looping(terminated(1, "Error", ""))), events: killing("startup"), verdict: why.Bad, first: "probe-fails", wantText: "ended with exit code 1: its startup probe failed; restarted 4 times"},
+		"exits with 1 after a run that a probe ended": {status: ptr.To(looping(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: 1, Reason: "Error", StartedAt: metav1.NewTime(time.Now().Add(time.Hour)),
+		}})), events: killing("liveness"), verdict: why.Bad, first: "crash-loop", wantText: "ended with exit code 1"},
 		"is killed by its liveness probe":   {status: ptr.To(looping(terminated(137, "Error", ""))), events: probe("Liveness probe failed: timeout"), verdict: why.Bad, first: "probe-fails", wantText: "its liveness probe failed (Liveness probe failed: timeout)"},
 		"cannot be run":                     {status: ptr.To(looping(terminated(128, "ContainerCannotRun", "exec format error"))), verdict: why.Bad, first: "command-not-run", wantText: "exec format error"},
 		"was on a node that was lost":       {status: ptr.To(ended(137, "ContainerStatusUnknown")), verdict: why.Bad, first: "node-unreachable"},
