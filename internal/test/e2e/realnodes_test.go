@@ -90,7 +90,7 @@ func TestRealNodes(t *testing.T) {
 	t.Run("pods", func(t *testing.T) { c.testRealPods(t, team.tenant, kubectl) })
 	t.Run("no network plugin", func(t *testing.T) {
 		for _, r := range c.verifyPackets(t, team.pool, 1) {
-			open := slices.Contains([]string{"packets-between-tenants", "packets-in-first-moments", "packets-to-metadata", "packets-by-name"}, r.Name)
+			open := slices.Contains([]string{"packets-between-tenants", "packets-in-first-moments", "packets-to-metadata"}, r.Name)
 			if r.Name != "packets-to-nodes" && open != (r.Result == verify.Breached) { // there may be one node
 				t.Errorf("%s: %s: %s", r.Name, r.Result, r.Message)
 			}
