@@ -243,10 +243,14 @@ func findProbeFailure(s *Snapshot, pod *corev1.Pod, c container, probe string) s
 
 // describeRestarts describes the last termination of a container that runs again, or returns "" if
 // no container has restarted.
-func describeRestarts(pod *corev1.Pod) string {
+func describeRestarts(s *Snapshot, pod *corev1.Pod) string {
 	for _, c := range listContainers(pod) {
 		if t := c.LastTerminationState.Terminated; t != nil && c.RestartCount > 0 && c.State.Running != nil {
-			return fmt.Sprintf("; %s %s was restarted %d times, the last time after exit code %d (%s)", c.kind, c.Name, c.RestartCount, t.ExitCode, t.Reason)
+			because := ""
+			if probe := findKillingProbe(s, pod, c, t); probe != "" {
+				because = ", because its " + strings.ToLower(probe) + " probe failed"
+			}
+			return fmt.Sprintf("; %s %s was restarted %d times, the last time after exit code %d (%s)%s", c.kind, c.Name, c.RestartCount, t.ExitCode, t.Reason, because)
 		}
 	}
 	return ""

@@ -162,8 +162,13 @@ func TestRestarts(t *testing.T) {
 	status := running(time.Minute, ptr.To(true))
 	status.RestartCount, status.LastTerminationState = 3, terminated(137, "OOMKilled", "")
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
-	story := why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web"}, Object: &pod, Pods: []corev1.Pod{pod}})
-	if story.Verdict != why.Good || !strings.Contains(story.Summary, "restarted 3 times, the last time after exit code 137 (OOMKilled)") {
-		t.Errorf("it is told as %+v", story)
+	for text, events := range map[string][]corev1.Event{
+		"restarted 3 times, the last time after exit code 137 (OOMKilled)":                 nil,
+		"the last time after exit code 137 (OOMKilled), because its liveness probe failed": killing("liveness"),
+	} {
+		story := why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web"}, Object: &pod, Pods: []corev1.Pod{pod}, Events: events})
+		if story.Verdict != why.Good || !strings.Contains(story.Summary, text) {
+			t.Errorf("it is told as %+v, want %q", story, text)
+		}
 	}
 }

@@ -64,7 +64,7 @@ func explainPod(s *Snapshot, pod *corev1.Pod) Story {
 		story.Summary = "runs on a pool that its tenant may not use: restart it"
 		story.Steps = findMisplaced(s, pod)
 	case isPodReady(pod):
-		story.Summary = fmt.Sprintf("runs on node %s, and nothing is wrong%s", pod.Spec.NodeName, describeRestarts(pod)+describeUndrainable(s, []corev1.Pod{*pod}))
+		story.Summary = fmt.Sprintf("runs on node %s, and nothing is wrong%s", pod.Spec.NodeName, describeRestarts(s, pod)+describeUndrainable(s, []corev1.Pod{*pod}))
 	case pod.Status.Phase == corev1.PodFailed:
 		story.Summary, story.Steps = "has failed", explainFailedPod(s, pod)
 	case pod.Spec.NodeName != "":
