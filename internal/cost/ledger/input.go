@@ -14,9 +14,8 @@ import (
 )
 
 // memoryPerCPU is the amount of memory, in MiB, that costs as much as one CPU: 9 GiB. Clouds sell
-// both together, but for AWS Fargate and Google's custom machines, where the ratios of the list
-// prices are 9.1 and 7.5. AWS's on-demand prices of families with 2, 4 and 8 GiB per CPU have
-// ratios from 9 to 14; a test computes them.
+// both together. From AWS's on-demand prices of families with 2, 4 and 8 GiB per CPU follow ratios
+// from 8.8 to 13.5; a test computes them. The constant is at the lower end.
 const memoryPerCPU = 9 << 10
 
 // Span is a time from From until Until, exclusive. An object that still exists has no Until.
