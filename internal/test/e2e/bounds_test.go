@@ -272,6 +272,19 @@ func fill(t *testing.T, c *cluster, tenant *estate.Tenant) {
 	}
 }
 
+// retryQuotaConflicts sends a request up to five more times if a ResourceQuota changed too often
+// while the API server counted its object: the API server expects it of clients.
+func retryQuotaConflicts(request func() error) error {
+	err := request()
+	for range 5 {
+		if err == nil || !strings.Contains(err.Error(), "Operation cannot be fulfilled on resourcequotas") {
+			break
+		}
+		err = request()
+	}
+	return err
+}
+
 // crowd creates objects, eight at a time, and returns the number of admitted objects and the
 // error of a refused one.
 func crowd(attempts int, create func(i int) error) (made int, refused error) {
@@ -282,13 +295,7 @@ func crowd(attempts int, create func(i int) error) (made int, refused error) {
 		turns <- struct{}{}
 		group.Go(func() {
 			defer func() { <-turns }()
-			err := create(i)
-			for range 5 { // concurrent changes of a quota are refused with a conflict
-				if err == nil || !strings.Contains(err.Error(), "Operation cannot be fulfilled") {
-					break
-				}
-				err = create(i)
-			}
+			err := retryQuotaConflicts(func() error { return create(i) })
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {

@@ -167,8 +167,10 @@ func (w *workload) applies(t testing.TB, c *cluster) {
 	t.Helper()
 	as, warnings := c.warned(t, w.member())
 	for _, o := range w.objects {
-		// Apply writes the API server's response into the object, so it gets a copy.
-		err := as.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.FieldOwner("kubectl"))
+		err := retryQuotaConflicts(func() error {
+			// Apply writes the API server's response into the object, so it gets a copy.
+			return as.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.FieldOwner("kubectl"))
+		})
 		w.isLetThrough(t, o, err, warnings.take())
 	}
 }
@@ -195,7 +197,7 @@ func (w *workload) runsCronJobs(t testing.TB, c *cluster) {
 			},
 			Spec: cron.Spec.JobTemplate.Spec,
 		}
-		err := as.Create(t.Context(), job)
+		err := retryQuotaConflicts(func() error { return as.Create(t.Context(), job.DeepCopy()) })
 		w.isLetThrough(t, o, err, warnings.take())
 	}
 }
@@ -210,7 +212,7 @@ func (w *workload) createsByItself(t testing.TB, c *cluster) {
 			Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + w.team.tenant, "system:authenticated"},
 		})
 		for _, o := range objects {
-			err := as.Create(t.Context(), o.DeepCopy())
+			err := retryQuotaConflicts(func() error { return as.Create(t.Context(), o.DeepCopy()) })
 			w.isLetThrough(t, o, err, warnings.take())
 		}
 	}
