@@ -15,9 +15,13 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"croft.dev/croft/internal/diagnose/doctor"
 	"croft.dev/croft/internal/prove/verify"
@@ -32,26 +36,37 @@ var page string
 // beta are the API server's arguments with which Kubernetes 1.34 and 1.35 place pods.
 var beta = []string{"--feature-gates=MutatingAdmissionPolicy=true", "--runtime-config=admissionregistration.k8s.io/v1beta1=true"}
 
-// trial is an API server with a placement engine.
+// trial is a control plane with a placement engine.
 type trial struct {
-	// binary is the file name of the kube-apiserver in bin. If it is empty, croft-sandbox's own
-	// is used.
-	binary    string
+	// programs are the file names of the kube-apiservers in bin, one for each API server. An
+	// empty one is croft-sandbox's own.
+	programs  []string
 	args      []string
 	placement string
 }
 
-var trials = []trial{
-	{"kube-apiserver-1.34", nil, "Gatekeeper"},
-	{"kube-apiserver-1.34", beta, "Native"},
-	{"kube-apiserver-1.35", beta, "Native"},
-	{"", nil, "Native"},
-	{"kube-apiserver-1.37", nil, "Native"},
+// trials are sequences of trials: the first installs croft in a new sandbox, and each further one
+// continues with the sandbox's data, as an upgrade of the control plane does. While several API
+// servers are replaced one by one, two versions run on the same etcd.
+var trials = [][]trial{
+	{{[]string{"kube-apiserver-1.34"}, nil, "Gatekeeper"}},
+	{{[]string{"kube-apiserver-1.34"}, beta, "Native"}},
+	{{[]string{""}, nil, "Native"}},
+	{
+		{[]string{"kube-apiserver-1.35"}, beta, "Native"},
+		{[]string{"kube-apiserver-1.35", ""}, beta, "Native"},
+		{[]string{""}, beta, "Native"},
+		{[]string{"", "kube-apiserver-1.37"}, beta, "Native"},
+		{[]string{"kube-apiserver-1.37"}, beta, "Native"},
+	},
+	{{[]string{"kube-apiserver-1.37"}, nil, "Native"}},
 }
 
-// row is the outcome of a trial.
+// row is the outcome of a trial at one API server.
 type row struct {
 	Version, Placement, Flags string
+	// Before is the version before an upgrade, and Other the version of the other API server.
+	Before, Other string
 	// Outcomes are the numbers of attacks and mirrors by outcome.
 	Outcomes map[verify.Outcome]int
 	Problems []doctor.Finding
@@ -78,16 +93,17 @@ func main() {
 func run(ctx context.Context, bin, out, only string) error {
 	var rows []row
 	var errs []error
-	for _, t := range trials {
-		if !strings.Contains(t.binary, only) {
+	for _, sequence := range trials {
+		if !slices.ContainsFunc(sequence[0].programs, func(name string) bool { return strings.Contains(name, only) }) {
 			continue
 		}
-		r, err := t.runTrial(ctx, bin)
+		tried, err := runSequence(ctx, bin, sequence)
 		if err != nil {
-			return fmt.Errorf("%s %s: %w", t.binary, t.placement, err)
+			return err
 		}
-		rows = append(rows, r)
-		fmt.Fprintf(os.Stderr, "%s %s: %v, %d problems\n", r.Version, r.Placement, r.Outcomes, len(r.Problems))
+		rows = append(rows, tried...)
+	}
+	for _, r := range rows {
 		if !r.isGood() {
 			errs = append(errs, fmt.Errorf("%s with placement %s: %v; doctor: %v", r.Version, r.Placement, r.Outcomes, r.Problems))
 		}
@@ -102,53 +118,76 @@ func run(ctx context.Context, bin, out, only string) error {
 	return errors.Join(append(errs, os.WriteFile(out, text.Bytes(), 0o600))...)
 }
 
-// runTrial installs croft in a sandbox with the API server, declares a tenant, and runs croft verify
-// and croft doctor.
-func (t trial) runTrial(ctx context.Context, bin string) (_ row, err error) {
+// runSequence runs trials in one sandbox, one after the other.
+func runSequence(ctx context.Context, bin string, sequence []trial) (rows []row, err error) {
+	dir, err := os.MkdirTemp("", "croft-versions-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	before := ""
+	for _, t := range sequence {
+		tried, err := t.runTrial(ctx, bin, dir)
+		if err != nil {
+			return rows, fmt.Errorf("%q %s: %w", t.programs, t.placement, err)
+		}
+		for i := range tried {
+			tried[i].Before = before
+			if len(tried) > 1 {
+				tried[i].Other = tried[1-i].Version
+			}
+			fmt.Fprintf(os.Stderr, "%s %s: %v, %d problems\n", tried[i].Version, t.placement, tried[i].Outcomes, len(tried[i].Problems))
+		}
+		before = tried[0].Version
+		rows = append(rows, tried...)
+	}
+	return rows, nil
+}
+
+// runTrial starts the API servers in a sandbox, declares a tenant, and runs croft verify and croft
+// doctor at each API server.
+func (t trial) runTrial(ctx context.Context, bin, dir string) (rows []row, err error) {
 	croft, err := filepath.Abs(filepath.Join(bin, "croft"))
 	if err != nil {
-		return row{}, err
+		return nil, err
 	}
-	o := sandbox.Options{Croft: croft, APIServerArgs: t.args}
-	if t.binary != "" {
-		o.APIServer = filepath.Join(bin, t.binary)
+	o := sandbox.Options{Dir: dir, Croft: croft, APIServers: len(t.programs), APIServerArgs: t.args}
+	for _, program := range t.programs {
+		if program != "" {
+			program = filepath.Join(bin, program)
+		}
+		o.APIServerPrograms = append(o.APIServerPrograms, program)
 	}
 	if t.placement == "Gatekeeper" {
 		o.With = []string{sandbox.Gatekeeper}
 	}
 	cluster, err := sandbox.Up(ctx, o)
 	if err != nil {
-		return row{}, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, cluster.Down()) }()
-	c := command{croft, cluster.Kubeconfig}
 	file := fmt.Sprintf("platform: {clusterName: demo, placement: %s, nodeClass: {kwok: {}}}\npools: {apps: {}}\n"+
 		"tenants: {shop: {pool: apps, access: [{group: devs, role: operator}]}}\n", t.placement)
-	if _, err := c.run(ctx, file, "apply", "-f", "-", "--wait-timeout", "2m"); err != nil {
-		return row{}, err
+	if _, err := (command{croft, cluster.Kubeconfig}).run(ctx, file, "apply", "-f", "-", "--wait-timeout", "2m"); err != nil {
+		return nil, err
 	}
-	r := row{Placement: t.placement, Flags: strings.Join(t.args, " "), Outcomes: map[verify.Outcome]int{}}
-	version, err := cluster.Kubectl("version", "-o", "json")
-	if err != nil {
-		return row{}, err
+	for i := range t.programs {
+		server := "kube-apiserver"
+		if i > 0 {
+			server += fmt.Sprintf("-%d", i+1)
+		}
+		kubeconfig, err := cluster.WriteKubeconfigAt(server)
+		if err != nil {
+			return nil, err
+		}
+		r, err := command{croft, kubeconfig}.tryWalls(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", server, err)
+		}
+		r.Placement, r.Flags = t.placement, strings.Join(t.args, " ")
+		rows = append(rows, r)
 	}
-	var server struct {
-		ServerVersion struct{ GitVersion string }
-	}
-	if err := json.Unmarshal([]byte(version), &server); err != nil {
-		return row{}, err
-	}
-	r.Version = strings.TrimPrefix(server.ServerVersion.GitVersion, "v")
-	var report struct {
-		Results []verify.Result `json:"results"`
-	}
-	if err := c.readJSON(ctx, &report, "verify", "--timeout", "5m"); err != nil {
-		return row{}, err
-	}
-	for _, result := range report.Results {
-		r.Outcomes[result.Result]++
-	}
-	return r, c.readProblems(ctx, &r)
+	return rows, nil
 }
 
 // command runs croft in a cluster.
@@ -174,6 +213,34 @@ func (c command) readJSON(ctx context.Context, into any, args ...string) error {
 		return errors.Join(err, jsonErr)
 	}
 	return nil
+}
+
+// tryWalls reads the API server's version, and runs croft verify and croft doctor.
+func (c command) tryWalls(ctx context.Context) (row, error) {
+	r := row{Outcomes: map[verify.Outcome]int{}}
+	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)
+	if err != nil {
+		return r, err
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return r, err
+	}
+	version, err := client.ServerVersion()
+	if err != nil {
+		return r, err
+	}
+	r.Version = strings.TrimPrefix(version.GitVersion, "v")
+	var report struct {
+		Results []verify.Result `json:"results"`
+	}
+	if err := c.readJSON(ctx, &report, "verify", "--timeout", "5m"); err != nil {
+		return r, err
+	}
+	for _, result := range report.Results {
+		r.Outcomes[result.Result]++
+	}
+	return r, c.readProblems(ctx, &r)
 }
 
 func (c command) readProblems(ctx context.Context, r *row) error {

@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -34,6 +36,17 @@ func (c *Cluster) controlComponent(command, component string) error {
 // ConfigAt returns the administrator's client configuration for one of several API servers.
 func (c *Cluster) ConfigAt(server string) (*rest.Config, error) {
 	return c.readConfig("--server", server)
+}
+
+// WriteKubeconfigAt writes the administrator's kubeconfig for one of several API servers into the
+// sandbox's directory, and returns its path.
+func (c *Cluster) WriteKubeconfigAt(server string) (string, error) {
+	kubeconfig, err := c.run(context.Background(), "kubeconfig", "--server", server)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(c.Dir, server+".kubeconfig")
+	return path, os.WriteFile(path, []byte(kubeconfig), 0o600)
 }
 
 // ConfigFor returns a client configuration of another user: the sandbox's CA signs the name and

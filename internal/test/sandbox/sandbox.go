@@ -67,10 +67,10 @@ type Options struct {
 	// APIServers and EtcdMembers are the numbers of API servers and members of etcd. They
 	// default to 1. The second API server is kube-apiserver-2.
 	APIServers, EtcdMembers int
-	// APIServer is the path of a kube-apiserver of another version, and APIServerArgs are added
-	// to its arguments.
-	APIServer     string
-	APIServerArgs []string
+	// APIServerPrograms are the paths of a kube-apiserver of another version for each API server;
+	// "" is croft-sandbox's own. APIServerArgs are added to the API servers' arguments.
+	APIServerPrograms []string
+	APIServerArgs     []string
 	// RealNodes runs containerd and a kubelet for each node that Karpenter creates, which
 	// needs root and `make nodes`. By default kwok simulates nodes.
 	RealNodes bool
@@ -168,8 +168,8 @@ func (c *Cluster) startCluster(ctx context.Context, o Options) error {
 	if o.EtcdMembers > 0 {
 		args = append(args, "--etcd-members", strconv.Itoa(o.EtcdMembers))
 	}
-	if o.APIServer != "" {
-		args = append(args, "--kube-apiserver", o.APIServer)
+	if o.APIServerPrograms != nil {
+		args = append(args, "--kube-apiserver", strings.Join(o.APIServerPrograms, ","))
 	}
 	for _, arg := range o.APIServerArgs {
 		args = append(args, "--kube-apiserver-arg", arg)

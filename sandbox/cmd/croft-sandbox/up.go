@@ -30,7 +30,7 @@ type upOptions struct {
 	nodes             string
 	network           string
 	etcdMembers       int
-	apiServer         string
+	apiServerPrograms []string
 	apiServerArgs     []string
 	with              withOptions
 	wait              bool
@@ -73,7 +73,7 @@ instead of the kwok provider: nodes are instances in the account. See
 	f.StringVar(&o.nodes, "nodes", nodesKwok, "the nodes that Karpenter creates: kwok simulates them, real runs containerd and a kubelet for each; needs root")
 	f.StringVar(&o.network, "network", networkOpen, "with real nodes: enforced runs a network plugin that enforces NetworkPolicies")
 	f.IntVar(&o.etcdMembers, "etcd-members", 1, "the number of members of etcd")
-	f.StringVar(&o.apiServer, "kube-apiserver", "", "path of a kube-apiserver of another version to run; --kube-apiserver= runs the built-in one")
+	f.StringSliceVar(&o.apiServerPrograms, "kube-apiserver", nil, "path of a kube-apiserver of another version to run, or one for each API server; an empty one, or --kube-apiserver=, is the built-in one")
 	f.StringArrayVar(&o.apiServerArgs, "kube-apiserver-arg", nil, "a further argument of the API server, such as --feature-gates=NAME=true; may be repeated")
 	o.with.addFlags(cmd)
 	f.BoolVar(&o.wait, "wait", true, "wait until all components are ready")
@@ -162,7 +162,7 @@ func (o *upOptions) buildConfig(cmd *cobra.Command, h home.Home) (home.Config, e
 		return config, err
 	}
 	if cmd.Flags().Changed("kube-apiserver") {
-		if config.APIServer, err = findAPIServer(o.apiServer); err != nil {
+		if config.APIServerPrograms, err = findAPIServers(o.apiServerPrograms); err != nil {
 			return config, err
 		}
 	}
@@ -234,6 +234,19 @@ func findCroft(path string) (string, error) {
 		return "", usageError{fmt.Errorf("--croft: %w: build it with `make build`", err)}
 	}
 	return abs, nil
+}
+
+// findAPIServers returns the absolute paths of programs of API servers; see findAPIServer.
+func findAPIServers(paths []string) ([]string, error) {
+	var programs []string
+	for _, path := range paths {
+		program, err := findAPIServer(path)
+		if err != nil {
+			return nil, err
+		}
+		programs = append(programs, program)
+	}
+	return programs, nil
 }
 
 // findAPIServer returns the absolute path of a kube-apiserver that can be run; "" means this

@@ -48,9 +48,9 @@ func (s *Sandbox) buildAPIServerSpec(server string) (supervisor.Spec, error) {
 				return nil, err
 			}
 			cmd := s.buildCommand(APIServer, slices.Concat(s.buildAPIServerArgs(server), s.buildAuditArgs(), nodesArgs, buildWithoutArgs(s.config.Without), s.config.APIServerArgs))
-			if s.config.APIServer != "" {
-				cmd.Path = s.config.APIServer
-				cmd.Args = slices.Replace(cmd.Args, 0, 4, s.config.APIServer) // this program, component, its name, --
+			if program := s.findAPIServerProgram(server); program != "" {
+				cmd.Path = program
+				cmd.Args = slices.Replace(cmd.Args, 0, 4, program) // this program, component, its name, --
 			}
 			return cmd, nil
 		},
@@ -83,6 +83,15 @@ func (s *Sandbox) buildAPIServerSpec(server string) (supervisor.Spec, error) {
 			return err
 		},
 	}, nil
+}
+
+// findAPIServerProgram returns the path of an API server's program; "" means this program.
+func (s *Sandbox) findAPIServerProgram(server string) string {
+	programs := s.config.APIServerPrograms
+	if len(programs) == 0 {
+		return ""
+	}
+	return programs[min(slices.Index(s.listAPIServers(), server), len(programs)-1)]
 }
 
 func (s *Sandbox) buildAPIServerArgs(server string) []string {

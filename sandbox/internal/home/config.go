@@ -44,10 +44,11 @@ type Config struct {
 	// of each if zero.
 	APIServers  int `json:"apiServers,omitempty"`
 	EtcdMembers int `json:"etcdMembers,omitempty"`
-	// APIServer is the absolute path of a kube-apiserver of another version; if empty, this
-	// program runs its own. APIServerArgs are added to the API server's arguments.
-	APIServer     string   `json:"apiServer,omitempty"`
-	APIServerArgs []string `json:"apiServerArgs,omitempty"`
+	// APIServerPrograms are the absolute paths of a kube-apiserver of another version for each API
+	// server; the last one is also for further API servers. For an empty path, and without any,
+	// this program runs its own. APIServerArgs are added to the API servers' arguments.
+	APIServerPrograms []string `json:"apiServerPrograms,omitempty"`
+	APIServerArgs     []string `json:"apiServerArgs,omitempty"`
 	// Without are the features that the API server turns off.
 	Without []string `json:"without,omitempty"`
 }
