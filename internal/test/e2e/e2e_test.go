@@ -43,6 +43,8 @@ type cluster struct {
 	admin client.Client
 	// env is croft's environment apart from the kubeconfig.
 	env []string
+	// localVolumes makes provision create volumes on the nodes' disks, which real kubelets mount.
+	localVolumes bool
 }
 
 // start starts a sandbox for a test and its subtests.

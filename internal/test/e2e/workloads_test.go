@@ -440,6 +440,12 @@ func (c *cluster) provision(ctx context.Context) error {
 		if claim.Spec.VolumeName != "" || claim.Annotations["volume.kubernetes.io/selected-node"] == "" {
 			continue
 		}
+		source := corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: "vol-" + string(claim.UID)}}
+		if c.localVolumes {
+			source = corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{
+				Path: "/var/lib/volumes/" + string(claim.UID), Type: ptr.To(corev1.HostPathDirectoryOrCreate),
+			}}
+		}
 		err := c.admin.Create(ctx, &corev1.PersistentVolume{
 			ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(claim.UID), Annotations: map[string]string{"pv.kubernetes.io/provisioned-by": driver}},
 			Spec: corev1.PersistentVolumeSpec{
@@ -448,9 +454,7 @@ func (c *cluster) provision(ctx context.Context) error {
 				StorageClassName:              ptr.Deref(claim.Spec.StorageClassName, ""),
 				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
 				ClaimRef:                      &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
-				PersistentVolumeSource: corev1.PersistentVolumeSource{
-					CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: "vol-" + string(claim.UID)},
-				},
+				PersistentVolumeSource:        source,
 			},
 		})
 		if client.IgnoreAlreadyExists(err) != nil {
