@@ -7,104 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"croft.dev/croft/internal/dashboard/provider"
-	"croft.dev/croft/internal/dashboard/provider/providertest"
 )
-
-// publicURL is the dashboard's URL for the provider. Browsers of tests replace its host.
-const publicURL = "https://dashboard.example.org"
-
-// startProvider starts an identity provider whose ID tokens the API server accepts, and returns the
-// options of a dashboard with it.
-func startProvider(t *testing.T, a *apiServer) (*providertest.Provider, Options) {
-	t.Helper()
-	p := providertest.Start(t)
-	p.OnIssue = func(token, user string) {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.users[token] = user
-	}
-	o := newOptions(t, a)
-	o.TokenLogin, o.Provider = true, newProvider(t, p)
-	return p, o
-}
-
-func newProvider(t *testing.T, p *providertest.Provider) *provider.Provider {
-	t.Helper()
-	client, err := provider.New(provider.Options{
-		Issuer: p.Issuer, ClientID: providertest.ClientID, ClientSecret: providertest.ClientSecret, CAFile: p.CAFile,
-		DefaultScopes: []string{"email", "groups", "offline_access"}, PublicURL: publicURL + "/",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
-
-// startLogin begins a login, and returns the URL of the authorization request.
-func (b *browser) startLogin(next string) string {
-	b.t.Helper()
-	got := b.get(startPath + "?next=" + url.QueryEscape(next))
-	if got.status != http.StatusSeeOther {
-		b.t.Fatalf("status %d: %s", got.status, got.body)
-	}
-	return got.header.Get("Location")
-}
-
-// finishLogin opens the URL to which the provider redirects.
-func (b *browser) finishLogin(back *url.URL) response {
-	b.t.Helper()
-	if !strings.HasPrefix(back.String(), publicURL+"/login/callback?") {
-		b.t.Fatalf("the provider redirects to %s", back)
-	}
-	return b.get(back.RequestURI())
-}
-
-// logInAt logs in at the provider.
-func (b *browser) logInAt(p *providertest.Provider, user string) *browser {
-	b.t.Helper()
-	if got := b.finishLogin(p.Authorize(b.t, b.startLogin("/"), user)); got.status != http.StatusSeeOther {
-		b.t.Fatalf("status %d: %s", got.status, got.body)
-	}
-	return b
-}
-
-// cookieNamed returns a cookie of the browser.
-func (b *browser) cookieNamed(name string) *http.Cookie {
-	b.t.Helper()
-	for _, c := range b.listCookies() {
-		if c.Name == name {
-			return c
-		}
-	}
-	b.t.Fatalf("the browser has no cookie %s", name)
-	return nil
-}
-
-func (b *browser) listCookies() []*http.Cookie {
-	b.t.Helper()
-	u, err := url.Parse(b.url)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return b.client.Jar.Cookies(u)
-}
-
-// setCookies sets cookies as a copy of another browser's.
-func (b *browser) setCookies(cookies ...*http.Cookie) {
-	b.t.Helper()
-	u, err := url.Parse(b.url)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for _, c := range cookies {
-		c.Path, c.Secure = "/", true
-	}
-	b.client.Jar.SetCookies(u, cookies)
-}
-
-const attemptCookie, sessionCookie = "__Host-croft-login", "__Host-croft-session"
 
 // TestProviderLogin expects a session with the ID token, and requests for it that only this browser's
 // login could have sent.
@@ -156,21 +59,13 @@ func TestProviderLogin(t *testing.T) {
 	}
 }
 
-func mustParse(t *testing.T, text string) *url.URL {
-	t.Helper()
-	u, err := url.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
-}
-
 // TestForeignLogins expects no login for a response that does not belong to a login of this browser at
 // this provider.
 func TestForeignLogins(t *testing.T) {
 	a := startAPIServer(t)
 	p, o := startProvider(t, a)
 	open := serveHandler(t, New(o))
+	const codeOfAnother = "with another browser's code"
 	for name, change := range map[string]func(query url.Values, b *browser){
 		"without a state":         func(q url.Values, _ *browser) { q.Del("state") },
 		"with an empty state":     func(q url.Values, _ *browser) { q.Set("state", "") },
@@ -192,7 +87,7 @@ func TestForeignLogins(t *testing.T) {
 			q.Set("state", theirs.Get("state"))
 		},
 		// Code injection: eve's code with ana's state.
-		"with another browser's code": func(q url.Values, _ *browser) {
+		codeOfAnother: func(q url.Values, _ *browser) {
 			q.Set("code", p.Authorize(t, open().startLogin("/"), "bob").Query().Get("code"))
 		},
 		"with the cookie of a session": func(_ url.Values, b *browser) {
@@ -209,7 +104,11 @@ func TestForeignLogins(t *testing.T) {
 			change(query, b)
 			back.RawQuery = query.Encode()
 			got := b.finishLogin(back)
-			if got.status < 400 || b.isLoggedIn() {
+			want := http.StatusForbidden
+			if name == codeOfAnother {
+				want = http.StatusBadGateway // the provider refuses the code without its verifier
+			}
+			if got.status != want || b.isLoggedIn() {
 				t.Errorf("status %d, logged in: %t", got.status, b.isLoggedIn())
 			}
 		})
@@ -249,95 +148,6 @@ func TestForeignLogins(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestIDTokens expects no login with an ID token of another login, client, issuer or time.
-func TestIDTokens(t *testing.T) {
-	a := startAPIServer(t)
-	p, o := startProvider(t, a)
-	open := serveHandler(t, New(o))
-	for name, c := range map[string]struct {
-		change   func(map[string]any)
-		accepted bool
-	}{
-		"as issued": {nil, true},
-		"for several clients": {func(c map[string]any) {
-			c["aud"], c["azp"] = []string{"kubernetes", providertest.ClientID}, providertest.ClientID
-		}, true},
-		"with another nonce":       {func(c map[string]any) { c["nonce"] = "other" }, false},
-		"without a nonce":          {func(c map[string]any) { delete(c, "nonce") }, false},
-		"for another audience":     {func(c map[string]any) { c["aud"] = "kubernetes" }, false},
-		"without an audience":      {func(c map[string]any) { delete(c, "aud") }, false},
-		"issued to another client": {func(c map[string]any) { c["aud"], c["azp"] = []string{providertest.ClientID, "other"}, "other" }, false},
-		"of another issuer":        {func(c map[string]any) { c["iss"] = "https://evil.example" }, false},
-		"expired":                  {func(c map[string]any) { c["exp"] = 1 }, false},
-		"without an expiry":        {func(c map[string]any) { delete(c, "exp") }, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p.Change(func() { p.ChangeClaims = c.change })
-			b := open()
-			got := b.finishLogin(p.Authorize(t, b.startLogin("/"), "ana"))
-			if b.isLoggedIn() != c.accepted {
-				t.Errorf("status %d, logged in: %t", got.status, b.isLoggedIn())
-			}
-		})
-	}
-	p.Change(func() { p.ChangeClaims = nil })
-	t.Run("with another signature", func(t *testing.T) {
-		other := providertest.Start(t)
-		p.Change(func() { p.ChangeMetadata = func(m map[string]any) { m["jwks_uri"] = other.Issuer + "/keys" } })
-		defer p.Change(func() { p.ChangeMetadata = nil })
-		o := o
-		o.Provider = newProvider(t, p)
-		b := serveHandler(t, New(o))()
-		if got := b.finishLogin(p.Authorize(t, b.startLogin("/"), "ana")); got.status != http.StatusBadGateway || b.isLoggedIn() {
-			t.Errorf("status %d, logged in: %t", got.status, b.isLoggedIn())
-		}
-	})
-	t.Run("that the cluster does not accept", func(t *testing.T) {
-		onIssue := p.OnIssue
-		p.Change(func() { p.OnIssue = nil })
-		defer p.Change(func() { p.OnIssue = onIssue })
-		b := open()
-		got := b.finishLogin(p.Authorize(t, b.startLogin("/"), "ana"))
-		if got.status != http.StatusUnauthorized || !strings.Contains(got.body, "does not accept the tokens of your identity provider") || b.isLoggedIn() {
-			t.Errorf("status %d: %s", got.status, got.body)
-		}
-	})
-}
-
-// TestProviderFailures expects a page that explains a failed login.
-func TestProviderFailures(t *testing.T) {
-	a := startAPIServer(t)
-	p, o := startProvider(t, a)
-	open := serveHandler(t, New(o))
-	b := open()
-	back := p.Authorize(t, b.startLogin("/"), "ana")
-	query := back.Query()
-	back.RawQuery = url.Values{"error": {"access_denied"}, "error_description": {"<b>no</b>"}, "state": {query.Get("state")}, "iss": {p.Issuer}}.Encode()
-	if got := b.finishLogin(back); got.status != http.StatusForbidden || !strings.Contains(got.body, "refused the login") || strings.Contains(got.body, "no</b>") {
-		t.Errorf("status %d: %s", got.status, got.body)
-	}
-	back = p.Authorize(t, b.startLogin("/"), "ana")
-	p.Change(func() { p.Down = true })
-	if got := b.finishLogin(back); got.status != http.StatusBadGateway || b.isLoggedIn() {
-		t.Errorf("status %d: %s", got.status, got.body)
-	}
-	o.Provider = newProvider(t, p)
-	down := serveHandler(t, New(o))()
-	if got := down.get(startPath); got.status != http.StatusBadGateway || !strings.Contains(got.body, "login at the identity provider failed") {
-		t.Errorf("status %d: %s", got.status, got.body)
-	}
-	p.Change(func() {
-		p.Down, p.ChangeMetadata = false, func(m map[string]any) { m["token_endpoint"] = "http://login.example.org/token" }
-	})
-	if got := down.get(startPath); got.status != http.StatusBadGateway {
-		t.Errorf("a token endpoint without TLS: status %d", got.status)
-	}
-	p.Change(func() { p.ChangeMetadata = nil })
-	if got := down.get(startPath); got.status != http.StatusSeeOther {
-		t.Errorf("the provider answers again, and the dashboard does not: status %d", got.status)
-	}
 }
 
 // TestProviderRedirects expects every login at the provider to end at the dashboard itself.
